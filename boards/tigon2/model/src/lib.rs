@@ -1,0 +1,1 @@
+//! The Tigon II card as the engines emulate it, sans-IO.

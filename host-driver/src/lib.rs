@@ -1,0 +1,1 @@
+//! Linux userspace driver for the Tigon II.

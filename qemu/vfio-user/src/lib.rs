@@ -1,0 +1,1 @@
+//! The vfio-user protocol: messages, a robust server and a client with posted writes.

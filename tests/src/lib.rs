@@ -1,0 +1,1 @@
+//! Stories over whole systems: firmware, engine, driver and wire.
