@@ -1,3 +1,4 @@
-//! Every command that a developer of tigon-rs types.
+//! `cargo xtask`: the door to every command of tigon-rs.
 #![forbid(unsafe_code)]
+
 fn main() {}

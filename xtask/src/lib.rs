@@ -1,0 +1,8 @@
+//! Every command that a developer of tigon-rs types, as a library.
+//!
+//! `main.rs` only parses and dispatches; here is one module a verb, and below
+//! them what several verbs share. The integration tests use the latter to
+//! start cards and namespaces in the same way as the commands do.
+#![forbid(unsafe_code)]
+
+pub mod paths;
