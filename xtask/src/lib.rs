@@ -5,4 +5,7 @@
 //! start cards and namespaces in the same way as the commands do.
 #![forbid(unsafe_code)]
 
+pub mod interrupt;
+pub mod net;
 pub mod paths;
+pub mod process;

@@ -1,0 +1,162 @@
+//! `iperf3`: a server in one namespace, a client in the other, JSON from both.
+
+use super::namespace::Namespace;
+use crate::process::{self, Process};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// Which way the data goes, seen from the host with the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Host to peer: the card sends.
+    Out,
+    /// Peer to host: the card receives.
+    In,
+}
+
+/// What carries the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP, as fast as it goes.
+    Tcp,
+    /// UDP at this rate, in Mb/s.
+    Udp(u32),
+}
+
+/// The result of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Payload that arrived, in Mb/s (10^6).
+    pub mbps: f64,
+    /// Payload bytes that arrived.
+    pub bytes: u64,
+    /// TCP segments sent again.
+    pub retransmits: u64,
+    /// UDP datagrams sent.
+    pub datagrams: u64,
+    /// UDP datagrams that did not arrive.
+    pub lost: u64,
+}
+
+/// Runs iperf3 for `seconds` between `host` and a server of its own in `peer`,
+/// which listens on `address`.
+pub fn run(
+    host: &Namespace,
+    peer: &Namespace,
+    address: &str,
+    protocol: Protocol,
+    direction: Direction,
+    seconds: u32,
+) -> Result<Throughput> {
+    let mut server = Process::spawn(
+        peer.command("iperf3")
+            .args(["--server", "--one-off", "--bind", address])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    )?;
+    let time = seconds.to_string();
+    let limit = Duration::from_secs(u64::from(seconds) + 20);
+    // The server needs a moment until it listens; a refused connection is
+    // tried again rather than slept for.
+    for attempt in 0..50 {
+        let mut client = host.command("iperf3");
+        client.args(["--client", address, "--json", "--time", &time]);
+        client.args(["--connect-timeout", "3000"]);
+        if direction == Direction::In {
+            client.arg("--reverse");
+        }
+        if let Protocol::Udp(mbps) = protocol {
+            // 1472 bytes of payload fill a frame.
+            client.args([
+                "--udp",
+                "--length",
+                "1472",
+                "--bitrate",
+                &format!("{mbps}M"),
+            ]);
+        }
+        let finished = process::collect(&mut client, limit)?;
+        let report: Value = serde_json::from_str(&finished.stdout)
+            .with_context(|| format!("iperf3 said: {}", finished.stderr.trim()))?;
+        match report.get("error").and_then(Value::as_str) {
+            Some(error) if error.contains("Connection refused") && attempt < 49 => {
+                crate::interrupt::sleep(Duration::from_millis(50))?;
+            }
+            Some(error) => bail!("iperf3: {error}"),
+            None => {
+                server.wait(Duration::from_secs(10))?;
+                return parse(&report, protocol).context("iperf3's report lacks its sums");
+            }
+        }
+    }
+    bail!("iperf3: the server never listened");
+}
+
+fn parse(report: &Value, protocol: Protocol) -> Option<Throughput> {
+    let end = report.get("end")?;
+    let number = |part: &Value, name: &str| part.get(name).and_then(Value::as_f64);
+    match protocol {
+        Protocol::Tcp => {
+            let received = end.get("sum_received")?;
+            let sent = end.get("sum_sent")?;
+            Some(Throughput {
+                mbps: number(received, "bits_per_second")? / 1e6,
+                bytes: number(received, "bytes")? as u64,
+                retransmits: number(sent, "retransmits").unwrap_or(0.0) as u64,
+                ..Throughput::default()
+            })
+        }
+        Protocol::Udp(_) => {
+            // Newer releases split the sum by side; the older sum is the receiver's.
+            let sum = end.get("sum_received").or_else(|| end.get("sum"))?;
+            let datagrams = number(sum, "packets")? as u64;
+            let lost = number(sum, "lost_packets")? as u64;
+            let share = (datagrams.saturating_sub(lost)) as f64 / datagrams.max(1) as f64;
+            let split = end.get("sum_received").is_some();
+            let scale = if split { 1.0 } else { share };
+            Some(Throughput {
+                mbps: number(sum, "bits_per_second")? * scale / 1e6,
+                bytes: (number(sum, "bytes")? * scale) as u64,
+                datagrams,
+                lost,
+                ..Throughput::default()
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tcp_counts_what_arrived() {
+        let report = json!({"end": {
+            "sum_sent": {"bits_per_second": 9e8, "bytes": 900, "retransmits": 3},
+            "sum_received": {"bits_per_second": 8e8, "bytes": 800}}});
+        let result = parse(&report, Protocol::Tcp).unwrap();
+        assert_eq!(
+            (result.mbps, result.bytes, result.retransmits),
+            (800.0, 800, 3)
+        );
+    }
+
+    #[test]
+    fn udp_counts_loss() {
+        let report = json!({"end": {"sum_received":
+            {"bits_per_second": 2e7, "bytes": 2_944_000, "packets": 2010, "lost_packets": 10}}});
+        let result = parse(&report, Protocol::Udp(20)).unwrap();
+        assert_eq!((result.datagrams, result.lost), (2010, 10));
+        assert_eq!(result.bytes, 2_944_000);
+    }
+
+    #[test]
+    fn a_report_without_sums_is_refused() {
+        assert_eq!(parse(&json!({"end": {}}), Protocol::Tcp), None);
+    }
+}
