@@ -1,2 +1,39 @@
 //! The Tigon II chip as data: memory map, registers, events, descriptors.
+//!
+//! The ground floor of the project: firmware, hardware model, simulator and host
+//! tools all take the chip's addresses, bit fields and layouts from here, each
+//! defined once. There is no behaviour except arithmetic that follows from a layout
+//! (ring wrap, the "passed" rule, the priority encoder, the multicast hash).
+//!
+//! Sections named in the docs are those of the hardware reference; the letters are
+//! its marks: **C** confirmed, **C!** confirmed by exclusion, **I** inferred,
+//! **U** unknown.
+//!
+//! | module | what | reference |
+//! | --- | --- | --- |
+//! | [`memory`] | the address map of a CPU, the descriptor/buffer block | 2 |
+//! | [`instruction`] | the instruction set, PRI and JOFF | 3.1-3.3 |
+//! | [`registers`] | every register's offset | appendix A |
+//! | [`bits`] | the fields of the control and state registers | 3.4, 6, 9, 10.4 |
+//! | [`events`] | the bits of the event registers | 5 |
+//! | [`dma`] | DMA descriptors and ring arithmetic | 6 |
+//! | [`mailbox`] | the mailboxes that the host writes | 8 |
+//! | [`eeprom`], [`mdio`] | the two bit-banged buses | 9 |
+//! | [`mac`] | MAC descriptors, statistics, filters | 10 |
 #![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+pub mod bits;
+mod cpu;
+pub mod dma;
+pub mod eeprom;
+pub mod events;
+pub mod instruction;
+pub mod mac;
+pub mod mailbox;
+pub mod mdio;
+pub mod memory;
+pub mod registers;
+
+pub use cpu::Cpu;
+pub use registers::Register;

@@ -1,0 +1,159 @@
+//! The bits of the two main event registers R[60] and R[70].
+//!
+//! Hardware reference, section 5. Hardware bits are read-only levels; the other bits
+//! belong to software, separately for each CPU. The most significant set bit wins
+//! (see [`crate::instruction::pri`]), so a bit's number is also its priority.
+
+macro_rules! events {
+    ($( $(#[$doc:meta])* $name:ident = $bit:literal, )+) => {
+        /// An event; the value of a variant is its bit number.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum EventBit {
+            $( $(#[$doc])* $name = $bit, )+
+        }
+
+        impl EventBit {
+            /// All events with a known use, lowest priority first.
+            pub const ALL: &[EventBit] = &[ $( EventBit::$name, )+ ];
+
+            /// The event with a bit number, if that bit has a known use.
+            pub const fn from_number(number: u32) -> Option<EventBit> {
+                match number {
+                    $( $bit => Some(EventBit::$name), )+
+                    _ => None,
+                }
+            }
+
+            /// The event's name as it is spelled here.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( EventBit::$name => stringify!($name), )+
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// bit 3, software: send BDs are in NIC memory and wait for their data (C).
+    SendDataReady = 3,
+    /// bit 4, software: the host moved the send producer, BDs must be fetched (C).
+    SendBdReady = 4,
+    /// bit 6, hardware: a frame was received: (R[E0] & !7) != R[E8] (C).
+    ReceiveComplete = 6,
+    /// bit 7, software: LED and link event update (C).
+    Led = 7,
+    /// bit 8, software: jumbo receive BDs must be fetched (C).
+    JumboReceiveBdReady = 8,
+    /// bit 9, software: standard receive BDs must be fetched (C).
+    StandardReceiveBdReady = 9,
+    /// bit 10, software: CPU B sets it at its start and nobody tests it (C).
+    CpuBStarted = 10,
+    /// bit 11, software: mini receive BDs must be fetched (C).
+    MiniReceiveBdReady = 11,
+    /// bit 14, hardware: the DMA write ring's consumer has passed its reference (C!).
+    DmaWriteComplete = 14,
+    /// bit 15, hardware: the DMA read ring's consumer has passed its reference (C!).
+    DmaReadComplete = 15,
+    /// bit 19, hardware: error bits in the write channel's state (I).
+    DmaWriteAttention = 19,
+    /// bit 20, hardware: error bits in the read channel's state (I).
+    DmaReadAttention = 20,
+    /// bit 22, hardware: the CPU's mailbox event register is not 0 (C).
+    Mailbox = 22,
+    /// bit 23, software: tell the host the send consumer index (C).
+    UpdateSendConsumer = 23,
+    /// bit 24, software: tell the host the receive return producer index (C).
+    UpdateReceiveReturnProducer = 24,
+    /// bit 25, hardware: an attention bit of R[220] is set (C).
+    MacRxAttention = 25,
+    /// bit 26, hardware: an attention bit of R[200] is set (I).
+    MacTxAttention = 26,
+    /// bit 27, software: vendor sets it at start and waits to read it (C!).
+    Start = 27,
+    /// bit 28, hardware: the timer reached the CPU's reference (C).
+    Timer = 28,
+}
+
+impl EventBit {
+    /// The bit number, 0..32.
+    pub const fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// A word with only this bit set.
+    pub const fn mask(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// Whether hardware makes the bit; software cannot write it then.
+    pub const fn is_hardware(self) -> bool {
+        self.mask() & HARDWARE_BITS != 0
+    }
+}
+
+/// The bits that hardware makes: read-only levels, writes to them are ignored (5, C!).
+pub const HARDWARE_BITS: u32 = EventBit::ReceiveComplete.mask()
+    | EventBit::DmaWriteComplete.mask()
+    | EventBit::DmaReadComplete.mask()
+    | EventBit::DmaWriteAttention.mask()
+    | EventBit::DmaReadAttention.mask()
+    | EventBit::Mailbox.mask()
+    | EventBit::MacRxAttention.mask()
+    | EventBit::MacTxAttention.mask()
+    | EventBit::Timer.mask();
+
+/// The bits that a register write replaces (5, C!).
+pub const SOFTWARE_BITS: u32 = !HARDWARE_BITS;
+
+/// The mask with which vendor firmware enters its dispatch loop (5).
+pub const VENDOR_MASK: u32 = 0x33D8_CB58;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reference 5, table: which bits are hardware.
+    #[test]
+    fn hardware_bits_are_those_of_the_table() {
+        let expected = [6, 14, 15, 19, 20, 22, 25, 26, 28];
+        assert_eq!(
+            HARDWARE_BITS,
+            expected.iter().fold(0, |mask, bit| mask | 1 << bit)
+        );
+        assert_eq!(HARDWARE_BITS ^ SOFTWARE_BITS, u32::MAX);
+        assert!(EventBit::Timer.is_hardware());
+        assert!(
+            !EventBit::Start.is_hardware(),
+            "bit 27 must behave as a software bit (C!)"
+        );
+    }
+
+    #[test]
+    fn numbers_and_events_are_one_to_one() {
+        let found: Vec<_> = (0..64).filter_map(EventBit::from_number).collect();
+        assert_eq!(found, EventBit::ALL);
+        assert_eq!(EventBit::SendDataReady.name(), "SendDataReady");
+    }
+
+    /// Reference 5: vendor enables every event of the packet path; the mask bit of the LED
+    /// event is a gate that it opens only for an update.
+    #[test]
+    fn vendor_mask_covers_the_packet_path() {
+        for event in [
+            EventBit::SendDataReady,
+            EventBit::SendBdReady,
+            EventBit::ReceiveComplete,
+            EventBit::DmaWriteComplete,
+            EventBit::DmaReadComplete,
+            EventBit::Mailbox,
+            EventBit::UpdateSendConsumer,
+            EventBit::UpdateReceiveReturnProducer,
+            EventBit::Timer,
+        ] {
+            assert_ne!(VENDOR_MASK & event.mask(), 0, "{event:?}");
+        }
+        assert_eq!(VENDOR_MASK & EventBit::Led.mask(), 0);
+    }
+}

@@ -1,0 +1,401 @@
+//! The instruction set: fields, the two custom instructions, and what is proven.
+//!
+//! Hardware reference, sections 3.1 to 3.3. A big-endian MIPS I/II integer subset in which
+//! functions 0x0A and 0x0B of SPECIAL are the chip's own JOFF and PRI. [`classify`] says of
+//! a word whether vendor code proves the instruction, whether this project allows it, or
+//! why it must not be in an image.
+
+/// Bits 31:26.
+pub const fn opcode(word: u32) -> u32 {
+    word >> 26
+}
+
+/// Bits 25:21: a register number.
+pub const fn rs(word: u32) -> usize {
+    (word >> 21 & 31) as usize
+}
+
+/// Bits 20:16: a register number.
+pub const fn rt(word: u32) -> usize {
+    (word >> 16 & 31) as usize
+}
+
+/// Bits 15:11: a register number.
+pub const fn rd(word: u32) -> usize {
+    (word >> 11 & 31) as usize
+}
+
+/// Bits 10:6: a shift amount.
+pub const fn shift(word: u32) -> u32 {
+    word >> 6 & 31
+}
+
+/// Bits 5:0: the function of SPECIAL.
+pub const fn function(word: u32) -> u32 {
+    word & 0x3F
+}
+
+/// Bits 15:0 with their sign.
+pub const fn immediate(word: u32) -> i32 {
+    word as u16 as i16 as i32
+}
+
+/// Target of a branch at `pc`.
+pub const fn branch_target(pc: u32, word: u32) -> u32 {
+    pc.wrapping_add(4)
+        .wrapping_add((immediate(word) << 2) as u32)
+}
+
+/// Target of a jump (`j`, `jal`) at `pc`.
+pub const fn jump_target(pc: u32, word: u32) -> u32 {
+    pc.wrapping_add(4) & 0xF000_0000 | (word & 0x03FF_FFFF) << 2
+}
+
+/// Function of SPECIAL of the chip's jump with scaled offset (3.3, C).
+pub const FUNCTION_JOFF: u32 = 0x0A;
+/// Function of SPECIAL of the chip's priority encoder (3.2, C!).
+pub const FUNCTION_PRI: u32 = 0x0B;
+
+/// What PRI puts into its destination: 0 if no bit is set in both operands, else the number
+/// of the most significant such bit plus 1, so 0..=32 (3.2, C!).
+pub const fn pri(rs: u32, rt: u32) -> u32 {
+    u32::BITS - (rs & rt).leading_zeros()
+}
+
+/// Where JOFF goes after its delay slot: entries of a jump table are 8 bytes (3.3, C).
+pub const fn joff_target(rs: u32, rt: u32) -> u32 {
+    rs.wrapping_add(rt << 3)
+}
+
+/// The word of `pri rd, rs, rt`; register numbers below 32.
+pub const fn encode_pri(rd: u32, rs: u32, rt: u32) -> u32 {
+    (rs & 31) << 21 | (rt & 31) << 16 | (rd & 31) << 11 | FUNCTION_PRI
+}
+
+/// The word of `joff rs, rt`; register numbers below 32.
+pub const fn encode_joff(rs: u32, rt: u32) -> u32 {
+    (rs & 31) << 21 | (rt & 31) << 16 | FUNCTION_JOFF
+}
+
+/// Why an instruction must not be in a firmware image (3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Forbidden {
+    /// Needs a multiplier, which vendor code suggests does not exist.
+    Multiply,
+    /// Needs a divider.
+    Divide,
+    /// Load-linked or store-conditional: the chip has only its semaphore.
+    LoadLinked,
+    /// Part of an unaligned access (`lwl`, `swr`, ...).
+    Unaligned,
+    /// Coprocessor, FPU or MMU.
+    Coprocessor,
+    /// Raises an exception, which the CPU model does not have (`syscall`, `teq`, `add`, ...).
+    Trap,
+    /// Barrier or cache maintenance, never seen in vendor code.
+    Barrier,
+    /// 64-bit operation.
+    SixtyFourBit,
+    /// An encoding without meaning in MIPS I/II.
+    Reserved,
+}
+
+impl core::fmt::Display for Forbidden {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Forbidden::Multiply => "multiply",
+            Forbidden::Divide => "divide",
+            Forbidden::LoadLinked => "load-linked",
+            Forbidden::Unaligned => "unaligned access",
+            Forbidden::Coprocessor => "coprocessor",
+            Forbidden::Trap => "trap",
+            Forbidden::Barrier => "barrier",
+            Forbidden::SixtyFourBit => "64-bit",
+            Forbidden::Reserved => "reserved",
+        })
+    }
+}
+
+/// What is known of an instruction; each variant bears the mnemonic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Vendor code uses it, so the chip has it (3.1, C).
+    Proven(&'static str),
+    /// MIPS I/II integer instruction that vendor code does not use and compilers emit.
+    Allowed(&'static str),
+    /// Must not be in an image.
+    Forbidden(Forbidden, &'static str),
+}
+
+impl Class {
+    /// The mnemonic.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Proven(name) | Class::Allowed(name) | Class::Forbidden(_, name) => name,
+        }
+    }
+}
+
+/// What is known of the instruction in a word (3.1).
+pub const fn classify(word: u32) -> Class {
+    use Class::{Allowed, Forbidden as Bad, Proven};
+    use Forbidden::{Barrier, Coprocessor, LoadLinked, Reserved, SixtyFourBit, Trap, Unaligned};
+    match opcode(word) {
+        0x00 => classify_special(word),
+        0x01 => classify_register_immediate(word),
+        0x02 => Proven("j"),
+        0x03 => Proven("jal"),
+        0x04 => Proven("beq"),
+        0x05 => Proven("bne"),
+        0x06 => blank_rt(word, Proven("blez")),
+        0x07 => blank_rt(word, Allowed("bgtz")),
+        0x08 => Bad(Trap, "addi"),
+        0x09 => Proven("addiu"),
+        0x0A => Proven("slti"),
+        0x0B => Proven("sltiu"),
+        0x0C => Proven("andi"),
+        0x0D => Proven("ori"),
+        0x0E => Proven("xori"),
+        0x0F if rs(word) == 0 => Proven("lui"),
+        0x10..=0x13 => Bad(Coprocessor, "cop"),
+        0x14 => Proven("beql"),
+        0x15 => Proven("bnel"),
+        0x16 => blank_rt(word, Proven("blezl")),
+        0x17 => blank_rt(word, Allowed("bgtzl")),
+        0x18 | 0x19 => Bad(SixtyFourBit, "daddi"),
+        0x1A | 0x1B => Bad(SixtyFourBit, "ldl"),
+        0x20 => Allowed("lb"),
+        0x21 => Allowed("lh"),
+        0x22 => Bad(Unaligned, "lwl"),
+        0x23 => Proven("lw"),
+        0x24 => Proven("lbu"),
+        0x25 => Proven("lhu"),
+        0x26 => Bad(Unaligned, "lwr"),
+        0x27 => Bad(SixtyFourBit, "lwu"),
+        0x28 => Proven("sb"),
+        0x29 => Proven("sh"),
+        0x2A => Bad(Unaligned, "swl"),
+        0x2B => Proven("sw"),
+        0x2C | 0x2D => Bad(SixtyFourBit, "sdl"),
+        0x2E => Bad(Unaligned, "swr"),
+        0x2F => Bad(Barrier, "cache"),
+        0x30 => Bad(LoadLinked, "ll"),
+        0x31..=0x33 | 0x35..=0x36 => Bad(Coprocessor, "lwc"),
+        0x34 => Bad(SixtyFourBit, "lld"),
+        0x37 => Bad(SixtyFourBit, "ld"),
+        0x38 => Bad(LoadLinked, "sc"),
+        0x39..=0x3B | 0x3D..=0x3E => Bad(Coprocessor, "swc"),
+        0x3C => Bad(SixtyFourBit, "scd"),
+        0x3F => Bad(SixtyFourBit, "sd"),
+        _ => Bad(Reserved, "reserved"),
+    }
+}
+
+const fn classify_special(word: u32) -> Class {
+    use Class::{Allowed, Forbidden as Bad, Proven};
+    use Forbidden::{Barrier, Divide, Multiply, Reserved, SixtyFourBit, Trap};
+    let class = match function(word) {
+        0x00 => return blank(word, 0x03E0_0000, Proven("sll")),
+        0x02 => return blank(word, 0x03E0_0000, Proven("srl")),
+        0x03 => return blank(word, 0x03E0_0000, Proven("sra")),
+        0x04 => Proven("sllv"),
+        0x06 => Allowed("srlv"),
+        0x07 => Proven("srav"),
+        0x08 => return blank(word, 0x001F_FFC0, Proven("jr")),
+        0x09 => return blank(word, 0x001F_07C0, Proven("jalr")),
+        FUNCTION_JOFF => return blank(word, 0x0000_FFC0, Proven("joff")),
+        FUNCTION_PRI => Proven("pri"),
+        0x0C => return Bad(Trap, "syscall"),
+        0x0D => return Proven("break"),
+        0x0F => return Bad(Barrier, "sync"),
+        0x10 => return Bad(Multiply, "mfhi"),
+        0x11 => return Bad(Multiply, "mthi"),
+        0x12 => return Bad(Multiply, "mflo"),
+        0x13 => return Bad(Multiply, "mtlo"),
+        0x18 => return Bad(Multiply, "mult"),
+        0x19 => return Bad(Multiply, "multu"),
+        0x1A => return Bad(Divide, "div"),
+        0x1B => return Bad(Divide, "divu"),
+        0x20 => Bad(Trap, "add"),
+        0x21 => Proven("addu"),
+        0x22 => Bad(Trap, "sub"),
+        0x23 => Proven("subu"),
+        0x24 => Proven("and"),
+        0x25 => Proven("or"),
+        0x26 => Proven("xor"),
+        0x27 => Proven("nor"),
+        0x2A => Proven("slt"),
+        0x2B => Proven("sltu"),
+        0x14 | 0x16 | 0x17 | 0x1C..=0x1F | 0x2C..=0x2F | 0x38..=0x3F => {
+            return Bad(SixtyFourBit, "dop");
+        }
+        0x30..=0x34 | 0x36 => return Bad(Trap, "trap"),
+        _ => return Bad(Reserved, "reserved"),
+    };
+    blank(word, 0x07C0, class)
+}
+
+const fn classify_register_immediate(word: u32) -> Class {
+    use Class::{Allowed, Forbidden as Bad, Proven};
+    match rt(word) {
+        0x00 => Allowed("bltz"),
+        0x01 => Proven("bgez"),
+        0x02 => Proven("bltzl"),
+        0x03 => Allowed("bgezl"),
+        0x08..=0x0C | 0x0E => Bad(Forbidden::Trap, "trap"),
+        0x10 => Allowed("bltzal"),
+        0x11 => Allowed("bgezal"),
+        0x12 => Allowed("bltzall"),
+        0x13 => Allowed("bgezall"),
+        _ => Bad(Forbidden::Reserved, "reserved"),
+    }
+}
+
+/// `class` if the bits that the encoding leaves unused are 0.
+const fn blank(word: u32, unused: u32, class: Class) -> Class {
+    if word & unused == 0 {
+        class
+    } else {
+        Class::Forbidden(Forbidden::Reserved, "reserved")
+    }
+}
+
+const fn blank_rt(word: u32, class: Class) -> Class {
+    blank(word, 0x001F_0000, class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reference 3.2 and 3.3: the instances of vendor code.
+    #[test]
+    fn custom_instructions_are_encoded_as_in_vendor_code() {
+        assert_eq!(encode_pri(2, 3, 20), 0x0074_100B);
+        assert_eq!(encode_joff(18, 2), 0x0242_000A);
+        assert_eq!(classify(0x0074_100B), Class::Proven("pri"));
+        assert_eq!(classify(0x0242_000A), Class::Proven("joff"));
+    }
+
+    /// Reference 3.2: the most significant bit that is in both operands, from 1 (C!).
+    #[test]
+    fn pri_is_one_based_and_masked() {
+        assert_eq!(pri(0, u32::MAX), 0);
+        assert_eq!(pri(0xFFFF_0000, 0x0000_FFFF), 0);
+        assert_eq!(pri(u32::MAX, u32::MAX), 32);
+        assert_eq!(pri(0x8000_0001, 0x0000_00FF), 1);
+        for bit in 0..32 {
+            assert_eq!(pri(1 << bit, u32::MAX), bit + 1);
+            assert_eq!(pri((1 << bit) | 1, u32::MAX), bit + 1);
+        }
+    }
+
+    /// Reference 3.3: two instructions an entry (C).
+    #[test]
+    fn joff_steps_eight_bytes() {
+        assert_eq!(joff_target(0x00C0_0100, 0), 0x00C0_0100);
+        assert_eq!(joff_target(0x00C0_0100, 29), 0x00C0_01E8);
+    }
+
+    /// Reference 3.1: the complete set used by vendor code.
+    #[test]
+    fn the_proven_set_is_that_of_vendor_code() {
+        let words = [
+            (0x2442_0001, "addiu"),
+            (0x0043_1021, "addu"),
+            (0x0043_1023, "subu"),
+            (0x3042_0001, "andi"),
+            (0x0043_1024, "and"),
+            (0x3442_0001, "ori"),
+            (0x0043_1025, "or"),
+            (0x3842_0001, "xori"),
+            (0x0043_1026, "xor"),
+            (0x0043_1027, "nor"),
+            (0x2842_0001, "slti"),
+            (0x0043_102A, "slt"),
+            (0x2C42_0001, "sltiu"),
+            (0x0043_102B, "sltu"),
+            (0x3C02_1234, "lui"),
+            (0x0000_0000, "sll"),
+            (0x0002_1042, "srl"),
+            (0x0002_1043, "sra"),
+            (0x0062_1004, "sllv"),
+            (0x0062_1007, "srav"),
+            (0x1043_0001, "beq"),
+            (0x1443_0001, "bne"),
+            (0x1840_0001, "blez"),
+            (0x0441_0001, "bgez"),
+            (0x5043_0001, "beql"),
+            (0x5443_0001, "bnel"),
+            (0x5840_0001, "blezl"),
+            (0x0442_0001, "bltzl"),
+            (0x0800_1000, "j"),
+            (0x0C00_1000, "jal"),
+            (0x03E0_0008, "jr"),
+            (0x0040_F809, "jalr"),
+            (0x8C43_0000, "lw"),
+            (0x9443_0000, "lhu"),
+            (0x9043_0000, "lbu"),
+            (0xAC43_0000, "sw"),
+            (0xA443_0000, "sh"),
+            (0xA043_0000, "sb"),
+            (0x0000_000D, "break"),
+        ];
+        for (word, name) in words {
+            assert_eq!(classify(word), Class::Proven(name), "{word:#010x}");
+        }
+    }
+
+    /// Reference 3.1: unproven, but MIPS I/II that a compiler may emit.
+    #[test]
+    fn the_allowed_set_is_what_compilers_emit() {
+        for (word, name) in [
+            (0x0062_1006, "srlv"),
+            (0x8043_0000, "lb"),
+            (0x8443_0000, "lh"),
+            (0x1C40_0001, "bgtz"),
+            (0x5C40_0001, "bgtzl"),
+            (0x0440_0001, "bltz"),
+            (0x0443_0001, "bgezl"),
+            (0x0411_0001, "bgezal"),
+        ] {
+            assert_eq!(classify(word), Class::Allowed(name), "{word:#010x}");
+        }
+    }
+
+    #[test]
+    fn what_the_chip_cannot_do_is_forbidden_with_its_reason() {
+        for (word, kind, name) in [
+            (0x0043_0018, Forbidden::Multiply, "mult"),
+            (0x0043_0019, Forbidden::Multiply, "multu"),
+            (0x0000_1012, Forbidden::Multiply, "mflo"),
+            (0x0043_001A, Forbidden::Divide, "div"),
+            (0x0043_001B, Forbidden::Divide, "divu"),
+            (0xC043_0000, Forbidden::LoadLinked, "ll"),
+            (0xE043_0000, Forbidden::LoadLinked, "sc"),
+            (0x8843_0000, Forbidden::Unaligned, "lwl"),
+            (0x9843_0000, Forbidden::Unaligned, "lwr"),
+            (0xA843_0000, Forbidden::Unaligned, "swl"),
+            (0xB843_0000, Forbidden::Unaligned, "swr"),
+            (0x4002_6000, Forbidden::Coprocessor, "cop"),
+            (0x0000_000C, Forbidden::Trap, "syscall"),
+            (0x0043_0034, Forbidden::Trap, "trap"),
+            (0x0043_1020, Forbidden::Trap, "add"),
+            (0x0000_000F, Forbidden::Barrier, "sync"),
+            (0x0043_102D, Forbidden::SixtyFourBit, "dop"),
+            (0x7000_0000, Forbidden::Reserved, "reserved"),
+            // A pri whose shift field is not 0.
+            (0x0074_104B, Forbidden::Reserved, "reserved"),
+        ] {
+            assert_eq!(classify(word), Class::Forbidden(kind, name), "{word:#010x}");
+        }
+    }
+
+    #[test]
+    fn targets_are_relative_to_the_delay_slot() {
+        assert_eq!(branch_target(0x4000, 0x1000_FFFF), 0x4000);
+        assert_eq!(branch_target(0x4000, 0x1000_0001), 0x4008);
+        assert_eq!(jump_target(0x4000, 0x0800_1000), 0x4000);
+        assert_eq!(jump_target(0xC000_0000, 0x0800_1000), 0xC000_4000);
+    }
+}
