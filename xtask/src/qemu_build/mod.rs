@@ -1,0 +1,166 @@
+//! The recipe for QEMU with the machine `tigon2`.
+//!
+//! A release of QEMU 10.0 gets the files and patches of `qemu/overlay`, is
+//! configured with next to nothing else in it and built in a folder of the
+//! cache. What is kept is the finished program, in a folder named after the
+//! hash of everything that went into it:
+//!
+//! ```text
+//! <cache>/qemu/source-<version>/    release tarball, as Debian offers it
+//! <cache>/qemu/<hash>/              qemu-system-mips, qemu-system-x86_64
+//! <cache>/qemu/work/                a build under way
+//! <cache>/qemu/lock                 held by the one build that may be under way
+//! ```
+//!
+//! A program is moved to its place by one rename after it is complete, so an
+//! interrupted build leaves nothing that looks like a good one. The hardware
+//! model is no part of this: QEMU loads it when it starts.
+
+mod compile;
+mod overlay;
+mod progress;
+mod source;
+mod tools;
+
+use crate::{interrupt, paths};
+use anyhow::{Context, Result};
+use progress::Progress;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub use source::{MIRROR_VARIABLE, SOURCE_VARIABLE};
+pub use tools::DEBIAN_PACKAGES;
+
+/// A machine to emulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The card: machine `tigon2`.
+    Mips,
+    /// A PC as a host for the card.
+    X86_64,
+}
+
+impl Target {
+    /// QEMU's name of the architecture.
+    fn architecture(self) -> &'static str {
+        match self {
+            Target::Mips => "mips",
+            Target::X86_64 => "x86_64",
+        }
+    }
+
+    fn program(self) -> String {
+        format!("qemu-system-{}", self.architecture())
+    }
+}
+
+/// Where the programs are, or would be had they been asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QemuPaths {
+    /// `qemu-system-mips` with the machine `tigon2`.
+    pub mips: PathBuf,
+    /// `qemu-system-x86_64` of the same source.
+    pub x86_64: PathBuf,
+}
+
+impl QemuPaths {
+    fn in_folder(folder: &Path) -> Self {
+        QemuPaths {
+            mips: folder.join(Target::Mips.program()),
+            x86_64: folder.join(Target::X86_64.program()),
+        }
+    }
+
+    fn of(&self, target: Target) -> &Path {
+        match target {
+            Target::Mips => &self.mips,
+            Target::X86_64 => &self.x86_64,
+        }
+    }
+}
+
+/// Makes sure that QEMU for `targets` is there, building it if need be.
+///
+/// The first time this takes minutes (two on two cores for one target) and
+/// shows how far it is; afterwards it takes milliseconds.
+///
+/// # Errors
+/// One clear line if the source cannot be had, a tool is missing or the build
+/// fails.
+pub fn ensure(targets: &[Target]) -> Result<QemuPaths> {
+    let cache = paths::cache().join("qemu");
+    fs::create_dir_all(&cache)
+        .with_context(|| format!("cannot make the cache {}", cache.display()))?;
+    let source = match source::known(&cache)? {
+        Some(source) => source,
+        None => {
+            let _lock = lock(&cache)?;
+            match source::known(&cache)? {
+                Some(source) => source,
+                None => source::fetch(&cache)?,
+            }
+        }
+    };
+
+    let overlay = overlay::Overlay::find(&paths::root().join("qemu/overlay"))?;
+    let key = compile::key(&source, &overlay)?;
+    let folder = cache.join(&key[..16]);
+    let qemu = QemuPaths::in_folder(&folder);
+    let missing = || -> Vec<Target> {
+        let is_missing = |target: &Target| !qemu.of(*target).is_file();
+        targets.iter().copied().filter(is_missing).collect()
+    };
+    if missing().is_empty() {
+        return Ok(qemu);
+    }
+    tools::check()?;
+    let _lock = lock(&cache)?;
+    // Someone else may have built it while this one waited for the lock.
+    let missing = missing();
+    if missing.is_empty() {
+        return Ok(qemu);
+    }
+
+    let start = Instant::now();
+    let names: Vec<String> = missing.iter().map(|target| target.program()).collect();
+    println!("qemu: building {} from {source}", names.join(" and "));
+    let work = cache.join("work");
+    remove(&work)?;
+    fs::create_dir_all(&work)?;
+    compile::build(&source, &overlay, &missing, &work, &mut Progress::new())?;
+    fs::create_dir_all(&folder)?;
+    for target in missing {
+        let built = work.join("build").join(target.program());
+        fs::rename(&built, qemu.of(target))
+            .with_context(|| format!("cannot keep {}", built.display()))?;
+    }
+    remove(&work)?;
+    println!("qemu: built in {} s", start.elapsed().as_secs());
+    Ok(qemu)
+}
+
+/// Waits until no other build is under way; dropping the file ends the claim.
+fn lock(cache: &Path) -> Result<File> {
+    let path = cache.join("lock");
+    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        return Ok(file);
+    }
+    println!("qemu: waiting for another build of it to end");
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        interrupt::sleep(std::time::Duration::from_millis(200))?;
+    }
+    Ok(file)
+}
+
+/// Removes a folder if it is there.
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
