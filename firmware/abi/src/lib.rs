@@ -1,2 +1,46 @@
 //! What the AceNIC host driver and the firmware agree on.
+//!
+//! The software interface of the Tigon cards, revision 12.4: the one that the in-kernel
+//! drivers speak (Linux `acenic`, the BSDs' `ti`) and that this project's own driver and
+//! firmware speak too. Everything is defined once, here; the crate holds layouts and
+//! constants and no behaviour. Source: the project's "Host/NIC software interface"; where
+//! a section number is given, the hardware reference.
+//!
+//! # Words
+//! DMA moves every structure of this crate so that the *value* of each 32-bit word is kept
+//! (hardware reference, 6.4): host and NIC see the same numbers, each in its own byte
+//! order. So a structure is an array of `u32` words; where two 16-bit fields share a word
+//! there are accessors for the halves. Nothing here may be read byte by byte, except
+//! packet data and the image file.
+//!
+//! | module | what | where it lives |
+//! | --- | --- | --- |
+//! | [`pci`] | ids, class | configuration space |
+//! | [`bar`] | the map of BAR 0 | BAR 0 |
+//! | [`gencom`] | words that both sides read and write | BAR 0x600, NIC 0x200 |
+//! | [`extension`] | this project's own words in it | BAR 0x6A0, NIC 0x2A0 |
+//! | [`info`] | general information block, ring control blocks | host memory |
+//! | [`ring`], [`bd`] | rings and buffer descriptors | host memory |
+//! | [`command`] | host to NIC | BAR 0x700, NIC 0x300 |
+//! | [`event`] | NIC to host | event ring in host memory |
+//! | [`statistics`] | the statistics block | host memory |
+//! | [`image`] | the firmware file | `acenic/tg2.bin` |
 #![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+pub mod bar;
+pub mod bd;
+pub mod command;
+pub mod event;
+pub mod extension;
+pub mod gencom;
+pub mod image;
+pub mod info;
+mod link;
+mod mode;
+pub mod pci;
+pub mod ring;
+pub mod statistics;
+
+pub use link::LinkWord;
+pub use mode::{DmaConfig, OperatingMode};

@@ -1,0 +1,95 @@
+//! The map of BAR 0.
+//!
+//! Host/NIC software interface, "BAR0 layout". All accesses are aligned 32-bit words.
+//!
+//! ```text
+//! 0x000  copy of the PCI configuration header
+//! 0x040  chip registers, at the offsets that the NIC's CPUs use
+//! 0x400  NIC memory 0x000-0x3FF: statistics 0x480, mailboxes 0x500, gencom 0x600,
+//!        command ring 0x700
+//! 0x800  2 KB window into NIC memory at the window base register
+//! 0x1000 nothing: reads 0, writes ignored
+//! ```
+
+/// Size of BAR 0 in bytes.
+pub const BYTES: u32 = crate::pci::BAR0_BYTES;
+/// First chip register.
+pub const REGISTERS: u32 = 0x040;
+/// Lowest NIC memory seen directly; NIC address = offset - this.
+pub const DIRECT: u32 = 0x400;
+/// Bytes of NIC memory seen directly.
+pub const DIRECT_BYTES: u32 = 0x400;
+/// MAC statistics: 32 words that the MAC counts itself.
+pub const MAC_STATISTICS: u32 = 0x480;
+/// 32 mailboxes of two words.
+pub const MAILBOXES: u32 = 0x500;
+/// General communication block.
+pub const GENCOM: u32 = 0x600;
+/// Command ring.
+pub const COMMAND_RING: u32 = 0x700;
+/// Memory window.
+pub const WINDOW: u32 = 0x800;
+/// Bytes of the memory window.
+pub const WINDOW_BYTES: u32 = 0x800;
+/// First offset behind the window, where nothing answers.
+pub const UNUSED: u32 = 0x1000;
+
+/// Host interrupt mailbox: any write takes INTA# away; 0 lets further interrupts come,
+/// other values hold them back until 0 is written.
+pub const MAILBOX_HOST_INTERRUPT: u32 = 0x504;
+/// Command producer mailbox.
+pub const MAILBOX_COMMAND_PRODUCER: u32 = 0x50C;
+/// Send producer mailbox.
+pub const MAILBOX_SEND_PRODUCER: u32 = 0x514;
+/// Standard receive producer mailbox.
+pub const MAILBOX_STANDARD_PRODUCER: u32 = 0x51C;
+/// Jumbo receive producer mailbox.
+pub const MAILBOX_JUMBO_PRODUCER: u32 = 0x524;
+/// Mini receive producer mailbox.
+pub const MAILBOX_MINI_PRODUCER: u32 = 0x52C;
+
+/// BAR offset of a word of directly visible NIC memory; `None` if the host sees the
+/// address only through the window.
+pub const fn direct_offset(nic_address: u32) -> Option<u32> {
+    if nic_address < DIRECT_BYTES {
+        Some(DIRECT + nic_address)
+    } else {
+        None
+    }
+}
+
+/// What the window base must be, and the BAR offset at which then stands the word of a
+/// NIC address.
+pub const fn window(nic_address: u32) -> (u32, u32) {
+    (
+        nic_address & !(WINDOW_BYTES - 1),
+        WINDOW + nic_address % WINDOW_BYTES,
+    )
+}
+
+const _: () = {
+    assert!(DIRECT + DIRECT_BYTES == WINDOW);
+    assert!(WINDOW + WINDOW_BYTES == UNUSED);
+    assert!(COMMAND_RING + 4 * crate::ring::COMMAND_ENTRIES == WINDOW);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "400-7FF: NIC local memory 000-3FF seen from the host: address = offset - 400".
+    #[test]
+    fn low_nic_memory_is_seen_directly() {
+        assert_eq!(direct_offset(0x000), Some(0x400));
+        assert_eq!(direct_offset(0x3FC), Some(0x7FC));
+        assert_eq!(direct_offset(0x400), None);
+    }
+
+    /// "host address 800 + (a mod 800) reads NIC address WinBase + (a mod 800)".
+    #[test]
+    fn the_window_is_2_kb_aligned() {
+        assert_eq!(window(0x4000), (0x4000, 0x800));
+        assert_eq!(window(0x47FC), (0x4000, 0xFFC));
+        assert_eq!(window(0x4800), (0x4800, 0x800));
+    }
+}

@@ -1,0 +1,308 @@
+//! This project's own words in the gencom block: NIC 0x2A0-0x2FF, BAR 0x6A0-0x6FF.
+//!
+//! No driver or vendor firmware uses this part of gencom. The firmware writes
+//! [`Extension::Magic`] last, once all other words are valid; a driver that does not find
+//! it there must not look at the rest. All addresses are NIC addresses.
+//!
+//! ```text
+//! log ring:  LogAddress, LogBytes; the firmware writes bytes up to LogProducer, the host
+//!            reads up to there and moves LogConsumer; both are offsets in the ring. The
+//!            bytes lie in the words big-endian: the first byte is bits 31:24.
+//! ```
+
+macro_rules! extension {
+    ($( $(#[$doc:meta])* $name:ident = $address:literal, )+) => {
+        /// A word of the extension; the value of a variant is its NIC address.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Extension {
+            $( $(#[$doc])* $name = $address, )+
+        }
+
+        impl Extension {
+            /// All words in the order of their addresses.
+            pub const ALL: &[Extension] = &[ $( Extension::$name, )+ ];
+
+            /// The word's name as it is spelled here.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Extension::$name => stringify!($name), )+
+                }
+            }
+        }
+    };
+}
+
+extension! {
+    /// BAR 0x6A0: [`MAGIC`] once the other words are valid.
+    Magic = 0x2A0,
+    /// BAR 0x6A4: [`VERSION`] of this layout.
+    Version = 0x2A4,
+    /// BAR 0x6A8: [`State`] of the firmware.
+    State = 0x2A8,
+    /// BAR 0x6AC: [`FatalCode`] after a fatal error, else 0.
+    FatalCode = 0x2AC,
+    /// BAR 0x6B0: a number that goes with the fatal code.
+    FatalArgument = 0x2B0,
+    /// BAR 0x6B4: code address near the fatal error; bit 0 is set when CPU B met it.
+    FatalCpuPc = 0x2B4,
+    /// BAR 0x6B8: send ring consumer index, for drivers that read it by MMIO.
+    SendConsumer = 0x2B8,
+    /// BAR 0x6BC: NIC address of the log ring, 0 if there is none.
+    LogAddress = 0x2BC,
+    /// BAR 0x6C0: bytes of the log ring, a power of two.
+    LogBytes = 0x2C0,
+    /// BAR 0x6C4: offset in the log ring behind the last byte; written by the NIC.
+    LogProducer = 0x2C4,
+    /// BAR 0x6C8: offset in the log ring of the first unread byte; written by the host.
+    LogConsumer = 0x2C8,
+    /// BAR 0x6CC: log messages that found no room.
+    LogLost = 0x2CC,
+    /// BAR 0x6D0: NIC address of [`HANDLER_COUNT`] words: how often each handler ran, in
+    /// the order of [`HANDLERS`].
+    HandlerCounts = 0x2D0,
+    /// BAR 0x6D4: NIC address of [`DROP_COUNT`] words: frames dropped for each reason, in
+    /// the order of [`DROPS`].
+    DropCounts = 0x2D4,
+    /// BAR 0x6D8: [`Variant`] of the firmware.
+    Variant = 0x2D8,
+    /// BAR 0x6DC: idle turns of CPU A's dispatch loop; wraps.
+    IdleA = 0x2DC,
+    /// BAR 0x6E0: idle turns of CPU B's dispatch loop; wraps.
+    IdleB = 0x2E0,
+    /// BAR 0x6E4: NIC address where the transmit buffer starts.
+    TransmitBuffer = 0x2E4,
+    /// BAR 0x6E8: NIC address where the transmit buffer ends and the receive buffer starts.
+    ReceiveBuffer = 0x2E8,
+    /// BAR 0x6EC: bytes of SRAM that the firmware found.
+    SramBytes = 0x2EC,
+}
+
+/// NIC address of the first word.
+pub const BASE: u32 = 0x2A0;
+/// NIC address behind the last word.
+pub const END: u32 = 0x300;
+/// What [`Extension::Magic`] holds: "TGRS".
+pub const MAGIC: u32 = 0x5447_5253;
+/// What [`Extension::Version`] holds.
+pub const VERSION: u32 = 1;
+
+impl Extension {
+    /// The word's NIC address.
+    pub const fn nic_address(self) -> u32 {
+        self as u32
+    }
+
+    /// The word's offset in BAR 0.
+    pub const fn bar_offset(self) -> u32 {
+        self as u32 + crate::bar::DIRECT
+    }
+}
+
+macro_rules! numbered {
+    (
+        $(#[$type_doc:meta])* $type:ident, $all:ident, $count:ident, $count_doc:literal;
+        $( $(#[$doc:meta])* $name:ident = $value:literal, )+
+    ) => {
+        $(#[$type_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u32)]
+        pub enum $type {
+            $( $(#[$doc])* $name = $value, )+
+        }
+
+        #[doc = $count_doc]
+        pub const $count: usize = $all.len();
+
+        #[doc = concat!("All variants of [`", stringify!($type), "`] in their order.")]
+        pub const $all: &[$type] = &[ $( $type::$name, )+ ];
+
+        impl $type {
+            /// The variant with a number, if there is one.
+            pub const fn from_number(number: u32) -> Option<$type> {
+                match number {
+                    $( $value => Some($type::$name), )+
+                    _ => None,
+                }
+            }
+
+            /// The variant's number.
+            pub const fn number(self) -> u32 {
+                self as u32
+            }
+
+            /// The variant's name as it is spelled here.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( $type::$name => stringify!($name), )+
+                }
+            }
+        }
+    };
+}
+
+numbered! {
+    /// How far the firmware is: [`Extension::State`].
+    State, STATES, STATE_COUNT, "How many states there are.";
+    /// It prepares itself.
+    Boot = 0,
+    /// It is in its dispatch loop; the host's stack is down, so frames are dropped.
+    Running = 1,
+    /// It is in its dispatch loop and the host's stack is up.
+    StackUp = 2,
+    /// It met a fatal error and both CPUs are halted.
+    Fatal = 3,
+}
+
+numbered! {
+    /// Why the firmware stopped: [`Extension::FatalCode`].
+    FatalCode, FATAL_CODES, FATAL_CODE_COUNT, "How many fatal codes there are.";
+    /// It did not.
+    None = 0,
+    /// A Rust panic; the argument is the source line.
+    Panic = 1,
+    /// An event without a handler; the argument is its number.
+    UnexpectedEvent = 2,
+    /// The read channel's error bits; the argument is its state.
+    DmaRead = 3,
+    /// The write channel's error bits; the argument is its state.
+    DmaWrite = 4,
+    /// The general information block makes no sense; the argument is an offset in it.
+    Configuration = 5,
+    /// No usable SRAM; the argument is the size found.
+    Memory = 6,
+    /// The MAC reports what it must not; the argument is its state.
+    Mac = 7,
+    /// The stack ran into its guard; the argument is the word found there.
+    StackOverflow = 8,
+    /// CPU B did not start; the argument is its state.
+    CpuB = 9,
+}
+
+numbered! {
+    /// A handler whose runs are counted, named after its event.
+    Handler, HANDLERS, HANDLER_COUNT, "How many handlers are counted.";
+    /// Send data ready.
+    SendDataReady = 0,
+    /// Send BD ready.
+    SendBdReady = 1,
+    /// Receive complete.
+    ReceiveComplete = 2,
+    /// LED and link event update.
+    Led = 3,
+    /// Jumbo receive BDs ready.
+    JumboReceiveBdReady = 4,
+    /// Standard receive BDs ready.
+    StandardReceiveBdReady = 5,
+    /// Mini receive BDs ready.
+    MiniReceiveBdReady = 6,
+    /// DMA write complete.
+    DmaWriteComplete = 7,
+    /// DMA read complete.
+    DmaReadComplete = 8,
+    /// DMA write attention.
+    DmaWriteAttention = 9,
+    /// DMA read attention.
+    DmaReadAttention = 10,
+    /// Mailbox.
+    Mailbox = 11,
+    /// Update send consumer.
+    UpdateSendConsumer = 12,
+    /// Update receive return producer.
+    UpdateReceiveReturnProducer = 13,
+    /// MAC RX attention.
+    MacRxAttention = 14,
+    /// MAC TX attention.
+    MacTxAttention = 15,
+    /// Start.
+    Start = 16,
+    /// Timer.
+    Timer = 17,
+}
+
+numbered! {
+    /// Why the firmware dropped a frame.
+    Drop, DROPS, DROP_COUNT, "How many reasons there are.";
+    /// Receive: the host's stack is down.
+    StackDown = 0,
+    /// Receive: the MAC marked an error.
+    BadFrame = 1,
+    /// Receive: longer than the interface's MTU.
+    TooLong = 2,
+    /// Receive: shorter than an Ethernet header.
+    TooShort = 3,
+    /// Receive: a multicast address that nobody asked for.
+    NotSubscribed = 4,
+    /// Receive: the ring for this length has no BD.
+    NoReceiveBd = 5,
+    /// Receive: the buffer is smaller than the frame.
+    BufferTooSmall = 6,
+    /// Receive: the return ring is full.
+    ReturnRingFull = 7,
+    /// Send: a BD of no bytes, or a frame that never ends.
+    BadSendBd = 8,
+    /// Send: longer than the transmit buffer takes.
+    SendTooLong = 9,
+    /// Send: the link is down.
+    LinkDown = 10,
+}
+
+numbered! {
+    /// How a firmware is partitioned: [`Extension::Variant`].
+    Variant, VARIANTS, VARIANT_COUNT, "How many variants there are.";
+    /// All handlers run on CPU A.
+    Uniprocessor = 1,
+    /// The handlers are divided between both CPUs.
+    Parallel = 2,
+}
+
+const _: () = {
+    let mut index = 0;
+    while index < Extension::ALL.len() {
+        let address = Extension::ALL[index].nic_address();
+        assert!(address.is_multiple_of(4) && address >= BASE && address < END);
+        assert!(index == 0 || Extension::ALL[index - 1].nic_address() < address);
+        index += 1;
+    }
+    assert!(BASE > crate::gencom::Gencom::ReceiveReturnConsumer.nic_address());
+    assert!(END == crate::gencom::BASE + crate::gencom::BYTES);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_magic_spells_tgrs() {
+        assert_eq!(&MAGIC.to_be_bytes(), b"TGRS");
+        assert_eq!(Extension::Magic.bar_offset(), 0x6A0);
+        assert_eq!(Extension::SendConsumer.bar_offset(), 0x6B8);
+    }
+
+    /// The counters are arrays, so that the numbers must be indices without a gap.
+    #[test]
+    fn counted_things_are_numbered_from_zero() {
+        for (index, handler) in HANDLERS.iter().enumerate() {
+            assert_eq!(handler.number() as usize, index);
+            assert_eq!(Handler::from_number(index as u32), Some(*handler));
+        }
+        for (index, reason) in DROPS.iter().enumerate() {
+            assert_eq!(reason.number() as usize, index);
+            assert_eq!(Drop::from_number(index as u32), Some(*reason));
+        }
+        assert_eq!(Handler::from_number(HANDLER_COUNT as u32), None);
+        assert_eq!(Drop::from_number(DROP_COUNT as u32), None);
+        assert_eq!(Drop::NoReceiveBd.name(), "NoReceiveBd");
+    }
+
+    #[test]
+    fn states_and_codes_survive_their_word() {
+        for state in STATES {
+            assert_eq!(State::from_number(state.number()), Some(*state));
+        }
+        for code in FATAL_CODES {
+            assert_eq!(FatalCode::from_number(code.number()), Some(*code));
+        }
+        assert_eq!(State::from_number(0xFFFF_FFFF), None);
+    }
+}

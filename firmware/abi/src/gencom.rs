@@ -1,0 +1,164 @@
+//! The general communication block: words in NIC memory that both sides use.
+//!
+//! Host/NIC software interface, "Gencom words"; hardware reference, section 12. Plain
+//! memory: the host writes the configuration before it starts the firmware.
+
+macro_rules! gencom {
+    ($( $(#[$doc:meta])* $name:ident = $address:literal, )+) => {
+        /// A word of the block; the value of a variant is its NIC address.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Gencom {
+            $( $(#[$doc])* $name = $address, )+
+        }
+
+        impl Gencom {
+            /// All words in the order of their addresses.
+            pub const ALL: &[Gencom] = &[ $( Gencom::$name, )+ ];
+
+            /// The word's name as it is spelled here.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Gencom::$name => stringify!($name), )+
+                }
+            }
+        }
+    };
+}
+
+gencom! {
+    /// BAR 0x600: bits 15:0 are the first two bytes of the MAC address.
+    MacAddressHigh = 0x200,
+    /// BAR 0x604: the last four bytes of the MAC address.
+    MacAddressLow = 0x204,
+    /// BAR 0x608: host address of the general information block, high half.
+    InfoHigh = 0x208,
+    /// BAR 0x60C: host address of the general information block, low half.
+    InfoLow = 0x20C,
+    /// BAR 0x610: address for the obsolete multicast commands, first two bytes.
+    MulticastHigh = 0x210,
+    /// BAR 0x614: address for the obsolete multicast commands, last four bytes.
+    MulticastLow = 0x214,
+    /// BAR 0x618: [`crate::OperatingMode`].
+    OperatingMode = 0x218,
+    /// BAR 0x61C: [`crate::DmaConfig`] of reads.
+    DmaReadConfig = 0x21C,
+    /// BAR 0x620: [`crate::DmaConfig`] of writes.
+    DmaWriteConfig = 0x220,
+    /// BAR 0x624: the transmit buffer's share of the packet memory in 64ths.
+    TransmitShare = 0x224,
+    /// BAR 0x628: event ring consumer index, written by the host.
+    EventConsumer = 0x228,
+    /// BAR 0x62C: command ring consumer index, written by the NIC.
+    CommandConsumer = 0x22C,
+    /// BAR 0x630: receive coalescing time in microseconds.
+    ReceiveTicks = 0x230,
+    /// BAR 0x634: transmit coalescing time in microseconds.
+    TransmitTicks = 0x234,
+    /// BAR 0x638: time between statistics updates in microseconds.
+    StatisticsTicks = 0x238,
+    /// BAR 0x63C: transmit BDs before an update.
+    TransmitMaxBds = 0x23C,
+    /// BAR 0x640: receive BDs before an update.
+    ReceiveMaxBds = 0x240,
+    /// BAR 0x644: what the firmware traces.
+    TraceMask = 0x244,
+    /// BAR 0x648: [`crate::LinkWord`] that the host wants on gigabit links.
+    GigabitLink = 0x248,
+    /// BAR 0x64C: [`crate::LinkWord`] that the host wants on 10/100 links.
+    FastLink = 0x24C,
+    /// BAR 0x650: NIC address where the next trace entry goes.
+    TracePointer = 0x250,
+    /// BAR 0x654: NIC address of the trace ring.
+    TraceStart = 0x254,
+    /// BAR 0x658: bytes of the trace ring.
+    TraceLength = 0x258,
+    /// BAR 0x65C: the interface's index, repeated in the statistics.
+    InterfaceIndex = 0x25C,
+    /// BAR 0x660: longest frame that is accepted, without CRC.
+    InterfaceMtu = 0x260,
+    /// BAR 0x664: not 0 keeps the firmware from raising interrupts.
+    MaskInterrupts = 0x264,
+    /// BAR 0x668: [`crate::LinkWord`] of the gigabit link as it is.
+    GigabitLinkState = 0x268,
+    /// BAR 0x66C: [`crate::LinkWord`] of the 10/100 link as it is.
+    FastLinkState = 0x26C,
+    /// BAR 0x680: receive return ring consumer index, written by the host.
+    ReceiveReturnConsumer = 0x280,
+}
+
+/// NIC address of the block.
+pub const BASE: u32 = 0x200;
+/// Bytes of the block.
+pub const BYTES: u32 = 0x100;
+
+impl Gencom {
+    /// The word's NIC address.
+    pub const fn nic_address(self) -> u32 {
+        self as u32
+    }
+
+    /// The word's offset in BAR 0.
+    pub const fn bar_offset(self) -> u32 {
+        self as u32 + crate::bar::DIRECT
+    }
+}
+
+/// The two words in which gencom, commands and registers hold a MAC address: the first has
+/// two bytes in bits 15:0, the second four.
+pub const fn mac_words(address: [u8; 6]) -> (u32, u32) {
+    let [a, b, c, d, e, f] = address;
+    (
+        u32::from_be_bytes([0, 0, a, b]),
+        u32::from_be_bytes([c, d, e, f]),
+    )
+}
+
+/// The MAC address that two words hold; bits 31:16 of `high` are not looked at.
+pub const fn mac_address(high: u32, low: u32) -> [u8; 6] {
+    let [_, _, a, b] = high.to_be_bytes();
+    let [c, d, e, f] = low.to_be_bytes();
+    [a, b, c, d, e, f]
+}
+
+const _: () = {
+    assert!(BASE + crate::bar::DIRECT == crate::bar::GENCOM);
+    let mut index = 0;
+    while index < Gencom::ALL.len() {
+        let address = Gencom::ALL[index].nic_address();
+        assert!(address.is_multiple_of(4) && address >= BASE && address < BASE + BYTES);
+        assert!(index == 0 || Gencom::ALL[index - 1].nic_address() < address);
+        index += 1;
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hardware reference 12: host offset / NIC address (C).
+    #[test]
+    fn words_are_where_drivers_and_vendor_firmware_have_them() {
+        for (word, bar, nic) in [
+            (Gencom::MacAddressHigh, 0x600, 0x200),
+            (Gencom::InfoLow, 0x60C, 0x20C),
+            (Gencom::OperatingMode, 0x618, 0x218),
+            (Gencom::CommandConsumer, 0x62C, 0x22C),
+            (Gencom::ReceiveMaxBds, 0x640, 0x240),
+            (Gencom::GigabitLink, 0x648, 0x248),
+            (Gencom::InterfaceMtu, 0x660, 0x260),
+            (Gencom::FastLinkState, 0x66C, 0x26C),
+            (Gencom::ReceiveReturnConsumer, 0x680, 0x280),
+        ] {
+            assert_eq!(word.bar_offset(), bar, "{}", word.name());
+            assert_eq!(word.nic_address(), nic, "{}", word.name());
+        }
+    }
+
+    #[test]
+    fn mac_addresses_survive_their_two_words() {
+        let address = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
+        assert_eq!(mac_words(address), (0x0060, 0xCF20_1234));
+        assert_eq!(mac_address(0xFFFF_0060, 0xCF20_1234), address);
+    }
+}
