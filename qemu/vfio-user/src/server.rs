@@ -1,0 +1,346 @@
+//! The server: a socket, one client at a time, a device behind a lock.
+//!
+//! ```text
+//!   server's thread                          any other thread (a vCPU)
+//!   ---------------                          -------------------------
+//!   read all that the socket holds           has the device's lock
+//!   take the device's lock                   DmaTable::read / write:
+//!     every command of the batch, in order     mapped: memcpy
+//!   release it, send the replies               else:   message, wait for reply
+//!   look at the interrupt pin again          Interrupts::set_level
+//! ```
+
+use crate::channel::Channel;
+use crate::device::{Device, DeviceLayout, DeviceLock};
+use crate::dispatch::{self, Session};
+use crate::dma::DmaTable;
+use crate::interrupt::Interrupts;
+use crate::listener::{BindError, Listener};
+use crate::message::{DEFAULT_MAX_TRANSFER, Header};
+use crate::socket;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Replies that may pile up before the device's lock is released, in bytes.
+const MAX_REPLY_BYTES: usize = DEFAULT_MAX_TRANSFER / 4;
+
+/// What a server serves, and how patient it is.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Regions and interrupts of the device.
+    pub layout: DeviceLayout,
+    /// From an unmask of the pin to the look at its level.
+    pub unmask_delay: Duration,
+    /// How long DMA by message waits for the client.
+    pub dma_timeout: Duration,
+    /// How long a reply may wait for room in the socket.
+    pub send_timeout: Duration,
+    /// How long a new client may take until its VERSION.
+    pub handshake_timeout: Duration,
+}
+
+impl ServerConfig {
+    /// The usual patience with a device of this layout.
+    pub fn new(layout: DeviceLayout) -> Self {
+        Self {
+            layout,
+            unmask_delay: Interrupts::UNMASK_DELAY,
+            dma_timeout: Duration::from_secs(5),
+            send_timeout: Duration::from_secs(10),
+            handshake_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Why a connection has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Disconnect {
+    /// The client closed it.
+    #[error("the client closed the connection")]
+    Closed,
+    /// [`StopHandle::stop`] was called.
+    #[error("the server was told to stop")]
+    Stopped,
+    /// The socket failed.
+    #[error("socket: {0}")]
+    Io(Errno),
+    /// A header whose size cannot be right.
+    #[error("the client sent a header that claims a size of {} bytes", .0.size)]
+    Size(Header),
+    /// The client did not agree on a version in time.
+    #[error("the client sent no VERSION in time")]
+    Handshake,
+    /// The client's first message was not VERSION.
+    #[error("the client's first message was not VERSION")]
+    NoVersion,
+    /// The client's VERSION is malformed, or its major version is not ours.
+    #[error("negotiation failed: {0}")]
+    Version(String),
+    /// The client does not read its replies.
+    #[error("the client does not read")]
+    Stuck,
+    /// The client sent too much while it owed a DMA reply.
+    #[error("the client sent too much in front of a DMA reply")]
+    Backlog,
+}
+
+/// Counters of a server since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerCounters {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Commands done.
+    pub commands: u64,
+    /// Commands that failed.
+    pub errors: u64,
+    /// Times that the device's lock was taken for commands.
+    pub batches: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    connections: AtomicU64,
+    commands: AtomicU64,
+    errors: AtomicU64,
+    batches: AtomicU64,
+}
+
+/// A vfio-user server on a socket. Its file goes away with it.
+#[derive(Debug)]
+pub struct Server {
+    listener: Listener,
+    config: ServerConfig,
+    dma: DmaTable,
+    interrupts: Interrupts,
+    wake: Arc<OwnedFd>,
+    counters: Arc<Counters>,
+}
+
+impl Server {
+    /// Makes the socket `path` and listens: clients may connect at once, they are
+    /// served when [`run`](Self::run) runs. A socket left over by a server that is
+    /// gone is replaced.
+    pub fn bind(path: impl AsRef<Path>, config: ServerConfig) -> Result<Self, BindError> {
+        let path = path.as_ref();
+        let wake = socket::waker().map_err(|errno| BindError::new(path, errno.into()))?;
+        Ok(Self {
+            listener: Listener::bind(path)?,
+            dma: DmaTable::new(),
+            interrupts: Interrupts::new(config.unmask_delay),
+            wake: Arc::new(wake),
+            counters: Arc::default(),
+            config,
+        })
+    }
+
+    /// The socket's file.
+    pub fn path(&self) -> &Path {
+        self.listener.path()
+    }
+
+    /// The clients' memory. Empty while there is no client.
+    pub fn dma(&self) -> DmaTable {
+        self.dma.clone()
+    }
+
+    /// The interrupts, for the threads that set them.
+    pub fn interrupts(&self) -> Interrupts {
+        self.interrupts.clone()
+    }
+
+    /// A handle that stops the server from another thread.
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle {
+            wake: self.wake.clone(),
+            counters: self.counters.clone(),
+        }
+    }
+
+    /// Serves one client after the other on this thread, until it is stopped.
+    ///
+    /// An error means that the socket can no longer accept clients.
+    pub fn run<L: DeviceLock>(&mut self, lock: &mut L) -> io::Result<()> {
+        while let Some(socket) = self.listener.accept(self.wake.as_fd())? {
+            self.counters.connections.fetch_add(1, Ordering::Relaxed);
+            if self.serve(socket, lock) == Disconnect::Stopped {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves on a thread of its own.
+    pub fn spawn<L>(mut self, mut lock: L) -> io::Result<ServerThread>
+    where
+        L: DeviceLock + Send + 'static,
+    {
+        let stop = self.stop_handle();
+        let path = self.path().to_owned();
+        let thread = std::thread::Builder::new()
+            .name("vfio-user".into())
+            .spawn(move || self.run(&mut lock))?;
+        Ok(ServerThread {
+            stop,
+            path,
+            thread: Some(thread),
+        })
+    }
+
+    /// Serves one client until it is gone, and cleans up after it.
+    fn serve<L: DeviceLock>(&self, socket: OwnedFd, lock: &mut L) -> Disconnect {
+        let channel = Arc::new(Channel::new(
+            socket,
+            self.wake.clone(),
+            self.config.dma_timeout,
+            self.config.send_timeout,
+        ));
+        self.dma.set_channel(Some(channel.clone()));
+        let mut session = Session {
+            layout: &self.config.layout,
+            dma: &self.dma,
+            interrupts: &self.interrupts,
+            channel: &channel,
+            negotiated: false,
+            errors: 0,
+        };
+        let why = self.converse(&mut session, lock);
+        // Wakes a thread that waits for a DMA reply, perhaps with the device's lock.
+        channel.close(why.clone());
+        self.dma.set_channel(None);
+        self.dma.unmap_all();
+        self.interrupts.disconnect();
+        if session.negotiated {
+            lock.with(|device| device.disconnected(&why));
+        }
+        why
+    }
+
+    /// Does batches of commands until the connection ends.
+    fn converse<L: DeviceLock>(&self, session: &mut Session<'_>, lock: &mut L) -> Disconnect {
+        let handshake_end = Instant::now() + self.config.handshake_timeout;
+        let mut out = Vec::new();
+        loop {
+            let deadline = match self.interrupts.next_recheck() {
+                _ if !session.negotiated => Some(handshake_end),
+                recheck => recheck,
+            };
+            let mut commands = match session.channel.next_commands(deadline) {
+                Ok(commands) => commands,
+                Err(why) => {
+                    if let Disconnect::Size(header) = &why {
+                        out.clear();
+                        dispatch::refuse(header, Errno::INVAL, &mut out);
+                        // The connection ends anyway.
+                        let _ = session.channel.send(&out);
+                    }
+                    return why;
+                }
+            };
+            let now = Instant::now();
+            self.interrupts.recheck(now);
+            if !session.negotiated && commands.is_empty() && now >= handshake_end {
+                return Disconnect::Handshake;
+            }
+            while !commands.is_empty() {
+                out.clear();
+                let errors = session.errors;
+                let before = commands.len();
+                let result = lock.with(|device| {
+                    let mut result = Ok(());
+                    while out.len() < MAX_REPLY_BYTES
+                        && result.is_ok()
+                        && let Some(message) = commands.pop_front()
+                    {
+                        result = session.handle(device, message, &mut out);
+                    }
+                    device.batch_done();
+                    result
+                });
+                let count = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
+                count(&self.counters.batches, 1);
+                count(&self.counters.commands, (before - commands.len()) as u64);
+                count(&self.counters.errors, session.errors - errors);
+                if let Err(why) = session.channel.send(&out).and(result) {
+                    return why;
+                }
+            }
+        }
+    }
+}
+
+/// Stops a [`Server`] from any thread; may be cloned.
+#[derive(Clone, Debug)]
+pub struct StopHandle {
+    wake: Arc<OwnedFd>,
+    counters: Arc<Counters>,
+}
+
+impl StopHandle {
+    /// Tells the server to end: its client is cut off, threads that wait for a DMA
+    /// reply get an error, [`Server::run`] returns. Does not wait.
+    pub fn stop(&self) {
+        socket::wake(&*self.wake);
+    }
+
+    /// Counters of the server.
+    pub fn counters(&self) -> ServerCounters {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ServerCounters {
+            connections: read(&self.counters.connections),
+            commands: read(&self.counters.commands),
+            errors: read(&self.counters.errors),
+            batches: read(&self.counters.batches),
+        }
+    }
+}
+
+/// A server on its own thread. Dropping it stops the server and waits for it.
+#[derive(Debug)]
+pub struct ServerThread {
+    stop: StopHandle,
+    path: PathBuf,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl ServerThread {
+    /// The socket's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A handle that stops the server.
+    pub fn stop_handle(&self) -> StopHandle {
+        self.stop.clone()
+    }
+
+    /// Stops the server and waits for its end.
+    ///
+    /// The caller must not hold the device's lock: the server may be waiting for it.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.stop.stop();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(io::Error::other("the device panicked")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for ServerThread {
+    fn drop(&mut self) {
+        // Nobody is left to hear of an error; `stop` reports it.
+        let _ = self.finish();
+    }
+}

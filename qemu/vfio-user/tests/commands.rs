@@ -1,0 +1,285 @@
+//! Every command of the protocol, our client against our server.
+
+mod common;
+
+use common::*;
+use rustix::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use vfio_user_nic::message::{self, irq, irq_info_flags, region};
+use vfio_user_nic::{Client, ClientError, Disconnect, DmaError, DmaRange, Errno};
+
+fn word(client: &mut Client, offset: u64) -> u32 {
+    let mut word = [0; 4];
+    client.region_read(region::BAR0, offset, &mut word).unwrap();
+    u32::from_ne_bytes(word)
+}
+
+#[test]
+fn version_names_what_the_server_takes() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let version = client.version();
+    assert_eq!(version.major, 0);
+    assert_eq!(version.capabilities.max_transfer, 1 << 20);
+    assert!(version.capabilities.write_multiple);
+    drop(client);
+    bench.until(|d| d.disconnects == [Disconnect::Closed]);
+    assert_eq!(bench.device().connects, 1);
+}
+
+#[test]
+fn device_regions_and_interrupts_are_those_of_the_layout() {
+    let bench = Bench::with(|config| config.layout.msi = true);
+    let mut client = bench.client();
+    let info = client.device_info().unwrap();
+    assert_eq!(
+        info.flags,
+        message::device_flags::PCI | message::device_flags::RESET
+    );
+    assert_eq!(
+        (info.num_regions, info.num_irqs),
+        (region::COUNT, irq::COUNT)
+    );
+    let sizes: Vec<_> = (0..region::COUNT)
+        .map(|i| client.region_info(i).unwrap().size)
+        .collect();
+    assert_eq!(sizes, [BAR_BYTES, 0, 0, 0, 0, 0, 0, 256, 0]);
+    assert_eq!(client.region_info(region::BAR0).unwrap().flags, 3);
+    let intx = client.irq_info(irq::INTX).unwrap();
+    assert_eq!(intx.count, 1);
+    assert_eq!(
+        intx.flags,
+        irq_info_flags::EVENTFD | irq_info_flags::MASKABLE | irq_info_flags::AUTOMASKED
+    );
+    assert_eq!(client.irq_info(irq::MSI).unwrap().count, 1);
+    assert_eq!(client.irq_info(2).unwrap().count, 0);
+    for refused in [
+        client.region_info(region::COUNT).unwrap_err(),
+        client.irq_info(irq::COUNT).unwrap_err(),
+    ] {
+        assert!(
+            matches!(
+                refused,
+                ClientError::Refused {
+                    errno: Errno::INVAL,
+                    ..
+                }
+            ),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_device_without_msi_says_so() {
+    let bench = Bench::new();
+    assert_eq!(bench.client().irq_info(irq::MSI).unwrap().count, 0);
+}
+
+#[test]
+fn regions_are_read_and_written_at_any_size() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    let mut config = [0; 256];
+    client.region_read(region::CONFIG, 0, &mut config).unwrap();
+    assert!(config.iter().enumerate().all(|(i, byte)| *byte == i as u8));
+    let block: Vec<u8> = (0..0x1000).map(|i| (i % 251) as u8).collect();
+    client.region_write(region::BAR0, 0x1001, &block).unwrap();
+    let mut back = vec![0; block.len()];
+    client.region_read(region::BAR0, 0x1001, &mut back).unwrap();
+    assert_eq!(back, block);
+}
+
+#[test]
+fn posted_writes_arrive_in_order_before_a_later_read() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    for i in 0..100_000u32 {
+        client
+            .region_post(region::BAR0, u64::from(i % 64) * 4, &i.to_ne_bytes())
+            .unwrap();
+    }
+    assert_eq!(word(&mut client, 0), 99_968);
+    for i in 0..64u32 {
+        let last = (0..100_000).rev().find(|n| n % 64 == i).unwrap();
+        assert_eq!(word(&mut client, u64::from(i) * 4), last);
+    }
+    // That many commands took far fewer turns of the device's lock.
+    let batches = bench.device().batches;
+    assert!(batches < 5_000, "{batches} batches");
+}
+
+#[test]
+fn a_flush_alone_delivers_posted_writes() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    client
+        .region_post(region::BAR0, 0x10, &[1, 2, 3, 4])
+        .unwrap();
+    assert_eq!(bench.device().bar[0x10], 0);
+    client.flush().unwrap();
+    bench.until(|d| d.bar[0x10..0x14] == [1, 2, 3, 4]);
+}
+
+#[test]
+fn the_devices_errors_reach_the_client_and_harm_nothing() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    let error = client
+        .region_write(region::BAR0, FAILING, &[0; 4])
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ClientError::Refused {
+                errno: Errno::IO,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(!error.is_fatal());
+    client.region_post(region::BAR0, FAILING, &[0; 4]).unwrap();
+    assert_eq!(word(&mut client, 0), 0);
+    assert_eq!(
+        bench
+            .thread
+            .as_ref()
+            .unwrap()
+            .stop_handle()
+            .counters()
+            .errors,
+        2
+    );
+}
+
+#[test]
+fn accesses_outside_a_region_are_refused() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    for (region, offset, bytes) in [
+        (region::BAR0, BAR_BYTES, 1),
+        (region::BAR0, BAR_BYTES - 3, 4),
+        (region::BAR0, u64::MAX, 4),
+        (region::CONFIG, 0, 257),
+        (1, 0, 4),
+        (region::COUNT, 0, 4),
+        (u32::MAX, 0, 4),
+    ] {
+        let mut data = vec![0; bytes];
+        let read = client.region_read(region, offset, &mut data).unwrap_err();
+        let write = client.region_write(region, offset, &data).unwrap_err();
+        for error in [read, write] {
+            assert!(
+                matches!(
+                    error,
+                    ClientError::Refused {
+                        errno: Errno::INVAL,
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+        }
+    }
+    let huge = vec![0; (1 << 20) + 1];
+    let error = client.region_write(region::BAR0, 0, &huge).unwrap_err();
+    assert!(matches!(error, ClientError::TooLarge { .. }), "{error}");
+}
+
+#[test]
+fn the_device_reaches_mapped_memory() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    let memory = memory(0x8000);
+    memory.write_all_at(&41u32.to_ne_bytes(), 0x4010).unwrap();
+    let range = DmaRange::read_write(0x10_0000, 0x4000);
+    client
+        .dma_map(range, Some((memory.as_fd(), 0x4000)))
+        .unwrap();
+    let address: u64 = 0x10_0010;
+    client
+        .region_write(region::BAR0, DMA_INCREMENT, &address.to_ne_bytes())
+        .unwrap();
+    assert_eq!(bench.device().dma_result, Some(Ok(())));
+    assert_eq!(word_at(&memory, 0x4010), 42);
+    // After the unmap the device no longer reaches it.
+    client.dma_unmap(0x10_0000, 0x4000).unwrap();
+    client
+        .region_write(region::BAR0, DMA_INCREMENT, &address.to_ne_bytes())
+        .unwrap();
+    assert_eq!(
+        bench.device().dma_result,
+        Some(Err(DmaError::Unmapped(address)))
+    );
+    assert_eq!(word_at(&memory, 0x4010), 42);
+}
+
+#[test]
+fn wrong_maps_and_unmaps_are_refused() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    let memory = memory(0x4000);
+    let mut map = |iova, size, offset| {
+        let result = client.dma_map(
+            DmaRange::read_write(iova, size),
+            Some((memory.as_fd(), offset)),
+        );
+        match result {
+            Ok(()) => None,
+            Err(ClientError::Refused { errno, .. }) => Some(errno),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(map(0x1_0000, 0x2000, 0), None);
+    assert_eq!(map(0x1_0000, 0x2000, 0), Some(Errno::EXIST));
+    assert_eq!(map(0x1_1fff, 1, 0), Some(Errno::EXIST));
+    assert_eq!(map(0xf000, 0x1001, 0), Some(Errno::EXIST));
+    assert_eq!(map(0xf000, 0x1000, 0), None);
+    assert_eq!(map(0x1_2000, 0x1000, 0), None);
+    assert_eq!(map(0x9_0000, 0, 0), Some(Errno::INVAL));
+    assert_eq!(map(u64::MAX - 0xfff, 0x1001, 0), Some(Errno::INVAL));
+    assert_eq!(map(u64::MAX - 0xfff, 0x1000, 0), None);
+    // Beyond the end of the file: touching it would raise SIGBUS.
+    assert_eq!(map(0x20_0000, 0x4001, 0), Some(Errno::INVAL));
+    assert_eq!(map(0x20_0000, 0x1000, 0x4000), Some(Errno::INVAL));
+    assert_eq!(map(0x20_0000, 0x1000, u64::MAX), Some(Errno::INVAL));
+    for (iova, size) in [(0x1_0000, 0x1000), (0x1_1000, 0x1000), (0x30_0000, 0x1000)] {
+        let error = client.dma_unmap(iova, size).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                ClientError::Refused {
+                    errno: Errno::NOENT,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+    assert_eq!(bench.dma.len(), 4);
+    client.dma_unmap_all().unwrap();
+    assert!(bench.dma.is_empty());
+}
+
+#[test]
+fn reset_reaches_the_device() {
+    let bench = Bench::new();
+    let mut client = bench.client();
+    client.region_write(region::BAR0, 0, &[1, 2, 3, 4]).unwrap();
+    client.reset().unwrap();
+    assert_eq!(word(&mut client, 0), 0);
+    assert_eq!(bench.device().resets, 1);
+}
+
+#[test]
+fn a_stopped_server_lets_go_of_its_client_and_its_socket() {
+    let mut bench = Bench::new();
+    let mut client = bench.client();
+    bench.thread.take().unwrap().stop().unwrap();
+    assert_eq!(bench.device().disconnects, [Disconnect::Stopped]);
+    let error = client.device_info().unwrap_err();
+    assert!(matches!(error, ClientError::Disconnected), "{error}");
+    assert!(error.is_fatal());
+    assert!(!bench.path.exists());
+}
