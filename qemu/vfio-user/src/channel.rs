@@ -213,10 +213,19 @@ impl Channel {
         for (i, part) in out.chunks_mut(step).enumerate() {
             let address = address + (i * step) as u64;
             let reply = self.transact(Command::DmaRead, address, part.len(), &[])?;
-            match reply.get(..part.len()) {
-                Some(data) if reply.len() == part.len() => part.copy_from_slice(data),
-                _ => return Err(DmaError::Malformed(address)),
+            let (echo, data) =
+                DmaAccess::read_from_prefix(&reply).map_err(|_| DmaError::Malformed(address))?;
+            let count = part.len();
+            if echo
+                != (DmaAccess {
+                    address,
+                    count: count as u64,
+                })
+                || data.len() != count
+            {
+                return Err(DmaError::Malformed(address));
             }
+            part.copy_from_slice(data);
         }
         Ok(())
     }
@@ -226,12 +235,18 @@ impl Channel {
         let step = self.max_transfer.load(Ordering::Relaxed);
         for (i, part) in data.chunks(step).enumerate() {
             let address = address + (i * step) as u64;
-            self.transact(Command::DmaWrite, address, part.len(), part)?;
+            let reply = self.transact(Command::DmaWrite, address, part.len(), part)?;
+            // The count after the address is 4 bytes by the specification, 8 by its
+            // implementations.
+            match u64::read_from_prefix(&reply) {
+                Ok((echo, _)) if echo == address => {}
+                _ => return Err(DmaError::Malformed(address)),
+            }
         }
         Ok(())
     }
 
-    /// One DMA message and its reply; gives the data of the reply.
+    /// One DMA message and its reply; gives the payload of the reply.
     fn transact(
         &self,
         command: Command,
@@ -270,12 +285,7 @@ impl Channel {
                 errno: errno_from(errno),
             });
         }
-        let (echo, rest) = DmaAccess::read_from_prefix(&reply.payload)
-            .map_err(|_| DmaError::Malformed(address))?;
-        if echo != access {
-            return Err(DmaError::Malformed(address));
-        }
-        Ok(rest.to_vec())
+        Ok(reply.payload)
     }
 }
 

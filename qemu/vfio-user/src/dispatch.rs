@@ -213,6 +213,9 @@ impl Session<'_> {
         let access = exactly::<RegionAccess>(payload)?;
         self.check(&access, false)?;
         reply.push(&access);
+        if access.count == 0 {
+            return Ok(());
+        }
         let data = reply.data(access.count as usize);
         device.region_read(access.region, access.offset, data)
     }
@@ -228,7 +231,9 @@ impl Session<'_> {
         if data.len() != access.count as usize {
             return Err(Errno::INVAL);
         }
-        device.region_write(access.region, access.offset, data)?;
+        if !data.is_empty() {
+            device.region_write(access.region, access.offset, data)?;
+        }
         reply.push(&access);
         Ok(())
     }
@@ -263,7 +268,9 @@ impl Session<'_> {
                 true,
             )?;
             let data = write.data.get(..count as usize).ok_or(Errno::INVAL)?;
-            device.region_write(region, offset, data)?;
+            if !data.is_empty() {
+                device.region_write(region, offset, data)?;
+            }
         }
         reply.push(&count);
         Ok(())

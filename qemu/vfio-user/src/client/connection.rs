@@ -173,6 +173,10 @@ impl Connection {
                 }
                 // Any other reply is to a request that has timed out.
             }
+            // A server that talks without end does not get round the deadline.
+            if Instant::now() >= deadline {
+                return Err(ClientError::Timeout(command));
+            }
             match socket::wait(self.socket.as_fd(), PollFlags::IN, None, Some(deadline)) {
                 Ok(Waited::TimedOut) => return Err(ClientError::Timeout(command)),
                 Ok(_) => self.receive()?,
@@ -193,17 +197,29 @@ impl Connection {
         }
     }
 
-    /// Serves the server's requests until none has come for `idle`.
-    pub(super) fn serve(&mut self, idle: Duration) -> Result<usize, ClientError> {
+    /// Answers the requests of the server that have arrived; gives their number.
+    pub(super) fn answer_arrived(&mut self, deadline: Instant) -> Result<usize, ClientError> {
+        let mut served = 0;
+        while let Some(message) = self.arrived.pop_front() {
+            if message.header.is_command() {
+                self.answer(&message, deadline)?;
+                served += 1;
+            }
+        }
+        Ok(served)
+    }
+
+    /// Serves the server's requests until none has come for `idle`. Each answer may
+    /// take `patience`.
+    pub(super) fn serve(
+        &mut self,
+        idle: Duration,
+        patience: Duration,
+    ) -> Result<usize, ClientError> {
         let mut served = 0;
         loop {
+            served += self.answer_arrived(Instant::now() + patience)?;
             let deadline = Instant::now() + idle;
-            while let Some(message) = self.arrived.pop_front() {
-                if message.header.is_command() {
-                    self.answer(&message, deadline + RETRY)?;
-                    served += 1;
-                }
-            }
             match socket::wait(self.socket.as_fd(), PollFlags::IN, None, Some(deadline)) {
                 Ok(Waited::TimedOut) => return Ok(served),
                 Ok(_) => self.receive()?,

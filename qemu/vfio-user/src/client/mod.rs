@@ -212,7 +212,9 @@ impl Client {
             .connection
             .send(Command::RegionWrite, &self.posted, &[], deadline);
         self.posted.clear();
-        result
+        result?;
+        // What came while the socket was full may never make it readable again.
+        self.connection.answer_arrived(deadline).map(drop)
     }
 
     /// Makes a range of this process's memory known to the device. With a file, it
@@ -325,7 +327,7 @@ impl Client {
     /// Serves DMA messages until none has come for `idle`; gives their number.
     pub fn serve(&mut self, idle: Duration) -> Result<usize, ClientError> {
         self.flush()?;
-        self.connection.serve(idle)
+        self.connection.serve(idle, self.timeout)
     }
 
     /// Sends a request after the posted writes, and waits for its reply's payload.
