@@ -1,13 +1,33 @@
 //! Linux userspace driver for the Tigon II (AceNIC).
 //!
-//! From the bottom: [`dma`] is memory that driver and card share, [`transport`]
-//! the way to the card's registers, memory and interrupt.
+//! From the bottom up:
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`dma`] | memory that driver and card share; the only `unsafe` |
+//! | [`transport`] | the way to a card: registers, memory, interrupt |
+//! | [`eeprom`] | the station address, by moving two wires |
+//! | [`nic`] | the card as a network interface: load, open, send, receive, recover |
+//! | [`tap`], [`bridge`] | the kernel's network stack as the user of the card |
+//! | [`capture`], [`replay`] | captures: replayed out of the card, recorded from it |
+//! | [`stack`], [`peer`] | a stack in process, on either side of the wire |
+//! | [`log`] | the firmware's log, decoded |
+//!
+//! What it relies on: section numbers in the docs are those of the project's
+//! hardware reference, and "Host/NIC software interface" is the page of that name.
 
 #![deny(unsafe_code)]
 
+pub mod capture;
 #[allow(unsafe_code)]
 pub mod dma;
+pub mod eeprom;
+pub mod nic;
+pub mod peer;
+pub mod stack;
+pub mod tap;
 pub mod transport;
 
 pub use dma::{DmaError, DmaMemory};
+pub use nic::{Config, Nic, NicError};
 pub use transport::{Transport, TransportError};

@@ -1,0 +1,217 @@
+//! From a PCI function to running firmware, as kernel drivers do it.
+//!
+//! Host/NIC software interface, "What an unmodified driver does at start": identify,
+//! reset, halt, read the station address, load through the window, fill in gencom,
+//! start CPU A. Functions over a transport; [`super::Nic`] calls them in order.
+
+use host_interface::gencom::{Gencom, mac_words};
+use host_interface::image::{HIGHEST, Image};
+use host_interface::{DmaConfig, LinkWord, OperatingMode, bar, pci};
+use tigon2_chip::Cpu;
+use tigon2_chip::bits::{
+    AssistState, CpuState, MiscConfig, MiscHostControl, MiscLocalControl, REVISION_TIGON_II,
+};
+use tigon2_chip::registers::Register;
+
+use super::config::{Config, Notice};
+use super::error::NicError;
+use super::memory::{FRAME_OVERHEAD, INFO, Memory};
+use super::window;
+use crate::transport::Transport;
+
+/// Configuration space: command and status.
+const PCI_COMMAND: u32 = 0x04;
+/// Command bits: memory space, bus master, parity and system error response.
+const PCI_COMMAND_BITS: u32 = 0x0002 | 0x0004 | 0x0040 | 0x0100;
+/// Configuration space: cache line size (in words), latency timer.
+const PCI_CACHE_LINE: u32 = 0x0C;
+/// SRAM bank size code that drivers write: 512 KB (Hardware reference, section 9).
+const SRAM_BANK: u8 = 2;
+/// First NIC address that drivers clear: the send ring.
+const CLEAR_FROM: u32 = 0x2000;
+/// DMA thresholds that drivers write, in 32-bit words.
+const DMA_THRESHOLD: u8 = 8;
+/// PciState as drivers write it: bus commands, no limit on bursts.
+const PCI_STATE: u32 = 0x7602_0000;
+/// The driver's number of this interface.
+const INTERFACE_INDEX: u32 = 1;
+
+/// What is known of a card before firmware runs on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// PCI vendor.
+    pub vendor: u16,
+    /// PCI device.
+    pub device: u16,
+    /// Chip revision: 6 is Tigon II.
+    pub revision: u8,
+    /// Station address from the serial EEPROM.
+    pub station: [u8; 6],
+    /// The bus is 64 bits wide.
+    pub bus_64bit: bool,
+    /// The bus runs at 66 MHz.
+    pub bus_66mhz: bool,
+}
+
+/// Checks the ids in configuration space; nothing is written.
+pub(super) fn identify<T: Transport>(transport: &mut T) -> Result<(u16, u16), NicError> {
+    let ids = transport.config_read(0)?;
+    let (vendor, device) = (ids as u16, (ids >> 16) as u16);
+    if pci::ACCEPTED.contains(&(vendor, device)) {
+        Ok((vendor, device))
+    } else {
+        Err(NicError::UnknownDevice { vendor, device })
+    }
+}
+
+/// Enables the function, resets the chip and leaves both CPUs halted. Gives the
+/// chip's revision.
+pub(super) fn reset<T: Transport>(transport: &mut T) -> Result<u8, NicError> {
+    transport.reset()?;
+    let command = transport.config_read(PCI_COMMAND)?;
+    // The upper half is status: writing ones there would clear it.
+    transport.config_write(PCI_COMMAND, command & 0xFFFF | PCI_COMMAND_BITS)?;
+    let line = transport.config_read(PCI_CACHE_LINE)? & 0xFFFF_0000;
+    let words = u32::from(pci::CACHE_LINE_BYTES) / 4;
+    transport.config_write(
+        PCI_CACHE_LINE,
+        line | u32::from(pci::LATENCY_TIMER) << 8 | words,
+    )?;
+
+    // The first two writes are mirrored in the top byte, so that they work whatever
+    // order of bytes the chip still assumes.
+    let mirrored = |control: MiscHostControl| control.into_bits() * 0x0100_0001;
+    let host_control = Register::MiscHostControl.offset();
+    let strobe = MiscHostControl::new().with_reset(true);
+    transport.write(host_control, mirrored(strobe))?;
+    transport.read(host_control)?;
+    let order = MiscHostControl::new()
+        .with_clear_interrupt(true)
+        .with_word_swap(true);
+    transport.write(host_control, mirrored(order))?;
+    let revision = MiscHostControl::from_bits(transport.read(host_control)?).revision();
+    if revision != REVISION_TIGON_II {
+        return Err(NicError::WrongRevision { found: revision });
+    }
+    halt(transport)?;
+    let local = MiscLocalControl::new().with_sram_bank(SRAM_BANK);
+    transport.write(Register::MiscLocalControl.offset(), local.into_bits())?;
+    let config = MiscConfig::new().with_synchronous_sram(true);
+    transport.write(Register::MiscConfig.offset(), config.into_bits())?;
+    Ok(revision)
+}
+
+/// Halts both CPUs.
+pub(super) fn halt<T: Transport>(transport: &mut T) -> Result<(), NicError> {
+    for cpu in [Cpu::A, Cpu::B] {
+        let register = Register::cpu_state(cpu).offset();
+        let state = CpuState::from_bits(transport.read(register)?).with_halt(true);
+        transport.write(register, state.into_bits())?;
+    }
+    transport.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
+    Ok(())
+}
+
+/// Clears NIC memory and copies the image.
+pub(super) fn load<T: Transport>(transport: &mut T, image: &Image<'_>) -> Result<(), NicError> {
+    let state = transport.read(Register::cpu_state(Cpu::A).offset())?;
+    if state >> 16 == 0 {
+        return Err(NicError::NotHalted { state });
+    }
+    window::clear(transport, CLEAR_FROM, HIGHEST - CLEAR_FROM)?;
+    let words: Vec<u32> = image.words().map(|(_, word)| word).collect();
+    window::write(transport, image.load(), &words)?;
+    Ok(())
+}
+
+/// Writes the configuration to gencom.
+pub(super) fn configure<T: Transport>(
+    transport: &mut T,
+    config: &Config,
+    memory: &Memory,
+    station: [u8; 6],
+) -> Result<(), NicError> {
+    // What an earlier firmware left: its commands, indices and report.
+    let zeros = [0; 64];
+    transport.write_block(bar::GENCOM, &zeros)?;
+    transport.write_block(bar::COMMAND_RING, &zeros)?;
+
+    let mode = OperatingMode::new()
+        .with_byte_swap_data(cfg!(target_endian = "little"))
+        .with_word_swap_bd(true)
+        .with_warn(true)
+        .with_no_jumbo_fragments(true)
+        .with_fatal(true);
+    let dma = DmaConfig::new()
+        .with_threshold_words(DMA_THRESHOLD)
+        .into_bits();
+    let link = LinkWord::new()
+        .with_enable(true)
+        .with_autonegotiate(true)
+        .with_negotiate_flow_control(true)
+        .with_receive_flow_control(true)
+        .with_transmit_flow_control(true)
+        .with_full_duplex(true)
+        .with_speed_1000(true)
+        .with_speed_100(true)
+        .with_speed_10(true)
+        .into_bits();
+    let info = memory.control.iova() + INFO as u64;
+    let (mac_high, mac_low) = mac_words(station);
+    let coalescing = &config.coalescing;
+    for (word, value) in [
+        (Gencom::OperatingMode, mode.into_bits()),
+        (Gencom::MacAddressHigh, mac_high),
+        (Gencom::MacAddressLow, mac_low),
+        (Gencom::InfoHigh, (info >> 32) as u32),
+        (Gencom::InfoLow, info as u32),
+        (Gencom::DmaReadConfig, dma),
+        (Gencom::DmaWriteConfig, dma),
+        (
+            Gencom::TransmitShare,
+            u32::from(config.transmit_share.min(63)),
+        ),
+        (Gencom::ReceiveTicks, coalescing.receive_ticks),
+        (Gencom::TransmitTicks, coalescing.transmit_ticks),
+        (Gencom::StatisticsTicks, coalescing.statistics_ticks),
+        (Gencom::TransmitMaxBds, coalescing.max_transmit_bds),
+        (Gencom::ReceiveMaxBds, coalescing.max_receive_bds),
+        (Gencom::GigabitLink, link),
+        (Gencom::FastLink, link),
+        (Gencom::InterfaceIndex, INTERFACE_INDEX),
+        (
+            Gencom::InterfaceMtu,
+            u32::from(config.mtu) + u32::from(FRAME_OVERHEAD),
+        ),
+        (
+            Gencom::MaskInterrupts,
+            u32::from(config.notice == Notice::Polling),
+        ),
+    ] {
+        transport.write(word.bar_offset(), value)?;
+    }
+    transport.write(Register::PciState.offset(), PCI_STATE)?;
+    Ok(())
+}
+
+/// Starts CPU A.
+pub(super) fn start<T: Transport>(transport: &mut T, start: u32) -> Result<(), NicError> {
+    for mailbox in [
+        bar::MAILBOX_HOST_INTERRUPT,
+        bar::MAILBOX_COMMAND_PRODUCER,
+        bar::MAILBOX_SEND_PRODUCER,
+        bar::MAILBOX_STANDARD_PRODUCER,
+    ] {
+        transport.write(mailbox, 0)?;
+    }
+    transport.write(Register::cpu_pc(Cpu::A).offset(), start)?;
+    let assist = AssistState::new().with_enable(true);
+    transport.write(Register::AssistState.offset(), assist.into_bits())?;
+    let register = Register::cpu_state(Cpu::A).offset();
+    let state = CpuState::from_bits(transport.read(register)?)
+        .with_halt(false)
+        .with_step(false);
+    transport.write(register, state.into_bits() & 0xFFFF)?;
+    transport.flush()?;
+    Ok(())
+}

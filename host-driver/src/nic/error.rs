@@ -1,0 +1,210 @@
+//! Everything that can go wrong between the driver and a card.
+
+use std::fmt;
+use std::time::Duration;
+
+use host_interface::extension::FatalCode;
+use host_interface::image::ImageError;
+use thiserror::Error;
+
+use crate::dma::DmaError;
+use crate::eeprom::EepromError;
+use crate::transport::TransportError;
+
+/// What the firmware said about its own end, from the extension words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FatalReport {
+    /// The firmware's code.
+    pub code: u32,
+    /// An argument whose meaning depends on the code.
+    pub argument: u32,
+    /// Code address near the error; bit 0 is set when CPU B met it.
+    pub cpu_pc: u32,
+}
+
+impl fmt::Display for FatalReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Code addresses are even: bit 0 says which CPU.
+        let cpu = if self.cpu_pc & 1 == 0 { 'A' } else { 'B' };
+        match FatalCode::from_number(self.code) {
+            Some(code) => write!(f, "{}", code.name())?,
+            None => write!(f, "unknown fatal code {}", self.code)?,
+        }
+        write!(
+            f,
+            " (argument {:#x}) on CPU {cpu} near {:#x}",
+            self.argument,
+            self.cpu_pc & !1
+        )
+    }
+}
+
+/// What the registers say about a card that does not do what it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CardState {
+    /// CPU A's state register, R[140].
+    pub cpu_a_state: u32,
+    /// CPU A's program counter, R[144].
+    pub cpu_a_pc: u32,
+    /// The main event register of CPU A, R[60].
+    pub events: u32,
+    /// The firmware's own state word, if it is ours.
+    pub firmware_state: Option<u32>,
+}
+
+impl fmt::Display for CardState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let running = if self.cpu_a_state >> 16 == 0 {
+            "runs"
+        } else {
+            "is halted"
+        };
+        write!(
+            f,
+            "CPU A {running} at {:#x}, events {:#010x}",
+            self.cpu_a_pc, self.events
+        )?;
+        match self.firmware_state {
+            Some(state) => write!(f, ", firmware state {state}"),
+            None => write!(f, ", firmware has not signed in"),
+        }
+    }
+}
+
+/// Why the driver could not do what it was asked for.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NicError {
+    /// The way to the card failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// An access outside DMA memory.
+    #[error(transparent)]
+    Dma(#[from] DmaError),
+    /// The PCI function is something else.
+    #[error("PCI function {vendor:04x}:{device:04x} is not a Tigon II card")]
+    UnknownDevice {
+        /// PCI vendor.
+        vendor: u16,
+        /// PCI device.
+        device: u16,
+    },
+    /// The right function, but another chip.
+    #[error("the chip reports revision {found}, not 6 (Tigon II)")]
+    WrongRevision {
+        /// Bits 31:28 of R[40].
+        found: u8,
+    },
+    /// The station address could not be read.
+    #[error(transparent)]
+    Eeprom(#[from] EepromError),
+    /// The firmware image is not usable; the card was not touched.
+    #[error("firmware image: {0}")]
+    Image(#[from] ImageError),
+    /// CPU A goes on although it was told to halt.
+    #[error("CPU A does not halt (state {state:#010x}), firmware cannot be loaded")]
+    NotHalted {
+        /// CPU A's state register.
+        state: u32,
+    },
+    /// The firmware did not come up in time and left no report.
+    #[error("firmware is not operational after {} ms: {state}", after.as_millis())]
+    FirmwareSilent {
+        /// How long it was waited for.
+        after: Duration,
+        /// What the registers say.
+        state: CardState,
+    },
+    /// The firmware stopped with a report.
+    #[error("the firmware stopped: {0}")]
+    FirmwareFatal(FatalReport),
+    /// The firmware refuses the configuration or a command.
+    #[error("the firmware reports an error: {reason} (command {command:#04x})")]
+    FirmwareRefused {
+        /// What the event's code means.
+        reason: &'static str,
+        /// The last command that was given.
+        command: u8,
+    },
+    /// The card handed over an index that cannot be.
+    #[error("the card reports {what} {value}, which must be {allowed}")]
+    BadIndex {
+        /// Which index.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+        /// What it may be.
+        allowed: String,
+    },
+    /// The card keeps handing over what cannot be.
+    #[error("the card hands over nonsense: {count} {what}")]
+    Nonsense {
+        /// What was handed over.
+        what: &'static str,
+        /// How many times.
+        count: u32,
+    },
+    /// No progress for too long; [`super::Nic::recover`] may help.
+    #[error("the card is stuck: {what} for {} ms ({state})", after.as_millis())]
+    Stuck {
+        /// What does not go on.
+        what: &'static str,
+        /// For how long.
+        after: Duration,
+        /// What the registers say.
+        state: CardState,
+    },
+    /// A command was not taken, or its event did not come.
+    #[error("no completion of command {command} within {} ms ({state})", after.as_millis())]
+    CommandTimeout {
+        /// The command's name.
+        command: &'static str,
+        /// How long it was waited for.
+        after: Duration,
+        /// What the registers say.
+        state: CardState,
+    },
+    /// The link did not come up in time.
+    #[error("no link after {} ms: is the wire connected?", after.as_millis())]
+    NoLink {
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The call needs a card in another state.
+    #[error("the card is {is}, this needs it {needs}")]
+    WrongState {
+        /// What it is.
+        is: &'static str,
+        /// What it should be.
+        needs: &'static str,
+    },
+    /// A frame that cannot be sent.
+    #[error("cannot send {bytes} bytes in {fragments} fragments: {limit}")]
+    BadFrame {
+        /// Bytes of the frame.
+        bytes: usize,
+        /// Its fragments.
+        fragments: usize,
+        /// The limit that it breaks.
+        limit: &'static str,
+    },
+    /// A source or target of frames failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl NicError {
+    /// True if resetting the card and loading it again may help.
+    #[must_use]
+    pub fn is_recoverable(&self) -> bool {
+        matches!(
+            self,
+            Self::Stuck { .. }
+                | Self::FirmwareFatal(_)
+                | Self::FirmwareSilent { .. }
+                | Self::CommandTimeout { .. }
+                | Self::BadIndex { .. }
+                | Self::Nonsense { .. }
+        )
+    }
+}

@@ -1,0 +1,170 @@
+//! The event ring: what the firmware tells the driver.
+
+use host_interface::event::{
+    ERROR_BAD_CONFIGURATION, ERROR_INVALID_COMMAND, ERROR_UNIMPLEMENTED_COMMAND, Event, EventCode,
+    LINK_10_100_UP, LINK_DOWN, LINK_GIGABIT_UP,
+};
+use host_interface::ring;
+use serde::Serialize;
+
+use super::error::NicError;
+use super::memory::{EVENT_PRODUCER, EVENT_RING};
+use crate::dma::DmaMemory;
+
+/// The link, as the firmware last reported it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Link {
+    /// No link.
+    #[default]
+    Down,
+    /// 1000 Mb/s.
+    Gigabit,
+    /// 10 or 100 Mb/s.
+    Fast,
+}
+
+/// What came of the events so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct EventLog {
+    consumer: u32,
+    /// The firmware has said that it is operational.
+    pub operational: bool,
+    pub link: Link,
+    /// Times that the link changed.
+    pub link_changes: u64,
+    /// Statistics updates, multicast updates and jumbo resets seen so far.
+    pub statistics: u64,
+    pub multicast: u64,
+    pub jumbo_resets: u64,
+    /// Errors reported, and what the last one was.
+    pub errors: u64,
+    pub last_error: Option<&'static str>,
+    /// Events that this driver does not know.
+    pub unknown: u64,
+}
+
+impl EventLog {
+    /// Reads what is new in the ring. Gives the consumer index to tell the card, if
+    /// there was anything.
+    pub fn take(&mut self, control: &DmaMemory) -> Result<Option<u32>, NicError> {
+        let producer = control.read_word(EVENT_PRODUCER)?;
+        if producer >= ring::EVENT_ENTRIES {
+            return Err(NicError::BadIndex {
+                what: "event producer index",
+                value: producer,
+                allowed: format!("below {}", ring::EVENT_ENTRIES),
+            });
+        }
+        if producer == self.consumer {
+            return Ok(None);
+        }
+        // At most the whole ring: the producer was read once.
+        while self.consumer != producer {
+            let place = EVENT_RING + (self.consumer * ring::EVENT_BYTES) as usize;
+            self.note(control.read_word(place)?);
+            self.consumer = ring::advance(self.consumer, 1, ring::EVENT_ENTRIES);
+        }
+        Ok(Some(self.consumer))
+    }
+
+    /// True if the card has put events that were not taken yet.
+    pub fn pending(&self, control: &DmaMemory) -> Result<bool, NicError> {
+        Ok(control.read_word(EVENT_PRODUCER)? != self.consumer)
+    }
+
+    fn note(&mut self, word: u32) {
+        let Ok(event) = Event::unpack(word) else {
+            self.unknown += 1;
+            return;
+        };
+        match event.event {
+            EventCode::FirmwareOperational => self.operational = true,
+            EventCode::StatisticsUpdated => self.statistics += 1,
+            EventCode::MulticastUpdated => self.multicast += 1,
+            EventCode::JumboRingReset => self.jumbo_resets += 1,
+            EventCode::LinkState => {
+                self.link_changes += 1;
+                match event.code {
+                    LINK_GIGABIT_UP => self.link = Link::Gigabit,
+                    LINK_10_100_UP => self.link = Link::Fast,
+                    LINK_DOWN => self.link = Link::Down,
+                    _ => self.unknown += 1,
+                }
+            }
+            EventCode::Error => {
+                self.errors += 1;
+                self.last_error = Some(match event.code {
+                    ERROR_INVALID_COMMAND => "invalid command",
+                    ERROR_UNIMPLEMENTED_COMMAND => "command not implemented",
+                    ERROR_BAD_CONFIGURATION => "bad configuration",
+                    _ => "unknown error",
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(events: &[[u32; 2]], producer: u32) -> DmaMemory {
+        let control = DmaMemory::new(0x2000, 0).expect("two pages");
+        for (index, event) in events.iter().enumerate() {
+            control
+                .write_words(EVENT_RING + index * 8, event)
+                .expect("in the ring");
+        }
+        control
+            .write_word(EVENT_PRODUCER, producer)
+            .expect("in the memory");
+        control
+    }
+
+    #[test]
+    fn events_are_taken_once_and_in_order() {
+        let events = [
+            Event::new(EventCode::FirmwareOperational, 0).pack(),
+            Event::new(EventCode::LinkState, LINK_GIGABIT_UP).pack(),
+            Event::new(EventCode::LinkState, LINK_DOWN).pack(),
+            Event::new(EventCode::Error, ERROR_UNIMPLEMENTED_COMMAND).pack(),
+            [0xFF00_0000, 0],
+        ];
+        let control = memory(&events, 5);
+        let mut log = EventLog::default();
+        assert_eq!(log.take(&control).expect("a good index"), Some(5));
+        assert!(log.operational);
+        assert_eq!(log.link, Link::Down);
+        assert_eq!(log.link_changes, 2);
+        assert_eq!(log.last_error, Some("command not implemented"));
+        assert_eq!(log.unknown, 1);
+        assert_eq!(log.take(&control).expect("a good index"), None);
+    }
+
+    #[test]
+    fn a_producer_outside_the_ring_is_refused() {
+        let control = memory(&[], ring::EVENT_ENTRIES);
+        assert!(matches!(
+            EventLog::default().take(&control),
+            Err(NicError::BadIndex { value: 256, .. })
+        ));
+    }
+
+    #[test]
+    fn indices_wrap_at_the_end_of_the_ring() {
+        let control = memory(&[], 255);
+        let mut log = EventLog::default();
+        assert_eq!(log.take(&control).expect("a good index"), Some(255));
+        assert_eq!(log.unknown, 255, "zero words are no events");
+        control
+            .write_word(EVENT_PRODUCER, 1)
+            .expect("in the memory");
+        let up = Event::new(EventCode::LinkState, LINK_GIGABIT_UP).pack();
+        control
+            .write_words(EVENT_RING + 255 * 8, &up)
+            .expect("in the ring");
+        assert_eq!(log.take(&control).expect("a good index"), Some(1));
+        assert_eq!(log.link, Link::Gigabit);
+    }
+}

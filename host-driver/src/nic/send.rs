@@ -1,0 +1,182 @@
+//! The send ring.
+//!
+//! The ring of send BDs is in control memory, and each BD has a slot of its own in
+//! send memory: BD n always points into slot n, so a slot is free exactly when its
+//! BD is. A frame takes one BD for each fragment, `END` on the last.
+//!
+//! ```text
+//!   reclaimed        consumer (the card's)       producer
+//!   |... free ...|...... with the card ............|... free ...|
+//! ```
+
+use std::io::{self, IoSlice};
+use std::time::Instant;
+
+use host_interface::bd::{BdFlags, SendBd};
+use host_interface::ring;
+
+use super::error::NicError;
+use super::memory::{SEND_RING, SLOT_BYTES};
+use crate::dma::DmaMemory;
+
+/// Most fragments of a frame, as many as kernel drivers use.
+pub const MAX_FRAGMENTS: usize = 18;
+/// Shortest frame that makes sense: an Ethernet header.
+pub const MIN_FRAME: usize = 14;
+
+pub(super) struct SendRing {
+    entries: u32,
+    /// Where the next BD goes.
+    producer: u32,
+    /// What the card has been told.
+    rung: u32,
+    /// Up to here the card has reported BDs as sent.
+    consumer: u32,
+    largest: usize,
+    /// When the card last got on, or was given work while it had none.
+    pub progress: Instant,
+}
+
+impl SendRing {
+    pub fn new(entries: u32, largest: usize) -> Self {
+        Self {
+            entries,
+            producer: 0,
+            rung: 0,
+            consumer: 0,
+            largest: largest.min(SLOT_BYTES),
+            progress: Instant::now(),
+        }
+    }
+
+    /// BDs that are with the card.
+    pub fn outstanding(&self) -> u32 {
+        ring::used(self.producer, self.consumer, self.entries)
+    }
+
+    /// BDs that can be queued now.
+    pub fn free(&self) -> u32 {
+        ring::free(self.producer, self.consumer, self.entries)
+    }
+
+    /// The producer index to ring with, if the card does not know it yet.
+    pub fn to_ring(&mut self) -> Option<u32> {
+        (self.rung != self.producer).then(|| {
+            self.rung = self.producer;
+            self.producer
+        })
+    }
+
+    /// Takes a consumer index from the card: it must lie between the last one and
+    /// what the card was told.
+    pub fn reclaim(&mut self, reported: u32) -> Result<u32, NicError> {
+        let told = ring::used(self.rung, self.consumer, self.entries);
+        let advanced = ring::used(reported, self.consumer, self.entries);
+        if reported >= self.entries || advanced > told {
+            return Err(NicError::BadIndex {
+                what: "send consumer index",
+                value: reported,
+                allowed: format!("from {} to {}", self.consumer, self.rung),
+            });
+        }
+        if advanced > 0 {
+            self.consumer = reported;
+            self.progress = Instant::now();
+        }
+        Ok(advanced)
+    }
+
+    fn check(&self, bytes: usize, fragments: usize) -> Result<(), NicError> {
+        let bad = |limit| NicError::BadFrame {
+            bytes,
+            fragments,
+            limit,
+        };
+        if bytes < MIN_FRAME {
+            return Err(bad("a frame has at least 14 bytes"));
+        }
+        if bytes > self.largest {
+            return Err(bad("longer than the MTU allows"));
+        }
+        if fragments > MAX_FRAGMENTS {
+            return Err(bad("at most 18 fragments"));
+        }
+        Ok(())
+    }
+
+    /// Queues a frame, a BD for each fragment that is not empty. False if the ring
+    /// has no room for it now.
+    pub fn queue(
+        &mut self,
+        control: &DmaMemory,
+        send: &DmaMemory,
+        fragments: &[IoSlice<'_>],
+    ) -> Result<bool, NicError> {
+        let bytes = fragments.iter().map(|fragment| fragment.len()).sum();
+        let count = fragments
+            .iter()
+            .filter(|fragment| !fragment.is_empty())
+            .count();
+        self.check(bytes, count)?;
+        if (self.free() as usize) < count {
+            return Ok(false);
+        }
+        self.start_clock();
+        let mut left = count;
+        for fragment in fragments.iter().filter(|fragment| !fragment.is_empty()) {
+            left -= 1;
+            send.write_bytes(self.slot(), fragment)?;
+            self.push(control, send, fragment.len(), left == 0)?;
+        }
+        Ok(true)
+    }
+
+    /// Queues a frame that `fill` puts straight into the next slot. None if the ring
+    /// has no room; `fill` is not called then. Some(0) if `fill` had no frame.
+    pub fn queue_with(
+        &mut self,
+        control: &DmaMemory,
+        send: &DmaMemory,
+        fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<usize>,
+    ) -> Result<Option<usize>, NicError> {
+        if self.free() == 0 {
+            return Ok(None);
+        }
+        let bytes = fill(send, self.slot(), SLOT_BYTES)?;
+        if bytes > 0 {
+            self.check(bytes, 1)?;
+            self.start_clock();
+            self.push(control, send, bytes, true)?;
+        }
+        Ok(Some(bytes))
+    }
+
+    fn slot(&self) -> usize {
+        self.producer as usize * SLOT_BYTES
+    }
+
+    /// An idle card is not late with anything.
+    fn start_clock(&mut self) {
+        if self.outstanding() == 0 {
+            self.progress = Instant::now();
+        }
+    }
+
+    fn push(
+        &mut self,
+        control: &DmaMemory,
+        send: &DmaMemory,
+        bytes: usize,
+        end: bool,
+    ) -> Result<(), NicError> {
+        // Near the end of the ring the driver wants to know of every frame.
+        let close = self.free() < self.entries / 8;
+        let flags = BdFlags::new().with_end(end).with_coalesce_now(end && close);
+        let address = send.iova() + self.slot() as u64;
+        // Checked against the slot before.
+        let bd = SendBd::new(address, bytes as u16, flags, 0);
+        control.write_words(SEND_RING + self.producer as usize * 16, &bd.words())?;
+        self.producer = ring::advance(self.producer, 1, self.entries);
+        Ok(())
+    }
+}

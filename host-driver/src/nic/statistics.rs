@@ -1,0 +1,188 @@
+//! Everything that is counted: by the card, by the firmware, by the driver.
+
+use host_interface::extension::{DROP_COUNT, DROPS, Extension, HANDLER_COUNT, HANDLERS};
+use host_interface::statistics::{FIELDS, Statistics, WORDS};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::drops::DropCounts;
+use super::error::NicError;
+use super::events::Link;
+use super::{Nic, memory, window};
+use crate::transport::Transport;
+
+/// What the driver counts itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DriverCounters {
+    /// Frames queued for sending.
+    pub frames_sent: u64,
+    /// Their bytes, without CRC.
+    pub bytes_sent: u64,
+    /// Frames that were received and delivered.
+    pub frames_received: u64,
+    /// Their bytes, without CRC.
+    pub bytes_received: u64,
+    /// Interrupts taken.
+    pub interrupts: u64,
+    /// Times that the card was told of frames to send.
+    pub send_rings: u64,
+    /// Resets after a failure.
+    pub recoveries: u64,
+}
+
+/// Counts by name, in their own order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named(pub Vec<(&'static str, u64)>);
+
+impl Serialize for Named {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, count) in &self.0 {
+            map.serialize_entry(name, count)?;
+        }
+        map.end()
+    }
+}
+
+/// A snapshot of all counts.
+#[derive(Debug, Clone, Serialize)]
+pub struct NicStatistics {
+    /// The link.
+    pub link: Link,
+    /// Version of the firmware, from its image.
+    pub firmware_version: String,
+    /// The driver's own counts.
+    pub driver: DriverCounters,
+    /// Frames that the driver dropped, by reason.
+    pub driver_drops: Named,
+    /// Frames that the firmware dropped, by reason; empty with other firmware.
+    pub firmware_drops: Named,
+    /// Runs of each of the firmware's handlers; empty with other firmware.
+    pub handlers: Named,
+    /// The statistics block, fields that are not zero.
+    pub card: Named,
+    /// Times that the link changed.
+    pub link_changes: u64,
+    /// Events of unknown kind and errors reported by the firmware.
+    pub unknown_events: u64,
+    /// Errors reported by the firmware.
+    pub firmware_errors: u64,
+}
+
+fn named(counts: &DropCounts) -> Named {
+    Named(
+        counts
+            .iter()
+            .map(|(reason, count)| (reason.name(), count))
+            .collect(),
+    )
+}
+
+fn card_counts(statistics: &Statistics) -> Named {
+    let words = statistics.words();
+    let word = |index: usize| words.get(index).copied().map_or(0, u64::from);
+    let counts = FIELDS
+        .iter()
+        .filter(|field| !matches!(field.name, "physical_address" | "description" | "padding"))
+        .filter_map(|field| {
+            let value = match field.words {
+                1 => word(field.word),
+                2 => word(field.word) << 32 | word(field.word + 1),
+                many => (field.word..field.word + many).map(word).sum(),
+            };
+            (value != 0).then_some((field.name, value))
+        });
+    Named(counts.collect())
+}
+
+impl<T: Transport> Nic<T> {
+    /// The driver's own counts.
+    pub fn counters(&self) -> &DriverCounters {
+        &self.counters
+    }
+
+    /// Version of the loaded firmware.
+    pub fn firmware_version(&self) -> String {
+        match host_interface::image::Image::parse(&self.image) {
+            Ok(image) => image.version().to_string(),
+            Err(_) => "none".to_owned(),
+        }
+    }
+
+    /// The statistics block as the card last wrote it.
+    ///
+    /// # Errors
+    /// [`NicError::Dma`] is impossible here; it is passed on rather than hidden.
+    pub fn card_statistics(&self) -> Result<Statistics, NicError> {
+        let mut words = [0; WORDS];
+        self.memory
+            .control
+            .read_words(memory::STATISTICS, &mut words)?;
+        Ok(Statistics::from_words(words))
+    }
+
+    /// How often each of the firmware's handlers has run; empty with other firmware.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn handler_counts(&mut self) -> Result<Named, NicError> {
+        let counts = self.counts::<HANDLER_COUNT>(Extension::HandlerCounts)?;
+        let named = HANDLERS.iter().zip(counts.iter().flatten());
+        Ok(Named(
+            named
+                .map(|(handler, count)| (handler.name(), u64::from(*count)))
+                .collect(),
+        ))
+    }
+
+    /// Frames that the firmware dropped, by reason; empty with other firmware.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn firmware_drops(&mut self) -> Result<Named, NicError> {
+        let counts = self.counts::<DROP_COUNT>(Extension::DropCounts)?;
+        let named = DROPS.iter().zip(counts.iter().flatten());
+        Ok(Named(
+            named
+                .map(|(reason, count)| (reason.name(), u64::from(*count)))
+                .collect(),
+        ))
+    }
+
+    /// An array of words in NIC memory whose address is in an extension word.
+    fn counts<const COUNT: usize>(
+        &mut self,
+        pointer: Extension,
+    ) -> Result<Option<[u32; COUNT]>, NicError> {
+        if !self.ours {
+            return Ok(None);
+        }
+        let address = self.extension(pointer)?;
+        if address == 0 {
+            return Ok(None);
+        }
+        let mut words = [0; COUNT];
+        window::read(&mut self.transport, address, &mut words)?;
+        Ok(Some(words))
+    }
+
+    /// Asks the card for fresh statistics and gathers all counts.
+    ///
+    /// # Errors
+    /// What the firmware or the transport says.
+    pub fn statistics(&mut self) -> Result<NicStatistics, NicError> {
+        self.update_statistics()?;
+        Ok(NicStatistics {
+            link: self.events.link,
+            firmware_version: self.firmware_version(),
+            driver: self.counters,
+            driver_drops: named(&self.drops),
+            firmware_drops: self.firmware_drops()?,
+            handlers: self.handler_counts()?,
+            card: card_counts(&self.card_statistics()?),
+            link_changes: self.events.link_changes,
+            unknown_events: self.events.unknown,
+            firmware_errors: self.events.errors,
+        })
+    }
+}
