@@ -1,6 +1,8 @@
 //! A device for the tests: 16 KiB of registers, some of which do things.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod raw;
+
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
