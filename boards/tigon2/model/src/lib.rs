@@ -1,1 +1,71 @@
 //! The Tigon II card as the engines emulate it, sans-IO.
+//!
+//! [`Card`] is one AceNIC: registers, events, DMA, MAC, link, EEPROM, timers and PCI
+//! function of the hardware reference, without the two CPUs, without memory of its own,
+//! without threads and without a clock. An engine (the QEMU machine, the simulator, a
+//! test) hands in what the card may touch as an [`Environment`], and takes out
+//! [`Effect`]s:
+//!
+//! ```text
+//!   register access, frame, time ──►┌──────┐──► Effect::Interrupt, Transmit,
+//!   Sram, HostMemory, CpuPort  ◄───►│ Card │    CpuStart, CpuHalt, SpillBase
+//!                                   └──────┘
+//! ```
+//!
+//! Principles:
+//! 1. Register accesses only store, compare and queue. DMA and MAC work happens in
+//!    [`Card::run`] (or in its begin/complete halves), bounded per call.
+//! 2. Nothing that firmware, host, descriptor or wire says can make the model panic,
+//!    loop without bound or allocate by a size that it was told.
+//! 3. What the reference does not define is counted and logged ([`UndefinedLog`]).
+//! 4. Inside, integers are integers: NIC memory is big-endian at the edge only
+//!    ([`memory`]).
+//!
+//! | module | what | reference |
+//! | --- | --- | --- |
+//! | [`board`] | sizes and ids of one board, from TOML | |
+//! | [`environment`] | what an engine provides and receives | |
+//! | [`memory`], [`window`] | SRAM wrap, spill window; the host's view of it | 2, 9 |
+//! | [`cpu`] | start, halt, program counters | 3.4 |
+//! | [`semaphore`] | the one hardware semaphore | 4 |
+//! | [`events`] | the two event registers | 5 |
+//! | [`dma`] | channels, descriptor rings, checksums | 6 |
+//! | [`timers`] | microsecond counter and references | 7 |
+//! | [`mailbox`], [`interrupt`] | host to NIC and NIC to host signals | 8 |
+//! | [`control`], [`eeprom`] | chip control registers, the two-wire EEPROM | 9 |
+//! | [`mac`] | rings, buffers, filter, statistics | 10 |
+//! | [`link`] | the fibre partner | 10.4, 11 |
+//! | [`pci`] | configuration space | host interface |
+//! | [`undefined`] | the log of accesses that mean nothing | |
+//! | [`testing`] | plain memory and a bench for tests | |
+#![forbid(unsafe_code)]
+
+pub mod board;
+mod card;
+pub mod control;
+pub mod cpu;
+pub mod dma;
+pub mod eeprom;
+pub mod environment;
+pub mod events;
+pub mod interrupt;
+pub mod link;
+pub mod mac;
+pub mod mailbox;
+pub mod memory;
+pub mod pci;
+pub mod semaphore;
+pub mod testing;
+pub mod timers;
+pub mod undefined;
+pub mod window;
+
+pub use board::{Board, BoardError};
+pub use card::Card;
+pub use cpu::CpuFault;
+pub use dma::Direction;
+pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
+pub use link::Partner;
+pub use mac::{DropReason, Reception};
+pub use tigon2_chip::Cpu;
+pub use undefined::{Accessor, UndefinedAccess, UndefinedLog};

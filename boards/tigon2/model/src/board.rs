@@ -1,0 +1,239 @@
+//! One board: clock, memory sizes, EEPROM and PCI identity, read from TOML.
+//!
+//! The default is `boards/tigon2/tigon2.toml`, the 1 MB fibre AceNIC. Further tables in a
+//! board file (timing profiles of the simulator) belong to other readers and are ignored
+//! here; inside the tables below, unknown keys are errors.
+
+use serde::Deserialize;
+use thiserror::Error;
+use tigon2_chip::memory::SRAM_MAX_BYTES;
+
+/// The board file that [`Board::default`] reads.
+const DEFAULT_TOML: &str = include_str!("../../tigon2.toml");
+
+/// Smallest SRAM that the size probe of the reference (section 2) looks for.
+const SRAM_MIN_BYTES: u32 = 0x4_0000;
+
+/// A board file cannot be used.
+#[derive(Debug, Error)]
+pub enum BoardError {
+    /// The text is no TOML, or a key is missing, unknown or of a wrong type.
+    #[error("board file: {0}")]
+    Syntax(#[from] toml::de::Error),
+    /// A number is outside of what the chip can have.
+    #[error("board file: {key} = {value:#x}: {rule}")]
+    Value {
+        /// The key, with its table.
+        key: &'static str,
+        /// What the file says.
+        value: u64,
+        /// What is allowed.
+        rule: &'static str,
+    },
+}
+
+/// A board.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Board {
+    /// What to call the board.
+    pub name: String,
+    /// Clocks.
+    pub clock: Clock,
+    /// Memory sizes.
+    pub memory: Memory,
+    /// The serial EEPROM.
+    pub eeprom: EepromPart,
+    /// The PCI function.
+    pub pci: PciIdentity,
+}
+
+/// Clocks of a board.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// Clock of both CPUs in Hz; the microsecond timer divides it.
+    pub core_hz: u32,
+}
+
+/// Memory sizes of a board, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// External SRAM: a power of two, 256 KB to 8 MB.
+    pub sram_bytes: u32,
+    /// Scratch pad of CPU A: a power of two, at most 64 KB.
+    pub scratch_a_bytes: u32,
+    /// Scratch pad of CPU B: a power of two, at most 64 KB.
+    pub scratch_b_bytes: u32,
+}
+
+/// The serial EEPROM of a board.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EepromPart {
+    /// Size in bytes: a power of two, 256 bytes to 64 KB.
+    pub bytes: u32,
+}
+
+/// The PCI function of a board.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PciIdentity {
+    /// Vendor id.
+    pub vendor: u16,
+    /// Device id.
+    pub device: u16,
+    /// Subsystem vendor id.
+    pub subsystem_vendor: u16,
+    /// Subsystem id.
+    pub subsystem: u16,
+    /// Revision id.
+    pub revision: u8,
+    /// Bus clock in MHz: 33 or 66.
+    pub mhz: u32,
+    /// Bus width: 32 or 64.
+    pub bits: u32,
+}
+
+impl Board {
+    /// Reads a board file.
+    ///
+    /// # Errors
+    /// [`BoardError`] when the text cannot be read or a size is impossible.
+    pub fn from_toml(text: &str) -> Result<Board, BoardError> {
+        let board: Board = toml::from_str(text)?;
+        board.check()?;
+        Ok(board)
+    }
+
+    /// Size of a CPU's scratch pad in bytes.
+    pub fn scratch_bytes(&self, cpu: tigon2_chip::Cpu) -> u32 {
+        match cpu {
+            tigon2_chip::Cpu::A => self.memory.scratch_a_bytes,
+            tigon2_chip::Cpu::B => self.memory.scratch_b_bytes,
+        }
+    }
+
+    fn check(&self) -> Result<(), BoardError> {
+        let power_of_two = |key, value: u32, min: u32, max: u32, rule| {
+            if value.is_power_of_two() && (min..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(BoardError::Value {
+                    key,
+                    value: value.into(),
+                    rule,
+                })
+            }
+        };
+        power_of_two(
+            "memory.sram_bytes",
+            self.memory.sram_bytes,
+            SRAM_MIN_BYTES,
+            SRAM_MAX_BYTES,
+            "must be a power of two from 256 KB to 8 MB",
+        )?;
+        let scratch_rule = "must be a power of two from 256 bytes to 64 KB";
+        let (a, b) = (self.memory.scratch_a_bytes, self.memory.scratch_b_bytes);
+        power_of_two("memory.scratch_a_bytes", a, 0x100, 0x1_0000, scratch_rule)?;
+        power_of_two("memory.scratch_b_bytes", b, 0x100, 0x1_0000, scratch_rule)?;
+        power_of_two(
+            "eeprom.bytes",
+            self.eeprom.bytes,
+            0x100,
+            0x1_0000,
+            "must be a power of two from 256 bytes to 64 KB",
+        )?;
+        let one_of = |key, value: u32, choices: &[u32], rule| {
+            if choices.contains(&value) {
+                Ok(())
+            } else {
+                Err(BoardError::Value {
+                    key,
+                    value: value.into(),
+                    rule,
+                })
+            }
+        };
+        one_of("pci.mhz", self.pci.mhz, &[33, 66], "must be 33 or 66")?;
+        one_of("pci.bits", self.pci.bits, &[32, 64], "must be 32 or 64")?;
+        if !(1_000_000..=4_000_000_000).contains(&self.clock.core_hz) {
+            return Err(BoardError::Value {
+                key: "clock.core_hz",
+                value: self.clock.core_hz.into(),
+                rule: "must be from 1 MHz to 4 GHz",
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Default for Board {
+    /// The 1 MB fibre AceNIC of `boards/tigon2/tigon2.toml`.
+    fn default() -> Self {
+        Board::from_toml(DEFAULT_TOML).expect("the built-in board file is valid: a test reads it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The built-in file is the card of the reference: 1 MB, 16 KB and 8 KB scratch pads
+    /// (reference 2, C), 12AE:0001.
+    #[test]
+    fn the_default_board_is_the_fibre_acenic() {
+        let board = Board::default();
+        assert_eq!(board.clock.core_hz, 88_000_000);
+        assert_eq!(board.memory.sram_bytes, 0x10_0000);
+        assert_eq!(
+            board.scratch_bytes(tigon2_chip::Cpu::A),
+            tigon2_chip::memory::SCRATCH_A_BYTES
+        );
+        assert_eq!(
+            board.scratch_bytes(tigon2_chip::Cpu::B),
+            tigon2_chip::memory::SCRATCH_B_BYTES
+        );
+        assert_eq!((board.pci.vendor, board.pci.device), (0x12AE, 1));
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused_with_the_key() {
+        for (from, to, key) in [
+            (
+                "sram_bytes = 0x10_0000",
+                "sram_bytes = 0x18_0000",
+                "memory.sram_bytes",
+            ),
+            (
+                "sram_bytes = 0x10_0000",
+                "sram_bytes = 0x100_0000",
+                "memory.sram_bytes",
+            ),
+            (
+                "scratch_a_bytes = 0x4000",
+                "scratch_a_bytes = 1",
+                "memory.scratch_a_bytes",
+            ),
+            ("bytes = 8192", "bytes = 8191", "eeprom.bytes"),
+            ("mhz = 66", "mhz = 50", "pci.mhz"),
+            ("core_hz = 88_000_000", "core_hz = 0", "clock.core_hz"),
+        ] {
+            let text = DEFAULT_TOML.replacen(from, to, 1);
+            assert_ne!(text, DEFAULT_TOML, "{from} is in the default file");
+            let error = Board::from_toml(&text).unwrap_err().to_string();
+            assert!(error.contains(key), "{error} names {key}");
+        }
+    }
+
+    #[test]
+    fn misspelled_keys_are_refused_and_foreign_tables_are_not() {
+        let misspelled = DEFAULT_TOML.replacen("core_hz", "core_hertz", 1);
+        assert!(matches!(
+            Board::from_toml(&misspelled),
+            Err(BoardError::Syntax(_))
+        ));
+        let foreign = format!("{DEFAULT_TOML}\n[timing.default]\nsram_lat = 2\n");
+        assert_eq!(Board::from_toml(&foreign).unwrap(), Board::default());
+    }
+}

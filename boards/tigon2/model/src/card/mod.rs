@@ -1,0 +1,271 @@
+//! The card: all parts together, and the calls of an engine.
+
+mod host;
+mod registers;
+mod wire;
+mod work;
+
+use crate::board::Board;
+use crate::control::{BusState, HostControl, LocalControl};
+use crate::cpu::{CpuCommand, CpuControl, CpuFault};
+use crate::dma::{Direction, Dma};
+use crate::eeprom::Eeprom;
+use crate::environment::{Effect, Environment};
+use crate::events::{Levels, SoftwareEvents};
+use crate::interrupt::Interrupt;
+use crate::link::{Link, Partner};
+use crate::mac::Mac;
+use crate::mailbox::Mailboxes;
+use crate::memory::SramMap;
+use crate::pci::PciFunction;
+use crate::semaphore::Semaphore;
+use crate::timers::Timers;
+use crate::undefined::{Accessor, UndefinedKind, UndefinedLog};
+use crate::window::Window;
+use tigon2_chip::Cpu;
+
+/// Words of the register page.
+const REGISTER_WORDS: usize = tigon2_chip::memory::REGISTERS_BYTES as usize / 4;
+
+/// One AceNIC without its CPUs and memory. See the crate's documentation.
+#[derive(Clone, Debug)]
+pub struct Card {
+    board: Board,
+    map: SramMap,
+    host_control: HostControl,
+    local_control: LocalControl,
+    bus: BusState,
+    interrupt: Interrupt,
+    window: Window,
+    semaphore: Semaphore,
+    software_events: SoftwareEvents,
+    mailboxes: Mailboxes,
+    timers: Timers,
+    cpus: [CpuControl; 2],
+    scratch_address: [u32; 2],
+    dma: Dma,
+    mac: Mac,
+    link: Link,
+    eeprom: Eeprom,
+    pci: PciFunction,
+    /// Registers that only store what was written, by offset / 4.
+    stored: [u32; REGISTER_WORDS],
+    undefined: UndefinedLog,
+    effects: Vec<Effect>,
+}
+
+impl Card {
+    /// A card that has just been plugged in; [`power_on`](Card::power_on) sets its clock.
+    pub fn new(board: Board) -> Card {
+        Card {
+            map: SramMap::new(board.memory.sram_bytes),
+            host_control: HostControl::default(),
+            local_control: LocalControl::default(),
+            bus: BusState::new(&board.pci),
+            interrupt: Interrupt::default(),
+            window: Window::default(),
+            semaphore: Semaphore::default(),
+            software_events: SoftwareEvents::default(),
+            mailboxes: Mailboxes::default(),
+            timers: Timers::new(board.clock.core_hz, 0),
+            cpus: [CpuControl::default(); 2],
+            scratch_address: [0; 2],
+            dma: Dma::default(),
+            mac: Mac::default(),
+            link: Link::default(),
+            eeprom: Eeprom::new(board.eeprom.bytes),
+            pci: PciFunction::new(&board.pci),
+            stored: [0; REGISTER_WORDS],
+            undefined: UndefinedLog::default(),
+            effects: Vec::with_capacity(64),
+            board,
+        }
+    }
+
+    /// The board that this card is.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Power comes on, or RST# of the bus: PCI configuration and chip go to their reset
+    /// state, both CPUs are halted. EEPROM, cable and NIC memory keep what they have.
+    pub fn power_on(&mut self, env: &mut Environment<'_>) {
+        self.pci = PciFunction::new(&self.board.pci);
+        self.reset(env);
+    }
+
+    /// Chip reset, R[40] bit 3 (also what an engine does when the host goes away): all
+    /// registers to 0, all work dropped, both CPUs halted, interrupt line down (9, I).
+    pub fn reset(&mut self, env: &mut Environment<'_>) {
+        for cpu in Cpu::ALL {
+            if !self.cpus[cpu.index()].halted() {
+                self.effects.push(Effect::CpuHalt { cpu });
+            }
+        }
+        self.cpus = [CpuControl::default(); 2];
+        self.scratch_address = [0; 2];
+        self.host_control = HostControl::default();
+        self.local_control = LocalControl::default();
+        self.bus = BusState::new(&self.board.pci);
+        self.window = Window::default();
+        self.semaphore = Semaphore::default();
+        self.software_events = SoftwareEvents::default();
+        self.mailboxes = Mailboxes::default();
+        self.timers = Timers::new(self.board.clock.core_hz, env.now);
+        self.dma.reset();
+        self.mac = Mac::default();
+        self.link.reset();
+        for cpu in Cpu::ALL {
+            if self.spill_base(cpu) != 0 {
+                self.effects.push(Effect::SpillBase { cpu, base: 0 });
+            }
+        }
+        self.stored = [0; REGISTER_WORDS];
+        self.interrupt.clear();
+        self.settle_interrupt();
+    }
+
+    /// The event register of a CPU, without side effect: R[60] or R[70] (5).
+    #[inline]
+    pub fn events(&self, now: u64, cpu: Cpu) -> u32 {
+        let levels = Levels {
+            receive_complete: self.mac.receive_complete(),
+            dma_write_complete: self.dma.assist.ring(Direction::Write).passed(),
+            dma_read_complete: self.dma.assist.ring(Direction::Read).passed(),
+            dma_write_attention: self.dma.channel(Direction::Write).failed(),
+            dma_read_attention: self.dma.channel(Direction::Read).failed(),
+            mailbox: self.mailboxes.read(cpu) != 0,
+            mac_rx_attention: self.mac.rx_attention(),
+            mac_tx_attention: self.mac.tx_attention(),
+            timer: self.timers.reached(now, cpu),
+        };
+        self.software_events.read(cpu) | levels.bits()
+    }
+
+    /// Time has passed: call it at [`next_deadline`](Card::next_deadline) or later.
+    pub fn advance(&mut self, env: &mut Environment<'_>) {
+        // Timer events are levels made from the time. What waits for time is a
+        // transmitter held by a pause frame.
+        if self.mac.paused_until != 0 && env.now >= self.mac.paused_until {
+            self.mac.paused_until = 0;
+            self.run(env);
+        }
+    }
+
+    /// The next time after `now` at which something happens by itself: an event register
+    /// changes or held work goes on.
+    pub fn next_deadline(&self, now: u64) -> Option<u64> {
+        let timer = self.timers.next_deadline(now);
+        let pause = Some(self.mac.paused_until).filter(|until| *until > now);
+        timer.into_iter().chain(pause).min()
+    }
+
+    /// A CPU cannot go on: it is halted, and the host sees where in its PC register (3.1, I).
+    pub fn cpu_fault(&mut self, _env: &mut Environment<'_>, cpu: Cpu, fault: CpuFault, pc: u32) {
+        if self.cpus[cpu.index()].stop_on(fault, pc) {
+            self.effects.push(Effect::CpuHalt { cpu });
+        }
+    }
+
+    /// The fault that halted a CPU, until it is started again.
+    pub fn fault(&self, cpu: Cpu) -> Option<CpuFault> {
+        self.cpus[cpu.index()].fault()
+    }
+
+    /// Whether a CPU is halted.
+    pub fn halted(&self, cpu: Cpu) -> bool {
+        self.cpus[cpu.index()].halted()
+    }
+
+    /// A CPU accessed an address at which it has neither memory nor registers; the engine
+    /// gives 0 or ignores it.
+    pub fn undefined_cpu_access(&mut self, cpu: Cpu, address: u32, write: Option<u32>) {
+        let kind = match write {
+            Some(_) => UndefinedKind::Write,
+            None => UndefinedKind::Read,
+        };
+        let by = Accessor::Cpu(cpu);
+        self.undefined.note(by, kind, address, write.unwrap_or(0));
+    }
+
+    /// Undefined accesses since power-on.
+    pub fn undefined(&self) -> &UndefinedLog {
+        &self.undefined
+    }
+
+    /// What the engine has to do, in order.
+    pub fn drain_effects(&mut self) -> impl Iterator<Item = Effect> {
+        self.effects.drain(..)
+    }
+
+    /// Whether [`drain_effects`](Card::drain_effects) would give anything.
+    #[inline]
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
+    /// The level of INTA#.
+    pub fn interrupt_level(&self) -> bool {
+        self.interrupt.level()
+    }
+
+    /// The mapping of NIC addresses to installed SRAM.
+    pub fn sram_map(&self) -> SramMap {
+        self.map
+    }
+
+    /// The physical SRAM address that a CPU reaches at `address` (SRAM, alias or spill
+    /// window), `None` if there is no SRAM.
+    pub fn sram_address(&self, cpu: Cpu, address: u32) -> Option<u32> {
+        self.map.decode(address, self.spill_base(cpu))
+    }
+
+    /// R[150] or R[250].
+    pub fn spill_base(&self, cpu: Cpu) -> u32 {
+        self.stored[tigon2_chip::Register::spill_base(cpu).offset() as usize / 4]
+    }
+
+    /// The serial EEPROM.
+    pub fn eeprom(&self) -> &Eeprom {
+        &self.eeprom
+    }
+
+    /// The serial EEPROM, to load or change its contents.
+    pub fn eeprom_mut(&mut self) -> &mut Eeprom {
+        &mut self.eeprom
+    }
+
+    /// Writes the card's address into the EEPROM, bytes 0x8C..0x93 (9).
+    pub fn set_mac_address(&mut self, address: [u8; 6]) {
+        self.eeprom.set_mac_address(address);
+    }
+
+    /// Plugs the fibre in or out; a change is attention 25 (11).
+    pub fn set_cable(&mut self, _env: &mut Environment<'_>, plugged: bool) {
+        if self.link.set_cable(plugged) {
+            self.mac.sync_changed();
+        }
+    }
+
+    /// Puts another partner at the end of the fibre.
+    pub fn set_partner(&mut self, partner: Partner) {
+        self.link.set_partner(partner);
+    }
+
+    fn settle_interrupt(&mut self) {
+        let masked = self.host_control.masked() || self.pci.intx_disabled();
+        if let Some(level) = self.interrupt.settle(masked) {
+            self.effects.push(Effect::Interrupt(level));
+        }
+    }
+
+    fn command_cpu(&mut self, env: &mut Environment<'_>, cpu: Cpu, command: CpuCommand) {
+        self.effects.push(match command {
+            CpuCommand::Halt => Effect::CpuHalt { cpu },
+            CpuCommand::Start { pc } => Effect::CpuStart {
+                cpu,
+                pc: pc.unwrap_or_else(|| env.cpus.pc(cpu)),
+            },
+        });
+    }
+}

@@ -1,0 +1,138 @@
+//! The queued work: DMA transfers and frames to send.
+
+use super::Card;
+use crate::dma::{Direction, HOST_MEMORY_ERROR, Transfer};
+use crate::environment::{Effect, Environment};
+use crate::mac::Queued;
+use crate::undefined::{Accessor, UndefinedKind};
+use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor};
+use tigon2_chip::mac::RxError;
+
+/// Work of one call of [`Card::run`], in bytes; a step costs at least [`STEP_COST`].
+const BUDGET: u32 = 512 * 1024;
+
+/// What an empty step counts as: with [`BUDGET`] it allows about 2000 steps.
+const STEP_COST: u32 = 256;
+
+impl Card {
+    /// Does queued DMA and MAC work until there is none, or until a bound for one call is
+    /// reached; returns whether more remains. Transfers take no time.
+    pub fn run(&mut self, env: &mut Environment<'_>) -> bool {
+        let mut spent = 0;
+        loop {
+            let before = spent;
+            for direction in Direction::ALL {
+                if let Some(transfer) = self.dma_begin(env, direction) {
+                    self.dma_complete(env, direction);
+                    spent += STEP_COST + transfer.length;
+                }
+            }
+            if let Some(length) = self.transmit_begin(env) {
+                self.transmit_complete(env);
+                spent += STEP_COST + length as u32;
+            }
+            if spent == before {
+                return false;
+            }
+            if spent >= BUDGET {
+                return true;
+            }
+        }
+    }
+
+    /// A channel takes its next transfer: one that software started, or the next descriptor
+    /// of its ring (6.3). `None` if there is none, or while the channel is busy.
+    pub fn dma_begin(
+        &mut self,
+        env: &mut Environment<'_>,
+        direction: Direction,
+    ) -> Option<Transfer> {
+        if self.dma.assist_ready(direction) {
+            let address = self.descriptor_address(direction);
+            let mut bytes = [0; DESCRIPTOR_BYTES as usize];
+            self.map.read(env.sram, address, &mut bytes);
+            let descriptor = DmaDescriptor::from_nic_bytes(&bytes);
+            if !descriptor.state.start() {
+                let state = descriptor.state.into_bits();
+                self.undefined
+                    .note(Accessor::Dma, UndefinedKind::NoStart, address, state);
+            }
+            self.dma.channel_mut(direction).load(&descriptor);
+            self.dma.assist.loaded(direction);
+        }
+        let transfer = self.dma.channel_mut(direction).begin()?;
+        if transfer.state.no_swap() && transfer.length % 4 != 0 {
+            let (local, length) = (transfer.local, transfer.length);
+            self.undefined
+                .note(Accessor::Dma, UndefinedKind::PartialWord, local, length);
+        }
+        Some(transfer)
+    }
+
+    /// The transfer that a channel has begun ends: bytes, checksum, pointers and events all
+    /// change now (6.1, 6.3). Does nothing if none has begun.
+    pub fn dma_complete(&mut self, env: &mut Environment<'_>, direction: Direction) {
+        let Some(transfer) = self.dma.channel(direction).transfer() else {
+            return;
+        };
+        let (map, buffers) = (self.map, self.mac.buffers);
+        let outcome = self.dma.move_bytes(env, map, buffers, direction, &transfer);
+        let channel = self.dma.channel_mut(direction);
+        let Ok(outcome) = outcome else {
+            // The consumer stays: software repairs and the same descriptor is tried again.
+            channel.fail(HOST_MEMORY_ERROR);
+            return;
+        };
+        if let Some(target) = channel.finish(outcome.end, outcome.checksum) {
+            let bytes = outcome.checksum.to_be_bytes();
+            self.map.write(env.sram, target & !1, &bytes);
+        }
+        match direction {
+            Direction::Read if transfer.state.end_of_frame() => {
+                self.mac.tx_producer.set(outcome.end);
+            }
+            Direction::Write if transfer.state.free_rx_buffer() => {
+                self.mac.rx_consumer.set(outcome.end);
+            }
+            _ => {}
+        }
+        if transfer.assist {
+            self.dma.assist.ring_mut(direction).advance();
+        }
+    }
+
+    /// The transmitter takes the next frame if its data is there (10.2); returns its length
+    /// on the wire without CRC. Empty descriptors are skipped.
+    pub fn transmit_begin(&mut self, env: &mut Environment<'_>) -> Option<usize> {
+        // At most a ring of empty descriptors, then something else.
+        for _ in 0..tigon2_chip::mac::TX_RING_ENTRIES {
+            match self.mac.queued(env.now, env.sram, self.map) {
+                Queued::Nothing | Queued::Waiting => return None,
+                Queued::Empty => {
+                    let address = self.mac.tx_descriptor_consumer.get();
+                    self.undefined
+                        .note(Accessor::Mac, UndefinedKind::EmptyFrame, address, 0);
+                    self.mac.tx_descriptor_consumer.advance();
+                }
+                Queued::Ready(descriptor) => {
+                    self.mac.begin_sending(env.sram, self.map, &descriptor);
+                    return self.mac.sending.as_ref().map(|sending| sending.frame.len());
+                }
+            }
+        }
+        None
+    }
+
+    /// The frame has left: its descriptor and its buffer space are free (10.2). In the SERDES
+    /// loop it comes back, without a cable it is lost. Does nothing if none is on its way.
+    pub fn transmit_complete(&mut self, env: &mut Environment<'_>) {
+        let Some(frame) = self.mac.finish_sending() else {
+            return;
+        };
+        if self.link.loopback() {
+            self.accept(env, &frame, RxError::NONE);
+        } else if self.link.carries_frames() {
+            self.effects.push(Effect::Transmit(frame));
+        }
+    }
+}

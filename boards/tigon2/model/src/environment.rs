@@ -1,0 +1,98 @@
+//! What an engine provides to the card and what it gets back.
+//!
+//! Every call that may need them takes an [`Environment`]: the time, NIC memory, host
+//! memory and the CPUs. Nothing in it is kept between calls.
+
+use thiserror::Error;
+use tigon2_chip::Cpu;
+
+/// The card's external SRAM. Addresses are physical: the model has wrapped them, and a
+/// range never crosses the end of the installed memory.
+///
+/// Bytes are in the order in which the NIC's big-endian CPUs see them.
+pub trait Sram {
+    /// Copies `out.len()` bytes from `address` on.
+    fn read(&self, address: u32, out: &mut [u8]);
+    /// Stores `data` from `address` on.
+    fn write(&mut self, address: u32, data: &[u8]);
+}
+
+/// The host has not mapped (all of) a range that the card asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("host memory {address:#x}, {length} bytes: not mapped for the card")]
+pub struct HostMemoryError {
+    /// First host address of the access.
+    pub address: u64,
+    /// Bytes asked for.
+    pub length: usize,
+}
+
+/// Host memory as a PCI bus master reaches it. The card touches only what the
+/// implementation lets it touch.
+pub trait HostMemory {
+    /// Copies `out.len()` bytes from bus address `address` on.
+    ///
+    /// # Errors
+    /// [`HostMemoryError`] if any byte of the range is not mapped; `out` may then be
+    /// partly written.
+    fn read(&mut self, address: u64, out: &mut [u8]) -> Result<(), HostMemoryError>;
+    /// Stores `data` from bus address `address` on.
+    ///
+    /// # Errors
+    /// [`HostMemoryError`] if any byte of the range is not mapped.
+    fn write(&mut self, address: u64, data: &[u8]) -> Result<(), HostMemoryError>;
+}
+
+/// The engine's CPUs as the host's debug registers see them.
+pub trait CpuPort {
+    /// The CPU's program counter.
+    fn pc(&self, cpu: Cpu) -> u32;
+    /// General register `n` (0..32).
+    fn gpr(&self, cpu: Cpu, n: usize) -> u32;
+    /// The word at byte `offset` of the CPU's scratch pad; the model keeps the offset
+    /// aligned and inside the pad.
+    fn scratch_read(&self, cpu: Cpu, offset: u32) -> u32;
+    /// Stores a word at byte `offset` of the CPU's scratch pad.
+    fn scratch_write(&mut self, cpu: Cpu, offset: u32, value: u32);
+}
+
+/// What the card may look at and touch during one call.
+pub struct Environment<'a> {
+    /// The time in nanoseconds since any fixed point; it never goes back.
+    pub now: u64,
+    /// NIC memory.
+    pub sram: &'a mut dyn Sram,
+    /// Host memory.
+    pub host: &'a mut dyn HostMemory,
+    /// The two CPUs.
+    pub cpus: &'a mut dyn CpuPort,
+}
+
+/// What the engine has to do after a call; taken with [`crate::Card::drain_effects`], in
+/// the order in which it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// INTA# is now asserted (true) or not; only changes are reported.
+    Interrupt(bool),
+    /// A frame left the card: at least 60 bytes, without CRC.
+    Transmit(Vec<u8>),
+    /// The CPU runs from `pc` on, with an empty pipeline.
+    CpuStart {
+        /// Which CPU.
+        cpu: Cpu,
+        /// Its first instruction.
+        pc: u32,
+    },
+    /// The CPU stops after the instruction that it executes now.
+    CpuHalt {
+        /// Which CPU.
+        cpu: Cpu,
+    },
+    /// The CPU's spill window moved: SRAM address = address - `base`.
+    SpillBase {
+        /// Which CPU.
+        cpu: Cpu,
+        /// New value of R[150] or R[250].
+        base: u32,
+    },
+}

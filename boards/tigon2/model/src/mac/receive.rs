@@ -1,0 +1,144 @@
+//! Receive: room in ring and buffer, and how a frame is laid down in SRAM.
+//!
+//! Hardware reference, section 10.3.
+//!
+//! ```text
+//! RxPrd (8-byte aligned)            next RxPrd
+//!   v                                   v
+//!   [destination ... payload][CRC][pad to 8]
+//! ```
+
+use super::{Mac, buffer_distance};
+use crate::environment::Sram;
+use crate::memory::SramMap;
+use tigon2_chip::mac::{CRC_BYTES, FRAME_ALIGNMENT, RxDescriptor, RxError};
+use tigon2_chip::memory::PACKET_MEMORY_END;
+
+/// Space that a card which sends pause frames keeps free before it holds the wire: a jumbo
+/// frame and what is still on its way.
+const PAUSE_MARGIN: u32 = 12 * 1024;
+
+/// Free descriptors that it keeps.
+const PAUSE_DESCRIPTORS: u32 = 8;
+
+/// What became of a frame from the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reception {
+    /// It is in NIC memory.
+    Accepted,
+    /// The card dropped it.
+    Dropped(DropReason),
+    /// The card holds the wire by pause frames: offer the frame again when
+    /// [`can_receive`](crate::Card::can_receive) says so.
+    Held,
+}
+
+/// Why a frame was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// No cable, or the transmitter is off so that the partner still negotiates, or the
+    /// SERDES is looped back.
+    NoLink,
+    /// R[220] bit 1 is 0.
+    Disabled,
+    /// R[220] bit 2 is 1.
+    Stopped,
+    /// The address filter did not take it.
+    Filtered,
+    /// No room in the RX buffer or in the descriptor ring.
+    NoSpace,
+    /// A pause frame, which the MAC itself obeyed.
+    FlowControl,
+    /// Shorter than an Ethernet header.
+    TooShort,
+    /// Longer than a descriptor can say.
+    TooLong,
+}
+
+/// Free room for received frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that a frame may take, rounded up to the next boundary.
+    pub bytes: u32,
+    /// Descriptors.
+    pub descriptors: u32,
+}
+
+impl Mac {
+    /// The free room: neither producer may reach its consumer (10.1: equal is empty).
+    pub fn rx_room(&self) -> Room {
+        let bytes = self.buffers.rx_bytes();
+        let used = buffer_distance(
+            self.buffers.rx_base,
+            bytes,
+            self.rx_consumer.get(),
+            self.rx_producer.get(),
+        );
+        let ring = |pointer: u32| pointer % tigon2_chip::mac::RX_RING_BYTES;
+        let producer = ring(self.rx_descriptor_producer.get());
+        let consumer = ring(self.rx_descriptor_consumer.get());
+        let free = ring(consumer.wrapping_sub(producer).wrapping_sub(8));
+        Room {
+            bytes: bytes.saturating_sub(used + 1),
+            descriptors: free / 8,
+        }
+    }
+
+    /// Whether a card that sends pause frames lets the partner send on.
+    pub fn room_to_go_on(&self) -> bool {
+        let room = self.rx_room();
+        let margin = PAUSE_MARGIN.min(self.buffers.rx_bytes() / 2);
+        room.bytes >= margin && room.descriptors >= PAUSE_DESCRIPTORS
+    }
+
+    /// Bytes that a frame takes in the RX buffer.
+    fn footprint(&self, length: usize) -> u32 {
+        let start = self.rx_producer.get();
+        let end = start + (length + CRC_BYTES) as u32;
+        end.next_multiple_of(FRAME_ALIGNMENT) - start
+    }
+
+    /// Whether a frame of `length` bytes without CRC fits now.
+    pub fn fits(&self, length: usize) -> bool {
+        let room = self.rx_room();
+        room.descriptors > 0 && self.footprint(length) <= room.bytes
+    }
+
+    /// Lays a frame down at RxPrd with its CRC, writes its descriptor and advances (10.3, C).
+    /// It must fit.
+    pub fn store(&mut self, sram: &mut dyn Sram, map: SramMap, frame: &[u8], error: RxError) {
+        let start = self.rx_producer.get();
+        let crc = crc32fast::hash(frame).to_le_bytes();
+        let at = self.put(sram, map, start, frame);
+        let end = self.put(sram, map, at, &crc);
+        let length = (frame.len() + CRC_BYTES) as u16;
+        let descriptor = RxDescriptor::new(start, length, error);
+        let address = self.rx_descriptor_producer.get();
+        map.set_word(sram, address, descriptor.start);
+        map.set_word(sram, address + 4, descriptor.length_and_error);
+        self.rx_producer
+            .set(self.wrapped(end.next_multiple_of(FRAME_ALIGNMENT)));
+        self.rx_descriptor_producer.advance();
+    }
+
+    /// Writes into the RX buffer, over its end; returns the address behind.
+    fn put(&self, sram: &mut dyn Sram, map: SramMap, at: u32, data: &[u8]) -> u32 {
+        let room = PACKET_MEMORY_END.saturating_sub(at) as usize;
+        let (now, later) = data.split_at(room.min(data.len()));
+        map.write(sram, at, now);
+        map.write(sram, self.buffers.rx_base, later);
+        if later.is_empty() {
+            self.wrapped(at + now.len() as u32)
+        } else {
+            self.buffers.rx_base + later.len() as u32
+        }
+    }
+
+    fn wrapped(&self, address: u32) -> u32 {
+        if address >= PACKET_MEMORY_END {
+            self.buffers.rx_base + (address - PACKET_MEMORY_END)
+        } else {
+            address
+        }
+    }
+}

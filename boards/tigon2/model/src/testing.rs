@@ -1,0 +1,259 @@
+//! Plain memories and a bench for tests of the card and of what runs on it.
+//!
+//! [`Bench`] puts a [`Card`], SRAM, host memory and CPU state in one place, so that a test
+//! (or a bus of another crate) can access registers without building an environment by
+//! hand. Nothing here is used by the engines.
+
+use crate::environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
+use crate::{Board, Card};
+use tigon2_chip::{Cpu, Register};
+
+/// SRAM in a vector.
+#[derive(Clone, Debug)]
+pub struct VecSram {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl VecSram {
+    /// Zeroed memory.
+    pub fn new(bytes: u32) -> Self {
+        VecSram {
+            bytes: vec![0; bytes as usize],
+        }
+    }
+}
+
+impl Sram for VecSram {
+    fn read(&self, address: u32, out: &mut [u8]) {
+        let at = address as usize;
+        out.copy_from_slice(&self.bytes[at..at + out.len()]);
+    }
+
+    fn write(&mut self, address: u32, data: &[u8]) {
+        let at = address as usize;
+        self.bytes[at..at + data.len()].copy_from_slice(data);
+    }
+}
+
+/// Host memory: one mapped range of bus addresses.
+#[derive(Clone, Debug)]
+pub struct VecHost {
+    /// First bus address of the range.
+    pub base: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl VecHost {
+    /// Zeroed memory of `bytes` at bus address `base`.
+    pub fn new(base: u64, bytes: usize) -> Self {
+        VecHost {
+            base,
+            bytes: vec![0; bytes],
+        }
+    }
+
+    /// The mapped bytes of a range.
+    ///
+    /// # Errors
+    /// [`HostMemoryError`] if the range is not wholly mapped.
+    pub fn slice(&mut self, address: u64, length: usize) -> Result<&mut [u8], HostMemoryError> {
+        address
+            .checked_sub(self.base)
+            .and_then(|offset| usize::try_from(offset).ok())
+            .and_then(|start| self.bytes.get_mut(start..start.checked_add(length)?))
+            .ok_or(HostMemoryError { address, length })
+    }
+
+    /// The little-endian word at an address, as a driver on such a host reads it.
+    ///
+    /// # Errors
+    /// [`HostMemoryError`] if it is not mapped.
+    pub fn word(&mut self, address: u64) -> Result<u32, HostMemoryError> {
+        let bytes = self.slice(address, 4)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+}
+
+impl HostMemory for VecHost {
+    fn read(&mut self, address: u64, out: &mut [u8]) -> Result<(), HostMemoryError> {
+        let length = out.len();
+        out.copy_from_slice(self.slice(address, length)?);
+        Ok(())
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) -> Result<(), HostMemoryError> {
+        self.slice(address, data.len())?.copy_from_slice(data);
+        Ok(())
+    }
+}
+
+/// CPUs that execute nothing: their visible state is plain data.
+#[derive(Clone, Debug)]
+pub struct StillCpus {
+    /// Program counters of A and B.
+    pub pc: [u32; 2],
+    /// General registers of A and B.
+    pub gpr: [[u32; 32]; 2],
+    /// Scratch pads of A and B, in words.
+    pub scratch: [Vec<u32>; 2],
+}
+
+impl StillCpus {
+    /// CPUs of a board, all zero.
+    pub fn new(board: &Board) -> Self {
+        StillCpus {
+            pc: [0; 2],
+            gpr: [[0; 32]; 2],
+            scratch: Cpu::ALL.map(|cpu| vec![0; board.scratch_bytes(cpu) as usize / 4]),
+        }
+    }
+}
+
+impl CpuPort for StillCpus {
+    fn pc(&self, cpu: Cpu) -> u32 {
+        self.pc[cpu.index()]
+    }
+
+    fn gpr(&self, cpu: Cpu, n: usize) -> u32 {
+        self.gpr[cpu.index()][n]
+    }
+
+    fn scratch_read(&self, cpu: Cpu, offset: u32) -> u32 {
+        self.scratch[cpu.index()][offset as usize / 4]
+    }
+
+    fn scratch_write(&mut self, cpu: Cpu, offset: u32, value: u32) {
+        self.scratch[cpu.index()][offset as usize / 4] = value;
+    }
+}
+
+/// Bus address at which [`Bench::new`] maps its host memory.
+pub const HOST_BASE: u64 = 0x1_0000_0000;
+
+/// A card on the table: memory, CPUs that stand still, and a clock to turn by hand.
+pub struct Bench {
+    /// The card.
+    pub card: Card,
+    /// NIC memory.
+    pub sram: VecSram,
+    /// Host memory: 1 MB at [`HOST_BASE`].
+    pub host: VecHost,
+    /// The CPUs.
+    pub cpus: StillCpus,
+    /// The time in nanoseconds.
+    pub now: u64,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Bench::new(Board::default())
+    }
+}
+
+impl Bench {
+    /// A powered card of a board; the host has asked for a plain view of NIC words, as
+    /// drivers do first of all (R[40] = 0x22000022).
+    pub fn new(board: Board) -> Self {
+        let sram = VecSram::new(board.memory.sram_bytes);
+        let cpus = StillCpus::new(&board);
+        let mut bench = Bench {
+            card: Card::new(board),
+            sram,
+            host: VecHost::new(HOST_BASE, 0x10_0000),
+            cpus,
+            now: 0,
+        };
+        bench.with(|card, env| card.power_on(env));
+        bench.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
+        bench
+    }
+
+    /// Calls into the card with an environment of this bench.
+    pub fn with<R>(&mut self, call: impl FnOnce(&mut Card, &mut Environment<'_>) -> R) -> R {
+        let mut environment = Environment {
+            now: self.now,
+            sram: &mut self.sram,
+            host: &mut self.host,
+            cpus: &mut self.cpus,
+        };
+        call(&mut self.card, &mut environment)
+    }
+
+    /// CPU A reads a register.
+    pub fn read(&mut self, register: Register) -> u32 {
+        self.with(|card, env| card.cpu_read(env, Cpu::A, register.offset()))
+    }
+
+    /// CPU A writes a register.
+    pub fn write(&mut self, register: Register, value: u32) {
+        self.with(|card, env| card.cpu_write(env, Cpu::A, register.offset(), value));
+    }
+
+    /// The host reads a word of the BAR.
+    pub fn bar_read(&mut self, offset: u32) -> u32 {
+        self.with(|card, env| card.bar_read(env, offset))
+    }
+
+    /// The host writes a word of the BAR.
+    pub fn bar_write(&mut self, offset: u32, value: u32) {
+        self.with(|card, env| card.bar_write(env, offset, value));
+    }
+
+    /// Lets the card do all of its queued work.
+    pub fn run(&mut self) {
+        while self.with(|card, env| card.run(env)) {}
+    }
+
+    /// A frame arrives from the wire.
+    pub fn receive(&mut self, frame: &[u8]) -> crate::Reception {
+        self.with(|card, env| card.receive(env, frame))
+    }
+
+    /// Lets `nanoseconds` pass.
+    pub fn pass(&mut self, nanoseconds: u64) {
+        self.now += nanoseconds;
+        self.with(|card, env| card.advance(env));
+    }
+
+    /// The word at a NIC address.
+    pub fn word(&self, address: u32) -> u32 {
+        self.card.sram_map().word(&self.sram, address)
+    }
+
+    /// Stores a word at a NIC address.
+    pub fn set_word(&mut self, address: u32, value: u32) {
+        self.card
+            .sram_map()
+            .set_word(&mut self.sram, address, value);
+    }
+
+    /// Bytes from a NIC address on.
+    pub fn bytes(&self, address: u32, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.card.sram_map().read(&self.sram, address, &mut bytes);
+        bytes
+    }
+
+    /// Stores bytes from a NIC address on.
+    pub fn set_bytes(&mut self, address: u32, data: &[u8]) {
+        self.card.sram_map().write(&mut self.sram, address, data);
+    }
+
+    /// The effects so far.
+    pub fn effects(&mut self) -> Vec<Effect> {
+        self.card.drain_effects().collect()
+    }
+
+    /// The frames sent so far; other effects are dropped.
+    pub fn sent(&mut self) -> Vec<Vec<u8>> {
+        let frames = self.effects().into_iter();
+        frames
+            .filter_map(|effect| match effect {
+                Effect::Transmit(frame) => Some(frame),
+                _ => None,
+            })
+            .collect()
+    }
+}
