@@ -68,4 +68,4 @@ pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError,
 pub use link::Partner;
 pub use mac::{DropReason, Reception};
 pub use tigon2_chip::Cpu;
-pub use undefined::{Accessor, UndefinedAccess, UndefinedLog};
+pub use undefined::{Accessor, UndefinedAccess, UndefinedKind, UndefinedLog};

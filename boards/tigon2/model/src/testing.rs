@@ -6,6 +6,9 @@
 
 use crate::environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
 use crate::{Board, Card};
+use tigon2_chip::bits::MacTxState;
+use tigon2_chip::mac::{THRESHOLDS, TX_LENGTHS, UNKNOWN_EC_VALUE, VLAN_TYPE};
+use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register};
 
 /// SRAM in a vector.
@@ -132,6 +135,15 @@ impl CpuPort for StillCpus {
 /// Bus address at which [`Bench::new`] maps its host memory.
 pub const HOST_BASE: u64 = 0x1_0000_0000;
 
+/// Base K of the descriptor/buffer block with 1 MB of SRAM (reference 2.2).
+pub const K: u32 = 0x12_F000;
+/// Where [`Bench::bring_up`] puts the start of the TX buffer.
+pub const TX_BASE: u32 = K + block::PACKET_BUFFERS;
+/// Where [`Bench::bring_up`] puts the start of the RX buffer.
+pub const RX_BASE: u32 = 0x18_0000;
+/// The station address that [`Bench::bring_up`] sets.
+pub const STATION: [u8; 6] = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
+
 /// A card on the table: memory, CPUs that stand still, and a clock to turn by hand.
 pub struct Bench {
     /// The card.
@@ -179,6 +191,53 @@ impl Bench {
             cpus: &mut self.cpus,
         };
         call(&mut self.card, &mut environment)
+    }
+
+    /// Rings, buffers, assist, station address and MAC as firmware sets them up (reference
+    /// 10.1, 19): both assist channels, link up, no pause frames.
+    pub fn bring_up(&mut self) {
+        use Register as R;
+        self.write(R::UnknownEc, UNKNOWN_EC_VALUE);
+        for cpu in Cpu::ALL {
+            self.write(R::spill_base(cpu), block::spill_base(cpu, K));
+        }
+        self.write(R::MacThresholds, 0);
+        self.write(R::MacTxState, 1);
+        self.write(R::MacRxState, 1);
+        for register in [
+            R::RxDescriptorProducer,
+            R::RxDescriptorConsumer,
+            R::RxDescriptorReference,
+        ] {
+            self.write(register, K + block::MAC_RX_RING);
+        }
+        for register in [
+            R::TxDescriptorProducer,
+            R::TxDescriptorConsumer,
+            R::TxDescriptorReference,
+        ] {
+            self.write(register, K + block::MAC_TX_RING);
+        }
+        for register in [R::RxBase, R::RxProducer, R::RxConsumer] {
+            self.write(register, RX_BASE);
+        }
+        for register in [R::TxBase, R::TxProducer, R::TxConsumer] {
+            self.write(register, TX_BASE);
+        }
+        self.write(R::AssistState, 0x20);
+        self.write(R::AssistState, 0x21);
+        self.write(R::MiscConfig, 0x55);
+        let [a, b, c, d, e, f] = STATION;
+        self.write(R::StationAddressHigh, u32::from_be_bytes([0, 0, a, b]));
+        self.write(R::StationAddressLow, u32::from_be_bytes([c, d, e, f]));
+        self.write(
+            R::TxLengths,
+            u32::from(VLAN_TYPE) << 16 | u32::from(TX_LENGTHS),
+        );
+        self.write(R::MacThresholds, THRESHOLDS);
+        self.write(R::MacTxState, MacTxState::FIBRE | 2);
+        self.write(R::MacRxState, 0x802);
+        self.effects();
     }
 
     /// CPU A reads a register.

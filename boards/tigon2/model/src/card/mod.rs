@@ -177,15 +177,10 @@ impl Card {
         self.cpus[cpu.index()].halted()
     }
 
-    /// A CPU accessed an address at which it has neither memory nor registers; the engine
-    /// gives 0 or ignores it.
-    pub fn undefined_cpu_access(&mut self, cpu: Cpu, address: u32, write: Option<u32>) {
-        let kind = match write {
-            Some(_) => UndefinedKind::Write,
-            None => UndefinedKind::Read,
-        };
-        let by = Accessor::Cpu(cpu);
-        self.undefined.note(by, kind, address, write.unwrap_or(0));
+    /// Notes an access that only the engine sees: a CPU address at which there is neither
+    /// memory nor a register, an access of a width that the bus does not have.
+    pub fn note_undefined(&mut self, by: Accessor, kind: UndefinedKind, address: u32, value: u32) {
+        self.undefined.note(by, kind, address, value);
     }
 
     /// Undefined accesses since power-on.
