@@ -141,3 +141,110 @@ impl Framer {
         fds.truncate(MAX_MESSAGE_FDS);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Command, encode};
+    use crate::socket::send_all;
+    use proptest::prelude::*;
+    use rustix::fd::AsFd;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use std::time::{Duration, Instant};
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+    }
+
+    fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        send_all(socket.as_fd(), bytes, fds, deadline).unwrap();
+    }
+
+    fn message(id: u16, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(&mut bytes, id, Command::RegionWrite, 0, payload, &[]);
+        bytes
+    }
+
+    /// The kernel ends a read after the piece that had descriptors: messages in
+    /// front of it in the same read must not get them.
+    #[test]
+    fn descriptors_go_to_the_message_they_came_with() {
+        let (ours, theirs) = pair();
+        let fd = theirs.as_fd();
+        send(&theirs, &message(1, &[]), &[]);
+        send(&theirs, &message(2, &[]), &[fd]);
+        send(&theirs, &message(3, &[]), &[fd, fd]);
+        send(&theirs, &message(4, &[]), &[]);
+        // One that comes in two pieces, each with descriptors.
+        let split = message(5, &[0; 10]);
+        send(&theirs, &split[..20], &[fd]);
+        send(&theirs, &split[20..], &[fd, fd]);
+        let (mut framer, mut out) = (Framer::new(), Vec::new());
+        while out.len() < 5 {
+            framer.receive(ours.as_fd(), &mut out).unwrap();
+        }
+        let fds: Vec<_> = out.iter().map(|m| (m.header.id, m.fds.len())).collect();
+        assert_eq!(fds, [(1, 0), (2, 1), (3, 2), (4, 0), (5, 3)]);
+    }
+
+    #[test]
+    fn pieces_cannot_collect_descriptors_without_end() {
+        let (ours, theirs) = pair();
+        for byte in message(1, &[0; 4]) {
+            send(&theirs, &[byte], &[theirs.as_fd()]);
+        }
+        let (mut framer, mut out) = (Framer::new(), Vec::new());
+        while out.is_empty() {
+            framer.receive(ours.as_fd(), &mut out).unwrap();
+        }
+        assert_eq!(out[0].fds.len(), MAX_MESSAGE_FDS);
+        assert!(out[0].fds_lost);
+    }
+
+    #[test]
+    fn messages_in_front_of_a_bad_one_are_delivered() {
+        let (ours, theirs) = pair();
+        let mut bytes = [message(1, &[7]), message(2, &[])].concat();
+        bytes.extend_from_slice(&[0xff; HEADER_BYTES]);
+        send(&theirs, &bytes, &[]);
+        let (mut framer, mut out) = (Framer::new(), Vec::new());
+        let error = framer.receive(ours.as_fd(), &mut out).unwrap_err();
+        assert!(matches!(error, FrameError::Size(header) if header.size == u32::MAX));
+        assert_eq!(out.len(), 2);
+        assert_eq!(out[0].payload, [7]);
+    }
+
+    proptest! {
+        /// However a stream is cut, the same messages come out.
+        #[test]
+        fn cuts_do_not_matter(
+            payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..20),
+            cuts in prop::collection::vec(1usize..200, 1..20),
+            large in 0usize..200_000,
+        ) {
+            let (ours, theirs) = pair();
+            let mut payloads = payloads;
+            payloads.push(vec![0x5a; large]);
+            let stream: Vec<u8> = payloads.iter().flat_map(|p| message(3, p)).collect();
+            let (mut framer, mut out) = (Framer::new(), Vec::new());
+            let mut at = 0;
+            for cut in cuts.iter().copied().chain(std::iter::repeat(50_000)) {
+                let end = stream.len().min(at + cut);
+                send(&theirs, &stream[at..end], &[]);
+                at = end;
+                framer.receive(ours.as_fd(), &mut out).unwrap();
+                if at == stream.len() {
+                    break;
+                }
+            }
+            while out.len() < payloads.len() {
+                framer.receive(ours.as_fd(), &mut out).unwrap();
+            }
+            let got: Vec<_> = out.into_iter().map(|m| m.payload).collect();
+            prop_assert_eq!(got, payloads);
+        }
+    }
+}

@@ -141,3 +141,35 @@ fn number(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_has_the_protocols_defaults() {
+        let bare = Version::parse(&[0, 0, 0, 0]).unwrap();
+        assert_eq!(bare, Version::default());
+        let empty = Version::parse(b"\0\0\0\0{}\0").unwrap();
+        assert_eq!(empty.capabilities.max_message_fds, 1);
+        assert_eq!(empty.capabilities.max_transfer, 1 << 20);
+        let unknown = b"\0\0\0\0{\"capabilities\":{\"twin_socket\":{\"supported\":true}}}\0";
+        assert_eq!(Version::parse(unknown).unwrap(), empty);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let version = Version {
+            major: 0,
+            minor: 1,
+            capabilities: Capabilities {
+                max_message_fds: 3,
+                max_transfer: u64::MAX,
+                page_sizes: 0x10_1000,
+                max_dma_maps: 0,
+                write_multiple: true,
+            },
+        };
+        assert_eq!(Version::parse(&version.to_payload()).unwrap(), version);
+    }
+}
