@@ -1,2 +1,42 @@
 //! The Tigon II as its firmware uses it.
-#![cfg_attr(not(test), no_std)]
+//!
+//! Everything here is generic over [`Bus`], one CPU's view of the chip. On the chip
+//! that is `Mmio`, which costs nothing; on a host it is anything that answers register
+//! and memory accesses, for example the hardware model, so that drivers and handlers
+//! are tested with plain `cargo test`.
+//!
+//! | module | what | reference |
+//! | --- | --- | --- |
+//! | [`Bus`] | register and SRAM access | 2 |
+//! | [`events`] | software event bits, the priority encoder | 3.2, 5 |
+//! | [`assist`] | the two DMA descriptor rings | 6 |
+//! | [`mac`] | MAC descriptor rings and the transmit buffer | 10 |
+//! | [`semaphore`] | the hardware semaphore, also as `critical-section` | 4 |
+//! | [`timer`] | the microsecond counter as an embedded-hal delay | 7 |
+//! | [`eeprom`] | the serial EEPROM's bus as an embedded-hal I2C bus | 9 |
+//! | [`led`] | the two LEDs as embedded-hal output pins | 9 |
+//! | `log` (chip only) | defmt messages into a ring in SRAM | |
+//!
+//! `unsafe` lives here (`mmio`, `log`, `memory`) and in the firmware's start code.
+#![no_std]
+#![cfg_attr(target_arch = "mips", feature(asm_experimental_arch))]
+
+pub mod assist;
+mod bus;
+pub mod eeprom;
+pub mod events;
+pub mod led;
+pub mod mac;
+pub mod semaphore;
+pub mod timer;
+
+#[cfg(target_arch = "mips")]
+pub mod log;
+#[cfg(target_arch = "mips")]
+mod memory;
+#[cfg(target_arch = "mips")]
+mod mmio;
+
+pub use bus::Bus;
+#[cfg(target_arch = "mips")]
+pub use mmio::Mmio;

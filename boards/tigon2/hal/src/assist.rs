@@ -1,0 +1,251 @@
+//! The two DMA descriptor rings.
+//!
+//! Hardware reference, section 6.3. The ring of one direction, 64 descriptors of 32 bytes:
+//!
+//! ```text
+//!      reference        consumer          producer
+//!          v                v                 v
+//!   -------+================+#################+--------
+//!    free  |  moved, to be  |  waiting for    |  free
+//!          |  looked at     |  the channel    |
+//! ```
+//!
+//! Software writes descriptors at the producer; the channel moves the consumer; the
+//! completion event (bit 14 or 15) is on while the consumer is past the reference, and
+//! software answers by walking the descriptors in between. The reference always trails
+//! the consumer here, so the room between producer and reference is known without
+//! reading a register.
+
+use crate::Bus;
+use tigon2_chip::Register;
+
+/// Bytes of one descriptor (6.3, C).
+const DESCRIPTOR_BYTES: u32 = 32;
+/// Bytes of one ring (6.3, C).
+const RING_BYTES: u32 = 64 * DESCRIPTOR_BYTES;
+/// Descriptors that always stay free: reference 18 advises 64 bytes from a full ring.
+const SPARE: u32 = 2;
+
+/// The direction of a ring: which registers it has.
+pub trait Direction {
+    /// Where software adds.
+    const PRODUCER: Register;
+    /// Where the channel works.
+    const CONSUMER: Register;
+    /// What the completion event compares with.
+    const REFERENCE: Register;
+    /// The second set of pointers, of unknown purpose: kept 0 (6.3, U).
+    const UNKNOWN: [Register; 3];
+}
+
+/// Host to NIC.
+#[derive(Debug)]
+pub struct Read;
+
+impl Direction for Read {
+    const PRODUCER: Register = Register::AssistReadProducer;
+    const CONSUMER: Register = Register::AssistReadConsumer;
+    const REFERENCE: Register = Register::AssistReadReference;
+    const UNKNOWN: [Register; 3] = [
+        Register::AssistRead110,
+        Register::AssistRead114,
+        Register::AssistRead118,
+    ];
+}
+
+/// NIC to host.
+#[derive(Debug)]
+pub struct Write;
+
+impl Direction for Write {
+    const PRODUCER: Register = Register::AssistWriteProducer;
+    const CONSUMER: Register = Register::AssistWriteConsumer;
+    const REFERENCE: Register = Register::AssistWriteReference;
+    const UNKNOWN: [Register; 3] = [
+        Register::AssistWrite130,
+        Register::AssistWrite134,
+        Register::AssistWrite138,
+    ];
+}
+
+/// The ring has no room; nothing was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// A host address as the two words of a descriptor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostAddress {
+    /// Bits 63:32.
+    pub high: u32,
+    /// Bits 31:0.
+    pub low: u32,
+}
+
+impl HostAddress {
+    /// The address `bytes` further on.
+    #[inline(always)]
+    pub const fn plus(self, bytes: u32) -> HostAddress {
+        let (low, carry) = self.low.overflowing_add(bytes);
+        HostAddress {
+            high: self.high.wrapping_add(carry as u32),
+            low,
+        }
+    }
+
+    /// Whether the address is 0, by which drivers say "none".
+    #[inline(always)]
+    pub const fn is_none(self) -> bool {
+        self.high | self.low == 0
+    }
+}
+
+/// One transfer to queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// Where in host memory.
+    pub host: HostAddress,
+    /// Where in NIC memory.
+    pub local: u32,
+    /// How many bytes, 16 bits.
+    pub length: u32,
+    /// The state word: [`tigon2_chip::bits::DmaState`].
+    pub state: u32,
+    /// Software's word 6: what the transfer is for.
+    pub kind: u32,
+    /// Software's word 7: an index that belongs to it.
+    pub opaque: u32,
+}
+
+/// The descriptor ring of one direction.
+#[derive(Debug)]
+pub struct DescriptorRing<D: Direction> {
+    /// SRAM address of the ring.
+    base: u32,
+    /// Offset at which the next descriptor is written.
+    producer: u32,
+    /// Offset of the oldest descriptor that was not looked at.
+    reference: u32,
+    direction: core::marker::PhantomData<D>,
+}
+
+impl<D: Direction> DescriptorRing<D> {
+    /// The ring at SRAM address `base`, empty. The registers follow with
+    /// [`reset`](Self::reset).
+    pub const fn new(base: u32) -> DescriptorRing<D> {
+        DescriptorRing {
+            base,
+            producer: 0,
+            reference: 0,
+            direction: core::marker::PhantomData,
+        }
+    }
+
+    /// Zeroes all pointers of this direction.
+    pub fn reset<B: Bus>(&mut self, bus: &mut B) {
+        self.producer = 0;
+        self.reference = 0;
+        for register in [D::PRODUCER, D::CONSUMER, D::REFERENCE] {
+            bus.write(register, 0);
+        }
+        for register in D::UNKNOWN {
+            bus.write(register, 0);
+        }
+    }
+
+    /// Whether `count` more descriptors can be queued.
+    #[inline(always)]
+    pub fn has_room(&self, count: u32) -> bool {
+        let room = self
+            .reference
+            .wrapping_sub(self.producer)
+            .wrapping_sub(DESCRIPTOR_BYTES)
+            & (RING_BYTES - 1);
+        room >= (count + SPARE) * DESCRIPTOR_BYTES
+    }
+
+    /// Number, 0..64, of the descriptor that the next [`push`](Self::push) writes.
+    #[inline(always)]
+    pub fn next_index(&self) -> u32 {
+        self.producer / DESCRIPTOR_BYTES
+    }
+
+    /// Queues a transfer; the channel starts it as soon as it comes to it.
+    ///
+    /// # Errors
+    /// [`Full`] when no descriptor is free.
+    #[inline(always)]
+    pub fn push<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) -> Result<(), Full> {
+        if !self.has_room(1) {
+            return Err(Full);
+        }
+        let descriptor = self.base + self.producer;
+        bus.store(descriptor, transfer.host.high);
+        bus.store(descriptor + 4, transfer.host.low);
+        bus.store(descriptor + 8, transfer.local);
+        bus.store(descriptor + 12, transfer.length);
+        bus.store(descriptor + 16, transfer.state);
+        bus.store(descriptor + 24, transfer.kind);
+        bus.store(descriptor + 28, transfer.opaque);
+        self.producer = (self.producer + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        bus.write(D::PRODUCER, self.producer);
+        Ok(())
+    }
+
+    /// How far the channel came, as an end for [`take`](Self::take).
+    #[inline(always)]
+    pub fn done<B: Bus>(&self, bus: &mut B) -> Done {
+        Done(bus.read(D::CONSUMER) & (RING_BYTES - DESCRIPTOR_BYTES))
+    }
+
+    /// The oldest transfer that is done and was not looked at, or `None` when all up to
+    /// `end` were.
+    #[inline(always)]
+    pub fn take<B: Bus>(&mut self, bus: &mut B, end: Done) -> Option<Finished> {
+        if self.reference == end.0 {
+            return None;
+        }
+        let descriptor = self.base + self.reference;
+        self.reference = (self.reference + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        let kind = bus.load(descriptor + 24);
+        Some(Finished {
+            kind,
+            opaque: bus.load(descriptor + 28),
+            descriptor,
+        })
+    }
+
+    /// Tells the chip what was looked at; the completion event goes off unless more is
+    /// done by now.
+    #[inline(always)]
+    pub fn acknowledge<B: Bus>(&mut self, bus: &mut B) {
+        bus.write(D::REFERENCE, self.reference);
+    }
+
+    /// Whether everything that was queued is done.
+    pub fn is_idle<B: Bus>(&self, bus: &mut B) -> bool {
+        self.done(bus).0 == self.producer
+    }
+}
+
+/// A transfer that is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    /// Software's word 6.
+    pub kind: u32,
+    /// Software's word 7.
+    pub opaque: u32,
+    /// SRAM address of its descriptor, good until the next [`DescriptorRing::push`].
+    pub descriptor: u32,
+}
+
+impl Finished {
+    /// Where in NIC memory it was.
+    #[inline(always)]
+    pub fn local<B: Bus>(&self, bus: &mut B) -> u32 {
+        bus.load(self.descriptor + 8)
+    }
+}
+
+/// A position of a channel in its ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done(u32);

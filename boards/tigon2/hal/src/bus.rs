@@ -1,0 +1,43 @@
+//! One CPU's view of the chip: registers and SRAM.
+
+use tigon2_chip::Register;
+
+/// One CPU's view of the chip (hardware reference, section 2).
+///
+/// Addresses are NIC addresses: SRAM with its aliases, not the scratch pads, which
+/// Rust's own variables live in. Words are values; the byte order in SRAM is big-endian.
+/// An address must be aligned to the size of the access (3.1: behaviour otherwise
+/// unknown).
+pub trait Bus {
+    /// Reads a register.
+    fn read(&mut self, register: Register) -> u32;
+
+    /// Writes a register.
+    fn write(&mut self, register: Register, value: u32);
+
+    /// Loads a word from SRAM.
+    fn load(&mut self, address: u32) -> u32;
+
+    /// Stores a word to SRAM.
+    fn store(&mut self, address: u32, value: u32);
+
+    /// Loads a halfword from SRAM.
+    fn load_half(&mut self, address: u32) -> u16;
+
+    /// Stores a halfword to SRAM.
+    fn store_half(&mut self, address: u32, value: u16);
+
+    /// Loads a byte from SRAM.
+    fn load_byte(&mut self, address: u32) -> u8;
+
+    /// Stores a byte to SRAM.
+    fn store_byte(&mut self, address: u32, value: u8);
+
+    /// Changes some bits of a register that only this CPU writes: those of `mask`
+    /// become those of `value`.
+    #[inline(always)]
+    fn modify(&mut self, register: Register, mask: u32, value: u32) {
+        let old = self.read(register);
+        self.write(register, (old & !mask) | (value & mask));
+    }
+}

@@ -1,0 +1,208 @@
+//! MAC descriptor rings and the transmit buffer.
+//!
+//! Hardware reference, section 10. The MAC sends from and receives into two ring buffers
+//! in SRAM; a descriptor of 8 bytes tells where a frame starts and how long it is.
+
+use crate::Bus;
+use tigon2_chip::Register;
+use tigon2_chip::memory::block::{MAC_RX_RING_BYTES, MAC_TX_RING_BYTES};
+
+/// Bytes of a MAC descriptor (10.2, 10.3).
+const DESCRIPTOR_BYTES: u32 = 8;
+
+/// The ring of frames to send: 256 descriptors.
+#[derive(Debug)]
+pub struct TransmitRing {
+    base: u32,
+    producer: u32,
+    /// The MAC's consumer when it was last read; it may be further by now.
+    consumer: u32,
+}
+
+impl TransmitRing {
+    /// The ring at SRAM address `base`, empty.
+    pub const fn new(base: u32) -> TransmitRing {
+        TransmitRing {
+            base,
+            producer: 0,
+            consumer: 0,
+        }
+    }
+
+    /// Sets all three pointers to the start of the ring.
+    pub fn reset<B: Bus>(&mut self, bus: &mut B) {
+        self.producer = 0;
+        self.consumer = 0;
+        bus.write(Register::TxDescriptorProducer, self.base);
+        bus.write(Register::TxDescriptorConsumer, self.base);
+        bus.write(Register::TxDescriptorReference, self.base);
+    }
+
+    /// Whether a descriptor is free. Reads a register only if none was at the last look.
+    #[inline(always)]
+    pub fn has_room<B: Bus>(&mut self, bus: &mut B) -> bool {
+        if self.room() >= 2 * DESCRIPTOR_BYTES {
+            return true;
+        }
+        self.consumer = bus.read(Register::TxDescriptorConsumer) & (MAC_TX_RING_BYTES - 1) & !7;
+        self.room() >= 2 * DESCRIPTOR_BYTES
+    }
+
+    #[inline(always)]
+    fn room(&self) -> u32 {
+        self.consumer
+            .wrapping_sub(self.producer)
+            .wrapping_sub(DESCRIPTOR_BYTES)
+            & (MAC_TX_RING_BYTES - 1)
+    }
+
+    /// Queues a frame that begins at `start` of the transmit buffer and has `length`
+    /// bytes without the CRC. Its data may still be under way: the MAC waits until the
+    /// TX producer covers it (10.2, C). To be called after [`has_room`](Self::has_room)
+    /// said yes.
+    #[inline(always)]
+    pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32) {
+        let descriptor = self.base + self.producer;
+        bus.store(descriptor, start);
+        bus.store(descriptor + 4, length);
+        self.producer = (self.producer + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
+        bus.write(Register::TxDescriptorProducer, self.base + self.producer);
+    }
+}
+
+/// Room in the transmit buffer, a ring from the TX base to the RX base.
+#[derive(Debug)]
+pub struct TransmitBuffer {
+    base: u32,
+    end: u32,
+    write: u32,
+    /// The MAC's consumer when it was last read.
+    consumer: u32,
+}
+
+impl TransmitBuffer {
+    /// The buffer between two SRAM addresses that are multiples of 8.
+    pub const fn new(base: u32, end: u32) -> TransmitBuffer {
+        TransmitBuffer {
+            base,
+            end,
+            write: base,
+            consumer: base,
+        }
+    }
+
+    /// Where the next fragment goes.
+    #[inline(always)]
+    pub fn position(&self) -> u32 {
+        self.write
+    }
+
+    /// Whether `bytes` more fit without reaching what the MAC has not sent. Reads a
+    /// register only if they did not at the last look.
+    #[inline(always)]
+    pub fn has_room<B: Bus>(&mut self, bus: &mut B, bytes: u32) -> bool {
+        if self.room() > bytes {
+            return true;
+        }
+        self.consumer = bus.read(Register::TxConsumer);
+        self.room() > bytes
+    }
+
+    #[inline(always)]
+    fn room(&self) -> u32 {
+        if self.consumer > self.write {
+            self.consumer - self.write
+        } else {
+            (self.end - self.base) - (self.write - self.consumer)
+        }
+    }
+
+    /// Takes room for a fragment. Its data wraps from the end to the base, as the DMA
+    /// channel and the MAC do by themselves (6.4, 10.2, C).
+    #[inline(always)]
+    pub fn take(&mut self, bytes: u32) {
+        self.write = self.wrapped(self.write + bytes);
+    }
+
+    /// Moves on to the 8-byte boundary at which the next frame begins.
+    #[inline(always)]
+    pub fn align(&mut self) {
+        self.write = self.wrapped((self.write + 7) & !7);
+    }
+
+    /// Goes back to `position`, where an abandoned frame began.
+    #[inline(always)]
+    pub fn rewind(&mut self, position: u32) {
+        self.write = position;
+    }
+
+    #[inline(always)]
+    fn wrapped(&self, address: u32) -> u32 {
+        if address >= self.end {
+            address - (self.end - self.base)
+        } else {
+            address
+        }
+    }
+}
+
+/// A received frame as its descriptor tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedFrame {
+    /// Where it starts in the receive buffer.
+    pub start: u32,
+    /// Bytes with the 4 of the CRC.
+    pub length: u32,
+    /// Error flags, reference 10.3: those of the descriptor's bits 31:16.
+    pub errors: u32,
+}
+
+/// The ring of received frames: 512 descriptors.
+#[derive(Debug)]
+pub struct ReceiveRing {
+    base: u32,
+    consumer: u32,
+}
+
+impl ReceiveRing {
+    /// The ring at SRAM address `base`, empty.
+    pub const fn new(base: u32) -> ReceiveRing {
+        ReceiveRing { base, consumer: 0 }
+    }
+
+    /// Sets all three pointers to the start of the ring.
+    pub fn reset<B: Bus>(&mut self, bus: &mut B) {
+        self.consumer = 0;
+        bus.write(Register::RxDescriptorProducer, self.base);
+        bus.write(Register::RxDescriptorConsumer, self.base);
+        bus.write(Register::RxDescriptorReference, self.base);
+    }
+
+    /// The oldest frame that was not released, if the MAC has put one there.
+    #[inline(always)]
+    pub fn oldest<B: Bus>(&self, bus: &mut B) -> Option<ReceivedFrame> {
+        // Bits 2:0 are flags (10.1).
+        let producer = bus.read(Register::RxDescriptorProducer) & (MAC_RX_RING_BYTES - 1) & !7;
+        if producer == self.consumer {
+            return None;
+        }
+        let descriptor = self.base + self.consumer;
+        let start = bus.load(descriptor);
+        let status = bus.load(descriptor + 4);
+        Some(ReceivedFrame {
+            start,
+            length: status & 0xFFFF,
+            errors: status >> 16,
+        })
+    }
+
+    /// Gives the oldest descriptor back to the MAC. The frame's bytes are freed apart
+    /// from it: by the write DMA that moves them, or with the RX consumer register.
+    #[inline(always)]
+    pub fn release<B: Bus>(&mut self, bus: &mut B) {
+        self.consumer = (self.consumer + DESCRIPTOR_BYTES) & (MAC_RX_RING_BYTES - 1);
+        let descriptor = self.base + self.consumer;
+        bus.write(Register::RxDescriptorConsumer, descriptor);
+        bus.write(Register::RxDescriptorReference, descriptor);
+    }
+}

@@ -1,0 +1,73 @@
+//! The chip itself as a [`Bus`].
+
+use crate::Bus;
+use tigon2_chip::Register;
+
+/// Volatile access by the CPU that runs. Zero-sized, so handlers that are generic over
+/// [`Bus`] compile to plain loads and stores.
+///
+/// The SRAM methods are meant for NIC addresses outside of Rust's own variables: gencom,
+/// rings, descriptors and packet buffers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mmio(());
+
+impl Mmio {
+    /// The bus of the CPU that runs.
+    ///
+    /// # Safety
+    /// The caller promises to use the bus only for addresses that hold no Rust variables
+    /// (the memory map of the image keeps them apart) and only aligned ones.
+    pub const unsafe fn new() -> Mmio {
+        Mmio(())
+    }
+}
+
+impl Bus for Mmio {
+    #[inline(always)]
+    fn read(&mut self, register: Register) -> u32 {
+        // SAFETY: a register's address is valid and aligned on this CPU (reference 2).
+        unsafe { core::ptr::read_volatile(register.address() as *const u32) }
+    }
+
+    #[inline(always)]
+    fn write(&mut self, register: Register, value: u32) {
+        // SAFETY: as for `read`.
+        unsafe { core::ptr::write_volatile(register.address() as *mut u32, value) }
+    }
+
+    #[inline(always)]
+    fn load(&mut self, address: u32) -> u32 {
+        // SAFETY: the promise of `Mmio::new`.
+        unsafe { core::ptr::read_volatile(address as *const u32) }
+    }
+
+    #[inline(always)]
+    fn store(&mut self, address: u32, value: u32) {
+        // SAFETY: the promise of `Mmio::new`.
+        unsafe { core::ptr::write_volatile(address as *mut u32, value) }
+    }
+
+    #[inline(always)]
+    fn load_half(&mut self, address: u32) -> u16 {
+        // SAFETY: the promise of `Mmio::new`.
+        unsafe { core::ptr::read_volatile(address as *const u16) }
+    }
+
+    #[inline(always)]
+    fn store_half(&mut self, address: u32, value: u16) {
+        // SAFETY: the promise of `Mmio::new`.
+        unsafe { core::ptr::write_volatile(address as *mut u16, value) }
+    }
+
+    #[inline(always)]
+    fn load_byte(&mut self, address: u32) -> u8 {
+        // SAFETY: the promise of `Mmio::new`.
+        unsafe { core::ptr::read_volatile(address as *const u8) }
+    }
+
+    #[inline(always)]
+    fn store_byte(&mut self, address: u32, value: u8) {
+        // SAFETY: the promise of `Mmio::new`.
+        unsafe { core::ptr::write_volatile(address as *mut u8, value) }
+    }
+}
