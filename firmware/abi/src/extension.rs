@@ -245,6 +245,8 @@ numbered! {
     SendTooLong = 9,
     /// Send: the link is down.
     LinkDown = 10,
+    /// Send: asks for checksums or a VLAN tag, which this firmware does not make.
+    SendOffloadUnsupported = 11,
 }
 
 numbered! {

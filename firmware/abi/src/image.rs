@@ -4,11 +4,15 @@
 //! words are big-endian:
 //!
 //! ```text
-//! 0  major, minor, fix, 0
+//! 0  major, minor, fix, 0 or 1
 //! 4  start address
 //! 8  load address
 //! 12 the image, copied word by word to the load address
 //! ```
+//!
+//! The format has no length, so a file that is cut at a word boundary looks whole. Byte 3,
+//! which no driver looks at, is 1 in a *sealed* file: the last two words of its image are
+//! [`SEAL`] and the length of the file in bytes. They are loaded like the rest.
 
 /// Lowest address that a driver loads to or starts at.
 pub const LOWEST: u32 = 0x4000;
@@ -16,6 +20,13 @@ pub const LOWEST: u32 = 0x4000;
 pub const HIGHEST: u32 = 0x8_0000;
 /// Bytes before the image.
 pub const HEADER_BYTES: usize = 12;
+
+/// Byte 3 of the header of a sealed file.
+pub const SEALED: u8 = 1;
+/// The last word but one of a sealed file: "TGRS".
+pub const SEAL: u32 = 0x5447_5253;
+/// Bytes at the end of a sealed file that seal it.
+pub const SEAL_BYTES: usize = 8;
 
 /// Version of a firmware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +59,7 @@ pub struct Image<'a> {
     start: u32,
     load: u32,
     code: &'a [u8],
+    sealed: bool,
 }
 
 /// Why a file or its parts are no firmware image.
@@ -76,6 +88,9 @@ pub enum ImageError {
         /// Its length in bytes.
         bytes: usize,
     },
+    /// A sealed file that does not end as its seal says: cut, or something was appended.
+    #[error("the firmware file is damaged: {0} bytes do not end with their seal")]
+    Damaged(usize),
 }
 
 impl<'a> Image<'a> {
@@ -113,6 +128,7 @@ impl<'a> Image<'a> {
             start,
             load,
             code,
+            sealed: false,
         })
     }
 
@@ -124,13 +140,31 @@ impl<'a> Image<'a> {
         let Some((header, code)) = file.split_first_chunk::<HEADER_BYTES>() else {
             return Err(ImageError::NoHeader(file.len()));
         };
-        let [major, minor, fix, _, s0, s1, s2, s3, l0, l1, l2, l3] = *header;
-        Image::new(
+        let [major, minor, fix, sealed, s0, s1, s2, s3, l0, l1, l2, l3] = *header;
+        let image = Image::new(
             Version { major, minor, fix },
             u32::from_be_bytes([s0, s1, s2, s3]),
             u32::from_be_bytes([l0, l1, l2, l3]),
             code,
-        )
+        )?;
+        if sealed == SEALED {
+            image.sealed()
+        } else {
+            Ok(image)
+        }
+    }
+
+    /// The same image as a sealed one: its last [`SEAL_BYTES`] must be [`seal`].
+    ///
+    /// # Errors
+    /// [`ImageError::Damaged`] when they are not.
+    pub fn sealed(mut self) -> Result<Self, ImageError> {
+        let bytes = HEADER_BYTES + self.code.len();
+        if !self.code.ends_with(&seal(bytes)) {
+            return Err(ImageError::Damaged(bytes));
+        }
+        self.sealed = true;
+        Ok(self)
     }
 
     /// The header of the file; [`Image::code`] follows it.
@@ -138,7 +172,8 @@ impl<'a> Image<'a> {
         let Version { major, minor, fix } = self.version;
         let [s0, s1, s2, s3] = self.start.to_be_bytes();
         let [l0, l1, l2, l3] = self.load.to_be_bytes();
-        [major, minor, fix, 0, s0, s1, s2, s3, l0, l1, l2, l3]
+        let sealed = if self.sealed { SEALED } else { 0 };
+        [major, minor, fix, sealed, s0, s1, s2, s3, l0, l1, l2, l3]
     }
 
     /// The firmware's version.
@@ -172,9 +207,34 @@ impl<'a> Image<'a> {
     }
 }
 
+/// What a sealed file of `bytes` in all ends with.
+pub const fn seal(bytes: usize) -> [u8; SEAL_BYTES] {
+    let [a, b, c, d] = SEAL.to_be_bytes();
+    let [e, f, g, h] = (bytes as u32).to_be_bytes();
+    [a, b, c, d, e, f, g, h]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file that lost its end is refused, wherever it was cut.
+    #[test]
+    fn a_sealed_file_that_was_cut_is_refused() {
+        let mut file = std::vec![0, 1, 0, SEALED, 0, 0, 0x40, 0, 0, 0, 0x40, 0];
+        file.extend([0x55; 32]);
+        file.extend(seal(file.len() + SEAL_BYTES));
+        let image = Image::parse(&file).expect("a sealed file");
+        assert_eq!(image.header()[3], SEALED);
+        for length in HEADER_BYTES + 4..file.len() {
+            assert!(Image::parse(&file[..length]).is_err(), "{length}");
+        }
+        let longer = [file.as_slice(), &[0; 4]].concat();
+        assert_eq!(
+            Image::parse(&longer),
+            Err(ImageError::Damaged(longer.len()))
+        );
+    }
 
     const FILE: [u8; 20] = [
         12, 4, 13, 0, 0, 0, 0x40, 4, 0, 0, 0x40, 0, 1, 2, 3, 4, 5, 6, 7, 8,
