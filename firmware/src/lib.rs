@@ -1,2 +1,54 @@
-//! Firmware for the Tigon II: event handlers and one binary per variant.
-#![cfg_attr(not(test), no_std)]
+//! The firmware of tigon-rs, as handlers of events.
+//!
+//! The card's CPU reads its event register, takes the most urgent bit and runs that
+//! event's handler to its end. There are no interrupts, no heap and no locks on the packet
+//! path. Which events there are is declared once, in [`events`].
+//!
+//! Everything is generic over [`tigon2_hal::Bus`]: on the chip the handlers are plain
+//! loads and stores in CPU A's scratch pad, on a host they run against the hardware model.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `start` (chip only) | reset, dispatch loop, panic |
+//! | [`boot`] | from reset to the dispatch loop |
+//! | [`events`] | the table of events and handlers |
+//! | [`mailbox`] | the host's doorbells |
+//! | [`send`] | host to wire |
+//! | [`receive`] | wire to host |
+//! | [`dma`] | finished transfers |
+//! | [`command`], [`host_events`], [`interrupt`] | the host's commands, what the host is told |
+//! | [`link`], [`phy`], [`filter`] | the MAC's link and address filter |
+//! | [`timer`] | coalescing deadlines, housekeeping |
+//! | [`statistics`], [`drops`], [`fatal`] | counts and ends |
+//! | [`layout`], [`config`] | where things are in SRAM, what the host configured |
+//!
+//! This is the uniprocessor variant: CPU B stays halted and CPU A does what vendor
+//! firmware leaves to it (hardware reference, section 15): coalescing by the timer event,
+//! and the DMA rings by the chip's assist engines.
+#![no_std]
+#![cfg_attr(target_arch = "mips", feature(asm_experimental_arch))]
+
+pub mod boot;
+mod card;
+pub mod command;
+pub mod config;
+pub mod dma;
+pub mod drops;
+pub mod events;
+pub mod fatal;
+pub mod filter;
+pub mod host_events;
+pub mod interrupt;
+pub mod layout;
+pub mod link;
+mod log;
+pub mod mailbox;
+pub mod phy;
+pub mod receive;
+pub mod send;
+#[cfg(target_arch = "mips")]
+mod start;
+pub mod statistics;
+pub mod timer;
+
+pub use card::Firmware;

@@ -1,0 +1,370 @@
+//! The transmit path: host to wire.
+//!
+//! Hardware reference, section 13. Indices of the send ring, in the order in which a BD
+//! passes them:
+//!
+//! ```text
+//! consumed     next       arrived     requested    producer
+//!    v           v           v            v            v
+//! ---+===========+===========+============+============+---
+//!    | data is   | BDs are   | BDs are    | only the   |
+//!    | being     | in NIC    | being      | host has   |
+//!    | read      | memory    | fetched    | them       |
+//! ```
+//!
+//! A BD counts as consumed when its data has been read, not when it is on the wire; its
+//! buffer is the host's again then.
+
+use crate::Firmware;
+use crate::dma::{read, write, write_words};
+use crate::{drops, filter, host_events, interrupt, timer};
+use host_interface::bd::BdFlags;
+use host_interface::extension::{Drop, Extension};
+use host_interface::{event, ring};
+use tigon2_chip::events::EventBit;
+use tigon2_chip::memory::{PACKET_MEMORY_END, block};
+use tigon2_hal::Bus;
+use tigon2_hal::assist::{Finished, HostAddress, Transfer};
+use tigon2_hal::mac::{TransmitBuffer, TransmitRing};
+
+/// Longest frame that is sent, without CRC: a jumbo frame with a VLAN tag.
+pub const FRAME_MAX: u32 = 9018;
+/// Room that must be free before a frame is begun, so that its end never reaches what the
+/// MAC has not sent (13, step 4).
+const ROOM: u32 = FRAME_MAX + 8;
+
+const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
+const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
+/// Flags that ask for work which this firmware does not do.
+const OFFLOAD: u32 = BdFlags::new()
+    .with_transport_checksum(true)
+    .with_ip_checksum(true)
+    .with_vlan_tag(true)
+    .into_bits() as u32;
+
+/// State of the transmit side.
+#[derive(Debug)]
+pub struct Send {
+    /// The MAC's ring.
+    ring: TransmitRing,
+    /// Its buffer.
+    buffer: TransmitBuffer,
+    /// The host's ring.
+    host: HostAddress,
+    /// NIC address of the BDs' copies.
+    copies: u32,
+    /// Entries minus one.
+    mask: u32,
+    /// Whether the ring is in host memory; else the host writes the copies itself.
+    in_host: bool,
+    /// The host's producer index.
+    producer: u32,
+    /// The next BD to fetch.
+    requested: u32,
+    /// The next BD to arrive.
+    arrived: u32,
+    /// The next BD to look at.
+    next: u32,
+    /// Data transfers under way.
+    in_flight: u32,
+    /// BDs up to here are the host's again.
+    consumed: u32,
+    /// What the host was told last.
+    reported: u32,
+    /// BDs consumed since then.
+    unreported: u32,
+    /// Where the host wants the consumer index, or none.
+    index: HostAddress,
+    /// BDs after which it is told; 0 for never.
+    max_bds: u32,
+    /// Microseconds after which it is told.
+    ticks: u32,
+    /// Where the frame in work begins in the buffer.
+    frame_start: u32,
+    /// Its bytes so far; 0 between frames.
+    frame_bytes: u32,
+    /// Whether the rest of the frame in work is thrown away.
+    skipping: bool,
+    /// Whether a BD asked to be reported at once.
+    now: bool,
+}
+
+impl Send {
+    /// Nothing configured.
+    pub const fn new(block: u32) -> Send {
+        Send {
+            ring: TransmitRing::new(block + block::MAC_TX_RING),
+            buffer: TransmitBuffer::new(block + block::PACKET_BUFFERS, PACKET_MEMORY_END),
+            host: HostAddress { high: 0, low: 0 },
+            copies: 0,
+            mask: 0,
+            in_host: true,
+            producer: 0,
+            requested: 0,
+            arrived: 0,
+            next: 0,
+            in_flight: 0,
+            consumed: 0,
+            reported: 0,
+            unreported: 0,
+            index: HostAddress { high: 0, low: 0 },
+            max_bds: 0,
+            ticks: 0,
+            frame_start: 0,
+            frame_bytes: 0,
+            skipping: false,
+            now: false,
+        }
+    }
+
+    /// BDs between the host's producer and what it may reuse.
+    fn outstanding(&self, producer: u32) -> u32 {
+        producer.wrapping_sub(self.consumed) & self.mask
+    }
+}
+
+/// Takes the configuration; the transmit buffer is what lies between two addresses.
+pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32, end: u32) {
+    let config = firmware.config;
+    let send = &mut firmware.send;
+    send.ring.reset(&mut firmware.bus);
+    send.buffer = TransmitBuffer::new(base, end);
+    send.host = config.send.address;
+    send.mask = config.send.max_len.wrapping_sub(1);
+    send.copies = ring::nic_send_ring(config.send.max_len).unwrap_or(0);
+    send.in_host = config.send.flags.host_ring();
+    send.index = config.send_consumer;
+}
+
+/// The coalescing words, which drivers also change later.
+pub fn set_coalescing<B: Bus>(firmware: &mut Firmware<B>, ticks: u32, max_bds: u32) {
+    firmware.send.ticks = ticks;
+    firmware.send.max_bds = max_bds;
+}
+
+/// The host moved the producer. An index outside of the ring, or one that takes back or
+/// overruns what was produced before, is refused.
+pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
+    let send = &mut firmware.send;
+    let refused =
+        producer > send.mask || send.outstanding(producer) < send.outstanding(send.producer);
+    if refused {
+        return host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+    }
+    if producer == send.producer {
+        return;
+    }
+    send.producer = producer;
+    let event = if send.in_host {
+        EventBit::SendBdReady
+    } else {
+        send.requested = producer;
+        send.arrived = producer;
+        EventBit::SendDataReady
+    };
+    firmware.events.set(&mut firmware.bus, event);
+}
+
+/// Send BD ready.
+#[inline(always)]
+pub fn bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
+    let send = &mut firmware.send;
+    let wanted = send.producer.wrapping_sub(send.requested) & send.mask;
+    if wanted == 0 {
+        return firmware
+            .events
+            .clear(&mut firmware.bus, EventBit::SendBdReady);
+    }
+    let to_end = send.mask + 1 - send.requested;
+    let count = if wanted < to_end { wanted } else { to_end };
+    let after = (send.requested + count) & send.mask;
+    let transfer = Transfer {
+        host: send.host.plus(send.requested << 4),
+        local: send.copies + (send.requested << 4),
+        length: count << 4,
+        state: firmware.states.read_words,
+        kind: read::SEND_BDS,
+        opaque: after,
+    };
+    if firmware
+        .read_ring
+        .push(&mut firmware.bus, &transfer)
+        .is_err()
+    {
+        return;
+    }
+    send.requested = after;
+    if after == send.producer {
+        firmware
+            .events
+            .clear(&mut firmware.bus, EventBit::SendBdReady);
+    }
+}
+
+/// Send BDs are in NIC memory.
+#[inline(always)]
+pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, after: u32) {
+    firmware.send.arrived = after;
+    firmware
+        .events
+        .set(&mut firmware.bus, EventBit::SendDataReady);
+}
+
+/// Send data ready: one BD.
+#[inline(always)]
+pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
+    let send = &mut firmware.send;
+    let bus = &mut firmware.bus;
+    if send.next == send.arrived {
+        return firmware.events.clear(bus, EventBit::SendDataReady);
+    }
+    let begins = send.frame_bytes == 0 && !send.skipping;
+    if begins {
+        if !send.buffer.has_room(bus, ROOM) || !send.ring.has_room(bus) {
+            return;
+        }
+        send.frame_start = send.buffer.position();
+    }
+    let bd = send.copies + (send.next << 4);
+    let word = bus.load(bd + 8);
+    let length = word >> 16;
+    let bytes = send.frame_bytes + length;
+    let unfit = length == 0 || bytes > FRAME_MAX || word & OFFLOAD != 0;
+    if send.skipping || unfit || !firmware.link.is_up() {
+        return skip(firmware, word, length);
+    }
+    let last = word & END != 0;
+    let transfer = Transfer {
+        host: HostAddress {
+            high: bus.load(bd),
+            low: bus.load(bd + 4),
+        },
+        local: send.buffer.position(),
+        length,
+        state: if last {
+            firmware.states.read_last
+        } else {
+            firmware.states.read_data
+        },
+        kind: read::SEND_DATA
+            | if begins { read::FIRST } else { 0 }
+            | if word & NOW != 0 { read::NOW } else { 0 },
+        opaque: send.next,
+    };
+    if firmware.read_ring.push(bus, &transfer).is_err() {
+        return;
+    }
+    send.in_flight += 1;
+    send.buffer.take(length);
+    send.frame_bytes = bytes;
+    send.next = (send.next + 1) & send.mask;
+    if last {
+        send.ring.push(bus, send.frame_start, bytes);
+        send.buffer.align();
+        send.frame_bytes = 0;
+        firmware.counters.out_octets.add(bytes);
+    }
+    if send.next == send.arrived {
+        firmware.events.clear(bus, EventBit::SendDataReady);
+    }
+}
+
+/// A BD that cannot be sent, and the others of its frame. What was read of the frame
+/// stays behind the MAC's producer and is overwritten by the next one.
+#[inline(never)]
+fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
+    if !firmware.send.skipping {
+        let reason = if length == 0 {
+            Drop::BadSendBd
+        } else if firmware.send.frame_bytes + length > FRAME_MAX {
+            Drop::SendTooLong
+        } else if word & OFFLOAD != 0 {
+            Drop::SendOffloadUnsupported
+        } else {
+            Drop::LinkDown
+        };
+        drops::count(firmware, reason);
+        if reason != Drop::LinkDown {
+            host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+        }
+    }
+    let send = &mut firmware.send;
+    if send.frame_bytes != 0 {
+        send.buffer.rewind(send.frame_start);
+        send.frame_bytes = 0;
+    }
+    send.skipping = word & END == 0;
+    send.next = (send.next + 1) & send.mask;
+    if send.next == send.arrived {
+        firmware
+            .events
+            .clear(&mut firmware.bus, EventBit::SendDataReady);
+    }
+    if send.in_flight == 0 {
+        send.unreported += 1;
+        send.consumed = send.next;
+        consumed(firmware);
+    }
+}
+
+/// The data of a BD has been read.
+#[inline(always)]
+pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
+    if done.kind & read::FIRST != 0 {
+        let start = done.local(&mut firmware.bus);
+        let destination = filter::destination(&mut firmware.bus, start);
+        firmware.counters.out(destination);
+    }
+    let send = &mut firmware.send;
+    send.now |= done.kind & read::NOW != 0;
+    send.in_flight -= 1;
+    send.unreported += 1;
+    // With nothing under way, BDs that were skipped behind this one are done as well.
+    send.consumed = if send.in_flight == 0 {
+        send.next
+    } else {
+        (done.opaque + 1) & send.mask
+    };
+}
+
+/// BDs were consumed: the extension word says so at once, the index in host memory and
+/// the interrupt follow by count or time.
+#[inline(always)]
+pub fn consumed<B: Bus>(firmware: &mut Firmware<B>) {
+    let send = &mut firmware.send;
+    firmware
+        .bus
+        .store(Extension::SendConsumer.nic_address(), send.consumed);
+    let full = send.max_bds != 0 && send.unreported >= send.max_bds;
+    if full || send.now || send.ticks == 0 {
+        send.now = false;
+        firmware
+            .events
+            .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
+    } else if !firmware.deadlines.send.is_armed() {
+        let ticks = send.ticks;
+        timer::arm_send(firmware, ticks);
+    }
+}
+
+/// Update send consumer.
+#[inline(always)]
+pub fn update_consumer<B: Bus>(firmware: &mut Firmware<B>) {
+    let index = firmware.send.consumed;
+    if index != firmware.send.reported {
+        let place = firmware.send.index;
+        if place.is_none() {
+            if firmware.interrupt.for_send {
+                interrupt::raise(firmware);
+            }
+        } else if write_words(firmware, place, &[index, 0], write::SEND_INDEX).is_err() {
+            return;
+        }
+        firmware.send.reported = index;
+    }
+    firmware.send.unreported = 0;
+    firmware.deadlines.send.disarm();
+    firmware
+        .events
+        .clear(&mut firmware.bus, EventBit::UpdateSendConsumer);
+}

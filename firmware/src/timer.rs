@@ -1,0 +1,190 @@
+//! Deadlines: coalescing of both sides, and the housekeeping of each millisecond.
+//!
+//! Hardware reference, sections 7 and 15. Vendor firmware lets CPU B count ticks of 5
+//! microseconds; with one CPU the timer event is set for the next deadline instead.
+
+use crate::{Firmware, command, host_events, interrupt, link, receive, send, statistics};
+use host_interface::gencom::Gencom;
+use tigon2_chip::Cpu;
+use tigon2_chip::events::EventBit;
+use tigon2_hal::{Bus, timer};
+
+/// Microseconds between two turns of housekeeping.
+const PERIOD: u32 = 1000;
+
+/// One deadline.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    time: u32,
+    armed: bool,
+}
+
+impl Deadline {
+    const NONE: Deadline = Deadline {
+        time: 0,
+        armed: false,
+    };
+
+    /// Whether it is set.
+    #[inline(always)]
+    pub const fn is_armed(&self) -> bool {
+        self.armed
+    }
+
+    /// Takes it back.
+    #[inline(always)]
+    pub const fn disarm(&mut self) {
+        self.armed = false;
+    }
+
+    fn take(&mut self, now: u32) -> bool {
+        let due = self.armed && timer::reached(now, self.time);
+        if due {
+            self.armed = false;
+        }
+        due
+    }
+}
+
+/// When something is due, in microseconds of the chip's counter.
+#[derive(Debug)]
+pub struct Deadlines {
+    /// Telling the host the send consumer index.
+    pub send: Deadline,
+    /// Telling the host the return producer index.
+    pub receive: Deadline,
+    /// Housekeeping.
+    period: u32,
+    /// The statistics' turn, in housekeeping turns; 0 is never.
+    statistics: u32,
+}
+
+impl Deadlines {
+    /// None.
+    pub const fn new() -> Deadlines {
+        Deadlines {
+            send: Deadline::NONE,
+            receive: Deadline::NONE,
+            period: 0,
+            statistics: 0,
+        }
+    }
+}
+
+impl Default for Deadlines {
+    fn default() -> Deadlines {
+        Deadlines::new()
+    }
+}
+
+/// Starts housekeeping.
+pub fn start<B: Bus>(firmware: &mut Firmware<B>) {
+    let now = timer::now(&mut firmware.bus);
+    firmware.deadlines.period = now.wrapping_add(PERIOD);
+    reload(firmware);
+    arm(firmware, now);
+}
+
+/// Sets the send side's deadline.
+#[inline(always)]
+pub fn arm_send<B: Bus>(firmware: &mut Firmware<B>, ticks: u32) {
+    let now = timer::now(&mut firmware.bus);
+    firmware.deadlines.send = Deadline {
+        time: now.wrapping_add(ticks),
+        armed: true,
+    };
+    arm(firmware, now);
+}
+
+/// Sets the receive side's deadline.
+#[inline(always)]
+pub fn arm_receive<B: Bus>(firmware: &mut Firmware<B>, ticks: u32) {
+    let now = timer::now(&mut firmware.bus);
+    firmware.deadlines.receive = Deadline {
+        time: now.wrapping_add(ticks),
+        armed: true,
+    };
+    arm(firmware, now);
+}
+
+/// Sets the chip's reference to the next deadline.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
+fn arm<B: Bus>(firmware: &mut Firmware<B>, now: u32) {
+    let deadlines = &firmware.deadlines;
+    let mut next = deadlines.period;
+    for deadline in [deadlines.send, deadlines.receive] {
+        if deadline.armed && (deadline.time.wrapping_sub(next) as i32) < 0 {
+            next = deadline.time;
+        }
+    }
+    timer::arm(&mut firmware.bus, Cpu::A, now, next);
+}
+
+/// Timer.
+#[inline(always)]
+pub fn handle<B: Bus>(firmware: &mut Firmware<B>) {
+    let now = timer::now(&mut firmware.bus);
+    if firmware.deadlines.send.take(now) {
+        firmware
+            .events
+            .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
+    }
+    if firmware.deadlines.receive.take(now) {
+        firmware
+            .events
+            .set(&mut firmware.bus, EventBit::UpdateReceiveReturnProducer);
+    }
+    if timer::reached(now, firmware.deadlines.period) {
+        let next = firmware.deadlines.period.wrapping_add(PERIOD);
+        let late = timer::reached(now, next);
+        firmware.deadlines.period = if late { now.wrapping_add(PERIOD) } else { next };
+        housekeeping(firmware);
+    }
+    arm(firmware, now);
+}
+
+/// What is looked at each millisecond.
+#[inline(never)]
+fn housekeeping<B: Bus>(firmware: &mut Firmware<B>) {
+    link::tick(firmware);
+    reload(firmware);
+    receive::retry(firmware);
+    firmware.unmask(EventBit::MacRxAttention);
+    firmware.unmask(EventBit::MacTxAttention);
+    command::run(firmware);
+    host_events::send_waiting(firmware);
+    interrupt::make_up(firmware);
+    statistics::publish(firmware);
+    if firmware.deadlines.statistics != 0 {
+        firmware.deadlines.statistics -= 1;
+        if firmware.deadlines.statistics == 0 {
+            // Without room the statistics of this turn are left out.
+            if statistics::update(firmware).is_err() {
+                statistics::count!(firmware, dma_write_ring_full);
+            }
+            start_statistics(firmware);
+        }
+    }
+}
+
+/// Starts the interval of the statistics. A millisecond is taken as 1024 of the host's
+/// microseconds: the chip cannot divide.
+pub fn start_statistics<B: Bus>(firmware: &mut Firmware<B>) {
+    let ticks = firmware.bus.load(Gencom::StatisticsTicks.nic_address());
+    let turns = ticks >> 10;
+    firmware.deadlines.statistics = if ticks != 0 && turns == 0 { 1 } else { turns };
+}
+
+/// Takes the words that drivers change while the firmware runs.
+fn reload<B: Bus>(firmware: &mut Firmware<B>) {
+    let bus = &mut firmware.bus;
+    let send_ticks = bus.load(Gencom::TransmitTicks.nic_address());
+    let send_bds = bus.load(Gencom::TransmitMaxBds.nic_address());
+    let receive_ticks = bus.load(Gencom::ReceiveTicks.nic_address());
+    let receive_bds = bus.load(Gencom::ReceiveMaxBds.nic_address());
+    let mtu = bus.load(Gencom::InterfaceMtu.nic_address());
+    send::set_coalescing(firmware, send_ticks, send_bds);
+    receive::set_coalescing(firmware, receive_ticks, receive_bds);
+    receive::set_longest(firmware, mtu);
+}
