@@ -5,7 +5,9 @@
 //! start cards and namespaces in the same way as the commands do.
 #![forbid(unsafe_code)]
 
+pub mod firmware;
 pub mod interrupt;
 pub mod net;
 pub mod paths;
 pub mod process;
+pub mod qemu_build;

@@ -1,0 +1,143 @@
+//! Builds the firmware: ELF, instruction check, memory use, `tg2.bin`.
+//!
+//! ```text
+//! tigon-firmware --cargo, build-std--> ELF --isa--> allowed instructions only?
+//!                                       |--sizes--> bytes used of each memory
+//!                                       '--load---> tg2.bin, the drivers' load format
+//! ```
+
+pub mod isa;
+pub mod load;
+pub mod sizes;
+pub mod toolchain;
+
+use crate::paths;
+use anyhow::{Context, Result, bail};
+use sizes::Sizes;
+use std::path::PathBuf;
+use std::process::Command;
+use toolchain::Toolchain;
+
+/// Name of the custom target, which is the stem of its description in `linker/`.
+const TARGET: &str = "mips-tigon2-none";
+
+/// Which firmware.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// Every handler on CPU A, code and data of the packet path in its scratch pad.
+    #[default]
+    Uniprocessor,
+}
+
+impl Variant {
+    /// Name of the binary, of the feature that builds it and of its linker script.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Uniprocessor => "uniprocessor",
+        }
+    }
+}
+
+/// What to build and what to say meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirmwareOptions {
+    /// Which firmware.
+    pub variant: Variant,
+    /// Print nothing when all goes well.
+    pub quiet: bool,
+}
+
+/// What a build leaves behind.
+#[derive(Clone, Debug)]
+pub struct FirmwareArtifacts {
+    /// The firmware with symbols and debug information, for gdb and the log decoder.
+    pub elf: PathBuf,
+    /// The image in the drivers' load format.
+    pub tg2: PathBuf,
+    /// Bytes used of each memory.
+    pub sizes: Sizes,
+}
+
+/// Builds a firmware and checks it.
+///
+/// # Errors
+/// No compiler with the standard library's source, a failed compilation, a forbidden
+/// instruction, or an image that does not fit.
+pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
+    let toolchain = Toolchain::find()?;
+    let name = options.variant.name();
+    let target = paths::target().join("firmware");
+    compile(&toolchain, name, &target, options.quiet)?;
+
+    let elf = target.join(TARGET).join("firmware").join(name);
+    let bytes = std::fs::read(&elf).with_context(|| format!("read {}", elf.display()))?;
+    let faults = isa::check(&bytes).context("check the firmware's instructions")?;
+    if !faults.is_empty() {
+        let list: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        bail!(
+            "the firmware has instructions that the chip lacks:\n  {}",
+            list.join("\n  ")
+        );
+    }
+    let sizes = sizes::measure(&bytes)?;
+    if !options.quiet {
+        for memory in &sizes.memories {
+            println!("{memory}");
+        }
+    }
+    let tg2 = target.join(format!("{name}.tg2.bin"));
+    std::fs::write(&tg2, load::image(&bytes)?)
+        .with_context(|| format!("write {}", tg2.display()))?;
+    Ok(FirmwareArtifacts { elf, tg2, sizes })
+}
+
+fn compile(toolchain: &Toolchain, name: &str, target: &std::path::Path, quiet: bool) -> Result<()> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .current_dir(paths::root())
+        .args([
+            "build",
+            "--package",
+            "tigon-firmware",
+            "--profile",
+            "firmware",
+        ])
+        .args(["--bin", name, "--features", name])
+        .arg("--target")
+        .arg(paths::root().join("linker").join(format!("{TARGET}.json")))
+        .args(["-Zbuild-std=core,compiler_builtins", "-Zjson-target-spec"])
+        .arg("--target-dir")
+        .arg(target)
+        .env("RUSTC", &toolchain.compiler)
+        // The unstable options above, on a stable compiler.
+        .env("RUSTC_BOOTSTRAP", "1");
+    if std::env::var_os("DEFMT_LOG").is_none() {
+        cargo.env("DEFMT_LOG", "info");
+    }
+    if let Some(linker) = &toolchain.linker {
+        cargo
+            .arg("--config")
+            .arg(format!("target.{TARGET}.linker={:?}", linker.display()));
+    }
+    // Flags that are meant for the host's build of this very process.
+    for variable in [
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_TARGET",
+        "RUSTC_WORKSPACE_WRAPPER",
+    ] {
+        cargo.env_remove(variable);
+    }
+    if quiet {
+        let output = cargo.arg("--quiet").output().context("start cargo")?;
+        if !output.status.success() {
+            bail!(
+                "the firmware does not compile:\n{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    } else if !cargo.status().context("start cargo")?.success() {
+        bail!("the firmware does not compile");
+    }
+    Ok(())
+}
