@@ -55,13 +55,13 @@ fn a_pin_that_is_still_high_signals_again_after_the_unmask() {
 /// no second signal.
 #[test]
 fn a_pin_lowered_soon_after_the_unmask_gives_no_spurious_signal() {
-    let bench = Bench::with(|config| config.unmask_delay = Duration::from_millis(200));
+    let bench = Bench::with(|config| config.unmask_delay = Duration::from_millis(500));
     let (mut client, event) = listening(&bench, INTX);
     bench.interrupts.set_level(true);
     assert_eq!(signals(&event, LONG), 1);
     client.unmask_irq(INTX).unwrap();
     client.region_write(BAR0, PIN, &0u32.to_ne_bytes()).unwrap();
-    assert_eq!(signals(&event, Duration::from_millis(300)), 0);
+    assert_eq!(signals(&event, Duration::from_millis(700)), 0);
     // A new edge within the delay is a new interrupt, and is not held back.
     client.region_write(BAR0, PIN, &1u32.to_ne_bytes()).unwrap();
     assert_eq!(signals(&event, LONG), 1);
@@ -92,13 +92,13 @@ fn a_mask_holds_a_signal_back_until_the_unmask() {
 
 #[test]
 fn a_mask_takes_back_the_look_after_an_unmask() {
-    let bench = Bench::with(|config| config.unmask_delay = Duration::from_millis(50));
+    let bench = Bench::with(|config| config.unmask_delay = Duration::from_millis(400));
     let (mut client, event) = listening(&bench, INTX);
     bench.interrupts.set_level(true);
     assert_eq!(signals(&event, LONG), 1);
     client.unmask_irq(INTX).unwrap();
     client.mask_irq(INTX).unwrap();
-    assert_eq!(signals(&event, Duration::from_millis(100)), 0);
+    assert_eq!(signals(&event, Duration::from_millis(600)), 0);
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! Clients that answer the server's DMA messages as they like.
+
+mod common;
+
+use common::raw::{Raw, command, framed};
+use common::*;
+use rustix::io::Errno;
+use std::io::Write;
+use std::time::Duration;
+use vfio_user_nic::message::{Command, DmaAccess, DmaMap, RegionAccess, flags};
+use vfio_user_nic::{Disconnect, DmaError};
+use zerocopy::IntoBytes;
+
+const ADDRESS: u64 = 0x1000;
+
+/// A negotiated peer with one range to be reached by messages.
+fn peer(bench: &Bench) -> Raw {
+    let mut raw = Raw::negotiated(&bench.path);
+    let map = DmaMap {
+        argsz: 32,
+        flags: 3,
+        offset: 0,
+        address: ADDRESS,
+        size: 0x1000,
+    };
+    raw.send(&command(Command::DmaMap, &map));
+    assert_eq!(raw.errno(), Some(0));
+    raw
+}
+
+/// What the device hears when the peer answers its read of a word like this.
+fn read_answered(
+    bench: &Bench,
+    raw: &mut Raw,
+    answer: impl FnOnce(u16, DmaAccess) -> Vec<u8>,
+) -> Result<[u8; 4], DmaError> {
+    let dma = bench.dma.clone();
+    let device = std::thread::spawn(move || {
+        let mut word = [0; 4];
+        dma.read(ADDRESS, &mut word).map(|()| word)
+    });
+    let (header, payload) = raw.reply().unwrap();
+    assert_eq!(
+        (header.command, header.flags),
+        (Command::DmaRead as u16, flags::COMMAND)
+    );
+    let access = DmaAccess {
+        address: ADDRESS,
+        count: 4,
+    };
+    assert_eq!(payload, access.as_bytes());
+    raw.send(&answer(header.id, access));
+    device.join().unwrap()
+}
+
+/// A reply to DMA_READ with this range and this data.
+fn reply(id: u16, access: DmaAccess, data: &[u8]) -> Vec<u8> {
+    framed(id, 11, flags::REPLY, &[access.as_bytes(), data].concat())
+}
+
+#[test]
+fn malformed_answers_are_errors_of_the_one_access() {
+    type Answer = fn(u16, DmaAccess) -> Vec<u8>;
+    let answers: [(&str, Answer); 7] = [
+        ("a header alone", |id, _| framed(id, 11, flags::REPLY, &[])),
+        ("no data", |id, access| reply(id, access, &[])),
+        ("less data", |id, access| reply(id, access, &[0; 3])),
+        ("more data", |id, access| reply(id, access, &[0; 5])),
+        ("another address", |id, access| {
+            reply(
+                id,
+                DmaAccess {
+                    address: ADDRESS + 4,
+                    ..access
+                },
+                &[0; 4],
+            )
+        }),
+        ("another count", |id, access| {
+            reply(id, DmaAccess { count: 8, ..access }, &[0; 4])
+        }),
+        ("another command", |id, _| {
+            framed(id, 9, flags::REPLY, &[0; 20])
+        }),
+    ];
+    let bench = Bench::new();
+    let mut raw = peer(&bench);
+    for (name, answer) in answers {
+        let result = read_answered(&bench, &mut raw, answer);
+        assert_eq!(result, Err(DmaError::Malformed(ADDRESS)), "{name}");
+        // The next one is good.
+        let result = read_answered(&bench, &mut raw, |id, access| reply(id, access, b"good"));
+        assert_eq!(result, Ok(*b"good"), "after {name}");
+    }
+}
+
+#[test]
+fn an_error_without_an_errno_is_one() {
+    let bench = Bench::new();
+    let mut raw = peer(&bench);
+    let result = read_answered(&bench, &mut raw, |id, _| {
+        framed(id, 11, flags::REPLY | flags::ERROR, &[])
+    });
+    assert_eq!(
+        result,
+        Err(DmaError::Refused {
+            address: ADDRESS,
+            errno: Errno::IO
+        })
+    );
+}
+
+#[test]
+fn answers_under_another_id_are_nobodys() {
+    let bench = Bench::with(|config| config.dma_timeout = Duration::from_millis(50));
+    let mut raw = peer(&bench);
+    let result = read_answered(&bench, &mut raw, |id, access| {
+        reply(id ^ 1, access, b"evil")
+    });
+    assert_eq!(result, Err(DmaError::Timeout(ADDRESS)));
+}
+
+/// Commands in front of an answer that never comes do not fill the memory: the
+/// vCPU that waits has the device's lock, so none of them can be done.
+#[test]
+fn a_flood_in_front_of_an_answer_ends_the_session() {
+    let bench = Bench::new();
+    let mut raw = peer(&bench);
+    let (device, dma) = (bench.device.clone(), bench.dma.clone());
+    let vcpu = std::thread::spawn(move || {
+        let _big_lock = device.lock().unwrap();
+        dma.read(ADDRESS, &mut [0; 4])
+    });
+    assert_eq!(raw.reply().unwrap().0.command, Command::DmaRead as u16);
+    let access = RegionAccess {
+        offset: 0,
+        region: 0,
+        count: 1 << 20,
+    };
+    let mut payload = access.as_bytes().to_vec();
+    payload.resize(payload.len() + (1 << 20), 0);
+    let write = framed(1, Command::RegionWrite as u16, flags::NO_REPLY, &payload);
+    let sent = (0..100)
+        .take_while(|_| raw.stream.write_all(&write).is_ok())
+        .count();
+    assert!(sent < 100, "the server took it all");
+    assert_eq!(vcpu.join().unwrap(), Err(DmaError::Disconnected));
+    bench.until(|d| d.disconnects == [Disconnect::Backlog]);
+    bench.client().device_info().unwrap();
+}
