@@ -18,12 +18,15 @@
 
 #![deny(unsafe_code)]
 
+pub mod bridge;
 pub mod capture;
 #[allow(unsafe_code)]
 pub mod dma;
 pub mod eeprom;
+pub mod log;
 pub mod nic;
 pub mod peer;
+pub mod replay;
 pub mod stack;
 pub mod tap;
 pub mod transport;

@@ -20,13 +20,15 @@ pub enum DropReason {
     FrameError,
     /// The user of the driver had no room for the frame (a full TAP queue).
     NoTaker,
+    /// A frame from the user of the driver cannot be sent (longer than the MTU).
+    Unsendable,
     /// The frame was with the card when it was reset.
     LostInReset,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::BadIndex,
         Self::BadMark,
         Self::NotQueued,
@@ -34,6 +36,7 @@ impl DropReason {
         Self::TooShort,
         Self::FrameError,
         Self::NoTaker,
+        Self::Unsendable,
         Self::LostInReset,
     ];
 
@@ -48,6 +51,7 @@ impl DropReason {
             Self::TooShort => "too_short",
             Self::FrameError => "frame_error",
             Self::NoTaker => "no_taker",
+            Self::Unsendable => "unsendable",
             Self::LostInReset => "lost_in_reset",
         }
     }
@@ -104,6 +108,6 @@ mod tests {
         for (index, (_, count)) in counts.iter().enumerate() {
             assert_eq!(count, index as u64 + 1);
         }
-        assert_eq!(counts.total(), 36);
+        assert_eq!(counts.total(), 45);
     }
 }

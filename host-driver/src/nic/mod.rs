@@ -173,9 +173,21 @@ impl<T: Transport> Nic<T> {
         &self.drops
     }
 
-    /// Counts a frame that the user of this driver could not take.
-    pub fn count_drop(&mut self, reason: DropReason) {
-        self.drops.count(reason);
+    /// Counts frames that the user of this driver could not take or give.
+    pub fn count_drops(&mut self, reason: DropReason, frames: u64) {
+        self.drops.add(reason, frames);
+    }
+
+    /// Asks an idle card whether it is still well: the way to it holds and the
+    /// firmware has left no report of its end.
+    ///
+    /// # Errors
+    /// [`NicError::FirmwareFatal`] or what the transport says.
+    pub fn look_alive(&mut self) -> Result<(), NicError> {
+        if self.ours {
+            self.check_fatal()?;
+        }
+        Ok(())
     }
 
     /// The link as last reported.
@@ -523,7 +535,7 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says.
     pub fn submit(&mut self) -> Result<(), NicError> {
-        if let Some(producer) = self.send.to_ring() {
+        if let Some(producer) = self.send.ring_due() {
             self.transport.write(bar::MAILBOX_SEND_PRODUCER, producer)?;
             self.counters.send_rings += 1;
         }
@@ -596,13 +608,51 @@ impl<T: Transport> Nic<T> {
         Ok(frames)
     }
 
+    /// Waits until every frame that was submitted has left the card's memory: all
+    /// BDs are back and the MAC's transmit ring is empty.
+    ///
+    /// # Errors
+    /// As [`Nic::service`]; [`NicError::Stuck`] if it takes longer than `timeout`.
+    pub fn drain(&mut self, timeout: Duration) -> Result<(), NicError> {
+        let start = Instant::now();
+        loop {
+            self.service()?;
+            if self.send.outstanding() == 0 && self.transmit_ring_is_empty()? {
+                return Ok(());
+            }
+            if start.elapsed() >= timeout {
+                self.check_fatal()?;
+                return Err(NicError::Stuck {
+                    what: "frames do not leave",
+                    after: timeout,
+                    state: self.card_state()?,
+                });
+            }
+            if self.wait(LOOK / 4)? {
+                self.acknowledge()?;
+            }
+        }
+    }
+
+    /// Reference 10.1: R[F0] is the producer, R[F4] the consumer with flags in bits
+    /// 2:0 (C).
+    fn transmit_ring_is_empty(&mut self) -> Result<bool, NicError> {
+        let producer = self
+            .transport
+            .read(Register::TxDescriptorProducer.offset())?;
+        let consumer = self
+            .transport
+            .read(Register::TxDescriptorConsumer.offset())?;
+        Ok(producer & !7 == consumer & !7)
+    }
+
     /// Tells the card which buffers and return BDs it has back.
     fn tell_receive(&mut self, all: bool) -> Result<(), NicError> {
-        if let Some(producer) = self.receive.to_ring(false) {
+        if let Some(producer) = self.receive.ring_due(false) {
             self.transport
                 .write(bar::MAILBOX_STANDARD_PRODUCER, producer)?;
         }
-        if let Some(consumer) = self.receive.to_tell(all) {
+        if let Some(consumer) = self.receive.tell_due(all) {
             self.transport
                 .write(Gencom::ReceiveReturnConsumer.bar_offset(), consumer)?;
         }

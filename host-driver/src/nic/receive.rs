@@ -140,7 +140,7 @@ impl ReceiveRings {
 
     /// The standard producer index to ring with, once enough buffers are waiting to
     /// be told of (or any, if `all`).
-    pub fn to_ring(&mut self, all: bool) -> Option<u32> {
+    pub fn ring_due(&mut self, all: bool) -> Option<u32> {
         let waiting = ring::used(self.standard_producer, self.rung, ring::STANDARD_ENTRIES);
         let enough = if all {
             1
@@ -155,7 +155,7 @@ impl ReceiveRings {
 
     /// The return consumer index to tell the card, once it has moved far enough (or
     /// at all, if `all`).
-    pub fn to_tell(&mut self, all: bool) -> Option<u32> {
+    pub fn tell_due(&mut self, all: bool) -> Option<u32> {
         let moved = ring::used(self.consumer, self.told, ring::RETURN_ENTRIES);
         let enough = if all { 1 } else { ring::RETURN_ENTRIES / 16 };
         (moved >= enough).then(|| {

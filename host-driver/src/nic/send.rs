@@ -60,7 +60,7 @@ impl SendRing {
     }
 
     /// The producer index to ring with, if the card does not know it yet.
-    pub fn to_ring(&mut self) -> Option<u32> {
+    pub fn ring_due(&mut self) -> Option<u32> {
         (self.rung != self.producer).then(|| {
             self.rung = self.producer;
             self.producer

@@ -106,7 +106,7 @@ impl<'a, T: Transport> Device for CardWire<'a, T> {
     }
 
     fn transmit(&mut self, _: StackInstant) -> Option<CardTx<'_, 'a, T>> {
-        (self.nic.send_room() > 0).then(|| CardTx(self))
+        (self.nic.send_room() > 0).then_some(CardTx(self))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

@@ -232,7 +232,7 @@ impl Source {
                 *self.wanted.insert(u64::from_be_bytes(request))
             }
             None => {
-                if !socket.may_recv() && socket.state() != tcp::State::Listen {
+                if socket.state() == tcp::State::CloseWait {
                     socket.close();
                 }
                 return;

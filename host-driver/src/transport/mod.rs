@@ -1,6 +1,6 @@
 //! What the driver needs of a bus: registers, DMA memory, an interrupt.
 //!
-//! One trait, [`Transport`], and its implementations: `vfio_user` for a card
+//! One trait, [`Transport`], and its implementations: [`vfio_user`] for a card
 //! that another process emulates, and whatever a simulator offers in process.
 //! The trait speaks of BAR0 in aligned 32-bit words, as the card does
 //! (Host/NIC software interface, "BAR0 layout").
@@ -12,6 +12,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::dma::{DmaError, DmaMemory};
+
+pub mod vfio_user;
 
 /// Why a transport could not do what it was asked for.
 #[derive(Debug, Error)]

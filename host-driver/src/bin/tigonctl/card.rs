@@ -1,0 +1,250 @@
+//! Commands that look at the card itself.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use host_driver::log::LogTexts;
+use host_driver::nic::{Link, NicStatistics, Notice, SendConsumer};
+use host_driver::transport::vfio_user::VfioUser;
+use host_driver::{Config, Nic};
+use serde_json::json;
+
+use super::cli::{Arguments, LogOptions, RunOptions, StatsOptions};
+use super::output::Output;
+
+/// How often the log is fetched.
+const LOG_PERIOD: Duration = Duration::from_millis(100);
+
+/// A card behind a socket.
+pub type SocketNic = Nic<VfioUser>;
+
+/// Connects to the card that the arguments name.
+pub fn connect(arguments: &Arguments) -> Result<SocketNic> {
+    let Some(socket) = &arguments.socket else {
+        bail!("which card? Name its socket with --socket PATH");
+    };
+    let mut config = Config::default();
+    if arguments.consumer_by_register {
+        config.send_consumer = SendConsumer::Register;
+    }
+    if arguments.polling {
+        config.notice = Notice::Polling;
+    }
+    let transport = VfioUser::connect(socket)?;
+    Ok(Nic::probe(transport, config)?)
+}
+
+/// Reads a firmware file.
+pub fn read_firmware(path: &Path) -> Result<Vec<u8>> {
+    let file = std::fs::read(path).with_context(|| format!("firmware {}", path.display()))?;
+    host_interface::image::Image::parse(&file)
+        .with_context(|| format!("firmware {} is refused", path.display()))?;
+    Ok(file)
+}
+
+/// Connects, loads, opens and waits for the link.
+pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<SocketNic> {
+    // First what can fail without a card.
+    let firmware = read_firmware(&options.firmware)?;
+    let mut nic = connect(arguments)?;
+    nic.load(&firmware)?;
+    nic.open()?;
+    nic.set_all_multicast(true)?;
+    if options.promiscuous {
+        nic.set_promiscuous(true)?;
+    }
+    nic.wait_link(Duration::from_secs(options.link_timeout))?;
+    Ok(nic)
+}
+
+/// Prints the log if there are texts, all counts, and halts the card.
+pub fn finish(mut nic: SocketNic, options: &RunOptions, output: &Output) -> Result<()> {
+    if let Some(elf) = &options.elf {
+        print_log(&mut nic, elf, output)?;
+    }
+    let statistics = nic.statistics()?;
+    print_statistics(&statistics, output)?;
+    nic.shut_down()?;
+    Ok(())
+}
+
+fn read_texts(elf: &Path) -> Result<LogTexts> {
+    let contents = std::fs::read(elf).with_context(|| format!("ELF file {}", elf.display()))?;
+    LogTexts::parse(&contents).with_context(|| format!("ELF file {}", elf.display()))
+}
+
+fn print_log(nic: &mut SocketNic, elf: &Path, output: &Output) -> Result<()> {
+    let texts = read_texts(elf)?;
+    let mut decoder = texts.decoder();
+    for line in decoder.decode(&nic.drain_log()?) {
+        output.result("log", json!({ "line": line }), &line);
+    }
+    Ok(())
+}
+
+/// An address as people write it.
+pub fn station_text(station: [u8; 6]) -> String {
+    station.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// The link as people name it.
+pub fn link_text(link: Link) -> &'static str {
+    match link {
+        Link::Down => "down",
+        Link::Gigabit => "1000 Mb/s",
+        Link::Fast => "10/100 Mb/s",
+    }
+}
+
+/// `tigonctl info`
+pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
+    let nic = connect(arguments)?;
+    let identity = *nic.identity();
+    let station = station_text(identity.station);
+    let bits = if identity.bus_64bit { 64 } else { 32 };
+    let megahertz = if identity.bus_66mhz { 66 } else { 33 };
+    let text = format!(
+        "card {:04x}:{:04x}, Tigon II revision {}, station {station}, {bits}-bit PCI at {megahertz} MHz",
+        identity.vendor, identity.device, identity.revision,
+    );
+    let value = json!({
+        "vendor": identity.vendor,
+        "device": identity.device,
+        "revision": identity.revision,
+        "station": station,
+        "bus_bits": bits,
+        "bus_mhz": megahertz,
+    });
+    output.result("info", value, &text);
+    nic.shut_down()?;
+    Ok(())
+}
+
+/// `tigonctl load`
+pub fn load(arguments: &Arguments, firmware: &Path, output: &Output) -> Result<()> {
+    let file = read_firmware(firmware)?;
+    let mut nic = connect(arguments)?;
+    let start = Instant::now();
+    nic.load(&file)?;
+    let milliseconds = start.elapsed().as_millis();
+    let version = nic.firmware_version();
+    let ours = nic.has_extension();
+    let origin = if ours { "tigon-rs" } else { "other" };
+    let text = format!("firmware {version} ({origin}) operational after {milliseconds} ms");
+    let value = json!({
+        "version": version,
+        "extension": ours,
+        "milliseconds": u64::try_from(milliseconds).unwrap_or(u64::MAX),
+    });
+    output.result("load", value, &text);
+    nic.shut_down()?;
+    Ok(())
+}
+
+fn print_statistics(statistics: &NicStatistics, output: &Output) -> Result<()> {
+    let value = serde_json::to_value(statistics)?;
+    let mut lines = vec![
+        format!(
+            "firmware {}, link {}",
+            statistics.firmware_version,
+            link_text(statistics.link)
+        ),
+        format!("driver: {:?}", statistics.driver),
+    ];
+    for (title, counts) in [
+        ("dropped by the driver", &statistics.driver_drops),
+        ("dropped by the firmware", &statistics.firmware_drops),
+        ("handler runs", &statistics.handlers),
+        ("statistics block", &statistics.card),
+    ] {
+        let counts: Vec<String> = counts
+            .0
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        if !counts.is_empty() {
+            lines.push(format!("{title}: {}", counts.join(", ")));
+        }
+    }
+    output.result("statistics", value, &lines.join("\n"));
+    Ok(())
+}
+
+/// `tigonctl stats`
+pub fn stats(
+    arguments: &Arguments,
+    options: &StatsOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let time = seconds(options.seconds)?;
+    let mut nic = bring_up(arguments, &options.run)?;
+    let start = Instant::now();
+    while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
+        discard(&mut nic)?;
+    }
+    finish(nic, &options.run, output)
+}
+
+/// Serves the card for a moment; what it receives is thrown away.
+fn discard(nic: &mut SocketNic) -> Result<()> {
+    if nic.wait(Duration::from_millis(20))? {
+        nic.acknowledge()?;
+    }
+    nic.service()?;
+    nic.receive(64, |_| Ok(()))?;
+    Ok(())
+}
+
+/// A time from the command line.
+pub fn seconds(value: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(value).with_context(|| format!("{value} is no time in seconds"))
+}
+
+/// `tigonctl log`
+pub fn log(
+    arguments: &Arguments,
+    options: &LogOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let Some(elf) = &options.run.elf else {
+        bail!("the log's texts are in the firmware's ELF file: name it with --elf FILE");
+    };
+    let limit = options.seconds.map(seconds).transpose()?;
+    let texts = read_texts(elf)?;
+    let mut decoder = texts.decoder();
+    let mut nic = bring_up(arguments, &options.run)?;
+    let start = Instant::now();
+    let mut fetched: Option<Instant> = None;
+    loop {
+        let late = limit.is_some_and(|limit| start.elapsed() >= limit);
+        if late
+            || stop.load(Ordering::Relaxed)
+            || fetched.is_none_or(|at| at.elapsed() >= LOG_PERIOD)
+        {
+            fetched = Some(Instant::now());
+            for line in decoder.decode(&nic.drain_log()?) {
+                output.result("log", json!({ "line": line }), &line);
+            }
+        }
+        if late || stop.load(Ordering::Relaxed) {
+            break;
+        }
+        discard(&mut nic)?;
+    }
+    let lost = nic.log_lost()?;
+    if lost > 0 || decoder.malformed() > 0 {
+        let malformed = decoder.malformed();
+        output.result(
+            "log-lost",
+            json!({ "lost": lost, "malformed": malformed }),
+            &format!("{lost} messages lost, {malformed} not decoded"),
+        );
+    }
+    nic.shut_down()?;
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! What is printed: lines for people or objects for programs.
+
+use std::io::Write;
+
+use serde_json::{Map, Value};
+
+/// Where and how results are printed.
+pub struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// For people, or as JSON.
+    pub fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Prints a result: `kind` names it, `text` is what people read.
+    pub fn result(&self, kind: &str, value: Value, text: &str) {
+        let line = if self.json {
+            let mut object = Map::new();
+            object.insert("kind".to_owned(), Value::from(kind));
+            match value {
+                Value::Object(fields) => object.extend(fields),
+                other => {
+                    object.insert("value".to_owned(), other);
+                }
+            }
+            Value::Object(object).to_string()
+        } else {
+            text.to_owned()
+        };
+        let mut stdout = std::io::stdout().lock();
+        // A reader that has gone away does not stop the traffic.
+        let _ = writeln!(stdout, "{line}");
+        let _ = stdout.flush();
+    }
+
+    /// Prints why the command failed.
+    pub fn error(&self, text: &str) {
+        if self.json {
+            self.result("error", serde_json::json!({ "error": text }), text);
+        }
+        eprintln!("tigonctl: {text}");
+    }
+}

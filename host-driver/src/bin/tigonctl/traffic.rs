@@ -1,0 +1,293 @@
+//! Commands that move frames.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use host_driver::capture::{FrameReader, FrameWriter, now};
+use host_driver::peer::{self, DatagramWire};
+use host_driver::replay::{self, Limits};
+use host_driver::stack::card::CardWire;
+use host_driver::stack::ping::{self, Ping};
+use host_driver::stack::throughput::{DatagramRun, tcp_receive, tcp_send, udp_receive, udp_send};
+use host_driver::stack::{Host, Identity, StackError};
+use host_driver::tap::Tap;
+use host_driver::{Transport, bridge};
+use serde_json::json;
+
+use super::card::{bring_up, finish, link_text, seconds, station_text};
+use super::cli::{
+    Arguments, BridgeOptions, CaptureOptions, Direction, PeerOptions, PingOptions, Protocol,
+    ReplayOptions, ThroughputOptions,
+};
+use super::output::Output;
+
+/// Station address of the peer: locally administered.
+const PEER_STATION: [u8; 6] = [0x02, 0x54, 0x47, 0x00, 0x00, 0x02];
+
+/// `tigonctl bridge`
+pub fn bridge(
+    arguments: &Arguments,
+    options: &BridgeOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let mut nic = bring_up(arguments, &options.run)?;
+    let station = nic.station();
+    let tap = Tap::create(&options.tap, station, nic.config().mtu, options.up)?;
+    let ready = json!({
+        "tap": tap.name(),
+        "station": station_text(station),
+        "link": nic.link(),
+        "firmware_version": nic.firmware_version(),
+    });
+    let text = format!(
+        "ready: {} is the card {}, link {}",
+        tap.name(),
+        station_text(station),
+        link_text(nic.link())
+    );
+    output.result("ready", ready, &text);
+    let report = bridge::run(&mut nic, &tap, stop)?;
+    drop(tap);
+    let text = format!(
+        "{} frames to the card, {} to {}, {} recoveries",
+        report.to_card, report.to_tap, options.tap, report.recoveries
+    );
+    output.result("bridge", serde_json::to_value(report)?, &text);
+    finish(nic, &options.run, output)
+}
+
+/// `tigonctl replay`
+pub fn replay(
+    arguments: &Arguments,
+    options: &ReplayOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let mut reader = FrameReader::open(&options.capture)?;
+    let mut nic = bring_up(arguments, &options.run)?;
+    let report = replay::replay(&mut nic, &mut reader, stop)?;
+    let text = format!(
+        "{} frames, {} bytes in {:.3} s; the send ring was full {} times",
+        report.frames, report.bytes, report.seconds, report.full
+    );
+    output.result("replay", serde_json::to_value(report)?, &text);
+    finish(nic, &options.run, output)
+}
+
+/// `tigonctl capture`
+pub fn capture(
+    arguments: &Arguments,
+    options: &CaptureOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let limits = Limits {
+        frames: options.count,
+        time: options.seconds.map(seconds).transpose()?,
+    };
+    let mut writer = FrameWriter::create(&options.capture)?;
+    let mut nic = bring_up(arguments, &options.run)?;
+    let result = replay::record(&mut nic, &mut writer, limits, stop);
+    // What was recorded before a failure is kept.
+    writer.finish()?;
+    let report = result?;
+    let text = format!(
+        "{} frames, {} bytes in {:.3} s",
+        report.frames, report.bytes, report.seconds
+    );
+    output.result("capture", serde_json::to_value(report)?, &text);
+    finish(nic, &options.run, output)
+}
+
+/// Ctrl-C is an end, not a failure.
+fn unless_stopped<T>(result: Result<T, StackError>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(StackError::Stopped) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `tigonctl ping`
+pub fn ping(
+    arguments: &Arguments,
+    options: &PingOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let mut nic = bring_up(arguments, &options.run)?;
+    let identity = Identity {
+        station: nic.station(),
+        address: options.address.0,
+    };
+    let request = Ping {
+        target: options.target,
+        count: options.count,
+        payload: usize::from(options.size),
+        interval: Duration::from_millis(options.interval),
+        timeout: Duration::from_secs(1),
+    };
+    let mut host = Host::new(CardWire::new(&mut nic), identity);
+    let report = unless_stopped(ping::ping(&mut host, request, stop))?;
+    drop(host);
+    if let Some(report) = report {
+        let text = format!(
+            "{} bytes: {} sent, {} received, {} corrupt; us min {} p50 {} p90 {} p99 {} max {}",
+            report.payload,
+            report.sent,
+            report.received,
+            report.corrupt,
+            report.min_us,
+            report.p50_us,
+            report.p90_us,
+            report.p99_us,
+            report.max_us
+        );
+        output.result("ping", serde_json::to_value(&report)?, &text);
+        finish(nic, &options.run, output)?;
+        anyhow::ensure!(
+            report.received > 0 || report.sent == 0,
+            "{} does not answer",
+            options.target
+        );
+    }
+    Ok(())
+}
+
+/// `tigonctl throughput`
+pub fn throughput(
+    arguments: &Arguments,
+    options: &ThroughputOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let time = seconds(options.seconds)?;
+    let datagrams = datagram_run(options)?;
+    let mut nic = bring_up(arguments, &options.run)?;
+    let identity = Identity {
+        station: nic.station(),
+        address: options.address.0,
+    };
+    let mut host = Host::new(CardWire::new(&mut nic), identity);
+    let directions: &[Direction] = match &options.direction {
+        Some(direction) => std::slice::from_ref(direction),
+        None => &[Direction::Out, Direction::In],
+    };
+    for direction in directions {
+        let measured = match options.protocol {
+            Protocol::Tcp => tcp(&mut host, options, *direction, time, output, stop),
+            Protocol::Udp => udp(&mut host, datagrams, *direction, output, stop),
+        };
+        if unless_stopped(measured)?.is_none() {
+            break;
+        }
+    }
+    drop(host);
+    finish(nic, &options.run, output)
+}
+
+fn datagram_run(options: &ThroughputOptions) -> Result<DatagramRun> {
+    let bits = f64::from(options.size) * 8.0;
+    let interval = Duration::try_from_secs_f64(bits / (options.rate * 1e6))
+        .with_context(|| format!("{} Mb/s is no rate", options.rate))?;
+    Ok(DatagramRun {
+        target: options.target,
+        payload: usize::from(options.size),
+        count: (options.seconds * options.rate * 1e6 / bits).max(1.0) as u64,
+        interval,
+    })
+}
+
+fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Out => "out",
+        Direction::In => "in",
+    }
+}
+
+fn tcp<T: Transport>(
+    host: &mut Host<CardWire<'_, T>>,
+    options: &ThroughputOptions,
+    direction: Direction,
+    time: Duration,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<(), StackError> {
+    let report = match direction {
+        Direction::Out => tcp_send(host, options.target, time, stop)?,
+        Direction::In => tcp_receive(host, options.target, time, stop)?,
+    };
+    let way = way(direction);
+    let text = format!(
+        "TCP {way}: {:.1} Mb/s ({} bytes, {} corrupt)",
+        report.mbps, report.bytes, report.corrupt
+    );
+    output.result("tcp", json!({ "direction": way, "report": report }), &text);
+    Ok(())
+}
+
+fn udp<T: Transport>(
+    host: &mut Host<CardWire<'_, T>>,
+    run: DatagramRun,
+    direction: Direction,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<(), StackError> {
+    let report = match direction {
+        Direction::Out => udp_send(host, run, stop)?,
+        Direction::In => udp_receive(host, run, stop)?,
+    };
+    let way = way(direction);
+    let text = format!(
+        "UDP {way}: {:.1} Mb/s, {} of {} datagrams ({} bytes corrupt)",
+        report.mbps, report.received, report.sent, report.corrupt
+    );
+    output.result("udp", json!({ "direction": way, "report": report }), &text);
+    Ok(())
+}
+
+/// `tigonctl peer`
+pub fn peer(options: &PeerOptions, output: &Output, stop: &AtomicBool) -> Result<()> {
+    let wire = DatagramWire::bind(&options.local, &options.remote)
+        .with_context(|| format!("socket {}", options.local.display()))?;
+    let text = format!("ready: {}", options.local.display());
+    output.result("ready", json!({ "local": options.local }), &text);
+    match &options.record {
+        Some(path) => {
+            let mut writer = FrameWriter::create(path)?;
+            let result = record_wire(wire, &mut writer, stop);
+            let frames = writer.frames();
+            writer.finish()?;
+            result?;
+            output.result(
+                "peer",
+                json!({ "frames": frames }),
+                &format!("{frames} frames"),
+            );
+        }
+        None => {
+            let identity = Identity {
+                station: PEER_STATION,
+                address: options.address.0,
+            };
+            peer::serve(wire, identity, stop)?;
+        }
+    }
+    Ok(())
+}
+
+fn record_wire<W: std::io::Write>(
+    mut wire: DatagramWire,
+    writer: &mut FrameWriter<W>,
+    stop: &AtomicBool,
+) -> Result<()> {
+    while !stop.load(Ordering::Relaxed) {
+        while let Some(frame) = wire.receive_frame()? {
+            writer.write(now(), &frame)?;
+        }
+        wire.wait_frame(Duration::from_millis(50))?;
+    }
+    Ok(())
+}

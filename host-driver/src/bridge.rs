@@ -1,0 +1,160 @@
+//! The card under a TAP device: the kernel's frames go out of it and its frames in.
+//!
+//! One thread, two descriptors. Each turn moves a bounded batch both ways and tells
+//! the card once; while there is work the interrupt stays unacknowledged, so a busy
+//! card interrupts rarely, and only when both sides are idle the thread sleeps.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use crate::nic::{DropReason, Nic, NicError};
+use crate::tap::Tap;
+use crate::transport::Transport;
+
+/// Frames moved each way in a turn.
+const BATCH: u32 = 64;
+/// Longest sleep; the stop flag is looked at this often.
+const NAP: Duration = Duration::from_millis(50);
+/// Longest sleep while the send ring is full, should an interrupt be missed.
+const SHORT_NAP: Duration = Duration::from_millis(1);
+/// Resets in a row, without a frame in between, after which the card is given up.
+const MAX_RECOVERIES: u32 = 3;
+
+/// What a bridge has moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct BridgeReport {
+    /// Frames from the TAP device to the card.
+    pub to_card: u64,
+    /// Frames from the card to the TAP device.
+    pub to_tap: u64,
+    /// Times that the thread slept.
+    pub naps: u64,
+    /// Resets after a failure of the card.
+    pub recoveries: u64,
+}
+
+/// Moves frames until `stop` is set. A card that fails is reset and goes on.
+///
+/// # Errors
+/// [`NicError`] if the card cannot be recovered, or the TAP device is gone.
+pub fn run<T: Transport>(
+    nic: &mut Nic<T>,
+    tap: &Tap,
+    stop: &AtomicBool,
+) -> Result<BridgeReport, NicError> {
+    let mut report = BridgeReport::default();
+    let mut failures = 0;
+    while !stop.load(Ordering::Relaxed) {
+        match turn(nic, tap, &mut report) {
+            Ok(true) => failures = 0,
+            Ok(false) => {
+                report.naps += 1;
+                nap(nic, tap)?;
+            }
+            Err(error) if error.is_recoverable() && failures < MAX_RECOVERIES => {
+                failures += 1;
+                report.recoveries += 1;
+                nic.recover()?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(report)
+}
+
+/// One batch each way; true if anything was moved.
+fn turn<T: Transport>(
+    nic: &mut Nic<T>,
+    tap: &Tap,
+    report: &mut BridgeReport,
+) -> Result<bool, NicError> {
+    let mut refused = 0;
+    let mut taken = 0;
+    let received = nic.receive(BATCH, |frame| {
+        let (memory, offset, bytes) = frame.place();
+        match memory.write_to(tap.as_fd(), offset, bytes) {
+            Ok(_) => taken += 1,
+            Err(error) if has_no_room(&error) => refused += 1,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    })?;
+    report.to_tap += taken;
+    nic.count_drops(DropReason::NoTaker, refused);
+
+    let mut sent = 0;
+    while sent < BATCH {
+        let read = nic.queue_with(|memory, offset, room| {
+            match memory.read_from(tap.as_fd(), offset, room) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+                other => other,
+            }
+        });
+        match read {
+            Ok(Some(0) | None) => break,
+            Ok(Some(_)) => sent += 1,
+            Err(NicError::BadFrame { .. }) => nic.count_drops(DropReason::Unsendable, 1),
+            Err(error) => return Err(error),
+        }
+    }
+    report.to_card += u64::from(sent);
+    nic.service()?;
+    nic.submit()?;
+    Ok(received > 0 || sent > 0)
+}
+
+/// The TAP device is down or its queue is full: the frame is lost, as on any
+/// interface.
+fn has_no_room(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::AGAIN | Errno::NOBUFS | Errno::IO | Errno::INVAL)
+    )
+}
+
+/// Sleeps until either side has something. The interrupt is acknowledged before the
+/// next turn looks at the rings, so nothing is missed.
+fn nap<T: Transport>(nic: &mut Nic<T>, tap: &Tap) -> Result<(), NicError> {
+    let full = nic.send_room() == 0;
+    let limit = if full { SHORT_NAP } else { NAP };
+    let Some(interrupt) = nic.interrupt_fd() else {
+        // An engine in process runs while it is waited for.
+        if nic.wait(SHORT_NAP)? {
+            nic.acknowledge()?;
+        }
+        return Ok(());
+    };
+    let timeout =
+        Timespec::try_from(limit).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let wanted = if full {
+        PollFlags::empty()
+    } else {
+        PollFlags::IN
+    };
+    let mut fds = [
+        PollFd::from_borrowed_fd(interrupt, PollFlags::IN),
+        PollFd::new(tap, wanted),
+    ];
+    let slept = match poll(&mut fds, Some(&timeout)) {
+        Ok(ready) => ready == 0,
+        Err(Errno::INTR) => false,
+        Err(error) => return Err(io::Error::from(error).into()),
+    };
+    let [interrupt, tap] = &fds;
+    if tap.revents().intersects(PollFlags::ERR | PollFlags::NVAL) {
+        return Err(io::Error::other("the TAP device is gone").into());
+    }
+    if !interrupt.revents().is_empty() && nic.wait(Duration::ZERO)? {
+        nic.acknowledge()?;
+    } else if slept {
+        // Nothing for a while: is the other side still there?
+        nic.look_alive()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! A card that another process emulates: vfio-user over a unix socket.
+//!
+//! Register writes are posted (nothing waits for them) and sent together; a read
+//! sends them first. DMA memory is a memory file that the server maps. The card's
+//! interrupt pin is an eventfd; the server masks it when it fires, as VFIO does.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use vfio_user_nic::dma::DmaRange;
+use vfio_user_nic::message::{irq, region};
+use vfio_user_nic::{Client, ClientError};
+
+use super::{Transport, TransportError};
+use crate::dma::DmaMemory;
+
+/// Time for the connection and for each request.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// First DMA address that is given out: above 4 GB, so that no half of an address
+/// goes unused.
+const FIRST_IOVA: u64 = 0x1_0000_0000;
+/// Unmapped bytes between two pieces of DMA memory, so that running out of one is
+/// noticed.
+const GAP_BYTES: u64 = 0x1_0000;
+/// Bytes of BAR0.
+const BAR_BYTES: u32 = host_interface::bar::BYTES;
+/// Bytes of configuration space that are used.
+const CONFIG_BYTES: u32 = 256;
+
+/// A connection to an emulated card.
+pub struct VfioUser {
+    client: Client,
+    interrupt: OwnedFd,
+    next_iova: u64,
+    /// The card's memory must stay while the server may use it.
+    memory: Vec<DmaMemory>,
+}
+
+impl VfioUser {
+    /// Connects to the card's socket and looks whether it is a card.
+    ///
+    /// # Errors
+    /// [`TransportError::Unreachable`] if nobody listens there,
+    /// [`TransportError::NotACard`] if whoever does is no such PCI device.
+    pub fn connect(path: &Path) -> Result<Self, TransportError> {
+        let place = path.display().to_string();
+        let client = Client::connect(path, TIMEOUT).map_err(|error| match error {
+            ClientError::Connect { source, .. } => TransportError::Unreachable {
+                place: place.clone(),
+                reason: source.to_string(),
+            },
+            other => not_a_card(&place, &other.to_string()),
+        })?;
+        Self::attach(client).map_err(|error| match error {
+            AttachError::NotACard(reason) => not_a_card(&place, &reason),
+            AttachError::Transport(error) => error,
+        })
+    }
+
+    fn attach(mut client: Client) -> Result<Self, AttachError> {
+        let stranger = |error: ClientError| match error {
+            ClientError::Io(_) | ClientError::Disconnected => {
+                AttachError::Transport(convert("DEVICE_GET_INFO", error))
+            }
+            other => AttachError::NotACard(other.to_string()),
+        };
+        let bar = client.region_info(region::BAR0).map_err(stranger)?;
+        if bar.size != u64::from(BAR_BYTES) {
+            return Err(AttachError::NotACard(format!(
+                "its BAR0 has {} bytes, not {BAR_BYTES}",
+                bar.size
+            )));
+        }
+        let config = client.region_info(region::CONFIG).map_err(stranger)?;
+        if config.size < u64::from(CONFIG_BYTES) {
+            return Err(AttachError::NotACard("no PCI configuration space".into()));
+        }
+        let pin = client.irq_info(irq::INTX).map_err(stranger)?;
+        if pin.count == 0 {
+            return Err(AttachError::NotACard("it has no interrupt pin".into()));
+        }
+        let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| AttachError::Transport(TransportError::Io(error.into())))?;
+        client
+            .set_irq_eventfd(irq::INTX, Some(interrupt.as_fd()))
+            .map_err(|error| AttachError::Transport(convert("DEVICE_SET_IRQS", error)))?;
+        Ok(Self {
+            client,
+            interrupt,
+            next_iova: FIRST_IOVA,
+            memory: Vec::new(),
+        })
+    }
+
+    /// Takes what the eventfd has counted; true if it was anything.
+    fn consume(&self) -> Result<bool, TransportError> {
+        let mut count = [0; 8];
+        match rustix::io::read(&self.interrupt, &mut count) {
+            Ok(_) => Ok(true),
+            Err(Errno::AGAIN) => Ok(false),
+            Err(error) => Err(TransportError::Io(error.into())),
+        }
+    }
+}
+
+enum AttachError {
+    NotACard(String),
+    Transport(TransportError),
+}
+
+fn not_a_card(place: &str, reason: &str) -> TransportError {
+    TransportError::NotACard {
+        place: place.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn convert(what: &'static str, error: ClientError) -> TransportError {
+    match error {
+        ClientError::Timeout(_) => TransportError::Timeout {
+            what,
+            after: TIMEOUT,
+        },
+        ClientError::Refused { errno, .. } => TransportError::Refused {
+            what,
+            reason: errno.to_string(),
+        },
+        ClientError::Io(error) => TransportError::Io(error),
+        other => TransportError::Gone(other.to_string()),
+    }
+}
+
+fn check(offset: u32, words: usize, limit: u32) -> Result<(), TransportError> {
+    let bytes = u32::try_from(words.saturating_mul(4)).unwrap_or(u32::MAX);
+    let fits = offset.checked_add(bytes).is_some_and(|end| end <= limit);
+    if fits && offset.is_multiple_of(4) {
+        Ok(())
+    } else {
+        Err(TransportError::BadOffset(offset))
+    }
+}
+
+impl Transport for VfioUser {
+    fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
+        let mut word = [0];
+        self.read_block(bar_offset, &mut word)?;
+        Ok(word[0])
+    }
+
+    fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
+        check(bar_offset, 1, BAR_BYTES)?;
+        self.client
+            .region_post(region::BAR0, bar_offset.into(), &value.to_le_bytes())
+            .map_err(|error| convert("a register write", error))
+    }
+
+    fn write_block(&mut self, bar_offset: u32, words: &[u32]) -> Result<(), TransportError> {
+        check(bar_offset, words.len(), BAR_BYTES)?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.client
+            .region_post(region::BAR0, bar_offset.into(), &bytes)
+            .map_err(|error| convert("a memory write", error))
+    }
+
+    fn read_block(&mut self, bar_offset: u32, out: &mut [u32]) -> Result<(), TransportError> {
+        check(bar_offset, out.len(), BAR_BYTES)?;
+        let mut bytes = vec![0; out.len() * 4];
+        self.client
+            .region_read(region::BAR0, bar_offset.into(), &mut bytes)
+            .map_err(|error| convert("a register read", error))?;
+        for (word, bytes) in out.iter_mut().zip(bytes.chunks_exact(4)) {
+            let mut four = [0; 4];
+            four.copy_from_slice(bytes);
+            *word = u32::from_le_bytes(four);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), TransportError> {
+        self.client
+            .flush()
+            .map_err(|error| convert("posted writes", error))
+    }
+
+    fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
+        check(offset, 1, CONFIG_BYTES)?;
+        let mut bytes = [0; 4];
+        self.client
+            .region_read(region::CONFIG, offset.into(), &mut bytes)
+            .map_err(|error| convert("a configuration read", error))?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
+        check(offset, 1, CONFIG_BYTES)?;
+        self.client
+            .region_write(region::CONFIG, offset.into(), &value.to_le_bytes())
+            .map_err(|error| convert("a configuration write", error))
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
+        let memory = DmaMemory::new(bytes, self.next_iova)?;
+        let range = DmaRange {
+            iova: memory.iova(),
+            size: memory.len() as u64,
+            readable: true,
+            writable: true,
+        };
+        self.client
+            .dma_map(range, Some((memory.fd(), 0)))
+            .map_err(|error| convert("DMA memory", error))?;
+        self.next_iova += memory.len() as u64 + GAP_BYTES;
+        self.memory.push(memory.clone());
+        Ok(memory)
+    }
+
+    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+        self.flush()?;
+        // The usual case under load costs one system call.
+        if self.consume()? {
+            return Ok(true);
+        }
+        if timeout.is_zero() {
+            return Ok(false);
+        }
+        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec {
+            tv_sec: i64::from(i32::MAX),
+            tv_nsec: 0,
+        });
+        let mut fds = [
+            PollFd::new(&self.interrupt, PollFlags::IN),
+            PollFd::new(&self.client, PollFlags::IN),
+        ];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) | Err(Errno::INTR) => return Ok(false),
+            Ok(_) => {}
+            Err(error) => return Err(TransportError::Io(error.into())),
+        }
+        let [_, socket] = &fds;
+        if !socket.revents().is_empty() {
+            // A message of the server's, or its end.
+            self.client
+                .serve(Duration::ZERO)
+                .map_err(|error| convert("an interrupt", error))?;
+        }
+        self.consume()
+    }
+
+    fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.interrupt.as_fd())
+    }
+
+    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+        self.client.post_unmask_irq(irq::INTX);
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), TransportError> {
+        self.client
+            .reset()
+            .map_err(|error| convert("a reset", error))?;
+        // An interrupt of the card's earlier life means nothing to the next one.
+        self.consume()?;
+        self.unmask_interrupt()
+    }
+}
