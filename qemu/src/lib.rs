@@ -1,1 +1,40 @@
-//! The hardware model as a library that QEMU's machine tigon2 loads.
+//! The hardware model as a library that QEMU's machine `tigon2` loads.
+//!
+//! QEMU brings the two CPUs, memory, time and the wire; [`tigon2_model`] brings
+//! the chip; `vfio_user_nic` brings the PCI side. This crate joins them:
+//!
+//! ```text
+//!   vCPU threads      QEMU's main loop        server thread
+//!   registers,        timer, frames from      BAR, configuration space,
+//!   faults            the wire, reset         reset, client gone
+//!        \                  |                      /
+//!         v                 v                     v        under QEMU's big lock
+//!   entry ─────────► Machine::enter ◄──────── server
+//!                     │ Card + Environment           under the machine's lock
+//!                     ▼
+//!                    effects ──► CPUs, wire, interrupt     under the big lock only
+//! ```
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`ffi`] | the C interface, a mirror of `hw/mips/tigon2/ffi.h` |
+//! | [`host`] | QEMU behind a safe trait |
+//! | [`ports`] | QEMU's memory and CPUs as the model wants to see them |
+//! | [`machine`] | the card, its locks and the order of effects |
+//! | [`parking`] | idle CPUs sleep |
+//! | [`server`] | the PCI side, over vfio-user |
+//! | [`setup`] | the board file and the EEPROM's image |
+//! | [`entry`] | what QEMU calls |
+//!
+//! Lock order: QEMU's big lock, then the machine's. No effect is carried out
+//! under the machine's lock, because a frame that leaves may come back as
+//! another one before the call returns.
+
+pub mod entry;
+pub mod ffi;
+pub mod host;
+pub mod machine;
+pub mod parking;
+pub mod ports;
+pub mod server;
+pub mod setup;

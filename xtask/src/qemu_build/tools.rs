@@ -40,7 +40,6 @@ const PROGRAMS: &[(&str, &str)] = &[
 /// Libraries by their pkg-config names, and the packages that have them.
 const LIBRARIES: &[(&str, &str)] = &[
     ("glib-2.0", "libglib2.0-dev"),
-    ("libfdt", "libfdt-dev"),
     ("pixman-1", "libpixman-1-dev"),
     ("slirp", "libslirp-dev"),
     ("zlib", "zlib1g-dev"),

@@ -1,0 +1,371 @@
+//! The card between QEMU and its client: locks, time, and the order of effects.
+
+use crate::host::Host;
+use crate::parking::Parking;
+use crate::ports::{ClientMemory, Cpus, SramPort};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tigon2_chip::memory::SPILL_WINDOW;
+use tigon2_chip::registers::Register;
+use tigon2_model::{Accessor, Card, Cpu, CpuFault, Effect, Environment, Reception, UndefinedKind};
+use vfio_user_nic::{DmaTable, Interrupts};
+
+/// Both CPUs.
+const CPUS: [Cpu; 2] = [Cpu::A, Cpu::B];
+
+/// Turns of the card's queues in one call, before others get theirs.
+const TURNS: u32 = 16;
+
+/// How late a deadline may be noticed while no CPU sleeps through it. An awake
+/// CPU reads the time itself; what remains is the link's and is slow.
+const SLACK: u64 = 1_000_000;
+
+/// How late it may be noticed while a CPU sleeps.
+const PRECISION: u64 = 10_000;
+
+/// Undefined accesses that are shown; all are counted.
+const SHOWN: u64 = 20;
+
+/// The PCI side: what the client has mapped, and how to interrupt it.
+#[derive(Default)]
+pub struct Client {
+    /// Its memory.
+    pub dma: DmaTable,
+    /// Its interrupt.
+    pub interrupts: Interrupts,
+}
+
+/// Whether queued work is done in the same call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Now,
+    Later,
+}
+
+/// The card, shared by all threads that touch it.
+///
+/// Every method is called with QEMU's big lock held, which is what makes the
+/// order of effects the order of their causes; the lock inside is what makes
+/// this safe without relying on it.
+pub struct Machine<H> {
+    host: H,
+    client: Client,
+    inner: Mutex<Inner>,
+    dead: AtomicBool,
+}
+
+struct Inner {
+    card: Card,
+    parking: Parking,
+    /// Time that QEMU's timer is set to.
+    armed: Option<u64>,
+    /// A frame waits outside.
+    refused: bool,
+    /// Undefined accesses that were counted when last looked at.
+    undefined: u64,
+}
+
+/// What remains to be done when the machine's lock is released.
+struct Leaving {
+    effects: Vec<Effect>,
+    wire_ready: bool,
+}
+
+impl<H: Host> Machine<H> {
+    /// A machine with this card, which is not powered on yet.
+    pub fn new(host: H, card: Card, client: Client) -> Self {
+        Machine {
+            host,
+            client,
+            inner: Mutex::new(Inner {
+                card,
+                parking: Parking::default(),
+                armed: None,
+                refused: false,
+                undefined: 0,
+            }),
+            dead: AtomicBool::new(false),
+        }
+    }
+
+    /// QEMU.
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    /// Whether the model has failed; it is not to be called any more then.
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// The model has failed: stop both CPUs, and never call it again.
+    pub fn die(&self) {
+        if !self.dead.swap(true, Ordering::Relaxed) {
+            eprintln!("tigon2: the hardware model has failed, the card is halted");
+            self.halt_cpus();
+        }
+    }
+
+    fn halt_cpus(&self) {
+        for cpu in CPUS {
+            self.host.halt(cpu);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `f` on the card and carries out what follows from it.
+    fn enter<R>(&self, work: Work, f: impl FnOnce(&mut Inner, &mut Environment<'_>) -> R) -> R {
+        self.enter_and_tell(work, f).0
+    }
+
+    /// The same, and tells whether a CPU is on its way to a halt.
+    fn enter_and_tell<R>(
+        &self,
+        work: Work,
+        f: impl FnOnce(&mut Inner, &mut Environment<'_>) -> R,
+    ) -> (R, bool) {
+        let now = self.host.now();
+        let mut inner = self.lock();
+        let mut environment = Environment {
+            now,
+            sram: &mut SramPort(&self.host),
+            host: &mut ClientMemory(&self.client.dma),
+            cpus: &mut Cpus(&self.host),
+        };
+        let result = f(&mut inner, &mut environment);
+        let more = work == Work::Now && (0..TURNS).all(|_| inner.card.run(&mut environment));
+        let leaving = self.leave(&mut inner, now, more);
+        drop(inner);
+        let halts = leaving
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::CpuHalt { .. }));
+        self.carry_out(leaving);
+        (result, halts)
+    }
+
+    /// Wakes CPUs, sets the timer, and takes out what needs the lock no more.
+    fn leave(&self, inner: &mut Inner, now: u64, more: bool) -> Leaving {
+        for cpu in CPUS {
+            let card = &inner.card;
+            if inner.parking.wake(cpu, now, || card.events(now, cpu)) {
+                self.host.unpark(cpu);
+            }
+        }
+
+        let slack = if inner.parking.any() {
+            PRECISION
+        } else {
+            SLACK
+        };
+        let deadline = match inner.card.next_deadline(now) {
+            _ if more => Some(now),
+            Some(deadline) => Some(deadline.max(now + slack)),
+            None => None,
+        };
+        let deadline = deadline.into_iter().chain(inner.parking.deadline()).min();
+        // A timer that goes off too early costs less than setting it each
+        // time that firmware moves its own ahead.
+        if let Some(deadline) = deadline
+            && inner.armed.is_none_or(|armed| deadline < armed)
+        {
+            inner.armed = Some(deadline);
+            self.host.arm(Some(deadline));
+        }
+
+        let wire_ready = inner.refused && inner.card.can_receive();
+        inner.refused &= !wire_ready;
+        self.show_undefined(inner);
+        Leaving {
+            effects: inner.card.drain_effects().collect(),
+            wire_ready,
+        }
+    }
+
+    fn carry_out(&self, leaving: Leaving) {
+        for effect in leaving.effects {
+            match effect {
+                Effect::Interrupt(level) => self.client.interrupts.set_level(level),
+                Effect::Transmit(frame) => self.host.transmit(&frame),
+                Effect::CpuStart { cpu, pc } => {
+                    self.lock().parking.busy(cpu);
+                    self.host.start(cpu, pc);
+                }
+                Effect::CpuHalt { cpu } => {
+                    self.lock().parking.busy(cpu);
+                    self.host.halt(cpu);
+                }
+                Effect::SpillBase { cpu, base } => {
+                    self.host.spill(cpu, SPILL_WINDOW.start.wrapping_sub(base));
+                }
+            }
+        }
+        if leaving.wire_ready {
+            self.host.wire_ready();
+        }
+    }
+
+    fn show_undefined(&self, inner: &mut Inner) {
+        let log = inner.card.undefined();
+        let count = log.count();
+        let new = count - inner.undefined.min(count);
+        if new == 0 {
+            return;
+        }
+        if inner.undefined < SHOWN {
+            let kept = log.latest().count();
+            let skip = kept.saturating_sub(usize::try_from(new).unwrap_or(kept));
+            let left = usize::try_from(SHOWN - inner.undefined).unwrap_or(0);
+            for access in log.latest().skip(skip).take(left) {
+                eprintln!("tigon2: undefined: {access}");
+            }
+            if count >= SHOWN {
+                eprintln!("tigon2: further undefined accesses are not shown");
+            }
+        }
+        inner.undefined = count;
+    }
+
+    /// The machine is switched on, or reset.
+    pub fn power_on(&self) {
+        self.halt_cpus();
+        self.enter(Work::Now, |inner, env| {
+            inner.parking = Parking::default();
+            inner.card.power_on(env);
+            inner.undefined = inner.card.undefined().count();
+        });
+    }
+
+    /// A CPU reads a register.
+    pub fn cpu_read(&self, cpu: Cpu, offset: u32) -> u32 {
+        let mut park = false;
+        let value = self.enter(Work::Later, |inner, env| {
+            let value = inner.card.cpu_read(env, cpu, offset);
+            if offset == Register::event(cpu).offset() {
+                park = inner.parking.polled(cpu, value, env.now);
+            } else {
+                inner.parking.busy(cpu);
+            }
+            value
+        });
+        if park {
+            self.host.park(cpu);
+        }
+        value
+    }
+
+    /// A CPU writes a register.
+    pub fn cpu_write(&self, cpu: Cpu, offset: u32, value: u32) {
+        self.enter(Work::Now, |inner, env| {
+            inner.parking.busy(cpu);
+            inner.card.cpu_write(env, cpu, offset, value);
+        });
+    }
+
+    /// A CPU reads or writes what is not there, or a register in parts.
+    pub fn cpu_undefined(&self, cpu: Cpu, address: u32, write: Option<u32>) {
+        self.enter(Work::Later, |inner, _| {
+            let kind = match write {
+                Some(_) => UndefinedKind::Write,
+                None => UndefinedKind::Read,
+            };
+            let value = write.unwrap_or(0);
+            inner
+                .card
+                .note_undefined(Accessor::Cpu(cpu), kind, address, value);
+        });
+    }
+
+    /// A CPU has stopped by itself.
+    pub fn cpu_fault(&self, cpu: Cpu, fault: CpuFault, pc: u32) {
+        eprintln!("tigon2: CPU {cpu} stopped at {pc:#010x}: {fault:?}");
+        self.enter(Work::Now, |inner, env| {
+            inner.parking.busy(cpu);
+            inner.card.cpu_fault(env, cpu, fault, pc);
+        });
+    }
+
+    /// The time that was asked for has come.
+    pub fn timer(&self) {
+        self.enter(Work::Now, |inner, env| {
+            inner.armed = None;
+            inner.card.advance(env);
+        });
+    }
+
+    /// Whether the card takes a frame from the wire.
+    pub fn can_receive(&self) -> bool {
+        let mut inner = self.lock();
+        let can = inner.card.can_receive();
+        inner.refused |= !can;
+        can
+    }
+
+    /// A frame comes from the wire, without CRC. False if it has to wait.
+    pub fn receive(&self, frame: &[u8]) -> bool {
+        self.enter(Work::Now, |inner, env| {
+            let held = matches!(inner.card.receive(env, frame), Reception::Held);
+            inner.refused |= held;
+            !held
+        })
+    }
+
+    /// The cable is plugged in or pulled out.
+    pub fn set_cable(&self, plugged: bool) {
+        self.enter(Work::Now, |inner, env| inner.card.set_cable(env, plugged));
+    }
+
+    /// The host reads a word of BAR 0.
+    pub fn bar_read(&self, offset: u32) -> u32 {
+        self.enter(Work::Later, |inner, env| inner.card.bar_read(env, offset))
+    }
+
+    /// The host writes a word of BAR 0. What that sets in motion waits for
+    /// [`host_done`](Self::host_done).
+    ///
+    /// Not for a CPU's thread: if the write halts a CPU, this returns when the
+    /// CPU has stopped, so that what the host does next cannot be mixed up
+    /// with what firmware did last.
+    pub fn bar_write(&self, offset: u32, value: u32) {
+        let ((), halts) = self.enter_and_tell(Work::Later, |inner, env| {
+            inner.card.bar_write(env, offset, value);
+        });
+        if halts {
+            self.host.settle();
+        }
+    }
+
+    /// The host has done a batch of accesses.
+    pub fn host_done(&self) {
+        self.enter(Work::Now, |_, _| ());
+    }
+
+    /// The host reads configuration space.
+    pub fn config_read(&self, offset: usize, out: &mut [u8]) {
+        self.lock().card.config_read(offset, out);
+    }
+
+    /// The host writes configuration space.
+    pub fn config_write(&self, offset: usize, data: &[u8]) {
+        self.enter(Work::Now, |inner, env| {
+            inner.card.config_write(env, offset, data);
+        });
+    }
+
+    /// The client resets the card, or has gone away. Not for a CPU's thread.
+    pub fn reset(&self) {
+        self.power_on();
+        self.host.settle();
+    }
+
+    /// Contents of the serial EEPROM.
+    pub fn eeprom(&self) -> Vec<u8> {
+        self.lock().card.eeprom().bytes().to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! The machine on a host that only writes down what it is told.
+
+use super::*;
+use crate::parking::PATIENCE;
+use std::cell::Cell;
+use std::sync::Mutex as Lock;
+use std::sync::atomic::AtomicU64;
+use tigon2_model::Board;
+
+/// What the machine told QEMU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Told {
+    Arm(Option<u64>),
+    Spill(Cpu, u32),
+    Start(Cpu, u32),
+    Halt(Cpu),
+    Park(Cpu),
+    Unpark(Cpu),
+    Settle,
+    Transmit(usize),
+    WireReady,
+}
+
+struct Notes {
+    now: AtomicU64,
+    sram: Lock<Vec<u8>>,
+    told: Lock<Vec<Told>>,
+}
+
+impl Notes {
+    fn tell(&self, told: Told) {
+        self.told.lock().unwrap().push(told);
+    }
+}
+
+impl Host for Notes {
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+    fn arm(&self, deadline: Option<u64>) {
+        self.tell(Told::Arm(deadline));
+    }
+    fn sram_read(&self, address: u32, out: &mut [u8]) {
+        let at = address as usize;
+        out.copy_from_slice(&self.sram.lock().unwrap()[at..at + out.len()]);
+    }
+    fn sram_write(&self, address: u32, data: &[u8]) {
+        let at = address as usize;
+        self.sram.lock().unwrap()[at..at + data.len()].copy_from_slice(data);
+    }
+    fn scratch_read(&self, cpu: Cpu, offset: u32) -> u32 {
+        offset + cpu as u32
+    }
+    fn scratch_write(&self, _: Cpu, _: u32, _: u32) {}
+    fn spill(&self, cpu: Cpu, offset: u32) {
+        self.tell(Told::Spill(cpu, offset));
+    }
+    fn pc(&self, _: Cpu) -> u32 {
+        0
+    }
+    fn gpr(&self, _: Cpu, number: usize) -> u32 {
+        number as u32
+    }
+    fn start(&self, cpu: Cpu, pc: u32) {
+        self.tell(Told::Start(cpu, pc));
+    }
+    fn halt(&self, cpu: Cpu) {
+        self.tell(Told::Halt(cpu));
+    }
+    fn park(&self, cpu: Cpu) {
+        self.tell(Told::Park(cpu));
+    }
+    fn unpark(&self, cpu: Cpu) {
+        self.tell(Told::Unpark(cpu));
+    }
+    fn settle(&self) {
+        self.tell(Told::Settle);
+    }
+    fn transmit(&self, frame: &[u8]) {
+        self.tell(Told::Transmit(frame.len()));
+    }
+    fn wire_ready(&self) {
+        self.tell(Told::WireReady);
+    }
+    fn thread_begin(&self) {}
+    fn thread_end(&self) {}
+    fn lock(&self) {}
+    fn unlock(&self) {}
+}
+
+const HALT: u32 = 1 << 16;
+
+fn machine() -> Machine<Notes> {
+    machine_with(Client::default())
+}
+
+fn machine_with(client: Client) -> Machine<Notes> {
+    let board = Board::default();
+    let notes = Notes {
+        now: AtomicU64::new(1),
+        sram: Lock::new(vec![0; board.memory.sram_bytes as usize]),
+        told: Lock::default(),
+    };
+    let machine = Machine::new(notes, Card::new(board), client);
+    machine.power_on();
+    // As every driver: words of NIC memory are not exchanged.
+    machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
+    told(&machine);
+    machine
+}
+
+/// Takes out what was told since the last time, but for the timer.
+fn told(machine: &Machine<Notes>) -> Vec<Told> {
+    let mut told = std::mem::take(&mut *machine.host.told.lock().unwrap());
+    told.retain(|told| !matches!(told, Told::Arm(_)));
+    told
+}
+
+fn pass(machine: &Machine<Notes>, nanoseconds: u64) {
+    machine.host.now.fetch_add(nanoseconds, Ordering::Relaxed);
+}
+
+/// CPU A polls until it is put to sleep.
+fn fall_asleep(machine: &Machine<Notes>) {
+    for _ in 0..PATIENCE {
+        assert_eq!(machine.cpu_read(Cpu::A, Register::EventA.offset()), 0);
+    }
+    assert_eq!(told(machine), [Told::Park(Cpu::A)]);
+}
+
+#[test]
+fn the_host_starts_and_halts_a_cpu_and_waits_for_the_halt() {
+    let machine = machine();
+    machine.bar_write(Register::CpuAState.offset(), HALT);
+    machine.bar_write(Register::CpuAPc.offset(), 0x4000);
+    machine.bar_write(Register::CpuAState.offset(), 0);
+    assert_eq!(told(&machine), [Told::Start(Cpu::A, 0x4000)]);
+    machine.bar_write(Register::CpuAState.offset(), HALT);
+    assert_eq!(told(&machine), [Told::Halt(Cpu::A), Told::Settle]);
+    machine.bar_write(Register::CpuAState.offset(), HALT);
+    assert_eq!(told(&machine), [], "it was halted already");
+}
+
+#[test]
+fn a_cpu_that_halts_itself_does_not_wait_for_itself() {
+    let machine = machine();
+    machine.bar_write(Register::CpuAState.offset(), 0);
+    told(&machine);
+    machine.cpu_write(Cpu::A, Register::CpuAState.offset(), HALT);
+    assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
+}
+
+/// Reference 2: SRAM address = address - R[150], so the window starts at 0x800000 - R[150].
+#[test]
+fn the_spill_base_becomes_an_offset() {
+    let machine = machine();
+    machine.cpu_write(
+        Cpu::B,
+        Register::SpillBaseB.offset(),
+        0x00BF_E000 - 0x12_F000,
+    );
+    let offset = 0x0080_0000_u32.wrapping_sub(0x00BF_E000 - 0x12_F000);
+    assert_eq!(told(&machine), [Told::Spill(Cpu::B, offset)]);
+}
+
+#[test]
+fn a_mailbox_write_wakes_the_cpu_that_sleeps() {
+    let machine = machine();
+    fall_asleep(&machine);
+    machine.bar_write(0x504 + 8, 1);
+    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
+    machine.bar_write(0x504 + 8, 2);
+    assert_eq!(told(&machine), [], "it is awake");
+}
+
+#[test]
+fn a_software_event_of_the_other_cpu_wakes() {
+    let machine = machine();
+    fall_asleep(&machine);
+    machine.cpu_write(Cpu::B, Register::EventA.offset(), 1 << 23);
+    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
+}
+
+/// The timer is set for the event of reference 7, and the CPU wakes when it has come.
+#[test]
+fn the_timer_wakes_the_cpu_that_sleeps() {
+    let machine = machine();
+    let start = machine.cpu_read(Cpu::A, Register::Timer.offset());
+    machine.cpu_write(Cpu::A, Register::TimerReferenceA.offset(), start + 500);
+    machine.cpu_write(
+        Cpu::B,
+        Register::TimerReferenceB.offset(),
+        start + 1_000_000,
+    );
+    machine.host.told.lock().unwrap().clear();
+    fall_asleep(&machine);
+    let armed = machine.lock().armed.expect("a deadline is set");
+    assert!(
+        armed <= machine.host.now() + 600_000,
+        "not only at the end of the sleep"
+    );
+    pass(&machine, 600_000);
+    machine.timer();
+    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
+}
+
+#[test]
+fn a_sleep_ends_without_any_event() {
+    let machine = machine();
+    machine.cpu_write(Cpu::A, Register::TimerReferenceA.offset(), u32::MAX / 2);
+    machine.cpu_write(Cpu::B, Register::TimerReferenceB.offset(), u32::MAX / 2);
+    fall_asleep(&machine);
+    pass(&machine, crate::parking::LONGEST);
+    machine.timer();
+    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
+}
+
+#[test]
+fn an_interrupt_reaches_the_client_and_is_cleared_by_mailbox_0() {
+    let client = Client::default();
+    let interrupts = client.interrupts.clone();
+    let machine = machine_with(client);
+    machine.cpu_write(Cpu::A, Register::MiscLocalControl.offset(), 4);
+    assert!(interrupts.level());
+    machine.bar_write(0x504, 0);
+    assert!(!interrupts.level());
+}
+
+#[test]
+fn a_fault_halts_and_a_reset_too() {
+    let machine = machine();
+    machine.bar_write(Register::CpuAState.offset(), 0);
+    told(&machine);
+    machine.cpu_fault(Cpu::A, CpuFault::Break, 0x4444);
+    assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
+    assert_eq!(machine.bar_read(Register::CpuAPc.offset()), 0x4444);
+    machine.reset();
+    let told = told(&machine);
+    assert!(told.contains(&Told::Halt(Cpu::A)) && told.contains(&Told::Halt(Cpu::B)));
+    assert_eq!(told.last(), Some(&Told::Settle));
+}
+
+/// A frame that goes out may come back before `transmit` returns: no lock is held then.
+#[test]
+fn no_lock_is_held_while_effects_are_carried_out() {
+    let machine = machine();
+    let free = Cell::new(false);
+    machine.carry_out(Leaving {
+        effects: vec![Effect::Transmit(vec![0; 60])],
+        wire_ready: true,
+    });
+    free.set(machine.inner.try_lock().is_ok());
+    assert!(free.get());
+    assert_eq!(told(&machine), [Told::Transmit(60), Told::WireReady]);
+}
+
+#[test]
+fn a_dead_machine_has_halted_both_cpus_once() {
+    let machine = machine();
+    machine.die();
+    machine.die();
+    assert!(machine.is_dead());
+    assert_eq!(told(&machine), [Told::Halt(Cpu::A), Told::Halt(Cpu::B)]);
+}

@@ -1,0 +1,125 @@
+//! CPUs with nothing to do cost nothing, and miss nothing.
+
+use crate::assembler::{Program, T0, T1, T2, T3, ZERO};
+use crate::card::Card;
+use std::time::{Duration, Instant};
+use tigon2_chip::Cpu;
+use tigon2_chip::registers::Register;
+
+const RESULT: u32 = 0x1000;
+/// Host interrupt control is mailbox 0; this one has no meaning to hardware.
+const MAILBOX: u32 = 0x514;
+
+/// Polls the event register; at each event counts, clears the mailbox bits and
+/// stores the count.
+fn counter(cpu: Cpu, result: u32) -> Program {
+    let mut program = Program::at(0x4000 + 0x1000 * cpu as u32);
+    program.li(T1, result).li(T3, u32::MAX);
+    let poll = program.here();
+    program.read(T0, Register::event(cpu)).beq(T0, ZERO, poll);
+    program
+        .write(T3, Register::mailbox_event(cpu))
+        .addiu(T2, T2, 1)
+        .sw(T2, 0, T1)
+        .beq(ZERO, ZERO, poll);
+    program
+}
+
+/// Processor time that QEMU has used, in clock ticks of 10 ms.
+fn ticks(card: &Card) -> u64 {
+    let path = format!("/proc/{}/stat", card.qemu.id());
+    let stat = std::fs::read_to_string(path).expect("QEMU is a process");
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or("")
+        .split_whitespace()
+        .collect();
+    let number = |n: usize| fields[n].parse::<u64>().expect("a number");
+    number(11) + number(12)
+}
+
+#[test]
+fn every_mailbox_write_is_noticed_by_both_cpus() {
+    let mut card = Card::start();
+    card.run_on(Cpu::A, &counter(Cpu::A, RESULT));
+    card.run_on(Cpu::B, &counter(Cpu::B, RESULT + 4));
+    for n in 1..=2000 {
+        // Often at once, sometimes when they have fallen asleep, and at
+        // every moment in between.
+        if n % 10 == 0 {
+            std::thread::sleep(Duration::from_micros(u64::from(n)));
+        }
+        let start = Instant::now();
+        card.write(MAILBOX, n);
+        card.wait("both CPUs see the mailbox", |card| {
+            card.load(RESULT) == n && card.load(RESULT + 4) == n
+        });
+        assert!(start.elapsed() < Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn idle_cpus_leave_the_processor_to_others() {
+    let mut card = Card::start();
+    card.run_on(Cpu::A, &counter(Cpu::A, RESULT));
+    card.run_on(Cpu::B, &counter(Cpu::B, RESULT + 4));
+    std::thread::sleep(Duration::from_millis(100));
+    let before = ticks(&card);
+    std::thread::sleep(Duration::from_secs(1));
+    let used = ticks(&card) - before;
+    assert!(used <= 30, "{used} of 100 ticks used by two idle CPUs");
+}
+
+/// Reference 7: the timer event comes when the counter reaches the reference (C); it
+/// wakes a CPU that sleeps.
+#[test]
+fn the_timer_wakes_a_sleeping_cpu() {
+    let mut program = Program::new();
+    program.li(T1, RESULT);
+    let again = program.here();
+    program
+        .read(T0, Register::Timer)
+        .addiu(T0, T0, 3000)
+        .write(T0, Register::TimerReferenceA);
+    let poll = program.here();
+    program.read(T0, Register::EventA).beq(T0, ZERO, poll);
+    program
+        .addiu(T2, T2, 1)
+        .sw(T2, 0, T1)
+        .beq(ZERO, ZERO, again);
+    let mut card = Card::start();
+    card.write(Register::MiscConfig.offset(), 0x55);
+    card.run(&program);
+    let start = Instant::now();
+    card.wait("100 periods of 3 ms", |card| card.load(RESULT) >= 100);
+    let took = start.elapsed();
+    assert!(
+        took >= Duration::from_millis(250),
+        "100 periods of 3 ms took {took:?}"
+    );
+    assert!(
+        took < Duration::from_secs(3),
+        "100 periods of 3 ms took {took:?}"
+    );
+}
+
+/// A word in SRAM that the other CPU writes raises no event; the wait ends all the same.
+#[test]
+fn a_sleeping_cpu_sees_changes_of_memory() {
+    let mut program = Program::new();
+    program.li(T1, RESULT);
+    let poll = program.here();
+    program
+        .read(T0, Register::EventA)
+        .lw(T0, 0, T1)
+        .beq(T0, ZERO, poll);
+    program.store(1, RESULT + 4).stop();
+    let mut card = Card::start();
+    card.store(RESULT, 0);
+    card.run(&program);
+    std::thread::sleep(Duration::from_millis(50));
+    card.store(RESULT, 1);
+    card.wait_halt(Cpu::A);
+    assert_eq!(card.load(RESULT + 4), 1);
+}

@@ -1,0 +1,134 @@
+//! Frames between the MAC and a netdev.
+
+use crate::card::Card;
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+use tempfile::TempDir;
+use tigon2_chip::registers::Register;
+
+/// The descriptor and buffer block of reference 2.2, in a 1 MB card.
+const K: u32 = 0x12_F000;
+const TX_RING: u32 = K + 0x2800;
+const RX_RING: u32 = K + 0x3000;
+const TX_BASE: u32 = K + 0x5000;
+const RX_BASE: u32 = 0x18_0000;
+
+/// A card with a datagram socket as its wire, and the other end of it.
+fn start() -> (Card, UnixDatagram) {
+    let mut peer = None;
+    let mut card = Card::start_with("", |folder: &TempDir| {
+        let (ours, cards) = (folder.path().join("peer"), folder.path().join("wire"));
+        let socket = UnixDatagram::bind(&ours).expect("a socket");
+        let limit = Some(Duration::from_secs(10));
+        socket
+            .set_read_timeout(limit)
+            .expect("a time limit can be set");
+        peer = Some(socket);
+        vec![
+            "-netdev".into(),
+            format!(
+                "dgram,id=wire,local.type=unix,local.path={},remote.type=unix,remote.path={}",
+                cards.display(),
+                ours.display()
+            ),
+            "-global".into(),
+            "tigon2-card.netdev=wire".into(),
+        ]
+    });
+    let peer = peer.expect("it was made before QEMU");
+    peer.connect(card.folder.path().join("wire"))
+        .expect("QEMU's end is there");
+
+    // Reference 10.1: the order of initialisation; 10.4: fibre, enabled.
+    let set = |card: &mut Card, register: Register, value: u32| {
+        card.write(register.offset(), value);
+    };
+    set(&mut card, Register::MacTxState, 1);
+    set(&mut card, Register::MacRxState, 1);
+    for register in [Register::RxBase, Register::RxProducer, Register::RxConsumer] {
+        set(&mut card, register, RX_BASE);
+    }
+    for register in [Register::TxBase, Register::TxProducer, Register::TxConsumer] {
+        set(&mut card, register, TX_BASE);
+    }
+    for register in [
+        Register::RxDescriptorProducer,
+        Register::RxDescriptorConsumer,
+        Register::RxDescriptorReference,
+    ] {
+        set(&mut card, register, RX_RING);
+    }
+    for register in [
+        Register::TxDescriptorProducer,
+        Register::TxDescriptorConsumer,
+        Register::TxDescriptorReference,
+    ] {
+        set(&mut card, register, TX_RING);
+    }
+    set(&mut card, Register::StationAddressHigh, 0x0211);
+    set(&mut card, Register::StationAddressLow, 0x2233_4455);
+    set(&mut card, Register::MacTxState, 0xE2);
+    set(&mut card, Register::MacRxState, 0x1_8802);
+    // The answer to a read says that the writes before it are done.
+    card.read(Register::MacRxState.offset());
+    (card, peer)
+}
+
+fn frame(n: u8, length: usize) -> Vec<u8> {
+    let mut frame = vec![
+        0x02, 0x11, 0x22, 0x33, 0x44, 0x55, 2, 0, 0, 0, 0, 1, 0x88, 0xB5,
+    ];
+    frame.extend((frame.len()..length).map(|at| (at as u8).wrapping_mul(7) ^ n));
+    frame
+}
+
+/// Reference 10.2: a descriptor and the producers send a frame, which is padded (I) and
+/// leaves without its CRC here.
+#[test]
+fn frames_leave_byte_for_byte() {
+    let (mut card, peer) = start();
+    let mut at = TX_BASE;
+    for (n, length) in (0..).zip([60, 61, 64, 42, 1514]) {
+        let sent = frame(n as u8, length);
+        let mut padded = sent.clone();
+        padded.resize(length.next_multiple_of(4), 0);
+        for (offset, word) in (0..).step_by(4).zip(padded.chunks_exact(4)) {
+            let bytes = word.try_into().expect("four bytes");
+            card.store(at + offset, u32::from_be_bytes(bytes));
+        }
+        let descriptor = TX_RING + 8 * n;
+        card.store(descriptor, at);
+        card.store(descriptor + 4, length as u32);
+        let end = at + length as u32;
+        card.write(Register::TxProducer.offset(), end);
+        card.write(Register::TxDescriptorProducer.offset(), descriptor + 8);
+        let mut buffer = [0; 2048];
+        let got = peer.recv(&mut buffer).expect("a frame comes out");
+        let mut expected = sent;
+        expected.resize(length.max(60), 0);
+        assert_eq!(buffer[..got], expected);
+        at = end.next_multiple_of(8);
+    }
+}
+
+/// Reference 10.3: a frame for the station lies in the buffer with its CRC, and has a
+/// descriptor.
+#[test]
+fn frames_arrive_byte_for_byte() {
+    let (mut card, peer) = start();
+    let mut at = RX_BASE;
+    for (n, length) in (0..).zip([60, 61, 1514]) {
+        let sent = frame(n as u8, length);
+        peer.send(&sent).expect("the wire takes it");
+        let next = RX_RING + 8 * (n + 1);
+        card.wait("the frame is there", |card| {
+            card.read(Register::RxDescriptorProducer.offset()) & !7 == next
+        });
+        assert_eq!(card.load(next - 8), at);
+        assert_eq!(card.load(next - 4), length as u32 + 4);
+        let words = (0..length as u32 / 4).map(|word| card.load(at + 4 * word));
+        let bytes: Vec<u8> = words.flat_map(u32::to_be_bytes).collect();
+        assert_eq!(bytes, sent[..bytes.len()]);
+        at = (at + length as u32 + 4).next_multiple_of(8);
+    }
+}
