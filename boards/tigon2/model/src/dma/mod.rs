@@ -24,6 +24,9 @@ pub use channel::{Channel, HOST_MEMORY_ERROR, Transfer};
 pub use checksum::add_bytes;
 pub use transfer::{Outcome, PacketBuffers};
 
+#[cfg(test)]
+mod tests;
+
 /// Which way a channel moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {

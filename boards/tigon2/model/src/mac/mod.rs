@@ -14,6 +14,8 @@
 mod filter;
 mod receive;
 mod ring;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 pub use filter::{Filter, FrameKind, pause_quanta};
@@ -176,7 +178,7 @@ impl Mac {
 }
 
 #[cfg(test)]
-mod tests {
+mod state_tests {
     use super::*;
 
     /// Reference 10.4: firmware clears attentions with the masks 0x08FFFFFF / 0xF7000000 (C);
