@@ -5,9 +5,17 @@
 //! start cards and namespaces in the same way as the commands do.
 #![forbid(unsafe_code)]
 
+pub mod bench;
+pub mod build;
+pub mod card;
 pub mod firmware;
 pub mod interrupt;
 pub mod net;
 pub mod paths;
 pub mod process;
 pub mod qemu_build;
+pub mod qemu_run;
+pub mod setup;
+pub mod test;
+pub mod testbed;
+pub mod tools;

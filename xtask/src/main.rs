@@ -1,4 +1,57 @@
 //! `cargo xtask`: the door to every command of tigon-rs.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+use xtask::{bench, build, interrupt, qemu_run, setup, test};
+
+/// Builds, runs, measures and tests tigon-rs.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Install the system packages that the other commands need
+    #[command(after_help = "Example: cargo xtask setup")]
+    Setup,
+    /// Build the firmware, check its instructions, print its sizes
+    #[command(after_help = "Example: cargo xtask build --variant uniprocessor")]
+    Build(build::Arguments),
+    /// Run real traffic through the card under QEMU and report on it
+    #[command(after_help = "Examples:\n  cargo xtask qemu-run\n  \
+        cargo xtask qemu-run --interactive\n  \
+        cargo xtask qemu-run --pcap in.pcap --pcap-out out.pcap")]
+    QemuRun(qemu_run::Arguments),
+    /// Measure throughput beside what this machine could carry at most
+    #[command(after_help = "Example: cargo xtask bench --engine qemu")]
+    Bench(bench::Arguments),
+    /// Run every test there is
+    #[command(after_help = "Examples:\n  cargo xtask test\n  \
+        cargo xtask test --no-lint --package tigon2-model")]
+    Test(test::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = interrupt::install()
+        .map_err(Into::into)
+        .and_then(|()| match &cli.verb {
+            Verb::Setup => setup::ensure(setup::EVERYTHING),
+            Verb::Build(arguments) => build::run(arguments),
+            Verb::QemuRun(arguments) => qemu_run::run(arguments),
+            Verb::Bench(arguments) => bench::run(arguments),
+            Verb::Test(arguments) => test::run(arguments),
+        });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // One line, the causes behind it.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -22,7 +22,7 @@ use toolchain::Toolchain;
 const TARGET: &str = "mips-tigon2-none";
 
 /// Which firmware.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
     /// Every handler on CPU A, code and data of the packet path in its scratch pad.
     #[default]

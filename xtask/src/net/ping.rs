@@ -30,7 +30,6 @@ pub struct Percentiles {
     pub p50: u64,
     pub p90: u64,
     pub p99: u64,
-    pub p999: u64,
     pub max: u64,
 }
 
@@ -50,7 +49,6 @@ impl Percentiles {
             p50: histogram.value_at_quantile(0.5),
             p90: histogram.value_at_quantile(0.9),
             p99: histogram.value_at_quantile(0.99),
-            p999: histogram.value_at_quantile(0.999),
             max: histogram.max(),
         }
     }

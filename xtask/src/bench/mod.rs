@@ -1,0 +1,184 @@
+//! `cargo xtask bench`: how fast it is, beside what it could be at most.
+
+pub mod copy_loop;
+
+use crate::net::iperf::{self, Direction, Protocol};
+use crate::net::namespace::{self, Namespace};
+use crate::qemu_run::report::write_json;
+use crate::setup::{self, Need};
+use crate::testbed::{HOST, PEER, Testbed};
+use crate::tools::Tools;
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
+use copy_loop::CopyLoop;
+use host_driver::tap::Tap;
+use serde::Serialize;
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// What runs the card
+    #[arg(long, value_enum)]
+    pub engine: Engine,
+    /// Seconds of each iperf3 run
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub seconds: u32,
+    /// How often the two are measured in turn; the medians are reported
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub rounds: u32,
+}
+
+/// What runs the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// The QEMU machine: functional speed on this host
+    Qemu,
+}
+
+/// One direction's medians over all rounds, in Mb/s of TCP payload.
+#[derive(Debug, Serialize)]
+struct Compared {
+    card_mbps: f64,
+    copy_loop_mbps: f64,
+    /// Card by copy loop.
+    ratio: f64,
+    card_rounds: Vec<f64>,
+    copy_loop_rounds: Vec<f64>,
+}
+
+/// `target/reports/bench-qemu.json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    engine: &'static str,
+    firmware: &'static str,
+    seconds: u32,
+    rounds: u32,
+    tcp_out: Compared,
+    tcp_in: Compared,
+}
+
+/// One round: Mb/s out and in.
+type Round = (f64, f64);
+
+/// Measures and reports.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Engine::Qemu = arguments.engine;
+    setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
+    namespace::permitted().context("the comparison needs Linux on both sides")?;
+    let tools = Tools::ensure(&[Need::Firmware, Need::Qemu])?;
+    let mut card = Vec::new();
+    let mut bare = Vec::new();
+    for round in 1..=arguments.rounds {
+        println!("bench: round {round} of {}: the card", arguments.rounds);
+        card.push(through_card(&tools, arguments.seconds)?);
+        println!(
+            "bench: round {round} of {}: the copy loop",
+            arguments.rounds
+        );
+        bare.push(through_copy_loop(arguments.seconds)?);
+    }
+    let report = Report {
+        engine: "qemu",
+        firmware: "uniprocessor",
+        seconds: arguments.seconds,
+        rounds: arguments.rounds,
+        tcp_out: compare(&card, &bare, |round| round.0),
+        tcp_in: compare(&card, &bare, |round| round.1),
+    };
+    println!("{}", table(&report));
+    println!("report: {}", write_json("bench-qemu", &report)?.display());
+    Ok(())
+}
+
+fn through_card(tools: &Tools, seconds: u32) -> Result<Round> {
+    let mut testbed = Testbed::start(tools)?;
+    let round = tcp(&testbed.host, &testbed.peer, seconds);
+    testbed.check()?;
+    testbed.finish()?;
+    round
+}
+
+/// The same two hosts and the same two TAP devices, joined by a copy loop.
+fn through_copy_loop(seconds: u32) -> Result<Round> {
+    let pid = std::process::id();
+    let host = Namespace::create("host")?;
+    let peer = Namespace::create("peer")?;
+    let tap = |side: &str, station, namespace: &Namespace, address| -> Result<Tap> {
+        let name = format!("tg{side}{pid}");
+        let tap = Tap::create(&name, station, 1500, false)?;
+        namespace.adopt(&name, &format!("{address}/24"))?;
+        Ok(tap)
+    };
+    let left = tap("h", [2, 0x54, 0x47, 0, 0, 1], &host, HOST)?;
+    let right = tap("w", [2, 0x54, 0x47, 0, 0, 2], &peer, PEER)?;
+    let copy_loop = CopyLoop::start(left, right);
+    let round = tcp(&host, &peer, seconds);
+    copy_loop.finish()?;
+    round
+}
+
+fn tcp(host: &Namespace, peer: &Namespace, seconds: u32) -> Result<Round> {
+    let run = |direction| iperf::run(host, peer, PEER, Protocol::Tcp, direction, seconds);
+    Ok((run(Direction::Out)?.mbps, run(Direction::In)?.mbps))
+}
+
+fn compare(card: &[Round], bare: &[Round], direction: fn(&Round) -> f64) -> Compared {
+    let card: Vec<f64> = card.iter().map(direction).collect();
+    let bare: Vec<f64> = bare.iter().map(direction).collect();
+    let (card_mbps, copy_loop_mbps) = (median(&card), median(&bare));
+    Compared {
+        card_mbps,
+        copy_loop_mbps,
+        ratio: card_mbps / copy_loop_mbps,
+        card_rounds: card,
+        copy_loop_rounds: bare,
+    }
+}
+
+/// The middle value; the mean of the middle two of an even number.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+    }
+}
+
+fn table(report: &Report) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_BORDERS_ONLY);
+    table.set_header(["iperf3 TCP", "card, Mb/s", "copy loop, Mb/s", "ratio"]);
+    for (name, row) in [("out", &report.tcp_out), ("in", &report.tcp_in)] {
+        table.add_row([
+            name.to_owned(),
+            format!("{:.0}", row.card_mbps),
+            format!("{:.0}", row.copy_loop_mbps),
+            format!("{:.3}", row.ratio),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median(&[]), 0.0);
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_medians() {
+        let card = [(200.0, 100.0), (220.0, 90.0), (210.0, 110.0)];
+        let bare = [(400.0, 400.0), (420.0, 500.0), (440.0, 600.0)];
+        let out = compare(&card, &bare, |round| round.0);
+        assert_eq!((out.card_mbps, out.copy_loop_mbps), (210.0, 420.0));
+        assert_eq!(out.ratio, 0.5);
+    }
+}

@@ -1,0 +1,140 @@
+//! A card: one `qemu-system-mips -M tigon2` with a socket for its PCI side.
+
+use crate::process::Process;
+use crate::tools::Tools;
+use crate::{interrupt, paths};
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// What the card's wire is.
+#[derive(Clone, Debug)]
+pub enum Wire {
+    /// A TAP device that QEMU makes, with this name.
+    Tap(String),
+    /// Two Unix datagram sockets, made as `wire.card` (QEMU's) and `wire.peer`
+    /// (ours) in the card's folder: every datagram is a frame.
+    Datagram,
+    /// Not plugged in.
+    Nothing,
+    /// Any `-netdev` of QEMU's, as typed after `-netdev` but without an id.
+    Netdev(String),
+}
+
+/// How to start a card.
+#[derive(Clone, Debug)]
+pub struct CardOptions {
+    /// The wire.
+    pub wire: Wire,
+    /// Opens QEMU's gdb stub on a Unix socket `gdb` in the card's folder.
+    pub gdb: bool,
+}
+
+/// A running card; dropping it ends QEMU and removes its sockets.
+#[derive(Debug)]
+pub struct Card {
+    process: Process,
+    folder: TempDir,
+}
+
+const START: Duration = Duration::from_secs(20);
+
+impl Card {
+    /// Starts a card and waits until its socket can be connected to.
+    ///
+    /// # Errors
+    /// QEMU's own last words if it does not come up.
+    pub fn start(tools: &Tools, options: &CardOptions) -> Result<Card> {
+        let folder = tempfile::Builder::new()
+            .prefix("tigon-")
+            .tempdir()
+            .context("cannot make a folder for the card's sockets")?;
+        let socket = folder.path().join("card");
+        let log = folder.path().join("log");
+        let output = File::create(&log)?;
+        let machine = format!(
+            "tigon2,model={},socket={},board={}",
+            tools.model.display(),
+            socket.display(),
+            paths::root().join("boards/tigon2/tigon2.toml").display()
+        );
+        let mut command = Command::new(&tools.qemu);
+        command
+            .args(["-display", "none", "-nodefaults", "-M", &machine])
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output);
+        if let Some(netdev) = netdev(&options.wire, folder.path()) {
+            command.args(["-netdev", &format!("{netdev},id=wire")]);
+            command.args(["-global", "tigon2-card.netdev=wire"]);
+        }
+        if options.gdb {
+            let stub = folder.path().join("gdb");
+            let stub = format!("unix:{},server=on,wait=off", stub.display());
+            command.args(["-gdb", &stub]);
+        }
+        let mut process = Process::spawn(&mut command)?;
+        let end = Instant::now() + START;
+        while !socket.exists() {
+            if process.finished()?.is_some() {
+                let said = std::fs::read_to_string(&log).unwrap_or_default();
+                bail!("the card did not start: {}", said.trim());
+            }
+            if Instant::now() > end {
+                bail!("the card's socket did not appear in {} s", START.as_secs());
+            }
+            interrupt::sleep(Duration::from_millis(5))?;
+        }
+        Ok(Card { process, folder })
+    }
+
+    /// The vfio-user socket of its PCI side.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("card")
+    }
+
+    /// QEMU's end of a [`Wire::Datagram`].
+    pub fn wire_card(&self) -> PathBuf {
+        self.folder.path().join("wire.card")
+    }
+
+    /// Our end of a [`Wire::Datagram`].
+    pub fn wire_peer(&self) -> PathBuf {
+        self.folder.path().join("wire.peer")
+    }
+
+    /// The gdb stub's socket, where [`CardOptions::gdb`] asked for it.
+    pub fn gdb(&self) -> PathBuf {
+        self.folder.path().join("gdb")
+    }
+
+    /// What QEMU and the model have printed so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Fails with QEMU's last words if it has ended by itself.
+    pub fn check(&mut self) -> Result<()> {
+        if let Some(status) = self.process.finished()? {
+            bail!("the card ended ({status}): {}", self.log().trim());
+        }
+        Ok(())
+    }
+}
+
+fn netdev(wire: &Wire, folder: &Path) -> Option<String> {
+    let path = |name: &str| folder.join(name).display().to_string();
+    match wire {
+        Wire::Nothing => None,
+        Wire::Netdev(netdev) => Some(netdev.clone()),
+        Wire::Tap(name) => Some(format!("tap,ifname={name},script=no,downscript=no")),
+        Wire::Datagram => Some(format!(
+            "dgram,local.type=unix,local.path={},remote.type=unix,remote.path={}",
+            path("wire.card"),
+            path("wire.peer")
+        )),
+    }
+}

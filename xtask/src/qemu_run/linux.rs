@@ -1,0 +1,88 @@
+//! Linux on both sides: ping and iperf3 between two namespaces.
+
+use super::Arguments;
+use super::report::{CardReport, Report};
+use crate::net::iperf::{self, Direction, Protocol};
+use crate::net::ping;
+use crate::testbed::{HOST, PEER, Testbed};
+use crate::tools::Tools;
+use anyhow::{Context, Result};
+use std::process::Stdio;
+
+/// Payloads of the echo requests: ping's usual one, and one that fills a frame.
+const PAYLOADS: [u32; 2] = [56, 1472];
+
+/// UDP's rate, in Mb/s: well below what the card carries, so that loss means a
+/// fault and not an overload.
+const UDP_MBPS: u32 = 50;
+
+/// Runs the traffic and reports on it.
+pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
+    println!("qemu-run: starting the card, loading the firmware, bringing the link up");
+    let mut testbed = Testbed::start(tools)?;
+    let mut report = Report {
+        engine: "qemu".into(),
+        stack: "linux".into(),
+        ..Report::default()
+    };
+    for payload in PAYLOADS {
+        println!("qemu-run: ping, {} times {payload} bytes", arguments.count);
+        report.add_ping(ping::run(
+            &testbed.host,
+            PEER,
+            payload,
+            u32::from(arguments.count),
+        )?);
+        testbed.check()?;
+    }
+    let mut iperf = |protocol, direction| {
+        println!(
+            "qemu-run: iperf3, {protocol:?} {direction:?}, {} s",
+            arguments.seconds
+        );
+        let (host, peer) = (&testbed.host, &testbed.peer);
+        let result = iperf::run(host, peer, PEER, protocol, direction, arguments.seconds);
+        testbed.check()?;
+        result
+    };
+    report.set_tcp(
+        iperf(Protocol::Tcp, Direction::Out)?,
+        iperf(Protocol::Tcp, Direction::In)?,
+    );
+    report.set_udp(
+        iperf(Protocol::Udp(UDP_MBPS), Direction::Out)?,
+        iperf(Protocol::Udp(UDP_MBPS), Direction::In)?,
+    );
+    let statistics = testbed.finish()?;
+    report.firmware_version = statistics.firmware_version.clone();
+    report.card = CardReport::from(&statistics);
+    Ok(report)
+}
+
+/// A shell behind the card, until the user leaves it.
+pub fn interactive(tools: &Tools) -> Result<()> {
+    println!("qemu-run: starting the card, loading the firmware, bringing the link up");
+    let testbed = Testbed::start(tools)?;
+    let shell = std::env::var("SHELL").unwrap_or_else(|_| "sh".into());
+    println!(
+        "This is {HOST}, behind the card. At the other end of the wire is {PEER}.\n\
+         Try: ping {PEER}. Another shell over there: ip netns exec {} {shell}\n\
+         Leave with exit or Ctrl-D; everything goes away then.",
+        testbed.peer.name()
+    );
+    // The shell has the terminal: Ctrl-C is for what runs in it.
+    let status = testbed
+        .host
+        .command(&shell)
+        .stdin(Stdio::inherit())
+        .status()
+        .context("cannot start the shell")?;
+    let _ = status; // the user's last command may have failed; that is theirs
+    let statistics = testbed.finish()?;
+    let driver = statistics.driver;
+    println!(
+        "qemu-run: {} frames sent, {} received",
+        driver.frames_sent, driver.frames_received
+    );
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! `cargo xtask qemu-run`: the card under QEMU, with real traffic through it.
+
+pub mod linux;
+pub mod replay;
+pub mod report;
+pub mod smoltcp;
+
+use crate::net::namespace;
+use crate::setup::{self, Need};
+use crate::tools::Tools;
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// What to run, and how much of it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Whose network stacks talk through the card
+    #[arg(long, value_enum, default_value_t = Stack::Auto)]
+    pub stack: Stack,
+    /// Echo requests of each size
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..))]
+    pub count: u16,
+    /// Seconds of each throughput run
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub seconds: u32,
+    /// Leave the card running and open a shell in the namespace behind it
+    #[arg(long, conflicts_with_all = ["pcap", "pcap_out"])]
+    pub interactive: bool,
+    /// Send the frames of this capture out of the card, instead of traffic
+    #[arg(long, value_name = "IN", requires = "pcap_out")]
+    pub pcap: Option<PathBuf>,
+    /// Where to write what comes out of the card's wire
+    #[arg(long, value_name = "OUT", requires = "pcap")]
+    pub pcap_out: Option<PathBuf>,
+}
+
+/// Whose network stacks talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stack {
+    /// Linux' own where that is permitted, else smoltcp
+    Auto,
+    /// Linux' own, in two network namespaces (needs root)
+    Linux,
+    /// smoltcp in this process, on both sides (needs no privilege)
+    Smoltcp,
+}
+
+impl Stack {
+    /// What this machine permits. Falling back is said, in one line.
+    fn choose(self) -> Result<Stack> {
+        match (self, namespace::permitted()) {
+            (Stack::Smoltcp, _) => Ok(Stack::Smoltcp),
+            (_, Ok(())) => Ok(Stack::Linux),
+            (Stack::Auto, Err(why)) => {
+                println!("{why:#}: smoltcp talks on both sides instead of Linux");
+                Ok(Stack::Smoltcp)
+            }
+            (Stack::Linux, Err(why)) => Err(why),
+        }
+    }
+}
+
+/// Runs it, prints the report and writes it.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
+        let tools = Tools::ensure(&[Need::Firmware, Need::Qemu])?;
+        return replay::run(&tools, input, output);
+    }
+    setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
+    let stack = arguments.stack.choose()?;
+    let tools = Tools::ensure(&[Need::Firmware, Need::Qemu])?;
+    if arguments.interactive {
+        if stack != Stack::Linux {
+            bail!("--interactive needs the privilege to make network namespaces");
+        }
+        return linux::interactive(&tools);
+    }
+    let report = match stack {
+        Stack::Smoltcp => smoltcp::run(&tools, arguments)?,
+        Stack::Auto | Stack::Linux => linux::run(&tools, arguments)?,
+    };
+    println!("{}", report.table());
+    println!("report: {}", report.write()?.display());
+    Ok(())
+}

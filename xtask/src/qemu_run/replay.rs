@@ -1,0 +1,142 @@
+//! `--pcap IN --pcap-out OUT`: a capture through the card.
+//!
+//! The driver hands the capture's frames to the card, and whatever comes out of
+//! the wire is written down as it comes.
+
+use crate::card::{Card, CardOptions, Wire};
+use crate::testbed::open_nic;
+use crate::tools::Tools;
+use crate::{interrupt, qemu_run::report::write_json};
+use anyhow::{Context, Result, anyhow, bail};
+use host_driver::capture::{FrameReader, FrameWriter, now};
+use host_driver::peer::DatagramWire;
+use host_driver::replay;
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const LINK: Duration = Duration::from_secs(10);
+/// How long the last frames may take from the card to the capture.
+const SETTLE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What `target/reports/qemu-run.json` says of a replay.
+#[derive(Debug, Serialize)]
+struct ReplaySummary {
+    engine: &'static str,
+    frames_in: u64,
+    bytes_in: u64,
+    frames_out: u64,
+    /// Times that the driver had to wait for room in the send ring.
+    ring_full: u64,
+    seconds: f64,
+}
+
+/// Replays `input` and writes what left the wire to `output`.
+///
+/// # Errors
+/// When either file is unusable, a frame cannot be sent, or fewer frames came
+/// out than went in.
+pub fn run(tools: &Tools, input: &Path, output: &Path) -> Result<()> {
+    let mut reader = FrameReader::open(input)?;
+    let card = Card::start(
+        tools,
+        &CardOptions {
+            wire: Wire::Datagram,
+            gdb: false,
+        },
+    )?;
+    let recorder = Recorder::start(&card, output)?;
+    let mut nic = open_nic(tools, &card)?;
+    nic.wait_link(LINK)?;
+    let sent = replay::replay(&mut nic, &mut reader, interrupt::flag())?;
+    interrupt::check()?;
+    recorder.await_frames(sent.frames)?;
+    nic.shut_down()?;
+    let received = recorder.finish()?;
+    let summary = ReplaySummary {
+        engine: "qemu",
+        frames_in: sent.frames,
+        bytes_in: sent.bytes,
+        frames_out: received,
+        ring_full: sent.full,
+        seconds: sent.seconds,
+    };
+    println!(
+        "qemu-run: {} frames, {} bytes went in; {} frames came out of the wire to {}",
+        summary.frames_in,
+        summary.bytes_in,
+        summary.frames_out,
+        output.display()
+    );
+    write_json("qemu-run", &summary)?;
+    if summary.frames_out != summary.frames_in {
+        bail!("not every frame came out");
+    }
+    Ok(())
+}
+
+/// The thread that writes down what leaves the wire.
+struct Recorder {
+    stop: Arc<AtomicBool>,
+    frames: Arc<AtomicU64>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl Recorder {
+    fn start(card: &Card, output: &Path) -> Result<Recorder> {
+        let mut wire = DatagramWire::bind(&card.wire_peer(), &card.wire_card())
+            .context("cannot open the card's wire")?;
+        let mut writer = FrameWriter::create(output)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let frames = Arc::new(AtomicU64::new(0));
+        let (seen, count) = (stop.clone(), frames.clone());
+        let thread = std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                wire.wait_frame(LOOK)?;
+                while let Some(frame) = wire.receive_frame()? {
+                    writer.write(now(), &frame)?;
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            writer.finish()?;
+            Ok(())
+        });
+        Ok(Recorder {
+            stop,
+            frames,
+            thread: Some(thread),
+        })
+    }
+
+    /// Waits until so many frames are written, but not for ever.
+    fn await_frames(&self, frames: u64) -> Result<()> {
+        let end = Instant::now() + SETTLE;
+        while self.frames.load(Ordering::Relaxed) < frames && Instant::now() < end {
+            interrupt::sleep(LOOK)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the capture and says how many frames are in it.
+    fn finish(mut self) -> Result<u64> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result?,
+            _ => return Err(anyhow!("the recording thread panicked")),
+        }
+        Ok(self.frames.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

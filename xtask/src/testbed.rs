@@ -1,0 +1,140 @@
+//! Two Linux hosts joined by the card: the stage of every traffic experiment.
+//!
+//! ```text
+//!   namespace host            this process              QEMU         namespace peer
+//!   10.77.0.1 on TAP ===== bridge, driver ==== card, firmware, MAC ==== TAP 10.77.0.2
+//! ```
+
+use crate::card::{Card, CardOptions, Wire};
+use crate::net::namespace::Namespace;
+use crate::tools::Tools;
+use anyhow::{Context, Result, anyhow};
+use host_driver::nic::NicStatistics;
+use host_driver::tap::Tap;
+use host_driver::transport::vfio_user::VfioUser;
+use host_driver::{Config, Nic, bridge};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The host behind the card.
+pub const HOST: &str = "10.77.0.1";
+/// The host at the other end of the wire.
+pub const PEER: &str = "10.77.0.2";
+
+const LINK: Duration = Duration::from_secs(10);
+
+/// How much a TAP device of the testbed's may carry in one frame, without header.
+const MTU: u16 = 1500;
+
+/// The running stage; dropping it takes everything down again.
+#[derive(Debug)]
+pub struct Testbed {
+    driver: Driver,
+    /// The card itself.
+    pub card: Card,
+    /// The host whose network device is the card.
+    pub host: Namespace,
+    /// The host at the other end of the wire.
+    pub peer: Namespace,
+}
+
+impl Testbed {
+    /// Starts a card, loads the firmware, waits for the link and puts a Linux
+    /// host at either end.
+    pub fn start(tools: &Tools) -> Result<Testbed> {
+        let pid = std::process::id();
+        let (host_tap, wire_tap) = (format!("tgh{pid}"), format!("tgw{pid}"));
+        let host = Namespace::create("host")?;
+        let peer = Namespace::create("peer")?;
+        let card = Card::start(
+            tools,
+            &CardOptions {
+                wire: Wire::Tap(wire_tap.clone()),
+                gdb: false,
+            },
+        )?;
+        peer.adopt(&wire_tap, &format!("{PEER}/24"))?;
+        let mut nic = open_nic(tools, &card)?;
+        nic.wait_link(LINK)?;
+        let tap = Tap::create(&host_tap, nic.station(), MTU, false)?;
+        host.adopt(&host_tap, &format!("{HOST}/24"))?;
+        Ok(Testbed {
+            driver: Driver::start(nic, tap),
+            card,
+            host,
+            peer,
+        })
+    }
+
+    /// Fails if the card or the driver has given up.
+    pub fn check(&mut self) -> Result<()> {
+        self.card.check()?;
+        if self.driver.ended() {
+            let error = self.driver.join().err();
+            return Err(error.unwrap_or_else(|| anyhow!("the driver ended early")));
+        }
+        Ok(())
+    }
+
+    /// Ends the traffic and returns the driver's and the firmware's counts.
+    pub fn finish(mut self) -> Result<NicStatistics> {
+        self.driver.join()
+    }
+}
+
+/// Probes the card, loads the firmware and opens it.
+pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
+    let firmware = std::fs::read(&tools.firmware.tg2)
+        .with_context(|| format!("cannot read {}", tools.firmware.tg2.display()))?;
+    let mut nic = Nic::probe(VfioUser::connect(&card.socket())?, Config::default())?;
+    nic.load(&firmware)?;
+    nic.open()?;
+    Ok(nic)
+}
+
+/// The thread that moves frames between the TAP device and the card.
+#[derive(Debug)]
+struct Driver {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<NicStatistics>>>,
+}
+
+impl Driver {
+    fn start(mut nic: Nic<VfioUser>, tap: Tap) -> Driver {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = stop.clone();
+        let thread = std::thread::spawn(move || {
+            bridge::run(&mut nic, &tap, &seen)?;
+            let statistics = nic.statistics()?;
+            nic.shut_down()?;
+            Ok(statistics)
+        });
+        Driver {
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    fn ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn join(&mut self) -> Result<NicStatistics> {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().context("the driver has ended before")?;
+        thread
+            .join()
+            .map_err(|_| anyhow!("the driver's thread panicked"))?
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            // The command is failing already; its error is the one to show.
+            let _ = self.join();
+        }
+    }
+}

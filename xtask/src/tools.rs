@@ -1,0 +1,46 @@
+//! What the commands run: QEMU, the model that it loads, the firmware.
+
+use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
+use crate::{paths, process, qemu_build, setup};
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Everything that a card under QEMU is made of.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// `qemu-system-mips` with the machine `tigon2`.
+    pub qemu: PathBuf,
+    /// The hardware model, a shared library.
+    pub model: PathBuf,
+    /// The firmware of the default variant.
+    pub firmware: FirmwareArtifacts,
+}
+
+impl Tools {
+    /// Installs what is missing for `needs` and builds what is not built yet,
+    /// saying what it does.
+    pub fn ensure(needs: &[setup::Need]) -> Result<Tools> {
+        setup::ensure(needs)?;
+        let qemu = qemu_build::ensure(&[qemu_build::Target::Mips])?.mips;
+        let model = build_model()?;
+        let firmware = firmware::build(FirmwareOptions::default())?;
+        Ok(Tools {
+            qemu,
+            model,
+            firmware,
+        })
+    }
+}
+
+/// Builds the library that QEMU loads; always optimised, as it runs inside the
+/// emulated CPUs' register accesses.
+pub fn build_model() -> Result<PathBuf> {
+    println!("model: building the library that QEMU loads");
+    process::run(
+        Command::new(env!("CARGO"))
+            .args(["build", "--release", "--quiet", "--package", "tigon2-qemu"])
+            .current_dir(paths::root()),
+    )?;
+    Ok(paths::target().join("release/libtigon2_qemu.so"))
+}
