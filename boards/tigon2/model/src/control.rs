@@ -1,11 +1,11 @@
-//! Chip control: R[40] misc host control, R[44] misc local control, R[5C] PCI state.
+//! Chip control: `R[40]` misc host control, `R[44]` misc local control, `R[5C]` PCI state.
 //!
 //! Hardware reference, section 9, with the corrections of section 19.
 
 use crate::board::PciIdentity;
 use tigon2_chip::bits::{MiscHostControl, MiscLocalControl, PciState, REVISION_TIGON_II};
 
-/// R[40] without the interrupt's state, which is [`Interrupt`](crate::interrupt::Interrupt)'s.
+/// `R[40]` without the interrupt's state, which is [`Interrupt`](crate::interrupt::Interrupt)'s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostControl {
     byte_swap: bool,
@@ -13,7 +13,7 @@ pub struct HostControl {
     mask_interrupts: bool,
 }
 
-/// What a write to R[40] asks for besides storing bits.
+/// What a write to `R[40]` asks for besides storing bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostControlWrite {
     /// Bit 1: clear the interrupt.
@@ -38,7 +38,7 @@ impl HostControl {
         self.word_swap
     }
 
-    /// R[40]: bits 1 and 3 read 0, bits 31:28 read 6 (19, C!).
+    /// `R[40]`: bits 1 and 3 read 0, bits 31:28 read 6 (19, C!).
     pub fn read(&self, interrupt_pending: bool) -> u32 {
         MiscHostControl::new()
             .with_interrupt_pending(interrupt_pending)
@@ -62,7 +62,7 @@ impl HostControl {
     }
 }
 
-/// R[44].
+/// `R[44]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalControl {
     stored: MiscLocalControl,
@@ -74,7 +74,7 @@ impl LocalControl {
         self.stored
     }
 
-    /// R[44] with the level of the EEPROM's data line. Bit 2 is a strobe and reads 0;
+    /// `R[44]` with the level of the EEPROM's data line. Bit 2 is a strobe and reads 0;
     /// MDIO data in reads 0: a fibre board has no PHY to answer (9, C).
     pub fn read(&self, eeprom_in: bool) -> u32 {
         self.stored.with_eeprom_in(eeprom_in).into_bits()
@@ -97,7 +97,7 @@ impl LocalControl {
     }
 }
 
-/// R[5C].
+/// `R[5C]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusState {
     stored: PciState,

@@ -109,7 +109,7 @@ impl Eeprom {
         std::array::from_fn(|n| self.bytes.get(at + n).copied().unwrap_or(0xFF))
     }
 
-    /// The level of the data line, R[44] bit 23 (19).
+    /// The level of the data line, `R[44]` bit 23 (19).
     pub fn line(&self) -> bool {
         self.master && self.slave
     }

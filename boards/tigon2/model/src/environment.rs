@@ -92,7 +92,7 @@ pub enum Effect {
     SpillBase {
         /// Which CPU.
         cpu: Cpu,
-        /// New value of R[150] or R[250].
+        /// New value of `R[150]` or `R[250]`.
         base: u32,
     },
 }

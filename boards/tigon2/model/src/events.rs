@@ -1,4 +1,4 @@
-//! The two main event registers R[60] and R[70].
+//! The two main event registers `R[60]` and `R[70]`.
 //!
 //! Hardware reference, section 5. Both show the same hardware bits, which are levels made
 //! from the state of the parts (only the timer and mailbox bits are per CPU), and each has
@@ -30,21 +30,21 @@ impl SoftwareEvents {
 /// The levels from which the hardware bits are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
-    /// Bit 6: (R[E0] & !7) != R[E8].
+    /// Bit 6: (`R[E0]` & !7) != `R[E8]`.
     pub receive_complete: bool,
     /// Bit 14: the write ring's consumer has passed its reference.
     pub dma_write_complete: bool,
     /// Bit 15: the read ring's consumer has passed its reference.
     pub dma_read_complete: bool,
-    /// Bit 19: error bits in R[A0].
+    /// Bit 19: error bits in `R[A0]`.
     pub dma_write_attention: bool,
-    /// Bit 20: error bits in R[B0].
+    /// Bit 20: error bits in `R[B0]`.
     pub dma_read_attention: bool,
     /// Bit 22: the CPU's mailbox event register is not 0.
     pub mailbox: bool,
-    /// Bit 25: an attention bit of R[220].
+    /// Bit 25: an attention bit of `R[220]`.
     pub mac_rx_attention: bool,
-    /// Bit 26: an attention bit of R[200].
+    /// Bit 26: an attention bit of `R[200]`.
     pub mac_tx_attention: bool,
     /// Bit 28: the CPU's timer reference is reached.
     pub timer: bool,

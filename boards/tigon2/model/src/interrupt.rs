@@ -1,6 +1,6 @@
 //! The interrupt to the host: pending state and the level of INTA#.
 //!
-//! Hardware reference, section 8 "Interrupt to the host" and R[40].
+//! Hardware reference, section 8 "Interrupt to the host" and `R[40]`.
 //!
 //! ```text
 //! R[44] bit 2 ──set──►┌─────────┐      R[40] bit 6   PCI INTx disable
@@ -17,17 +17,17 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// The NIC raises the interrupt: R[44] bit 2 (8, C).
+    /// The NIC raises the interrupt: `R[44]` bit 2 (8, C).
     pub fn raise(&mut self) {
         self.pending = true;
     }
 
-    /// The host clears it: mailbox 0 (8, C!) or R[40] bit 1 (8, I).
+    /// The host clears it: mailbox 0 (8, C!) or `R[40]` bit 1 (8, I).
     pub fn clear(&mut self) {
         self.pending = false;
     }
 
-    /// R[40] bit 0: visible also while masked (8).
+    /// `R[40]` bit 0: visible also while masked (8).
     pub fn pending(&self) -> bool {
         self.pending
     }

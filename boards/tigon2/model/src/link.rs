@@ -1,7 +1,7 @@
 //! The fibre and what is at its other end.
 //!
 //! Hardware reference, section 11 ("minimal emulator model") and 10.4. With the transmitter
-//! disabled the MAC sends 1000BASE-X configuration words from R[204]; an ideal partner that
+//! disabled the MAC sends 1000BASE-X configuration words from `R[204]`; an ideal partner that
 //! negotiates answers with its own ability, acknowledged, as soon as it hears one:
 //!
 //! ```text
@@ -17,7 +17,7 @@ use tigon2_chip::mac::{config_word, phy_interface};
 pub struct Partner {
     /// It takes part in auto-negotiation.
     pub negotiates: bool,
-    /// The configuration word that it answers with, in the byte order of R[224].
+    /// The configuration word that it answers with, in the byte order of `R[224]`.
     pub ability: u32,
 }
 
@@ -36,15 +36,15 @@ impl Default for Partner {
 pub struct Link {
     cable: bool,
     partner: Partner,
-    /// R[204].
+    /// `R[204]`.
     tx_word: u32,
-    /// R[224] while no code words arrive.
+    /// `R[224]` while no code words arrive.
     rx_word: u32,
-    /// R[238].
+    /// `R[238]`.
     phy_interface: u32,
-    /// Pin 0 of R[44] loops the external SERDES back.
+    /// Pin 0 of `R[44]` loops the external SERDES back.
     pin_loopback: bool,
-    /// R[200] bit 1.
+    /// `R[200]` bit 1.
     tx_enabled: bool,
 }
 
@@ -72,7 +72,7 @@ impl Link {
         };
     }
 
-    /// Whether a cable is in; a signal is there, R[220] bit 18 (11).
+    /// Whether a cable is in; a signal is there, `R[220]` bit 18 (11).
     pub fn cable(&self) -> bool {
         self.cable
     }
@@ -87,12 +87,12 @@ impl Link {
         self.partner = partner;
     }
 
-    /// R[220] bit 19: negotiation code words arrive (11).
+    /// `R[220]` bit 19: negotiation code words arrive (11).
     pub fn code_words(&self) -> bool {
         self.cable && self.partner.negotiates && !self.tx_enabled
     }
 
-    /// Whether the SERDES test loop is closed: R[238] or pin 0 of R[44] (11, C).
+    /// Whether the SERDES test loop is closed: `R[238]` or pin 0 of `R[44]` (11, C).
     pub fn loopback(&self) -> bool {
         self.pin_loopback || self.phy_interface == phy_interface::SERDES_LOOPBACK
     }
@@ -102,17 +102,17 @@ impl Link {
         self.cable && self.tx_enabled && !self.loopback()
     }
 
-    /// R[204].
+    /// `R[204]`.
     pub fn tx_word(&self) -> u32 {
         self.tx_word
     }
 
-    /// A write to R[204].
+    /// A write to `R[204]`.
     pub fn set_tx_word(&mut self, word: u32) {
         self.tx_word = word;
     }
 
-    /// R[224].
+    /// `R[224]`.
     pub fn rx_word(&self) -> u32 {
         if self.loopback() {
             self.tx_word
@@ -123,27 +123,27 @@ impl Link {
         }
     }
 
-    /// A write to R[224] (firmware clears it, 10.4, C).
+    /// A write to `R[224]` (firmware clears it, 10.4, C).
     pub fn set_rx_word(&mut self, word: u32) {
         self.rx_word = word;
     }
 
-    /// R[238].
+    /// `R[238]`.
     pub fn phy_interface(&self) -> u32 {
         self.phy_interface
     }
 
-    /// A write to R[238].
+    /// A write to `R[238]`.
     pub fn set_phy_interface(&mut self, value: u32) {
         self.phy_interface = value;
     }
 
-    /// Pin 0 of R[44] changed.
+    /// Pin 0 of `R[44]` changed.
     pub fn set_pin_loopback(&mut self, closed: bool) {
         self.pin_loopback = closed;
     }
 
-    /// R[200] bit 1 changed. From then on R[224] keeps the last word heard (11, C).
+    /// `R[200]` bit 1 changed. From then on `R[224]` keeps the last word heard (11, C).
     pub fn set_tx_enabled(&mut self, enabled: bool) {
         if enabled && self.code_words() {
             self.rx_word = self.answer();

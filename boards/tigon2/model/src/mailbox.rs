@@ -1,4 +1,4 @@
-//! The mailbox event registers R[64] and R[74].
+//! The mailbox event registers `R[64]` and `R[74]`.
 //!
 //! Hardware reference, section 8. A host write to the low word of mailbox n stores the word
 //! in SRAM (the [`window`](crate::window) does that) and sets bit n in both registers; a

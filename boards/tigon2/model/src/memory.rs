@@ -33,8 +33,8 @@ impl SramMap {
         address & (self.bytes - 1)
     }
 
-    /// The physical address behind an address of the spill window of a CPU whose R[150]
-    /// or R[250] is `base` (2, C!).
+    /// The physical address behind an address of the spill window of a CPU whose `R[150]`
+    /// or `R[250]` is `base` (2, C!).
     pub const fn spill(self, address: u32, base: u32) -> u32 {
         self.physical(address.wrapping_sub(base))
     }

@@ -105,7 +105,7 @@ impl PciFunction {
         }
     }
 
-    /// R[00..3C]: the word of the header at an aligned offset, as the host reads it (9).
+    /// `R[00..3C]`: the word of the header at an aligned offset, as the host reads it (9).
     pub fn word(&self, offset: usize) -> u32 {
         let mut bytes = [0; 4];
         self.read(offset & !3, &mut bytes, false);

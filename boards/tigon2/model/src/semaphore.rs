@@ -1,6 +1,6 @@
 //! The one hardware semaphore, behind two request registers.
 //!
-//! Hardware reference, section 4: R[48] requests or releases for CPU A, R[4C] for CPU B.
+//! Hardware reference, section 4: `R[48]` requests or releases for CPU A, `R[4C]` for CPU B.
 //! Either CPU can access both.
 
 use tigon2_chip::Cpu;

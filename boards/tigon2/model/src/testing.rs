@@ -166,7 +166,7 @@ impl Default for Bench {
 
 impl Bench {
     /// A powered card of a board; the host has asked for a plain view of NIC words, as
-    /// drivers do first of all (R[40] = 0x22000022).
+    /// drivers do first of all (`R[40]` = 0x22000022).
     pub fn new(board: Board) -> Self {
         let sram = VecSram::new(board.memory.sram_bytes);
         let cpus = StillCpus::new(&board);

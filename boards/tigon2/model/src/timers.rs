@@ -1,4 +1,4 @@
-//! The microsecond counter R[54] and the two references R[58] and R[78].
+//! The microsecond counter `R[54]` and the two references `R[58]` and `R[78]`.
 //!
 //! Hardware reference, section 7. The counter runs at the core clock divided by
 //! (prescaler + 1). A CPU's event bit 28 is 1 from the time at which the counter reaches
@@ -37,19 +37,19 @@ impl Timers {
         }
     }
 
-    /// R[54] at a time.
+    /// `R[54]` at a time.
     pub fn count(&self, now: u64) -> u32 {
         self.base_count.wrapping_add(self.ticks(now) as u32)
     }
 
-    /// A write to R[54]: the counter goes on from `count` (7: 0 clears it, C).
+    /// A write to `R[54]`: the counter goes on from `count` (7: 0 clears it, C).
     pub fn set_count(&mut self, now: u64, count: u32) {
         self.base_count = count;
         self.base_ns = now;
         self.settle(now);
     }
 
-    /// A write to R[50]: bits 6:0 divide the core clock by one more (7).
+    /// A write to `R[50]`: bits 6:0 divide the core clock by one more (7).
     pub fn set_prescaler(&mut self, now: u64, prescaler: u8) {
         let prescaler = u32::from(prescaler);
         if prescaler != self.prescaler {

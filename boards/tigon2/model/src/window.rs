@@ -1,6 +1,6 @@
 //! The host's view of NIC memory: BAR 400-7FF and the 2 KB window at BAR 800-FFF.
 //!
-//! Hardware reference, sections 2.1 and 9 (R[40] bits 4 and 5, R[68], R[6C]).
+//! Hardware reference, sections 2.1 and 9 (`R[40]` bits 4 and 5, `R[68]`, `R[6C]`).
 //!
 //! ```text
 //! BAR 0x000-0x3FF  registers
@@ -8,9 +8,9 @@
 //! BAR 0x800-0xFFF  NIC R[68] + 0x000-0x7FF
 //! ```
 //!
-//! Both word and byte swap are worked out here: with R[40] bit 5 clear the two words of
+//! Both word and byte swap are worked out here: with `R[40]` bit 5 clear the two words of
 //! each 64-bit pair of NIC memory are exchanged, with bit 4 the bytes of every access are
-//! reversed. Registers stay at their offsets, so that R[40] can always be reached.
+//! reversed. Registers stay at their offsets, so that `R[40]` can always be reached.
 
 use crate::control::HostControl;
 use tigon2_chip::memory::{DIRECT_BYTES, REGISTERS_BYTES};
@@ -33,19 +33,19 @@ pub enum Target {
     Nothing,
 }
 
-/// R[68].
+/// `R[68]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     base: u32,
 }
 
 impl Window {
-    /// R[68].
+    /// `R[68]`.
     pub fn base(&self) -> u32 {
         self.base
     }
 
-    /// A write to R[68]: the base is 2 KB aligned (9, C).
+    /// A write to `R[68]`: the base is 2 KB aligned (9, C).
     pub fn set_base(&mut self, base: u32) {
         self.base = base & !(WINDOW_BYTES - 1);
     }

@@ -64,7 +64,7 @@ impl Card {
         offset & !3
     }
 
-    /// R[40] bit 4 reverses the bytes of every access of the host (9, I).
+    /// `R[40]` bit 4 reverses the bytes of every access of the host (9, I).
     fn host_order(&self, value: u32) -> u32 {
         if self.host_control.byte_swap() {
             value.swap_bytes()

@@ -94,7 +94,7 @@ impl Card {
         self.reset(env);
     }
 
-    /// Chip reset, R[40] bit 3 (also what an engine does when the host goes away): all
+    /// Chip reset, `R[40]` bit 3 (also what an engine does when the host goes away): all
     /// registers to 0, all work dropped, both CPUs halted, interrupt line down (9, I).
     pub fn reset(&mut self, env: &mut Environment<'_>) {
         for cpu in Cpu::ALL {
@@ -125,7 +125,7 @@ impl Card {
         self.settle_interrupt();
     }
 
-    /// The event register of a CPU, without side effect: R[60] or R[70] (5).
+    /// The event register of a CPU, without side effect: `R[60]` or `R[70]` (5).
     #[inline]
     pub fn events(&self, now: u64, cpu: Cpu) -> u32 {
         let levels = Levels {
@@ -215,7 +215,7 @@ impl Card {
         self.map.decode(address, self.spill_base(cpu))
     }
 
-    /// R[150] or R[250].
+    /// `R[150]` or `R[250]`.
     pub fn spill_base(&self, cpu: Cpu) -> u32 {
         self.stored[tigon2_chip::Register::spill_base(cpu).offset() as usize / 4]
     }

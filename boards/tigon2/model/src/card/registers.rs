@@ -322,7 +322,7 @@ impl Card {
             .into_bits()
     }
 
-    /// The aligned offset inside of the pad that R[154] or R[254] points at; it wraps.
+    /// The aligned offset inside of the pad that `R[154]` or `R[254]` points at; it wraps.
     fn scratch_offset(&self, cpu: Cpu) -> u32 {
         self.scratch_address[cpu.index()] & (self.board.scratch_bytes(cpu) - 1) & !3
     }

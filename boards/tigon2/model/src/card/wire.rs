@@ -40,7 +40,7 @@ impl Card {
         self.accept(env, frame, error)
     }
 
-    /// Whether the partner may send. A card that sends pause frames (R[200] bit 8) holds it
+    /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) holds it
     /// while it is stopped or nearly full; any other card takes what it can and drops the rest.
     pub fn can_receive(&self) -> bool {
         let state = self.mac.rx_state();

@@ -1,4 +1,4 @@
-//! The assist engines: two descriptor rings and R[11C].
+//! The assist engines: two descriptor rings and `R[11C]`.
 //!
 //! Hardware reference, sections 6.2 and 6.3. Pointers are kept as offsets in the ring; the
 //! upper address bits come from TxBase (rule (a) of the reference).
@@ -74,7 +74,7 @@ impl Ring {
     }
 }
 
-/// R[11C] and both rings.
+/// `R[11C]` and both rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Assist {
     state: AssistState,
@@ -83,13 +83,13 @@ pub struct Assist {
 }
 
 impl Assist {
-    /// The stored bits of R[11C].
+    /// The stored bits of `R[11C]`.
     #[inline]
     pub fn state(&self) -> AssistState {
         self.state
     }
 
-    /// A write to R[11C]: the live bits are not stored (6.2).
+    /// A write to `R[11C]`: the live bits are not stored (6.2).
     pub fn set_state(&mut self, value: u32) {
         self.state = AssistState::from_bits(value)
             .with_write_busy(false)

@@ -36,9 +36,9 @@ pub struct Transfer {
 /// The registers of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Channel {
-    /// R[80/84] or R[90/94]: host address.
+    /// `R[80/84]` or `R[90/94]`: host address.
     pub host: u64,
-    /// R[A4] or R[B4]: NIC address; after a transfer its end.
+    /// `R[A4]` or `R[B4]`: NIC address; after a transfer its end.
     pub local: u32,
     length: u32,
     checksum: u16,
@@ -48,7 +48,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// R[A0] or R[B0]: bit 2 reads 1 until the transfer is finished (6.1, C).
+    /// `R[A0]` or `R[B0]`: bit 2 reads 1 until the transfer is finished (6.1, C).
     #[inline]
     pub fn state(&self) -> u32 {
         self.state.with_start(self.job.is_some()).into_bits()
@@ -74,7 +74,7 @@ impl Channel {
         true
     }
 
-    /// R[9C] or R[AC]: bytes left.
+    /// `R[9C]` or `R[AC]`: bytes left.
     pub fn length(&self) -> u32 {
         self.length
     }
@@ -84,7 +84,7 @@ impl Channel {
         self.length = value & 0xFFFF;
     }
 
-    /// R[A8] or R[B8]: the running sum.
+    /// `R[A8]` or `R[B8]`: the running sum.
     pub fn checksum(&self) -> u16 {
         self.checksum
     }
@@ -100,7 +100,7 @@ impl Channel {
         self.host = self.host & !(0xFFFF_FFFF << shift) | u64::from(value) << shift;
     }
 
-    /// A transfer is waiting or running: R[11C] bit 8 or 12.
+    /// A transfer is waiting or running: `R[11C]` bit 8 or 12.
     #[inline]
     pub fn busy(&self) -> bool {
         self.job.is_some()

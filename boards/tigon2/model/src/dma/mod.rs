@@ -95,7 +95,7 @@ impl Dma {
         &mut self.channels[direction.index()]
     }
 
-    /// R[11C]: the stored bits and the live state of channels and rings (6.2, C).
+    /// `R[11C]`: the stored bits and the live state of channels and rings (6.2, C).
     pub fn assist_state(&self) -> u32 {
         self.assist
             .state()

@@ -8,7 +8,7 @@ use crate::environment::{Environment, HostMemoryError};
 use crate::memory::SramMap;
 use tigon2_chip::memory::{PACKET_MEMORY_END, SRAM_MAX_BYTES};
 
-/// The bases of the packet buffers, R[D0] and R[C0], as addresses below 8 MB.
+/// The bases of the packet buffers, `R[D0]` and `R[C0]`, as addresses below 8 MB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketBuffers {
     /// TxBase.

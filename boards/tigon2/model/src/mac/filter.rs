@@ -55,11 +55,11 @@ impl FrameKind {
 /// The addresses that the MAC takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// R[208]: bits 15:0 are the first two bytes.
+    /// `R[208]`: bits 15:0 are the first two bytes.
     pub station_high: u32,
-    /// R[20C]: the last four bytes.
+    /// `R[20C]`: the last four bytes.
     pub station_low: u32,
-    /// R[228..234], most significant word first.
+    /// `R[228..234]`, most significant word first.
     pub hash: [u32; 4],
 }
 

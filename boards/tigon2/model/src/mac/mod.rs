@@ -50,33 +50,33 @@ impl BufferPointer {
 /// Registers and state of the MAC.
 #[derive(Clone, Debug, Default)]
 pub struct Mac {
-    /// R[C0] and R[D0].
+    /// `R[C0]` and `R[D0]`.
     pub buffers: PacketBuffers,
-    /// R[C4]: next byte to be filled.
+    /// `R[C4]`: next byte to be filled.
     pub rx_producer: BufferPointer,
-    /// R[C8]: oldest byte in use.
+    /// `R[C8]`: oldest byte in use.
     pub rx_consumer: BufferPointer,
-    /// R[D4]: transmit data is valid up to here.
+    /// `R[D4]`: transmit data is valid up to here.
     pub tx_producer: BufferPointer,
-    /// R[D8]: transmitted up to here.
+    /// `R[D8]`: transmitted up to here.
     pub tx_consumer: BufferPointer,
-    /// R[E0].
+    /// `R[E0]`.
     pub rx_descriptor_producer: RingPointer<RX_RING_BYTES>,
-    /// R[E4].
+    /// `R[E4]`.
     pub rx_descriptor_consumer: RingPointer<RX_RING_BYTES>,
-    /// R[E8].
+    /// `R[E8]`.
     pub rx_descriptor_reference: RingPointer<RX_RING_BYTES>,
-    /// R[F0].
+    /// `R[F0]`.
     pub tx_descriptor_producer: RingPointer<TX_RING_BYTES>,
-    /// R[F4].
+    /// `R[F4]`.
     pub tx_descriptor_consumer: RingPointer<TX_RING_BYTES>,
-    /// R[F8].
+    /// `R[F8]`.
     pub tx_descriptor_reference: RingPointer<TX_RING_BYTES>,
     /// Station address and multicast hash.
     pub filter: Filter,
     tx_state: MacTxState,
     rx_state: MacRxState,
-    /// R[214] bits 31:16: type of inserted VLAN tags.
+    /// `R[214]` bits 31:16: type of inserted VLAN tags.
     pub vlan_type: u16,
     /// E0 bit 2: a frame is on its way in.
     pub receiving: bool,
@@ -87,23 +87,23 @@ pub struct Mac {
 }
 
 impl Mac {
-    /// R[D0].
+    /// `R[D0]`.
     pub fn set_tx_base(&mut self, value: u32) {
         self.buffers.tx_base = value & ADDRESS_MASK;
     }
 
-    /// R[C0].
+    /// `R[C0]`.
     pub fn set_rx_base(&mut self, value: u32) {
         self.buffers.rx_base = value & ADDRESS_MASK;
     }
 
-    /// R[200].
+    /// `R[200]`.
     #[inline]
     pub fn tx_state(&self) -> MacTxState {
         self.tx_state
     }
 
-    /// A write to R[200]: bit 0 resets and clears itself, without disturbing the pointers
+    /// A write to `R[200]`: bit 0 resets and clears itself, without disturbing the pointers
     /// (10.1, C); bits 29:24 are write-1-to-clear (10.4, C).
     pub fn set_tx_state(&mut self, value: u32) {
         let value = MacTxState::from_bits(value);
@@ -117,13 +117,13 @@ impl Mac {
         self.tx_state = value.with_attention(attention);
     }
 
-    /// The bits of R[220] that are kept; 18 and 19 come from the link.
+    /// The bits of `R[220]` that are kept; 18 and 19 come from the link.
     #[inline]
     pub fn rx_state(&self) -> MacRxState {
         self.rx_state
     }
 
-    /// A write to R[220]: bit 0 resets and clears itself, without disturbing the pointers
+    /// A write to `R[220]`: bit 0 resets and clears itself, without disturbing the pointers
     /// (10.1, C); attention bits are write-1-to-clear, the rest is stored (10.4, C). With a
     /// signal present, clearing bit 1 raises attention 25 (10.4, C!).
     pub fn set_rx_state(&mut self, value: u32, signal: bool) {
@@ -164,13 +164,13 @@ impl Mac {
         self.tx_state.attention() != 0
     }
 
-    /// R[FC]: the next free TX descriptor, `None` when the ring is full (10.1, C).
+    /// `R[FC]`: the next free TX descriptor, `None` when the ring is full (10.1, C).
     pub fn next_free_descriptor(&self) -> Option<u32> {
         let producer = self.tx_descriptor_producer;
         (producer.next() != self.tx_descriptor_consumer).then_some(producer.get())
     }
 
-    /// Event bit 6: (R[E0] & !7) != R[E8] (5, C).
+    /// Event bit 6: (`R[E0]` & !7) != `R[E8]` (5, C).
     #[inline]
     pub fn receive_complete(&self) -> bool {
         self.rx_descriptor_producer != self.rx_descriptor_reference

@@ -39,9 +39,9 @@ pub enum DropReason {
     /// No cable, or the transmitter is off so that the partner still negotiates, or the
     /// SERDES is looped back.
     NoLink,
-    /// R[220] bit 1 is 0.
+    /// `R[220]` bit 1 is 0.
     Disabled,
-    /// R[220] bit 2 is 1.
+    /// `R[220]` bit 2 is 1.
     Stopped,
     /// The address filter did not take it.
     Filtered,

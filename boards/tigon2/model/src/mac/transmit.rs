@@ -36,7 +36,7 @@ pub fn buffer_distance(base: u32, bytes: u32, from: u32, to: u32) -> u32 {
 }
 
 impl Mac {
-    /// Looks at the descriptor at R[F4].
+    /// Looks at the descriptor at `R[F4]`.
     pub fn queued(&self, now: u64, sram: &dyn Sram, map: SramMap) -> Queued {
         let consumer = self.tx_descriptor_consumer;
         if consumer == self.tx_descriptor_producer
