@@ -38,3 +38,5 @@ pub mod parking;
 pub mod ports;
 pub mod server;
 pub mod setup;
+#[cfg(test)]
+mod testing;

@@ -2,91 +2,8 @@
 
 use super::*;
 use crate::parking::PATIENCE;
+use crate::testing::{Notes, Told};
 use std::cell::Cell;
-use std::sync::Mutex as Lock;
-use std::sync::atomic::AtomicU64;
-use tigon2_model::Board;
-
-/// What the machine told QEMU.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
-    Arm(Option<u64>),
-    Spill(Cpu, u32),
-    Start(Cpu, u32),
-    Halt(Cpu),
-    Park(Cpu),
-    Unpark(Cpu),
-    Settle,
-    Transmit(usize),
-    WireReady,
-}
-
-struct Notes {
-    now: AtomicU64,
-    sram: Lock<Vec<u8>>,
-    told: Lock<Vec<Told>>,
-}
-
-impl Notes {
-    fn tell(&self, told: Told) {
-        self.told.lock().unwrap().push(told);
-    }
-}
-
-impl Host for Notes {
-    fn now(&self) -> u64 {
-        self.now.load(Ordering::Relaxed)
-    }
-    fn arm(&self, deadline: Option<u64>) {
-        self.tell(Told::Arm(deadline));
-    }
-    fn sram_read(&self, address: u32, out: &mut [u8]) {
-        let at = address as usize;
-        out.copy_from_slice(&self.sram.lock().unwrap()[at..at + out.len()]);
-    }
-    fn sram_write(&self, address: u32, data: &[u8]) {
-        let at = address as usize;
-        self.sram.lock().unwrap()[at..at + data.len()].copy_from_slice(data);
-    }
-    fn scratch_read(&self, cpu: Cpu, offset: u32) -> u32 {
-        offset + cpu as u32
-    }
-    fn scratch_write(&self, _: Cpu, _: u32, _: u32) {}
-    fn spill(&self, cpu: Cpu, offset: u32) {
-        self.tell(Told::Spill(cpu, offset));
-    }
-    fn pc(&self, _: Cpu) -> u32 {
-        0
-    }
-    fn gpr(&self, _: Cpu, number: usize) -> u32 {
-        number as u32
-    }
-    fn start(&self, cpu: Cpu, pc: u32) {
-        self.tell(Told::Start(cpu, pc));
-    }
-    fn halt(&self, cpu: Cpu) {
-        self.tell(Told::Halt(cpu));
-    }
-    fn park(&self, cpu: Cpu) {
-        self.tell(Told::Park(cpu));
-    }
-    fn unpark(&self, cpu: Cpu) {
-        self.tell(Told::Unpark(cpu));
-    }
-    fn settle(&self) {
-        self.tell(Told::Settle);
-    }
-    fn transmit(&self, frame: &[u8]) {
-        self.tell(Told::Transmit(frame.len()));
-    }
-    fn wire_ready(&self) {
-        self.tell(Told::WireReady);
-    }
-    fn thread_begin(&self) {}
-    fn thread_end(&self) {}
-    fn lock(&self) {}
-    fn unlock(&self) {}
-}
 
 const HALT: u32 = 1 << 16;
 
@@ -95,29 +12,17 @@ fn machine() -> Machine<Notes> {
 }
 
 fn machine_with(client: Client) -> Machine<Notes> {
-    let board = Board::default();
-    let notes = Notes {
-        now: AtomicU64::new(1),
-        sram: Lock::new(vec![0; board.memory.sram_bytes as usize]),
-        told: Lock::default(),
-    };
-    let machine = Machine::new(notes, Card::new(board), client);
+    let board = tigon2_model::Board::default();
+    let machine = Machine::new(Notes::new(&board), Card::new(board), client);
     machine.power_on();
     // As every driver: words of NIC memory are not exchanged.
     machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
-    told(&machine);
+    machine.host.told();
     machine
 }
 
-/// Takes out what was told since the last time, but for the timer.
 fn told(machine: &Machine<Notes>) -> Vec<Told> {
-    let mut told = std::mem::take(&mut *machine.host.told.lock().unwrap());
-    told.retain(|told| !matches!(told, Told::Arm(_)));
-    told
-}
-
-fn pass(machine: &Machine<Notes>, nanoseconds: u64) {
-    machine.host.now.fetch_add(nanoseconds, Ordering::Relaxed);
+    machine.host.told()
 }
 
 /// CPU A polls until it is put to sleep.
@@ -192,14 +97,14 @@ fn the_timer_wakes_the_cpu_that_sleeps() {
         Register::TimerReferenceB.offset(),
         start + 1_000_000,
     );
-    machine.host.told.lock().unwrap().clear();
+    told(&machine);
     fall_asleep(&machine);
     let armed = machine.lock().armed.expect("a deadline is set");
     assert!(
         armed <= machine.host.now() + 600_000,
         "not only at the end of the sleep"
     );
-    pass(&machine, 600_000);
+    machine.host.pass(600_000);
     machine.timer();
     assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
 }
@@ -210,7 +115,7 @@ fn a_sleep_ends_without_any_event() {
     machine.cpu_write(Cpu::A, Register::TimerReferenceA.offset(), u32::MAX / 2);
     machine.cpu_write(Cpu::B, Register::TimerReferenceB.offset(), u32::MAX / 2);
     fall_asleep(&machine);
-    pass(&machine, crate::parking::LONGEST);
+    machine.host.pass(crate::parking::LONGEST);
     machine.timer();
     assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
 }

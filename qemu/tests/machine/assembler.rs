@@ -74,11 +74,6 @@ impl Program {
         self.immediate(0x09, rs, rt, value)
     }
 
-    /// `addu rd, rs, rt`
-    pub fn addu(&mut self, rd: u32, rs: u32, rt: u32) -> &mut Self {
-        self.push(rs << 21 | rt << 16 | rd << 11 | 0x21)
-    }
-
     /// `lw rt, offset(base)`
     pub fn lw(&mut self, rt: u32, offset: u32, base: u32) -> &mut Self {
         self.immediate(0x23, base, rt, offset)
@@ -117,16 +112,6 @@ impl Program {
     /// `beq rs, rt, target` with an empty delay slot
     pub fn beq(&mut self, rs: u32, rt: u32, target: u32) -> &mut Self {
         self.branch(0x04, rs, rt, target)
-    }
-
-    /// `bne rs, rt, target` with an empty delay slot
-    pub fn bne(&mut self, rs: u32, rt: u32, target: u32) -> &mut Self {
-        self.branch(0x05, rs, rt, target)
-    }
-
-    /// `j target`, the delay slot follows
-    pub fn jump(&mut self, target: u32) -> &mut Self {
-        self.push(0x02 << 26 | target >> 2 & 0x03FF_FFFF)
     }
 
     /// `pri rd, rs, rt`
