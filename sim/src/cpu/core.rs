@@ -1,0 +1,270 @@
+//! The state of one CPU and its way to memory.
+//!
+//! Hardware reference, sections 2 and 3.4.
+
+use crate::memory::{SramBytes, load, store};
+use tigon2_chip::memory::{
+    REGISTERS_BASE, REGISTERS_BYTES, SCRATCH_BASE, SPILL_WINDOW, SRAM_MAX_BYTES,
+};
+use tigon2_model::CpuFault;
+
+/// How many program counters a core remembers.
+pub const HISTORY: usize = 64;
+
+/// What an instruction did besides computing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// It loaded from SRAM or the spill window.
+    LoadSram,
+    /// It stored to SRAM or the spill window.
+    StoreSram,
+    /// It loaded from the scratch pad.
+    LoadScratch,
+    /// It stored to the scratch pad.
+    StoreScratch,
+    /// It wants register `offset` of the chip in general register `target`; see
+    /// [`Core::complete_read`].
+    ReadRegister {
+        /// Byte offset in the register page.
+        offset: u32,
+        /// Number of the general register.
+        target: usize,
+    },
+    /// It stores to register `offset` of the chip.
+    WriteRegister {
+        /// Byte offset in the register page.
+        offset: u32,
+        /// The value.
+        value: u32,
+    },
+}
+
+/// An instruction that has been executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Where it stood.
+    pub pc: u32,
+    /// The instruction.
+    pub word: u32,
+    /// What it did besides computing.
+    pub access: Access,
+    /// Whether it is a jump or a branch that was taken.
+    pub taken: bool,
+}
+
+/// Where an address of a CPU leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// SRAM, at an address that still wraps.
+    Sram(u32),
+    /// The scratch pad, at an offset.
+    Scratch(usize),
+    /// A register of the chip, at an offset.
+    Register(u32),
+}
+
+/// One CPU.
+#[derive(Clone, Debug)]
+pub struct Core {
+    pub(super) gpr: [u32; 32],
+    /// The instruction to execute next.
+    pub(super) pc: u32,
+    /// The one after that: differs from `pc + 4` in a delay slot.
+    pub(super) next: u32,
+    running: bool,
+    scratch: Vec<u8>,
+    spill_base: u32,
+    retired: u64,
+    history: [u32; HISTORY],
+    /// Instructions that have entered the history.
+    recorded: usize,
+}
+
+impl Core {
+    /// A halted CPU with a zeroed scratch pad of a power of two of bytes.
+    pub fn new(scratch_bytes: u32) -> Self {
+        Core {
+            gpr: [0; 32],
+            pc: 0,
+            next: 4,
+            running: false,
+            scratch: vec![0; scratch_bytes as usize],
+            spill_base: 0,
+            retired: 0,
+            history: [0; HISTORY],
+            recorded: 0,
+        }
+    }
+
+    /// Whether it executes instructions.
+    pub fn running(&self) -> bool {
+        self.running
+    }
+
+    /// Runs from `pc` on with an empty pipeline (3.4, C). Where it stands already it goes
+    /// on: a jump whose delay slot is still to come is not lost.
+    pub fn start(&mut self, pc: u32) {
+        if pc != self.pc {
+            self.pc = pc;
+            self.next = pc.wrapping_add(4);
+        }
+        self.running = true;
+    }
+
+    /// Stops behind the last executed instruction.
+    pub fn halt(&mut self) {
+        self.running = false;
+    }
+
+    /// The instruction to execute next.
+    pub fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    /// General register `n` (0..32).
+    pub fn gpr(&self, n: usize) -> u32 {
+        self.gpr[n]
+    }
+
+    /// All general registers.
+    pub fn gprs(&self) -> &[u32; 32] {
+        &self.gpr
+    }
+
+    /// Sets general register `n` (0..32); register 0 stays 0.
+    pub fn set_gpr(&mut self, n: usize, value: u32) {
+        if n != 0 {
+            self.gpr[n] = value;
+        }
+    }
+
+    /// Moves the spill window: SRAM address = address - `base` (2, C!).
+    pub fn set_spill_base(&mut self, base: u32) {
+        self.spill_base = base;
+    }
+
+    /// How many instructions it has executed.
+    pub fn retired(&self) -> u64 {
+        self.retired
+    }
+
+    /// Counts instructions that were not executed one by one.
+    pub(crate) fn retire(&mut self, instructions: u64) {
+        self.retired += instructions;
+    }
+
+    /// The program counters of the last instructions, oldest first.
+    pub fn history(&self) -> impl Iterator<Item = u32> + '_ {
+        let first = self.recorded.saturating_sub(HISTORY);
+        (first..self.recorded).map(|n| self.history[n % HISTORY])
+    }
+
+    /// The word at a byte offset of the scratch pad; the offset wraps.
+    pub fn scratch_word(&self, offset: u32) -> u32 {
+        u32::from_be_bytes(load(&self.scratch, self.scratch_offset(offset)))
+    }
+
+    /// Stores the word at a byte offset of the scratch pad; the offset wraps.
+    pub fn set_scratch_word(&mut self, offset: u32, value: u32) {
+        let at = self.scratch_offset(offset);
+        store(&mut self.scratch, at, value.to_be_bytes());
+    }
+
+    fn scratch_offset(&self, offset: u32) -> usize {
+        offset as usize & (self.scratch.len() - 1) & !3
+    }
+
+    /// Gives the value of the register that [`Access::ReadRegister`] asked for.
+    pub fn complete_read(&mut self, target: usize, value: u32) {
+        self.set_gpr(target, value);
+    }
+
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    /// [`CpuFault`] if it cannot; program counter and registers are as before it.
+    #[inline]
+    pub fn step(&mut self, sram: &mut SramBytes) -> Result<Executed, CpuFault> {
+        let (pc, next) = (self.pc, self.next);
+        let word = self.fetch(sram, pc)?;
+        self.pc = next;
+        self.next = next.wrapping_add(4);
+        match self.execute(sram, pc, word) {
+            Ok(access) => {
+                self.history[self.recorded % HISTORY] = pc;
+                self.recorded = self.recorded.wrapping_add(1);
+                self.retired += 1;
+                let taken = self.next != self.pc.wrapping_add(4);
+                Ok(Executed {
+                    pc,
+                    word,
+                    access,
+                    taken,
+                })
+            }
+            Err(fault) => {
+                self.pc = pc;
+                self.next = next;
+                Err(fault)
+            }
+        }
+    }
+
+    #[inline]
+    fn fetch(&self, sram: &SramBytes, pc: u32) -> Result<u32, CpuFault> {
+        if !pc.is_multiple_of(4) {
+            return Err(CpuFault::Unaligned { address: pc });
+        }
+        match self.place(pc) {
+            Some(Place::Scratch(at)) => Ok(u32::from_be_bytes(load(&self.scratch, at))),
+            Some(Place::Sram(address)) => Ok(u32::from_be_bytes(sram.load(address))),
+            _ => Err(CpuFault::BusError { address: pc }),
+        }
+    }
+
+    /// Where an address leads; `None` where nothing answers.
+    #[inline]
+    fn place(&self, address: u32) -> Option<Place> {
+        let in_scratch = address.wrapping_sub(SCRATCH_BASE) as usize;
+        if in_scratch < self.scratch.len() {
+            Some(Place::Scratch(in_scratch))
+        } else if address < SRAM_MAX_BYTES {
+            Some(Place::Sram(address))
+        } else if address.wrapping_sub(REGISTERS_BASE) < REGISTERS_BYTES {
+            Some(Place::Register(address - REGISTERS_BASE))
+        } else if SPILL_WINDOW.contains(&address) {
+            Some(Place::Sram(address.wrapping_sub(self.spill_base)))
+        } else {
+            None
+        }
+    }
+
+    /// Where an `N`-byte data access leads.
+    ///
+    /// Registers take aligned words only (2, C).
+    #[inline]
+    pub(super) fn data<const N: usize>(&self, address: u32) -> Result<Place, CpuFault> {
+        if !address.is_multiple_of(N as u32) {
+            return Err(CpuFault::Unaligned { address });
+        }
+        match self.place(address) {
+            Some(Place::Register(_)) if N != 4 => Err(CpuFault::BusError { address }),
+            Some(place) => Ok(place),
+            None => Err(CpuFault::BusError { address }),
+        }
+    }
+
+    /// The scratch pad's bytes.
+    #[inline]
+    pub(super) fn scratch(&self) -> &[u8] {
+        &self.scratch
+    }
+
+    /// The scratch pad's bytes.
+    #[inline]
+    pub(super) fn scratch_mut(&mut self) -> &mut [u8] {
+        &mut self.scratch
+    }
+}

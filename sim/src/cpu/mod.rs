@@ -1,0 +1,64 @@
+//! The two CPUs: MIPS II interpreters with private scratch pads.
+//!
+//! Hardware reference, section 3. [`Core`] executes one instruction at a time and knows
+//! SRAM, spill window and scratch pad. Registers of the chip belong to the card: an
+//! instruction that touches one is reported as [`Access::ReadRegister`] or
+//! [`Access::WriteRegister`], and the machine completes it.
+
+mod core;
+mod execute;
+#[cfg(test)]
+mod tests;
+
+pub use self::core::{Access, Core, Executed, HISTORY};
+
+use tigon2_chip::Cpu;
+use tigon2_model::{Board, CpuPort};
+
+/// Both CPUs of a board.
+#[derive(Clone, Debug)]
+pub struct Cpus {
+    cores: [Core; 2],
+}
+
+impl Cpus {
+    /// Both CPUs, halted, with zeroed scratch pads.
+    pub fn new(board: &Board) -> Self {
+        Cpus {
+            cores: Cpu::ALL.map(|cpu| Core::new(board.scratch_bytes(cpu))),
+        }
+    }
+
+    /// One of them.
+    pub fn core(&self, cpu: Cpu) -> &Core {
+        &self.cores[cpu.index()]
+    }
+
+    /// One of them.
+    pub fn core_mut(&mut self, cpu: Cpu) -> &mut Core {
+        &mut self.cores[cpu.index()]
+    }
+
+    /// Whether any of them runs.
+    pub fn any_running(&self) -> bool {
+        self.cores.iter().any(Core::running)
+    }
+}
+
+impl CpuPort for Cpus {
+    fn pc(&self, cpu: Cpu) -> u32 {
+        self.core(cpu).pc()
+    }
+
+    fn gpr(&self, cpu: Cpu, n: usize) -> u32 {
+        self.core(cpu).gpr(n)
+    }
+
+    fn scratch_read(&self, cpu: Cpu, offset: u32) -> u32 {
+        self.core(cpu).scratch_word(offset)
+    }
+
+    fn scratch_write(&mut self, cpu: Cpu, offset: u32, value: u32) {
+        self.core_mut(cpu).set_scratch_word(offset, value);
+    }
+}
