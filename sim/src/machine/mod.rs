@@ -1,0 +1,254 @@
+//! The whole card: model, SRAM, both CPUs, host memory and wire under one clock.
+//!
+//! ```text
+//!   bar_read/bar_write ──► Card (tigon2-model) ◄──► SRAM, host memory
+//!                           ▲   │ effects                 ▲
+//!          register accesses│   ▼                         │
+//!                         CPU A, CPU B ───────────────────┘
+//!                         one instruction a cycle
+//! ```
+//!
+//! Time is the number of core cycles since power-on and moves only in [`Machine::run`] and
+//! its kin. In one cycle CPU A goes before CPU B; what the card has to do (DMA, MAC) it
+//! does at once, between two instructions. The same inputs at the same cycles give the
+//! same outputs, always.
+//!
+//! Each instruction costs [`Timing::cycles`]; a cycle-level model replaces that function
+//! and the zero-time DMA and MAC, not the structure.
+
+mod idle;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use crate::clock::Clock;
+use crate::cpu::{Cpus, Executed};
+use crate::memory::{HostMemories, SramBytes};
+use crate::wire::{Frame, Peer, Wire};
+use host_driver::DmaMemory;
+use idle::IdleWatch;
+use tigon2_chip::Cpu;
+use tigon2_model::{Board, Card, CpuFault, Effect, Environment};
+
+/// How many times in a row the card may do work before time goes on by a cycle.
+const WORK_LIMIT: usize = 1024;
+
+/// What became of the frames that arrived at the card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// The card took them.
+    pub accepted: u64,
+    /// The card dropped them: no link, filter, no room and the like.
+    pub dropped: u64,
+}
+
+/// What an instruction costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing;
+
+impl Timing {
+    /// Cycles until the CPU can issue its next instruction: one, whatever it does.
+    #[inline]
+    pub fn cycles(self, _executed: &Executed) -> u64 {
+        1
+    }
+}
+
+/// The environment of a call into the card: the parts of `$machine` but the card itself.
+macro_rules! environment {
+    ($machine:ident) => {
+        Environment {
+            now: $machine.clock.nanoseconds($machine.cycle),
+            sram: &mut $machine.sram,
+            host: &mut $machine.host,
+            cpus: &mut $machine.cpus,
+        }
+    };
+}
+use environment;
+
+/// The card and all that it touches.
+pub struct Machine {
+    card: Card,
+    sram: SramBytes,
+    cpus: Cpus,
+    host: HostMemories,
+    wire: Wire,
+    clock: Clock,
+    timing: Timing,
+    cycle: u64,
+    /// The first cycle in which each CPU can issue an instruction.
+    ready: [u64; 2],
+    /// The cycle in which the card or the wire needs attention.
+    deadline: u64,
+    /// The card has changed since [`Machine::run`] last looked at its stop condition.
+    changed: bool,
+    interrupt: bool,
+    received: Received,
+    idle: IdleWatch,
+    effects: Vec<Effect>,
+}
+
+impl Machine {
+    /// A card of a board after power-on: CPUs halted, memory zero, cable plugged.
+    pub fn new(board: Board) -> Self {
+        let mut machine = Machine {
+            sram: SramBytes::new(board.memory.sram_bytes),
+            cpus: Cpus::new(&board),
+            host: HostMemories::default(),
+            wire: Wire::default(),
+            clock: Clock::new(board.clock.core_hz),
+            timing: Timing,
+            cycle: 0,
+            ready: [0; 2],
+            deadline: 0,
+            changed: true,
+            interrupt: false,
+            received: Received::default(),
+            idle: IdleWatch::default(),
+            effects: Vec::new(),
+            card: Card::new(board),
+        };
+        machine.card.power_on(&mut environment!(machine));
+        machine.settle();
+        machine
+    }
+
+    /// Cycles since power-on.
+    pub fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Nanoseconds since power-on.
+    pub fn now(&self) -> u64 {
+        self.clock.nanoseconds(self.cycle)
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The card's model.
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// The CPUs.
+    pub fn cpus(&self) -> &Cpus {
+        &self.cpus
+    }
+
+    /// The SRAM.
+    pub fn sram(&self) -> &SramBytes {
+        &self.sram
+    }
+
+    /// Whether INTA# is asserted.
+    pub fn interrupt(&self) -> bool {
+        self.interrupt
+    }
+
+    /// The fault that halted a CPU and the instruction that met it, until the CPU is
+    /// started again.
+    pub fn fault(&self, cpu: Cpu) -> Option<(CpuFault, u32)> {
+        self.card
+            .fault(cpu)
+            .map(|fault| (fault, self.cpus.core(cpu).pc()))
+    }
+
+    /// Puts an image in NIC memory, as a host does through the memory window.
+    pub fn load_image(&mut self, address: u32, bytes: &[u8]) {
+        self.sram.copy_in(address, bytes);
+        self.idle.changed(self.cycle);
+    }
+
+    /// The word at an aligned NIC address.
+    pub fn word(&self, address: u32) -> u32 {
+        u32::from_be_bytes(self.sram.load(address & !3))
+    }
+
+    /// The host reads a word of BAR 0.
+    pub fn bar_read(&mut self, offset: u32) -> u32 {
+        let value = self.card.bar_read(&mut environment!(self), offset);
+        self.settle();
+        value
+    }
+
+    /// The host writes a word of BAR 0.
+    pub fn bar_write(&mut self, offset: u32, value: u32) {
+        self.card.bar_write(&mut environment!(self), offset, value);
+        self.settle();
+    }
+
+    /// The host reads configuration space.
+    pub fn config_read(&self, offset: usize, out: &mut [u8]) {
+        self.card.config_read(offset, out);
+    }
+
+    /// The host writes configuration space.
+    pub fn config_write(&mut self, offset: usize, data: &[u8]) {
+        self.card
+            .config_write(&mut environment!(self), offset, data);
+        self.settle();
+    }
+
+    /// Power-on again, as a reset of the PCI function: everything but the EEPROM, the
+    /// mapped host memory and the wire starts anew; time goes on.
+    pub fn reset(&mut self) {
+        for cpu in Cpu::ALL {
+            self.cpus.core_mut(cpu).halt();
+        }
+        self.card.power_on(&mut environment!(self));
+        self.settle();
+    }
+
+    /// Lets the card reach a piece of host memory.
+    pub fn map(&mut self, memory: DmaMemory) {
+        self.host.map(memory);
+    }
+
+    /// Takes all host memory away from the card.
+    pub fn unmap_all(&mut self) {
+        self.host.unmap_all();
+    }
+
+    /// Writes the card's MAC address to its EEPROM.
+    pub fn set_mac_address(&mut self, address: [u8; 6]) {
+        self.card.set_mac_address(address);
+    }
+
+    /// Plugs the cable in or pulls it out.
+    pub fn set_cable(&mut self, plugged: bool) {
+        self.card.set_cable(&mut environment!(self), plugged);
+        self.settle();
+    }
+
+    /// Puts a frame without CRC on the wire towards the card, `at` nanoseconds since
+    /// power-on at the earliest. Returns when it will have arrived.
+    pub fn send_frame(&mut self, at: u64, frame: Vec<u8>) -> u64 {
+        let arrival = self.wire.send(at.max(self.now()), frame);
+        self.plan();
+        arrival
+    }
+
+    /// The oldest frame from the card that nobody has taken yet.
+    pub fn take_frame(&mut self) -> Option<Frame> {
+        self.wire.receive()
+    }
+
+    /// Frames that are on their way to the card or held by the wire.
+    pub fn pending_frames(&self) -> usize {
+        self.wire.pending()
+    }
+
+    /// What became of the frames that arrived so far.
+    pub fn received(&self) -> Received {
+        self.received
+    }
+
+    /// Lets `peer` have the card's frames instead of [`Machine::take_frame`].
+    pub fn set_peer(&mut self, peer: Option<Peer>) {
+        self.wire.set_peer(peer);
+    }
+}

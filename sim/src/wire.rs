@@ -1,0 +1,189 @@
+//! The wire between the card and whoever is at its other end.
+//!
+//! A gigabit link: each byte takes 8 ns, each frame has 8 bytes of preamble before, 4 of
+//! CRC and 12 of gap behind it, and each direction carries one frame at a time. A frame
+//! for the card arrives when its last byte does; while the card cannot take it, the wire
+//! holds it, as a peer does that obeys pause frames.
+
+use std::collections::VecDeque;
+
+/// Nanoseconds of a byte at 1 Gb/s.
+const BYTE_NS: u64 = 8;
+/// Bytes before a frame.
+const PREAMBLE: u64 = 8;
+/// Bytes of CRC behind a frame.
+const CRC: u64 = 4;
+/// Bytes of gap between frames.
+const GAP: u64 = 12;
+/// Shortest frame without CRC.
+const SHORTEST: usize = 60;
+
+/// A frame on the wire, without CRC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// When its last byte is on the wire, in nanoseconds since power-on.
+    pub at: u64,
+    /// From the destination address on.
+    pub bytes: Vec<u8>,
+}
+
+/// Who answers the card's frames: gets each frame when it has left, gives back frames
+/// that are put on the wire at once.
+pub type Peer = Box<dyn FnMut(&Frame) -> Vec<Vec<u8>> + Send>;
+
+/// Both directions of the wire.
+#[derive(Default)]
+pub struct Wire {
+    to_card: VecDeque<Frame>,
+    to_card_free: u64,
+    held: bool,
+    from_card: VecDeque<Frame>,
+    from_card_free: u64,
+    peer: Option<Peer>,
+}
+
+/// Nanoseconds from the first preamble byte to the end of the CRC.
+fn duration(length: usize) -> u64 {
+    (PREAMBLE + length.max(SHORTEST) as u64 + CRC) * BYTE_NS
+}
+
+impl Wire {
+    /// Puts a frame on the wire towards the card, `at` at the earliest and behind the
+    /// frames that are on it already. Returns when it will have arrived.
+    pub fn send(&mut self, at: u64, bytes: Vec<u8>) -> u64 {
+        let end = at.max(self.to_card_free) + duration(bytes.len());
+        self.to_card_free = end + GAP * BYTE_NS;
+        self.to_card.push_back(Frame { at: end, bytes });
+        end
+    }
+
+    /// When the next frame arrives at the card.
+    pub fn next_arrival(&self) -> Option<u64> {
+        self.to_card.front().map(|frame| frame.at)
+    }
+
+    /// The frame that has arrived by `now`, if any.
+    pub fn arrived(&self, now: u64) -> Option<&Frame> {
+        self.to_card.front().filter(|frame| frame.at <= now)
+    }
+
+    /// Takes the frame of [`Wire::arrived`] off the wire. If the wire had to hold it, the
+    /// frames behind it are later by as much.
+    pub fn take_arrived(&mut self, now: u64) -> Option<Frame> {
+        self.arrived(now)?;
+        let frame = self.to_card.pop_front()?;
+        if std::mem::take(&mut self.held) {
+            let late = now - frame.at;
+            self.to_card_free += late;
+            for later in &mut self.to_card {
+                later.at += late;
+            }
+        }
+        Some(frame)
+    }
+
+    /// The card cannot take the frame of [`Wire::arrived`] now.
+    pub fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Frames that are on their way to the card or held.
+    pub fn pending(&self) -> usize {
+        self.to_card.len()
+    }
+
+    /// The card sends a frame `now`.
+    pub(crate) fn transmit(&mut self, now: u64, bytes: Vec<u8>) {
+        let end = now.max(self.from_card_free) + duration(bytes.len());
+        self.from_card_free = end + GAP * BYTE_NS;
+        let frame = Frame { at: end, bytes };
+        if let Some(peer) = &mut self.peer {
+            for answer in peer(&frame) {
+                self.send(end, answer);
+            }
+        } else {
+            self.from_card.push_back(frame);
+        }
+    }
+
+    /// The oldest frame from the card that nobody has taken yet.
+    pub fn receive(&mut self) -> Option<Frame> {
+        self.from_card.pop_front()
+    }
+
+    /// Lets `peer` have the card's frames; they no longer queue up for
+    /// [`Wire::receive`]. `None` takes the peer away.
+    pub fn set_peer(&mut self, peer: Option<Peer>) {
+        self.peer = peer;
+    }
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire")
+            .field("to_card", &self.to_card.len())
+            .field("from_card", &self.from_card.len())
+            .field("peer", &self.peer.is_some())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A minimum frame takes 672 ns of the wire: 8 + 60 + 4 + 12 bytes.
+    #[test]
+    fn frames_follow_each_other_at_line_rate() {
+        let mut wire = Wire::default();
+        assert_eq!(wire.send(1000, vec![0; 42]), 1000 + 72 * 8);
+        assert_eq!(wire.send(0, vec![0; 60]), 1000 + 672 + 72 * 8);
+        assert_eq!(
+            wire.send(1_000_000, vec![0; 1514]),
+            1_000_000 + (1514 + 12) * 8
+        );
+        assert_eq!(wire.next_arrival(), Some(1576));
+        assert!(wire.take_arrived(1575).is_none());
+        let frame = wire.take_arrived(1576).expect("it is there");
+        assert_eq!((frame.at, frame.bytes.len(), wire.pending()), (1576, 42, 2));
+    }
+
+    #[test]
+    fn a_held_frame_holds_those_behind_it() {
+        let mut wire = Wire::default();
+        assert_eq!(wire.send(0, vec![1; 60]), 576);
+        assert_eq!(wire.send(0, vec![2; 60]), 672 + 576);
+        wire.hold();
+        assert!(wire.take_arrived(10_576).is_some());
+        assert_eq!(wire.next_arrival(), Some(10_000 + 672 + 576));
+        assert_eq!(wire.send(0, vec![3; 60]), 10_000 + 2 * 672 + 576);
+        assert!(wire.take_arrived(100_000).is_some());
+        assert_eq!(
+            wire.next_arrival(),
+            Some(10_000 + 2 * 672 + 576),
+            "it was only fetched late"
+        );
+    }
+
+    #[test]
+    fn frames_from_the_card_queue_up_with_their_times() {
+        let mut wire = Wire::default();
+        wire.transmit(500, vec![1; 60]);
+        wire.transmit(500, vec![2; 60]);
+        let times: Vec<_> = std::iter::from_fn(|| wire.receive())
+            .map(|f| f.at)
+            .collect();
+        assert_eq!(times, [500 + 576, 500 + 672 + 576]);
+    }
+
+    #[test]
+    fn a_peer_answers_behind_the_frame() {
+        let mut wire = Wire::default();
+        wire.set_peer(Some(Box::new(|frame| vec![frame.bytes.clone()])));
+        wire.transmit(0, vec![7; 60]);
+        assert_eq!(wire.receive(), None);
+        assert_eq!(wire.next_arrival(), Some(576 + 576));
+        let echo = wire.take_arrived(2000).expect("the echo");
+        assert_eq!(echo.bytes, [7; 60]);
+    }
+}
