@@ -1,0 +1,453 @@
+//! The firmware's handlers on a host, against the hardware model, with a tiny driver.
+//!
+//! No MIPS code here: the handlers run natively, and their bus is the model's.
+
+use host_interface::bd::{BdFlags, ReceiveBd, ReturnBd, SendBd};
+use host_interface::command::Command;
+use host_interface::event::Event;
+use host_interface::extension::Extension;
+use host_interface::gencom::{Gencom, mac_words};
+use host_interface::info::{GeneralInformationBlock, HostAddress, RcbFlags, RingControlBlock};
+use host_interface::{LinkWord, OperatingMode};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tigon_firmware::{Firmware, boot, events};
+use tigon2_chip::mailbox::Mailbox;
+use tigon2_chip::{Cpu, Register};
+use tigon2_hal::Bus;
+use tigon2_model::testing::{Bench, HOST_BASE};
+use tigon2_model::{Effect, Reception};
+use zerocopy::IntoBytes;
+
+/// The card's address.
+pub const MAC: [u8; 6] = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
+/// Somebody else's.
+pub const PEER: [u8; 6] = [0x02, 0x00, 0x00, 0x00, 0x00, 0x01];
+
+// The host's memory, as offsets from HOST_BASE.
+const INFORMATION: u64 = 0x0000;
+const EVENT_RING: u64 = 0x1000;
+const SEND_RING: u64 = 0x2000;
+const STANDARD_RING: u64 = 0x4000;
+const RETURN_RING: u64 = 0x1_0000;
+const EVENT_PRODUCER: u64 = 0x800;
+const RETURN_PRODUCER: u64 = 0x808;
+const SEND_CONSUMER: u64 = 0x810;
+const REFRESH: u64 = 0x2_0000;
+const SEND_BUFFERS: u64 = 0x3_0000;
+const RECEIVE_BUFFERS: u64 = 0x8_0000;
+/// Bytes between two buffers of either side.
+const BUFFER: u64 = 2048;
+/// Buffers of either side.
+const BUFFERS: u64 = 64;
+
+/// Time that one register access of a CPU takes here, in nanoseconds.
+const ACCESS: u64 = 100;
+
+/// The model's bench as a bus, shared with the driver.
+#[derive(Clone)]
+pub struct ModelBus(Rc<RefCell<Bench>>);
+
+impl Bus for ModelBus {
+    fn read(&mut self, register: Register) -> u32 {
+        let mut bench = self.0.borrow_mut();
+        bench.pass(ACCESS);
+        bench.run();
+        bench.read(register)
+    }
+
+    fn write(&mut self, register: Register, value: u32) {
+        let mut bench = self.0.borrow_mut();
+        bench.pass(ACCESS);
+        bench.write(register, value);
+        bench.run();
+    }
+
+    fn load(&mut self, address: u32) -> u32 {
+        assert_eq!(address % 4, 0, "unaligned word at {address:#x}");
+        self.0.borrow().word(address)
+    }
+
+    fn store(&mut self, address: u32, value: u32) {
+        assert_eq!(address % 4, 0, "unaligned word at {address:#x}");
+        self.0.borrow_mut().set_word(address, value);
+    }
+
+    fn load_half(&mut self, address: u32) -> u16 {
+        assert_eq!(address % 2, 0, "unaligned halfword at {address:#x}");
+        let bytes = self.0.borrow().bytes(address, 2);
+        u16::from_be_bytes([bytes[0], bytes[1]])
+    }
+
+    fn store_half(&mut self, address: u32, value: u16) {
+        assert_eq!(address % 2, 0, "unaligned halfword at {address:#x}");
+        self.0.borrow_mut().set_bytes(address, &value.to_be_bytes());
+    }
+
+    fn load_byte(&mut self, address: u32) -> u8 {
+        self.0.borrow().bytes(address, 1)[0]
+    }
+
+    fn store_byte(&mut self, address: u32, value: u8) {
+        self.0.borrow_mut().set_bytes(address, &[value]);
+    }
+}
+
+/// What a test may change before the firmware starts.
+pub struct Setup {
+    pub information: GeneralInformationBlock,
+    pub mode: OperatingMode,
+    pub link: LinkWord,
+    pub send_ticks: u32,
+    pub send_max_bds: u32,
+    pub receive_ticks: u32,
+    pub receive_max_bds: u32,
+    pub mtu: u32,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        let host = |offset: u64| HOST_BASE + offset;
+        let used = RcbFlags::new();
+        let unused = RcbFlags::new().with_disabled(true);
+        let information = GeneralInformationBlock {
+            event: RingControlBlock::new(host(EVENT_RING), 0, used),
+            send: RingControlBlock::new(host(SEND_RING), 128, used.with_host_ring(true)),
+            standard: RingControlBlock::new(host(STANDARD_RING), 1518, used),
+            jumbo: RingControlBlock::new(0, 0, unused),
+            mini: RingControlBlock::new(0, 0, unused),
+            receive_return: RingControlBlock::new(host(RETURN_RING), 1024, used),
+            event_producer: HostAddress::new(host(EVENT_PRODUCER)),
+            return_producer: HostAddress::new(host(RETURN_PRODUCER)),
+            send_consumer: HostAddress::new(host(SEND_CONSUMER)),
+            refresh_statistics: HostAddress::new(host(REFRESH)),
+            ..GeneralInformationBlock::default()
+        };
+        Setup {
+            information,
+            mode: OperatingMode::new().with_byte_swap_data(true),
+            link: LinkWord::new()
+                .with_enable(true)
+                .with_autonegotiate(true)
+                .with_negotiate_flow_control(true)
+                .with_receive_flow_control(true)
+                .with_speed_1000(true)
+                .with_full_duplex(true),
+            send_ticks: 100,
+            send_max_bds: 16,
+            receive_ticks: 50,
+            receive_max_bds: 8,
+            mtu: 1514,
+        }
+    }
+}
+
+/// The card with its firmware, and the driver's view of it.
+pub struct Machine {
+    bench: Rc<RefCell<Bench>>,
+    pub firmware: Firmware<ModelBus>,
+    pub wire: Vec<Vec<u8>>,
+    pub interrupts: u32,
+    event_consumer: u32,
+    return_consumer: u32,
+    send_producer: u32,
+    standard_producer: u32,
+    command_producer: u32,
+    send_entries: u32,
+}
+
+impl Machine {
+    /// Boots; whether it succeeded is for the caller to see.
+    pub fn boot(setup: &Setup) -> Machine {
+        let mut bench = Bench::default();
+        bench.host.bytes.resize(0x20_0000, 0);
+        let block = words_to_host(setup.information.as_bytes());
+        bench.host.bytes[INFORMATION as usize..][..block.len()].copy_from_slice(&block);
+        let (high, low) = mac_words(MAC);
+        let base = HOST_BASE + INFORMATION;
+        for (word, value) in [
+            (Gencom::MacAddressHigh, high),
+            (Gencom::MacAddressLow, low),
+            (Gencom::InfoHigh, (base >> 32) as u32),
+            (Gencom::InfoLow, base as u32),
+            (Gencom::OperatingMode, setup.mode.into_bits()),
+            (Gencom::DmaReadConfig, 0x80),
+            (Gencom::DmaWriteConfig, 0x80),
+            (Gencom::TransmitShare, 21),
+            (Gencom::GigabitLink, setup.link.into_bits()),
+            (Gencom::TransmitTicks, setup.send_ticks),
+            (Gencom::TransmitMaxBds, setup.send_max_bds),
+            (Gencom::ReceiveTicks, setup.receive_ticks),
+            (Gencom::ReceiveMaxBds, setup.receive_max_bds),
+            (Gencom::InterfaceMtu, setup.mtu),
+        ] {
+            bench.bar_write(word.bar_offset(), value);
+        }
+        let bench = Rc::new(RefCell::new(bench));
+        let mut bus = ModelBus(Rc::clone(&bench));
+        let block = boot::claim(&mut bus);
+        let mut firmware = Firmware::new(bus, block);
+        boot::run(&mut firmware);
+        let mut machine = Machine {
+            bench,
+            firmware,
+            wire: Vec::new(),
+            interrupts: 0,
+            event_consumer: 0,
+            return_consumer: 0,
+            send_producer: 0,
+            standard_producer: 0,
+            command_producer: 0,
+            send_entries: u32::from(setup.information.send.max_len()),
+        };
+        machine.settle();
+        machine
+    }
+
+    /// Boots and waits for the link; the stack is up and the standard ring is full.
+    pub fn up(setup: &Setup) -> Machine {
+        let mut machine = Machine::boot(setup);
+        machine.give_buffers(BUFFERS as u32);
+        machine.command(&[Command::new(
+            host_interface::command::CommandCode::HostState,
+            host_interface::command::STACK_UP,
+        )
+        .pack()]);
+        for _ in 0..200 {
+            machine.pass(1000);
+            if machine.firmware_link_is_up() {
+                break;
+            }
+        }
+        machine.events();
+        machine.interrupts = 0;
+        machine
+    }
+
+    pub fn firmware_link_is_up(&self) -> bool {
+        LinkWord::from_bits(self.bar(Gencom::GigabitLinkState.bar_offset())).up()
+    }
+
+    /// Runs handlers until none has anything to do. Takes the effects.
+    pub fn settle(&mut self) {
+        for _ in 0..100_000 {
+            if !events::dispatch(&mut self.firmware) {
+                self.effects();
+                return;
+            }
+        }
+        panic!("the firmware does not come to rest");
+    }
+
+    /// Lets microseconds pass, with the handlers running.
+    pub fn pass(&mut self, microseconds: u64) {
+        for _ in 0..microseconds.div_ceil(10) {
+            self.bench.borrow_mut().pass(10_000);
+            self.settle();
+        }
+    }
+
+    fn effects(&mut self) {
+        for effect in self.bench.borrow_mut().effects() {
+            match effect {
+                Effect::Transmit(frame) => self.wire.push(frame),
+                Effect::Interrupt(true) => self.interrupts += 1,
+                _ => {}
+            }
+        }
+    }
+
+    pub fn bench(&self) -> std::cell::RefMut<'_, Bench> {
+        self.bench.borrow_mut()
+    }
+
+    pub fn bar(&self, offset: u32) -> u32 {
+        self.bench.borrow_mut().bar_read(offset)
+    }
+
+    pub fn extension(&self, word: Extension) -> u32 {
+        self.bar(word.bar_offset())
+    }
+
+    pub fn drops(&self, reason: host_interface::extension::Drop) -> u32 {
+        let counts = self.extension(Extension::DropCounts);
+        self.bench.borrow().word(counts + 4 * reason as u32)
+    }
+
+    /// The host writes a mailbox.
+    pub fn ring(&mut self, mailbox: Mailbox, value: u32) {
+        self.bench
+            .borrow_mut()
+            .bar_write(mailbox.bar_offset(), value);
+    }
+
+    fn host_word(&self, offset: u64) -> u32 {
+        let mut bench = self.bench.borrow_mut();
+        bench.host.word(HOST_BASE + offset).expect("mapped")
+    }
+
+    fn host_write(&self, offset: u64, bytes: &[u8]) {
+        let mut bench = self.bench.borrow_mut();
+        bench.host.bytes[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// What the host's handler does first: clears the interrupt and lets more come.
+    pub fn acknowledge(&mut self) {
+        self.ring(Mailbox::HostInterrupt, 0);
+        self.settle();
+    }
+
+    /// The events since the last call.
+    pub fn events(&mut self) -> Vec<Event> {
+        let producer = self.host_word(EVENT_PRODUCER);
+        let mut events = Vec::new();
+        while self.event_consumer != producer {
+            let word = self.host_word(EVENT_RING + 8 * u64::from(self.event_consumer));
+            events.push(Event::unpack(word).expect("an event"));
+            self.event_consumer = (self.event_consumer + 1) % 256;
+        }
+        let word = Gencom::EventConsumer.bar_offset();
+        self.bench.borrow_mut().bar_write(word, self.event_consumer);
+        self.acknowledge();
+        events
+    }
+
+    /// Queues words in the command ring and rings.
+    pub fn command(&mut self, words: &[u32]) {
+        for word in words {
+            let offset = 0x700 + 4 * self.command_producer;
+            self.bench.borrow_mut().bar_write(offset, *word);
+            self.command_producer = (self.command_producer + 1) % 64;
+        }
+        self.ring(Mailbox::CommandProducer, self.command_producer);
+        self.settle();
+    }
+
+    /// Gives receive buffers: buffer n is `index` and `opaque` n modulo the number of them.
+    pub fn give_buffers(&mut self, count: u32) {
+        for _ in 0..count {
+            let at = self.standard_producer;
+            let buffer = u64::from(at) % BUFFERS;
+            let address = HOST_BASE + RECEIVE_BUFFERS + buffer * BUFFER;
+            let bd = ReceiveBd::new(address, 1536, BdFlags::new(), at as u16, 0xAB00 + at);
+            self.put_receive_bd(bd);
+        }
+        self.ring(Mailbox::StandardProducer, self.standard_producer);
+        self.settle();
+    }
+
+    /// Puts a BD into the standard ring without ringing.
+    pub fn put_receive_bd(&mut self, bd: ReceiveBd) {
+        let offset = STANDARD_RING + 32 * u64::from(self.standard_producer);
+        self.host_write(offset, &words_to_host(bd.as_bytes()));
+        self.standard_producer = (self.standard_producer + 1) % 512;
+    }
+
+    pub fn standard_producer(&self) -> u32 {
+        self.standard_producer
+    }
+
+    /// Return BDs since the last call, each with the bytes of its frame.
+    pub fn received(&mut self) -> Vec<(ReturnBd, Vec<u8>)> {
+        let producer = self.host_word(RETURN_PRODUCER);
+        let mut frames = Vec::new();
+        while self.return_consumer != producer {
+            let at = RETURN_RING + 32 * u64::from(self.return_consumer);
+            let bd =
+                ReturnBd::from_words(std::array::from_fn(|n| self.host_word(at + 4 * n as u64)));
+            let start = (bd.address.get() - HOST_BASE) as usize;
+            let length = usize::from(bd.length());
+            frames.push((
+                bd,
+                self.bench.borrow().host.bytes[start..start + length].to_vec(),
+            ));
+            self.return_consumer = (self.return_consumer + 1) % 1024;
+        }
+        let word = Gencom::ReceiveReturnConsumer.bar_offset();
+        self.bench
+            .borrow_mut()
+            .bar_write(word, self.return_consumer);
+        self.acknowledge();
+        frames
+    }
+
+    /// A frame from the wire; the handlers run.
+    pub fn arrive(&mut self, frame: &[u8]) -> Reception {
+        let reception = self.bench.borrow_mut().receive(frame);
+        self.settle();
+        reception
+    }
+
+    /// Puts one send BD into the ring without ringing.
+    pub fn put_send_bd(&mut self, bd: SendBd) {
+        let offset = SEND_RING + 16 * u64::from(self.send_producer);
+        self.host_write(offset, &words_to_host(bd.as_bytes()));
+        self.send_producer = (self.send_producer + 1) % self.send_entries;
+    }
+
+    /// Queues a frame in pieces without ringing.
+    pub fn put_frame(&mut self, pieces: &[&[u8]]) {
+        for (index, piece) in pieces.iter().enumerate() {
+            let buffer = u64::from(self.send_producer) % BUFFERS;
+            // An odd offset: any alignment must do.
+            let offset = SEND_BUFFERS + buffer * BUFFER + index as u64;
+            self.host_write(offset, piece);
+            let flags = BdFlags::new().with_end(index + 1 == pieces.len());
+            self.put_send_bd(SendBd::new(
+                HOST_BASE + offset,
+                piece.len() as u16,
+                flags,
+                0,
+            ));
+        }
+    }
+
+    /// Tells the firmware of all that was queued.
+    pub fn send(&mut self) {
+        self.ring(Mailbox::SendProducer, self.send_producer);
+        self.settle();
+    }
+
+    pub fn send_producer(&self) -> u32 {
+        self.send_producer
+    }
+
+    /// The consumer index in host memory.
+    pub fn send_consumer(&self) -> u32 {
+        self.host_word(SEND_CONSUMER)
+    }
+
+    /// Refreshed statistics in host memory, by word.
+    pub fn refreshed(&self, word: u64) -> u32 {
+        self.host_word(REFRESH + 4 * word)
+    }
+
+    /// Statistics in the general information block, by word.
+    pub fn statistics(&self, word: u64) -> u32 {
+        self.host_word(INFORMATION + 4 * word)
+    }
+
+    /// Whether CPU A was halted.
+    pub fn is_halted(&self) -> bool {
+        self.bar(Register::cpu_state(Cpu::A).offset()) & 0x1_0000 != 0
+    }
+}
+
+/// Structures are words; this host is little-endian, whatever runs the test.
+fn words_to_host(bytes: &[u8]) -> Vec<u8> {
+    bytes
+        .chunks_exact(4)
+        .flat_map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]).to_le_bytes())
+        .collect()
+}
+
+/// A frame of `length` bytes whose payload depends on `seed`.
+pub fn frame(destination: [u8; 6], source: [u8; 6], length: usize, seed: u32) -> Vec<u8> {
+    let mut frame = [destination.as_slice(), &source, &[0x88, 0xB5]].concat();
+    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
+    while frame.len() < length {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        frame.push((state >> 24) as u8);
+    }
+    frame
+}

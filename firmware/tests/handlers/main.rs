@@ -1,0 +1,7 @@
+//! The firmware's handlers on a host, against the hardware model.
+
+mod boot;
+mod command;
+mod machine;
+mod receive;
+mod send;
