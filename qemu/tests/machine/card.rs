@@ -94,7 +94,8 @@ impl Card {
         self.write(Register::MiscHostControl.offset(), 0x2200_0022);
     }
 
-    fn client(&mut self) -> &mut Client {
+    /// The PCI side.
+    pub fn client(&mut self) -> &mut Client {
         self.client.as_mut().expect("the card is connected")
     }
 

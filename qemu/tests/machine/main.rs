@@ -9,6 +9,7 @@ mod card;
 mod command_line;
 mod cpus;
 mod debugger;
+mod dma;
 mod memory;
 mod parking;
 mod wire;
