@@ -2,6 +2,8 @@
 
 mod host;
 mod registers;
+#[cfg(test)]
+mod tests;
 mod wire;
 mod work;
 

@@ -9,6 +9,7 @@ use crate::environment::{Effect, Environment};
 use crate::undefined::{Accessor, UndefinedKind};
 use tigon2_chip::dma::{read_ring_base, write_ring_base};
 use tigon2_chip::mac::RECEIVING_FLAG;
+use tigon2_chip::memory::SRAM_MAX_BYTES;
 use tigon2_chip::registers::{PCI_CONFIGURATION_BYTES, gpr_at};
 use tigon2_chip::{Cpu, Register};
 
@@ -48,7 +49,7 @@ impl Card {
             Direction::Read => read_ring_base(tx_base),
             Direction::Write => write_ring_base(tx_base),
         };
-        base.wrapping_add(offset)
+        base.wrapping_add(offset) & (SRAM_MAX_BYTES - 1)
     }
 
     /// The address of the descriptor at a ring's consumer.
