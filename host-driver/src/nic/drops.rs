@@ -10,8 +10,8 @@ pub enum DropReason {
     BadIndex = 0,
     /// A return BD does not carry the mark of the buffer that it names.
     BadMark,
-    /// A return BD names a buffer that was not with the card.
-    NotQueued,
+    /// A return BD names a buffer that was handed back already.
+    Stale,
     /// The frame is longer than its buffer.
     TooLong,
     /// The frame is shorter than an Ethernet header.
@@ -31,7 +31,7 @@ impl DropReason {
     pub const ALL: [Self; 9] = [
         Self::BadIndex,
         Self::BadMark,
-        Self::NotQueued,
+        Self::Stale,
         Self::TooLong,
         Self::TooShort,
         Self::FrameError,
@@ -46,7 +46,7 @@ impl DropReason {
         match self {
             Self::BadIndex => "bad_index",
             Self::BadMark => "bad_mark",
-            Self::NotQueued => "not_queued",
+            Self::Stale => "stale",
             Self::TooLong => "too_long",
             Self::TooShort => "too_short",
             Self::FrameError => "frame_error",

@@ -1,8 +1,9 @@
 //! The standard receive ring and the receive return ring.
 //!
 //! Every receive buffer has a number; the BD that queues it carries the number as
-//! its index and a mark in its opaque word, and the card copies both to the return
-//! BD. Nothing in a return BD is believed until it fits what was queued.
+//! its index, and in its opaque word how many times the buffer has been queued. The
+//! card copies both to the return BD. Nothing in a return BD is believed until it
+//! fits what was queued, so a buffer that is handed back twice is noticed too.
 //!
 //! ```text
 //!   driver --buffers--> standard ring --> card --frames--> return ring --> driver
@@ -19,8 +20,8 @@ use super::memory::{RETURN_RING, SLOT_BYTES, STANDARD_RING};
 use super::send::MIN_FRAME;
 use crate::dma::{DmaError, DmaMemory};
 
-/// Upper half of the opaque word of every BD that this driver queues.
-const MARK: u32 = 0x5452_0000;
+/// The first turn of every buffer: a number that is not in memory by chance.
+const FIRST_TURN: u16 = 0x5452;
 
 /// A frame that was received, still in its buffer; the buffer goes back to the card
 /// when the callback returns.
@@ -68,8 +69,8 @@ pub(super) struct ReceiveRings {
     /// Where the next BD goes in the standard ring.
     standard_producer: u32,
     rung: u32,
-    /// Which buffers are with the card.
-    queued: Vec<bool>,
+    /// For each buffer its turn, and whether it is with the card.
+    queued: Vec<(u16, bool)>,
     /// The next return BD to look at.
     consumer: u32,
     /// What the card has been told.
@@ -86,7 +87,7 @@ impl ReceiveRings {
             largest: largest.min(SLOT_BYTES),
             standard_producer: 0,
             rung: 0,
-            queued: vec![false; usize::from(buffers)],
+            queued: vec![(FIRST_TURN, false); usize::from(buffers)],
             consumer: 0,
             told: 0,
             nonsense: 0,
@@ -95,7 +96,10 @@ impl ReceiveRings {
 
     /// Buffers that the card has.
     pub fn outstanding(&self) -> usize {
-        self.queued.iter().filter(|queued| **queued).count()
+        self.queued
+            .iter()
+            .filter(|(_, with_card)| *with_card)
+            .count()
     }
 
     /// Queues every buffer that is not with the card.
@@ -109,10 +113,8 @@ impl ReceiveRings {
     }
 
     fn is_queued(&self, buffer: u16) -> bool {
-        self.queued
-            .get(usize::from(buffer))
-            .copied()
-            .unwrap_or(false)
+        let state = self.queued.get(usize::from(buffer));
+        state.is_some_and(|(_, with_card)| *with_card)
     }
 
     fn queue(
@@ -121,20 +123,18 @@ impl ReceiveRings {
         receive: &DmaMemory,
         buffer: u16,
     ) -> Result<(), NicError> {
+        let Some((turn, with_card)) = self.queued.get_mut(usize::from(buffer)) else {
+            return Ok(());
+        };
+        *turn = turn.wrapping_add(1);
+        *with_card = true;
         let address = receive.iova() + u64::from(buffer) * SLOT_BYTES as u64;
-        let bd = ReceiveBd::new(
-            address,
-            self.largest as u16,
-            BdFlags::new(),
-            buffer,
-            MARK | u32::from(buffer),
-        );
+        let opaque = u32::from(*turn) << 16 | u32::from(buffer);
+        let length = self.largest as u16;
+        let bd = ReceiveBd::new(address, length, BdFlags::new(), buffer, opaque);
         let place = STANDARD_RING + self.standard_producer as usize * 32;
         control.write_words(place, &bd.words())?;
         self.standard_producer = ring::advance(self.standard_producer, 1, ring::STANDARD_ENTRIES);
-        if let Some(queued) = self.queued.get_mut(usize::from(buffer)) {
-            *queued = true;
-        }
         Ok(())
     }
 
@@ -212,9 +212,6 @@ impl ReceiveRings {
             }
         };
         // Also when the taker failed: the buffer is the card's again.
-        if let Some(queued) = self.queued.get_mut(usize::from(buffer)) {
-            *queued = false;
-        }
         self.queue(control, receive, buffer)?;
         result
     }
@@ -234,14 +231,14 @@ impl ReceiveRings {
 
     fn judge_buffer(&self, bd: &ReceiveBd) -> Result<u16, DropReason> {
         let buffer = bd.index();
-        if buffer >= self.buffers {
+        let Some((turn, with_card)) = self.queued.get(usize::from(buffer)) else {
             return Err(DropReason::BadIndex);
-        }
-        if bd.opaque != MARK | u32::from(buffer) {
+        };
+        if bd.opaque as u16 != buffer {
             return Err(DropReason::BadMark);
         }
-        if !self.is_queued(buffer) {
-            return Err(DropReason::NotQueued);
+        if !with_card || (bd.opaque >> 16) as u16 != *turn {
+            return Err(DropReason::Stale);
         }
         Ok(buffer)
     }
