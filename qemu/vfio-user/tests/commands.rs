@@ -109,6 +109,58 @@ fn posted_writes_arrive_in_order_before_a_later_read() {
     assert!(batches < 5_000, "{batches} batches");
 }
 
+/// Our client posts; others (QEMU's) collect writes in REGION_WRITE_MULTI.
+#[test]
+fn several_writes_may_come_in_one_message() {
+    use common::raw::{Raw, command};
+    use zerocopy::IntoBytes;
+    let bench = Bench::new();
+    let mut raw = Raw::negotiated(&bench.path);
+    let writes: Vec<_> = (1..=8u8)
+        .map(|n| message::MultiWrite {
+            offset: u64::from(n) * 16,
+            region: region::BAR0,
+            count: n.into(),
+            data: [n; 8],
+        })
+        .collect();
+    let payload = [8u64.as_bytes(), writes.as_bytes()].concat();
+    raw.send(&command(
+        message::Command::RegionWriteMulti,
+        payload.as_slice(),
+    ));
+    let (header, reply) = raw.reply().unwrap();
+    assert_eq!((header.error, reply.as_slice()), (0, 8u64.as_bytes()));
+    let device = bench.device();
+    for n in 1..=8usize {
+        let mut expected = [0; 16];
+        expected[..n].fill(n as u8);
+        assert_eq!(device.bar[n * 16..][..16], expected, "{n} bytes");
+    }
+}
+
+/// A client that asks for much at once does not keep the device for itself, nor
+/// make the server keep all the replies.
+#[test]
+fn large_replies_give_the_lock_back() {
+    use common::raw::{Raw, command};
+    let bench = Bench::new();
+    let mut raw = Raw::negotiated(&bench.path);
+    bench.until(|d| d.batches == 1);
+    let read = message::RegionAccess {
+        offset: 0,
+        region: region::BAR0,
+        count: BAR_BYTES as u32,
+    };
+    raw.send(&command(message::Command::RegionRead, &read).repeat(100));
+    for _ in 0..100 {
+        let (header, payload) = raw.reply().unwrap();
+        assert_eq!((header.error, payload.len() as u64), (0, 16 + BAR_BYTES));
+    }
+    let batches = bench.device().batches;
+    assert!((6..=60).contains(&batches), "{batches} batches");
+}
+
 #[test]
 fn a_flush_alone_delivers_posted_writes() {
     let bench = Bench::new();

@@ -247,6 +247,31 @@ fn dma_under_the_devices_lock_does_not_deadlock() {
     assert_eq!(memory.word(0x1000), n);
 }
 
+/// A client whose posts are stuck in a full socket answers in between; it may have
+/// nothing else to say for long.
+#[test]
+fn a_flush_answers_what_came_while_the_socket_was_full() {
+    let bench = Bench::new();
+    let (mut client, _memory) = client_with_memory(&bench, DmaRange::read_write(0x1000, 0x1000));
+    let (locked, is_locked) = std::sync::mpsc::channel();
+    let vcpu = {
+        let (device, dma) = (bench.device.clone(), bench.dma.clone());
+        std::thread::spawn(move || {
+            let _big_lock = device.lock().unwrap();
+            locked.send(()).unwrap();
+            // Until the client has filled the socket.
+            std::thread::sleep(Duration::from_millis(200));
+            dma.read(0x1000, &mut [0; 4])
+        })
+    };
+    is_locked.recv().unwrap();
+    for _ in 0..2000 {
+        client.region_post(BAR0, 0, &[0; 1024]).unwrap();
+    }
+    client.flush().unwrap();
+    assert_eq!(vcpu.join().unwrap(), Ok(()));
+}
+
 /// Two vCPUs at a time, without a common lock: each gets its own replies.
 #[test]
 fn replies_find_their_threads() {
