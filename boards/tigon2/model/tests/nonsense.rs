@@ -211,7 +211,7 @@ fn check(bench: &mut Bench) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     /// Random accesses, descriptors and frames on a card that was set up; afterwards a
     /// reset brings it back to work.
@@ -245,23 +245,31 @@ proptest! {
     /// A register that stores gives back a value that storing again does not change.
     #[test]
     fn writing_back_what_was_read_changes_nothing(
-        register in prop::sample::select(Register::ALL),
+        register in prop::sample::select(storing_registers()),
         value in value(),
     ) {
-        // Strobes, requests and write-1-to-clear registers are no storage, nor are the
-        // timers' side effects.
-        let strobes = [
-            Register::SemaphoreA, Register::SemaphoreB, Register::MailboxEventA,
-            Register::MailboxEventB, Register::DmaReadState, Register::DmaWriteState,
-            Register::CpuAState, Register::CpuBState,
-        ];
-        prop_assume!(!strobes.contains(&register));
         let mut bench = Bench::default();
         bench.write(register, value);
         let first = bench.read(register);
         bench.write(register, first);
         prop_assert_eq!(bench.read(register), first, "{:?}", register);
     }
+}
+
+/// All registers but strobes, requests and write-1-to-clear registers.
+fn storing_registers() -> Vec<Register> {
+    let strobes = [
+        Register::SemaphoreA,
+        Register::SemaphoreB,
+        Register::MailboxEventA,
+        Register::MailboxEventB,
+        Register::DmaReadState,
+        Register::DmaWriteState,
+        Register::CpuAState,
+        Register::CpuBState,
+    ];
+    let all = Register::ALL.iter().copied();
+    all.filter(|register| !strobes.contains(register)).collect()
 }
 
 /// Every word of the register page, written with everything and read by everybody.

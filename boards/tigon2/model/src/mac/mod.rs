@@ -167,7 +167,7 @@ impl Mac {
     /// `R[FC]`: the next free TX descriptor, `None` when the ring is full (10.1, C).
     pub fn next_free_descriptor(&self) -> Option<u32> {
         let producer = self.tx_descriptor_producer;
-        (producer.next() != self.tx_descriptor_consumer).then_some(producer.get())
+        (!producer.next().meets(self.tx_descriptor_consumer)).then_some(producer.get())
     }
 
     /// Event bit 6: (`R[E0]` & !7) != `R[E8]` (5, C).

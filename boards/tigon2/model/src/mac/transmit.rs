@@ -39,7 +39,7 @@ impl Mac {
     /// Looks at the descriptor at `R[F4]`.
     pub fn queued(&self, now: u64, sram: &dyn Sram, map: SramMap) -> Queued {
         let consumer = self.tx_descriptor_consumer;
-        if consumer == self.tx_descriptor_producer
+        if consumer.meets(self.tx_descriptor_producer)
             || !self.tx_state.enable()
             || self.tx_state.stop()
             || self.sending.is_some()
