@@ -125,6 +125,17 @@ impl Receive {
             ticks: 0,
         }
     }
+
+    /// Where the frame behind `frame` starts: at the next 8 bytes, round the end of the
+    /// buffer (10.3, C).
+    fn end_of(&self, frame: &ReceivedFrame) -> u32 {
+        let end = (frame.start + frame.length + 7) & !7;
+        if end >= PACKET_MEMORY_END {
+            end - (PACKET_MEMORY_END - self.base)
+        } else {
+            end
+        }
+    }
 }
 
 /// Takes the configuration; the receive buffer begins at `base`.
@@ -290,6 +301,8 @@ pub fn frame<B: Bus>(firmware: &mut Firmware<B>) {
         }
         receive.in_flight += 1;
         receive.freed = 0;
+    } else {
+        receive.freed = receive.end_of(&frame);
     }
     receive.next = (receive.next + 1) & MASK;
     receive.ring.release(bus);
@@ -353,11 +366,7 @@ fn drop<B: Bus>(firmware: &mut Firmware<B>, frame: &ReceivedFrame, reason: Drop)
         count!(firmware, in_errors);
     }
     let receive = &mut firmware.receive;
-    let mut end = (frame.start + frame.length + 7) & !7;
-    if end >= PACKET_MEMORY_END {
-        end -= PACKET_MEMORY_END - receive.base;
-    }
-    receive.freed = end;
+    receive.freed = receive.end_of(frame);
     receive.ring.release(&mut firmware.bus);
     free(firmware);
 }

@@ -1,16 +1,26 @@
-//! The firmware builds, has only allowed instructions, and fits.
+//! The firmware builds, fits, has only allowed instructions, and runs as MIPS code.
 
+use host_driver::log::LogTexts;
+use host_driver::{Config, Nic};
+use host_interface::extension::{Extension, Handler};
 use host_interface::image::Image;
-use xtask::firmware::{self, FirmwareOptions, isa};
+use std::io::IoSlice;
+use std::time::Duration;
+use tigon2_model::Board;
+use tigon2_sim::transport::SimTransport;
+use xtask::firmware::{self, FirmwareArtifacts, FirmwareOptions, isa};
 
-#[test]
-fn the_firmware_builds_and_fits() {
+fn build() -> FirmwareArtifacts {
     let options = FirmwareOptions {
         quiet: true,
         ..FirmwareOptions::default()
     };
-    let artifacts = firmware::build(options).expect("the firmware builds");
+    firmware::build(options).expect("the firmware builds")
+}
 
+#[test]
+fn the_firmware_builds_and_fits() {
+    let artifacts = build();
     let elf = std::fs::read(&artifacts.elf).expect("the ELF");
     assert_eq!(isa::check(&elf).expect("an ELF"), []);
     for memory in &artifacts.sizes.memories {
@@ -20,4 +30,70 @@ fn the_firmware_builds_and_fits() {
     let file = std::fs::read(&artifacts.tg2).expect("the image");
     let image = Image::parse(&file).expect("the drivers' format");
     assert_eq!((image.start(), image.load()), (0x4000, 0x4000));
+}
+
+/// Everything at once on the simulator: start code, dispatch by the chip's own
+/// instructions, both paths, the counts and the log.
+#[test]
+fn the_firmware_runs_as_mips_code() {
+    let artifacts = build();
+    let file = std::fs::read(&artifacts.tg2).expect("the image");
+    let elf = std::fs::read(&artifacts.elf).expect("the ELF");
+
+    let transport = SimTransport::power_on(Board::default());
+    let machine = transport.machine();
+    let station = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
+    machine.lock().set_mac_address(station);
+    let mut nic = Nic::probe(transport, Config::default()).expect("a card");
+    nic.load(&file).expect("the firmware comes up");
+    nic.open().expect("the stack comes up");
+    // Time of this computer: an unoptimised simulator is slow.
+    nic.wait_link(Duration::from_secs(60)).expect("a link");
+
+    let out = frame([2, 0, 0, 0, 0, 1], station);
+    let pieces = [IoSlice::new(&out[..14]), IoSlice::new(&out[14..])];
+    assert!(nic.queue(&pieces).expect("a frame"));
+    nic.submit().expect("a doorbell");
+    let into = frame(station, [2, 0, 0, 0, 0, 1]);
+    machine.lock().send_frame(0, into.clone());
+    let mut received = Vec::new();
+    for _ in 0..5 {
+        nic.wait(Duration::from_millis(1)).expect("a wait");
+        nic.service().expect("a service");
+        received.extend(nic.receive_batch(8).expect("frames"));
+    }
+    assert_eq!(received, [into]);
+    assert_eq!(
+        machine.lock().take_frame().map(|frame| frame.bytes),
+        Some(out)
+    );
+    assert_eq!(nic.send_outstanding(), 0);
+
+    let bytes = nic.drain_log().expect("the log");
+    let texts = LogTexts::parse(&elf).expect("the log's texts");
+    let lines = texts.decoder().decode(&bytes);
+    assert!(
+        lines.iter().any(|line| line.contains("link up")),
+        "{lines:?}"
+    );
+
+    let machine = machine.lock();
+    let counts = machine.word(Extension::HandlerCounts.nic_address());
+    let count = |handler: Handler| machine.word(counts + 4 * handler.number());
+    assert_eq!(count(Handler::ReceiveComplete), 1);
+    assert_eq!(count(Handler::SendDataReady), 2, "two BDs");
+    assert!(count(Handler::Timer) > 0);
+    assert_eq!(count(Handler::DmaReadAttention), 0);
+    assert_eq!(
+        machine.card().undefined().count(),
+        0,
+        "{:?}",
+        machine.card().undefined()
+    );
+}
+
+fn frame(destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
+    let mut frame = [destination.as_slice(), &source, &[0x88, 0xB5]].concat();
+    frame.extend((0..1000u32).map(|n| (n * 7 >> 2) as u8));
+    frame
 }

@@ -14,7 +14,8 @@ pub mod toolchain;
 use crate::paths;
 use anyhow::{Context, Result, bail};
 use sizes::Sizes;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use toolchain::Toolchain;
 
@@ -86,12 +87,20 @@ pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
         }
     }
     let tg2 = target.join(format!("{name}.tg2.bin"));
-    std::fs::write(&tg2, load::image(&bytes)?)
-        .with_context(|| format!("write {}", tg2.display()))?;
+    replace(&tg2, &load::image(&bytes)?).with_context(|| format!("write {}", tg2.display()))?;
     Ok(FirmwareArtifacts { elf, tg2, sizes })
 }
 
-fn compile(toolchain: &Toolchain, name: &str, target: &std::path::Path, quiet: bool) -> Result<()> {
+/// Writes a file in one step: whoever reads meanwhile sees the old or the new one.
+fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().context("a file has a folder")?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn compile(toolchain: &Toolchain, name: &str, target: &Path, quiet: bool) -> Result<()> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(paths::root())
