@@ -125,9 +125,7 @@ fn nap<T: Transport>(nic: &mut Nic<T>, tap: &Tap) -> Result<(), NicError> {
     let limit = if full { SHORT_NAP } else { NAP };
     let Some(interrupt) = nic.interrupt_fd() else {
         // An engine in process runs while it is waited for.
-        if nic.wait(SHORT_NAP)? {
-            nic.acknowledge()?;
-        }
+        nic.wait(SHORT_NAP)?;
         return Ok(());
     };
     let timeout =
@@ -150,8 +148,8 @@ fn nap<T: Transport>(nic: &mut Nic<T>, tap: &Tap) -> Result<(), NicError> {
     if tap.revents().intersects(PollFlags::ERR | PollFlags::NVAL) {
         return Err(io::Error::other("the TAP device is gone").into());
     }
-    if !interrupt.revents().is_empty() && nic.wait(Duration::ZERO)? {
-        nic.acknowledge()?;
+    if !interrupt.revents().is_empty() {
+        nic.wait(Duration::ZERO)?;
     } else if slept {
         // Nothing for a while: is the other side still there?
         nic.look_alive()?;

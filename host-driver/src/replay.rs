@@ -80,9 +80,7 @@ pub fn replay<T: Transport>(
             report.full += 1;
             unsubmitted = 0;
             nic.submit()?;
-            if nic.wait(PAUSE)? {
-                nic.acknowledge()?;
-            }
+            nic.wait(PAUSE)?;
             nic.service()?;
             discard(nic)?;
         }
@@ -159,8 +157,8 @@ pub fn record<T: Transport, W: Write>(
             return Err(error.into());
         }
         nic.service()?;
-        if taken == 0 && nic.wait(PAUSE)? {
-            nic.acknowledge()?;
+        if taken == 0 {
+            nic.wait(PAUSE)?;
         }
     }
 }

@@ -74,9 +74,7 @@ impl<T: Transport> Nic<T> {
                     state: self.card_state()?,
                 });
             }
-            if self.wait(if consumed { LOOK } else { LOOK / 20 })? {
-                self.acknowledge()?;
-            }
+            self.wait(if consumed { LOOK } else { LOOK / 20 })?;
         }
     }
 

@@ -243,9 +243,7 @@ impl<T: Transport> Nic<T> {
         let start = Instant::now();
         let mut looked = start;
         while !self.events.operational {
-            if self.wait(LOOK)? {
-                self.acknowledge()?;
-            }
+            self.wait(LOOK)?;
             self.take_events()?;
             if self.events.errors > 0 {
                 return Err(self.refused());
@@ -371,14 +369,14 @@ impl<T: Transport> Nic<T> {
     }
 
     /// A descriptor that becomes readable when the card has raised its interrupt.
-    /// After it, call [`Nic::acknowledge`] and [`Nic::service`].
+    /// After it, call [`Nic::wait`] with no time, and then [`Nic::service`].
     pub fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
         self.transport.interrupt_fd()
     }
 
     /// Waits until the card may have something, at most for `timeout`. True if it
-    /// has: an interrupt (which is consumed and must be acknowledged), or, when
-    /// polling, an index that moved.
+    /// has: an interrupt, which is acknowledged here, or, when polling, an index that
+    /// moved. Look at the rings after it: what comes later interrupts again.
     ///
     /// # Errors
     /// What the transport says.
@@ -387,7 +385,10 @@ impl<T: Transport> Nic<T> {
         match self.config.notice {
             Notice::Interrupt => {
                 let came = self.transport.wait_interrupt(timeout)?;
-                self.counters.interrupts += u64::from(came);
+                if came {
+                    self.counters.interrupts += 1;
+                    self.acknowledge()?;
+                }
                 Ok(came)
             }
             Notice::Polling => {
@@ -407,8 +408,9 @@ impl<T: Transport> Nic<T> {
         }
     }
 
-    /// Takes the interrupt away on the card and lets the next one through. To be
-    /// called before the indices are looked at: what comes later raises a new one.
+    /// Takes the interrupt away on the card and lets the next one through, before the
+    /// indices are looked at. [`Nic::wait`] does it; this is for those who learn of
+    /// interrupts in another way, and does no harm twice.
     ///
     /// # Errors
     /// What the transport says.
@@ -628,9 +630,7 @@ impl<T: Transport> Nic<T> {
                     state: self.card_state()?,
                 });
             }
-            if self.wait(LOOK / 4)? {
-                self.acknowledge()?;
-            }
+            self.wait(LOOK / 4)?;
         }
     }
 

@@ -131,9 +131,7 @@ impl<T: Transport> Wire for CardWire<'_, T> {
         if !self.received.is_empty() {
             return Ok(());
         }
-        if self.nic.wait(timeout)? {
-            self.nic.acknowledge()?;
-        }
+        self.nic.wait(timeout)?;
         self.nic.service()?;
         Ok(())
     }
