@@ -31,7 +31,7 @@ macro_rules! handlers {
             $( Handler {
                 event: EventBit::$event,
                 name: stringify!($name),
-                summary: concat!($($doc),+),
+                summary: concat!($($doc),+).trim_ascii(),
             }, )+
         ];
 

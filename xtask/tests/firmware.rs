@@ -94,6 +94,6 @@ fn the_firmware_runs_as_mips_code() {
 
 fn frame(destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
     let mut frame = [destination.as_slice(), &source, &[0x88, 0xB5]].concat();
-    frame.extend((0..1000u32).map(|n| (n * 7 >> 2) as u8));
+    frame.extend((0..1000u32).map(|n| ((n * 7) >> 2) as u8));
     frame
 }

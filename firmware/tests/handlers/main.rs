@@ -2,6 +2,7 @@
 
 mod boot;
 mod command;
+mod docs;
 mod machine;
 mod receive;
 mod send;

@@ -49,7 +49,7 @@ pub fn check(elf: &[u8]) -> Result<Vec<Fault>> {
     anyhow::ensure!(file.endianness() == Endianness::Big, "not a big-endian ELF");
     let functions = functions(&file);
     let mut faults = Vec::new();
-    for section in file.sections().filter(|section| is_executable(section)) {
+    for section in file.sections().filter(is_executable) {
         let data = section.data().context("a section without its bytes")?;
         for (index, bytes) in data.chunks_exact(4).enumerate() {
             let word = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
