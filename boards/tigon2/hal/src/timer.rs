@@ -33,7 +33,7 @@ pub fn arm<B: Bus>(bus: &mut B, cpu: Cpu, now: u32, deadline: u32) {
     bus.write(Register::timer_reference(cpu), reference);
 }
 
-/// Busy waiting by the counter.
+/// Busy waiting by the counter, whose microsecond is 86 core clocks: 2 % short at 88 MHz.
 #[derive(Debug)]
 pub struct Delay<'a, B: Bus>(
     /// The bus through which the counter is read.

@@ -1,0 +1,318 @@
+//! The HAL on a host, against the hardware model.
+
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::{OutputPin, StatefulOutputPin};
+use embedded_hal::i2c::{Error, ErrorKind, I2c};
+use tigon2_chip::bits::DmaState;
+use tigon2_chip::events::EventBit;
+use tigon2_chip::memory::block;
+use tigon2_chip::{Cpu, Register, eeprom};
+use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Read, Transfer};
+use tigon2_hal::eeprom::EepromBus;
+use tigon2_hal::events::{SoftwareEvents, priority};
+use tigon2_hal::led::{Led, Which};
+use tigon2_hal::mac::{ReceiveRing, TransmitBuffer, TransmitRing};
+use tigon2_hal::timer::Delay;
+use tigon2_hal::{Bus, semaphore, timer};
+use tigon2_model::testing::{Bench, HOST_BASE, K, RX_BASE, STATION, TX_BASE};
+
+/// A card on the bench as CPU A's bus; each register access takes 100 ns.
+struct ModelBus {
+    bench: Bench,
+    /// Whether the card works on its queues by itself.
+    works: bool,
+}
+
+impl ModelBus {
+    fn new() -> ModelBus {
+        let mut bench = Bench::default();
+        bench.bring_up();
+        ModelBus { bench, works: true }
+    }
+
+    fn tick(&mut self) {
+        self.bench.pass(100);
+        if self.works {
+            self.bench.run();
+        }
+    }
+}
+
+impl Bus for ModelBus {
+    fn read(&mut self, register: Register) -> u32 {
+        self.tick();
+        self.bench.read(register)
+    }
+
+    fn write(&mut self, register: Register, value: u32) {
+        self.bench.write(register, value);
+        self.tick();
+    }
+
+    fn load(&mut self, address: u32) -> u32 {
+        self.bench.word(address)
+    }
+
+    fn store(&mut self, address: u32, value: u32) {
+        self.bench.set_word(address, value);
+    }
+
+    fn load_half(&mut self, address: u32) -> u16 {
+        let bytes = self.bench.bytes(address, 2);
+        u16::from_be_bytes([bytes[0], bytes[1]])
+    }
+
+    fn store_half(&mut self, address: u32, value: u16) {
+        self.bench.set_bytes(address, &value.to_be_bytes());
+    }
+
+    fn load_byte(&mut self, address: u32) -> u8 {
+        self.bench.bytes(address, 1)[0]
+    }
+
+    fn store_byte(&mut self, address: u32, value: u8) {
+        self.bench.set_bytes(address, &[value]);
+    }
+}
+
+/// Reference 9 and "Serial EEPROM, confirmed": select, two address bytes, repeated start.
+#[test]
+fn the_eeprom_is_read_over_its_two_wires() {
+    let mut bus = ModelBus::new();
+    let address = [0x00, 0x60, 0xCF, 0x11, 0x22, 0x33];
+    bus.bench.card.set_mac_address(address);
+    let mut block = [0xEE; eeprom::MAC_BLOCK_BYTES];
+    let place = eeprom::MAC_OFFSET.to_be_bytes();
+    let mut i2c = EepromBus(&mut bus);
+    i2c.write_read(eeprom::BUS_ADDRESS, &place, &mut block)
+        .expect("acknowledged");
+    assert_eq!(block, eeprom::mac_block(address));
+}
+
+#[test]
+fn a_device_that_is_not_there_does_not_acknowledge() {
+    let mut bus = ModelBus::new();
+    let error = EepromBus(&mut bus)
+        .write(0x23, &[0])
+        .expect_err("nobody there");
+    assert!(matches!(error.kind(), ErrorKind::NoAcknowledge(_)));
+    // The bus is usable afterwards: the failed transfer ended with a STOP.
+    EepromBus(&mut bus)
+        .write(eeprom::BUS_ADDRESS, &[0, 0])
+        .expect("acknowledged");
+}
+
+/// Reference 7: the counter runs in microseconds of 86 core clocks, 2 % short at 88 MHz.
+#[test]
+fn delays_take_their_time() {
+    let mut bus = ModelBus::new();
+    let before = bus.bench.now;
+    Delay(&mut bus).delay_us(50);
+    let us = bus.bench.now - before;
+    assert!((48_800..60_000).contains(&us), "{us} ns");
+    let before = bus.bench.now;
+    Delay(&mut bus).delay_ns(10_000);
+    let ns = bus.bench.now - before;
+    assert!((9_700..30_000).contains(&ns), "{ns} ns");
+}
+
+/// Reference 7: the event comes when the counter reaches the reference, and a deadline in
+/// the past is not missed.
+#[test]
+fn the_timer_event_comes_at_its_deadline() {
+    let mut bus = ModelBus::new();
+    let is_on = |bus: &mut ModelBus| bus.read(Register::EventA) & EventBit::Timer.mask() != 0;
+    let now = timer::now(&mut bus);
+    timer::arm(&mut bus, Cpu::A, now, now + 20);
+    assert!(!is_on(&mut bus));
+    bus.bench.pass(25_000);
+    assert!(is_on(&mut bus));
+    let now = timer::now(&mut bus);
+    timer::arm(&mut bus, Cpu::A, now, now.wrapping_sub(1000));
+    bus.bench.pass(5_000);
+    assert!(is_on(&mut bus));
+    assert!(timer::reached(5, u32::MAX - 5) && !timer::reached(u32::MAX - 5, 5));
+}
+
+/// Reference 4: acquire, release, and freeing what another life left.
+#[test]
+fn the_semaphore_has_one_owner() {
+    let mut bus = ModelBus::new();
+    semaphore::free(&mut bus);
+    semaphore::acquire(&mut bus, Cpu::B);
+    assert!(semaphore::is_owned(&mut bus, Cpu::B) && !semaphore::is_owned(&mut bus, Cpu::A));
+    bus.write(Register::SemaphoreA, 1);
+    assert!(!semaphore::is_owned(&mut bus, Cpu::A), "B owns it");
+    semaphore::free(&mut bus);
+    assert!(!semaphore::is_owned(&mut bus, Cpu::B));
+    semaphore::acquire(&mut bus, Cpu::A);
+    semaphore::release(&mut bus, Cpu::A);
+    assert!(!semaphore::is_owned(&mut bus, Cpu::A));
+}
+
+/// Reference 5: a write replaces the software bits and leaves the hardware bits.
+#[test]
+fn software_events_are_set_and_cleared() {
+    let mut bus = ModelBus::new();
+    let mut events = SoftwareEvents::new(Cpu::A);
+    events.set(&mut bus, EventBit::SendBdReady);
+    events.set(&mut bus, EventBit::SendDataReady);
+    events.set(&mut bus, EventBit::Mailbox);
+    let software = tigon2_chip::events::SOFTWARE_BITS;
+    assert_eq!(bus.read(Register::EventA) & software, 0x18);
+    events.clear(&mut bus, EventBit::SendBdReady);
+    assert!(!events.is_set(EventBit::SendBdReady) && events.is_set(EventBit::SendDataReady));
+    assert_eq!(bus.read(Register::EventA) & software, 8);
+    assert_eq!(priority(0x18, u32::MAX), 5);
+    assert_eq!(priority(0x18, 8), 4);
+    assert_eq!(priority(0x18, 1), 0);
+}
+
+#[test]
+fn leds_are_pins_and_leave_their_neighbours_alone() {
+    let mut bus = ModelBus::new();
+    bus.bench
+        .bar_write(Register::MiscLocalControl.offset(), 0x0000_0200);
+    let mut led = Led::new(&mut bus, Which::Second);
+    led.set_high().expect("cannot fail");
+    assert!(led.is_set_high().expect("cannot fail"));
+    assert_eq!(bus.read(Register::MiscLocalControl) & 0x260, 0x240);
+    let mut led = Led::new(&mut bus, Which::Second);
+    led.set_low().expect("cannot fail");
+    assert!(led.is_set_low().expect("cannot fail"));
+    assert_eq!(bus.read(Register::MiscLocalControl) & 0x260, 0x200);
+}
+
+fn transfer(opaque: u32) -> Transfer {
+    let state = DmaState::new()
+        .with_start(true)
+        .with_no_swap(true)
+        .into_bits();
+    let host = HostAddress { high: 1, low: 0 }.plus(opaque * 8);
+    Transfer {
+        host,
+        local: 0x2000 + opaque * 8,
+        length: 8,
+        state,
+        kind: 7,
+        opaque,
+    }
+}
+
+/// Reference 6.3: strict order, the event by the "passed" rule, a distance from full.
+#[test]
+fn transfers_are_taken_back_in_order_three_times_round() {
+    assert_eq!(HOST_BASE, 1 << 32);
+    let mut bus = ModelBus::new();
+    let mut ring = DescriptorRing::<Read>::new(K + block::DMA_READ_RING);
+    ring.reset(&mut bus);
+    let mut next = 0;
+    while next < 200 {
+        bus.works = false;
+        let first = next;
+        while ring.has_room(1) {
+            ring.push(&mut bus, &transfer(next)).expect("room");
+            next += 1;
+        }
+        assert_eq!(ring.push(&mut bus, &transfer(999)), Err(Full));
+        assert_eq!(next - first, 61, "64 less one, and 64 bytes' distance");
+        assert!(!ring.is_idle(&mut bus));
+        bus.works = true;
+        assert_ne!(
+            bus.read(Register::EventA) & EventBit::DmaReadComplete.mask(),
+            0
+        );
+        let end = ring.done(&mut bus);
+        for opaque in first..next {
+            let done = ring.take(&mut bus, end).expect("done");
+            assert_eq!((done.kind, done.opaque), (7, opaque));
+            assert_eq!(done.local(&mut bus), 0x2000 + opaque * 8);
+        }
+        assert!(ring.take(&mut bus, end).is_none());
+        ring.acknowledge(&mut bus);
+        assert_eq!(
+            bus.read(Register::EventA) & EventBit::DmaReadComplete.mask(),
+            0
+        );
+        assert!(ring.is_idle(&mut bus));
+    }
+}
+
+#[test]
+fn host_addresses_carry_into_the_high_word() {
+    let address = HostAddress {
+        high: 1,
+        low: 0xFFFF_FFF0,
+    };
+    assert_eq!(address.plus(0x20), HostAddress { high: 2, low: 0x10 });
+    assert!(HostAddress::default().is_none() && !address.is_none());
+}
+
+/// Reference 10.2: frames go out in order; the ring and the buffer go round.
+#[test]
+fn frames_are_sent_round_the_rings() {
+    let mut bus = ModelBus::new();
+    let mut ring = TransmitRing::new(K + block::MAC_TX_RING);
+    ring.reset(&mut bus);
+    let mut buffer = TransmitBuffer::new(TX_BASE, RX_BASE);
+    for number in 0..700u32 {
+        assert!(ring.has_room(&mut bus) && buffer.has_room(&mut bus, 1000));
+        let start = buffer.position();
+        for offset in (0..1000).step_by(4) {
+            let mut address = start + offset;
+            if address >= RX_BASE {
+                address -= RX_BASE - TX_BASE;
+            }
+            bus.store(address, number);
+        }
+        buffer.take(1000);
+        let end = buffer.position();
+        bus.write(Register::TxProducer, end);
+        ring.push(&mut bus, start, 1000);
+        buffer.align();
+        bus.tick();
+        let frames = bus.bench.sent();
+        assert_eq!(frames.len(), 1, "{number}");
+        assert_eq!(frames[0].len(), 1000);
+        let word = number.to_be_bytes();
+        assert!(
+            frames[0].chunks_exact(4).all(|bytes| bytes == word),
+            "{number}"
+        );
+    }
+}
+
+#[test]
+fn an_abandoned_frame_gives_its_room_back() {
+    let mut bus = ModelBus::new();
+    let mut buffer = TransmitBuffer::new(TX_BASE, TX_BASE + 4096);
+    let start = buffer.position();
+    buffer.take(3000);
+    assert!(!buffer.has_room(&mut bus, 2000));
+    buffer.rewind(start);
+    assert!(buffer.has_room(&mut bus, 2000));
+    buffer.take(4095);
+    buffer.align();
+    assert_eq!(buffer.position(), TX_BASE, "round the end");
+}
+
+/// Reference 10.3: a descriptor a frame, length with CRC.
+#[test]
+fn frames_are_taken_round_the_ring() {
+    let mut bus = ModelBus::new();
+    let mut ring = ReceiveRing::new(K + block::MAC_RX_RING);
+    ring.reset(&mut bus);
+    for number in 0..1200usize {
+        assert_eq!(ring.oldest(&mut bus), None);
+        let mut frame = [STATION.as_slice(), &[2, 0, 0, 0, 0, 1, 0x88, 0xB5]].concat();
+        frame.resize(60 + number % 1000, number as u8);
+        bus.bench.receive(&frame);
+        let received = ring.oldest(&mut bus).expect("a frame");
+        assert_eq!(received.length as usize, frame.len() + 4);
+        assert_eq!(received.errors, 0);
+        assert_eq!(received.start % 8, 0);
+        ring.release(&mut bus);
+        let end = received.start + received.length;
+        bus.write(Register::RxConsumer, end);
+    }
+}
