@@ -1,1 +1,19 @@
-//! Stories over whole systems: firmware, engine, driver and wire.
+//! The stage for stories over whole systems: firmware, engine, driver and wire.
+//!
+//! A story is told once and played on every [`Engine`]: a host at one end of a
+//! [`Stage`], a wire at the other, and between them the driver, the card and the
+//! firmware's real MIPS code.
+//!
+//! ```text
+//!   the story: nic.queue(..), nic.receive(..)        engine.send(..), engine.receive()
+//!        driver ── transport ── card + firmware ── MAC ── wire
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod engine;
+pub mod frames;
+pub mod stage;
+pub mod xtask_command;
+
+pub use engine::{Engine, Qemu, Sim};
+pub use stage::Stage;

@@ -57,6 +57,7 @@ fn cargo(words: &[&str], tools: &Tools) -> Result<()> {
             .env("TIGON_QEMU_MIPS", &tools.qemu)
             .env("TIGON_QEMU_MODEL", &tools.model)
             .env("TIGON_FIRMWARE_ELF", &tools.firmware.elf)
-            .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2),
+            .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2)
+            .env("TIGON_XTASK", std::env::current_exe()?),
     )
 }

@@ -2,7 +2,7 @@
 
 use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
 use crate::{paths, process, qemu_build, setup};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -29,6 +29,31 @@ impl Tools {
             qemu,
             model,
             firmware,
+        })
+    }
+}
+
+impl Tools {
+    /// The tools that `cargo xtask test` has built, for the tests.
+    ///
+    /// # Errors
+    /// Outside of it, where the variables that name them are not set.
+    pub fn from_environment() -> Result<Tools> {
+        let path = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .with_context(|| format!("{name} is not set: run the tests by cargo xtask test"))
+        };
+        let elf = path("TIGON_FIRMWARE_ELF")?;
+        let sizes = firmware::sizes::measure(&std::fs::read(&elf)?)?;
+        Ok(Tools {
+            qemu: path("TIGON_QEMU_MIPS")?,
+            model: path("TIGON_QEMU_MODEL")?,
+            firmware: FirmwareArtifacts {
+                elf,
+                tg2: path("TIGON_FIRMWARE_TG2")?,
+                sizes,
+            },
         })
     }
 }

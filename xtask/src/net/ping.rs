@@ -36,8 +36,9 @@ pub struct Percentiles {
 impl Percentiles {
     /// Of times in microseconds; all zero for none.
     pub fn of(times_us: impl IntoIterator<Item = u64>) -> Self {
-        // Three digits of precision; the histogram grows as it needs.
-        let mut histogram = Histogram::<u64>::new(3).expect("three digits are in range");
+        // Three digits of precision, up to a minute.
+        let mut histogram =
+            Histogram::<u64>::new_with_bounds(1, 60_000_000, 3).expect("the bounds are in range");
         for time in times_us {
             histogram.saturating_record(time.max(1));
         }
@@ -112,6 +113,7 @@ mod tests {
         assert_eq!((ping.sent, ping.received, ping.duplicates), (3, 2, 1));
         assert_eq!(ping.round_trip_us.min, 214);
         assert_eq!(ping.round_trip_us.max, 1500);
+        assert_eq!(ping.round_trip_us.p90, 1500);
     }
 
     #[test]

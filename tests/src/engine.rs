@@ -1,0 +1,150 @@
+//! What runs the card in a story.
+
+use host_driver::Transport;
+use host_driver::peer::DatagramWire;
+use host_driver::transport::vfio_user::VfioUser;
+use std::time::{Duration, Instant};
+use tigon2_model::Board;
+use tigon2_sim::SimTransport;
+use tigon2_sim::transport::SharedMachine;
+use xtask::card::{Card, CardOptions, Wire};
+use xtask::tools::Tools;
+
+/// How long a frame may take before a story says that it is lost.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A card with its wire, on something that runs it.
+pub trait Engine: Sized {
+    /// The driver's way to the card.
+    type Transport: Transport;
+
+    /// Powers a card up.
+    fn start() -> (Self, Self::Transport);
+
+    /// Puts a frame on the wire towards the card.
+    fn send(&mut self, frame: &[u8]);
+
+    /// The next frame that comes out of the card's wire, if one comes in time.
+    fn receive(&mut self) -> Option<Vec<u8>>;
+
+    /// A frame that has come out of the wire by now, if there is one.
+    fn receive_now(&mut self) -> Option<Vec<u8>>;
+
+    /// Lets the card work for a while.
+    fn pass(&mut self, time: Duration);
+}
+
+/// The tools that `cargo xtask test` has built.
+///
+/// # Panics
+/// When a test is run without them, saying so.
+pub fn tools() -> Tools {
+    Tools::from_environment().unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// The QEMU machine `tigon2`, its wire a pair of datagram sockets.
+pub struct Qemu {
+    wire: DatagramWire,
+    /// The QEMU process.
+    pub card: Card,
+}
+
+impl Engine for Qemu {
+    type Transport = VfioUser;
+
+    fn start() -> (Self, VfioUser) {
+        let options = CardOptions {
+            wire: Wire::Datagram,
+            gdb: false,
+        };
+        Qemu::with(&options)
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        let end = Instant::now() + PATIENCE;
+        while !self.wire.send_frame(frame).expect("the wire is there") {
+            assert!(Instant::now() < end, "the card does not take frames");
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(frame) = self.receive_now() {
+                return Some(frame);
+            }
+            if Instant::now() > end {
+                return None;
+            }
+            self.wire
+                .wait_frame(Duration::from_millis(50))
+                .expect("the wire is there");
+        }
+    }
+
+    fn receive_now(&mut self) -> Option<Vec<u8>> {
+        self.wire.receive_frame().expect("the wire is there")
+    }
+
+    fn pass(&mut self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
+
+impl Qemu {
+    /// A card started with options of the story's own; its wire must be
+    /// [`Wire::Datagram`].
+    pub fn with(options: &CardOptions) -> (Qemu, VfioUser) {
+        let card = Card::start(&tools(), options).unwrap_or_else(|error| panic!("{error:#}"));
+        let wire = DatagramWire::bind(&card.wire_peer(), &card.wire_card())
+            .expect("a socket in the card's folder");
+        let transport = VfioUser::connect(&card.socket()).expect("the card's socket");
+        (Qemu { wire, card }, transport)
+    }
+}
+
+/// The simulator, in this process.
+pub struct Sim {
+    machine: SharedMachine,
+}
+
+/// The card's time that the simulator runs at once while a story waits.
+const STEP: Duration = Duration::from_micros(100);
+
+impl Engine for Sim {
+    type Transport = SimTransport;
+
+    fn start() -> (Self, SimTransport) {
+        let transport = SimTransport::power_on(Board::default());
+        let machine = transport.machine();
+        (Sim { machine }, transport)
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        self.machine.lock().send_frame(0, frame.to_vec());
+    }
+
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        let mut waited = Duration::ZERO;
+        while waited < PATIENCE {
+            if let Some(frame) = self.receive_now() {
+                return Some(frame);
+            }
+            self.pass(STEP);
+            waited += STEP;
+        }
+        None
+    }
+
+    fn receive_now(&mut self) -> Option<Vec<u8>> {
+        self.machine.lock().take_frame().map(|frame| frame.bytes)
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let mut machine = self.machine.lock();
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let cycles = machine.clock().cycle_at(nanoseconds);
+        machine.run(cycles);
+    }
+}

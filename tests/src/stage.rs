@@ -1,0 +1,121 @@
+//! A card that is up: firmware loaded, opened, link there.
+
+use crate::engine::{Engine, tools};
+use crate::frames;
+use host_driver::nic::Link;
+use host_driver::{Config, Nic};
+use std::io::IoSlice;
+use std::time::{Duration, Instant};
+
+const LINK: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The stage of a story.
+pub struct Stage<E: Engine> {
+    /// The driver, on the host's side.
+    pub nic: Nic<E::Transport>,
+    /// The card and its wire.
+    pub engine: E,
+}
+
+impl<E: Engine> Stage<E> {
+    /// A card that is powered up and probed, without firmware.
+    pub fn probed(config: Config) -> Self {
+        let (engine, transport) = E::start();
+        let nic = Nic::probe(transport, config).unwrap_or_else(|error| panic!("{error}"));
+        Stage { nic, engine }
+    }
+
+    /// A card that carries frames.
+    pub fn open() -> Self {
+        Self::open_with(Config::default())
+    }
+
+    /// A card that carries frames, with a configuration of the story's own.
+    pub fn open_with(config: Config) -> Self {
+        let mut stage = Self::probed(config);
+        stage.load_and_open();
+        stage
+    }
+
+    /// Loads the firmware, opens the card and waits for the link.
+    pub fn load_and_open(&mut self) {
+        let mut up = || -> Result<Link, host_driver::NicError> {
+            self.nic.load(&firmware())?;
+            self.nic.open()?;
+            self.nic.wait_link(LINK)
+        };
+        let link = up().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(link, Link::Gigabit);
+    }
+
+    /// A frame to the card's host.
+    pub fn inbound(&self, number: u32) -> Vec<u8> {
+        frames::numbered(self.nic.station(), frames::PEER, number)
+    }
+
+    /// A frame from the card's host.
+    pub fn outbound(&self, number: u32) -> Vec<u8> {
+        frames::numbered(frames::PEER, self.nic.station(), number)
+    }
+
+    /// Hands a frame of these fragments to the card, waiting for room.
+    pub fn transmit(&mut self, fragments: &[&[u8]]) {
+        let slices: Vec<IoSlice<'_>> = fragments.iter().map(|part| IoSlice::new(part)).collect();
+        let end = Instant::now() + PATIENCE;
+        while !self.nic.queue(&slices).expect("a frame that can be sent") {
+            assert!(Instant::now() < end, "the send ring stays full");
+            self.nic.submit().expect("the card is there");
+            self.turn();
+        }
+        self.nic.submit().expect("the card is there");
+    }
+
+    /// Waits for the card and does what it asks for. True if it interrupted.
+    pub fn turn(&mut self) -> bool {
+        let came = self
+            .nic
+            .wait(Duration::from_millis(20))
+            .expect("the card is there");
+        if came {
+            self.nic.acknowledge().expect("the card is there");
+        }
+        self.nic.service().unwrap_or_else(|error| panic!("{error}"));
+        came
+    }
+
+    /// Receives until `count` frames are there.
+    ///
+    /// # Panics
+    /// When they do not come in time.
+    pub fn receive(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let end = Instant::now() + PATIENCE;
+        let mut received = Vec::new();
+        loop {
+            received.extend(self.nic.receive_batch(64).unwrap_or_else(|e| panic!("{e}")));
+            if received.len() >= count {
+                return received;
+            }
+            assert!(
+                Instant::now() < end,
+                "{} of {count} frames arrived",
+                received.len()
+            );
+            self.turn();
+        }
+    }
+
+    /// The next frame from the card's wire.
+    ///
+    /// # Panics
+    /// When none comes.
+    pub fn wire(&mut self) -> Vec<u8> {
+        self.engine.receive().expect("a frame on the wire")
+    }
+}
+
+/// The default firmware, in the drivers' load format.
+pub fn firmware() -> Vec<u8> {
+    let path = tools().firmware.tg2;
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
