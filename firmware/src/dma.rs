@@ -8,6 +8,7 @@ use crate::{receive, send};
 use host_interface::extension::FatalCode;
 use tigon2_chip::Register;
 use tigon2_chip::bits::DmaState;
+use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Full, HostAddress, Transfer};
 
@@ -151,6 +152,9 @@ pub fn write_complete<B: Bus>(firmware: &mut Firmware<B>) {
         }
     }
     firmware.write_ring.acknowledge(&mut firmware.bus);
+    // Those that found no descriptor try again.
+    firmware.unmask(EventBit::UpdateSendConsumer);
+    firmware.unmask(EventBit::UpdateReceiveReturnProducer);
     if interrupt {
         crate::interrupt::raise(firmware);
     }

@@ -411,7 +411,8 @@ pub fn update_producer<B: Bus>(firmware: &mut Firmware<B>) {
     if index != firmware.receive.reported {
         let place = firmware.receive.index;
         if write_words(firmware, place, &[index, 0], write::RETURN_INDEX).is_err() {
-            return;
+            // What frees descriptors has a lower priority.
+            return firmware.hold(EventBit::UpdateReceiveReturnProducer);
         }
         firmware.receive.reported = index;
         firmware.counters.return_updates = firmware.counters.return_updates.wrapping_add(1);

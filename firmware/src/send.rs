@@ -218,13 +218,6 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     if send.next == send.arrived {
         return firmware.events.clear(bus, EventBit::SendDataReady);
     }
-    let begins = send.frame_bytes == 0 && !send.skipping;
-    if begins {
-        if !send.buffer.has_room(bus, ROOM) || !send.ring.has_room(bus) {
-            return;
-        }
-        send.frame_start = send.buffer.position();
-    }
     let bd = send.copies + (send.next << 4);
     let word = bus.load(bd + 8);
     let length = word >> 16;
@@ -232,6 +225,13 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     let unfit = length == 0 || bytes > FRAME_MAX || word & OFFLOAD != 0;
     if send.skipping || unfit || !firmware.link.is_up() {
         return skip(firmware, word, length);
+    }
+    let begins = send.frame_bytes == 0;
+    if begins {
+        if !send.buffer.has_room(bus, ROOM) || !send.ring.has_room(bus) {
+            return;
+        }
+        send.frame_start = send.buffer.position();
     }
     let last = word & END != 0;
     let transfer = Transfer {
@@ -358,7 +358,8 @@ pub fn update_consumer<B: Bus>(firmware: &mut Firmware<B>) {
                 interrupt::raise(firmware);
             }
         } else if write_words(firmware, place, &[index, 0], write::SEND_INDEX).is_err() {
-            return;
+            // What frees descriptors has a lower priority.
+            return firmware.hold(EventBit::UpdateSendConsumer);
         }
         firmware.send.reported = index;
     }

@@ -41,6 +41,9 @@ const BUFFER: u64 = 2048;
 /// Buffers of either side.
 const BUFFERS: u64 = 64;
 
+/// Where in the host's memory nothing may ever be written, as offsets from HOST_BASE.
+pub const GUARD: std::ops::Range<usize> = 0x10_0000..0x20_0000;
+
 /// Time that one register access of a CPU takes here, in nanoseconds.
 const ACCESS: u64 = 100;
 
@@ -236,7 +239,8 @@ impl Machine {
                 return;
             }
         }
-        panic!("the firmware does not come to rest");
+        let events = self.bar(Register::EventA.offset()) & self.firmware.mask;
+        panic!("the firmware does not come to rest, events {events:#x}");
     }
 
     /// Lets microseconds pass, with the handlers running.
@@ -425,6 +429,13 @@ impl Machine {
     /// Statistics in the general information block, by word.
     pub fn statistics(&self, word: u64) -> u32 {
         self.host_word(INFORMATION + 4 * word)
+    }
+
+    /// Whether the guarded part of the host's memory is as it was.
+    pub fn guard_is_untouched(&self) -> bool {
+        self.bench.borrow().host.bytes[GUARD]
+            .iter()
+            .all(|byte| *byte == 0)
     }
 
     /// Whether CPU A was halted.

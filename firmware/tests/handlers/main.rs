@@ -1,6 +1,7 @@
 //! The firmware's handlers on a host, against the hardware model.
 
 mod boot;
+mod chaos;
 mod command;
 mod docs;
 mod machine;
