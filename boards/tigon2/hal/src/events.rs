@@ -21,8 +21,7 @@ pub struct SoftwareEvents {
 }
 
 impl SoftwareEvents {
-    /// The software bits of `cpu`; the first [`set`](Self::set) or
-    /// [`clear`](Self::clear) makes the register agree.
+    /// The software bits of `cpu`, all 0 as the register must be, too.
     pub const fn new(cpu: Cpu) -> SoftwareEvents {
         SoftwareEvents {
             register: Register::event(cpu),
@@ -33,15 +32,21 @@ impl SoftwareEvents {
     /// Sets an event.
     #[inline(always)]
     pub fn set<B: Bus>(&mut self, bus: &mut B, event: EventBit) {
-        self.bits |= event.mask() & SOFTWARE_BITS;
-        bus.write(self.register, self.bits);
+        self.write(bus, self.bits | event.mask() & SOFTWARE_BITS);
     }
 
     /// Clears an event.
     #[inline(always)]
     pub fn clear<B: Bus>(&mut self, bus: &mut B, event: EventBit) {
-        self.bits &= !event.mask();
-        bus.write(self.register, self.bits);
+        self.write(bus, self.bits & !event.mask());
+    }
+
+    #[inline(always)]
+    fn write<B: Bus>(&mut self, bus: &mut B, bits: u32) {
+        if bits != self.bits {
+            self.bits = bits;
+            bus.write(self.register, bits);
+        }
     }
 
     /// Whether an event is set.
