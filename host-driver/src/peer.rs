@@ -213,8 +213,10 @@ pub fn serve<W: Wire>(wire: W, identity: Identity, stop: &AtomicBool) -> Result<
     while !stop.load(Ordering::Relaxed) {
         host.turn()?;
         let delay = service.serve(&mut host);
-        host.turn()?;
-        host.wait(delay)?;
+        // What was served may have made the stack change again.
+        if !host.turn()? {
+            host.wait(delay)?;
+        }
     }
     Ok(())
 }

@@ -418,6 +418,10 @@ impl<T: Transport> Nic<T> {
         if self.config.notice == Notice::Interrupt {
             self.transport.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
             self.transport.unmask_interrupt()?;
+            // The write may be posted. Until it has arrived the firmware keeps quiet
+            // about what it does meanwhile, and whoever looked at the indices before
+            // that would sleep through it. Reading the mailbox back waits for it.
+            self.transport.read(bar::MAILBOX_HOST_INTERRUPT)?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@
 
 use std::time::{Duration, Instant};
 
-use smoltcp::iface::{Config, Interface, SocketSet};
+use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
 use smoltcp::phy::Device;
 use smoltcp::time::Instant as StackInstant;
 use smoltcp::wire::{EthernetAddress, IpCidr, Ipv4Cidr};
@@ -138,14 +138,16 @@ impl<W: Wire> Host<W> {
         StackInstant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
     }
 
-    /// Handles everything that is there, without waiting.
+    /// Handles everything that is there, without waiting. True if a socket may have
+    /// changed, so that there is something to look at before waiting.
     ///
     /// # Errors
     /// [`StackError`] if the wire failed.
-    pub fn turn(&mut self) -> Result<(), StackError> {
+    pub fn turn(&mut self) -> Result<bool, StackError> {
         let now = self.now();
-        self.interface.poll(now, &mut self.wire, &mut self.sockets);
-        self.wire.flush()
+        let result = self.interface.poll(now, &mut self.wire, &mut self.sockets);
+        self.wire.flush()?;
+        Ok(result == PollResult::SocketStateChanged)
     }
 
     /// Waits until there may be something to do, at most for `limit`.

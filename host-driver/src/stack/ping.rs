@@ -137,14 +137,15 @@ impl Conversation {
             } else if next == self.ping.count && outstanding == 0 {
                 return Ok(());
             }
-            host.turn()?;
+            if host.turn()? {
+                continue;
+            }
             let until_due = if next < self.ping.count && !self.ping.interval.is_zero() {
                 due.saturating_duration_since(Instant::now())
             } else {
                 self.ping.timeout
             };
             host.wait(until_due)?;
-            host.turn()?;
         }
     }
 

@@ -184,9 +184,11 @@ impl<'a, W: Wire> Conversation<'a, W> {
                 after: SILENCE,
             });
         }
-        self.host.turn()?;
-        self.host.wait(limit)?;
-        self.host.turn()
+        if !self.host.turn()? {
+            self.host.wait(limit)?;
+            self.host.turn()?;
+        }
+        Ok(())
     }
 }
 
@@ -440,7 +442,8 @@ impl<W: Wire> Conversation<'_, W> {
             self.step(REPEAT)?;
         }
         // The last acknowledgement goes out now; nobody waits for the TIME-WAIT.
-        self.host.turn()
+        self.host.turn()?;
+        Ok(())
     }
 
     fn ask_for_report(&mut self, to: IpEndpoint, number: u64) -> Result<(u64, u64), StackError> {
