@@ -1,11 +1,12 @@
 //! The gdb stub sees both CPUs.
 
-use crate::assembler::Program;
+use crate::assembler::{Program, T0, ZERO};
 use crate::card::Card;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use tempfile::TempDir;
 use tigon2_chip::Cpu;
+use tigon2_chip::registers::Register;
 
 /// A connection to the stub that knows its packets.
 struct Debugger(UnixStream);
@@ -54,19 +55,22 @@ impl Debugger {
     }
 }
 
+/// A card with a gdb stub in its folder.
+fn start() -> Card {
+    Card::start_with("", |folder| {
+        let path = folder.path().join("gdb");
+        let stub = format!("unix:{},server=on,wait=off", path.display());
+        vec!["-gdb".into(), stub]
+    })
+}
+
 #[test]
 fn both_cpus_are_threads_of_one_program() {
     let mut program = Program::new();
     program.store(1, 0x1000);
     let stop = program.here();
     program.store(2, 0x1000).spin();
-    let mut card = Card::start_with("", |folder| {
-        let path = folder.path().join("gdb");
-        vec![
-            "-gdb".into(),
-            format!("unix:{},server=on,wait=off", path.display()),
-        ]
-    });
+    let mut card = start();
     card.run(&program);
     card.wait("the program runs", |card| card.load(0x1000) == 2);
 
@@ -94,4 +98,32 @@ fn both_cpus_are_threads_of_one_program() {
     assert!(debugger.ask("vCont;s:1").starts_with("T05"));
     assert_eq!(debugger.ask("p25"), format!("{:08x}", stop + 4));
     assert!(!card.halted(Cpu::A), "the PCI side still answers");
+}
+
+/// Sleeping is QEMU's business: a debugger sees a CPU that runs in its loop.
+#[test]
+fn a_sleeping_cpu_looks_awake() {
+    let mut program = Program::new();
+    let poll = program.here();
+    program.read(T0, Register::EventA).beq(T0, ZERO, poll);
+    let end = program.here();
+    let mut card = start();
+    card.run(&program);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let mut debugger = Debugger::connect(&card.folder);
+    debugger.ask("?");
+    let hex: String = "CPU#0 [running]"
+        .bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(debugger.ask("qThreadExtraInfo,1"), hex);
+    assert_eq!(debugger.ask("Hg1"), "OK");
+    let pc = u32::from_str_radix(&debugger.ask("p25"), 16).expect("a number");
+    assert!((poll..end).contains(&pc), "{pc:#x} is in the loop");
+    // A debugger that looks at nothing is nobody's mistake, and at a register sees it.
+    assert_eq!(debugger.ask("m40000000,4"), "00000000");
+    assert_eq!(debugger.ask("mc0000060,4"), "00000000");
+    for _ in 0..10 {
+        assert!(debugger.ask("vCont;s:1").starts_with("T05"));
+    }
 }

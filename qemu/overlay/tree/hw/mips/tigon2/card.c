@@ -8,6 +8,7 @@
 #include "qapi/error.h"
 #include "hw/qdev-clock.h"
 #include "hw/qdev-properties.h"
+#include "system/runstate.h"
 #include "card.h"
 
 /* Wire ------------------------------------------------------------------- */
@@ -52,6 +53,16 @@ static void card_timer(void *opaque)
     card->ops.timer(card->model);
 }
 
+/* In a debugger a CPU that slept is seen running, in its loop. */
+static void card_run_state(void *opaque, bool running, RunState state)
+{
+    Tigon2Card *card = opaque;
+
+    for (int i = 0; i < TIGON2_CPUS && !running; i++) {
+        tigon2_cpu_wake_stopped(card->view[i].cpu);
+    }
+}
+
 static void card_make_cpu(Tigon2Card *card, uint32_t index)
 {
     Tigon2View *view = &card->view[index];
@@ -92,6 +103,7 @@ static void card_realize(DeviceState *dev, Error **errp)
     }
     card->nic = qemu_new_nic(&card_net_info, &card->conf, TYPE_TIGON2_CARD,
                              dev->id, &dev->mem_reentrancy_guard, card);
+    qdev_add_vm_change_state_handler(dev, card_run_state, card);
     tigon2_engine_begin(card, errp);
 }
 

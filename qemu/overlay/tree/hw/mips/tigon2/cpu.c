@@ -72,12 +72,16 @@ void tigon2_cpu_settle(Tigon2CPU *cpu)
     run_on_cpu(CPU(cpu), do_nothing, RUN_ON_CPU_NULL);
 }
 
-/* A register access ends its translation block, so this acts at once. */
+/*
+ * A register access ends its translation block, so this acts at once.  A
+ * debugger that looks at the registers is not the CPU.
+ */
 void tigon2_cpu_park(Tigon2CPU *cpu)
 {
     CPUState *cs = CPU(cpu);
 
-    if (cpu->run_state == TIGON2_RUNNING && !cs->singlestep_enabled) {
+    if (current_cpu == cs && cpu->run_state == TIGON2_RUNNING &&
+        !cs->singlestep_enabled) {
         set_run_state(cpu, TIGON2_PARKED);
         cpu_exit(cs);
     }
@@ -93,6 +97,13 @@ void tigon2_cpu_unpark(Tigon2CPU *cpu)
     if (cpu->run_state == TIGON2_PARKED) {
         qatomic_set(&cpu->run_state, TIGON2_RUNNING);
         qemu_cpu_kick(CPU(cpu));
+    }
+}
+
+void tigon2_cpu_wake_stopped(Tigon2CPU *cpu)
+{
+    if (cpu->run_state == TIGON2_PARKED) {
+        set_run_state(cpu, TIGON2_RUNNING);
     }
 }
 

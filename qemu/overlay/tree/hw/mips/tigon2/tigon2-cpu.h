@@ -50,5 +50,7 @@ void tigon2_cpu_halt(Tigon2CPU *cpu);
 void tigon2_cpu_settle(Tigon2CPU *cpu);
 void tigon2_cpu_park(Tigon2CPU *cpu);
 void tigon2_cpu_unpark(Tigon2CPU *cpu);
+/* The same while the whole machine is stopped. */
+void tigon2_cpu_wake_stopped(Tigon2CPU *cpu);
 
 #endif
