@@ -77,6 +77,50 @@ pub const fn encode_joff(rs: u32, rt: u32) -> u32 {
     (rs & 31) << 21 | (rt & 31) << 16 | FUNCTION_JOFF
 }
 
+/// Whether an instruction loads from memory into a general register.
+pub const fn is_load(word: u32) -> bool {
+    matches!(opcode(word), 0x20 | 0x21 | 0x23..=0x25)
+}
+
+/// Whether an instruction stores a general register to memory.
+pub const fn is_store(word: u32) -> bool {
+    matches!(opcode(word), 0x28 | 0x29 | 0x2B)
+}
+
+/// The general registers that an instruction reads, as a mask; register 0 is left out.
+/// Only meaningful for instructions that [`classify`] does not forbid.
+pub const fn sources(word: u32) -> u32 {
+    let (s, t) = (1 << rs(word), 1 << rt(word));
+    let mask: u32 = match opcode(word) {
+        0x00 => match function(word) {
+            0x00 | 0x02 | 0x03 => t,
+            0x08 | 0x09 => s,
+            0x0D => 0,
+            _ => s | t,
+        },
+        0x02 | 0x03 | 0x0F => 0,
+        0x04 | 0x05 | 0x14 | 0x15 | 0x28 | 0x29 | 0x2B => s | t,
+        _ => s,
+    };
+    mask & !1
+}
+
+/// The general register that an instruction writes, if any; register 0 is left out.
+/// Only meaningful for instructions that [`classify`] does not forbid.
+pub const fn destination(word: u32) -> Option<usize> {
+    let register = match opcode(word) {
+        0x00 => match function(word) {
+            0x08 | 0x0D | FUNCTION_JOFF => 0,
+            _ => rd(word),
+        },
+        0x01 if rt(word) & 0x10 != 0 => 31,
+        0x03 => 31,
+        0x09..=0x0F | 0x20 | 0x21 | 0x23..=0x25 => rt(word),
+        _ => 0,
+    };
+    if register == 0 { None } else { Some(register) }
+}
+
 /// Why an instruction must not be in a firmware image (3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Forbidden {
@@ -389,6 +433,36 @@ mod tests {
         ] {
             assert_eq!(classify(word), Class::Forbidden(kind, name), "{word:#010x}");
         }
+    }
+
+    #[test]
+    fn operands_are_named() {
+        let mask = |registers: &[u32]| registers.iter().fold(0, |mask, n| mask | 1 << n);
+        for (word, reads, writes) in [
+            (0x0074_100B, mask(&[3, 20]), Some(2)), // pri v0, v1, s4
+            (0x0242_000A, mask(&[18, 2]), None),    // joff s2, v0
+            (0x0002_1043, mask(&[2]), Some(2)),     // sra v0, v0, 1
+            (0x0062_1004, mask(&[3, 2]), Some(2)),  // sllv v0, v0, v1
+            (0x2508_0001, mask(&[8]), Some(8)),     // addiu t0, t0, 1
+            (0x3C02_1234, 0, Some(2)),              // lui v0
+            (0x8E28_0004, mask(&[17]), Some(8)),    // lw t0, 4(s1)
+            (0xAE28_0004, mask(&[17, 8]), None),    // sw t0, 4(s1)
+            (0x1043_0001, mask(&[2, 3]), None),     // beq
+            (0x0441_0001, mask(&[2]), None),        // bgez
+            (0x0411_0001, 0, Some(31)),             // bal
+            (0x0C00_1000, 0, Some(31)),             // jal
+            (0x03E0_0008, mask(&[31]), None),       // jr
+            (0x0040_F809, mask(&[2]), Some(31)),    // jalr
+            (0x0000_0000, 0, None),                 // nop
+        ] {
+            assert_eq!(
+                (sources(word), destination(word)),
+                (reads, writes),
+                "{word:#010x}"
+            );
+        }
+        assert!(is_load(0x8E28_0004) && !is_load(0xAE28_0004));
+        assert!(is_store(0xAE28_0004) && !is_store(0x8E28_0004));
     }
 
     #[test]
