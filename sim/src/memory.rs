@@ -47,6 +47,11 @@ impl SramBytes {
         }
     }
 
+    /// The address in the installed SRAM behind a NIC address.
+    pub(crate) fn wrap(&self, address: u32) -> u32 {
+        address & self.mask
+    }
+
     /// `N` bytes at an address that is a multiple of `N`; the address wraps.
     #[inline]
     pub(crate) fn load<const N: usize>(&self, address: u32) -> [u8; N] {

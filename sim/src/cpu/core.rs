@@ -3,6 +3,7 @@
 //! Hardware reference, sections 2 and 3.4.
 
 use crate::memory::{SramBytes, load, store};
+use tigon2_chip::instruction::{immediate, rs};
 use tigon2_chip::memory::{
     REGISTERS_BASE, REGISTERS_BYTES, SCRATCH_BASE, SPILL_WINDOW, SRAM_MAX_BYTES,
 };
@@ -56,7 +57,7 @@ pub struct Executed {
 
 /// Where an address of a CPU leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// SRAM, at an address that still wraps.
     Sram(u32),
     /// The scratch pad, at an offset.
@@ -254,6 +255,45 @@ impl Core {
             Some(place) => Ok(place),
             None => Err(CpuFault::BusError { address }),
         }
+    }
+
+    /// The instruction to execute next, if it can be fetched.
+    pub(crate) fn next_word(&self, sram: &SramBytes) -> Option<u32> {
+        self.fetch(sram, self.pc).ok()
+    }
+
+    /// The aligned word, with its address wrapped, that a load or store would touch now;
+    /// `None` if that is a register or nothing.
+    pub(crate) fn data_word(&self, sram: &SramBytes, word: u32) -> Option<Place> {
+        let address = self.gpr[rs(word)].wrapping_add_signed(immediate(word));
+        match self.place(address)? {
+            Place::Sram(address) => Some(Place::Sram(sram.wrap(address) & !3)),
+            Place::Scratch(at) => Some(Place::Scratch(at & !3)),
+            Place::Register(_) => None,
+        }
+    }
+
+    /// The word at a place in memory; 0 for a register.
+    pub(crate) fn word_at(&self, sram: &SramBytes, place: Place) -> u32 {
+        match place {
+            Place::Sram(address) => u32::from_be_bytes(sram.load(address)),
+            Place::Scratch(at) => u32::from_be_bytes(load(&self.scratch, at)),
+            Place::Register(_) => 0,
+        }
+    }
+
+    /// Stores the word at a place in memory; nothing for a register.
+    pub(crate) fn set_word_at(&mut self, sram: &mut SramBytes, place: Place, value: u32) {
+        match place {
+            Place::Sram(address) => sram.store(address, value.to_be_bytes()),
+            Place::Scratch(at) => store(&mut self.scratch, at, value.to_be_bytes()),
+            Place::Register(_) => (),
+        }
+    }
+
+    /// Whether it is at the instruction at which `other` is, in the same delay slot if any.
+    pub(crate) fn is_at(&self, other: &Core) -> bool {
+        self.pc == other.pc && self.next == other.next
     }
 
     /// The scratch pad's bytes.

@@ -10,6 +10,7 @@ mod execute;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::core::Place;
 pub use self::core::{Access, Core, Executed, HISTORY};
 
 use tigon2_chip::Cpu;

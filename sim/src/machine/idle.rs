@@ -1,130 +1,235 @@
 //! Finds out that a CPU only waits, so that the engine can skip the waiting.
 //!
-//! Firmware waits by polling its event register. When a CPU reads that register twice
-//! with the same general registers at the same instruction, and nothing in the machine
-//! changed between (no store by any CPU, no other register access, no work of the card, no
-//! access of the host), then it will do the same over and over until something changes.
-//! If this is so for every running CPU, nothing can change before the next deadline, and
-//! whole rounds can be skipped: the result is the same as of executing them.
+//! Firmware waits by polling its event register. [`prove`] executes a copy of the CPU until
+//! it is back at the instruction where it began. If on the way it touched no register of
+//! the chip but the event register, and all that the round changed is a counter of its
+//! turns, then it will do the same over and over until something outside changes what it
+//! reads. When this holds for every running CPU, nothing can change before the next
+//! deadline, and whole rounds can be skipped: the result is that of executing them.
+//!
+//! What counts: one word of memory and any general registers, all of which a round raises
+//! by the same step. Their values must decide nothing: from one to the other they go only
+//! through additions of constants. This is followed through the round's instructions, not
+//! guessed from values.
 
-use crate::cpu::Core;
+use super::Timing;
+use crate::cpu::{Access, Core, Place};
+use crate::memory::SramBytes;
+use tigon2_chip::instruction::{destination, is_load, is_store, opcode, rs, sources};
 
-/// The last poll of one CPU.
-#[derive(Clone, Copy, Debug, Default)]
-struct Poll {
-    pc: u32,
-    gprs: [u32; 32],
-    cycle: u64,
-    retired: u64,
-    /// The round that was found to repeat.
-    round: Option<Round>,
-}
+/// Instructions of the longest round that is looked for.
+const LONGEST_ROUND: usize = 64;
+
+/// Opcode of `addiu`.
+const ADDIU: u32 = 0x09;
+/// Opcode of `lw`.
+const LW: u32 = 0x23;
+/// Opcode of `sw`.
+const SW: u32 = 0x2B;
 
 /// A round of a waiting loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Round {
-    /// The cycle of the poll at which it began.
-    since: u64,
     /// Its length in cycles.
     pub(super) cycles: u64,
     /// Its length in instructions.
     pub(super) instructions: u64,
+    /// What it adds to all that it counts in.
+    step: u32,
+    /// The word of memory that it counts in.
+    counter: Option<Place>,
+    /// The general registers that it counts in, as a mask.
+    registers: u32,
+    /// The words of memory that it reads.
+    loads: Vec<Place>,
 }
 
-/// Watches both CPUs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IdleWatch {
-    polls: [Poll; 2],
-    changed_at: u64,
-}
-
-impl IdleWatch {
-    /// Something changed in a cycle that a waiting loop may depend on.
-    #[inline]
-    pub(super) fn changed(&mut self, cycle: u64) {
-        self.changed_at = cycle;
+impl Round {
+    /// Whether the round reads a word of SRAM that another CPU's round counts in.
+    pub(super) fn reads_counter_of(&self, other: &Round) -> bool {
+        let shared = other
+            .counter
+            .filter(|place| matches!(place, Place::Sram(_)));
+        shared.is_some_and(|place| self.loads.contains(&place))
     }
 
-    /// A CPU has read its event register; returns whether it repeats its last round.
-    pub(super) fn polled(&mut self, cpu: usize, core: &Core, pc: u32, cycle: u64) -> bool {
-        let poll = &mut self.polls[cpu];
-        let repeats = poll.pc == pc && poll.cycle > self.changed_at && poll.gprs == *core.gprs();
-        poll.round = repeats.then(|| Round {
-            since: poll.cycle,
-            cycles: cycle - poll.cycle,
-            instructions: core.retired() - poll.retired,
-        });
-        poll.pc = pc;
-        poll.gprs = *core.gprs();
-        poll.cycle = cycle;
-        poll.retired = core.retired();
-        repeats
-    }
-
-    /// The round that a CPU repeats, if nothing has changed since it began.
-    pub(super) fn round(&self, cpu: usize) -> Option<Round> {
-        self.polls[cpu]
-            .round
-            .filter(|round| round.since > self.changed_at)
-    }
-
-    /// Accounts for `cycles` that a waiting CPU skipped with `instructions` in them.
-    pub(super) fn skip(&mut self, cpu: usize, cycles: u64, instructions: u64) {
-        self.polls[cpu].cycle += cycles;
-        self.polls[cpu].retired += instructions;
+    /// Accounts for `count` rounds of `core` that are not executed.
+    pub(super) fn pass(&self, core: &mut Core, sram: &mut SramBytes, count: u64) {
+        core.retire(count * self.instructions);
+        // Counters are words and wrap: so may the count.
+        let added = self.step.wrapping_mul(count as u32);
+        if let Some(place) = self.counter {
+            let value = core.word_at(sram, place).wrapping_add(added);
+            core.set_word_at(sram, place, value);
+        }
+        for register in (0..32).filter(|n| self.registers >> n & 1 != 0) {
+            core.set_gpr(register, core.gpr(register).wrapping_add(added));
+        }
     }
 }
 
-/// The least common multiple of two lengths above 0, or `None` if it is too large.
-pub(super) fn common_multiple(a: u64, b: u64) -> Option<u64> {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    a.checked_div(x)?.checked_mul(b)
+/// An instruction of a round.
+struct Step {
+    word: u32,
+    /// The aligned word that it loads from or stores to, unless that is a register.
+    place: Option<Place>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a CPU's event register is while it waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    /// Offset of its event register.
+    pub(super) offset: u32,
+    /// What it reads.
+    pub(super) value: u32,
+}
 
-    #[test]
-    fn a_round_repeats_only_if_nothing_changed_in_it() {
-        let mut core = Core::new(0x4000);
-        let mut watch = IdleWatch::default();
-        assert!(
-            !watch.polled(0, &core, 0x4000, 10),
-            "the first poll knows no round"
-        );
-        assert!(watch.polled(0, &core, 0x4000, 14));
-        assert_eq!(watch.round(0).map(|round| round.cycles), Some(4));
-        watch.changed(12);
-        assert_eq!(watch.round(0), None, "it began before the change");
-        assert!(
-            watch.polled(0, &core, 0x4000, 18),
-            "the round from 14 to 18 is clean"
-        );
-        assert!(watch.round(0).is_some());
-        assert!(
-            !watch.polled(0, &core, 0x4010, 22),
-            "another instruction polls"
-        );
-        core.set_gpr(2, 1);
-        assert!(!watch.polled(0, &core, 0x4010, 26), "a register changed");
-        watch.changed(26);
-        assert!(
-            !watch.polled(0, &core, 0x4010, 30),
-            "a change in the cycle of the poll counts"
-        );
-        assert!(watch.polled(0, &core, 0x4010, 34));
-        assert_eq!(watch.round(1), None);
+/// The round that `core` repeats from where it stands, if it provably only waits. SRAM is
+/// left as it was.
+pub(super) fn prove(
+    core: &Core,
+    sram: &mut SramBytes,
+    timing: Timing,
+    waiting: Waiting,
+) -> Option<Round> {
+    let mut trial = Trial {
+        probe: core.clone(),
+        stored: None,
+        steps: Vec::new(),
+    };
+    let cycles = trial.execute(core, sram, timing, waiting);
+    let raised = trial.undo(sram);
+    let (
+        cycles,
+        Trial {
+            probe,
+            stored,
+            steps,
+        },
+    ) = (cycles?, trial);
+
+    let mut registers = 0;
+    let mut step = raised.filter(|raised| *raised != 0);
+    for n in 0..32 {
+        let raised = probe.gpr(n).wrapping_sub(core.gpr(n));
+        if raised != 0 {
+            if *step.get_or_insert(raised) != raised {
+                return None;
+            }
+            registers |= 1 << n;
+        }
+    }
+    let step = step.unwrap_or(0);
+    let counter = stored.map(|(place, _)| place);
+    if raised.is_some_and(|raised| raised != step) || !only_counts(&steps, counter, step, registers)
+    {
+        return None;
+    }
+    let loads = steps
+        .iter()
+        .filter(|step| is_load(step.word))
+        .filter_map(|step| step.place);
+    Some(Round {
+        cycles,
+        instructions: steps.len() as u64,
+        step,
+        counter,
+        registers,
+        loads: loads.collect(),
+    })
+}
+
+/// The execution of one round by a copy of the CPU.
+struct Trial {
+    probe: Core,
+    /// The only word that was stored to, and what stood there before.
+    stored: Option<(Place, u32)>,
+    steps: Vec<Step>,
+}
+
+impl Trial {
+    /// Executes until the copy is at the instruction where `core` is; returns the cycles.
+    fn execute(
+        &mut self,
+        core: &Core,
+        sram: &mut SramBytes,
+        timing: Timing,
+        waiting: Waiting,
+    ) -> Option<u64> {
+        let mut cycles = 0;
+        for _ in 0..LONGEST_ROUND {
+            let word = self.probe.next_word(sram)?;
+            let accesses = is_load(word) || is_store(word);
+            let place = self.probe.data_word(sram, word).filter(|_| accesses);
+            if is_store(word) {
+                let place = place.filter(|_| opcode(word) == SW)?;
+                let before = self.probe.word_at(sram, place);
+                if self.stored.get_or_insert((place, before)).0 != place {
+                    return None;
+                }
+            }
+            let executed = self.probe.step(sram).ok()?;
+            match executed.access {
+                Access::ReadRegister { offset, target } if offset == waiting.offset => {
+                    self.probe.complete_read(target, waiting.value);
+                }
+                Access::ReadRegister { .. } | Access::WriteRegister { .. } => return None,
+                _ => (),
+            }
+            cycles += timing.cycles(&executed);
+            self.steps.push(Step { word, place });
+            if self.probe.is_at(core) {
+                return Some(cycles);
+            }
+        }
+        None
     }
 
-    #[test]
-    fn common_multiples() {
-        assert_eq!(common_multiple(4, 6), Some(12));
-        assert_eq!(common_multiple(7, 7), Some(7));
-        assert_eq!(common_multiple(1, 13), Some(13));
-        assert_eq!(common_multiple(u64::MAX, u64::MAX - 1), None);
+    /// Takes the round's store back, since the copy shares SRAM with the CPU; returns by
+    /// how much the word was raised.
+    fn undo(&mut self, sram: &mut SramBytes) -> Option<u32> {
+        let (place, before) = self.stored?;
+        let after = self.probe.word_at(sram, place);
+        self.probe.set_word_at(sram, place, before);
+        Some(after.wrapping_sub(before))
     }
+}
+
+/// Whether the values that a round raises decide nothing in it: constants may be added to
+/// them, and they may be stored to the counter.
+fn only_counts(steps: &[Step], counter: Option<Place>, step: u32, registers: u32) -> bool {
+    // Registers whose value is a raised value plus a constant.
+    let mut holders = registers;
+    for Step { word, place } in steps {
+        let word = *word;
+        let at_counter = place.is_some() && *place == counter;
+        let used = sources(word) & holders;
+        let mut holds = false;
+        if is_load(word) {
+            if used != 0 || at_counter && step != 0 && opcode(word) != LW {
+                return false;
+            }
+            holds = at_counter;
+        } else if is_store(word) {
+            // A word that is stored to and not raised must get what stands there already.
+            let base_is_raised = holders >> rs(word) & 1 != 0;
+            if base_is_raised || used == 0 && step != 0 {
+                return false;
+            }
+        } else if used != 0 {
+            if opcode(word) != ADDIU {
+                return false;
+            }
+            holds = true;
+        }
+        if let Some(register) = destination(word) {
+            holders = if holds {
+                holders | 1 << register
+            } else {
+                holders & !(1 << register)
+            };
+        }
+    }
+    // What was raised must have been raised by counting.
+    registers & !holders == 0
 }

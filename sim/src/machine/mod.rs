@@ -26,7 +26,6 @@ use crate::cpu::{Cpus, Executed};
 use crate::memory::{HostMemories, SramBytes};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
-use idle::IdleWatch;
 use tigon2_chip::Cpu;
 use tigon2_model::{Board, Card, CpuFault, Effect, Environment};
 
@@ -85,7 +84,10 @@ pub struct Machine {
     changed: bool,
     interrupt: bool,
     received: Received,
-    idle: IdleWatch,
+    /// Where and when each CPU last read its event register.
+    polls: [(u32, u64); 2],
+    /// No skip is tried before this cycle.
+    skip_from: u64,
     effects: Vec<Effect>,
 }
 
@@ -105,7 +107,8 @@ impl Machine {
             changed: true,
             interrupt: false,
             received: Received::default(),
-            idle: IdleWatch::default(),
+            polls: [(0, 0); 2],
+            skip_from: 0,
             effects: Vec::new(),
             card: Card::new(board),
         };
@@ -160,7 +163,6 @@ impl Machine {
     /// Puts an image in NIC memory, as a host does through the memory window.
     pub fn load_image(&mut self, address: u32, bytes: &[u8]) {
         self.sram.copy_in(address, bytes);
-        self.idle.changed(self.cycle);
     }
 
     /// The word at an aligned NIC address.

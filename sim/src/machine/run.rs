@@ -1,10 +1,16 @@
 //! The loop that lets time pass.
 
-use super::idle::common_multiple;
+use super::idle::{Round, Waiting, prove};
 use super::{Environment, Machine, WORK_LIMIT, environment};
 use crate::cpu::{Access, Executed};
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::{Effect, Reception};
+
+/// Two polls of the event register no farther apart than this may be rounds of a wait.
+const SHORT_ROUND: u64 = 64;
+/// Less than this is not worth a skip, and a skip that could not be done is not tried
+/// again before so many cycles.
+const SKIP_WORTH: u64 = 256;
 
 impl Machine {
     /// Lets `cycles` pass.
@@ -47,13 +53,18 @@ impl Machine {
                 }
             }
             self.cycle += 1;
-            if waiting && !self.changed {
-                self.skip(horizon);
+            if waiting
+                && !self.changed
+                && self.cycle >= self.skip_from
+                && horizon.saturating_sub(self.cycle) >= SKIP_WORTH
+                && !self.skip(horizon)
+            {
+                self.skip_from = self.cycle + SKIP_WORTH;
             }
         }
     }
 
-    /// Executes one instruction; returns whether the CPU was found waiting.
+    /// Executes one instruction; returns whether the CPU seems to wait.
     #[inline]
     fn step(&mut self, cpu: Cpu) -> bool {
         let core = self.cpus.core_mut(cpu);
@@ -61,11 +72,11 @@ impl Machine {
             Ok(executed) => {
                 self.ready[cpu.index()] = self.cycle + self.timing.cycles(&executed);
                 match executed.access {
-                    Access::None | Access::LoadSram | Access::LoadScratch => false,
-                    Access::StoreSram | Access::StoreScratch => {
-                        self.idle.changed(self.cycle);
-                        false
-                    }
+                    Access::None
+                    | Access::LoadSram
+                    | Access::LoadScratch
+                    | Access::StoreSram
+                    | Access::StoreScratch => false,
                     Access::ReadRegister { offset, target } => {
                         self.read_register(cpu, &executed, offset, target)
                     }
@@ -89,43 +100,54 @@ impl Machine {
     /// Completes a load from a register of the chip.
     fn read_register(&mut self, cpu: Cpu, executed: &Executed, offset: u32, target: usize) -> bool {
         let value = self.card.cpu_read(&mut environment!(self), cpu, offset);
-        let core = self.cpus.core_mut(cpu);
-        core.complete_read(target, value);
-        if offset == Register::event(cpu).offset() {
-            self.idle.polled(cpu.index(), core, executed.pc, self.cycle)
-        } else {
-            self.idle.changed(self.cycle);
-            false
+        self.cpus.core_mut(cpu).complete_read(target, value);
+        if offset != Register::event(cpu).offset() {
+            return false;
         }
+        let poll = &mut self.polls[cpu.index()];
+        let (pc, cycle) = std::mem::replace(poll, (executed.pc, self.cycle));
+        pc == executed.pc && self.cycle - cycle <= SHORT_ROUND
     }
 
     /// Skips as many whole rounds of waiting as fit before `horizon`, if all running CPUs
-    /// wait.
-    fn skip(&mut self, horizon: u64) {
+    /// provably wait; returns whether any were skipped.
+    fn skip(&mut self, horizon: u64) -> bool {
+        let mut rounds: [Option<Round>; 2] = [None, None];
         let mut common = 1;
         for cpu in Cpu::ALL {
-            if self.cpus.core(cpu).running() {
-                let round = self.idle.round(cpu.index());
-                let Some(multiple) = round.and_then(|round| common_multiple(common, round.cycles))
-                else {
-                    return;
-                };
-                common = multiple;
+            if !self.cpus.core(cpu).running() {
+                continue;
             }
+            let waiting = Waiting {
+                offset: Register::event(cpu).offset(),
+                value: self.card.events(self.now(), cpu),
+            };
+            let core = self.cpus.core(cpu);
+            let Some(round) = prove(core, &mut self.sram, self.timing, waiting) else {
+                return false;
+            };
+            let Some(multiple) = common_multiple(common, round.cycles) else {
+                return false;
+            };
+            common = multiple;
+            rounds[cpu.index()] = Some(round);
         }
-        let cycles = (horizon - self.cycle.min(horizon)) / common * common;
-        if cycles == 0 {
-            return;
+        if let [Some(a), Some(b)] = &rounds
+            && (a.reads_counter_of(b) || b.reads_counter_of(a))
+        {
+            return false;
+        }
+        let cycles = horizon.saturating_sub(self.cycle) / common * common;
+        for cpu in Cpu::ALL {
+            if let Some(round) = &rounds[cpu.index()] {
+                let count = cycles / round.cycles;
+                round.pass(self.cpus.core_mut(cpu), &mut self.sram, count);
+                self.ready[cpu.index()] += cycles;
+                self.polls[cpu.index()].1 += cycles;
+            }
         }
         self.cycle += cycles;
-        for cpu in Cpu::ALL {
-            if let Some(round) = self.idle.round(cpu.index()) {
-                let instructions = cycles / round.cycles * round.instructions;
-                self.cpus.core_mut(cpu).retire(instructions);
-                self.ready[cpu.index()] += cycles;
-                self.idle.skip(cpu.index(), cycles, instructions);
-            }
-        }
+        cycles != 0
     }
 
     /// A deadline of the card or the wire has come.
@@ -155,7 +177,6 @@ impl Machine {
             self.apply_effects();
             rounds += 1;
         }
-        self.idle.changed(self.cycle);
         self.changed = true;
         self.plan();
         if more {
@@ -195,4 +216,13 @@ impl Machine {
         let next = card.into_iter().chain(wire).min();
         self.deadline = next.map_or(u64::MAX, |at| self.clock.cycle_at(at).max(self.cycle + 1));
     }
+}
+
+/// The least common multiple of two lengths above 0, or `None` if it is too large.
+fn common_multiple(a: u64, b: u64) -> Option<u64> {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a.checked_div(x)?.checked_mul(b)
 }
