@@ -255,6 +255,22 @@ fn a_polling_driver_masks_interrupts_and_sees_frames() {
     assert_eq!(nic.counters().interrupts, 0);
 }
 
+/// The acknowledgement must have reached the card before the rings are looked at, and
+/// writes may be posted: it is read back, as Linux does (reference, "order in the
+/// handler").
+#[test]
+fn waiting_acknowledges_and_makes_sure_that_it_arrived() {
+    let mut nic = open_card(Config::default());
+    while nic.wait(Duration::ZERO).expect("a card") {}
+    for _ in 0..3 {
+        nic.transport().deliver(&frame(1, 60));
+        nic.transport().accesses = Some(Vec::new());
+        assert!(nic.wait(Duration::from_millis(100)).expect("a card"));
+        let accesses = nic.transport().accesses.take();
+        assert_eq!(accesses, Some(vec![(true, 0x504), (false, 0x504)]));
+    }
+}
+
 #[test]
 fn statistics_gather_what_everybody_counts() {
     let mut nic = open_card(Config::default());

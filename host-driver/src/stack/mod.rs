@@ -22,6 +22,7 @@ use smoltcp::wire::{EthernetAddress, IpCidr, Ipv4Cidr};
 use thiserror::Error;
 
 pub mod card;
+mod conversation;
 pub mod ping;
 pub mod protocol;
 pub mod service;

@@ -1,27 +1,20 @@
 //! TCP and UDP throughput, both ways, measured against a peer's service.
 
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::{tcp, udp};
+use smoltcp::socket::udp;
 use smoltcp::wire::{IpAddress, IpEndpoint};
 
+use super::conversation::{Conversation, REPEAT, local_port};
 use super::protocol::{
     DATAGRAM_PORT, Datagram, HEADER_BYTES, Kind, SINK_PORT, SINK_REPORT_BYTES, SOURCE_PORT,
     SinkReport, differing, fill,
 };
-use super::service::{send, tcp_socket, udp_socket};
+use super::service::send;
 use super::{Host, StackError, Wire};
-
-/// How long a peer may be silent before a conversation is given up.
-const SILENCE: Duration = Duration::from_secs(5);
-/// How often a lost end mark or request is repeated.
-const REPEAT: Duration = Duration::from_millis(200);
-/// First of the ports that connections go out from.
-const FIRST_LOCAL_PORT: u16 = 49_152;
 
 /// What a run over one connection came to.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -71,124 +64,6 @@ fn megabits(bytes: u64, seconds: f64) -> f64 {
         bytes as f64 * 8.0 / seconds / 1e6
     } else {
         0.0
-    }
-}
-
-fn local_port() -> u16 {
-    use std::sync::atomic::AtomicU16;
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    FIRST_LOCAL_PORT + NEXT.fetch_add(1, Ordering::Relaxed) % 16_000
-}
-
-/// One conversation: a socket that is removed when it ends, and its patience.
-struct Conversation<'a, W: Wire> {
-    host: &'a mut Host<W>,
-    socket: SocketHandle,
-    what: &'static str,
-    target: Ipv4Addr,
-    stop: &'a AtomicBool,
-    heard: Instant,
-}
-
-impl<W: Wire> Drop for Conversation<'_, W> {
-    fn drop(&mut self) {
-        self.host.sockets.remove(self.socket);
-    }
-}
-
-impl<'a, W: Wire> Conversation<'a, W> {
-    fn connect(
-        host: &'a mut Host<W>,
-        what: &'static str,
-        target: Ipv4Addr,
-        port: u16,
-        stop: &'a AtomicBool,
-    ) -> Result<Self, StackError> {
-        let socket = host.sockets.add(tcp_socket());
-        let mut conversation = Self {
-            host,
-            socket,
-            what,
-            target,
-            stop,
-            heard: Instant::now(),
-        };
-        let (interface, sockets) = conversation.host.parts();
-        let remote = IpEndpoint::new(IpAddress::Ipv4(target), port);
-        sockets
-            .get_mut::<tcp::Socket<'_>>(socket)
-            .connect(interface.context(), remote, local_port())
-            .map_err(|error| StackError::Broken {
-                what,
-                reason: error.to_string(),
-            })?;
-        while !conversation.tcp().may_send() {
-            if conversation.tcp().state() == tcp::State::Closed {
-                return Err(conversation.broken("connection refused"));
-            }
-            conversation.step(REPEAT)?;
-        }
-        conversation.heard = Instant::now();
-        Ok(conversation)
-    }
-
-    fn datagrams(
-        host: &'a mut Host<W>,
-        what: &'static str,
-        target: Ipv4Addr,
-        stop: &'a AtomicBool,
-    ) -> Result<Self, StackError> {
-        let socket = host.sockets.add(udp_socket());
-        let mut conversation = Self {
-            host,
-            socket,
-            what,
-            target,
-            stop,
-            heard: Instant::now(),
-        };
-        conversation
-            .udp()
-            .bind(local_port())
-            .map_err(|error| StackError::Broken {
-                what,
-                reason: error.to_string(),
-            })?;
-        Ok(conversation)
-    }
-
-    fn tcp(&mut self) -> &mut tcp::Socket<'static> {
-        self.host.sockets.get_mut(self.socket)
-    }
-
-    fn udp(&mut self) -> &mut udp::Socket<'static> {
-        self.host.sockets.get_mut(self.socket)
-    }
-
-    fn broken(&self, reason: &str) -> StackError {
-        StackError::Broken {
-            what: self.what,
-            reason: reason.to_owned(),
-        }
-    }
-
-    /// Lets the stack work and waits for more.
-    fn step(&mut self, limit: Duration) -> Result<(), StackError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(StackError::Stopped);
-        }
-        if self.heard.elapsed() > SILENCE {
-            return Err(StackError::NoAnswer {
-                what: self.what,
-                address: self.target,
-                after: SILENCE,
-            });
-        }
-        if !self.host.turn()? {
-            self.host.wait(limit)?;
-            self.host.turn()?;
-        }
-        Ok(())
     }
 }
 
@@ -431,42 +306,4 @@ pub fn udp_receive<W: Wire>(
     report.seconds = last.saturating_duration_since(start).as_secs_f64();
     report.mbps = megabits(report.received * payload as u64, report.seconds);
     Ok(report)
-}
-
-impl<W: Wire> Conversation<'_, W> {
-    /// Waits until the connection is closed on both sides.
-    fn close(&mut self) -> Result<(), StackError> {
-        self.heard = Instant::now();
-        self.tcp().close();
-        while self.tcp().is_active() && self.tcp().state() != tcp::State::TimeWait {
-            self.step(REPEAT)?;
-        }
-        // The last acknowledgement goes out now; nobody waits for the TIME-WAIT.
-        self.host.turn()?;
-        Ok(())
-    }
-
-    fn ask_for_report(&mut self, to: IpEndpoint, number: u64) -> Result<(u64, u64), StackError> {
-        let end = Datagram {
-            kind: Kind::End,
-            sequence: 0,
-            number,
-        };
-        let mut asked: Option<Instant> = None;
-        self.heard = Instant::now();
-        loop {
-            if asked.is_none_or(|at| at.elapsed() >= REPEAT) && self.udp().can_send() {
-                send(self.udp(), to, end, HEADER_BYTES);
-                asked = Some(Instant::now());
-            }
-            self.step(REPEAT)?;
-            while let Ok((bytes, _)) = self.udp().recv() {
-                if let Some((datagram, _)) = Datagram::read(bytes)
-                    && datagram.kind == Kind::Report
-                {
-                    return Ok((datagram.sequence, datagram.number));
-                }
-            }
-        }
-    }
 }

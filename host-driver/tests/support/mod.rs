@@ -91,6 +91,8 @@ pub struct ScriptedCard {
     pub send_rings: u32,
     /// BAR writes since the last [`ScriptedCard::forget_writes`].
     pub writes: u32,
+    /// BAR reads and writes (true) in their order, while it is `Some`.
+    pub accesses: Option<Vec<(bool, u32)>>,
     /// Commands that were taken.
     pub commands: Vec<u32>,
     firmware: Firmware,
@@ -111,6 +113,7 @@ impl Default for ScriptedCard {
             sent_bds: Vec::new(),
             send_rings: 0,
             writes: 0,
+            accesses: None,
             commands: Vec::new(),
             firmware: Firmware::default(),
             memory: Vec::new(),
@@ -408,11 +411,17 @@ impl ScriptedCard {
 
 impl Transport for ScriptedCard {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
+        self.accesses
+            .iter_mut()
+            .for_each(|list| list.push((false, bar_offset)));
         Ok(self.bench.bar_read(bar_offset))
     }
 
     fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
         self.writes += 1;
+        self.accesses
+            .iter_mut()
+            .for_each(|list| list.push((true, bar_offset)));
         self.bench.bar_write(bar_offset, value);
         self.after_write(bar_offset);
         Ok(())

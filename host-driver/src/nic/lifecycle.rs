@@ -1,0 +1,237 @@
+//! Loading, opening, closing, recovering.
+//!
+//! What a card goes through from [`Nic::probe`] on; the drawing is in [`super`].
+
+use std::time::{Duration, Instant};
+
+use host_interface::extension::{self, Extension};
+use host_interface::image::Image;
+use tigon2_chip::Cpu;
+use tigon2_chip::registers::Register;
+
+use super::error::{CardState, FatalReport, NicError};
+use super::events::{EventLog, Link};
+use super::memory::SLOT_BYTES;
+use super::receive::ReceiveRings;
+use super::send::SendRing;
+use super::{DropReason, LOOK, Nic, Phase, bringup, largest_frame};
+use crate::transport::Transport;
+
+impl<T: Transport> Nic<T> {
+    /// Loads a firmware file (`tg2.bin`) and waits until it is operational.
+    ///
+    /// # Errors
+    /// [`NicError::Image`] before the card is touched if the file is not usable;
+    /// [`NicError::FirmwareFatal`] with the firmware's own report,
+    /// [`NicError::FirmwareSilent`], or what the transport says.
+    pub fn load(&mut self, file: &[u8]) -> Result<(), NicError> {
+        let image = Image::parse(file)?;
+        if self.phase != Phase::Halted {
+            bringup::reset(&mut self.transport)?;
+            self.phase = Phase::Halted;
+        }
+        self.forget();
+        self.memory.prepare(&self.config)?;
+        bringup::load(&mut self.transport, &image)?;
+        bringup::configure(
+            &mut self.transport,
+            &self.config,
+            &self.memory,
+            self.identity.station,
+        )?;
+        bringup::start(&mut self.transport, image.start())?;
+        self.phase = Phase::Running;
+        self.image = file.to_vec();
+        let result = self.await_firmware();
+        if result.is_err() {
+            // Nothing may write to this process's memory behind its back.
+            let _ = bringup::halt(&mut self.transport);
+            self.phase = Phase::Halted;
+        }
+        result
+    }
+
+    /// Begins anew with empty rings.
+    fn forget(&mut self) {
+        let largest = largest_frame(&self.config);
+        self.send = SendRing::new(self.config.send_ring.entries(), largest);
+        self.receive = ReceiveRings::new(self.config.receive_buffers, SLOT_BYTES);
+        self.events = EventLog::default();
+        self.command_producer = 0;
+        self.last_command = 0;
+        self.ours = false;
+    }
+
+    fn await_firmware(&mut self) -> Result<(), NicError> {
+        let start = Instant::now();
+        let mut looked = start;
+        while !self.events.operational {
+            self.wait(LOOK)?;
+            self.take_events()?;
+            if self.events.errors > 0 {
+                return Err(self.refused());
+            }
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                self.check_fatal()?;
+            }
+            if !self.events.operational && start.elapsed() >= self.config.firmware_timeout {
+                return Err(NicError::FirmwareSilent {
+                    after: self.config.firmware_timeout,
+                    state: self.card_state()?,
+                });
+            }
+        }
+        self.ours = self.extension(Extension::Magic)? == extension::MAGIC
+            && self.extension(Extension::Version)? == extension::VERSION;
+        Ok(())
+    }
+
+    /// Gives the card receive buffers and lets frames through.
+    ///
+    /// # Errors
+    /// [`NicError::WrongState`] if no firmware is running; what the firmware or the
+    /// transport says.
+    pub fn open(&mut self) -> Result<(), NicError> {
+        self.need(Phase::Running)?;
+        self.receive
+            .fill(&self.memory.control, &self.memory.receive)?;
+        self.tell_receive(true)?;
+        self.clear_statistics()?;
+        self.set_stack(true)?;
+        self.phase = Phase::Open;
+        if self.promiscuous {
+            self.set_promiscuous(true)?;
+        }
+        if self.all_multicast {
+            self.set_all_multicast(true)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the card reports a link.
+    ///
+    /// # Errors
+    /// [`NicError::NoLink`] after `timeout`; what the card or the transport says.
+    pub fn wait_link(&mut self, timeout: Duration) -> Result<Link, NicError> {
+        let start = Instant::now();
+        loop {
+            self.service()?;
+            if self.events.link != Link::Down {
+                return Ok(self.events.link);
+            }
+            if start.elapsed() >= timeout {
+                self.check_fatal()?;
+                return Err(NicError::NoLink { after: timeout });
+            }
+            self.wait(LOOK)?;
+        }
+    }
+
+    /// Stops frames. Receive buffers stay with the card until it is loaded again.
+    ///
+    /// # Errors
+    /// [`NicError::WrongState`] if the card is not open; what the firmware or the
+    /// transport says.
+    pub fn close(&mut self) -> Result<(), NicError> {
+        self.need(Phase::Open)?;
+        self.set_stack(false)?;
+        self.phase = Phase::Running;
+        Ok(())
+    }
+
+    /// Halts the card and gives the transport back.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn shut_down(mut self) -> Result<T, NicError> {
+        if self.phase == Phase::Open {
+            // A card that no longer answers is halted all the same.
+            let _ = self.close();
+        }
+        bringup::halt(&mut self.transport)?;
+        self.transport.flush()?;
+        Ok(self.transport)
+    }
+
+    /// Resets the card after a failure, loads the same firmware and opens it again if
+    /// it was open. Frames that were with the card are lost and counted.
+    ///
+    /// # Errors
+    /// [`NicError::WrongState`] if no firmware was ever loaded; what the loading says.
+    pub fn recover(&mut self) -> Result<(), NicError> {
+        if self.image.is_empty() {
+            return Err(NicError::WrongState {
+                is: "empty",
+                needs: "loaded once",
+            });
+        }
+        let was_open = self.phase == Phase::Open;
+        let lost = u64::from(self.send.outstanding());
+        self.drops.add(DropReason::LostInReset, lost);
+        self.counters.recoveries += 1;
+        let file = std::mem::take(&mut self.image);
+        // Load resets a card that is not halted.
+        let result = self.load(&file);
+        self.image = file;
+        result?;
+        if was_open {
+            self.open()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn need(&self, phase: Phase) -> Result<(), NicError> {
+        if self.phase == phase {
+            return Ok(());
+        }
+        Err(NicError::WrongState {
+            is: self.phase.name(),
+            needs: phase.name(),
+        })
+    }
+
+    /// The registers that say what a card is doing.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn card_state(&mut self) -> Result<CardState, NicError> {
+        let signed_in = self.extension(Extension::Magic)? == extension::MAGIC;
+        Ok(CardState {
+            cpu_a_state: self.transport.read(Register::cpu_state(Cpu::A).offset())?,
+            cpu_a_pc: self.transport.read(Register::cpu_pc(Cpu::A).offset())?,
+            events: self.transport.read(Register::event(Cpu::A).offset())?,
+            firmware_state: if signed_in {
+                Some(self.extension(Extension::State)?)
+            } else {
+                None
+            },
+        })
+    }
+
+    /// Looks whether the firmware has left a report of its end.
+    ///
+    /// # Errors
+    /// [`NicError::FirmwareFatal`] if it has; what the transport says.
+    pub fn check_fatal(&mut self) -> Result<(), NicError> {
+        // The magic word is written when the firmware is ready, and a firmware may die
+        // before that; gencom was cleared before it was started, so a state of FATAL
+        // with a code is its own word in any case. Other firmware never writes here.
+        if self.extension(Extension::State)? != extension::State::Fatal.number() {
+            return Ok(());
+        }
+        let report = FatalReport {
+            code: self.extension(Extension::FatalCode)?,
+            argument: self.extension(Extension::FatalArgument)?,
+            cpu_pc: self.extension(Extension::FatalCpuPc)?,
+        };
+        Err(NicError::FirmwareFatal(report))
+    }
+
+    pub(super) fn refused(&self) -> NicError {
+        NicError::FirmwareRefused {
+            reason: self.events.last_error.unwrap_or("unknown error"),
+            command: self.last_command,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The command: clear one-line errors and exit status 1, before any card is needed.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use host_driver::capture::FrameWriter;
+
+fn tigonctl(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+        .args(arguments)
+        .output()
+        .expect("the command runs")
+}
+
+/// The one line on standard error of a command that must fail.
+fn failure(arguments: &[&str]) -> String {
+    let output = tigonctl(arguments);
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
+    assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
+    assert!(text.starts_with("tigonctl: "), "{text}");
+    text
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).expect("a file");
+    path.display().to_string()
+}
+
+/// A file with start and load address and a few words of code.
+fn image(start: u32, load: u32) -> Vec<u8> {
+    let mut file = vec![0, 1, 0, 0];
+    file.extend(start.to_be_bytes());
+    file.extend(load.to_be_bytes());
+    file.extend([0; 64]);
+    file
+}
+
+#[test]
+fn the_card_must_be_named_and_there() {
+    assert!(failure(&["info"]).contains("--socket"));
+    assert!(failure(&["--socket", "/nonexistent/card", "info"]).contains("/nonexistent/card"));
+}
+
+#[test]
+fn firmware_is_judged_before_the_card_is_looked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let load = |name: &str, bytes: &[u8]| {
+        let file = write(folder.path(), name, bytes);
+        failure(&["--socket", "/nonexistent/card", "load", &file])
+    };
+    assert!(load("cut", &image(0x4000, 0x4000)[..30]).contains("no multiple of 4"));
+    assert!(load("header", b"12").contains("too short"));
+    assert!(load("outside", &image(0x4000, 0x9_0000)).contains("load address 0x90000"));
+    assert!(load("start", &image(0x8000, 0x4000)).contains("start address 0x8000"));
+    let text = failure(&[
+        "--socket",
+        "/nonexistent/card",
+        "load",
+        "/nonexistent/tg2.bin",
+    ]);
+    assert!(text.contains("/nonexistent/tg2.bin"), "{text}");
+    // A good file comes as far as the card.
+    assert!(load("good", &image(0x4000, 0x4000)).contains("cannot reach a card"));
+}
+
+#[test]
+fn a_capture_is_judged_before_the_card_is_looked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let firmware = write(folder.path(), "tg2.bin", &image(0x4000, 0x4000));
+    let replay = |capture: &str| {
+        failure(&[
+            "--socket",
+            "/nonexistent/card",
+            "replay",
+            "--firmware",
+            &firmware,
+            capture,
+        ])
+    };
+    let text = write(
+        folder.path(),
+        "text",
+        b"no capture at all, just text in a file",
+    );
+    assert!(replay(&text).contains("not a usable capture"));
+    let good = folder.path().join("good.pcap");
+    FrameWriter::create(&good)
+        .expect("a file")
+        .finish()
+        .expect("room");
+    assert!(replay(&good.display().to_string()).contains("cannot reach a card"));
+}
+
+#[test]
+fn json_carries_the_error_too() {
+    let output = tigonctl(&["--json", "--socket", "/nonexistent/card", "info"]);
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an object");
+    assert_eq!(line["kind"], "error");
+    let error = line["error"].as_str().expect("a text");
+    assert!(error.contains("/nonexistent/card"), "{error}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn the_peer_ends_cleanly_when_it_is_told_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let local = folder.path().join("peer");
+    let remote = folder.path().join("card");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+        .args(["peer", "--local"])
+        .arg(&local)
+        .arg("--remote")
+        .arg(&remote)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the command runs");
+    let patience = std::time::Instant::now();
+    while !local.exists() && patience.elapsed().as_secs() < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(local.exists(), "it has made its socket");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
+    assert!(child.wait().expect("it ends").success());
+    assert!(!local.exists(), "and taken its socket away");
+}
