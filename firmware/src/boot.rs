@@ -75,8 +75,10 @@ fn probe_sram<B: Bus>(bus: &mut B) -> u32 {
     size
 }
 
-/// All the rest, up to the dispatch loop. After a fatal error nothing is let through.
-pub fn run<B: Bus>(firmware: &mut Firmware<B>) {
+/// All the rest, up to the dispatch loop, with the block of [`claim`]. After a fatal error
+/// nothing is let through.
+pub fn run<B: Bus>(firmware: &mut Firmware<B>, block: u32) {
+    firmware.place(block);
     let bytes = firmware.bus.load(Extension::SramBytes.nic_address());
     if bytes < SRAM_MIN_BYTES {
         return fatal::report(firmware, FatalCode::Memory, bytes);

@@ -62,9 +62,9 @@ pub struct Firmware<B: Bus> {
 }
 
 impl<B: Bus> Firmware<B> {
-    /// The state before the host's configuration is known; `block` is the base K of the
-    /// descriptor and buffer block.
-    pub const fn new(bus: B, block: u32) -> Firmware<B> {
+    /// The state before anything is known. It is a constant, so that on the chip it comes
+    /// with the image instead of being copied together by code.
+    pub const fn new(bus: B) -> Firmware<B> {
         Firmware {
             mask: 0,
             idle: 0,
@@ -72,19 +72,28 @@ impl<B: Bus> Firmware<B> {
             events: SoftwareEvents::new(Cpu::A),
             counts: [0; extension::HANDLER_COUNT],
             states: States::new(0, 0, true, true),
-            read_ring: DescriptorRing::new(block + block::DMA_READ_RING),
-            write_ring: DescriptorRing::new(block + block::DMA_WRITE_RING),
-            send: Send::new(block),
-            receive: Receive::new(block),
+            read_ring: DescriptorRing::new(0),
+            write_ring: DescriptorRing::new(0),
+            send: Send::new(),
+            receive: Receive::new(),
             interrupt: Interrupt::new(),
             counters: Counters::new(),
             deadlines: Deadlines::new(),
             host_events: HostEvents::new(),
             link: Link::new(),
             config: Config::new(),
-            block,
+            block: 0,
             stopped: false,
         }
+    }
+
+    /// Places the rings in the descriptor and buffer block with base K.
+    pub(crate) fn place(&mut self, block: u32) {
+        self.block = block;
+        self.read_ring = DescriptorRing::new(block + block::DMA_READ_RING);
+        self.write_ring = DescriptorRing::new(block + block::DMA_WRITE_RING);
+        self.send.place(block);
+        self.receive.place(block);
     }
 
     /// Whether a fatal error stopped the firmware.

@@ -97,11 +97,11 @@ pub struct Receive {
 
 impl Receive {
     /// Nothing configured.
-    pub const fn new(block: u32) -> Receive {
+    pub const fn new() -> Receive {
         const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         Receive {
-            ring: ReceiveRing::new(block + block::MAC_RX_RING),
-            base: block + block::PACKET_BUFFERS,
+            ring: ReceiveRing::new(0),
+            base: 0,
             host: NONE,
             producer: 0,
             requested: 0,
@@ -126,6 +126,11 @@ impl Receive {
         }
     }
 
+    /// Places the MAC's ring in the block with base K.
+    pub(crate) fn place(&mut self, block: u32) {
+        self.ring = ReceiveRing::new(block + block::MAC_RX_RING);
+    }
+
     /// Where the frame behind `frame` starts: at the next 8 bytes, round the end of the
     /// buffer (10.3, C).
     fn end_of(&self, frame: &ReceivedFrame) -> u32 {
@@ -135,6 +140,12 @@ impl Receive {
         } else {
             end
         }
+    }
+}
+
+impl Default for Receive {
+    fn default() -> Receive {
+        Receive::new()
     }
 }
 

@@ -22,7 +22,7 @@ use host_interface::bd::BdFlags;
 use host_interface::extension::{Drop, Extension};
 use host_interface::{event, ring};
 use tigon2_chip::events::EventBit;
-use tigon2_chip::memory::{PACKET_MEMORY_END, block};
+use tigon2_chip::memory::block;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Finished, HostAddress, Transfer};
 use tigon2_hal::mac::{TransmitBuffer, TransmitRing};
@@ -91,10 +91,10 @@ pub struct Send {
 
 impl Send {
     /// Nothing configured.
-    pub const fn new(block: u32) -> Send {
+    pub const fn new() -> Send {
         Send {
-            ring: TransmitRing::new(block + block::MAC_TX_RING),
-            buffer: TransmitBuffer::new(block + block::PACKET_BUFFERS, PACKET_MEMORY_END),
+            ring: TransmitRing::new(0),
+            buffer: TransmitBuffer::new(0, 0),
             host: HostAddress { high: 0, low: 0 },
             copies: 0,
             mask: 0,
@@ -117,9 +117,20 @@ impl Send {
         }
     }
 
+    /// Places the MAC's ring in the block with base K.
+    pub(crate) fn place(&mut self, block: u32) {
+        self.ring = TransmitRing::new(block + block::MAC_TX_RING);
+    }
+
     /// BDs between the host's producer and what it may reuse.
     fn outstanding(&self, producer: u32) -> u32 {
         producer.wrapping_sub(self.consumed) & self.mask
+    }
+}
+
+impl Default for Send {
+    fn default() -> Send {
+        Send::new()
     }
 }
 

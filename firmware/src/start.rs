@@ -7,7 +7,6 @@
 use crate::{Firmware, boot, fatal};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
 use host_interface::extension::{Extension, FatalCode};
 use tigon2_hal::Mmio;
 use tigon2_hal::log::Words;
@@ -104,32 +103,29 @@ const LOG_WORDS: Words = Words {
 };
 
 // Microseconds since the firmware started.
-defmt::timestamp!("{=u32:us}", {
-    // SAFETY: reads one register.
-    tigon2_hal::timer::now(&mut unsafe { Mmio::new() })
-});
+defmt::timestamp!("{=u32:us}", { tigon2_hal::timer::now(&mut { BUS }) });
 
-struct State(UnsafeCell<MaybeUninit<Firmware<Mmio>>>);
+struct State(UnsafeCell<Firmware<Mmio>>);
 
-// SAFETY: CPU A alone uses it: `main` fills it, then the loop lends it to one handler
+// SAFETY: CPU A alone uses it: `main` has it first, then the loop lends it to one handler
 // after the other, and the panic handler does not touch it.
 unsafe impl Sync for State {}
 
-#[unsafe(link_section = ".scratch_a.bss")]
-static STATE: State = State(UnsafeCell::new(MaybeUninit::uninit()));
+#[unsafe(link_section = ".scratch_a.data")]
+static STATE: State = State(UnsafeCell::new(Firmware::new(BUS)));
+
+// SAFETY: the linker script keeps the image apart from all that `layout` and the hardware
+// name.
+const BUS: Mmio = unsafe { Mmio::new() };
 
 /// Prepares the chip and returns the state for the loop.
 extern "C" fn main() -> &'static mut Firmware<Mmio> {
-    // SAFETY: the linker script keeps the image apart from all that `layout` and the
-    // hardware name.
-    let mut bus = unsafe { Mmio::new() };
-    let block = boot::claim(&mut bus);
+    let block = boot::claim(&mut { BUS });
     // SAFETY: nothing was logged yet; the words are the extension's and nobody else's.
     unsafe { tigon2_hal::log::start(LOG_WORDS) };
     // SAFETY: the only reference ever made to it; the loop passes this one on.
-    let state = unsafe { &mut *STATE.0.get() };
-    let firmware = state.write(Firmware::new(bus, block));
-    boot::run(firmware);
+    let firmware = unsafe { &mut *STATE.0.get() };
+    boot::run(firmware, block);
     firmware
 }
 
@@ -142,8 +138,6 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
         }
         None => 0,
     };
-    // SAFETY: as in `main`; the CPU that runs is halted by it.
-    let mut bus = unsafe { Mmio::new() };
-    fatal::stop(&mut bus, FatalCode::Panic, line);
+    fatal::stop(&mut { BUS }, FatalCode::Panic, line);
     loop {}
 }

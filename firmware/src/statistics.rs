@@ -10,7 +10,7 @@ use crate::{Firmware, host_events, link};
 use core::mem::offset_of;
 use host_interface::bd::destination;
 use host_interface::event::EventCode;
-use host_interface::extension::{DROP_COUNT, Extension};
+use host_interface::extension::{DROP_COUNT, DROPS, Extension};
 use host_interface::gencom::Gencom;
 use host_interface::statistics::{BYTES, Counter64, Statistics};
 use tigon2_chip::memory::{MAC_STATISTICS, MAC_STATISTICS_BYTES};
@@ -166,11 +166,17 @@ pub fn publish<B: Bus>(firmware: &mut Firmware<B>) {
         offset_of!(Statistics, avoided_interrupts),
         counters.avoided,
     );
-    let mut discards = 0u32;
-    for count in counters.drops {
-        discards = discards.wrapping_add(count);
+    let (mut incoming, mut outgoing) = (0u32, 0u32);
+    for (reason, count) in DROPS.iter().zip(counters.drops.iter()) {
+        let discards = if reason.is_send() {
+            &mut outgoing
+        } else {
+            &mut incoming
+        };
+        *discards = discards.wrapping_add(*count);
     }
-    set(bus, offset_of!(Statistics, in_discards), discards);
+    set(bus, offset_of!(Statistics, in_discards), incoming);
+    set(bus, offset_of!(Statistics, out_discards), outgoing);
 }
 
 /// All counters to zero, those of the MAC too; what describes the interface is filled in.

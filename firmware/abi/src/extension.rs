@@ -258,6 +258,16 @@ numbered! {
     Parallel = 2,
 }
 
+impl Drop {
+    /// Whether it is about a frame of the host's; else about one of the wire's.
+    pub const fn is_send(self) -> bool {
+        matches!(
+            self,
+            Drop::BadSendBd | Drop::SendTooLong | Drop::LinkDown | Drop::SendOffloadUnsupported
+        )
+    }
+}
+
 const _: () = {
     let mut index = 0;
     while index < Extension::ALL.len() {

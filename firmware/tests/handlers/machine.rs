@@ -189,8 +189,8 @@ impl Machine {
         let bench = Rc::new(RefCell::new(bench));
         let mut bus = ModelBus(Rc::clone(&bench));
         let block = boot::claim(&mut bus);
-        let mut firmware = Firmware::new(bus, block);
-        boot::run(&mut firmware);
+        let mut firmware = Firmware::new(bus);
+        boot::run(&mut firmware, block);
         let mut machine = Machine {
             bench,
             firmware,
