@@ -17,6 +17,8 @@
 //! and the zero-time DMA and MAC, not the structure.
 
 mod idle;
+#[cfg(test)]
+mod noise;
 mod run;
 #[cfg(test)]
 mod tests;
