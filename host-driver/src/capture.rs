@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::pcapng::{Block, PcapNgReader};
-use pcap_file::{DataLink, PcapError};
+use pcap_file::{DataLink, Endianness, PcapError};
 use thiserror::Error;
 
 /// First bytes of a pcapng file (the type of its section header block).
@@ -229,6 +229,7 @@ impl<W: Write> FrameWriter<W> {
     pub fn new(sink: W, name: String) -> Result<Self, CaptureError> {
         let header = PcapHeader {
             datalink: DataLink::ETHERNET,
+            endianness: Endianness::native(),
             ..PcapHeader::default()
         };
         let writer =

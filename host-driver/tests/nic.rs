@@ -237,6 +237,21 @@ fn the_send_consumer_can_be_read_from_the_card() {
 }
 
 #[test]
+fn impossible_choices_are_brought_to_the_nearest_possible() {
+    for (mtu, buffers, expected) in [(0, 0, (68, 1)), (u16::MAX, u16::MAX, (2030, 511))] {
+        let config = Config {
+            mtu,
+            receive_buffers: buffers,
+            ..Config::default()
+        };
+        let mut nic = open_card(config);
+        assert_eq!((nic.config().mtu, nic.config().receive_buffers), expected);
+        nic.transport().deliver(&frame(1, 60));
+        assert_eq!(nic.receive_batch(8).expect("a good BD"), [frame(1, 60)]);
+    }
+}
+
+#[test]
 fn a_polling_driver_masks_interrupts_and_sees_frames() {
     let config = Config {
         notice: Notice::Polling,

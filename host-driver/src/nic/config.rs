@@ -2,6 +2,15 @@
 
 use std::time::Duration;
 
+use host_interface::ring;
+
+use super::memory::{FRAME_OVERHEAD, SLOT_BYTES};
+
+/// Smallest MTU: what IPv4 needs.
+const MIN_MTU: u16 = 68;
+/// Largest MTU: a frame with a VLAN tag fills a slot. (The jumbo ring is not used.)
+pub const MAX_MTU: u16 = SLOT_BYTES as u16 - FRAME_OVERHEAD;
+
 /// Interrupt and update coalescing (Host/NIC software interface, gencom words
 /// 630 to 640). A tick is a microsecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +87,7 @@ pub enum Notice {
 /// All choices; [`Config::default`] is right for a TAP bridge at 1500 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Largest packet, without the Ethernet header.
+    /// Largest packet, without the Ethernet header: 68 to [`MAX_MTU`].
     pub mtu: u16,
     /// Entries of the send ring.
     pub send_ring: SendRingSize,
@@ -98,6 +107,19 @@ pub struct Config {
     pub command_timeout: Duration,
     /// Time without progress after which the card counts as stuck.
     pub watchdog: Duration,
+}
+
+impl Config {
+    /// The same choices, each brought to the nearest that is possible.
+    #[must_use]
+    pub(super) fn within_limits(mut self) -> Self {
+        self.mtu = self.mtu.clamp(MIN_MTU, MAX_MTU);
+        self.receive_buffers = self
+            .receive_buffers
+            .clamp(1, ring::STANDARD_ENTRIES as u16 - 1);
+        self.transmit_share = self.transmit_share.clamp(1, 63);
+        self
+    }
 }
 
 impl Default for Config {

@@ -36,14 +36,14 @@ mod traffic;
 mod window;
 
 pub use bringup::Identity;
-pub use config::{Coalescing, Config, Notice, SendConsumer, SendRingSize};
+pub use config::{Coalescing, Config, MAX_MTU, Notice, SendConsumer, SendRingSize};
 pub use drops::{DropCounts, DropReason};
 pub use error::{CardState, FatalReport, NicError};
 pub use events::Link;
 pub use memory::SLOT_BYTES;
 pub use receive::ReceivedFrame;
 pub use send::{MAX_FRAGMENTS, MIN_FRAME};
-pub use statistics::{DriverCounters, NicStatistics};
+pub use statistics::{DriverCounters, Named, NicStatistics};
 
 use events::EventLog;
 use memory::Memory;
@@ -102,6 +102,7 @@ impl<T: Transport> Nic<T> {
     /// something else; [`NicError::WrongRevision`], [`NicError::Eeprom`], or what the
     /// transport says.
     pub fn probe(mut transport: T, config: Config) -> Result<Self, NicError> {
+        let config = config.within_limits();
         let (vendor, device) = bringup::identify(&mut transport)?;
         let revision = bringup::reset(&mut transport)?;
         let station = eeprom::station_address(&mut transport)?;

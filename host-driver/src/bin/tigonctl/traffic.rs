@@ -22,6 +22,8 @@ use super::cli::{
 };
 use super::output::Output;
 
+/// A wire on which nothing came for so long is quiet.
+const QUIET: Duration = Duration::from_millis(100);
 /// Station address of the peer: locally administered.
 const PEER_STATION: [u8; 6] = [0x02, 0x54, 0x47, 0x00, 0x00, 0x02];
 
@@ -283,11 +285,14 @@ fn record_wire<W: std::io::Write>(
     writer: &mut FrameWriter<W>,
     stop: &AtomicBool,
 ) -> Result<()> {
-    while !stop.load(Ordering::Relaxed) {
+    // What is still on the wire when the user stops is recorded too.
+    loop {
+        let stopping = stop.load(Ordering::Relaxed);
         while let Some(frame) = wire.receive_frame()? {
             writer.write(now(), &frame)?;
         }
-        wire.wait_frame(Duration::from_millis(50))?;
+        if !wire.wait_frame(QUIET)? && stopping {
+            return Ok(());
+        }
     }
-    Ok(())
 }
