@@ -1,6 +1,6 @@
-//! The serial EEPROM, read by moving its two wires through R[44].
+//! The serial EEPROM, read by moving its two wires through `R[44]`.
 //!
-//! Hardware reference, sections 9 (R[44]) and "Serial EEPROM, confirmed": a
+//! Hardware reference, sections 9 (`R[44]`) and "Serial EEPROM, confirmed": a
 //! 24Cxx-type two-wire device at select byte 0xA0 (write) / 0xA1 (read) with a
 //! 16-bit word address, high byte first. The line level is bit 22 while bit 21 is
 //! set, else it is pulled up; bit 20 is the clock; bit 23 reads the line.
@@ -44,7 +44,7 @@ fn hex(bytes: &[u8]) -> String {
     pairs.join(":")
 }
 
-/// The two wires, as R[44] moves them; everything else in R[44] is kept.
+/// The two wires, as `R[44]` moves them; everything else in `R[44]` is kept.
 struct Wires<'a, T: Transport> {
     transport: &'a mut T,
     control: MiscLocalControl,

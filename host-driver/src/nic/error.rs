@@ -42,11 +42,11 @@ impl fmt::Display for FatalReport {
 /// What the registers say about a card that does not do what it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CardState {
-    /// CPU A's state register, R[140].
+    /// CPU A's state register, `R[140]`.
     pub cpu_a_state: u32,
-    /// CPU A's program counter, R[144].
+    /// CPU A's program counter, `R[144]`.
     pub cpu_a_pc: u32,
-    /// The main event register of CPU A, R[60].
+    /// The main event register of CPU A, `R[60]`.
     pub events: u32,
     /// The firmware's own state word, if it is ours.
     pub firmware_state: Option<u32>,
@@ -92,7 +92,7 @@ pub enum NicError {
     /// The right function, but another chip.
     #[error("the chip reports revision {found}, not 6 (Tigon II)")]
     WrongRevision {
-        /// Bits 31:28 of R[40].
+        /// Bits 31:28 of `R[40]`.
         found: u8,
     },
     /// The station address could not be read.

@@ -294,7 +294,7 @@ impl<T: Transport> Nic<T> {
         }
     }
 
-    /// Reference 10.1: R[F0] is the producer, R[F4] the consumer with flags in bits
+    /// Reference 10.1: `R[F0]` is the producer, `R[F4]` the consumer with flags in bits
     /// 2:0 (C).
     fn transmit_ring_is_empty(&mut self) -> Result<bool, NicError> {
         let producer = self

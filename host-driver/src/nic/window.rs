@@ -1,6 +1,6 @@
 //! NIC memory through the window.
 //!
-//! Hardware reference, section 9: R[68] holds the base (2 KB aligned), BAR offsets
+//! Hardware reference, section 9: `R[68]` holds the base (2 KB aligned), BAR offsets
 //! 800-FFF show the 2 KB of SRAM from there on.
 
 use tigon2_chip::registers::Register;
@@ -91,7 +91,7 @@ pub fn read<T: Transport>(
 mod tests {
     use super::*;
 
-    /// Reference 9: R[68] is 2 KB aligned, BAR 0x800+x accesses SRAM R[68]+x (C).
+    /// Reference 9: `R[68]` is 2 KB aligned, BAR 0x800+x accesses SRAM `R[68]`+x (C).
     #[test]
     fn ranges_are_split_where_the_window_ends() {
         let all: Vec<_> = pieces(0x17F8, 4).collect();
