@@ -237,6 +237,9 @@ callbacks! {
     cable(model, plugged: bool) -> () [()] {
         model.machine.set_cable(plugged);
     }
+    wire_free(model) -> () [()] {
+        model.machine.wire_free();
+    }
 }
 
 const OPS: ModelOps = ModelOps {
@@ -253,6 +256,7 @@ const OPS: ModelOps = ModelOps {
     can_receive,
     receive,
     cable,
+    wire_free,
 };
 
 /// QEMU's buffer for one line of text.

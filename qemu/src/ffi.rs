@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this interface; QEMU's must be the same.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// CPUs of the card.
 pub const CPUS: usize = 2;
@@ -79,7 +79,7 @@ pub struct HostOps {
     pub park: unsafe extern "C" fn(CardHandle, u32),
     pub unpark: unsafe extern "C" fn(CardHandle, u32),
     pub settle: unsafe extern "C" fn(CardHandle),
-    pub transmit: unsafe extern "C" fn(CardHandle, *const c_void, usize),
+    pub transmit: unsafe extern "C" fn(CardHandle, *const c_void, usize) -> bool,
     pub wire_ready: unsafe extern "C" fn(CardHandle),
     pub thread_begin: unsafe extern "C" fn(CardHandle),
     pub thread_end: unsafe extern "C" fn(CardHandle),
@@ -108,6 +108,7 @@ pub struct ModelOps {
     pub can_receive: unsafe extern "C" fn(ModelHandle) -> bool,
     pub receive: unsafe extern "C" fn(ModelHandle, *const u8, usize) -> bool,
     pub cable: unsafe extern "C" fn(ModelHandle, bool),
+    pub wire_free: unsafe extern "C" fn(ModelHandle),
 }
 
 #[cfg(test)]

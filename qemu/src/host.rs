@@ -39,8 +39,9 @@ pub trait Host: Send + Sync {
     /// Waits until starts and halts have happened. Lets go of the big lock
     /// meanwhile; not for a CPU's thread.
     fn settle(&self);
-    /// A frame for the wire, without CRC.
-    fn transmit(&self, frame: &[u8]);
+    /// A frame for the wire, without CRC. False: it was taken, but the wire is
+    /// full now.
+    fn transmit(&self, frame: &[u8]) -> bool;
     /// The card takes frames again after it had refused one.
     fn wire_ready(&self);
     /// Called first by a thread that is not QEMU's, without the big lock.
@@ -171,7 +172,7 @@ impl Host for Qemu {
         unsafe { (self.ops.settle)(self.ops.card) }
     }
 
-    fn transmit(&self, frame: &[u8]) {
+    fn transmit(&self, frame: &[u8]) -> bool {
         // SAFETY: `frame` is valid for its length; QEMU copies it.
         unsafe { (self.ops.transmit)(self.ops.card, frame.as_ptr().cast(), frame.len()) }
     }

@@ -189,7 +189,11 @@ impl<H: Host> Machine<H> {
         for effect in leaving.effects {
             match effect {
                 Effect::Interrupt(level) => self.client.interrupts.set_level(level),
-                Effect::Transmit(frame) => self.host.transmit(&frame),
+                Effect::Transmit(frame) => {
+                    if !self.host.transmit(&frame) {
+                        self.lock().card.set_wire_ready(false);
+                    }
+                }
                 Effect::CpuStart { cpu, pc } => {
                     self.lock().parking.busy(cpu);
                     self.host.start(cpu, pc);
@@ -316,6 +320,11 @@ impl<H: Host> Machine<H> {
     /// The cable is plugged in or pulled out.
     pub fn set_cable(&self, plugged: bool) {
         self.enter(Work::Now, |inner, env| inner.card.set_cable(env, plugged));
+    }
+
+    /// The wire was full, and takes frames again.
+    pub fn wire_free(&self) {
+        self.enter(Work::Now, |inner, _| inner.card.set_wire_ready(true));
     }
 
     /// The host reads a word of BAR 0.

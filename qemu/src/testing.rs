@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tigon2_model::{Board, Cpu};
 
 /// What the machine told QEMU.
@@ -23,6 +23,8 @@ pub struct Notes {
     now: AtomicU64,
     sram: Mutex<Vec<u8>>,
     told: Mutex<Vec<Told>>,
+    /// What [`Host::transmit`] is to say.
+    pub wire_full: AtomicBool,
 }
 
 impl Notes {
@@ -32,6 +34,7 @@ impl Notes {
             now: AtomicU64::new(1),
             sram: Mutex::new(vec![0; board.memory.sram_bytes as usize]),
             told: Mutex::default(),
+            wire_full: AtomicBool::new(false),
         }
     }
 
@@ -95,8 +98,9 @@ impl Host for Notes {
     fn settle(&self) {
         self.tell(Told::Settle);
     }
-    fn transmit(&self, frame: &[u8]) {
+    fn transmit(&self, frame: &[u8]) -> bool {
         self.tell(Told::Transmit(frame.len()));
+        !self.wire_full.load(Ordering::Relaxed)
     }
     fn wire_ready(&self) {
         self.tell(Told::WireReady);

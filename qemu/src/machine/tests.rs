@@ -167,3 +167,36 @@ fn a_dead_machine_has_halted_both_cpus_once() {
     assert!(machine.is_dead());
     assert_eq!(told(&machine), [Told::Halt(Cpu::A), Told::Halt(Cpu::B)]);
 }
+
+/// Queues a frame of 60 bytes in ring and buffer (reference 10.2).
+fn queue_frame(machine: &Machine<Notes>, n: u32) {
+    let write = |register: Register, value| machine.cpu_write(Cpu::A, register.offset(), value);
+    let (ring, buffer) = (0x2800, 0x5000);
+    if n == 0 {
+        write(Register::RxBase, 0x1_0000);
+        write(Register::TxBase, buffer);
+        write(Register::TxProducer, buffer);
+        write(Register::TxConsumer, buffer);
+        write(Register::TxDescriptorProducer, ring);
+        write(Register::TxDescriptorConsumer, ring);
+        write(Register::MacTxState, 0xE2);
+    }
+    let descriptor = [buffer + 64 * n, 60].map(u32::to_be_bytes).concat();
+    machine.host.sram_write(ring + 8 * n, &descriptor);
+    write(Register::TxProducer, buffer + 64 * n + 60);
+    write(Register::TxDescriptorProducer, ring + 8 * (n + 1));
+}
+
+#[test]
+fn a_full_wire_stops_the_transmitter_until_it_is_free() {
+    let machine = machine();
+    machine.host.wire_full.store(true, Ordering::Relaxed);
+    queue_frame(&machine, 0);
+    assert_eq!(told(&machine), [Told::Transmit(60)], "this one was taken");
+    queue_frame(&machine, 1);
+    queue_frame(&machine, 2);
+    assert_eq!(told(&machine), []);
+    machine.host.wire_full.store(false, Ordering::Relaxed);
+    machine.wire_free();
+    assert_eq!(told(&machine), [Told::Transmit(60), Told::Transmit(60)]);
+}

@@ -14,6 +14,10 @@ pub const T1: u32 = 9;
 pub const T2: u32 = 10;
 /// See [`T0`].
 pub const T3: u32 = 11;
+/// See [`T0`].
+pub const T4: u32 = 12;
+/// See [`T0`].
+pub const T5: u32 = 13;
 /// Base of the chip's registers, as the vendor's firmware has it in r28.
 pub const GP: u32 = 28;
 
@@ -112,6 +116,11 @@ impl Program {
     /// `beq rs, rt, target` with an empty delay slot
     pub fn beq(&mut self, rs: u32, rt: u32, target: u32) -> &mut Self {
         self.branch(0x04, rs, rt, target)
+    }
+
+    /// `bne rs, rt, target` with an empty delay slot
+    pub fn bne(&mut self, rs: u32, rt: u32, target: u32) -> &mut Self {
+        self.branch(0x05, rs, rt, target)
     }
 
     /// `pri rd, rs, rt`

@@ -48,6 +48,8 @@ pub struct Card {
     dma: Dma,
     mac: Mac,
     link: Link,
+    /// The engine's wire takes no frame at the moment.
+    wire_full: bool,
     eeprom: Eeprom,
     pci: PciFunction,
     /// Registers that only store what was written, by offset / 4.
@@ -75,6 +77,7 @@ impl Card {
             dma: Dma::default(),
             mac: Mac::default(),
             link: Link::default(),
+            wire_full: false,
             eeprom: Eeprom::new(board.eeprom.bytes),
             pci: PciFunction::new(&board.pci),
             stored: [0; REGISTER_WORDS],

@@ -49,6 +49,13 @@ impl Card {
             || !state.stop() && self.mac.room_to_go_on()
     }
 
+    /// Whether the engine's wire takes frames. While it does not, the transmitter holds what
+    /// is queued, as it does for a partner's pause frames; [`run`](Card::run) goes on when it
+    /// does again. A card starts with a wire that takes all.
+    pub fn set_wire_ready(&mut self, ready: bool) {
+        self.wire_full = !ready;
+    }
+
     /// A frame has begun to arrive (true) or has ended: E0 bit 2 (10.1, I). For engines that
     /// give frames a duration.
     pub fn set_receiving(&mut self, receiving: bool) {

@@ -104,6 +104,9 @@ impl Card {
     /// The transmitter takes the next frame if its data is there (10.2); returns its length
     /// on the wire without CRC. Empty descriptors are skipped.
     pub fn transmit_begin(&mut self, env: &mut Environment<'_>) -> Option<usize> {
+        if self.wire_full {
+            return None;
+        }
         // At most a ring of empty descriptors, then something else.
         for _ in 0..tigon2_chip::mac::TX_RING_ENTRIES {
             match self.mac.queued(env.now, env.sram, self.map) {

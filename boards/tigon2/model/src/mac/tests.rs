@@ -191,6 +191,21 @@ fn pause_frames_hold_the_transmitter() {
     assert_eq!(bench.sent(), [frame]);
 }
 
+/// An engine whose wire is full loses no frame: the transmitter holds them in order.
+#[test]
+fn a_full_wire_holds_the_transmitter() {
+    let mut bench = bench();
+    let frame = frame_to([2; 6], 60);
+    bench.card.set_wire_ready(false);
+    queue(&mut bench, TX_BASE, 60, None);
+    fill(&mut bench, TX_BASE, &frame);
+    bench.run();
+    assert!(bench.sent().is_empty());
+    bench.card.set_wire_ready(true);
+    bench.run();
+    assert_eq!(bench.sent(), [frame]);
+}
+
 /// Reference 10.3: data, then CRC, contiguous; the descriptor says the start and the length
 /// with the CRC; the next frame starts at the next 8-byte boundary; event bit 6 (C).
 #[test]

@@ -51,6 +51,7 @@ struct Tigon2Card {
     char *eeprom_path;
 
     NICState *nic;
+    uint32_t waiting;           /* frames that the wire was too full for */
     QEMUTimer *timer;
     Clock *clock;
     Notifier exit;

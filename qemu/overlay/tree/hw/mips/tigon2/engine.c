@@ -171,11 +171,29 @@ void tigon2_engine_fault(Tigon2CPU *cpu, int exception, uint32_t pc,
 
 /* Wire ------------------------------------------------------------------- */
 
-static void host_transmit(void *opaque, const void *frame, size_t len)
+static void frame_sent(NetClientState *nc, ssize_t result)
+{
+    Tigon2Card *card = qemu_get_nic_opaque(nc);
+
+    card->waiting--;
+    if (!card->waiting) {
+        card->ops.wire_free(card->model);
+    }
+}
+
+/*
+ * QEMU drops frames of a sender that does not want to know when they have
+ * left, as soon as many wait.
+ */
+static bool host_transmit(void *opaque, const void *frame, size_t len)
 {
     Tigon2Card *card = opaque;
 
-    qemu_send_packet(qemu_get_queue(card->nic), frame, len);
+    if (qemu_send_packet_async(qemu_get_queue(card->nic), frame, len,
+                               frame_sent) == 0) {
+        card->waiting++;
+    }
+    return !card->waiting;
 }
 
 static void host_wire_ready(void *opaque)

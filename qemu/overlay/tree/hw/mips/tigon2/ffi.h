@@ -16,7 +16,7 @@
 #define HW_MIPS_TIGON2_FFI_H
 
 /* Both sides refuse each other if this differs. */
-#define TIGON2_ABI 1
+#define TIGON2_ABI 2
 
 #define TIGON2_MODEL_SYMBOL "tigon2_model_new"
 
@@ -90,7 +90,8 @@ typedef struct Tigon2HostOps {
      */
     void (*settle)(void *card);
 
-    void (*transmit)(void *card, const void *frame, size_t len);
+    /* False: taken, but the wire is full until wire_free. */
+    bool (*transmit)(void *card, const void *frame, size_t len);
     /* The card has room again after it had refused a frame. */
     void (*wire_ready)(void *card);
 
@@ -128,6 +129,8 @@ typedef struct Tigon2ModelOps {
     /* False: the card keeps the wire waiting until wire_ready. */
     bool (*receive)(void *model, const uint8_t *frame, size_t len);
     void (*cable)(void *model, bool plugged);
+    /* All frames that the wire was too full for have left. */
+    void (*wire_free)(void *model);
 } Tigon2ModelOps;
 
 /*
