@@ -24,6 +24,7 @@
 //! | [`command`] | host to NIC | BAR 0x700, NIC 0x300 |
 //! | [`event`] | NIC to host | event ring in host memory |
 //! | [`statistics`] | the statistics block | host memory |
+//! | [`trace`] | the trace ring of vendor firmware | NIC memory |
 //! | [`image`] | the firmware file | `acenic/tg2.bin` |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -41,6 +42,7 @@ mod mode;
 pub mod pci;
 pub mod ring;
 pub mod statistics;
+pub mod trace;
 
 pub use link::LinkWord;
 pub use mode::{DmaConfig, OperatingMode};
