@@ -15,11 +15,13 @@ impl Cpu {
     pub const ALL: [Cpu; 2] = [Cpu::A, Cpu::B];
 
     /// 0 for A, 1 for B.
+    #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }
 
     /// The other one.
+    #[inline]
     pub const fn other(self) -> Cpu {
         match self {
             Cpu::A => Cpu::B,

@@ -90,6 +90,7 @@ impl DmaDescriptor {
     }
 
     /// The eight words in their order.
+    #[inline]
     pub const fn words(&self) -> [u32; 8] {
         [
             self.host_high,
@@ -104,11 +105,13 @@ impl DmaDescriptor {
     }
 
     /// The 64-bit host address.
+    #[inline]
     pub const fn host(&self) -> u64 {
         (self.host_high as u64) << 32 | self.host_low as u64
     }
 
     /// The length in bytes: the low 16 bits of word 3.
+    #[inline]
     pub const fn length_bytes(&self) -> u32 {
         self.length & 0xFFFF
     }
@@ -116,17 +119,20 @@ impl DmaDescriptor {
 
 /// `offset` in a ring of `ring_bytes` (a power of two), as a pointer register keeps it:
 /// every write wraps in hardware (6.3, 10.1, C).
+#[inline]
 pub const fn wrap(offset: u32, ring_bytes: u32) -> u32 {
     offset & (ring_bytes - 1)
 }
 
 /// The offset of the entry after the one at `offset`.
+#[inline]
 pub const fn next(offset: u32, entry_bytes: u32, ring_bytes: u32) -> u32 {
     wrap(offset.wrapping_add(entry_bytes), ring_bytes)
 }
 
 /// The next free descriptor of a DMA ring, or 0 when the ring is full: the value of
 /// R[10C] and R[12C] as an offset in the ring; `None` is the register's 0 (6.3, C).
+#[inline]
 pub const fn next_free(producer: u32, consumer: u32) -> Option<u32> {
     let producer = wrap(producer, RING_BYTES);
     if next(producer, DESCRIPTOR_BYTES, RING_BYTES) == wrap(consumer, RING_BYTES) {
@@ -142,6 +148,7 @@ pub const fn next_free(producer: u32, consumer: u32) -> Option<u32> {
 ///
 /// The reference may be parked on a descriptor ahead of the consumer to get one event for
 /// a group; a plain "consumer != reference" would raise spurious events.
+#[inline]
 pub const fn passed(producer: u32, consumer: u32, reference: u32, ring_bytes: u32) -> bool {
     let done = wrap(consumer.wrapping_sub(reference), ring_bytes);
     let queued = wrap(producer.wrapping_sub(reference), ring_bytes);
@@ -150,12 +157,14 @@ pub const fn passed(producer: u32, consumer: u32, reference: u32, ring_bytes: u3
 
 /// Base of the DMA read ring after rule (a) of reference 6.3: TxBase rounded down to 4 KB,
 /// less 0x1000.
+#[inline]
 pub const fn read_ring_base(tx_base: u32) -> u32 {
     (tx_base & !0xFFF).wrapping_sub(0x1000)
 }
 
 /// Base of the DMA write ring after rule (a) of reference 6.3: TxBase rounded down to 4 KB,
 /// less 0x800.
+#[inline]
 pub const fn write_ring_base(tx_base: u32) -> u32 {
     (tx_base & !0xFFF).wrapping_sub(0x800)
 }

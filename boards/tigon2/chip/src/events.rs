@@ -18,6 +18,7 @@ macro_rules! events {
             pub const ALL: &[EventBit] = &[ $( EventBit::$name, )+ ];
 
             /// The event with a bit number, if that bit has a known use.
+            #[inline]
             pub const fn from_number(number: u32) -> Option<EventBit> {
                 match number {
                     $( $bit => Some(EventBit::$name), )+
@@ -78,16 +79,19 @@ events! {
 
 impl EventBit {
     /// The bit number, 0..32.
+    #[inline]
     pub const fn number(self) -> u32 {
         self as u32
     }
 
     /// A word with only this bit set.
+    #[inline]
     pub const fn mask(self) -> u32 {
         1 << self as u32
     }
 
     /// Whether hardware makes the bit; software cannot write it then.
+    #[inline]
     pub const fn is_hardware(self) -> bool {
         self.mask() & HARDWARE_BITS != 0
     }

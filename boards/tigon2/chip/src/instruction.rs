@@ -6,47 +6,56 @@
 //! why it must not be in an image.
 
 /// Bits 31:26.
+#[inline]
 pub const fn opcode(word: u32) -> u32 {
     word >> 26
 }
 
 /// Bits 25:21: a register number.
+#[inline]
 pub const fn rs(word: u32) -> usize {
     (word >> 21 & 31) as usize
 }
 
 /// Bits 20:16: a register number.
+#[inline]
 pub const fn rt(word: u32) -> usize {
     (word >> 16 & 31) as usize
 }
 
 /// Bits 15:11: a register number.
+#[inline]
 pub const fn rd(word: u32) -> usize {
     (word >> 11 & 31) as usize
 }
 
 /// Bits 10:6: a shift amount.
+#[inline]
 pub const fn shift(word: u32) -> u32 {
     word >> 6 & 31
 }
 
 /// Bits 5:0: the function of SPECIAL.
+#[inline]
 pub const fn function(word: u32) -> u32 {
     word & 0x3F
 }
 
 /// Bits 15:0 with their sign.
+#[inline]
 pub const fn immediate(word: u32) -> i32 {
     word as u16 as i16 as i32
 }
 
 /// Target of a branch at `pc`.
+#[inline]
 pub const fn branch_target(pc: u32, word: u32) -> u32 {
     pc.wrapping_add(4)
         .wrapping_add((immediate(word) << 2) as u32)
 }
 
 /// Target of a jump (`j`, `jal`) at `pc`.
+#[inline]
 pub const fn jump_target(pc: u32, word: u32) -> u32 {
     pc.wrapping_add(4) & 0xF000_0000 | (word & 0x03FF_FFFF) << 2
 }
@@ -58,37 +67,44 @@ pub const FUNCTION_PRI: u32 = 0x0B;
 
 /// What PRI puts into its destination: 0 if no bit is set in both operands, else the number
 /// of the most significant such bit plus 1, so 0..=32 (3.2, C!).
+#[inline]
 pub const fn pri(rs: u32, rt: u32) -> u32 {
     u32::BITS - (rs & rt).leading_zeros()
 }
 
 /// Where JOFF goes after its delay slot: entries of a jump table are 8 bytes (3.3, C).
+#[inline]
 pub const fn joff_target(rs: u32, rt: u32) -> u32 {
     rs.wrapping_add(rt << 3)
 }
 
 /// The word of `pri rd, rs, rt`; register numbers below 32.
+#[inline]
 pub const fn encode_pri(rd: u32, rs: u32, rt: u32) -> u32 {
     (rs & 31) << 21 | (rt & 31) << 16 | (rd & 31) << 11 | FUNCTION_PRI
 }
 
 /// The word of `joff rs, rt`; register numbers below 32.
+#[inline]
 pub const fn encode_joff(rs: u32, rt: u32) -> u32 {
     (rs & 31) << 21 | (rt & 31) << 16 | FUNCTION_JOFF
 }
 
 /// Whether an instruction loads from memory into a general register.
+#[inline]
 pub const fn is_load(word: u32) -> bool {
     matches!(opcode(word), 0x20 | 0x21 | 0x23..=0x25)
 }
 
 /// Whether an instruction stores a general register to memory.
+#[inline]
 pub const fn is_store(word: u32) -> bool {
     matches!(opcode(word), 0x28 | 0x29 | 0x2B)
 }
 
 /// The general registers that an instruction reads, as a mask; register 0 is left out.
 /// Only meaningful for instructions that [`classify`] does not forbid.
+#[inline]
 pub const fn sources(word: u32) -> u32 {
     let (s, t) = (1 << rs(word), 1 << rt(word));
     let mask: u32 = match opcode(word) {
@@ -107,6 +123,7 @@ pub const fn sources(word: u32) -> u32 {
 
 /// The general register that an instruction writes, if any; register 0 is left out.
 /// Only meaningful for instructions that [`classify`] does not forbid.
+#[inline]
 pub const fn destination(word: u32) -> Option<usize> {
     let register = match opcode(word) {
         0x00 => match function(word) {

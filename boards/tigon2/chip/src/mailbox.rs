@@ -43,21 +43,25 @@ impl Mailbox {
     ];
 
     /// The mailbox's number.
+    #[inline]
     pub const fn number(self) -> u32 {
         self as u32
     }
 
     /// The mailbox's bit in R[64] and R[74].
+    #[inline]
     pub const fn mask(self) -> u32 {
         1 << self as u32
     }
 
     /// NIC address of the low word.
+    #[inline]
     pub const fn nic_address(self) -> u32 {
         MAILBOXES + BYTES * self as u32 + 4
     }
 
     /// BAR offset of the low word.
+    #[inline]
     pub const fn bar_offset(self) -> u32 {
         BAR_BASE + BYTES * self as u32 + 4
     }
@@ -65,6 +69,7 @@ impl Mailbox {
 
 /// The number (0..32) of the mailbox whose low word is at a BAR offset; a write anywhere
 /// else raises nothing (8, C).
+#[inline]
 pub const fn number_at(bar_offset: u32) -> Option<u32> {
     if bar_offset >= BAR_BASE && bar_offset < BAR_BASE + COUNT * BYTES && bar_offset % BYTES == 4 {
         Some((bar_offset - BAR_BASE) / BYTES)

@@ -21,6 +21,7 @@ macro_rules! registers {
             pub const ALL: &[Register] = &[ $( Register::$name, )+ ];
 
             /// The register at a byte offset, if one is defined there.
+            #[inline]
             pub const fn from_offset(offset: u32) -> Option<Register> {
                 match offset {
                     $( $offset => Some(Register::$name), )+
@@ -217,56 +218,67 @@ pub const GPR_COUNT: usize = 32;
 
 impl Register {
     /// The byte offset in the register page and in the BAR.
+    #[inline]
     pub const fn offset(self) -> u32 {
         self as u32
     }
 
     /// The address at which a CPU finds the register.
+    #[inline]
     pub const fn address(self) -> u32 {
         crate::memory::REGISTERS_BASE + self as u32
     }
 
     /// The CPU's main event register.
+    #[inline]
     pub const fn event(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::EventA, Register::EventB)
     }
 
     /// The CPU's mailbox event register.
+    #[inline]
     pub const fn mailbox_event(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::MailboxEventA, Register::MailboxEventB)
     }
 
     /// The CPU's request register of the semaphore.
+    #[inline]
     pub const fn semaphore(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::SemaphoreA, Register::SemaphoreB)
     }
 
     /// The CPU's timer reference.
+    #[inline]
     pub const fn timer_reference(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::TimerReferenceA, Register::TimerReferenceB)
     }
 
     /// The CPU's state.
+    #[inline]
     pub const fn cpu_state(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::CpuAState, Register::CpuBState)
     }
 
     /// The CPU's program counter.
+    #[inline]
     pub const fn cpu_pc(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::CpuAPc, Register::CpuBPc)
     }
 
     /// The CPU's stack spill base.
+    #[inline]
     pub const fn spill_base(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::SpillBaseA, Register::SpillBaseB)
     }
 
     /// The address half of the host's access to the CPU's scratch pad.
+    #[inline]
     pub const fn scratch_address(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::ScratchAddressA, Register::ScratchAddressB)
     }
 
     /// The data half of the host's access to the CPU's scratch pad.
+    #[inline]
     pub const fn scratch_data(cpu: Cpu) -> Register {
         by_cpu(cpu, Register::ScratchDataA, Register::ScratchDataB)
     }
@@ -283,12 +295,14 @@ const fn by_cpu(cpu: Cpu, a: Register, b: Register) -> Register {
 ///
 /// # Panics
 /// If `n` is not below [`GPR_COUNT`].
+#[inline]
 pub const fn cpu_gpr(cpu: Cpu, n: usize) -> u32 {
     assert!(n < GPR_COUNT);
     by_cpu(cpu, Register::CpuAGpr0, Register::CpuBGpr0).offset() + 4 * n as u32
 }
 
 /// The CPU and the number of the general register at an offset, if one is there.
+#[inline]
 pub const fn gpr_at(offset: u32) -> Option<(Cpu, usize)> {
     if !offset.is_multiple_of(4) {
         return None;
