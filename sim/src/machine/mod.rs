@@ -22,6 +22,8 @@ mod noise;
 mod run;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waits;
 
 use crate::clock::Clock;
 use crate::cpu::{Cpus, Executed};
