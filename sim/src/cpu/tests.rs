@@ -184,7 +184,7 @@ fn a_load_is_visible_to_the_next_instruction() {
     assert_eq!(bench.gpr(V0), lw(V0, 0, A0) + 1);
 }
 
-/// Reference 2: wrap of SRAM (C!), spill window with R[150] (C!).
+/// Reference 2: wrap of SRAM (C!), spill window with `R[150]` (C!).
 #[test]
 fn the_spill_window_and_aliases_lead_to_sram() {
     let k = 0x12_F000;

@@ -68,7 +68,7 @@ fn an_instruction_takes_a_cycle() {
     );
 }
 
-/// Reference 3.4: R[240] |= 0x10000; R[244] = entry; R[240] = 0 starts CPU B (C); both
+/// Reference 3.4: `R[240]` |= 0x10000; `R[244]` = entry; `R[240]` = 0 starts CPU B (C); both
 /// scratch pads are at the same address and are private (2, C).
 #[test]
 fn cpu_a_starts_cpu_b_and_scratch_pads_are_private() {
@@ -173,7 +173,7 @@ fn a_store_of_the_other_cpu_is_seen_by_a_waiting_cpu() {
     assert_eq!(runs[0], runs[2]);
 }
 
-/// Reference 8: a host write to a mailbox raises event bit 22; R[44] bit 2 raises INTA#; a
+/// Reference 8: a host write to a mailbox raises event bit 22; `R[44]` bit 2 raises INTA#; a
 /// write to mailbox 0 takes it away (C).
 #[test]
 fn a_mailbox_goes_to_the_cpu_and_an_interrupt_comes_back() {

@@ -1,12 +1,12 @@
 //! Bit fields of the control and state registers.
 //!
-//! Hardware reference: 9 (R[40], R[44], R[50], R[5C]), 3.4 (CPU state), 6.1 and 6.2
+//! Hardware reference: 9 (`R[40]`, `R[44]`, `R[50]`, `R[5C]`), 3.4 (CPU state), 6.1 and 6.2
 //! (DMA), 10.4 (MAC). Each type is one 32-bit word: `from_bits` and `into_bits` lose
 //! nothing, also in the bits that have no name.
 
 use bitfield_struct::bitfield;
 
-/// R[40] misc host control (9).
+/// `R[40]` misc host control (9).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct MiscHostControl {
@@ -30,10 +30,10 @@ pub struct MiscHostControl {
     pub revision: u8,
 }
 
-/// The revision that a Tigon II reports in R[40] bits 31:28 (9, C!).
+/// The revision that a Tigon II reports in `R[40]` bits 31:28 (9, C!).
 pub const REVISION_TIGON_II: u8 = 6;
 
-/// R[44] misc local control (9).
+/// `R[44]` misc local control (9).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct MiscLocalControl {
@@ -82,7 +82,7 @@ pub struct MiscLocalControl {
     __: u8,
 }
 
-/// R[50] misc configuration (9).
+/// `R[50]` misc configuration (9).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct MiscConfig {
@@ -114,7 +114,7 @@ pub mod mac_interface {
     pub const GMII: u8 = 0xD;
 }
 
-/// R[5C] PCI state (9; names from the public headers).
+/// `R[5C]` PCI state (9; names from the public headers).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct PciState {
@@ -152,7 +152,7 @@ pub struct PciState {
     pub write_command: u8,
 }
 
-/// R[140] and R[240] CPU state (3.4).
+/// `R[140]` and `R[240]` CPU state (3.4).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct CpuState {
@@ -179,7 +179,7 @@ impl CpuState {
     pub const HALTED: u32 = 0xFFFF_0000;
 }
 
-/// R[A0], R[B0] and word 4 of a DMA descriptor: a channel's state (6.1).
+/// `R[A0]`, `R[B0]` and word 4 of a DMA descriptor: a channel's state (6.1).
 #[bitfield(u32)]
 #[derive(
     PartialEq,
@@ -231,7 +231,7 @@ impl DmaState {
     pub const BOUNDARY_4GB: u32 = 0x0800_0000;
 }
 
-/// R[11C] DMA assist state (6.2).
+/// `R[11C]` DMA assist state (6.2).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct AssistState {
@@ -262,7 +262,7 @@ pub struct AssistState {
     __: u16,
 }
 
-/// R[200] MAC TX state (10.4).
+/// `R[200]` MAC TX state (10.4).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct MacTxState {
@@ -303,7 +303,7 @@ impl MacTxState {
     pub const FAST_COPPER: u32 = 0x22;
 }
 
-/// R[220] MAC RX state (10.4).
+/// `R[220]` MAC RX state (10.4).
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct MacRxState {

@@ -131,7 +131,7 @@ pub const fn next(offset: u32, entry_bytes: u32, ring_bytes: u32) -> u32 {
 }
 
 /// The next free descriptor of a DMA ring, or 0 when the ring is full: the value of
-/// R[10C] and R[12C] as an offset in the ring; `None` is the register's 0 (6.3, C).
+/// `R[10C]` and `R[12C]` as an offset in the ring; `None` is the register's 0 (6.3, C).
 #[inline]
 pub const fn next_free(producer: u32, consumer: u32) -> Option<u32> {
     let producer = wrap(producer, RING_BYTES);

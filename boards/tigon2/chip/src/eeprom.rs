@@ -1,4 +1,4 @@
-//! The serial EEPROM: a 24Cxx part on two lines of R[44].
+//! The serial EEPROM: a 24Cxx part on two lines of `R[44]`.
 //!
 //! Hardware reference, section 9 and "Serial EEPROM, confirmed": two-wire slave, 16-bit
 //! word address with the high byte first, acknowledge = data low on the ninth clock.

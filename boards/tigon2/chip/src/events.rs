@@ -1,4 +1,4 @@
-//! The bits of the two main event registers R[60] and R[70].
+//! The bits of the two main event registers `R[60]` and `R[70]`.
 //!
 //! Hardware reference, section 5. Hardware bits are read-only levels; the other bits
 //! belong to software, separately for each CPU. The most significant set bit wins
@@ -41,7 +41,7 @@ events! {
     SendDataReady = 3,
     /// bit 4, software: the host moved the send producer, BDs must be fetched (C).
     SendBdReady = 4,
-    /// bit 6, hardware: a frame was received: (R[E0] & !7) != R[E8] (C).
+    /// bit 6, hardware: a frame was received: (`R[E0]` & !7) != `R[E8]` (C).
     ReceiveComplete = 6,
     /// bit 7, software: LED and link event update (C).
     Led = 7,
@@ -67,9 +67,9 @@ events! {
     UpdateSendConsumer = 23,
     /// bit 24, software: tell the host the receive return producer index (C).
     UpdateReceiveReturnProducer = 24,
-    /// bit 25, hardware: an attention bit of R[220] is set (C).
+    /// bit 25, hardware: an attention bit of `R[220]` is set (C).
     MacRxAttention = 25,
-    /// bit 26, hardware: an attention bit of R[200] is set (I).
+    /// bit 26, hardware: an attention bit of `R[200]` is set (I).
     MacTxAttention = 26,
     /// bit 27, software: vendor sets it at start and waits to read it (C!).
     Start = 27,

@@ -32,13 +32,13 @@ pub const MIN_FRAME: usize = 60;
 pub const CRC_BYTES: usize = 4;
 /// Bytes of both Ethernet addresses: a VLAN tag goes behind them (10.2, C).
 pub const ADDRESSES_BYTES: usize = 12;
-/// VLAN type for R[214] bits 31:16 (10.4, C).
+/// VLAN type for `R[214]` bits 31:16 (10.4, C).
 pub const VLAN_TYPE: u16 = 0x8100;
-/// R[214] bits 15:0 of vendor firmware: gap and slot time (10.4, I).
+/// `R[214]` bits 15:0 of vendor firmware: gap and slot time (10.4, I).
 pub const TX_LENGTHS: u16 = 0x241F;
-/// R[21C] of vendor firmware (10.4, U).
+/// `R[21C]` of vendor firmware (10.4, U).
 pub const THRESHOLDS: u32 = 0x100B_07E3;
-/// R[0EC]: the first register write of vendor firmware (9, U).
+/// `R[0EC]`: the first register write of vendor firmware (9, U).
 pub const UNKNOWN_EC_VALUE: u32 = 3;
 /// Word 1 with which vendor firmware fills the RX descriptors (10.1).
 pub const RX_DESCRIPTOR_FILL: u32 = 0x0100_0000;
@@ -270,14 +270,14 @@ pub const fn multicast_hash_bit(address: &[u8; 6]) -> u8 {
     (crc & 0x7F) as u8
 }
 
-/// Where a hash bit stands: the index (0..4) of the register from R[228] on, and its mask
+/// Where a hash bit stands: the index (0..4) of the register from `R[228]` on, and its mask
 /// in it. The most significant word is first (10.4, C).
 pub const fn multicast_hash_position(bit: u8) -> (usize, u32) {
     let bit = (bit & 0x7F) as usize;
     (3 - bit / 32, 1 << (bit % 32))
 }
 
-/// Words of R[204] and R[224], the 1000BASE-X configuration word with its bytes swapped
+/// Words of `R[204]` and `R[224]`, the 1000BASE-X configuration word with its bytes swapped
 /// (10.4, C).
 pub mod config_word {
     /// Full duplex.
@@ -296,7 +296,7 @@ pub mod config_word {
     pub const NEXT_PAGE: u32 = 0x0080;
 }
 
-/// Values of R[238], the PHY interface (10.4, C values, I meaning).
+/// Values of `R[238]`, the PHY interface (10.4, C values, I meaning).
 pub mod phy_interface {
     /// Reset.
     pub const RESET: u32 = 0xE00;

@@ -2,7 +2,7 @@
 //!
 //! Hardware reference, section 8: 32 mailboxes of 8 bytes, of which only the low word
 //! carries a value. A host write stores the word in SRAM and sets the mailbox's bit in the
-//! mailbox event registers R[64] and R[74], which raises event bit 22.
+//! mailbox event registers `R[64]` and `R[74]`, which raises event bit 22.
 
 use crate::memory::MAILBOXES;
 
@@ -48,7 +48,7 @@ impl Mailbox {
         self as u32
     }
 
-    /// The mailbox's bit in R[64] and R[74].
+    /// The mailbox's bit in `R[64]` and `R[74]`.
     #[inline]
     pub const fn mask(self) -> u32 {
         1 << self as u32

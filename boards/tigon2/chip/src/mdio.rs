@@ -1,4 +1,4 @@
-//! Frames of the PHY management bus on three lines of R[44].
+//! Frames of the PHY management bus on three lines of `R[44]`.
 //!
 //! Hardware reference, section 9, "MDIO framing by firmware": 32 ones, start 01, operation,
 //! PHY, register, turnaround, 16 data bits with the most significant first; each level is

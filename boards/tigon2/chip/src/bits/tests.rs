@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Reference 9: R[40] of a Tigon II with word swap and a pending interrupt.
+/// Reference 9: `R[40]` of a Tigon II with word swap and a pending interrupt.
 #[test]
 fn misc_host_control_fields() {
     let value = MiscHostControl::from_bits(0x6000_0061);
@@ -12,7 +12,7 @@ fn misc_host_control_fields() {
     assert_eq!(MiscHostControl::new().with_reset(true).into_bits(), 8);
 }
 
-/// Reference 9, table of R[44], one bit at a time.
+/// Reference 9, table of `R[44]`, one bit at a time.
 #[test]
 fn misc_local_control_fields() {
     let bit = |value: MiscLocalControl| value.into_bits();
@@ -40,7 +40,7 @@ fn misc_local_control_fields() {
     assert_eq!(bit(new().with_eeprom_in(true)), 1 << 23);
 }
 
-/// Reference 11: R[50] = 0x0D100055 for 1000BASE-T.
+/// Reference 11: `R[50]` = 0x0D100055 for 1000BASE-T.
 #[test]
 fn misc_config_fields() {
     let value = MiscConfig::from_bits(0x0D10_0055);
