@@ -11,19 +11,20 @@ pub fn xtask(words: &[&str]) -> Command {
     command
 }
 
-/// The one line that a failed command says, without `error: `.
+/// The one line by which a failed command says why, without `error: `.
 ///
 /// # Panics
-/// When it did not fail, or said more than one line.
+/// When it did not fail, or said it in more or less than one line at its end.
 pub fn complaint(output: &Output) -> String {
     assert!(!output.status.success(), "it should have failed");
     let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 1, "one line, not: {said}");
-    let complaint = lines[0].strip_prefix("error: ");
-    complaint
-        .unwrap_or_else(|| panic!("not an error: {said}"))
-        .to_owned()
+    let errors: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("error: "))
+        .collect();
+    assert_eq!(errors.len(), 1, "one line, not: {said}");
+    assert!(said.trim_end().ends_with(errors[0]), "not the last: {said}");
+    errors[0].to_owned()
 }
 
 fn runner() -> PathBuf {
