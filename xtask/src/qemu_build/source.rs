@@ -139,10 +139,16 @@ pub fn fetch(cache: &Path) -> Result<Source> {
         fs::create_dir_all(work.join(folder))?;
     }
     fs::write(work.join("sources/qemu.sources"), archive.entry())?;
-    let apt = |arguments: &[&str]| -> Result<String> {
+    let apt = |arguments: &[&str]| -> Result<()> {
         let mut command = Command::new("apt-get");
         command.args(private_apt(&work)).args(arguments);
-        process::output(command.current_dir(work.join("result")), FETCH_LIMIT)
+        let done = process::collect(command.current_dir(work.join("result")), FETCH_LIMIT)?;
+        if done.status.success() {
+            return Ok(());
+        }
+        // The rest of what it says follows from the first error.
+        let reason = done.stderr.lines().find(|line| line.starts_with("E: "));
+        bail!("apt-get: {}", reason.unwrap_or("E: failed").split_at(3).1)
     };
     apt(&["update", "--error-on=any"])
         .and_then(|_| apt(&["source", "--download-only", "qemu"]))
