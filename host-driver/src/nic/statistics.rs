@@ -101,6 +101,11 @@ impl<T: Transport> Nic<T> {
         &self.counters
     }
 
+    /// Errors that the firmware has reported by events since it was loaded.
+    pub fn firmware_errors(&self) -> u64 {
+        self.events.errors
+    }
+
     /// Version of the loaded firmware.
     pub fn firmware_version(&self) -> String {
         match host_interface::image::Image::parse(&self.image) {

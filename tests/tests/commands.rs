@@ -1,0 +1,144 @@
+//! The commands as a user types them: their reports, their ends, their refusals.
+
+use integration_tests::xtask_command::{complaint, xtask};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Reports have one place, so commands that write one go one after the other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn run(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).output().expect("it starts")
+}
+
+/// Runs `qemu-run` with little traffic and returns its report.
+fn report_of(stack: &str) -> Value {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let words = [
+        "qemu-run",
+        "--stack",
+        stack,
+        "--count",
+        "200",
+        "--seconds",
+        "1",
+    ];
+    let output = run(&mut xtask(&words));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let path = xtask::paths::reports().join("qemu-run.json");
+    serde_json::from_slice(&std::fs::read(path).expect("the report")).expect("JSON")
+}
+
+/// What every report must show, whoever talked.
+fn assert_healthy(report: &Value, stack: &str) {
+    let number = |path: &str| {
+        let value = report.pointer(path).and_then(Value::as_f64);
+        value.unwrap_or_else(|| panic!("{path} in {report}"))
+    };
+    assert_eq!(report["engine"], "qemu");
+    assert_eq!(report["stack"], stack);
+    assert_eq!(report["firmware_version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(number("/ping/sent"), 400.0);
+    assert_eq!(number("/ping/received"), 400.0, "{report}");
+    assert!(number("/iperf/tcp_mbps_out") > 1.0, "{report}");
+    assert!(number("/iperf/tcp_mbps_in") > 1.0, "{report}");
+    assert!(number("/iperf/udp_datagrams_out") > 100.0, "{report}");
+    assert!(number("/iperf/udp_datagrams_in") > 100.0, "{report}");
+    assert!(number("/frames_tx") > 400.0 && number("/frames_rx") > 400.0);
+    assert!(number("/interrupts") > 0.0);
+    assert!(number("/handlers/Mailbox") > 0.0);
+    assert!(report.pointer("/drops").is_some());
+}
+
+#[test]
+fn linux_talks_to_linux_through_the_card() {
+    assert_healthy(&report_of("linux"), "linux");
+}
+
+#[test]
+fn without_privileges_smoltcp_talks_on_both_sides() {
+    assert_healthy(&report_of("smoltcp"), "smoltcp");
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    let mut child = xtask(&["qemu-run", "--stack", "linux", "--seconds", "600"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let pid = child.id();
+    let host = format!("tigon-host-{pid}");
+    let namespaces = || String::from_utf8(run(Command::new("ip").args(["netns"])).stdout).unwrap();
+    let end = Instant::now() + Duration::from_secs(120);
+    // The traffic has begun when something answers in the host's namespace.
+    let talking = || {
+        let words = ["netns", "exec", &host, "ping", "-c1", "-W1", "10.77.0.2"];
+        namespaces().contains(&host) && run(Command::new("ip").args(words)).status.success()
+    };
+    while !talking() {
+        assert!(Instant::now() < end, "the traffic did not begin");
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    run(Command::new("kill").args(["-INT", &pid.to_string()]));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(complaint(&output), "interrupted");
+
+    assert!(!namespaces().contains(&pid.to_string()), "{}", namespaces());
+    let devices = run(Command::new("ip").args(["link"])).stdout;
+    let devices = String::from_utf8_lossy(&devices);
+    assert!(!devices.contains(&format!("tgh{pid}")), "{devices}");
+    assert!(!devices.contains(&format!("tgw{pid}")), "{devices}");
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    let qemu = run(Command::new("pgrep").args(["-f", &format!("ifname=tgw{pid}")]));
+    assert!(qemu.stdout.is_empty(), "QEMU is still there");
+}
+
+#[test]
+fn no_permission_for_tap_is_one_clear_line() {
+    let runner = xtask(&["qemu-run", "--stack", "linux"]);
+    // As nobody; the tests themselves run with privileges.
+    let output = run(Command::new("setpriv")
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .arg(runner.get_program())
+        .args(runner.get_args())
+        .current_dir("/"));
+    let said = complaint(&output);
+    assert!(said.contains("no permission"), "{said}");
+}
+
+#[test]
+fn no_qemu_source_is_one_clear_line() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = run(xtask(&["qemu-run"])
+        .env("TIGON_QEMU_SRC", "/nonexistent/qemu")
+        .env("TIGON_CACHE", cache.path()));
+    let said = complaint(&output);
+    assert!(said.contains("/nonexistent/qemu"), "{said}");
+}
+
+#[test]
+fn an_unknown_flag_is_refused() {
+    let output = run(&mut xtask(&["qemu-run", "--no-such-flag"]));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--no-such-flag"));
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for verb in ["setup", "build", "qemu-run", "bench", "test"] {
+        let help = run(&mut xtask(&[verb, "--help"]));
+        let text = String::from_utf8_lossy(&help.stdout);
+        assert!(
+            text.contains(&format!("cargo xtask {verb}")),
+            "{verb}: {text}"
+        );
+        assert!(text.contains("Example"), "{verb}: {text}");
+    }
+}

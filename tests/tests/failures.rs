@@ -1,0 +1,234 @@
+//! What happens when something is wrong: a clear reason, and a way back.
+
+use host_driver::nic::NicStatistics;
+use host_driver::{Config, Nic, NicError, Transport};
+use host_interface::bar;
+use host_interface::extension::FatalCode;
+use integration_tests::spy::{Shared, Spy};
+use integration_tests::{Engine, Qemu, Sim, Stage, frames, stage};
+use std::io::IoSlice;
+use std::time::{Duration, Instant};
+use tigon2_chip::Cpu;
+use tigon2_chip::bits::CpuState;
+use tigon2_chip::registers::Register;
+
+/// Plays each story on each engine.
+macro_rules! stories {
+    ($($story:ident),* $(,)?) => {
+        mod qemu {
+            $(#[test] fn $story() { super::$story::<super::Qemu>() })*
+        }
+        mod sim {
+            $(#[test] fn $story() { super::$story::<super::Sim>() })*
+        }
+    };
+}
+
+stories!(
+    bad_firmware_is_refused_before_the_card_is_touched,
+    a_producer_outside_of_the_ring_is_reported,
+    an_unknown_command_is_reported,
+    a_descriptor_without_length_is_dropped_and_counted,
+    a_descriptor_to_nowhere_stops_the_card_with_a_report,
+    a_halted_cpu_is_noticed_and_recovered_from,
+);
+
+const LINK: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A send BD's flag for the end of a frame, in its third word beside the length.
+const END: u32 = 0x004;
+
+/// A card that is up, with a view into the memory that it shares with the driver.
+fn open_with_view<E: Engine>() -> (E, Nic<Spy<E::Transport>>, Shared) {
+    let (engine, transport) = E::start();
+    let (spy, shared) = Spy::on(transport);
+    let mut nic = Nic::probe(spy, Config::default()).expect("a card");
+    nic.load(&stage::firmware()).expect("our firmware");
+    nic.open().expect("a loaded card");
+    nic.wait_link(LINK).expect("the cable is in");
+    (engine, nic, shared)
+}
+
+/// Puts a BD of the story's own into the empty ring and rings the doorbell.
+fn send_raw<T: Transport>(nic: &mut Nic<T>, shared: &Shared, words: [u32; 4]) {
+    shared.write_send_bd(nic.transport(), 0, words);
+    let transport = nic.transport();
+    transport
+        .write(bar::MAILBOX_SEND_PRODUCER, 1)
+        .and_then(|()| transport.flush())
+        .expect("the card is there");
+}
+
+/// Both directions carry a frame.
+fn carries_frames<E: Engine, T: Transport>(engine: &mut E, nic: &mut Nic<T>) {
+    let out = frames::numbered(frames::PEER, nic.station(), 1);
+    assert!(nic.queue(&[IoSlice::new(&out)]).expect("a good frame"));
+    nic.submit().expect("the card is there");
+    assert_eq!(engine.receive(), Some(out));
+    let into = frames::numbered(nic.station(), frames::PEER, 2);
+    engine.send(&into);
+    let end = Instant::now() + PATIENCE;
+    loop {
+        nic.wait(Duration::from_millis(20))
+            .expect("the card is there");
+        let frames = nic.receive_batch(64).expect("no nonsense");
+        if !frames.is_empty() {
+            assert_eq!(frames, [into]);
+            return;
+        }
+        assert!(Instant::now() < end, "the frame did not arrive");
+    }
+}
+
+/// Looks until the driver's counts are as wanted.
+fn until<T: Transport>(nic: &mut Nic<T>, wanted: impl Fn(&NicStatistics) -> bool) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        nic.wait(Duration::from_millis(20))
+            .expect("the card is there");
+        nic.service().expect("the card is well");
+        let statistics = nic.statistics().expect("the card is there");
+        if wanted(&statistics) {
+            return;
+        }
+        assert!(Instant::now() < end, "not reported: {statistics:?}");
+    }
+}
+
+fn bad_firmware_is_refused_before_the_card_is_touched<E: Engine>() {
+    let mut stage = Stage::<E>::probed(Config::default());
+    let good = stage::firmware();
+    let mut outside = good.clone();
+    outside[8..12].copy_from_slice(&0x0010_0000u32.to_be_bytes());
+    let mut nowhere = good.clone();
+    nowhere[4..8].copy_from_slice(&0x0000_0010u32.to_be_bytes());
+    let flipped = {
+        let mut file = good.clone();
+        let last = file.len() - 1;
+        file[last] ^= 1;
+        file
+    };
+    let cases: [(&str, &[u8]); 6] = [
+        ("empty", &[]),
+        ("less than a header", &good[..7]),
+        ("cut in the middle", &good[..good.len() / 2]),
+        ("cut by its last word", &good[..good.len() - 4]),
+        ("load address outside of SRAM", &outside),
+        ("start address below the image", &nowhere),
+    ];
+    for (what, file) in cases {
+        let error = stage.nic.load(file).expect_err(what);
+        assert!(matches!(error, NicError::Image(_)), "{what}: {error}");
+        assert!(!error.to_string().contains('\n'), "{what}: one line");
+    }
+    assert!(stage.nic.load(&flipped).is_err(), "a damaged seal");
+    stage.load_and_open();
+    let Stage { nic, engine } = &mut stage;
+    carries_frames(engine, nic);
+}
+
+fn a_producer_outside_of_the_ring_is_reported<E: Engine>() {
+    let mut stage = Stage::<E>::open();
+    let transport = stage.nic.transport();
+    transport
+        .write(bar::MAILBOX_SEND_PRODUCER, 0xFFFF)
+        .and_then(|()| transport.flush())
+        .expect("the card is there");
+    until(&mut stage.nic, |s| s.firmware_errors >= 1);
+    let Stage { nic, engine } = &mut stage;
+    carries_frames(engine, nic);
+}
+
+fn an_unknown_command_is_reported<E: Engine>() {
+    let mut stage = Stage::<E>::open();
+    // Command 0xEE does not exist. The driver has sent some; ours comes next.
+    let transport = stage.nic.transport();
+    let mailbox = bar::MAILBOX_COMMAND_PRODUCER;
+    let producer = transport.read(mailbox).expect("the card is there") & 63;
+    let slot = bar::COMMAND_RING + producer * 4;
+    transport
+        .write(slot, 0xEE << 24)
+        .and_then(|()| transport.write(mailbox, (producer + 1) & 63))
+        .and_then(|()| transport.flush())
+        .expect("the card is there");
+    let end = Instant::now() + PATIENCE;
+    while stage.nic.firmware_errors() == 0 {
+        stage.turn();
+        assert!(Instant::now() < end, "the command was not reported");
+    }
+    let Stage { nic, engine } = &mut stage;
+    carries_frames(engine, nic);
+}
+
+fn a_descriptor_without_length_is_dropped_and_counted<E: Engine>() {
+    let (mut engine, mut nic, shared) = open_with_view::<E>();
+    send_raw(&mut nic, &shared, [1, 0, END, 0]);
+    until(&mut nic, |s| {
+        let drops = &s.firmware_drops.0;
+        drops.contains(&("BadSendBd", 1))
+    });
+    // The other direction never noticed.
+    let frame = frames::numbered(nic.station(), frames::PEER, 5);
+    engine.send(&frame);
+    let end = Instant::now() + PATIENCE;
+    let mut received = Vec::new();
+    while received.is_empty() {
+        nic.wait(Duration::from_millis(20))
+            .expect("the card is there");
+        received = nic.receive_batch(64).expect("no nonsense");
+        assert!(Instant::now() < end, "the frame did not arrive");
+    }
+    assert_eq!(received, [frame]);
+}
+
+fn a_descriptor_to_nowhere_stops_the_card_with_a_report<E: Engine>() {
+    let (mut engine, mut nic, shared) = open_with_view::<E>();
+    // No memory of the host's is there.
+    send_raw(&mut nic, &shared, [0xDEAD, 0x1000, 100 << 16 | END, 0]);
+    let end = Instant::now() + PATIENCE;
+    let report = loop {
+        nic.wait(Duration::from_millis(20))
+            .expect("the card is there");
+        match nic.check_fatal() {
+            Err(NicError::FirmwareFatal(report)) => break report,
+            other => other.expect("no other failure"),
+        }
+        assert!(Instant::now() < end, "the card did not report");
+    };
+    assert_eq!(report.code, FatalCode::DmaRead.number());
+    nic.recover().expect("a reset mends it");
+    nic.wait_link(LINK).expect("the cable is in");
+    carries_frames(&mut engine, &mut nic);
+}
+
+fn a_halted_cpu_is_noticed_and_recovered_from<E: Engine>() {
+    let mut stage = Stage::<E>::open_with(Config {
+        watchdog: Duration::from_millis(200),
+        ..Config::default()
+    });
+    let halt = CpuState::new().with_halt(true).into_bits();
+    let state = Register::cpu_state(Cpu::A).offset();
+    let transport = stage.nic.transport();
+    transport.write(state, halt).expect("the card is there");
+    let frame = stage.outbound(1);
+    stage.transmit(&[&frame]);
+    let end = Instant::now() + PATIENCE;
+    let error = loop {
+        stage
+            .nic
+            .wait(Duration::from_millis(20))
+            .expect("the card is there");
+        if let Err(error) = stage.nic.service() {
+            break error;
+        }
+        assert!(Instant::now() < end, "the halt was not noticed");
+    };
+    assert!(matches!(error, NicError::Stuck { .. }), "{error}");
+    assert!(error.is_recoverable());
+    stage.nic.recover().expect("a reset mends it");
+    stage.nic.wait_link(LINK).expect("the cable is in");
+    let Stage { nic, engine } = &mut stage;
+    carries_frames(engine, nic);
+    assert_eq!(nic.counters().recoveries, 1);
+}
