@@ -28,7 +28,7 @@ use tigon2_hal::{Bus, semaphore};
 const SRAM_MIN_BYTES: u32 = 0x8_0000;
 /// Prescaler of an 86 to 88 MHz core: the timer counts microseconds (7, C).
 const PRESCALER: u32 = 0x55;
-/// The timer's prescaler field in R[50].
+/// The timer's prescaler field in `R[50]`.
 const PRESCALER_MASK: u32 = 0x7F;
 
 /// The very first accesses: what must be done before the stack grows beyond the scratch

@@ -124,7 +124,7 @@ impl Filter {
         );
     }
 
-    /// The bit that keeps R[220] promiscuous when it is written as a whole.
+    /// The bit that keeps `R[220]` promiscuous when it is written as a whole.
     pub const fn state(&self) -> MacRxState {
         MacRxState::new().with_promiscuous(self.promiscuous)
     }

@@ -109,7 +109,7 @@ impl Link {
         self.time = 0;
     }
 
-    /// R[220] of this state; attentions are left as they are.
+    /// `R[220]` of this state; attentions are left as they are.
     fn receive_state(&self, enable: bool) -> u32 {
         self.filter
             .state()
@@ -120,7 +120,7 @@ impl Link {
             .into_bits()
     }
 
-    /// R[200] of this state.
+    /// `R[200]` of this state.
     fn transmit_state(&self, enable: bool) -> u32 {
         MacTxState::from_bits(MacTxState::FIBRE)
             .with_enable(enable)
@@ -128,7 +128,7 @@ impl Link {
             .into_bits()
     }
 
-    /// The abilities to advertise (10.4, R[204]).
+    /// The abilities to advertise (10.4, `R[204]`).
     fn abilities(&self) -> u32 {
         let pause = self.wish.receive_flow_control() || self.wish.transmit_flow_control();
         let negotiated = self.wish.negotiate_flow_control() && pause;

@@ -18,14 +18,14 @@ const ON_CHIP_TRIES: u32 = 20;
 /// Tries through an external one.
 const EXTERNAL_TRIES: u32 = 100;
 
-/// R[44]'s pins towards an external SERDES: normal operation.
+/// `R[44]`'s pins towards an external SERDES: normal operation.
 const PINS: MiscLocalControl = MiscLocalControl::new()
     .with_phy_reset_n(true)
     .with_pin1_drive(true)
     .with_pin1(true);
 /// The same in loopback.
 const PINS_LOOPBACK: MiscLocalControl = PINS.with_pin0_drive(true).with_pin0(true);
-/// All bits of R[44] that are pins, and the interrupt strobe, which is never written back.
+/// All bits of `R[44]` that are pins, and the interrupt strobe, which is never written back.
 const PINS_MASK: u32 = PINS_LOOPBACK.with_raise_interrupt(true).into_bits();
 
 /// Chooses the SERDES and leaves it running.

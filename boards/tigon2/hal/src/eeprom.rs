@@ -1,6 +1,6 @@
 //! The serial EEPROM's two-wire bus as an embedded-hal I2C bus.
 //!
-//! Hardware reference, section 9, R[44] bits 20 to 23. Crates such as `eeprom24x` drive
+//! Hardware reference, section 9, `R[44]` bits 20 to 23. Crates such as `eeprom24x` drive
 //! the 24Cxx part on it. The host's driver uses the same lines, before it starts the
 //! firmware; the firmware must not touch them at the same time.
 
@@ -37,7 +37,7 @@ impl embedded_hal::i2c::Error for NotAcknowledged {
 /// The bus with the EEPROM on it.
 #[derive(Debug)]
 pub struct EepromBus<'a, B: Bus>(
-    /// The bus through which R[44] is reached.
+    /// The bus through which `R[44]` is reached.
     pub &'a mut B,
 );
 

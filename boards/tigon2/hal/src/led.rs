@@ -1,6 +1,6 @@
 //! The two LEDs of a two-LED board as embedded-hal output pins.
 //!
-//! Hardware reference, section 9, R[44] bits 5 and 6 (I).
+//! Hardware reference, section 9, `R[44]` bits 5 and 6 (I).
 
 use crate::Bus;
 use core::convert::Infallible;
