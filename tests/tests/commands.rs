@@ -64,6 +64,21 @@ fn without_privileges_smoltcp_talks_on_both_sides() {
     assert_healthy(&report_of("smoltcp"), "smoltcp");
 }
 
+/// The shell of `--interactive` is in the namespace behind the card.
+#[test]
+fn an_interactive_shell_reaches_the_peer() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (shell, said) = (folder.path().join("shell"), folder.path().join("said"));
+    let script = format!("#!/bin/sh\nping -c 3 10.77.0.2 > {}\n", said.display());
+    std::fs::write(&shell, script).unwrap();
+    std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).unwrap();
+    let output = run(xtask(&["qemu-run", "--interactive"]).env("SHELL", &shell));
+    assert!(output.status.success());
+    let said = std::fs::read_to_string(&said).unwrap();
+    assert!(said.contains("3 received"), "{said}");
+}
+
 #[test]
 fn ctrl_c_leaves_nothing_behind() {
     let mut child = xtask(&["qemu-run", "--stack", "linux", "--seconds", "600"])

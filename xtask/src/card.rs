@@ -1,6 +1,6 @@
 //! A card: one `qemu-system-mips -M tigon2` with a socket for its PCI side.
 
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::tools::Tools;
 use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail};
@@ -18,10 +18,6 @@ pub enum Wire {
     /// Two Unix datagram sockets, made as `wire.card` (QEMU's) and `wire.peer`
     /// (ours) in the card's folder: every datagram is a frame.
     Datagram,
-    /// Not plugged in.
-    Nothing,
-    /// Any `-netdev` of QEMU's, as typed after `-netdev` but without an id.
-    Netdev(String),
 }
 
 /// How to start a card.
@@ -61,16 +57,15 @@ impl Card {
             socket.display(),
             paths::root().join("boards/tigon2/tigon2.toml").display()
         );
-        let mut command = Command::new(&tools.qemu);
+        let mut command = outliving_nobody(&tools.qemu);
         command
             .args(["-display", "none", "-nodefaults", "-M", &machine])
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output);
-        if let Some(netdev) = netdev(&options.wire, folder.path()) {
-            command.args(["-netdev", &format!("{netdev},id=wire")]);
-            command.args(["-global", "tigon2-card.netdev=wire"]);
-        }
+        let netdev = netdev(&options.wire, folder.path());
+        command.args(["-netdev", &format!("{netdev},id=wire")]);
+        command.args(["-global", "tigon2-card.netdev=wire"]);
         if options.gdb {
             let stub = folder.path().join("gdb");
             let stub = format!("unix:{},server=on,wait=off", stub.display());
@@ -125,16 +120,26 @@ impl Card {
     }
 }
 
-fn netdev(wire: &Wire, folder: &Path) -> Option<String> {
+/// A command for a program that ends when this thread does, be it by SIGKILL,
+/// where util-linux can arrange that.
+fn outliving_nobody(program: &Path) -> Command {
+    if !process::exists("setpriv") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM"]).arg(program);
+    command
+}
+
+/// What goes behind QEMU's `-netdev`, but for the id.
+fn netdev(wire: &Wire, folder: &Path) -> String {
     let path = |name: &str| folder.join(name).display().to_string();
     match wire {
-        Wire::Nothing => None,
-        Wire::Netdev(netdev) => Some(netdev.clone()),
-        Wire::Tap(name) => Some(format!("tap,ifname={name},script=no,downscript=no")),
-        Wire::Datagram => Some(format!(
+        Wire::Tap(name) => format!("tap,ifname={name},script=no,downscript=no"),
+        Wire::Datagram => format!(
             "dgram,local.type=unix,local.path={},remote.type=unix,remote.path={}",
             path("wire.card"),
             path("wire.peer")
-        )),
+        ),
     }
 }

@@ -1,7 +1,8 @@
 //! `--pcap IN --pcap-out OUT`: a capture through the card.
 //!
 //! The driver hands the capture's frames to the card, and whatever comes out of
-//! the wire is written down as it comes.
+//! the wire is written down as it comes: the same bytes in the same order, but
+//! that the MAC pads frames of less than 60 bytes (hardware reference, 10.2).
 
 use crate::card::{Card, CardOptions, Wire};
 use crate::testbed::open_nic;
