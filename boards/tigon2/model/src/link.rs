@@ -243,6 +243,20 @@ mod tests {
         );
     }
 
+    /// Reference 10.4: `R[224]` is writable, firmware clears it (C); words are those of
+    /// 1000BASE-X with their bytes swapped (C).
+    #[test]
+    fn firmware_clears_the_received_word() {
+        let mut bench = Bench::default();
+        bench.write(Register::TxConfigWord, 0xA000);
+        bench.write(Register::MacTxState, 0xE2);
+        let heard = bench.read(Register::RxConfigWord);
+        // Base page of 1000BASE-X: bit 5 full duplex, bit 7 pause, bit 14 acknowledge.
+        assert_eq!((heard as u16).swap_bytes(), 1 << 5 | 1 << 7 | 1 << 14);
+        bench.write(Register::RxConfigWord, 0);
+        assert_eq!(bench.read(Register::RxConfigWord), 0);
+    }
+
     /// Reference 11: a partner that does not negotiate sends no code words (C); a change of
     /// the cable sets attention 25.
     #[test]

@@ -7,6 +7,8 @@ use tigon2_chip::Register as R;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 
+mod signals;
+
 /// Reference 19, "Boot register sequence of the vendor firmware": every register of it
 /// exists, takes its value, and the result is a card in its normal state (C).
 #[test]
