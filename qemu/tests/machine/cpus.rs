@@ -8,7 +8,7 @@ use tigon2_chip::registers::Register;
 const RESULT: u32 = 0x1000;
 const HALT: u32 = 1 << 16;
 
-/// Reference 3.1: `break` halts the CPU (I); 3.4: the host sees it in bit 16 (C!).
+/// Reference 3.1 and 3.4: `break` halts the CPU (I), the host sees it in bit 16 (C!).
 #[test]
 fn break_halts_at_its_address() {
     let mut program = Program::new();

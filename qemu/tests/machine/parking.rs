@@ -104,7 +104,8 @@ fn the_timer_wakes_a_sleeping_cpu() {
     );
 }
 
-/// A word in SRAM that the other CPU writes raises no event; the wait ends all the same.
+/// Reference 3.5: no data cache is visible to a CPU that polls a word of memory (C). A change
+/// of it raises no event; the wait ends all the same.
 #[test]
 fn a_sleeping_cpu_sees_changes_of_memory() {
     let mut program = Program::new();

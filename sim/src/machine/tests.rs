@@ -133,6 +133,7 @@ fn the_host_halts_and_resumes_a_cpu() {
     }
 }
 
+/// Reference 3.5: no data cache is visible to a CPU that polls a word of the other one (C).
 /// One CPU that works keeps the other's waiting from being skipped wrongly: the store of
 /// CPU B ends the wait of CPU A in the same cycle, whatever the chunks.
 #[test]

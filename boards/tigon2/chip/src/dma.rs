@@ -231,6 +231,7 @@ mod tests {
         assert_eq!(write_ring_base(tx_base), k + block::DMA_WRITE_RING);
     }
 
+    /// Reference 6.3 and 6.4: eight big-endian words, the host address high word first (C).
     #[test]
     fn a_descriptor_is_big_endian_in_nic_memory() {
         let descriptor = DmaDescriptor {

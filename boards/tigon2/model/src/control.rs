@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(bench.effects(), [Effect::Interrupt(true)]);
     }
 
-    /// Reference 19: firmware's read-modify-write of R[44] writes the inputs 19 and 23 back
+    /// Reference 9 and 19: firmware's read-modify-write of R[44] writes the inputs 19 and 23 back
     /// as 1: they are masked (NEW). Bits 9:8 are stored (C). MDIO reads 0 on fibre (C).
     #[test]
     fn local_control_does_not_store_its_inputs() {

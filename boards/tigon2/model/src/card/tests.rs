@@ -155,8 +155,8 @@ fn the_vendor_boot_sequence() {
     assert_eq!(bench.card.sram_address(Cpu::A, 0x00C0_0000), None);
 }
 
-/// Host interface, "What an unmodified driver does at start", and reference 19: the
-/// accesses of the real driver up to the start of CPU A (C).
+/// Reference 19 and 6.2: the accesses of the real driver up to the start of CPU A, its 1 in
+/// R[11C] among them (C); host interface, "What an unmodified driver does at start".
 #[test]
 fn the_driver_start_sequence() {
     let mut bench = Bench::default();
@@ -277,7 +277,7 @@ fn stored_registers_give_back_what_was_written() {
     }
 }
 
-/// Reference 9: chip reset (I): registers to their reset values, CPUs halted, interrupt line
+/// Reference 9 and 19: chip reset (C that it may do this): registers to their reset values, CPUs halted, interrupt line
 /// down; memory, EEPROM, cable and configuration space stay.
 #[test]
 fn a_chip_reset_leaves_only_what_is_not_the_chip() {

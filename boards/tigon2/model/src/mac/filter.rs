@@ -114,7 +114,7 @@ mod tests {
         assert!(!filter.accepts(&[0x01, 0x00, 0x5E, 0x00, 0x00, 0x01]));
     }
 
-    /// Reference 10.4: bit n of the hash is bit (n mod 32) of R[234 - 4 * (n / 32)]; all ones
+    /// Reference 10.3 and 10.4: bit n of the hash is bit (n mod 32) of R[234 - 4 * (n / 32)]; all ones
     /// take all multicast (C).
     #[test]
     fn multicast_by_hash() {

@@ -85,7 +85,7 @@ fn a_read_wraps_in_the_transmit_buffer() {
     assert_eq!(bench.bytes(RX_BASE, 8), [0; 8]);
 }
 
-/// Reference 6.5: with bit 9 the bytes are summed; the sum continues over descriptors until
+/// Reference 6.1 and 6.5: with bit 9 the bytes are summed; the sum continues over descriptors until
 /// bit 10; bit 11 stores it at word 5, e.g. the descriptor's own byte 22 (C!).
 #[test]
 fn sums_over_a_gathered_frame() {

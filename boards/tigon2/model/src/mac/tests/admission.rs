@@ -50,7 +50,7 @@ fn counters_are_words_of_memory() {
 }
 
 /// Reference 10.3: no room in the buffer: dropped, counter 0xEC, attention bit 30 of R[220]
-/// and event bit 25 (C). Freed space takes frames again.
+/// and event bit 25 (5, C). Freed space takes frames again.
 #[test]
 fn overload_drops_and_raises_the_attention() {
     let mut bench = bench();

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Reference 10.3: data, then CRC, contiguous; the descriptor says the start and the length
-/// with the CRC; the next frame starts at the next 8-byte boundary; event bit 6 (C).
+/// with the CRC; the next frame starts at the next 8-byte boundary (C); event bit 6 (5, C).
 #[test]
 fn received_frames_lie_one_behind_the_other() {
     let mut bench = bench();
@@ -68,7 +68,7 @@ fn short_frames_arrive_padded() {
     assert_eq!(bench.receive(&vec![0xFF; 0xFFFB]), Reception::Accepted);
 }
 
-/// Reference 10.3: no room in the ring is the same (C); E0, E4 and E8 wrap in 4 KB (C).
+/// Reference 10.3: no room in the ring is the same (C); E0, E4 and E8 wrap in 4 KB (10.1, C).
 #[test]
 fn the_receive_ring_fills_and_wraps() {
     let mut bench = bench();
