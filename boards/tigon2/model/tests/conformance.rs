@@ -37,7 +37,10 @@ fn table() -> Vec<Named> {
             panic!("a row has four cells: {line}");
         };
         let quoted: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
-        assert!(quoted.len().is_multiple_of(2), "paths and names in pairs: {line}");
+        assert!(
+            quoted.len().is_multiple_of(2),
+            "paths and names in pairs: {line}"
+        );
         for pair in quoted.chunks_exact(2) {
             named.push(Named {
                 section: section.to_owned(),
