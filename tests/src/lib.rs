@@ -18,3 +18,16 @@ pub mod xtask_command;
 
 pub use engine::{Engine, Qemu, Sim};
 pub use stage::Stage;
+
+/// Makes tests of stories, generic over an [`Engine`]: each is played on each.
+#[macro_export]
+macro_rules! stories {
+    ($($story:ident),* $(,)?) => {
+        mod qemu {
+            $(#[test] fn $story() { super::$story::<$crate::Qemu>() })*
+        }
+        mod sim {
+            $(#[test] fn $story() { super::$story::<$crate::Sim>() })*
+        }
+    };
+}

@@ -5,24 +5,12 @@ use host_driver::{Config, Nic, NicError, Transport};
 use host_interface::bar;
 use host_interface::extension::FatalCode;
 use integration_tests::spy::{Shared, Spy};
-use integration_tests::{Engine, Qemu, Sim, Stage, frames, stage};
+use integration_tests::{Engine, Stage, frames, stage, stories};
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
 use tigon2_chip::Cpu;
 use tigon2_chip::bits::CpuState;
 use tigon2_chip::registers::Register;
-
-/// Plays each story on each engine.
-macro_rules! stories {
-    ($($story:ident),* $(,)?) => {
-        mod qemu {
-            $(#[test] fn $story() { super::$story::<super::Qemu>() })*
-        }
-        mod sim {
-            $(#[test] fn $story() { super::$story::<super::Sim>() })*
-        }
-    };
-}
 
 stories!(
     bad_firmware_is_refused_before_the_card_is_touched,

@@ -2,20 +2,8 @@
 
 use host_driver::Config;
 use host_driver::nic::{Link, SendConsumer};
-use integration_tests::{Engine, Qemu, Sim, Stage, frames};
+use integration_tests::{Engine, Stage, frames, stories};
 use std::time::Duration;
-
-/// Plays each story on each engine.
-macro_rules! stories {
-    ($($story:ident),* $(,)?) => {
-        mod qemu {
-            $(#[test] fn $story() { super::$story::<super::Qemu>() })*
-        }
-        mod sim {
-            $(#[test] fn $story() { super::$story::<super::Sim>() })*
-        }
-    };
-}
 
 stories!(
     the_card_boots_and_the_link_comes_up,
