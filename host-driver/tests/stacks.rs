@@ -107,6 +107,14 @@ fn tcp_carries_the_same_bytes_both_ways() {
     tcp_send(&mut pair.host, FAR, time, &stop).expect("a peer that still answers");
 }
 
+/// A sender that is busy for longer than a silence may last is not silent.
+#[test]
+fn a_long_transfer_is_no_silence() {
+    let mut pair = Pair::new();
+    let time = Duration::from_millis(5500);
+    tcp_send(&mut pair.host, FAR, time, &AtomicBool::new(false)).expect("a peer that answers");
+}
+
 #[test]
 fn udp_counts_what_arrives_both_ways() {
     let mut pair = Pair::new();

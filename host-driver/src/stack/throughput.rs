@@ -81,7 +81,7 @@ pub fn tcp_send<W: Wire>(
     let mut talk = Conversation::connect(host, "TCP send", target, SINK_PORT, stop)?;
     let start = Instant::now();
     let mut sent: u64 = 0;
-    let mut queued = 0;
+    let mut acknowledged = 0;
     while start.elapsed() < duration {
         let socket = talk.tcp();
         if !socket.may_send() {
@@ -97,11 +97,12 @@ pub fn tcp_send<W: Wire>(
                 _ => break,
             }
         }
-        let now_queued = talk.tcp().send_queue();
-        if now_queued != queued || now_queued == 0 {
+        // The queue itself says nothing: it is as full after each filling.
+        let now_acknowledged = sent - talk.tcp().send_queue() as u64;
+        if now_acknowledged != acknowledged {
             talk.heard = Instant::now();
         }
-        queued = now_queued;
+        acknowledged = now_acknowledged;
         talk.step(duration.saturating_sub(start.elapsed()))?;
     }
     talk.tcp().close();
