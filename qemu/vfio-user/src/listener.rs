@@ -3,6 +3,7 @@
 use crate::socket::{self, Waited};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -39,24 +40,14 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
+    /// Listens at `path`. The file is there only once it can be connected to, so
+    /// whoever waits for it need not try twice.
     pub(crate) fn bind(path: &Path) -> Result<Self, BindError> {
-        let socket = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path) => {
-                std::fs::remove_file(path).and_then(|()| UnixListener::bind(path))
-            }
-            other => other,
-        };
-        let bound = socket.and_then(|socket| {
-            socket.set_nonblocking(true)?;
-            Ok(socket)
-        });
-        match bound {
-            Ok(socket) => Ok(Self {
-                socket,
-                path: path.to_owned(),
-            }),
-            Err(error) => Err(BindError::new(path, error)),
-        }
+        let socket = listen(path).map_err(|error| BindError::new(path, error))?;
+        Ok(Self {
+            socket,
+            path: path.to_owned(),
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -86,6 +77,34 @@ impl Listener {
     }
 }
 
+/// Binding makes the file and only then listens; so it is made under another name.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let early = PathBuf::from(name);
+    let socket = UnixListener::bind(&early)?;
+    let published = socket.set_nonblocking(true).and_then(|()| {
+        if is_stale(path) {
+            std::fs::remove_file(path)?;
+        }
+        publish(&early, path)
+    });
+    if let Err(error) = published {
+        // Nothing else can be done about a file that cannot be removed.
+        let _ = std::fs::remove_file(&early);
+        return Err(error);
+    }
+    Ok(socket)
+}
+
+/// Gives a socket its name, unless another one has it.
+fn publish(early: &Path, path: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, early, CWD, path, RenameFlags::NOREPLACE) {
+        Err(Errno::EXIST) => Err(io::ErrorKind::AddrInUse.into()),
+        other => Ok(other?),
+    }
+}
+
 /// Is this the file of a server that is gone?
 fn is_stale(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
@@ -111,5 +130,38 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // If somebody has removed it already, it is as it should be.
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_is_there_can_be_connected_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for round in 0..200 {
+            let path = folder.path().join(round.to_string());
+            std::thread::scope(|scope| {
+                let client = scope.spawn(|| {
+                    while !path.exists() {
+                        std::hint::spin_loop();
+                    }
+                    UnixStream::connect(&path).map(drop)
+                });
+                let _listener = Listener::bind(&path).expect("a free name");
+                client.join().expect("no panic").expect("it listens");
+            });
+        }
+    }
+
+    #[test]
+    fn a_living_socket_keeps_its_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("card");
+        let _first = Listener::bind(&path).expect("a free name");
+        let error = Listener::bind(&path).expect_err("taken");
+        assert_eq!(error.source.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("it").count(), 1);
     }
 }
