@@ -15,6 +15,7 @@
 //! | [`mailbox`] | the host's doorbells |
 //! | [`send`] | host to wire |
 //! | [`receive`] | wire to host |
+//! | [`bd_ring`] | BDs on their way from the host |
 //! | [`dma`] | finished transfers |
 //! | [`command`], [`host_events`], [`interrupt`] | the host's commands, what the host is told |
 //! | [`link`], [`phy`], [`filter`] | the MAC's link and address filter |
@@ -28,6 +29,7 @@
 #![no_std]
 #![cfg_attr(target_arch = "mips", feature(asm_experimental_arch))]
 
+pub mod bd_ring;
 pub mod boot;
 mod card;
 pub mod command;

@@ -1,21 +1,11 @@
 //! The receive path: wire to host.
 //!
-//! Hardware reference, section 14. Indices of the standard ring, in the order in which a
-//! BD passes them:
-//!
-//! ```text
-//!   next       arrived     requested    producer
-//!    v            v            v            v
-//! ---+============+============+============+---
-//!    | BDs are in | BDs are    | only the   |
-//!    | NIC memory | being      | host has   |
-//!    | and free   | fetched    | them       |
-//! ```
-//!
-//! A frame costs two transfers: its data, and the return BD behind it. The return
-//! producer index follows by count or time.
+//! Hardware reference, section 14. A frame takes the next BD of the host's standard ring,
+//! see [`BdRing`], and costs two transfers: its data, and the return BD behind it. The
+//! return producer index follows by count or time.
 
 use crate::Firmware;
+use crate::bd_ring::{BdRing, OutOfRange};
 use crate::dma::{read, write, write_words};
 use crate::layout::STANDARD_BDS;
 use crate::statistics::count;
@@ -36,7 +26,6 @@ use tigon2_hal::mac::{ReceiveRing, ReceivedFrame};
 const CRC: u32 = 4;
 /// Bytes of an Ethernet header.
 const HEADER: u32 = 14;
-const MASK: u32 = STANDARD_ENTRIES - 1;
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
 const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
@@ -52,15 +41,7 @@ pub struct Receive {
     /// Start of the receive buffer.
     base: u32,
     /// The host's standard ring.
-    host: HostAddress,
-    /// The host's producer index.
-    producer: u32,
-    /// The next BD to fetch.
-    requested: u32,
-    /// The next BD to arrive.
-    arrived: u32,
-    /// The next BD to fill.
-    next: u32,
+    standard: BdRing<5>,
     /// Longest frame that the ring takes, without CRC.
     ring_longest: u32,
     /// Longest frame that is accepted, without CRC.
@@ -102,11 +83,7 @@ impl Receive {
         Receive {
             ring: ReceiveRing::new(0),
             base: 0,
-            host: NONE,
-            producer: 0,
-            requested: 0,
-            arrived: 0,
-            next: 0,
+            standard: BdRing::new(NONE, STANDARD_BDS, STANDARD_ENTRIES),
             ring_longest: 0,
             longest: 0,
             cut: CRC,
@@ -155,7 +132,8 @@ pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32) {
     let receive = &mut firmware.receive;
     receive.ring.reset(&mut firmware.bus);
     receive.base = base;
-    receive.host = config.standard.address;
+    let host = config.standard.address;
+    receive.standard = BdRing::new(host, STANDARD_BDS, STANDARD_ENTRIES);
     receive.ring_longest = config.standard.max_len;
     receive.cut = if config.mode.include_crc() { 0 } else { CRC };
     receive.bad_frames = config.mode.bad_frames();
@@ -187,59 +165,31 @@ pub fn set_stack<B: Bus>(firmware: &mut Firmware<B>, up: bool) {
 /// The host moved the producer of the standard ring. An index outside of the ring, or one
 /// that takes back or overruns what was produced before, is refused.
 pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
-    let receive = &mut firmware.receive;
-    let ahead = |index: u32| index.wrapping_sub(receive.next) & MASK;
-    if producer > MASK || ahead(producer) < ahead(receive.producer) {
-        return host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
-    }
-    if producer != receive.producer {
-        receive.producer = producer;
-        firmware
+    let ring = &mut firmware.receive.standard;
+    match ring.produced(producer, ring.next()) {
+        Err(OutOfRange) => host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION),
+        Ok(false) => {}
+        Ok(true) => firmware
             .events
-            .set(&mut firmware.bus, EventBit::StandardReceiveBdReady);
+            .set(&mut firmware.bus, EventBit::StandardReceiveBdReady),
     }
 }
 
 /// Receive BD ready.
 #[inline(always)]
 pub fn bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
-    let receive = &mut firmware.receive;
-    let wanted = receive.producer.wrapping_sub(receive.requested) & MASK;
-    if wanted == 0 {
-        let event = EventBit::StandardReceiveBdReady;
-        return firmware.events.clear(&mut firmware.bus, event);
-    }
-    let to_end = STANDARD_ENTRIES - receive.requested;
-    let count = if wanted < to_end { wanted } else { to_end };
-    let after = (receive.requested + count) & MASK;
-    let offset = receive.requested << 5;
-    let transfer = Transfer {
-        host: receive.host.plus(offset),
-        local: STANDARD_BDS + offset,
-        length: count << 5,
-        state: firmware.states.read_words,
-        kind: read::STANDARD_BDS,
-        opaque: after,
-    };
-    if firmware
-        .read_ring
-        .push(&mut firmware.bus, &transfer)
-        .is_err()
-    {
-        return;
-    }
-    receive.requested = after;
-    if after == receive.producer {
-        firmware
-            .events
-            .clear(&mut firmware.bus, EventBit::StandardReceiveBdReady);
+    let bus = &mut firmware.bus;
+    let state = firmware.states.read_words;
+    let ring = &mut firmware.receive.standard;
+    if ring.fetch(bus, &mut firmware.read_ring, state, read::STANDARD_BDS) {
+        firmware.events.clear(bus, EventBit::StandardReceiveBdReady);
     }
 }
 
 /// Receive BDs are in NIC memory.
 #[inline(always)]
 pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, after: u32) {
-    firmware.receive.arrived = after;
+    firmware.receive.standard.arrived(after);
     firmware.unmask(EventBit::ReceiveComplete);
 }
 
@@ -257,7 +207,7 @@ pub fn frame<B: Bus>(firmware: &mut Firmware<B>) {
     if let Some(reason) = judge(receive, &firmware.link, bus, &frame, errors, destination) {
         return drop(firmware, &frame, reason);
     }
-    if receive.next == receive.arrived {
+    if receive.standard.is_empty() {
         // The event stays on, so it is held back until BDs arrive.
         count!(firmware, no_receive_bds);
         return firmware.hold(EventBit::ReceiveComplete);
@@ -276,7 +226,7 @@ pub fn frame<B: Bus>(firmware: &mut Firmware<B>) {
         return;
     }
 
-    let bd = STANDARD_BDS + (receive.next << 5);
+    let bd = receive.standard.next_address();
     let host = HostAddress {
         high: bus.load(bd),
         low: bus.load(bd + 4),
@@ -304,7 +254,7 @@ pub fn frame<B: Bus>(firmware: &mut Firmware<B>) {
             length: bytes,
             state: firmware.states.write_data,
             kind: write::RECEIVE_DATA,
-            opaque: receive.next,
+            opaque: receive.standard.next(),
         };
         // There is room for two, see above.
         if firmware.write_ring.push(bus, &transfer).is_err() {
@@ -315,7 +265,7 @@ pub fn frame<B: Bus>(firmware: &mut Firmware<B>) {
     } else {
         receive.freed = receive.end_of(&frame);
     }
-    receive.next = (receive.next + 1) & MASK;
+    receive.standard.advance();
     receive.ring.release(bus);
     let entry = receive.returns.plus(receive.return_producer << 5);
     receive.return_producer = after;
@@ -438,7 +388,7 @@ pub fn update_producer<B: Bus>(firmware: &mut Firmware<B>) {
 /// Looks again at a frame that found no room in the return ring.
 pub fn retry<B: Bus>(firmware: &mut Firmware<B>) {
     let receive = &firmware.receive;
-    if receive.next != receive.arrived || !receive.stack_up {
+    if !receive.standard.is_empty() || !receive.stack_up {
         firmware.unmask(EventBit::ReceiveComplete);
     }
 }

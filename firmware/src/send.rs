@@ -1,21 +1,22 @@
 //! The transmit path: host to wire.
 //!
-//! Hardware reference, section 13. Indices of the send ring, in the order in which a BD
-//! passes them:
+//! Hardware reference, section 13. The send ring has the indices of a [`BdRing`] and one
+//! behind them:
 //!
 //! ```text
 //! consumed     next       arrived     requested    producer
 //!    v           v           v            v            v
 //! ---+===========+===========+============+============+---
-//!    | data is   | BDs are   | BDs are    | only the   |
-//!    | being     | in NIC    | being      | host has   |
-//!    | read      | memory    | fetched    | them       |
+//!    | data is   |
+//!    | being     |
+//!    | read      |
 //! ```
 //!
 //! A BD counts as consumed when its data has been read, not when it is on the wire; its
 //! buffer is the host's again then.
 
 use crate::Firmware;
+use crate::bd_ring::{BdRing, OutOfRange};
 use crate::dma::{read, write, write_words};
 use crate::{drops, filter, host_events, interrupt, timer};
 use host_interface::bd::BdFlags;
@@ -50,21 +51,9 @@ pub struct Send {
     /// Its buffer.
     buffer: TransmitBuffer,
     /// The host's ring.
-    host: HostAddress,
-    /// NIC address of the BDs' copies.
-    copies: u32,
-    /// Entries minus one.
-    mask: u32,
+    bds: BdRing<4>,
     /// Whether the ring is in host memory; else the host writes the copies itself.
     in_host: bool,
-    /// The host's producer index.
-    producer: u32,
-    /// The next BD to fetch.
-    requested: u32,
-    /// The next BD to arrive.
-    arrived: u32,
-    /// The next BD to look at.
-    next: u32,
     /// Data transfers under way.
     in_flight: u32,
     /// BDs up to here are the host's again.
@@ -92,22 +81,17 @@ pub struct Send {
 impl Send {
     /// Nothing configured.
     pub const fn new() -> Send {
+        const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         Send {
             ring: TransmitRing::new(0),
             buffer: TransmitBuffer::new(0, 0),
-            host: HostAddress { high: 0, low: 0 },
-            copies: 0,
-            mask: 0,
+            bds: BdRing::new(NONE, 0, 1),
             in_host: true,
-            producer: 0,
-            requested: 0,
-            arrived: 0,
-            next: 0,
             in_flight: 0,
             consumed: 0,
             reported: 0,
             unreported: 0,
-            index: HostAddress { high: 0, low: 0 },
+            index: NONE,
             max_bds: 0,
             ticks: 0,
             frame_start: 0,
@@ -120,11 +104,6 @@ impl Send {
     /// Places the MAC's ring in the block with base K.
     pub(crate) fn place(&mut self, block: u32) {
         self.ring = TransmitRing::new(block + block::MAC_TX_RING);
-    }
-
-    /// BDs between the host's producer and what it may reuse.
-    fn outstanding(&self, producer: u32) -> u32 {
-        producer.wrapping_sub(self.consumed) & self.mask
     }
 }
 
@@ -140,9 +119,9 @@ pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32, end: u32) {
     let send = &mut firmware.send;
     send.ring.reset(&mut firmware.bus);
     send.buffer = TransmitBuffer::new(base, end);
-    send.host = config.send.address;
-    send.mask = config.send.max_len.wrapping_sub(1);
-    send.copies = ring::nic_send_ring(config.send.max_len).unwrap_or(0);
+    let entries = config.send.max_len;
+    let copies = ring::nic_send_ring(entries).unwrap_or(0);
+    send.bds = BdRing::new(config.send.address, copies, entries);
     send.in_host = config.send.flags.host_ring();
     send.index = config.send_consumer;
 }
@@ -157,20 +136,17 @@ pub fn set_coalescing<B: Bus>(firmware: &mut Firmware<B>, ticks: u32, max_bds: u
 /// overruns what was produced before, is refused.
 pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
     let send = &mut firmware.send;
-    let refused =
-        producer > send.mask || send.outstanding(producer) < send.outstanding(send.producer);
-    if refused {
-        return host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+    match send.bds.produced(producer, send.consumed) {
+        Err(OutOfRange) => {
+            return host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+        }
+        Ok(false) => return,
+        Ok(true) => {}
     }
-    if producer == send.producer {
-        return;
-    }
-    send.producer = producer;
     let event = if send.in_host {
         EventBit::SendBdReady
     } else {
-        send.requested = producer;
-        send.arrived = producer;
+        send.bds.arrived_with_producer();
         EventBit::SendDataReady
     };
     firmware.events.set(&mut firmware.bus, event);
@@ -179,43 +155,18 @@ pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
 /// Send BD ready.
 #[inline(always)]
 pub fn bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
-    let send = &mut firmware.send;
-    let wanted = send.producer.wrapping_sub(send.requested) & send.mask;
-    if wanted == 0 {
-        return firmware
-            .events
-            .clear(&mut firmware.bus, EventBit::SendBdReady);
-    }
-    let to_end = send.mask + 1 - send.requested;
-    let count = if wanted < to_end { wanted } else { to_end };
-    let after = (send.requested + count) & send.mask;
-    let transfer = Transfer {
-        host: send.host.plus(send.requested << 4),
-        local: send.copies + (send.requested << 4),
-        length: count << 4,
-        state: firmware.states.read_words,
-        kind: read::SEND_BDS,
-        opaque: after,
-    };
-    if firmware
-        .read_ring
-        .push(&mut firmware.bus, &transfer)
-        .is_err()
-    {
-        return;
-    }
-    send.requested = after;
-    if after == send.producer {
-        firmware
-            .events
-            .clear(&mut firmware.bus, EventBit::SendBdReady);
+    let bus = &mut firmware.bus;
+    let state = firmware.states.read_words;
+    let bds = &mut firmware.send.bds;
+    if bds.fetch(bus, &mut firmware.read_ring, state, read::SEND_BDS) {
+        firmware.events.clear(bus, EventBit::SendBdReady);
     }
 }
 
 /// Send BDs are in NIC memory.
 #[inline(always)]
 pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, after: u32) {
-    firmware.send.arrived = after;
+    firmware.send.bds.arrived(after);
     firmware
         .events
         .set(&mut firmware.bus, EventBit::SendDataReady);
@@ -226,10 +177,10 @@ pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, after: u32) {
 pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     let send = &mut firmware.send;
     let bus = &mut firmware.bus;
-    if send.next == send.arrived {
+    if send.bds.is_empty() {
         return firmware.events.clear(bus, EventBit::SendDataReady);
     }
-    let bd = send.copies + (send.next << 4);
+    let bd = send.bds.next_address();
     let word = bus.load(bd + 8);
     let length = word >> 16;
     let bytes = send.frame_bytes + length;
@@ -260,7 +211,7 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
         kind: read::SEND_DATA
             | if begins { read::FIRST } else { 0 }
             | if word & NOW != 0 { read::NOW } else { 0 },
-        opaque: send.next,
+        opaque: send.bds.next(),
     };
     if firmware.read_ring.push(bus, &transfer).is_err() {
         return;
@@ -268,14 +219,14 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     send.in_flight += 1;
     send.buffer.take(length);
     send.frame_bytes = bytes;
-    send.next = (send.next + 1) & send.mask;
+    send.bds.advance();
     if last {
         send.ring.push(bus, send.frame_start, bytes);
         send.buffer.align();
         send.frame_bytes = 0;
         firmware.counters.out_octets.add(bytes);
     }
-    if send.next == send.arrived {
+    if send.bds.is_empty() {
         firmware.events.clear(bus, EventBit::SendDataReady);
     }
 }
@@ -305,15 +256,15 @@ fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
         send.frame_bytes = 0;
     }
     send.skipping = word & END == 0;
-    send.next = (send.next + 1) & send.mask;
-    if send.next == send.arrived {
+    send.bds.advance();
+    if send.bds.is_empty() {
         firmware
             .events
             .clear(&mut firmware.bus, EventBit::SendDataReady);
     }
     if send.in_flight == 0 {
         send.unreported += 1;
-        send.consumed = send.next;
+        send.consumed = send.bds.next();
         consumed(firmware);
     }
 }
@@ -332,9 +283,9 @@ pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
     send.unreported += 1;
     // With nothing under way, BDs that were skipped behind this one are done as well.
     send.consumed = if send.in_flight == 0 {
-        send.next
+        send.bds.next()
     } else {
-        (done.opaque + 1) & send.mask
+        send.bds.after(done.opaque)
     };
 }
 

@@ -1,0 +1,269 @@
+//! A ring of BDs in host memory and its copy in NIC memory.
+//!
+//! Hardware reference, sections 13 and 14. The host fills BDs and moves its producer; the
+//! firmware fetches them in runs without a gap, each BD to the place of its index, and
+//! works through them in order:
+//!
+//! ```text
+//!   next       arrived     requested    producer
+//!    v            v            v            v
+//! ---+============+============+============+---
+//!    | BDs are in | BDs are    | only the   |
+//!    | NIC memory | being      | host has   |
+//!    |            | fetched    | them       |
+//! ```
+
+use tigon2_hal::Bus;
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Read, Transfer};
+
+/// A ring of BDs of `1 << SHIFT` bytes. The chip's CPUs are not known to multiply, so the
+/// size is a shift.
+#[derive(Debug)]
+pub struct BdRing<const SHIFT: u32> {
+    /// The ring in host memory.
+    host: HostAddress,
+    /// NIC address of the copies.
+    copies: u32,
+    /// Entries minus one.
+    mask: u32,
+    /// The host's producer index.
+    producer: u32,
+    /// The next BD to fetch.
+    requested: u32,
+    /// The next BD to arrive.
+    arrived: u32,
+    /// The next BD to work on.
+    next: u32,
+}
+
+/// A producer index that cannot be; it was ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange;
+
+impl<const SHIFT: u32> BdRing<SHIFT> {
+    /// The empty ring at `host` of `entries` BDs, a power of two, whose copies lie from
+    /// NIC address `copies` on.
+    pub const fn new(host: HostAddress, copies: u32, entries: u32) -> BdRing<SHIFT> {
+        BdRing {
+            host,
+            copies,
+            mask: entries.wrapping_sub(1),
+            producer: 0,
+            requested: 0,
+            arrived: 0,
+            next: 0,
+        }
+    }
+
+    /// Takes the host's producer index; `oldest` is the oldest BD that the host may not
+    /// reuse yet. Returns whether the producer moved.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] for an index outside of the ring, or one that takes back or overruns
+    /// what was produced before.
+    #[inline(always)]
+    pub fn produced(&mut self, producer: u32, oldest: u32) -> Result<bool, OutOfRange> {
+        let ahead = |index: u32| index.wrapping_sub(oldest) & self.mask;
+        if producer > self.mask || ahead(producer) < ahead(self.producer) {
+            return Err(OutOfRange);
+        }
+        let moved = producer != self.producer;
+        self.producer = producer;
+        Ok(moved)
+    }
+
+    /// Takes all that was produced as arrived: the host wrote the copies itself.
+    #[inline(always)]
+    pub fn arrived_with_producer(&mut self) {
+        self.requested = self.producer;
+        self.arrived = self.producer;
+    }
+
+    /// Queues the fetch of one run: the BDs that only the host has, up to the end of the
+    /// ring. When it is done, [`arrived`](Self::arrived) wants the transfer's opaque word.
+    /// Returns whether all BDs are requested; `false` also when no descriptor is free.
+    #[inline(always)]
+    pub fn fetch<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        descriptors: &mut DescriptorRing<Read>,
+        state: u32,
+        kind: u32,
+    ) -> bool {
+        let wanted = self.producer.wrapping_sub(self.requested) & self.mask;
+        if wanted == 0 {
+            return true;
+        }
+        let to_end = self.mask + 1 - self.requested;
+        let count = if wanted < to_end { wanted } else { to_end };
+        let after = (self.requested + count) & self.mask;
+        let offset = self.requested << SHIFT;
+        let transfer = Transfer {
+            host: self.host.plus(offset),
+            local: self.copies + offset,
+            length: count << SHIFT,
+            state,
+            kind,
+            opaque: after,
+        };
+        if descriptors.push(bus, &transfer).is_err() {
+            return false;
+        }
+        self.requested = after;
+        after == self.producer
+    }
+
+    /// The BDs in front of index `after` are in NIC memory.
+    #[inline(always)]
+    pub fn arrived(&mut self, after: u32) {
+        self.arrived = after;
+    }
+
+    /// Whether no BD is there to work on.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.next == self.arrived
+    }
+
+    /// Index of the next BD to work on.
+    #[inline(always)]
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// NIC address of that BD.
+    #[inline(always)]
+    pub fn next_address(&self) -> u32 {
+        self.copies + (self.next << SHIFT)
+    }
+
+    /// Goes on to the BD behind it.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        self.next = self.after(self.next);
+    }
+
+    /// The index behind `index`.
+    #[inline(always)]
+    pub fn after(&self, index: u32) -> u32 {
+        (index + 1) & self.mask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tigon2_chip::Register;
+
+    const HOST: HostAddress = HostAddress {
+        high: 1,
+        low: 0xFFFF_FFC0,
+    };
+
+    fn ring() -> BdRing<5> {
+        BdRing::new(HOST, 0x1_C000, 8)
+    }
+
+    /// The descriptors that were queued, and nothing else.
+    struct Descriptors([u32; 64 * 8]);
+
+    impl Descriptors {
+        /// Host address, local address, length, opaque of descriptor `n`.
+        fn get(&self, n: usize) -> [u32; 5] {
+            [0, 1, 2, 3, 7].map(|word| self.0[8 * n + word])
+        }
+    }
+
+    impl Bus for Descriptors {
+        fn read(&mut self, _: Register) -> u32 {
+            0
+        }
+        fn write(&mut self, _: Register, _: u32) {}
+        fn load(&mut self, address: u32) -> u32 {
+            self.0[address as usize / 4]
+        }
+        fn store(&mut self, address: u32, value: u32) {
+            self.0[address as usize / 4] = value;
+        }
+        fn load_half(&mut self, _: u32) -> u16 {
+            unreachable!("descriptors are words")
+        }
+        fn store_half(&mut self, _: u32, _: u16) {
+            unreachable!("descriptors are words")
+        }
+        fn load_byte(&mut self, _: u32) -> u8 {
+            unreachable!("descriptors are words")
+        }
+        fn store_byte(&mut self, _: u32, _: u8) {
+            unreachable!("descriptors are words")
+        }
+    }
+
+    #[test]
+    fn a_producer_only_goes_on_and_never_past_the_oldest() {
+        let mut ring = ring();
+        assert_eq!(ring.produced(8, 0), Err(OutOfRange));
+        assert_eq!(ring.produced(u32::MAX, 0), Err(OutOfRange));
+        assert_eq!(ring.produced(0, 0), Ok(false));
+        assert_eq!(ring.produced(5, 0), Ok(true));
+        assert_eq!(ring.produced(4, 0), Err(OutOfRange), "takes back");
+        assert_eq!(ring.produced(5, 0), Ok(false));
+        // Round the end, up to the one in front of the oldest.
+        assert_eq!(ring.produced(3, 3), Err(OutOfRange), "overruns");
+        assert_eq!(ring.produced(2, 3), Ok(true));
+        assert_eq!(ring.produced(7, 3), Err(OutOfRange), "takes back");
+        assert_eq!(ring.produced(3, 4), Ok(true));
+    }
+
+    /// Reference 6.1: a transfer is one run of addresses.
+    #[test]
+    fn bds_are_fetched_in_runs_to_the_place_of_their_index() {
+        let mut bus = Descriptors([0; 64 * 8]);
+        let mut queue = DescriptorRing::new(0);
+        let mut ring = ring();
+        assert!(ring.fetch(&mut bus, &mut queue, 9, 2), "nothing to do");
+        assert_eq!(ring.produced(6, 0), Ok(true));
+        assert!(ring.fetch(&mut bus, &mut queue, 9, 2));
+        assert_eq!(bus.get(0), [1, 0xFFFF_FFC0, 0x1_C000, 6 * 32, 6]);
+        assert!(ring.is_empty());
+        ring.arrived(6);
+        for index in 0..6 {
+            assert!(!ring.is_empty());
+            assert_eq!(ring.next(), index);
+            assert_eq!(ring.next_address(), 0x1_C000 + 32 * index);
+            ring.advance();
+        }
+        assert!(ring.is_empty());
+
+        assert_eq!(ring.produced(3, 6), Ok(true));
+        assert!(!ring.fetch(&mut bus, &mut queue, 9, 2), "the rest follows");
+        assert_eq!(bus.get(1), [2, 0x80, 0x1_C0C0, 2 * 32, 0]);
+        assert!(ring.fetch(&mut bus, &mut queue, 9, 2));
+        assert_eq!(bus.get(2), [1, 0xFFFF_FFC0, 0x1_C000, 3 * 32, 3]);
+        ring.arrived(3);
+        ring.advance();
+        ring.advance();
+        assert_eq!((ring.next(), ring.next_address()), (0, 0x1_C000));
+    }
+
+    #[test]
+    fn without_a_descriptor_nothing_counts_as_requested() {
+        let mut bus = Descriptors([0; 64 * 8]);
+        let mut queue = DescriptorRing::new(0);
+        let other = Transfer {
+            host: HOST,
+            local: 0,
+            length: 8,
+            state: 0,
+            kind: 0,
+            opaque: 0,
+        };
+        while queue.push(&mut bus, &other).is_ok() {}
+        let mut ring = ring();
+        assert_eq!(ring.produced(4, 0), Ok(true));
+        assert!(!ring.fetch(&mut bus, &mut queue, 9, 2));
+        let mut room = DescriptorRing::new(0);
+        assert!(ring.fetch(&mut bus, &mut room, 9, 2));
+        assert_eq!(bus.get(0)[3], 4 * 32);
+    }
+}
