@@ -2,28 +2,21 @@
 
 mod common;
 
-use common::raw::{Raw, command, framed};
+use common::raw::{MAP, Raw, command, framed};
 use common::*;
 use rustix::io::Errno;
 use std::io::Write;
 use std::time::Duration;
-use vfio_user_nic::message::{Command, DmaAccess, DmaMap, RegionAccess, flags};
+use vfio_user_nic::message::{Command, DmaAccess, RegionAccess, flags};
 use vfio_user_nic::{Disconnect, DmaError};
 use zerocopy::IntoBytes;
 
-const ADDRESS: u64 = 0x1000;
+const ADDRESS: u64 = MAP.address;
 
 /// A negotiated peer with one range to be reached by messages.
 fn peer(bench: &Bench) -> Raw {
     let mut raw = Raw::negotiated(&bench.path);
-    let map = DmaMap {
-        argsz: 32,
-        flags: 3,
-        offset: 0,
-        address: ADDRESS,
-        size: 0x1000,
-    };
-    raw.send(&command(Command::DmaMap, &map));
+    raw.send(&command(Command::DmaMap, &MAP));
     assert_eq!(raw.errno(), Some(0));
     raw
 }

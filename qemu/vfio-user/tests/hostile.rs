@@ -3,19 +3,16 @@
 
 mod common;
 
-use common::raw::{Raw, command, framed, version};
+use common::raw::{INVAL, MAP, OPNOTSUPP, Raw, command, framed, version};
 use common::*;
 use rustix::fd::AsFd;
 use std::io::Write;
 use std::time::Duration;
 use vfio_user_nic::message::{
-    Command, DmaMap, HEADER_BYTES, Header, IrqSet, RegionAccess, flags, irq_set_flags, region,
+    Command, HEADER_BYTES, Header, IrqSet, RegionAccess, flags, irq_set_flags, region,
 };
 use vfio_user_nic::{Disconnect, Errno};
 use zerocopy::IntoBytes;
-
-const INVAL: u32 = Errno::INVAL.raw_os_error() as u32;
-const OPNOTSUPP: u32 = Errno::OPNOTSUPP.raw_os_error() as u32;
 
 fn works(bench: &Bench) {
     assert_eq!(
@@ -148,14 +145,7 @@ fn wrong_descriptors_are_refused() {
     let bench = Bench::new();
     let mut raw = Raw::negotiated(&bench.path);
     let (memory, event) = (memory(0x1000), event());
-    let map = DmaMap {
-        argsz: 32,
-        flags: 3,
-        offset: 0,
-        address: 0x1000,
-        size: 0x1000,
-    };
-    let map = command(Command::DmaMap, &map);
+    let map = command(Command::DmaMap, &MAP);
     let toobig = Some(Errno::TOOBIG.raw_os_error() as u32);
     raw.send_with(&command(Command::DeviceReset, &()), &[event.as_fd()]);
     assert_eq!(raw.errno(), Some(INVAL), "a descriptor for nothing");
@@ -208,14 +198,7 @@ fn a_message_may_come_in_pieces() {
     send(&command(Command::DeviceReset, &()));
     assert_eq!((raw.errno(), raw.errno()), (Some(0), Some(0)));
     let memory = memory(0x1000);
-    let map = DmaMap {
-        argsz: 32,
-        flags: 3,
-        offset: 0,
-        address: 0x1000,
-        size: 0x1000,
-    };
-    let map = command(Command::DmaMap, &map);
+    let map = command(Command::DmaMap, &MAP);
     // A whole message without descriptors is still in the socket in front of it.
     raw.send(&command(Command::DeviceReset, &()));
     raw.send_with(&map[..20], &[memory.as_fd()]);
@@ -228,14 +211,7 @@ fn a_message_may_come_in_pieces() {
 #[test]
 fn a_client_that_breaks_off_in_a_message_is_forgotten() {
     let bench = Bench::new();
-    let map = DmaMap {
-        argsz: 32,
-        flags: 3,
-        offset: 0,
-        address: 0x1000,
-        size: 0x1000,
-    };
-    let map = command(Command::DmaMap, &map);
+    let map = command(Command::DmaMap, &MAP);
     for end in [1, HEADER_BYTES - 1, HEADER_BYTES, map.len() - 1] {
         let mut raw = Raw::negotiated(&bench.path);
         raw.send(&map[..end]);

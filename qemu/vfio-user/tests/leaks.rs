@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::raw::{Raw, command, framed};
+use common::raw::{MAP, Raw, command, framed};
 use common::*;
 use rustix::fd::AsFd;
 use vfio_user_nic::DmaRange;
-use vfio_user_nic::message::{Command, DmaMap, irq};
+use vfio_user_nic::message::{Command, irq};
 
 #[test]
 fn nothing_stays_behind() {
@@ -40,14 +40,7 @@ fn good_client(bench: &Bench) {
 fn hostile_client(bench: &Bench) {
     let mut raw = Raw::negotiated(&bench.path);
     let memory = memory(0x1000);
-    let map = DmaMap {
-        argsz: 32,
-        flags: 3,
-        offset: 0,
-        address: 0x1000,
-        size: 0x1000,
-    };
-    let map = command(Command::DmaMap, &map);
+    let map = command(Command::DmaMap, &MAP);
     for count in [1, 2, 8, 9, 60] {
         let fds = vec![memory.as_fd(); count];
         raw.send_with(&command(Command::DeviceReset, &()), &fds);

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::raw::{Raw, command, framed, version};
+use common::raw::{INVAL, MAP, OPNOTSUPP, Raw, command, framed, version};
 use common::*;
 use vfio_user_nic::Errno;
 use vfio_user_nic::message::{
@@ -12,9 +12,7 @@ use vfio_user_nic::message::{
 };
 use zerocopy::IntoBytes;
 
-const INVAL: u32 = Errno::INVAL.raw_os_error() as u32;
 const NOSYS: u32 = Errno::NOSYS.raw_os_error() as u32;
-const OPNOTSUPP: u32 = Errno::OPNOTSUPP.raw_os_error() as u32;
 
 /// Commands that are wrong in themselves: an errno, and the session goes on.
 #[test]
@@ -23,13 +21,6 @@ fn wrong_commands_get_an_errno() {
         offset,
         region,
         count,
-    };
-    let map = DmaMap {
-        argsz: 32,
-        flags: 3,
-        offset: 0,
-        address: 0x1000,
-        size: 0x1000,
     };
     let unmap = DmaUnmap {
         argsz: 24,
@@ -177,22 +168,22 @@ fn wrong_commands_get_an_errno() {
         ("map, short", framed(1, 2, 0, &[0; 31]), INVAL),
         (
             "map, argsz",
-            command(Command::DmaMap, &DmaMap { argsz: 0, ..map }),
+            command(Command::DmaMap, &DmaMap { argsz: 0, ..MAP }),
             INVAL,
         ),
         (
             "map, flags",
-            command(Command::DmaMap, &DmaMap { flags: 0xff, ..map }),
+            command(Command::DmaMap, &DmaMap { flags: 0xff, ..MAP }),
             INVAL,
         ),
         (
             "map, no access",
-            command(Command::DmaMap, &DmaMap { flags: 0, ..map }),
+            command(Command::DmaMap, &DmaMap { flags: 0, ..MAP }),
             INVAL,
         ),
         (
             "map of nothing",
-            command(Command::DmaMap, &DmaMap { size: 0, ..map }),
+            command(Command::DmaMap, &DmaMap { size: 0, ..MAP }),
             INVAL,
         ),
         (
@@ -201,7 +192,7 @@ fn wrong_commands_get_an_errno() {
                 Command::DmaMap,
                 &DmaMap {
                     size: u64::MAX,
-                    ..map
+                    ..MAP
                 },
             ),
             INVAL,

@@ -8,8 +8,21 @@ use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use vfio_user_nic::message::{Command, HEADER_BYTES, Header, flags};
+use vfio_user_nic::Errno;
+use vfio_user_nic::message::{Command, DmaMap, HEADER_BYTES, Header, flags};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+pub const INVAL: u32 = Errno::INVAL.raw_os_error() as u32;
+pub const OPNOTSUPP: u32 = Errno::OPNOTSUPP.raw_os_error() as u32;
+
+/// A right map of a page at 0x1000, to be read and written.
+pub const MAP: DmaMap = DmaMap {
+    argsz: 32,
+    flags: 3,
+    offset: 0,
+    address: 0x1000,
+    size: 0x1000,
+};
 
 /// A message with a right size.
 pub fn framed(id: u16, command: u16, flags: u32, payload: &[u8]) -> Vec<u8> {
