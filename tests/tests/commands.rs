@@ -73,8 +73,10 @@ fn an_interactive_shell_reaches_the_peer() {
     let script = format!("#!/bin/sh\nping -c 3 10.77.0.2 > {}\n", said.display());
     std::fs::write(&shell, script).unwrap();
     std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).unwrap();
-    let output = run(xtask(&["qemu-run", "--interactive"]).env("SHELL", &shell));
+    let output = run(xtask(&["qemu-run", "--interactive", "--gdb"]).env("SHELL", &shell));
     assert!(output.status.success());
+    let hints = String::from_utf8_lossy(&output.stdout);
+    assert!(hints.contains("-ex 'target remote /"), "{hints}");
     let said = std::fs::read_to_string(&said).unwrap();
     assert!(said.contains("3 received"), "{said}");
 }

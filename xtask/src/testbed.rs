@@ -42,8 +42,8 @@ pub struct Testbed {
 
 impl Testbed {
     /// Starts a card, loads the firmware, waits for the link and puts a Linux
-    /// host at either end.
-    pub fn start(tools: &Tools) -> Result<Testbed> {
+    /// host at either end. `gdb` opens the card's gdb stub.
+    pub fn start(tools: &Tools, gdb: bool) -> Result<Testbed> {
         let pid = std::process::id();
         let (host_tap, wire_tap) = (format!("tgh{pid}"), format!("tgw{pid}"));
         let host = Namespace::create("host")?;
@@ -52,7 +52,7 @@ impl Testbed {
             tools,
             &CardOptions {
                 wire: Wire::Tap(wire_tap.clone()),
-                gdb: false,
+                gdb,
             },
         )?;
         peer.adopt(&wire_tap, &format!("{PEER}/24"))?;

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn through_card(tools: &Tools, seconds: u32) -> Result<Round> {
-    let mut testbed = Testbed::start(tools)?;
+    let mut testbed = Testbed::start(tools, false)?;
     let round = tcp(&testbed.host, &testbed.peer, seconds);
     testbed.check()?;
     testbed.finish()?;

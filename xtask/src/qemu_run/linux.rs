@@ -19,7 +19,7 @@ const UDP_MBPS: u32 = 50;
 /// Runs the traffic and reports on it.
 pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let mut testbed = Testbed::start(tools)?;
+    let mut testbed = Testbed::start(tools, false)?;
     let mut report = Report {
         engine: "qemu".into(),
         stack: "linux".into(),
@@ -60,9 +60,9 @@ pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
 }
 
 /// A shell behind the card, until the user leaves it.
-pub fn interactive(tools: &Tools) -> Result<()> {
+pub fn interactive(tools: &Tools, gdb: bool) -> Result<()> {
     println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let testbed = Testbed::start(tools)?;
+    let testbed = Testbed::start(tools, gdb)?;
     let shell = std::env::var("SHELL").unwrap_or_else(|_| "sh".into());
     println!(
         "This is {HOST}, behind the card. At the other end of the wire is {PEER}.\n\
@@ -70,6 +70,13 @@ pub fn interactive(tools: &Tools) -> Result<()> {
          Leave with exit or Ctrl-D; everything goes away then.",
         testbed.peer.name()
     );
+    if gdb {
+        println!(
+            "gdb, both CPUs as threads: gdb-multiarch {} -ex 'target remote {}'",
+            tools.firmware.elf.display(),
+            testbed.card.gdb().display()
+        );
+    }
     // The shell has the terminal: Ctrl-C is for what runs in it.
     let status = testbed
         .host

@@ -27,6 +27,9 @@ pub struct Arguments {
     /// Leave the card running and open a shell in the namespace behind it
     #[arg(long, conflicts_with_all = ["pcap", "pcap_out"])]
     pub interactive: bool,
+    /// Open the card's gdb stub beside the shell, and say how to attach to it
+    #[arg(long, requires = "interactive")]
+    pub gdb: bool,
     /// Send the frames of this capture out of the card, instead of traffic
     #[arg(long, value_name = "IN", requires = "pcap_out")]
     pub pcap: Option<PathBuf>,
@@ -74,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         if stack != Stack::Linux {
             bail!("--interactive needs the privilege to make network namespaces");
         }
-        return linux::interactive(&tools);
+        return linux::interactive(&tools, arguments.gdb);
     }
     let report = match stack {
         Stack::Smoltcp => smoltcp::run(&tools, arguments)?,
