@@ -30,8 +30,14 @@
 //! under the machine's lock, because a frame that leaves may come back as
 //! another one before the call returns.
 
+// The exceptions are the C interface and the two modules on either side of it.
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
 pub mod entry;
+#[allow(unsafe_code)]
 pub mod ffi;
+#[allow(unsafe_code)]
 pub mod host;
 pub mod machine;
 pub mod parking;

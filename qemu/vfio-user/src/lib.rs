@@ -42,6 +42,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// The one exception is the memory that a client has mapped, in `dma::mapping`.
+#![deny(unsafe_code)]
+
 mod channel;
 pub mod client;
 pub mod device;

@@ -14,6 +14,7 @@
 //! waits for copies that are under way, so that after the reply to DMA_UNMAP nobody
 //! touches the memory; it does not wait for messages.
 
+#[allow(unsafe_code)]
 mod mapping;
 
 use crate::channel::Channel;
