@@ -4,6 +4,7 @@ use crate::engine::{Engine, tools};
 use crate::frames;
 use host_driver::nic::Link;
 use host_driver::{Config, Nic};
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ pub struct Stage<E: Engine> {
     pub nic: Nic<E::Transport>,
     /// The card and its wire.
     pub engine: E,
+    /// Frames from the card that were taken off the wire and nobody asked for yet.
+    left: VecDeque<Vec<u8>>,
 }
 
 impl<E: Engine> Stage<E> {
@@ -23,7 +26,11 @@ impl<E: Engine> Stage<E> {
     pub fn probed(config: Config) -> Self {
         let (engine, transport) = E::start();
         let nic = Nic::probe(transport, config).unwrap_or_else(|error| panic!("{error}"));
-        Stage { nic, engine }
+        Stage {
+            nic,
+            engine,
+            left: VecDeque::new(),
+        }
     }
 
     /// A card that carries frames.
@@ -59,13 +66,17 @@ impl<E: Engine> Stage<E> {
         frames::numbered(frames::PEER, self.nic.station(), number)
     }
 
-    /// Hands a frame of these fragments to the card, waiting for room.
+    /// Hands a frame of these fragments to the card, waiting for room. Meanwhile the
+    /// wire is read: a peer that does not read holds the card back, for good.
     pub fn transmit(&mut self, fragments: &[&[u8]]) {
         let slices: Vec<IoSlice<'_>> = fragments.iter().map(|part| IoSlice::new(part)).collect();
         let end = Instant::now() + PATIENCE;
         while !self.nic.queue(&slices).expect("a frame that can be sent") {
             assert!(Instant::now() < end, "the send ring stays full");
             self.nic.submit().expect("the card is there");
+            while let Some(frame) = self.engine.receive_now() {
+                self.left.push_back(frame);
+            }
             self.turn();
         }
         self.nic.submit().expect("the card is there");
@@ -110,7 +121,13 @@ impl<E: Engine> Stage<E> {
     /// # Panics
     /// When none comes.
     pub fn wire(&mut self) -> Vec<u8> {
-        self.engine.receive().expect("a frame on the wire")
+        let frame = self.wire_now().or_else(|| self.engine.receive());
+        frame.expect("a frame on the wire")
+    }
+
+    /// A frame that has come out of the card's wire by now, if there is one.
+    pub fn wire_now(&mut self) -> Option<Vec<u8>> {
+        self.left.pop_front().or_else(|| self.engine.receive_now())
     }
 }
 

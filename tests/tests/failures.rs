@@ -112,7 +112,7 @@ fn bad_firmware_is_refused_before_the_card_is_touched<E: Engine>() {
     }
     assert!(stage.nic.load(&flipped).is_err(), "a damaged seal");
     stage.load_and_open();
-    let Stage { nic, engine } = &mut stage;
+    let Stage { nic, engine, .. } = &mut stage;
     carries_frames(engine, nic);
 }
 
@@ -124,7 +124,7 @@ fn a_producer_outside_of_the_ring_is_reported<E: Engine>() {
         .and_then(|()| transport.flush())
         .expect("the card is there");
     until(&mut stage.nic, |s| s.firmware_errors >= 1);
-    let Stage { nic, engine } = &mut stage;
+    let Stage { nic, engine, .. } = &mut stage;
     carries_frames(engine, nic);
 }
 
@@ -145,7 +145,7 @@ fn an_unknown_command_is_reported<E: Engine>() {
         stage.turn();
         assert!(Instant::now() < end, "the command was not reported");
     }
-    let Stage { nic, engine } = &mut stage;
+    let Stage { nic, engine, .. } = &mut stage;
     carries_frames(engine, nic);
 }
 
@@ -216,7 +216,7 @@ fn a_halted_cpu_is_noticed_and_recovered_from<E: Engine>() {
     assert!(error.is_recoverable());
     stage.nic.recover().expect("a reset mends it");
     stage.nic.wait_link(LINK).expect("the cable is in");
-    let Stage { nic, engine } = &mut stage;
+    let Stage { nic, engine, .. } = &mut stage;
     carries_frames(engine, nic);
     assert_eq!(nic.counters().recoveries, 1);
 }

@@ -67,7 +67,7 @@ fn the_send_ring_wraps_three_times<E: Engine>() {
     for number in 0..512 * 3 + 5 {
         let frame = stage.outbound(number);
         stage.transmit(&[&frame]);
-        while let Some(left) = stage.engine.receive_now() {
+        while let Some(left) = stage.wire_now() {
             assert_eq!(left, stage.outbound(expected), "frame {expected}");
             expected += 1;
         }
@@ -76,7 +76,7 @@ fn the_send_ring_wraps_three_times<E: Engine>() {
         assert_eq!(stage.wire(), stage.outbound(expected), "frame {expected}");
         expected += 1;
     }
-    assert_eq!(stage.engine.receive_now(), None, "one frame too many");
+    assert_eq!(stage.wire_now(), None, "one frame too many");
 }
 
 fn the_receive_rings_wrap_three_times<E: Engine>() {
@@ -113,7 +113,7 @@ fn both_directions_at_once<E: Engine>() {
                 assert_eq!(frame, stage.inbound(into), "frame {into} in");
                 into += 1;
             }
-            while let Some(frame) = stage.engine.receive_now() {
+            while let Some(frame) = stage.wire_now() {
                 assert_eq!(frame, stage.outbound(out), "frame {out} out");
                 out += 1;
             }

@@ -109,7 +109,8 @@ fn a_sleeping_cpu_looks_awake() {
     let end = program.here();
     let mut card = start();
     card.run(&program);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    // Long enough to get there on a busy machine too: a debugger stops the clock.
+    std::thread::sleep(std::time::Duration::from_millis(500));
     let mut debugger = Debugger::connect(&card.folder);
     debugger.ask("?");
     let hex: String = "CPU#0 [running]"
