@@ -8,7 +8,7 @@ use integration_tests::xtask_command::{complaint, xtask};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use xtask::bench::copy_loop::CopyLoop;
+use xtask::bench::copy_loop;
 use xtask::net::iperf::{self, Direction, Protocol};
 use xtask::net::namespace::{self, Namespace};
 use xtask::net::ping;
@@ -34,7 +34,7 @@ fn capture(into: &Path) {
     let left_name = format!("tcl{pid}");
     let left = tap(left_name.clone(), 1, &host, HOST);
     let right = tap(format!("tcr{pid}"), 2, &peer, PEER);
-    let wire = CopyLoop::start(left, right);
+    let mut wire = copy_loop::start(left, right);
     let mut tcpdump = Process::spawn(
         host.command("tcpdump")
             .args(["-i", &left_name, "-w", &into.display().to_string()])
@@ -59,7 +59,7 @@ fn capture(into: &Path) {
     iperf::run(&host, &peer, PEER, Protocol::Tcp, Direction::Out, 1).unwrap();
     std::thread::sleep(Duration::from_millis(200));
     tcpdump.stop();
-    wire.finish().unwrap();
+    wire.join().unwrap();
 }
 
 /// The frames of a capture, of which the MAC pads those that are too short.

@@ -19,3 +19,4 @@ pub mod setup;
 pub mod test;
 pub mod testbed;
 pub mod tools;
+pub mod worker;

@@ -23,7 +23,8 @@ pub struct Arguments {
 /// Runs them; the first that fails ends the command.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
-    let tools = Tools::ensure(setup::EVERYTHING)?;
+    setup::ensure(setup::EVERYTHING)?;
+    let tools = Tools::build()?;
     if !arguments.no_lint {
         step("format");
         cargo(&["fmt", "--all", "--check"], &tools).context("cargo fmt --all mends this")?;

@@ -8,14 +8,12 @@
 use crate::card::{Card, CardOptions, Wire};
 use crate::net::namespace::Namespace;
 use crate::tools::Tools;
+use crate::worker::Worker;
 use anyhow::{Context, Result, anyhow};
 use host_driver::nic::NicStatistics;
 use host_driver::tap::Tap;
 use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic, bridge};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The host behind the card.
@@ -31,7 +29,7 @@ const MTU: u16 = 1500;
 /// The running stage; dropping it takes everything down again.
 #[derive(Debug)]
 pub struct Testbed {
-    driver: Driver,
+    driver: Worker<NicStatistics>,
     /// The card itself.
     pub card: Card,
     /// The host whose network device is the card.
@@ -56,12 +54,11 @@ impl Testbed {
             },
         )?;
         peer.adopt(&wire_tap, &format!("{PEER}/24"))?;
-        let mut nic = open_nic(tools, &card)?;
-        nic.wait_link(LINK)?;
+        let nic = open_nic(tools, &card)?;
         let tap = Tap::create(&host_tap, nic.station(), MTU, false)?;
         host.adopt(&host_tap, &format!("{HOST}/24"))?;
         Ok(Testbed {
-            driver: Driver::start(nic, tap),
+            driver: drive(nic, tap),
             card,
             host,
             peer,
@@ -84,57 +81,23 @@ impl Testbed {
     }
 }
 
-/// Probes the card, loads the firmware and opens it.
+/// Probes the card, loads the firmware, opens it and waits for the link.
 pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
     let firmware = std::fs::read(&tools.firmware.tg2)
         .with_context(|| format!("cannot read {}", tools.firmware.tg2.display()))?;
     let mut nic = Nic::probe(VfioUser::connect(&card.socket())?, Config::default())?;
     nic.load(&firmware)?;
     nic.open()?;
+    nic.wait_link(LINK)?;
     Ok(nic)
 }
 
 /// The thread that moves frames between the TAP device and the card.
-#[derive(Debug)]
-struct Driver {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<NicStatistics>>>,
-}
-
-impl Driver {
-    fn start(mut nic: Nic<VfioUser>, tap: Tap) -> Driver {
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
-        let thread = std::thread::spawn(move || {
-            bridge::run(&mut nic, &tap, &seen)?;
-            let statistics = nic.statistics()?;
-            nic.shut_down()?;
-            Ok(statistics)
-        });
-        Driver {
-            stop,
-            thread: Some(thread),
-        }
-    }
-
-    fn ended(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    fn join(&mut self) -> Result<NicStatistics> {
-        self.stop.store(true, Ordering::Relaxed);
-        let thread = self.thread.take().context("the driver has ended before")?;
-        thread
-            .join()
-            .map_err(|_| anyhow!("the driver's thread panicked"))?
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        if self.thread.is_some() {
-            // The command is failing already; its error is the one to show.
-            let _ = self.join();
-        }
-    }
+fn drive(mut nic: Nic<VfioUser>, tap: Tap) -> Worker<NicStatistics> {
+    Worker::start(move |stop| {
+        bridge::run(&mut nic, &tap, stop)?;
+        let statistics = nic.statistics()?;
+        nic.shut_down()?;
+        Ok(statistics)
+    })
 }

@@ -1,7 +1,7 @@
 //! What the commands run: QEMU, the model that it loads, the firmware.
 
 use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
-use crate::{paths, process, qemu_build, setup};
+use crate::{paths, process, qemu_build};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,10 +18,9 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Installs what is missing for `needs` and builds what is not built yet,
-    /// saying what it does.
-    pub fn ensure(needs: &[setup::Need]) -> Result<Tools> {
-        setup::ensure(needs)?;
+    /// Builds what is not built yet, saying what it does. What that needs has
+    /// been seen to by [`crate::setup::ensure`].
+    pub fn build() -> Result<Tools> {
         let qemu = qemu_build::ensure(&[qemu_build::Target::Mips])?.mips;
         let model = build_model()?;
         let firmware = firmware::build(FirmwareOptions::default())?;

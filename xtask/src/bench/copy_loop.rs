@@ -5,54 +5,20 @@
 //! other: no card, no rings, no firmware. A throughput through the card is
 //! reported beside the one through this.
 
+use crate::worker::Worker;
 use anyhow::{Context, Result};
 use host_driver::tap::Tap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 /// Frames taken from one device before the other has its turn.
 const BATCH: usize = 64;
 
-/// A running copy loop; dropping it ends it.
-#[derive(Debug)]
-pub struct CopyLoop {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<()>>>,
-}
-
-impl CopyLoop {
-    /// Joins two TAP devices.
-    pub fn start(left: Tap, right: Tap) -> CopyLoop {
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
-        let thread = std::thread::spawn(move || copy(&left, &right, &seen));
-        CopyLoop {
-            stop,
-            thread: Some(thread),
-        }
-    }
-
-    /// Ends it, and says whether it failed before.
-    pub fn finish(mut self) -> Result<()> {
-        self.stop.store(true, Ordering::Relaxed);
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            _ => anyhow::bail!("the copy loop ended early"),
-        }
-    }
-}
-
-impl Drop for CopyLoop {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// Joins two TAP devices until the worker is joined or dropped.
+pub fn start(left: Tap, right: Tap) -> Worker<()> {
+    Worker::start(move |stop| copy(&left, &right, stop))
 }
 
 fn copy(left: &Tap, right: &Tap, stop: &AtomicBool) -> Result<()> {

@@ -11,7 +11,6 @@ use crate::tools::Tools;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
-use copy_loop::CopyLoop;
 use host_driver::tap::Tap;
 use serde::Serialize;
 
@@ -66,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Engine::Qemu = arguments.engine;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
     namespace::permitted().context("the comparison needs Linux on both sides")?;
-    let tools = Tools::ensure(&[Need::Firmware, Need::Qemu])?;
+    let tools = Tools::build()?;
     let mut card = Vec::new();
     let mut bare = Vec::new();
     for round in 1..=arguments.rounds {
@@ -112,9 +111,9 @@ fn through_copy_loop(seconds: u32) -> Result<Round> {
     };
     let left = tap("h", [2, 0x54, 0x47, 0, 0, 1], &host, HOST)?;
     let right = tap("w", [2, 0x54, 0x47, 0, 0, 2], &peer, PEER)?;
-    let copy_loop = CopyLoop::start(left, right);
+    let mut wire = copy_loop::start(left, right);
     let round = tcp(&host, &peer, seconds);
-    copy_loop.finish()?;
+    wire.join()?;
     round
 }
 

@@ -4,6 +4,7 @@
 //! to the compiler. Rustup's toolchain has it as the component `rust-src`; where that
 //! cannot be had, Debian's `rustc-web` and `rust-web-src` are such a pair.
 
+use crate::process;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +39,7 @@ impl Toolchain {
             if !has_source(&sysroot) {
                 continue;
             }
-            let linker = if in_path("ld.lld") {
+            let linker = if process::exists("ld.lld") {
                 None
             } else if let Some(linker) = rust_lld(&sysroot) {
                 Some(linker)
@@ -75,11 +76,6 @@ fn rust_lld(sysroot: &Path) -> Option<PathBuf> {
         .flatten()
         .map(|host| host.path().join("bin/rust-lld"))
         .find(|linker| linker.is_file())
-}
-
-fn in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 #[cfg(test)]

@@ -67,12 +67,13 @@ impl Stack {
 /// Runs it, prints the report and writes it.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
-        let tools = Tools::ensure(&[Need::Firmware, Need::Qemu])?;
+        setup::ensure(&[Need::Firmware, Need::Qemu])?;
+        let tools = Tools::build()?;
         return replay::run(&tools, input, output);
     }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
     let stack = arguments.stack.choose()?;
-    let tools = Tools::ensure(&[Need::Firmware, Need::Qemu])?;
+    let tools = Tools::build()?;
     if arguments.interactive {
         if stack != Stack::Linux {
             bail!("--interactive needs the privilege to make network namespaces");

@@ -7,19 +7,18 @@
 use crate::card::{Card, CardOptions, Wire};
 use crate::testbed::open_nic;
 use crate::tools::Tools;
+use crate::worker::Worker;
 use crate::{interrupt, qemu_run::report::write_json};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use host_driver::capture::{FrameReader, FrameWriter, now};
 use host_driver::peer::DatagramWire;
 use host_driver::replay;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const LINK: Duration = Duration::from_secs(10);
 /// How long the last frames may take from the card to the capture.
 const SETTLE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
@@ -52,7 +51,6 @@ pub fn run(tools: &Tools, input: &Path, output: &Path) -> Result<()> {
     )?;
     let recorder = Recorder::start(&card, output)?;
     let mut nic = open_nic(tools, &card)?;
-    nic.wait_link(LINK)?;
     let sent = replay::replay(&mut nic, &mut reader, interrupt::flag())?;
     interrupt::check()?;
     recorder.await_frames(sent.frames)?;
@@ -82,9 +80,8 @@ pub fn run(tools: &Tools, input: &Path, output: &Path) -> Result<()> {
 
 /// The thread that writes down what leaves the wire.
 struct Recorder {
-    stop: Arc<AtomicBool>,
     frames: Arc<AtomicU64>,
-    thread: Option<JoinHandle<Result<()>>>,
+    worker: Worker<()>,
 }
 
 impl Recorder {
@@ -92,11 +89,10 @@ impl Recorder {
         let mut wire = DatagramWire::bind(&card.wire_peer(), &card.wire_card())
             .context("cannot open the card's wire")?;
         let mut writer = FrameWriter::create(output)?;
-        let stop = Arc::new(AtomicBool::new(false));
         let frames = Arc::new(AtomicU64::new(0));
-        let (seen, count) = (stop.clone(), frames.clone());
-        let thread = std::thread::spawn(move || {
-            while !seen.load(Ordering::Relaxed) {
+        let count = frames.clone();
+        let worker = Worker::start(move |stop| {
+            while !stop.load(Ordering::Relaxed) {
                 wire.wait_frame(LOOK)?;
                 while let Some(frame) = wire.receive_frame()? {
                     writer.write(now(), &frame)?;
@@ -106,11 +102,7 @@ impl Recorder {
             writer.finish()?;
             Ok(())
         });
-        Ok(Recorder {
-            stop,
-            frames,
-            thread: Some(thread),
-        })
+        Ok(Recorder { frames, worker })
     }
 
     /// Waits until so many frames are written, but not for ever.
@@ -124,20 +116,7 @@ impl Recorder {
 
     /// Completes the capture and says how many frames are in it.
     fn finish(mut self) -> Result<u64> {
-        self.stop.store(true, Ordering::Relaxed);
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result?,
-            _ => return Err(anyhow!("the recording thread panicked")),
-        }
+        self.worker.join()?;
         Ok(self.frames.load(Ordering::Relaxed))
-    }
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

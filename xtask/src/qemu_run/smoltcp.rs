@@ -8,7 +8,8 @@ use crate::net::iperf::Throughput;
 use crate::net::ping::{Percentiles, Ping};
 use crate::testbed::open_nic;
 use crate::tools::Tools;
-use anyhow::{Result, anyhow};
+use crate::worker::Worker;
+use anyhow::Result;
 use host_driver::peer::{self, DatagramWire};
 use host_driver::stack::card::CardWire;
 use host_driver::stack::ping::PingReport;
@@ -17,12 +18,8 @@ use host_driver::stack::throughput::{
 };
 use host_driver::stack::{Host, Identity, StackError, ping};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-const LINK: Duration = Duration::from_secs(10);
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 /// Locally administered, as smoltcp is no real card.
@@ -43,9 +40,8 @@ pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
             gdb: false,
         },
     )?;
-    let peer = Peer::start(&card)?;
+    let mut peer = start_peer(&card)?;
     let mut nic = open_nic(tools, &card)?;
-    nic.wait_link(LINK)?;
     let identity = Identity {
         station: nic.station(),
         address: smoltcp_address(HOST),
@@ -88,7 +84,7 @@ pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     drop(host);
     let statistics = nic.statistics()?;
     nic.shut_down()?;
-    peer.finish()?;
+    peer.join()?;
     report.firmware_version = statistics.firmware_version.clone();
     report.card = CardReport::from(&statistics);
     Ok(report)
@@ -105,43 +101,15 @@ fn smoltcp_address(address: Ipv4Addr) -> smoltcp::wire::Ipv4Cidr {
 }
 
 /// The thread at the end of the wire.
-struct Peer {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<(), StackError>>>,
-}
-
-impl Peer {
-    fn start(card: &Card) -> Result<Peer> {
-        let wire = DatagramWire::bind(&card.wire_peer(), &card.wire_card())?;
-        let identity = Identity {
-            station: PEER_STATION,
-            address: smoltcp_address(PEER),
-        };
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
-        let thread = std::thread::spawn(move || peer::serve(wire, identity, &seen));
-        Ok(Peer {
-            stop,
-            thread: Some(thread),
-        })
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.stop.store(true, Ordering::Relaxed);
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => Ok(result?),
-            _ => Err(anyhow!("the peer's thread panicked")),
-        }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+fn start_peer(card: &Card) -> Result<Worker<()>> {
+    let wire = DatagramWire::bind(&card.wire_peer(), &card.wire_card())?;
+    let identity = Identity {
+        station: PEER_STATION,
+        address: smoltcp_address(PEER),
+    };
+    Ok(Worker::start(move |stop| {
+        Ok(peer::serve(wire, identity, stop)?)
+    }))
 }
 
 impl From<PingReport> for Ping {
