@@ -56,6 +56,14 @@ pub struct States {
 }
 
 impl States {
+    /// For a state word of data: the bytes are added to the channel's sum.
+    pub const SUM: u32 = DmaState::new().with_checksum(true).into_bits();
+    /// With [`SUM`](Self::SUM): the sum begins at 0, with the first bytes of a frame.
+    pub const SUM_BEGINS: u32 = DmaState::new().with_restart_checksum(true).into_bits();
+    /// With [`SUM`](Self::SUM): the sum comes back with the descriptor, see
+    /// [`DescriptorRing::store_sum`](tigon2_hal::assist::DescriptorRing::store_sum).
+    pub const SUM_STORED: u32 = DmaState::new().with_store_checksum(true).into_bits();
+
     /// From the gencom DMA configurations and whether each kind of data keeps the values
     /// of words. The state words are those of vendor firmware (6.1).
     pub const fn new(read: u32, write: u32, words_no_swap: bool, data_no_swap: bool) -> States {

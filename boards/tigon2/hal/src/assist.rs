@@ -15,6 +15,9 @@
 //! software answers by walking the descriptors in between. The reference always trails
 //! the consumer here, so the room between producer and reference is known without
 //! reading a register.
+//!
+//! The channels sum what they move (6.5). The sum of a transfer whose state word has bits 9
+//! and 11 comes back in its own descriptor, see [`DescriptorRing::store_sum`].
 
 use crate::Bus;
 use tigon2_chip::Register;
@@ -23,6 +26,10 @@ use tigon2_chip::Register;
 const DESCRIPTOR_BYTES: u32 = 32;
 /// Bytes of one ring (6.3, C).
 const RING_BYTES: u32 = 64 * DESCRIPTOR_BYTES;
+/// Word 5 of a descriptor: where the sum is stored (6.3, C).
+const SUM_ADDRESS: u32 = 20;
+/// Where in a descriptor vendor firmware has its sum stored: the low half of that word.
+const SUM: u32 = 22;
 /// Descriptors that always stay free: reference 18 advises 64 bytes from a full ring.
 const SPARE: u32 = 2;
 
@@ -191,6 +198,15 @@ impl<D: Direction> DescriptorRing<D> {
         Ok(())
     }
 
+    /// Has the sum of the next [`push`](Self::push) stored in its descriptor, from where
+    /// [`Finished::sum`] takes it. The transfer's state word asks for it with bits 9 and
+    /// 11: [`tigon2_chip::bits::DmaState::with_store_checksum`].
+    #[inline(always)]
+    pub fn store_sum<B: Bus>(&self, bus: &mut B) {
+        let descriptor = self.base + self.producer;
+        bus.store(descriptor + SUM_ADDRESS, descriptor + SUM);
+    }
+
     /// How far the channel came, as an end for [`take`](Self::take).
     #[inline(always)]
     pub fn done<B: Bus>(&self, bus: &mut B) -> Done {
@@ -243,6 +259,14 @@ impl Finished {
     #[inline(always)]
     pub fn local<B: Bus>(&self, bus: &mut B) -> u32 {
         bus.load(self.descriptor + 8)
+    }
+
+    /// The one's-complement sum of all bytes since the sum was begun at 0, folded and not
+    /// inverted (6.5, C). Only for a transfer that [`DescriptorRing::store_sum`] came
+    /// before.
+    #[inline(always)]
+    pub fn sum<B: Bus>(&self, bus: &mut B) -> u16 {
+        bus.load_half(self.descriptor + SUM)
     }
 }
 

@@ -238,6 +238,53 @@ fn transfers_are_taken_back_in_order_three_times_round() {
     }
 }
 
+/// Reference 6.5: the sum runs over the fragments of a frame, odd ones included, and past
+/// transfers in between that are not summed; bit 11 stores it in the descriptor (C!).
+#[test]
+fn the_sum_of_a_frame_comes_back_with_its_last_fragment() {
+    let mut bus = ModelBus::new();
+    let mut ring = DescriptorRing::<Read>::new(K + block::DMA_READ_RING);
+    ring.reset(&mut bus);
+    let data: Vec<u8> = (0..100u32).map(|n| (n * 91 + 5) as u8).collect();
+    bus.bench.host.bytes[..100].copy_from_slice(&data);
+    let summed = DmaState::new().with_start(true).with_checksum(true);
+    // Twice, so that the sum of the first frame is not in that of the second.
+    for start in [TX_BASE, TX_BASE + 0x1001] {
+        let mut at = 0;
+        for length in [33, 1, 46, 20] {
+            let last = at + length == 100;
+            if last {
+                ring.push(&mut bus, &transfer(7)).expect("room");
+                ring.store_sum(&mut bus);
+            }
+            let state = summed
+                .with_restart_checksum(at == 0)
+                .with_store_checksum(last);
+            let fragment = Transfer {
+                host: HostAddress { high: 1, low: at },
+                local: start + at,
+                length,
+                state: state.into_bits(),
+                kind: u32::from(last),
+                opaque: 0,
+            };
+            ring.push(&mut bus, &fragment).expect("room");
+            at += length;
+        }
+        bus.tick();
+        let end = ring.done(&mut bus);
+        let expected = tigon2_model::dma::add_bytes(0, start, &data);
+        let mut sums = Vec::new();
+        while let Some(done) = ring.take(&mut bus, end) {
+            if done.kind == 1 {
+                sums.push(done.sum(&mut bus));
+            }
+        }
+        ring.acknowledge(&mut bus);
+        assert_eq!(sums, [expected]);
+    }
+}
+
 #[test]
 fn host_addresses_carry_into_the_high_word() {
     let address = HostAddress {
