@@ -4,18 +4,19 @@
 //! sections 19, and the advice of section 18), as far as this firmware does the same.
 //! Nothing of CPU B: it stays halted.
 
-use crate::config::BadConfig;
 use crate::dma::States;
-use crate::layout::{self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION};
+use crate::layout::{self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT};
 use crate::log::log_info;
 use crate::{
-    Firmware, events, fatal, filter, host_events, link, phy, receive, send, statistics, timer,
+    Firmware, direct, events, fatal, filter, host_events, link, phy, receive, send, statistics,
+    timer, trace,
 };
 use embedded_hal::delay::DelayNs;
-use host_interface::event::{self, EventCode};
-use host_interface::extension::{self, Extension, FatalCode, State, Variant};
+use host_interface::event::EventCode;
+use host_interface::extension::{self, BadConfig, Extension, FatalCode, State, Variant};
 use host_interface::gencom::Gencom;
 use host_interface::info::INFO_BYTES;
+use host_interface::trace::Topic;
 use tigon2_chip::bits::{AssistState, CpuState, DmaState, MacRxState, MacTxState};
 use tigon2_chip::memory::{
     MAC_STATISTICS, MAC_STATISTICS_BYTES, PACKET_MEMORY_END, SRAM_MAX_BYTES, block,
@@ -48,6 +49,9 @@ pub fn claim<B: Bus>(bus: &mut B) -> u32 {
         bus.store(word.nic_address(), 0);
     }
     bus.store(Extension::SramBytes.nic_address(), bytes);
+    // No event can be posted before there is a ring.
+    bus.store(LAST_EVENT, 0);
+    trace::start(bus);
     block
 }
 
@@ -88,7 +92,9 @@ pub fn run<B: Bus>(firmware: &mut Firmware<B>, block: u32) {
     if fetch_information(firmware).is_err() {
         return;
     }
-    if let Err(bad) = firmware.config.load_information(&mut firmware.bus) {
+    let judged = firmware.config.load_information(&mut firmware.bus);
+    host_events::prepare(firmware);
+    if let Err(bad) = judged {
         return fatal::report(firmware, FatalCode::Configuration, bad as u32);
     }
     configure(firmware);
@@ -125,8 +131,6 @@ fn quiet<B: Bus>(firmware: &mut Firmware<B>) {
 
 /// Fetches the general information block without the assist (6.1, "direct use").
 fn fetch_information<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), ()> {
-    /// Polls of the channel's state; a transfer of 1168 bytes takes far fewer.
-    const POLLS: u32 = 1 << 20;
     let place = firmware.config.information;
     if place.is_none() {
         fatal::report(
@@ -141,20 +145,10 @@ fn fetch_information<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), ()> {
     let write = bus.load(Gencom::DmaWriteConfig.nic_address());
     let mode = firmware.config.mode;
     firmware.states = States::new(read, write, !mode.byte_swap_bd(), !mode.byte_swap_data());
-    bus.write(Register::DmaReadHostHigh, place.high);
-    bus.write(Register::DmaReadHostLow, place.low);
-    bus.write(Register::DmaReadLocal, INFORMATION);
-    bus.write(Register::DmaReadLength, INFO_BYTES as u32);
-    bus.write(Register::DmaReadState, firmware.states.read_words);
-    let mut state = DmaState::from_bits(bus.read(Register::DmaReadState));
-    for _ in 0..POLLS {
-        if !state.start() {
-            break;
-        }
-        state = DmaState::from_bits(bus.read(Register::DmaReadState));
-    }
-    if state.start() || state.into_bits() & DmaState::BOOT_ERRORS != 0 {
-        fatal::report(firmware, FatalCode::DmaRead, state.into_bits());
+    let state = firmware.states.read_words;
+    let bytes = INFO_BYTES as u32;
+    if let Err(state) = direct::transfer(bus, direct::READ, place, INFORMATION, bytes, state) {
+        fatal::report(firmware, FatalCode::DmaRead, state);
         return Err(());
     }
     Ok(())
@@ -292,9 +286,10 @@ fn announce<B: Bus>(firmware: &mut Firmware<B>) {
     }
     statistics::count!(firmware, event_firmware_operational);
     host_events::post(firmware, EventCode::FirmwareOperational, 0);
-    if firmware.config.asks_for_more() {
-        host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
-    }
+    let bytes = firmware.bus.load(Extension::SramBytes.nic_address());
+    let boundary = firmware.bus.load(Extension::ReceiveBuffer.nic_address());
+    let arguments = [extension::VERSION, bytes, firmware.block, boundary];
+    trace::record(&mut firmware.bus, Topic::Boot, 0, arguments);
     firmware.mask = events::HANDLED;
     log_info!("firmware operational, block at {=u32:#x}", firmware.block);
 }

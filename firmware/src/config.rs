@@ -4,9 +4,13 @@
 //! copies in the handlers' state, which the host cannot change.
 
 use crate::layout::INFORMATION;
+use host_interface::extension::BadConfig;
 use host_interface::gencom::Gencom;
 use host_interface::info::RcbFlags;
 use host_interface::{OperatingMode, ring};
+use tigon2_chip::Register;
+use tigon2_chip::bits::PciState;
+use tigon2_chip::memory::{FIRMWARE_BASE, NIC_SEND_RING};
 use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
 
@@ -57,6 +61,16 @@ impl RingConfig {
             flags: RcbFlags::from_bits(word as u16),
         }
     }
+
+    /// Whether the host uses the ring: it did not disable it and gave it an address.
+    pub const fn is_used(&self) -> bool {
+        !self.flags.disabled() && !self.address.is_none()
+    }
+
+    /// The flags that must be the same for all receive rings.
+    pub const fn offloads(&self) -> u16 {
+        self.flags.into_bits() & RcbFlags::RECEIVE_CONSISTENCY
+    }
 }
 
 /// What the host configured.
@@ -86,24 +100,6 @@ pub struct Config {
     pub send_consumer: HostAddress,
     /// Where refreshed statistics go, or 0.
     pub refresh: HostAddress,
-}
-
-/// What is wrong with a configuration: the argument of the fatal report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum BadConfig {
-    /// No general information block.
-    NoInformation = 1,
-    /// No event ring or no place for its index.
-    NoEventRing = 2,
-    /// The send ring has a size that no ring has, or no address.
-    SendRing = 3,
-    /// The standard ring has no address or takes no frame.
-    StandardRing = 4,
-    /// The return ring has a size that no ring has, or no place for its index.
-    ReturnRing = 5,
-    /// SRAM is too small.
-    Memory = 6,
 }
 
 impl Config {
@@ -150,38 +146,95 @@ impl Config {
         self.return_producer = pointer(bus, offset::RETURN_PRODUCER);
         self.send_consumer = pointer(bus, offset::SEND_CONSUMER);
         self.refresh = pointer(bus, offset::REFRESH);
-        self.judge()
+        self.judge(PciState::from_bits(bus.read(Register::PciState)))
     }
 
-    fn judge(&self) -> Result<(), BadConfig> {
+    /// Whether the firmware can work with it; `pci` is the PCI state register.
+    fn judge(&self, pci: PciState) -> Result<(), BadConfig> {
         if self.events.address.is_none() || self.event_producer.is_none() {
             return Err(BadConfig::NoEventRing);
         }
-        let send = ring::nic_send_ring(self.send.max_len);
-        if send.is_none() || (self.send.flags.host_ring() && self.send.address.is_none()) {
-            return Err(BadConfig::SendRing);
-        }
-        if !self.send.flags.host_ring() && send != Some(self.send.address.low) {
-            return Err(BadConfig::SendRing);
-        }
-        if self.standard.address.is_none() || self.standard.max_len == 0 {
-            return Err(BadConfig::StandardRing);
-        }
-        let no_return = self.receive_return.address.is_none() || self.return_producer.is_none();
-        if no_return || ring::return_entries(self.receive_return.max_len as u16).is_none() {
-            return Err(BadConfig::ReturnRing);
+        self.judge_send()?;
+        self.judge_receive(pci)?;
+        let misaligned = [
+            self.events.address,
+            self.event_producer,
+            self.send.address,
+            self.standard.address,
+            self.jumbo.address,
+            self.mini.address,
+            self.receive_return.address,
+            self.return_producer,
+            self.send_consumer,
+            self.refresh,
+        ]
+        .into_iter()
+        .any(|address| address.low & 3 != 0);
+        if misaligned {
+            return Err(BadConfig::Misaligned);
         }
         Ok(())
     }
 
-    /// Whether a control block asks for what this firmware does not do: checksums, VLAN
-    /// tags, the jumbo and mini rings. It works without them and says so in an event.
-    pub fn asks_for_more(&self) -> bool {
-        let used = |ring: &RingConfig| !ring.flags.disabled() && !ring.address.is_none();
-        let offload = |ring: &RingConfig| {
-            used(ring) && ring.flags.into_bits() & RcbFlags::RECEIVE_CONSISTENCY != 0
-        };
-        offload(&self.send) || offload(&self.standard) || used(&self.jumbo) || used(&self.mini)
+    fn judge_send(&self) -> Result<(), BadConfig> {
+        let entries = self.send.max_len;
+        if ring::nic_send_ring(entries).is_none() {
+            return Err(BadConfig::SendRingSize);
+        }
+        let HostAddress { high, low } = self.send.address;
+        if self.send.flags.host_ring() {
+            return if self.send.address.is_none() {
+                Err(BadConfig::NoSendRing)
+            } else {
+                Ok(())
+            };
+        }
+        // Reference 12 (C): an address of NIC memory, in the room that the map has for it.
+        let room = NIC_SEND_RING..FIRMWARE_BASE;
+        let inside = high == 0 && room.contains(&low) && FIRMWARE_BASE - low >= entries << 4;
+        if inside && low & 7 == 0 {
+            Ok(())
+        } else {
+            Err(BadConfig::NicSendRing)
+        }
+    }
+
+    fn judge_receive(&self, pci: PciState) -> Result<(), BadConfig> {
+        /// An Ethernet header and something behind it.
+        const FRAME_MIN: u32 = 60;
+        if !self.standard.is_used() {
+            return Err(BadConfig::NoStandardRing);
+        }
+        if self.standard.max_len < FRAME_MIN {
+            return Err(BadConfig::StandardRingSize);
+        }
+        let mini = self.mini.is_used();
+        if mini && !(1..=self.standard.max_len).contains(&self.mini.max_len) {
+            return Err(BadConfig::MiniRingSize);
+        }
+        if self.receive_return.address.is_none() || self.return_producer.is_none() {
+            return Err(BadConfig::NoReturnRing);
+        }
+        match ring::return_entries(self.receive_return.max_len as u16) {
+            Some(ring::RETURN_ENTRIES_SMALL) if mini => return Err(BadConfig::ReturnRingSize),
+            Some(_) => {}
+            None => return Err(BadConfig::ReturnRingSize),
+        }
+        // Reference 12 (C): the same offloads for all of the rings that are used.
+        let offloads = self.standard.offloads();
+        if [&self.jumbo, &self.mini]
+            .into_iter()
+            .any(|ring| ring.is_used() && ring.offloads() != offloads)
+        {
+            return Err(BadConfig::InconsistentFlags);
+        }
+        // Reference 9, R[5C] (C): vendor firmware refuses it, too.
+        let checksums =
+            self.standard.flags.transport_checksum() || self.standard.flags.ip_checksum();
+        if checksums && pci.byte_enables() {
+            return Err(BadConfig::ByteEnables);
+        }
+        Ok(())
     }
 }
 

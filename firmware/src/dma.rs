@@ -4,7 +4,7 @@
 //! index that is queued behind the data that it announces arrives behind it.
 
 use crate::Firmware;
-use crate::{receive, send};
+use crate::{host_events, receive, send};
 use host_interface::extension::FatalCode;
 use tigon2_chip::Register;
 use tigon2_chip::bits::DmaState;
@@ -155,7 +155,11 @@ pub fn write_complete<B: Bus>(firmware: &mut Firmware<B>) {
             write::RECEIVE_DATA => receive::data_written(firmware),
             write::SEND_INDEX => interrupt |= firmware.interrupt.for_send,
             write::RETURN_INDEX => interrupt |= firmware.interrupt.for_receive,
-            write::EVENT_INDEX => interrupt |= firmware.interrupt.for_events,
+            write::EVENT_INDEX => {
+                let local = done.local(&mut firmware.bus);
+                host_events::told(&mut firmware.bus, local);
+                interrupt |= firmware.interrupt.for_events;
+            }
             _ => {}
         }
     }

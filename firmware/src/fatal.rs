@@ -1,11 +1,18 @@
 //! The end: words for the host, then the CPU halts.
 
-use crate::Firmware;
+use crate::layout::{INFORMATION, LAST_EVENT};
 use crate::log::log_error;
+use crate::{Firmware, direct, trace};
+use core::mem::offset_of;
+use host_interface::event::{self, Event, EventCode};
 use host_interface::extension::{Extension, FatalCode, State};
+use host_interface::gencom::Gencom;
+use host_interface::info::GeneralInformationBlock as Information;
+use host_interface::ring::{EVENT_BYTES, EVENT_ENTRIES, advance};
 use tigon2_chip::Register;
 use tigon2_chip::bits::{AssistState, CpuState, MacRxState, MiscLocalControl};
 use tigon2_hal::Bus;
+use tigon2_hal::assist::HostAddress;
 
 /// Reports a fatal error and stops the firmware. On the chip nothing runs after it.
 #[inline(never)]
@@ -21,7 +28,7 @@ pub fn report<B: Bus>(firmware: &mut Firmware<B>, code: FatalCode, argument: u32
     stop(&mut firmware.bus, code, argument);
 }
 
-/// Writes the words, tells the host by an interrupt, and halts both CPUs. The order of
+/// Writes the words, tells the host by an event and an interrupt, and halts both CPUs. The order of
 /// vendor firmware: DMA is paused and the receiver stopped first (hardware reference,
 /// section 3.4).
 #[inline(never)]
@@ -31,6 +38,8 @@ pub fn stop<B: Bus>(bus: &mut B, code: FatalCode, argument: u32) {
     let quiet = MacRxState::new().with_stop(true).into_bits();
     bus.modify(Register::MacRxState, MacRxState::ATTENTION | quiet, quiet);
     let pc = bus.read(Register::CpuAPc);
+    trace::panic(bus, code as u32, [argument, pc, 0, 0]);
+    last_event(bus, code);
     bus.store(Extension::FatalCode.nic_address(), code as u32);
     bus.store(Extension::FatalArgument.nic_address(), argument);
     bus.store(Extension::FatalCpuPc.nic_address(), pc);
@@ -42,4 +51,47 @@ pub fn stop<B: Bus>(bus: &mut B, code: FatalCode, argument: u32) {
     let halt = CpuState::new().with_halt(true).into_bits();
     bus.modify(Register::CpuBState, halt, halt);
     bus.modify(Register::CpuAState, halt, halt);
+}
+
+/// The error event, past the assist, which is paused: what it has not moved stays behind.
+/// So the event goes to the place behind the last one that the host was told of.
+fn last_event<B: Bus>(bus: &mut B, code: FatalCode) {
+    let state = bus.load(LAST_EVENT);
+    let producer = bus.load(LAST_EVENT + 4);
+    let next = advance(producer, 1, EVENT_ENTRIES);
+    if state == 0 || next == bus.load(Gencom::EventConsumer.nic_address()) {
+        return;
+    }
+    let event = if matches!(code, FatalCode::Configuration) {
+        Event::new(EventCode::Error, event::ERROR_BAD_CONFIGURATION)
+    } else {
+        Event {
+            index: code as u16,
+            ..Event::new(EventCode::Error, event::ERROR_FATAL)
+        }
+    };
+    let [word, reserved] = event.pack();
+    let words = [word, reserved, next, 0];
+    for (address, word) in (LAST_EVENT + 8..).step_by(4).zip(words) {
+        bus.store(address, word);
+    }
+    let ring = pointer(bus, offset_of!(Information, event));
+    let index = pointer(bus, offset_of!(Information, event_producer));
+    let entry = ring.plus(advance(producer, 0, EVENT_ENTRIES) * EVENT_BYTES);
+    direct::finished(bus, direct::WRITE);
+    direct::reset(bus, direct::WRITE);
+    for (host, local) in [(entry, LAST_EVENT + 8), (index, LAST_EVENT + 16)] {
+        if direct::transfer(bus, direct::WRITE, host, local, 8, state).is_err() {
+            return;
+        }
+    }
+}
+
+/// An address of the general information block.
+fn pointer<B: Bus>(bus: &mut B, offset: usize) -> HostAddress {
+    let place = INFORMATION + offset as u32;
+    HostAddress {
+        high: bus.load(place),
+        low: bus.load(place + 4),
+    }
 }

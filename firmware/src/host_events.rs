@@ -6,11 +6,14 @@
 
 use crate::Firmware;
 use crate::dma::{write, write_words};
+use crate::layout::LAST_EVENT;
 use crate::log::log_warn;
 use crate::statistics::count;
+use crate::trace;
 use host_interface::event::{Event, EventCode};
 use host_interface::gencom::Gencom;
 use host_interface::ring::{EVENT_BYTES, EVENT_ENTRIES, advance};
+use host_interface::trace::Topic;
 use tigon2_hal::Bus;
 
 /// Events that can wait, a power of two.
@@ -45,6 +48,28 @@ impl Default for HostEvents {
     fn default() -> HostEvents {
         HostEvents::new()
     }
+}
+
+/// Keeps ready what an event needs that tells of the end, see [`fatal`](crate::fatal):
+/// from now on, if the host's event ring can be used.
+pub fn prepare<B: Bus>(firmware: &mut Firmware<B>) {
+    let config = &firmware.config;
+    let ring = config.events.address;
+    let index = config.event_producer;
+    let usable = !ring.is_none() && !index.is_none() && (ring.low | index.low) & 3 == 0;
+    let state = if usable {
+        firmware.states.write_words
+    } else {
+        0
+    };
+    firmware.bus.store(LAST_EVENT, state);
+    firmware.bus.store(LAST_EVENT + 4, 0);
+}
+
+/// The host has been told of an event; `local` is where its index lies.
+pub fn told<B: Bus>(bus: &mut B, local: u32) {
+    let index = bus.load(local);
+    bus.store(LAST_EVENT + 4, index);
 }
 
 /// Tells the host that something is wrong; `code` is one of the error codes.
@@ -96,6 +121,8 @@ pub fn send_waiting<B: Bus>(firmware: &mut Firmware<B>) {
         {
             return;
         }
+        let arguments = [word, producer, 0, 0];
+        trace::record(&mut firmware.bus, Topic::Event, word >> 24, arguments);
         firmware.host_events.producer = next;
         firmware.host_events.first = (first + 1) & (WAITING - 1);
         firmware.host_events.count -= 1;

@@ -36,8 +36,16 @@ pub const DROP_COUNTS: u32 = HANDLER_COUNTS + 0x80;
 pub const MULTICAST_LIST: u32 = DROP_COUNTS + 0x80;
 /// How many multicast addresses there is room for.
 pub const MULTICAST_ENTRIES: u32 = 64;
+/// The trace ring.
+pub const TRACE: u32 = (MULTICAST_LIST + MULTICAST_ENTRIES * 8).next_multiple_of(32);
+/// Bytes of the trace ring, a power of two.
+pub const TRACE_BYTES: u32 = 128 * 32;
+/// What the last event before a halt needs: the state word of its transfers (0: there is
+/// no event ring), the event producer index that the host was told, and room for what is
+/// moved.
+pub const LAST_EVENT: u32 = TRACE + TRACE_BYTES;
 /// End of the tables.
-pub const TABLES_END: u32 = MULTICAST_LIST + MULTICAST_ENTRIES * 8;
+pub const TABLES_END: u32 = LAST_EVENT + 32;
 
 /// Distance of the block's base K from the lowest alias of SRAM below
 /// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).
@@ -59,6 +67,7 @@ const _: () = {
     assert!(TABLES > FIRMWARE_BASE);
     assert!(TABLES_END <= BLOCK_OFFSET);
     assert!(INFORMATION.is_multiple_of(8) && STAGING.is_multiple_of(32));
+    assert!(TRACE_BYTES.is_power_of_two());
     assert!(BLOCK_OFFSET.is_multiple_of(block::ALIGNMENT));
     // With 512 KB the packet buffers still get more than half of it.
     assert!(PACKET_MEMORY_END - block_base(0x8_0000) - block::PACKET_BUFFERS > 0x4_0000);

@@ -20,7 +20,8 @@
 //! | [`command`], [`host_events`], [`interrupt`] | the host's commands, what the host is told |
 //! | [`link`], [`phy`], [`filter`] | the MAC's link and address filter |
 //! | [`timer`] | coalescing deadlines, housekeeping |
-//! | [`statistics`], [`drops`], [`fatal`] | counts and ends |
+//! | [`statistics`], [`drops`], [`trace`], [`fatal`] | counts, records and ends |
+//! | [`direct`] | transfers without the assist |
 //! | [`layout`], [`config`] | where things are in SRAM, what the host configured |
 //!
 //! This is the uniprocessor variant: CPU B stays halted and CPU A does what vendor
@@ -34,6 +35,7 @@ pub mod boot;
 mod card;
 pub mod command;
 pub mod config;
+pub mod direct;
 pub mod dma;
 pub mod drops;
 pub mod events;
@@ -52,5 +54,6 @@ pub mod send;
 mod start;
 pub mod statistics;
 pub mod timer;
+pub mod trace;
 
 pub use card::Firmware;

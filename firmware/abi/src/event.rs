@@ -33,6 +33,9 @@ pub const ERROR_INVALID_COMMAND: u16 = 1;
 pub const ERROR_UNIMPLEMENTED_COMMAND: u16 = 2;
 /// Code of [`EventCode::Error`]: the configuration is bad.
 pub const ERROR_BAD_CONFIGURATION: u16 = 3;
+/// Code of [`EventCode::Error`]: the firmware stopped; this project's own, with the fatal
+/// code as the event's index. Drivers that do not know it report an unknown error.
+pub const ERROR_FATAL: u16 = 0xFFF;
 /// Code of [`EventCode::MulticastUpdated`]: an address was added.
 pub const MULTICAST_ADDED: u16 = 1;
 /// Code of [`EventCode::MulticastUpdated`]: an address was deleted.

@@ -167,7 +167,7 @@ numbered! {
     DmaRead = 3,
     /// The write channel's error bits; the argument is its state.
     DmaWrite = 4,
-    /// The general information block makes no sense; the argument is an offset in it.
+    /// The host's configuration cannot work; the argument is a [`BadConfig`].
     Configuration = 5,
     /// No usable SRAM; the argument is the size found.
     Memory = 6,
@@ -177,6 +177,37 @@ numbered! {
     StackOverflow = 8,
     /// CPU B did not start; the argument is its state.
     CpuB = 9,
+}
+
+numbered! {
+    /// What cannot work in a configuration: the argument of [`FatalCode::Configuration`].
+    BadConfig, BAD_CONFIGS, BAD_CONFIG_COUNT, "How many kinds of bad configuration there are.";
+    /// There is no general information block.
+    NoInformation = 1,
+    /// There is no event ring, or no place for its producer index.
+    NoEventRing = 2,
+    /// The send ring has neither 128, 256 nor 512 entries.
+    SendRingSize = 3,
+    /// The send ring in host memory has no address.
+    NoSendRing = 4,
+    /// The send ring in NIC memory is not within 0x2000..0x4000, or not aligned.
+    NicSendRing = 5,
+    /// The standard ring is disabled or has no address.
+    NoStandardRing = 6,
+    /// The standard ring takes no Ethernet frame.
+    StandardRingSize = 7,
+    /// The mini ring's buffers are of no use: no bytes, or more than a standard frame.
+    MiniRingSize = 8,
+    /// There is no receive return ring, or no place for its producer index.
+    NoReturnRing = 9,
+    /// The receive return ring has neither 1024 nor 2048 entries, or 1024 with a mini ring.
+    ReturnRingSize = 10,
+    /// Checksum and VLAN flags differ between the receive rings.
+    InconsistentFlags = 11,
+    /// An address that is no multiple of 4, which word transfers cannot reach.
+    Misaligned = 12,
+    /// Receive checksums together with byte enables on the PCI bus.
+    ByteEnables = 13,
 }
 
 numbered! {
@@ -311,6 +342,9 @@ mod tests {
     fn states_and_codes_survive_their_word() {
         for state in STATES {
             assert_eq!(State::from_number(state.number()), Some(*state));
+        }
+        for bad in BAD_CONFIGS {
+            assert_eq!(BadConfig::from_number(bad.number()), Some(*bad));
         }
         for code in FATAL_CODES {
             assert_eq!(FatalCode::from_number(code.number()), Some(*code));

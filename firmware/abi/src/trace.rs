@@ -42,6 +42,72 @@ impl TraceEntry {
     }
 }
 
+/// What an entry is about: its label, and its bit in gencom's trace mask. The bits of
+/// vendor firmware are unknown; these are this project's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Topic {
+    /// Bit 0: start. Always traced. Code 0; the version of the extension, bytes of SRAM,
+    /// base of the block, end of the transmit buffer.
+    Boot = 0,
+    /// Bit 1: link. Code: that of the event; the state word, `R[200]`, `R[220]`, the
+    /// partner's abilities.
+    Link = 1,
+    /// Bit 2: commands. Code: the command; its word and the two entries behind it.
+    Command = 2,
+    /// Bit 3: events. Code: the event; its word, the producer index.
+    Event = 3,
+    /// Bit 4: drops, at most once a millisecond for each reason. Code: the reason; how
+    /// many there were before, how many there are now.
+    Drop = 4,
+    /// Bit 5: DMA errors. Always traced. Code: 0 read, 1 write; the channel's state, host
+    /// address, kind of transfer.
+    Dma = 5,
+}
+
+impl Topic {
+    /// All topics in the order of their bits.
+    pub const ALL: [Topic; 6] = [
+        Topic::Boot,
+        Topic::Link,
+        Topic::Command,
+        Topic::Event,
+        Topic::Drop,
+        Topic::Dma,
+    ];
+
+    /// Topics that are traced whatever the mask says.
+    pub const ALWAYS: u32 = Topic::Boot.mask() | Topic::Dma.mask();
+
+    /// The topic's bit.
+    pub const fn mask(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// The topic's label.
+    pub const fn label(self) -> [u8; 8] {
+        match self {
+            Topic::Boot => *b"BOOT\0\0\0\0",
+            Topic::Link => *b"LINK\0\0\0\0",
+            Topic::Command => *b"COMMAND\0",
+            Topic::Event => *b"EVENT\0\0\0",
+            Topic::Drop => *b"DROP\0\0\0\0",
+            Topic::Dma => *b"DMA\0\0\0\0\0",
+        }
+    }
+}
+
+/// The addresses of a ring's entries, newest first, from gencom's trace start, length and
+/// pointer. Empty if these make no ring.
+pub fn newest_first(start: u32, length: u32, pointer: u32) -> impl Iterator<Item = u32> {
+    const ENTRY: u32 = ENTRY_BYTES as u32;
+    let entries = length / ENTRY;
+    let at = pointer.wrapping_sub(start) / ENTRY;
+    let valid = at < entries && start.checked_add(length).is_some();
+    // Entries go downwards, so the newest is behind the pointer.
+    (1..=if valid { entries } else { 0 }).map(move |n| start + (at + n) % entries * ENTRY)
+}
+
 const _: () = {
     assert!(size_of::<TraceEntry>() == ENTRY_BYTES);
     assert!(core::mem::offset_of!(TraceEntry, code) == 8);
@@ -51,6 +117,25 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Hardware reference 12: written downwards (C).
+    #[test]
+    fn the_newest_entry_is_behind_the_pointer() {
+        let order: Vec<_> = newest_first(0x1000, 0x80, 0x1020).collect();
+        assert_eq!(order, [0x1040, 0x1060, 0x1000, 0x1020]);
+        assert_eq!(newest_first(0x1000, 0x80, 0x1060).next(), Some(0x1000));
+        assert_eq!(newest_first(0x1000, 0x80, 0x2000).count(), 0);
+        assert_eq!(newest_first(0x1000, 0, 0x1000).count(), 0);
+        assert_eq!(newest_first(u32::MAX, 0x80, u32::MAX).count(), 0);
+    }
+
+    #[test]
+    fn topics_have_their_own_bits_and_labels() {
+        for (bit, topic) in Topic::ALL.into_iter().enumerate() {
+            assert_eq!(topic.mask(), 1 << bit);
+            assert_ne!(topic.label(), PANIC_LABEL);
+        }
+    }
 
     /// Hardware reference 12: entries are {label8, code, time, 4 args} (C).
     #[test]

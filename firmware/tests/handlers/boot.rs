@@ -3,8 +3,7 @@
 use crate::machine::{Machine, Setup};
 use host_interface::LinkWord;
 use host_interface::event::{self, EventCode};
-use host_interface::extension::{self, Extension, FatalCode, State};
-use host_interface::info::{HostAddress, RcbFlags, RingControlBlock};
+use host_interface::extension::{self, Extension, State};
 use tigon2_chip::Register;
 
 /// Reference 19: FIRMWARE_UP by DMA, then the interrupt.
@@ -95,62 +94,4 @@ fn a_link_that_the_host_does_not_want_stays_down() {
     let mut machine = Machine::boot(&setup);
     machine.pass(300_000);
     assert!(!machine.firmware_link_is_up());
-}
-
-/// What the firmware could not work with stops it, with a code that the driver can read.
-#[test]
-fn configurations_that_cannot_work_are_fatal() {
-    let good = Setup::default().information;
-    let host_ring = RcbFlags::new().with_host_ring(true);
-    let cases = [
-        ("no event ring", {
-            let mut bad = good;
-            bad.event.address = HostAddress::default();
-            bad
-        }),
-        ("odd send ring", {
-            let mut bad = good;
-            bad.send = RingControlBlock::new(0x1_0000_2000, 100, host_ring);
-            bad
-        }),
-        ("no standard ring", {
-            let mut bad = good;
-            bad.standard.address = HostAddress::default();
-            bad
-        }),
-        ("odd return ring", {
-            let mut bad = good;
-            bad.receive_return = RingControlBlock::new(0x1_0001_0000, 17, RcbFlags::new());
-            bad
-        }),
-    ];
-    for (name, information) in cases {
-        let machine = Machine::boot(&Setup {
-            information,
-            ..Setup::default()
-        });
-        assert!(
-            machine.firmware.is_stopped() && machine.is_halted(),
-            "{name}"
-        );
-        assert_eq!(
-            machine.extension(Extension::State),
-            State::Fatal as u32,
-            "{name}"
-        );
-        let code = machine.extension(Extension::FatalCode);
-        assert_eq!(code, FatalCode::Configuration as u32, "{name}");
-        assert_ne!(machine.extension(Extension::FatalArgument), 0, "{name}");
-    }
-}
-
-/// Offloads and rings that are not there yet are reported, not silently ignored.
-#[test]
-fn what_is_not_implemented_is_reported() {
-    let mut setup = Setup::default();
-    setup.information.standard.max_len_and_flags |= 1;
-    let mut machine = Machine::boot(&setup);
-    let codes: Vec<_> = machine.events().iter().map(|e| (e.event, e.code)).collect();
-    let error = (EventCode::Error, event::ERROR_BAD_CONFIGURATION);
-    assert_eq!(codes, [(EventCode::FirmwareOperational, 0), error]);
 }

@@ -162,6 +162,11 @@ pub struct Machine {
 impl Machine {
     /// Boots; whether it succeeded is for the caller to see.
     pub fn boot(setup: &Setup) -> Machine {
+        Machine::boot_after(setup, |_| {})
+    }
+
+    /// Boots after something was done to the card.
+    pub fn boot_after(setup: &Setup, prepare: impl FnOnce(&mut Bench)) -> Machine {
         let mut bench = Bench::default();
         bench.host.bytes.resize(0x20_0000, 0);
         let block = words_to_host(setup.information.as_bytes());
@@ -186,6 +191,7 @@ impl Machine {
         ] {
             bench.bar_write(word.bar_offset(), value);
         }
+        prepare(&mut bench);
         let bench = Rc::new(RefCell::new(bench));
         let mut bus = ModelBus(Rc::clone(&bench));
         let block = boot::claim(&mut bus);

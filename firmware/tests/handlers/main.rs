@@ -3,6 +3,7 @@
 mod boot;
 mod chaos;
 mod command;
+mod config;
 mod docs;
 mod machine;
 mod receive;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use host_interface::extension::FatalCode;
+use host_interface::extension::{BadConfig, FatalCode};
 use host_interface::image::ImageError;
 use thiserror::Error;
 
@@ -29,6 +29,11 @@ impl fmt::Display for FatalReport {
         match FatalCode::from_number(self.code) {
             Some(code) => write!(f, "{}", code.name())?,
             None => write!(f, "unknown fatal code {}", self.code)?,
+        }
+        if self.code == FatalCode::Configuration.number()
+            && let Some(bad) = BadConfig::from_number(self.argument)
+        {
+            write!(f, ": {}", bad.name())?;
         }
         write!(
             f,

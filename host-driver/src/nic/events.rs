@@ -1,8 +1,8 @@
 //! The event ring: what the firmware tells the driver.
 
 use host_interface::event::{
-    ERROR_BAD_CONFIGURATION, ERROR_INVALID_COMMAND, ERROR_UNIMPLEMENTED_COMMAND, Event, EventCode,
-    LINK_10_100_UP, LINK_DOWN, LINK_GIGABIT_UP,
+    ERROR_BAD_CONFIGURATION, ERROR_FATAL, ERROR_INVALID_COMMAND, ERROR_UNIMPLEMENTED_COMMAND,
+    Event, EventCode, LINK_10_100_UP, LINK_DOWN, LINK_GIGABIT_UP,
 };
 use host_interface::ring;
 use serde::Serialize;
@@ -98,6 +98,7 @@ impl EventLog {
                     ERROR_INVALID_COMMAND => "invalid command",
                     ERROR_UNIMPLEMENTED_COMMAND => "command not implemented",
                     ERROR_BAD_CONFIGURATION => "bad configuration",
+                    ERROR_FATAL => "the firmware stopped",
                     _ => "unknown error",
                 });
             }
