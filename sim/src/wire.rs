@@ -1,14 +1,15 @@
 //! The wire between the card and whoever is at its other end.
 //!
-//! A gigabit link: each byte takes 8 ns, each frame has 8 bytes of preamble before, 4 of
-//! CRC and 12 of gap behind it, and each direction carries one frame at a time. A frame
-//! for the card arrives when its last byte does; while the card cannot take it, the wire
-//! holds it, as a peer does that obeys pause frames.
+//! At 1000 Mb/s each byte takes 8 ns, at 100 ten times and at 10 a hundred times as long;
+//! each frame has 8 bytes of preamble before, 4 of CRC and 12 of gap behind it, and each
+//! direction carries one frame at a time. A frame for the card arrives when its last byte
+//! does; while the card cannot take it, the wire holds it, as a peer does that obeys pause
+//! frames.
 
 use std::collections::VecDeque;
 
-/// Nanoseconds of a byte at 1 Gb/s.
-const BYTE_NS: u64 = 8;
+/// Nanoseconds of a byte at 1 Mb/s.
+const BYTE_NS: u64 = 8000;
 /// Bytes before a frame.
 const PREAMBLE: u64 = 8;
 /// Bytes of CRC behind a frame.
@@ -32,8 +33,9 @@ pub struct Frame {
 pub type Peer = Box<dyn FnMut(&Frame) -> Vec<Vec<u8>> + Send>;
 
 /// Both directions of the wire.
-#[derive(Default)]
 pub struct Wire {
+    /// Nanoseconds of a byte.
+    byte_ns: u64,
     to_card: VecDeque<Frame>,
     to_card_free: u64,
     held: bool,
@@ -42,17 +44,40 @@ pub struct Wire {
     peer: Option<Peer>,
 }
 
-/// Nanoseconds from the first preamble byte to the end of the CRC.
-fn duration(length: usize) -> u64 {
-    (PREAMBLE + length.max(SHORTEST) as u64 + CRC) * BYTE_NS
+impl Default for Wire {
+    fn default() -> Self {
+        Wire {
+            byte_ns: BYTE_NS / 1000,
+            to_card: VecDeque::new(),
+            to_card_free: 0,
+            held: false,
+            from_card: VecDeque::new(),
+            from_card_free: 0,
+            peer: None,
+        }
+    }
 }
 
 impl Wire {
+    /// The speed in Mb/s of the frames that begin from now on.
+    pub fn set_speed(&mut self, megabits: u32) {
+        self.byte_ns = BYTE_NS / u64::from(megabits.max(1));
+    }
+
+    /// Nanoseconds from the first preamble byte to the end of the CRC.
+    fn duration(&self, length: usize) -> u64 {
+        (PREAMBLE + length.max(SHORTEST) as u64 + CRC) * self.byte_ns
+    }
+
+    fn gap(&self) -> u64 {
+        GAP * self.byte_ns
+    }
+
     /// Puts a frame on the wire towards the card, `at` at the earliest and behind the
     /// frames that are on it already. Returns when it will have arrived.
     pub fn send(&mut self, at: u64, bytes: Vec<u8>) -> u64 {
-        let end = at.max(self.to_card_free) + duration(bytes.len());
-        self.to_card_free = end + GAP * BYTE_NS;
+        let end = at.max(self.to_card_free) + self.duration(bytes.len());
+        self.to_card_free = end + self.gap();
         self.to_card.push_back(Frame { at: end, bytes });
         end
     }
@@ -94,8 +119,8 @@ impl Wire {
 
     /// The card sends a frame `now`.
     pub(crate) fn transmit(&mut self, now: u64, bytes: Vec<u8>) {
-        let end = now.max(self.from_card_free) + duration(bytes.len());
-        self.from_card_free = end + GAP * BYTE_NS;
+        let end = now.max(self.from_card_free) + self.duration(bytes.len());
+        self.from_card_free = end + self.gap();
         let frame = Frame { at: end, bytes };
         if let Some(peer) = &mut self.peer {
             for answer in peer(&frame) {
@@ -146,6 +171,17 @@ mod tests {
         assert!(wire.take_arrived(1575).is_none());
         let frame = wire.take_arrived(1576).expect("it is there");
         assert_eq!((frame.at, frame.bytes.len(), wire.pending()), (1576, 42, 2));
+    }
+
+    #[test]
+    fn slow_wires_take_longer() {
+        let mut wire = Wire::default();
+        wire.set_speed(100);
+        assert_eq!(wire.send(0, vec![0; 60]), 5_760);
+        wire.set_speed(10);
+        assert_eq!(wire.send(0, vec![0; 60]), 6_720 + 57_600);
+        wire.transmit(0, vec![0; 1514]);
+        assert_eq!(wire.receive().map(|frame| frame.at), Some(1_526 * 800));
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::memory::{HostMemories, SramBytes};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
 use tigon2_chip::Cpu;
-use tigon2_model::{Board, Card, CpuFault, Effect, Environment};
+use tigon2_model::{Board, Card, CpuFault, Effect, Environment, Partner};
 
 /// How many times in a row the card may do work before time goes on by a cycle.
 const WORK_LIMIT: usize = 1024;
@@ -230,9 +230,16 @@ impl Machine {
         self.settle();
     }
 
+    /// Puts another partner at the end of the cable.
+    pub fn set_partner(&mut self, partner: Partner) {
+        self.card.set_partner(&mut environment!(self), partner);
+        self.settle();
+    }
+
     /// Puts a frame without CRC on the wire towards the card, `at` nanoseconds since
     /// power-on at the earliest. Returns when it will have arrived.
     pub fn send_frame(&mut self, at: u64, frame: Vec<u8>) -> u64 {
+        self.wire.set_speed(self.card.link_megabits(self.now()));
         let arrival = self.wire.send(at.max(self.now()), frame);
         self.plan();
         arrival

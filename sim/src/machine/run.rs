@@ -192,7 +192,10 @@ impl Machine {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Interrupt(asserted) => self.interrupt = asserted,
-                Effect::Transmit(frame) => self.wire.transmit(now, frame),
+                Effect::Transmit(frame) => {
+                    self.wire.set_speed(self.card.link_megabits(now));
+                    self.wire.transmit(now, frame);
+                }
                 Effect::CpuStart { cpu, pc } => {
                     self.cpus.core_mut(cpu).start(pc);
                     self.ready[cpu.index()] = self.cycle + 1;

@@ -20,6 +20,7 @@
 //! | [`mailbox`] | the mailboxes that the host writes | 8 |
 //! | [`eeprom`], [`mdio`] | the two bit-banged buses | 9 |
 //! | [`mac`] | MAC descriptors, statistics, filters | 10 |
+//! | [`phy`] | registers of the copper PHY | 11 |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -33,6 +34,7 @@ pub mod mac;
 pub mod mailbox;
 pub mod mdio;
 pub mod memory;
+pub mod phy;
 pub mod registers;
 
 pub use cpu::Cpu;

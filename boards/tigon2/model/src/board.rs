@@ -1,15 +1,19 @@
 //! One board: clock, memory sizes, EEPROM and PCI identity, read from TOML.
 //!
-//! The default is `boards/tigon2/tigon2.toml`, the 1 MB fibre AceNIC. Further tables in a
-//! board file (timing profiles of the simulator) belong to other readers and are ignored
+//! The default is `boards/tigon2/tigon2.toml`, the 1 MB fibre AceNIC; beside it is
+//! `tigon2-copper.toml`, the same card with a copper PHY. Further tables in a board file (timing profiles of the simulator) belong to other readers and are ignored
 //! here; inside the tables below, unknown keys are errors.
 
+use crate::partner::Partner;
 use serde::Deserialize;
 use thiserror::Error;
 use tigon2_chip::memory::SRAM_MAX_BYTES;
 
 /// The board file that [`Board::default`] reads.
 const DEFAULT_TOML: &str = include_str!("../../tigon2.toml");
+
+/// The board file that [`Board::copper`] reads.
+const COPPER_TOML: &str = include_str!("../../tigon2-copper.toml");
 
 /// Smallest SRAM that the size probe of the reference (section 2) looks for.
 const SRAM_MIN_BYTES: u32 = 0x4_0000;
@@ -45,6 +49,31 @@ pub struct Board {
     pub eeprom: EepromPart,
     /// The PCI function.
     pub pci: PciIdentity,
+    /// The copper PHY; none on a fibre board.
+    pub phy: Option<PhyPart>,
+    /// What the card is plugged into.
+    #[serde(default)]
+    pub wire: WirePart,
+}
+
+/// The copper PHY of a board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhyPart {
+    /// Its address on the management bus: 1 to 31.
+    pub address: u8,
+    /// Registers 2 and 3.
+    pub id: u32,
+    /// How long the link takes to settle, in microseconds: at most 10 s.
+    pub negotiation_us: u32,
+}
+
+/// The other end of the cable, when the card is switched on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WirePart {
+    /// The link partner, in words.
+    pub partner: Partner,
 }
 
 /// Clocks of a board.
@@ -157,6 +186,24 @@ impl Board {
         };
         one_of("pci.mhz", self.pci.mhz, &[33, 66], "must be 33 or 66")?;
         one_of("pci.bits", self.pci.bits, &[32, 64], "must be 32 or 64")?;
+        if let Some(phy) = &self.phy {
+            let range = |key, value: u32, range: std::ops::RangeInclusive<u32>, rule| {
+                let value_is_good = range.contains(&value);
+                let value = value.into();
+                value_is_good
+                    .then_some(())
+                    .ok_or(BoardError::Value { key, value, rule })
+            };
+            let address = phy.address.into();
+            range("phy.address", address, 1..=31, "must be from 1 to 31")?;
+            let time = phy.negotiation_us;
+            range(
+                "phy.negotiation_us",
+                time,
+                0..=10_000_000,
+                "must be at most 10 s",
+            )?;
+        }
         if !(1_000_000..=4_000_000_000).contains(&self.clock.core_hz) {
             return Err(BoardError::Value {
                 key: "clock.core_hz",
@@ -165,6 +212,13 @@ impl Board {
             });
         }
         Ok(())
+    }
+}
+
+impl Board {
+    /// The 1 MB copper AceNIC of `boards/tigon2/tigon2-copper.toml`.
+    pub fn copper() -> Self {
+        Board::from_toml(COPPER_TOML).expect("the built-in board file is valid: a test reads it")
     }
 }
 
@@ -195,6 +249,31 @@ mod tests {
             tigon2_chip::memory::SCRATCH_B_BYTES
         );
         assert_eq!((board.pci.vendor, board.pci.device), (0x12AE, 1));
+    }
+
+    /// The copper board differs in its PHY and in what the host sees of it: 12AE:0002.
+    #[test]
+    fn the_copper_board_is_the_same_card_with_a_phy() {
+        let (fibre, copper) = (Board::default(), Board::copper());
+        assert_eq!((copper.pci.vendor, copper.pci.device), (0x12AE, 2));
+        assert_eq!(copper.phy.map(|phy| phy.address), Some(1));
+        assert_eq!(copper.phy.map(|phy| phy.id >> 4), Some(0x20_604));
+        assert_eq!((copper.memory, copper.clock), (fibre.memory, fibre.clock));
+        assert_eq!((fibre.phy, fibre.wire), (None, copper.wire));
+        assert_eq!(fibre.wire.partner, Partner::default());
+    }
+
+    #[test]
+    fn a_board_file_may_name_a_partner() {
+        let with = |words: &str| {
+            Board::from_toml(&format!("{COPPER_TOML}\n[wire]\npartner = \"{words}\"\n"))
+        };
+        let partner = with("silent 100-full").expect("good words").wire.partner;
+        assert_eq!(Ok(partner), "100-full silent".parse());
+        assert!(with("1000").unwrap_err().to_string().contains("\"1000\""));
+        let text = COPPER_TOML.replacen("address = 1", "address = 0", 1);
+        let error = Board::from_toml(&text).unwrap_err().to_string();
+        assert!(error.contains("phy.address"), "{error}");
     }
 
     #[test]

@@ -74,10 +74,13 @@ impl LocalControl {
         self.stored
     }
 
-    /// `R[44]` with the level of the EEPROM's data line. Bit 2 is a strobe and reads 0;
-    /// MDIO data in reads 0: a fibre board has no PHY to answer (9, C).
-    pub fn read(&self, eeprom_in: bool) -> u32 {
-        self.stored.with_eeprom_in(eeprom_in).into_bits()
+    /// `R[44]` with the levels of the data lines of EEPROM and PHY. Bit 2 is a strobe and
+    /// reads 0.
+    pub fn read(&self, eeprom_in: bool, mdio_in: bool) -> u32 {
+        self.stored
+            .with_eeprom_in(eeprom_in)
+            .with_mdio_in(mdio_in)
+            .into_bits()
     }
 
     /// A write; returns whether it raises the host interrupt. Bits 19 and 23 are inputs
@@ -192,13 +195,13 @@ mod tests {
     }
 
     /// Reference 9 and 19: firmware's read-modify-write of R[44] writes the inputs 19 and 23 back
-    /// as 1: they are masked (NEW). Bits 9:8 are stored (C). MDIO reads 0 on fibre (C).
+    /// as 1: they are masked (NEW). Bits 9:8 are stored (C).
     #[test]
     fn local_control_does_not_store_its_inputs() {
         let mut control = LocalControl::default();
         assert!(!control.write(0x00E8_3240));
-        assert_eq!(control.read(false), 0x0060_3240);
-        assert_eq!(control.read(true), 0x00E0_3240);
+        assert_eq!(control.read(false, false), 0x0060_3240);
+        assert_eq!(control.read(true, true), 0x00E8_3240);
         assert_eq!(control.lines().sram_bank(), 2);
         assert!(!control.pin_loopback());
         control.write(0xF080);

@@ -34,7 +34,8 @@
 //! | [`mailbox`], [`interrupt`] | host to NIC and NIC to host signals | 8 |
 //! | [`control`], [`eeprom`] | chip control registers, the two-wire EEPROM | 9 |
 //! | [`mac`] | rings, buffers, filter, statistics | 10 |
-//! | [`link`] | the fibre partner | 10.4, 11 |
+//! | [`link`], [`partner`] | fibre or copper, and who is at the other end | 10.4, 11 |
+//! | [`mdio`], [`phy`] | the management bus and the copper PHY on it | 9, 11 |
 //! | [`pci`] | configuration space | host interface |
 //! | [`undefined`] | the log of accesses that mean nothing | |
 //! | [`testing`] | plain memory and a bench for tests | |
@@ -52,8 +53,11 @@ pub mod interrupt;
 pub mod link;
 pub mod mac;
 pub mod mailbox;
+pub mod mdio;
 pub mod memory;
+pub mod partner;
 pub mod pci;
+pub mod phy;
 pub mod semaphore;
 pub mod testing;
 pub mod timers;
@@ -65,7 +69,7 @@ pub use card::Card;
 pub use cpu::CpuFault;
 pub use dma::Direction;
 pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
-pub use link::Partner;
 pub use mac::{DropReason, Reception};
+pub use partner::{Partner, PartnerError};
 pub use tigon2_chip::Cpu;
 pub use undefined::{Accessor, UndefinedAccess, UndefinedKind, UndefinedLog};

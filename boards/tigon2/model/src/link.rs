@@ -1,74 +1,89 @@
-//! The fibre and what is at its other end.
+//! The link: fibre or copper, the loops, and when frames pass.
 //!
-//! Hardware reference, section 11 ("minimal emulator model") and 10.4. With the transmitter
-//! disabled the MAC sends 1000BASE-X configuration words from `R[204]`; an ideal partner that
-//! negotiates answers with its own ability, acknowledged, as soon as it hears one:
+//! Hardware reference, section 11 ("minimal emulator model") and 10.4. On fibre the MAC
+//! itself negotiates: with the transmitter disabled it sends 1000BASE-X configuration words
+//! from `R[204]`; an ideal partner that negotiates answers with its own ability,
+//! acknowledged, as soon as it hears one:
 //!
 //! ```text
 //! R[200].1 = 0   R[204] = 0       partner sends 0          R[220].19 = 1
 //! R[200].1 = 0   R[204] = ability partner sends 0xA040     R[220].19 = 1
 //! R[200].1 = 1                    partner sends data       R[220].19 = 0, R[224] frozen
 //! ```
+//!
+//! On copper the [`Phy`] does it; there are no code words.
 
-use tigon2_chip::mac::{config_word, phy_interface};
+use crate::board::Board;
+use crate::mdio::{MdioBus, MdioDevices, MdioLines};
+use crate::partner::Partner;
+use crate::phy::{Far, Phy};
+use tigon2_chip::bits::mac_interface;
+use tigon2_chip::mac::phy_interface;
+use tigon2_chip::phy::PhyMode;
 
-/// What is at the other end of the fibre.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Partner {
-    /// It takes part in auto-negotiation.
-    pub negotiates: bool,
-    /// The configuration word that it answers with, in the byte order of `R[224]`.
-    pub ability: u32,
-}
-
-impl Default for Partner {
-    /// Gigabit, full duplex, pause, acknowledged: 0xA040 (11).
-    fn default() -> Self {
-        Partner {
-            negotiates: true,
-            ability: config_word::FULL_DUPLEX | config_word::PAUSE | config_word::ACKNOWLEDGE,
-        }
-    }
-}
+/// Address on the management bus at which every PHY hears writes (9: a quirk of firmware).
+const ANY_PHY: u8 = 0;
 
 /// State of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     cable: bool,
     partner: Partner,
+    /// On copper boards.
+    phy: Option<Phy>,
+    mdio: MdioBus,
     /// `R[204]`.
     tx_word: u32,
     /// `R[224]` while no code words arrive.
     rx_word: u32,
     /// `R[238]`.
     phy_interface: u32,
+    /// `R[50]` bits 27:24.
+    mac_interface: u8,
     /// Pin 0 of `R[44]` loops the external SERDES back.
     pin_loopback: bool,
     /// `R[200]` bit 1.
     tx_enabled: bool,
 }
 
-impl Default for Link {
-    fn default() -> Self {
+impl Link {
+    /// The link of a board, with the cable in.
+    pub fn new(board: &Board) -> Self {
         Link {
             cable: true,
-            partner: Partner::default(),
+            partner: board.wire.partner,
+            phy: board.phy.map(|part| Phy::new(part, 0)),
+            mdio: MdioBus::default(),
             tx_word: 0,
             rx_word: 0,
             phy_interface: 0,
+            mac_interface: 0,
             pin_loopback: false,
             tx_enabled: false,
         }
     }
-}
 
-impl Link {
-    /// Chip reset: registers go to 0, the cable stays.
+    /// Power-on: the PHY starts from its first values.
+    pub fn power_on(&mut self, now: u64) {
+        if let Some(phy) = &mut self.phy {
+            phy.reset(now);
+        }
+    }
+
+    /// Chip reset: registers go to 0; cable and partner stay, and so does the PHY, which is
+    /// no part of the chip.
     pub fn reset(&mut self) {
         *self = Link {
             cable: self.cable,
             partner: self.partner,
-            ..Link::default()
+            phy: self.phy.take(),
+            mdio: MdioBus::default(),
+            tx_word: 0,
+            rx_word: 0,
+            phy_interface: 0,
+            mac_interface: 0,
+            pin_loopback: false,
+            tx_enabled: false,
         };
     }
 
@@ -78,28 +93,96 @@ impl Link {
     }
 
     /// Plugs or unplugs; returns whether that is a change.
-    pub fn set_cable(&mut self, plugged: bool) -> bool {
-        std::mem::replace(&mut self.cable, plugged) != plugged
+    pub fn set_cable(&mut self, now: u64, plugged: bool) -> bool {
+        let changed = std::mem::replace(&mut self.cable, plugged) != plugged;
+        self.far_end_changed(now, changed)
     }
 
-    /// Puts another partner at the end of the fibre.
-    pub fn set_partner(&mut self, partner: Partner) {
-        self.partner = partner;
+    /// What is at the other end of the cable.
+    pub fn partner(&self) -> Partner {
+        self.partner
+    }
+
+    /// Puts another partner there; returns whether that is a change that can be seen.
+    pub fn set_partner(&mut self, now: u64, partner: Partner) -> bool {
+        let changed = std::mem::replace(&mut self.partner, partner) != partner && self.cable;
+        self.far_end_changed(now, changed)
+    }
+
+    fn far_end_changed(&mut self, now: u64, changed: bool) -> bool {
+        if let Some(phy) = self.phy.as_mut().filter(|_| changed) {
+            phy.disturb(now);
+        }
+        changed
+    }
+
+    fn far(&self) -> Far {
+        self.cable.then_some(self.partner)
     }
 
     /// `R[220]` bit 19: negotiation code words arrive (11).
     pub fn code_words(&self) -> bool {
-        self.cable && self.partner.negotiates && !self.tx_enabled
+        self.phy.is_none() && self.cable && self.partner.negotiates && !self.tx_enabled
     }
 
-    /// Whether the SERDES test loop is closed: `R[238]` or pin 0 of `R[44]` (11, C).
-    pub fn loopback(&self) -> bool {
-        self.pin_loopback || self.phy_interface == phy_interface::SERDES_LOOPBACK
+    /// Whether the SERDES loop is closed: `R[238]`, or pin 0 of `R[44]` on boards whose
+    /// SERDES is outside (11, C).
+    fn serdes_loopback(&self) -> bool {
+        self.pin_loopback && self.phy.is_none()
+            || self.phy_interface == phy_interface::SERDES_LOOPBACK
     }
 
-    /// Whether frames pass between the card and the wire.
-    pub fn carries_frames(&self) -> bool {
-        self.cable && self.tx_enabled && !self.loopback()
+    /// Whether sent frames come back: the SERDES loop, or the PHY's if the MAC's interface
+    /// suits its speed.
+    pub fn loopback(&self, now: u64) -> bool {
+        let phy = self.phy.as_ref().filter(|phy| phy.loopback());
+        self.serdes_loopback() || phy.is_some_and(|phy| self.suits(phy.mode(now, self.far())))
+    }
+
+    /// Whether frames pass between the card and the wire. On copper the link is up and the
+    /// MAC's interface is the one of its speed.
+    pub fn carries_frames(&self, now: u64) -> bool {
+        let up = match &self.phy {
+            None => self.tx_enabled,
+            Some(phy) => !phy.loopback() && self.suits(phy.mode(now, self.far())),
+        };
+        self.cable && up && !self.serdes_loopback()
+    }
+
+    /// Whether `R[50]` names the interface for this mode: 7 MII for 10 and 100 Mb/s, 0xD
+    /// GMII for 1000 (9, C values).
+    fn suits(&self, mode: Option<PhyMode>) -> bool {
+        mode.is_some_and(|mode| {
+            self.mac_interface
+                == match mode.megabits() {
+                    1000 => mac_interface::GMII,
+                    _ => mac_interface::MII,
+                }
+        })
+    }
+
+    /// Speed of the wire in Mb/s; while there is none, that of the fastest.
+    pub fn megabits(&self, now: u64) -> u32 {
+        let mode = self.phy.as_ref().and_then(|phy| phy.mode(now, self.far()));
+        mode.map_or(1000, PhyMode::megabits)
+    }
+
+    /// The mode of a copper link that is up.
+    pub fn copper_mode(&self, now: u64) -> Option<PhyMode> {
+        self.phy.as_ref()?.mode(now, self.far())
+    }
+
+    /// `R[44]` bit 19: 0 on boards without a PHY (9, C).
+    pub fn mdio_in(&self) -> bool {
+        self.phy.is_some() && self.mdio.data_in()
+    }
+
+    /// `R[44]` bits 18:16 were written.
+    pub fn set_mdio_lines(&mut self, now: u64, lines: MdioLines) {
+        let far = self.far();
+        if let Some(phy) = &mut self.phy {
+            self.mdio.set_lines(lines, &mut OnBus { phy, now, far });
+        }
     }
 
     /// `R[204]`.
@@ -114,7 +197,7 @@ impl Link {
 
     /// `R[224]`.
     pub fn rx_word(&self) -> u32 {
-        if self.loopback() {
+        if self.serdes_loopback() {
             self.tx_word
         } else if self.code_words() {
             self.answer()
@@ -138,6 +221,11 @@ impl Link {
         self.phy_interface = value;
     }
 
+    /// A write to `R[50]` bits 27:24.
+    pub fn set_mac_interface(&mut self, value: u8) {
+        self.mac_interface = value;
+    }
+
     /// Pin 0 of `R[44]` changed.
     pub fn set_pin_loopback(&mut self, closed: bool) {
         self.pin_loopback = closed;
@@ -155,125 +243,29 @@ impl Link {
         if self.tx_word == 0 {
             0
         } else {
-            self.partner.ability
+            self.partner.config_word()
+        }
+    }
+}
+
+/// The PHY on its bus.
+struct OnBus<'a> {
+    phy: &'a mut Phy,
+    now: u64,
+    far: Far,
+}
+
+impl MdioDevices for OnBus<'_> {
+    fn mdio_read(&mut self, phy: u8, register: u8) -> Option<u16> {
+        (phy == self.phy.address()).then(|| self.phy.read(self.now, self.far, register))
+    }
+
+    fn mdio_write(&mut self, phy: u8, register: u8, value: u16) {
+        if phy == self.phy.address() || phy == ANY_PHY {
+            self.phy.write(self.now, register, value);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::Bench;
-    use tigon2_chip::Register;
-    use tigon2_chip::bits::MacRxState;
-    use tigon2_chip::events::EventBit;
-
-    const SYNC: u32 = 1 << 18;
-    const CODE_WORDS: u32 = 1 << 19;
-    const ATTENTION_24_OR_25: u32 = 3 << 24;
-
-    /// Reference 11, step 1: with R[238] = 0xC801F6 each of the 16 one-bit patterns written
-    /// to R[204] reads back in R[224]; the same with R[44] = 0xF080 (C, both).
-    #[test]
-    fn the_serdes_loopback_test_passes_both_ways() {
-        let mut bench = Bench::default();
-        let patterns = |bench: &mut Bench| {
-            (0..16).all(|bit| {
-                bench.write(Register::TxConfigWord, 1 << bit);
-                bench.read(Register::RxConfigWord) == 1 << bit
-            })
-        };
-        assert!(!patterns(&mut bench), "the loop is open");
-        bench.write(Register::PhyInterface, 0xC8_01F6);
-        assert!(patterns(&mut bench));
-        bench.write(Register::PhyInterface, 0xC8_01FE);
-        assert!(!patterns(&mut bench));
-        bench.write(Register::MiscLocalControl, 0xF080);
-        assert!(patterns(&mut bench));
-        bench.write(Register::MiscLocalControl, 0xA080);
-        assert!(!patterns(&mut bench));
-    }
-
-    /// Reference 10.4: after firmware clears the attentions and then bit 1 while a signal is
-    /// present, bit 24 or 25 is set on the next read (C!); without a signal it is not.
-    #[test]
-    fn disabling_the_receiver_with_a_signal_raises_an_attention() {
-        for cable in [true, false] {
-            let mut bench = Bench::default();
-            bench.with(|card, env| card.set_cable(env, cable));
-            bench.write(Register::MacRxState, 2);
-            bench.write(Register::MacRxState, MacRxState::ATTENTION | 2);
-            assert_eq!(bench.read(Register::MacRxState) & MacRxState::ATTENTION, 0);
-            bench.write(Register::MacRxState, 0);
-            let state = bench.read(Register::MacRxState);
-            assert_eq!(state & ATTENTION_24_OR_25 != 0, cable);
-            assert_eq!(state & SYNC != 0, cable);
-            let event = bench.read(Register::EventA) & EventBit::MacRxAttention.mask();
-            assert_eq!(event != 0, cable);
-        }
-    }
-
-    /// Reference 11, step 3: the negotiation of the vendor firmware with a partner (C).
-    #[test]
-    fn a_negotiating_partner_acknowledges_and_then_sends_data() {
-        let mut bench = Bench::default();
-        bench.write(Register::MacTxState, 0xE0);
-        bench.write(Register::MacRxState, 2);
-        bench.write(Register::TxConfigWord, 0);
-        bench.write(Register::RxConfigWord, 0);
-        assert_eq!(bench.read(Register::RxConfigWord), 0);
-        bench.write(Register::TxConfigWord, 0xA000);
-        assert_eq!(
-            bench.read(Register::MacRxState) & (SYNC | CODE_WORDS),
-            SYNC | CODE_WORDS
-        );
-        assert_ne!(
-            bench.read(Register::RxConfigWord) & config_word::FULL_DUPLEX,
-            0
-        );
-        bench.write(Register::TxConfigWord, 0xA040);
-        assert_eq!(bench.read(Register::RxConfigWord), 0xA040);
-        bench.write(Register::MacTxState, 0xE2);
-        assert_eq!(bench.read(Register::MacRxState) & (SYNC | CODE_WORDS), SYNC);
-        bench.write(Register::TxConfigWord, 0);
-        assert_eq!(
-            bench.read(Register::RxConfigWord),
-            0xA040,
-            "constant while the link is up"
-        );
-    }
-
-    /// Reference 10.4: `R[224]` is writable, firmware clears it (C); words are those of
-    /// 1000BASE-X with their bytes swapped (C).
-    #[test]
-    fn firmware_clears_the_received_word() {
-        let mut bench = Bench::default();
-        bench.write(Register::TxConfigWord, 0xA000);
-        bench.write(Register::MacTxState, 0xE2);
-        let heard = bench.read(Register::RxConfigWord);
-        // Base page of 1000BASE-X: bit 5 full duplex, bit 7 pause, bit 14 acknowledge.
-        assert_eq!((heard as u16).swap_bytes(), 1 << 5 | 1 << 7 | 1 << 14);
-        bench.write(Register::RxConfigWord, 0);
-        assert_eq!(bench.read(Register::RxConfigWord), 0);
-    }
-
-    /// Reference 11: a partner that does not negotiate sends no code words (C); a change of
-    /// the cable sets attention 25.
-    #[test]
-    fn a_silent_partner_and_a_pulled_cable() {
-        let mut bench = Bench::default();
-        bench.card.set_partner(Partner {
-            negotiates: false,
-            ..Partner::default()
-        });
-        bench.write(Register::TxConfigWord, 0xA000);
-        assert_eq!(bench.read(Register::MacRxState) & (SYNC | CODE_WORDS), SYNC);
-        assert_eq!(bench.read(Register::RxConfigWord), 0);
-        bench.with(|card, env| card.set_cable(env, false));
-        let state = MacRxState::from_bits(bench.read(Register::MacRxState));
-        assert!(state.sync_attention() && !state.synchronised());
-        bench.write(Register::MacRxState, MacRxState::ATTENTION);
-        bench.with(|card, env| card.set_cable(env, false));
-        assert!(!MacRxState::from_bits(bench.read(Register::MacRxState)).sync_attention());
-    }
-}
+mod tests;

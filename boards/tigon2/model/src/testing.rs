@@ -6,8 +6,11 @@
 
 use crate::environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
 use crate::{Board, Card};
-use tigon2_chip::bits::MacTxState;
-use tigon2_chip::mac::{THRESHOLDS, TX_LENGTHS, UNKNOWN_EC_VALUE, VLAN_TYPE};
+use tigon2_chip::bits::{MacTxState, MiscLocalControl};
+use tigon2_chip::mac::{
+    FRAME_ALIGNMENT, THRESHOLDS, TX_LENGTHS, TxDescriptor, UNKNOWN_EC_VALUE, VLAN_TYPE,
+};
+use tigon2_chip::mdio;
 use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register};
 
@@ -258,6 +261,58 @@ impl Bench {
     /// The host writes a word of the BAR.
     pub fn bar_write(&mut self, offset: u32, value: u32) {
         self.with(|card, env| card.bar_write(env, offset, value));
+    }
+
+    /// CPU A moves the lines of the PHY's bus for one bit: data with the clock low, then the
+    /// clock high; returns the data line before the rising edge (9).
+    fn mdio_clock(&mut self, drive: bool, out: bool) -> bool {
+        let lines = MiscLocalControl::new()
+            .with_mdio_drive(drive)
+            .with_mdio_out(out);
+        self.write(Register::MiscLocalControl, lines.into_bits());
+        let level = MiscLocalControl::from_bits(self.read(Register::MiscLocalControl)).mdio_in();
+        let high = lines.with_mdio_clock(true);
+        self.write(Register::MiscLocalControl, high.into_bits());
+        level
+    }
+
+    fn mdio_send(&mut self, bits: u32, count: u32) {
+        for _ in 0..mdio::PREAMBLE_BITS {
+            self.mdio_clock(true, true);
+        }
+        for bit in (0..count).rev() {
+            self.mdio_clock(true, bits >> bit & 1 != 0);
+        }
+    }
+
+    /// CPU A reads a register of a PHY, bit by bit through `R[44]`.
+    pub fn mdio_read(&mut self, phy: u8, register: u8) -> u16 {
+        self.mdio_send(mdio::read_header(phy, register), mdio::HEADER_BITS);
+        for _ in 0..2 {
+            self.mdio_clock(false, false);
+        }
+        (0..16).fold(0, |value, _| {
+            value << 1 | u16::from(self.mdio_clock(false, false))
+        })
+    }
+
+    /// CPU A writes a register of a PHY.
+    pub fn mdio_write(&mut self, phy: u8, register: u8, value: u16) {
+        self.mdio_send(mdio::write_frame(phy, register, value), 32);
+    }
+
+    /// CPU A queues a frame at TxPrd, aligned as frames are, and the card sends it.
+    pub fn send(&mut self, frame: &[u8]) {
+        let start = self.read(Register::TxProducer);
+        let start = start.next_multiple_of(FRAME_ALIGNMENT);
+        let descriptor = TxDescriptor::new(start, frame.len() as u16, None);
+        self.set_bytes(start, frame);
+        let address = self.read(Register::TxDescriptorNextFree);
+        self.set_word(address, descriptor.start_and_flags);
+        self.set_word(address + 4, descriptor.length_and_tag);
+        self.write(Register::TxDescriptorProducer, address + 8);
+        self.write(Register::TxProducer, start + frame.len() as u32);
+        self.run();
     }
 
     /// Lets the card do all of its queued work.

@@ -5,11 +5,21 @@ use proptest::prelude::*;
 use tigon2_chip::dma::DmaDescriptor;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::testing::{Bench, HOST_BASE, K, RX_BASE, STATION, TX_BASE};
-use tigon2_model::{Board, CpuFault, Direction, Effect, Partner, Reception};
+use tigon2_model::{Board, CpuFault, Direction, Effect, Reception};
 
 /// Calls of `run` after which all queued work must be done: 2 x 63 transfers and 255 frames
 /// of 64 KB are 24 MB, in pieces of at least 512 KB.
 const MAX_RUNS: usize = 100;
+
+/// Those whom the card meets.
+const PARTNERS: &[&str] = &[
+    "1000-full 1000-half 100-full 100-half 10-full 10-half pause",
+    "1000-half asymmetric-pause",
+    "100-full 10-half silent pause",
+    "10-half",
+    "silent",
+    "",
+];
 
 /// One thing that somebody does to the card.
 #[derive(Clone, Debug)]
@@ -28,7 +38,7 @@ enum Step {
     Send(bool),
     Pass(u64),
     Cable(bool),
-    Partner(bool, u32),
+    Partner(&'static str),
     Fault(Cpu, u32),
 }
 
@@ -116,7 +126,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::Send),
         2 => (0u64..100_000_000).prop_map(Step::Pass),
         1 => any::<bool>().prop_map(Step::Cable),
-        1 => (any::<bool>(), value()).prop_map(|(yes, word)| Step::Partner(yes, word)),
+        1 => prop::sample::select(PARTNERS).prop_map(Step::Partner),
         1 => (cpu(), any::<u32>()).prop_map(|(cpu, pc)| Step::Fault(cpu, pc)),
     ]
 }
@@ -182,10 +192,10 @@ fn take(bench: &mut Bench, step: &Step) {
         }),
         Step::Pass(nanoseconds) => bench.pass(*nanoseconds),
         Step::Cable(plugged) => bench.with(|card, env| card.set_cable(env, *plugged)),
-        Step::Partner(negotiates, ability) => bench.card.set_partner(Partner {
-            negotiates: *negotiates,
-            ability: *ability,
-        }),
+        Step::Partner(words) => {
+            let partner = words.parse().expect("words of a partner");
+            bench.with(|card, env| card.set_partner(env, partner));
+        }
         Step::Fault(cpu, pc) => {
             bench.with(|card, env| card.cpu_fault(env, *cpu, CpuFault::Exception(9), *pc));
         }

@@ -15,16 +15,18 @@ use crate::eeprom::Eeprom;
 use crate::environment::{Effect, Environment};
 use crate::events::{Levels, SoftwareEvents};
 use crate::interrupt::Interrupt;
-use crate::link::{Link, Partner};
+use crate::link::Link;
 use crate::mac::Mac;
 use crate::mailbox::Mailboxes;
 use crate::memory::SramMap;
+use crate::partner::Partner;
 use crate::pci::PciFunction;
 use crate::semaphore::Semaphore;
 use crate::timers::Timers;
 use crate::undefined::{Accessor, UndefinedKind, UndefinedLog};
 use crate::window::Window;
 use tigon2_chip::Cpu;
+use tigon2_chip::phy::PhyMode;
 
 /// Words of the register page.
 const REGISTER_WORDS: usize = tigon2_chip::memory::REGISTERS_BYTES as usize / 4;
@@ -76,7 +78,7 @@ impl Card {
             scratch_address: [0; 2],
             dma: Dma::default(),
             mac: Mac::default(),
-            link: Link::default(),
+            link: Link::new(&board),
             wire_full: false,
             eeprom: Eeprom::new(board.eeprom.bytes),
             pci: PciFunction::new(&board.pci),
@@ -96,6 +98,7 @@ impl Card {
     /// state, both CPUs are halted. EEPROM, cable and NIC memory keep what they have.
     pub fn power_on(&mut self, env: &mut Environment<'_>) {
         self.pci = PciFunction::new(&self.board.pci);
+        self.link.power_on(env.now);
         self.reset(env);
     }
 
@@ -240,16 +243,39 @@ impl Card {
         self.eeprom.set_mac_address(address);
     }
 
-    /// Plugs the fibre in or out; a change is attention 25 (11).
-    pub fn set_cable(&mut self, _env: &mut Environment<'_>, plugged: bool) {
-        if self.link.set_cable(plugged) {
+    /// Plugs the cable in or out; a change is attention 25 (11).
+    pub fn set_cable(&mut self, env: &mut Environment<'_>, plugged: bool) {
+        if self.link.set_cable(env.now, plugged) {
             self.mac.sync_changed();
         }
     }
 
-    /// Puts another partner at the end of the fibre.
-    pub fn set_partner(&mut self, partner: Partner) {
-        self.link.set_partner(partner);
+    /// Puts another partner at the end of the cable, which is as if the cable had been out
+    /// for a moment.
+    pub fn set_partner(&mut self, env: &mut Environment<'_>, partner: Partner) {
+        if self.link.set_partner(env.now, partner) {
+            self.mac.sync_changed();
+        }
+    }
+
+    /// What is at the other end of the cable.
+    pub fn partner(&self) -> Partner {
+        self.link.partner()
+    }
+
+    /// Speed of the wire in Mb/s: 10, 100 or 1000. Without a link it is 1000.
+    pub fn link_megabits(&self, now: u64) -> u32 {
+        self.link.megabits(now)
+    }
+
+    /// Whether frames pass between card and wire.
+    pub fn carries_frames(&self, now: u64) -> bool {
+        self.link.carries_frames(now)
+    }
+
+    /// The mode of a copper link that is up; `None` on fibre.
+    pub fn copper_mode(&self, now: u64) -> Option<PhyMode> {
+        self.link.copper_mode(now)
     }
 
     fn settle_interrupt(&mut self) {

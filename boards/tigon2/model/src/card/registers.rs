@@ -6,7 +6,9 @@
 use super::{Card, REGISTER_WORDS};
 use crate::dma::Direction;
 use crate::environment::{Effect, Environment};
+use crate::mdio::MdioLines;
 use crate::undefined::{Accessor, UndefinedKind};
+use tigon2_chip::bits::MiscConfig;
 use tigon2_chip::dma::{read_ring_base, write_ring_base};
 use tigon2_chip::mac::RECEIVING_FLAG;
 use tigon2_chip::memory::SRAM_MAX_BYTES;
@@ -80,7 +82,10 @@ impl Card {
             Register::EventA => self.events(env.now, Cpu::A),
             Register::EventB => self.events(env.now, Cpu::B),
             Register::MiscHostControl => self.host_control.read(self.interrupt.pending()),
-            Register::MiscLocalControl => self.local_control.read(self.eeprom.line()),
+            Register::MiscLocalControl => {
+                let (eeprom, mdio) = (self.eeprom.line(), self.link.mdio_in());
+                self.local_control.read(eeprom, mdio)
+            }
             Register::SemaphoreA => self.semaphore.read(Cpu::A),
             Register::SemaphoreB => self.semaphore.read(Cpu::B),
             Register::Timer => self.timers.count(env.now),
@@ -193,7 +198,7 @@ impl Card {
             Register::EventA => self.software_events.write(Cpu::A, value),
             Register::EventB => self.software_events.write(Cpu::B, value),
             Register::MiscHostControl => self.write_host_control(env, value),
-            Register::MiscLocalControl => self.write_local_control(value),
+            Register::MiscLocalControl => self.write_local_control(env, value),
             Register::SemaphoreA => self.semaphore.write(Cpu::A),
             Register::SemaphoreB => self.semaphore.write(Cpu::B),
             Register::Timer => self.timers.set_count(env.now, value),
@@ -278,7 +283,9 @@ impl Card {
                 self.store(register, value);
             }
             Register::MiscConfig => {
-                self.timers.set_prescaler(env.now, value as u8 & 0x7F);
+                let fields = MiscConfig::from_bits(value);
+                self.timers.set_prescaler(env.now, fields.timer_prescaler());
+                self.link.set_mac_interface(fields.mac_interface());
                 self.store(register, value);
             }
             Register::Serial
@@ -339,11 +346,17 @@ impl Card {
         self.settle_interrupt();
     }
 
-    fn write_local_control(&mut self, value: u32) {
+    fn write_local_control(&mut self, env: &mut Environment<'_>, value: u32) {
         let raise = self.local_control.write(value);
         let lines = self.local_control.lines();
         let data = !lines.eeprom_drive() || lines.eeprom_out();
         self.eeprom.set_lines(lines.eeprom_clock(), data);
+        let mdio = MdioLines {
+            clock: lines.mdio_clock(),
+            drive: lines.mdio_drive(),
+            out: lines.mdio_out(),
+        };
+        self.link.set_mdio_lines(env.now, mdio);
         self.link
             .set_pin_loopback(self.local_control.pin_loopback());
         if raise {

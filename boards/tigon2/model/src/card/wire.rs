@@ -31,7 +31,7 @@ impl Card {
         frame: &[u8],
         error: RxError,
     ) -> Reception {
-        if !self.link.carries_frames() {
+        if !self.link.carries_frames(env.now) {
             return Reception::Dropped(DropReason::NoLink);
         }
         if !self.can_receive() {

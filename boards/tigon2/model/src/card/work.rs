@@ -132,9 +132,9 @@ impl Card {
         let Some(frame) = self.mac.finish_sending() else {
             return;
         };
-        if self.link.loopback() {
+        if self.link.loopback(env.now) {
             self.accept(env, &frame, RxError::NONE);
-        } else if self.link.carries_frames() {
+        } else if self.link.carries_frames(env.now) {
             self.effects.push(Effect::Transmit(frame));
         }
     }
