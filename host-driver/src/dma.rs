@@ -146,6 +146,17 @@ impl DmaMemory {
         self.iova
     }
 
+    /// Address of `offset` as the card sees it, if `bytes` bytes from there on are
+    /// at consecutive addresses.
+    ///
+    /// # Errors
+    /// [`DmaError`] if the range is outside the memory, or if the card's addresses
+    /// jump within it.
+    pub fn address(&self, offset: usize, bytes: usize) -> Result<u64, DmaError> {
+        self.at(offset, bytes)?;
+        Ok(self.iova + offset as u64)
+    }
+
     /// Bytes of the memory (a multiple of [`PAGE_BYTES`]).
     #[must_use]
     pub fn len(&self) -> usize {
@@ -307,6 +318,38 @@ impl DmaMemory {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         // SAFETY: the kernel reads exactly from a range that was checked.
         let count = unsafe { libc::write(target.as_raw_fd(), from.as_ptr().cast(), bytes) };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Lets the kernel take one `writev(2)` to `target`: a header, then several pieces
+    /// straight from the memory. Gives the bytes that went.
+    ///
+    /// # Errors
+    /// A range is outside the memory (`InvalidInput`), or what `writev` says.
+    pub fn write_pieces_to(
+        &self,
+        target: BorrowedFd<'_>,
+        header: &[u8],
+        pieces: &[(usize, usize)],
+    ) -> io::Result<usize> {
+        let mut parts = vec![libc::iovec {
+            iov_base: header.as_ptr().cast_mut().cast(),
+            iov_len: header.len(),
+        }];
+        for (offset, bytes) in pieces {
+            let from = self
+                .at(*offset, *bytes)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            parts.push(libc::iovec {
+                iov_base: from.as_ptr().cast(),
+                iov_len: *bytes,
+            });
+        }
+        let count = libc::c_int::try_from(parts.len())
+            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: the kernel only reads, from the borrowed header and from ranges that
+        // were checked; the list of parts lives until it returns.
+        let count = unsafe { libc::writev(target.as_raw_fd(), parts.as_ptr(), count) };
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 }

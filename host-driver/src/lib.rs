@@ -8,6 +8,7 @@
 //! | [`transport`] | the way to a card: registers, memory, interrupt |
 //! | [`eeprom`] | the station address, by moving two wires |
 //! | [`nic`] | the card as a network interface: load, open, send, receive, recover |
+//! | [`checksum`] | checksums that card and host share |
 //! | [`tap`], [`bridge`] | the kernel's network stack as the user of the card |
 //! | [`capture`], [`replay`] | captures: replayed out of the card, recorded from it |
 //! | [`stack`], [`peer`] | a stack in process, on either side of the wire |
@@ -20,6 +21,7 @@
 
 pub mod bridge;
 pub mod capture;
+pub mod checksum;
 #[allow(unsafe_code)]
 pub mod dma;
 pub mod eeprom;

@@ -6,7 +6,8 @@
 
 use host_interface::gencom::{Gencom, mac_words};
 use host_interface::image::{HIGHEST, Image};
-use host_interface::{DmaConfig, LinkWord, OperatingMode, bar, pci};
+use host_interface::info::INFO_BYTES;
+use host_interface::{DmaConfig, bar, pci};
 use tigon2_chip::Cpu;
 use tigon2_chip::bits::{
     AssistState, CpuState, MiscConfig, MiscHostControl, MiscLocalControl, REVISION_TIGON_II,
@@ -136,30 +137,17 @@ pub(super) fn configure<T: Transport>(
     transport.write_block(bar::GENCOM, &zeros)?;
     transport.write_block(bar::COMMAND_RING, &zeros)?;
 
-    let mode = OperatingMode::new()
+    let mode = config
+        .mode
+        .with_byte_swap_bd(false)
         .with_byte_swap_data(cfg!(target_endian = "little"))
-        .with_word_swap_bd(true)
-        .with_warn(true)
-        .with_no_jumbo_fragments(true)
-        .with_fatal(true);
+        .with_word_swap_bd(true);
     let dma = DmaConfig::new()
         .with_threshold_words(DMA_THRESHOLD)
         .into_bits();
-    let link = LinkWord::new()
-        .with_enable(true)
-        .with_autonegotiate(true)
-        .with_negotiate_flow_control(true)
-        .with_receive_flow_control(true)
-        .with_transmit_flow_control(true)
-        .with_full_duplex(true)
-        .with_speed_1000(true)
-        .with_speed_100(true)
-        .with_speed_10(true)
-        .into_bits();
-    let info = memory.control.iova() + INFO as u64;
+    let info = memory.control.address(INFO, INFO_BYTES)?;
     let (mac_high, mac_low) = mac_words(station);
-    let coalescing = &config.coalescing;
-    for (word, value) in [
+    let words = [
         (Gencom::OperatingMode, mode.into_bits()),
         (Gencom::MacAddressHigh, mac_high),
         (Gencom::MacAddressLow, mac_low),
@@ -171,13 +159,7 @@ pub(super) fn configure<T: Transport>(
             Gencom::TransmitShare,
             u32::from(config.transmit_share.min(63)),
         ),
-        (Gencom::ReceiveTicks, coalescing.receive_ticks),
-        (Gencom::TransmitTicks, coalescing.transmit_ticks),
-        (Gencom::StatisticsTicks, coalescing.statistics_ticks),
-        (Gencom::TransmitMaxBds, coalescing.max_transmit_bds),
-        (Gencom::ReceiveMaxBds, coalescing.max_receive_bds),
-        (Gencom::GigabitLink, link),
-        (Gencom::FastLink, link),
+        (Gencom::TraceMask, config.trace_mask),
         (Gencom::InterfaceIndex, INTERFACE_INDEX),
         (
             Gencom::InterfaceMtu,
@@ -187,7 +169,10 @@ pub(super) fn configure<T: Transport>(
             Gencom::MaskInterrupts,
             u32::from(config.notice == Notice::Polling),
         ),
-    ] {
+    ];
+    let tuning = config.coalescing.words();
+    let link = config.link.words();
+    for (word, value) in words.into_iter().chain(tuning).chain(link) {
         transport.write(word.bar_offset(), value)?;
     }
     transport.write(Register::PciState.offset(), PCI_STATE)?;
@@ -201,6 +186,8 @@ pub(super) fn start<T: Transport>(transport: &mut T, start: u32) -> Result<(), N
         bar::MAILBOX_COMMAND_PRODUCER,
         bar::MAILBOX_SEND_PRODUCER,
         bar::MAILBOX_STANDARD_PRODUCER,
+        bar::MAILBOX_JUMBO_PRODUCER,
+        bar::MAILBOX_MINI_PRODUCER,
     ] {
         transport.write(mailbox, 0)?;
     }

@@ -7,8 +7,8 @@
 use std::time::Instant;
 
 use host_interface::bar;
-use host_interface::command::{Command, CommandCode, DISABLE, ENABLE, STACK_DOWN, STACK_UP};
-use host_interface::gencom::{Gencom, mac_words};
+use host_interface::command::{Command, CommandCode, STACK_DOWN, STACK_UP};
+use host_interface::gencom::Gencom;
 use host_interface::ring;
 use std::time::Duration;
 
@@ -18,17 +18,20 @@ use crate::transport::Transport;
 
 /// How a command shows that it has been carried out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Completion {
+pub(super) enum Completion {
     /// Its ring entry was consumed.
     Consumed,
     /// An event of updated statistics.
     Statistics,
     /// An event of a changed multicast list.
     Multicast,
+    /// An event of a jumbo ring that was reset.
+    JumboReset,
 }
 
 impl<T: Transport> Nic<T> {
-    fn command(
+    /// Gives a command and waits until it has been carried out.
+    pub(super) fn issue(
         &mut self,
         name: &'static str,
         command: Command,
@@ -83,6 +86,7 @@ impl<T: Transport> Nic<T> {
             Completion::Consumed => 0,
             Completion::Statistics => self.events.statistics,
             Completion::Multicast => self.events.multicast,
+            Completion::JumboReset => self.events.jumbo_resets,
         }
     }
 
@@ -98,78 +102,19 @@ impl<T: Transport> Nic<T> {
         Ok(consumer)
     }
 
+    /// Gives a command of one entry that no event answers.
+    pub(super) fn plain(
+        &mut self,
+        name: &'static str,
+        command: CommandCode,
+        code: u16,
+    ) -> Result<(), NicError> {
+        self.issue(name, Command::new(command, code), &[], Completion::Consumed)
+    }
+
     pub(super) fn set_stack(&mut self, up: bool) -> Result<(), NicError> {
         let code = if up { STACK_UP } else { STACK_DOWN };
         let name = if up { "stack up" } else { "stack down" };
-        let command = Command::new(CommandCode::HostState, code);
-        self.command(name, command, &[], Completion::Consumed)
-    }
-
-    pub(super) fn clear_statistics(&mut self) -> Result<(), NicError> {
-        let command = Command::new(CommandCode::ClearStatistics, 0);
-        self.command("clear statistics", command, &[], Completion::Consumed)
-    }
-
-    /// Asks for fresh statistics and waits for them.
-    pub(super) fn update_statistics(&mut self) -> Result<(), NicError> {
-        let command = Command::new(CommandCode::UpdateStatistics, 0);
-        self.command("update statistics", command, &[], Completion::Statistics)
-    }
-
-    /// Lets the card take every frame on the wire, or only its own. Kept across
-    /// [`Nic::recover`].
-    ///
-    /// # Errors
-    /// What the firmware or the transport says.
-    pub fn set_promiscuous(&mut self, on: bool) -> Result<(), NicError> {
-        let code = if on { ENABLE } else { DISABLE };
-        let command = Command::new(CommandCode::Promiscuous, code);
-        self.command("promiscuous mode", command, &[], Completion::Consumed)?;
-        self.promiscuous = on;
-        Ok(())
-    }
-
-    /// Lets the card take every multicast frame, or only those of its list. Kept
-    /// across [`Nic::recover`].
-    ///
-    /// # Errors
-    /// What the firmware or the transport says.
-    pub fn set_all_multicast(&mut self, on: bool) -> Result<(), NicError> {
-        let code = if on { ENABLE } else { DISABLE };
-        let command = Command::new(CommandCode::AllMulticast, code);
-        self.command("all-multicast mode", command, &[], Completion::Consumed)?;
-        self.all_multicast = on;
-        Ok(())
-    }
-
-    /// Adds an address to the card's multicast list. Not kept across
-    /// [`Nic::recover`].
-    ///
-    /// # Errors
-    /// What the firmware or the transport says.
-    pub fn add_multicast(&mut self, address: [u8; 6]) -> Result<(), NicError> {
-        let (high, low) = mac_words(address);
-        let command = Command::new(CommandCode::AddMulticastExtended, 0);
-        self.command(
-            "add multicast",
-            command,
-            &[high, low],
-            Completion::Multicast,
-        )
-    }
-
-    /// Takes an address off the card's multicast list.
-    ///
-    /// # Errors
-    /// What the firmware or the transport says.
-    pub fn delete_multicast(&mut self, address: [u8; 6]) -> Result<(), NicError> {
-        let (high, low) = mac_words(address);
-        let command = Command::new(CommandCode::DeleteMulticastExtended, 0);
-        self.command(
-            "delete multicast",
-            command,
-            &[high, low],
-            Completion::Multicast,
-        )
+        self.plain(name, CommandCode::HostState, code)
     }
 }

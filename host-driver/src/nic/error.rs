@@ -183,6 +183,16 @@ pub enum NicError {
         /// What it should be.
         needs: &'static str,
     },
+    /// A setting that this card, or this configuration of it, does not have.
+    #[error("{what} {value}: must be {allowed}")]
+    BadSetting {
+        /// What was to be set.
+        what: &'static str,
+        /// To what.
+        value: u32,
+        /// What it may be.
+        allowed: String,
+    },
     /// A frame that cannot be sent.
     #[error("cannot send {bytes} bytes in {fragments} fragments: {limit}")]
     BadFrame {

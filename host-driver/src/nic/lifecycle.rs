@@ -11,10 +11,10 @@ use tigon2_chip::registers::Register;
 
 use super::error::{CardState, FatalReport, NicError};
 use super::events::{EventLog, Link};
-use super::memory::SLOT_BYTES;
 use super::receive::ReceiveRings;
 use super::send::SendRing;
-use super::{DropReason, LOOK, Nic, Phase, bringup, largest_frame};
+use super::settings::wants_jumbo_buffers;
+use super::{DropReason, LOOK, Nic, Phase, Ring, bringup, largest_frame};
 use crate::transport::Transport;
 
 impl<T: Transport> Nic<T> {
@@ -37,7 +37,7 @@ impl<T: Transport> Nic<T> {
             &mut self.transport,
             &self.config,
             &self.memory,
-            self.identity.station,
+            self.station,
         )?;
         bringup::start(&mut self.transport, image.start())?;
         self.phase = Phase::Running;
@@ -54,8 +54,8 @@ impl<T: Transport> Nic<T> {
     /// Begins anew with empty rings.
     fn forget(&mut self) {
         let largest = largest_frame(&self.config);
-        self.send = SendRing::new(self.config.send_ring.entries(), largest);
-        self.receive = ReceiveRings::new(self.config.receive_buffers, SLOT_BYTES);
+        self.send = SendRing::new(&self.config, largest);
+        self.receive = ReceiveRings::new(&self.config, &self.memory);
         self.events = EventLog::default();
         self.command_producer = 0;
         self.last_command = 0;
@@ -94,18 +94,14 @@ impl<T: Transport> Nic<T> {
     /// transport says.
     pub fn open(&mut self) -> Result<(), NicError> {
         self.need(Phase::Running)?;
+        let jumbo = wants_jumbo_buffers(&self.config);
         self.receive
-            .fill(&self.memory.control, &self.memory.receive)?;
-        self.tell_receive(true)?;
+            .fill(&self.memory.control, |ring| jumbo || ring != Ring::Jumbo)?;
+        self.tell_buffers(true)?;
         self.clear_statistics()?;
         self.set_stack(true)?;
         self.phase = Phase::Open;
-        if self.promiscuous {
-            self.set_promiscuous(true)?;
-        }
-        if self.all_multicast {
-            self.set_all_multicast(true)?;
-        }
+        self.restore_filters()?;
         Ok(())
     }
 

@@ -21,31 +21,43 @@ use crate::eeprom;
 use crate::transport::{Transport, TransportError};
 
 mod bringup;
+mod buffers;
 mod commands;
 mod config;
 mod drops;
 mod error;
 mod events;
+mod filters;
+mod frame;
 mod lifecycle;
 mod log;
 mod memory;
 mod receive;
+mod rings;
 mod send;
+mod settings;
 mod statistics;
+mod trace;
 mod traffic;
 mod window;
 
 pub use bringup::Identity;
-pub use config::{Coalescing, Config, MAX_MTU, Notice, SendConsumer, SendRingSize};
+pub use buffers::Ring;
+pub use config::{
+    Coalescing, Config, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice, SendConsumer,
+};
 pub use drops::{DropCounts, DropReason};
 pub use error::{CardState, FatalReport, NicError};
 pub use events::Link;
-pub use memory::SLOT_BYTES;
-pub use receive::ReceivedFrame;
-pub use send::{MAX_FRAGMENTS, MIN_FRAME};
-pub use statistics::{DriverCounters, Named, NicStatistics};
+pub use frame::{Received, ReceivedChecksums, ReceivedFrame};
+pub use memory::{JUMBO_SLOT_BYTES, SLOT_BYTES};
+pub use rings::{ChecksumOffload, JumboRing, ReturnRingSize, SendRingPlace, SendRingSize};
+pub use send::{MAX_FRAGMENTS, MIN_FRAME, SendOptions};
+pub use settings::{LinkState, Negotiate};
+pub use statistics::{DriverCounters, Named, NicStatistics, every_field};
 
 use events::EventLog;
+use filters::Filters;
 use memory::Memory;
 use receive::ReceiveRings;
 use send::SendRing;
@@ -89,8 +101,9 @@ pub struct Nic<T: Transport> {
     image: Vec<u8>,
     /// The firmware is this project's: the extension words are valid.
     ours: bool,
-    promiscuous: bool,
-    all_multicast: bool,
+    /// The address that the card answers to: the EEPROM's, unless it was changed.
+    station: [u8; 6],
+    filters: Filters,
 }
 
 impl<T: Transport> Nic<T> {
@@ -120,8 +133,8 @@ impl<T: Transport> Nic<T> {
                 bus_66mhz: pci.bus_66mhz(),
             },
             phase: Phase::Halted,
-            send: SendRing::new(config.send_ring.entries(), largest),
-            receive: ReceiveRings::new(config.receive_buffers, SLOT_BYTES),
+            send: SendRing::new(&config, largest),
+            receive: ReceiveRings::new(&config, &memory),
             events: EventLog::default(),
             command_producer: 0,
             last_command: 0,
@@ -129,8 +142,8 @@ impl<T: Transport> Nic<T> {
             drops: DropCounts::default(),
             image: Vec::new(),
             ours: false,
-            promiscuous: false,
-            all_multicast: false,
+            station,
+            filters: Filters::default(),
             transport,
             config,
             memory,
@@ -147,9 +160,9 @@ impl<T: Transport> Nic<T> {
         &self.config
     }
 
-    /// The station address.
+    /// The station address in use.
     pub fn station(&self) -> [u8; 6] {
-        self.identity.station
+        self.station
     }
 
     /// The transport, for what this interface does not offer.

@@ -1,8 +1,8 @@
 //! The send ring.
 //!
-//! The ring of send BDs is in control memory, and each BD has a slot of its own in
-//! send memory: BD n always points into slot n, so a slot is free exactly when its
-//! BD is. A frame takes one BD for each fragment, `END` on the last.
+//! The ring of send BDs is in control memory or on the card, and each BD has a slot of
+//! its own in send memory: BD n always points into slot n, so a slot is free exactly
+//! when its BD is. A frame takes one BD for each fragment, `END` on the last.
 //!
 //! ```text
 //!   reclaimed        consumer (the card's)       producer
@@ -15,14 +15,40 @@ use std::time::Instant;
 use host_interface::bd::{BdFlags, SendBd};
 use host_interface::ring;
 
+use super::config::Config;
 use super::error::NicError;
-use super::memory::{SEND_RING, SLOT_BYTES};
+use super::memory::{SEND_RING, card_send_ring, send_slot};
+use super::rings::SendRingPlace;
 use crate::dma::DmaMemory;
 
 /// Most fragments of a frame, as many as kernel drivers use.
 pub const MAX_FRAGMENTS: usize = 18;
 /// Shortest frame that makes sense: an Ethernet header.
 pub const MIN_FRAME: usize = 14;
+
+/// What the card shall do with a frame besides sending it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SendOptions {
+    /// Insert this VLAN tag.
+    pub vlan: Option<u16>,
+    /// Make the TCP or UDP checksum. If the ring leaves the pseudo-header to the host
+    /// ([`super::ChecksumOffload::no_pseudo_header`]), the frame's checksum field must
+    /// hold its sum ([`crate::checksum::prepare`] sees to it).
+    pub transport_checksum: bool,
+    /// Make the IPv4 header checksum.
+    pub ip_checksum: bool,
+    /// Tell the host of the frame at once, without coalescing.
+    pub coalesce_now: bool,
+}
+
+impl SendOptions {
+    fn flags(self) -> BdFlags {
+        BdFlags::new()
+            .with_vlan_tag(self.vlan.is_some())
+            .with_transport_checksum(self.transport_checksum)
+            .with_ip_checksum(self.ip_checksum)
+    }
+}
 
 pub(super) struct SendRing {
     entries: u32,
@@ -32,21 +58,57 @@ pub(super) struct SendRing {
     rung: u32,
     /// Up to here the card has reported BDs as sent.
     consumer: u32,
-    largest: usize,
+    /// Longest frame.
+    pub largest: usize,
+    slot: usize,
+    /// Address of the ring if it is on the card, and the BDs from `rung` on, which are
+    /// not there yet.
+    card: Option<u32>,
+    waiting: Vec<u32>,
     /// When the card last got on, or was given work while it had none.
     pub progress: Instant,
 }
 
 impl SendRing {
-    pub fn new(entries: u32, largest: usize) -> Self {
+    pub fn new(config: &Config, largest: usize) -> Self {
+        let entries = config.send_ring.entries();
+        let slot = send_slot(config);
         Self {
             entries,
             producer: 0,
             rung: 0,
             consumer: 0,
-            largest: largest.min(SLOT_BYTES),
+            largest: largest.min(slot),
+            slot,
+            card: match config.send_ring_place {
+                SendRingPlace::Host => None,
+                SendRingPlace::Card => Some(card_send_ring(entries)),
+            },
+            waiting: Vec::new(),
             progress: Instant::now(),
         }
+    }
+
+    /// The words to write to a ring on the card before it is told of them: at most two
+    /// runs, each with its NIC address.
+    pub fn take_waiting(&mut self) -> Vec<(u32, Vec<u32>)> {
+        let Some(ring) = self.card else {
+            return Vec::new();
+        };
+        if self.waiting.is_empty() {
+            return Vec::new();
+        }
+        let mut first = std::mem::take(&mut self.waiting);
+        let to_end = (self.entries - self.rung) as usize * 4;
+        let rest = if first.len() > to_end {
+            first.split_off(to_end)
+        } else {
+            Vec::new()
+        };
+        let runs = [(ring + 16 * self.rung, first), (ring, rest)];
+        runs.into_iter()
+            .filter(|(_, words)| !words.is_empty())
+            .collect()
     }
 
     /// BDs that are with the card.
@@ -111,6 +173,7 @@ impl SendRing {
         control: &DmaMemory,
         send: &DmaMemory,
         fragments: &[IoSlice<'_>],
+        options: SendOptions,
     ) -> Result<bool, NicError> {
         let bytes = fragments.iter().map(|fragment| fragment.len()).sum();
         let count = fragments
@@ -126,7 +189,7 @@ impl SendRing {
         for fragment in fragments.iter().filter(|fragment| !fragment.is_empty()) {
             left -= 1;
             send.write_bytes(self.slot(), fragment)?;
-            self.push(control, send, fragment.len(), left == 0)?;
+            self.push(control, send, fragment.len(), left == 0, options)?;
         }
         Ok(true)
     }
@@ -137,22 +200,22 @@ impl SendRing {
         &mut self,
         control: &DmaMemory,
         send: &DmaMemory,
-        fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<usize>,
+        fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
     ) -> Result<Option<usize>, NicError> {
         if self.free() == 0 {
             return Ok(None);
         }
-        let bytes = fill(send, self.slot(), SLOT_BYTES)?;
+        let (bytes, options) = fill(send, self.slot(), self.slot)?;
         if bytes > 0 {
             self.check(bytes, 1)?;
             self.start_clock();
-            self.push(control, send, bytes, true)?;
+            self.push(control, send, bytes, true, options)?;
         }
         Ok(Some(bytes))
     }
 
     fn slot(&self) -> usize {
-        self.producer as usize * SLOT_BYTES
+        self.producer as usize * self.slot
     }
 
     /// An idle card is not late with anything.
@@ -168,14 +231,23 @@ impl SendRing {
         send: &DmaMemory,
         bytes: usize,
         end: bool,
+        options: SendOptions,
     ) -> Result<(), NicError> {
         // Near the end of the ring the driver wants to know of every frame.
         let close = self.free() < self.entries / 8;
-        let flags = BdFlags::new().with_end(end).with_coalesce_now(end && close);
-        let address = send.iova() + self.slot() as u64;
+        let flags = options
+            .flags()
+            .with_end(end)
+            .with_coalesce_now(end && (close || options.coalesce_now));
+        let address = send.address(self.slot(), bytes)?;
+        let vlan = options.vlan.unwrap_or(0);
         // Checked against the slot before.
-        let bd = SendBd::new(address, bytes as u16, flags, 0);
-        control.write_words(SEND_RING + self.producer as usize * 16, &bd.words())?;
+        let bd = SendBd::new(address, bytes as u16, flags, vlan);
+        if self.card.is_some() {
+            self.waiting.extend(bd.words());
+        } else {
+            control.write_words(SEND_RING + self.producer as usize * 16, &bd.words())?;
+        }
         self.producer = ring::advance(self.producer, 1, self.entries);
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::error::NicError;
 use super::events::Link;
 use super::{Nic, memory, window};
 use crate::transport::Transport;
+use tigon2_chip::mac::MacStatistic;
 
 /// What the driver counts itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -78,6 +79,7 @@ fn named(counts: &DropCounts) -> Named {
     )
 }
 
+/// The counters of the block that are not zero, under their names.
 fn card_counts(statistics: &Statistics) -> Named {
     let words = statistics.words();
     let word = |index: usize| words.get(index).copied().map_or(0, u64::from);
@@ -93,6 +95,27 @@ fn card_counts(statistics: &Statistics) -> Named {
             (value != 0).then_some((field.name, value))
         });
     Named(counts.collect())
+}
+
+/// Every word of a statistics block under its name, zeros too: 64-bit counters as one
+/// number, arrays with an index.
+pub fn every_field(statistics: &Statistics) -> Vec<(String, u64)> {
+    let words = statistics.words();
+    let word = |index: usize| words.get(index).copied().map_or(0, u64::from);
+    let mut fields = Vec::new();
+    for field in FIELDS {
+        match (field.words, field.name) {
+            (1, name) => fields.push((name.to_owned(), word(field.word))),
+            (2, name) => fields.push((
+                name.to_owned(),
+                word(field.word) << 32 | word(field.word + 1),
+            )),
+            (count, name) => fields.extend(
+                (0..count).map(|index| (format!("{name}[{index}]"), word(field.word + index))),
+            ),
+        }
+    }
+    fields
 }
 
 impl<T: Transport> Nic<T> {
@@ -124,6 +147,29 @@ impl<T: Transport> Nic<T> {
             .control
             .read_words(memory::STATISTICS, &mut words)?;
         Ok(Statistics::from_words(words))
+    }
+
+    /// What the MAC itself counts in NIC memory (BAR 480), as Linux reads it.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn mac_statistics(&mut self) -> Result<Vec<(String, u32)>, NicError> {
+        let mut counts = Vec::new();
+        for counter in MacStatistic::ALL {
+            if *counter == MacStatistic::Collisions1 {
+                for collisions in 1..=15 {
+                    let Some(address) = MacStatistic::collision(collisions) else {
+                        continue;
+                    };
+                    let value = self.transport.read(host_interface::bar::DIRECT + address)?;
+                    counts.push((format!("Collisions{collisions}"), value));
+                }
+            } else {
+                let value = self.transport.read(counter.bar_offset())?;
+                counts.push((format!("{counter:?}"), value));
+            }
+        }
+        Ok(counts)
     }
 
     /// How often each of the firmware's handlers has run; empty with other firmware.

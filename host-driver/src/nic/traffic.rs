@@ -15,8 +15,9 @@ use tigon2_chip::registers::Register;
 use super::config::{Notice, SendConsumer};
 use super::error::NicError;
 use super::events::Link;
-use super::receive::ReceivedFrame;
-use super::{LOOK, Nic, Phase, memory};
+use super::frame::{Received, ReceivedFrame};
+use super::send::SendOptions;
+use super::{LOOK, Nic, Phase, Ring, memory, window};
 use crate::dma::DmaMemory;
 use crate::transport::Transport;
 
@@ -156,10 +157,22 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// [`NicError::BadFrame`] for a frame that cannot be sent, [`NicError::WrongState`].
     pub fn queue(&mut self, fragments: &[IoSlice<'_>]) -> Result<bool, NicError> {
+        self.queue_as(fragments, SendOptions::default())
+    }
+
+    /// Queues a frame as [`Nic::queue`] does, with more for the card to do.
+    ///
+    /// # Errors
+    /// As [`Nic::queue`].
+    pub fn queue_as(
+        &mut self,
+        fragments: &[IoSlice<'_>],
+        options: SendOptions,
+    ) -> Result<bool, NicError> {
         self.need(Phase::Open)?;
-        let queued = self
-            .send
-            .queue(&self.memory.control, &self.memory.send, fragments)?;
+        let queued =
+            self.send
+                .queue(&self.memory.control, &self.memory.send, fragments, options)?;
         if queued {
             self.counters.frames_sent += 1;
             self.counters.bytes_sent += fragments
@@ -181,6 +194,20 @@ impl<T: Transport> Nic<T> {
         &mut self,
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<usize>,
     ) -> Result<Option<usize>, NicError> {
+        self.queue_with_options(|memory, offset, room| {
+            fill(memory, offset, room).map(|bytes| (bytes, SendOptions::default()))
+        })
+    }
+
+    /// Queues a frame as [`Nic::queue_with`] does; `fill` says also what more the card
+    /// shall do with it.
+    ///
+    /// # Errors
+    /// As [`Nic::queue_with`].
+    pub fn queue_with_options(
+        &mut self,
+        fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
+    ) -> Result<Option<usize>, NicError> {
         self.need(Phase::Open)?;
         let queued = self
             .send
@@ -197,6 +224,9 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says.
     pub fn submit(&mut self) -> Result<(), NicError> {
+        for (address, words) in self.send.take_waiting() {
+            window::write(&mut self.transport, address, &words)?;
+        }
         if let Some(producer) = self.send.ring_due() {
             self.transport.write(bar::MAILBOX_SEND_PRODUCER, producer)?;
             self.counters.send_rings += 1;
@@ -243,9 +273,7 @@ impl<T: Transport> Nic<T> {
         let available = self.receive.available(reported)?;
         let taken = available.min(budget);
         for _ in 0..taken {
-            let bytes =
-                self.receive
-                    .take(control, &self.memory.receive, &mut self.drops, &mut deliver)?;
+            let bytes = self.receive.take(control, &mut self.drops, &mut deliver)?;
             if bytes > 0 {
                 self.counters.frames_received += 1;
                 self.counters.bytes_received += bytes as u64;
@@ -265,6 +293,20 @@ impl<T: Transport> Nic<T> {
         let mut frames = Vec::new();
         self.receive(budget, |frame| {
             frames.push(frame.to_vec()?);
+            Ok(())
+        })?;
+        Ok(frames)
+    }
+
+    /// Copies at most `budget` received frames out, with all that the card says about
+    /// each.
+    ///
+    /// # Errors
+    /// As [`Nic::receive`].
+    pub fn receive_described(&mut self, budget: u32) -> Result<Vec<Received>, NicError> {
+        let mut frames = Vec::new();
+        self.receive(budget, |frame| {
+            frames.push(frame.to_received()?);
             Ok(())
         })?;
         Ok(frames)
@@ -307,11 +349,8 @@ impl<T: Transport> Nic<T> {
     }
 
     /// Tells the card which buffers and return BDs it has back.
-    pub(super) fn tell_receive(&mut self, all: bool) -> Result<(), NicError> {
-        if let Some(producer) = self.receive.ring_due(false) {
-            self.transport
-                .write(bar::MAILBOX_STANDARD_PRODUCER, producer)?;
-        }
+    fn tell_receive(&mut self, all: bool) -> Result<(), NicError> {
+        self.tell_buffers(false)?;
         if let Some(consumer) = self.receive.tell_due(all) {
             self.transport
                 .write(Gencom::ReceiveReturnConsumer.bar_offset(), consumer)?;
@@ -319,8 +358,21 @@ impl<T: Transport> Nic<T> {
         Ok(())
     }
 
+    /// Tells the card of the buffers that wait for it, if there are enough of them.
+    pub(super) fn tell_buffers(&mut self, all: bool) -> Result<(), NicError> {
+        for (mailbox, producer) in self.receive.rings_due(all) {
+            self.transport.write(mailbox, producer)?;
+        }
+        Ok(())
+    }
+
     /// Receive buffers that are with the card.
     pub fn receive_outstanding(&self) -> usize {
         self.receive.outstanding()
+    }
+
+    /// Receive buffers of one ring that are with the card.
+    pub fn receive_outstanding_in(&self, ring: Ring) -> usize {
+        self.receive.outstanding_in(ring)
     }
 }

@@ -1,0 +1,139 @@
+//! Which frames the card takes: its address, multicast addresses, everything.
+//!
+//! All of it is kept by the driver and given to the card again by [`Nic::open`], so
+//! that a card that was reset takes the same frames as before.
+
+use host_interface::command::{Command, CommandCode, DISABLE, ENABLE};
+use host_interface::gencom::{Gencom, mac_words};
+
+use super::commands::Completion;
+use super::config::MulticastForm;
+use super::error::NicError;
+use super::{Nic, Phase};
+use crate::transport::Transport;
+
+/// What the driver wants to receive besides broadcasts and its own address.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Filters {
+    promiscuous: bool,
+    all_multicast: bool,
+    multicast: Vec<[u8; 6]>,
+}
+
+impl<T: Transport> Nic<T> {
+    /// Lets the card take every frame on the wire, or only its own. Kept across
+    /// [`Nic::recover`].
+    ///
+    /// # Errors
+    /// What the firmware or the transport says.
+    pub fn set_promiscuous(&mut self, on: bool) -> Result<(), NicError> {
+        self.switch("promiscuous mode", CommandCode::Promiscuous, on)?;
+        self.filters.promiscuous = on;
+        Ok(())
+    }
+
+    /// Lets the card take every multicast frame, or only those of its list. Kept
+    /// across [`Nic::recover`].
+    ///
+    /// # Errors
+    /// What the firmware or the transport says.
+    pub fn set_all_multicast(&mut self, on: bool) -> Result<(), NicError> {
+        self.switch("all-multicast mode", CommandCode::AllMulticast, on)?;
+        self.filters.all_multicast = on;
+        Ok(())
+    }
+
+    fn switch(
+        &mut self,
+        name: &'static str,
+        command: CommandCode,
+        on: bool,
+    ) -> Result<(), NicError> {
+        let code = if on { ENABLE } else { DISABLE };
+        let command = Command::new(command, code);
+        self.issue(name, command, &[], Completion::Consumed)
+    }
+
+    /// Adds an address to the card's multicast list; one that is there already is
+    /// added again without harm. Kept across [`Nic::recover`].
+    ///
+    /// # Errors
+    /// What the firmware or the transport says.
+    pub fn add_multicast(&mut self, address: [u8; 6]) -> Result<(), NicError> {
+        self.tell_multicast("add multicast", address, true)?;
+        if !self.filters.multicast.contains(&address) {
+            self.filters.multicast.push(address);
+        }
+        Ok(())
+    }
+
+    /// Takes an address off the card's multicast list.
+    ///
+    /// # Errors
+    /// What the firmware or the transport says.
+    pub fn delete_multicast(&mut self, address: [u8; 6]) -> Result<(), NicError> {
+        self.tell_multicast("delete multicast", address, false)?;
+        self.filters.multicast.retain(|known| *known != address);
+        Ok(())
+    }
+
+    /// The addresses on the card's multicast list.
+    pub fn multicast(&self) -> &[[u8; 6]] {
+        &self.filters.multicast
+    }
+
+    fn tell_multicast(
+        &mut self,
+        name: &'static str,
+        address: [u8; 6],
+        add: bool,
+    ) -> Result<(), NicError> {
+        let (high, low) = mac_words(address);
+        let extra = [high, low];
+        let (command, extra): (_, &[u32]) = match (self.config.multicast, add) {
+            (MulticastForm::Extended, true) => (CommandCode::AddMulticastExtended, &extra),
+            (MulticastForm::Extended, false) => (CommandCode::DeleteMulticastExtended, &extra),
+            (MulticastForm::Gencom, true) => (CommandCode::AddMulticast, &[]),
+            (MulticastForm::Gencom, false) => (CommandCode::DeleteMulticast, &[]),
+        };
+        if self.config.multicast == MulticastForm::Gencom {
+            for (word, value) in [(Gencom::MulticastHigh, high), (Gencom::MulticastLow, low)] {
+                self.transport.write(word.bar_offset(), value)?;
+            }
+        }
+        let command = Command::new(command, 0);
+        self.issue(name, command, extra, Completion::Multicast)
+    }
+
+    /// Gives the card another station address. Kept across [`Nic::recover`]; the
+    /// EEPROM is not changed.
+    ///
+    /// # Errors
+    /// What the firmware or the transport says.
+    pub fn set_station(&mut self, station: [u8; 6]) -> Result<(), NicError> {
+        if self.phase != Phase::Halted {
+            let (high, low) = mac_words(station);
+            for (word, value) in [(Gencom::MacAddressHigh, high), (Gencom::MacAddressLow, low)] {
+                self.transport.write(word.bar_offset(), value)?;
+            }
+            let command = Command::new(CommandCode::SetMacAddress, 0);
+            self.issue("set MAC address", command, &[], Completion::Consumed)?;
+        }
+        self.station = station;
+        Ok(())
+    }
+
+    /// Tells a card that has forgotten it what shall be received.
+    pub(super) fn restore_filters(&mut self) -> Result<(), NicError> {
+        if self.filters.promiscuous {
+            self.set_promiscuous(true)?;
+        }
+        if self.filters.all_multicast {
+            self.set_all_multicast(true)?;
+        }
+        for address in self.filters.multicast.clone() {
+            self.tell_multicast("add multicast", address, true)?;
+        }
+        Ok(())
+    }
+}

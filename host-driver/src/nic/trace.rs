@@ -1,0 +1,73 @@
+//! The trace ring: what the firmware notes while it works.
+//!
+//! Hardware reference, section 12 (C): entries of 32 bytes, written downwards from the
+//! end; gencom says where. Which events are traced is
+//! [`super::Config::trace_mask`].
+
+use host_interface::gencom::Gencom;
+use host_interface::trace::{ENTRY_BYTES, TraceEntry};
+
+use super::error::NicError;
+use super::{Nic, window};
+use crate::transport::Transport;
+
+/// Largest trace ring that makes sense, in bytes.
+const LARGEST_RING: u32 = 256 * 1024;
+const ENTRY: u32 = ENTRY_BYTES as u32;
+
+impl<T: Transport> Nic<T> {
+    /// The trace, the oldest entry first; empty if the firmware has no trace ring.
+    /// Entries that were never written are left out.
+    ///
+    /// # Errors
+    /// [`NicError::BadIndex`] if the ring's description cannot be; what the transport
+    /// says.
+    pub fn trace(&mut self) -> Result<Vec<TraceEntry>, NicError> {
+        let mut word = |word: Gencom| self.transport.read(word.bar_offset());
+        let start = word(Gencom::TraceStart)?;
+        let bytes = word(Gencom::TraceLength)?;
+        let pointer = word(Gencom::TracePointer)?;
+        if start == 0 || bytes == 0 {
+            return Ok(Vec::new());
+        }
+        let bad = |what, value| {
+            Err(NicError::BadIndex {
+                what,
+                value,
+                allowed: "within a ring of whole entries in NIC memory".to_owned(),
+            })
+        };
+        if !bytes.is_multiple_of(ENTRY) || bytes > LARGEST_RING {
+            return bad("trace ring length", bytes);
+        }
+        if !start.is_multiple_of(4) || start > tigon2_chip::memory::SRAM_MAX_BYTES - bytes {
+            return bad("trace ring start", start);
+        }
+        let next = pointer.wrapping_sub(start);
+        // Behind the end is the same as at the start of an empty ring.
+        if next > bytes || !next.is_multiple_of(ENTRY) {
+            return bad("trace pointer", pointer);
+        }
+        let mut words = vec![0; bytes as usize / 4];
+        window::read(&mut self.transport, start, &mut words)?;
+        let mut entries: Vec<TraceEntry> = words.chunks_exact(8).map(entry).collect();
+        // The newest entry is the one above the pointer; older ones are above it and
+        // then, from the end of the ring, down to the pointer.
+        let newest = (next / ENTRY) as usize + 1;
+        let count = entries.len();
+        entries.rotate_left(newest % count.max(1));
+        entries.reverse();
+        entries.retain(|entry| *entry != TraceEntry::default());
+        Ok(entries)
+    }
+}
+
+fn entry(words: &[u32]) -> TraceEntry {
+    let word = |index: usize| words.get(index).copied().unwrap_or(0);
+    TraceEntry {
+        label: [word(0), word(1)],
+        code: word(2),
+        time: word(3),
+        arguments: [word(4), word(5), word(6), word(7)],
+    }
+}
