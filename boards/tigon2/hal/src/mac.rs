@@ -5,16 +5,23 @@
 
 use crate::Bus;
 use tigon2_chip::Register;
+use tigon2_chip::mac::TxDescriptor;
 use tigon2_chip::memory::block::{MAC_RX_RING_BYTES, MAC_TX_RING_BYTES};
 
 /// Bytes of a MAC descriptor (10.2, 10.3).
 const DESCRIPTOR_BYTES: u32 = 8;
 
 /// The ring of frames to send: 256 descriptors.
+///
+/// A frame whose data still has to be changed after it arrived is written into the ring
+/// in its turn all the same, but [held](Self::hold): the MAC does not see it until it is
+/// [released](Self::release). Frames behind it must be held as well then.
 #[derive(Debug)]
 pub struct TransmitRing {
     base: u32,
     producer: u32,
+    /// Bytes of descriptors in front of `producer` that the MAC does not see yet.
+    held: u32,
     /// The MAC's consumer when it was last read; it may be further by now.
     consumer: u32,
 }
@@ -25,6 +32,7 @@ impl TransmitRing {
         TransmitRing {
             base,
             producer: 0,
+            held: 0,
             consumer: 0,
         }
     }
@@ -32,6 +40,7 @@ impl TransmitRing {
     /// Sets all three pointers to the start of the ring.
     pub fn reset<B: Bus>(&mut self, bus: &mut B) {
         self.producer = 0;
+        self.held = 0;
         self.consumer = 0;
         bus.write(Register::TxDescriptorProducer, self.base);
         bus.write(Register::TxDescriptorConsumer, self.base);
@@ -59,14 +68,60 @@ impl TransmitRing {
     /// Queues a frame that begins at `start` of the transmit buffer and has `length`
     /// bytes without the CRC. Its data may still be under way: the MAC waits until the
     /// TX producer covers it (10.2, C). To be called after [`has_room`](Self::has_room)
-    /// said yes.
+    /// said yes, and while no frame is held.
     #[inline(always)]
     pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32) {
-        let descriptor = self.base + self.producer;
-        bus.store(descriptor, start);
-        bus.store(descriptor + 4, length);
-        self.producer = (self.producer + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
+        self.put(bus, start, length);
         bus.write(Register::TxDescriptorProducer, self.base + self.producer);
+    }
+
+    /// Like [`push`](Self::push) for a frame with a VLAN tag to insert (10.2, C).
+    #[inline(always)]
+    pub fn push_tagged<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: u32) {
+        self.put(bus, start | TxDescriptor::INSERT_TAG, tag << 16 | length);
+        bus.write(Register::TxDescriptorProducer, self.base + self.producer);
+    }
+
+    /// Puts a frame behind all others, with a VLAN tag to insert if there is one, and keeps
+    /// it from the MAC. To be called after [`has_room`](Self::has_room) said yes.
+    #[inline(always)]
+    pub fn hold<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
+        match tag {
+            None => self.put(bus, start, length),
+            Some(tag) => self.put(bus, start | TxDescriptor::INSERT_TAG, tag << 16 | length),
+        }
+        self.held += DESCRIPTOR_BYTES;
+    }
+
+    /// Whether a frame is held.
+    #[inline(always)]
+    pub fn is_holding(&self) -> bool {
+        self.held != 0
+    }
+
+    /// Start and length of the oldest frame that is held.
+    #[inline(always)]
+    pub fn oldest_held<B: Bus>(&self, bus: &mut B) -> (u32, u32) {
+        let descriptor =
+            self.base + (self.producer.wrapping_sub(self.held) & (MAC_TX_RING_BYTES - 1));
+        let start = bus.load(descriptor) & TxDescriptor::START_MASK;
+        (start, bus.load(descriptor + 4) & 0xFFFF)
+    }
+
+    /// Lets the MAC have the oldest frame that is held.
+    #[inline(always)]
+    pub fn release<B: Bus>(&mut self, bus: &mut B) {
+        self.held -= DESCRIPTOR_BYTES;
+        let producer = self.producer.wrapping_sub(self.held) & (MAC_TX_RING_BYTES - 1);
+        bus.write(Register::TxDescriptorProducer, self.base + producer);
+    }
+
+    #[inline(always)]
+    fn put<B: Bus>(&mut self, bus: &mut B, start_and_flags: u32, length_and_tag: u32) {
+        let descriptor = self.base + self.producer;
+        bus.store(descriptor, start_and_flags);
+        bus.store(descriptor + 4, length_and_tag);
+        self.producer = (self.producer + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
     }
 }
 
@@ -128,6 +183,22 @@ impl TransmitBuffer {
     #[inline(always)]
     pub fn align(&mut self) {
         self.write = self.wrapped((self.write + 7) & !7);
+    }
+
+    /// Has the next frame begin at the base if fewer than `bytes` lie in front of the end:
+    /// that many of its bytes will not wrap. They must be free, too, see
+    /// [`has_room`](Self::has_room).
+    #[inline(always)]
+    pub fn keep_together(&mut self, bytes: u32) {
+        if self.end - self.write < bytes {
+            self.write = self.base;
+        }
+    }
+
+    /// The address `bytes` behind `address`, which lies in the buffer; round the end.
+    #[inline(always)]
+    pub fn behind(&self, address: u32, bytes: u32) -> u32 {
+        self.wrapped(address + bytes)
     }
 
     /// Goes back to `position`, where an abandoned frame began.

@@ -329,6 +329,48 @@ fn frames_are_sent_round_the_rings() {
     }
 }
 
+/// Reference 13: with checksums a descriptor is the MAC's only once the data was patched.
+/// Reference 10.2: bit 30 and bits 31:16 of the words insert a tag (C).
+#[test]
+fn a_held_frame_waits_for_its_release() {
+    let mut bus = ModelBus::new();
+    let mut ring = TransmitRing::new(K + block::MAC_TX_RING);
+    ring.reset(&mut bus);
+    let mut buffer = TransmitBuffer::new(TX_BASE, RX_BASE);
+    for number in 0..400u32 {
+        let mut starts = Vec::new();
+        for _ in 0..2 {
+            assert!(ring.has_room(&mut bus) && buffer.has_room(&mut bus, 1000));
+            buffer.keep_together(128);
+            let start = buffer.position();
+            assert!(start + 128 <= RX_BASE);
+            for offset in (0..64).step_by(4) {
+                bus.store(start + offset, number);
+            }
+            buffer.take(64);
+            bus.write(Register::TxProducer, buffer.position());
+            ring.hold(&mut bus, start, 64, (starts.len() == 1).then_some(number));
+            buffer.align();
+            starts.push(start);
+        }
+        bus.tick();
+        assert!(bus.bench.sent().is_empty(), "{number}");
+        for start in starts {
+            assert!(ring.is_holding());
+            assert_eq!(ring.oldest_held(&mut bus), (start, 64));
+            bus.store(start + 60, 0xFEED);
+            ring.release(&mut bus);
+            bus.tick();
+        }
+        assert!(!ring.is_holding());
+        let frames = bus.bench.sent();
+        assert_eq!(frames.len(), 2, "{number}");
+        assert!(frames.iter().all(|frame| frame.ends_with(&[0xFE, 0xED])));
+        let tag = [0x81, 0, (number >> 8) as u8, number as u8];
+        assert_eq!((frames[0].len(), &frames[1][12..16]), (64, &tag[..]));
+    }
+}
+
 #[test]
 fn an_abandoned_frame_gives_its_room_back() {
     let mut bus = ModelBus::new();
