@@ -18,12 +18,15 @@ pub mod read {
     pub const SEND_BDS: u32 = 1;
     /// Standard receive BDs; opaque: the index behind the last one.
     pub const STANDARD_BDS: u32 = 2;
-    /// Data of a send BD, perhaps with the two bits below; opaque: its index.
+    /// Data of a send BD, perhaps with the bits below; opaque: its index. No other kind
+    /// has this bit.
     pub const SEND_DATA: u32 = 4;
     /// With [`SEND_DATA`]: the frame begins with it.
     pub const FIRST: u32 = 1;
     /// With [`SEND_DATA`]: the host asked to hear of it at once.
     pub const NOW: u32 = 2;
+    /// With [`SEND_DATA`]: the last of a frame that is held in the MAC's ring.
+    pub const HELD: u32 = 8;
 }
 
 /// Kinds of transfers to the host: word 6 of a write descriptor.

@@ -14,6 +14,13 @@
 //!
 //! A BD counts as consumed when its data has been read, not when it is on the wire; its
 //! buffer is the host's again then.
+//!
+//! A frame without checksums to make is the MAC's as soon as its last BD was taken: the
+//! MAC waits for the data by itself. One with checksums is held in the MAC's ring until it
+//! has arrived and was patched, see [`offload`].
+
+mod checksum;
+mod offload;
 
 use crate::Firmware;
 use crate::bd_ring::{BdRing, OutOfRange};
@@ -36,12 +43,6 @@ const ROOM: u32 = FRAME_MAX + 8;
 
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
-/// Flags that ask for work which this firmware does not do.
-const OFFLOAD: u32 = BdFlags::new()
-    .with_transport_checksum(true)
-    .with_ip_checksum(true)
-    .with_vlan_tag(true)
-    .into_bits() as u32;
 
 /// State of the transmit side.
 #[derive(Debug)]
@@ -68,6 +69,16 @@ pub struct Send {
     max_bds: u32,
     /// Microseconds after which it is told.
     ticks: u32,
+    /// Whether only those interrupt; else reaching the number of BDs does, too.
+    interrupts_by_time: bool,
+    /// The index was written without the interrupt.
+    silent: bool,
+    /// What the host may ask the BDs to have done.
+    offers: offload::Offers,
+    /// What is to be done to the frame in work; 0 for nothing.
+    wants: u32,
+    /// Its VLAN tag, if it wants one.
+    tag: u32,
     /// Where the frame in work begins in the buffer.
     frame_start: u32,
     /// Its bytes so far; 0 between frames.
@@ -94,6 +105,11 @@ impl Send {
             index: NONE,
             max_bds: 0,
             ticks: 0,
+            interrupts_by_time: false,
+            silent: false,
+            offers: offload::Offers::NONE,
+            wants: 0,
+            tag: 0,
             frame_start: 0,
             frame_bytes: 0,
             skipping: false,
@@ -120,10 +136,16 @@ pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32, end: u32) {
     send.ring.reset(&mut firmware.bus);
     send.buffer = TransmitBuffer::new(base, end);
     let entries = config.send.max_len;
-    let copies = ring::nic_send_ring(entries).unwrap_or(0);
-    send.bds = BdRing::new(config.send.address, copies, entries);
     send.in_host = config.send.flags.host_ring();
+    let copies = if send.in_host {
+        ring::nic_send_ring(entries).unwrap_or(0)
+    } else {
+        config.send.address.low
+    };
+    send.bds = BdRing::new(config.send.address, copies, entries);
     send.index = config.send_consumer;
+    send.interrupts_by_time = config.send.flags.coalesced_update_only();
+    send.offers = offload::Offers::new(config.send.flags);
 }
 
 /// The coalescing words, which drivers also change later.
@@ -184,7 +206,7 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     let word = bus.load(bd + 8);
     let length = word >> 16;
     let bytes = send.frame_bytes + length;
-    let unfit = length == 0 || bytes > FRAME_MAX || word & OFFLOAD != 0;
+    let unfit = length == 0 || bytes > FRAME_MAX;
     if send.skipping || unfit || !firmware.link.is_up() {
         return skip(firmware, word, length);
     }
@@ -193,9 +215,27 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
         if !send.buffer.has_room(bus, ROOM) || !send.ring.has_room(bus) {
             return;
         }
+        if send.offers.any() {
+            offload::begin(send, bus, bd, word);
+        }
         send.frame_start = send.buffer.position();
     }
     let last = word & END != 0;
+    let mut state = if last {
+        firmware.states.read_last
+    } else {
+        firmware.states.read_data
+    };
+    let mut kind = read::SEND_DATA
+        | if begins { read::FIRST } else { 0 }
+        | if word & NOW != 0 { read::NOW } else { 0 };
+    if send.wants & offload::HELD != 0 {
+        state |= offload::state(send.wants, begins, last);
+        if last {
+            firmware.read_ring.store_sum(bus);
+            kind |= offload::kind(send.wants);
+        }
+    }
     let transfer = Transfer {
         host: HostAddress {
             high: bus.load(bd),
@@ -203,14 +243,8 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
         },
         local: send.buffer.position(),
         length,
-        state: if last {
-            firmware.states.read_last
-        } else {
-            firmware.states.read_data
-        },
-        kind: read::SEND_DATA
-            | if begins { read::FIRST } else { 0 }
-            | if word & NOW != 0 { read::NOW } else { 0 },
+        state,
+        kind,
         opaque: send.bds.next(),
     };
     if firmware.read_ring.push(bus, &transfer).is_err() {
@@ -221,7 +255,11 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     send.frame_bytes = bytes;
     send.bds.advance();
     if last {
-        send.ring.push(bus, send.frame_start, bytes);
+        if send.wants == 0 {
+            send.ring.push(bus, send.frame_start, bytes, None);
+        } else {
+            offload::queue(send, bus, bytes);
+        }
         send.buffer.align();
         send.frame_bytes = 0;
         firmware.counters.out_octets.add(bytes);
@@ -240,8 +278,6 @@ fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
             Drop::BadSendBd
         } else if firmware.send.frame_bytes + length > FRAME_MAX {
             Drop::SendTooLong
-        } else if word & OFFLOAD != 0 {
-            Drop::SendOffloadUnsupported
         } else {
             Drop::LinkDown
         };
@@ -277,6 +313,9 @@ pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
         let destination = filter::destination(&mut firmware.bus, start);
         firmware.counters.out(destination);
     }
+    if done.kind & read::HELD != 0 {
+        offload::arrived(&mut firmware.send, &mut firmware.bus, done);
+    }
     let send = &mut firmware.send;
     send.now |= done.kind & read::NOW != 0;
     send.in_flight -= 1;
@@ -298,35 +337,56 @@ pub fn consumed<B: Bus>(firmware: &mut Firmware<B>) {
         .bus
         .store(Extension::SendConsumer.nic_address(), send.consumed);
     let full = send.max_bds != 0 && send.unreported >= send.max_bds;
-    if full || send.now || send.ticks == 0 {
-        send.now = false;
-        firmware
+    let at_once = send.now || send.ticks == 0;
+    if at_once || full && !send.interrupts_by_time {
+        return firmware
             .events
             .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
-    } else if !firmware.deadlines.send.is_armed() {
+    }
+    if !firmware.deadlines.send.is_armed() {
         let ticks = send.ticks;
         timer::arm_send(firmware, ticks);
     }
+    if full {
+        firmware
+            .events
+            .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
+    }
 }
 
-/// Update send consumer.
+/// Update send consumer. With "coalesced update only" the update by number of BDs is
+/// silent (13, steps 6 and 8); the interrupt comes when the time is up.
 #[inline(always)]
 pub fn update_consumer<B: Bus>(firmware: &mut Firmware<B>) {
-    let index = firmware.send.consumed;
-    if index != firmware.send.reported {
-        let place = firmware.send.index;
+    let send = &mut firmware.send;
+    let index = send.consumed;
+    let silent = send.interrupts_by_time && !send.now && firmware.deadlines.send.is_armed();
+    if index != send.reported || send.silent && !silent {
+        let place = send.index;
+        let interrupts = !silent && firmware.interrupt.for_send;
         if place.is_none() {
-            if firmware.interrupt.for_send {
+            if interrupts {
                 interrupt::raise(firmware);
             }
-        } else if write_words(firmware, place, &[index, 0], write::SEND_INDEX).is_err() {
-            // What frees descriptors has a lower priority.
-            return firmware.hold(EventBit::UpdateSendConsumer);
+        } else {
+            let kind = if silent {
+                write::QUIET
+            } else {
+                write::SEND_INDEX
+            };
+            if write_words(firmware, place, &[index, 0], kind).is_err() {
+                // What frees descriptors has a lower priority.
+                return firmware.hold(EventBit::UpdateSendConsumer);
+            }
         }
         firmware.send.reported = index;
+        firmware.send.silent = silent;
     }
     firmware.send.unreported = 0;
-    firmware.deadlines.send.disarm();
+    if !silent {
+        firmware.send.now = false;
+        firmware.deadlines.send.disarm();
+    }
     firmware
         .events
         .clear(&mut firmware.bus, EventBit::UpdateSendConsumer);

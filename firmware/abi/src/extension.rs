@@ -276,8 +276,6 @@ numbered! {
     SendTooLong = 9,
     /// Send: the link is down.
     LinkDown = 10,
-    /// Send: asks for checksums or a VLAN tag, which this firmware does not make.
-    SendOffloadUnsupported = 11,
 }
 
 numbered! {
@@ -292,10 +290,7 @@ numbered! {
 impl Drop {
     /// Whether it is about a frame of the host's; else about one of the wire's.
     pub const fn is_send(self) -> bool {
-        matches!(
-            self,
-            Drop::BadSendBd | Drop::SendTooLong | Drop::LinkDown | Drop::SendOffloadUnsupported
-        )
+        matches!(self, Drop::BadSendBd | Drop::SendTooLong | Drop::LinkDown)
     }
 }
 

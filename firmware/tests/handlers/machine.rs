@@ -157,6 +157,8 @@ pub struct Machine {
     standard_producer: u32,
     command_producer: u32,
     send_entries: u32,
+    /// Where the send ring lies if it is in NIC memory.
+    nic_send_ring: Option<u32>,
 }
 
 impl Machine {
@@ -208,6 +210,8 @@ impl Machine {
             standard_producer: 0,
             command_producer: 0,
             send_entries: u32::from(setup.information.send.max_len()),
+            nic_send_ring: (!setup.information.send.flags().host_ring())
+                .then_some(setup.information.send.address.low),
         };
         machine.settle();
         machine
@@ -390,24 +394,36 @@ impl Machine {
 
     /// Puts one send BD into the ring without ringing.
     pub fn put_send_bd(&mut self, bd: SendBd) {
-        let offset = SEND_RING + 16 * u64::from(self.send_producer);
-        self.host_write(offset, &words_to_host(bd.as_bytes()));
+        match self.nic_send_ring {
+            Some(ring) => self.through_window(ring + 16 * self.send_producer, &bd.words()),
+            None => {
+                let offset = SEND_RING + 16 * u64::from(self.send_producer);
+                self.host_write(offset, &words_to_host(bd.as_bytes()));
+            }
+        }
         self.send_producer = (self.send_producer + 1) % self.send_entries;
     }
 
     /// Queues a frame in pieces without ringing.
     pub fn put_frame(&mut self, pieces: &[&[u8]]) {
+        self.put_frame_with(pieces, BdFlags::new(), 0);
+    }
+
+    /// The same with flags in each BD, the VLAN flag in the first only.
+    pub fn put_frame_with(&mut self, pieces: &[&[u8]], flags: BdFlags, tag: u16) {
         for (index, piece) in pieces.iter().enumerate() {
             let buffer = u64::from(self.send_producer) % BUFFERS;
             // An odd offset: any alignment must do.
             let offset = SEND_BUFFERS + buffer * BUFFER + index as u64;
             self.host_write(offset, piece);
-            let flags = BdFlags::new().with_end(index + 1 == pieces.len());
+            let flags = flags
+                .with_end(index + 1 == pieces.len())
+                .with_vlan_tag(flags.vlan_tag() && index == 0);
             self.put_send_bd(SendBd::new(
                 HOST_BASE + offset,
                 piece.len() as u16,
                 flags,
-                0,
+                tag,
             ));
         }
     }
@@ -416,6 +432,15 @@ impl Machine {
     pub fn send(&mut self) {
         self.ring(Mailbox::SendProducer, self.send_producer);
         self.settle();
+    }
+
+    /// Writes words of NIC memory through the window of the BAR.
+    fn through_window(&self, address: u32, words: &[u32]) {
+        let mut bench = self.bench.borrow_mut();
+        for (at, word) in (address..).step_by(4).zip(words) {
+            bench.bar_write(Register::WindowBase.offset(), at & !0x7FF);
+            bench.bar_write(0x800 + (at & 0x7FF), *word);
+        }
     }
 
     pub fn send_producer(&self) -> u32 {

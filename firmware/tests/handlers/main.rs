@@ -6,5 +6,8 @@ mod command;
 mod config;
 mod docs;
 mod machine;
+mod packet;
 mod receive;
 mod send;
+mod send_offload;
+mod send_ring;

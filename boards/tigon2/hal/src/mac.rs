@@ -66,30 +66,20 @@ impl TransmitRing {
     }
 
     /// Queues a frame that begins at `start` of the transmit buffer and has `length`
-    /// bytes without the CRC. Its data may still be under way: the MAC waits until the
+    /// bytes without the CRC; the MAC inserts the VLAN tag if there is one. Its data may still be under way: the MAC waits until the
     /// TX producer covers it (10.2, C). To be called after [`has_room`](Self::has_room)
     /// said yes, and while no frame is held.
     #[inline(always)]
-    pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32) {
-        self.put(bus, start, length);
+    pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
+        self.put(bus, start, length, tag);
         bus.write(Register::TxDescriptorProducer, self.base + self.producer);
     }
 
-    /// Like [`push`](Self::push) for a frame with a VLAN tag to insert (10.2, C).
-    #[inline(always)]
-    pub fn push_tagged<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: u32) {
-        self.put(bus, start | TxDescriptor::INSERT_TAG, tag << 16 | length);
-        bus.write(Register::TxDescriptorProducer, self.base + self.producer);
-    }
-
-    /// Puts a frame behind all others, with a VLAN tag to insert if there is one, and keeps
-    /// it from the MAC. To be called after [`has_room`](Self::has_room) said yes.
+    /// Puts a frame behind all others, as [`push`](Self::push) does, but keeps it from the
+    /// MAC. To be called after [`has_room`](Self::has_room) said yes.
     #[inline(always)]
     pub fn hold<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
-        match tag {
-            None => self.put(bus, start, length),
-            Some(tag) => self.put(bus, start | TxDescriptor::INSERT_TAG, tag << 16 | length),
-        }
+        self.put(bus, start, length, tag);
         self.held += DESCRIPTOR_BYTES;
     }
 
@@ -117,10 +107,18 @@ impl TransmitRing {
     }
 
     #[inline(always)]
-    fn put<B: Bus>(&mut self, bus: &mut B, start_and_flags: u32, length_and_tag: u32) {
+    fn put<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
         let descriptor = self.base + self.producer;
-        bus.store(descriptor, start_and_flags);
-        bus.store(descriptor + 4, length_and_tag);
+        match tag {
+            None => {
+                bus.store(descriptor, start);
+                bus.store(descriptor + 4, length);
+            }
+            Some(tag) => {
+                bus.store(descriptor, start | TxDescriptor::INSERT_TAG);
+                bus.store(descriptor + 4, tag << 16 | length);
+            }
+        }
         self.producer = (self.producer + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
     }
 }

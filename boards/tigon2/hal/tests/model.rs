@@ -315,7 +315,7 @@ fn frames_are_sent_round_the_rings() {
         buffer.take(1000);
         let end = buffer.position();
         bus.write(Register::TxProducer, end);
-        ring.push(&mut bus, start, 1000);
+        ring.push(&mut bus, start, 1000, None);
         buffer.align();
         bus.tick();
         let frames = bus.bench.sent();

@@ -1,0 +1,124 @@
+//! What a host may ask to have done to its frames: checksums and a VLAN tag.
+//!
+//! Hardware reference, section 13. The control block says what a driver may ask for at
+//! all, the flags of a frame's first BD what it asks for: drivers set the checksum flags
+//! in all BDs of a frame, but the VLAN flag only in the first. What the control block does
+//! not offer is not looked at.
+//!
+//! A frame with a checksum to make is held in the MAC's ring until its last fragment and
+//! with it the channel's sum are there. So are the frames behind it, since they go out in
+//! order.
+
+use super::Send;
+use super::checksum::{self, HEADERS, Wanted};
+use crate::dma::{States, read};
+use host_interface::bd::BdFlags;
+use host_interface::info::RcbFlags;
+use tigon2_hal::Bus;
+use tigon2_hal::assist::Finished;
+
+const TRANSPORT: u32 = BdFlags::new().with_transport_checksum(true).into_bits() as u32;
+const IP: u32 = BdFlags::new().with_ip_checksum(true).into_bits() as u32;
+const VLAN: u32 = BdFlags::new().with_vlan_tag(true).into_bits() as u32;
+/// In the wishes of a frame: it is held in the MAC's ring. No BD has this flag.
+pub const HELD: u32 = 1 << 31;
+const SUMS: u32 = TRANSPORT | IP;
+/// Where the kind of a frame's last transfer has [`SUMS`].
+const KIND_SHIFT: u32 = 4;
+
+/// What the control block lets the BDs ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Offers {
+    /// BD flags that are obeyed.
+    flags: u32,
+    no_pseudo_header: bool,
+    snap: bool,
+}
+
+impl Offers {
+    /// Nothing.
+    pub const NONE: Offers = Offers::new(RcbFlags::new());
+
+    /// What the send ring's control block says.
+    pub const fn new(flags: RcbFlags) -> Offers {
+        let offered = BdFlags::new()
+            .with_transport_checksum(flags.transport_checksum())
+            .with_ip_checksum(flags.ip_checksum())
+            .with_vlan_tag(flags.vlan_assist());
+        Offers {
+            flags: offered.into_bits() as u32,
+            no_pseudo_header: flags.no_pseudo_header(),
+            snap: flags.snap_checksum(),
+        }
+    }
+
+    /// Whether anything is offered.
+    #[inline(always)]
+    pub const fn any(&self) -> bool {
+        self.flags != 0
+    }
+}
+
+/// A frame begins with the BD at `bd`, whose third word is `word`; the transmit buffer and
+/// the MAC's ring have room.
+#[inline(always)]
+pub fn begin<B: Bus>(send: &mut Send, bus: &mut B, bd: u32, word: u32) {
+    let mut wants = word & send.offers.flags;
+    if wants & SUMS != 0 {
+        send.buffer.keep_together(HEADERS);
+        wants |= HELD;
+    }
+    if send.ring.is_holding() {
+        wants |= HELD;
+    }
+    if wants & VLAN != 0 {
+        send.tag = bus.load(bd + 12) & 0xFFFF;
+    }
+    send.wants = wants;
+}
+
+/// What a fragment's state word has besides, for a frame that is held.
+#[inline(always)]
+pub fn state(wants: u32, begins: bool, last: bool) -> u32 {
+    if wants & SUMS == 0 {
+        return 0;
+    }
+    States::SUM
+        | if begins { States::SUM_BEGINS } else { 0 }
+        | if last { States::SUM_STORED } else { 0 }
+}
+
+/// What the kind of the last fragment's transfer has besides, for a frame that is held.
+#[inline(always)]
+pub fn kind(wants: u32) -> u32 {
+    read::HELD | (wants & SUMS) << KIND_SHIFT
+}
+
+/// All data of the frame in work, `length` bytes that want something, is queued.
+#[inline(always)]
+pub fn queue<B: Bus>(send: &mut Send, bus: &mut B, length: u32) {
+    let tag = (send.wants & VLAN != 0).then_some(send.tag);
+    if send.wants & HELD != 0 {
+        send.ring.hold(bus, send.frame_start, length, tag);
+    } else {
+        send.ring.push(bus, send.frame_start, length, tag);
+    }
+}
+
+/// The last data of the oldest frame that is held has arrived.
+#[inline(always)]
+pub fn arrived<B: Bus>(send: &mut Send, bus: &mut B, done: &Finished) {
+    let wants = done.kind >> KIND_SHIFT;
+    if wants & SUMS != 0 {
+        let wanted = Wanted {
+            ip: wants & IP != 0,
+            transport: wants & TRANSPORT != 0,
+            no_pseudo_header: send.offers.no_pseudo_header,
+            snap: send.offers.snap,
+        };
+        let (frame, length) = send.ring.oldest_held(bus);
+        let sum = done.sum(bus);
+        checksum::patch(bus, &send.buffer, frame, length, sum, wanted);
+    }
+    send.ring.release(bus);
+}
