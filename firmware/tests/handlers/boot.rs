@@ -61,9 +61,11 @@ fn the_link_comes_up_with_a_partner_that_does_not_negotiate() {
     let mut machine = Machine::boot(&Setup::default());
     let silent = tigon2_model::Partner {
         negotiates: false,
-        ability: 0,
+        ..tigon2_model::Partner::default()
     };
-    machine.bench().card.set_partner(silent);
+    machine
+        .bench()
+        .with(|card, env| card.set_partner(env, silent));
     machine.pass(900_000);
     assert!(machine.firmware_link_is_up());
 }
