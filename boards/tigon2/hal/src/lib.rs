@@ -27,6 +27,7 @@ pub mod eeprom;
 pub mod events;
 pub mod led;
 pub mod mac;
+pub mod mdio;
 pub mod semaphore;
 pub mod timer;
 
