@@ -7,7 +7,7 @@
 
 use crate::layout::{TRACE, TRACE_BYTES};
 use host_interface::gencom::Gencom;
-use host_interface::trace::{ENTRY_BYTES, PANIC_LABEL, Topic};
+use host_interface::trace::{ENTRY_BYTES, PANIC_LABEL, Topic, label_words};
 use tigon2_chip::Register;
 use tigon2_hal::Bus;
 
@@ -35,29 +35,21 @@ pub fn record<B: Bus>(bus: &mut B, topic: Topic, code: u32, arguments: [u32; 4])
 
 /// Records the end.
 pub fn panic<B: Bus>(bus: &mut B, code: u32, arguments: [u32; 4]) {
-    write(bus, PANIC_LABEL, code, arguments);
+    const LABEL: [u32; 2] = label_words(PANIC_LABEL);
+    write(bus, LABEL, code, arguments);
 }
 
 /// The pointer is in gencom, where the host can change it: whatever it says, the entry
 /// goes to a place in the ring.
-fn write<B: Bus>(bus: &mut B, label: [u8; 8], code: u32, arguments: [u32; 4]) {
+fn write<B: Bus>(bus: &mut B, label: [u32; 2], code: u32, arguments: [u32; 4]) {
     const MASK: u32 = (TRACE_BYTES - 1) & !(ENTRY - 1);
     let pointer = bus.load(Gencom::TracePointer.nic_address());
     let offset = pointer.wrapping_sub(TRACE) & MASK;
     let next = TRACE + (offset.wrapping_sub(ENTRY) & MASK);
     let time = bus.read(Register::Timer);
-    let [a, b, c, d, e, f, g, h] = label;
+    let [first, second] = label;
     let [w, x, y, z] = arguments;
-    let words = [
-        u32::from_be_bytes([a, b, c, d]),
-        u32::from_be_bytes([e, f, g, h]),
-        code,
-        time,
-        w,
-        x,
-        y,
-        z,
-    ];
+    let words = [first, second, code, time, w, x, y, z];
     for (address, word) in (TRACE + offset..).step_by(4).zip(words) {
         bus.store(address, word);
     }

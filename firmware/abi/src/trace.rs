@@ -12,6 +12,15 @@ pub const ENTRY_BYTES: usize = 32;
 /// The label of the entry that a fatal error leaves.
 pub const PANIC_LABEL: [u8; 8] = *b"*PANIC*\0";
 
+/// A label as the two words of an entry.
+pub const fn label_words(label: [u8; 8]) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = label;
+    [
+        u32::from_be_bytes([a, b, c, d]),
+        u32::from_be_bytes([e, f, g, h]),
+    ]
+}
+
 /// An entry of the trace ring, in words.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -84,15 +93,21 @@ impl Topic {
         1 << self as u32
     }
 
-    /// The topic's label.
-    pub const fn label(self) -> [u8; 8] {
+    /// The topic's label, in words: the chip's CPUs load nothing that is not aligned.
+    pub const fn label(self) -> [u32; 2] {
+        const BOOT: [u32; 2] = label_words(*b"BOOT\0\0\0\0");
+        const LINK: [u32; 2] = label_words(*b"LINK\0\0\0\0");
+        const COMMAND: [u32; 2] = label_words(*b"COMMAND\0");
+        const EVENT: [u32; 2] = label_words(*b"EVENT\0\0\0");
+        const DROP: [u32; 2] = label_words(*b"DROP\0\0\0\0");
+        const DMA: [u32; 2] = label_words(*b"DMA\0\0\0\0\0");
         match self {
-            Topic::Boot => *b"BOOT\0\0\0\0",
-            Topic::Link => *b"LINK\0\0\0\0",
-            Topic::Command => *b"COMMAND\0",
-            Topic::Event => *b"EVENT\0\0\0",
-            Topic::Drop => *b"DROP\0\0\0\0",
-            Topic::Dma => *b"DMA\0\0\0\0\0",
+            Topic::Boot => BOOT,
+            Topic::Link => LINK,
+            Topic::Command => COMMAND,
+            Topic::Event => EVENT,
+            Topic::Drop => DROP,
+            Topic::Dma => DMA,
         }
     }
 }
@@ -133,7 +148,7 @@ mod tests {
     fn topics_have_their_own_bits_and_labels() {
         for (bit, topic) in Topic::ALL.into_iter().enumerate() {
             assert_eq!(topic.mask(), 1 << bit);
-            assert_ne!(topic.label(), PANIC_LABEL);
+            assert_ne!(topic.label(), label_words(PANIC_LABEL));
         }
     }
 
