@@ -4,16 +4,19 @@
 //! mailbox 1, consumer in gencom. A command that finds no room for its answer is left in
 //! the ring; housekeeping comes back to it.
 
+use crate::link::Renew;
 use crate::log::{log_info, log_warn};
 use crate::statistics::count;
-use crate::{Firmware, filter, host_events, link, receive, statistics};
+use crate::{Firmware, filter, host_events, link, receive, statistics, trace};
 use host_interface::command::{
-    Command, CommandCode, DISABLE, ENABLE, STACK_DOWN, STACK_UP, UnknownCommand,
+    Command, CommandCode, DISABLE, ENABLE, NEGOTIATE_10_100, NEGOTIATE_BOTH, NEGOTIATE_GIGABIT,
+    STACK_DOWN, STACK_UP, UnknownCommand,
 };
 use host_interface::event::{self, EventCode};
 use host_interface::extension::{Extension, State};
 use host_interface::gencom::Gencom;
 use host_interface::ring::{COMMAND_BYTES, COMMAND_ENTRIES, advance, used};
+use host_interface::trace::Topic;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::memory::COMMAND_RING;
 use tigon2_hal::Bus;
@@ -75,8 +78,10 @@ fn one<B: Bus>(firmware: &mut Firmware<B>, index: u32, queued: u32) -> Result<u3
         host_events::post_error(firmware, event::ERROR_INVALID_COMMAND);
         return Ok(queued);
     }
-    let high = word(&mut firmware.bus, index + 1);
-    let low = word(&mut firmware.bus, index + 2);
+    let bus = &mut firmware.bus;
+    let (high, low) = (word(bus, index + 1), word(bus, index + 2));
+    let arguments = [word(bus, index), high, low, 0];
+    trace::record(bus, Topic::Command, command.command as u32, arguments);
     carry_out(firmware, command, high, low)?;
     Ok(entries)
 }
@@ -120,8 +125,11 @@ fn carry_out<B: Bus>(
         CommandCode::Promiscuous => {
             count!(firmware, command_promiscuous);
             match switch(command.code) {
-                Some(on) => firmware.link.filter.set_promiscuous(&mut firmware.bus, on),
-                None => host_events::post_error(firmware, event::ERROR_INVALID_COMMAND),
+                Some(on) => {
+                    firmware.link.filter.set_promiscuous(&mut firmware.bus, on);
+                    statistics::describe(firmware);
+                }
+                None => invalid(firmware),
             }
         }
         CommandCode::AllMulticast => {
@@ -131,7 +139,7 @@ fn carry_out<B: Bus>(
                     .link
                     .filter
                     .set_all_multicast(&mut firmware.bus, on),
-                None => host_events::post_error(firmware, event::ERROR_INVALID_COMMAND),
+                None => invalid(firmware),
             }
         }
         CommandCode::AddMulticastExtended => multicast(firmware, true, high, low),
@@ -153,16 +161,38 @@ fn carry_out<B: Bus>(
         }
         CommandCode::LinkNegotiation => {
             count!(firmware, command_link_negotiation);
-            link::restart(firmware);
+            match command.code {
+                NEGOTIATE_BOTH => link::renew(firmware, Renew::Both),
+                NEGOTIATE_GIGABIT => link::renew(firmware, Renew::Gigabit),
+                NEGOTIATE_10_100 => link::renew(firmware, Renew::Fast),
+                _ => invalid(firmware),
+            }
         }
-        CommandCode::FdrFiltering
-        | CommandCode::SetStandardProducer
-        | CommandCode::SetPartialReceiveCount
-        | CommandCode::SetJumboProducer => {
-            host_events::post_error(firmware, event::ERROR_UNIMPLEMENTED_COMMAND);
+        CommandCode::SetStandardProducer => {
+            count!(firmware, command_set_standard_producer);
+            receive::host_produced(firmware, command.index.into());
         }
+        CommandCode::SetJumboProducer => {
+            count!(firmware, command_set_jumbo_producer);
+            unimplemented(firmware);
+        }
+        CommandCode::FdrFiltering => {
+            count!(firmware, command_fdr_filtering);
+            unimplemented(firmware);
+        }
+        CommandCode::SetPartialReceiveCount => unimplemented(firmware),
     }
     Ok(())
+}
+
+/// A command that means nothing, or whose code does.
+fn invalid<B: Bus>(firmware: &mut Firmware<B>) {
+    host_events::post_error(firmware, event::ERROR_INVALID_COMMAND);
+}
+
+/// A command of the interface that this firmware has no use for.
+fn unimplemented<B: Bus>(firmware: &mut Firmware<B>) {
+    host_events::post_error(firmware, event::ERROR_UNIMPLEMENTED_COMMAND);
 }
 
 /// On or off, if the code says either.
@@ -178,24 +208,31 @@ fn host_state<B: Bus>(firmware: &mut Firmware<B>, code: u16) {
     let state = match code {
         STACK_UP => State::StackUp,
         STACK_DOWN => State::Running,
-        _ => return host_events::post_error(firmware, event::ERROR_INVALID_COMMAND),
+        _ => return invalid(firmware),
     };
     log_info!("stack up: {=bool}", state == State::StackUp);
     receive::set_stack(firmware, state == State::StackUp);
     firmware
         .bus
         .store(Extension::State.nic_address(), state as u32);
+    statistics::describe(firmware);
 }
 
 fn multicast<B: Bus>(firmware: &mut Firmware<B>, add: bool, high: u32, low: u32) {
+    if add {
+        count!(firmware, command_add_multicast);
+    } else {
+        count!(firmware, command_delete_multicast);
+    }
+    if !filter::is_multicast(high) {
+        return invalid(firmware);
+    }
     let filter = &mut firmware.link.filter;
     let code = if add {
         filter.add(&mut firmware.bus, high, low);
-        count!(firmware, command_add_multicast);
         event::MULTICAST_ADDED
     } else {
         filter.delete(&mut firmware.bus, high, low);
-        count!(firmware, command_delete_multicast);
         event::MULTICAST_DELETED
     };
     count!(firmware, event_multicast_updated);

@@ -2,7 +2,8 @@
 //!
 //! Hardware reference, sections 10.3 and 10.4. The MAC knows its own address and a
 //! 128-bit hash of multicast addresses; what passes the hash by chance is sorted out here
-//! by the exact list, which lies in NIC memory.
+//! by the exact list, which lies in NIC memory. Addresses that find no room in the list
+//! are counted: while there are any, every multicast is taken.
 
 use crate::layout::{MULTICAST_ENTRIES, MULTICAST_LIST};
 use host_interface::bd::destination::{BROADCAST, MULTICAST, UNICAST};
@@ -31,6 +32,11 @@ pub fn destination<B: Bus>(bus: &mut B, start: u32) -> u8 {
     }
 }
 
+/// Whether the first half of an address, two bytes in bits 15:0, is that of a group.
+pub const fn is_multicast(high: u32) -> bool {
+    high & 0x0100 != 0
+}
+
 /// What is accepted besides the card's own address and broadcasts.
 #[derive(Debug)]
 pub struct Filter {
@@ -40,6 +46,8 @@ pub struct Filter {
     all_multicast: bool,
     /// Addresses in the list.
     count: u32,
+    /// Addresses that were added and found no room in the list.
+    unlisted: u32,
 }
 
 impl Filter {
@@ -49,12 +57,13 @@ impl Filter {
             promiscuous: false,
             all_multicast: false,
             count: 0,
+            unlisted: 0,
         }
     }
 
     /// Whether a multicast frame at `start` is wanted.
     pub fn takes<B: Bus>(&self, bus: &mut B, start: u32) -> bool {
-        if self.promiscuous || self.all_multicast {
+        if self.promiscuous || self.every_multicast() {
             return true;
         }
         let word = bus.load(start);
@@ -62,6 +71,16 @@ impl Filter {
         let high = word >> 16;
         let low = word << 16 | u32::from(half);
         self.find(bus, high, low).is_some()
+    }
+
+    /// Whether multicast frames are taken whatever their address.
+    const fn every_multicast(&self) -> bool {
+        self.all_multicast || self.unlisted != 0
+    }
+
+    /// Whether every frame is taken.
+    pub const fn is_promiscuous(&self) -> bool {
+        self.promiscuous
     }
 
     fn find<B: Bus>(&self, bus: &mut B, high: u32, low: u32) -> Option<u32> {
@@ -77,32 +96,36 @@ impl Filter {
     }
 
     /// Adds a multicast address. A list that is full gives up exactness: every multicast
-    /// is accepted from then on.
+    /// is accepted until as many addresses that are not in it were deleted again.
     pub fn add<B: Bus>(&mut self, bus: &mut B, high: u32, low: u32) {
         let high = high & 0xFFFF;
         if self.find(bus, high, low).is_some() {
             return;
         }
         if self.count == MULTICAST_ENTRIES {
-            return self.set_all_multicast(bus, true);
+            self.unlisted = self.unlisted.saturating_add(1);
+        } else {
+            let entry = MULTICAST_LIST + (self.count << 3);
+            bus.store(entry, high);
+            bus.store(entry + 4, low);
+            self.count += 1;
         }
-        let entry = MULTICAST_LIST + (self.count << 3);
-        bus.store(entry, high);
-        bus.store(entry + 4, low);
-        self.count += 1;
         self.write_hash(bus);
     }
 
-    /// Deletes a multicast address.
+    /// Deletes a multicast address. The hash is made anew from the others, so that one
+    /// with the same hash bit stays.
     pub fn delete<B: Bus>(&mut self, bus: &mut B, high: u32, low: u32) {
-        let Some(entry) = self.find(bus, high & 0xFFFF, low) else {
-            return;
-        };
-        self.count -= 1;
-        let last = MULTICAST_LIST + (self.count << 3);
-        let (high, low) = (bus.load(last), bus.load(last + 4));
-        bus.store(entry, high);
-        bus.store(entry + 4, low);
+        match self.find(bus, high & 0xFFFF, low) {
+            Some(entry) => {
+                self.count -= 1;
+                let last = MULTICAST_LIST + (self.count << 3);
+                let (high, low) = (bus.load(last), bus.load(last + 4));
+                bus.store(entry, high);
+                bus.store(entry + 4, low);
+            }
+            None => self.unlisted = self.unlisted.saturating_sub(1),
+        }
         self.write_hash(bus);
     }
 
@@ -130,7 +153,7 @@ impl Filter {
     }
 
     fn write_hash<B: Bus>(&self, bus: &mut B) {
-        let mut hash = [if self.all_multicast { u32::MAX } else { 0 }; 4];
+        let mut hash = [if self.every_multicast() { u32::MAX } else { 0 }; 4];
         for index in 0..self.count {
             let entry = MULTICAST_LIST + (index << 3);
             let [_, _, a, b] = bus.load(entry).to_be_bytes();

@@ -6,7 +6,7 @@
 
 use crate::dma::write;
 use crate::layout::{DROP_COUNTS, HANDLER_COUNTS, STATISTICS};
-use crate::{Firmware, host_events, link};
+use crate::{Firmware, host_events};
 use core::mem::offset_of;
 use host_interface::bd::destination;
 use host_interface::event::EventCode;
@@ -198,6 +198,7 @@ pub fn describe<B: Bus>(firmware: &mut Firmware<B>) {
     /// ifType of RFC 1213: ethernet-csmacd.
     const ETHERNET: u32 = 6;
     let up = firmware.link.is_up();
+    let (speed, high_speed) = firmware.link.speed();
     let bus = &mut firmware.bus;
     for (offset, word) in [
         (offset_of!(Statistics, if_index), Gencom::InterfaceIndex),
@@ -216,16 +217,8 @@ pub fn describe<B: Bus>(firmware: &mut Firmware<B>) {
     }
     let up_or_down = if up { 1 } else { 2 };
     set(bus, offset_of!(Statistics, if_type), ETHERNET);
-    set(
-        bus,
-        offset_of!(Statistics, if_speed),
-        if up { link::BITS_PER_SECOND } else { 0 },
-    );
-    set(
-        bus,
-        offset_of!(Statistics, high_speed),
-        if up { link::MEGABITS_PER_SECOND } else { 0 },
-    );
+    set(bus, offset_of!(Statistics, if_speed), speed);
+    set(bus, offset_of!(Statistics, high_speed), high_speed);
     set(bus, offset_of!(Statistics, if_admin_status), 1);
     set(
         bus,
@@ -233,6 +226,11 @@ pub fn describe<B: Bus>(firmware: &mut Firmware<B>) {
         up_or_down,
     );
     set(bus, offset_of!(Statistics, connector_present), up_or_down);
+}
+
+/// The link went up or down.
+pub fn link_changed<B: Bus>(firmware: &mut Firmware<B>) {
+    describe(firmware);
 }
 
 /// Copies the MAC's own counters into the block.

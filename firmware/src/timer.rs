@@ -55,8 +55,8 @@ pub struct Deadlines {
     pub receive: Deadline,
     /// Housekeeping.
     period: u32,
-    /// The statistics' turn, in housekeeping turns; 0 is never.
-    statistics: u32,
+    /// The statistics' turn.
+    statistics: Deadline,
 }
 
 impl Deadlines {
@@ -66,7 +66,7 @@ impl Deadlines {
             send: Deadline::NONE,
             receive: Deadline::NONE,
             period: 0,
-            statistics: 0,
+            statistics: Deadline::NONE,
         }
     }
 }
@@ -156,24 +156,35 @@ fn housekeeping<B: Bus>(firmware: &mut Firmware<B>) {
     host_events::send_waiting(firmware);
     interrupt::make_up(firmware);
     statistics::publish(firmware);
-    if firmware.deadlines.statistics != 0 {
-        firmware.deadlines.statistics -= 1;
-        if firmware.deadlines.statistics == 0 {
-            // Without room the statistics of this turn are left out.
-            if statistics::update(firmware).is_err() {
-                statistics::count!(firmware, dma_write_ring_full);
-            }
-            start_statistics(firmware);
-        }
-    }
+    refresh(firmware);
 }
 
-/// Starts the interval of the statistics. A millisecond is taken as 1024 of the host's
-/// microseconds: the chip cannot divide.
-pub fn start_statistics<B: Bus>(firmware: &mut Firmware<B>) {
+/// Sends the statistics when it is their turn: every so many microseconds, to the next
+/// millisecond.
+fn refresh<B: Bus>(firmware: &mut Firmware<B>) {
+    /// The longest interval: the counter's comparison is signed (reference 7).
+    const LONGEST: u32 = 1 << 30;
     let ticks = firmware.bus.load(Gencom::StatisticsTicks.nic_address());
-    let turns = ticks >> 10;
-    firmware.deadlines.statistics = if ticks != 0 && turns == 0 { 1 } else { turns };
+    let ticks = if ticks < LONGEST { ticks } else { LONGEST };
+    let now = timer::now(&mut firmware.bus);
+    let turn = &mut firmware.deadlines.statistics;
+    if ticks == 0 {
+        return turn.disarm();
+    }
+    let due = turn.take(now);
+    if due {
+        turn.time = turn.time.wrapping_add(ticks);
+    }
+    // The first one, one that is late, and one that was set with longer ticks.
+    let left = turn.time.wrapping_sub(now);
+    if !(due || turn.armed) || left == 0 || left > ticks {
+        turn.time = now.wrapping_add(ticks);
+    }
+    turn.armed = true;
+    // Without room the statistics of this turn are left out.
+    if due && statistics::update(firmware).is_err() {
+        statistics::count!(firmware, dma_write_ring_full);
+    }
 }
 
 /// Takes the words that drivers change while the firmware runs.

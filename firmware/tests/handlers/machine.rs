@@ -16,7 +16,7 @@ use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Bus;
 use tigon2_model::testing::{Bench, HOST_BASE};
-use tigon2_model::{Effect, Reception};
+use tigon2_model::{Board, Effect, Partner, Reception};
 use zerocopy::IntoBytes;
 
 /// The card's address.
@@ -106,6 +106,10 @@ pub struct Setup {
     pub receive_ticks: u32,
     pub receive_max_bds: u32,
     pub mtu: u32,
+    pub board: Board,
+    pub fast_link: LinkWord,
+    pub trace_mask: u32,
+    pub statistics_ticks: u32,
 }
 
 impl Default for Setup {
@@ -141,6 +145,10 @@ impl Default for Setup {
             receive_ticks: 50,
             receive_max_bds: 8,
             mtu: 1514,
+            board: Board::default(),
+            fast_link: LinkWord::new(),
+            trace_mask: 0,
+            statistics_ticks: 0,
         }
     }
 }
@@ -169,7 +177,7 @@ impl Machine {
 
     /// Boots after something was done to the card.
     pub fn boot_after(setup: &Setup, prepare: impl FnOnce(&mut Bench)) -> Machine {
-        let mut bench = Bench::default();
+        let mut bench = Bench::new(setup.board.clone());
         bench.host.bytes.resize(0x20_0000, 0);
         let block = words_to_host(setup.information.as_bytes());
         bench.host.bytes[INFORMATION as usize..][..block.len()].copy_from_slice(&block);
@@ -190,6 +198,9 @@ impl Machine {
             (Gencom::ReceiveTicks, setup.receive_ticks),
             (Gencom::ReceiveMaxBds, setup.receive_max_bds),
             (Gencom::InterfaceMtu, setup.mtu),
+            (Gencom::FastLink, setup.fast_link.into_bits()),
+            (Gencom::TraceMask, setup.trace_mask),
+            (Gencom::StatisticsTicks, setup.statistics_ticks),
         ] {
             bench.bar_write(word.bar_offset(), value);
         }
@@ -226,19 +237,44 @@ impl Machine {
             host_interface::command::STACK_UP,
         )
         .pack()]);
-        for _ in 0..200 {
-            machine.pass(1000);
-            if machine.firmware_link_is_up() {
-                break;
-            }
-        }
+        machine.wait_for_link(200);
         machine.events();
         machine.interrupts = 0;
         machine
     }
 
     pub fn firmware_link_is_up(&self) -> bool {
-        LinkWord::from_bits(self.bar(Gencom::GigabitLinkState.bar_offset())).up()
+        let (gigabit, fast) = self.link_words();
+        gigabit.up() || fast.up()
+    }
+
+    /// The state words of both links.
+    pub fn link_words(&self) -> (LinkWord, LinkWord) {
+        let word = |word: Gencom| LinkWord::from_bits(self.bar(word.bar_offset()));
+        (word(Gencom::GigabitLinkState), word(Gencom::FastLinkState))
+    }
+
+    /// Waits up to some milliseconds for the link; whether it came.
+    pub fn wait_for_link(&mut self, milliseconds: u64) -> bool {
+        for _ in 0..milliseconds {
+            self.pass(1000);
+            if self.firmware_link_is_up() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Puts another partner at the end of the cable, by its words.
+    pub fn set_partner(&mut self, words: &str) {
+        let partner: Partner = words.parse().expect("words of a partner");
+        let mut bench = self.bench();
+        bench.with(|card, env| card.set_partner(env, partner));
+    }
+
+    pub fn set_cable(&mut self, plugged: bool) {
+        let mut bench = self.bench();
+        bench.with(|card, env| card.set_cable(env, plugged));
     }
 
     /// Runs handlers until none has anything to do. Takes the effects.
