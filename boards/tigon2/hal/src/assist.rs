@@ -185,6 +185,14 @@ impl<D: Direction> DescriptorRing<D> {
         if !self.has_room(1) {
             return Err(Full);
         }
+        self.put(bus, transfer);
+        Ok(())
+    }
+
+    /// Like [`push`](Self::push), to be called after [`has_room`](Self::has_room) said yes
+    /// to it and to all others since.
+    #[inline(always)]
+    pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
         let descriptor = self.base + self.producer;
         bus.store(descriptor, transfer.host.high);
         bus.store(descriptor + 4, transfer.host.low);
@@ -195,7 +203,6 @@ impl<D: Direction> DescriptorRing<D> {
         bus.store(descriptor + 28, transfer.opaque);
         self.producer = (self.producer + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
         bus.write(D::PRODUCER, self.producer);
-        Ok(())
     }
 
     /// Has the sum of the next [`push`](Self::push) stored in its descriptor, from where
@@ -205,6 +212,14 @@ impl<D: Direction> DescriptorRing<D> {
     pub fn store_sum<B: Bus>(&self, bus: &mut B) {
         let descriptor = self.base + self.producer;
         bus.store(descriptor + SUM_ADDRESS, descriptor + SUM);
+    }
+
+    /// Like [`store_sum`](Self::store_sum), but the sum goes to the halfword at NIC address
+    /// `address`. The ring works in order, so a transfer that is queued behind this one
+    /// finds the sum there (6.3, C).
+    #[inline(always)]
+    pub fn store_sum_at<B: Bus>(&self, bus: &mut B, address: u32) {
+        bus.store(self.base + self.producer + SUM_ADDRESS, address);
     }
 
     /// How far the channel came, as an end for [`take`](Self::take).
