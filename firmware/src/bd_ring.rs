@@ -119,6 +119,19 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
         self.arrived = after;
     }
 
+    /// Forgets all BDs and begins at index 0 again. What is being fetched still arrives.
+    pub fn restart(&mut self) {
+        self.producer = 0;
+        self.requested = 0;
+        self.arrived = 0;
+        self.next = 0;
+    }
+
+    /// How many BDs are there to work on.
+    pub fn ready(&self) -> u32 {
+        self.arrived.wrapping_sub(self.next) & self.mask
+    }
+
     /// Whether no BD is there to work on.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {

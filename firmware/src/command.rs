@@ -117,10 +117,8 @@ fn carry_out<B: Bus>(
         }
         CommandCode::ClearProfile => count!(firmware, command_clear_profile),
         CommandCode::ResetJumboRing => {
-            // No jumbo BD is ever taken here, so there is none to give back.
+            receive::reset_jumbo(firmware)?;
             count!(firmware, command_reset_jumbo_ring);
-            count!(firmware, event_jumbo_ring_reset);
-            host_events::post(firmware, EventCode::JumboRingReset, 0);
         }
         CommandCode::Promiscuous => {
             count!(firmware, command_promiscuous);

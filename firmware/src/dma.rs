@@ -8,9 +8,10 @@ use crate::{host_events, receive, send};
 use host_interface::extension::FatalCode;
 use tigon2_chip::Register;
 use tigon2_chip::bits::DmaState;
+use tigon2_chip::dma::RING_ENTRIES;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{Full, HostAddress, Transfer};
+use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Transfer, Write};
 
 /// Kinds of transfers from the host: word 6 of a read descriptor.
 pub mod read {
@@ -18,6 +19,10 @@ pub mod read {
     pub const SEND_BDS: u32 = 1;
     /// Standard receive BDs; opaque: the index behind the last one.
     pub const STANDARD_BDS: u32 = 2;
+    /// Mini receive BDs; likewise.
+    pub const MINI_BDS: u32 = 0x10;
+    /// Jumbo receive BDs; likewise, extended ones count twice.
+    pub const JUMBO_BDS: u32 = 0x20;
     /// Data of a send BD, perhaps with the bits below; opaque: its index. No other kind
     /// has this bit.
     pub const SEND_DATA: u32 = 4;
@@ -33,7 +38,7 @@ pub mod read {
 pub mod write {
     /// Nothing follows.
     pub const QUIET: u32 = 0;
-    /// Data of a received frame.
+    /// Data of a received frame, the last of it; opaque: NIC address of its return BD.
     pub const RECEIVE_DATA: u32 = 1;
     /// The send consumer index: an interrupt follows unless the host wants none of these.
     pub const SEND_INDEX: u32 = 2;
@@ -109,22 +114,36 @@ pub fn write_words<B: Bus>(
     if !firmware.write_ring.has_room(1) {
         return Err(Full);
     }
-    let slot = crate::layout::STAGING + (firmware.write_ring.next_index() << 5);
-    let mut address = slot;
-    for word in words {
-        firmware.bus.store(address, *word);
-        address += 4;
-    }
-    let state = firmware.states.write_words;
+    let slot = staging(&firmware.write_ring, 0);
+    stage(&mut firmware.bus, slot, words);
     let transfer = Transfer {
         host,
         local: slot,
-        length: address - slot,
-        state,
+        length: (words.len() as u32) << 2,
+        state: firmware.states.write_words,
         kind,
         opaque: 0,
     };
-    firmware.write_ring.push(&mut firmware.bus, &transfer)
+    firmware.write_ring.put(&mut firmware.bus, &transfer);
+    Ok(())
+}
+
+/// NIC address of the 32 staging bytes of the write descriptor that is `ahead` behind the
+/// next one. They are free as long as there is room for that many descriptors.
+#[inline(always)]
+pub fn staging(ring: &DescriptorRing<Write>, ahead: u32) -> u32 {
+    let index = (ring.next_index() + ahead) & (RING_ENTRIES - 1);
+    crate::layout::STAGING + (index << 5)
+}
+
+/// Puts words into staging bytes.
+#[inline(always)]
+pub fn stage<B: Bus>(bus: &mut B, slot: u32, words: &[u32]) {
+    let mut address = slot;
+    for word in words {
+        bus.store(address, *word);
+        address += 4;
+    }
 }
 
 /// DMA read complete.
@@ -139,7 +158,7 @@ pub fn read_complete<B: Bus>(firmware: &mut Firmware<B>) {
         } else if done.kind == read::SEND_BDS {
             send::bds_arrived(firmware, done.opaque);
         } else {
-            receive::bds_arrived(firmware, done.opaque);
+            receive::bds_arrived(firmware, done.kind, done.opaque);
         }
     }
     firmware.read_ring.acknowledge(&mut firmware.bus);
@@ -155,7 +174,7 @@ pub fn write_complete<B: Bus>(firmware: &mut Firmware<B>) {
     let mut interrupt = false;
     while let Some(done) = firmware.write_ring.take(&mut firmware.bus, end) {
         match done.kind {
-            write::RECEIVE_DATA => receive::data_written(firmware),
+            write::RECEIVE_DATA => receive::frame::data_written(firmware),
             write::SEND_INDEX => interrupt |= firmware.interrupt.for_send,
             write::RETURN_INDEX => interrupt |= firmware.interrupt.for_receive,
             write::EVENT_INDEX => {

@@ -100,9 +100,13 @@ handlers! {
     /// Fetches send BDs from the host's ring.
     send_bd_ready: SendBdReady => crate::send::bd_ready,
     /// Takes the next received frame: queues its data's DMA and its return BD.
-    receive_complete: ReceiveComplete => crate::receive::frame,
+    receive_complete: ReceiveComplete => crate::receive::frame::complete,
+    /// Fetches jumbo receive BDs from the host's ring.
+    jumbo_bd_ready: JumboReceiveBdReady => crate::receive::jumbo_bd_ready,
     /// Fetches standard receive BDs from the host's ring.
-    receive_bd_ready: StandardReceiveBdReady => crate::receive::bd_ready,
+    receive_bd_ready: StandardReceiveBdReady => crate::receive::standard_bd_ready,
+    /// Fetches mini receive BDs from the host's ring.
+    mini_bd_ready: MiniReceiveBdReady => crate::receive::mini_bd_ready,
     /// Looks at finished transfers to the host and raises the interrupt.
     dma_write_complete: DmaWriteComplete => crate::dma::write_complete,
     /// Looks at finished transfers from the host: BDs arrived, data of frames read.
@@ -116,7 +120,7 @@ handlers! {
     /// Tells the host the send consumer index.
     update_send_consumer: UpdateSendConsumer => crate::send::update_consumer,
     /// Tells the host the receive return producer index.
-    update_receive_return_producer: UpdateReceiveReturnProducer => crate::receive::update_producer,
+    update_receive_return_producer: UpdateReceiveReturnProducer => crate::receive::index::update_producer,
     /// The MAC's receiver wants attention: link or buffer.
     mac_rx_attention: MacRxAttention => crate::link::receive_attention,
     /// The MAC's transmitter wants attention.

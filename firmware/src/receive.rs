@@ -1,37 +1,35 @@
 //! The receive path: wire to host.
 //!
-//! Hardware reference, section 14. A frame takes the next BD of the host's standard ring,
-//! see [`BdRing`], and costs two transfers: its data, and the return BD behind it. The
-//! return producer index follows by count or time.
+//! Hardware reference, section 14. A frame takes the next BD of one of the host's rings,
+//! chosen by its length, and costs at least two transfers: its data, and the return BD
+//! behind it. The return producer index follows by count or time.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | this one | the configuration, and the BDs that the host gives |
+//! | [`frame`] | a frame that arrived: drop it or hand it on |
+//! | [`assist`] | the same with VLAN tags, checksums and BDs of several buffers |
+//! | [`headers`] | what a frame's headers say, and what its sum has to leave out |
+//! | [`index`] | telling the host how far the return ring is filled |
 
-use crate::Firmware;
-use crate::bd_ring::{BdRing, OutOfRange};
-use crate::dma::{read, write, write_words};
-use crate::layout::STANDARD_BDS;
-use crate::statistics::count;
-use crate::{drops, filter, host_events, timer};
-use host_interface::bd::{BdErrors, BdFlags};
-use host_interface::event;
-use host_interface::extension::Drop;
-use host_interface::gencom::Gencom;
-use host_interface::ring::{STANDARD_ENTRIES, return_entries};
-use tigon2_chip::Register;
+pub mod assist;
+pub mod frame;
+pub mod headers;
+pub mod index;
+pub mod rings;
+
+use crate::dma::read;
+use crate::{Firmware, host_events};
+use frame::CRC;
+use host_interface::event::{self, EventCode};
+use host_interface::info::RcbFlags;
+use host_interface::ring::return_entries;
+use rings::{Rings, Which};
 use tigon2_chip::events::EventBit;
-use tigon2_chip::memory::{PACKET_MEMORY_END, block};
+use tigon2_chip::memory::block;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{HostAddress, Transfer};
-use tigon2_hal::mac::{ReceiveRing, ReceivedFrame};
-
-/// Bytes of the CRC, which the MAC leaves on the frame.
-const CRC: u32 = 4;
-/// Bytes of an Ethernet header.
-const HEADER: u32 = 14;
-const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
-const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
-const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
-/// Errors of the MAC that the host is not bothered with: short frames are complete all
-/// the same, and vendor firmware ignores the flag (10.3).
-const HARMLESS: u32 = BdErrors::new().with_runt(true).into_bits() as u32;
+use tigon2_hal::assist::{Full, HostAddress};
+use tigon2_hal::mac::ReceiveRing;
 
 /// State of the receive side.
 #[derive(Debug)]
@@ -40,10 +38,12 @@ pub struct Receive {
     ring: ReceiveRing,
     /// Start of the receive buffer.
     base: u32,
-    /// The host's standard ring.
-    standard: BdRing<5>,
-    /// Longest frame that the ring takes, without CRC.
-    ring_longest: u32,
+    /// The host's rings of empty buffers.
+    rings: Rings,
+    /// Frames from this length on, without CRC, and ...
+    window: u32,
+    /// ... this many bytes longer are for the standard ring without another look.
+    window_bytes: u32,
     /// Longest frame that is accepted, without CRC.
     longest: u32,
     /// Bytes of a frame that are not handed on: the CRC, unless the host wants it.
@@ -52,7 +52,11 @@ pub struct Receive {
     bad_frames: bool,
     /// Whether the host's stack takes frames.
     stack_up: bool,
-    /// Data transfers under way.
+    /// Whether a frame waits for BDs.
+    waiting: bool,
+    /// What else the host wants done, as flags of a ring control block; 0 for nothing.
+    wants: u32,
+    /// Frames whose data is on its way to the host.
     in_flight: u32,
     /// Where the receive buffer is free up to once nothing is under way; 0: no matter.
     freed: u32,
@@ -64,42 +68,32 @@ pub struct Receive {
     return_producer: u32,
     /// The host's consumer index when it was last read.
     return_consumer: u32,
-    /// Where the host wants the return producer index.
-    index: HostAddress,
-    /// What the host was told last.
-    reported: u32,
-    /// Return BDs since then.
-    unreported: u32,
-    /// Return BDs after which it is told; 0 for never.
-    max_bds: u32,
-    /// Microseconds after which it is told.
-    ticks: u32,
+    /// Telling the host.
+    index: index::Index,
 }
 
 impl Receive {
     /// Nothing configured.
     pub const fn new() -> Receive {
-        const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         Receive {
             ring: ReceiveRing::new(0),
             base: 0,
-            standard: BdRing::new(NONE, STANDARD_BDS, STANDARD_ENTRIES),
-            ring_longest: 0,
+            rings: Rings::new(),
+            window: 0,
+            window_bytes: 0,
             longest: 0,
             cut: CRC,
             bad_frames: false,
             stack_up: false,
+            waiting: false,
+            wants: 0,
             in_flight: 0,
             freed: 0,
-            returns: NONE,
+            returns: HostAddress { high: 0, low: 0 },
             return_mask: 0,
             return_producer: 0,
             return_consumer: 0,
-            index: NONE,
-            reported: 0,
-            unreported: 0,
-            max_bds: 0,
-            ticks: 0,
+            index: index::Index::new(),
         }
     }
 
@@ -108,15 +102,31 @@ impl Receive {
         self.ring = ReceiveRing::new(block + block::MAC_RX_RING);
     }
 
-    /// Where the frame behind `frame` starts: at the next 8 bytes, round the end of the
-    /// buffer (10.3, C).
-    fn end_of(&self, frame: &ReceivedFrame) -> u32 {
-        let end = (frame.start + frame.length + 7) & !7;
-        if end >= PACKET_MEMORY_END {
-            end - (PACKET_MEMORY_END - self.base)
+    /// Which lengths need no other look. None while the stack is down.
+    fn set_window(&mut self) {
+        let upper = self.longest.min(self.rings.standard.longest()) + 1;
+        self.window = self.rings.mini.longest().max(frame::HEADER - 1) + 1;
+        self.window_bytes = if self.stack_up {
+            upper.saturating_sub(self.window)
         } else {
-            end
-        }
+            0
+        };
+    }
+
+    /// Index updates because the number of BDs was reached.
+    pub fn threshold_hits(&self) -> u32 {
+        self.index.threshold_hits()
+    }
+
+    /// BDs in NIC memory that no frame has taken: standard, jumbo, mini.
+    pub fn bds_now(&self) -> [u32; 3] {
+        let Rings {
+            standard,
+            mini,
+            jumbo,
+            ..
+        } = &self.rings;
+        [standard.ready(), jumbo.ready(), mini.ready()]
     }
 }
 
@@ -128,267 +138,125 @@ impl Default for Receive {
 
 /// Takes the configuration; the receive buffer begins at `base`.
 pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32) {
-    let config = firmware.config;
+    let config = &firmware.config;
     let receive = &mut firmware.receive;
     receive.ring.reset(&mut firmware.bus);
     receive.base = base;
-    let host = config.standard.address;
-    receive.standard = BdRing::new(host, STANDARD_BDS, STANDARD_ENTRIES);
-    receive.ring_longest = config.standard.max_len;
     receive.cut = if config.mode.include_crc() { 0 } else { CRC };
+    receive.rings = Rings::configured(config, CRC - receive.cut);
     receive.bad_frames = config.mode.bad_frames();
+    receive.wants = wants(config.standard.flags);
     receive.returns = config.receive_return.address;
     let entries = return_entries(config.receive_return.max_len as u16).unwrap_or(1);
     receive.return_mask = entries - 1;
-    receive.index = config.return_producer;
+    receive.index = index::Index::configured(config);
+    receive.set_window();
 }
 
-/// The coalescing words, which drivers also change later.
-pub fn set_coalescing<B: Bus>(firmware: &mut Firmware<B>, ticks: u32, max_bds: u32) {
-    firmware.receive.ticks = ticks;
-    firmware.receive.max_bds = max_bds;
+/// What the flags of the rings ask for beyond handing frames on. They are the same in all
+/// of the receive rings (12, C).
+const fn wants(flags: RcbFlags) -> u32 {
+    let work = flags.transport_checksum() || flags.ip_checksum() || flags.vlan_assist();
+    if work {
+        (flags.into_bits() & RcbFlags::RECEIVE_CONSISTENCY) as u32
+    } else {
+        0
+    }
 }
 
-/// The longest frame that the interface takes, without CRC; 0 leaves it to the ring.
+/// The longest frame that the interface takes, without CRC; 0 leaves it to the rings.
 pub fn set_longest<B: Bus>(firmware: &mut Firmware<B>, mtu: u32) {
     let receive = &mut firmware.receive;
-    let unlimited = mtu == 0 || mtu > receive.ring_longest;
-    receive.longest = if unlimited { receive.ring_longest } else { mtu };
+    receive.longest = if mtu == 0 { 0xFFFF } else { mtu.min(0xFFFF) };
+    receive.set_window();
 }
 
 /// Whether the host's stack takes frames. What arrives while it does not is dropped.
 pub fn set_stack<B: Bus>(firmware: &mut Firmware<B>, up: bool) {
     firmware.receive.stack_up = up;
+    firmware.receive.set_window();
     firmware.unmask(EventBit::ReceiveComplete);
 }
 
-/// The host moved the producer of the standard ring. An index outside of the ring, or one
-/// that takes back or overruns what was produced before, is refused.
-pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
-    let ring = &mut firmware.receive.standard;
-    match ring.produced(producer, ring.next()) {
-        Err(OutOfRange) => host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION),
+/// The host moved the producer of a ring. An index outside of the ring, or one that takes
+/// back or overruns what was produced before, is refused.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
+pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, which: Which, producer: u32) {
+    match firmware.receive.rings.get(which).produced(producer) {
+        Err(_) => host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION),
         Ok(false) => {}
-        Ok(true) => firmware
-            .events
-            .set(&mut firmware.bus, EventBit::StandardReceiveBdReady),
+        Ok(true) => firmware.events.set(&mut firmware.bus, which.event()),
     }
 }
 
-/// Receive BD ready.
+/// Standard receive BD ready.
 #[inline(always)]
-pub fn bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
+pub fn standard_bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
     let bus = &mut firmware.bus;
     let state = firmware.states.read_words;
-    let ring = &mut firmware.receive.standard;
+    let ring = &mut firmware.receive.rings.standard;
     if ring.fetch(bus, &mut firmware.read_ring, state, read::STANDARD_BDS) {
         firmware.events.clear(bus, EventBit::StandardReceiveBdReady);
     }
 }
 
-/// Receive BDs are in NIC memory.
+/// Mini receive BD ready.
 #[inline(always)]
-pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, after: u32) {
-    firmware.receive.standard.arrived(after);
+pub fn mini_bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
+    let bus = &mut firmware.bus;
+    let state = firmware.states.read_words;
+    let ring = &mut firmware.receive.rings.mini;
+    if ring.fetch(bus, &mut firmware.read_ring, state, read::MINI_BDS) {
+        firmware.events.clear(bus, EventBit::MiniReceiveBdReady);
+    }
+}
+
+/// Jumbo receive BD ready.
+#[inline(always)]
+pub fn jumbo_bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
+    let bus = &mut firmware.bus;
+    let state = firmware.states.read_words;
+    let rings = &mut firmware.receive.rings;
+    if rings.fetch_jumbo(bus, &mut firmware.read_ring, state) {
+        firmware.events.clear(bus, EventBit::JumboReceiveBdReady);
+    }
+}
+
+/// Receive BDs are in NIC memory; `kind` says of which ring.
+#[inline(always)]
+pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, kind: u32, after: u32) {
+    firmware.receive.rings.arrived(kind, after);
+    firmware.receive.waiting = false;
     firmware.unmask(EventBit::ReceiveComplete);
 }
 
-/// Receive complete: one frame.
-#[inline(always)]
-pub fn frame<B: Bus>(firmware: &mut Firmware<B>) {
-    let Some(frame) = firmware.receive.ring.oldest(&mut firmware.bus) else {
-        return;
-    };
-    let receive = &mut firmware.receive;
-    let bus = &mut firmware.bus;
-    let errors = frame.errors & !HARMLESS;
-    let length = frame.length.wrapping_sub(CRC);
-    let destination = filter::destination(bus, frame.start);
-    if let Some(reason) = judge(receive, &firmware.link, bus, &frame, errors, destination) {
-        return drop(firmware, &frame, reason);
-    }
-    if receive.standard.is_empty() {
-        // The event stays on, so it is held back until BDs arrive.
-        count!(firmware, no_receive_bds);
-        return firmware.hold(EventBit::ReceiveComplete);
-    }
-    let after = (receive.return_producer + 1) & receive.return_mask;
-    if after == receive.return_consumer {
-        let consumer = bus.load(Gencom::ReceiveReturnConsumer.nic_address());
-        receive.return_consumer = consumer & receive.return_mask;
-        if after == receive.return_consumer {
-            // The host says nothing when it has read entries: housekeeping looks again.
-            count!(firmware, no_return_space);
-            return firmware.hold(EventBit::ReceiveComplete);
-        }
-    }
-    if !firmware.write_ring.has_room(2) {
-        return;
-    }
-
-    let bd = receive.standard.next_address();
-    let host = HostAddress {
-        high: bus.load(bd),
-        low: bus.load(bd + 4),
-    };
-    let index_and_room = bus.load(bd + 8);
-    let kind_and_flags = bus.load(bd + 12);
-    let opaque = bus.load(bd + 28);
-    let room = index_and_room & 0xFFFF;
-    let wanted = frame.length - receive.cut;
-    let truncated = wanted > room;
-    let bytes = if truncated { room } else { wanted };
-    let mut flags = kind_and_flags | END | u32::from(destination) << 5;
-    let mut flaws = errors;
-    if truncated {
-        flaws |= TRUNCATED;
-    }
-    if flaws != 0 {
-        flags |= ERROR;
-    }
-
-    if bytes != 0 {
-        let transfer = Transfer {
-            host,
-            local: frame.start,
-            length: bytes,
-            state: firmware.states.write_data,
-            kind: write::RECEIVE_DATA,
-            opaque: receive.standard.next(),
-        };
-        // There is room for two, see above.
-        if firmware.write_ring.push(bus, &transfer).is_err() {
-            return;
-        }
-        receive.in_flight += 1;
-        receive.freed = 0;
-    } else {
-        receive.freed = receive.end_of(&frame);
-    }
-    receive.standard.advance();
-    receive.ring.release(bus);
-    let entry = receive.returns.plus(receive.return_producer << 5);
-    receive.return_producer = after;
-    let words = [
-        host.high,
-        host.low,
-        index_and_room & 0xFFFF_0000 | bytes,
-        flags,
-        0,
-        flaws << 16,
-        0,
-        opaque,
-    ];
-    if write_words(firmware, entry, &words, write::QUIET).is_err() {
-        return;
-    }
-    if truncated {
-        drops::count(firmware, Drop::BufferTooSmall);
-    }
-    firmware.counters.received(destination, length);
-    returned(firmware);
-}
-
-/// Why a frame is not for the host, if it is not.
-#[inline(always)]
-fn judge<B: Bus>(
-    receive: &Receive,
-    link: &crate::link::Link,
-    bus: &mut B,
-    frame: &ReceivedFrame,
-    errors: u32,
-    destination: u8,
-) -> Option<Drop> {
-    if !receive.stack_up {
-        return Some(Drop::StackDown);
-    }
-    if errors != 0 && !receive.bad_frames {
-        return Some(Drop::BadFrame);
-    }
-    if frame.length < HEADER + CRC {
-        return Some(Drop::TooShort);
-    }
-    if frame.length - CRC > receive.longest {
-        return Some(Drop::TooLong);
-    }
-    let multicast = destination == host_interface::bd::destination::MULTICAST;
-    if multicast && !link.filter.takes(bus, frame.start) {
-        return Some(Drop::NotSubscribed);
-    }
-    None
-}
-
-/// Lets a frame go. Its bytes may only be freed when no older frame is being read from
-/// the buffer any more; the next frame that is handed on frees them as well.
-#[inline(never)]
-fn drop<B: Bus>(firmware: &mut Firmware<B>, frame: &ReceivedFrame, reason: Drop) {
-    drops::count(firmware, reason);
-    if reason == Drop::BadFrame {
-        count!(firmware, in_errors);
-    }
-    let receive = &mut firmware.receive;
-    receive.freed = receive.end_of(frame);
-    receive.ring.release(&mut firmware.bus);
-    free(firmware);
-}
-
-/// Frees what dropped frames took, if nothing older is being read.
-#[inline(always)]
-fn free<B: Bus>(firmware: &mut Firmware<B>) {
-    let receive = &mut firmware.receive;
-    if receive.in_flight == 0 && receive.freed != 0 {
-        firmware.bus.write(Register::RxConsumer, receive.freed);
-        receive.freed = 0;
-    }
-}
-
-/// The data of a frame has been written.
-#[inline(always)]
-pub fn data_written<B: Bus>(firmware: &mut Firmware<B>) {
-    firmware.receive.in_flight -= 1;
-    free(firmware);
-}
-
-/// A return BD is on its way: its index follows by count or time.
-#[inline(always)]
-fn returned<B: Bus>(firmware: &mut Firmware<B>) {
-    let receive = &mut firmware.receive;
-    receive.unreported += 1;
-    let full = receive.max_bds != 0 && receive.unreported >= receive.max_bds;
-    if full || receive.ticks == 0 {
-        firmware
-            .events
-            .set(&mut firmware.bus, EventBit::UpdateReceiveReturnProducer);
-    } else if !firmware.deadlines.receive.is_armed() {
-        let ticks = receive.ticks;
-        timer::arm_receive(firmware, ticks);
-    }
-}
-
-/// Update receive return producer.
-#[inline(always)]
-pub fn update_producer<B: Bus>(firmware: &mut Firmware<B>) {
-    let index = firmware.receive.return_producer;
-    if index != firmware.receive.reported {
-        let place = firmware.receive.index;
-        if write_words(firmware, place, &[index, 0], write::RETURN_INDEX).is_err() {
-            // What frees descriptors has a lower priority.
-            return firmware.hold(EventBit::UpdateReceiveReturnProducer);
-        }
-        firmware.receive.reported = index;
-        firmware.counters.return_updates = firmware.counters.return_updates.wrapping_add(1);
-    }
-    firmware.receive.unreported = 0;
-    firmware.deadlines.receive.disarm();
-    firmware
-        .events
-        .clear(&mut firmware.bus, EventBit::UpdateReceiveReturnProducer);
-}
-
-/// Looks again at a frame that found no room in the return ring.
+/// Looks again at a frame that found no BD or no room in the return ring: the host may
+/// have read entries, which it does not say, or have changed the limits.
 pub fn retry<B: Bus>(firmware: &mut Firmware<B>) {
-    let receive = &firmware.receive;
-    if !receive.standard.is_empty() || !receive.stack_up {
-        firmware.unmask(EventBit::ReceiveComplete);
+    firmware.unmask(EventBit::ReceiveComplete);
+}
+
+/// Command "reset jumbo ring": the BDs that no frame has taken are forgotten, the ring
+/// begins at 0 again, and the host gets the event.
+///
+/// Each frame's data and return BD are queued at once, so all that the host is told of the
+/// old BDs reaches it in front of the event: nothing is under way when it frees them.
+///
+/// # Errors
+/// [`Full`] when there is no room to tell the host; nothing was done.
+#[inline(never)]
+pub fn reset_jumbo<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), Full> {
+    /// The return producer index, the event and its index.
+    const TRANSFERS: u32 = 3;
+    if !firmware.write_ring.has_room(TRANSFERS) {
+        return Err(Full);
     }
+    firmware.receive.rings.reset_jumbo();
+    index::update_producer(firmware);
+    crate::statistics::count!(firmware, event_jumbo_ring_reset);
+    host_events::post(firmware, EventCode::JumboRingReset, 0);
+    // A frame that waited for a jumbo BD may be too long by now.
+    firmware.unmask(EventBit::ReceiveComplete);
+    Ok(())
 }

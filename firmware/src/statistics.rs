@@ -127,6 +127,7 @@ pub fn publish<B: Bus>(firmware: &mut Firmware<B>) {
         counts,
         counters,
         idle,
+        receive,
         ..
     } = firmware;
     for (address, count) in (HANDLER_COUNTS..).step_by(4).zip(counts.iter()) {
@@ -159,6 +160,11 @@ pub fn publish<B: Bus>(firmware: &mut Firmware<B>) {
         bus,
         offset_of!(Statistics, return_producer_updates),
         counters.return_updates,
+    );
+    set(
+        bus,
+        offset_of!(Statistics, receive_threshold_hits),
+        receive.threshold_hits(),
     );
     set(bus, offset_of!(Statistics, interrupts), counters.interrupts);
     set(

@@ -196,6 +196,6 @@ fn reload<B: Bus>(firmware: &mut Firmware<B>) {
     let receive_bds = bus.load(Gencom::ReceiveMaxBds.nic_address());
     let mtu = bus.load(Gencom::InterfaceMtu.nic_address());
     send::set_coalescing(firmware, send_ticks, send_bds);
-    receive::set_coalescing(firmware, receive_ticks, receive_bds);
+    receive::index::set_coalescing(firmware, receive_ticks, receive_bds);
     receive::set_longest(firmware, mtu);
 }

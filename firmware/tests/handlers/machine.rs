@@ -167,6 +167,9 @@ pub struct Machine {
     send_entries: u32,
     /// Where the send ring lies if it is in NIC memory.
     nic_send_ring: Option<u32>,
+    return_entries: u32,
+    /// Producers of the mini and jumbo rings.
+    pub extra_producers: [u32; 2],
 }
 
 impl Machine {
@@ -223,6 +226,11 @@ impl Machine {
             send_entries: u32::from(setup.information.send.max_len()),
             nic_send_ring: (!setup.information.send.flags().host_ring())
                 .then_some(setup.information.send.address.low),
+            return_entries: match setup.information.receive_return.max_len() {
+                0 => 2048,
+                entries => entries.into(),
+            },
+            extra_producers: [0; 2],
         };
         machine.settle();
         machine
@@ -331,12 +339,14 @@ impl Machine {
             .bar_write(mailbox.bar_offset(), value);
     }
 
-    fn host_word(&self, offset: u64) -> u32 {
+    /// A word of the host's memory, by its offset.
+    pub fn host_word(&self, offset: u64) -> u32 {
         let mut bench = self.bench.borrow_mut();
         bench.host.word(HOST_BASE + offset).expect("mapped")
     }
 
-    fn host_write(&self, offset: u64, bytes: &[u8]) {
+    /// Writes the host's memory at an offset.
+    pub fn host_write(&self, offset: u64, bytes: &[u8]) {
         let mut bench = self.bench.borrow_mut();
         bench.host.bytes[offset as usize..][..bytes.len()].copy_from_slice(bytes);
     }
@@ -411,7 +421,7 @@ impl Machine {
                 bd,
                 self.bench.borrow().host.bytes[start..start + length].to_vec(),
             ));
-            self.return_consumer = (self.return_consumer + 1) % 1024;
+            self.return_consumer = (self.return_consumer + 1) % self.return_entries;
         }
         let word = Gencom::ReceiveReturnConsumer.bar_offset();
         self.bench
@@ -512,7 +522,7 @@ impl Machine {
 }
 
 /// Structures are words; this host is little-endian, whatever runs the test.
-fn words_to_host(bytes: &[u8]) -> Vec<u8> {
+pub fn words_to_host(bytes: &[u8]) -> Vec<u8> {
     bytes
         .chunks_exact(4)
         .flat_map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]).to_le_bytes())

@@ -1,0 +1,507 @@
+//! The receive rings: which frame goes where, and what happens when there is no room.
+
+use crate::machine::{MAC, Machine, PEER, Setup, frame};
+use crate::rings::{JUMBO_ROOM, MINI_MAX, STANDARD_MAX};
+use host_interface::OperatingMode;
+use host_interface::bd::{BdErrors, BdFlags, ReceiveBd, ReturnBd};
+use host_interface::command::{Command, CommandCode};
+use host_interface::event::{ERROR_BAD_CONFIGURATION, EventCode};
+use host_interface::extension::Drop;
+use host_interface::gencom::Gencom;
+use host_interface::info::{RcbFlags, RingControlBlock};
+use tigon2_chip::mac::RxError;
+use tigon2_chip::mailbox::Mailbox;
+use tigon2_model::Reception;
+use tigon2_model::testing::HOST_BASE;
+
+const NO_FLAGS: RcbFlags = RcbFlags::new();
+
+/// The ring that a return BD is from.
+fn ring_of(bd: &ReturnBd) -> &'static str {
+    match (bd.flags().mini_ring(), bd.flags().jumbo_ring()) {
+        (false, false) => "standard",
+        (true, false) => "mini",
+        (false, true) => "jumbo",
+        (true, true) => panic!("both"),
+    }
+}
+
+fn full(setup: &Setup) -> Machine {
+    let mut machine = Machine::up(setup);
+    machine.give_mini_buffers(16);
+    machine.give_jumbo_buffers(16);
+    machine
+}
+
+/// Reference 14, step 3: by the length without CRC, longer than the standard ring's to the
+/// jumbo ring, up to the mini ring's to that, else the standard ring (C).
+#[test]
+fn frames_go_to_the_ring_of_their_length() {
+    let mut machine = full(&Setup::with_rings(NO_FLAGS));
+    let cases = [
+        (60, "mini"),
+        (MINI_MAX, "mini"),
+        (MINI_MAX + 1, "standard"),
+        (STANDARD_MAX, "standard"),
+        (STANDARD_MAX + 1, "jumbo"),
+        (JUMBO_ROOM, "jumbo"),
+    ];
+    for (length, _) in cases {
+        machine.arrive(&frame(MAC, PEER, length, length as u32));
+    }
+    machine.pass(60);
+    let received = machine.received();
+    assert_eq!(received.len(), cases.len());
+    let mut next = [0u32; 3];
+    for ((bd, bytes), (length, ring)) in received.iter().zip(cases) {
+        assert_eq!(ring_of(bd), ring, "{length}");
+        assert_eq!(*bytes, frame(MAC, PEER, length, length as u32));
+        let (n, opaque) = match ring {
+            "standard" => (0, 0xAB00),
+            "mini" => (1, 0x1000),
+            _ => (2, 0x2000),
+        };
+        assert_eq!(
+            (u32::from(bd.index()), bd.opaque),
+            (next[n], opaque + next[n])
+        );
+        next[n] += 1;
+    }
+}
+
+/// All rings go round several times, the return ring of 2048 too, every frame different.
+#[test]
+fn the_rings_go_round() {
+    let mut machine = full(&Setup::with_rings(NO_FLAGS));
+    let lengths = [60, 1518, 64, 3000, 100];
+    let mut sent = Vec::new();
+    let mut got = Vec::new();
+    for seed in 0..2600u32 {
+        let length = lengths[seed as usize % lengths.len()];
+        let bytes = frame(MAC, PEER, length, seed);
+        assert_eq!(machine.arrive(&bytes), Reception::Accepted);
+        sent.push(bytes);
+        if seed % 5 == 4 {
+            machine.pass(60);
+            for (bd, bytes) in machine.received() {
+                match ring_of(&bd) {
+                    "mini" => machine.give_mini_buffers(1),
+                    "jumbo" => machine.give_jumbo_buffers(1),
+                    _ => machine.give_buffers(1),
+                }
+                got.push(bytes);
+            }
+        }
+    }
+    assert_eq!(got.len(), sent.len());
+    assert!(got == sent, "order and bytes");
+}
+
+/// Reference 14, step 3: with an empty ring the frame waits, and those behind it, until
+/// that ring has BDs (C). BDs of other rings do not help.
+#[test]
+fn a_frame_waits_for_a_bd_of_its_ring() {
+    let mut machine = Machine::up(&Setup::with_rings(NO_FLAGS));
+    machine.arrive(&frame(MAC, PEER, 60, 1));
+    machine.arrive(&frame(MAC, PEER, 500, 2));
+    machine.give_jumbo_buffers(1);
+    machine.give_buffers(1);
+    machine.pass(5000);
+    assert!(machine.received().is_empty());
+    let empty = core::mem::offset_of!(host_interface::statistics::Statistics, no_receive_bds);
+    machine.command(&[Command::new(CommandCode::RefreshStatistics, 0).pack()]);
+    let looks = machine.refreshed(empty as u64 / 4);
+    assert_eq!(looks, 3, "at first and when BDs came, not each millisecond");
+    machine.give_mini_buffers(1);
+    machine.pass(60);
+    let lengths: Vec<usize> = machine.received().iter().map(|(_, b)| b.len()).collect();
+    assert_eq!(lengths, [60, 500]);
+}
+
+/// A frame that no ring takes blocks nothing: it is counted and dropped.
+#[test]
+fn without_a_jumbo_ring_long_frames_are_dropped() {
+    let mut setup = Setup::with_receive_flags(NO_FLAGS);
+    setup.mtu = JUMBO_ROOM as u32;
+    let mut machine = Machine::up(&setup);
+    machine.arrive(&frame(MAC, PEER, STANDARD_MAX + 1, 1));
+    machine.arrive(&frame(MAC, PEER, STANDARD_MAX, 2));
+    machine.pass(2000);
+    assert_eq!(machine.received().len(), 1);
+    assert_eq!(machine.drops(Drop::TooLong), 1);
+}
+
+/// Reference 12: gencom 660 is the longest frame without CRC. With a VLAN tag it may be
+/// longer by that; the host changes it while the firmware runs.
+#[test]
+fn the_mtu_limits_frames_and_a_tag_does_not_count() {
+    let mut machine = full(&Setup::with_rings(NO_FLAGS));
+    let mtu = |machine: &mut Machine, value| {
+        machine
+            .bench()
+            .bar_write(Gencom::InterfaceMtu.bar_offset(), value);
+        machine.pass(2000);
+    };
+    let tagged = |length| {
+        let mut bytes = frame(MAC, PEER, length, 3);
+        bytes[12..14].copy_from_slice(&[0x81, 0x00]);
+        bytes
+    };
+    for limit in [1518u32, 4000, 1000] {
+        mtu(&mut machine, limit);
+        let limit = limit as usize;
+        let before = machine.drops(Drop::TooLong);
+        for sent in [
+            frame(MAC, PEER, limit, 1),
+            frame(MAC, PEER, limit + 1, 2),
+            tagged(limit + 4),
+            tagged(limit + 5),
+        ] {
+            machine.arrive(&sent);
+        }
+        machine.pass(2000);
+        let lengths: Vec<usize> = machine.received().iter().map(|(_, b)| b.len()).collect();
+        assert_eq!(lengths, [limit, limit + 4]);
+        assert_eq!(machine.drops(Drop::TooLong), before + 2);
+    }
+}
+
+/// A frame that waits for a jumbo BD is let go when the host lowers the limit, as Linux
+/// does on its way back from jumbo frames.
+#[test]
+fn a_waiting_jumbo_frame_goes_with_a_lower_mtu() {
+    let mut machine = Machine::up(&Setup::with_rings(NO_FLAGS));
+    machine.arrive(&frame(MAC, PEER, 5000, 1));
+    machine.arrive(&frame(MAC, PEER, 500, 2));
+    machine.pass(3000);
+    assert!(machine.received().is_empty());
+    machine
+        .bench()
+        .bar_write(Gencom::InterfaceMtu.bar_offset(), 1518);
+    machine.pass(3000);
+    assert_eq!(machine.received().len(), 1);
+    assert_eq!(machine.drops(Drop::TooLong), 1);
+}
+
+/// Second section 19: on close Linux resets the jumbo ring ("Jumbo ring flushed"), frees
+/// the buffers at the event, writes 0 to the mailbox and may begin again.
+#[test]
+fn a_reset_of_the_jumbo_ring_gives_its_buffers_back() {
+    for extended in [false, true] {
+        let setup = if extended {
+            Setup::with_extended_jumbo(NO_FLAGS)
+        } else {
+            Setup::with_rings(NO_FLAGS)
+        };
+        let mut machine = Machine::up(&setup);
+        let give = |machine: &mut Machine, count| {
+            for _ in 0..count {
+                if extended {
+                    machine.give_extended_buffer([2000, 2000, 2000, 3000]);
+                } else {
+                    machine.give_jumbo_buffers(1);
+                }
+            }
+        };
+        give(&mut machine, 5);
+        machine.arrive(&frame(MAC, PEER, 3000, 1));
+        machine.command(&[Command::new(CommandCode::ResetJumboRing, 0).pack()]);
+        // What took a buffer was reported in front of the event, without waiting for the
+        // time: the host frees all others now.
+        let events = machine.events();
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].event, EventCode::JumboRingReset);
+        assert_eq!(machine.received().len(), 1);
+
+        machine.arrive(&frame(MAC, PEER, 3000, 2));
+        machine.pass(3000);
+        assert!(machine.received().is_empty(), "no old buffer is used");
+        machine.extra_producers[1] = 0;
+        machine.ring(Mailbox::JumboProducer, 0);
+        machine.settle();
+        assert!(machine.events().is_empty());
+        give(&mut machine, 3);
+        machine.pass(60);
+        let received = machine.received();
+        assert_eq!(received.len(), 1);
+        assert_eq!((received[0].0.index(), received[0].0.opaque), (0, 0x2000));
+    }
+}
+
+/// Host/NIC interface, "Extended receive BD": up to four buffers; a length of 0 ends the
+/// list; odd lengths; a frame that is longer than all of them is cut.
+#[test]
+fn an_extended_bd_has_up_to_four_buffers() {
+    let mut machine = Machine::up(&Setup::with_extended_jumbo(NO_FLAGS));
+    let cases: [([u16; 4], usize, [usize; 4]); 6] = [
+        ([3000, 3000, 3000, 3000], 9000, [3000, 3000, 3000, 0]),
+        ([1, 2047, 999, 4000], 6000, [1, 2047, 999, 2953]),
+        ([3000, 0, 3000, 3000], 2999, [2999, 0, 0, 0]),
+        ([3000, 0, 3000, 3000], 4000, [3000, 0, 0, 0]),
+        ([1000, 500, 0, 900], 2000, [1000, 500, 0, 0]),
+        ([0, 500, 600, 900], 2000, [0, 0, 0, 0]),
+    ];
+    for (index, (rooms, length, used)) in cases.into_iter().enumerate() {
+        machine.give_extended_buffer(rooms);
+        let sent = frame(MAC, PEER, length, 5 + index as u32);
+        machine.arrive(&sent);
+        machine.pass(60);
+        let bytes = machine.extended_bytes(index as u32, used);
+        let whole: usize = used.iter().sum();
+        assert_eq!(bytes, sent[..whole], "{rooms:?}");
+        let mut received = machine.received();
+        assert_eq!(received.len(), 1);
+        let (bd, _) = received.remove(0);
+        assert_eq!(usize::from(bd.length()), whole);
+        assert_eq!(u32::from(bd.index()), index as u32);
+        assert!(bd.flags().jumbo_ring());
+        let cut = whole < length;
+        assert_eq!((bd.flags().error(), bd.errors().truncated()), (cut, cut));
+    }
+    machine.pass(2000);
+    assert_eq!(machine.drops(Drop::BufferTooSmall), 3);
+}
+
+/// Reference 18: bad indices are reported and change nothing; the other rings and the
+/// other direction go on.
+#[test]
+fn producers_out_of_range_are_refused_in_every_ring() {
+    let mut machine = full(&Setup::with_rings(NO_FLAGS));
+    for (mailbox, entries) in [
+        (Mailbox::StandardProducer, 512),
+        (Mailbox::MiniProducer, 1024),
+        (Mailbox::JumboProducer, 256),
+    ] {
+        for bad in [entries, 0x8000_0001, u32::MAX, 0] {
+            machine.ring(mailbox, bad);
+            machine.settle();
+            let events = machine.events();
+            assert_eq!(events.len(), 1, "{mailbox:?} {bad:#x}");
+            assert_eq!(
+                (events[0].event, u32::from(events[0].code)),
+                (EventCode::Error, u32::from(ERROR_BAD_CONFIGURATION))
+            );
+        }
+    }
+    let sent = frame(PEER, MAC, 60, 9);
+    machine.put_frame(&[&sent]);
+    machine.send();
+    assert_eq!(machine.wire, [sent]);
+    for length in [60, 600, 6000] {
+        machine.arrive(&frame(MAC, PEER, length, 1));
+    }
+    machine.pass(60);
+    assert_eq!(machine.received().len(), 3);
+}
+
+/// A ring that is disabled has no BDs, whatever the host writes.
+#[test]
+fn the_producer_of_a_disabled_ring_is_refused() {
+    let mut machine = Machine::up(&Setup::default());
+    machine.ring(Mailbox::JumboProducer, 0);
+    machine.settle();
+    assert!(machine.events().is_empty(), "0 is what it was");
+    for mailbox in [Mailbox::JumboProducer, Mailbox::MiniProducer] {
+        machine.ring(mailbox, 1);
+        machine.settle();
+        assert_eq!(machine.events().len(), 1);
+    }
+}
+
+/// BDs of 0 and of 65535 bytes do what they say.
+#[test]
+fn bds_of_extreme_lengths_are_taken_at_their_word() {
+    let mut machine = Machine::boot(&Setup::default());
+    for (index, bytes) in [0, u16::MAX].into_iter().enumerate() {
+        let address = HOST_BASE + 0x8_0000 + 0x1000 * index as u64;
+        let bd = ReceiveBd::new(address, bytes, BdFlags::new(), index as u16, 5);
+        machine.put_receive_bd(bd);
+    }
+    let producer = machine.standard_producer();
+    machine.ring(Mailbox::StandardProducer, producer);
+    let up = Command::new(CommandCode::HostState, host_interface::command::STACK_UP);
+    machine.command(&[up.pack()]);
+    machine.pass(200_000);
+    let sent = frame(MAC, PEER, 1514, 1);
+    machine.arrive(&sent);
+    machine.arrive(&sent);
+    machine.pass(2000);
+    let received = machine.received();
+    assert_eq!(received.len(), 2);
+    assert_eq!((received[0].1.len(), &received[1].1), (0, &sent));
+    assert_eq!(machine.drops(Drop::BufferTooSmall), 1);
+}
+
+fn with_mode(mode: OperatingMode) -> Setup {
+    let mut setup = Setup::with_rings(NO_FLAGS);
+    setup.mode = OperatingMode::from_bits(setup.mode.into_bits() | mode.into_bits());
+    setup.mtu = STANDARD_MAX as u32;
+    setup
+}
+
+fn arrive_damaged(machine: &mut Machine, bytes: &[u8], error: RxError) {
+    let reception = machine
+        .bench()
+        .with(|card, env| card.receive_damaged(env, bytes, error));
+    assert_eq!(reception, Reception::Accepted);
+    machine.settle();
+}
+
+/// Reference 10.3, 12: bad frames are dropped and counted unless the mode 0x800 asks for
+/// them; then the error flags say what was wrong. A runt is no error (I).
+#[test]
+fn bad_frames_are_passed_when_asked_for() {
+    let errors = [
+        RxError::CRC,
+        RxError::COLLISION,
+        RxError::LINK_LOST,
+        RxError::PHY_DECODE,
+        RxError::ODD_NIBBLES,
+        RxError::MAC_ABORT,
+    ];
+    let mut machine = full(&with_mode(OperatingMode::new()));
+    for error in errors {
+        arrive_damaged(&mut machine, &frame(MAC, PEER, 500, 1), error);
+    }
+    arrive_damaged(&mut machine, &frame(MAC, PEER, 500, 2), RxError::RUNT);
+    machine.pass(2000);
+    let received = machine.received();
+    assert_eq!(received.len(), 1);
+    assert!(!received[0].0.flags().error());
+    assert_eq!(machine.drops(Drop::BadFrame), errors.len() as u32);
+
+    let mut machine = full(&with_mode(OperatingMode::new().with_bad_frames(true)));
+    for error in errors {
+        arrive_damaged(&mut machine, &frame(MAC, PEER, 500, 1), error);
+    }
+    // Longer than the MTU: "giant", if a ring takes it.
+    machine.arrive(&frame(MAC, PEER, 2000, 3));
+    machine.pass(2000);
+    let received = machine.received();
+    assert_eq!(received.len(), errors.len() + 1);
+    for ((bd, bytes), error) in received.iter().zip(errors) {
+        assert!(bd.flags().error());
+        assert_eq!(bd.errors().into_bits(), error.0);
+        assert_eq!(bytes.len(), 500);
+    }
+    let (giant, bytes) = &received[errors.len()];
+    assert_eq!(giant.errors(), BdErrors::new().with_giant(true));
+    assert!(giant.flags().error() && giant.flags().jumbo_ring());
+    assert_eq!(bytes.len(), 2000);
+    assert_eq!(machine.drops(Drop::BadFrame), 0);
+}
+
+/// Reference 10.3, 12: mode 0x400 hands the CRC on. The ring is chosen without it, but for
+/// the mini ring, whose buffers have no room for it.
+#[test]
+fn the_crc_is_handed_on_when_asked_for() {
+    let mut machine = full(&with_mode(OperatingMode::new().with_include_crc(true)));
+    let lengths = [60, MINI_MAX - 4, MINI_MAX, STANDARD_MAX];
+    for length in lengths {
+        machine.arrive(&frame(MAC, PEER, length, 7));
+    }
+    machine.pass(60);
+    let received = machine.received();
+    let rings: Vec<_> = received.iter().map(|(bd, _)| ring_of(bd)).collect();
+    assert_eq!(rings, ["mini", "mini", "standard", "standard"]);
+    for ((bd, bytes), length) in received.iter().zip(lengths) {
+        let sent = frame(MAC, PEER, length, 7);
+        assert!(!bd.flags().error());
+        assert_eq!(bytes[..length], sent);
+        assert_eq!(bytes[length..], crc(&sent));
+    }
+}
+
+/// The CRC of Ethernet, bit by bit.
+fn crc(bytes: &[u8]) -> [u8; 4] {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = crc >> 1 ^ if crc & 1 != 0 { 0xEDB8_8320 } else { 0 };
+        }
+    }
+    (!crc).to_le_bytes()
+}
+
+/// Reference 14, step 7: the index follows after a number of BDs or a time.
+#[test]
+fn the_return_index_follows_by_count_and_by_time() {
+    let setup = Setup {
+        receive_ticks: 10_000,
+        receive_max_bds: 4,
+        ..Setup::default()
+    };
+    let mut machine = Machine::up(&setup);
+    for seed in 0..3 {
+        machine.arrive(&frame(MAC, PEER, 200, seed));
+    }
+    machine.pass(500);
+    assert!(machine.received().is_empty());
+    machine.arrive(&frame(MAC, PEER, 200, 3));
+    assert_eq!(machine.received().len(), 4);
+    assert_eq!(machine.interrupts, 1);
+    machine.arrive(&frame(MAC, PEER, 200, 4));
+    machine.pass(9000);
+    assert!(machine.received().is_empty());
+    machine.pass(2000);
+    assert_eq!((machine.received().len(), machine.interrupts), (1, 2));
+    let hits = core::mem::offset_of!(
+        host_interface::statistics::Statistics,
+        receive_threshold_hits
+    );
+    machine.command(&[Command::new(CommandCode::RefreshStatistics, 0).pack()]);
+    assert_eq!(machine.refreshed(hits as u64 / 4), 1);
+}
+
+/// BD flag 800: the frame that takes such a buffer is reported at once.
+#[test]
+fn a_buffer_can_ask_to_be_reported_at_once() {
+    let setup = Setup {
+        receive_ticks: 1_000_000,
+        receive_max_bds: 0,
+        ..Setup::default()
+    };
+    let mut machine = Machine::boot(&setup);
+    for now in [false, true, false] {
+        let flags = BdFlags::new().with_coalesce_now(now);
+        machine.put_receive_bd(ReceiveBd::new(HOST_BASE + 0x8_0000, 1536, flags, 0, 0));
+    }
+    let producer = machine.standard_producer();
+    machine.ring(Mailbox::StandardProducer, producer);
+    let up = Command::new(CommandCode::HostState, host_interface::command::STACK_UP);
+    machine.command(&[up.pack()]);
+    machine.pass(200_000);
+    let mut seen = Vec::new();
+    for seed in 0..3 {
+        machine.arrive(&frame(MAC, PEER, 100, seed));
+        seen.push(machine.received().len());
+    }
+    assert_eq!(seen, [0, 2, 0]);
+}
+
+/// RCB flag 20 of the return ring: the index by number of BDs comes without an interrupt,
+/// which follows when the time is up, once (13, steps 6 to 8, as for the send ring).
+#[test]
+fn interrupts_only_by_time_when_asked_for() {
+    let mut setup = Setup {
+        receive_ticks: 5000,
+        receive_max_bds: 2,
+        ..Setup::default()
+    };
+    let ring = setup.information.receive_return;
+    let flags = RcbFlags::new().with_coalesced_update_only(true);
+    setup.information.receive_return =
+        RingControlBlock::new(ring.address.get(), ring.max_len(), flags);
+    let mut machine = Machine::up(&setup);
+    for seed in 0..5 {
+        machine.arrive(&frame(MAC, PEER, 200, seed));
+    }
+    assert_eq!(machine.received().len(), 4);
+    machine.pass(1000);
+    assert_eq!(machine.interrupts, 0);
+    machine.pass(5000);
+    assert_eq!((machine.received().len(), machine.interrupts), (1, 1));
+    machine.pass(20_000);
+    assert_eq!(machine.interrupts, 1);
+}
