@@ -6,6 +6,7 @@
 
 use crate::link::Renew;
 use crate::log::{log_info, log_warn};
+use crate::receive::rings::Which;
 use crate::statistics::count;
 use crate::{Firmware, filter, host_events, link, receive, statistics, trace};
 use host_interface::command::{
@@ -168,11 +169,11 @@ fn carry_out<B: Bus>(
         }
         CommandCode::SetStandardProducer => {
             count!(firmware, command_set_standard_producer);
-            receive::host_produced(firmware, command.index.into());
+            receive::host_produced(firmware, Which::Standard, command.index.into());
         }
         CommandCode::SetJumboProducer => {
             count!(firmware, command_set_jumbo_producer);
-            unimplemented(firmware);
+            receive::host_produced(firmware, Which::Jumbo, command.index.into());
         }
         CommandCode::FdrFiltering => {
             count!(firmware, command_fdr_filtering);
