@@ -15,6 +15,8 @@ pub enum Need {
     Firmware,
     /// Build the QEMU machine.
     Qemu,
+    /// Run a PC with the card in it.
+    Guest,
     /// Run Linux traffic between namespaces.
     Traffic,
     /// Debug with gdb.
@@ -22,7 +24,13 @@ pub enum Need {
 }
 
 /// All there are.
-pub const EVERYTHING: &[Need] = &[Need::Firmware, Need::Qemu, Need::Traffic, Need::Gdb];
+pub const EVERYTHING: &[Need] = &[
+    Need::Firmware,
+    Need::Qemu,
+    Need::Guest,
+    Need::Traffic,
+    Need::Gdb,
+];
 
 impl Need {
     fn packages(self) -> Vec<&'static str> {
@@ -31,6 +39,7 @@ impl Need {
             Need::Firmware if firmware::toolchain::Toolchain::find().is_ok() => Vec::new(),
             Need::Firmware => vec!["rustc-web", "rust-web-src", "lld"],
             Need::Qemu => qemu_build::DEBIAN_PACKAGES.to_vec(),
+            Need::Guest => qemu_build::PC_PACKAGES.to_vec(),
             Need::Traffic => vec!["iproute2", "iputils-ping", "iperf3", "tcpdump"],
             Need::Gdb => vec!["gdb-multiarch"],
         }

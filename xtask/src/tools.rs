@@ -57,14 +57,24 @@ impl Tools {
     }
 }
 
-/// Builds the library that QEMU loads; always optimised, as it runs inside the
-/// emulated CPUs' register accesses.
+/// Builds the library that the card's QEMU loads; always optimised, as it runs inside
+/// the emulated CPUs' register accesses.
 pub fn build_model() -> Result<PathBuf> {
     println!("model: building the library that QEMU loads");
+    build_library("tigon2-qemu", "libtigon2_qemu.so")
+}
+
+/// Builds the library that the guest's QEMU loads to reach a card.
+pub fn build_client() -> Result<PathBuf> {
+    println!("client: building the library that the guest's QEMU loads");
+    build_library("tigon2-qemu-client", "libtigon2_qemu_client.so")
+}
+
+fn build_library(package: &str, file: &str) -> Result<PathBuf> {
     process::run(
         Command::new(env!("CARGO"))
-            .args(["build", "--release", "--quiet", "--package", "tigon2-qemu"])
+            .args(["build", "--release", "--quiet", "--package", package])
             .current_dir(paths::root()),
     )?;
-    Ok(paths::target().join("release/libtigon2_qemu.so"))
+    Ok(paths::target().join("release").join(file))
 }

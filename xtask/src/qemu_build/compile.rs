@@ -18,15 +18,22 @@ const OPTIONS: &[&str] = &[
     "--without-default-features",
     "--without-default-devices",
     "--with-devices-mips=tigon2",
+    "--with-devices-x86_64=tigon2",
     "--enable-tcg",
     "--enable-fdt",
     "--enable-plugins",
     "--enable-slirp",
+    "--disable-debug-info",
     "--disable-docs",
     "--disable-download",
     "--disable-install-blobs",
     "--disable-tools",
+    // Where Debian's packages have what a PC starts with.
+    "--firmwarepath=/usr/share/qemu:/usr/share/seabios",
 ];
+
+/// For guests of the host's own kind; QEMU refuses it if there are none.
+const KVM: &str = "--enable-kvm";
 
 /// What QEMU's build is itself made with, from the Python package index.
 const PYTHON_PACKAGES: &[&str] = &["meson>=1.5,<1.11", "pycotap"];
@@ -37,7 +44,7 @@ const STEP_LIMIT: Duration = Duration::from_secs(1800);
 pub fn key(source: &Source, overlay: &Overlay) -> Result<String> {
     let mut hash = Sha256::new();
     hash.update(source.identity.as_bytes());
-    for option in OPTIONS.iter().chain(PYTHON_PACKAGES) {
+    for option in OPTIONS.iter().chain([&KVM]).chain(PYTHON_PACKAGES) {
         hash.update(option.as_bytes());
         hash.update([0]);
     }
@@ -75,6 +82,7 @@ pub fn build(
 
     progress.step("configuring");
     fs::create_dir_all(&build)?;
+    let kvm = cfg!(target_arch = "x86_64") && targets.contains(&Target::X86_64);
     let architectures: Vec<String> = targets
         .iter()
         .map(|target| format!("{}-softmmu", target.architecture()))
@@ -84,6 +92,7 @@ pub fn build(
             .arg(format!("--python={}", python.join("bin/python3").display()))
             .arg(format!("--target-list={}", architectures.join(",")))
             .args(OPTIONS)
+            .args(kvm.then_some(KVM))
             .current_dir(&build),
         STEP_LIMIT,
     )

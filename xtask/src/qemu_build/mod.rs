@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use source::{MIRROR_VARIABLE, SOURCE_VARIABLE};
-pub use tools::DEBIAN_PACKAGES;
+pub use tools::{DEBIAN_PACKAGES, PC_PACKAGES};
 
 /// A machine to emulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +83,9 @@ impl QemuPaths {
 
 /// Makes sure that QEMU for `targets` is there, building it if need be.
 ///
-/// The first time this takes minutes (two on two cores for one target) and
-/// shows how far it is; afterwards it takes milliseconds.
+/// The first time this takes minutes (two to four on two cores) and shows how far
+/// it is; afterwards it takes milliseconds. Both targets share most of the work, so
+/// whoever needs both asks for both at once.
 ///
 /// # Errors
 /// One clear line if the source cannot be had, a tool is missing or the build

@@ -24,6 +24,10 @@ pub const DEBIAN_PACKAGES: &[&str] = &[
     "zlib1g-dev",
 ];
 
+/// The Debian packages that `qemu-system-x86_64` needs when it runs: what a PC starts
+/// with, and what then starts a kernel.
+pub const PC_PACKAGES: &[&str] = &["qemu-system-data", "seabios"];
+
 /// Programs, and the packages that have them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("bison", "bison"),
