@@ -132,6 +132,11 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
         self.arrived.wrapping_sub(self.next) & self.mask
     }
 
+    /// BDs in NIC memory from index `oldest` on.
+    pub fn arrived_since(&self, oldest: u32) -> u32 {
+        self.arrived.wrapping_sub(oldest) & self.mask
+    }
+
     /// Whether no BD is there to work on.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {

@@ -25,6 +25,7 @@ mod offload;
 use crate::Firmware;
 use crate::bd_ring::{BdRing, OutOfRange};
 use crate::dma::{read, write, write_words};
+use crate::statistics::count;
 use crate::{drops, filter, host_events, interrupt, timer};
 use host_interface::bd::BdFlags;
 use host_interface::extension::{Drop, Extension};
@@ -42,6 +43,8 @@ pub const FRAME_MAX: u32 = 9018;
 const ROOM: u32 = FRAME_MAX + 8;
 
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
+/// What the frame in work counts as while the rest of it is thrown away: too long.
+const SKIPPED: u32 = 1 << 30;
 const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
 
 /// State of the transmit side.
@@ -81,12 +84,10 @@ pub struct Send {
     tag: u32,
     /// Where the frame in work begins in the buffer.
     frame_start: u32,
-    /// Its bytes so far; 0 between frames.
+    /// Its bytes so far; 0 between frames, [`SKIPPED`] if it is thrown away.
     frame_bytes: u32,
-    /// Whether the rest of the frame in work is thrown away.
-    skipping: bool,
-    /// Whether a BD asked to be reported at once.
-    now: bool,
+    /// Not 0 if a BD asked to be reported at once.
+    now: u32,
 }
 
 impl Send {
@@ -112,8 +113,7 @@ impl Send {
             tag: 0,
             frame_start: 0,
             frame_bytes: 0,
-            skipping: false,
-            now: false,
+            now: 0,
         }
     }
 
@@ -154,6 +154,11 @@ pub fn set_coalescing<B: Bus>(firmware: &mut Firmware<B>, ticks: u32, max_bds: u
     firmware.send.max_bds = max_bds;
 }
 
+/// BDs that are in NIC memory and not consumed.
+pub fn bds_now(send: &Send) -> u32 {
+    send.bds.arrived_since(send.consumed)
+}
+
 /// The host moved the producer. An index outside of the ring, or one that takes back or
 /// overruns what was produced before, is refused.
 pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
@@ -165,6 +170,8 @@ pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
         Ok(false) => return,
         Ok(true) => {}
     }
+    count!(firmware, send_producer_updates);
+    let send = &mut firmware.send;
     let event = if send.in_host {
         EventBit::SendBdReady
     } else {
@@ -206,14 +213,16 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     let word = bus.load(bd + 8);
     let length = word >> 16;
     let bytes = send.frame_bytes + length;
-    let unfit = length == 0 || bytes > FRAME_MAX;
-    if send.skipping || unfit || !firmware.link.is_up() {
+    if length == 0 || bytes > FRAME_MAX || !firmware.link.is_up() {
         return skip(firmware, word, length);
     }
     let begins = send.frame_bytes == 0;
     if begins {
-        if !send.buffer.has_room(bus, ROOM) || !send.ring.has_room(bus) {
-            return;
+        if !send.buffer.has_room(bus, ROOM) {
+            return count!(firmware, transmit_buffer_retries);
+        }
+        if !send.ring.has_room(bus) {
+            return count!(firmware, mac_transmit_ring_full);
         }
         if send.offers.any() {
             offload::begin(send, bus, bd, word);
@@ -248,7 +257,7 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
         opaque: send.bds.next(),
     };
     if firmware.read_ring.push(bus, &transfer).is_err() {
-        return;
+        return count!(firmware, dma_read_ring_full);
     }
     send.in_flight += 1;
     send.buffer.take(length);
@@ -273,10 +282,11 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
 /// stays behind the MAC's producer and is overwritten by the next one.
 #[inline(never)]
 fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
-    if !firmware.send.skipping {
+    let so_far = firmware.send.frame_bytes;
+    if so_far != SKIPPED {
         let reason = if length == 0 {
             Drop::BadSendBd
-        } else if firmware.send.frame_bytes + length > FRAME_MAX {
+        } else if so_far + length > FRAME_MAX {
             Drop::SendTooLong
         } else {
             Drop::LinkDown
@@ -287,11 +297,10 @@ fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
         }
     }
     let send = &mut firmware.send;
-    if send.frame_bytes != 0 {
+    if so_far != 0 && so_far != SKIPPED {
         send.buffer.rewind(send.frame_start);
-        send.frame_bytes = 0;
     }
-    send.skipping = word & END == 0;
+    send.frame_bytes = if word & END == 0 { SKIPPED } else { 0 };
     send.bds.advance();
     if send.bds.is_empty() {
         firmware
@@ -317,7 +326,7 @@ pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
         offload::arrived(&mut firmware.send, &mut firmware.bus, done);
     }
     let send = &mut firmware.send;
-    send.now |= done.kind & read::NOW != 0;
+    send.now |= done.kind & read::NOW;
     send.in_flight -= 1;
     send.unreported += 1;
     // With nothing under way, BDs that were skipped behind this one are done as well.
@@ -337,21 +346,30 @@ pub fn consumed<B: Bus>(firmware: &mut Firmware<B>) {
         .bus
         .store(Extension::SendConsumer.nic_address(), send.consumed);
     let full = send.max_bds != 0 && send.unreported >= send.max_bds;
-    let at_once = send.now || send.ticks == 0;
-    if at_once || full && !send.interrupts_by_time {
+    if send.now != 0 || send.ticks == 0 {
         return firmware
             .events
             .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
+    }
+    if full && !send.interrupts_by_time {
+        return threshold_hit(firmware);
     }
     if !firmware.deadlines.send.is_armed() {
         let ticks = send.ticks;
         timer::arm_send(firmware, ticks);
     }
     if full {
-        firmware
-            .events
-            .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
+        threshold_hit(firmware);
     }
+}
+
+/// So many BDs were consumed that the host is to be told.
+#[inline(always)]
+fn threshold_hit<B: Bus>(firmware: &mut Firmware<B>) {
+    count!(firmware, send_threshold_hits);
+    firmware
+        .events
+        .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
 }
 
 /// Update send consumer. With "coalesced update only" the update by number of BDs is
@@ -360,7 +378,7 @@ pub fn consumed<B: Bus>(firmware: &mut Firmware<B>) {
 pub fn update_consumer<B: Bus>(firmware: &mut Firmware<B>) {
     let send = &mut firmware.send;
     let index = send.consumed;
-    let silent = send.interrupts_by_time && !send.now && firmware.deadlines.send.is_armed();
+    let silent = send.interrupts_by_time && send.now == 0 && firmware.deadlines.send.is_armed();
     if index != send.reported || send.silent && !silent {
         let place = send.index;
         let interrupts = !silent && firmware.interrupt.for_send;
@@ -379,12 +397,14 @@ pub fn update_consumer<B: Bus>(firmware: &mut Firmware<B>) {
                 return firmware.hold(EventBit::UpdateSendConsumer);
             }
         }
+        let counters = &mut firmware.counters;
+        counters.send_updates = counters.send_updates.wrapping_add(1);
         firmware.send.reported = index;
         firmware.send.silent = silent;
     }
     firmware.send.unreported = 0;
     if !silent {
-        firmware.send.now = false;
+        firmware.send.now = 0;
         firmware.deadlines.send.disarm();
     }
     firmware

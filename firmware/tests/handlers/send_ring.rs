@@ -89,6 +89,27 @@ fn with_coalesced_updates_only_the_time_interrupts() {
     assert_eq!(machine.interrupts, 3);
 }
 
+/// What the send side counts in the statistics block.
+#[test]
+fn doorbells_updates_and_thresholds_are_counted() {
+    use host_interface::command::{Command, CommandCode};
+    let mut machine = Machine::up(&Setup {
+        send_ticks: 1000,
+        send_max_bds: 4,
+        ..Setup::default()
+    });
+    for seed in 0..9 {
+        machine.put_frame(&[&frame(PEER, MAC, 60, seed)]);
+        machine.send();
+    }
+    machine.pass(3000);
+    machine.command(&[Command::new(CommandCode::UpdateStatistics, 0).pack()]);
+    machine.settle();
+    assert_eq!(machine.statistics(79), 9, "doorbells");
+    assert_eq!(machine.statistics(80), 3, "updates");
+    assert_eq!(machine.statistics(85), 2, "thresholds");
+}
+
 /// A length that no frame has, in a BD alone or in several, the frames round it unharmed.
 #[test]
 fn a_bd_of_65535_bytes_is_dropped() {
