@@ -4,7 +4,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`dma`] | memory that driver and card share; the only `unsafe` |
+//! | [`dma`] | memory that driver and card share |
 //! | [`transport`] | the way to a card: registers, memory, interrupt |
 //! | [`eeprom`] | the station address, by moving two wires |
 //! | [`nic`] | the card as a network interface: load, open, send, receive, recover |

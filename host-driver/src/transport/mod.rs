@@ -1,7 +1,8 @@
 //! What the driver needs of a bus: registers, DMA memory, an interrupt.
 //!
-//! One trait, [`Transport`], and its implementations: [`vfio_user`] for a card
-//! that another process emulates, and whatever a simulator offers in process.
+//! One trait, [`Transport`], and its implementations: [`vfio`] for a card in this
+//! machine, [`vfio_user`] for one that another process emulates, and whatever a
+//! simulator offers in process.
 //! The trait speaks of BAR0 in aligned 32-bit words, as the card does
 //! (Host/NIC software interface, "BAR0 layout").
 
@@ -13,6 +14,7 @@ use thiserror::Error;
 
 use crate::dma::{DmaError, DmaMemory};
 
+pub mod vfio;
 pub mod vfio_user;
 
 /// Why a transport could not do what it was asked for.
@@ -172,42 +174,57 @@ pub trait Transport {
     fn reset(&mut self) -> Result<(), TransportError>;
 }
 
-/// A borrowed transport is a transport.
-impl<T: Transport + ?Sized> Transport for &mut T {
-    fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
-        (**self).read(bar_offset)
-    }
-    fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
-        (**self).write(bar_offset, value)
-    }
-    fn write_block(&mut self, bar_offset: u32, words: &[u32]) -> Result<(), TransportError> {
-        (**self).write_block(bar_offset, words)
-    }
-    fn read_block(&mut self, bar_offset: u32, out: &mut [u32]) -> Result<(), TransportError> {
-        (**self).read_block(bar_offset, out)
-    }
-    fn flush(&mut self) -> Result<(), TransportError> {
-        (**self).flush()
-    }
-    fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
-        (**self).config_read(offset)
-    }
-    fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
-        (**self).config_write(offset, value)
-    }
-    fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
-        (**self).allocate(bytes)
-    }
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
-        (**self).wait_interrupt(timeout)
-    }
-    fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
-        (**self).interrupt_fd()
-    }
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
-        (**self).unmask_interrupt()
-    }
-    fn reset(&mut self) -> Result<(), TransportError> {
-        (**self).reset()
-    }
+/// Transports behind a pointer are transports.
+macro_rules! forward {
+    ($type:ty) => {
+        impl<T: Transport + ?Sized> Transport for $type {
+            fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
+                (**self).read(bar_offset)
+            }
+            fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
+                (**self).write(bar_offset, value)
+            }
+            fn write_block(
+                &mut self,
+                bar_offset: u32,
+                words: &[u32],
+            ) -> Result<(), TransportError> {
+                (**self).write_block(bar_offset, words)
+            }
+            fn read_block(
+                &mut self,
+                bar_offset: u32,
+                out: &mut [u32],
+            ) -> Result<(), TransportError> {
+                (**self).read_block(bar_offset, out)
+            }
+            fn flush(&mut self) -> Result<(), TransportError> {
+                (**self).flush()
+            }
+            fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
+                (**self).config_read(offset)
+            }
+            fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
+                (**self).config_write(offset, value)
+            }
+            fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
+                (**self).allocate(bytes)
+            }
+            fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+                (**self).wait_interrupt(timeout)
+            }
+            fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
+                (**self).interrupt_fd()
+            }
+            fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+                (**self).unmask_interrupt()
+            }
+            fn reset(&mut self) -> Result<(), TransportError> {
+                (**self).reset()
+            }
+        }
+    };
 }
+
+forward!(&mut T);
+forward!(Box<T>);

@@ -4,8 +4,8 @@
 //! under an I/O virtual address (IOVA). The card may change any byte at any
 //! time, so the memory is never handed out as a Rust slice: it is read and
 //! written by offset, words as atomics and bytes by copying, and each access
-//! is checked against the length. This is the only module of the crate that
-//! uses `unsafe`.
+//! is checked against the length. Besides the mapped registers and the requests
+//! of kernel VFIO this is the only place of the crate that uses `unsafe`.
 //!
 //! ```text
 //!   offset 0                                   len()
@@ -20,17 +20,27 @@
 //! [`DmaMemory::read_bytes`] the bytes of a frame.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::fs::MemfdFlags;
 use thiserror::Error;
+
+mod addresses;
+mod mapping;
+#[cfg(test)]
+mod tests;
+
+use addresses::Addresses;
+use mapping::Mapping;
 
 /// Bytes in a page; mappings and IOVAs are multiples of it.
 pub const PAGE_BYTES: usize = 4096;
+
+/// Bytes in a huge page.
+pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// The largest single piece of DMA memory that the driver makes, in bytes.
 pub const MAX_BYTES: usize = 256 << 20;
@@ -48,6 +58,14 @@ pub enum DmaError {
         /// Bytes of the memory.
         len: usize,
     },
+    /// The range has no address of its own on the card's side.
+    #[error("{bytes} bytes at offset {offset:#x} are not in one piece for the card")]
+    NotContiguous {
+        /// First byte of the range.
+        offset: usize,
+        /// Bytes of the range.
+        bytes: usize,
+    },
     /// A word access that is not 4-byte aligned.
     #[error("word access at offset {offset:#x} is not aligned")]
     Unaligned {
@@ -56,39 +74,17 @@ pub enum DmaError {
     },
 }
 
-/// The mapping itself; unmapped when the last handle goes.
-struct Mapping {
-    base: NonNull<u8>,
-    len: usize,
-    file: OwnedFd,
-}
-
-// SAFETY: the mapping is plain memory that belongs to no thread; every access
-// goes through raw pointers or atomics and none hands out a reference.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; concurrent accesses are words as atomics, or byte copies
-// whose contents nobody relies on while another party writes them.
-unsafe impl Sync for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: base and len are exactly what mmap returned, and no handle
-        // is left that could touch the memory.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
-    }
-}
-
 /// Shared memory with an address on the card's side; cheap to clone.
 #[derive(Clone)]
 pub struct DmaMemory {
     mapping: Arc<Mapping>,
-    iova: u64,
+    addresses: Addresses,
 }
 
 impl std::fmt::Debug for DmaMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DmaMemory")
-            .field("iova", &format_args!("{:#x}", self.iova))
+            .field("iova", &format_args!("{:#x}", self.iova()))
             .field("len", &self.mapping.len)
             .finish()
     }
@@ -116,34 +112,58 @@ impl DmaMemory {
                 format!("DMA address {iova:#x}: must be page aligned and not wrap"),
             ));
         }
-        let file =
-            rustix::fs::memfd_create("tigon-dma", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&file, len as u64)?;
-        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        // SAFETY: a fresh shared mapping at an address of the kernel's choice;
-        // nothing else in the process knows it.
-        let base = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                &file,
-                0,
-            )?
-        };
-        let base = NonNull::new(base.cast::<u8>())
-            .ok_or_else(|| io::Error::other("the system mapped DMA memory at address 0"))?;
+        let mapping = Mapping::new(len, MemfdFlags::empty())?;
         Ok(Self {
-            mapping: Arc::new(Mapping { base, len, file }),
-            iova,
+            mapping: Arc::new(mapping),
+            addresses: Addresses::at(iova),
         })
+    }
+
+    /// Makes zeroed memory of at least `bytes` bytes of huge pages, which stay where
+    /// they are in physical memory. `find` gets an address of this process and a number
+    /// of bytes and says where each of these pages is; the card will know them so.
+    ///
+    /// # Errors
+    /// `InvalidInput` as [`DmaMemory::new`]; no such pages are free; what `find` says.
+    pub(crate) fn huge(
+        bytes: usize,
+        find: impl FnOnce(u64, usize) -> io::Result<Vec<u64>>,
+    ) -> io::Result<Self> {
+        if bytes == 0 || bytes > MAX_BYTES {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("DMA memory of {bytes} bytes: must be 1 to {MAX_BYTES}"),
+            ));
+        }
+        let len = bytes.next_multiple_of(HUGE_PAGE_BYTES);
+        let mapping = Mapping::new(len, MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB)?;
+        let mut memory = Self {
+            mapping: Arc::new(mapping),
+            addresses: Addresses::at(0),
+        };
+        // Each page is there once it was touched, and the lock keeps it there.
+        for offset in (0..len).step_by(PAGE_BYTES) {
+            memory.write_word(offset, 0).map_err(io::Error::other)?;
+        }
+        memory.mapping.lock()?;
+        let starts = find(memory.process_address(), len)?;
+        if starts.len() * HUGE_PAGE_BYTES != len {
+            return Err(io::Error::other("a huge page without an address"));
+        }
+        memory.addresses = Addresses::in_pieces(HUGE_PAGE_BYTES, starts);
+        Ok(memory)
+    }
+
+    /// Address of offset 0 in this process, for the kernel.
+    #[must_use]
+    pub(crate) fn process_address(&self) -> u64 {
+        self.mapping.base.as_ptr() as u64
     }
 
     /// Address of offset 0 as the card sees it.
     #[must_use]
     pub fn iova(&self) -> u64 {
-        self.iova
+        self.addresses.first()
     }
 
     /// Address of `offset` as the card sees it, if `bytes` bytes from there on are
@@ -154,7 +174,8 @@ impl DmaMemory {
     /// jump within it.
     pub fn address(&self, offset: usize, bytes: usize) -> Result<u64, DmaError> {
         self.at(offset, bytes)?;
-        Ok(self.iova + offset as u64)
+        let jump = DmaError::NotContiguous { offset, bytes };
+        self.addresses.of(offset, bytes).ok_or(jump)
     }
 
     /// Bytes of the memory (a multiple of [`PAGE_BYTES`]).
@@ -351,100 +372,5 @@ impl DmaMemory {
         // were checked; the list of parts lives until it returns.
         let count = unsafe { libc::writev(target.as_raw_fd(), parts.as_ptr(), count) };
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{Read as _, Write as _};
-    use std::os::unix::net::UnixStream;
-
-    fn memory() -> DmaMemory {
-        DmaMemory::new(100, 0x10_0000).expect("a page of memory")
-    }
-
-    #[test]
-    fn is_zeroed_rounded_and_shared_between_clones() {
-        let memory = memory();
-        assert_eq!(memory.len(), PAGE_BYTES);
-        assert_eq!(memory.iova(), 0x10_0000);
-        assert_eq!(memory.read_word(PAGE_BYTES - 4), Ok(0));
-        let clone = memory.clone();
-        clone.write_word(8, 0x0102_0304).unwrap();
-        assert_eq!(memory.read_word(8), Ok(0x0102_0304));
-    }
-
-    #[test]
-    fn refuses_every_range_that_leaves_the_memory() {
-        let memory = memory();
-        let len = PAGE_BYTES;
-        let out = |offset, bytes| Err(DmaError::OutOfBounds { offset, bytes, len });
-        assert_eq!(memory.read_word(len).map(|_| ()), out(len, 4));
-        assert_eq!(memory.write_word(usize::MAX - 3, 1), out(usize::MAX - 3, 4));
-        assert_eq!(memory.read_bytes(len - 1, &mut [0; 2]), out(len - 1, 2));
-        assert_eq!(memory.write_bytes(len, &[1]), out(len, 1));
-        assert_eq!(memory.clear(1, usize::MAX), out(1, usize::MAX));
-        assert_eq!(memory.write_words(len - 4, &[1, 2]), out(len - 4, 8));
-        assert_eq!(memory.read_word(len - 4), Ok(0), "nothing was written");
-        assert_eq!(memory.read_bytes(len, &mut []), Ok(()));
-        let (left, _right) = UnixStream::pair().unwrap();
-        assert_eq!(
-            memory
-                .read_from(left.as_fd(), len - 1, 2)
-                .unwrap_err()
-                .kind(),
-            io::ErrorKind::InvalidInput
-        );
-    }
-
-    #[test]
-    fn refuses_unaligned_words() {
-        assert_eq!(
-            memory().read_word(2),
-            Err(DmaError::Unaligned { offset: 2 })
-        );
-    }
-
-    #[test]
-    fn refuses_sizes_and_addresses_that_make_no_sense() {
-        for (bytes, iova) in [
-            (0, 0),
-            (MAX_BYTES + 1, 0),
-            (4096, 1),
-            (8192, u64::MAX - 4095),
-        ] {
-            let error = DmaMemory::new(bytes, iova).unwrap_err();
-            assert_eq!(
-                error.kind(),
-                io::ErrorKind::InvalidInput,
-                "{bytes} {iova:x}"
-            );
-        }
-    }
-
-    #[test]
-    fn moves_bytes_to_and_from_a_file_descriptor_without_a_buffer() {
-        let memory = memory();
-        let (mut left, right) = UnixStream::pair().unwrap();
-        left.write_all(b"a frame").unwrap();
-        assert_eq!(memory.read_from(right.as_fd(), 3, 64).unwrap(), 7);
-        let mut seen = [0; 7];
-        memory.read_bytes(3, &mut seen).unwrap();
-        assert_eq!(&seen, b"a frame");
-        assert_eq!(memory.write_to(right.as_fd(), 5, 5).unwrap(), 5);
-        let mut back = [0; 5];
-        left.read_exact(&mut back).unwrap();
-        assert_eq!(&back, b"frame");
-    }
-
-    #[test]
-    fn the_memory_file_holds_the_same_bytes_and_cannot_be_shrunk() {
-        let memory = memory();
-        memory.write_bytes(16, b"shared").unwrap();
-        let mut seen = [0; 6];
-        rustix::io::pread(memory.fd(), &mut seen, 16).unwrap();
-        assert_eq!(&seen, b"shared");
-        assert!(rustix::fs::ftruncate(memory.fd(), 0).is_err());
     }
 }

@@ -1,0 +1,336 @@
+//! A card in this machine: the kernel's VFIO.
+//!
+//! The PCI function is bound to `vfio-pci` ([`sysfs`] finds its group and says how if it
+//! is not). Registers are mapped, configuration space is read and written through the
+//! device's file, the interrupt pin counts up an eventfd and is masked by the kernel
+//! each time, as over vfio-user.
+//!
+//! With an IOMMU the card is shown DMA memory at addresses of the driver's choice and
+//! can reach nothing else. Without one (the kernel's no-IOMMU mode,
+//! `vfio.enable_unsafe_noiommu_mode=1`) it is given physical addresses of huge pages
+//! ([`pagemap`]) and **can reach all memory of the machine**: firmware with an error, or
+//! a driver that dies while the card runs, may then damage anything. The device is
+//! closed before its memory is given back, which stops its bus mastering.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use vfio_bindings::bindings::vfio::{
+    VFIO_API_VERSION, VFIO_NOIOMMU_IOMMU, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX,
+    VFIO_TYPE1_IOMMU, VFIO_TYPE1v2_IOMMU,
+};
+
+use super::{Transport, TransportError};
+use crate::dma::{DmaMemory, HUGE_PAGE_BYTES};
+
+#[allow(unsafe_code)]
+mod ioctl;
+mod pagemap;
+#[allow(unsafe_code)]
+mod registers;
+mod sysfs;
+
+use ioctl::Region;
+use registers::Registers;
+pub use sysfs::PciAddress;
+
+/// First DMA address that is given out behind an IOMMU: above 4 GB and all that is
+/// reserved below, so that no half of an address goes unused.
+const FIRST_IOVA: u64 = 0x1_0000_0000;
+/// Unmapped bytes between two pieces of DMA memory.
+const GAP_BYTES: u64 = 0x1_0000;
+/// Bytes of BAR0.
+const BAR_BYTES: u32 = host_interface::bar::BYTES;
+/// Bytes of configuration space that are used.
+const CONFIG_BYTES: u32 = 256;
+
+/// How the card's addresses come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// An IOMMU translates: the card reaches what it was shown.
+    Iommu,
+    /// Physical addresses: the card reaches all memory.
+    None,
+}
+
+/// A card behind the kernel's VFIO.
+pub struct Vfio {
+    registers: Registers,
+    config: Region,
+    // In this order they go: the function first, then its group and container, so that
+    // nothing writes to the memory when it is given back.
+    device: File,
+    _group: File,
+    container: File,
+    interrupt: OwnedFd,
+    isolation: Isolation,
+    can_reset: bool,
+    next_iova: u64,
+    memory: Vec<DmaMemory>,
+}
+
+fn unreachable(place: impl std::fmt::Display, reason: impl std::fmt::Display) -> TransportError {
+    TransportError::Unreachable {
+        place: place.to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+fn open(path: &Path) -> Result<File, TransportError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|error| unreachable(path.display(), error))
+}
+
+impl Vfio {
+    /// Opens the card at a PCI address.
+    ///
+    /// # Errors
+    /// [`TransportError::Unreachable`] if there is no such function, it is not bound to
+    /// `vfio-pci`, or the user may not open it; [`TransportError::NotACard`] if its
+    /// BAR0 or interrupt pin is not a card's.
+    pub fn open(address: PciAddress) -> Result<Self, TransportError> {
+        let group = sysfs::find_group(Path::new("/sys"), Path::new("/dev"), address)?;
+        let place = format!("PCI address {address}");
+        let refused =
+            |what: &str, error: io::Error| unreachable(&place, format!("{what}: {error}"));
+        let not_a_card = |reason: String| TransportError::NotACard {
+            place: place.clone(),
+            reason,
+        };
+        let container = open(Path::new("/dev/vfio/vfio"))?;
+        let version = ioctl::api_version(container.as_fd())
+            .map_err(|error| refused("the kernel's VFIO", error))?;
+        if version != VFIO_API_VERSION as i32 {
+            return Err(unreachable(&place, format!("VFIO of version {version}")));
+        }
+        let isolation = if group.without_iommu {
+            Isolation::None
+        } else {
+            Isolation::Iommu
+        };
+        let file = open(&group.path)?;
+        let viable =
+            ioctl::group_is_viable(file.as_fd()).map_err(|error| refused("its group", error))?;
+        if !viable {
+            return Err(unreachable(
+                &place,
+                "other functions of its IOMMU group are bound to other drivers",
+            ));
+        }
+        ioctl::set_container(file.as_fd(), container.as_fd())
+            .map_err(|error| refused("its group is refused (in use?)", error))?;
+        let kind = match isolation {
+            Isolation::None => VFIO_NOIOMMU_IOMMU,
+            Isolation::Iommu
+                if ioctl::has_extension(container.as_fd(), VFIO_TYPE1v2_IOMMU).unwrap_or(false) =>
+            {
+                VFIO_TYPE1v2_IOMMU
+            }
+            Isolation::Iommu => VFIO_TYPE1_IOMMU,
+        };
+        ioctl::set_iommu(container.as_fd(), kind).map_err(|error| refused("the IOMMU", error))?;
+        let name = CString::new(address.to_string()).map_err(|error| unreachable(&place, error))?;
+        let device = ioctl::device(file.as_fd(), &name)
+            .map(File::from)
+            .map_err(|error| refused("the function", error))?;
+
+        let bar = ioctl::region(device.as_fd(), VFIO_PCI_BAR0_REGION_INDEX)
+            .map_err(|error| refused("BAR0", error))?;
+        if bar.bytes != u64::from(BAR_BYTES) {
+            return Err(not_a_card(format!(
+                "its BAR0 has {} bytes, not {BAR_BYTES}",
+                bar.bytes
+            )));
+        }
+        let registers = Registers::map(device.as_fd(), bar, BAR_BYTES as usize)
+            .map_err(|error| refused("BAR0", error))?;
+        let config = ioctl::region(device.as_fd(), VFIO_PCI_CONFIG_REGION_INDEX)
+            .map_err(|error| refused("configuration space", error))?;
+        if config.bytes < u64::from(CONFIG_BYTES) {
+            return Err(not_a_card("no PCI configuration space".into()));
+        }
+        let pins = ioctl::interrupt_pins(device.as_fd())
+            .map_err(|error| refused("its interrupt", error))?;
+        if pins == 0 {
+            return Err(not_a_card("it has no interrupt pin".into()));
+        }
+        let interrupt =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
+        ioctl::set_interrupt(device.as_fd(), interrupt.as_fd())
+            .map_err(|error| refused("its interrupt", error))?;
+        let can_reset =
+            ioctl::can_reset(device.as_fd()).map_err(|error| refused("the function", error))?;
+        Ok(Self {
+            registers,
+            config,
+            device,
+            _group: file,
+            container,
+            interrupt,
+            isolation,
+            can_reset,
+            next_iova: FIRST_IOVA,
+            memory: Vec::new(),
+        })
+    }
+
+    /// Whether an IOMMU keeps the card from other memory.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// Takes what the eventfd has counted; true if it was anything.
+    fn consume(&self) -> Result<bool, TransportError> {
+        let mut count = [0; 8];
+        match rustix::io::read(&self.interrupt, &mut count) {
+            Ok(_) => Ok(true),
+            Err(Errno::AGAIN) => Ok(false),
+            Err(error) => Err(TransportError::Io(error.into())),
+        }
+    }
+
+    fn config_offset(&self, offset: u32) -> Result<u64, TransportError> {
+        if offset.is_multiple_of(4) && offset < CONFIG_BYTES {
+            Ok(self.config.offset + u64::from(offset))
+        } else {
+            Err(TransportError::BadOffset(offset))
+        }
+    }
+}
+
+/// Huge pages, and where they are in physical memory.
+fn huge_pages(bytes: usize) -> Result<DmaMemory, TransportError> {
+    let wanted = bytes.div_ceil(HUGE_PAGE_BYTES);
+    let refused = |error: io::Error| TransportError::Refused {
+        what: "DMA memory without an IOMMU",
+        reason: format!(
+            "{error}; it needs {wanted} free huge pages of 2 MB \
+             (echo 32 > /proc/sys/vm/nr_hugepages) and root"
+        ),
+    };
+    DmaMemory::huge(bytes, |address, bytes| {
+        let mut pagemap = File::open("/proc/self/pagemap")?;
+        pagemap::pieces(&mut pagemap, address, bytes as u64, HUGE_PAGE_BYTES as u64)
+    })
+    .map_err(refused)
+}
+
+impl Transport for Vfio {
+    fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
+        self.registers
+            .read(bar_offset)
+            .ok_or(TransportError::BadOffset(bar_offset))
+    }
+
+    fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
+        self.registers
+            .write(bar_offset, value)
+            .ok_or(TransportError::BadOffset(bar_offset))
+    }
+
+    fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
+        let mut bytes = [0; 4];
+        self.device
+            .read_exact_at(&mut bytes, self.config_offset(offset)?)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
+        let place = self.config_offset(offset)?;
+        self.device.write_all_at(&value.to_le_bytes(), place)?;
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
+        let memory = match self.isolation {
+            Isolation::None => huge_pages(bytes)?,
+            Isolation::Iommu => {
+                let memory = DmaMemory::new(bytes, self.next_iova)?;
+                ioctl::map_dma(self.container.as_fd(), self.next_iova, &memory).map_err(
+                    |error| TransportError::Refused {
+                        what: "DMA memory",
+                        reason: format!("{error} (is the limit of locked memory too low?)"),
+                    },
+                )?;
+                self.next_iova += memory.len() as u64 + GAP_BYTES;
+                memory
+            }
+        };
+        self.memory.push(memory.clone());
+        Ok(memory)
+    }
+
+    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+        // The usual case under load costs one system call.
+        if self.consume()? {
+            return Ok(true);
+        }
+        if timeout.is_zero() {
+            return Ok(false);
+        }
+        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec {
+            tv_sec: i64::from(i32::MAX),
+            tv_nsec: 0,
+        });
+        let mut fds = [PollFd::new(&self.interrupt, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) | Err(Errno::INTR) => Ok(false),
+            Ok(_) => self.consume(),
+            Err(error) => Err(TransportError::Io(error.into())),
+        }
+    }
+
+    fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.interrupt.as_fd())
+    }
+
+    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+        Ok(ioctl::unmask_interrupt(self.device.as_fd())?)
+    }
+
+    fn reset(&mut self) -> Result<(), TransportError> {
+        // Without it the chip's own reset bit has to do; the driver sets it next.
+        if self.can_reset {
+            ioctl::reset(self.device.as_fd())?;
+        }
+        // An interrupt of the card's earlier life means nothing to the next one.
+        self.consume()?;
+        self.unmask_interrupt()
+    }
+}
+
+impl Drop for Vfio {
+    fn drop(&mut self) {
+        if self.isolation == Isolation::Iommu {
+            for memory in &self.memory {
+                // Closing the container would do it too.
+                let _ =
+                    ioctl::unmap_dma(self.container.as_fd(), memory.iova(), memory.len() as u64);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_such_a_card_says_so() {
+        let address: PciAddress = "ffff:ff:1f.7".parse().expect("an address");
+        let error = Vfio::open(address).err().expect("no such function");
+        let text = error.to_string();
+        assert!(text.contains("no such PCI function"), "{text}");
+    }
+}
