@@ -13,7 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::nic::{DropReason, Nic, NicError};
+use crate::checksum;
+use crate::nic::{DropReason, Nic, NicError, SendOptions};
 use crate::tap::Tap;
 use crate::transport::Transport;
 
@@ -48,10 +49,28 @@ pub fn run<T: Transport>(
     tap: &Tap,
     stop: &AtomicBool,
 ) -> Result<BridgeReport, NicError> {
+    run_in_vlan(nic, tap, None, stop)
+}
+
+/// Moves frames as [`run`] does, of one VLAN.
+///
+/// With `vlan` the TAP device is in that VLAN: the card inserts and strips the tags, and
+/// other frames are left out. If the card makes checksums it makes those of the
+/// kernel's frames anew, and frames that its sums say are damaged are dropped.
+///
+/// # Errors
+/// [`NicError`] if the card cannot be recovered, or the TAP device is gone.
+pub fn run_in_vlan<T: Transport>(
+    nic: &mut Nic<T>,
+    tap: &Tap,
+    vlan: Option<u16>,
+    stop: &AtomicBool,
+) -> Result<BridgeReport, NicError> {
+    let mut scratch = Vec::new();
     let mut report = BridgeReport::default();
     let mut failures = 0;
     while !stop.load(Ordering::Relaxed) {
-        match turn(nic, tap, &mut report) {
+        match turn(nic, tap, vlan, &mut scratch, &mut report) {
             Ok(true) => failures = 0,
             Ok(false) => {
                 report.naps += 1;
@@ -72,11 +91,23 @@ pub fn run<T: Transport>(
 fn turn<T: Transport>(
     nic: &mut Nic<T>,
     tap: &Tap,
+    vlan: Option<u16>,
+    scratch: &mut Vec<u8>,
     report: &mut BridgeReport,
 ) -> Result<bool, NicError> {
+    let (make, judge) = (nic.config().send_checksums, nic.config().receive_checksums);
     let mut refused = 0;
     let mut taken = 0;
+    let mut damaged = 0;
     let received = nic.receive(BATCH, |frame| {
+        // The lower 12 bits of a tag are the VLAN's number.
+        if vlan.is_some() && frame.vlan().map(|tag| tag & 0xFFF) != vlan {
+            return Ok(());
+        }
+        if judge.any() && !checksum::judge(&frame.to_vec()?, frame.checksums(), judge).is_good() {
+            damaged += 1;
+            return Ok(());
+        }
         match frame.write_to(tap.as_fd(), &[]) {
             Ok(_) => taken += 1,
             Err(error) if has_no_room(&error) => refused += 1,
@@ -86,14 +117,27 @@ fn turn<T: Transport>(
     })?;
     report.to_tap += taken;
     nic.count_drops(DropReason::NoTaker, refused);
+    nic.count_drops(DropReason::BadChecksum, damaged);
 
     let mut sent = 0;
     while sent < BATCH {
-        let read = nic.queue_with(|memory, offset, room| {
-            match memory.read_from(tap.as_fd(), offset, room) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-                other => other,
+        let read = nic.queue_with_options(|memory, offset, room| {
+            let bytes = match memory.read_from(tap.as_fd(), offset, room) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                other => other?,
+            };
+            let mut options = SendOptions::default();
+            if make.any() && bytes > 0 {
+                scratch.resize(bytes, 0);
+                memory
+                    .read_bytes(offset, scratch)
+                    .map_err(io::Error::other)?;
+                options = checksum::prepare(scratch, make);
+                memory
+                    .write_bytes(offset, scratch)
+                    .map_err(io::Error::other)?;
             }
+            Ok((bytes, SendOptions { vlan, ..options }))
         });
         match read {
             Ok(Some(0) | None) => break,

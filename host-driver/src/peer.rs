@@ -22,8 +22,10 @@ use crate::stack::{Host, Identity, StackError, Wire};
 
 /// Largest frame that is taken from the wire, with room for jumbo frames.
 const LARGEST_FRAME: usize = 9216;
-/// Largest frame that the stack sends, without CRC.
-const LARGEST_STACK_FRAME: usize = 1514;
+/// Largest packet that the stack sends unless it was told otherwise.
+const MTU: u16 = 1500;
+/// Bytes of an Ethernet header.
+const ETHERNET_HEADER: usize = 14;
 /// Frames that wait here while the other side's queue is full.
 const BACKLOG: usize = 512;
 
@@ -34,6 +36,7 @@ pub struct DatagramWire {
     remote: PathBuf,
     buffer: Vec<u8>,
     backlog: VecDeque<Vec<u8>>,
+    mtu: u16,
     /// Frames that were lost because nobody listens at the other end.
     pub lost: u64,
 }
@@ -59,8 +62,17 @@ impl DatagramWire {
             remote: remote.to_owned(),
             buffer: vec![0; LARGEST_FRAME],
             backlog: VecDeque::new(),
+            mtu: MTU,
             lost: 0,
         })
+    }
+
+    /// The same wire with a stack that sends packets of up to `mtu` bytes, at most
+    /// 9000.
+    #[must_use]
+    pub fn with_mtu(mut self, mtu: u16) -> Self {
+        self.mtu = mtu.min(crate::nic::MAX_MTU);
+        self
     }
 
     /// A frame that the card has put on the wire, or None if there is none now.
@@ -187,7 +199,7 @@ impl Device for DatagramWire {
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = LARGEST_STACK_FRAME;
+        capabilities.max_transmission_unit = usize::from(self.mtu) + ETHERNET_HEADER;
         capabilities
     }
 }

@@ -41,6 +41,8 @@ fn image(start: u32, load: u32) -> Vec<u8> {
 fn the_card_must_be_named_and_there() {
     assert!(failure(&["info"]).contains("--socket"));
     assert!(failure(&["--socket", "/nonexistent/card", "info"]).contains("/nonexistent/card"));
+    let nowhere = failure(&["--pci", "ffff:ff:1f.7", "info"]);
+    assert!(nowhere.contains("ffff:ff:1f.7") && nowhere.contains("no such PCI function"));
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub enum DropReason {
     TooShort,
     /// The card marked the frame as damaged.
     FrameError,
+    /// The sums that the card made say that the frame is damaged.
+    BadChecksum,
     /// The user of the driver had no room for the frame (a full TAP queue).
     NoTaker,
     /// A frame from the user of the driver cannot be sent (longer than the MTU).
@@ -28,13 +30,14 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::BadIndex,
         Self::BadMark,
         Self::Stale,
         Self::TooLong,
         Self::TooShort,
         Self::FrameError,
+        Self::BadChecksum,
         Self::NoTaker,
         Self::Unsendable,
         Self::LostInReset,
@@ -50,6 +53,7 @@ impl DropReason {
             Self::TooLong => "too_long",
             Self::TooShort => "too_short",
             Self::FrameError => "frame_error",
+            Self::BadChecksum => "bad_checksum",
             Self::NoTaker => "no_taker",
             Self::Unsendable => "unsendable",
             Self::LostInReset => "lost_in_reset",
@@ -108,6 +112,6 @@ mod tests {
         for (index, (_, count)) in counts.iter().enumerate() {
             assert_eq!(count, index as u64 + 1);
         }
-        assert_eq!(counts.total(), 45);
+        assert_eq!(counts.total(), 55);
     }
 }

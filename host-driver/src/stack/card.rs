@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::Duration;
 
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant as StackInstant;
 
 use super::{StackError, Wire};
-use crate::nic::{Nic, NicError};
+use crate::checksum;
+use crate::nic::{DropReason, Nic, NicError, SendOptions};
 use crate::transport::Transport;
 
 /// Received frames that are fetched at a time.
@@ -16,9 +17,12 @@ const BATCH: u32 = 64;
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
 
-/// A card as the device of a stack.
+/// A card as the device of a stack. If the card makes checksums the stack does not:
+/// frames are handed over unfinished, and received ones are judged by the card's sums.
+/// (Fragments, of which the card makes no sums that could be judged, are not.)
 pub struct CardWire<'a, T: Transport> {
     nic: &'a mut Nic<T>,
+    vlan: Option<u16>,
     received: VecDeque<Vec<u8>>,
     scratch: Vec<u8>,
     /// smoltcp's devices cannot fail: the first error waits here for the next flush.
@@ -28,8 +32,15 @@ pub struct CardWire<'a, T: Transport> {
 impl<'a, T: Transport> CardWire<'a, T> {
     /// A device over an open card.
     pub fn new(nic: &'a mut Nic<T>) -> Self {
+        Self::with_vlan(nic, None)
+    }
+
+    /// A device over an open card for the frames of one VLAN; the card must insert and
+    /// strip tags ([`crate::Config::vlan`]).
+    pub fn with_vlan(nic: &'a mut Nic<T>, vlan: Option<u16>) -> Self {
         Self {
             nic,
+            vlan,
             received: VecDeque::new(),
             scratch: Vec::new(),
             failure: None,
@@ -50,12 +61,35 @@ impl<'a, T: Transport> CardWire<'a, T> {
     }
 
     fn fetch(&mut self) {
-        let received = &mut self.received;
+        let (received, vlan) = (&mut self.received, self.vlan);
+        let offload = self.nic.config().receive_checksums;
+        let mut damaged = 0;
         let result = self.nic.receive(BATCH, |frame| {
-            received.push_back(frame.to_vec()?);
+            // The lower 12 bits of a tag are the VLAN's number.
+            if frame.vlan().map(|tag| tag & 0xFFF) != vlan {
+                return Ok(());
+            }
+            let bytes = frame.to_vec()?;
+            if checksum::judge(&bytes, frame.checksums(), offload).is_good() {
+                received.push_back(bytes);
+            } else {
+                damaged += 1;
+            }
             Ok(())
         });
+        self.nic.count_drops(DropReason::BadChecksum, damaged);
         self.note(result.map(|_| ()));
+    }
+}
+
+/// Who makes (`send`) and who verifies (`receive`) a checksum: the stack does what the
+/// card does not.
+fn checksum(send: bool, receive: bool) -> Checksum {
+    match (send, receive) {
+        (false, false) => Checksum::Both,
+        (true, false) => Checksum::Rx,
+        (false, true) => Checksum::Tx,
+        (true, true) => Checksum::None,
     }
 }
 
@@ -78,7 +112,11 @@ impl<T: Transport> TxToken for CardTx<'_, '_, T> {
         wire.scratch.resize(len, 0);
         let result = f(&mut wire.scratch);
         // Room was checked when the token was made.
-        let queued = wire.nic.queue(&[IoSlice::new(&wire.scratch)]);
+        let options = SendOptions {
+            vlan: wire.vlan,
+            ..checksum::prepare(&mut wire.scratch, wire.nic.config().send_checksums)
+        };
+        let queued = wire.nic.queue_as(&[IoSlice::new(&wire.scratch)], options);
         wire.note(queued.map(|_| ()));
         result
     }
@@ -112,6 +150,14 @@ impl<'a, T: Transport> Device for CardWire<'a, T> {
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ethernet;
+        let (send, receive) = (
+            self.nic.config().send_checksums,
+            self.nic.config().receive_checksums,
+        );
+        let transport = checksum(send.transport, receive.transport);
+        capabilities.checksum.tcp = transport;
+        capabilities.checksum.udp = transport;
+        capabilities.checksum.ipv4 = checksum(send.ip, receive.ip);
         capabilities.max_transmission_unit = usize::from(self.nic.config().mtu) + ETHERNET_HEADER;
         capabilities
     }

@@ -24,7 +24,7 @@ pub struct Ping {
     pub target: Ipv4Addr,
     /// Requests to send.
     pub count: u16,
-    /// Bytes after the ICMP header; 1472 fill a frame.
+    /// Bytes after the ICMP header; 1472 fill a frame, 8972 a jumbo frame.
     pub payload: usize,
     /// Time from a request to the next; zero sends the next when the answer is there.
     pub interval: Duration,

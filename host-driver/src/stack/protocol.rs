@@ -23,8 +23,8 @@ pub const DATAGRAM_PORT: u16 = 5003;
 pub const SINK_REPORT_BYTES: usize = 16;
 /// Bytes of the header of a datagram.
 pub const HEADER_BYTES: usize = 24;
-/// Largest UDP payload that fits a frame of 1514 bytes.
-pub const LARGEST_PAYLOAD: usize = 1472;
+/// Largest UDP payload that fits a packet of 9000 bytes.
+pub const LARGEST_PAYLOAD: usize = 8972;
 
 const MAGIC: u32 = 0x5447_5554;
 

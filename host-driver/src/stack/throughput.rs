@@ -51,7 +51,8 @@ pub struct DatagramReport {
 pub struct DatagramRun {
     /// The other host.
     pub target: Ipv4Addr,
-    /// Bytes of payload, at least the header's 24 and at most 1472.
+    /// Bytes of payload, at least the header's 24, and at most
+    /// what fits the MTU.
     pub payload: usize,
     /// Datagrams to send.
     pub count: u64,

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use host_driver::nic::Ring;
 use host_driver::transport::{Transport, TransportError};
 use host_driver::{Config, DmaMemory, Nic};
 use host_interface::bar;
@@ -17,6 +18,7 @@ use host_interface::event::{Event, EventCode, LINK_GIGABIT_UP};
 use host_interface::extension::{self, Extension};
 use host_interface::gencom::Gencom;
 use host_interface::image::{INTERFACE_VERSION, Image};
+use host_interface::info::RcbFlags;
 use host_interface::ring;
 use tigon2_chip::Register;
 use tigon2_model::Effect;
@@ -71,7 +73,9 @@ struct Firmware {
     event_producer: u32,
     command_consumer: u32,
     send_consumer: u32,
-    standard_consumer: u32,
+    /// Of the standard, the jumbo and the mini ring.
+    buffer_consumers: [u32; 3],
+    return_entries: u32,
     return_producer: u32,
     partial: Vec<u8>,
     last_returned: ReceiveBd,
@@ -180,6 +184,11 @@ impl ScriptedCard {
         u64::from(self.dma_word(address)) << 32 | u64::from(self.dma_word(address + 4))
     }
 
+    /// A word of the general information block.
+    pub fn info_word(&self, offset: u64) -> u32 {
+        self.dma_word(self.firmware.info + offset)
+    }
+
     fn gencom(&self, word: Gencom) -> u32 {
         self.bench.word(word.nic_address())
     }
@@ -231,6 +240,7 @@ impl ScriptedCard {
             ..Firmware::default()
         };
         self.firmware.send_entries = self.dma_word(info + 0x428) >> 16;
+        self.firmware.return_entries = self.dma_word(info + 0x468) >> 16;
         if let Some(report) = self.faults.fatal_at_start {
             self.die(report);
             return;
@@ -281,8 +291,15 @@ impl ScriptedCard {
                     CommandCode::UpdateStatistics => {
                         self.event(Event::new(EventCode::StatisticsUpdated, 0));
                     }
-                    CommandCode::AddMulticastExtended => {
+                    CommandCode::AddMulticastExtended | CommandCode::AddMulticast => {
                         self.event(Event::new(EventCode::MulticastUpdated, 1));
+                    }
+                    CommandCode::DeleteMulticastExtended | CommandCode::DeleteMulticast => {
+                        self.event(Event::new(EventCode::MulticastUpdated, 2));
+                    }
+                    CommandCode::ResetJumboRing => {
+                        self.firmware.buffer_consumers[Ring::Jumbo as usize] = 0;
+                        self.event(Event::new(EventCode::JumboRingReset, 0));
                     }
                     _ => {}
                 }
@@ -297,10 +314,15 @@ impl ScriptedCard {
             return;
         }
         let ring_address = self.dma_pointer(0x420);
+        let flags = RcbFlags::from_bits(self.dma_word(self.firmware.info + 0x428) as u16);
+        let host_ring = flags.host_ring();
         let mut bds = Vec::new();
         while self.firmware.send_consumer != producer {
             let place = ring_address + 16 * u64::from(self.firmware.send_consumer);
-            let words = [0, 4, 8, 12].map(|offset| self.dma_word(place + offset));
+            let words = [0, 4, 8, 12].map(|offset| match host_ring {
+                true => self.dma_word(place + offset),
+                false => self.bench.word((place + offset) as u32),
+            });
             let bd = SendBd::from_words(words);
             let mut bytes = vec![0; usize::from(bd.length())];
             let (memory, offset) = self.dma(bd.address.get());
@@ -334,23 +356,53 @@ impl ScriptedCard {
     /// Hands a frame to the driver, as if it had come from the wire. False if there is
     /// no buffer for it.
     pub fn deliver(&mut self, frame: &[u8]) -> bool {
-        let producer = self.bench.word(0x100 + 8 * 3 + 4);
-        if self.firmware.standard_consumer == producer {
+        self.deliver_in(Ring::Standard, frame, |bd| bd)
+    }
+
+    /// Hands a frame over in a buffer of a ring, with a return BD that was changed.
+    pub fn deliver_in(
+        &mut self,
+        ring: Ring,
+        frame: &[u8],
+        change: impl Fn(ReceiveBd) -> ReceiveBd,
+    ) -> bool {
+        let (mailbox, block, entries) = match ring {
+            Ring::Standard => (3, 0x430, ring::STANDARD_ENTRIES),
+            Ring::Jumbo => (4, 0x440, ring::JUMBO_ENTRIES),
+            Ring::Mini => (5, 0x450, ring::MINI_ENTRIES),
+        };
+        let flags = RcbFlags::from_bits(self.dma_word(self.firmware.info + block + 8) as u16);
+        assert!(!flags.disabled(), "the ring is there");
+        let producer = self.bench.word(0x100 + 8 * mailbox + 4);
+        let consumer = self.firmware.buffer_consumers[ring as usize];
+        if consumer == producer {
             return false;
         }
-        let standard = self.dma_pointer(0x430);
-        let place = standard + 32 * u64::from(self.firmware.standard_consumer);
-        let words = [0, 4, 8, 12, 16, 20, 24, 28].map(|offset| self.dma_word(place + offset));
-        let bd = ReceiveBd::from_words(words);
-        assert!(
-            frame.len() <= usize::from(bd.length()),
-            "the buffer is long enough"
-        );
-        let (memory, offset) = self.dma(bd.address.get());
-        memory.write_bytes(offset, frame).expect("inside");
-        self.firmware.standard_consumer =
-            ring::advance(self.firmware.standard_consumer, 1, ring::STANDARD_ENTRIES);
-        self.hand_back(bd.with_length(frame.len() as u16));
+        self.firmware.buffer_consumers[ring as usize] = ring::advance(consumer, 1, entries);
+        let extended = flags.extended_bd();
+        let size = if extended { 64 } else { 32 };
+        let place = self.dma_pointer(block) + size * u64::from(consumer);
+        let word = |offset: u64| self.dma_word(place + offset);
+        let base = if extended { 32 } else { 0 };
+        let bd =
+            ReceiveBd::from_words([0, 4, 8, 12, 16, 20, 24, 28].map(|offset| word(base + offset)));
+        let mut buffers = vec![(bd.address.get(), usize::from(bd.length()))];
+        if extended {
+            let address = |at| u64::from(word(at)) << 32 | u64::from(word(at + 4));
+            let (lengths, last) = (word(24), word(28));
+            buffers.push((address(0), (lengths >> 16) as usize));
+            buffers.push((address(8), (lengths & 0xFFFF) as usize));
+            buffers.push((address(16), (last >> 16) as usize));
+        }
+        let mut rest = frame;
+        for (address, bytes) in buffers {
+            let (now, later) = rest.split_at(bytes.min(rest.len()));
+            let (memory, offset) = self.dma(address);
+            memory.write_bytes(offset, now).expect("inside");
+            rest = later;
+        }
+        assert!(rest.is_empty(), "the buffer is long enough");
+        self.hand_back(change(bd.with_length(frame.len() as u16)));
         true
     }
 
@@ -364,8 +416,11 @@ impl ScriptedCard {
         for (offset, word) in (0..).step_by(4).zip(bd.words()) {
             self.set_dma_word(place + offset, word);
         }
-        self.firmware.return_producer =
-            ring::advance(self.firmware.return_producer, 1, ring::RETURN_ENTRIES);
+        self.firmware.return_producer = ring::advance(
+            self.firmware.return_producer,
+            1,
+            self.firmware.return_entries,
+        );
         let told = self
             .faults
             .return_producer

@@ -6,34 +6,48 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use host_driver::log::LogTexts;
-use host_driver::nic::{Link, NicStatistics, Notice, SendConsumer};
+use host_driver::nic::{Link, NicStatistics, Notice, SendConsumer, every_field};
+use host_driver::transport::vfio::{Isolation, Vfio};
 use host_driver::transport::vfio_user::VfioUser;
-use host_driver::{Config, Nic};
+use host_driver::{Config, Nic, Transport};
 use serde_json::json;
 
-use super::cli::{Arguments, LogOptions, RunOptions, StatsOptions};
+use super::cli::{Arguments, LogOptions, RunOptions, StatsOptions, TraceOptions};
 use super::output::Output;
 
 /// How often the log is fetched.
 const LOG_PERIOD: Duration = Duration::from_millis(100);
 
-/// A card behind a socket.
-pub type SocketNic = Nic<VfioUser>;
+/// A card, wherever it is.
+pub type AnyNic = Nic<Box<dyn Transport>>;
+
+/// Opens the way to the card that the arguments name.
+fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
+    if let Some(address) = arguments.pci {
+        let card = Vfio::open(address)?;
+        if card.isolation() == Isolation::None {
+            eprintln!(
+                "tigonctl: no IOMMU: {address} works with physical addresses and can reach \
+                 all memory of this machine"
+            );
+        }
+        return Ok(Box::new(card));
+    }
+    let Some(socket) = &arguments.socket else {
+        bail!("which card? Name its socket with --socket PATH or its place with --pci ADDRESS");
+    };
+    Ok(Box::new(VfioUser::connect(socket)?))
+}
 
 /// Connects to the card that the arguments name.
-pub fn connect(arguments: &Arguments) -> Result<SocketNic> {
-    let Some(socket) = &arguments.socket else {
-        bail!("which card? Name its socket with --socket PATH");
-    };
-    let mut config = Config::default();
+pub fn connect(arguments: &Arguments, mut config: Config) -> Result<AnyNic> {
     if arguments.consumer_by_register {
         config.send_consumer = SendConsumer::Register;
     }
     if arguments.polling {
         config.notice = Notice::Polling;
     }
-    let transport = VfioUser::connect(socket)?;
-    Ok(Nic::probe(transport, config)?)
+    Ok(Nic::probe(transport(arguments)?, config)?)
 }
 
 /// Reads a firmware file.
@@ -45,10 +59,12 @@ pub fn read_firmware(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Connects, loads, opens and waits for the link.
-pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<SocketNic> {
+pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
     // First what can fail without a card.
     let firmware = read_firmware(&options.firmware)?;
-    let mut nic = connect(arguments)?;
+    let mut config = Config::default();
+    options.apply(&mut config);
+    let mut nic = connect(arguments, config)?;
     nic.load(&firmware)?;
     nic.open()?;
     nic.set_all_multicast(true)?;
@@ -60,7 +76,7 @@ pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<SocketNic
 }
 
 /// Prints the log if there are texts, all counts, and halts the card.
-pub fn finish(mut nic: SocketNic, options: &RunOptions, output: &Output) -> Result<()> {
+pub fn finish(mut nic: AnyNic, options: &RunOptions, output: &Output) -> Result<()> {
     if let Some(elf) = &options.elf {
         print_log(&mut nic, elf, output)?;
     }
@@ -75,7 +91,7 @@ fn read_texts(elf: &Path) -> Result<LogTexts> {
     LogTexts::parse(&contents).with_context(|| format!("ELF file {}", elf.display()))
 }
 
-fn print_log(nic: &mut SocketNic, elf: &Path, output: &Output) -> Result<()> {
+fn print_log(nic: &mut AnyNic, elf: &Path, output: &Output) -> Result<()> {
     let texts = read_texts(elf)?;
     let mut decoder = texts.decoder();
     for line in decoder.decode(&nic.drain_log()?) {
@@ -100,7 +116,7 @@ pub fn link_text(link: Link) -> &'static str {
 
 /// `tigonctl info`
 pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
-    let nic = connect(arguments)?;
+    let nic = connect(arguments, Config::default())?;
     let identity = *nic.identity();
     let station = station_text(identity.station);
     let bits = if identity.bus_64bit { 64 } else { 32 };
@@ -125,7 +141,7 @@ pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
 /// `tigonctl load`
 pub fn load(arguments: &Arguments, firmware: &Path, output: &Output) -> Result<()> {
     let file = read_firmware(firmware)?;
-    let mut nic = connect(arguments)?;
+    let mut nic = connect(arguments, Config::default())?;
     let start = Instant::now();
     nic.load(&file)?;
     let milliseconds = start.elapsed().as_millis();
@@ -186,11 +202,80 @@ pub fn stats(
     while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
         discard(&mut nic)?;
     }
+    if options.all {
+        print_all(&mut nic, output)?;
+    }
     finish(nic, &options.run, output)
 }
 
+/// Every word of the statistics block and the MAC's own counters.
+fn print_all(nic: &mut AnyNic, output: &Output) -> Result<()> {
+    nic.update_statistics()?;
+    let block = every_field(&nic.card_statistics()?);
+    let mac = nic.mac_statistics()?;
+    let lines: Vec<String> = block
+        .iter()
+        .map(|(name, value)| format!("{name} {value}"))
+        .chain(
+            mac.iter()
+                .map(|(name, value)| format!("mac {name} {value}")),
+        )
+        .collect();
+    let object = |fields: Vec<(String, u64)>| -> serde_json::Map<String, serde_json::Value> {
+        let fields = fields.into_iter();
+        fields.map(|(name, value)| (name, value.into())).collect()
+    };
+    let mac = mac.into_iter().map(|(name, value)| (name, value.into()));
+    let value = json!({ "block": object(block), "mac": object(mac.collect()) });
+    output.result("statistics-block", value, &lines.join("\n"));
+    Ok(())
+}
+
+/// `tigonctl trace`
+pub fn trace(
+    arguments: &Arguments,
+    options: &TraceOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let time = seconds(options.seconds)?;
+    let mut nic = bring_up(arguments, &options.run)?;
+    let start = Instant::now();
+    while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
+        discard(&mut nic)?;
+    }
+    for entry in nic.trace()? {
+        let label: String = entry
+            .label()
+            .into_iter()
+            .take_while(|byte| *byte != 0)
+            .map(|byte| {
+                if byte.is_ascii_graphic() {
+                    char::from(byte)
+                } else {
+                    '.'
+                }
+            })
+            .collect();
+        let [a, b, c, d] = entry.arguments;
+        let text = format!(
+            "{:>12} us  {label:<8}  {:#010x}  {a:#010x} {b:#010x} {c:#010x} {d:#010x}",
+            entry.time, entry.code
+        );
+        let value = json!({
+            "label": label,
+            "code": entry.code,
+            "time": entry.time,
+            "arguments": entry.arguments,
+        });
+        output.result("trace", value, &text);
+    }
+    nic.shut_down()?;
+    Ok(())
+}
+
 /// Serves the card for a moment; what it receives is thrown away.
-fn discard(nic: &mut SocketNic) -> Result<()> {
+fn discard(nic: &mut AnyNic) -> Result<()> {
     nic.wait(Duration::from_millis(20))?;
     nic.service()?;
     nic.receive(64, |_| Ok(()))?;

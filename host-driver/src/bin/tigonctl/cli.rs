@@ -5,19 +5,26 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use host_driver::Config;
+use host_driver::nic::{ChecksumOffload, MAX_MTU, SendRingPlace};
+use host_driver::transport::vfio::PciAddress;
 use smoltcp::wire::Ipv4Cidr;
 
 const EXAMPLE: &str = "Example:\n  \
     tigonctl --socket /tmp/card.sock info\n  \
-    tigonctl --socket /tmp/card.sock bridge --tap tigon0 --firmware tg2.bin";
+    tigonctl --socket /tmp/card.sock bridge --tap tigon0 --firmware tg2.bin\n  \
+    tigonctl --pci 0000:00:03.0 ping 10.84.0.2 --firmware tg2.bin --jumbo --size 8000";
 
 /// Works with a Tigon II card from user space.
 #[derive(Debug, Parser)]
 #[command(name = "tigonctl", version, about, after_help = EXAMPLE)]
 pub struct Arguments {
     /// Socket of the emulated card (vfio-user).
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "pci")]
     pub socket: Option<PathBuf>,
+    /// PCI address of a card in this machine, bound to vfio-pci.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub pci: Option<PciAddress>,
     /// Print JSON, one object a line.
     #[arg(long, global = true)]
     pub json: bool,
@@ -44,6 +51,8 @@ pub enum Command {
     },
     /// Run the card for a time and print all counts.
     Stats(StatsOptions),
+    /// Run the card for a time and print the firmware's trace ring.
+    Trace(TraceOptions),
     /// Run the card for a time and print the firmware's log.
     Log(LogOptions),
     /// Join the card to a TAP device until Ctrl-C.
@@ -75,6 +84,88 @@ pub struct RunOptions {
     /// How long to wait for the link, in seconds.
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     pub link_timeout: u64,
+    /// Frames of up to 9000 bytes, with the jumbo ring.
+    #[arg(long)]
+    pub jumbo: bool,
+    /// Largest packet, in bytes; above 2030 with the jumbo ring.
+    #[arg(long, value_name = "BYTES", conflicts_with = "jumbo",
+          value_parser = clap::value_parser!(u16).range(68..=MAX_MTU as i64))]
+    pub mtu: Option<u16>,
+    /// Receive frames of up to so many bytes in the mini ring.
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "128",
+          value_parser = clap::value_parser!(u16).range(60..=1024))]
+    pub mini: Option<u16>,
+    /// Send with this VLAN tag, which the card inserts, and receive what carries it.
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
+    pub vlan: Option<u16>,
+    /// Let the card make the checksums of both directions.
+    #[arg(long, value_name = "WHICH", value_enum, num_args = 0..=1,
+          default_missing_value = "linux")]
+    pub offload: Option<Offload>,
+    /// Keep the send ring in the card's memory.
+    #[arg(long)]
+    pub card_send_ring: bool,
+    /// Loop frames back at the card's end of the cable.
+    #[arg(long)]
+    pub loopback: bool,
+    /// What the firmware shall trace: the mask of gencom word 644.
+    #[arg(long, value_name = "MASK", value_parser = mask, default_value = "0")]
+    pub trace_mask: u32,
+}
+
+/// Which checksums the card makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Offload {
+    /// TCP and UDP without the pseudo-header, as Linux asks for.
+    Linux,
+    /// TCP, UDP and IPv4, with the pseudo-header.
+    Full,
+}
+
+/// A number, hexadecimal with `0x`.
+fn mask(text: &str) -> Result<u32, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|_| format!("{text} is no number of 32 bits"))
+}
+
+impl RunOptions {
+    /// Puts the choices into a configuration.
+    pub fn apply(&self, config: &mut Config) {
+        if self.jumbo {
+            config.mtu = MAX_MTU;
+        }
+        if let Some(mtu) = self.mtu {
+            config.mtu = mtu;
+        }
+        config.mini = self.mini;
+        config.vlan = self.vlan.is_some();
+        let offload = match self.offload {
+            None => ChecksumOffload::NONE,
+            Some(Offload::Linux) => ChecksumOffload::LINUX,
+            Some(Offload::Full) => ChecksumOffload::FULL,
+        };
+        config.send_checksums = offload;
+        config.receive_checksums = offload;
+        if self.card_send_ring {
+            config.send_ring_place = SendRingPlace::Card;
+        }
+        config.link = config.link.with_loopback(self.loopback);
+        config.trace_mask = self.trace_mask;
+    }
+}
+
+/// Options of `trace`.
+#[derive(Debug, Args)]
+pub struct TraceOptions {
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
+    /// For how long.
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    pub seconds: f64,
 }
 
 /// Options of `stats`.
@@ -86,6 +177,9 @@ pub struct StatsOptions {
     /// For how long.
     #[arg(long, default_value_t = 0.0, value_name = "SECONDS")]
     pub seconds: f64,
+    /// Print every word of the statistics block and the MAC's counters, zeros too.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Options of `log`.
@@ -172,8 +266,8 @@ pub struct PingOptions {
     /// Requests to send.
     #[arg(long, default_value_t = 10)]
     pub count: u16,
-    /// Bytes of payload; 1472 fill a frame.
-    #[arg(long, default_value_t = 56, value_parser = clap::value_parser!(u16).range(0..=1472))]
+    /// Bytes of payload; 1472 fill a frame, 8972 a jumbo frame.
+    #[arg(long, default_value_t = 56, value_parser = clap::value_parser!(u16).range(0..=8972))]
     pub size: u16,
     /// Time between requests in milliseconds; 0 sends the next when the answer is there.
     #[arg(long, default_value_t = 0)]
@@ -222,7 +316,7 @@ pub struct ThroughputOptions {
     #[arg(long, default_value_t = 20.0)]
     pub rate: f64,
     /// UDP: bytes of each datagram.
-    #[arg(long, default_value_t = 1472, value_parser = clap::value_parser!(u16).range(24..=1472))]
+    #[arg(long, default_value_t = 1472, value_parser = clap::value_parser!(u16).range(24..=8972))]
     pub size: u16,
 }
 
@@ -238,6 +332,10 @@ pub struct PeerOptions {
     /// The host's address and network.
     #[arg(long, default_value = "10.84.0.2/24")]
     pub address: Network,
+    /// Largest packet, in bytes.
+    #[arg(long, default_value_t = 1500, value_name = "BYTES",
+          value_parser = clap::value_parser!(u16).range(68..=MAX_MTU as i64))]
+    pub mtu: u16,
     /// Do not answer, but write every frame to a capture (pcap).
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -251,6 +349,38 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn choices_become_a_configuration() {
+        let words = "tigonctl --pci 00:03.0 stats --firmware x --jumbo --mini --vlan 5 \
+                     --offload --card-send-ring --loopback --trace-mask 0x10";
+        let arguments = Arguments::try_parse_from(words.split_whitespace()).expect("good words");
+        let Command::Stats(options) = &arguments.command else {
+            panic!("another command");
+        };
+        let mut config = Config::default();
+        options.run.apply(&mut config);
+        assert_eq!(
+            (config.mtu, config.mini, config.vlan),
+            (9000, Some(128), true)
+        );
+        assert_eq!(config.send_checksums, ChecksumOffload::LINUX);
+        assert_eq!(config.send_ring_place, SendRingPlace::Card);
+        assert!(config.link.gigabit.loopback());
+        assert_eq!(config.trace_mask, 16);
+        for wrong in [
+            "tigonctl --pci 3 info",
+            "tigonctl --pci 00:03.0 --socket s info",
+            "tigonctl stats --firmware x --mtu 9001",
+            "tigonctl stats --firmware x --vlan 0",
+            "tigonctl stats --firmware x --trace-mask 0x1ffffffff",
+        ] {
+            assert!(
+                Arguments::try_parse_from(wrong.split_whitespace()).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

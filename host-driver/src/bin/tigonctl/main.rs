@@ -46,6 +46,7 @@ fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
         Command::Info => card::info(arguments, output),
         Command::Load { firmware } => card::load(arguments, firmware, output),
         Command::Stats(options) => card::stats(arguments, options, output, &stop),
+        Command::Trace(options) => card::trace(arguments, options, output, &stop),
         Command::Log(options) => card::log(arguments, options, output, &stop),
         Command::Bridge(options) => traffic::bridge(arguments, options, output, &stop),
         Command::Replay(options) => traffic::replay(arguments, options, output, &stop),

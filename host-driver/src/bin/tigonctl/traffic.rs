@@ -50,7 +50,7 @@ pub fn bridge(
         link_text(nic.link())
     );
     output.result("ready", ready, &text);
-    let report = bridge::run(&mut nic, &tap, stop)?;
+    let report = bridge::run_in_vlan(&mut nic, &tap, options.run.vlan, stop)?;
     drop(tap);
     let text = format!(
         "{} frames to the card, {} to {}, {} recoveries",
@@ -131,7 +131,7 @@ pub fn ping(
         interval: Duration::from_millis(options.interval),
         timeout: Duration::from_secs(1),
     };
-    let mut host = Host::new(CardWire::new(&mut nic), identity);
+    let mut host = Host::new(CardWire::with_vlan(&mut nic, options.run.vlan), identity);
     let report = unless_stopped(ping::ping(&mut host, request, stop))?;
     drop(host);
     if let Some(report) = report {
@@ -172,7 +172,7 @@ pub fn throughput(
         station: nic.station(),
         address: options.address.0,
     };
-    let mut host = Host::new(CardWire::new(&mut nic), identity);
+    let mut host = Host::new(CardWire::with_vlan(&mut nic, options.run.vlan), identity);
     let directions: &[Direction] = match &options.direction {
         Some(direction) => std::slice::from_ref(direction),
         None => &[Direction::Out, Direction::In],
@@ -253,7 +253,8 @@ fn udp<T: Transport>(
 /// `tigonctl peer`
 pub fn peer(options: &PeerOptions, output: &Output, stop: &AtomicBool) -> Result<()> {
     let wire = DatagramWire::bind(&options.local, &options.remote)
-        .with_context(|| format!("socket {}", options.local.display()))?;
+        .with_context(|| format!("socket {}", options.local.display()))?
+        .with_mtu(options.mtu);
     let text = format!("ready: {}", options.local.display());
     output.result("ready", json!({ "local": options.local }), &text);
     match &options.record {
