@@ -28,6 +28,7 @@ pub mod clock;
 pub mod cpu;
 pub mod machine;
 pub mod memory;
+pub mod timing;
 pub mod transport;
 pub mod wire;
 

@@ -64,6 +64,11 @@ impl Wire {
         self.byte_ns = BYTE_NS / u64::from(megabits.max(1));
     }
 
+    /// Nanoseconds of a byte.
+    pub(crate) fn byte_ns(&self) -> u64 {
+        self.byte_ns
+    }
+
     /// Nanoseconds from the first preamble byte to the end of the CRC.
     fn duration(&self, length: usize) -> u64 {
         (PREAMBLE + length.max(SHORTEST) as u64 + CRC) * self.byte_ns
@@ -87,18 +92,36 @@ impl Wire {
         self.to_card.front().map(|frame| frame.at)
     }
 
+    /// When the next frame's first preamble byte is on the wire, and its length. A wire that
+    /// had to [`hold`](Wire::hold) it begins with it later.
+    pub fn next_start(&self) -> Option<(u64, usize)> {
+        let frame = self.to_card.front()?;
+        let length = frame.bytes.len();
+        Some((frame.at.saturating_sub(self.duration(length)), length))
+    }
+
     /// The frame that has arrived by `now`, if any.
     pub fn arrived(&self, now: u64) -> Option<&Frame> {
         self.to_card.front().filter(|frame| frame.at <= now)
+    }
+
+    /// The next frame, whether it has arrived or not.
+    pub fn next_frame(&self) -> Option<&[u8]> {
+        self.to_card.front().map(|frame| frame.bytes.as_slice())
     }
 
     /// Takes the frame of [`Wire::arrived`] off the wire. If the wire had to hold it, the
     /// frames behind it are later by as much.
     pub fn take_arrived(&mut self, now: u64) -> Option<Frame> {
         self.arrived(now)?;
+        self.take_next(now)
+    }
+
+    /// Takes the frame of [`Wire::next_frame`] off the wire, which has arrived `now`.
+    pub(crate) fn take_next(&mut self, now: u64) -> Option<Frame> {
         let frame = self.to_card.pop_front()?;
         if std::mem::take(&mut self.held) {
-            let late = now - frame.at;
+            let late = now.saturating_sub(frame.at);
             self.to_card_free += late;
             for later in &mut self.to_card {
                 later.at += late;
@@ -121,6 +144,11 @@ impl Wire {
     pub(crate) fn transmit(&mut self, now: u64, bytes: Vec<u8>) {
         let end = now.max(self.from_card_free) + self.duration(bytes.len());
         self.from_card_free = end + self.gap();
+        self.deliver(end, bytes);
+    }
+
+    /// A frame from the card has left by `end`.
+    pub(crate) fn deliver(&mut self, end: u64, bytes: Vec<u8>) {
         let frame = Frame { at: end, bytes };
         if let Some(peer) = &mut self.peer {
             for answer in peer(&frame) {

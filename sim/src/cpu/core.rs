@@ -188,8 +188,21 @@ impl Core {
     /// [`CpuFault`] if it cannot; program counter and registers are as before it.
     #[inline]
     pub fn step(&mut self, sram: &mut SramBytes) -> Result<Executed, CpuFault> {
+        let word = self.fetch(sram, self.pc)?;
+        self.step_word(sram, word)
+    }
+
+    /// Executes the instruction at the program counter, which is `word`.
+    ///
+    /// # Errors
+    /// As of [`step`](Self::step).
+    #[inline]
+    pub(crate) fn step_word(
+        &mut self,
+        sram: &mut SramBytes,
+        word: u32,
+    ) -> Result<Executed, CpuFault> {
         let (pc, next) = (self.pc, self.next);
-        let word = self.fetch(sram, pc)?;
         self.pc = next;
         self.next = next.wrapping_add(4);
         match self.execute(sram, pc, word) {
@@ -260,6 +273,24 @@ impl Core {
     /// The instruction to execute next, if it can be fetched.
     pub(crate) fn next_word(&self, sram: &SramBytes) -> Option<u32> {
         self.fetch(sram, self.pc).ok()
+    }
+
+    /// The instruction to execute next, and where it lies in SRAM if it lies there.
+    ///
+    /// # Errors
+    /// [`CpuFault`] if it cannot be fetched.
+    #[inline]
+    pub(crate) fn upcoming(&self, sram: &SramBytes) -> Result<(u32, Option<u32>), CpuFault> {
+        let pc = self.pc;
+        match self.place(pc) {
+            _ if !pc.is_multiple_of(4) => Err(CpuFault::Unaligned { address: pc }),
+            Some(Place::Scratch(at)) => Ok((u32::from_be_bytes(load(&self.scratch, at)), None)),
+            Some(Place::Sram(address)) => {
+                let word = u32::from_be_bytes(sram.load(address));
+                Ok((word, Some(sram.wrap(address))))
+            }
+            _ => Err(CpuFault::BusError { address: pc }),
+        }
     }
 
     /// The aligned word, with its address wrapped, that a load or store would touch now;

@@ -20,6 +20,7 @@ mod idle;
 #[cfg(test)]
 mod noise;
 mod run;
+mod timed;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod waits;
 use crate::clock::Clock;
 use crate::cpu::{Cpus, Executed};
 use crate::memory::{HostMemories, SramBytes};
+use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
 use tigon2_chip::Cpu;
@@ -79,6 +81,14 @@ pub struct Machine {
     wire: Wire,
     clock: Clock,
     timing: Timing,
+    /// The cycle model, if there is one and [`Machine::run`] has not borrowed it.
+    timed: Option<Box<Timed>>,
+    /// Whether instructions take one cycle and the engines none.
+    instant: bool,
+    /// The card has changed since the engines last looked for work.
+    recheck: bool,
+    /// CPUs that were started since the pipelines last looked.
+    restarted: [bool; 2],
     cycle: u64,
     /// The first cycle in which each CPU can issue an instruction.
     ready: [u64; 2],
@@ -105,6 +115,10 @@ impl Machine {
             wire: Wire::default(),
             clock: Clock::new(board.clock.core_hz),
             timing: Timing,
+            timed: None,
+            instant: true,
+            recheck: false,
+            restarted: [false; 2],
             cycle: 0,
             ready: [0; 2],
             deadline: 0,
@@ -119,6 +133,22 @@ impl Machine {
         machine.card.power_on(&mut environment!(machine));
         machine.settle();
         machine
+    }
+
+    /// The same under the cycle model: what takes time on the board takes as much here.
+    /// `seed` decides what varies.
+    pub fn timed(board: Board, parameters: Parameters, seed: u64) -> Self {
+        let timed = Timed::new(parameters, board.clock.core_hz, seed);
+        let mut machine = Machine::new(board);
+        machine.timed = Some(Box::new(timed));
+        machine.instant = false;
+        machine.settle();
+        machine
+    }
+
+    /// The cycle model and what it has counted; `None` if time is not modelled.
+    pub fn timing(&self) -> Option<&Timed> {
+        self.timed.as_deref()
     }
 
     /// Cycles since power-on.

@@ -4,7 +4,7 @@ use super::idle::{Round, Waiting, prove};
 use super::{Environment, Machine, WORK_LIMIT, environment};
 use crate::cpu::{Access, Executed};
 use tigon2_chip::{Cpu, Register};
-use tigon2_model::{Effect, Reception};
+use tigon2_model::{CpuFault, Effect, Reception};
 
 /// Two polls of the event register no farther apart than this may be rounds of a wait.
 const SHORT_ROUND: u64 = 64;
@@ -35,7 +35,10 @@ impl Machine {
                 continue;
             }
             let horizon = limit.min(self.deadline);
-            if self.cpus.any_running() {
+            if let Some(mut timed) = self.timed.take() {
+                self.execute_timed(&mut timed, horizon);
+                self.timed = Some(timed);
+            } else if self.cpus.any_running() {
                 self.execute(horizon);
             } else {
                 self.cycle = horizon;
@@ -89,16 +92,21 @@ impl Machine {
                 }
             }
             Err(fault) => {
-                let pc = core.pc();
-                self.card.cpu_fault(&mut environment!(self), cpu, fault, pc);
-                self.settle();
+                self.fault_cpu(cpu, fault);
                 false
             }
         }
     }
 
+    /// A CPU meets an instruction that it cannot execute.
+    pub(super) fn fault_cpu(&mut self, cpu: Cpu, fault: CpuFault) {
+        let pc = self.cpus.core(cpu).pc();
+        self.card.cpu_fault(&mut environment!(self), cpu, fault, pc);
+        self.settle();
+    }
+
     /// Completes a load from a register of the chip.
-    fn read_register(&mut self, cpu: Cpu, executed: &Executed, offset: u32, target: usize) -> bool {
+    pub(super) fn read_register(&mut self, cpu: Cpu, executed: &Executed, offset: u32, target: usize) -> bool {
         let value = self.card.cpu_read(&mut environment!(self), cpu, offset);
         self.cpus.core_mut(cpu).complete_read(target, value);
         if offset != Register::event(cpu).offset() {
@@ -153,6 +161,9 @@ impl Machine {
     /// A deadline of the card or the wire has come.
     fn attend(&mut self) {
         self.card.advance(&mut environment!(self));
+        if !self.instant {
+            return self.settle();
+        }
         let now = self.now();
         while let Some(frame) = self.wire.arrived(now) {
             match self.card.receive(&mut environment!(self), &frame.bytes) {
@@ -170,6 +181,12 @@ impl Machine {
 
     /// Lets the card do what it has to do and carries out its effects.
     pub(super) fn settle(&mut self) {
+        if !self.instant {
+            self.apply_effects();
+            self.recheck = true;
+            self.changed = true;
+            return self.plan();
+        }
         let mut more = true;
         let mut rounds = 0;
         while more && rounds < WORK_LIMIT {
@@ -192,13 +209,16 @@ impl Machine {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Interrupt(asserted) => self.interrupt = asserted,
-                Effect::Transmit(frame) => {
+                Effect::Transmit(frame) if self.instant => {
                     self.wire.set_speed(self.card.link_megabits(now));
                     self.wire.transmit(now, frame);
                 }
+                // The MAC has taken its time.
+                Effect::Transmit(frame) => self.wire.deliver(now, frame),
                 Effect::CpuStart { cpu, pc } => {
                     self.cpus.core_mut(cpu).start(pc);
                     self.ready[cpu.index()] = self.cycle + 1;
+                    self.restarted[cpu.index()] = true;
                 }
                 Effect::CpuHalt { cpu } => self.cpus.core_mut(cpu).halt(),
                 Effect::SpillBase { cpu, base } => self.cpus.core_mut(cpu).set_spill_base(base),
@@ -215,7 +235,7 @@ impl Machine {
         let wire = self
             .wire
             .next_arrival()
-            .filter(|at| *at > now || self.card.can_receive());
+            .filter(|at| self.instant && (*at > now || self.card.can_receive()));
         let next = card.into_iter().chain(wire).min();
         self.deadline = next.map_or(u64::MAX, |at| self.clock.cycle_at(at).max(self.cycle + 1));
     }

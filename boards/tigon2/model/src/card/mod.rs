@@ -7,6 +7,8 @@ mod tests;
 mod wire;
 mod work;
 
+pub use work::DmaWork;
+
 use crate::board::Board;
 use crate::control::{BusState, HostControl, LocalControl};
 use crate::cpu::{CpuCommand, CpuControl, CpuFault};

@@ -14,7 +14,35 @@ const BUDGET: u32 = 512 * 1024;
 /// What an empty step counts as: with [`BUDGET`] it allows about 2000 steps.
 const STEP_COST: u32 = 256;
 
+/// What a DMA channel could do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DmaWork {
+    /// Nothing, or it is at work.
+    Nothing,
+    /// Begin a transfer that software started by the registers.
+    Direct,
+    /// Load the next descriptor of its ring.
+    Descriptor {
+        /// Only while the other channel is idle: `R[11C]` bit 2.
+        alone: bool,
+    },
+}
+
 impl Card {
+    /// What [`dma_begin`](Self::dma_begin) would begin now.
+    #[inline]
+    pub fn dma_work(&self, direction: Direction) -> DmaWork {
+        if self.dma.channel(direction).waiting() {
+            DmaWork::Direct
+        } else if self.dma.assist_ready(direction) {
+            DmaWork::Descriptor {
+                alone: self.dma.assist.state().one_at_a_time(),
+            }
+        } else {
+            DmaWork::Nothing
+        }
+    }
+
     /// Does queued DMA and MAC work until there is none, or until a bound for one call is
     /// reached; returns whether more remains. Transfers take no time.
     pub fn run(&mut self, env: &mut Environment<'_>) -> bool {

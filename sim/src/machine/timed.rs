@@ -1,0 +1,251 @@
+//! The same loop under the cycle model: engines, port and pipelines, cycle by cycle.
+
+use super::{Environment, Machine, environment};
+use crate::cpu::Access;
+use crate::timing::Timed;
+use crate::timing::counts::Cause;
+use crate::timing::dma::{Action, Work};
+use crate::timing::port::Client;
+use tigon2_chip::instruction::{FUNCTION_JOFF, function, opcode, rt};
+use tigon2_chip::{Cpu, Register};
+use tigon2_model::dma::Direction;
+use tigon2_model::{DmaWork, Reception};
+
+impl Machine {
+    /// Lets time pass until `horizon`, or until the card changes.
+    pub(super) fn execute_timed(&mut self, timed: &mut Timed, horizon: u64) {
+        while self.cycle < horizon && !self.changed {
+            let cycle = self.cycle;
+            if self.recheck {
+                self.catch_up(timed);
+            }
+            if timed.dma.wake <= cycle {
+                self.tick_dma(timed, cycle);
+            }
+            if timed.mac.wake <= cycle {
+                self.tick_mac(timed, cycle);
+            }
+            if timed.port.wanted() {
+                grant(timed, cycle);
+            }
+            for cpu in Cpu::ALL {
+                if self.cpus.core(cpu).running()
+                    && timed.pipelines[cpu.index()].attention() <= cycle
+                {
+                    self.tick_cpu(timed, cycle, cpu);
+                }
+            }
+            self.cycle = self.next_cycle(timed, cycle).min(horizon).max(cycle + 1);
+        }
+    }
+
+    /// The card or its host did something: the engines look for work, pipelines of CPUs
+    /// that were started begin anew.
+    fn catch_up(&mut self, timed: &mut Timed) {
+        self.recheck = false;
+        timed.recheck();
+        for cpu in Cpu::ALL {
+            if std::mem::take(&mut self.restarted[cpu.index()]) {
+                let ready = self.ready[cpu.index()];
+                let pipeline = &mut timed.pipelines[cpu.index()];
+                pipeline.restart(ready, &mut timed.port, Client::cpu(cpu));
+            }
+        }
+    }
+
+    /// The next cycle in which anything happens.
+    fn next_cycle(&self, timed: &Timed, cycle: u64) -> u64 {
+        if timed.port.wanted() || self.recheck {
+            return cycle + 1;
+        }
+        let mut next = timed.dma.wake.min(timed.mac.wake);
+        for cpu in Cpu::ALL {
+            if self.cpus.core(cpu).running() {
+                next = next.min(timed.pipelines[cpu.index()].attention());
+            }
+        }
+        next
+    }
+
+    fn tick_dma(&mut self, timed: &mut Timed, cycle: u64) {
+        for direction in Direction::ALL {
+            let Timed {
+                parameters,
+                port,
+                dma,
+                ..
+            } = timed;
+            if dma.idle(direction) {
+                let alone = dma.idle(direction.other());
+                let work = match self.card.dma_work(direction) {
+                    DmaWork::Nothing => Work::Nothing,
+                    DmaWork::Direct => Work::Direct,
+                    DmaWork::Descriptor { alone: true } if !alone => Work::Nothing,
+                    DmaWork::Descriptor { .. } => Work::Descriptor,
+                };
+                dma.start(cycle, direction, work, parameters, port);
+            }
+            match dma.tick(cycle, direction, parameters, port) {
+                Action::Nothing => {}
+                Action::Begin(direction) => {
+                    let transfer = self.card.dma_begin(&mut environment!(self), direction);
+                    dma.begun(cycle, direction, transfer, parameters, port);
+                }
+                Action::Complete(direction) => {
+                    self.card.dma_complete(&mut environment!(self), direction);
+                    dma.completed(direction);
+                    self.settle();
+                }
+            }
+        }
+        timed.dma.arbitrate(cycle, &timed.parameters);
+        timed.dma.plan(cycle);
+    }
+
+    fn tick_mac(&mut self, timed: &mut Timed, cycle: u64) {
+        let due = timed.mac.tick(cycle, &mut timed.port);
+        if due.sent {
+            self.card.transmit_complete(&mut environment!(self));
+            self.settle();
+        }
+        if due.may_send
+            && let Some(length) = self.card.transmit_begin(&mut environment!(self))
+        {
+            timed.mac.send(cycle, length);
+            timed.mac.tick(cycle, &mut timed.port);
+        }
+        let mut may_receive = due.may_receive;
+        if due.received {
+            may_receive = self.store_received(timed);
+        }
+        let mut arrival = u64::MAX;
+        if may_receive && let Some((start, length)) = self.wire.next_start() {
+            let start = timed.mac.at(start);
+            let held = timed.parameters.fc && !self.card.can_receive();
+            if start.ceil() > cycle {
+                arrival = start.ceil();
+            } else if held {
+                self.wire.hold();
+            } else {
+                timed.mac.receive(start.no_earlier_than(cycle), length);
+                self.card.set_receiving(true);
+                timed.mac.tick(cycle, &mut timed.port);
+            }
+        }
+        timed.mac.plan(cycle, arrival);
+    }
+
+    /// The frame at the head of the wire has arrived; returns whether the receiver is free.
+    fn store_received(&mut self, timed: &mut Timed) -> bool {
+        let now = self.now();
+        let Some(frame) = self.wire.next_frame() else {
+            timed.mac.received();
+            return true;
+        };
+        let reception = self.card.receive(&mut environment!(self), frame);
+        match reception {
+            Reception::Held => return false,
+            Reception::Accepted => self.received.accepted += 1,
+            Reception::Dropped(_) => self.received.dropped += 1,
+        }
+        self.wire.take_next(now);
+        self.card.set_receiving(false);
+        timed.mac.received();
+        self.settle();
+        true
+    }
+
+    /// A CPU's turn: its load asks for the port, or its next instruction issues if it can.
+    #[inline]
+    fn tick_cpu(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
+        let Timed {
+            parameters,
+            port,
+            pipelines,
+            ..
+        } = timed;
+        let client = Client::cpu(cpu);
+        let pipeline = &mut pipelines[cpu.index()];
+        if pipeline.ready > cycle {
+            return pipeline.ask(cycle, port, client);
+        }
+        let core = self.cpus.core_mut(cpu);
+        let (word, address) = match core.upcoming(&self.sram) {
+            Ok(upcoming) => upcoming,
+            Err(fault) => return self.fault_cpu(cpu, fault),
+        };
+        if let Some(address) = address
+            && !pipeline.fetch(cycle, address, parameters, port, client)
+        {
+            return;
+        }
+        if pipeline.uses_load(cycle, word, parameters) {
+            return;
+        }
+        let executed = match core.step_word(&mut self.sram, word) {
+            Ok(executed) => executed,
+            Err(fault) => return self.fault_cpu(cpu, fault),
+        };
+        if let Access::ReadRegister { offset, .. } = executed.access
+            && offset == Register::event(cpu).offset()
+        {
+            pipeline.counts.dispatching();
+        }
+        pipeline.issue(cycle);
+        if executed.taken {
+            pipeline.penalty(Cause::Branch, parameters.br);
+            if opcode(word) == 0 && function(word) == FUNCTION_JOFF {
+                pipeline.counts.entered(core.gpr(rt(word)));
+            }
+        }
+        match executed.access {
+            Access::None => {}
+            Access::LoadScratch => {
+                pipeline.penalty(Cause::Scratch, parameters.sp_ld);
+                pipeline.loaded_scratch(rt(word));
+            }
+            Access::StoreScratch => pipeline.penalty(Cause::Scratch, parameters.sp_st),
+            Access::LoadSram => pipeline.load_sram(),
+            Access::StoreSram => pipeline.store_sram(parameters, port, client),
+            Access::ReadRegister { offset, target } => {
+                pipeline.penalty(Cause::Register, parameters.reg_ld);
+                self.read_register(cpu, &executed, offset, target);
+            }
+            Access::WriteRegister { offset, value } => {
+                pipeline.penalty(Cause::Register, parameters.reg_st);
+                self.card
+                    .cpu_write(&mut environment!(self), cpu, offset, value);
+                self.settle();
+            }
+        }
+    }
+}
+
+/// Gives the SRAM port away; CPUs that wanted it and did not get it are held up.
+#[inline]
+fn grant(timed: &mut Timed, cycle: u64) {
+    let Timed {
+        parameters,
+        port,
+        dma,
+        mac,
+        pipelines,
+    } = timed;
+    let wanted = Cpu::ALL.map(|cpu| port.wants(Client::cpu(cpu)));
+    let Some(client) = port.grant(cycle) else {
+        return;
+    };
+    for cpu in Cpu::ALL {
+        if wanted[cpu.index()] && client != Client::cpu(cpu) {
+            pipelines[cpu.index()].outvoted();
+        }
+    }
+    match client {
+        Client::MacReceive => mac.receive_granted(cycle, port),
+        Client::MacTransmit => mac.transmit_granted(port),
+        Client::DmaRead => dma.granted(cycle, Direction::Read, parameters, port),
+        Client::DmaWrite => dma.granted(cycle, Direction::Write, parameters, port),
+        Client::CpuA => pipelines[0].granted(cycle, parameters, port, client),
+        Client::CpuB => pipelines[1].granted(cycle, parameters, port, client),
+    }
+}

@@ -1,0 +1,239 @@
+//! Where a CPU's cycles went: by what it ran, and by what it waited for.
+
+/// Bits of an event register.
+const EVENT_BITS: usize = 32;
+
+/// What a cycle was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// Issuing an instruction.
+    Issue,
+    /// Waiting for an instruction from SRAM.
+    Fetch,
+    /// Waiting for a word from SRAM.
+    SramLoad,
+    /// Waiting for room in the store buffer.
+    SramStore,
+    /// Waiting for a register of the chip.
+    Register,
+    /// The extra cycles of the scratch pad.
+    Scratch,
+    /// A word from the scratch pad that the next instruction uses.
+    LoadUse,
+    /// Taken branches and jumps.
+    Branch,
+    /// Waiting for the SRAM port while another client had it.
+    Contention,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 9] = [
+        Cause::Issue,
+        Cause::Fetch,
+        Cause::SramLoad,
+        Cause::SramStore,
+        Cause::Register,
+        Cause::Scratch,
+        Cause::LoadUse,
+        Cause::Branch,
+        Cause::Contention,
+    ];
+
+    /// What to call it in a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Issue => "issue",
+            Cause::Fetch => "fetch",
+            Cause::SramLoad => "SRAM load",
+            Cause::SramStore => "SRAM store",
+            Cause::Register => "register",
+            Cause::Scratch => "scratch",
+            Cause::LoadUse => "load use",
+            Cause::Branch => "branch",
+            Cause::Contention => "contention",
+        }
+    }
+}
+
+/// What a CPU is doing, as far as its event dispatch shows: JOFF names the handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Activity {
+    /// Nothing was pending: dispatch and the idle entry.
+    Idle,
+    /// The handler of an event bit.
+    Handler(u8),
+    /// From reading the event register to the jump that found something.
+    Dispatch,
+    /// All before the first dispatch.
+    Boot,
+}
+
+const IDLE: usize = 0;
+const DISPATCH: usize = EVENT_BITS + 1;
+const BOOT: usize = EVENT_BITS + 2;
+const SLOTS: usize = EVENT_BITS + 3;
+
+/// Instructions, runs and cycles of one activity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often it was entered.
+    pub runs: u64,
+    /// Instructions executed in it.
+    pub instructions: u64,
+    /// Cycles, by [`Cause`].
+    pub cycles: [u64; Cause::ALL.len()],
+}
+
+impl Tally {
+    /// All cycles.
+    pub fn total(&self) -> u64 {
+        self.cycles.iter().sum()
+    }
+
+    /// The cycles of a cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.cycles[cause as usize]
+    }
+
+    /// Adds another one.
+    pub fn add(&mut self, other: &Tally) {
+        self.runs += other.runs;
+        self.instructions += other.instructions;
+        for (sum, cycles) in self.cycles.iter_mut().zip(other.cycles) {
+            *sum += cycles;
+        }
+    }
+
+    /// This without what was in an earlier reading of it.
+    #[must_use]
+    pub fn since(&self, earlier: &Tally) -> Tally {
+        Tally {
+            runs: self.runs - earlier.runs,
+            instructions: self.instructions - earlier.instructions,
+            cycles: std::array::from_fn(|n| self.cycles[n] - earlier.cycles[n]),
+        }
+    }
+}
+
+/// One CPU's tallies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    slots: [Tally; SLOTS],
+    current: usize,
+    /// The dispatch slot when the dispatch under way began.
+    before: Tally,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Counts {
+            slots: [Tally::default(); SLOTS],
+            current: BOOT,
+            before: Tally::default(),
+        }
+    }
+}
+
+impl Counts {
+    /// The CPU reads its event register.
+    #[inline]
+    pub fn dispatching(&mut self) {
+        self.before = self.slots[DISPATCH];
+        self.current = DISPATCH;
+    }
+
+    /// The CPU jumps to entry `entry` of its table: 0 is idle, n + 1 the handler of bit n.
+    #[inline]
+    pub fn entered(&mut self, entry: u32) {
+        let entry = entry as usize % (EVENT_BITS + 1);
+        if entry == IDLE {
+            // The search found nothing: it was part of being idle.
+            let search = self.slots[DISPATCH].since(&self.before);
+            self.slots[IDLE].add(&search);
+            self.slots[DISPATCH] = self.before;
+        }
+        self.slots[entry].runs += 1;
+        self.current = entry;
+    }
+
+    /// An instruction issued.
+    #[inline]
+    pub fn issued(&mut self) {
+        let slot = &mut self.slots[self.current];
+        slot.instructions += 1;
+        slot.cycles[Cause::Issue as usize] += 1;
+    }
+
+    /// Cycles went by for a cause.
+    #[inline]
+    pub fn stalled(&mut self, cause: Cause, cycles: u64) {
+        self.slots[self.current].cycles[cause as usize] += cycles;
+    }
+
+    /// The tally of an activity.
+    pub fn tally(&self, activity: Activity) -> Tally {
+        let slot = match activity {
+            Activity::Idle => IDLE,
+            Activity::Handler(bit) => usize::from(bit) % EVENT_BITS + 1,
+            Activity::Dispatch => DISPATCH,
+            Activity::Boot => BOOT,
+        };
+        self.slots[slot]
+    }
+
+    /// Every activity that has cycles, with its tally.
+    pub fn iter(&self) -> impl Iterator<Item = (Activity, Tally)> + '_ {
+        let all = std::iter::once(Activity::Idle)
+            .chain((0..EVENT_BITS as u8).map(Activity::Handler))
+            .chain([Activity::Dispatch, Activity::Boot]);
+        all.map(|activity| (activity, self.tally(activity)))
+            .filter(|(_, tally)| tally.total() != 0)
+    }
+
+    /// What was counted since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            slots: std::array::from_fn(|n| self.slots[n].since(&earlier.slots[n])),
+            current: self.current,
+            before: Tally::default(),
+        }
+    }
+
+    /// Rounds of idling that were not executed one by one.
+    pub(crate) fn skip(&mut self, round: &Tally, times: u64) {
+        let slot = &mut self.slots[IDLE];
+        slot.runs += round.runs * times;
+        slot.instructions += round.instructions * times;
+        for (sum, cycles) in slot.cycles.iter_mut().zip(round.cycles) {
+            *sum += cycles * times;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_in_vain_is_idling_and_one_that_finds_is_dispatch() {
+        let mut counts = Counts::default();
+        counts.issued();
+        for entry in [0, 0, 7] {
+            counts.dispatching();
+            counts.issued();
+            counts.stalled(Cause::Register, 8);
+            counts.entered(entry);
+            counts.issued();
+        }
+        let total = |activity| counts.tally(activity).total();
+        assert_eq!(total(Activity::Boot), 1);
+        assert_eq!(total(Activity::Idle), 2 * 10);
+        assert_eq!(total(Activity::Dispatch), 9);
+        assert_eq!(total(Activity::Handler(6)), 1);
+        assert_eq!(counts.iter().count(), 4);
+        assert_eq!(counts.tally(Activity::Idle).runs, 2);
+    }
+}

@@ -1,0 +1,386 @@
+//! The DMA channels in time, and the PCI bus that they share.
+//!
+//! ```text
+//!            descriptor          latency   beats                    effects
+//!   idle ──► 4 reads ─► start ─► [........|===============] ─► end ─► idle
+//!            SRAM port             PCI bus, a beat of 8 bytes a clock,
+//!                                  through a FIFO to or from the SRAM port
+//! ```
+//!
+//! One transaction at a time is on the bus, at most [`Parameters::burst`] bytes long; the
+//! channels alternate when both ask.
+
+use super::{Fine, Parameters};
+use crate::timing::port::{Client, Port};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use tigon2_model::Direction;
+use tigon2_model::dma::Transfer;
+
+/// SRAM reads of a descriptor of 32 bytes.
+const DESCRIPTOR_READS: u32 = 4;
+/// Clock of the PCI bus of the board, in MHz.
+const PCI_HZ: u64 = 66_000_000;
+
+/// What a channel is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing; it looks for work.
+    Idle,
+    /// It reads a descriptor: so many reads are left.
+    Descriptor(u32),
+    /// The transfer begins in this cycle.
+    Start(u64),
+    /// Data moves.
+    Live(Live),
+    /// The side effects come in this cycle.
+    End(u64),
+}
+
+/// A transfer under way, in beats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Live {
+    /// Left on the bus.
+    bus: u32,
+    /// Left at the SRAM port.
+    sram: u32,
+    /// In the FIFO.
+    fifo: u32,
+}
+
+/// The transaction on the bus.
+#[derive(Clone, Copy, Debug)]
+struct Transaction {
+    owner: Direction,
+    /// Data beats left.
+    beats: u32,
+    /// When the next one is due.
+    next: Fine,
+}
+
+/// What the machine has to do for a channel now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing.
+    Nothing,
+    /// Begin the transfer ([`DmaEngine::begun`] wants what it is).
+    Begin(Direction),
+    /// Make the side effects of its end.
+    Complete(Direction),
+}
+
+/// What a channel could do next, as the card says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Nothing.
+    Nothing,
+    /// Load the next descriptor of its ring.
+    Descriptor,
+    /// A transfer that software started by the registers.
+    Direct,
+}
+
+/// Both channels and the bus.
+#[derive(Clone, Debug)]
+pub struct DmaEngine {
+    /// The first cycle in which there is something to do.
+    pub wake: u64,
+    phases: [Phase; 2],
+    bus: Option<Transaction>,
+    bus_free: Fine,
+    bus_last: Direction,
+    clock: Fine,
+    latency: [Fine; 2],
+    jitter: u64,
+    random: SplitMix64,
+    busy: Fine,
+    transactions: u64,
+}
+
+impl DmaEngine {
+    /// Idle channels beside CPUs of `core_hz`.
+    pub fn new(parameters: &Parameters, core_hz: u32, seed: u64) -> DmaEngine {
+        let clock = Fine::periods(1, core_hz.into(), PCI_HZ);
+        DmaEngine {
+            wake: 0,
+            phases: [Phase::Idle; 2],
+            bus: None,
+            bus_free: Fine::default(),
+            bus_last: Direction::Write,
+            clock,
+            latency: [parameters.pci_rd, parameters.pci_wr].map(|clocks| clock.times(clocks)),
+            jitter: (parameters.jit * f64::from(1 << super::FRACTION)).round() as u64,
+            random: SplitMix64::seed_from_u64(seed),
+            busy: Fine::default(),
+            transactions: 0,
+        }
+    }
+
+    /// Whether a channel does nothing.
+    #[inline]
+    pub fn idle(&self, direction: Direction) -> bool {
+        self.phases[direction.index()] == Phase::Idle
+    }
+
+    /// Whether both do nothing.
+    pub fn is_quiet(&self) -> bool {
+        self.idle(Direction::Read) && self.idle(Direction::Write)
+    }
+
+    /// Cycles in which a transaction was on the bus, latencies included.
+    pub fn bus_busy(&self) -> u64 {
+        self.busy.0 >> super::FRACTION
+    }
+
+    /// Transactions so far.
+    pub fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
+    /// An idle channel finds work.
+    pub fn start(
+        &mut self,
+        cycle: u64,
+        direction: Direction,
+        work: Work,
+        parameters: &Parameters,
+        port: &mut Port,
+    ) {
+        self.phases[direction.index()] = match work {
+            Work::Nothing => return,
+            Work::Descriptor => {
+                port.request(Client::dma(direction), false);
+                Phase::Descriptor(DESCRIPTOR_READS)
+            }
+            Work::Direct => Phase::Start(cycle + parameters.dma_dir),
+        };
+    }
+
+    /// The card has begun the transfer, or found that there is none any more.
+    pub fn begun(
+        &mut self,
+        cycle: u64,
+        direction: Direction,
+        transfer: Option<Transfer>,
+        parameters: &Parameters,
+        port: &mut Port,
+    ) {
+        let phase = match transfer {
+            None => Phase::Idle,
+            Some(transfer) => match beats(&transfer) {
+                0 => Phase::End(cycle + parameters.dma_end),
+                beats => {
+                    if direction == Direction::Write {
+                        port.request(Client::dma(direction), false);
+                    }
+                    Phase::Live(Live {
+                        bus: beats,
+                        sram: beats,
+                        fifo: 0,
+                    })
+                }
+            },
+        };
+        self.phases[direction.index()] = phase;
+    }
+
+    /// The channel's transfer has ended and its effects are made.
+    pub fn completed(&mut self, direction: Direction) {
+        self.phases[direction.index()] = Phase::Idle;
+    }
+
+    /// Lets a channel go on in `cycle`.
+    #[inline]
+    pub fn tick(
+        &mut self,
+        cycle: u64,
+        direction: Direction,
+        parameters: &Parameters,
+        port: &mut Port,
+    ) -> Action {
+        match self.phases[direction.index()] {
+            Phase::Start(at) if at <= cycle => Action::Begin(direction),
+            Phase::End(at) if at <= cycle => Action::Complete(direction),
+            Phase::Live(live) => {
+                self.move_on(cycle, direction, live, parameters, port);
+                Action::Nothing
+            }
+            _ => Action::Nothing,
+        }
+    }
+
+    /// The beats that are due on the bus in `cycle`, and the FIFO's wishes.
+    #[inline]
+    fn move_on(
+        &mut self,
+        cycle: u64,
+        direction: Direction,
+        mut live: Live,
+        parameters: &Parameters,
+        port: &mut Port,
+    ) {
+        let now = Fine::cycle(cycle);
+        if let Some(transaction) = &mut self.bus
+            && transaction.owner == direction
+        {
+            while transaction.beats != 0 && transaction.next <= now {
+                let due = transaction.next;
+                transaction.next = due.plus(self.clock);
+                let moves = match direction {
+                    Direction::Read => live.fifo < parameters.fifo,
+                    Direction::Write => live.fifo > 0,
+                };
+                // Otherwise the bus waits.
+                if moves {
+                    match direction {
+                        Direction::Read => live.fifo += 1,
+                        Direction::Write => live.fifo -= 1,
+                    }
+                    live.bus -= 1;
+                    transaction.beats -= 1;
+                }
+            }
+            if transaction.beats == 0 {
+                self.bus_free = transaction.next;
+                self.bus = None;
+            }
+        }
+        let client = Client::dma(direction);
+        let done = match direction {
+            Direction::Read => {
+                wish(port, client, live.fifo != 0, true);
+                live.bus == 0 && live.fifo == 0
+            }
+            Direction::Write => {
+                wish(port, client, live.sram != 0 && live.fifo < parameters.fifo, false);
+                live.bus == 0
+            }
+        };
+        self.phases[direction.index()] = if done {
+            port.withdraw(client);
+            Phase::End(cycle + parameters.dma_end)
+        } else {
+            Phase::Live(live)
+        };
+    }
+
+    /// Whether a channel wants the bus for a transaction.
+    fn asks(&self, direction: Direction, parameters: &Parameters) -> bool {
+        match self.phases[direction.index()] {
+            Phase::Live(live) if live.bus != 0 => match direction {
+                Direction::Read => true,
+                Direction::Write => live.fifo >= parameters.thresh.min(live.bus),
+            },
+            _ => false,
+        }
+    }
+
+    /// Gives the bus away in `cycle`, if it is free and somebody asks.
+    #[inline]
+    pub fn arbitrate(&mut self, cycle: u64, parameters: &Parameters) {
+        let now = Fine::cycle(cycle);
+        if self.bus.is_some() || self.bus_free > now.plus(self.clock) {
+            return;
+        }
+        let other = self.bus_last.other();
+        let Some(owner) = [other, self.bus_last]
+            .into_iter()
+            .find(|direction| self.asks(*direction, parameters))
+        else {
+            return;
+        };
+        let Phase::Live(live) = self.phases[owner.index()] else {
+            return;
+        };
+        let begin = self.bus_free.max(now);
+        let latency = self.latency(owner);
+        let beats = live.bus.min(parameters.burst / 8);
+        self.busy = self
+            .busy
+            .plus(latency)
+            .plus(self.clock.times(beats.into()));
+        self.transactions += 1;
+        self.bus_last = owner;
+        self.bus = Some(Transaction {
+            owner,
+            beats,
+            next: begin.plus(latency),
+        });
+    }
+
+    /// The latency of a transaction: uniform in [1 - jitter, 1 + jitter] times its figure.
+    fn latency(&mut self, owner: Direction) -> Fine {
+        const ONE: u64 = 1 << super::FRACTION;
+        let part = u64::from(self.random.next_u32() & (ONE as u32 - 1));
+        let factor = ONE - self.jitter + (2 * self.jitter * part >> super::FRACTION);
+        self.latency[owner.index()].scaled(factor)
+    }
+
+    /// The SRAM port was given to a channel in `cycle`.
+    #[inline]
+    pub fn granted(
+        &mut self,
+        cycle: u64,
+        direction: Direction,
+        parameters: &Parameters,
+        port: &mut Port,
+    ) {
+        let client = Client::dma(direction);
+        match &mut self.phases[direction.index()] {
+            Phase::Descriptor(left) => {
+                *left -= 1;
+                if *left == 0 {
+                    port.withdraw(client);
+                    let at = cycle + parameters.dma_start;
+                    self.phases[direction.index()] = Phase::Start(at);
+                    self.wake = self.wake.min(at);
+                }
+            }
+            Phase::Live(live) => {
+                live.sram -= 1;
+                match direction {
+                    Direction::Read => {
+                        live.fifo -= 1;
+                        wish(port, client, live.fifo != 0, true);
+                    }
+                    Direction::Write => {
+                        live.fifo += 1;
+                        let more = live.sram != 0 && live.fifo < parameters.fifo;
+                        wish(port, client, more, false);
+                    }
+                }
+            }
+            _ => port.withdraw(client),
+        }
+    }
+
+    /// Works out when there is something to do after `cycle`.
+    pub fn plan(&mut self, cycle: u64) {
+        let next = |phase: &Phase| match phase {
+            // What it waits for wakes the engine.
+            Phase::Idle | Phase::Descriptor(_) => u64::MAX,
+            Phase::Start(at) | Phase::End(at) => *at,
+            Phase::Live(_) => cycle + 1,
+        };
+        let wake = self.phases.iter().map(next).min().unwrap_or(u64::MAX);
+        self.wake = wake.max(cycle + 1);
+    }
+}
+
+#[inline]
+fn wish(port: &mut Port, client: Client, wants: bool, write: bool) {
+    if wants {
+        port.request(client, write);
+    } else {
+        port.withdraw(client);
+    }
+}
+
+/// Beats of 8 bytes of a transfer, the same on both sides.
+fn beats(transfer: &Transfer) -> u32 {
+    if transfer.length == 0 {
+        return 0;
+    }
+    let offset = (transfer.local % 8).max((transfer.host % 8) as u32);
+    (offset + transfer.length).div_ceil(8)
+}

@@ -1,0 +1,301 @@
+//! A CPU between two instructions: what it waits for, its instruction line, its stores.
+//!
+//! In order, blocking, one memory operation outstanding. Instructions come from the
+//! scratch pad without a penalty, or from one line of 64 bytes that is filled beat by
+//! beat from SRAM, beginning with the beat that is wanted. Stores to SRAM go through a
+//! buffer; a load waits until it is empty. Per CPU the port serves line beats first, then
+//! stores, then the load.
+
+use super::Parameters;
+use super::counts::{Cause, Counts};
+use super::port::{Client, Port};
+use tigon2_chip::instruction::sources;
+
+/// Beats of 8 bytes in an instruction line.
+const BEATS: u64 = 8;
+/// Bytes of an instruction line.
+const LINE_BYTES: u32 = 64;
+/// A beat that has not been granted.
+const NEVER: u64 = u64::MAX;
+
+/// What a CPU waits for before its next instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Nothing: it can issue at `ready`.
+    Nothing,
+    /// The port for a load; the port is asked from this cycle on.
+    Load,
+    /// Room in the store buffer.
+    Store,
+    /// A beat of the line under way.
+    Beat(usize),
+    /// The end of the fill under way, to begin another one.
+    Fill,
+}
+
+/// The line buffer.
+#[derive(Clone, Debug)]
+struct Line {
+    /// The line's address in SRAM, aliases resolved; odd when there is none.
+    tag: u32,
+    /// When each beat can be used.
+    usable: [u64; BEATS as usize],
+    /// The next beat to fetch, and how many are left.
+    next: usize,
+    left: u64,
+}
+
+/// The state of one CPU's pipeline.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// The first cycle in which the next instruction can issue; [`u64::MAX`] while only a
+    /// grant of the port can tell.
+    pub ready: u64,
+    wait: Wait,
+    /// When the wait began, and how much of it was contention.
+    since: u64,
+    contended: u64,
+    line: Line,
+    stores: u64,
+    load: bool,
+    /// When a load that waits for its turn may ask for the port.
+    ask_at: u64,
+    /// The general register that the last instruction loaded from the scratch pad.
+    loaded: u32,
+    /// Where the cycles went.
+    pub counts: Counts,
+}
+
+impl Default for Pipeline {
+    fn default() -> Self {
+        Pipeline {
+            ready: 0,
+            wait: Wait::Nothing,
+            since: 0,
+            contended: 0,
+            line: Line {
+                tag: 1,
+                usable: [NEVER; BEATS as usize],
+                next: 0,
+                left: 0,
+            },
+            stores: 0,
+            load: false,
+            ask_at: 0,
+            loaded: 0,
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Pipeline {
+    /// The CPU starts with a cleared pipeline (3.4, C); stores of its earlier life are
+    /// lost to time only, their data is in SRAM.
+    pub fn restart(&mut self, cycle: u64, port: &mut Port, client: Client) {
+        let counts = std::mem::take(&mut self.counts);
+        *self = Pipeline {
+            ready: cycle,
+            counts,
+            ..Pipeline::default()
+        };
+        port.withdraw(client);
+    }
+
+    /// Whether the instruction at SRAM address `address` is at hand in `cycle`. If not,
+    /// the pipeline waits for it.
+    #[inline]
+    pub fn fetch(
+        &mut self,
+        cycle: u64,
+        address: u32,
+        parameters: &Parameters,
+        port: &mut Port,
+        client: Client,
+    ) -> bool {
+        let tag = address & !(LINE_BYTES - 1);
+        let beat = (address / 8) as usize % BEATS as usize;
+        if self.line.tag == tag {
+            let usable = self.usable(beat, parameters);
+            if usable <= cycle {
+                return true;
+            }
+            if usable != NEVER {
+                self.counts.stalled(Cause::Fetch, usable - cycle);
+                self.ready = usable;
+                return false;
+            }
+            self.begin_wait(cycle, Wait::Beat(beat));
+            return false;
+        }
+        if self.line.left != 0 {
+            self.begin_wait(cycle, Wait::Fill);
+            return false;
+        }
+        self.line = Line {
+            tag,
+            usable: [NEVER; BEATS as usize],
+            next: beat,
+            left: BEATS,
+        };
+        port.request(client, false);
+        self.begin_wait(cycle, Wait::Beat(beat));
+        false
+    }
+
+    /// When a beat can be used. Without critical word first: when the line is complete.
+    fn usable(&self, beat: usize, parameters: &Parameters) -> u64 {
+        if parameters.cwf {
+            self.line.usable[beat]
+        } else {
+            self.line.usable.iter().copied().max().unwrap_or(NEVER)
+        }
+    }
+
+    /// Whether an instruction has to wait for what was loaded from the scratch pad just
+    /// before it.
+    #[inline]
+    pub fn uses_load(&mut self, cycle: u64, word: u32, parameters: &Parameters) -> bool {
+        if self.loaded == 0 {
+            return false;
+        }
+        let uses = sources(word) & self.loaded != 0;
+        self.loaded = 0;
+        if uses && parameters.load_use != 0 {
+            self.counts.stalled(Cause::LoadUse, parameters.load_use);
+            self.ready = cycle + parameters.load_use;
+            return true;
+        }
+        false
+    }
+
+    /// An instruction issues; the next one can in the next cycle.
+    #[inline]
+    pub fn issue(&mut self, cycle: u64) {
+        self.counts.issued();
+        self.ready = cycle + 1;
+    }
+
+    /// The issued instruction costs so much more.
+    #[inline]
+    pub fn penalty(&mut self, cause: Cause, cycles: u64) {
+        if cycles != 0 {
+            self.counts.stalled(cause, cycles);
+            self.ready += cycles;
+        }
+    }
+
+    /// It loaded register `target` from the scratch pad.
+    #[inline]
+    pub fn loaded_scratch(&mut self, target: usize) {
+        self.loaded = 1 << target & !1;
+    }
+
+    /// It loads from SRAM: asks for the port in the next cycle.
+    #[inline]
+    pub fn load_sram(&mut self) {
+        self.load = true;
+        self.ask_at = self.ready;
+        let from = self.ready;
+        self.begin_wait(from, Wait::Load);
+    }
+
+    /// It stored to SRAM.
+    #[inline]
+    pub fn store_sram(&mut self, parameters: &Parameters, port: &mut Port, client: Client) {
+        self.stores += 1;
+        port.request(client, self.line.left == 0);
+        if self.stores > parameters.wb {
+            let from = self.ready;
+            self.begin_wait(from, Wait::Store);
+        }
+    }
+
+    /// A load whose request is due: called each cycle while one is pending.
+    #[inline]
+    pub fn ask(&mut self, cycle: u64, port: &mut Port, client: Client) {
+        if self.load && cycle >= self.ask_at {
+            port.request(client, self.line.left == 0 && self.stores != 0);
+        }
+    }
+
+    /// When the CPU next needs attention without a grant of the port.
+    #[inline]
+    pub fn attention(&self) -> u64 {
+        if self.load { self.ask_at } else { self.ready }
+    }
+
+    /// The CPU got the port in `cycle`.
+    #[inline]
+    pub fn granted(
+        &mut self,
+        cycle: u64,
+        parameters: &Parameters,
+        port: &mut Port,
+        client: Client,
+    ) {
+        if self.line.left != 0 {
+            self.beat_granted(cycle, parameters);
+        } else if self.stores != 0 {
+            self.stores -= 1;
+            if self.wait == Wait::Store && self.stores <= parameters.wb {
+                self.end_wait(Cause::SramStore, cycle.max(self.since));
+            }
+        } else if self.load {
+            self.load = false;
+            self.end_wait(Cause::SramLoad, cycle + parameters.sram_lat);
+        }
+        let asks = self.load && cycle > self.ask_at;
+        if self.line.left == 0 && self.stores == 0 && !asks {
+            port.withdraw(client);
+        } else {
+            port.request(client, self.line.left == 0 && self.stores != 0);
+        }
+    }
+
+    fn beat_granted(&mut self, cycle: u64, parameters: &Parameters) {
+        let line = &mut self.line;
+        line.usable[line.next] = cycle + parameters.fill_lat;
+        line.next = (line.next + 1) % BEATS as usize;
+        line.left -= 1;
+        match self.wait {
+            Wait::Beat(beat) => {
+                let usable = self.usable(beat, parameters);
+                if usable != NEVER {
+                    self.end_wait(Cause::Fetch, usable);
+                }
+            }
+            Wait::Fill if self.line.left == 0 => self.end_wait(Cause::Fetch, cycle + 1),
+            _ => {}
+        }
+    }
+
+    fn begin_wait(&mut self, from: u64, wait: Wait) {
+        self.wait = wait;
+        self.since = from;
+        self.contended = 0;
+        self.ready = u64::MAX;
+    }
+
+    fn end_wait(&mut self, cause: Cause, ready: u64) {
+        let all = ready.saturating_sub(self.since);
+        let contended = self.contended.min(all);
+        self.counts.stalled(Cause::Contention, contended);
+        self.counts.stalled(cause, all - contended);
+        self.ready = ready;
+        self.wait = Wait::Nothing;
+    }
+
+    /// Another client got the port in a cycle in which this CPU asked for it.
+    #[inline]
+    pub fn outvoted(&mut self) {
+        if self.wait != Wait::Nothing {
+            self.contended += 1;
+        }
+    }
+
+    /// Whether nothing of it is outstanding at the port.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.line.left == 0 && self.stores == 0 && !self.load
+    }
+}

@@ -1,0 +1,143 @@
+//! When frames arrive at the card, and how long they are.
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
+const SECOND: f64 = 1e9;
+
+/// The distance between frames.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pattern {
+    /// All the same.
+    Constant,
+    /// So many as close together as the wire allows, then a pause.
+    Bursts(u32),
+    /// Exponentially distributed.
+    Poisson,
+}
+
+/// The times at which frames of a source begin.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    pattern: Pattern,
+    per_second: f64,
+    /// Frames so far, and the time of the last one in a Poisson process.
+    count: u64,
+    start: f64,
+    last: f64,
+    random: SplitMix64,
+}
+
+impl Arrivals {
+    /// `per_second` frames a second from `start` nanoseconds on.
+    pub fn new(pattern: Pattern, per_second: f64, start: u64, seed: u64) -> Arrivals {
+        Arrivals {
+            pattern,
+            per_second: per_second.max(1e-3),
+            count: 0,
+            start: start as f64,
+            last: start as f64,
+            random: SplitMix64::seed_from_u64(seed),
+        }
+    }
+
+    /// When the next frame begins, in nanoseconds since power-on.
+    pub fn next_start(&mut self) -> u64 {
+        let number = self.count;
+        self.count += 1;
+        let at = match self.pattern {
+            Pattern::Constant => self.start + number as f64 * SECOND / self.per_second,
+            Pattern::Bursts(frames) => {
+                let burst = number / u64::from(frames.max(1));
+                self.start + burst as f64 * f64::from(frames.max(1)) * SECOND / self.per_second
+            }
+            Pattern::Poisson => {
+                // In (0, 1], so that the logarithm exists.
+                let part = (self.random.next_u64() >> 11) as f64 + 1.0;
+                let uniform = part / (1u64 << 53) as f64;
+                self.last -= libm::log(uniform) * SECOND / self.per_second;
+                self.last
+            }
+        };
+        at as u64
+    }
+}
+
+/// The mix of frame lengths of the Internet, as IP packets of 40, 576 and 1500 bytes in
+/// the relation 7 : 4 : 1, as datagram sizes.
+pub const IMIX: [(usize, u32); 3] = [(12, 7), (548, 4), (1472, 1)];
+
+/// Draws datagram sizes from a mix.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    sizes: Vec<(usize, u32)>,
+    random: SplitMix64,
+}
+
+impl Mix {
+    /// A mix of (size, weight).
+    pub fn new(sizes: &[(usize, u32)], seed: u64) -> Mix {
+        Mix {
+            sizes: sizes.to_vec(),
+            random: SplitMix64::seed_from_u64(seed),
+        }
+    }
+
+    /// The next size; 0 from an empty mix.
+    pub fn size(&mut self) -> usize {
+        let all: u32 = self.sizes.iter().map(|(_, weight)| weight).sum();
+        let mut pick = self.random.next_u32() % all.max(1);
+        for (size, weight) in &self.sizes {
+            if pick < *weight {
+                return *size;
+            }
+            pick -= weight;
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn starts(pattern: Pattern, count: usize) -> Vec<u64> {
+        let mut arrivals = Arrivals::new(pattern, 1e6, 5000, 1);
+        (0..count).map(|_| arrivals.next_start()).collect()
+    }
+
+    #[test]
+    fn a_constant_rate_does_not_drift() {
+        assert_eq!(starts(Pattern::Constant, 3), [5000, 6000, 7000]);
+        let mut third = Arrivals::new(Pattern::Constant, 3.0, 0, 1);
+        let last = (0..=3_000_000).map(|_| third.next_start()).last();
+        assert_eq!(last, Some(1_000_000_000_000_000));
+    }
+
+    #[test]
+    fn bursts_keep_the_mean_rate() {
+        let starts = starts(Pattern::Bursts(4), 9);
+        assert_eq!(starts[..5], [5000, 5000, 5000, 5000, 9000]);
+        assert_eq!(starts[8], 13_000);
+    }
+
+    #[test]
+    fn poisson_has_the_mean_rate_and_the_same_times_each_run() {
+        let first = starts(Pattern::Poisson, 20_000);
+        assert_eq!(first, starts(Pattern::Poisson, 20_000));
+        let mean = (first[19_999] - 5000) as f64 / 20_000.0;
+        assert!((980.0..1020.0).contains(&mean), "{mean}");
+        assert!(first.windows(2).all(|pair| pair[0] <= pair[1]));
+    }
+
+    #[test]
+    fn imix_is_seven_four_one() {
+        let mut mix = Mix::new(&IMIX, 3);
+        let drawn: Vec<usize> = (0..12_000).map(|_| mix.size()).collect();
+        let count = |size| drawn.iter().filter(|drawn| **drawn == size).count();
+        assert!((6700..7300).contains(&count(12)));
+        assert!((3700..4300).contains(&count(548)));
+        assert!((900..1100).contains(&count(1472)));
+        assert_eq!(Mix::new(&[], 0).size(), 0);
+    }
+}

@@ -1,0 +1,216 @@
+//! UDP datagrams that can be told apart, and the sink that checks them.
+//!
+//! ```text
+//!   | Ethernet 14 | IPv4 20 | UDP 8 | number 8 | bytes that depend on number and place |
+//! ```
+
+use etherparse::PacketBuilder;
+use thiserror::Error;
+
+/// Bytes of the headers.
+pub const HEADERS: usize = 14 + 20 + 8;
+/// Smallest datagram: its number.
+pub const SMALLEST: usize = 8;
+/// Largest datagram of a standard frame.
+pub const LARGEST: usize = 1472;
+
+/// Locally administered: the peer at the other end of the wire.
+pub const PEER: [u8; 6] = [0x02, 0x54, 0x47, 0, 0, 2];
+
+/// What is wrong with a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Mismatch {
+    /// It does not begin with the headers that were sent.
+    #[error("a frame of {length} bytes with foreign headers")]
+    Headers {
+        /// Its length.
+        length: usize,
+    },
+    /// It comes twice or behind a later one.
+    #[error("datagram {number} where {expected} or later was expected")]
+    Order {
+        /// Its number.
+        number: u64,
+        /// The number behind the last one.
+        expected: u64,
+    },
+    /// Its length or its bytes are not those of its number.
+    #[error("datagram {number} has other bytes from {offset} on")]
+    Bytes {
+        /// Its number.
+        number: u64,
+        /// The first byte of the frame that differs.
+        offset: usize,
+    },
+}
+
+/// A flow of datagrams of one size.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    headers: Vec<u8>,
+    bytes: usize,
+    next: u64,
+}
+
+impl Flow {
+    /// Datagrams of `bytes` (at least [`SMALLEST`]) from one station to another.
+    pub fn new(source: [u8; 6], destination: [u8; 6], bytes: usize) -> Flow {
+        let bytes = bytes.max(SMALLEST);
+        let builder = PacketBuilder::ethernet2(source, destination)
+            .ipv4([10, 77, 0, source[5]], [10, 77, 0, destination[5]], 64)
+            .udp(5001, 5002);
+        let mut frame = Vec::with_capacity(HEADERS + bytes);
+        builder
+            .write(&mut frame, &vec![0; bytes])
+            .expect("writing to memory does not fail");
+        frame.truncate(HEADERS);
+        // Without UDP checksum: the sink looks at every byte itself.
+        frame[HEADERS - 2..].fill(0);
+        Flow {
+            headers: frame,
+            bytes,
+            next: 0,
+        }
+    }
+
+    /// The next frame.
+    pub fn frame(&mut self) -> Vec<u8> {
+        let number = self.next;
+        self.next += 1;
+        self.numbered(number)
+    }
+
+    /// Frame `number`.
+    pub fn numbered(&self, number: u64) -> Vec<u8> {
+        let mut frame = Vec::with_capacity(HEADERS + self.bytes);
+        frame.extend_from_slice(&self.headers);
+        frame.extend_from_slice(&number.to_be_bytes());
+        let seed = number as u8;
+        frame.extend((0..self.bytes - SMALLEST).map(|place| seed.wrapping_mul(31) ^ place as u8));
+        frame
+    }
+
+    /// How many frames there were.
+    pub fn sent(&self) -> u64 {
+        self.next
+    }
+}
+
+/// Receives a flow.
+#[derive(Clone, Debug)]
+pub struct Sink {
+    flow: Flow,
+    received: u64,
+    expected: u64,
+}
+
+impl Sink {
+    /// The sink of a flow like this one.
+    pub fn new(flow: Flow) -> Sink {
+        Sink {
+            flow,
+            received: 0,
+            expected: 0,
+        }
+    }
+
+    /// Takes a frame.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if it is not one of the flow, not whole, or not in order. Numbers may
+    /// be missing: they were dropped, see [`missing`](Self::missing).
+    pub fn take(&mut self, frame: &[u8]) -> Result<(), Mismatch> {
+        let number = self.number(frame)?;
+        if number < self.expected {
+            return Err(Mismatch::Order {
+                number,
+                expected: self.expected,
+            });
+        }
+        let right = self.flow.numbered(number);
+        // Short frames come padded.
+        let length = frame.len().min(right.len());
+        let differs = frame.iter().zip(&right).position(|(a, b)| a != b);
+        if differs.is_some() || length < right.len() {
+            return Err(Mismatch::Bytes {
+                number,
+                offset: differs.unwrap_or(length),
+            });
+        }
+        self.expected = number + 1;
+        self.received += 1;
+        Ok(())
+    }
+
+    fn number(&self, frame: &[u8]) -> Result<u64, Mismatch> {
+        let foreign = Mismatch::Headers {
+            length: frame.len(),
+        };
+        let rest = frame
+            .strip_prefix(self.flow.headers.as_slice())
+            .ok_or_else(|| foreign.clone())?;
+        let number = rest.first_chunk().ok_or(foreign)?;
+        Ok(u64::from_be_bytes(*number))
+    }
+
+    /// How many frames came.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// How many of those up to the last one did not come.
+    pub fn missing(&self) -> u64 {
+        self.expected - self.received
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(bytes: usize) -> Flow {
+        Flow::new([2, 0, 0, 0, 0, 1], PEER, bytes)
+    }
+
+    #[test]
+    fn a_sink_takes_what_was_sent_padded_or_not() {
+        for bytes in [18, 100, LARGEST] {
+            let mut flow = flow(bytes);
+            let mut sink = Sink::new(flow.clone());
+            for _ in 0..300 {
+                let mut frame = flow.frame();
+                assert_eq!(frame.len(), HEADERS + bytes);
+                frame.resize(frame.len().max(60), 0);
+                assert_eq!(sink.take(&frame), Ok(()));
+            }
+            assert_eq!((sink.received(), sink.missing()), (300, 0));
+        }
+    }
+
+    #[test]
+    fn a_sink_notices_any_changed_byte_and_any_disorder() {
+        let flow = flow(64);
+        let mut sink = Sink::new(flow.clone());
+        for byte in 0..HEADERS + 64 {
+            let mut frame = flow.numbered(7);
+            frame[byte] ^= 0x10;
+            assert!(sink.take(&frame).is_err(), "byte {byte}");
+        }
+        let whole = flow.numbered(9);
+        assert!(sink.take(&whole[..HEADERS + 63]).is_err());
+        assert!(sink.take(&whole[..20]).is_err());
+        assert_eq!(sink.take(&whole), Ok(()));
+        assert_eq!(sink.missing(), 9);
+        assert!(matches!(sink.take(&whole), Err(Mismatch::Order { .. })));
+    }
+
+    #[test]
+    fn the_headers_are_those_of_an_ip_stack() {
+        let frame = flow(100).numbered(0);
+        let packet = etherparse::SlicedPacket::from_ethernet(&frame).expect("a packet");
+        let Some(etherparse::TransportSlice::Udp(udp)) = packet.transport else {
+            panic!("not UDP");
+        };
+        assert_eq!(usize::from(udp.length()), 8 + 100);
+    }
+}

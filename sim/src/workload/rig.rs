@@ -1,0 +1,382 @@
+//! Card, driver and both ends under a load, on the card's clock.
+//!
+//! The host is interrupt-driven: from the interrupt line to its service routine passes
+//! [`Parameters::int_delay_ns`], the routine takes [`Parameters::service_ns`] and
+//! [`Parameters::rx_ns`] for each received frame. A sender refills the send ring at the
+//! end of each routine and tells the card once.
+
+use super::WorkloadError;
+use super::arrivals::Arrivals;
+use super::datagram::{Flow, HEADERS, LARGEST, Mismatch, PEER, SMALLEST, Sink};
+use crate::machine::Machine;
+use crate::timing::Parameters;
+use crate::timing::counts::Counts;
+use crate::timing::port::Client;
+use crate::transport::{HostTiming, SharedMachine, SimTransport};
+use host_driver::nic::Coalescing;
+use host_driver::{Config, Nic};
+use std::io::IoSlice;
+use std::time::Duration;
+use tigon2_model::Board;
+
+/// How far ahead of the card's clock frames are put on the wire.
+const LOOKAHEAD_NS: u64 = 200_000;
+/// How many frames may wait on the wire.
+const WIRE_DEPTH: usize = 64;
+/// Time without a frame after which a run counts as stalled.
+const STALL_MS: u64 = 200;
+/// Time for the link.
+const LINK: Duration = Duration::from_secs(5);
+/// BDs that the sender keeps free, as drivers do.
+const KEPT_FREE: u32 = 16;
+
+/// What is measured on.
+#[derive(Clone, Debug)]
+pub struct Setup<'a> {
+    /// The board.
+    pub board: Board,
+    /// The timing profile.
+    pub parameters: Parameters,
+    /// The firmware, in the drivers' load format.
+    pub firmware: &'a [u8],
+    /// What varies, varies by this.
+    pub seed: u64,
+    /// BDs of a sent frame: 1, or 2 with the headers in a buffer of their own.
+    pub fragments: u32,
+    /// When the host is told.
+    pub coalescing: Coalescing,
+}
+
+/// What runs through the card.
+#[derive(Debug, Default)]
+pub struct Load {
+    /// Datagrams that the host sends as fast as it can.
+    pub send: Option<Flow>,
+    /// Frames that arrive.
+    pub receive: Option<Source>,
+}
+
+/// Frames towards the card.
+#[derive(Debug)]
+pub struct Source {
+    flow: Flow,
+    arrivals: Arrivals,
+    /// The next frame's time, drawn already.
+    next: Option<u64>,
+}
+
+impl Source {
+    /// A flow with its times.
+    pub fn new(flow: Flow, arrivals: Arrivals) -> Source {
+        Source {
+            flow,
+            arrivals,
+            next: None,
+        }
+    }
+
+    /// Puts what begins soon on the wire.
+    fn feed(&mut self, machine: &mut Machine) {
+        let horizon = machine.now() + LOOKAHEAD_NS;
+        while machine.pending_frames() < WIRE_DEPTH {
+            let at = *self.next.get_or_insert_with(|| self.arrivals.next_start());
+            if at > horizon {
+                return;
+            }
+            self.next = None;
+            machine.send_frame(at, self.flow.frame());
+        }
+    }
+}
+
+/// What had been counted at a time.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Core cycles since power-on.
+    pub cycle: u64,
+    /// Frames that the wire got from the card.
+    pub sent: u64,
+    /// Frames that the host got from the card.
+    pub received: u64,
+    /// Frames that the card dropped or that never came out of it.
+    pub dropped: u64,
+    /// Where the cycles of CPU A and CPU B went.
+    pub counts: [Counts; 2],
+    /// Accesses of the SRAM port, by [`Client`].
+    pub grants: [u64; Client::ALL.len()],
+    /// Cycles of the PCI bus.
+    pub pci_busy: u64,
+    /// Instructions of both CPUs.
+    pub instructions: u64,
+}
+
+/// A card that carries frames, and all around it.
+pub struct Rig {
+    nic: Nic<SimTransport>,
+    machine: SharedMachine,
+    parameters: Parameters,
+    fragments: u32,
+    wire: Vec<Sink>,
+    host: Vec<Sink>,
+}
+
+impl Rig {
+    /// Powers a card up, loads its firmware and waits for the link.
+    ///
+    /// # Errors
+    /// What the driver reports.
+    pub fn start(setup: &Setup<'_>) -> Result<Rig, WorkloadError> {
+        let machine = Machine::timed(setup.board.clone(), setup.parameters.clone(), setup.seed);
+        let mut transport = SimTransport::new(machine);
+        transport.set_timing(HostTiming {
+            read_ns: setup.parameters.pio_ns,
+            ..HostTiming::default()
+        });
+        let machine = transport.machine();
+        let config = Config {
+            coalescing: setup.coalescing,
+            ..Config::default()
+        };
+        let mut nic = Nic::probe(transport, config)?;
+        nic.load(setup.firmware)?;
+        nic.open()?;
+        nic.wait_link(LINK)?;
+        Ok(Rig {
+            nic,
+            machine,
+            parameters: setup.parameters.clone(),
+            fragments: setup.fragments,
+            wire: Vec::new(),
+            host: Vec::new(),
+        })
+    }
+
+    /// A flow from this host to the peer.
+    ///
+    /// # Errors
+    /// [`WorkloadError::Size`] for a datagram that no frame holds.
+    pub fn outbound(&mut self, bytes: usize) -> Result<Flow, WorkloadError> {
+        let flow = Flow::new(self.nic.station(), PEER, checked(bytes)?);
+        self.wire = vec![Sink::new(flow.clone())];
+        Ok(flow)
+    }
+
+    /// A flow from the peer to this host.
+    ///
+    /// # Errors
+    /// [`WorkloadError::Size`] for a datagram that no frame holds.
+    pub fn inbound(&mut self, bytes: usize) -> Result<Flow, WorkloadError> {
+        let flow = Flow::new(PEER, self.nic.station(), checked(bytes)?);
+        self.host = vec![Sink::new(flow.clone())];
+        Ok(flow)
+    }
+
+    /// Nanoseconds since power-on.
+    pub fn now(&self) -> u64 {
+        self.machine.lock().now()
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &SharedMachine {
+        &self.machine
+    }
+
+    /// The driver.
+    pub fn nic(&mut self) -> &mut Nic<SimTransport> {
+        &mut self.nic
+    }
+
+    /// Lets a load run for a while.
+    ///
+    /// # Errors
+    /// [`WorkloadError`]: the driver's, a frame that is not what was sent, or a card that
+    /// carries nothing any more.
+    pub fn run(&mut self, load: &mut Load, nanoseconds: u64) -> Result<(), WorkloadError> {
+        let end = self.now() + nanoseconds;
+        let mut moved = (self.now(), self.total());
+        loop {
+            if let Some(source) = &mut load.receive {
+                source.feed(&mut self.machine.lock());
+            }
+            self.take_from_wire()?;
+            if let Some(flow) = &mut load.send {
+                self.refill(flow)?;
+            }
+            let now = self.now();
+            if now >= end {
+                return Ok(());
+            }
+            let total = self.total();
+            if total != moved.1 {
+                moved = (now, total);
+            } else if (load.send.is_some() || load.receive.is_some())
+                && now - moved.0 > STALL_MS * 1_000_000
+            {
+                return Err(WorkloadError::Stalled(STALL_MS));
+            }
+            let patience = LOOKAHEAD_NS.min(end - now);
+            if self.nic.wait(Duration::from_nanos(patience))? {
+                self.service()?;
+            }
+        }
+    }
+
+    /// Lets time pass until a frame has left the card; returns when it had left, in
+    /// nanoseconds since power-on.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run), and if none leaves in time.
+    pub fn wait_sent(&mut self, patience: u64) -> Result<u64, WorkloadError> {
+        let end = self.now() + patience;
+        while self.now() < end {
+            let frame = self.machine.lock().take_frame();
+            if let Some(frame) = frame {
+                self.check_sent(&frame.bytes)?;
+                return Ok(frame.at);
+            }
+            if self.nic.wait(Duration::from_micros(20))? {
+                self.service()?;
+            }
+        }
+        Err(WorkloadError::Stalled(patience / 1_000_000))
+    }
+
+    /// Lets time pass until the host has got a frame; returns when it had, in nanoseconds
+    /// since power-on.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run), and if none comes in time.
+    pub fn wait_received(&mut self, patience: u64) -> Result<u64, WorkloadError> {
+        let end = self.now() + patience;
+        let before = self.total();
+        while self.now() < end {
+            if self.nic.wait(Duration::from_micros(500))? {
+                self.service()?;
+                if self.total() != before {
+                    return Ok(self.now());
+                }
+            }
+        }
+        Err(WorkloadError::Stalled(patience / 1_000_000))
+    }
+
+    fn total(&self) -> u64 {
+        let sinks = self.wire.iter().chain(&self.host);
+        sinks.map(Sink::received).sum()
+    }
+
+    fn pass(&self, nanoseconds: u64) {
+        let mut machine = self.machine.lock();
+        let cycles = machine.clock().cycle_at(nanoseconds);
+        machine.run(cycles);
+    }
+
+    /// The interrupt service routine.
+    fn service(&mut self) -> Result<(), WorkloadError> {
+        self.pass(self.parameters.int_delay_ns);
+        self.nic.acknowledge()?;
+        let mut wrong = None;
+        let host = &mut self.host;
+        let frames = self.nic.receive(u32::MAX, |frame| {
+            if let Err(mismatch) = take(host, &frame.to_vec()?) {
+                wrong.get_or_insert(mismatch);
+            }
+            Ok(())
+        })?;
+        if let Some(mismatch) = wrong {
+            return Err(WorkloadError::Corrupt {
+                direction: "received",
+                mismatch,
+            });
+        }
+        self.pass(self.parameters.service_ns + u64::from(frames) * self.parameters.rx_ns);
+        self.nic.service()?;
+        Ok(())
+    }
+
+    fn take_from_wire(&mut self) -> Result<(), WorkloadError> {
+        loop {
+            let frame = self.machine.lock().take_frame();
+            match frame {
+                Some(frame) => self.check_sent(&frame.bytes)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn check_sent(&mut self, frame: &[u8]) -> Result<(), WorkloadError> {
+        take(&mut self.wire, frame).map_err(|mismatch| WorkloadError::Corrupt {
+            direction: "sent",
+            mismatch,
+        })
+    }
+
+    /// Fills the send ring and tells the card.
+    fn refill(&mut self, flow: &mut Flow) -> Result<(), WorkloadError> {
+        while self.nic.send_room() > self.fragments + KEPT_FREE {
+            let frame = flow.frame();
+            let (headers, payload) = frame.split_at(HEADERS);
+            let parts = [IoSlice::new(headers), IoSlice::new(payload)];
+            let whole = [IoSlice::new(&frame)];
+            let parts = if self.fragments > 1 {
+                &parts[..]
+            } else {
+                &whole[..]
+            };
+            if !self.nic.queue(parts)? {
+                break;
+            }
+            if self.parameters.gen_ns != 0 {
+                self.nic.submit()?;
+                self.pass(self.parameters.gen_ns);
+            }
+        }
+        self.nic.submit()?;
+        Ok(())
+    }
+
+    /// What has been counted so far.
+    pub fn reading(&self) -> Reading {
+        let machine = self.machine.lock();
+        let counts = |index: usize| {
+            machine
+                .timing()
+                .map(|timed| timed.pipelines[index].counts.clone())
+                .unwrap_or_default()
+        };
+        let timed = machine.timing();
+        let missing: u64 = self.wire.iter().chain(&self.host).map(Sink::missing).sum();
+        Reading {
+            cycle: machine.cycle(),
+            sent: self.wire.iter().map(Sink::received).sum(),
+            received: self.host.iter().map(Sink::received).sum(),
+            dropped: missing,
+            counts: [counts(0), counts(1)],
+            grants: timed.map_or([0; 6], |timed| timed.port.grants()),
+            pci_busy: timed.map_or(0, |timed| timed.dma.bus_busy()),
+            instructions: tigon2_chip::Cpu::ALL
+                .iter()
+                .map(|cpu| machine.cpus().core(*cpu).retired())
+                .sum(),
+        }
+    }
+}
+
+/// Gives a frame to the sink whose flow it belongs to; without a sink it is ignored.
+fn take(sinks: &mut [Sink], frame: &[u8]) -> Result<(), Mismatch> {
+    for sink in sinks.iter_mut() {
+        match sink.take(frame) {
+            Err(Mismatch::Headers { .. }) => {}
+            other => return other,
+        }
+    }
+    Ok(())
+}
+
+fn checked(bytes: usize) -> Result<usize, WorkloadError> {
+    if (SMALLEST..=LARGEST).contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err(WorkloadError::Size(bytes, SMALLEST, LARGEST))
+    }
+}
