@@ -188,7 +188,7 @@ impl Core {
     /// [`CpuFault`] if it cannot; program counter and registers are as before it.
     #[inline]
     pub fn step(&mut self, sram: &mut SramBytes) -> Result<Executed, CpuFault> {
-        let word = self.fetch(sram, self.pc)?;
+        let (word, _) = self.upcoming(sram)?;
         self.step_word(sram, word)
     }
 
@@ -226,18 +226,6 @@ impl Core {
         }
     }
 
-    #[inline]
-    fn fetch(&self, sram: &SramBytes, pc: u32) -> Result<u32, CpuFault> {
-        if !pc.is_multiple_of(4) {
-            return Err(CpuFault::Unaligned { address: pc });
-        }
-        match self.place(pc) {
-            Some(Place::Scratch(at)) => Ok(u32::from_be_bytes(load(&self.scratch, at))),
-            Some(Place::Sram(address)) => Ok(u32::from_be_bytes(sram.load(address))),
-            _ => Err(CpuFault::BusError { address: pc }),
-        }
-    }
-
     /// Where an address leads; `None` where nothing answers.
     #[inline]
     fn place(&self, address: u32) -> Option<Place> {
@@ -270,11 +258,6 @@ impl Core {
         }
     }
 
-    /// The instruction to execute next, if it can be fetched.
-    pub(crate) fn next_word(&self, sram: &SramBytes) -> Option<u32> {
-        self.fetch(sram, self.pc).ok()
-    }
-
     /// The instruction to execute next, and where it lies in SRAM if it lies there.
     ///
     /// # Errors
@@ -282,8 +265,10 @@ impl Core {
     #[inline]
     pub(crate) fn upcoming(&self, sram: &SramBytes) -> Result<(u32, Option<u32>), CpuFault> {
         let pc = self.pc;
+        if !pc.is_multiple_of(4) {
+            return Err(CpuFault::Unaligned { address: pc });
+        }
         match self.place(pc) {
-            _ if !pc.is_multiple_of(4) => Err(CpuFault::Unaligned { address: pc }),
             Some(Place::Scratch(at)) => Ok((u32::from_be_bytes(load(&self.scratch, at)), None)),
             Some(Place::Sram(address)) => {
                 let word = u32::from_be_bytes(sram.load(address));

@@ -13,7 +13,7 @@
 //! guessed from values.
 
 use super::Timing;
-use crate::cpu::{Access, Core, Place};
+use crate::cpu::{Access, Core, Executed, Place};
 use crate::memory::SramBytes;
 use tigon2_chip::instruction::{destination, is_load, is_store, opcode, rs, sources};
 
@@ -75,6 +75,19 @@ struct Step {
     place: Option<Place>,
 }
 
+/// What the instructions of a round cost.
+pub(super) trait Cost {
+    /// Cycles of an instruction, which came from SRAM or not. `None` if they depend on more
+    /// than the CPU itself.
+    fn cycles(&mut self, executed: &Executed, from_sram: bool) -> Option<u64>;
+}
+
+impl Cost for Timing {
+    fn cycles(&mut self, executed: &Executed, _from_sram: bool) -> Option<u64> {
+        Some(Timing::cycles(*self, executed))
+    }
+}
+
 /// What a CPU's event register is while it waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
@@ -89,7 +102,7 @@ pub(super) struct Waiting {
 pub(super) fn prove(
     core: &Core,
     sram: &mut SramBytes,
-    timing: Timing,
+    cost: &mut impl Cost,
     waiting: Waiting,
 ) -> Option<Round> {
     let mut trial = Trial {
@@ -97,7 +110,7 @@ pub(super) fn prove(
         stored: None,
         steps: Vec::new(),
     };
-    let cycles = trial.execute(core, sram, timing, waiting);
+    let cycles = trial.execute(core, sram, cost, waiting);
     let raised = trial.undo(sram);
     let (
         cycles,
@@ -153,12 +166,12 @@ impl Trial {
         &mut self,
         core: &Core,
         sram: &mut SramBytes,
-        timing: Timing,
+        cost: &mut impl Cost,
         waiting: Waiting,
     ) -> Option<u64> {
         let mut cycles = 0;
         for _ in 0..LONGEST_ROUND {
-            let word = self.probe.next_word(sram)?;
+            let (word, from) = self.probe.upcoming(sram).ok()?;
             let accesses = is_load(word) || is_store(word);
             let place = self.probe.data_word(sram, word).filter(|_| accesses);
             if is_store(word) {
@@ -176,7 +189,7 @@ impl Trial {
                 Access::ReadRegister { .. } | Access::WriteRegister { .. } => return None,
                 _ => (),
             }
-            cycles += timing.cycles(&executed);
+            cycles += cost.cycles(&executed, from.is_some())?;
             self.steps.push(Step { word, place });
             if self.probe.is_at(core) {
                 return Some(cycles);

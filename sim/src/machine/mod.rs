@@ -20,7 +20,10 @@ mod idle;
 #[cfg(test)]
 mod noise;
 mod run;
+mod parking;
 mod timed;
+
+pub(crate) use parking::Parked;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -8,6 +8,8 @@ use tigon2_model::{CpuFault, Effect, Reception};
 
 /// Two polls of the event register no farther apart than this may be rounds of a wait.
 const SHORT_ROUND: u64 = 64;
+/// A CPU that could not be parked is not looked at again before so many cycles.
+pub(super) const LONGEST_POLL: u64 = 4 * SHORT_ROUND;
 /// Less than this is not worth a skip, and a skip that could not be done is not tried
 /// again before so many cycles.
 const SKIP_WORTH: u64 = 256;
@@ -131,7 +133,7 @@ impl Machine {
                 value: self.card.events(self.now(), cpu),
             };
             let core = self.cpus.core(cpu);
-            let Some(round) = prove(core, &mut self.sram, self.timing, waiting) else {
+            let Some(round) = prove(core, &mut self.sram, &mut self.timing, waiting) else {
                 return false;
             };
             let Some(multiple) = common_multiple(common, round.cycles) else {

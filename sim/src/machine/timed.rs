@@ -37,6 +37,7 @@ impl Machine {
             }
             self.cycle = self.next_cycle(timed, cycle).min(horizon).max(cycle + 1);
         }
+        self.unpark_all(timed, self.cycle);
     }
 
     /// The card or its host did something: the engines look for work, pipelines of CPUs
@@ -88,12 +89,20 @@ impl Machine {
             match dma.tick(cycle, direction, parameters, port) {
                 Action::Nothing => {}
                 Action::Begin(direction) => {
+                    self.unpark_all(timed, cycle);
+                    let Timed {
+                        parameters,
+                        port,
+                        dma,
+                        ..
+                    } = timed;
                     let transfer = self.card.dma_begin(&mut environment!(self), direction);
                     dma.begun(cycle, direction, transfer, parameters, port);
                 }
                 Action::Complete(direction) => {
+                    self.unpark_all(timed, cycle);
                     self.card.dma_complete(&mut environment!(self), direction);
-                    dma.completed(direction);
+                    timed.dma.completed(direction);
                     self.settle();
                 }
             }
@@ -104,6 +113,9 @@ impl Machine {
 
     fn tick_mac(&mut self, timed: &mut Timed, cycle: u64) {
         let due = timed.mac.tick(cycle, &mut timed.port);
+        if due.sent || due.may_send || due.received || due.may_receive {
+            self.unpark_all(timed, cycle);
+        }
         if due.sent {
             self.card.transmit_complete(&mut environment!(self));
             self.settle();
@@ -157,7 +169,7 @@ impl Machine {
 
     /// A CPU's turn: its load asks for the port, or its next instruction issues if it can.
     #[inline]
-    fn tick_cpu(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
+    pub(super) fn tick_cpu(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
         let Timed {
             parameters,
             port,
@@ -209,10 +221,13 @@ impl Machine {
             Access::StoreSram => pipeline.store_sram(parameters, port, client),
             Access::ReadRegister { offset, target } => {
                 pipeline.penalty(Cause::Register, parameters.reg_ld);
-                self.read_register(cpu, &executed, offset, target);
+                if self.read_register(cpu, &executed, offset, target) {
+                    self.park(timed, cpu);
+                }
             }
             Access::WriteRegister { offset, value } => {
                 pipeline.penalty(Cause::Register, parameters.reg_st);
+                self.unpark(timed, cycle, cpu.other());
                 self.card
                     .cpu_write(&mut environment!(self), cpu, offset, value);
                 self.settle();
@@ -230,6 +245,7 @@ fn grant(timed: &mut Timed, cycle: u64) {
         dma,
         mac,
         pipelines,
+        ..
     } = timed;
     let wanted = Cpu::ALL.map(|cpu| port.wants(Client::cpu(cpu)));
     let Some(client) = port.grant(cycle) else {

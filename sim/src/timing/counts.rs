@@ -192,6 +192,12 @@ impl Counts {
             .filter(|(_, tally)| tally.total() != 0)
     }
 
+    /// Whether the CPU is between a dispatch that found nothing and the next one.
+    #[inline]
+    pub fn idle(&self) -> bool {
+        self.current == IDLE || self.current == DISPATCH
+    }
+
     /// What was counted since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
@@ -202,7 +208,7 @@ impl Counts {
         }
     }
 
-    /// Rounds of idling that were not executed one by one.
+    /// Adds rounds of idling that were not executed one by one.
     pub(crate) fn skip(&mut self, round: &Tally, times: u64) {
         let slot = &mut self.slots[IDLE];
         slot.runs += round.runs * times;

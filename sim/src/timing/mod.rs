@@ -33,6 +33,7 @@ pub mod parameters;
 pub mod pipeline;
 pub mod port;
 
+use crate::machine::Parked;
 use crate::timing::dma::DmaEngine;
 use crate::timing::mac::MacEngine;
 use crate::timing::pipeline::Pipeline;
@@ -108,6 +109,8 @@ pub struct Timed {
     pub mac: MacEngine,
     /// The CPUs, by [`tigon2_chip::Cpu::index`].
     pub pipelines: [Pipeline; 2],
+    /// CPUs whose waiting is not executed.
+    pub(crate) parked: [Option<Parked>; 2],
 }
 
 impl Timed {
@@ -118,6 +121,7 @@ impl Timed {
             dma: DmaEngine::new(&parameters, core_hz, seed),
             mac: MacEngine::new(core_hz),
             pipelines: std::array::from_fn(|_| Pipeline::default()),
+            parked: [None, None],
             parameters,
         }
     }

@@ -298,4 +298,9 @@ impl Pipeline {
     pub fn is_quiet(&self) -> bool {
         self.line.left == 0 && self.stores == 0 && !self.load
     }
+
+    /// The register that the last instruction loaded from the scratch pad, as a mask.
+    pub(crate) fn loaded(&self) -> u32 {
+        self.loaded
+    }
 }
