@@ -7,8 +7,9 @@
 //!
 //! - Deterministic: the same inputs at the same cycles give the same outputs. Host time,
 //!   threads and addresses of this process do not matter.
-//! - Functional: each instruction takes one cycle of the board's clock, DMA and the MAC
-//!   take none. The wire has the speed of gigabit Ethernet.
+//! - Two clocks to choose from. Functional ([`Machine::new`]): each instruction takes one
+//!   cycle, DMA and the MAC take none, the wire has the speed of gigabit Ethernet. Timed
+//!   ([`Machine::timed`]): everything takes what it takes on the board, see [`timing`].
 //! - Waiting is free: while all CPUs poll empty event registers, time jumps to the next
 //!   deadline, with the same result as of executing the polls.
 //!
@@ -19,7 +20,9 @@
 //! | [`clock`] | cycles and nanoseconds |
 //! | [`wire`] | frames in both directions |
 //! | [`machine`] | all of it together |
+//! | [`timing`] | what takes how long on the board |
 //! | [`transport`] | the way of a driver to it |
+//! | [`workload`] | a host and a wire for experiments |
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -31,6 +34,7 @@ pub mod memory;
 pub mod timing;
 pub mod transport;
 pub mod wire;
+pub mod workload;
 
 pub use machine::Machine;
 pub use transport::SimTransport;

@@ -19,8 +19,8 @@
 mod idle;
 #[cfg(test)]
 mod noise;
-mod run;
 mod parking;
+mod run;
 mod timed;
 
 pub(crate) use parking::Parked;

@@ -108,7 +108,13 @@ impl Machine {
     }
 
     /// Completes a load from a register of the chip.
-    pub(super) fn read_register(&mut self, cpu: Cpu, executed: &Executed, offset: u32, target: usize) -> bool {
+    pub(super) fn read_register(
+        &mut self,
+        cpu: Cpu,
+        executed: &Executed,
+        offset: u32,
+        target: usize,
+    ) -> bool {
         let value = self.card.cpu_read(&mut environment!(self), cpu, offset);
         self.cpus.core_mut(cpu).complete_read(target, value);
         if offset != Register::event(cpu).offset() {

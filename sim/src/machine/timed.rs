@@ -112,6 +112,10 @@ impl Machine {
     }
 
     fn tick_mac(&mut self, timed: &mut Timed, cycle: u64) {
+        if timed.mac.is_quiet() {
+            self.wire.set_speed(self.card.link_megabits(self.now()));
+            timed.mac.set_speed(self.wire.byte_ns());
+        }
         let due = timed.mac.tick(cycle, &mut timed.port);
         if due.sent || due.may_send || due.received || due.may_receive {
             self.unpark_all(timed, cycle);

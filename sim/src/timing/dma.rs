@@ -252,7 +252,12 @@ impl DmaEngine {
                 live.bus == 0 && live.fifo == 0
             }
             Direction::Write => {
-                wish(port, client, live.sram != 0 && live.fifo < parameters.fifo, false);
+                wish(
+                    port,
+                    client,
+                    live.sram != 0 && live.fifo < parameters.fifo,
+                    false,
+                );
                 live.bus == 0
             }
         };
@@ -295,10 +300,7 @@ impl DmaEngine {
         let begin = self.bus_free.max(now);
         let latency = self.latency(owner);
         let beats = live.bus.min(parameters.burst / 8);
-        self.busy = self
-            .busy
-            .plus(latency)
-            .plus(self.clock.times(beats.into()));
+        self.busy = self.busy.plus(latency).plus(self.clock.times(beats.into()));
         self.transactions += 1;
         self.bus_last = owner;
         self.bus = Some(Transaction {

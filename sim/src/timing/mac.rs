@@ -23,7 +23,7 @@ const RECEIVE_EXTRA: u64 = 3;
 /// Bytes of an access.
 const ACCESS: u64 = 8;
 /// Nanoseconds of a byte at 1 Gb/s.
-const BYTE_NS: u64 = 8;
+const GIGABIT_BYTE_NS: u64 = 8;
 
 /// One side at work.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,7 @@ pub struct Due {
 pub struct MacEngine {
     /// The first cycle in which there is something to do.
     pub wake: u64,
+    byte_ns: u64,
     byte: Fine,
     core_hz: u64,
     transmit: Option<Side>,
@@ -69,7 +70,8 @@ impl MacEngine {
     pub fn new(core_hz: u32) -> MacEngine {
         MacEngine {
             wake: 0,
-            byte: Fine::periods(BYTE_NS, core_hz.into(), 1_000_000_000),
+            byte_ns: GIGABIT_BYTE_NS,
+            byte: Fine::periods(GIGABIT_BYTE_NS, core_hz.into(), 1_000_000_000),
             core_hz: core_hz.into(),
             transmit: None,
             transmit_free: Fine::default(),
@@ -80,6 +82,14 @@ impl MacEngine {
     /// Whether no frame is on its way.
     pub fn is_quiet(&self) -> bool {
         self.transmit.is_none() && self.receive.is_none()
+    }
+
+    /// The time of a byte on the wire, from the next frames on.
+    pub fn set_speed(&mut self, byte_ns: u64) {
+        if self.byte_ns != byte_ns {
+            self.byte_ns = byte_ns;
+            self.byte = Fine::periods(byte_ns, self.core_hz, 1_000_000_000);
+        }
     }
 
     fn bytes(&self, count: u64) -> Fine {

@@ -164,22 +164,18 @@ impl Parameters {
 
     fn check(&self, name: &str) -> Result<(), ProfileError> {
         let rules = [
-            (
-                "beat",
-                (1..=64).contains(&self.beat),
-                "from 1 to 64 cycles",
-            ),
-            (
-                "jit",
-                (0.0..=1.0).contains(&self.jit),
-                "a part from 0 to 1",
-            ),
+            ("beat", (1..=64).contains(&self.beat), "from 1 to 64 cycles"),
+            ("jit", (0.0..=1.0).contains(&self.jit), "a part from 0 to 1"),
             (
                 "burst",
                 (8..=65536).contains(&self.burst) && self.burst % 8 == 0,
                 "a multiple of 8 from 8 to 65536 bytes",
             ),
-            ("fifo", (1..=4096).contains(&self.fifo), "from 1 to 4096 beats"),
+            (
+                "fifo",
+                (1..=4096).contains(&self.fifo),
+                "from 1 to 4096 beats",
+            ),
             (
                 "thresh",
                 (1..=self.fifo).contains(&self.thresh),
@@ -247,7 +243,12 @@ mod tests {
     fn the_board_file_has_the_default_and_three_second_opinions() {
         let default = Parameters::default();
         assert_eq!(
-            (default.sram_lat, default.reg_ld, default.pci_rd, default.burst),
+            (
+                default.sram_lat,
+                default.reg_ld,
+                default.pci_rd,
+                default.burst
+            ),
             (2, 8, 75, 512)
         );
         let soft = read("soft-contention");
@@ -281,8 +282,14 @@ mod tests {
         assert!(error("timing = 1", "default").contains("no timing profile"));
         let more = format!("{DEFAULT_TOML}\n[timing.more]\nbase = \"default\"\nspeed = 1\n");
         assert!(error(&more, "more").contains("speed"));
-        for (key, value) in [("beat", "0"), ("jit", "1.5"), ("burst", "12"), ("thresh", "99")] {
-            let text = format!("{DEFAULT_TOML}\n[timing.bad]\nbase = \"default\"\n{key} = {value}\n");
+        for (key, value) in [
+            ("beat", "0"),
+            ("jit", "1.5"),
+            ("burst", "12"),
+            ("thresh", "99"),
+        ] {
+            let text =
+                format!("{DEFAULT_TOML}\n[timing.bad]\nbase = \"default\"\n{key} = {value}\n");
             assert!(error(&text, "bad").contains(key), "{key}");
         }
     }

@@ -199,18 +199,18 @@ fn one_way(
     if experiment == Experiment::Send {
         load.send = Some(rig.outbound(datagram)?);
     } else {
-        load.receive = Some(source(&mut rig, datagram, wire_limit(datagram), setup.seed)?);
+        load.receive = Some(source(
+            &mut rig,
+            datagram,
+            wire_limit(datagram),
+            setup.seed,
+        )?);
     }
     rig.run(&mut load, duration.warm_up)?;
     window(&mut rig, &mut load, experiment, datagram, duration)
 }
 
-fn source(
-    rig: &mut Rig,
-    datagram: usize,
-    rate: f64,
-    seed: u64,
-) -> Result<Source, WorkloadError> {
+fn source(rig: &mut Rig, datagram: usize, rate: f64, seed: u64) -> Result<Source, WorkloadError> {
     let arrivals = Arrivals::new(Pattern::Constant, rate, rig.now(), seed);
     Ok(Source::new(rig.inbound(datagram)?, arrivals))
 }
@@ -264,7 +264,13 @@ fn at_rate(
         receive: Some(source(&mut rig, datagram, rate, setup.seed)?),
     };
     rig.run(&mut load, duration.warm_up)?;
-    window(&mut rig, &mut load, Experiment::Bidirectional, datagram, duration)
+    window(
+        &mut rig,
+        &mut load,
+        Experiment::Bidirectional,
+        datagram,
+        duration,
+    )
 }
 
 fn window(
