@@ -85,8 +85,10 @@ impl Flow {
         let mut frame = Vec::with_capacity(HEADERS + self.bytes);
         frame.extend_from_slice(&self.headers);
         frame.extend_from_slice(&number.to_be_bytes());
-        let seed = number as u8;
-        frame.extend((0..self.bytes - SMALLEST).map(|place| seed.wrapping_mul(31) ^ place as u8));
+        // Every bit of the number decides some bit of every eight bytes.
+        let seed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
+        let place = |place: usize| seed[place % 8].wrapping_add(place as u8);
+        frame.extend((0..self.bytes - SMALLEST).map(place));
         frame
     }
 
@@ -142,6 +144,7 @@ impl Sink {
         Ok(())
     }
 
+    /// The number in a frame of this flow.
     fn number(&self, frame: &[u8]) -> Result<u64, Mismatch> {
         let foreign = Mismatch::Headers {
             length: frame.len(),
