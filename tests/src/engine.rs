@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 use tigon2_sim::transport::SharedMachine;
-use xtask::card::{Card, CardOptions, Wire};
+use xtask::card::{Card, CardOptions};
 use xtask::tools::Tools;
 
 /// How long a frame may take before a story says that it is lost.
@@ -53,11 +53,7 @@ impl Engine for Qemu {
     type Transport = VfioUser;
 
     fn start() -> (Self, VfioUser) {
-        let options = CardOptions {
-            wire: Wire::Datagram,
-            gdb: false,
-        };
-        Qemu::with(&options)
+        Qemu::with(&CardOptions::default())
     }
 
     fn send(&mut self, frame: &[u8]) {
@@ -94,7 +90,7 @@ impl Engine for Qemu {
 
 impl Qemu {
     /// A card started with options of the story's own; its wire must be
-    /// [`Wire::Datagram`].
+    /// [`xtask::card::Wire::Datagram`].
     pub fn with(options: &CardOptions) -> (Qemu, VfioUser) {
         let card = Card::start(&tools(), options).unwrap_or_else(|error| panic!("{error:#}"));
         let wire = DatagramWire::bind(&card.wire_peer(), &card.wire_card())

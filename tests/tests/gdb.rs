@@ -7,7 +7,7 @@ use integration_tests::{Engine, Qemu, frames, stage};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use xtask::card::{CardOptions, Wire};
+use xtask::card::CardOptions;
 
 /// The line of a source file that begins with these words.
 fn line(file: &str, words: &str) -> String {
@@ -38,8 +38,8 @@ fn gdb(stub: &Path, script: &[&str]) -> Child {
 #[test]
 fn gdb_stops_in_a_handler_and_prints_a_local() {
     let (mut engine, transport) = Qemu::with(&CardOptions {
-        wire: Wire::Datagram,
         gdb: true,
+        ..CardOptions::default()
     });
     let mut nic = Nic::probe(transport, Config::default()).unwrap();
     nic.load(&stage::firmware()).unwrap();

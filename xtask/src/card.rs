@@ -1,5 +1,6 @@
 //! A card: one `qemu-system-mips -M tigon2` with a socket for its PCI side.
 
+use crate::monitor::Monitor;
 use crate::process::{self, Process};
 use crate::tools::Tools;
 use crate::{interrupt, paths};
@@ -11,22 +12,35 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What the card's wire is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Wire {
     /// A TAP device that QEMU makes, with this name.
     Tap(String),
     /// Two Unix datagram sockets, made as `wire.card` (QEMU's) and `wire.peer`
     /// (ours) in the card's folder: every datagram is a frame.
+    #[default]
     Datagram,
+    /// One end of a cable between two cards: this card makes the stream socket.
+    Listen(PathBuf),
+    /// The other end: the card that [`Wire::Listen`]s is there already.
+    Connect(PathBuf),
 }
 
-/// How to start a card.
-#[derive(Clone, Debug)]
+/// How to start a card. The default is a card of the default board on a
+/// [`Wire::Datagram`].
+#[derive(Clone, Debug, Default)]
 pub struct CardOptions {
     /// The wire.
     pub wire: Wire,
     /// Opens QEMU's gdb stub on a Unix socket `gdb` in the card's folder.
     pub gdb: bool,
+    /// Opens QEMU's monitor, through which [`Card::plug`] and [`Card::unplug`]
+    /// reach the cable.
+    pub monitor: bool,
+    /// The board's description, if it is not `boards/tigon2/tigon2.toml`.
+    pub board: Option<PathBuf>,
+    /// The station address in its EEPROM; none: QEMU's first.
+    pub station: Option<[u8; 6]>,
 }
 
 /// A running card; dropping it ends QEMU and removes its sockets.
@@ -37,6 +51,11 @@ pub struct Card {
 }
 
 const START: Duration = Duration::from_secs(20);
+
+/// QEMU's name of the card's wire.
+const WIRE: &str = "wire";
+/// The monitor's socket in the card's folder.
+const MONITOR: &str = "monitor";
 
 impl Card {
     /// Starts a card and waits until its socket can be connected to.
@@ -51,11 +70,15 @@ impl Card {
         let socket = folder.path().join("card");
         let log = folder.path().join("log");
         let output = File::create(&log)?;
+        let board = match &options.board {
+            Some(board) => board.clone(),
+            None => paths::root().join("boards/tigon2/tigon2.toml"),
+        };
         let machine = format!(
             "tigon2,model={},socket={},board={}",
             tools.model.display(),
             socket.display(),
-            paths::root().join("boards/tigon2/tigon2.toml").display()
+            board.display()
         );
         let mut command = outliving_nobody(&tools.qemu);
         command
@@ -64,12 +87,21 @@ impl Card {
             .stdout(output.try_clone()?)
             .stderr(output);
         let netdev = netdev(&options.wire, folder.path());
-        command.args(["-netdev", &format!("{netdev},id=wire")]);
-        command.args(["-global", "tigon2-card.netdev=wire"]);
+        command.args(["-netdev", &format!("{netdev},id={WIRE}")]);
+        command.args(["-global", &format!("tigon2-card.netdev={WIRE}")]);
+        if let Some(station) = options.station {
+            let octets = station.map(|octet| format!("{octet:02x}")).join(":");
+            command.args(["-global", &format!("tigon2-card.mac={octets}")]);
+        }
         if options.gdb {
             let stub = folder.path().join("gdb");
             let stub = format!("unix:{},server=on,wait=off", stub.display());
             command.args(["-gdb", &stub]);
+        }
+        if options.monitor {
+            let monitor = folder.path().join(MONITOR);
+            let monitor = format!("unix:{},server=on,wait=off", monitor.display());
+            command.args(["-qmp", &monitor]);
         }
         let mut process = Process::spawn(&mut command)?;
         let end = Instant::now() + START;
@@ -104,6 +136,26 @@ impl Card {
     /// The gdb stub's socket, where [`CardOptions::gdb`] asked for it.
     pub fn gdb(&self) -> PathBuf {
         self.folder.path().join("gdb")
+    }
+
+    /// Puts the cable in.
+    ///
+    /// # Errors
+    /// Without [`CardOptions::monitor`], or when QEMU does not obey.
+    pub fn plug(&self) -> Result<()> {
+        self.monitor()?.set_link(WIRE, true)
+    }
+
+    /// Pulls the cable out.
+    ///
+    /// # Errors
+    /// As [`Card::plug`].
+    pub fn unplug(&self) -> Result<()> {
+        self.monitor()?.set_link(WIRE, false)
+    }
+
+    fn monitor(&self) -> Result<Monitor> {
+        Monitor::connect(&self.folder.path().join(MONITOR))
     }
 
     /// What QEMU and the model have printed so far.
@@ -141,5 +193,16 @@ fn netdev(wire: &Wire, folder: &Path) -> String {
             path("wire.card"),
             path("wire.peer")
         ),
+        Wire::Listen(socket) => stream(socket, true),
+        Wire::Connect(socket) => stream(socket, false),
     }
+}
+
+/// One end of a stream socket between two cards.
+fn stream(socket: &Path, server: bool) -> String {
+    format!(
+        "stream,server={},addr.type=unix,addr.path={}",
+        if server { "on" } else { "off" },
+        socket.display()
+    )
 }

@@ -11,6 +11,7 @@ pub mod card;
 pub mod firmware;
 pub mod guest_device;
 pub mod interrupt;
+pub mod monitor;
 pub mod net;
 pub mod paths;
 pub mod process;

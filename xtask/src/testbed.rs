@@ -51,6 +51,7 @@ impl Testbed {
             &CardOptions {
                 wire: Wire::Tap(wire_tap.clone()),
                 gdb,
+                ..CardOptions::default()
             },
         )?;
         peer.adopt(&wire_tap, &format!("{PEER}/24"))?;
@@ -93,7 +94,7 @@ pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
 }
 
 /// The thread that moves frames between the TAP device and the card.
-fn drive(mut nic: Nic<VfioUser>, tap: Tap) -> Worker<NicStatistics> {
+pub fn drive(mut nic: Nic<VfioUser>, tap: Tap) -> Worker<NicStatistics> {
     Worker::start(move |stop| {
         bridge::run(&mut nic, &tap, stop)?;
         let statistics = nic.statistics()?;

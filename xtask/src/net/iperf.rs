@@ -51,6 +51,26 @@ pub fn run(
     direction: Direction,
     seconds: u32,
 ) -> Result<Throughput> {
+    let words = client_words(address, protocol, direction, seconds);
+    let limit = Duration::from_secs(u64::from(seconds) + 20);
+    against(peer, address, protocol, || {
+        let mut client = host.command("iperf3");
+        let finished = process::collect(client.args(&words), limit)?;
+        Ok((finished.stdout, finished.stderr))
+    })
+}
+
+/// Runs `client`, which gives what iperf3 with [`client_words`] said on its
+/// standard output and error, against a server in `peer`.
+///
+/// # Errors
+/// Those of either iperf3, or of `client`.
+pub fn against(
+    peer: &Namespace,
+    address: &str,
+    protocol: Protocol,
+    mut client: impl FnMut() -> Result<(String, String)>,
+) -> Result<Throughput> {
     let mut server = Process::spawn(
         peer.command("iperf3")
             .args(["--server", "--one-off", "--bind", address])
@@ -58,30 +78,12 @@ pub fn run(
             .stdout(Stdio::null())
             .stderr(Stdio::null()),
     )?;
-    let time = seconds.to_string();
-    let limit = Duration::from_secs(u64::from(seconds) + 20);
     // The server needs a moment until it listens; a refused connection is
     // tried again rather than slept for.
     for attempt in 0..50 {
-        let mut client = host.command("iperf3");
-        client.args(["--client", address, "--json", "--time", &time]);
-        client.args(["--connect-timeout", "3000"]);
-        if direction == Direction::In {
-            client.arg("--reverse");
-        }
-        if let Protocol::Udp(mbps) = protocol {
-            // 1472 bytes of payload fill a frame.
-            client.args([
-                "--udp",
-                "--length",
-                "1472",
-                "--bitrate",
-                &format!("{mbps}M"),
-            ]);
-        }
-        let finished = process::collect(&mut client, limit)?;
-        let report: Value = serde_json::from_str(&finished.stdout)
-            .with_context(|| format!("iperf3 said: {}", finished.stderr.trim()))?;
+        let (said, complaint) = client()?;
+        let report: Value = serde_json::from_str(&said)
+            .with_context(|| format!("iperf3 said: {}", complaint.trim()))?;
         match report.get("error").and_then(Value::as_str) {
             Some(error) if error.contains("Connection refused") && attempt < 49 => {
                 crate::interrupt::sleep(Duration::from_millis(50))?;
@@ -96,7 +98,30 @@ pub fn run(
     bail!("iperf3: the server never listened");
 }
 
-fn parse(report: &Value, protocol: Protocol) -> Option<Throughput> {
+/// The words of a client's command line, behind `iperf3`.
+pub fn client_words(
+    address: &str,
+    protocol: Protocol,
+    direction: Direction,
+    seconds: u32,
+) -> Vec<String> {
+    let time = seconds.to_string();
+    let mut words = vec!["--client", address, "--json", "--time", &time];
+    words.extend(["--connect-timeout", "3000"]);
+    if direction == Direction::In {
+        words.push("--reverse");
+    }
+    let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    if let Protocol::Udp(mbps) = protocol {
+        // 1472 bytes of payload fill a frame.
+        let rate = format!("{mbps}M");
+        words.extend(["--udp", "--length", "1472", "--bitrate", &rate].map(str::to_owned));
+    }
+    words
+}
+
+/// Reads the report of a client, which `--json` asks for; none without its sums.
+pub fn parse(report: &Value, protocol: Protocol) -> Option<Throughput> {
     let end = report.get("end")?;
     let number = |part: &Value, name: &str| part.get(name).and_then(Value::as_f64);
     match protocol {

@@ -72,8 +72,8 @@ pub fn run(from: &Namespace, address: &str, payload: u32, count: u32) -> Result<
         .with_context(|| format!("ping {address}: {}", finished.stderr.trim()))
 }
 
-/// Reads ping's lines of replies and its summary.
-fn parse(text: &str, payload: u32) -> Option<Ping> {
+/// Reads ping's lines of replies and its summary; none without them.
+pub fn parse(text: &str, payload: u32) -> Option<Ping> {
     let replies = text
         .lines()
         .filter(|line| line.contains("icmp_seq=") && !line.contains("(DUP!)"));

@@ -4,7 +4,7 @@
 //! the wire is written down as it comes: the same bytes in the same order, but
 //! that the MAC pads frames of less than 60 bytes (hardware reference, 10.2).
 
-use crate::card::{Card, CardOptions, Wire};
+use crate::card::{Card, CardOptions};
 use crate::testbed::open_nic;
 use crate::tools::Tools;
 use crate::worker::Worker;
@@ -42,13 +42,7 @@ struct ReplaySummary {
 /// out than went in.
 pub fn run(tools: &Tools, input: &Path, output: &Path) -> Result<()> {
     let mut reader = FrameReader::open(input)?;
-    let card = Card::start(
-        tools,
-        &CardOptions {
-            wire: Wire::Datagram,
-            gdb: false,
-        },
-    )?;
+    let card = Card::start(tools, &CardOptions::default())?;
     let recorder = Recorder::start(&card, output)?;
     let mut nic = open_nic(tools, &card)?;
     let sent = replay::replay(&mut nic, &mut reader, interrupt::flag())?;

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use super::report::{CardReport, Report};
-use crate::card::{Card, CardOptions, Wire};
+use crate::card::{Card, CardOptions};
 use crate::interrupt;
 use crate::net::iperf::Throughput;
 use crate::net::ping::{Percentiles, Ping};
@@ -33,13 +33,7 @@ const UDP_INTERVAL: Duration = Duration::from_micros(235);
 /// Runs the traffic and reports on it.
 pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let card = Card::start(
-        tools,
-        &CardOptions {
-            wire: Wire::Datagram,
-            gdb: false,
-        },
-    )?;
+    let card = Card::start(tools, &CardOptions::default())?;
     let mut peer = start_peer(&card)?;
     let mut nic = open_nic(tools, &card)?;
     let identity = Identity {
