@@ -12,6 +12,7 @@
 
 pub mod engine;
 pub mod frames;
+pub mod guest;
 pub mod spy;
 pub mod stage;
 pub mod xtask_command;

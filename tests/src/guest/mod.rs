@@ -1,0 +1,15 @@
+//! The stage for stories with an unmodified Linux guest as the judge.
+//!
+//! ```text
+//!   guest: Linux, acenic ── vfio-user ── card, firmware, MAC ══ Cable ══ TAP, Linux peer
+//! ```
+
+pub mod cable;
+pub mod frame;
+pub mod kernel_log;
+pub mod peer;
+pub mod playbill;
+
+pub use cable::{Cable, Count, Counts};
+pub use frame::{Sight, Way};
+pub use peer::Peer;
