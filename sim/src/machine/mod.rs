@@ -27,6 +27,8 @@ pub(crate) use parking::Parked;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod timed_tests;
+#[cfg(test)]
 mod waits;
 
 use crate::clock::Clock;

@@ -231,7 +231,9 @@ impl Machine {
             }
             Access::WriteRegister { offset, value } => {
                 pipeline.penalty(Cause::Register, parameters.reg_st);
-                self.unpark(timed, cycle, cpu.other());
+                // In a cycle CPU A goes first: it has not seen what CPU B writes in it.
+                let seen = if cpu == Cpu::A { cycle } else { cycle + 1 };
+                self.unpark(timed, seen, cpu.other());
                 self.card
                     .cpu_write(&mut environment!(self), cpu, offset, value);
                 self.settle();

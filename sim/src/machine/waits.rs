@@ -12,7 +12,7 @@ const TICK: u64 = 86;
 /// table, timer reference = counter + n ticks (reference 3.3, 5, 7).
 ///
 /// `idle` is what entry 0 does before it jumps back: empty, or counting and the like.
-fn timer_program(cpu: Cpu, at: u32, ticks: i32, result: u32, idle: &[u32]) -> Vec<u32> {
+pub(super) fn timer_program(cpu: Cpu, at: u32, ticks: i32, result: u32, idle: &[u32]) -> Vec<u32> {
     let table = at + 0x100;
     let reference = Register::timer_reference(cpu);
     let mut program = vec![
@@ -68,7 +68,7 @@ pub(super) fn count_turns(word: i32) -> Vec<u32> {
 }
 
 /// Ways to spend a turn of the dispatch loop in which nothing is pending.
-fn idle_ways() -> Vec<(&'static str, Vec<u32>)> {
+pub(super) fn idle_ways() -> Vec<(&'static str, Vec<u32>)> {
     let branch_on_count = [
         count_turns(0x280),
         vec![immediate(0x0C, T0, T0, 0x3F), bne(T0, ZERO, 4), NOP],
