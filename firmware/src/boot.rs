@@ -107,6 +107,7 @@ pub fn run<B: Bus>(firmware: &mut Firmware<B>, block: u32) {
     firmware.bus.write(Register::TxLengths, tx_lengths);
     firmware.bus.write(Register::MacThresholds, mac::THRESHOLDS);
     statistics::clear(firmware);
+    statistics::clear_profile(firmware);
     link::renew(firmware, link::Renew::Both);
     timer::start(firmware);
     announce(firmware);

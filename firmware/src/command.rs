@@ -116,7 +116,10 @@ fn carry_out<B: Bus>(
             statistics::clear(firmware);
             count!(firmware, command_clear_statistics);
         }
-        CommandCode::ClearProfile => count!(firmware, command_clear_profile),
+        CommandCode::ClearProfile => {
+            count!(firmware, command_clear_profile);
+            statistics::clear_profile(firmware);
+        }
         CommandCode::ResetJumboRing => {
             receive::reset_jumbo(firmware)?;
             count!(firmware, command_reset_jumbo_ring);

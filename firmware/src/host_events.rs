@@ -95,23 +95,42 @@ pub fn post<B: Bus>(firmware: &mut Firmware<B>, event: EventCode, code: u16) {
         *slot = word;
         queue.count += 1;
     }
-    send_waiting(firmware);
+    match send_waiting(firmware) {
+        Ok(()) => return,
+        Err(Held::Ring) => count!(firmware, event_ring_full),
+        Err(Held::Descriptors) => count!(firmware, event_producer_ring_full),
+    }
+    count!(firmware, events_delayed);
+}
+
+/// Why events wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The host has to read its ring first.
+    Ring,
+    /// No write descriptors are free.
+    Descriptors,
 }
 
 /// Sends what waits, as far as there is room.
-pub fn send_waiting<B: Bus>(firmware: &mut Firmware<B>) {
+///
+/// # Errors
+/// [`Held`] says why events are left.
+pub fn send_waiting<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), Held> {
     while firmware.host_events.count != 0 {
         let producer = firmware.host_events.producer;
         let next = advance(producer, 1, EVENT_ENTRIES);
         let consumer = firmware.bus.load(Gencom::EventConsumer.nic_address());
-        if next == consumer || !firmware.write_ring.has_room(2) {
-            count!(firmware, events_delayed);
-            return;
+        if next == consumer {
+            return Err(Held::Ring);
+        }
+        if !firmware.write_ring.has_room(2) {
+            return Err(Held::Descriptors);
         }
         let first = firmware.host_events.first;
         let word = match firmware.host_events.waiting.get(first as usize) {
             Some(word) => *word,
-            None => return,
+            None => return Ok(()),
         };
         let entry = firmware.config.events.address.plus(producer * EVENT_BYTES);
         let place = firmware.config.event_producer;
@@ -119,7 +138,7 @@ pub fn send_waiting<B: Bus>(firmware: &mut Firmware<B>) {
         if write_words(firmware, entry, &[word, 0], write::QUIET).is_err()
             || write_words(firmware, place, &[next, 0], write::EVENT_INDEX).is_err()
         {
-            return;
+            return Err(Held::Descriptors);
         }
         let arguments = [word, producer, 0, 0];
         trace::record(&mut firmware.bus, Topic::Event, word >> 24, arguments);
@@ -127,4 +146,5 @@ pub fn send_waiting<B: Bus>(firmware: &mut Firmware<B>) {
         firmware.host_events.first = (first + 1) & (WAITING - 1);
         firmware.host_events.count -= 1;
     }
+    Ok(())
 }

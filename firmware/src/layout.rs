@@ -44,8 +44,10 @@ pub const TRACE_BYTES: u32 = 128 * 32;
 /// no event ring), the event producer index that the host was told, and room for what is
 /// moved.
 pub const LAST_EVENT: u32 = TRACE + TRACE_BYTES;
+/// Handler counts when the profile was cleared last.
+pub const PROFILE: u32 = LAST_EVENT + 32;
 /// End of the tables.
-pub const TABLES_END: u32 = LAST_EVENT + 32;
+pub const TABLES_END: u32 = PROFILE + 0x80;
 
 /// Distance of the block's base K from the lowest alias of SRAM below
 /// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).

@@ -1,21 +1,21 @@
 //! Counters, and the statistics block for the host.
 //!
 //! What is counted for each frame is kept in the scratch pad and copied to NIC memory
-//! each millisecond; what is rare is counted in NIC memory at once. The block goes to the
-//! host by command and at intervals.
+//! each millisecond; what is rare is counted in NIC memory at once. The [`block`] goes to
+//! the host by command and at intervals.
 
-use crate::dma::write;
+mod block;
+
+pub use block::{clear, clear_profile, describe, link_changed, update, write_to};
+
 use crate::layout::{DROP_COUNTS, HANDLER_COUNTS, STATISTICS};
-use crate::{Firmware, host_events};
+use crate::{Firmware, trace};
 use core::mem::offset_of;
 use host_interface::bd::destination;
-use host_interface::event::EventCode;
-use host_interface::extension::{DROP_COUNT, DROPS, Extension};
-use host_interface::gencom::Gencom;
-use host_interface::statistics::{BYTES, Counter64, Statistics};
-use tigon2_chip::memory::{MAC_STATISTICS, MAC_STATISTICS_BYTES};
+use host_interface::extension::{DROP_COUNT, Drop, Extension};
+use host_interface::statistics::{Counter64, Statistics};
+use host_interface::trace::Topic;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{Full, HostAddress, Transfer};
 
 /// Counts one more in a word of the block, named by its field.
 macro_rules! count {
@@ -57,6 +57,15 @@ impl ByDestination {
             destination::BROADCAST => broadcast.add(1),
             destination::MULTICAST => multicast.add(1),
             _ => unicast.add(1),
+        }
+    }
+
+    fn subtract(&mut self, destination: u8) {
+        let [unicast, multicast, broadcast] = &mut self.0;
+        match destination {
+            destination::BROADCAST => broadcast.subtract(1),
+            destination::MULTICAST => multicast.subtract(1),
+            _ => unicast.subtract(1),
         }
     }
 }
@@ -111,6 +120,11 @@ impl Counters {
     pub fn out(&mut self, destination: u8) {
         self.sent.add(destination);
     }
+
+    /// A frame that was counted as sent was not.
+    pub fn not_out(&mut self, destination: u8) {
+        self.sent.subtract(destination);
+    }
 }
 
 impl Default for Counters {
@@ -133,8 +147,13 @@ pub fn publish<B: Bus>(firmware: &mut Firmware<B>) {
     for (address, count) in (HANDLER_COUNTS..).step_by(4).zip(counts.iter()) {
         bus.store(address, *count);
     }
-    for (address, count) in (DROP_COUNTS..).step_by(4).zip(counters.drops.iter()) {
-        bus.store(address, *count);
+    for (reason, count) in (0..).zip(counters.drops.iter()) {
+        let address = DROP_COUNTS + (reason << 2);
+        let before = bus.load(address);
+        if *count != before {
+            bus.store(address, *count);
+            trace::record(bus, Topic::Drop, reason, [before, *count, 0, 0]);
+        }
     }
     bus.store(Extension::IdleA.nic_address(), *idle);
     set64(bus, offset_of!(Statistics, in_octets), counters.in_octets);
@@ -172,126 +191,20 @@ pub fn publish<B: Bus>(firmware: &mut Firmware<B>) {
         offset_of!(Statistics, avoided_interrupts),
         counters.avoided,
     );
-    let (mut incoming, mut outgoing) = (0u32, 0u32);
-    for (reason, count) in DROPS.iter().zip(counters.drops.iter()) {
-        let discards = if reason.is_send() {
-            &mut outgoing
-        } else {
-            &mut incoming
+    // Good frames that were dropped, and bad ones; what nobody subscribed to is neither.
+    let mut sums = [0u32; 3];
+    for (reason, count) in counters.drops.iter().enumerate() {
+        let [in_discards, out_discards, out_errors] = &mut sums;
+        let sum = match Drop::from_number(reason as u32) {
+            Some(Drop::BadFrame | Drop::NotSubscribed | Drop::TooShort) | None => continue,
+            Some(Drop::BadSendBd | Drop::SendTooLong | Drop::SendFault) => out_errors,
+            Some(reason) if reason.is_send() => out_discards,
+            Some(_) => in_discards,
         };
-        *discards = discards.wrapping_add(*count);
+        *sum = sum.wrapping_add(*count);
     }
-    set(bus, offset_of!(Statistics, in_discards), incoming);
-    set(bus, offset_of!(Statistics, out_discards), outgoing);
-}
-
-/// All counters to zero, those of the MAC too; what describes the interface is filled in.
-#[inline(never)]
-pub fn clear<B: Bus>(firmware: &mut Firmware<B>) {
-    firmware.counters = Counters::new();
-    let bus = &mut firmware.bus;
-    for address in (STATISTICS..STATISTICS + BYTES as u32).step_by(4) {
-        bus.store(address, 0);
-    }
-    for address in (MAC_STATISTICS..MAC_STATISTICS + MAC_STATISTICS_BYTES).step_by(4) {
-        bus.store(address, 0);
-    }
-    describe(firmware);
-}
-
-/// Fills in what describes the interface.
-pub fn describe<B: Bus>(firmware: &mut Firmware<B>) {
-    /// ifType of RFC 1213: ethernet-csmacd.
-    const ETHERNET: u32 = 6;
-    let up = firmware.link.is_up();
-    let (speed, high_speed) = firmware.link.speed();
-    let bus = &mut firmware.bus;
-    for (offset, word) in [
-        (offset_of!(Statistics, if_index), Gencom::InterfaceIndex),
-        (offset_of!(Statistics, if_mtu), Gencom::InterfaceMtu),
-        (
-            offset_of!(Statistics, physical_address),
-            Gencom::MacAddressHigh,
-        ),
-        (
-            offset_of!(Statistics, physical_address) + 4,
-            Gencom::MacAddressLow,
-        ),
-    ] {
-        let value = bus.load(word.nic_address());
-        set(bus, offset, value);
-    }
-    let up_or_down = if up { 1 } else { 2 };
-    set(bus, offset_of!(Statistics, if_type), ETHERNET);
-    set(bus, offset_of!(Statistics, if_speed), speed);
-    set(bus, offset_of!(Statistics, high_speed), high_speed);
-    set(bus, offset_of!(Statistics, if_admin_status), 1);
-    set(
-        bus,
-        offset_of!(Statistics, if_operational_status),
-        up_or_down,
-    );
-    set(bus, offset_of!(Statistics, connector_present), up_or_down);
-}
-
-/// The link went up or down.
-pub fn link_changed<B: Bus>(firmware: &mut Firmware<B>) {
-    describe(firmware);
-}
-
-/// Copies the MAC's own counters into the block.
-fn gather<B: Bus>(bus: &mut B) {
-    use tigon2_chip::mac::MacStatistic as Mac;
-    for (offset, statistic) in [
-        (offset_of!(Statistics, fcs_errors), Mac::CrcErrors),
-        (
-            offset_of!(Statistics, mac_dropped_unicast),
-            Mac::DroppedUnicast,
-        ),
-        (
-            offset_of!(Statistics, mac_dropped_multicast),
-            Mac::DroppedMulticast,
-        ),
-        (
-            offset_of!(Statistics, mac_flow_control),
-            Mac::DroppedFlowControl,
-        ),
-        (
-            offset_of!(Statistics, mac_dropped_no_space),
-            Mac::DroppedNoSpace,
-        ),
-        (offset_of!(Statistics, mac_collisions), Mac::Collisions),
-    ] {
-        let value = bus.load(statistic.nic_address());
-        set(bus, offset, value);
-    }
-}
-
-/// Queues the block for the host.
-///
-/// # Errors
-/// [`Full`] when no write descriptor is free.
-pub fn write_to<B: Bus>(firmware: &mut Firmware<B>, host: HostAddress) -> Result<(), Full> {
-    publish(firmware);
-    gather(&mut firmware.bus);
-    let transfer = Transfer {
-        host,
-        local: STATISTICS,
-        length: BYTES as u32,
-        state: firmware.states.write_words,
-        kind: write::QUIET,
-        opaque: 0,
-    };
-    firmware.write_ring.push(&mut firmware.bus, &transfer)
-}
-
-/// Queues the block and the event that tells of it.
-///
-/// # Errors
-/// [`Full`] when no write descriptor is free.
-pub fn update<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), Full> {
-    write_to(firmware, firmware.config.information)?;
-    count!(firmware, event_statistics_updated);
-    host_events::post(firmware, EventCode::StatisticsUpdated, 0);
-    Ok(())
+    let [in_discards, out_discards, out_errors] = sums;
+    set(bus, offset_of!(Statistics, in_discards), in_discards);
+    set(bus, offset_of!(Statistics, out_discards), out_discards);
+    set(bus, offset_of!(Statistics, out_errors), out_errors);
 }

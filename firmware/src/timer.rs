@@ -57,6 +57,9 @@ pub struct Deadlines {
     period: u32,
     /// The statistics' turn.
     statistics: Deadline,
+    /// Hundredths of a second since the start, and milliseconds of the next one.
+    hundredths: u32,
+    milliseconds: u32,
 }
 
 impl Deadlines {
@@ -67,6 +70,24 @@ impl Deadlines {
             receive: Deadline::NONE,
             period: 0,
             statistics: Deadline::NONE,
+            hundredths: 0,
+            milliseconds: 0,
+        }
+    }
+}
+
+impl Deadlines {
+    /// Hundredths of a second since the start, as RFC 1213 counts time.
+    pub const fn hundredths(&self) -> u32 {
+        self.hundredths
+    }
+
+    /// A millisecond is over.
+    fn count(&mut self) {
+        self.milliseconds += 1;
+        if self.milliseconds == 10 {
+            self.milliseconds = 0;
+            self.hundredths = self.hundredths.wrapping_add(1);
         }
     }
 }
@@ -139,6 +160,7 @@ pub fn handle<B: Bus>(firmware: &mut Firmware<B>) {
         let next = firmware.deadlines.period.wrapping_add(PERIOD);
         let late = timer::reached(now, next);
         firmware.deadlines.period = if late { now.wrapping_add(PERIOD) } else { next };
+        firmware.deadlines.count();
         housekeeping(firmware);
     }
     arm(firmware, now);
@@ -153,7 +175,8 @@ fn housekeeping<B: Bus>(firmware: &mut Firmware<B>) {
     firmware.unmask(EventBit::MacRxAttention);
     firmware.unmask(EventBit::MacTxAttention);
     command::run(firmware);
-    host_events::send_waiting(firmware);
+    // What is held is counted already.
+    let _ = host_events::send_waiting(firmware);
     interrupt::make_up(firmware);
     statistics::publish(firmware);
     refresh(firmware);

@@ -276,6 +276,10 @@ numbered! {
     SendTooLong = 9,
     /// Send: the link is down.
     LinkDown = 10,
+    /// Send: its data could not be read from the host's memory.
+    SendFault = 11,
+    /// Receive: it could not be written to the host's memory.
+    ReceiveFault = 12,
 }
 
 numbered! {
@@ -290,7 +294,10 @@ numbered! {
 impl Drop {
     /// Whether it is about a frame of the host's; else about one of the wire's.
     pub const fn is_send(self) -> bool {
-        matches!(self, Drop::BadSendBd | Drop::SendTooLong | Drop::LinkDown)
+        matches!(
+            self,
+            Drop::BadSendBd | Drop::SendTooLong | Drop::LinkDown | Drop::SendFault
+        )
     }
 }
 

@@ -45,6 +45,13 @@ impl Counter64 {
         self.low = low;
         self.high = self.high.wrapping_add(carry as u32);
     }
+
+    /// Takes from the value, likewise.
+    pub const fn subtract(&mut self, amount: u32) {
+        let (low, borrow) = self.low.overflowing_sub(amount);
+        self.low = low;
+        self.high = self.high.wrapping_sub(borrow as u32);
+    }
 }
 
 /// A field of the block, for programs that print it.
@@ -400,6 +407,8 @@ mod tests {
         counter.add(2);
         assert_eq!(counter, Counter64 { high: 1, low: 1 });
         assert_eq!(counter.get(), 0x1_0000_0001);
+        counter.subtract(2);
+        assert_eq!(counter.get(), 0xFFFF_FFFF);
         let mut last = Counter64::new(u64::MAX);
         last.add(1);
         assert_eq!(last.get(), 0);

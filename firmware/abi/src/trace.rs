@@ -133,7 +133,7 @@ const _: () = {
 mod tests {
     use super::*;
 
-    /// Hardware reference 12: written downwards (C).
+    /// Reference 12: written downwards (C).
     #[test]
     fn the_newest_entry_is_behind_the_pointer() {
         let order: Vec<_> = newest_first(0x1000, 0x80, 0x1020).collect();
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Hardware reference 12: entries are {label8, code, time, 4 args} (C).
+    /// Reference 12: entries are {label8, code, time, 4 args} (C).
     #[test]
     fn a_label_is_eight_characters_in_two_big_endian_words() {
         let label = [0x2A50_414E, 0x4943_2A00];

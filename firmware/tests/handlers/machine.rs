@@ -372,6 +372,11 @@ impl Machine {
         events
     }
 
+    /// Where the host reads its next event.
+    pub fn event_consumer(&self) -> u32 {
+        self.event_consumer
+    }
+
     /// Queues words in the command ring and rings.
     pub fn command(&mut self, words: &[u32]) {
         for word in words {
@@ -405,6 +410,24 @@ impl Machine {
 
     pub fn standard_producer(&self) -> u32 {
         self.standard_producer
+    }
+
+    /// Return BDs since the last call.
+    pub fn returned(&mut self) -> Vec<ReturnBd> {
+        let producer = self.host_word(RETURN_PRODUCER);
+        let mut bds = Vec::new();
+        while self.return_consumer != producer {
+            let at = RETURN_RING + 32 * u64::from(self.return_consumer);
+            let words = std::array::from_fn(|n| self.host_word(at + 4 * n as u64));
+            bds.push(ReturnBd::from_words(words));
+            self.return_consumer = (self.return_consumer + 1) % 1024;
+        }
+        let word = Gencom::ReceiveReturnConsumer.bar_offset();
+        self.bench
+            .borrow_mut()
+            .bar_write(word, self.return_consumer);
+        self.acknowledge();
+        bds
     }
 
     /// Return BDs since the last call, each with the bytes of its frame.

@@ -15,3 +15,5 @@ mod rings;
 mod send;
 mod send_offload;
 mod send_ring;
+mod statistics;
+mod trace;

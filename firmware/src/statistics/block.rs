@@ -1,0 +1,247 @@
+//! The statistics block: 256 words for the host.
+//!
+//! Host/NIC software interface, "Statistics block"; RFC 1213, 1573 and 1643 for what the
+//! counters of the MIBs mean; hardware reference, section 10.5, for those of the MAC.
+
+use super::{count, publish, set};
+use crate::dma::write;
+use crate::layout::{DROP_COUNTS, PROFILE, STATISTICS};
+use crate::{Firmware, host_events};
+use core::mem::offset_of;
+use host_interface::event::EventCode;
+use host_interface::extension::{DROP_COUNT, Extension, HANDLER_COUNT, State};
+use host_interface::gencom::Gencom;
+use host_interface::statistics::{BYTES, Statistics};
+use tigon2_chip::mac::MacStatistic;
+use tigon2_chip::memory::{MAC_STATISTICS, MAC_STATISTICS_BYTES};
+use tigon2_hal::Bus;
+use tigon2_hal::assist::{Full, HostAddress, Transfer};
+
+/// What the interface calls itself: 32 characters.
+const DESCRIPTION: [u32; 8] = words(b"tigon-rs uniprocessor, Tigon II\0");
+
+/// Characters as big-endian words.
+const fn words(text: &[u8; 32]) -> [u32; 8] {
+    let mut words = [0; 8];
+    let mut index = 0;
+    while index < text.len() {
+        words[index / 4] = words[index / 4] << 8 | text[index] as u32;
+        index += 1;
+    }
+    words
+}
+
+/// RFC 1573: a truth value, and "up" and "down", are 1 and 2.
+const fn one_or_two(yes: bool) -> u32 {
+    if yes { 1 } else { 2 }
+}
+
+/// All counters to zero, those of the MAC too; what describes the interface is filled in.
+#[inline(never)]
+pub fn clear<B: Bus>(firmware: &mut Firmware<B>) {
+    firmware.counters = super::Counters::new();
+    let bus = &mut firmware.bus;
+    let last_change = bus.load(STATISTICS + offset_of!(Statistics, if_last_change) as u32);
+    for (start, bytes) in [
+        (STATISTICS, BYTES as u32),
+        (DROP_COUNTS, 4 * DROP_COUNT as u32),
+        (MAC_STATISTICS, MAC_STATISTICS_BYTES),
+    ] {
+        for address in (start..start + bytes).step_by(4) {
+            bus.store(address, 0);
+        }
+    }
+    set(bus, offset_of!(Statistics, if_last_change), last_change);
+    for (offset, word) in (offset_of!(Statistics, description)..)
+        .step_by(4)
+        .zip(&DESCRIPTION)
+    {
+        set(bus, offset, *word);
+    }
+    describe(firmware);
+}
+
+/// The profile begins anew: it counts the runs of each handler from here on.
+pub fn clear_profile<B: Bus>(firmware: &mut Firmware<B>) {
+    for (address, count) in (PROFILE..).step_by(4).zip(firmware.counts.iter()) {
+        firmware.bus.store(address, *count);
+    }
+}
+
+/// Fills in what describes the interface.
+pub fn describe<B: Bus>(firmware: &mut Firmware<B>) {
+    /// ifType of RFC 1213: ethernet-csmacd.
+    const ETHERNET: u32 = 6;
+    /// RFC 1573: nothing tells anybody of link changes.
+    const TRAPS_DISABLED: u32 = 2;
+    let up = one_or_two(firmware.link.is_up());
+    let (speed, high_speed) = firmware.link.speed();
+    let promiscuous = one_or_two(firmware.link.filter.is_promiscuous());
+    let bus = &mut firmware.bus;
+    let stack_up = bus.load(Extension::State.nic_address()) == State::StackUp as u32;
+    for (offset, word) in [
+        (offset_of!(Statistics, if_index), Gencom::InterfaceIndex),
+        (offset_of!(Statistics, if_mtu), Gencom::InterfaceMtu),
+        (
+            offset_of!(Statistics, physical_address),
+            Gencom::MacAddressHigh,
+        ),
+        (
+            offset_of!(Statistics, physical_address) + 4,
+            Gencom::MacAddressLow,
+        ),
+    ] {
+        let value = bus.load(word.nic_address());
+        set(bus, offset, value);
+    }
+    for (offset, value) in [
+        (offset_of!(Statistics, if_type), ETHERNET),
+        (offset_of!(Statistics, if_speed), speed),
+        (offset_of!(Statistics, high_speed), high_speed),
+        (
+            offset_of!(Statistics, if_admin_status),
+            one_or_two(stack_up),
+        ),
+        (offset_of!(Statistics, if_operational_status), up),
+        (offset_of!(Statistics, connector_present), up),
+        (offset_of!(Statistics, promiscuous), promiscuous),
+        (offset_of!(Statistics, link_trap_enable), TRAPS_DISABLED),
+    ] {
+        set(bus, offset, value);
+    }
+}
+
+/// The link went up or down.
+pub fn link_changed<B: Bus>(firmware: &mut Firmware<B>) {
+    let now = firmware.deadlines.hundredths();
+    set(
+        &mut firmware.bus,
+        offset_of!(Statistics, if_last_change),
+        now,
+    );
+    describe(firmware);
+}
+
+/// What is not counted here but is so now: the MAC's own counters, BDs, handlers.
+fn gather<B: Bus>(firmware: &mut Firmware<B>) {
+    use MacStatistic as Mac;
+    let send_bds = crate::send::bds_now(&firmware.send);
+    let receive_bds = firmware.receive.bds_now();
+    let Firmware { bus, counts, .. } = firmware;
+    for (offset, statistic) in [
+        (offset_of!(Statistics, fcs_errors), Mac::CrcErrors),
+        (
+            offset_of!(Statistics, deferred_transmissions),
+            Mac::Deferrals,
+        ),
+        (offset_of!(Statistics, late_collisions), Mac::LateCollisions),
+        (
+            offset_of!(Statistics, excessive_collisions),
+            Mac::ExcessCollisions,
+        ),
+        (
+            offset_of!(Statistics, internal_transmit_errors),
+            Mac::Underruns,
+        ),
+        (
+            offset_of!(Statistics, carrier_sense_errors),
+            Mac::CarrierSenseErrors,
+        ),
+        (
+            offset_of!(Statistics, mac_dropped_unicast),
+            Mac::DroppedUnicast,
+        ),
+        (
+            offset_of!(Statistics, mac_dropped_multicast),
+            Mac::DroppedMulticast,
+        ),
+        (
+            offset_of!(Statistics, mac_flow_control),
+            Mac::DroppedFlowControl,
+        ),
+        (
+            offset_of!(Statistics, mac_dropped_no_space),
+            Mac::DroppedNoSpace,
+        ),
+        (offset_of!(Statistics, mac_collisions), Mac::Collisions),
+    ] {
+        let value = bus.load(statistic.nic_address());
+        set(bus, offset, value);
+    }
+    collisions(bus);
+    let aborts = STATISTICS + offset_of!(Statistics, mac_aborts) as u32;
+    let aborts = bus.load(aborts);
+    set(bus, offset_of!(Statistics, internal_receive_errors), aborts);
+    let [standard, jumbo, mini] = receive_bds;
+    for (offset, value) in [
+        (offset_of!(Statistics, send_bds), send_bds),
+        (offset_of!(Statistics, total_send_bds), send_bds),
+        (offset_of!(Statistics, receive_bds), standard),
+        (offset_of!(Statistics, jumbo_receive_bds), jumbo),
+        (offset_of!(Statistics, mini_receive_bds), mini),
+        (
+            offset_of!(Statistics, total_receive_bds),
+            standard + jumbo + mini,
+        ),
+    ] {
+        set(bus, offset, value);
+    }
+    for (index, count) in (0..HANDLER_COUNT as u32).zip(counts.iter()) {
+        let begin = bus.load(PROFILE + (index << 2));
+        let offset = offset_of!(Statistics, profile) + ((index as usize) << 2);
+        set(bus, offset, count.wrapping_sub(begin));
+    }
+}
+
+/// The histogram, and its sums in RFC 1643: frames sent after one collision, and after
+/// more.
+fn collisions<B: Bus>(bus: &mut B) {
+    let first = MacStatistic::Collisions1.nic_address();
+    let histogram = offset_of!(Statistics, collision_histogram);
+    let mut sum = 0u32;
+    for bin in 0..15 {
+        let frames = bus.load(first + (bin << 2));
+        set(bus, histogram + ((bin as usize) << 2), frames);
+        if bin == 0 {
+            let offset = offset_of!(Statistics, single_collision_frames);
+            set(bus, offset, frames);
+        } else {
+            sum = sum.wrapping_add(frames);
+        }
+    }
+    set(bus, offset_of!(Statistics, multiple_collision_frames), sum);
+}
+
+/// Queues the block for the host.
+///
+/// # Errors
+/// [`Full`] when no write descriptor is free.
+pub fn write_to<B: Bus>(firmware: &mut Firmware<B>, host: HostAddress) -> Result<(), Full> {
+    publish(firmware);
+    describe(firmware);
+    gather(firmware);
+    let transfer = Transfer {
+        host,
+        local: STATISTICS,
+        length: BYTES as u32,
+        state: firmware.states.write_words,
+        kind: write::QUIET,
+        opaque: 0,
+    };
+    firmware.write_ring.push(&mut firmware.bus, &transfer)
+}
+
+/// Queues the block and the event that tells of it.
+///
+/// # Errors
+/// [`Full`] when no write descriptor is free.
+pub fn update<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), Full> {
+    if !firmware.write_ring.has_room(1) {
+        return Err(Full);
+    }
+    // The block says that the event is on its way.
+    count!(firmware, event_statistics_updated);
+    write_to(firmware, firmware.config.information)?;
+    host_events::post(firmware, EventCode::StatisticsUpdated, 0);
+    Ok(())
+}
