@@ -119,6 +119,12 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
         self.arrived = after;
     }
 
+    /// BDs from the one whose copy is at NIC address `local` on could not be fetched: they
+    /// are requested again when the host's producer moves.
+    pub fn request_again(&mut self, local: u32) {
+        self.requested = (local.wrapping_sub(self.copies) >> SHIFT) & self.mask;
+    }
+
     /// Forgets all BDs and begins at index 0 again. What is being fetched still arrives.
     pub fn restart(&mut self) {
         self.producer = 0;

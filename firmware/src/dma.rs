@@ -3,10 +3,10 @@
 //! Hardware reference, sections 6, 13 and 14. Both rings work strictly in order, so an
 //! index that is queued behind the data that it announces arrives behind it.
 
+pub mod fault;
+
 use crate::Firmware;
 use crate::{host_events, receive, send};
-use host_interface::extension::FatalCode;
-use tigon2_chip::Register;
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::dma::RING_ENTRIES;
 use tigon2_chip::events::EventBit;
@@ -32,6 +32,10 @@ pub mod read {
     pub const NOW: u32 = 2;
     /// With [`SEND_DATA`]: the last of a frame that is held in the MAC's ring.
     pub const HELD: u32 = 8;
+    /// BDs that did not arrive: nothing follows.
+    pub const NOTHING: u32 = 0x40;
+    /// With [`SEND_DATA`]: of a frame that was dropped.
+    pub const ABANDONED: u32 = 0x100;
 }
 
 /// Kinds of transfers to the host: word 6 of a write descriptor.
@@ -157,7 +161,7 @@ pub fn read_complete<B: Bus>(firmware: &mut Firmware<B>) {
             sent = true;
         } else if done.kind == read::SEND_BDS {
             send::bds_arrived(firmware, done.opaque);
-        } else {
+        } else if done.kind != read::NOTHING {
             receive::bds_arrived(firmware, done.kind, done.opaque);
         }
     }
@@ -192,43 +196,4 @@ pub fn write_complete<B: Bus>(firmware: &mut Firmware<B>) {
     if interrupt {
         crate::interrupt::raise(firmware);
     }
-}
-
-/// DMA write attention.
-pub fn write_attention<B: Bus>(firmware: &mut Firmware<B>) {
-    attention(
-        firmware,
-        Register::DmaWriteState,
-        Register::DmaWriteLength,
-        FatalCode::DmaWrite,
-    );
-}
-
-/// DMA read attention.
-pub fn read_attention<B: Bus>(firmware: &mut Firmware<B>) {
-    attention(
-        firmware,
-        Register::DmaReadState,
-        Register::DmaReadLength,
-        FatalCode::DmaRead,
-    );
-}
-
-/// A channel stopped with an error. The end of a transfer at a 4 GB boundary is benign
-/// and cleared (6.1, I); anything else means that the host named memory that it does not
-/// have, and nothing sensible can follow.
-#[inline(never)]
-fn attention<B: Bus>(
-    firmware: &mut Firmware<B>,
-    state: Register,
-    length: Register,
-    what: FatalCode,
-) {
-    let word = firmware.bus.read(state);
-    let errors = word & DmaState::ERRORS;
-    if errors == DmaState::BOUNDARY_4GB && firmware.bus.read(length) == 0 {
-        firmware.bus.write(state, word & !DmaState::ERRORS);
-        return;
-    }
-    crate::fatal::report(firmware, what, word);
 }

@@ -111,10 +111,10 @@ handlers! {
     dma_write_complete: DmaWriteComplete => crate::dma::write_complete,
     /// Looks at finished transfers from the host: BDs arrived, data of frames read.
     dma_read_complete: DmaReadComplete => crate::dma::read_complete,
-    /// The write channel reports an error: fatal.
-    dma_write_attention: DmaWriteAttention => crate::dma::write_attention,
-    /// The read channel reports an error: fatal.
-    dma_read_attention: DmaReadAttention => crate::dma::read_attention,
+    /// The write channel reports an error: what it was for is dropped.
+    dma_write_attention: DmaWriteAttention => crate::dma::fault::write_attention,
+    /// The read channel reports an error: what it was for is dropped.
+    dma_read_attention: DmaReadAttention => crate::dma::fault::read_attention,
     /// The host moved a producer, queued commands or ended its interrupt service.
     mailbox: Mailbox => crate::mailbox::handle,
     /// Tells the host the send consumer index.

@@ -13,6 +13,7 @@
 //! | [`index`] | telling the host how far the return ring is filled |
 
 pub mod assist;
+pub mod fault;
 pub mod frame;
 pub mod headers;
 pub mod index;

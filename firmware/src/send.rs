@@ -20,6 +20,7 @@
 //! has arrived and was patched, see [`offload`].
 
 mod checksum;
+pub mod fault;
 mod offload;
 
 use crate::Firmware;
@@ -219,6 +220,7 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
     let begins = send.frame_bytes == 0;
     if begins {
         if !send.buffer.has_room(bus, ROOM) {
+            fault::reclaim(send, bus);
             return count!(firmware, transmit_buffer_retries);
         }
         if !send.ring.has_room(bus) {

@@ -260,6 +260,27 @@ impl Rings {
         }
     }
 
+    /// A fetch of BDs, to `local`, comes to nothing; `kind` says of which ring, and `again`
+    /// whether it is the first that does. Returns whether its BDs were wanted.
+    pub fn given_up(&mut self, kind: u32, local: u32, again: bool) -> bool {
+        let ring = match kind {
+            read::STANDARD_BDS => &mut self.standard,
+            read::MINI_BDS => &mut self.mini,
+            _ => {
+                self.fetching = self.fetching.wrapping_sub(1);
+                if self.stale != 0 {
+                    self.stale -= 1;
+                    return false;
+                }
+                &mut self.jumbo
+            }
+        };
+        if again {
+            ring.bds.request_again(local);
+        }
+        true
+    }
+
     /// Forgets all BDs of the jumbo ring; it begins at 0 again.
     pub fn reset_jumbo(&mut self) {
         self.jumbo.bds.restart();

@@ -5,6 +5,7 @@ mod chaos;
 mod command;
 mod config;
 mod docs;
+mod fault;
 mod link;
 mod machine;
 mod packet;

@@ -195,24 +195,3 @@ fn frames_are_dropped_while_the_link_is_down() {
     assert_eq!(machine.drops(Drop::LinkDown), 1);
     assert!(machine.wire.is_empty());
 }
-
-/// Memory that the host has not mapped: fatal, with the channel's state as argument.
-#[test]
-fn a_bd_that_names_unmapped_memory_is_fatal() {
-    use host_interface::extension::FatalCode;
-    let mut machine = Machine::up(&Setup::default());
-    machine.put_send_bd(SendBd::new(
-        0xDEAD_0000_0000,
-        60,
-        BdFlags::new().with_end(true),
-        0,
-    ));
-    machine.send();
-    machine.pass(100);
-    assert!(machine.firmware.is_stopped() && machine.is_halted());
-    assert_eq!(
-        machine.extension(Extension::FatalCode),
-        FatalCode::DmaRead as u32
-    );
-    assert_ne!(machine.extension(Extension::FatalArgument) & 0x7F00_0000, 0);
-}

@@ -252,6 +252,34 @@ impl<D: Direction> DescriptorRing<D> {
         bus.write(D::REFERENCE, self.reference);
     }
 
+    /// The descriptor that the channel works on or stopped at; `None` if there is none.
+    pub fn current<B: Bus>(&self, bus: &mut B) -> Option<u32> {
+        let Done(consumer) = self.done(bus);
+        (consumer != self.producer).then_some(self.base + consumer)
+    }
+
+    /// The oldest descriptor that was not looked at, done or not.
+    pub fn oldest(&self) -> Option<u32> {
+        (self.reference != self.producer).then_some(self.base + self.reference)
+    }
+
+    /// The descriptor behind `descriptor`, if one is queued there.
+    pub fn behind(&self, descriptor: u32) -> Option<u32> {
+        let offset = (descriptor - self.base + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        (offset != self.producer).then_some(self.base + offset)
+    }
+
+    /// Has the channel go on behind the descriptor at which it stopped with an error, as
+    /// software that does the assist's work moves it on (reference 15, C). The assist must
+    /// be paused.
+    pub fn skip<B: Bus>(&mut self, bus: &mut B) {
+        let Done(consumer) = self.done(bus);
+        if consumer != self.producer {
+            let next = (consumer + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+            bus.write(D::CONSUMER, next);
+        }
+    }
+
     /// Whether everything that was queued is done.
     pub fn is_idle<B: Bus>(&self, bus: &mut B) -> bool {
         self.done(bus).0 == self.producer

@@ -5,6 +5,7 @@
 
 use crate::Bus;
 use tigon2_chip::Register;
+use tigon2_chip::bits::MacTxState;
 use tigon2_chip::mac::TxDescriptor;
 use tigon2_chip::memory::block::{MAC_RX_RING_BYTES, MAC_TX_RING_BYTES};
 
@@ -106,6 +107,51 @@ impl TransmitRing {
         bus.write(Register::TxDescriptorProducer, self.base + producer);
     }
 
+    /// Takes the frame out of the ring for which `wanted` says yes, by its start and
+    /// length; those behind it move up. Its data must not have arrived, so that the MAC
+    /// waits for it, or it must be held. Returns start and length.
+    #[inline(never)]
+    pub fn remove<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        wanted: impl Fn(u32, u32) -> bool,
+    ) -> Option<(u32, u32)> {
+        let mask = MAC_TX_RING_BYTES - 1;
+        let stop = MacTxState::new().with_stop(true).into_bits();
+        // Attentions are write 1 to clear: they are left as they are.
+        bus.modify(Register::MacTxState, stop | MacTxState::ATTENTION, stop);
+        let mut at = bus.read(Register::TxDescriptorConsumer) & mask & !7;
+        let mut found = None;
+        while at != self.producer {
+            let (word, status) = (bus.load(self.base + at), bus.load(self.base + at + 4));
+            let (start, length) = (word & TxDescriptor::START_MASK, status & 0xFFFF);
+            if found.is_some() {
+                let before = self.base + (at.wrapping_sub(DESCRIPTOR_BYTES) & mask);
+                bus.store(before, word);
+                bus.store(before + 4, status);
+            } else if wanted(start, length) {
+                found = Some((start, length));
+                let behind = self.producer.wrapping_sub(at) & mask;
+                if behind <= self.held {
+                    self.held -= DESCRIPTOR_BYTES;
+                }
+            }
+            at = (at + DESCRIPTOR_BYTES) & mask;
+        }
+        if found.is_some() {
+            self.producer = self.producer.wrapping_sub(DESCRIPTOR_BYTES) & mask;
+            let seen = self.producer.wrapping_sub(self.held) & mask;
+            bus.write(Register::TxDescriptorProducer, self.base + seen);
+        }
+        bus.modify(Register::MacTxState, stop | MacTxState::ATTENTION, 0);
+        found
+    }
+
+    /// Whether the MAC has sent all frames of the ring, held ones too.
+    pub fn is_empty<B: Bus>(&self, bus: &mut B) -> bool {
+        bus.read(Register::TxDescriptorConsumer) & (MAC_TX_RING_BYTES - 1) & !7 == self.producer
+    }
+
     #[inline(always)]
     fn put<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
         let descriptor = self.base + self.producer;
@@ -197,6 +243,22 @@ impl TransmitBuffer {
     #[inline(always)]
     pub fn behind(&self, address: u32, bytes: u32) -> u32 {
         self.wrapped(address + bytes)
+    }
+
+    /// Bytes from `from` forward to `to`, both in the buffer.
+    pub fn distance(&self, from: u32, to: u32) -> u32 {
+        if to >= from {
+            to - from
+        } else {
+            (self.end - self.base) - (from - to)
+        }
+    }
+
+    /// Takes all room back: nothing is in the buffer that the MAC has not sent.
+    pub fn clear<B: Bus>(&mut self, bus: &mut B) {
+        self.consumer = bus.read(Register::TxConsumer);
+        self.write = self.consumer;
+        self.align();
     }
 
     /// Goes back to `position`, where an abandoned frame began.

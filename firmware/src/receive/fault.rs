@@ -1,0 +1,70 @@
+//! A frame that could not be written to the host's memory.
+//!
+//! Its return BD waits behind the data in the same ring: it says that nothing came. The
+//! frame's bytes in the receive buffer are freed as those of a dropped frame are.
+
+use super::Receive;
+use super::frame::wrapped;
+use crate::Firmware;
+use crate::dma::write;
+use crate::drops;
+use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::extension::Drop;
+use tigon2_hal::Bus;
+
+/// Data of a frame; the assist is paused at its descriptor.
+pub fn data<B: Bus>(firmware: &mut Firmware<B>, failed: u32) {
+    let Firmware {
+        bus,
+        write_ring,
+        receive,
+        ..
+    } = firmware;
+    // The last piece of the frame names its return BD.
+    let mut last = failed;
+    while bus.load(last + 24) != write::RECEIVE_DATA {
+        match write_ring.behind(last) {
+            Some(next) => last = next,
+            None => return,
+        }
+    }
+    // A later frame frees what this one took.
+    let mut next = write_ring.behind(last);
+    let mut later = false;
+    while let Some(descriptor) = next {
+        later |= bus.load(descriptor + 24) == write::RECEIVE_DATA;
+        next = write_ring.behind(descriptor);
+    }
+    if last == failed && !later && receive.freed == 0 {
+        let end = bus.load(last + 8) + (bus.load(last + 12) & 0xFFFF) + receive.cut;
+        receive.freed = wrapped(receive.base, (end + 7) & !7);
+    }
+    let slot = bus.load(last + 28);
+    if refuse(bus, slot) {
+        drops::count(firmware, Drop::ReceiveFault);
+    }
+}
+
+/// Makes the return BD at a NIC address one of no bytes. Returns whether it was not that.
+fn refuse<B: Bus>(bus: &mut B, slot: u32) -> bool {
+    const FLAGS: u32 = BdFlags::new()
+        .with_transport_checksum(true)
+        .with_ip_checksum(true)
+        .with_vlan_tag(true)
+        .into_bits() as u32;
+    const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
+    const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
+    let length = bus.load(slot + 8);
+    bus.store(slot + 8, length & 0xFFFF_0000);
+    let flags = bus.load(slot + 12);
+    bus.store(slot + 12, flags & !FLAGS | ERROR);
+    bus.store(slot + 16, 0);
+    bus.store(slot + 20, TRUNCATED << 16);
+    length & 0xFFFF != 0
+}
+
+/// BDs of the ring of a kind of transfer, from the one with its copy at `local` on; `again`
+/// is true for the first of them. Returns whether they were wanted.
+pub fn bds(receive: &mut Receive, kind: u32, local: u32, again: bool) -> bool {
+    receive.rings.given_up(kind, local, again)
+}
