@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, tools};
 use crate::frames;
-use host_driver::nic::Link;
+use host_driver::nic::{Link, SendOptions};
 use host_driver::{Config, Nic};
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -69,9 +69,15 @@ impl<E: Engine> Stage<E> {
     /// Hands a frame of these fragments to the card, waiting for room. Meanwhile the
     /// wire is read: a peer that does not read holds the card back, for good.
     pub fn transmit(&mut self, fragments: &[&[u8]]) {
+        self.transmit_as(fragments, SendOptions::default());
+    }
+
+    /// The same, with more for the card to do.
+    pub fn transmit_as(&mut self, fragments: &[&[u8]], options: SendOptions) {
         let slices: Vec<IoSlice<'_>> = fragments.iter().map(|part| IoSlice::new(part)).collect();
         let end = Instant::now() + PATIENCE;
-        while !self.nic.queue(&slices).expect("a frame that can be sent") {
+        let queue = |nic: &mut Nic<E::Transport>| nic.queue_as(&slices, options);
+        while !queue(&mut self.nic).expect("a frame that can be sent") {
             assert!(Instant::now() < end, "the send ring stays full");
             self.nic.submit().expect("the card is there");
             while let Some(frame) = self.engine.receive_now() {
