@@ -36,6 +36,7 @@
 //! | [`mac`] | rings, buffers, filter, statistics | 10 |
 //! | [`link`], [`partner`] | fibre or copper, and who is at the other end | 10.4, 11 |
 //! | [`mdio`], [`phy`] | the management bus and the copper PHY on it | 9, 11 |
+//! | [`faults`] | damaged frames and collisions on request | 10.3, 10.5 |
 //! | [`pci`] | configuration space | host interface |
 //! | [`undefined`] | the log of accesses that mean nothing | |
 //! | [`testing`] | plain memory and a bench for tests | |
@@ -49,6 +50,7 @@ pub mod dma;
 pub mod eeprom;
 pub mod environment;
 pub mod events;
+pub mod faults;
 pub mod interrupt;
 pub mod link;
 pub mod mac;
@@ -69,6 +71,7 @@ pub use card::{Card, DmaWork};
 pub use cpu::CpuFault;
 pub use dma::Direction;
 pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
+pub use faults::{Fault, FaultError};
 pub use mac::{DropReason, Reception};
 pub use partner::{Partner, PartnerError};
 pub use tigon2_chip::Cpu;

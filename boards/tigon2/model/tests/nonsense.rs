@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tigon2_chip::dma::DmaDescriptor;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::testing::{Bench, HOST_BASE, K, RX_BASE, STATION, TX_BASE};
-use tigon2_model::{Board, CpuFault, Direction, Effect, Reception};
+use tigon2_model::{Board, CpuFault, Direction, Effect, Fault, Partner, Reception};
 
 /// Calls of `run` after which all queued work must be done: 2 x 63 transfers and 255 frames
 /// of 64 KB are 24 MB, in pieces of at least 512 KB.
@@ -19,6 +19,16 @@ const PARTNERS: &[&str] = &[
     "10-half",
     "silent",
     "",
+];
+
+/// What happens to frames.
+const FAULTS: &[&str] = &[
+    "receive crc+runt+truncated 3",
+    "receive giant 100",
+    "transmit collisions:15 4",
+    "transmit excess-collisions 2",
+    "transmit underrun 2",
+    "none",
 ];
 
 /// One thing that somebody does to the card.
@@ -40,6 +50,8 @@ enum Step {
     Cable(bool),
     Partner(&'static str),
     Fault(Cpu, u32),
+    Inject(&'static str),
+    Mdio(u8, u8, u16),
 }
 
 fn cpu() -> impl Strategy<Value = Cpu> {
@@ -128,6 +140,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::Cable),
         1 => prop::sample::select(PARTNERS).prop_map(Step::Partner),
         1 => (cpu(), any::<u32>()).prop_map(|(cpu, pc)| Step::Fault(cpu, pc)),
+        1 => prop::sample::select(FAULTS).prop_map(Step::Inject),
+        2 => (0u8..4, any::<u8>(), any::<u16>()).prop_map(|(a, r, v)| Step::Mdio(a, r & 31, v)),
     ]
 }
 
@@ -196,6 +210,11 @@ fn take(bench: &mut Bench, step: &Step) {
             let partner = words.parse().expect("words of a partner");
             bench.with(|card, env| card.set_partner(env, partner));
         }
+        Step::Inject(words) => bench.card.inject(words.parse().expect("words of a fault")),
+        Step::Mdio(phy, register, value) => {
+            bench.mdio_write(*phy, *register, *value);
+            bench.mdio_read(*phy, *register);
+        }
         Step::Fault(cpu, pc) => {
             bench.with(|card, env| card.cpu_fault(env, *cpu, CpuFault::Exception(9), *pc));
         }
@@ -230,8 +249,9 @@ proptest! {
         steps in prop::collection::vec(step(), 1..300),
         sram_shift in 18u32..24,
         set_up in any::<bool>(),
+        copper in any::<bool>(),
     ) {
-        let mut board = Board::default();
+        let mut board = if copper { Board::copper() } else { Board::default() };
         board.memory.sram_bytes = 1 << sram_shift;
         let mut bench = Bench::new(board);
         if set_up {
@@ -247,8 +267,15 @@ proptest! {
         prop_assert_eq!(bench.bar_read(0x40), 0x6000_0020);
         prop_assert_eq!(bench.read(Register::EventA), 0);
         prop_assert!(bench.card.halted(Cpu::A) && bench.card.halted(Cpu::B));
+        bench.card.inject(Fault::None);
         bench.bring_up();
+        bench.with(|card, env| card.set_partner(env, Partner::default()));
         bench.with(|card, env| card.set_cable(env, true));
+        if copper {
+            bench.write(Register::MiscConfig, 0x0D10_0055);
+            bench.mdio_write(1, 0, 0x8000);
+            bench.pass(10_000_000);
+        }
         prop_assert_eq!(bench.receive(&[0xFF; 60]), Reception::Accepted);
     }
 
@@ -286,7 +313,12 @@ fn storing_registers() -> Vec<Register> {
 #[test]
 fn every_offset_takes_every_kind_of_access() {
     for value in [0, 1, 0xFFFF_FFFF, 0x5555_5555, 0xAAAA_AAAA, RX_BASE] {
-        let mut bench = Bench::default();
+        let copper = value & 1 != 0;
+        let mut bench = Bench::new(if copper {
+            Board::copper()
+        } else {
+            Board::default()
+        });
         bench.bring_up();
         for offset in 0..0x410 {
             for cpu in Cpu::ALL {

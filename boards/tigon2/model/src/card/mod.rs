@@ -16,6 +16,7 @@ use crate::dma::{Direction, Dma};
 use crate::eeprom::Eeprom;
 use crate::environment::{Effect, Environment};
 use crate::events::{Levels, SoftwareEvents};
+use crate::faults::Faults;
 use crate::interrupt::Interrupt;
 use crate::link::Link;
 use crate::mac::Mac;
@@ -54,6 +55,7 @@ pub struct Card {
     link: Link,
     /// The engine's wire takes no frame at the moment.
     wire_full: bool,
+    faults: Faults,
     eeprom: Eeprom,
     pci: PciFunction,
     /// Registers that only store what was written, by offset / 4.
@@ -82,6 +84,7 @@ impl Card {
             mac: Mac::default(),
             link: Link::new(&board),
             wire_full: false,
+            faults: Faults::default(),
             eeprom: Eeprom::new(board.eeprom.bytes),
             pci: PciFunction::new(&board.pci),
             stored: [0; REGISTER_WORDS],
@@ -155,19 +158,21 @@ impl Card {
     /// Time has passed: call it at [`next_deadline`](Card::next_deadline) or later.
     pub fn advance(&mut self, env: &mut Environment<'_>) {
         // Timer events are levels made from the time. What waits for time is a
-        // transmitter held by a pause frame.
-        if self.mac.paused_until != 0 && env.now >= self.mac.paused_until {
-            self.mac.paused_until = 0;
+        // transmitter held by a pause frame, and the next pause frame of our own.
+        if self.mac.pause.held_until != 0 && env.now >= self.mac.pause.held_until {
+            self.mac.pause.held_until = 0;
             self.run(env);
         }
+        self.flow_control(env);
     }
 
     /// The next time after `now` at which something happens by itself: an event register
     /// changes or held work goes on.
     pub fn next_deadline(&self, now: u64) -> Option<u64> {
         let timer = self.timers.next_deadline(now);
-        let pause = Some(self.mac.paused_until).filter(|until| *until > now);
-        timer.into_iter().chain(pause).min()
+        let held = Some(self.mac.pause.held_until);
+        let pauses = [held, self.mac.pause.asked].into_iter().flatten();
+        timer.into_iter().chain(pauses.filter(|at| *at > now)).min()
     }
 
     /// A CPU cannot go on: it is halted, and the host sees where in its PC register (3.1, I).

@@ -1,10 +1,11 @@
-//! Frames from the wire into NIC memory.
+//! Frames from the wire into NIC memory, flow control, faults.
 //!
-//! Hardware reference, sections 10.3 and 10.5.
+//! Hardware reference, sections 10.3 to 10.5.
 
 use super::Card;
-use crate::environment::Environment;
-use crate::mac::{DropReason, FrameKind, Reception, pause_quanta};
+use crate::environment::{Effect, Environment};
+use crate::faults::{Fault, remains};
+use crate::mac::{DropReason, FrameKind, Reception, pause_frame, pause_quanta, pause_time};
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME, MacStatistic, RxError};
 
 /// Shortest thing that has a destination, a source and a type.
@@ -13,9 +14,6 @@ const HEADER_BYTES: usize = 14;
 /// Longest frame whose length with CRC fits into a descriptor.
 const MAX_FRAME: usize = 0xFFFF - CRC_BYTES;
 
-/// One unit of a pause frame: 512 bit times at 1 Gb/s, in nanoseconds.
-const PAUSE_QUANTUM: u64 = 512;
-
 impl Card {
     /// A frame without CRC arrives from the wire. Frames below 60 bytes are padded with
     /// zeros, as their sender would have done.
@@ -23,8 +21,8 @@ impl Card {
         self.receive_damaged(env, frame, RxError::NONE)
     }
 
-    /// The same for a frame in which the receiver finds an error: it is accepted with the
-    /// error in its descriptor.
+    /// The same for a frame in which the receiver finds errors: what remains of it is
+    /// accepted with the errors in its descriptor. See [`faults`](crate::faults).
     pub fn receive_damaged(
         &mut self,
         env: &mut Environment<'_>,
@@ -37,16 +35,44 @@ impl Card {
         if !self.can_receive() {
             return Reception::Held;
         }
-        self.accept(env, frame, error)
+        let error = error.with(self.faults.receive());
+        let reception = self.accept(env, remains(frame, error), error);
+        self.flow_control(env);
+        reception
     }
 
-    /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) holds it
-    /// while it is stopped or nearly full; any other card takes what it can and drops the rest.
+    /// Asks for faults of the wire.
+    pub fn inject(&mut self, fault: Fault) {
+        self.faults.inject(fault);
+    }
+
+    /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) silences
+    /// a partner that can pause while it is stopped or nearly full; any other takes what it
+    /// can and drops the rest.
     pub fn can_receive(&self) -> bool {
         let state = self.mac.rx_state();
         !self.mac.tx_state().send_pause()
+            || !self.link.partner().pause
             || !state.enable()
-            || !state.stop() && self.mac.room_to_go_on()
+            || !state.stop() && !self.mac.short_of_room()
+    }
+
+    /// Sends a pause frame if the partner should stop, be stopped for longer, or go on
+    /// (10.4, `R[200]` bit 8). [`run`](Card::run) and [`receive`](Card::receive) do it.
+    pub fn flow_control(&mut self, env: &mut Environment<'_>) {
+        let tx = self.mac.tx_state();
+        if !tx.send_pause() && self.mac.pause.asked.is_none() {
+            return;
+        }
+        let sends = tx.send_pause()
+            && tx.enable()
+            && self.mac.rx_state().enable()
+            && self.link.carries_frames(env.now);
+        let megabits = self.link.megabits(env.now);
+        if let Some(quanta) = self.mac.next_pause(env.now, sends, megabits) {
+            let frame = pause_frame(&self.mac.filter.station(), quanta);
+            self.effects.push(Effect::Transmit(frame));
+        }
     }
 
     /// Whether the engine's wire takes frames. While it does not, the transmitter holds what
@@ -86,9 +112,11 @@ impl Card {
             return dropped(DropReason::TooShort);
         };
         if state.obey_pause()
-            && let Some(quanta) = pause_quanta(frame)
+            && error.is_none()
+            && let Some(quanta) = pause_quanta(frame, &self.mac.filter.station())
         {
-            self.mac.paused_until = env.now + u64::from(quanta) * PAUSE_QUANTUM;
+            let time = pause_time(quanta, self.link.megabits(env.now));
+            self.mac.pause.held_until = env.now.saturating_add(time);
             self.count(env, MacStatistic::DroppedFlowControl);
             return dropped(DropReason::FlowControl);
         }
@@ -97,12 +125,14 @@ impl Card {
             self.count(env, kind.dropped());
             return dropped(DropReason::Filtered);
         }
-        if !self.mac.fits(frame.len().max(MIN_FRAME)) {
+        let cut = error.contains(RxError::RUNT) || error.contains(RxError::TRUNCATED);
+        let padded_length = if cut { 0 } else { MIN_FRAME };
+        if !self.mac.fits(frame.len().max(padded_length)) {
             self.mac.buffer_full();
             self.count(env, MacStatistic::DroppedNoSpace);
             return dropped(DropReason::NoSpace);
         }
-        if frame.len() < MIN_FRAME {
+        if frame.len() < padded_length {
             let mut padded = [0; MIN_FRAME];
             padded[..frame.len()].copy_from_slice(frame);
             self.mac.store(env.sram, self.map, &padded, error);
@@ -116,7 +146,7 @@ impl Card {
         Reception::Accepted
     }
 
-    fn count(&mut self, env: &mut Environment<'_>, statistic: MacStatistic) {
+    pub(super) fn count(&mut self, env: &mut Environment<'_>, statistic: MacStatistic) {
         self.map.increment(env.sram, statistic.nic_address());
     }
 }

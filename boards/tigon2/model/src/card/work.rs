@@ -3,10 +3,11 @@
 use super::Card;
 use crate::dma::{Direction, HOST_MEMORY_ERROR, Transfer};
 use crate::environment::{Effect, Environment};
+use crate::faults::{EXCESS, TransmitFault};
 use crate::mac::Queued;
 use crate::undefined::{Accessor, UndefinedKind};
 use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor};
-use tigon2_chip::mac::RxError;
+use tigon2_chip::mac::{MacStatistic, RxError};
 
 /// Work of one call of [`Card::run`], in bytes; a step costs at least [`STEP_COST`].
 const BUDGET: u32 = 512 * 1024;
@@ -60,6 +61,7 @@ impl Card {
                 spent += STEP_COST + length as u32;
             }
             if spent == before {
+                self.flow_control(env);
                 return false;
             }
             if spent >= BUDGET {
@@ -154,16 +156,42 @@ impl Card {
         None
     }
 
-    /// The frame has left: its descriptor and its buffer space are free (10.2). In the SERDES
-    /// loop it comes back, without a cable it is lost. Does nothing if none is on its way.
+    /// The frame has left: its descriptor and its buffer space are free (10.2). In a loop it
+    /// comes back, without a cable it is lost. Does nothing if none is on its way.
     pub fn transmit_complete(&mut self, env: &mut Environment<'_>) {
         let Some(frame) = self.mac.finish_sending() else {
             return;
         };
         if self.link.loopback(env.now) {
             self.accept(env, &frame, RxError::NONE);
-        } else if self.link.carries_frames(env.now) {
+        } else if self.link.carries_frames(env.now) && self.survives(env) {
             self.effects.push(Effect::Transmit(frame));
         }
+    }
+
+    /// What a frame meets on the wire, by request: counts it, and tells whether the frame
+    /// reaches the other end.
+    fn survives(&mut self, env: &mut Environment<'_>) -> bool {
+        let half_duplex = !self.mac.tx_state().full_duplex();
+        let Some(event) = self.faults.transmit(half_duplex) else {
+            return true;
+        };
+        let (counter, collisions) = match event {
+            TransmitFault::Collisions(count) => (MacStatistic::collision(count), count),
+            TransmitFault::ExcessCollisions => {
+                (Some(MacStatistic::ExcessCollisions.nic_address()), EXCESS)
+            }
+            TransmitFault::LateCollision => (Some(MacStatistic::LateCollisions.nic_address()), 1),
+            TransmitFault::Deferral => (Some(MacStatistic::Deferrals.nic_address()), 0),
+            TransmitFault::NoCarrier => (Some(MacStatistic::CarrierSenseErrors.nic_address()), 0),
+            TransmitFault::Underrun => (Some(MacStatistic::Underruns.nic_address()), 0),
+        };
+        if let Some(address) = counter {
+            self.map.increment(env.sram, address);
+        }
+        for _ in 0..collisions {
+            self.count(env, MacStatistic::Collisions);
+        }
+        !event.loses_frame()
     }
 }

@@ -6,10 +6,6 @@
 use tigon2_chip::mac::{MacStatistic, multicast_hash_bit, multicast_hash_position};
 
 const BROADCAST: [u8; 6] = [0xFF; 6];
-/// Destination of MAC control frames.
-const FLOW_CONTROL: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];
-/// Ethernet type of MAC control frames and their pause operation.
-const PAUSE: [u8; 4] = [0x88, 0x08, 0x00, 0x01];
 
 /// What the destination address of a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,13 +80,6 @@ impl Filter {
     }
 }
 
-/// The pause time of a flow control frame in units of 512 bit times, if it is one.
-pub fn pause_quanta(frame: &[u8]) -> Option<u16> {
-    let is_pause = frame.get(..6)? == FLOW_CONTROL && frame.get(12..16)? == PAUSE;
-    let quanta = u16::from_be_bytes([*frame.get(16)?, *frame.get(17)?]);
-    is_pause.then_some(quanta)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,17 +117,5 @@ mod tests {
         assert!(taken < 16, "{taken} of 254 fall on the same of 128 bits");
         filter.hash = [u32::MAX; 4];
         assert!((0..=255).all(|last| filter.accepts(&[0x33, 0x33, 0, 0, 0, last])));
-    }
-
-    #[test]
-    fn pause_frames_are_recognised() {
-        let mut frame = [0; 60];
-        frame[..6].copy_from_slice(&FLOW_CONTROL);
-        frame[12..16].copy_from_slice(&PAUSE);
-        frame[16..18].copy_from_slice(&[0x12, 0x34]);
-        assert_eq!(pause_quanta(&frame), Some(0x1234));
-        frame[15] = 2;
-        assert_eq!(pause_quanta(&frame), None);
-        assert_eq!(pause_quanta(&frame[..10]), None);
     }
 }

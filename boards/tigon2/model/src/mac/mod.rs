@@ -12,13 +12,15 @@
 //! ```
 
 mod filter;
+mod pause;
 mod receive;
 mod ring;
 #[cfg(test)]
 mod tests;
 mod transmit;
 
-pub use filter::{Filter, FrameKind, pause_quanta};
+pub use filter::{Filter, FrameKind};
+pub use pause::{Pause, pause_frame, pause_quanta, pause_time};
 pub use receive::{DropReason, Reception, Room};
 pub use ring::RingPointer;
 pub use transmit::{Queued, Sending, buffer_distance};
@@ -82,8 +84,8 @@ pub struct Mac {
     pub receiving: bool,
     /// The frame on its way out.
     pub sending: Option<Sending>,
-    /// Until when a pause frame of the partner holds the transmitter, in nanoseconds.
-    pub paused_until: u64,
+    /// Flow control.
+    pub pause: Pause,
 }
 
 impl Mac {
@@ -110,7 +112,7 @@ impl Mac {
         if value.reset() {
             self.tx_state = MacTxState::new();
             self.sending = None;
-            self.paused_until = 0;
+            self.pause = Pause::default();
             return;
         }
         let attention = self.tx_state.attention() & !value.attention();

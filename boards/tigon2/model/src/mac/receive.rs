@@ -14,13 +14,6 @@ use crate::memory::SramMap;
 use tigon2_chip::mac::{CRC_BYTES, FRAME_ALIGNMENT, RxDescriptor, RxError};
 use tigon2_chip::memory::PACKET_MEMORY_END;
 
-/// Space that a card which sends pause frames keeps free before it holds the wire: a jumbo
-/// frame and what is still on its way.
-const PAUSE_MARGIN: u32 = 12 * 1024;
-
-/// Free descriptors that it keeps.
-const PAUSE_DESCRIPTORS: u32 = 8;
-
 /// What became of a frame from the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception {
@@ -84,13 +77,6 @@ impl Mac {
         }
     }
 
-    /// Whether a card that sends pause frames lets the partner send on.
-    pub fn room_to_go_on(&self) -> bool {
-        let room = self.rx_room();
-        let margin = PAUSE_MARGIN.min(self.buffers.rx_bytes() / 2);
-        room.bytes >= margin && room.descriptors >= PAUSE_DESCRIPTORS
-    }
-
     /// Bytes that a frame takes in the RX buffer.
     fn footprint(&self, length: usize) -> u32 {
         let start = self.rx_producer.get();
@@ -105,10 +91,14 @@ impl Mac {
     }
 
     /// Lays a frame down at RxPrd with its CRC, writes its descriptor and advances (10.3, C).
-    /// It must fit.
+    /// It must fit. With a CRC error the CRC is a wrong one.
     pub fn store(&mut self, sram: &mut dyn Sram, map: SramMap, frame: &[u8], error: RxError) {
         let start = self.rx_producer.get();
-        let crc = crc32fast::hash(frame).to_le_bytes();
+        let mut crc = crc32fast::hash(frame);
+        if error.contains(RxError::CRC) {
+            crc = !crc;
+        }
+        let crc = crc.to_le_bytes();
         let at = self.put(sram, map, start, frame);
         let end = self.put(sram, map, at, &crc);
         let length = (frame.len() + CRC_BYTES) as u16;

@@ -43,7 +43,7 @@ impl Mac {
             || !self.tx_state.enable()
             || self.tx_state.stop()
             || self.sending.is_some()
-            || now < self.paused_until
+            || now < self.pause.held_until
         {
             return Queued::Nothing;
         }

@@ -128,26 +128,3 @@ fn the_loop_returns_frames() {
     assert_eq!(bench.effects(), Vec::<Effect>::new());
     assert_eq!(bench.bytes(RX_BASE, 80), frame);
 }
-
-/// Reference 10.4: a card that sends pause frames (R[200] bit 8) holds the wire instead of
-/// dropping; consumption lets it go on.
-#[test]
-fn pause_frames_hold_the_wire() {
-    let mut bench = bench();
-    bench.write(R::MacTxState, 0x1E2);
-    let frame = frame_to(STATION, 1514);
-    let mut taken = 0;
-    while bench.receive(&frame) == Reception::Accepted {
-        taken += 1;
-        assert!(taken < 1000);
-    }
-    assert_eq!(bench.receive(&frame), Reception::Held);
-    assert!(!bench.card.can_receive());
-    assert_eq!(statistic(&bench, MacStatistic::DroppedNoSpace), 0);
-    let producer = bench.read(R::RxProducer);
-    bench.write(R::RxConsumer, producer);
-    assert!(bench.card.can_receive());
-    assert_eq!(bench.receive(&frame), Reception::Accepted);
-    bench.write(R::MacRxState, 0x806);
-    assert_eq!(bench.receive(&frame), Reception::Held, "stopped");
-}

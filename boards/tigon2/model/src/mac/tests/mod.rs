@@ -9,6 +9,8 @@ use tigon2_chip::mac::{MacStatistic, RxError, TxDescriptor, multicast_hash_bit};
 use tigon2_chip::memory::{PACKET_MEMORY_END, block};
 
 mod admission;
+mod faults;
+mod pause;
 mod receive;
 mod transmit;
 

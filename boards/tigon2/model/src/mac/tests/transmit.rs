@@ -117,30 +117,6 @@ fn a_stopped_transmitter_holds_its_frames() {
     }
 }
 
-/// Reference 10.4: R[220] bit 16 obeys pause frames (I): the next frame waits for the
-/// quanta, and the pause frame itself is counted at 0xE8.
-#[test]
-fn pause_frames_hold_the_transmitter() {
-    let mut bench = bench();
-    bench.write(R::MacRxState, 0x1_0802);
-    let mut pause = vec![
-        0x01, 0x80, 0xC2, 0, 0, 1, 2, 2, 2, 2, 2, 2, 0x88, 0x08, 0, 1, 0, 10,
-    ];
-    pause.resize(60, 0);
-    let dropped = Reception::Dropped(DropReason::FlowControl);
-    assert_eq!(bench.receive(&pause), dropped);
-    assert_eq!(statistic(&bench, MacStatistic::DroppedFlowControl), 1);
-    let frame = frame_to([2; 6], 60);
-    queue(&mut bench, TX_BASE, 60, None);
-    fill(&mut bench, TX_BASE, &frame);
-    bench.run();
-    assert!(bench.sent().is_empty());
-    let due = bench.card.next_deadline(bench.now);
-    assert_eq!(due, Some(bench.now + 5120));
-    bench.pass(5120);
-    assert_eq!(bench.sent(), [frame]);
-}
-
 /// An engine whose wire is full loses no frame: the transmitter holds them in order.
 #[test]
 fn a_full_wire_holds_the_transmitter() {
