@@ -40,6 +40,18 @@ pub enum Access {
         /// The value.
         value: u32,
     },
+    /// It loaded from where nothing is, or a part of a register, and got 0.
+    LoadNothing {
+        /// The address.
+        address: u32,
+    },
+    /// It stored to where nothing is, or to a part of a register, and nothing changed.
+    StoreNothing {
+        /// The address.
+        address: u32,
+        /// The value.
+        value: u32,
+    },
 }
 
 /// An instruction that has been executed.
@@ -243,19 +255,16 @@ impl Core {
         }
     }
 
-    /// Where an `N`-byte data access leads.
+    /// Where an `N`-byte data access leads; `None` where nothing answers.
     ///
     /// Registers take aligned words only (2, C).
     #[inline]
-    pub(super) fn data<const N: usize>(&self, address: u32) -> Result<Place, CpuFault> {
+    pub(super) fn data<const N: usize>(&self, address: u32) -> Result<Option<Place>, CpuFault> {
         if !address.is_multiple_of(N as u32) {
             return Err(CpuFault::Unaligned { address });
         }
-        match self.place(address) {
-            Some(Place::Register(_)) if N != 4 => Err(CpuFault::BusError { address }),
-            Some(place) => Ok(place),
-            None => Err(CpuFault::BusError { address }),
-        }
+        let place = self.place(address);
+        Ok(place.filter(|place| N == 4 || !matches!(place, Place::Register(_))))
     }
 
     /// The instruction to execute next, and where it lies in SRAM if it lies there.

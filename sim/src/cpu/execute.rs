@@ -181,7 +181,12 @@ impl Core {
         value: impl Fn([u8; N]) -> u32,
     ) -> Result<Access, CpuFault> {
         let target = rt(word);
-        match self.data::<N>(base.wrapping_add_signed(immediate(word)))? {
+        let address = base.wrapping_add_signed(immediate(word));
+        let Some(place) = self.data::<N>(address)? else {
+            self.set_gpr(target, 0);
+            return Ok(Access::LoadNothing { address });
+        };
+        match place {
             Place::Sram(address) => {
                 self.set_gpr(target, value(sram.load(address)));
                 Ok(Access::LoadSram)
@@ -202,7 +207,16 @@ impl Core {
         base: u32,
         bytes: [u8; N],
     ) -> Result<Access, CpuFault> {
-        match self.data::<N>(base.wrapping_add_signed(immediate(word)))? {
+        let address = base.wrapping_add_signed(immediate(word));
+        let value = || {
+            let bytes = bytes.iter();
+            bytes.fold(0, |value, byte| value << 8 | u32::from(*byte))
+        };
+        let Some(place) = self.data::<N>(address)? else {
+            let value = value();
+            return Ok(Access::StoreNothing { address, value });
+        };
+        match place {
             Place::Sram(address) => {
                 sram.store(address, bytes);
                 Ok(Access::StoreSram)
@@ -212,9 +226,7 @@ impl Core {
                 Ok(Access::StoreScratch)
             }
             Place::Register(offset) => {
-                let value = bytes
-                    .iter()
-                    .fold(0, |value, byte| value << 8 | u32::from(*byte));
+                let value = value();
                 Ok(Access::WriteRegister { offset, value })
             }
         }

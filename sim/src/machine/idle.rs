@@ -186,7 +186,10 @@ impl Trial {
                 Access::ReadRegister { offset, target } if offset == waiting.offset => {
                     self.probe.complete_read(target, waiting.value);
                 }
-                Access::ReadRegister { .. } | Access::WriteRegister { .. } => return None,
+                Access::ReadRegister { .. }
+                | Access::WriteRegister { .. }
+                | Access::LoadNothing { .. }
+                | Access::StoreNothing { .. } => return None,
                 _ => (),
             }
             cycles += cost.cycles(&executed, from.is_some())?;

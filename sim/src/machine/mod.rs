@@ -38,7 +38,7 @@ use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
 use tigon2_chip::Cpu;
-use tigon2_model::{Board, Card, CpuFault, Effect, Environment, Partner};
+use tigon2_model::{Board, Card, CpuFault, Effect, Environment, Fault, Partner};
 
 /// How many times in a row the card may do work before time goes on by a cycle.
 const WORK_LIMIT: usize = 1024;
@@ -269,6 +269,11 @@ impl Machine {
     pub fn set_partner(&mut self, partner: Partner) {
         self.card.set_partner(&mut environment!(self), partner);
         self.settle();
+    }
+
+    /// Asks for faults of the wire: damaged frames, collisions.
+    pub fn inject(&mut self, fault: Fault) {
+        self.card.inject(fault);
     }
 
     /// Puts a frame without CRC on the wire towards the card, `at` nanoseconds since

@@ -4,7 +4,7 @@ use super::idle::{Round, Waiting, prove};
 use super::{Environment, Machine, WORK_LIMIT, environment};
 use crate::cpu::{Access, Executed};
 use tigon2_chip::{Cpu, Register};
-use tigon2_model::{CpuFault, Effect, Reception};
+use tigon2_model::{Accessor, CpuFault, Effect, Reception, UndefinedKind};
 
 /// Two polls of the event register no farther apart than this may be rounds of a wait.
 const SHORT_ROUND: u64 = 64;
@@ -91,6 +91,12 @@ impl Machine {
                         self.settle();
                         false
                     }
+                    Access::LoadNothing { address } => {
+                        self.undefined(cpu, UndefinedKind::Read, address, 0)
+                    }
+                    Access::StoreNothing { address, value } => {
+                        self.undefined(cpu, UndefinedKind::Write, address, value)
+                    }
                 }
             }
             Err(fault) => {
@@ -105,6 +111,20 @@ impl Machine {
         let pc = self.cpus.core(cpu).pc();
         self.card.cpu_fault(&mut environment!(self), cpu, fault, pc);
         self.settle();
+    }
+
+    /// Notes an access of a CPU at which nothing answered.
+    #[cold]
+    pub(super) fn undefined(
+        &mut self,
+        cpu: Cpu,
+        kind: UndefinedKind,
+        address: u32,
+        value: u32,
+    ) -> bool {
+        self.card
+            .note_undefined(Accessor::Cpu(cpu), kind, address, value);
+        false
     }
 
     /// Completes a load from a register of the chip.

@@ -68,6 +68,33 @@ fn an_instruction_takes_a_cycle() {
     );
 }
 
+/// As in QEMU: a program that touches nothing goes on, and the card knows of it.
+#[test]
+fn an_access_to_nowhere_is_counted_and_reads_zero() {
+    let program = [
+        lui(T0, 0x4000),
+        addiu(V0, ZERO, 7),
+        lw(V0, 0x10, T0),
+        sw(V0, RESULT as i32, ZERO),
+        sw(T0, 0x20, T0),
+        BREAK,
+    ];
+    let mut machine = started(&program, &[]);
+    machine.load_image(RESULT, &[0xFF; 4]);
+    machine.run(100);
+    assert_eq!(machine.word(RESULT), 0);
+    assert_eq!(machine.fault(Cpu::A), Some((CpuFault::Break, A + 20)));
+    let log = machine.card().undefined();
+    let said: Vec<String> = log.latest().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "CPU A read 0x40000010, where nothing is",
+            "CPU A wrote 0x40000000 to 0x40000020, where nothing is",
+        ]
+    );
+}
+
 /// Reference 3.4: `R[240]` |= 0x10000; `R[244]` = entry; `R[240]` = 0 starts CPU B (C); both
 /// scratch pads are at the same address and are private (2, C).
 #[test]

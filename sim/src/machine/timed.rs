@@ -9,7 +9,7 @@ use crate::timing::port::Client;
 use tigon2_chip::instruction::{FUNCTION_JOFF, function, opcode, rt};
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::dma::Direction;
-use tigon2_model::{DmaWork, Reception};
+use tigon2_model::{DmaWork, Reception, UndefinedKind};
 
 impl Machine {
     /// Lets time pass until `horizon`, or until the card changes.
@@ -237,6 +237,15 @@ impl Machine {
                 self.card
                     .cpu_write(&mut environment!(self), cpu, offset, value);
                 self.settle();
+            }
+            // As long as a register, which they are most like.
+            Access::LoadNothing { address } => {
+                pipeline.penalty(Cause::Register, parameters.reg_ld);
+                self.undefined(cpu, UndefinedKind::Read, address, 0);
+            }
+            Access::StoreNothing { address, value } => {
+                pipeline.penalty(Cause::Register, parameters.reg_st);
+                self.undefined(cpu, UndefinedKind::Write, address, value);
             }
         }
     }
