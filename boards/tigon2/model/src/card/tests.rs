@@ -171,8 +171,8 @@ fn the_driver_start_sequence() {
     bench.bar_write(0x504, 0);
     bench.bar_write(0x44, 0x200);
     bench.bar_write(0x50, 0x10_0000);
-    bench.bar_write(0x618, 0x0400_021C);
-    assert_eq!(bench.bar_read(0x618), 0x0400_021C, "reads back (19, NEW)");
+    bench.bar_write(0x618, 0x4000_021C);
+    assert_eq!(bench.bar_read(0x618), 0x4000_021C, "reads back (19, NEW)");
     assert_eq!(bench.bar_read(0x50), 0x10_0000);
     assert_eq!(
         bench.bar_read(0x5C) & 0x18_0000,
@@ -206,6 +206,51 @@ fn the_driver_start_sequence() {
         "{:?}",
         bench.card.undefined()
     );
+}
+
+/// Reference 19: at unload the driver halts both CPUs by read-modify-write (C!) and writes 1
+/// to mailbox 0; the next load finds a card that can be started again.
+#[test]
+fn the_driver_unloads_and_loads_again() {
+    let mut bench = Bench::default();
+    for _ in 0..3 {
+        bench.bar_write(0x144, 0x4000);
+        bench.bar_write(0x140, 0);
+        bench.write(R::CpuAState, 4);
+        assert_eq!(bench.bar_read(0x140), 4, "running; bit 2 is firmware's");
+        for state in [0x140, 0x240] {
+            let value = bench.bar_read(state);
+            bench.bar_write(state, value | 0x1_0000);
+        }
+        assert_eq!(bench.bar_read(0x140), 0x1_0004);
+        bench.bar_write(0x504, 1);
+        let kinds = bench.effects();
+        let start = Effect::CpuStart {
+            cpu: Cpu::A,
+            pc: 0x4000,
+        };
+        assert_eq!(kinds, [start, Effect::CpuHalt { cpu: Cpu::A }]);
+    }
+}
+
+/// Reference 19: the bus-master bit is stored and gates nothing.
+#[test]
+fn dma_does_not_ask_for_the_bus_master_bit() {
+    let mut bench = Bench::default();
+    bench.bring_up();
+    bench.with(|card, env| card.config_write(env, 4, &[0, 0]));
+    bench.set_word(0x6000, 0x1234_5678);
+    bench.write(R::DmaWriteHostHigh, (HOST_BASE >> 32) as u32);
+    bench.write(R::DmaWriteHostLow, 0);
+    bench.write(R::DmaWriteLocal, 0x6000);
+    bench.write(R::DmaWriteLength, 4);
+    bench.write(R::DmaWriteState, 6);
+    bench.run();
+    assert_eq!(bench.host.word(HOST_BASE), Ok(0x1234_5678));
+    bench.with(|card, env| card.config_write(env, 4, &[6, 0]));
+    let mut command = [0; 2];
+    bench.card.config_read(4, &mut command);
+    assert_eq!(command, [6, 0]);
 }
 
 /// Reference 7 and 5: bit 28 of each CPU follows its own reference (C).

@@ -11,6 +11,7 @@ use tigon2_chip::memory::block;
 mod assist;
 mod data;
 mod direct;
+mod errors;
 
 const READ_RING: u32 = K + block::DMA_READ_RING;
 const WRITE_RING: u32 = K + block::DMA_WRITE_RING;
