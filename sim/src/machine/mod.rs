@@ -18,6 +18,8 @@
 
 mod idle;
 #[cfg(test)]
+mod link;
+#[cfg(test)]
 mod noise;
 mod parking;
 mod run;
