@@ -210,6 +210,8 @@ impl Machine {
     /// Lets the card do what it has to do and carries out its effects.
     pub(super) fn settle(&mut self) {
         if !self.instant {
+            // Pause frames take no time of the wire.
+            self.card.flow_control(&mut environment!(self));
             self.apply_effects();
             self.recheck = true;
             self.changed = true;

@@ -13,11 +13,12 @@ use crate::timing::Parameters;
 use crate::timing::counts::Counts;
 use crate::timing::port::Client;
 use crate::transport::{HostTiming, SharedMachine, SimTransport};
+use crate::wire::Frame;
 use host_driver::nic::Coalescing;
 use host_driver::{Config, Nic};
 use std::io::IoSlice;
 use std::time::Duration;
-use tigon2_model::Board;
+use tigon2_model::{Board, is_flow_control};
 
 /// How far ahead of the card's clock frames are put on the wire.
 const LOOKAHEAD_NS: u64 = 200_000;
@@ -229,8 +230,7 @@ impl Rig {
     pub fn wait_sent(&mut self, patience: u64) -> Result<u64, WorkloadError> {
         let end = self.now() + patience;
         while self.now() < end {
-            let frame = self.machine.lock().take_frame();
-            if let Some(frame) = frame {
+            if let Some(frame) = self.data_frame() {
                 self.check_sent(&frame.bytes)?;
                 return Ok(frame.at);
             }
@@ -294,10 +294,20 @@ impl Rig {
         Ok(())
     }
 
+    /// The next frame from the card that is no pause frame.
+    fn data_frame(&self) -> Option<Frame> {
+        let mut machine = self.machine.lock();
+        loop {
+            let frame = machine.take_frame()?;
+            if !is_flow_control(&frame.bytes) {
+                return Some(frame);
+            }
+        }
+    }
+
     fn take_from_wire(&mut self) -> Result<(), WorkloadError> {
         loop {
-            let frame = self.machine.lock().take_frame();
-            match frame {
+            match self.data_frame() {
                 Some(frame) => self.check_sent(&frame.bytes)?,
                 None => return Ok(()),
             }

@@ -312,7 +312,7 @@ mod tests {
             Board::from_toml(&misspelled),
             Err(BoardError::Syntax(_))
         ));
-        let foreign = format!("{DEFAULT_TOML}\n[timing.default]\nsram_lat = 2\n");
+        let foreign = format!("{DEFAULT_TOML}\n[of-another-reader]\nsram_lat = 2\n");
         assert_eq!(Board::from_toml(&foreign).unwrap(), Board::default());
     }
 }

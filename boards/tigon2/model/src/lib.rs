@@ -72,7 +72,7 @@ pub use cpu::CpuFault;
 pub use dma::Direction;
 pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
 pub use faults::{Fault, FaultError};
-pub use mac::{DropReason, Reception};
+pub use mac::{DropReason, Reception, is_flow_control};
 pub use partner::{Partner, PartnerError};
 pub use tigon2_chip::Cpu;
 pub use undefined::{Accessor, UndefinedAccess, UndefinedKind, UndefinedLog};

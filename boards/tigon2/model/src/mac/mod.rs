@@ -20,7 +20,7 @@ mod tests;
 mod transmit;
 
 pub use filter::{Filter, FrameKind};
-pub use pause::{Pause, pause_frame, pause_quanta, pause_time};
+pub use pause::{Pause, is_flow_control, pause_frame, pause_quanta, pause_time};
 pub use receive::{DropReason, Reception, Room};
 pub use ring::RingPointer;
 pub use transmit::{Queued, Sending, buffer_distance};

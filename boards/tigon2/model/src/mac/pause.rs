@@ -55,6 +55,11 @@ pub fn pause_quanta(frame: &[u8], station: &[u8; 6]) -> Option<u16> {
     is_pause.then_some(quanta)
 }
 
+/// Whether a frame is one of MAC control, which only the MACs at the ends of a wire mean.
+pub fn is_flow_control(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&PAUSE[..2])
+}
+
 /// A pause frame without CRC.
 pub fn pause_frame(station: &[u8; 6], quanta: u16) -> Vec<u8> {
     let mut frame = [&FLOW_CONTROL[..], station, &PAUSE, &quanta.to_be_bytes()].concat();
@@ -116,6 +121,7 @@ mod tests {
         let mut frame = pause_frame(&[2; 6], 0x1234);
         assert_eq!(frame.len(), 60);
         assert_eq!(pause_quanta(&frame, &STATION), Some(0x1234));
+        assert!(is_flow_control(&frame) && !is_flow_control(&frame[..13]));
         frame[..6].copy_from_slice(&STATION);
         assert_eq!(pause_quanta(&frame, &STATION), Some(0x1234));
         frame[5] = 0;
