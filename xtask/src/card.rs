@@ -174,7 +174,7 @@ impl Card {
 
 /// A command for a program that ends when this thread does, be it by SIGKILL,
 /// where util-linux can arrange that.
-fn outliving_nobody(program: &Path) -> Command {
+pub(crate) fn outliving_nobody(program: &Path) -> Command {
     if !process::exists("setpriv") {
         return Command::new(program);
     }

@@ -9,6 +9,7 @@ pub mod bench;
 pub mod build;
 pub mod card;
 pub mod firmware;
+pub mod guest;
 pub mod guest_device;
 pub mod interrupt;
 pub mod monitor;

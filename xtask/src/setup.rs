@@ -70,23 +70,29 @@ pub fn ensure(needs: &[Need]) -> Result<()> {
         );
     };
     println!("setup: installing {}", missing.join(" "));
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new(install[0]);
-        command
-            .args(&install[1..])
-            .args(arguments)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
-        process::run(&mut command)
-    };
-    apt(&["update"]).context("the package lists cannot be fetched")?;
-    apt(&[
-        &["install", "--yes", "--no-install-recommends"],
-        &missing[..],
-    ]
-    .concat())
-    .with_context(|| format!("cannot install: {}", missing.join(" ")))
+    apt(&install, &["update"]).context("the package lists cannot be fetched")?;
+    let words = ["install", "--yes", "--no-install-recommends"];
+    apt(&install, &[&words, &missing[..]].concat())
+        .with_context(|| format!("cannot install: {}", missing.join(" ")))
+}
+
+/// Fetches the lists of packages anew.
+pub fn refresh() -> Result<()> {
+    let install = privileged_apt().context("no privilege to run apt-get update")?;
+    println!("setup: fetching the package lists");
+    apt(&install, &["update"]).context("the package lists cannot be fetched")
+}
+
+fn apt(program: &[&str], arguments: &[&str]) -> Result<()> {
+    let (name, words) = program.split_first().context("no apt-get here")?;
+    let mut command = Command::new(name);
+    command
+        .args(words)
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    process::run(&mut command)
 }
 
 /// Those of `packages` that are not installed.
