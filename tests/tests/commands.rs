@@ -140,6 +140,49 @@ fn no_qemu_source_is_one_clear_line() {
     assert!(said.contains("/nonexistent/qemu"), "{said}");
 }
 
+/// Whatever runs the card: a file that is no image costs no build and no start.
+#[test]
+fn a_file_that_is_no_firmware_is_one_clear_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tg2.bin");
+    let name = path.to_str().unwrap();
+    for verb in ["qemu-run", "sim-run"] {
+        let _ = std::fs::remove_file(&path);
+        let said = complaint(&run(&mut xtask(&[verb, "--firmware", name])));
+        assert!(said.contains("cannot read the firmware"), "{verb}: {said}");
+        assert!(said.contains(name), "{verb}: {said}");
+        std::fs::write(&path, b"not an image").unwrap();
+        let said = complaint(&run(&mut xtask(&[verb, "--firmware", name])));
+        assert!(said.contains("is no firmware image"), "{verb}: {said}");
+        assert!(said.contains(name), "{verb}: {said}");
+    }
+}
+
+/// An image that somebody else has made: ours without its seal and with another
+/// version stands for it.
+#[test]
+fn the_simulator_runs_an_image_of_the_users_choice() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let mut image = integration_tests::stage::firmware();
+    image[..4].copy_from_slice(&[12, 4, 99, 0]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tg2.bin");
+    std::fs::write(&path, image).unwrap();
+    let words = ["sim-run", "--count", "50", "--seconds", "1", "--firmware"];
+    let output = run(&mut xtask(
+        &[&words[..], &[path.to_str().unwrap()]].concat(),
+    ));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let path = xtask::paths::reports().join("sim-run.json");
+    let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(report["engine"], "sim");
+    assert_eq!(report["ping"]["sent"], 100);
+    assert_eq!(report["ping"]["received"], 100, "{report}");
+    assert!(report["iperf"]["tcp_mbps_out"].as_f64().unwrap() > 0.1);
+    assert!(report["iperf"]["tcp_mbps_in"].as_f64().unwrap() > 0.1);
+}
+
 #[test]
 fn an_unknown_flag_is_refused() {
     let output = run(&mut xtask(&["qemu-run", "--no-such-flag"]));
@@ -149,7 +192,7 @@ fn an_unknown_flag_is_refused() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for verb in ["setup", "build", "qemu-run", "bench", "test"] {
+    for verb in ["setup", "build", "qemu-run", "sim-run", "bench", "test"] {
         let help = run(&mut xtask(&[verb, "--help"]));
         let text = String::from_utf8_lossy(&help.stdout);
         assert!(

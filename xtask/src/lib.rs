@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod build;
 pub mod card;
+pub mod conversation;
 pub mod firmware;
 pub mod guest;
 pub mod guest_device;
@@ -19,6 +20,7 @@ pub mod process;
 pub mod qemu_build;
 pub mod qemu_run;
 pub mod setup;
+pub mod sim_run;
 pub mod test;
 pub mod testbed;
 pub mod tools;

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{bench, build, interrupt, qemu_run, setup, test};
+use xtask::{bench, build, interrupt, qemu_run, setup, sim_run, test};
 
 /// Builds, runs, measures and tests tigon-rs.
 #[derive(Debug, Parser)]
@@ -26,6 +26,9 @@ enum Verb {
         cargo xtask qemu-run --interactive\n  \
         cargo xtask qemu-run --pcap in.pcap --pcap-out out.pcap")]
     QemuRun(qemu_run::Arguments),
+    /// Run traffic through the card in the simulator, in one process
+    #[command(after_help = "Example: cargo xtask sim-run --count 1000")]
+    SimRun(sim_run::Arguments),
     /// Measure throughput beside what this machine could carry at most
     #[command(after_help = "Example: cargo xtask bench --engine qemu")]
     Bench(bench::Arguments),
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
             Verb::Setup => setup::ensure(setup::EVERYTHING),
             Verb::Build(arguments) => build::run(arguments),
             Verb::QemuRun(arguments) => qemu_run::run(arguments),
+            Verb::SimRun(arguments) => sim_run::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),
             Verb::Test(arguments) => test::run(arguments),
         });

@@ -6,6 +6,7 @@
 //!                                       '--load---> tg2.bin, the drivers' load format
 //! ```
 
+pub mod file;
 pub mod isa;
 pub mod load;
 pub mod sizes;

@@ -5,6 +5,7 @@ pub mod replay;
 pub mod report;
 pub mod smoltcp;
 
+use crate::firmware;
 use crate::net::namespace;
 use crate::setup::{self, Need};
 use crate::tools::Tools;
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// Open the card's gdb stub beside the shell, and say how to attach to it
     #[arg(long, requires = "interactive")]
     pub gdb: bool,
+    /// An image in the drivers' load format to use in place of our firmware
+    #[arg(long, value_name = "FILE")]
+    pub firmware: Option<PathBuf>,
     /// Send the frames of this capture out of the card, instead of traffic
     #[arg(long, value_name = "IN", requires = "pcap_out")]
     pub pcap: Option<PathBuf>,
@@ -66,14 +70,15 @@ impl Stack {
 
 /// Runs it, prints the report and writes it.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    firmware::file::judge(arguments.firmware.as_ref())?;
     if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
         setup::ensure(&[Need::Firmware, Need::Qemu])?;
-        let tools = Tools::build()?;
+        let tools = build(arguments)?;
         return replay::run(&tools, input, output);
     }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
     let stack = arguments.stack.choose()?;
-    let tools = Tools::build()?;
+    let tools = build(arguments)?;
     if arguments.interactive {
         if stack != Stack::Linux {
             bail!("--interactive needs the privilege to make network namespaces");
@@ -87,4 +92,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     println!("{}", report.table());
     println!("report: {}", report.write()?.display());
     Ok(())
+}
+
+/// The tools, with the user's firmware if there is one.
+fn build(arguments: &Arguments) -> Result<Tools> {
+    let mut tools = Tools::build()?;
+    tools.firmware = tools.firmware.or_file(arguments.firmware.as_ref());
+    Ok(tools)
 }

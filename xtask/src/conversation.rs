@@ -1,0 +1,162 @@
+//! The conversation between smoltcp behind the driver and smoltcp at the end of
+//! the wire: ping, TCP and UDP, with a report, whatever runs the card.
+
+use crate::interrupt;
+use crate::net::iperf::Throughput;
+use crate::net::ping::{Percentiles, Ping};
+use crate::qemu_run::report::{CardReport, Report};
+use anyhow::Result;
+use host_driver::stack::card::CardWire;
+use host_driver::stack::ping::PingReport;
+use host_driver::stack::throughput::{
+    DatagramReport, DatagramRun, StreamReport, tcp_receive, tcp_send, udp_receive, udp_send,
+};
+use host_driver::stack::{Host, Identity, StackError, ping};
+use host_driver::{Nic, Transport};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+const PEER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// Locally administered, as smoltcp is no real card.
+const PEER_STATION: [u8; 6] = [0x02, 0x54, 0x47, 0, 0, 2];
+const PREFIX: u8 = 24;
+
+/// Payloads of the echo requests: ping's usual one, and one that fills a frame.
+const PAYLOADS: [usize; 2] = [56, 1472];
+
+/// Bytes in a UDP datagram: one that fills a frame.
+const UDP_PAYLOAD: usize = 1472;
+
+/// How much is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Volume {
+    /// Echo requests of each size.
+    pub count: u16,
+    /// How long each throughput run lasts.
+    pub seconds: u32,
+    /// Between two UDP datagrams.
+    pub interval: Duration,
+}
+
+/// Who the peer at the end of the wire is.
+pub fn peer() -> Identity {
+    Identity {
+        station: PEER_STATION,
+        address: smoltcp_address(PEER),
+    }
+}
+
+/// Talks with [`peer`] through an open card. `verb` begins each line of what
+/// happens, `engine` is what runs the card.
+///
+/// # Errors
+/// When the card or the conversation fails, and on Ctrl-C.
+pub fn hold<T: Transport>(
+    nic: &mut Nic<T>,
+    volume: Volume,
+    verb: &str,
+    engine: &str,
+) -> Result<Report> {
+    let identity = Identity {
+        station: nic.station(),
+        address: smoltcp_address(HOST),
+    };
+    let mut report = Report {
+        engine: engine.into(),
+        stack: "smoltcp".into(),
+        ..Report::default()
+    };
+    let mut host = Host::new(CardWire::new(nic), identity);
+    let stop = interrupt::flag();
+    let Volume {
+        count,
+        seconds,
+        interval,
+    } = volume;
+    for payload in PAYLOADS {
+        println!("{verb}: ping, {count} times {payload} bytes");
+        let request = ping::Ping {
+            target: PEER,
+            count,
+            payload,
+            interval: Duration::from_millis(2),
+            timeout: Duration::from_secs(2),
+        };
+        report.add_ping(said(ping::ping(&mut host, request, stop))?.into());
+    }
+    let time = Duration::from_secs(u64::from(seconds));
+    println!("{verb}: TCP, {seconds} s each way");
+    report.set_tcp(
+        said(tcp_send(&mut host, PEER, time, stop))?.into(),
+        said(tcp_receive(&mut host, PEER, time, stop))?.into(),
+    );
+    println!("{verb}: UDP, {seconds} s each way");
+    let run = DatagramRun {
+        target: PEER,
+        payload: UDP_PAYLOAD,
+        count: (time.as_micros() / interval.as_micros().max(1)) as u64,
+        interval,
+    };
+    report.set_udp(
+        said(udp_send(&mut host, run, stop))?.into(),
+        said(udp_receive(&mut host, run, stop))?.into(),
+    );
+    drop(host);
+    let statistics = nic.statistics()?;
+    report.firmware_version = statistics.firmware_version.clone();
+    report.card = CardReport::from(&statistics);
+    Ok(report)
+}
+
+/// Ctrl-C ends a conversation; say it as every other command does.
+fn said<T>(result: Result<T, StackError>) -> Result<T> {
+    interrupt::check()?;
+    Ok(result?)
+}
+
+fn smoltcp_address(address: Ipv4Addr) -> smoltcp::wire::Ipv4Cidr {
+    smoltcp::wire::Ipv4Cidr::new(address, PREFIX)
+}
+
+impl From<PingReport> for Ping {
+    fn from(report: PingReport) -> Ping {
+        let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        Ping {
+            payload: number(report.payload as u64),
+            sent: number(report.sent),
+            // A reply with other contents is no reply.
+            received: number(report.received - report.corrupt.min(report.received)),
+            duplicates: 0,
+            round_trip_us: Percentiles {
+                min: report.min_us,
+                p50: report.p50_us,
+                p90: report.p90_us,
+                p99: report.p99_us,
+                max: report.max_us,
+            },
+        }
+    }
+}
+
+impl From<StreamReport> for Throughput {
+    fn from(report: StreamReport) -> Throughput {
+        Throughput {
+            mbps: report.mbps,
+            bytes: report.bytes,
+            ..Throughput::default()
+        }
+    }
+}
+
+impl From<DatagramReport> for Throughput {
+    fn from(report: DatagramReport) -> Throughput {
+        Throughput {
+            mbps: report.mbps,
+            bytes: report.received * report.payload as u64,
+            datagrams: report.sent,
+            lost: report.sent.saturating_sub(report.received),
+            ..Throughput::default()
+        }
+    }
+}
