@@ -39,7 +39,7 @@ use crate::memory::{HostMemories, SramBytes};
 use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
-use tigon2_chip::Cpu;
+use tigon2_chip::{Cpu, Register};
 use tigon2_model::{Board, Card, CpuFault, Effect, Environment, Fault, Partner};
 
 /// How many times in a row the card may do work before time goes on by a cycle.
@@ -221,6 +221,20 @@ impl Machine {
     /// The host writes a word of BAR 0.
     pub fn bar_write(&mut self, offset: u32, value: u32) {
         self.card.bar_write(&mut environment!(self), offset, value);
+        self.settle();
+    }
+
+    /// Reads a register as a CPU does, in no time.
+    pub fn register_read(&mut self, cpu: Cpu, register: Register) -> u32 {
+        let offset = register.offset();
+        self.card.cpu_read(&mut environment!(self), cpu, offset)
+    }
+
+    /// Writes a register as a CPU does, in no time.
+    pub fn register_write(&mut self, cpu: Cpu, register: Register, value: u32) {
+        let offset = register.offset();
+        self.card
+            .cpu_write(&mut environment!(self), cpu, offset, value);
         self.settle();
     }
 

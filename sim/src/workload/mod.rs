@@ -13,9 +13,11 @@
 //! | [`datagram`] | numbered UDP datagrams, and the sink that checks them |
 //! | [`arrivals`] | when frames come: constant, in bursts, Poisson |
 //! | [`rig`] | card, driver and both ends under a load |
+//! | [`bound`] | the engines without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
 
 pub mod arrivals;
+pub mod bound;
 pub mod datagram;
 pub mod experiment;
 mod ping;
