@@ -6,8 +6,10 @@
 use crate::ffi::{ABI, Config, Geometry, HostOps, ModelHandle, ModelOps, fault};
 use crate::host::Qemu;
 use crate::machine::Machine;
+use crate::properties::{self, PropertyError};
 use crate::server::{self, SharedEeprom, Socket};
 use crate::setup::{self, Options, SetupError};
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -240,6 +242,23 @@ callbacks! {
     wire_free(model) -> () [()] {
         model.machine.wire_free();
     }
+    get(model, name: *const c_char, text: *mut c_char, bytes: usize) -> bool [false] {
+        // SAFETY: the strings are what `ffi.h` says.
+        let (name, text) = unsafe { (string(name), Message::new(text, bytes)) };
+        text.answer(properties::get(&model.machine, &name))
+    }
+    set(model, name: *const c_char, value: *const c_char, text: *mut c_char, bytes: usize) -> bool [false] {
+        // SAFETY: the strings are what `ffi.h` says.
+        let (name, value, text) = unsafe { (string(name), string(value), Message::new(text, bytes)) };
+        text.answer(properties::set(&model.machine, &name, &value).map(|()| String::new()))
+    }
+}
+
+/// # Safety
+/// `text` must end with a zero and be valid during the call of [`callbacks`].
+unsafe fn string<'a>(text: *const c_char) -> Cow<'a, str> {
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }
 
 const OPS: ModelOps = ModelOps {
@@ -257,6 +276,8 @@ const OPS: ModelOps = ModelOps {
     receive,
     cable,
     wire_free,
+    get,
+    set,
 };
 
 /// QEMU's buffer for one line of text.
@@ -270,6 +291,20 @@ impl Message {
     /// `text` must be valid for writing `bytes` bytes while this is used.
     unsafe fn new(text: *mut c_char, bytes: usize) -> Self {
         Message { text, bytes }
+    }
+
+    /// Writes what came out; returns whether it is what was asked for.
+    fn answer(&self, result: Result<String, PropertyError>) -> bool {
+        match result {
+            Ok(text) => {
+                self.set(&text);
+                true
+            }
+            Err(error) => {
+                self.set(&error.to_string());
+                false
+            }
+        }
     }
 
     /// Writes `line`, as much as fits, in one line and with a zero at its end.

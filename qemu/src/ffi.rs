@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this interface; QEMU's must be the same.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 
 /// CPUs of the card.
 pub const CPUS: usize = 2;
@@ -109,6 +109,9 @@ pub struct ModelOps {
     pub receive: unsafe extern "C" fn(ModelHandle, *const u8, usize) -> bool,
     pub cable: unsafe extern "C" fn(ModelHandle, bool),
     pub wire_free: unsafe extern "C" fn(ModelHandle),
+    pub get: unsafe extern "C" fn(ModelHandle, *const c_char, *mut c_char, usize) -> bool,
+    pub set:
+        unsafe extern "C" fn(ModelHandle, *const c_char, *const c_char, *mut c_char, usize) -> bool,
 }
 
 #[cfg(test)]

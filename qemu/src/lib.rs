@@ -23,6 +23,7 @@
 //! | [`machine`] | the card, its locks and the order of effects |
 //! | [`parking`] | idle CPUs sleep |
 //! | [`server`] | the PCI side, over vfio-user |
+//! | [`properties`] | what the monitor sees and changes of a running card |
 //! | [`setup`] | the board file and the EEPROM's image |
 //! | [`entry`] | what QEMU calls |
 //!
@@ -42,6 +43,7 @@ pub mod host;
 pub mod machine;
 pub mod parking;
 pub mod ports;
+pub mod properties;
 pub mod server;
 pub mod setup;
 #[cfg(test)]

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tigon2_chip::memory::SPILL_WINDOW;
 use tigon2_chip::registers::Register;
-use tigon2_model::{Accessor, Card, Cpu, CpuFault, Effect, Environment, Reception, UndefinedKind};
+use tigon2_model::{
+    Accessor, Card, Cpu, CpuFault, Effect, Environment, Fault, Partner, Reception, UndefinedKind,
+};
 use vfio_user_nic::{DmaTable, Interrupts};
 
 /// Both CPUs.
@@ -320,6 +322,40 @@ impl<H: Host> Machine<H> {
     /// The cable is plugged in or pulled out.
     pub fn set_cable(&self, plugged: bool) {
         self.enter(Work::Now, |inner, env| inner.card.set_cable(env, plugged));
+    }
+
+    /// Another partner is at the end of the cable.
+    pub fn set_partner(&self, partner: Partner) {
+        self.enter(Work::Now, |inner, env| inner.card.set_partner(env, partner));
+    }
+
+    /// What is at the end of the cable.
+    pub fn partner(&self) -> Partner {
+        self.lock().card.partner()
+    }
+
+    /// The link in words: `down`, `up`, or with a PHY `up 100 full`.
+    pub fn link(&self) -> String {
+        let now = self.host.now();
+        let inner = self.lock();
+        match inner.card.copper_mode(now) {
+            Some(mode) => {
+                let duplex = if mode.full_duplex() { "full" } else { "half" };
+                format!("up {} {duplex}", mode.megabits())
+            }
+            None if inner.card.carries_frames(now) => "up".to_owned(),
+            None => "down".to_owned(),
+        }
+    }
+
+    /// Asks for faults of the wire.
+    pub fn inject(&self, fault: Fault) {
+        self.lock().card.inject(fault);
+    }
+
+    /// Accesses that meant nothing, since power-on of QEMU.
+    pub fn undefined(&self) -> u64 {
+        self.lock().card.undefined().count()
     }
 
     /// The wire was full, and takes frames again.

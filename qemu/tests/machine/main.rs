@@ -11,5 +11,6 @@ mod cpus;
 mod debugger;
 mod dma;
 mod memory;
+mod monitor;
 mod parking;
 mod wire;

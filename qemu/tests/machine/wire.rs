@@ -2,6 +2,7 @@
 
 use crate::assembler::{Program, T0, T1, T2, T3, T4, T5, ZERO};
 use crate::card::Card;
+use crate::monitor::Monitor;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -25,7 +26,8 @@ fn start() -> (Card, UnixDatagram) {
             .set_read_timeout(limit)
             .expect("a time limit can be set");
         peer = Some(socket);
-        vec![
+        let mut options = Monitor::options(folder.path());
+        options.extend([
             "-netdev".into(),
             format!(
                 "dgram,id=wire,local.type=unix,local.path={},remote.type=unix,remote.path={}",
@@ -34,7 +36,8 @@ fn start() -> (Card, UnixDatagram) {
             ),
             "-global".into(),
             "tigon2-card.netdev=wire".into(),
-        ]
+        ]);
+        options
     });
     let peer = peer.expect("it was made before QEMU");
     peer.connect(card.folder.path().join("wire"))
@@ -132,6 +135,58 @@ fn frames_arrive_byte_for_byte() {
         assert_eq!(bytes, sent[..bytes.len()]);
         at = (at + length as u32 + 4).next_multiple_of(8);
     }
+}
+
+/// Reference 10.3: every error flag of a descriptor is reachable: asked for in the monitor,
+/// it is on the next frame from the wire and on no other.
+#[test]
+fn damaged_frames_are_asked_for_in_the_monitor() {
+    let (mut card, peer) = start();
+    let mut monitor = Monitor::connect(card.folder.path());
+    let words = [
+        ("crc", 16),
+        ("collision", 17),
+        ("link-lost", 18),
+        ("phy-decode", 19),
+        ("odd-nibbles", 20),
+        ("mac-abort", 21),
+        ("runt", 22),
+        ("truncated", 23),
+        ("giant", 24),
+    ];
+    for (n, (word, bit)) in (0..).zip(words) {
+        let answer = monitor.set("inject", &format!("receive {word}"));
+        assert!(answer.contains("return"), "{answer}");
+        for (n, error) in [(2 * n, 1 << bit), (2 * n + 1, 0)] {
+            peer.send(&frame(n as u8, 200)).expect("the wire takes it");
+            let next = RX_RING + 8 * (n + 1);
+            card.wait("the frame is there", |card| {
+                card.read(Register::RxDescriptorProducer.offset()) & !7 == next
+            });
+            assert_eq!(card.load(next - 4) & 0xFFFF_0000, error, "{word}");
+        }
+    }
+    assert_eq!(card.read(0x4C8), 1, "one CRC error is counted");
+}
+
+/// Reference 10.4: without room in its ring the card asks its partner to be silent, R[200]
+/// bit 8; the frame is on the wire.
+#[test]
+fn a_card_without_room_sends_a_pause_frame() {
+    let (mut card, peer) = start();
+    card.write(Register::MacTxState.offset(), 0x1E2);
+    // Four descriptors are free.
+    card.write(Register::RxDescriptorConsumer.offset(), RX_RING + 8 * 5);
+    card.read(Register::RxDescriptorConsumer.offset());
+    let mut got = [0; 2048];
+    let length = peer.recv(&mut got).expect("a frame comes out");
+    let expected = [1, 0x80, 0xC2, 0, 0, 1, 2, 0x11, 0x22, 0x33, 0x44, 0x55];
+    assert_eq!((length, &got[..12]), (60, &expected[..]));
+    assert_eq!(got[12..18], [0x88, 0x08, 0, 1, 0xFF, 0xFF]);
+    card.write(Register::RxDescriptorConsumer.offset(), RX_RING);
+    card.read(Register::RxDescriptorConsumer.offset());
+    peer.recv(&mut got).expect("another one");
+    assert_eq!(got[12..18], [0x88, 0x08, 0, 1, 0, 0], "it may go on");
 }
 
 /// Sends `count` frames of 60 bytes as fast as the ring takes them; bytes 16 to 19 hold the

@@ -8,6 +8,7 @@
 #include "qapi/error.h"
 #include "hw/qdev-clock.h"
 #include "hw/qdev-properties.h"
+#include "qapi/visitor.h"
 #include "system/runstate.h"
 #include "card.h"
 
@@ -120,6 +121,62 @@ static void card_reset_hold(Object *obj, ResetType type)
     card->ops.power_on(card->model);
 }
 
+/*
+ * Properties of the running card, which are the model's: text for text.
+ */
+static const struct {
+    const char *name;
+    const char *description;
+    bool writable;
+    bool readable;
+} model_properties[] = {
+    { "link", "State of the link", false, true },
+    { "partner", "Link partner, in words", true, true },
+    { "inject", "Fault of the wire, in words", true, false },
+    { "undefined", "Count of accesses that mean nothing", false, true },
+};
+
+static bool card_is_running(Tigon2Card *card, Error **errp)
+{
+    if (!card->model) {
+        error_setg(errp, "the card does not run yet");
+    }
+    return card->model != NULL;
+}
+
+static void card_get_property(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    Tigon2Card *card = TIGON2_CARD(obj);
+    char text[TIGON2_TEXT] = "";
+    char *value = text;
+
+    if (!card_is_running(card, errp)) {
+        return;
+    }
+    if (!card->ops.get(card->model, name, text, sizeof(text))) {
+        error_setg(errp, "%s", text);
+        return;
+    }
+    visit_type_str(v, name, &value, errp);
+}
+
+static void card_set_property(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    Tigon2Card *card = TIGON2_CARD(obj);
+    char text[TIGON2_TEXT] = "";
+    g_autofree char *value = NULL;
+
+    if (!card_is_running(card, errp) ||
+        !visit_type_str(v, name, &value, errp)) {
+        return;
+    }
+    if (!card->ops.set(card->model, name, value, text, sizeof(text))) {
+        error_setg(errp, "%s", text);
+    }
+}
+
 static const Property card_properties[] = {
     DEFINE_NIC_PROPERTIES(Tigon2Card, conf),
     DEFINE_PROP_STRING("model", Tigon2Card, model_path),
@@ -136,6 +193,17 @@ static void card_class_init(ObjectClass *oc, void *data)
     dc->realize = card_realize;
     dc->user_creatable = false;
     device_class_set_props(dc, card_properties);
+    for (int i = 0; i < ARRAY_SIZE(model_properties); i++) {
+        const char *name = model_properties[i].name;
+
+        object_class_property_add(oc, name, "str",
+                                  model_properties[i].readable ?
+                                  card_get_property : NULL,
+                                  model_properties[i].writable ?
+                                  card_set_property : NULL, NULL, NULL);
+        object_class_property_set_description(oc, name,
+                                              model_properties[i].description);
+    }
     RESETTABLE_CLASS(oc)->phases.hold = card_reset_hold;
     set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
 }

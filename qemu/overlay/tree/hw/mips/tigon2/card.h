@@ -19,6 +19,9 @@
 #define TYPE_TIGON2_CARD "tigon2-card"
 OBJECT_DECLARE_SIMPLE_TYPE(Tigon2Card, TIGON2_CARD)
 
+/* Longest line of text from the model. */
+#define TIGON2_TEXT             256
+
 /* Memory map of a CPU. */
 #define TIGON2_SRAM_END         0x00800000u
 #define TIGON2_SPILL_BASE       0x00800000u

@@ -16,7 +16,7 @@
 #define HW_MIPS_TIGON2_FFI_H
 
 /* Both sides refuse each other if this differs. */
-#define TIGON2_ABI 2
+#define TIGON2_ABI 3
 
 #define TIGON2_MODEL_SYMBOL "tigon2_model_new"
 
@@ -131,6 +131,11 @@ typedef struct Tigon2ModelOps {
     void (*cable)(void *model, bool plugged);
     /* All frames that the wire was too full for have left. */
     void (*wire_free)(void *model);
+
+    /* Properties: text for text, or false and one line in text. */
+    bool (*get)(void *model, const char *name, char *text, size_t bytes);
+    bool (*set)(void *model, const char *name, const char *value,
+                char *text, size_t bytes);
 } Tigon2ModelOps;
 
 /*

@@ -36,6 +36,8 @@ static void machine_init(MachineState *ms)
     Tigon2Machine *machine = TIGON2_MACHINE(ms);
     DeviceState *card = qdev_new(TYPE_TIGON2_CARD);
 
+    /* Found in the monitor as /machine/card. */
+    object_property_add_child(OBJECT(ms), "card", OBJECT(card));
     for (int i = 0; i < ARRAY_SIZE(options); i++) {
         if (machine->option[i]) {
             qdev_prop_set_string(card, options[i].name, machine->option[i]);
