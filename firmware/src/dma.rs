@@ -8,10 +8,9 @@ pub mod fault;
 use crate::Firmware;
 use crate::{host_events, receive, send};
 use tigon2_chip::bits::DmaState;
-use tigon2_chip::dma::RING_ENTRIES;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Transfer, Write};
+use tigon2_hal::assist::{Full, HostAddress, Transfer};
 
 /// Kinds of transfers from the host: word 6 of a read descriptor.
 pub mod read {
@@ -118,36 +117,22 @@ pub fn write_words<B: Bus>(
     if !firmware.write_ring.has_room(1) {
         return Err(Full);
     }
-    let slot = staging(&firmware.write_ring, 0);
-    stage(&mut firmware.bus, slot, words);
+    let slot = crate::layout::STAGING + (firmware.write_ring.next_index() << 5);
+    let mut address = slot;
+    for word in words {
+        firmware.bus.store(address, *word);
+        address += 4;
+    }
     let transfer = Transfer {
         host,
         local: slot,
-        length: (words.len() as u32) << 2,
+        length: address - slot,
         state: firmware.states.write_words,
         kind,
         opaque: 0,
     };
     firmware.write_ring.put(&mut firmware.bus, &transfer);
     Ok(())
-}
-
-/// NIC address of the 32 staging bytes of the write descriptor that is `ahead` behind the
-/// next one. They are free as long as there is room for that many descriptors.
-#[inline(always)]
-pub fn staging(ring: &DescriptorRing<Write>, ahead: u32) -> u32 {
-    let index = (ring.next_index() + ahead) & (RING_ENTRIES - 1);
-    crate::layout::STAGING + (index << 5)
-}
-
-/// Puts words into staging bytes.
-#[inline(always)]
-pub fn stage<B: Bus>(bus: &mut B, slot: u32, words: &[u32]) {
-    let mut address = slot;
-    for word in words {
-        bus.store(address, *word);
-        address += 4;
-    }
 }
 
 /// DMA read complete.

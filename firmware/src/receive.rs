@@ -7,29 +7,34 @@
 //! | module | what |
 //! | --- | --- |
 //! | this one | the configuration, and the BDs that the host gives |
+//! | [`rings`] | the rings of these |
 //! | [`frame`] | a frame that arrived: drop it or hand it on |
-//! | [`assist`] | the same with VLAN tags, checksums and BDs of several buffers |
+//! | `hand_on` | its data and its return BD, with the channel's sum |
+//! | `careful` | the same in all the cases that are not plain |
 //! | [`headers`] | what a frame's headers say, and what its sum has to leave out |
 //! | [`index`] | telling the host how far the return ring is filled |
 
-pub mod assist;
+mod careful;
 pub mod fault;
 pub mod frame;
+mod hand_on;
 pub mod headers;
 pub mod index;
 pub mod rings;
 
 use crate::dma::read;
+use crate::layout::STAGING;
 use crate::{Firmware, host_events};
 use frame::CRC;
 use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;
 use host_interface::ring::return_entries;
 use rings::{Rings, Which};
+use tigon2_chip::dma::RING_ENTRIES;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{Full, HostAddress};
+use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Write};
 use tigon2_hal::mac::ReceiveRing;
 
 /// State of the receive side.
@@ -69,8 +74,23 @@ pub struct Receive {
     return_producer: u32,
     /// The host's consumer index when it was last read.
     return_consumer: u32,
+    /// Where return BDs are made.
+    staging: Staging,
     /// Telling the host.
     index: index::Index,
+}
+
+/// The 32 staging bytes of each write descriptor; they are free while the descriptor is. A
+/// variable, because of a constant the compiler makes a new one for each word of a BD.
+#[derive(Debug)]
+struct Staging(u32);
+
+impl Staging {
+    /// Those of the descriptor that is `ahead` behind the next one.
+    #[inline(always)]
+    fn slot(&self, ring: &DescriptorRing<Write>, ahead: u32) -> u32 {
+        self.0 + (((ring.next_index() + ahead) & (RING_ENTRIES - 1)) << 5)
+    }
 }
 
 impl Receive {
@@ -94,6 +114,7 @@ impl Receive {
             return_mask: 0,
             return_producer: 0,
             return_consumer: 0,
+            staging: Staging(STAGING),
             index: index::Index::new(),
         }
     }

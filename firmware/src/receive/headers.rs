@@ -116,8 +116,7 @@ impl Headers {
 }
 
 /// Looks at a frame of `length` bytes without CRC whose headers lie at one piece.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
-#[inline(never)]
+#[inline(always)]
 pub(super) fn look<B: Bus>(bus: &mut B, wants: u32, start: u32, length: u32) -> Headers {
     look_through(bus, wants, start, length, |address| address)
 }
@@ -144,14 +143,16 @@ fn look_through<B: Bus>(
     at: impl Fn(u32) -> u32,
 ) -> Headers {
     let mut headers = Headers::NOTHING;
-    let addresses = [0, 4, 8].map(|offset| bus.load(at(start + offset)));
+    let a = bus.load(at(start));
+    let b = bus.load(at(start + 4));
+    let c = bus.load(at(start + 8));
     // The type, and behind it the first two bytes of what it says.
     let mut word = bus.load(at(start + 12));
     if wants & VLAN != 0 && word >> 16 == u32::from(VLAN_TYPE) && length >= HEADER + TAG {
         // The addresses move over the tag (14, second section 19, C).
-        for (offset, addresses) in [4, 8, 12].into_iter().zip(addresses) {
-            bus.store(at(start + offset), addresses);
-        }
+        bus.store(at(start + 4), a);
+        bus.store(at(start + 8), b);
+        bus.store(at(start + 12), c);
         headers.tag = word & 0xFFFF;
         headers.flags = TAGGED;
         headers.stripped = TAG;
@@ -162,7 +163,6 @@ fn look_through<B: Bus>(
     if wants & (TRANSPORT | IP) == 0 {
         return headers;
     }
-    let [a, b, c] = addresses;
     let mut before = fold(add(add(a, b), c)) + (word >> 16);
     let mut ip = start + HEADER;
     if wants & SNAP != 0 && word >> 16 <= LENGTH_MAX {
@@ -236,6 +236,7 @@ fn look_through<B: Bus>(
 
 /// The one's-complement sum of bytes in the receive buffer as the channel would make it:
 /// an odd address is a low byte (6.5, C).
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
 pub(super) fn sum_of<B: Bus>(bus: &mut B, base: u32, at: u32, bytes: u32) -> u32 {
     let mut at = wrapped(base, at);

@@ -91,9 +91,9 @@ impl Ring {
         self.bds.next_address()
     }
 
-    /// Goes on to the BD behind the next one, which is no extended one.
+    /// Goes on by one place of the ring; an extended BD takes two.
     #[inline(always)]
-    pub fn advance_short(&mut self) {
+    pub fn advance(&mut self) {
         self.bds.advance();
     }
 
@@ -101,15 +101,6 @@ impl Ring {
     #[inline(always)]
     pub fn next_address(&self) -> u32 {
         self.bds.next_address() + (self.doubled << 5)
-    }
-
-    /// Goes on to the BD behind it.
-    #[inline(always)]
-    pub fn advance(&mut self) {
-        self.bds.advance();
-        if self.doubled != 0 {
-            self.bds.advance();
-        }
     }
 
     /// BDs that are there.

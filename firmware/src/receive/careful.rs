@@ -1,56 +1,39 @@
-//! Handing a frame on with VLAN tags, checksums and BDs of several buffers.
+//! Handing a frame on in all the cases that are not plain.
 //!
-//! Hardware reference, sections 6.5 and 14. A summed frame costs one transfer more: the
-//! two bytes of the [seed](super::headers), with which the channel's sum begins, go to the
-//! first bytes of the buffer, where the frame overwrites them at once. The channel then
-//! stores the sum into the return BD, which waits behind the data in the same ring:
-//!
-//! ```text
-//! write ring:   [seed] [data ...] [return BD] ...
-//! channel's sum:  0 + seed + data --> its checksum word
-//! ```
-//!
-//! So no event has to come between the data and the return BD.
+//! Frames with flaws, frames that are cut or handed on with their CRC, headers that go
+//! round the end of the receive buffer, and extended BDs, whose up to four buffers take a
+//! frame in pieces. Not on the packet path, but for extended BDs.
 
-use super::frame::{Accepted, CRC, Outcome, Taken, end_of, finish, wrapped};
+use super::frame::{CRC, end_of, wrapped};
+use super::hand_on::{
+    Accepted, Outcome, SEED_BYTES, TRANSFERS, Taken, finish, put_seed, store_sum,
+};
 use super::headers::{self, Headers};
 use crate::Firmware;
-use crate::dma::{States, staging, write};
+use crate::dma::{States, write};
 use crate::statistics::count;
-use tigon2_chip::bits::DmaState;
-use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
 
 /// Buffers of an extended BD.
 const BUFFERS: usize = 4;
-/// Where the TCP/UDP sum is in a return BD.
-const SUM_OFFSET: u32 = 18;
-/// Bytes of the seed.
-const SEED_BYTES: u32 = 2;
 
 /// Queues a frame with all that is asked for. It stays with the MAC if there is no room.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
-pub(super) fn hand_on<B: Bus>(firmware: &mut Firmware<B>, accepted: &Accepted) {
-    /// Seed, data, return BD.
-    const TRANSFERS: u32 = 3;
+pub(super) fn hand_on<B: Bus>(firmware: &mut Firmware<B>, accepted: Accepted) {
     let receive = &mut firmware.receive;
     let bus = &mut firmware.bus;
-    let ring = receive.rings.get(accepted.which);
-    let extended = ring.is_extended();
-    let more = if extended { BUFFERS as u32 - 1 } else { 0 };
-    if !firmware.write_ring.has_room(TRANSFERS + more) {
+    if !firmware.write_ring.has_room(TRANSFERS + BUFFERS as u32) {
         return count!(firmware, no_write_descriptors);
     }
-    let frame = &accepted.frame;
+    let ring = receive.rings.get(accepted.which);
+    let extended = ring.is_extended();
+    let frame = accepted.frame;
     let base = receive.base;
-    let mut found = if accepted.flaws != 0 {
-        Headers::NOTHING
-    } else if frame.start <= PACKET_MEMORY_END - headers::REACH {
-        headers::look(bus, receive.wants, frame.start, accepted.length)
-    } else {
+    let mut found = if accepted.flaws == 0 && receive.wants != 0 {
         headers::look_round(bus, receive.wants, frame.start, accepted.length, base)
+    } else {
+        Headers::NOTHING
     };
     let bd = ring.next_address();
     let taken = Taken::new(bus, bd);
@@ -66,67 +49,42 @@ pub(super) fn hand_on<B: Bus>(firmware: &mut Firmware<B>, accepted: &Accepted) {
     }
     if found.summed {
         let end = frame.start + accepted.length;
-        if found.padding != 0 {
-            found.leave_out_padding(bus, base, end - found.padding);
-        }
+        found.leave_out_padding(bus, base, end - found.padding);
         if receive.cut == 0 {
             let crc = headers::sum_of(bus, base, end, CRC);
             found.leave_out(crc);
         }
     }
     let data = if bytes != 0 { buffers.count } else { 0 };
-    let slot = staging(&firmware.write_ring, data + u32::from(found.summed));
-    let mut outcome = Outcome::new(accepted, slot, bytes, truncated, ring.flag());
-    outcome.flags |= found.flags;
-    outcome.checksums = found.ip_sum << 16;
-    outcome.errors_and_tag |= found.tag;
+    let ahead = data + u32::from(found.summed);
+    let slot = receive.staging.slot(&firmware.write_ring, ahead);
+    let outcome = Outcome::new(&accepted, slot, bytes, truncated, ring.flag()).with(&found);
     outcome.stage(bus, &taken);
     ring.advance();
-
-    let mut state = firmware.states.write_data;
-    if found.summed {
-        let seed = staging(&firmware.write_ring, 0);
-        bus.store(seed, found.seed << 16);
-        let transfer = Transfer {
-            host: taken.host,
-            local: seed,
-            length: SEED_BYTES,
-            state: (state | States::SUM | States::SUM_BEGINS) & !FREES,
-            kind: write::QUIET,
-            opaque: 0,
-        };
-        firmware.write_ring.put(bus, &transfer);
-        state |= States::SUM;
+    if extended {
+        ring.advance();
     }
-    if found.summed && buffers.count == 1 {
-        firmware.write_ring.store_sum_at(bus, slot + SUM_OFFSET);
-        state |= States::SUM_STORED;
-    }
-    let transfer = Transfer {
+    let mut whole = Transfer {
         host: taken.host,
-        // Frames start at multiples of 8, so a tag does not reach the end of the buffer.
         local: frame.start + found.stripped,
         length: bytes,
-        state,
+        state: firmware.states.write_data,
         kind: write::RECEIVE_DATA,
         opaque: slot,
     };
+    if found.summed {
+        put_seed(receive, bus, &mut firmware.write_ring, &whole, found.seed);
+        whole.state |= States::SUM;
+    }
     if bytes == 0 {
-        receive.freed = end_of(base, frame);
+        receive.freed = end_of(base, &frame);
     } else {
         receive.in_flight += 1;
         receive.freed = 0;
-        if buffers.count == 1 {
-            firmware.write_ring.put(bus, &transfer);
-        } else {
-            buffers.put(bus, &mut firmware.write_ring, base, transfer, found.summed);
-        }
+        buffers.put(bus, &mut firmware.write_ring, base, whole, found.summed);
     }
-    finish(firmware, accepted, &taken, &outcome);
+    finish(firmware, &accepted, &taken, &outcome);
 }
-
-/// The bit that frees what was moved in the receive buffer.
-const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 
 /// Where the data goes.
 struct Buffers {
@@ -140,7 +98,6 @@ struct Buffers {
 
 impl Buffers {
     /// The buffer of an ordinary BD.
-    #[inline(always)]
     fn one(taken: &Taken) -> Buffers {
         const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         Buffers {
@@ -153,7 +110,6 @@ impl Buffers {
 
     /// The other buffers of an extended BD at a NIC address, as far as `wanted` bytes need
     /// them. A length of 0 ends the list.
-    #[inline(never)]
     fn extend<B: Bus>(&mut self, bus: &mut B, bd: u32, wanted: u32) {
         let lengths = [
             bus.load(bd + 24) >> 16,
@@ -180,7 +136,6 @@ impl Buffers {
 
     /// Queues the data in pieces, one for each buffer; `whole` is the transfer of all of it,
     /// and its opaque word the place of the return BD.
-    #[inline(never)]
     fn put<B: Bus>(
         &self,
         bus: &mut B,
@@ -202,8 +157,7 @@ impl Buffers {
             if left == 0 {
                 piece.kind = whole.kind;
                 if summed {
-                    ring.store_sum_at(bus, whole.opaque + SUM_OFFSET);
-                    piece.state |= States::SUM_STORED;
+                    store_sum(bus, ring, &mut piece);
                 }
             }
             ring.put(bus, &piece);

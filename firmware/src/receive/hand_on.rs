@@ -1,0 +1,258 @@
+//! Handing a frame on: its data, its return BD.
+//!
+//! Hardware reference, sections 6.5 and 14. A summed frame costs one transfer more: the
+//! two bytes of the [seed](super::headers), with which the channel's sum begins, go to the
+//! first bytes of the buffer, where the frame overwrites them at once. The channel then
+//! stores the sum into the return BD, which waits behind the data in the same ring:
+//!
+//! ```text
+//! write ring:   [seed] [data ...] [return BD] ...
+//! channel's sum:  0 + seed + data --> its checksum word
+//! ```
+//!
+//! So no event has to come between the data and the return BD.
+
+use super::Receive;
+use super::headers::Headers;
+use super::index::returned;
+use super::rings::Which;
+use crate::Firmware;
+use crate::dma::{States, write};
+use crate::drops;
+use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::extension::Drop;
+use tigon2_chip::bits::DmaState;
+use tigon2_hal::Bus;
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
+use tigon2_hal::mac::ReceivedFrame;
+
+/// Transfers of a frame: data and return BD. The seed is one more.
+pub(super) const TRANSFERS: u32 = 2;
+/// Where the TCP/UDP sum is in a return BD.
+const SUM_OFFSET: u32 = 18;
+/// Bytes of the seed.
+pub(super) const SEED_BYTES: u32 = 2;
+/// The bit that frees what was moved in the receive buffer.
+const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
+const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
+const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
+const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
+const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
+
+/// A frame that the host gets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accepted {
+    /// Where it is.
+    pub frame: ReceivedFrame,
+    /// Its bytes without CRC.
+    pub length: u32,
+    /// The ring whose buffer it takes.
+    pub which: Which,
+    /// What was wrong with it, as the return BD says it.
+    pub flaws: u32,
+    /// What it was addressed to.
+    pub destination: u8,
+}
+
+/// Queues a frame without flaws that fits into the one buffer of its BD. There is room for
+/// the transfers.
+#[inline(always)]
+pub(super) fn hand_on<B: Bus>(
+    firmware: &mut Firmware<B>,
+    accepted: &Accepted,
+    taken: &Taken,
+    found: &Headers,
+) {
+    let receive = &mut firmware.receive;
+    let bus = &mut firmware.bus;
+    let ring = receive.rings.get(accepted.which);
+    let bytes = accepted.frame.length - receive.cut - found.stripped;
+    let ahead = if found.summed {
+        TRANSFERS
+    } else {
+        TRANSFERS - 1
+    };
+    let slot = receive.staging.slot(&firmware.write_ring, ahead);
+    let outcome = Outcome::new(accepted, slot, bytes, false, ring.flag()).with(found);
+    outcome.stage(bus, taken);
+    ring.advance();
+    let mut transfer = Transfer {
+        host: taken.host,
+        // Frames start at multiples of 8, so a tag does not reach the end of the buffer.
+        local: accepted.frame.start + found.stripped,
+        length: bytes,
+        state: firmware.states.write_data,
+        kind: write::RECEIVE_DATA,
+        opaque: slot,
+    };
+    if found.summed {
+        put_seed(
+            receive,
+            bus,
+            &mut firmware.write_ring,
+            &transfer,
+            found.seed,
+        );
+        transfer.state |= States::SUM;
+        store_sum(bus, &firmware.write_ring, &mut transfer);
+    }
+    firmware.write_ring.put(bus, &transfer);
+    receive.in_flight += 1;
+    receive.freed = 0;
+    finish(firmware, accepted, taken, &outcome);
+}
+
+/// Queues the seed of the sum in front of `data`.
+#[inline(always)]
+pub(super) fn put_seed<B: Bus>(
+    receive: &Receive,
+    bus: &mut B,
+    ring: &mut DescriptorRing<Write>,
+    data: &Transfer,
+    seed: u32,
+) {
+    let local = receive.staging.slot(ring, 0);
+    bus.store(local, seed << 16);
+    let transfer = Transfer {
+        host: data.host,
+        local,
+        length: SEED_BYTES,
+        state: (data.state | States::SUM | States::SUM_BEGINS) & !FREES,
+        kind: write::QUIET,
+        opaque: 0,
+    };
+    ring.put(bus, &transfer);
+}
+
+/// The sum goes to the return BD when `last` of the data, which is queued next, is done.
+#[inline(always)]
+pub(super) fn store_sum<B: Bus>(bus: &mut B, ring: &DescriptorRing<Write>, last: &mut Transfer) {
+    ring.store_sum_at(bus, last.opaque + SUM_OFFSET);
+    last.state |= States::SUM_STORED;
+}
+
+/// The BD that a frame takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// Its buffer, the first one of an extended BD.
+    pub host: HostAddress,
+    index_and_room: u32,
+    flags: u32,
+    opaque: u32,
+}
+
+impl Taken {
+    /// Reads the BD at a NIC address.
+    #[inline(always)]
+    pub fn new<B: Bus>(bus: &mut B, bd: u32) -> Taken {
+        Taken {
+            host: HostAddress {
+                high: bus.load(bd),
+                low: bus.load(bd + 4),
+            },
+            index_and_room: bus.load(bd + 8),
+            flags: bus.load(bd + 12),
+            opaque: bus.load(bd + 28),
+        }
+    }
+
+    /// Bytes of its buffer, the first one of an extended BD.
+    #[inline(always)]
+    pub const fn room(&self) -> u32 {
+        self.index_and_room & 0xFFFF
+    }
+}
+
+/// What the return BD of a frame says, and where it is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// NIC address of its staging bytes.
+    slot: u32,
+    /// Bytes that the host gets.
+    bytes: u32,
+    /// BD flags.
+    flags: u32,
+    /// IP and TCP/UDP sum; the latter may come from the DMA channel instead.
+    checksums: u32,
+    /// Error flags, and the VLAN tag.
+    errors_and_tag: u32,
+    truncated: bool,
+}
+
+impl Outcome {
+    /// A frame without sums and tag, in a buffer of the ring with this flag.
+    #[inline(always)]
+    pub const fn new(
+        accepted: &Accepted,
+        slot: u32,
+        bytes: u32,
+        truncated: bool,
+        ring_flag: u32,
+    ) -> Outcome {
+        let flaws = accepted.flaws | if truncated { TRUNCATED } else { 0 };
+        let error = if flaws != 0 { ERROR } else { 0 };
+        Outcome {
+            slot,
+            bytes,
+            flags: END | ring_flag | (accepted.destination as u32) << 5 | error,
+            checksums: 0,
+            errors_and_tag: flaws << 16,
+            truncated,
+        }
+    }
+
+    /// The same with what the headers say.
+    #[inline(always)]
+    pub const fn with(mut self, found: &Headers) -> Outcome {
+        self.flags |= found.flags;
+        self.checksums = found.ip_sum << 16;
+        self.errors_and_tag |= found.tag;
+        self
+    }
+
+    /// Writes the return BD into its staging bytes.
+    #[inline(always)]
+    pub fn stage<B: Bus>(&self, bus: &mut B, taken: &Taken) {
+        let index_and_length = taken.index_and_room & 0xFFFF_0000 | self.bytes;
+        // One by one: a loop over them costs five times as much.
+        bus.store(self.slot, taken.host.high);
+        bus.store(self.slot + 4, taken.host.low);
+        bus.store(self.slot + 8, index_and_length);
+        bus.store(self.slot + 12, self.flags);
+        bus.store(self.slot + 16, self.checksums);
+        bus.store(self.slot + 20, self.errors_and_tag);
+        bus.store(self.slot + 24, 0);
+        bus.store(self.slot + 28, taken.opaque);
+    }
+}
+
+/// Queues the return BD, which is staged, behind the data, and lets the MAC's descriptor
+/// go.
+#[inline(always)]
+pub(super) fn finish<B: Bus>(
+    firmware: &mut Firmware<B>,
+    accepted: &Accepted,
+    taken: &Taken,
+    outcome: &Outcome,
+) {
+    let receive = &mut firmware.receive;
+    let bus = &mut firmware.bus;
+    let transfer = Transfer {
+        host: receive.returns.plus(receive.return_producer << 5),
+        local: outcome.slot,
+        length: 32,
+        state: firmware.states.write_words,
+        kind: write::QUIET,
+        opaque: 0,
+    };
+    firmware.write_ring.put(bus, &transfer);
+    receive.ring.release(bus);
+    receive.return_producer = (receive.return_producer + 1) & receive.return_mask;
+    if outcome.truncated {
+        drops::count(firmware, Drop::BufferTooSmall);
+    }
+    firmware
+        .counters
+        .received(accepted.destination, accepted.length);
+    returned(firmware, taken.flags & NOW != 0);
+}
