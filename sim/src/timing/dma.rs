@@ -314,7 +314,7 @@ impl DmaEngine {
     fn latency(&mut self, owner: Direction) -> Fine {
         const ONE: u64 = 1 << super::FRACTION;
         let part = u64::from(self.random.next_u32() & (ONE as u32 - 1));
-        let factor = ONE - self.jitter + (2 * self.jitter * part >> super::FRACTION);
+        let factor = ONE - self.jitter + ((2 * self.jitter * part) >> super::FRACTION);
         self.latency[owner.index()].scaled(factor)
     }
 

@@ -57,7 +57,7 @@ impl Fine {
 
     /// `count` periods of `numerator / denominator` cycles.
     pub fn periods(count: u64, numerator: u64, denominator: u64) -> Fine {
-        let product = u128::from(count) * u128::from(numerator) << FRACTION;
+        let product = (u128::from(count) * u128::from(numerator)) << FRACTION;
         Fine((product / u128::from(denominator.max(1))) as u64)
     }
 
@@ -92,7 +92,7 @@ impl Fine {
     /// This times `factor` / 2^20.
     #[inline]
     pub const fn scaled(self, factor: u64) -> Fine {
-        Fine((self.0 as u128 * factor as u128 >> FRACTION) as u64)
+        Fine(((self.0 as u128 * factor as u128) >> FRACTION) as u64)
     }
 }
 

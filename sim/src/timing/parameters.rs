@@ -168,7 +168,7 @@ impl Parameters {
             ("jit", (0.0..=1.0).contains(&self.jit), "a part from 0 to 1"),
             (
                 "burst",
-                (8..=65536).contains(&self.burst) && self.burst % 8 == 0,
+                (8..=65536).contains(&self.burst) && self.burst.is_multiple_of(8),
                 "a multiple of 8 from 8 to 65536 bytes",
             ),
             (
