@@ -146,15 +146,23 @@ fn a_file_that_is_no_firmware_is_one_clear_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tg2.bin");
     let name = path.to_str().unwrap();
-    for verb in ["qemu-run", "sim-run"] {
+    for verb in [
+        &["qemu-run"][..],
+        &["sim-run"],
+        &["guest"],
+        &["soak", "--guest"],
+    ] {
         let _ = std::fs::remove_file(&path);
-        let said = complaint(&run(&mut xtask(&[verb, "--firmware", name])));
-        assert!(said.contains("cannot read the firmware"), "{verb}: {said}");
-        assert!(said.contains(name), "{verb}: {said}");
+        let said = complaint(&run(&mut xtask(&[verb, &["--firmware", name]].concat())));
+        assert!(
+            said.contains("cannot read the firmware"),
+            "{verb:?}: {said}"
+        );
+        assert!(said.contains(name), "{verb:?}: {said}");
         std::fs::write(&path, b"not an image").unwrap();
-        let said = complaint(&run(&mut xtask(&[verb, "--firmware", name])));
-        assert!(said.contains("is no firmware image"), "{verb}: {said}");
-        assert!(said.contains(name), "{verb}: {said}");
+        let said = complaint(&run(&mut xtask(&[verb, &["--firmware", name]].concat())));
+        assert!(said.contains("is no firmware image"), "{verb:?}: {said}");
+        assert!(said.contains(name), "{verb:?}: {said}");
     }
 }
 
@@ -190,9 +198,30 @@ fn an_unknown_flag_is_refused() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--no-such-flag"));
 }
 
+/// What cannot go together is refused before anything is built.
+#[test]
+fn options_of_the_guest_that_contradict_each_other_are_refused() {
+    for words in [
+        &["--two", "--router"][..],
+        &["--two", "--cards", "2"],
+        &["--router", "--peer", "linux"],
+        &["--cards", "0"],
+        &["--cards", "5"],
+        &["--memory", "1"],
+        &["--peer", "nobody"],
+    ] {
+        let output = run(&mut xtask(&[&["guest"], words].concat()));
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+    }
+    let output = run(&mut xtask(&["soak"]));
+    assert_eq!(output.status.code(), Some(2), "a soak of what?");
+}
+
 #[test]
 fn every_command_has_help_with_an_example() {
-    for verb in ["setup", "build", "qemu-run", "sim-run", "bench", "test"] {
+    for verb in [
+        "setup", "build", "qemu-run", "sim-run", "guest", "bench", "soak", "test",
+    ] {
         let help = run(&mut xtask(&[verb, "--help"]));
         let text = String::from_utf8_lossy(&help.stdout);
         assert!(

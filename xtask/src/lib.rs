@@ -21,6 +21,7 @@ pub mod qemu_build;
 pub mod qemu_run;
 pub mod setup;
 pub mod sim_run;
+pub mod soak;
 pub mod test;
 pub mod testbed;
 pub mod tools;

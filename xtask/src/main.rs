@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{bench, build, interrupt, qemu_run, setup, sim_run, test};
+use xtask::{bench, build, guest, interrupt, qemu_run, setup, sim_run, soak, test};
 
 /// Builds, runs, measures and tests tigon-rs.
 #[derive(Debug, Parser)]
@@ -29,9 +29,19 @@ enum Verb {
     /// Run traffic through the card in the simulator, in one process
     #[command(after_help = "Example: cargo xtask sim-run --count 1000")]
     SimRun(sim_run::Arguments),
+    /// Boot a Linux guest with the card in it, and give a shell there
+    #[command(after_help = "Examples:\n  cargo xtask guest\n  \
+        cargo xtask guest --command 'ping -c 3 10.77.0.2'\n  \
+        cargo xtask guest --router --command 'ping -c 3 10.77.2.1'\n  \
+        cargo xtask guest --firmware original.bin")]
+    Guest(guest::command::Arguments),
     /// Measure throughput beside what this machine could carry at most
-    #[command(after_help = "Example: cargo xtask bench --engine qemu")]
+    #[command(after_help = "Examples:\n  cargo xtask bench --engine qemu\n  \
+        cargo xtask bench --engine qemu --guest")]
     Bench(bench::Arguments),
+    /// Load two guests for minutes and account for every frame
+    #[command(after_help = "Example: cargo xtask soak --guest --minutes 10")]
+    Soak(soak::Arguments),
     /// Run every test there is
     #[command(after_help = "Examples:\n  cargo xtask test\n  \
         cargo xtask test --no-lint --package tigon2-model")]
@@ -40,18 +50,22 @@ enum Verb {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let result = interrupt::install()
-        .map_err(Into::into)
-        .and_then(|()| match &cli.verb {
+    let result = interrupt::install().map_err(Into::into).and_then(|()| {
+        match &cli.verb {
             Verb::Setup => setup::ensure(setup::EVERYTHING),
             Verb::Build(arguments) => build::run(arguments),
             Verb::QemuRun(arguments) => qemu_run::run(arguments),
             Verb::SimRun(arguments) => sim_run::run(arguments),
+            // The guest's command has an exit status of its own.
+            Verb::Guest(arguments) => return guest::command::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),
+            Verb::Soak(arguments) => soak::run(arguments),
             Verb::Test(arguments) => test::run(arguments),
-        });
+        }
+        .map(|()| 0)
+    });
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         // One line, the causes behind it.
         Err(error) => {
             eprintln!("error: {error:#}");

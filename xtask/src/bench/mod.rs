@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: how fast it is, beside what it could be at most.
 
 pub mod copy_loop;
+mod guest;
 
 use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::namespace::{self, Namespace};
@@ -20,6 +21,9 @@ pub struct Arguments {
     /// What runs the card
     #[arg(long, value_enum)]
     pub engine: Engine,
+    /// In a Linux guest: the card beside QEMU's own e1000
+    #[arg(long)]
+    pub guest: bool,
     /// Seconds of each iperf3 run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
@@ -63,6 +67,9 @@ type Round = (f64, f64);
 /// Measures and reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let Engine::Qemu = arguments.engine;
+    if arguments.guest {
+        return guest::run(arguments);
+    }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
     namespace::permitted().context("the comparison needs Linux on both sides")?;
     let tools = Tools::build()?;

@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod binaries;
+pub mod command;
 pub mod connection;
 pub mod image;
 pub mod kernel;
@@ -14,7 +15,9 @@ pub mod machine;
 pub mod modules;
 mod network;
 pub mod packages;
+pub mod peer;
 pub mod tools;
+pub mod topology;
 
 pub use connection::Output;
 pub use tools::GuestTools;
