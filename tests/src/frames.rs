@@ -15,6 +15,11 @@ pub const PEER: [u8; 6] = [0x02, 0x54, 0x47, 0, 0, 2];
 pub fn numbered(destination: [u8; 6], source: [u8; 6], number: u32) -> Vec<u8> {
     // A stride prime to the range walks through every length.
     let length = SHORTEST + (number as usize * 37) % (LONGEST - SHORTEST + 1);
+    of_length(destination, source, number, length)
+}
+
+/// A frame as [`numbered`] makes it, of a length of the story's own.
+pub fn of_length(destination: [u8; 6], source: [u8; 6], number: u32, length: usize) -> Vec<u8> {
     let mut frame = Vec::with_capacity(length);
     frame.extend(destination);
     frame.extend(source);

@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, tools};
 use crate::frames;
-use host_driver::nic::{Link, SendOptions};
+use host_driver::nic::{Link, Received, SendOptions};
 use host_driver::{Config, Nic};
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -106,10 +106,20 @@ impl<E: Engine> Stage<E> {
     /// # Panics
     /// When they do not come in time.
     pub fn receive(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let received = self.receive_described(count).into_iter();
+        received.map(|frame| frame.bytes).collect()
+    }
+
+    /// Receives until `count` frames are there, with what the card says of them.
+    ///
+    /// # Panics
+    /// When they do not come in time.
+    pub fn receive_described(&mut self, count: usize) -> Vec<Received> {
         let end = Instant::now() + PATIENCE;
         let mut received = Vec::new();
         loop {
-            received.extend(self.nic.receive_batch(64).unwrap_or_else(|e| panic!("{e}")));
+            let frames = self.nic.receive_described(64);
+            received.extend(frames.unwrap_or_else(|error| panic!("{error}")));
             if received.len() >= count {
                 return received;
             }
@@ -120,6 +130,20 @@ impl<E: Engine> Stage<E> {
             );
             self.turn();
         }
+    }
+
+    /// Receives until nothing comes any more.
+    pub fn receive_until_quiet(&mut self) -> Vec<Vec<u8>> {
+        let mut received = Vec::new();
+        let mut quiet = 0;
+        while quiet < 5 {
+            let frames = self.nic.receive_batch(64);
+            let frames = frames.unwrap_or_else(|error| panic!("{error}"));
+            quiet = if frames.is_empty() { quiet + 1 } else { 0 };
+            received.extend(frames);
+            self.turn();
+        }
+        received
     }
 
     /// The next frame from the card's wire.
