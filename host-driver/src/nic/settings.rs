@@ -47,7 +47,8 @@ impl LinkState {
 
 impl<T: Transport> Nic<T> {
     /// Changes the largest packet that is sent and received. With a jumbo ring its
-    /// buffers are handed over or taken back. Kept across [`Nic::recover`].
+    /// buffers are handed over or taken back. The firmware may take a moment to look at
+    /// the new value. Kept across [`Nic::recover`].
     ///
     /// # Errors
     /// [`NicError::BadSetting`] if the rings of this configuration do not take such
@@ -76,6 +77,7 @@ impl<T: Transport> Nic<T> {
                 self.reset_jumbo_ring()?;
             }
         }
+        self.transport.flush()?;
         Ok(())
     }
 
@@ -96,6 +98,7 @@ impl<T: Transport> Nic<T> {
         self.issue("reset jumbo ring", command, &[], Completion::JumboReset)?;
         self.receive.forget(Ring::Jumbo);
         self.transport.write(bar::MAILBOX_JUMBO_PRODUCER, 0)?;
+        self.transport.flush()?;
         Ok(())
     }
 
@@ -110,6 +113,7 @@ impl<T: Transport> Nic<T> {
             for (word, value) in coalescing.words() {
                 self.transport.write(word.bar_offset(), value)?;
             }
+            self.transport.flush()?;
         }
         Ok(())
     }
