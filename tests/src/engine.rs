@@ -32,6 +32,12 @@ pub trait Engine: Sized {
 
     /// Lets the card work for a while.
     fn pass(&mut self, time: Duration);
+
+    /// Puts the cable in, or pulls it out.
+    fn plug(&mut self, plugged: bool);
+
+    /// Asks for a fault of the wire, in the words of the hardware model's `faults`.
+    fn inject(&mut self, fault: &str);
 }
 
 /// The tools that `cargo xtask test` has built.
@@ -53,7 +59,10 @@ impl Engine for Qemu {
     type Transport = VfioUser;
 
     fn start() -> (Self, VfioUser) {
-        Qemu::with(&CardOptions::default())
+        Qemu::with(&CardOptions {
+            monitor: true,
+            ..CardOptions::default()
+        })
     }
 
     fn send(&mut self, frame: &[u8]) {
@@ -85,6 +94,20 @@ impl Engine for Qemu {
 
     fn pass(&mut self, time: Duration) {
         std::thread::sleep(time);
+    }
+
+    fn plug(&mut self, plugged: bool) {
+        let done = if plugged {
+            self.card.plug()
+        } else {
+            self.card.unplug()
+        };
+        done.unwrap_or_else(|error| panic!("{error:#}"));
+    }
+
+    fn inject(&mut self, fault: &str) {
+        let done = self.card.set("inject", fault);
+        done.unwrap_or_else(|error| panic!("{error:#}"));
     }
 }
 
@@ -142,5 +165,14 @@ impl Engine for Sim {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let cycles = machine.clock().cycle_at(nanoseconds);
         machine.run(cycles);
+    }
+
+    fn plug(&mut self, plugged: bool) {
+        self.machine.lock().set_cable(plugged);
+    }
+
+    fn inject(&mut self, fault: &str) {
+        let fault = fault.parse().unwrap_or_else(|error| panic!("{error}"));
+        self.machine.lock().inject(fault);
     }
 }

@@ -3,6 +3,7 @@
 use host_driver::Config;
 use host_driver::nic::{JumboRing, Ring};
 use integration_tests::{Engine, Stage, frames, stories};
+use std::time::Duration;
 
 stories!(
     jumbo_frames_cross_both_ways,
@@ -127,9 +128,12 @@ fn the_mtu_is_raised_and_lowered_while_frames_flow<E: Engine>() {
         stage.engine.send(&short);
         assert_eq!(stage.receive(1), [short], "too long for now");
         stage.nic.set_mtu(9000).expect("there is a jumbo ring");
+        // The firmware looks at the word from time to time.
+        stage.engine.pass(Duration::from_millis(50));
         stage.engine.send(&long);
         assert!(stage.receive(1) == [long]);
         stage.nic.set_mtu(1500).expect("the card answers");
+        stage.engine.pass(Duration::from_millis(50));
         assert_eq!(stage.nic.receive_outstanding_in(Ring::Jumbo), 0);
     }
     let drops = stage.nic.firmware_drops().expect("our firmware");

@@ -5,6 +5,7 @@ use crate::process::{self, Process};
 use crate::tools::Tools;
 use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -152,6 +153,16 @@ impl Card {
     /// As [`Card::plug`].
     pub fn unplug(&self) -> Result<()> {
         self.monitor()?.set_link(WIRE, false)
+    }
+
+    /// Sets a property of the card's, such as `inject` or `partner`, in words.
+    ///
+    /// # Errors
+    /// As [`Card::plug`]; words that mean nothing.
+    pub fn set(&self, property: &str, words: &str) -> Result<()> {
+        let arguments = json!({"path": "/machine/card", "property": property, "value": words});
+        self.monitor()?.execute("qom-set", arguments)?;
+        Ok(())
     }
 
     fn monitor(&self) -> Result<Monitor> {
