@@ -74,6 +74,8 @@ pub struct Receive {
     return_producer: u32,
     /// The host's consumer index when it was last read.
     return_consumer: u32,
+    /// The host has ever written that word.
+    consumer_is_told: bool,
     /// Where return BDs are made.
     staging: Staging,
     /// Telling the host.
@@ -114,6 +116,7 @@ impl Receive {
             return_mask: 0,
             return_producer: 0,
             return_consumer: 0,
+            consumer_is_told: false,
             staging: Staging(STAGING),
             index: index::Index::new(),
         }

@@ -71,7 +71,10 @@ pub fn complete<B: Bus>(firmware: &mut Firmware<B>) {
     if after == receive.return_consumer {
         let consumer = bus.load(Gencom::ReceiveReturnConsumer.nic_address());
         receive.return_consumer = consumer & receive.return_mask;
-        if after == receive.return_consumer {
+        // Linux never says how far it has read, and need not: it gives a buffer back only
+        // behind its return BD, and there are fewer buffers than entries.
+        receive.consumer_is_told |= consumer != 0;
+        if after == receive.return_consumer && receive.consumer_is_told {
             // The host says nothing when it has read entries: housekeeping looks again.
             count!(firmware, no_return_space);
             return firmware.hold(EventBit::ReceiveComplete);

@@ -161,6 +161,8 @@ pub struct Machine {
     pub interrupts: u32,
     event_consumer: u32,
     return_consumer: u32,
+    /// The host says in gencom how far it has read the return ring.
+    pub tells_return_consumer: bool,
     send_producer: u32,
     standard_producer: u32,
     command_producer: u32,
@@ -220,6 +222,7 @@ impl Machine {
             interrupts: 0,
             event_consumer: 0,
             return_consumer: 0,
+            tells_return_consumer: true,
             send_producer: 0,
             standard_producer: 0,
             command_producer: 0,
@@ -446,10 +449,12 @@ impl Machine {
             ));
             self.return_consumer = (self.return_consumer + 1) % self.return_entries;
         }
-        let word = Gencom::ReceiveReturnConsumer.bar_offset();
-        self.bench
-            .borrow_mut()
-            .bar_write(word, self.return_consumer);
+        if self.tells_return_consumer {
+            let word = Gencom::ReceiveReturnConsumer.bar_offset();
+            self.bench
+                .borrow_mut()
+                .bar_write(word, self.return_consumer);
+        }
         self.acknowledge();
         frames
     }

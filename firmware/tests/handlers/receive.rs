@@ -53,6 +53,25 @@ fn the_ring_goes_round_with_every_frame_different() {
     assert!(got == all, "order and bytes");
 }
 
+/// Linux' driver for this card never writes the return ring's consumer index.
+#[test]
+fn a_host_that_never_says_how_far_it_has_read_gets_frames_for_ever() {
+    let mut machine = Machine::up(&Setup::default());
+    machine.tells_return_consumer = false;
+    let mut count = 0;
+    for seed in 0..5000 {
+        let sent = frame(MAC, PEER, 60, seed);
+        assert_eq!(machine.arrive(&sent), Reception::Accepted, "{seed}");
+        if seed % 50 == 49 {
+            machine.pass(100);
+            let received = machine.received();
+            machine.give_buffers(received.len() as u32);
+            count += received.len();
+        }
+    }
+    assert_eq!(count, 5000);
+}
+
 /// Reference 14, step 3: an empty ring holds the event back until BDs arrive.
 #[test]
 fn without_buffers_frames_wait_in_the_card() {
