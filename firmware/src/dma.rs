@@ -10,7 +10,7 @@ use crate::{host_events, receive, send};
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{Full, HostAddress, Transfer};
+use tigon2_hal::assist::{Done, Finished, Full, HostAddress, Transfer};
 
 /// Kinds of transfers from the host: word 6 of a read descriptor.
 pub mod read {
@@ -135,13 +135,41 @@ pub fn write_words<B: Bus>(
     Ok(())
 }
 
-/// DMA read complete.
+/// DMA read complete. In this loop nothing is called: what is not plain data of a frame
+/// ends it, and [`read_others`] goes on.
 #[inline(always)]
 pub fn read_complete<B: Bus>(firmware: &mut Firmware<B>) {
     let end = firmware.read_ring.done(&mut firmware.bus);
     let mut sent = false;
+    let mut other = None;
     while let Some(done) = firmware.read_ring.take(&mut firmware.bus, end) {
+        if done.kind & (read::SEND_DATA | read::HELD) != read::SEND_DATA {
+            other = Some(done);
+            break;
+        }
+        send::data_read(firmware, &done);
+        sent = true;
+    }
+    if let Some(done) = other {
+        sent |= read_others(firmware, &done, end);
+    }
+    firmware.read_ring.acknowledge(&mut firmware.bus);
+    if sent {
+        send::consumed(firmware);
+    }
+}
+
+/// Looks at `done` and all others up to `end`. Returns whether there was data of a frame.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
+fn read_others<B: Bus>(firmware: &mut Firmware<B>, done: &Finished, end: Done) -> bool {
+    let mut sent = false;
+    let mut next = Some(*done);
+    while let Some(done) = next {
         if done.kind & read::SEND_DATA != 0 {
+            if done.kind & read::HELD != 0 {
+                send::held_arrived(firmware, &done);
+            }
             send::data_read(firmware, &done);
             sent = true;
         } else if done.kind == read::SEND_BDS {
@@ -149,11 +177,9 @@ pub fn read_complete<B: Bus>(firmware: &mut Firmware<B>) {
         } else if done.kind != read::NOTHING {
             receive::bds_arrived(firmware, done.kind, done.opaque);
         }
+        next = firmware.read_ring.take(&mut firmware.bus, end);
     }
-    firmware.read_ring.acknowledge(&mut firmware.bus);
-    if sent {
-        send::consumed(firmware);
-    }
+    sent
 }
 
 /// DMA write complete.

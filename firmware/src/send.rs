@@ -316,6 +316,12 @@ fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
     }
 }
 
+/// The last data of a frame that is held in the MAC's ring has been read.
+#[inline(always)]
+pub fn held_arrived<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
+    offload::arrived(&mut firmware.send, &mut firmware.bus, done);
+}
+
 /// The data of a BD has been read.
 #[inline(always)]
 pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
@@ -323,9 +329,6 @@ pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
         let start = done.local(&mut firmware.bus);
         let destination = filter::destination(&mut firmware.bus, start);
         firmware.counters.out(destination);
-    }
-    if done.kind & read::HELD != 0 {
-        offload::arrived(&mut firmware.send, &mut firmware.bus, done);
     }
     let send = &mut firmware.send;
     send.now |= done.kind & read::NOW;
