@@ -111,25 +111,40 @@ impl Guest {
     /// # Errors
     /// QEMU's last words or the guest's, if it does not come up.
     pub fn start(tools: &GuestTools, options: &GuestOptions) -> Result<Guest> {
-        if options.kvm {
-            match Guest::boot(tools, options, Accelerator::Kvm, BOOT_KVM) {
-                Ok(guest) => return Ok(guest),
-                Err(error) => {
-                    interrupt::check()?;
-                    let text = error.to_string();
-                    let first = text.lines().next().unwrap_or_default();
-                    println!("guest: KVM is of no use here, going on with TCG ({first})");
-                }
-            }
-        }
-        Guest::boot(tools, options, Accelerator::Tcg, BOOT)
+        Guest::launch(tools, options)?.finish()
     }
 
-    fn boot(
+    /// Starts a guest's QEMU and goes on: several guests boot at once.
+    ///
+    /// QEMU ends with the thread that calls this (see [`outliving_nobody`]), so
+    /// it must be one that lives as long as the guest is to.
+    ///
+    /// # Errors
+    /// QEMU's last words, if it does not start.
+    pub fn launch<'a>(tools: &'a GuestTools, options: &'a GuestOptions) -> Result<Booting<'a>> {
+        let accelerator = if options.kvm {
+            Accelerator::Kvm
+        } else {
+            Accelerator::Tcg
+        };
+        let booting = |guest| Booting {
+            guest,
+            tools,
+            options,
+        };
+        match Guest::spawn_machine(tools, options, accelerator) {
+            Err(error) if accelerator == Accelerator::Kvm => {
+                fall_back(&error)?;
+                Guest::spawn_machine(tools, options, Accelerator::Tcg).map(booting)
+            }
+            result => result.map(booting),
+        }
+    }
+
+    fn spawn_machine(
         tools: &GuestTools,
         options: &GuestOptions,
         accelerator: Accelerator,
-        limit: Duration,
     ) -> Result<Guest> {
         let folder = tempfile::Builder::new()
             .prefix("tigon-guest-")
@@ -155,19 +170,12 @@ impl Guest {
         let mut process = Process::spawn(command.stderr(output))?;
         let channel = connect(&folder.path().join(machine::AGENT), &mut process, &log)?;
         let connection = Connection::new(channel, &folder.path().join(machine::CONSOLE))?;
-        let guest = Guest {
+        Ok(Guest {
             connection,
             process: Mutex::new(process),
             folder,
             accelerator,
-        };
-        guest
-            .connection
-            .greet(limit)
-            .with_context(|| format!("the guest did not come up{}", guest.complaints()))?;
-        // The kernel has unpacked it into the guest's own memory by now.
-        let _ = fs::remove_file(guest.folder.path().join(machine::ROOT));
-        Ok(guest)
+        })
     }
 
     /// Runs `sh -c command` in the guest.
@@ -254,6 +262,15 @@ impl Guest {
         Ok(process.finished()?.is_none())
     }
 
+    fn await_agent(&self, limit: Duration) -> Result<()> {
+        self.connection
+            .greet(limit)
+            .with_context(|| format!("the guest did not come up{}", self.complaints()))?;
+        // The kernel has unpacked it into the guest's own memory by now.
+        let _ = fs::remove_file(self.folder.path().join(machine::ROOT));
+        Ok(())
+    }
+
     /// What QEMU itself has complained about.
     fn complaints(&self) -> String {
         match fs::read_to_string(self.folder.path().join("log")) {
@@ -261,6 +278,47 @@ impl Guest {
             _ => String::new(),
         }
     }
+}
+
+/// A guest on its way; dropping it ends QEMU.
+#[must_use = "a guest that is not waited for is ended"]
+#[derive(Debug)]
+pub struct Booting<'a> {
+    guest: Guest,
+    tools: &'a GuestTools,
+    options: &'a GuestOptions,
+}
+
+impl Booting<'_> {
+    /// Waits until the agent answers.
+    ///
+    /// # Errors
+    /// QEMU's last words or the guest's, if it does not come up.
+    pub fn finish(self) -> Result<Guest> {
+        let limit = match self.guest.accelerator {
+            Accelerator::Kvm => BOOT_KVM,
+            Accelerator::Tcg => BOOT,
+        };
+        match self.guest.await_agent(limit) {
+            Err(error) if self.guest.accelerator == Accelerator::Kvm => {
+                fall_back(&error)?;
+                drop(self.guest);
+                let guest = Guest::spawn_machine(self.tools, self.options, Accelerator::Tcg)?;
+                guest.await_agent(BOOT)?;
+                Ok(guest)
+            }
+            result => result.map(|()| self.guest),
+        }
+    }
+}
+
+/// Says that KVM did not do, unless the user wants to end.
+fn fall_back(error: &anyhow::Error) -> Result<()> {
+    interrupt::check()?;
+    let text = format!("{error:#}");
+    let first = text.lines().next().unwrap_or_default();
+    println!("guest: KVM is of no use here, going on with TCG ({first})");
+    Ok(())
 }
 
 impl Job {

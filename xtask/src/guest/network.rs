@@ -47,8 +47,10 @@ impl Guest {
     /// # Errors
     /// When it does not come in time, with what the kernel says of it.
     pub fn await_carrier(&self, device: &str, limit: Duration) -> Result<()> {
+        // The card's driver does not tell the kernel of its carrier, but it tells
+        // ethtool of its speed.
         let carrier = format!(
-            "i=0; while [ \"$(cat /sys/class/net/{device}/carrier 2>&1)\" != 1 ]; do \
+            "i=0; until ethtool {device} | grep -q 'Speed: [1-9]'; do \
              i=$((i+1)); [ $i -gt {} ] && exit 1; sleep 0.1; done",
             limit.as_millis() / 100
         );

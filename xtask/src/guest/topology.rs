@@ -8,7 +8,7 @@
 //!
 //! A cable is a stream socket between the netdevs of two cards.
 
-use super::{Guest, GuestOptions, GuestTools};
+use super::{Booting, Guest, GuestOptions, GuestTools};
 use crate::card::{Card, CardOptions, Wire};
 use crate::tools::Tools;
 use anyhow::{Context, Result, anyhow};
@@ -56,16 +56,14 @@ impl Topology {
     pub fn two(tools: &Tools, guests: &GuestTools, options: &GuestOptions) -> Result<Topology> {
         let cables = folder()?;
         let (left, right) = cable(cables.path().join("cable"));
-        // One end of a cable must listen before the other connects.
-        let west = Station::cards(tools, vec![port(left, "10.77.0.1", 1)])?;
-        let east = Station::cards(tools, vec![port(right, "10.77.0.2", 2)])?;
-        let (west, east) = both(
-            || Station::boot(guests, options, west),
-            || Station::boot(guests, &plain(options), east),
-        )?;
+        let ports = vec![
+            vec![port(left, "10.77.0.1", 1)],
+            vec![port(right, "10.77.0.2", 2)],
+        ];
+        let [west, east] = start(tools, guests, options, ports)?;
         Ok(Topology {
-            west: west.up()?,
-            east: east.up()?,
+            west,
+            east,
             router: None,
             _cables: cables,
         })
@@ -79,33 +77,22 @@ impl Topology {
         let cables = folder()?;
         let (west_end, to_west) = cable(cables.path().join("west"));
         let (to_east, east_end) = cable(cables.path().join("east"));
-        let west = vec![port(west_end, "10.77.1.1", 1)];
-        let middle = vec![
-            port(to_west, "10.77.1.254", 2),
-            port(to_east, "10.77.2.254", 3),
+        let ports = vec![
+            vec![port(west_end, "10.77.1.1", 1)],
+            vec![
+                port(to_west, "10.77.1.254", 2),
+                port(to_east, "10.77.2.254", 3),
+            ],
+            vec![port(east_end, "10.77.2.1", 4)],
         ];
-        let east = vec![port(east_end, "10.77.2.1", 4)];
-        let west = Station::cards(tools, west)?;
-        let middle = Station::cards(tools, middle)?;
-        let east = Station::cards(tools, east)?;
-        let ((west, middle), east) = both(
-            || {
-                both(
-                    || Station::boot(guests, options, west),
-                    || Station::boot(guests, &plain(options), middle),
-                )
-            },
-            || Station::boot(guests, &plain(options), east),
-        )?;
-        let middle = middle.up()?;
-        middle.guest.sh("sysctl -w net.ipv4.ip_forward=1")?;
-        let (west, east) = (west.up()?, east.up()?);
+        let [west, router, east] = start(tools, guests, options, ports)?;
+        router.guest.sh("sysctl -w net.ipv4.ip_forward=1")?;
         west.guest.sh("ip route add default via 10.77.1.254")?;
         east.guest.sh("ip route add default via 10.77.2.254")?;
         Ok(Topology {
             west,
             east,
-            router: Some(middle),
+            router: Some(router),
             _cables: cables,
         })
     }
@@ -119,45 +106,70 @@ impl Topology {
     }
 }
 
-impl Station {
-    fn cards(tools: &Tools, ports: Vec<Port>) -> Result<Vec<(Card, String)>> {
-        let card = |port: Port| {
-            let options = CardOptions {
-                wire: port.wire,
-                monitor: true,
-                station: Some([0x02, 0x54, 0x47, 0, 0, port.number]),
-                ..CardOptions::default()
-            };
-            Ok((Card::start(tools, &options)?, port.address))
-        };
-        ports.into_iter().map(card).collect()
-    }
-
-    fn boot(
-        guests: &GuestTools,
-        options: &GuestOptions,
-        cards: Vec<(Card, String)>,
-    ) -> Result<Station> {
-        let (cards, addresses): (Vec<Card>, Vec<String>) = cards.into_iter().unzip();
-        let options = GuestOptions {
-            cards: cards.iter().map(Card::socket).collect(),
-            ..options.clone()
-        };
-        Ok(Station {
-            guest: Guest::start(guests, &options)?,
-            cards,
-            addresses,
+/// Starts all cards, then all guests at once, the first with the user's options.
+fn start<const N: usize>(
+    tools: &Tools,
+    guests: &GuestTools,
+    options: &GuestOptions,
+    ports: Vec<Vec<Port>>,
+) -> Result<[Station; N]> {
+    // The first end of a cable is there before the second, as the ports are in order.
+    let cards = |ports: Vec<Port>| ports.into_iter().map(|port| card(tools, port)).collect();
+    let cards: Vec<Vec<(Card, String)>> = ports.into_iter().map(cards).collect::<Result<_>>()?;
+    let with_cards = |(number, cards): (usize, &Vec<(Card, String)>)| GuestOptions {
+        cards: cards.iter().map(|(card, _)| card.socket()).collect(),
+        ..if number == 0 {
+            options.clone()
+        } else {
+            plain(options)
+        }
+    };
+    let options: Vec<GuestOptions> = cards.iter().enumerate().map(with_cards).collect();
+    let launch = |options| Guest::launch(guests, options);
+    let booting: Vec<Booting<'_>> = options.iter().map(launch).collect::<Result<_>>()?;
+    let booted: Vec<Guest> = booting
+        .into_iter()
+        .map(Booting::finish)
+        .collect::<Result<_>>()?;
+    let stations: Vec<Station> = booted
+        .into_iter()
+        .zip(cards)
+        .map(|(guest, cards)| {
+            let (cards, addresses) = cards.into_iter().unzip();
+            Station {
+                guest,
+                cards,
+                addresses,
+            }
         })
+        .collect();
+    stations.iter().try_for_each(Station::load)?;
+    stations.iter().try_for_each(Station::up)?;
+    <[Station; N]>::try_from(stations).map_err(|_| anyhow!("another number of guests"))
+}
+
+fn card(tools: &Tools, port: Port) -> Result<(Card, String)> {
+    let options = CardOptions {
+        wire: port.wire,
+        monitor: true,
+        station: Some([0x02, 0x54, 0x47, 0, 0, port.number]),
+        ..CardOptions::default()
+    };
+    Ok((Card::start(tools, &options)?, port.address))
+}
+
+impl Station {
+    fn load(&self) -> Result<()> {
+        self.guest.load_driver(self.cards.len())
     }
 
-    /// The driver loaded, every device up: when the others' cards are there.
-    fn up(self) -> Result<Station> {
-        self.guest.load_driver(self.cards.len())?;
+    /// Every device up; both ends of a cable must have their firmware by then.
+    fn up(&self) -> Result<()> {
         for (number, address) in self.addresses.iter().enumerate() {
             let address = format!("{address}/24");
             self.guest.bring_up(&format!("eth{number}"), &address)?;
         }
-        Ok(self)
+        Ok(())
     }
 }
 
@@ -188,17 +200,4 @@ fn plain(options: &GuestOptions) -> GuestOptions {
         devices: Vec::new(),
         ..options.clone()
     }
-}
-
-/// Runs both at once; the boots take the longest.
-fn both<A: Send, B: Send>(
-    one: impl FnOnce() -> Result<A>,
-    other: impl FnOnce() -> Result<B> + Send,
-) -> Result<(A, B)> {
-    std::thread::scope(|scope| {
-        let other = scope.spawn(other);
-        let one = one();
-        let other = other.join().map_err(|_| anyhow!("a thread panicked"))?;
-        Ok((one?, other?))
-    })
 }
