@@ -69,7 +69,7 @@ fn checksums_are_right_wherever_a_frame_is_cut<E: Engine>() {
             let options = prepare(&mut given, offload);
             assert!(options.transport_checksum && given != wanted);
             let (front, rest) = given.split_at(1 + number as usize);
-            let (middle, end) = rest.split_at(rest.len() / 2 | 1);
+            let (middle, end) = rest.split_at((rest.len() / 2) | 1);
             stage.transmit_as(&[front, middle, end], options);
             assert_eq!(stage.wire(), wanted, "frame {number}");
         }

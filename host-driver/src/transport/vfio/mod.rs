@@ -91,6 +91,20 @@ fn open(path: &Path) -> Result<File, TransportError> {
         .map_err(|error| unreachable(path.display(), error))
 }
 
+/// Why the kernel does not want the IOMMU used.
+fn iommu_refused(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            "the IOMMU: {error}; without interrupt remapping the kernel wants \
+             modprobe vfio_iommu_type1 allow_unsafe_interrupts=1 (see its log)"
+        ),
+        io::ErrorKind::NotFound | io::ErrorKind::Unsupported => {
+            format!("the IOMMU: {error}; modprobe vfio_iommu_type1")
+        }
+        _ => format!("the IOMMU: {error}"),
+    }
+}
+
 impl Vfio {
     /// Opens the card at a PCI address.
     ///
@@ -138,7 +152,8 @@ impl Vfio {
             }
             Isolation::Iommu => VFIO_TYPE1_IOMMU,
         };
-        ioctl::set_iommu(container.as_fd(), kind).map_err(|error| refused("the IOMMU", error))?;
+        ioctl::set_iommu(container.as_fd(), kind)
+            .map_err(|error| unreachable(&place, iommu_refused(&error)))?;
         let name = CString::new(address.to_string()).map_err(|error| unreachable(&place, error))?;
         let device = ioctl::device(file.as_fd(), &name)
             .map(File::from)
