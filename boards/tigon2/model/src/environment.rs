@@ -92,7 +92,7 @@ pub enum Effect {
     SpillBase {
         /// Which CPU.
         cpu: Cpu,
-        /// New value of `R[150]` or `R[250]`.
+        /// What `R[150]` or `R[250]` says now: a multiple of 4 KB.
         base: u32,
     },
 }

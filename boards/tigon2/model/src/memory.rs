@@ -11,6 +11,10 @@
 use crate::environment::Sram;
 use tigon2_chip::memory::{SPILL_WINDOW, SRAM_MAX_BYTES};
 
+/// Bits of `R[150]` and `R[250]` that count: the window moves in steps of 4 KB, as the
+/// vendor's K does (2.2).
+pub const SPILL_BASE_MASK: u32 = !0xFFF;
+
 /// The mapping from NIC addresses to installed SRAM, and word access through it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SramMap {
@@ -36,7 +40,7 @@ impl SramMap {
     /// The physical address behind an address of the spill window of a CPU whose `R[150]`
     /// or `R[250]` is `base` (2, C!).
     pub const fn spill(self, address: u32, base: u32) -> u32 {
-        self.physical(address.wrapping_sub(base))
+        self.physical(address.wrapping_sub(base & SPILL_BASE_MASK))
     }
 
     /// The physical address that a CPU reaches at `address`: SRAM, an alias or the spill

@@ -224,8 +224,10 @@ fn take(bench: &mut Bench, step: &Step) {
 /// What must hold whatever happened.
 fn check(bench: &mut Bench) -> Result<(), TestCaseError> {
     for effect in bench.effects() {
-        if let Effect::Transmit(frame) = effect {
-            prop_assert!((60..=0xFFFF + 4).contains(&frame.len()));
+        match effect {
+            Effect::Transmit(frame) => prop_assert!((60..=0xFFFF + 4).contains(&frame.len())),
+            Effect::SpillBase { base, .. } => prop_assert_eq!(base % 0x1000, 0),
+            _ => {}
         }
     }
     for cpu in Cpu::ALL {

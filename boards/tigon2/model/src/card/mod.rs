@@ -21,7 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::link::Link;
 use crate::mac::Mac;
 use crate::mailbox::Mailboxes;
-use crate::memory::SramMap;
+use crate::memory::{SPILL_BASE_MASK, SramMap};
 use crate::partner::Partner;
 use crate::pci::PciFunction;
 use crate::semaphore::Semaphore;
@@ -230,9 +230,10 @@ impl Card {
         self.map.decode(address, self.spill_base(cpu))
     }
 
-    /// `R[150]` or `R[250]`.
+    /// Base of a CPU's spill window: `R[150]` or `R[250]`, in steps of 4 KB.
     pub fn spill_base(&self, cpu: Cpu) -> u32 {
-        self.stored[tigon2_chip::Register::spill_base(cpu).offset() as usize / 4]
+        let register = tigon2_chip::Register::spill_base(cpu);
+        self.stored[register.offset() as usize / 4] & SPILL_BASE_MASK
     }
 
     /// The serial EEPROM.

@@ -388,6 +388,7 @@ impl Card {
 
     fn write_spill_base(&mut self, cpu: Cpu, value: u32) {
         self.store(Register::spill_base(cpu), value);
-        self.effects.push(Effect::SpillBase { cpu, base: value });
+        let base = self.spill_base(cpu);
+        self.effects.push(Effect::SpillBase { cpu, base });
     }
 }
