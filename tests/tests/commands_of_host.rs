@@ -81,7 +81,7 @@ fn all_multicast_and_promiscuous_let_more_in<E: Engine>() {
     let mut stage = Stage::<E>::open();
     let frames = [to(GROUP, 1), to(STRANGER, 2), to([0xFF; 6], 3)];
     let [group, stranger, broadcast] = frames.clone();
-    assert_eq!(let_in(&mut stage, &frames), [broadcast.clone()]);
+    assert_eq!(let_in(&mut stage, &frames), frames[2..]);
     stage.nic.set_all_multicast(true).expect("it is taken");
     let expected = [group.clone(), broadcast.clone()];
     assert_eq!(let_in(&mut stage, &frames), expected);
