@@ -145,7 +145,7 @@ impl Load {
                 "iperf3 --client {address} --bidir --json --time {seconds}"
             ))?,
             ping: west.spawn(&format!(
-                "ping -n -q -i 0.1 -W 5 -s {PING_BYTES} -w {seconds} {address}"
+                "ping -n -i 0.1 -W 5 -s {PING_BYTES} -w {seconds} {address}"
             ))?,
             udp: connect("udp", 7000)?,
             tcp: connect("tcp", 7001)?,
