@@ -1,8 +1,12 @@
-//! `cargo xtask test`: format, lints and every test there is.
+//! `cargo xtask test`: format, lints and every test there is; with `--guest` the
+//! stories in which a Linux guest is the judge.
 
-use crate::tools::Tools;
+use crate::guest::GuestTools;
+use crate::qemu_build::{self, Target};
+use crate::tools::{Tools, build_client};
 use crate::{paths, process, setup};
 use anyhow::{Context, Result};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -15,6 +19,9 @@ pub struct Arguments {
     /// Only the tests of this package
     #[arg(long, short)]
     pub package: Option<String>,
+    /// The stories with a Linux guest instead, and nothing else
+    #[arg(long, conflicts_with_all = ["no_lint", "package"])]
+    pub guest: bool,
     /// Words for the test programs, such as a part of a test's name
     #[arg(last = true)]
     pub words: Vec<String>,
@@ -24,13 +31,23 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     setup::ensure(setup::EVERYTHING)?;
+    // The card's and the PC's at once: one build of QEMU's source.
+    let qemu = qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
     let tools = Tools::build()?;
+    if arguments.guest {
+        return guest(arguments, &tools, start);
+    }
+    let built = Built {
+        tools,
+        pc: qemu.x86_64,
+        client: build_client()?,
+    };
     if !arguments.no_lint {
         step("format");
-        cargo(&["fmt", "--all", "--check"], &tools).context("cargo fmt --all mends this")?;
+        run_cargo(&["fmt", "--all", "--check"], &built).context("cargo fmt --all mends this")?;
         step("clippy");
         let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
-        cargo(&[&clippy[..], &["--", "-D", "warnings"]].concat(), &tools)?;
+        run_cargo(&[&clippy[..], &["--", "-D", "warnings"]].concat(), &built)?;
     }
     step("tests");
     let mut words = vec!["test"];
@@ -40,25 +57,61 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     words.push("--");
     words.extend(arguments.words.iter().map(String::as_str));
-    cargo(&words, &tools)?;
+    run_cargo(&words, &built)?;
     println!("test: all passed in {} s", start.elapsed().as_secs());
     Ok(())
+}
+
+/// The stories of the test program `guest`, which tells of its progress itself.
+fn guest(arguments: &Arguments, tools: &Tools, start: Instant) -> Result<()> {
+    let guest = GuestTools::build()?;
+    step("guest");
+    let words = [
+        "test",
+        "--package",
+        "integration-tests",
+        "--test",
+        "guest",
+        "--quiet",
+        "--",
+    ];
+    let mut command = cargo(&words, tools)?;
+    command.args(&arguments.words).envs(guest.environment());
+    process::run(&mut command)?;
+    println!("test: all passed in {} s", start.elapsed().as_secs());
+    Ok(())
+}
+
+/// What all other tests are run with.
+struct Built {
+    tools: Tools,
+    /// The PC's QEMU, and the library for its device that is a card's client.
+    pc: PathBuf,
+    client: PathBuf,
 }
 
 fn step(name: &str) {
     println!("test: {name}");
 }
 
+fn run_cargo(words: &[&str], built: &Built) -> Result<()> {
+    let mut command = cargo(words, &built.tools)?;
+    command
+        .env("TIGON_GUEST_QEMU", &built.pc)
+        .env("TIGON_GUEST_CLIENT", &built.client);
+    process::run(&mut command)
+}
+
 /// Cargo with the variables by which the tests find what was built.
-fn cargo(words: &[&str], tools: &Tools) -> Result<()> {
-    process::run(
-        Command::new(env!("CARGO"))
-            .args(words)
-            .current_dir(paths::root())
-            .env("TIGON_QEMU_MIPS", &tools.qemu)
-            .env("TIGON_QEMU_MODEL", &tools.model)
-            .env("TIGON_FIRMWARE_ELF", &tools.firmware.elf)
-            .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2)
-            .env("TIGON_XTASK", std::env::current_exe()?),
-    )
+fn cargo(words: &[&str], tools: &Tools) -> Result<Command> {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(words)
+        .current_dir(paths::root())
+        .env("TIGON_QEMU_MIPS", &tools.qemu)
+        .env("TIGON_QEMU_MODEL", &tools.model)
+        .env("TIGON_FIRMWARE_ELF", &tools.firmware.elf)
+        .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2)
+        .env("TIGON_XTASK", std::env::current_exe()?);
+    Ok(command)
 }

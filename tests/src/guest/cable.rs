@@ -11,8 +11,8 @@
 //! VLANs have TAP devices of their own, as not every kernel can divide a device:
 //! the cable's thread puts the tag in and takes it out, like a switch's port.
 
-use super::frame::{Sight, Way, tag, untag};
-use crate::frames::SHORTEST;
+use super::counts::Counts;
+use super::frame::{Sight, Way, ether_type, tag, untag};
 use anyhow::{Context, Result};
 use host_driver::tap::Tap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,41 +34,6 @@ const LONGEST: usize = 0x4000;
 const BATCH: usize = 32;
 /// How often an idle cable looks for what the story wants.
 const LOOK: Duration = Duration::from_millis(2);
-
-/// What passed one way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Frames.
-    pub frames: u64,
-    /// Their bytes, without CRC, as a MAC sends them: padded to 60.
-    pub bytes: u64,
-    /// Their bytes without the padding of short frames.
-    pub unpadded: u64,
-    /// Those to a single station.
-    pub unicast: u64,
-    /// Those to a group.
-    pub multicast: u64,
-    /// Those to everybody.
-    pub broadcast: u64,
-    /// Those with a VLAN tag.
-    pub tagged: u64,
-    /// Those longer than an ordinary frame (with a tag where they have one).
-    pub jumbo: u64,
-}
-
-/// What passed both ways since the start or the last [`Cable::reset`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// What the card sent.
-    pub from_card: Count,
-    /// What the card was given.
-    pub to_card: Count,
-    /// Frames that ended at the cut.
-    pub cut: u64,
-    /// Frames of the card's that the peer's device did not take, or with a tag
-    /// of a VLAN that the peer is not in.
-    pub refused: u64,
-}
 
 #[derive(Default)]
 struct State {
@@ -321,7 +286,8 @@ impl Carrier {
         };
         self.taken = Instant::now();
         let frame = &self.buffer[..length];
-        if self.state().pass(Way::FromCard, frame) && !self.hand_over(frame) {
+        let passes = self.state().pass(Way::FromCard, frame);
+        if passes && !self.hand_over(frame) {
             self.state().counts.refused += 1;
         }
         Ok(true)
@@ -394,7 +360,7 @@ fn gone(error: &std::io::Error) -> bool {
 }
 
 impl State {
-    /// Counts a frame that passes, or does not because of the cut: false then.
+    /// Counts a frame. False if it goes no further.
     fn pass(&mut self, way: Way, frame: &[u8]) -> bool {
         if self.cut {
             self.counts.cut += 1;
@@ -404,20 +370,11 @@ impl State {
             way,
             frame: frame.to_vec(),
         };
-        let count = match way {
-            Way::FromCard => &mut self.counts.from_card,
-            Way::ToCard => &mut self.counts.to_card,
-        };
-        count.frames += 1;
-        count.bytes += frame.len().max(SHORTEST) as u64;
-        count.unpadded += sight.unpadded() as u64;
-        match () {
-            () if sight.is_broadcast() => count.broadcast += 1,
-            () if sight.is_group() => count.multicast += 1,
-            () => count.unicast += 1,
+        if sight.ether_type() == ether_type::PAUSE {
+            self.counts.pauses += 1;
+            return false;
         }
-        count.tagged += u64::from(sight.vlan().is_some());
-        count.jumbo += u64::from(sight.is_jumbo());
+        self.counts.add(&sight);
         if let Some(record) = &mut self.record {
             record.push(sight);
         }

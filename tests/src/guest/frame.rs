@@ -26,6 +26,8 @@ pub mod ether_type {
     pub const IPV4: u16 = 0x0800;
     /// Address resolution.
     pub const ARP: u16 = 0x0806;
+    /// Flow control between two MACs.
+    pub const PAUSE: u16 = 0x8808;
     /// A VLAN tag.
     pub const VLAN: u16 = 0x8100;
 }
@@ -97,6 +99,15 @@ impl Sight {
             .flatten()
     }
 
+    /// Its ICMP type, if it is a whole or the first part of an ICMP message: 8 asks
+    /// for an echo and 0 is one.
+    pub fn icmp(&self) -> Option<u8> {
+        let first = self.half(self.header() + 6)? & 0x1FFF == 0;
+        (first && self.protocol() == Some(1))
+            .then(|| self.frame.get(self.header() + 20).copied())
+            .flatten()
+    }
+
     /// Whether it is longer than an ordinary frame.
     pub fn is_jumbo(&self) -> bool {
         self.frame.len() > self.header() - HEADER + ORDINARY
@@ -163,6 +174,7 @@ mod tests {
         assert_eq!(frame.vlan(), Some(5));
         assert_eq!(frame.ether_type(), ether_type::IPV4);
         assert_eq!(frame.protocol(), Some(1));
+        assert_eq!(frame.icmp(), Some(0), "an echo");
         assert_eq!(frame.unpadded(), 18 + 28);
         assert!(!frame.is_group() && !frame.is_jumbo());
     }

@@ -5,11 +5,17 @@
 //! ```
 
 pub mod cable;
+pub mod counts;
+pub mod echo;
 pub mod frame;
 pub mod kernel_log;
+pub mod neighbours;
 pub mod peer;
 pub mod playbill;
+pub mod stage;
 
-pub use cable::{Cable, Count, Counts};
+pub use cable::Cable;
+pub use counts::{Count, Counts};
 pub use frame::{Sight, Way};
 pub use peer::Peer;
+pub use stage::GuestStage;

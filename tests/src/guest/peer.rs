@@ -1,5 +1,6 @@
 //! The Linux peer at the far end of the cable: a namespace with a TAP device.
 
+use super::echo;
 use anyhow::{Context, Result, bail};
 use host_driver::tap::Tap;
 use std::process::Stdio;
@@ -111,12 +112,33 @@ impl Peer {
         )
     }
 
-    /// Pings an address.
+    /// Pings an address; loss is a result.
     ///
     /// # Errors
-    /// When ping cannot run; loss is a result.
+    /// When ping cannot run.
     pub fn ping(&self, address: &str, payload: u32, count: u32) -> Result<Ping> {
         ping::run(&self.namespace, address, payload, count)
             .with_context(|| format!("ping {address} from the peer"))
     }
+
+    /// Pings an address; every request is answered.
+    ///
+    /// # Panics
+    /// When one is not, or wrongly.
+    pub fn answered_by(&self, address: &str, payload: u32, count: u32) {
+        answered(&self.namespace, address, payload, count);
+    }
+}
+
+/// Pings an address from a namespace; every request is answered.
+///
+/// # Panics
+/// When one is not, or wrongly.
+pub fn answered(from: &Namespace, address: &str, payload: u32, count: u32) {
+    let command = echo::command(address, payload, count);
+    let mut shell = from.command("sh");
+    let finished = process::collect(shell.args(["-c", &command]), echo::limit());
+    let finished = finished.unwrap_or_else(|error| panic!("{command}: {error:#}"));
+    echo::judge(&finished.stdout, count)
+        .unwrap_or_else(|why| panic!("{command}: {why}{}", finished.stderr));
 }

@@ -1,0 +1,73 @@
+//! Stories with an unmodified Linux guest as the judge of firmware and card.
+//!
+//! `cargo xtask test --guest` prepares what they need and runs them; words behind
+//! `--` choose among them by name. Kernel and driver are Debian's own. Besides what
+//! each story asks for, the guest's kernel log must stay free of complaints.
+
+mod cable;
+mod driver;
+mod filters;
+mod neighbours;
+mod rings;
+mod tools;
+mod traffic;
+
+use integration_tests::guest::GuestStage;
+use integration_tests::guest::neighbours::{GuestAndDriver, Routed, TwoGuests};
+use integration_tests::guest::playbill::{self, Act, Story};
+use std::process::ExitCode;
+
+/// Names stories after their functions.
+macro_rules! stories {
+    ($($module:ident :: $story:ident),* $(,)?) => {
+        vec![$((stringify!($story), $module::$story as fn(&mut _))),*]
+    };
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os("TIGON_GUEST_KERNEL").is_none() {
+        println!("guest: none of these stories is told here, but by cargo xtask test --guest");
+        return ExitCode::SUCCESS;
+    }
+    // Words for libtest, such as --nocapture, mean nothing here.
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    playbill::run(acts(), &words)
+}
+
+/// The longest first: two run at once.
+fn acts() -> Vec<Act> {
+    let one_guest: Vec<Story<GuestStage>> = stories![
+        driver::the_driver_finds_a_card_that_it_knows,
+        tools::ethtool_tells_what_the_driver_offers,
+        tools::the_link_is_negotiated_anew,
+        traffic::ping_of_every_size,
+        traffic::tcp_and_udp_with_checksums_by_the_card,
+        traffic::offloads_are_switched_off_and_on,
+    ];
+    let another: Vec<Story<GuestStage>> = stories![
+        filters::a_group_is_joined_and_left,
+        filters::promiscuous_and_all_multicast,
+        filters::the_station_address_is_changed,
+        rings::a_wire_that_does_not_take,
+        cable::the_cable_is_pulled_while_traffic_flows,
+        driver::up_and_down_a_hundred_times,
+        driver::loaded_and_unloaded_twenty_times,
+    ];
+    let two_guests: Vec<Story<TwoGuests>> = stories![
+        neighbours::two_guests_talk,
+        neighbours::two_guests_count_the_same,
+    ];
+    let with_our_driver: Vec<Story<GuestAndDriver>> =
+        stories![neighbours::a_guest_talks_with_our_driver];
+    let routed: Vec<Story<Routed>> = stories![neighbours::a_guest_routes_between_two];
+    vec![
+        Act::new("one guest", one_guest),
+        Act::new("another guest", another),
+        Act::new("two guests", two_guests),
+        Act::new("guest and driver", with_our_driver),
+        Act::new("router", routed),
+    ]
+}

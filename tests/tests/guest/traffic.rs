@@ -1,0 +1,109 @@
+//! Pings, streams and datagrams, short and long, tagged and not.
+
+use integration_tests::guest::stage::{GUEST, GuestStage, PEER};
+use std::time::Duration;
+use xtask::net::iperf::{Direction, Protocol};
+
+/// Every size of an ICMP payload that fits a frame, both ways, and floods of some.
+pub fn ping_of_every_size(stage: &mut GuestStage) {
+    let script = |address: &str| {
+        format!(
+            "for size in $(seq 0 1472); do \
+               out=$(ping -n -c 1 -W 5 -s $size {address}) || {{ echo $size: $out; exit 1; }}; \
+               case $out in *wrong*) echo $size: $out; exit 2;; esac; \
+             done"
+        )
+    };
+    let limit = Duration::from_secs(240);
+    let out = stage.guest.run(&script(PEER), limit);
+    let out = out.unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(
+        out.status, 0,
+        "from the guest: {}{}",
+        out.stdout, out.stderr
+    );
+    let into = stage.peer.sh_within(&script(GUEST), limit);
+    into.unwrap_or_else(|error| panic!("from the peer: {error:#}"));
+    for size in [0, 1, 56, 1471, 1472] {
+        stage.cable.record();
+        let flood = format!("ping -n -q -f -c 1000 -W 5 -s {size} {GUEST}");
+        let said = stage.peer.sh(&flood);
+        said.unwrap_or_else(|error| panic!("{error:#}"));
+        let quiet = Duration::from_millis(200);
+        assert!(stage.cable.settle(quiet, Duration::from_secs(10)));
+        // Counted on the wire: ping itself leaves before a late reply.
+        let seen = stage.cable.recorded();
+        let count = |kind| seen.iter().filter(|s| s.icmp() == Some(kind)).count();
+        assert_eq!((count(8), count(0)), (1000, 1000), "{size} bytes");
+    }
+}
+
+/// Counters of damage in `/proc/net/snmp`.
+const DAMAGE: &str = "awk '/^(Ip|Icmp|Tcp|Udp):/ { \
+    if (!($1 in head)) { head[$1] = $0; next } \
+    n = split(head[$1], name, \" \"); \
+    for (i = 2; i <= n; i++) \
+      if (name[i] ~ /InCsumErrors|InErrs|InHdrErrors/) print $1 name[i], $i }' /proc/net/snmp";
+
+/// Nothing that either kernel received was damaged, in what is counted from the
+/// boot of the guest and the making of the peer.
+fn nothing_is_damaged(stage: &GuestStage) {
+    let peer = stage
+        .peer
+        .sh(DAMAGE)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    for (who, said) in [("guest", stage.sh(DAMAGE)), ("peer", peer)] {
+        assert!(said.contains("Tcp:InCsumErrors 0"), "{who}: {said}");
+        for line in said.lines() {
+            assert!(line.ends_with(" 0"), "{who} received damage: {line}");
+        }
+    }
+}
+
+/// Streams and datagrams both ways between these addresses.
+fn streams_and_datagrams(stage: &GuestStage, peer: &str, seconds: u32) {
+    for direction in [Direction::Out, Direction::In] {
+        let tcp = stage.iperf(peer, Protocol::Tcp, direction, seconds);
+        assert!(tcp.mbps > 5.0, "TCP {direction:?}: {tcp:?}");
+        let udp = stage.iperf(peer, Protocol::Udp(5), direction, seconds);
+        assert!(udp.datagrams > 200, "UDP {direction:?}: {udp:?}");
+        assert_eq!(udp.lost, 0, "UDP {direction:?}: {udp:?}");
+    }
+    nothing_is_damaged(stage);
+}
+
+/// Reference 6.5, 13, 14: `acenic` always lets the card make the sums of what it
+/// sends, and believes those of what it receives.
+pub fn tcp_and_udp_with_checksums_by_the_card(stage: &mut GuestStage) {
+    let features = stage.sh("ethtool -k eth0");
+    assert!(features.contains("tx-checksum-ipv4: on"), "{features}");
+    streams_and_datagrams(stage, PEER, 2);
+}
+
+/// What of the offloads the driver lets be switched: segmentation, gathering and
+/// aggregation by the kernel. Sums by the card are fixed in it; on a VLAN device
+/// the kernel makes them itself, see there.
+pub fn offloads_are_switched_off_and_on(stage: &mut GuestStage) {
+    let features = stage.sh("ethtool -k eth0");
+    let line = |name: &str| {
+        let found = features.lines().find(|line| line.trim().starts_with(name));
+        found.unwrap_or_else(|| panic!("{name} in {features}"))
+    };
+    for fixed in ["tx-checksum-ipv4:", "tx-vlan-offload:", "rx-vlan-offload:"] {
+        assert!(line(fixed).ends_with("on [fixed]"), "{}", line(fixed));
+    }
+    // Asked to, it says that nothing changes, and nothing does.
+    let asked = stage
+        .guest
+        .run("ethtool -K eth0 tx off", Duration::from_secs(10));
+    asked.unwrap_or_else(|error| panic!("{error:#}"));
+    let after = stage.sh("ethtool -k eth0");
+    assert!(after.contains("tx-checksum-ipv4: on"), "{after}");
+    for state in ["off", "on"] {
+        stage.sh(&format!("ethtool -K eth0 gso {state} gro {state}"));
+        let features = stage.sh("ethtool -k eth0");
+        let gso = format!("generic-segmentation-offload: {state}");
+        assert!(features.contains(&gso), "{features}");
+        streams_and_datagrams(stage, PEER, 1);
+    }
+}
