@@ -39,6 +39,8 @@ pub struct Wire {
     to_card: VecDeque<Frame>,
     to_card_free: u64,
     held: bool,
+    /// Nanoseconds by which frames were held, in all.
+    late: u64,
     from_card: VecDeque<Frame>,
     from_card_free: u64,
     peer: Option<Peer>,
@@ -51,6 +53,7 @@ impl Default for Wire {
             to_card: VecDeque::new(),
             to_card_free: 0,
             held: false,
+            late: 0,
             from_card: VecDeque::new(),
             from_card_free: 0,
             peer: None,
@@ -122,6 +125,7 @@ impl Wire {
         let frame = self.to_card.pop_front()?;
         if std::mem::take(&mut self.held) {
             let late = now.saturating_sub(frame.at);
+            self.late += late;
             self.to_card_free += late;
             for later in &mut self.to_card {
                 later.at += late;
@@ -133,6 +137,11 @@ impl Wire {
     /// The card cannot take the frame of [`Wire::arrived`] now.
     pub fn hold(&mut self) {
         self.held = true;
+    }
+
+    /// Nanoseconds for which a card that could not follow has held the frames towards it.
+    pub fn late(&self) -> u64 {
+        self.late
     }
 
     /// Frames that are on their way to the card or held.

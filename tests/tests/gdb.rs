@@ -48,7 +48,10 @@ fn gdb_stops_in_a_handler_and_prints_a_local() {
     let frame = frames::numbered(nic.station(), frames::PEER, 2);
 
     // Behind this line the handler has judged the frame.
-    let judged = line("firmware/src/receive.rs", "let kind_and_flags");
+    let judged = line(
+        "firmware/src/receive/frame.rs",
+        "let ring = receive.rings.get(which);",
+    );
     let gdb = gdb(
         &engine.card.gdb(),
         &[

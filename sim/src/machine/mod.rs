@@ -311,6 +311,11 @@ impl Machine {
         self.wire.pending()
     }
 
+    /// Nanoseconds for which the frames towards the card were held, in all.
+    pub fn held_back(&self) -> u64 {
+        self.wire.late()
+    }
+
     /// What became of the frames that arrived so far.
     pub fn received(&self) -> Received {
         self.received

@@ -19,6 +19,9 @@ const WIRE_BPS: f64 = 1e9;
 /// Beyond this share of its capacity a resource is the bottleneck.
 const SATURATED: f64 = 0.97;
 
+/// The part by which a direction may miss a rate and still count as keeping up.
+const HELD_SHARE: f64 = 0.005;
+
 /// Which way the datagrams go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -113,6 +116,17 @@ impl Measured {
             _ => 1.0,
         };
         ways * wire_limit(self.datagram) * self.datagram as f64 * 8.0 / 1e6
+    }
+
+    /// Whether all that arrived at `rate` was received, without the wire being held, and
+    /// as many were sent.
+    fn keeps_up(&self, rate: f64) -> bool {
+        let [before, after] = &self.readings;
+        let held = (after.held_back - before.held_back) as f64 / 1e9;
+        let expected = rate * self.seconds;
+        self.dropped == 0
+            && held <= self.seconds * HELD_SHARE
+            && self.sent as f64 + 1.0 >= expected * (1.0 - HELD_SHARE)
     }
 
     fn cycles(&self) -> f64 {
@@ -228,11 +242,7 @@ fn bidirectional(
         // The first look is at the wire's limit: a card that is up to it needs no search.
         let rate = if step == 0 { high } else { (low + high) / 2.0 };
         let measured = at_rate(setup, datagram, rate, duration)?;
-        let seconds = measured.seconds;
-        let received = measured.received as f64 / seconds;
-        let sent = measured.sent as f64 / seconds;
-        let whole = received >= rate * 0.995 && measured.dropped == 0;
-        if whole && sent >= rate * 0.995 {
+        if measured.keeps_up(rate) {
             low = rate;
             best = Some(measured);
             if step == 0 {

@@ -99,6 +99,8 @@ pub struct Reading {
     pub sent: u64,
     /// Frames that the host got from the card.
     pub received: u64,
+    /// Nanoseconds for which frames towards the card were held.
+    pub held_back: u64,
     /// Frames that the card dropped or that never came out of it.
     pub dropped: u64,
     /// Where the cycles of CPU A and CPU B went.
@@ -360,6 +362,7 @@ impl Rig {
             cycle: machine.cycle(),
             sent: self.wire.iter().map(Sink::received).sum(),
             received: self.host.iter().map(Sink::received).sum(),
+            held_back: machine.held_back(),
             dropped: missing,
             counts: [counts(0), counts(1)],
             grants: timed.map_or([0; 6], |timed| timed.port.grants()),

@@ -2,6 +2,7 @@
 
 pub mod copy_loop;
 mod guest;
+pub mod simulated;
 
 use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::namespace::{self, Namespace};
@@ -9,21 +10,31 @@ use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
 use crate::testbed::{HOST, PEER, Testbed};
 use crate::tools::Tools;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use host_driver::tap::Tap;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// What runs the card
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value_t = Engine::Sim)]
     pub engine: Engine,
-    /// In a Linux guest: the card beside QEMU's own e1000
+    /// qemu: in a Linux guest: the card beside QEMU's own e1000
     #[arg(long)]
     pub guest: bool,
+    /// sim: fewer sizes and shorter looks
+    #[arg(long)]
+    pub quick: bool,
+    /// sim: a firmware image in the drivers' load format, instead of this project's
+    #[arg(long, value_name = "FILE")]
+    pub firmware: Option<PathBuf>,
+    /// sim: the timing profile of the board file
+    #[arg(long, default_value = "default")]
+    pub profile: String,
     /// Seconds of each iperf3 run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
@@ -35,6 +46,8 @@ pub struct Arguments {
 /// What runs the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
+    /// The simulator: the paper's microbenchmarks in the card's own time
+    Sim,
     /// The QEMU machine: functional speed on this host
     Qemu,
 }
@@ -66,9 +79,11 @@ type Round = (f64, f64);
 
 /// Measures and reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Engine::Qemu = arguments.engine;
-    if arguments.guest {
-        return guest::run(arguments);
+    match (arguments.engine, arguments.guest) {
+        (Engine::Sim, false) => return simulated::run(arguments),
+        (Engine::Sim, true) => bail!("a guest needs --engine qemu"),
+        (Engine::Qemu, true) => return guest::run(arguments),
+        (Engine::Qemu, false) => {}
     }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
     namespace::permitted().context("the comparison needs Linux on both sides")?;

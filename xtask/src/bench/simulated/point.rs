@@ -1,0 +1,172 @@
+//! One measurement, as it stands in `target/reports/bench.json`.
+
+use super::papers::{Published, published};
+use serde::Serialize;
+use tigon2_sim::timing::counts::{Activity, Cause, Tally};
+use tigon2_sim::workload::experiment::{Experiment, Measured};
+
+/// An experiment at a datagram size.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    /// `send`, `receive`, `bidirectional` or `ping`.
+    pub experiment: Experiment,
+    /// The firmware variant.
+    pub firmware: String,
+    /// Where its code and data lie.
+    pub placement: String,
+    /// The timing profile.
+    pub profile: String,
+    /// Bytes of a datagram.
+    pub datagram: usize,
+    /// Frames a second out of the card.
+    pub frames_per_s_tx: f64,
+    /// Frames a second into the host.
+    pub frames_per_s_rx: f64,
+    /// Datagram bits both ways, in Mb/s.
+    pub mbps: f64,
+    /// What Ethernet allows.
+    pub limit_mbps: f64,
+    /// What the engines allow with infinitely fast CPUs.
+    pub bound_mbps: Option<f64>,
+    /// Measured by bound.
+    pub share_of_bound: Option<f64>,
+    /// What the paper published.
+    pub paper: &'static [Published],
+    /// A ping's time in card and host, there and back.
+    pub latency_us: Option<f64>,
+    /// Share of its time in which CPU A did not idle.
+    pub cpu_a_busy: f64,
+    /// The same of CPU B.
+    pub cpu_b_busy: f64,
+    /// Share of the cycles of the SRAM port.
+    pub sram_utilisation: f64,
+    /// Share of the cycles of the PCI bus.
+    pub pci_utilisation: f64,
+    /// What limits it.
+    pub bottleneck: &'static str,
+    /// Frames that were lost.
+    pub drops: u64,
+    /// What CPU A does for a frame.
+    pub cpu_a: PerFrame,
+    /// What CPU B does for a frame.
+    pub cpu_b: PerFrame,
+}
+
+/// What a CPU does for one frame, on average.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PerFrame {
+    /// Instructions, without idling.
+    pub instructions: f64,
+    /// Cycles, without idling.
+    pub cycles: f64,
+    /// Those cycles by cause.
+    pub causes: Vec<(&'static str, f64)>,
+    /// Cycles by handler: event bit, runs, cycles of a frame.
+    pub handlers: Vec<Handler>,
+}
+
+/// A handler's part.
+#[derive(Clone, Debug, Serialize)]
+pub struct Handler {
+    /// Its event bit; none for dispatch.
+    pub bit: Option<u8>,
+    /// Its event's name.
+    pub name: String,
+    /// Runs for a frame.
+    pub runs: f64,
+    /// Instructions for a frame.
+    pub instructions: f64,
+    /// Cycles for a frame.
+    pub cycles: f64,
+    /// Share of the CPU's busy cycles.
+    pub share: f64,
+}
+
+/// What a point is of.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The firmware variant.
+    pub firmware: String,
+    /// Where its code and data lie.
+    pub placement: String,
+    /// The timing profile.
+    pub profile: String,
+}
+
+impl Point {
+    /// From a measurement; `bound` in Mb/s.
+    pub fn new(subject: &Subject, measured: &Measured, bound: Option<f64>) -> Point {
+        let per_s = |frames: u64| rounded(frames as f64 / measured.seconds, 1.0);
+        Point {
+            experiment: measured.experiment,
+            firmware: subject.firmware.clone(),
+            placement: subject.placement.clone(),
+            profile: subject.profile.clone(),
+            datagram: measured.datagram,
+            frames_per_s_tx: per_s(measured.sent),
+            frames_per_s_rx: per_s(measured.received),
+            mbps: rounded(measured.mbps(), 100.0),
+            limit_mbps: rounded(measured.limit_mbps(), 100.0),
+            bound_mbps: bound.map(|bound| rounded(bound, 100.0)),
+            share_of_bound: bound.map(|bound| rounded(measured.mbps() / bound, 1e4)),
+            paper: published(measured.experiment, measured.datagram),
+            latency_us: measured.latency_us.map(|time| rounded(time, 100.0)),
+            cpu_a_busy: rounded(measured.busy(0), 1e4),
+            cpu_b_busy: rounded(measured.busy(1), 1e4),
+            sram_utilisation: rounded(measured.sram(), 1e4),
+            pci_utilisation: rounded(measured.pci(), 1e4),
+            bottleneck: measured.bottleneck(),
+            drops: measured.dropped,
+            cpu_a: per_frame(measured, 0),
+            cpu_b: per_frame(measured, 1),
+        }
+    }
+}
+
+fn rounded(value: f64, parts: f64) -> f64 {
+    (value * parts).round() / parts
+}
+
+fn per_frame(measured: &Measured, cpu: usize) -> PerFrame {
+    let [before, after] = &measured.readings;
+    let counts = after.counts[cpu].since(&before.counts[cpu]);
+    let moved = (after.sent - before.sent) + (after.received - before.received);
+    let frames = moved.max(1) as f64;
+    let each = |count: u64| rounded(count as f64 / frames, 100.0);
+    let busy: Vec<(Activity, Tally)> = counts
+        .iter()
+        .filter(|(activity, _)| *activity != Activity::Idle)
+        .collect();
+    let mut all = Tally::default();
+    for (_, tally) in &busy {
+        all.add(tally);
+    }
+    let handlers = busy.iter().map(|(activity, tally)| {
+        let (bit, name) = match activity {
+            Activity::Handler(bit) => (Some(*bit), handler_name(*bit)),
+            _ => (None, "dispatch".to_owned()),
+        };
+        Handler {
+            bit,
+            name,
+            runs: each(tally.runs),
+            instructions: each(tally.instructions),
+            cycles: each(tally.total()),
+            share: rounded(tally.total() as f64 / all.total().max(1) as f64, 1e4),
+        }
+    });
+    PerFrame {
+        instructions: each(all.instructions),
+        cycles: each(all.total()),
+        causes: Cause::ALL
+            .into_iter()
+            .map(|cause| (cause.name(), each(all.of(cause))))
+            .collect(),
+        handlers: handlers.collect(),
+    }
+}
+
+fn handler_name(bit: u8) -> String {
+    tigon2_chip::events::EventBit::from_number(bit.into())
+        .map_or_else(|| format!("bit {bit}"), |event| event.name().to_owned())
+}
