@@ -217,6 +217,28 @@ impl GuestStage {
         }
     }
 
+    /// Each of the `given` frames since `before` was received or is counted as
+    /// missed. The card's own counts reach the host every two seconds.
+    ///
+    /// # Panics
+    /// When one is not, or twice.
+    pub fn accounts_for(&self, before: &LinkCounts, given: u64) {
+        let end = Instant::now() + Duration::from_secs(6);
+        loop {
+            let now = self.link_counts();
+            let received = now.rx_packets - before.rx_packets;
+            let missed = now.rx_missed_errors - before.rx_missed_errors;
+            if received + missed == given {
+                return;
+            }
+            assert!(
+                Instant::now() < end,
+                "{received} received and {missed} missed of {given}"
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Interrupts that the guest's driver has handled.
     pub fn interrupts(&self) -> u64 {
         let line = self.sh("grep acenic /proc/interrupts");

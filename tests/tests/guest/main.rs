@@ -7,8 +7,10 @@
 mod cable;
 mod driver;
 mod filters;
+mod interrupts;
 mod neighbours;
 mod rings;
+mod statistics;
 mod tools;
 mod traffic;
 
@@ -46,11 +48,16 @@ fn acts() -> Vec<Act> {
         traffic::ping_of_every_size,
         traffic::tcp_and_udp_with_checksums_by_the_card,
         traffic::offloads_are_switched_off_and_on,
+        traffic::a_vlan_is_tagged_on_the_wire,
+        statistics::the_guest_counts_what_the_wire_saw,
     ];
     let another: Vec<Story<GuestStage>> = stories![
         filters::a_group_is_joined_and_left,
         filters::promiscuous_and_all_multicast,
         filters::the_station_address_is_changed,
+        interrupts::a_storm_of_small_frames,
+        interrupts::masked_interrupts_are_made_up_for,
+        rings::a_guest_that_cannot_follow,
         rings::a_wire_that_does_not_take,
         cable::the_cable_is_pulled_while_traffic_flows,
         driver::up_and_down_a_hundred_times,

@@ -1,7 +1,42 @@
 //! Full rings: a guest that is too slow, a wire that is too slow.
 
-use integration_tests::guest::stage::GuestStage;
+use integration_tests::frames;
+use integration_tests::guest::stage::{GuestStage, STATION, wait_for};
 use std::time::Duration;
+
+/// Frames come while the guest takes none: its rings run out of buffers, then the
+/// card's memory of room. What is lost is counted, and all goes on after it.
+pub fn a_guest_that_cannot_follow(stage: &mut GuestStage) {
+    const FRAMES: u32 = 4000;
+    let config = "/sys/class/net/eth0/device/config";
+    stage
+        .cable
+        .settle(Duration::from_millis(200), Duration::from_secs(5));
+    let (before, sent) = (stage.link_counts(), stage.cable.counts().to_card.frames);
+    // Interrupts off, then on (command register, bit 10): the driver sleeps.
+    stage.sh(&format!(
+        "printf '\\005' | dd of={config} bs=1 seek=5 conv=notrunc 2>&1"
+    ));
+    let flood = (0..FRAMES).map(|n| frames::numbered(STATION, frames::PEER, n));
+    stage.cable.inject(flood);
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(stage.link_counts().rx_packets, before.rx_packets);
+    stage.sh(&format!(
+        "printf '\\001' | dd of={config} bs=1 seek=5 conv=notrunc 2>&1"
+    ));
+    wait_for(Duration::from_secs(30), "room on the card", || {
+        stage.cable.injected()
+    });
+    stage
+        .cable
+        .settle(Duration::from_millis(300), Duration::from_secs(10));
+    let wire = stage.cable.counts().to_card.frames - sent;
+    stage.accounts_for(&before, wire);
+    // More than the two rings of buffers hold.
+    let received = stage.link_counts().rx_packets - before.rx_packets;
+    assert!(received > 72 + 64, "{received} received of {wire}");
+    stage.carries_traffic();
+}
 
 /// The wire takes nothing for three seconds, then little, then all: the guest's
 /// ring fills and its queue stops, nothing is lost and no watchdog barks.

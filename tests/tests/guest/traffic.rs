@@ -1,5 +1,6 @@
 //! Pings, streams and datagrams, short and long, tagged and not.
 
+use integration_tests::guest::Way;
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER};
 use std::time::Duration;
 use xtask::net::iperf::{Direction, Protocol};
@@ -106,4 +107,73 @@ pub fn offloads_are_switched_off_and_on(stage: &mut GuestStage) {
         assert!(features.contains(&gso), "{features}");
         streams_and_datagrams(stage, PEER, 1);
     }
+}
+
+/// VLAN 5: the card puts the tag in and takes it out (Reference 10.4, 13, 14).
+pub fn a_vlan_is_tagged_on_the_wire(stage: &mut GuestStage) {
+    const GUEST_5: &str = "10.79.5.1";
+    const PEER_5: &str = "10.79.5.2";
+    stage.sh("modprobe 8021q && ip link add link eth0 name eth0.5 type vlan id 5");
+    stage.sh(&format!(
+        "ip address add {GUEST_5}/24 dev eth0.5 && ip link set eth0.5 up"
+    ));
+    let tap = stage.peer.vlan(5, &format!("{PEER_5}/24"), 1500);
+    let tap = tap.unwrap_or_else(|error| panic!("{error:#}"));
+    stage.cable.join_vlan(5, tap);
+    let quiet = Duration::from_millis(100);
+    stage.cable.settle(quiet, Duration::from_secs(5));
+    stage.cable.reset();
+    stage.cable.record();
+    for payload in [0, 1, 56, 1000, 1471, 1472] {
+        stage.ping_both_ways(GUEST_5, PEER_5, payload, 5);
+    }
+    let seen = stage.cable.recorded();
+    assert!(seen.len() >= 6 * 5 * 4, "{} frames", seen.len());
+    for sight in &seen {
+        assert_eq!(
+            sight.vlan(),
+            Some(5),
+            "{:?}: {:02x?}",
+            sight.way,
+            sight.frame
+        );
+    }
+    let longest = |way| {
+        seen.iter()
+            .filter(|s| s.way == way)
+            .map(|s| s.frame.len())
+            .max()
+    };
+    assert_eq!(longest(Way::FromCard), Some(1518));
+    assert_eq!(longest(Way::ToCard), Some(1518));
+    // The sums of what a VLAN device sends are the kernel's own.
+    streams_and_datagrams(stage, PEER_5, 1);
+    // Beside it, frames without a tag are those of the device itself.
+    stage.cable.record();
+    stage.carries_traffic();
+    assert!(
+        stage
+            .cable
+            .recorded()
+            .iter()
+            .all(|sight| sight.vlan().is_none())
+    );
+    // A tag of another VLAN reaches nobody, and says so in no log.
+    let tap = stage.peer.vlan(6, "10.79.6.2/24", 1500);
+    stage
+        .cable
+        .join_vlan(6, tap.unwrap_or_else(|error| panic!("{error:#}")));
+    let station = stage.sh("cat /sys/class/net/eth0/address");
+    let device = stage.peer.vlan_device(6);
+    let neighbour = format!("ip neigh add 10.79.6.1 lladdr {station} dev {device}");
+    let added = stage.peer.sh(&neighbour);
+    added.unwrap_or_else(|error| panic!("{error:#}"));
+    stage.cable.reset();
+    let lost = stage.peer.ping("10.79.6.1", 56, 3);
+    assert_eq!(lost.unwrap_or_else(|e| panic!("{e:#}")).received, 0);
+    assert_eq!(stage.cable.counts().to_card.tagged, 3);
+    stage.sh("ip link delete eth0.5");
+    stage.cable.leave_vlan(5);
+    stage.cable.leave_vlan(6);
+    stage.carries_traffic();
 }
