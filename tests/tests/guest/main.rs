@@ -13,6 +13,7 @@ mod rings;
 mod statistics;
 mod tools;
 mod traffic;
+mod vfio;
 
 use integration_tests::guest::GuestStage;
 use integration_tests::guest::neighbours::{GuestAndDriver, Routed, TwoGuests};
@@ -66,15 +67,21 @@ fn acts() -> Vec<Act> {
     let two_guests: Vec<Story<TwoGuests>> = stories![
         neighbours::two_guests_talk,
         neighbours::two_guests_count_the_same,
+        neighbours::a_short_soak_with_checked_payloads,
     ];
     let with_our_driver: Vec<Story<GuestAndDriver>> =
         stories![neighbours::a_guest_talks_with_our_driver];
     let routed: Vec<Story<Routed>> = stories![neighbours::a_guest_routes_between_two];
+    let vfio: Vec<Story<vfio::BehindIommu>> = stories![
+        vfio::our_driver_works_through_the_kernels_vfio,
+        vfio::acenic_takes_over_from_our_driver,
+    ];
     vec![
         Act::new("one guest", one_guest),
         Act::new("another guest", another),
         Act::new("two guests", two_guests),
         Act::new("guest and driver", with_our_driver),
         Act::new("router", routed),
+        Act::new("kernel vfio", vfio),
     ]
 }

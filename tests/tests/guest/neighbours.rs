@@ -104,6 +104,35 @@ pub fn two_guests_count_the_same(stage: &mut TwoGuests) {
     assert_eq!((grown(0, 2), grown(1, 2)), (0, 0), "missed");
 }
 
+/// Every byte of what goes both ways at once is checked.
+pub fn a_short_soak_with_checked_payloads(stage: &mut TwoGuests) {
+    let (left, right) = (&stage.left.guest, &stage.right.guest);
+    let limit = Duration::from_secs(120);
+    for (protocol, size, port) in [("udp", 1400, 7000), ("tcp", 8000, 7001)] {
+        let pace = "--seconds 8 --rate 2 --no-loss";
+        let listen =
+            format!("paycheck both --listen --{protocol} 0.0.0.0:{port} --size {size} {pace}");
+        let listener = right
+            .spawn(&listen)
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        std::thread::sleep(Duration::from_secs(1));
+        let address = format!("{}:{port}", TwoGuests::RIGHT);
+        let connect = format!("paycheck both --{protocol} {address} --size {size} {pace}");
+        let one = run(left, &connect, limit);
+        let other = listener
+            .wait(limit)
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        for output in [one, other] {
+            let report: Value = serde_json::from_str(output.stdout.trim()).expect("JSON");
+            assert_eq!(output.status, 0, "{protocol} {size}: {report}");
+            assert!(report["received"].as_u64() > Some(100), "{report}");
+            for damage in ["lost", "corrupt", "reordered"] {
+                assert_eq!(report[damage], 0, "{protocol} {size}: {report}");
+            }
+        }
+    }
+}
+
 pub fn a_guest_talks_with_our_driver(stage: &mut GuestAndDriver) {
     let guest = &stage.guest.guest;
     for size in [0, 56, 1472, 5000] {
