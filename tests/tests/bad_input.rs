@@ -14,6 +14,8 @@ use tigon2_chip::registers::Register;
 stories!(
     nonsense_in_every_register,
     control_blocks_and_pointers_outside_of_memory,
+    a_send_ring_outside_of_memory,
+    a_standard_ring_outside_of_memory,
     producers_out_of_range,
     send_descriptors_of_length_zero,
     send_descriptors_of_the_greatest_length,
@@ -238,6 +240,51 @@ fn control_blocks_and_pointers_outside_of_memory<E: Engine>() {
         host.sends();
         host.receives();
     }
+}
+
+/// The card says so, and goes on receiving.
+fn a_send_ring_outside_of_memory<E: Engine>() {
+    let mut host = Host::<E>::probed();
+    host.shared
+        .before_start(|shared, info| shared.write(info + SEND_RING, &NOWHERE));
+    host.bring_up().expect("nobody has looked at the ring yet");
+    let frame = frames::numbered(frames::PEER, host.nic.station(), 1);
+    assert!(
+        host.nic
+            .queue(&[IoSlice::new(&frame)])
+            .expect("a good frame")
+    );
+    host.nic.submit().expect("the card is there");
+    host.until("the ring", |statistics| statistics.firmware_errors >= 1);
+    for _ in 0..50 {
+        host.receives();
+    }
+    host.is_well_after_a_reset("a send ring outside of memory");
+}
+
+/// The card says so at once.
+fn a_standard_ring_outside_of_memory<E: Engine>() {
+    let mut host = Host::<E>::probed();
+    host.shared
+        .before_start(|shared, info| shared.write(info + STANDARD_RING, &NOWHERE));
+    // The card fetches descriptors as soon as it has some: the driver hears of it while
+    // it opens, or while it waits for the link.
+    match host.bring_up() {
+        Err(NicError::FirmwareRefused { reason, .. }) => assert_eq!(reason, "bad configuration"),
+        Err(error) => panic!("another reason: {error}"),
+        Ok(()) => host.until("the ring", |statistics| statistics.firmware_errors >= 1),
+    }
+    // Frames find no buffer; the card is none the worse for it.
+    for number in 1..50 {
+        let frame = frames::numbered(host.nic.station(), frames::PEER, number);
+        host.engine.send(&frame);
+    }
+    host.engine.pass(Duration::from_millis(50));
+    host.nic.check_fatal().expect("the firmware is alive");
+    host.bring_up().expect("a good ring");
+    while host.engine.receive_now().is_some() {}
+    host.sends();
+    host.receives();
 }
 
 fn producers_out_of_range<E: Engine>() {
