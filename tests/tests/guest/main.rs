@@ -68,6 +68,7 @@ fn acts() -> Vec<Act> {
         neighbours::two_guests_talk,
         neighbours::two_guests_count_the_same,
         neighbours::a_short_soak_with_checked_payloads,
+        neighbours::a_flood_of_short_datagrams,
     ];
     let with_our_driver: Vec<Story<GuestAndDriver>> =
         stories![neighbours::a_guest_talks_with_our_driver];

@@ -133,6 +133,63 @@ pub fn a_short_soak_with_checked_payloads(stage: &mut TwoGuests) {
     }
 }
 
+/// Frames that came to a guest and went no further for want of room: in its rings,
+/// before its kernel, at a socket.
+fn without_room(guest: &Guest) -> u64 {
+    let missed = sh(
+        guest,
+        "sleep 2; cat /sys/class/net/eth0/statistics/rx_missed_errors",
+    );
+    let missed: u64 = missed.parse().expect("a number");
+    let udp = sh(guest, "grep ^Udp: /proc/net/snmp");
+    let mut lines = udp.lines().map(str::split_whitespace);
+    let (names, numbers) = (lines.next().expect("names"), lines.next().expect("counts"));
+    let at_socket: u64 = names
+        .zip(numbers)
+        .filter(|(name, _)| *name == "RcvbufErrors")
+        .map(|(_, number)| number.parse::<u64>().expect("a number"))
+        .sum();
+    // One line a CPU, in base 16; the second word counts what did not fit.
+    let backlog = sh(guest, "cat /proc/net/softnet_stat");
+    let backlog = backlog
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .map(|word| u64::from_str_radix(word, 16).expect("a number"));
+    missed + at_socket + backlog.sum::<u64>()
+}
+
+/// Short datagrams as fast as both kernels send them: none is changed, and one that
+/// is lost is counted where there was no room for it.
+pub fn a_flood_of_short_datagrams(stage: &mut TwoGuests) {
+    let guests = [&stage.left.guest, &stage.right.guest];
+    let limit = Duration::from_secs(120);
+    let flood = "--size 29 --seconds 5";
+    let before = guests.map(without_room);
+    let listener = guests[1]
+        .spawn(&format!(
+            "paycheck both --listen --udp 0.0.0.0:7002 {flood}"
+        ))
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    std::thread::sleep(Duration::from_secs(1));
+    let connect = format!("paycheck both --udp {}:7002 {flood}", TwoGuests::RIGHT);
+    let one = run(guests[0], &connect, limit);
+    let other = listener
+        .wait(limit)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    for ((output, guest), before) in [one, other].iter().zip(guests).zip(before) {
+        let report: Value = serde_json::from_str(output.stdout.trim()).expect("JSON");
+        assert_eq!(output.status, 0, "{report}");
+        // What this guest received; the rest is the other's.
+        let received = &report["in"];
+        assert!(received["received"].as_u64() > Some(1000), "{report}");
+        assert_eq!(received["corrupt"], 0, "{report}");
+        assert_eq!(received["reordered"], 0, "{report}");
+        let dropped = without_room(guest) - before;
+        let lost = received["lost"].as_u64().expect("a number");
+        assert!(lost <= dropped, "{dropped} found no room: {report}");
+    }
+}
+
 pub fn a_guest_talks_with_our_driver(stage: &mut GuestAndDriver) {
     let guest = &stage.guest.guest;
     for size in [0, 56, 1472, 5000] {
