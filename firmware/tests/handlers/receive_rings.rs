@@ -228,6 +228,48 @@ fn a_reset_of_the_jumbo_ring_gives_its_buffers_back() {
     }
 }
 
+/// Second section 19: a host that keeps 48 jumbo buffers there as Linux does, which gives
+/// more when fewer than 36 are left. It raises and lowers its MTU with the card running,
+/// and streams come in between: every frame arrives, in each round.
+#[test]
+fn jumbo_frames_come_and_go_as_a_host_refills() {
+    const POSTED: u32 = 48;
+    let mtu = |machine: &Machine, mtu: u32| {
+        let limit = Gencom::InterfaceMtu.bar_offset();
+        machine.bench().bar_write(limit, mtu + 18);
+    };
+    let mut machine = Machine::up(&Setup::with_rings(NO_FLAGS));
+    for round in 0..3 {
+        mtu(&machine, 9000);
+        machine.give_jumbo_buffers(POSTED);
+        let mut left = POSTED;
+        machine.pass(2000);
+        for sent in 0..300 {
+            let length = if sent % 2 == 0 { JUMBO_ROOM } else { 2000 };
+            let bytes = frame(MAC, PEER, length, sent);
+            machine.arrive(&bytes);
+            machine.pass(60);
+            let got = machine.received();
+            assert_eq!(got.len(), 1, "round {round}, frame {sent}");
+            assert!(got[0].1 == bytes, "round {round}, frame {sent}");
+            assert_eq!(ring_of(&got[0].0), "jumbo");
+            left -= 1;
+            if left < POSTED * 3 / 4 {
+                machine.give_jumbo_buffers(POSTED - left);
+                left = POSTED;
+            }
+        }
+        mtu(&machine, 1500);
+        machine.command(&[Command::new(CommandCode::ResetJumboRing, 0).pack()]);
+        let events = machine.events();
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].event, EventCode::JumboRingReset);
+        machine.extra_producers[1] = 0;
+        machine.ring(Mailbox::JumboProducer, 0);
+        machine.settle();
+    }
+}
+
 /// Host/NIC interface, "Extended receive BD": up to four buffers; a length of 0 ends the
 /// list; odd lengths; a frame that is longer than all of them is cut.
 #[test]
