@@ -228,9 +228,9 @@ fn a_reset_of_the_jumbo_ring_gives_its_buffers_back() {
     }
 }
 
-/// Second section 19: a host that keeps 48 jumbo buffers there as Linux does, which gives
-/// more when fewer than 36 are left. It raises and lowers its MTU with the card running,
-/// and streams come in between: every frame arrives, in each round.
+/// Reference 14, step 3; second section 19: a host that keeps 48 jumbo buffers there as
+/// Linux does, and gives more when fewer than 36 are left. It raises and lowers its MTU
+/// with the card running, and streams come in between: every frame arrives (C).
 #[test]
 fn jumbo_frames_come_and_go_as_a_host_refills() {
     const POSTED: u32 = 48;
