@@ -1,0 +1,98 @@
+//! The paper's microbenchmarks with the real firmware, in simulated time.
+
+use host_driver::nic::Coalescing;
+use integration_tests::stage;
+use tigon2_model::Board;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::workload::bound::{self, Demand};
+use tigon2_sim::workload::experiment::{Duration, Experiment, Measured, run, wire_limit};
+use tigon2_sim::workload::rig::Setup;
+
+/// The coalescing of the BSD driver of the paper's time.
+const BSD: Coalescing = Coalescing {
+    receive_ticks: 170,
+    transmit_ticks: 2000,
+    statistics_ticks: 1_000_000,
+    max_transmit_bds: 32,
+    max_receive_bds: 64,
+};
+
+fn measure(experiment: Experiment, datagram: usize) -> Measured {
+    let firmware = stage::firmware();
+    let setup = Setup {
+        board: Board::default(),
+        parameters: Parameters::default(),
+        firmware: &firmware,
+        seed: 1,
+        fragments: 2,
+        coalescing: BSD,
+    };
+    run(&setup, experiment, datagram, Duration::QUICK).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Simulated time has no noise: not one cycle, not one instruction.
+#[test]
+fn the_same_experiment_gives_the_same_result() {
+    let runs = [0, 1].map(|_| measure(Experiment::Send, 400));
+    let figures = runs.map(|run| {
+        let [before, after] = &run.readings;
+        (
+            (run.sent, run.received, before.cycle, after.cycle),
+            (after.instructions, after.grants, after.pci_busy),
+            (before.counts.clone(), after.counts.clone()),
+        )
+    });
+    assert!(figures[0] == figures[1]);
+    assert!(figures[0].0.0 > 0);
+}
+
+/// Every byte and the order are checked at both ends; nothing is lost, nothing is faster
+/// than the wire or the engines.
+#[test]
+fn no_point_loses_a_frame_or_beats_its_limits() {
+    for experiment in [
+        Experiment::Send,
+        Experiment::Receive,
+        Experiment::Bidirectional,
+    ] {
+        for datagram in [18, 1472] {
+            let measured = measure(experiment, datagram);
+            let name = format!("{}, {datagram} bytes", experiment.name());
+            assert_eq!(measured.dropped, 0, "{name}");
+            assert!(measured.mbps() > 0.0, "{name}");
+            // Frames in flight at the window's ends count to one side or the other.
+            assert!(measured.mbps() <= measured.limit_mbps() * 1.05, "{name}");
+            assert!(
+                measured.busy(0) <= 1.01 && measured.busy(1) == 0.0,
+                "{name}"
+            );
+            if experiment == Experiment::Bidirectional {
+                let demand = Demand {
+                    datagram,
+                    fragments: 2,
+                    one_at_a_time: false,
+                };
+                let bound = bound::run(
+                    Board::default(),
+                    Parameters::default(),
+                    demand,
+                    5_000_000,
+                    1,
+                );
+                let bound = bound.expect("the engines carry frames").mbps(datagram);
+                assert!(measured.mbps() <= bound * 1.02, "{name}: bound {bound}");
+            }
+        }
+    }
+}
+
+/// At the largest size the uniprocessor firmware fills the wire one way.
+#[test]
+fn one_way_the_largest_frames_fill_the_wire() {
+    for experiment in [Experiment::Send, Experiment::Receive] {
+        let measured = measure(experiment, 1472);
+        let frames = (measured.sent + measured.received) as f64 / measured.seconds;
+        let share = frames / wire_limit(1472);
+        assert!(share > 0.98, "{}: {share:.3}", experiment.name());
+    }
+}
