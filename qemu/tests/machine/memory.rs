@@ -202,6 +202,47 @@ fn the_spill_window_follows_its_base() {
     }
 }
 
+/// Reference 2: the window moves in steps of 4 KB, whatever is written: an odd base is
+/// rounded, and reads back as it was written.
+#[test]
+fn an_odd_spill_base_is_rounded() {
+    let mut program = Program::new();
+    program
+        .li(T0, 0x00BF_F000 - 0x8000 + 0xABD)
+        .write(T0, Register::SpillBaseA)
+        .store(0x77, 0x00BF_F010)
+        .stop();
+    let mut card = Card::start();
+    card.run_to_end(&program);
+    assert_eq!(card.load(0x8010), 0x77);
+    let base = card.read(Register::SpillBaseA.offset());
+    assert_eq!(base, 0x00BF_F000 - 0x8000 + 0xABD);
+}
+
+/// The map of a CPU that runs changes under it, from outside and from the other CPU, while
+/// it does nothing but look things up in it: no access finds half of a map.
+#[test]
+fn the_map_changes_while_cpus_use_it() {
+    let mut polling = Program::new();
+    let next = polling.here();
+    polling
+        .read(T0, Register::Timer)
+        .copy(0x4000_0000, RESULT)
+        .copy(0x00BF_F000, RESULT + 4)
+        .beq(ZERO, ZERO, next);
+    let mut card = Card::start();
+    card.run(&polling);
+    for n in 0..4000u32 {
+        let base = n.wrapping_mul(0x9E37_79B9);
+        card.write(Register::SpillBaseA.offset(), base);
+        card.write(Register::SpillBaseB.offset(), !base);
+    }
+    assert!(!card.halted(Cpu::A));
+    card.store(0x8000, 0x1234);
+    card.write(Register::SpillBaseA.offset(), 0x00BF_F000 - 0x8000);
+    card.wait("the new map counts", |card| card.load(RESULT + 4) == 0x1234);
+}
+
 /// Nothing answers elsewhere: reads give 0, writes vanish, and the CPU goes on.
 #[test]
 fn an_access_to_nothing_is_not_fatal() {

@@ -70,11 +70,24 @@ static void host_scratch_write(void *opaque, uint32_t cpu, uint32_t offset,
                          MEMTXATTRS_UNSPECIFIED, NULL);
 }
 
+static void do_spill(CPUState *cs, run_on_cpu_data data)
+{
+    Tigon2CPU *cpu = TIGON2_CPU(cs);
+    Tigon2Card *card = cpu->opaque;
+
+    tigon2_memory_spill(&card->view[cpu->index], data.target_ptr);
+}
+
+/*
+ * By the CPU's own thread, between two translation blocks: code that runs has
+ * looked up where its accesses go, and must not find another map there.
+ */
 static void host_spill(void *opaque, uint32_t cpu, uint32_t offset)
 {
     Tigon2Card *card = opaque;
 
-    tigon2_memory_spill(&card->view[cpu], offset);
+    async_run_on_cpu(CPU(card->view[cpu].cpu), do_spill,
+                     RUN_ON_CPU_TARGET_PTR(offset));
 }
 
 /* CPUs ------------------------------------------------------------------- */

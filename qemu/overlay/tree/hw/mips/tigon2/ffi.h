@@ -72,7 +72,10 @@ typedef struct Tigon2HostOps {
     uint32_t (*scratch_read)(void *card, uint32_t cpu, uint32_t offset);
     void (*scratch_write)(void *card, uint32_t cpu, uint32_t offset,
                           uint32_t value);
-    /* SRAM offset that the start of a CPU's spill window shows. */
+    /*
+     * SRAM offset that the start of a CPU's spill window shows, a multiple of
+     * 4 KB.  Takes effect at the CPU's next instruction boundary.
+     */
     void (*spill)(void *card, uint32_t cpu, uint32_t offset);
 
     /* Exact while the CPU is halted or itself makes the call. */

@@ -153,7 +153,7 @@ void tigon2_view_init(Tigon2Card *card, uint32_t index)
                                 &view->registers);
 }
 
-/* The CPU is made to leave its translated code, so this acts at once. */
+/* A register access ends its translation block, so this acts at once. */
 void tigon2_memory_spill(Tigon2View *view, uint32_t offset)
 {
     memory_region_set_alias_offset(&view->spill,
