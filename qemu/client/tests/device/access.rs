@@ -67,7 +67,9 @@ fn accesses_keep_their_size_and_long_ones_are_two() {
     assert_eq!(pc.read('q', BAR + 0x18), 0x1122_3344_5566_7788);
     assert_eq!(pc.read('l', BAR + 0x10), 0xB1B2_A100);
     let writes: Vec<_> = card.registers().writes.clone();
-    let sizes: Vec<_> = writes.iter().map(|w| (w.1, w.2.len())).collect();
+    // The write that switched the card's memory on is posted, too, and may come late.
+    let to_bar = writes.iter().filter(|w| w.0 == region::BAR0);
+    let sizes: Vec<_> = to_bar.map(|w| (w.1, w.2.len())).collect();
     assert_eq!(sizes, [(0x11, 1), (0x12, 2), (0x18, 4), (0x1C, 4)]);
 }
 
