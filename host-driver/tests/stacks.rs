@@ -32,13 +32,21 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
+        Self::with_far_host_after(Duration::ZERO)
+    }
+
+    /// The far host is on the wire at once, but looks at it only after a while.
+    fn with_far_host_after(delay: Duration) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (near, far) = (folder.path().join("near"), folder.path().join("far"));
         let near_wire = DatagramWire::bind(&near, &far).expect("a socket");
         let far_wire = DatagramWire::bind(&far, &near).expect("a socket");
         let stop = Arc::new(AtomicBool::new(false));
         let far_stop = stop.clone();
-        let far = std::thread::spawn(move || serve(far_wire, identity(FAR), &far_stop));
+        let far = std::thread::spawn(move || {
+            std::thread::sleep(delay);
+            serve(far_wire, identity(FAR), &far_stop)
+        });
         Self {
             host: Host::new(near_wire, identity(NEAR)),
             stop,
@@ -75,6 +83,23 @@ fn every_echo_request_is_answered_with_its_own_contents() {
         assert!(report.min_us > 0 && report.min_us <= report.p50_us);
         assert!(report.p50_us <= report.p99_us && report.p99_us <= report.max_us);
     }
+}
+
+/// On a busy machine a host may be stopped for longer than it would wait.
+#[test]
+fn an_answer_that_is_late_counts_with_its_latency() {
+    let mut pair = Pair::with_far_host_after(Duration::from_millis(200));
+    let request = Ping {
+        target: FAR,
+        count: 5,
+        payload: 56,
+        interval: Duration::from_millis(250),
+        timeout: Duration::from_millis(50),
+    };
+    let report = ping(&mut pair.host, request, &AtomicBool::new(false));
+    let report = report.expect("a wire that holds");
+    assert_eq!((report.sent, report.received), (5, 5));
+    assert!(report.max_us > 150_000, "{report:?}");
 }
 
 #[test]

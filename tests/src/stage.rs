@@ -7,6 +7,7 @@ use host_driver::{Config, Nic};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
+use tigon2_model::is_flow_control;
 
 const LINK: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -146,18 +147,30 @@ impl<E: Engine> Stage<E> {
         received
     }
 
-    /// The next frame from the card's wire.
+    /// The next frame from the card's wire. A pause frame is none: that is for the
+    /// peer's MAC, and `engine` shows it.
     ///
     /// # Panics
     /// When none comes.
     pub fn wire(&mut self) -> Vec<u8> {
-        let frame = self.wire_now().or_else(|| self.engine.receive());
-        frame.expect("a frame on the wire")
+        loop {
+            let frame = self.wire_now().or_else(|| self.engine.receive());
+            let frame = frame.expect("a frame on the wire");
+            if !is_flow_control(&frame) {
+                return frame;
+            }
+        }
     }
 
     /// A frame that has come out of the card's wire by now, if there is one.
     pub fn wire_now(&mut self) -> Option<Vec<u8>> {
-        self.left.pop_front().or_else(|| self.engine.receive_now())
+        loop {
+            let frame = self.left.pop_front();
+            let frame = frame.or_else(|| self.engine.receive_now())?;
+            if !is_flow_control(&frame) {
+                return Some(frame);
+            }
+        }
     }
 }
 

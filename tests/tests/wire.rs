@@ -200,7 +200,7 @@ fn a_card_without_room_asks_its_partner_to_pause() {
     let end = Instant::now() + LINK;
     let asked = loop {
         stage.engine.pass(Duration::from_millis(1));
-        match stage.wire_now() {
+        match stage.engine.receive_now() {
             Some(frame) => break frame,
             None => assert!(Instant::now() < end, "no pause frame"),
         }

@@ -28,7 +28,8 @@ pub struct Ping {
     pub payload: usize,
     /// Time from a request to the next; zero sends the next when the answer is there.
     pub interval: Duration,
-    /// How long to wait for an answer.
+    /// How long an answer holds up the next request, or the end. One that comes later,
+    /// but before the end, counts like any other.
     pub timeout: Duration,
 }
 
@@ -58,6 +59,7 @@ pub struct PingReport {
 struct Conversation {
     ping: Ping,
     payload: Vec<u8>,
+    /// When the requests without an answer were sent.
     sent_at: Vec<Option<Instant>>,
     report: PingReport,
     latency: Histogram<u64>,
@@ -134,11 +136,14 @@ impl Conversation {
                 self.send(socket, next);
                 next += 1;
                 due = now + self.ping.interval;
-            } else if next == self.ping.count && outstanding == 0 {
-                return Ok(());
             }
+            // What waits on the wire comes before a look at the clock: a host that was
+            // stopped for a while has lost no answer by that.
             if host.turn()? {
                 continue;
+            }
+            if next == self.ping.count && outstanding == 0 {
+                return Ok(());
             }
             let until_due = if next < self.ping.count && !self.ping.interval.is_zero() {
                 due.saturating_duration_since(Instant::now())
@@ -150,17 +155,9 @@ impl Conversation {
     }
 
     /// Requests that are still worth waiting for.
-    fn outstanding(&mut self, now: Instant) -> usize {
-        let timeout = self.ping.timeout;
-        let mut count = 0;
-        for sent in &mut self.sent_at {
-            match sent {
-                Some(at) if now.saturating_duration_since(*at) >= timeout => *sent = None,
-                Some(_) => count += 1,
-                None => {}
-            }
-        }
-        count
+    fn outstanding(&self, now: Instant) -> usize {
+        let fresh = |at: &Instant| now.saturating_duration_since(*at) < self.ping.timeout;
+        self.sent_at.iter().flatten().filter(|at| fresh(at)).count()
     }
 
     fn send(&mut self, socket: &mut icmp::Socket<'_>, sequence: u16) {

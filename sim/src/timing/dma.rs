@@ -94,7 +94,6 @@ pub struct DmaEngine {
     jitter: u64,
     random: SplitMix64,
     busy: Fine,
-    transactions: u64,
 }
 
 impl DmaEngine {
@@ -112,7 +111,6 @@ impl DmaEngine {
             jitter: (parameters.jit * f64::from(1 << super::FRACTION)).round() as u64,
             random: SplitMix64::seed_from_u64(seed),
             busy: Fine::default(),
-            transactions: 0,
         }
     }
 
@@ -122,19 +120,9 @@ impl DmaEngine {
         self.phases[direction.index()] == Phase::Idle
     }
 
-    /// Whether both do nothing.
-    pub fn is_quiet(&self) -> bool {
-        self.idle(Direction::Read) && self.idle(Direction::Write)
-    }
-
     /// Cycles in which a transaction was on the bus, latencies included.
     pub fn bus_busy(&self) -> u64 {
         self.busy.0 >> super::FRACTION
-    }
-
-    /// Transactions so far.
-    pub fn transactions(&self) -> u64 {
-        self.transactions
     }
 
     /// An idle channel finds work.
@@ -301,7 +289,6 @@ impl DmaEngine {
         let latency = self.latency(owner);
         let beats = live.bus.min(parameters.burst / 8);
         self.busy = self.busy.plus(latency).plus(self.clock.times(beats.into()));
-        self.transactions += 1;
         self.bus_last = owner;
         self.bus = Some(Transaction {
             owner,

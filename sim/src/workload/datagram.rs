@@ -91,11 +91,6 @@ impl Flow {
         frame.extend((0..self.bytes - SMALLEST).map(place));
         frame
     }
-
-    /// How many frames there were.
-    pub fn sent(&self) -> u64 {
-        self.next
-    }
 }
 
 /// Receives a flow.

@@ -1,5 +1,7 @@
 //! The guest's kernel log as a witness.
 
+use xtask::guest::Guest;
+
 /// What no kernel that is well says.
 const COMPLAINTS: &[&str] = &[
     "hw csum failure",
@@ -46,10 +48,30 @@ impl KernelLog {
         }
         fresh
     }
+
+    /// Reads what is new in a guest's log.
+    ///
+    /// # Panics
+    /// When a line of it complains, or the guest does not answer.
+    pub fn inspect(&mut self, guest: &Guest) {
+        let log = guest.kernel_log().expect("the guest answers");
+        let complaints = complaints(self.read(&log));
+        assert!(
+            complaints.is_empty(),
+            "the kernel complains: {complaints:#?}"
+        );
+    }
+}
+
+/// The last lines of a guest's log, or of its console should it no longer answer.
+pub fn last_words(guest: &Guest, count: usize) -> String {
+    let log = guest.kernel_log().unwrap_or_else(|_| guest.console());
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n    ")
 }
 
 /// The lines that complain.
-pub fn complaints(log: &str) -> Vec<&str> {
+fn complaints(log: &str) -> Vec<&str> {
     let complains = |line: &&str| {
         let line = line.to_lowercase();
         COMPLAINTS.iter().any(|complaint| line.contains(complaint))

@@ -4,7 +4,7 @@
 //!   guest ── card ════ cable ════ card ── guest, or our driver and a namespace
 //! ```
 
-use super::kernel_log::{KernelLog, complaints};
+use super::kernel_log::{KernelLog, last_words};
 use super::playbill::Scene;
 use super::stage::{boot, card, options, sh, wait_for};
 use crate::engine::tools;
@@ -61,21 +61,11 @@ impl Machine {
         for card in &mut self.cards {
             card.check().unwrap_or_else(|error| panic!("{error:#}"));
         }
-        let said = self.guest.kernel_log().expect("the guest answers");
-        let complaints = complaints(self.log.read(&said));
-        assert!(
-            complaints.is_empty(),
-            "the kernel complains: {complaints:#?}"
-        );
+        self.log.inspect(&self.guest);
     }
 
     fn testimony(&self) -> String {
-        let log = self
-            .guest
-            .kernel_log()
-            .unwrap_or_else(|_| self.guest.console());
-        let lines: Vec<&str> = log.lines().collect();
-        let tail = lines[lines.len().saturating_sub(12)..].join("\n    ");
+        let tail = last_words(&self.guest, 12);
         let cards: Vec<String> = self.cards.iter().map(Card::log).collect();
         format!("  kernel:\n    {tail}\n  cards: {}", cards.join(" ").trim())
     }

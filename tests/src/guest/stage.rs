@@ -2,7 +2,7 @@
 
 use super::cable::Cable;
 use super::echo;
-use super::kernel_log::{KernelLog, complaints};
+use super::kernel_log::{KernelLog, last_words};
 use super::peer::Peer;
 use super::playbill::Scene;
 use crate::engine::tools;
@@ -295,21 +295,11 @@ impl Scene for GuestStage {
         self.cable
             .check()
             .unwrap_or_else(|error| panic!("{error:#}"));
-        let log = self.guest.kernel_log().expect("the guest answers");
-        let complaints = complaints(self.log.read(&log));
-        assert!(
-            complaints.is_empty(),
-            "the kernel complains: {complaints:#?}"
-        );
+        self.log.inspect(&self.guest);
     }
 
     fn testimony(&self) -> String {
-        let log = self
-            .guest
-            .kernel_log()
-            .unwrap_or_else(|_| self.guest.console());
-        let lines: Vec<&str> = log.lines().collect();
-        let tail = lines[lines.len().saturating_sub(25)..].join("\n    ");
+        let tail = last_words(&self.guest, 25);
         format!(
             "  the cable: {:?}\n  the kernel's last words:\n    {tail}\n  the card's: {}",
             self.cable.counts(),

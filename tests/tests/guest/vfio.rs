@@ -3,7 +3,7 @@
 //! Debian's kernel has no no-IOMMU mode; where one has it, the driver works the
 //! same without the protection (`docs/driver.md`, "Kernel VFIO").
 
-use integration_tests::guest::kernel_log::{KernelLog, complaints};
+use integration_tests::guest::kernel_log::{KernelLog, last_words};
 use integration_tests::guest::playbill::Scene;
 use integration_tests::guest::stage::{boot, bring_up, card, options, ping_from, sh, wait_for};
 use integration_tests::guest::{Cable, Peer};
@@ -65,21 +65,11 @@ impl Scene for BehindIommu {
         self.cable
             .check()
             .unwrap_or_else(|error| panic!("{error:#}"));
-        let said = self.guest.kernel_log().expect("the guest answers");
-        let complaints = complaints(self.log.read(&said));
-        assert!(
-            complaints.is_empty(),
-            "the kernel complains: {complaints:#?}"
-        );
+        self.log.inspect(&self.guest);
     }
 
     fn testimony(&self) -> String {
-        let console = self
-            .guest
-            .kernel_log()
-            .unwrap_or_else(|_| self.guest.console());
-        let lines: Vec<&str> = console.lines().collect();
-        let tail = lines[lines.len().saturating_sub(15)..].join("\n    ");
+        let tail = last_words(&self.guest, 15);
         format!("  kernel:\n    {tail}\n  card: {}", self.card.log().trim())
     }
 }

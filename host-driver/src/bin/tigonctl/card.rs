@@ -198,10 +198,7 @@ pub fn stats(
 ) -> Result<()> {
     let time = seconds(options.seconds)?;
     let mut nic = bring_up(arguments, &options.run)?;
-    let start = Instant::now();
-    while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
-        discard(&mut nic)?;
-    }
+    discard_for(&mut nic, time, stop)?;
     if options.all {
         print_all(&mut nic, output)?;
     }
@@ -240,10 +237,7 @@ pub fn trace(
 ) -> Result<()> {
     let time = seconds(options.seconds)?;
     let mut nic = bring_up(arguments, &options.run)?;
-    let start = Instant::now();
-    while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
-        discard(&mut nic)?;
-    }
+    discard_for(&mut nic, time, stop)?;
     for entry in nic.trace()? {
         let label: String = entry
             .label()
@@ -271,6 +265,15 @@ pub fn trace(
         output.result("trace", value, &text);
     }
     nic.shut_down()?;
+    Ok(())
+}
+
+/// Serves the card for a time, or until it is told to stop.
+fn discard_for(nic: &mut AnyNic, time: Duration, stop: &AtomicBool) -> Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
+        discard(nic)?;
+    }
     Ok(())
 }
 

@@ -129,7 +129,7 @@ pub fn ping(
         count: options.count,
         payload: usize::from(options.size),
         interval: Duration::from_millis(options.interval),
-        timeout: Duration::from_secs(1),
+        timeout: Duration::from_secs(2),
     };
     let mut host = Host::new(CardWire::with_vlan(&mut nic, options.run.vlan), identity);
     let report = unless_stopped(ping::ping(&mut host, request, stop))?;
