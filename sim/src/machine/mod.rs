@@ -297,6 +297,8 @@ impl Machine {
     pub fn send_frame(&mut self, at: u64, frame: Vec<u8>) -> u64 {
         self.wire.set_speed(self.card.link_megabits(self.now()));
         let arrival = self.wire.send(at.max(self.now()), frame);
+        // An idle receiver has looked at an empty wire and sleeps.
+        self.recheck = true;
         self.plan();
         arrival
     }

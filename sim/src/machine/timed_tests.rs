@@ -2,7 +2,7 @@
 //! changes nothing.
 
 use super::Machine;
-use super::tests::{A, REGISTERS, RESULT, get, put};
+use super::tests::{A, REGISTERS, RESULT, frame, get, mac, put};
 use super::waits::{idle_ways, state, timer_program};
 use crate::asm::*;
 use crate::timing::Parameters;
@@ -134,6 +134,22 @@ fn cpu_a_goes_before_cpu_b() {
         contention(Cpu::B).1 > 9_900,
         "its cycles are all accounted for"
     );
+}
+
+/// `timing.md` 1.5: a frame that begins to arrive at a card where nothing else happens is
+/// stored as soon as one among others.
+#[test]
+fn a_frame_wakes_a_quiet_card() {
+    let mut machine = machine(Parameters::default());
+    mac(&mut machine);
+    machine.run(1_000_000);
+    for number in 0..3 {
+        let arrival = machine.send_frame(0, frame(number, 100));
+        let limit = machine.clock().cycle_at(arrival) + 50;
+        machine.run(limit - machine.cycle());
+        assert_eq!(machine.received().accepted, u64::from(number) + 1);
+        machine.run(1_000_000);
+    }
 }
 
 /// A parked CPU is where it would be had it executed every poll, whatever it does between
