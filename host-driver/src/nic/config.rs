@@ -194,6 +194,9 @@ pub struct Config {
     pub link: LinkWish,
     /// Coalescing.
     pub coalescing: Coalescing,
+    /// Sent BDs interrupt by their number, too; else only by time, and near the end of
+    /// the ring at once.
+    pub send_interrupts_by_count: bool,
     /// Where the send consumer index is read.
     pub send_consumer: SendConsumer,
     /// Interrupt or polling.
@@ -285,6 +288,7 @@ impl Default for Config {
                 .with_fatal(true),
             link: LinkWish::default(),
             coalescing: Coalescing::default(),
+            send_interrupts_by_count: false,
             send_consumer: SendConsumer::default(),
             notice: Notice::default(),
             multicast: MulticastForm::default(),

@@ -175,7 +175,7 @@ impl Memory {
             .send_checksums
             .flags()
             .with_vlan_assist(config.vlan)
-            .with_coalesced_update_only(true);
+            .with_coalesced_update_only(!config.send_interrupts_by_count);
         let (address, flags) = match config.send_ring_place {
             SendRingPlace::Host => (
                 self.control.address(SEND_RING, entries as usize * 16)?,
