@@ -28,6 +28,8 @@ pub struct HostTiming {
     pub read_ns: u64,
     /// A posted write.
     pub write_ns: u64,
+    /// From the interrupt line to the driver's next step.
+    pub interrupt_ns: u64,
 }
 
 impl Default for HostTiming {
@@ -35,6 +37,7 @@ impl Default for HostTiming {
         HostTiming {
             read_ns: 500,
             write_ns: 60,
+            interrupt_ns: 0,
         }
     }
 }
@@ -146,6 +149,10 @@ impl Transport for SimTransport {
         let masked = self.masked;
         let came = machine.run_until(limit, |machine| machine.interrupt() && !masked);
         self.masked |= came;
+        if came {
+            let delay = machine.clock().cycle_at(self.timing.interrupt_ns);
+            machine.run(delay);
+        }
         Ok(came)
     }
 
@@ -269,6 +276,7 @@ mod tests {
         let timing = HostTiming {
             read_ns: 1000,
             write_ns: 125,
+            interrupt_ns: 250,
         };
         card.set_timing(timing);
         let cycle = |card: &SimTransport| card.machine().lock().cycle();
@@ -282,6 +290,12 @@ mod tests {
             "nothing happens"
         );
         assert_eq!(cycle(&card) - start, 88 + 11 + 3 * 88_000_000);
+        let machine = card.machine();
+        let strobe = Register::MiscLocalControl;
+        machine.lock().register_write(Cpu::A, strobe, 4);
+        let start = cycle(&card);
+        assert!(card.wait_interrupt(Duration::from_secs(1))?);
+        assert_eq!(cycle(&card) - start, 22, "the driver hears of it later");
         Ok(())
     }
 

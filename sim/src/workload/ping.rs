@@ -17,14 +17,13 @@ use std::io::IoSlice;
 const PER_MS: u64 = 2;
 /// The longest that a ping may take one way, in nanoseconds.
 const PATIENCE: u64 = 50_000_000;
-/// Every frame is told after five microseconds: with the flag that drivers set on their rings
-/// (`interrupt only on coalescing`), counts do not interrupt, only times do.
+/// Every BD interrupts.
 const AT_ONCE: Coalescing = Coalescing {
-    receive_ticks: 5,
-    transmit_ticks: 5,
+    receive_ticks: 170,
+    transmit_ticks: 2000,
     statistics_ticks: 1_000_000,
-    max_transmit_bds: 64,
-    max_receive_bds: 64,
+    max_transmit_bds: 1,
+    max_receive_bds: 1,
 };
 
 /// Sends pings of `datagram` bytes, one at a time.
