@@ -20,6 +20,7 @@
 //! | [`clock`] | cycles and nanoseconds |
 //! | [`wire`] | frames in both directions |
 //! | [`machine`] | all of it together |
+//! | [`timeline`] | what happened when |
 //! | [`timing`] | what takes how long on the board |
 //! | [`transport`] | the way of a driver to it |
 //! | [`workload`] | a host and a wire for experiments |
@@ -31,6 +32,7 @@ pub mod clock;
 pub mod cpu;
 pub mod machine;
 pub mod memory;
+pub mod timeline;
 pub mod timing;
 pub mod transport;
 pub mod wire;

@@ -108,6 +108,18 @@ impl HostMemories {
         self.memories.clear();
     }
 
+    /// The word at an aligned address, as the driver sees it.
+    pub(crate) fn word(&self, address: u64) -> Option<u32> {
+        let (memory, offset) = self.find(address, 4).ok()?;
+        memory.read_word(offset).ok()
+    }
+
+    /// Bytes from an address on, as the driver sees them; whether all of them are there.
+    pub(crate) fn look(&self, address: u64, out: &mut [u8]) -> bool {
+        self.find(address, out.len())
+            .is_ok_and(|(memory, offset)| memory.read_bytes(offset, out).is_ok())
+    }
+
     /// The memory that holds a whole range, and the offset of the range in it.
     fn find(&self, address: u64, length: usize) -> Result<(&DmaMemory, usize), HostMemoryError> {
         let holds = |memory: &DmaMemory| {

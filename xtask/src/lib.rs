@@ -25,4 +25,5 @@ pub mod soak;
 pub mod test;
 pub mod testbed;
 pub mod tools;
+pub mod trace;
 pub mod worker;

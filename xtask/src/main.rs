@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{bench, build, guest, interrupt, qemu_run, setup, sim_run, soak, test};
+use xtask::{bench, build, guest, interrupt, qemu_run, setup, sim_run, soak, test, trace};
 
 /// Builds, runs, measures and tests tigon-rs.
 #[derive(Debug, Parser)]
@@ -39,6 +39,10 @@ enum Verb {
     #[command(after_help = "Examples:\n  cargo xtask bench --engine qemu\n  \
         cargo xtask bench --engine qemu --guest")]
     Bench(bench::Arguments),
+    /// Show what happens in the card, when, and to which frame
+    #[command(after_help = "Examples:\n  cargo xtask trace\n  \
+        cargo xtask trace --experiment send --datagram 18 --from 4000 --to 4200")]
+    Trace(trace::Arguments),
     /// Load two guests for minutes and account for every frame
     #[command(after_help = "Example: cargo xtask soak --guest --minutes 10")]
     Soak(soak::Arguments),
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
             // The guest's command has an exit status of its own.
             Verb::Guest(arguments) => return guest::command::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),
+            Verb::Trace(arguments) => trace::run(arguments),
             Verb::Soak(arguments) => soak::run(arguments),
             Verb::Test(arguments) => test::run(arguments),
         }

@@ -9,6 +9,7 @@ use crate::conversation::{self, Volume};
 use crate::firmware::{self, FirmwareOptions};
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
+use crate::trace::files;
 use anyhow::{Context, Result};
 use host_driver::{Config, Nic};
 use std::path::PathBuf;
@@ -37,6 +38,9 @@ pub struct Arguments {
     /// Seconds of each throughput run
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub seconds: u32,
+    /// Write the run's last events to FILE, and as a page beside it
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
 }
 
 /// Runs it, prints the report and writes it.
@@ -50,6 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     println!("sim-run: starting the card, loading the firmware, bringing the link up");
     let mut card = SimTransport::power_on(Board::default());
+    let machine = card.machine();
     let peered = Peered::new(&mut card, conversation::peer());
     let mut nic = Nic::probe(peered, Config::default())?;
     nic.load(&image).context("the firmware does not start")?;
@@ -60,9 +65,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         seconds: arguments.seconds,
         interval: UDP_INTERVAL,
     };
+    if arguments.timeline.is_some() {
+        machine.lock().record(files::recorder());
+    }
     let report = conversation::hold(&mut nic, volume, "sim-run", "sim")?;
+    let recorded = machine.lock().recorded();
     nic.shut_down()?;
     println!("{}", report.table());
+    if let (Some(file), Some(timeline)) = (&arguments.timeline, recorded) {
+        files::write_beside(file, "sim-run", &timeline)?;
+    }
     println!("report: {}", write_json("sim-run", &report)?.display());
     Ok(())
 }

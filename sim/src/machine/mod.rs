@@ -21,6 +21,7 @@ mod idle;
 mod link;
 #[cfg(test)]
 mod noise;
+mod observe;
 mod parking;
 mod run;
 mod timed;
@@ -36,6 +37,7 @@ mod waits;
 use crate::clock::Clock;
 use crate::cpu::{Cpus, Executed};
 use crate::memory::{HostMemories, SramBytes};
+use crate::timeline::Recorder;
 use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
@@ -110,6 +112,8 @@ pub struct Machine {
     /// No skip is tried before this cycle.
     skip_from: u64,
     effects: Vec<Effect>,
+    /// Who takes down what happens.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Machine {
@@ -135,6 +139,7 @@ impl Machine {
             polls: [(0, 0); 2],
             skip_from: 0,
             effects: Vec::new(),
+            recorder: None,
             card: Card::new(board),
         };
         machine.card.power_on(&mut environment!(machine));
@@ -221,6 +226,7 @@ impl Machine {
     /// The host writes a word of BAR 0.
     pub fn bar_write(&mut self, offset: u32, value: u32) {
         self.card.bar_write(&mut environment!(self), offset, value);
+        self.note_host_write(offset, value);
         self.settle();
     }
 

@@ -40,6 +40,8 @@ impl Machine {
             if let Some(mut timed) = self.timed.take() {
                 self.execute_timed(&mut timed, horizon);
                 self.timed = Some(timed);
+            } else if self.recorder.is_some() {
+                self.execute_recorded(horizon);
             } else if self.cpus.any_running() {
                 self.execute(horizon);
             } else {
@@ -76,32 +78,34 @@ impl Machine {
         match core.step(&mut self.sram) {
             Ok(executed) => {
                 self.ready[cpu.index()] = self.cycle + self.timing.cycles(&executed);
-                match executed.access {
-                    Access::None
-                    | Access::LoadSram
-                    | Access::LoadScratch
-                    | Access::StoreSram
-                    | Access::StoreScratch => false,
-                    Access::ReadRegister { offset, target } => {
-                        self.read_register(cpu, &executed, offset, target)
-                    }
-                    Access::WriteRegister { offset, value } => {
-                        self.card
-                            .cpu_write(&mut environment!(self), cpu, offset, value);
-                        self.settle();
-                        false
-                    }
-                    Access::LoadNothing { address } => {
-                        self.undefined(cpu, UndefinedKind::Read, address, 0)
-                    }
-                    Access::StoreNothing { address, value } => {
-                        self.undefined(cpu, UndefinedKind::Write, address, value)
-                    }
-                }
+                self.effect_of(cpu, &executed)
             }
             Err(fault) => {
                 self.fault_cpu(cpu, fault);
                 false
+            }
+        }
+    }
+
+    /// Completes an instruction's access; returns whether the CPU seems to wait.
+    #[inline]
+    pub(super) fn effect_of(&mut self, cpu: Cpu, executed: &Executed) -> bool {
+        match executed.access {
+            Access::None
+            | Access::LoadSram
+            | Access::LoadScratch
+            | Access::StoreSram
+            | Access::StoreScratch => false,
+            Access::ReadRegister { offset, target } => {
+                self.read_register(cpu, executed, offset, target)
+            }
+            Access::WriteRegister { offset, value } => {
+                self.write_register(cpu, offset, value, self.cycle);
+                false
+            }
+            Access::LoadNothing { address } => self.undefined(cpu, UndefinedKind::Read, address, 0),
+            Access::StoreNothing { address, value } => {
+                self.undefined(cpu, UndefinedKind::Write, address, value)
             }
         }
     }
@@ -193,14 +197,10 @@ impl Machine {
             return self.settle();
         }
         let now = self.now();
-        while let Some(frame) = self.wire.arrived(now) {
-            match self.card.receive(&mut environment!(self), &frame.bytes) {
-                Reception::Held => {
-                    self.wire.hold();
-                    break;
-                }
-                Reception::Accepted => self.received.accepted += 1,
-                Reception::Dropped(_) => self.received.dropped += 1,
+        while self.wire.arrived(now).is_some() {
+            if self.offer_frame() == Some(Reception::Held) {
+                self.wire.hold();
+                break;
             }
             self.wire.take_arrived(now);
         }
@@ -220,7 +220,10 @@ impl Machine {
         let mut more = true;
         let mut rounds = 0;
         while more && rounds < WORK_LIMIT {
-            more = self.card.run(&mut environment!(self));
+            more = match self.recorder {
+                None => self.card.run(&mut environment!(self)),
+                Some(_) => self.run_recorded(),
+            };
             self.apply_effects();
             rounds += 1;
         }
@@ -238,7 +241,7 @@ impl Machine {
         let now = self.now();
         for effect in effects.drain(..) {
             match effect {
-                Effect::Interrupt(asserted) => self.interrupt = asserted,
+                Effect::Interrupt(asserted) => self.set_interrupt(asserted),
                 Effect::Transmit(frame) if self.instant => {
                     self.wire.set_speed(self.card.link_megabits(now));
                     self.wire.transmit(now, frame);
@@ -246,6 +249,7 @@ impl Machine {
                 // The MAC has taken its time.
                 Effect::Transmit(frame) => self.wire.deliver(now, frame),
                 Effect::CpuStart { cpu, pc } => {
+                    self.note_restart(cpu);
                     self.cpus.core_mut(cpu).start(pc);
                     self.ready[cpu.index()] = self.cycle + 1;
                     self.restarted[cpu.index()] = true;

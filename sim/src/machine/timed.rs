@@ -1,5 +1,6 @@
 //! The same loop under the cycle model: engines, port and pipelines, cycle by cycle.
 
+use super::observe::handler_of;
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
 use crate::timing::Timed;
@@ -85,6 +86,9 @@ impl Machine {
                     DmaWork::Descriptor { .. } => Work::Descriptor,
                 };
                 dma.start(cycle, direction, work, parameters, port);
+                if !dma.idle(direction) {
+                    self.note_dma_start(direction, cycle);
+                }
             }
             match dma.tick(cycle, direction, parameters, port) {
                 Action::Nothing => {}
@@ -97,17 +101,19 @@ impl Machine {
                         ..
                     } = timed;
                     let transfer = self.card.dma_begin(&mut environment!(self), direction);
+                    self.note_dma_begin(direction, cycle);
                     dma.begun(cycle, direction, transfer, parameters, port);
                 }
                 Action::Complete(direction) => {
                     self.unpark_all(timed, cycle);
-                    self.card.dma_complete(&mut environment!(self), direction);
+                    self.dma_complete(direction);
                     timed.dma.completed(direction);
                     self.settle();
                 }
             }
         }
         timed.dma.arbitrate(cycle, &timed.parameters);
+        self.note_bus(&timed.dma);
         timed.dma.plan(cycle);
     }
 
@@ -121,12 +127,14 @@ impl Machine {
             self.unpark_all(timed, cycle);
         }
         if due.sent {
+            self.note_sent(cycle);
             self.card.transmit_complete(&mut environment!(self));
             self.settle();
         }
         if due.may_send
             && let Some(length) = self.card.transmit_begin(&mut environment!(self))
         {
+            self.note_sending(cycle, length);
             timed.mac.send(cycle, length);
             timed.mac.tick(cycle, &mut timed.port);
         }
@@ -143,6 +151,7 @@ impl Machine {
             } else if held {
                 self.wire.hold();
             } else {
+                self.note_receiving(cycle);
                 timed.mac.receive(start.no_earlier_than(cycle), length);
                 self.card.set_receiving(true);
                 timed.mac.tick(cycle, &mut timed.port);
@@ -154,15 +163,13 @@ impl Machine {
     /// The frame at the head of the wire has arrived; returns whether the receiver is free.
     fn store_received(&mut self, timed: &mut Timed) -> bool {
         let now = self.now();
-        let Some(frame) = self.wire.next_frame() else {
-            timed.mac.received();
-            return true;
-        };
-        let reception = self.card.receive(&mut environment!(self), frame);
-        match reception {
-            Reception::Held => return false,
-            Reception::Accepted => self.received.accepted += 1,
-            Reception::Dropped(_) => self.received.dropped += 1,
+        match self.offer_frame() {
+            None => {
+                timed.mac.received();
+                return true;
+            }
+            Some(Reception::Held) => return false,
+            Some(_) => {}
         }
         self.wire.take_next(now);
         self.card.set_receiving(false);
@@ -205,13 +212,21 @@ impl Machine {
         if let Access::ReadRegister { offset, .. } = executed.access
             && offset == Register::event(cpu).offset()
         {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.polled(cpu, cycle, pipeline.counts.total());
+            }
             pipeline.counts.dispatching();
         }
         pipeline.issue(cycle);
         if executed.taken {
             pipeline.penalty(Cause::Branch, parameters.br);
             if opcode(word) == 0 && function(word) == FUNCTION_JOFF {
-                pipeline.counts.entered(core.gpr(rt(word)));
+                let entry = core.gpr(rt(word));
+                if let Some(recorder) = &mut self.recorder {
+                    let bit = handler_of(entry);
+                    recorder.entered(cpu, pipeline.ready, bit, pipeline.counts.total());
+                }
+                pipeline.counts.entered(entry);
             }
         }
         match executed.access {
@@ -222,7 +237,12 @@ impl Machine {
             }
             Access::StoreScratch => pipeline.penalty(Cause::Scratch, parameters.sp_st),
             Access::LoadSram => pipeline.load_sram(),
-            Access::StoreSram => pipeline.store_sram(parameters, port, client),
+            Access::StoreSram => {
+                pipeline.store_sram(parameters, port, client);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.stored(cpu, &self.sram, cycle);
+                }
+            }
             Access::ReadRegister { offset, target } => {
                 pipeline.penalty(Cause::Register, parameters.reg_ld);
                 if self.read_register(cpu, &executed, offset, target) {
@@ -234,9 +254,7 @@ impl Machine {
                 // In a cycle CPU A goes first: it has not seen what CPU B writes in it.
                 let seen = if cpu == Cpu::A { cycle } else { cycle + 1 };
                 self.unpark(timed, seen, cpu.other());
-                self.card
-                    .cpu_write(&mut environment!(self), cpu, offset, value);
-                self.settle();
+                self.write_register(cpu, offset, value, cycle);
             }
             // As long as a register, which they are most like.
             Access::LoadNothing { address } => {

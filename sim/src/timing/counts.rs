@@ -198,6 +198,15 @@ impl Counts {
         self.current == IDLE || self.current == DISPATCH
     }
 
+    /// Of all activities together; `runs` counts dispatches as well.
+    pub fn total(&self) -> Tally {
+        let mut sum = Tally::default();
+        for slot in &self.slots {
+            sum.add(slot);
+        }
+        sum
+    }
+
     /// What was counted since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {

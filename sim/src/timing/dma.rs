@@ -48,10 +48,24 @@ struct Live {
     fifo: u32,
 }
 
+/// Who has the bus, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusUse {
+    /// The channel.
+    pub owner: Direction,
+    /// When it got the bus.
+    pub begin: Fine,
+    /// When its first beat is due.
+    pub data: Fine,
+}
+
 /// The transaction on the bus.
 #[derive(Clone, Copy, Debug)]
 struct Transaction {
     owner: Direction,
+    /// When it got the bus, and when its first beat was due.
+    begin: Fine,
+    data: Fine,
     /// Data beats left.
     beats: u32,
     /// When the next one is due.
@@ -123,6 +137,16 @@ impl DmaEngine {
     /// Cycles in which a transaction was on the bus, latencies included.
     pub fn bus_busy(&self) -> u64 {
         self.busy.0 >> super::FRACTION
+    }
+
+    /// Who has the bus, and the cycle from which on it was free last.
+    pub fn bus_use(&self) -> (Option<BusUse>, u64) {
+        let now = self.bus.map(|transaction| BusUse {
+            owner: transaction.owner,
+            begin: transaction.begin,
+            data: transaction.data,
+        });
+        (now, self.bus_free.ceil())
     }
 
     /// An idle channel finds work.
@@ -290,10 +314,13 @@ impl DmaEngine {
         let beats = live.bus.min(parameters.burst / 8);
         self.busy = self.busy.plus(latency).plus(self.clock.times(beats.into()));
         self.bus_last = owner;
+        let data = begin.plus(latency);
         self.bus = Some(Transaction {
             owner,
+            begin,
+            data,
             beats,
-            next: begin.plus(latency),
+            next: data,
         });
     }
 

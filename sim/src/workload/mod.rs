@@ -20,7 +20,7 @@ pub mod arrivals;
 pub mod bound;
 pub mod datagram;
 pub mod experiment;
-mod ping;
+pub(crate) mod ping;
 pub mod rig;
 
 use crate::workload::datagram::Mismatch;
@@ -44,6 +44,9 @@ pub enum WorkloadError {
     /// Nothing moved for long.
     #[error("no frame moved for {0} ms of the card's time")]
     Stalled(u64),
+    /// Somebody else ended the recording.
+    #[error("the recording was ended too early")]
+    NotRecorded,
     /// A datagram that no frame holds.
     #[error("a datagram of {0} bytes: must be from {1} to {2}")]
     Size(usize, usize, usize),

@@ -18,7 +18,7 @@ const PER_MS: u64 = 2;
 /// The longest that a ping may take one way, in nanoseconds.
 const PATIENCE: u64 = 50_000_000;
 /// Every BD interrupts.
-const AT_ONCE: Coalescing = Coalescing {
+pub(crate) const AT_ONCE: Coalescing = Coalescing {
     receive_ticks: 170,
     transmit_ticks: 2000,
     statistics_ticks: 1_000_000,

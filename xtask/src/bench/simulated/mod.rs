@@ -31,7 +31,7 @@ pub const SIZES: [usize; 10] = [18, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1
 pub const QUICK_SIZES: [usize; 4] = [18, 400, 800, 1472];
 
 /// The coalescing of the BSD driver of the time, as in the calibration of the model.
-const COALESCING: Coalescing = Coalescing {
+pub const COALESCING: Coalescing = Coalescing {
     receive_ticks: 170,
     transmit_ticks: 2000,
     statistics_ticks: 1_000_000,
@@ -39,12 +39,12 @@ const COALESCING: Coalescing = Coalescing {
     max_receive_bds: 64,
 };
 /// BDs of a sent frame: its headers and its payload, as that driver.
-const FRAGMENTS: u32 = 2;
+pub const FRAGMENTS: u32 = 2;
 /// Nanoseconds of a look at the engines' bound.
 const BOUND_NS: u64 = 10_000_000;
 
 /// Seed of the PCI latencies' variation.
-const SEED: u64 = 1;
+pub const SEED: u64 = 1;
 
 /// What to measure.
 #[derive(Clone, Debug)]

@@ -99,6 +99,12 @@ impl Card {
         Some(transfer)
     }
 
+    /// The transfer that a channel has begun and not completed.
+    #[inline]
+    pub fn dma_transfer(&self, direction: Direction) -> Option<Transfer> {
+        self.dma.channel(direction).transfer()
+    }
+
     /// The transfer that a channel has begun ends: bytes, checksum, pointers and events all
     /// change now (6.1, 6.3). Does nothing if none has begun.
     pub fn dma_complete(&mut self, env: &mut Environment<'_>, direction: Direction) {

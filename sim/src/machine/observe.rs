@@ -1,0 +1,263 @@
+//! Where the machine tells its [`Recorder`] what happens, if it has one.
+//!
+//! Recording reads and never writes: a machine with a recorder does the same in the same
+//! cycles as one without. Under the functional clock a recorded machine executes without
+//! skipping, so that every dispatch is seen; what the card has to do it does in the same
+//! order as [`tigon2_model::Card::run`].
+
+use super::{Environment, Machine, environment};
+use crate::cpu::Access;
+use crate::timeline::{Recorder, Timeline};
+use crate::timing::counts::Tally;
+use crate::timing::dma::DmaEngine;
+use tigon2_chip::dma::RING_BYTES;
+use tigon2_chip::instruction::{FUNCTION_JOFF, function, opcode, rt};
+use tigon2_chip::mac::{POINTER_FLAGS, TxDescriptor};
+use tigon2_chip::{Cpu, Register};
+use tigon2_model::{Direction, Reception};
+
+/// The event bit whose handler an entry of the jump table leads to; entry 0 is idle.
+#[inline]
+pub(super) fn handler_of(entry: u32) -> Option<u8> {
+    entry.checked_sub(1).map(|bit| bit as u8 % 32)
+}
+
+const fn producer(direction: Direction) -> Register {
+    match direction {
+        Direction::Read => Register::AssistReadProducer,
+        Direction::Write => Register::AssistWriteProducer,
+    }
+}
+
+const fn consumer(direction: Direction) -> Register {
+    match direction {
+        Direction::Read => Register::AssistReadConsumer,
+        Direction::Write => Register::AssistWriteConsumer,
+    }
+}
+
+impl Machine {
+    /// Takes down what happens from now on. Nothing else changes.
+    pub fn record(&mut self, mut recorder: Recorder) {
+        recorder.begin(self.cycle, self.interrupt, &self.sram);
+        self.recorder = Some(Box::new(recorder));
+    }
+
+    /// Ends the recording; `None` if there was none.
+    pub fn recorded(&mut self) -> Option<Timeline> {
+        let recorder = self.recorder.take()?;
+        Some(recorder.finish(self.clock, self.cycle))
+    }
+
+    /// A register as it is, without the side effects of a CPU's access.
+    fn peek(&mut self, register: Register) -> u32 {
+        let offset = register.offset();
+        self.card.cpu_read(&mut environment!(self), Cpu::A, offset)
+    }
+
+    /// A CPU stores to a register.
+    #[inline]
+    pub(super) fn write_register(&mut self, cpu: Cpu, offset: u32, value: u32, cycle: u64) {
+        if self.recorder.is_some() {
+            self.note_queued(cpu, offset, value, cycle);
+        }
+        self.card
+            .cpu_write(&mut environment!(self), cpu, offset, value);
+        self.settle();
+    }
+
+    fn note_queued(&mut self, cpu: Cpu, offset: u32, value: u32, cycle: u64) {
+        for direction in Direction::ALL {
+            if offset == producer(direction).offset() {
+                let before = self.peek(producer(direction)) % RING_BYTES;
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.queued(cpu, direction, before, value % RING_BYTES, cycle);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn note_dma_start(&mut self, direction: Direction, cycle: u64) {
+        if self.recorder.is_none() {
+            return;
+        }
+        let descriptor = self.peek(consumer(direction)) % RING_BYTES;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.dma_started(direction, cycle, Some(descriptor));
+        }
+    }
+
+    #[inline]
+    pub(super) fn note_dma_begin(&mut self, direction: Direction, cycle: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.dma_begun(direction, cycle);
+        }
+    }
+
+    /// The transfer of a channel has its side effects.
+    #[inline]
+    pub(super) fn dma_complete(&mut self, direction: Direction) {
+        if let Some(recorder) = &mut self.recorder
+            && let Some(transfer) = self.card.dma_transfer(direction)
+        {
+            let (sram, host) = (&self.sram, &self.host);
+            recorder.dma_completed(direction, self.cycle, &transfer, sram, host);
+        }
+        self.card.dma_complete(&mut environment!(self), direction);
+    }
+
+    #[inline]
+    pub(super) fn note_bus(&mut self, dma: &DmaEngine) {
+        if let Some(recorder) = &mut self.recorder {
+            let (now, free) = dma.bus_use();
+            recorder.bus(now, free);
+        }
+    }
+
+    /// The transmitter has taken a frame of `length` bytes.
+    #[inline]
+    pub(super) fn note_sending(&mut self, cycle: u64, length: usize) {
+        if self.recorder.is_none() {
+            return;
+        }
+        let at = self.peek(Register::TxDescriptorConsumer) & !POINTER_FLAGS;
+        let descriptor = TxDescriptor {
+            start_and_flags: self.word(at),
+            length_and_tag: self.word(at + 4),
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.sending(cycle, descriptor.start(), length as u32);
+        }
+    }
+
+    #[inline]
+    pub(super) fn note_sent(&mut self, cycle: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.sent(cycle);
+        }
+    }
+
+    #[inline]
+    pub(super) fn note_receiving(&mut self, cycle: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.receiving(cycle);
+        }
+    }
+
+    /// Offers the card the frame at the head of the wire, if there is one.
+    pub(super) fn offer_frame(&mut self) -> Option<Reception> {
+        let place = match self.recorder {
+            None => 0,
+            Some(_) => self.peek(Register::RxProducer),
+        };
+        let frame = self.wire.next_frame()?;
+        let reception = self.card.receive(&mut environment!(self), frame);
+        match reception {
+            Reception::Held => return Some(reception),
+            Reception::Accepted => self.received.accepted += 1,
+            Reception::Dropped(_) => self.received.dropped += 1,
+        }
+        if let Some(recorder) = &mut self.recorder {
+            let place = (reception == Reception::Accepted).then_some(place);
+            recorder.received(self.cycle, place, frame);
+        }
+        Some(reception)
+    }
+
+    pub(super) fn set_interrupt(&mut self, asserted: bool) {
+        self.interrupt = asserted;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.interrupt(asserted, self.cycle);
+        }
+    }
+
+    pub(super) fn note_restart(&mut self, cpu: Cpu) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.restarted(cpu);
+        }
+    }
+
+    pub(super) fn note_host_write(&mut self, offset: u32, value: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.host_wrote(offset, value, self.cycle, &self.sram, &self.host);
+        }
+    }
+
+    /// The functional clock's loop for a machine with a recorder.
+    pub(super) fn execute_recorded(&mut self, horizon: u64) {
+        while self.cycle < horizon && !self.changed {
+            for cpu in Cpu::ALL {
+                if self.cpus.core(cpu).running() && self.ready[cpu.index()] <= self.cycle {
+                    self.step_recorded(cpu);
+                }
+            }
+            self.cycle += 1;
+        }
+    }
+
+    fn step_recorded(&mut self, cpu: Cpu) {
+        let core = self.cpus.core_mut(cpu);
+        let tally = Tally {
+            instructions: core.retired(),
+            ..Tally::default()
+        };
+        let executed = match core.step(&mut self.sram) {
+            Ok(executed) => executed,
+            Err(fault) => return self.fault_cpu(cpu, fault),
+        };
+        let next = self.cycle + self.timing.cycles(&executed);
+        self.ready[cpu.index()] = next;
+        let jumps = executed.taken
+            && opcode(executed.word) == 0
+            && function(executed.word) == FUNCTION_JOFF;
+        if let Some(recorder) = &mut self.recorder {
+            if jumps {
+                let bit = handler_of(core.gpr(rt(executed.word)));
+                let tally = Tally {
+                    instructions: core.retired(),
+                    ..tally
+                };
+                recorder.entered(cpu, next, bit, tally);
+            }
+            match executed.access {
+                Access::ReadRegister { offset, .. } if offset == Register::event(cpu).offset() => {
+                    recorder.polled(cpu, self.cycle, tally);
+                }
+                Access::StoreSram => recorder.stored(cpu, &self.sram, self.cycle),
+                _ => {}
+            }
+        }
+        self.effect_of(cpu, &executed);
+    }
+
+    /// What [`tigon2_model::Card::run`] does, taken down; returns whether more remains.
+    pub(super) fn run_recorded(&mut self) -> bool {
+        let cycle = self.cycle;
+        for _ in 0..super::WORK_LIMIT {
+            let mut worked = false;
+            for direction in Direction::ALL {
+                self.note_dma_start(direction, cycle);
+                if self
+                    .card
+                    .dma_begin(&mut environment!(self), direction)
+                    .is_some()
+                {
+                    self.dma_complete(direction);
+                    worked = true;
+                }
+            }
+            if let Some(length) = self.card.transmit_begin(&mut environment!(self)) {
+                self.note_sending(cycle, length);
+                self.note_sent(cycle);
+                self.card.transmit_complete(&mut environment!(self));
+                worked = true;
+            }
+            if !worked {
+                self.card.flow_control(&mut environment!(self));
+                return false;
+            }
+        }
+        true
+    }
+}

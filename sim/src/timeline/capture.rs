@@ -1,0 +1,140 @@
+//! A recording of a window of an experiment.
+
+use super::event::Span;
+use super::{LIMIT, Recorder, Timeline, number};
+use crate::workload::WorkloadError;
+use crate::workload::arrivals::{Arrivals, Pattern};
+use crate::workload::experiment::{self, Duration, Experiment, wire_limit};
+use crate::workload::ping::AT_ONCE;
+use crate::workload::rig::{Load, Rig, Setup, Source};
+use std::io::IoSlice;
+
+/// The longest that a ping may take one way, in nanoseconds.
+const PATIENCE: u64 = 50_000_000;
+
+/// How long the recording goes on behind the part that is looked at, so that the host has
+/// heard of its frames: longer than the drivers' coalescing.
+const AFTER: u64 = 3_000_000;
+
+/// Which part of an experiment is looked at. The recording begins with the load, since a
+/// frame may wait in the send ring for milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Nanoseconds behind the start of the load.
+    pub from: u64,
+    /// To its end.
+    pub to: u64,
+}
+
+/// What is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Which experiment.
+    pub experiment: Experiment,
+    /// Bytes of a datagram.
+    pub datagram: usize,
+    /// Frames a second that arrive; none for as many as the card carries at equal rates
+    /// both ways, or the wire one way.
+    pub rate: Option<f64>,
+    /// Events that are kept.
+    pub limit: usize,
+}
+
+impl Subject {
+    /// An experiment at a size, at its own rate.
+    pub const fn new(experiment: Experiment, datagram: usize) -> Subject {
+        Subject {
+            experiment,
+            datagram,
+            rate: None,
+            limit: LIMIT,
+        }
+    }
+}
+
+/// Records a window of an experiment.
+///
+/// # Errors
+/// [`WorkloadError`] of the card, the driver or the traffic.
+pub fn capture(
+    setup: &Setup<'_>,
+    subject: Subject,
+    window: Window,
+) -> Result<Timeline, WorkloadError> {
+    let Subject {
+        experiment,
+        datagram,
+        ..
+    } = subject;
+    if experiment == Experiment::Ping {
+        return capture_pings(setup, subject, window);
+    }
+    let rate = match (subject.rate, experiment) {
+        (Some(rate), _) => rate,
+        (None, Experiment::Bidirectional) => {
+            let found = experiment::run(setup, experiment, datagram, Duration::QUICK)?;
+            found.received as f64 / found.seconds
+        }
+        (None, _) => wire_limit(datagram),
+    };
+    let mut rig = Rig::start(setup)?;
+    let mut load = Load::default();
+    if experiment != Experiment::Receive {
+        load.send = Some(rig.outbound(datagram)?);
+    }
+    if experiment != Experiment::Send {
+        let arrivals = Arrivals::new(Pattern::Constant, rate, rig.now(), setup.seed);
+        load.receive = Some(Source::new(rig.inbound(datagram)?, arrivals));
+    }
+    let start = rig.now();
+    record(&rig, subject);
+    rig.run(&mut load, window.to + AFTER)?;
+    recorded(&rig, start, window)
+}
+
+fn capture_pings(
+    setup: &Setup<'_>,
+    subject: Subject,
+    window: Window,
+) -> Result<Timeline, WorkloadError> {
+    let setup = Setup {
+        coalescing: AT_ONCE,
+        ..setup.clone()
+    };
+    let mut rig = Rig::start(&setup)?;
+    let (mut out, mut back) = (
+        rig.outbound(subject.datagram)?,
+        rig.inbound(subject.datagram)?,
+    );
+    let start = rig.now();
+    let mut ping_until = |rig: &mut Rig, end: u64| -> Result<(), WorkloadError> {
+        while rig.now() < end {
+            let frame = out.frame();
+            rig.nic().queue(&[IoSlice::new(&frame)])?;
+            rig.nic().submit()?;
+            rig.wait_sent(PATIENCE)?;
+            rig.machine().lock().send_frame(0, back.frame());
+            rig.wait_received(PATIENCE)?;
+        }
+        Ok(())
+    };
+    record(&rig, subject);
+    ping_until(&mut rig, start + window.to + AFTER)?;
+    recorded(&rig, start, window)
+}
+
+fn record(rig: &Rig, subject: Subject) {
+    let recorder = Recorder::new(subject.limit, number::of_datagram);
+    rig.machine().lock().record(recorder);
+}
+
+fn recorded(rig: &Rig, start: u64, window: Window) -> Result<Timeline, WorkloadError> {
+    let recorded = rig.machine().lock().recorded();
+    let mut timeline = recorded.ok_or(WorkloadError::NotRecorded)?;
+    let cycle = |after: u64| timeline.clock.cycle_at(start + after);
+    timeline.shown = Span {
+        start: cycle(window.from),
+        end: cycle(window.to),
+    };
+    Ok(timeline)
+}

@@ -1,0 +1,62 @@
+//! What happened when: handlers, DMA, PCI, MAC, interrupts, and the way of each frame.
+//!
+//! ```text
+//!   machine ──► Recorder ──► Timeline ──► packets: the way of each frame
+//!               bounded list   │
+//!                              ├──► trace events: ui.perfetto.dev, chrome://tracing
+//!                              └──► page: the event graph of SPINE's Figure 6
+//! ```
+//!
+//! "SPINE: A Safe Programmable and Integrated Network Environment", section 6: time on x, event
+//! kinds on y, a box for each run, arrows along one packet. [`Machine::record`] begins a
+//! recording, [`Machine::recorded`] ends it. All of it is sans-IO: text comes out.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`capture`] | a window of an experiment |
+//! | [`event`] | what is kept |
+//! | [`recorder`] | who keeps it |
+//! | `host` | what a host address means |
+//! | [`number`] | the number in a frame |
+//! | [`packets`] | the way of each frame |
+//! | [`tracks`] | who does it, as the outputs show it |
+//! | [`trace_events`] | the outputs: for trace viewers |
+//! | [`page`] | and as a page of its own |
+//!
+//! [`Machine::record`]: crate::Machine::record
+//! [`Machine::recorded`]: crate::Machine::recorded
+
+pub mod capture;
+pub mod event;
+mod host;
+pub mod number;
+pub mod packets;
+pub mod page;
+pub mod recorder;
+pub mod trace_events;
+pub mod tracks;
+
+use crate::clock::Clock;
+use event::{Event, Span};
+pub use recorder::{LIMIT, Recorder};
+
+/// A recording that has ended.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// What happened, in the order of its ends.
+    pub events: Vec<Event>,
+    /// The cycle from which on nothing is missing.
+    pub from: u64,
+    /// The cycle of the end.
+    pub to: u64,
+    /// The part of it that is looked at.
+    pub shown: Span,
+    /// Events before that were left out for want of room.
+    pub left_out: u64,
+    /// What turns cycles into time.
+    pub clock: Clock,
+    /// Entries of the host's send ring.
+    pub send_entries: u32,
+    /// Entries of its receive return ring.
+    pub return_entries: u32,
+}

@@ -1,0 +1,506 @@
+//! The way of each frame through the card, put together from a recording.
+//!
+//! ```text
+//!   out  mailbox ► Mailbox ► SendBdReady ► BDs ► SendDataReady ► data ┬► MAC
+//!        (host)    (CPU)     (CPU)        (DMA)  (CPU)          (DMA) └► DmaReadComplete ► interrupt
+//!   in   MAC ► ReceiveComplete ► data ► return BD ► Update... ► index ► interrupt
+//!              (CPU)            (DMA)   (DMA)       (CPU)       (DMA)
+//! ```
+//!
+//! Nothing is guessed from the order of events: a step belongs to a frame by the ring index
+//! of its BDs, by the host address that a BD names, by the NIC address of its bytes, or by
+//! the DMA descriptor that a handler queued.
+
+use super::Timeline;
+use super::event::{DmaTransfer, Event, Payload, Run, Span};
+use std::collections::{BTreeMap, HashMap};
+use tigon2_chip::Cpu;
+use tigon2_chip::dma::DESCRIPTOR_BYTES;
+use tigon2_chip::dma::wrap;
+use tigon2_chip::events::EventBit;
+use tigon2_model::Direction;
+
+/// What a step of a frame's way is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// The host wrote the mailbox.
+    Mailbox,
+    /// A handler worked on it.
+    Handler,
+    /// Its BDs were fetched.
+    Fetch,
+    /// Its bytes were moved by DMA.
+    Data,
+    /// The MAC had it.
+    Mac,
+    /// Its return BD was written.
+    Return,
+    /// The host was told by an index in memory.
+    Index,
+    /// The host was told by the word that it reads.
+    Consumer,
+    /// The interrupt.
+    Interrupt,
+}
+
+/// A step of a frame's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it is.
+    pub stage: Stage,
+    /// The event, by its place in [`Timeline::events`].
+    pub event: usize,
+    /// When.
+    pub span: Span,
+    /// The step that caused it, by its place among the frame's steps.
+    pub after: Option<usize>,
+}
+
+/// A frame and its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Whether the host sent it.
+    pub outgoing: bool,
+    /// How many frames of its direction came before it in the recording.
+    pub ordinal: u64,
+    /// Its number, if it has one.
+    pub number: Option<u64>,
+    /// Its bytes without CRC.
+    pub length: u32,
+    /// Its way, causes before effects.
+    pub steps: Vec<Step>,
+    /// Whether all of its way is in the recording.
+    pub complete: bool,
+}
+
+impl Packet {
+    /// What to call it.
+    pub fn name(&self) -> String {
+        let way = if self.outgoing { "out" } else { "in" };
+        format!("{way} {}", self.number.unwrap_or(self.ordinal))
+    }
+
+    /// From its first step to the end of its last one.
+    pub fn span(&self) -> Span {
+        let starts = self.steps.iter().map(|step| step.span.start);
+        let ends = self.steps.iter().map(|step| step.span.end);
+        Span {
+            start: starts.min().unwrap_or(0),
+            end: ends.max().unwrap_or(0),
+        }
+    }
+
+    /// The first step of a stage.
+    pub fn step(&self, stage: Stage) -> Option<&Step> {
+        self.steps.iter().find(|step| step.stage == stage)
+    }
+
+    fn then(&mut self, stage: Stage, event: usize, span: Span, after: Option<usize>) -> usize {
+        // One run may do several things for a frame.
+        let same = |step: &Step| step.event == event && step.stage == stage;
+        if let Some(known) = self.steps.iter().position(same) {
+            return known;
+        }
+        self.steps.push(Step {
+            stage,
+            event,
+            span,
+            after,
+        });
+        self.steps.len() - 1
+    }
+}
+
+/// Finds the way of every frame of a recording: those that the host sent, then those that
+/// it received, each in their order.
+pub fn follow(timeline: &Timeline) -> Vec<Packet> {
+    let index = Index::new(timeline);
+    let mut packets = index.outgoing();
+    packets.extend(index.incoming());
+    packets
+}
+
+/// The frames that the MAC had within a span.
+pub fn on_wire_in(packets: Vec<Packet>, span: Span) -> Vec<Packet> {
+    let within = |packet: &Packet| {
+        let mac = packet.step(Stage::Mac);
+        mac.is_some_and(|step| step.span.meets(span))
+    };
+    packets.into_iter().filter(within).collect()
+}
+
+/// Where to find what, in the order of time.
+#[derive(Default)]
+struct Index<'a> {
+    timeline: Option<&'a Timeline>,
+    /// Handler runs by CPU.
+    runs: [Vec<(usize, &'a Run)>; 2],
+    /// Who queued what into a descriptor of a ring, by channel and offset.
+    queued: HashMap<(usize, u32), Vec<(u64, Cpu)>>,
+    /// BD fetches by ring index.
+    fetches: HashMap<u32, Vec<usize>>,
+    /// Data by host address (read) and by NIC address (write).
+    read: HashMap<u64, Vec<usize>>,
+    write: BTreeMap<u32, Vec<usize>>,
+    /// Return BDs by the host address of the buffer, with their ring index.
+    returns: HashMap<u64, Vec<(usize, u32)>>,
+    indices: Vec<(usize, u32)>,
+    send_indices: Vec<(usize, u32)>,
+    /// Frames on their way out, by NIC address.
+    transmits: HashMap<u32, Vec<usize>>,
+    consumers: Vec<(usize, u64, Cpu, u32)>,
+    interrupts: Vec<(usize, u64)>,
+    mailboxes: HashMap<u64, usize>,
+}
+
+impl<'a> Index<'a> {
+    fn new(timeline: &'a Timeline) -> Index<'a> {
+        let mut index = Index {
+            timeline: Some(timeline),
+            ..Index::default()
+        };
+        for (place, event) in timeline.events.iter().enumerate() {
+            index.add(place, event);
+        }
+        index
+    }
+
+    fn add(&mut self, place: usize, event: &'a Event) {
+        match event {
+            Event::Run(run) => self.runs[run.cpu.index()].push((place, run)),
+            Event::Queued {
+                cpu,
+                direction,
+                first,
+                end,
+                at,
+            } => {
+                let mut offset = *first;
+                while offset != *end {
+                    let key = (direction.index(), offset);
+                    self.queued.entry(key).or_default().push((*at, *cpu));
+                    offset = next(offset);
+                }
+            }
+            Event::Dma(transfer) => self.add_transfer(place, transfer),
+            Event::Transmit { local, .. } => self.transmits.entry(*local).or_default().push(place),
+            Event::SendConsumer { cpu, value, at } => {
+                self.consumers.push((place, *at, *cpu, *value));
+            }
+            Event::Interrupt { asserted: true, at } => self.interrupts.push((place, *at)),
+            Event::Mailbox { name, at, .. } if *name == "send producer" => {
+                self.mailboxes.insert(*at, place);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_transfer(&mut self, place: usize, transfer: &DmaTransfer) {
+        match &transfer.payload {
+            Payload::Data if transfer.direction == Direction::Read => {
+                self.read.entry(transfer.host).or_default().push(place);
+            }
+            Payload::Data => self.write.entry(transfer.local).or_default().push(place),
+            Payload::SendBds { first, count } => {
+                for n in 0..*count {
+                    self.fetches.entry(first + n).or_default().push(place);
+                }
+            }
+            Payload::ReturnBds { first, buffers } => {
+                for (n, buffer) in buffers.iter().enumerate() {
+                    let back = (place, first + n as u32);
+                    self.returns.entry(*buffer).or_default().push(back);
+                }
+            }
+            Payload::ReturnIndex(value) => self.indices.push((place, *value)),
+            Payload::SendIndex(value) => self.send_indices.push((place, *value)),
+            Payload::ReceiveBds { .. } | Payload::Control => {}
+        }
+    }
+
+    fn events(&self) -> &'a [Event] {
+        self.timeline.map_or(&[], |timeline| &timeline.events)
+    }
+
+    fn transfer(&self, place: usize) -> Option<&'a DmaTransfer> {
+        match self.events().get(place) {
+            Some(Event::Dma(transfer)) => Some(transfer),
+            _ => None,
+        }
+    }
+
+    /// The first transfer of a list that began in `from` or later.
+    fn first_from(&self, list: Option<&Vec<usize>>, from: u64) -> Option<(usize, &'a DmaTransfer)> {
+        let transfers = list?
+            .iter()
+            .filter_map(|place| Some((*place, self.transfer(*place)?)));
+        transfers
+            .into_iter()
+            .find(|(_, transfer)| transfer.span.start >= from)
+    }
+
+    /// The run of a CPU that a cycle is part of.
+    fn run_at(&self, cpu: Cpu, cycle: u64) -> Option<(usize, &'a Run)> {
+        let runs = &self.runs[cpu.index()];
+        let behind = runs.partition_point(|(_, run)| run.span.start <= cycle);
+        let (place, run) = *runs.get(behind.checked_sub(1)?)?;
+        // The last instruction of a run may be the one that ends it.
+        (run.span.holds(cycle) || run.span.end == cycle).then_some((place, run))
+    }
+
+    /// Who queued a transfer's descriptor, and when.
+    fn queued_by(&self, transfer: &DmaTransfer) -> Option<(u64, usize, &'a Run)> {
+        let key = (transfer.direction.index(), transfer.descriptor?);
+        let queued = self.queued.get(&key)?;
+        let behind = queued.partition_point(|(at, _)| *at <= transfer.span.start);
+        let (at, cpu) = *queued.get(behind.checked_sub(1)?)?;
+        let (place, run) = self.run_at(cpu, at)?;
+        Some((at, place, run))
+    }
+
+    /// The run that took the mailbox event between two cycles.
+    fn mailbox_run(&self, from: u64, to: u64) -> Option<(usize, &'a Run)> {
+        let bit = EventBit::Mailbox as u8;
+        let of_cpu = |runs: &Vec<(usize, &'a Run)>| {
+            let behind = runs.partition_point(|(_, run)| run.span.start <= to);
+            let before = runs[..behind].iter().rev();
+            let near = before.copied().take_while(|(_, run)| run.span.end > from);
+            near.into_iter().find(|(_, run)| run.bit == bit)
+        };
+        self.runs.iter().find_map(of_cpu)
+    }
+
+    /// Adds a transfer behind the run that queued it; returns its place.
+    fn moved(
+        &self,
+        packet: &mut Packet,
+        stage: Stage,
+        found: (usize, &DmaTransfer),
+        mut after: Option<usize>,
+    ) -> usize {
+        let (place, transfer) = found;
+        if let Some((_, run_place, run)) = self.queued_by(transfer) {
+            after = Some(packet.then(Stage::Handler, run_place, run.span, after));
+        }
+        packet.then(stage, place, transfer.span, after)
+    }
+
+    fn interrupted(&self, packet: &mut Packet, from: u64, after: usize) -> bool {
+        let behind = self.interrupts.partition_point(|(_, at)| *at < from);
+        let Some((place, at)) = self.interrupts.get(behind) else {
+            return false;
+        };
+        let span = Span {
+            start: *at,
+            end: *at,
+        };
+        packet.then(Stage::Interrupt, *place, span, Some(after));
+        true
+    }
+
+    fn outgoing(&self) -> Vec<Packet> {
+        let mut packets = Vec::new();
+        let mut bds = Vec::new();
+        for event in self.events() {
+            let Event::SendBd {
+                index,
+                host,
+                length,
+                last,
+                number,
+                at,
+            } = event
+            else {
+                continue;
+            };
+            bds.push((*index, *host, *length, *at));
+            if *last {
+                let mut packet = Packet {
+                    outgoing: true,
+                    ordinal: packets.len() as u64,
+                    number: *number,
+                    length: bds.iter().map(|bd| bd.2).sum(),
+                    steps: Vec::new(),
+                    complete: false,
+                };
+                packet.complete = self.follow_out(&mut packet, &bds).is_some();
+                packets.push(packet);
+                bds.clear();
+            }
+        }
+        packets
+    }
+
+    /// `None` where the recording ends.
+    fn follow_out(&self, packet: &mut Packet, bds: &[(u32, u64, u32, u64)]) -> Option<()> {
+        let (first, .., given) = *bds.first()?;
+        let (last, ..) = *bds.last()?;
+        let mailbox = *self.mailboxes.get(&given)?;
+        let span = Span {
+            start: given,
+            end: given + 1,
+        };
+        let mut step = packet.then(Stage::Mailbox, mailbox, span, None);
+        let (place, fetch) = self.first_from(self.fetches.get(&first), given)?;
+        if let Some((queued, ..)) = self.queued_by(fetch)
+            && let Some((run_place, run)) = self.mailbox_run(given, queued)
+        {
+            step = packet.then(Stage::Handler, run_place, run.span, Some(step));
+        }
+        step = self.moved(packet, Stage::Fetch, (place, fetch), Some(step));
+        let fetched = step;
+        let mut from = fetch.span.end;
+        let mut local = None;
+        for (_, host, ..) in bds {
+            let found = self.first_from(self.read.get(host), from)?;
+            step = self.moved(packet, Stage::Data, found, Some(fetched));
+            from = found.1.span.end;
+            local = local.or(Some(found.1.local));
+        }
+        let arrived = from;
+        let sent =
+            self.transmits
+                .get(&local?)?
+                .iter()
+                .find_map(|place| match self.events().get(*place) {
+                    Some(Event::Transmit { span, .. }) if span.start >= arrived => {
+                        Some((*place, *span))
+                    }
+                    _ => None,
+                });
+        if let Some((place, span)) = sent {
+            packet.then(Stage::Mac, place, span, Some(step));
+        }
+        let told = self.told_consumed(packet, last, arrived, step)?;
+        sent?;
+        let from = packet.steps[told].span.start;
+        self.interrupted(packet, from, told).then_some(())
+    }
+
+    /// How the host learns that the BD at `last` is its own again: a word that it reads, or
+    /// an index in its memory.
+    fn told_consumed(
+        &self,
+        packet: &mut Packet,
+        last: u32,
+        from: u64,
+        after: usize,
+    ) -> Option<usize> {
+        let entries = self.timeline?.send_entries;
+        let behind = self.consumers.partition_point(|(_, at, ..)| *at < from);
+        let word = self.consumers[behind..]
+            .iter()
+            .find(|(.., value)| covers(*value, last, entries));
+        if let Some((place, at, cpu, _)) = word {
+            let mut after = after;
+            if let Some((run_place, run)) = self.run_at(*cpu, *at) {
+                after = packet.then(Stage::Handler, run_place, run.span, Some(after));
+            }
+            let span = Span {
+                start: *at,
+                end: *at,
+            };
+            return Some(packet.then(Stage::Consumer, *place, span, Some(after)));
+        }
+        let found = self.index_after(&self.send_indices, from, last, entries)?;
+        Some(self.moved(packet, Stage::Index, found, Some(after)))
+    }
+
+    fn index_after(
+        &self,
+        list: &[(usize, u32)],
+        from: u64,
+        index: u32,
+        entries: u32,
+    ) -> Option<(usize, &'a DmaTransfer)> {
+        let behind = list.partition_point(|(place, _)| {
+            self.transfer(*place)
+                .is_none_or(|transfer| transfer.span.end < from)
+        });
+        let found = list[behind..]
+            .iter()
+            .find(|(_, value)| covers(*value, index, entries))?;
+        Some((found.0, self.transfer(found.0)?))
+    }
+
+    fn incoming(&self) -> Vec<Packet> {
+        let mut packets = Vec::new();
+        for (place, event) in self.events().iter().enumerate() {
+            let Event::Receive {
+                span,
+                local: Some(local),
+                length,
+                number,
+            } = event
+            else {
+                continue;
+            };
+            let mut packet = Packet {
+                outgoing: false,
+                ordinal: packets.len() as u64,
+                number: *number,
+                length: *length,
+                steps: Vec::new(),
+                complete: false,
+            };
+            packet.then(Stage::Mac, place, *span, None);
+            packet.complete = self.follow_in(&mut packet, *local, span.end).is_some();
+            packets.push(packet);
+        }
+        packets
+    }
+
+    fn follow_in(&self, packet: &mut Packet, local: u32, arrived: u64) -> Option<()> {
+        let range = local..local + packet.length;
+        let found = self
+            .write
+            .range(range)
+            .filter_map(|(_, list)| self.first_from(Some(list), arrived))
+            .min_by_key(|(_, transfer)| transfer.span.start)?;
+        let buffer = found.1.host;
+        let step = self.moved(packet, Stage::Data, found, Some(0));
+        let moved = found.1.span.start;
+        let back = self.returns.get(&buffer)?.iter();
+        let (place, index) = back.copied().find(|(place, _)| {
+            self.transfer(*place)
+                .is_some_and(|transfer| transfer.span.start >= moved)
+        })?;
+        let transfer = self.transfer(place)?;
+        let step = self.moved(packet, Stage::Return, (place, transfer), Some(step));
+        let entries = self.timeline?.return_entries;
+        let found = self.index_after(&self.indices, transfer.span.end, index, entries)?;
+        let step = self.moved(packet, Stage::Index, found, Some(step));
+        self.interrupted(packet, found.1.span.end, step)
+            .then_some(())
+    }
+}
+
+/// Whether a consumer or producer index has passed an entry: it is less than half a ring
+/// ahead.
+const fn covers(value: u32, index: u32, entries: u32) -> bool {
+    if entries == 0 {
+        return false;
+    }
+    let ahead = value.wrapping_sub(index.wrapping_add(1)) & (entries - 1);
+    ahead < entries / 2
+}
+
+/// The offset of the descriptor behind one.
+const fn next(offset: u32) -> u32 {
+    wrap(offset + DESCRIPTOR_BYTES, tigon2_chip::dma::RING_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_covers_the_half_ring_behind_it() {
+        assert!(covers(5, 4, 128));
+        assert!(!covers(4, 4, 128), "an index points behind the entry");
+        assert!(covers(0, 127, 128));
+        assert!(covers(60, 127, 128));
+        assert!(!covers(100, 127, 128), "this is an older one");
+        assert!(!covers(1, 0, 0));
+    }
+}

@@ -1,0 +1,270 @@
+//! A recording as boxes on tracks, which is what both outputs show.
+//!
+//! A *track* does one thing at a time: a CPU, a DMA channel, the PCI bus, a side of the MAC.
+//! Boxes on it never overlap. What a box is an occurrence of is its *kind*.
+
+use super::Timeline;
+use super::event::{DmaTransfer, Event, Payload, Run, Span};
+use super::packets::Packet;
+use crate::timing::counts::Cause;
+use tigon2_chip::Cpu;
+use tigon2_chip::events::EventBit;
+use tigon2_model::Direction;
+
+/// Who does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Track {
+    /// The host writes mailboxes.
+    Host,
+    /// CPU A runs handlers.
+    CpuA,
+    /// CPU B runs handlers.
+    CpuB,
+    /// The DMA channel from the host.
+    DmaRead,
+    /// The DMA channel to the host.
+    DmaWrite,
+    /// The PCI bus.
+    Pci,
+    /// The MAC sends.
+    Transmit,
+    /// The MAC receives.
+    Receive,
+    /// The interrupt line.
+    Interrupt,
+}
+
+impl Track {
+    /// All of them, from top to bottom.
+    pub const ALL: [Track; 9] = [
+        Track::Host,
+        Track::CpuA,
+        Track::CpuB,
+        Track::DmaRead,
+        Track::DmaWrite,
+        Track::Pci,
+        Track::Transmit,
+        Track::Receive,
+        Track::Interrupt,
+    ];
+
+    /// What to call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Track::Host => "host",
+            Track::CpuA => "CPU A",
+            Track::CpuB => "CPU B",
+            Track::DmaRead => "DMA read",
+            Track::DmaWrite => "DMA write",
+            Track::Pci => "PCI bus",
+            Track::Transmit => "MAC transmit",
+            Track::Receive => "MAC receive",
+            Track::Interrupt => "interrupt",
+        }
+    }
+
+    const fn cpu(cpu: Cpu) -> Track {
+        match cpu {
+            Cpu::A => Track::CpuA,
+            Cpu::B => Track::CpuB,
+        }
+    }
+}
+
+/// Something to draw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Box {
+    /// On which track.
+    pub track: Track,
+    /// What it is an occurrence of.
+    pub kind: String,
+    /// When.
+    pub span: Span,
+    /// The event, by its place in [`Timeline::events`].
+    pub event: usize,
+    /// The frames that it is a step of, by their place in the list of packets.
+    pub packets: Vec<usize>,
+    /// What else there is to say about it.
+    pub details: Vec<(&'static str, String)>,
+}
+
+/// The name of an event bit.
+pub fn handler(bit: u8) -> String {
+    EventBit::from_number(bit.into())
+        .map_or_else(|| format!("bit {bit}"), |event| event.name().to_owned())
+}
+
+/// The boxes of the part of a recording that is looked at, and of the whole way of the
+/// frames given; by track and time.
+pub fn boxes(timeline: &Timeline, packets: &[Packet]) -> Vec<Box> {
+    let mut of_event = vec![Vec::new(); timeline.events.len()];
+    for (place, packet) in packets.iter().enumerate() {
+        for step in &packet.steps {
+            if of_event[step.event].last() != Some(&place) {
+                of_event[step.event].push(place);
+            }
+        }
+    }
+    let mut asserted = None;
+    let mut boxes: Vec<Box> = Vec::new();
+    for (event, what) in timeline.events.iter().enumerate() {
+        let packets = std::mem::take(&mut of_event[event]);
+        let mut put = |track, kind: String, span, packets, details| {
+            boxes.push(Box {
+                track,
+                kind,
+                span,
+                event,
+                packets,
+                details,
+            });
+        };
+        match what {
+            Event::Run(run) => {
+                put(
+                    Track::cpu(run.cpu),
+                    handler(run.bit),
+                    run.span,
+                    packets,
+                    of_run(run),
+                );
+            }
+            Event::Dma(transfer) => {
+                let (track, kind) = of_transfer(transfer);
+                put(
+                    track,
+                    kind.into(),
+                    transfer.span,
+                    packets,
+                    details(transfer),
+                );
+            }
+            Event::Bus {
+                direction,
+                span,
+                data,
+            } => {
+                let kind = match direction {
+                    Direction::Read => "read",
+                    Direction::Write => "write",
+                };
+                let latency = data.saturating_sub(span.start).to_string();
+                let said = vec![("latency, cycles", latency)];
+                put(Track::Pci, kind.into(), *span, packets, said);
+            }
+            Event::Transmit {
+                span,
+                local,
+                length,
+            } => {
+                let said = vec![("bytes", length.to_string()), ("NIC address", hex(*local))];
+                put(Track::Transmit, "frame".into(), *span, packets, said);
+            }
+            Event::Receive {
+                span,
+                local,
+                length,
+                ..
+            } => {
+                let place = local.map_or_else(|| "dropped".into(), hex);
+                let said = vec![("bytes", length.to_string()), ("NIC address", place)];
+                put(Track::Receive, "frame".into(), *span, packets, said);
+            }
+            Event::Mailbox { name, value, at } => {
+                let span = Span {
+                    start: *at,
+                    end: at + 1,
+                };
+                let said = vec![("value", value.to_string())];
+                put(Track::Host, (*name).into(), span, packets, said);
+            }
+            Event::Interrupt { asserted: true, at } => asserted = Some((event, *at, packets)),
+            Event::Interrupt { at, .. } => {
+                if let Some((event, start, packets)) = asserted.take() {
+                    boxes.push(line(event, start, *at, packets));
+                }
+            }
+            Event::Queued { .. } | Event::SendBd { .. } | Event::SendConsumer { .. } => {}
+        }
+    }
+    if let Some((event, start, packets)) = asserted {
+        boxes.push(line(event, start, timeline.to, packets));
+    }
+    boxes.retain(|one| !one.packets.is_empty() || one.span.meets(timeline.shown));
+    boxes.sort_by_key(|one| (one.track, one.span));
+    boxes
+}
+
+/// INTA# is asserted.
+fn line(event: usize, start: u64, end: u64, packets: Vec<usize>) -> Box {
+    Box {
+        track: Track::Interrupt,
+        kind: "asserted".into(),
+        span: Span { start, end },
+        event,
+        packets,
+        details: Vec::new(),
+    }
+}
+
+fn hex(address: u32) -> String {
+    format!("{address:#x}")
+}
+
+fn of_run(run: &Run) -> Vec<(&'static str, String)> {
+    let mut said = vec![
+        ("cycles", run.span.cycles().to_string()),
+        ("instructions", run.tally.instructions.to_string()),
+        ("dispatch before, cycles", run.dispatch.to_string()),
+    ];
+    for cause in Cause::ALL {
+        let cycles = run.tally.of(cause);
+        if cycles != 0 {
+            said.push((cause.name(), cycles.to_string()));
+        }
+    }
+    said
+}
+
+const fn of_transfer(transfer: &DmaTransfer) -> (Track, &'static str) {
+    let track = match transfer.direction {
+        Direction::Read => Track::DmaRead,
+        Direction::Write => Track::DmaWrite,
+    };
+    let kind = match &transfer.payload {
+        Payload::Data => "data",
+        Payload::SendBds { .. } => "send BDs",
+        Payload::ReceiveBds { .. } => "receive BDs",
+        Payload::ReturnBds { .. } => "return BDs",
+        Payload::ReturnIndex(_) => "return index",
+        Payload::SendIndex(_) => "send index",
+        Payload::Control => "control",
+    };
+    (track, kind)
+}
+
+fn details(transfer: &DmaTransfer) -> Vec<(&'static str, String)> {
+    let mut said = vec![
+        ("bytes", transfer.length.to_string()),
+        ("host address", format!("{:#x}", transfer.host)),
+        ("NIC address", hex(transfer.local)),
+        ("cycles", transfer.span.cycles().to_string()),
+    ];
+    match &transfer.payload {
+        Payload::SendBds { first, count } => {
+            said.push(("BDs", format!("{count} from {first} on")));
+        }
+        Payload::ReceiveBds { ring, first, count } => {
+            said.push(("BDs", format!("{ring}, {count} from {first} on")));
+        }
+        Payload::ReturnBds { first, buffers } => {
+            said.push(("BDs", format!("{} from {first} on", buffers.len())));
+        }
+        Payload::ReturnIndex(value) | Payload::SendIndex(value) => {
+            said.push(("index", value.to_string()));
+        }
+        Payload::Data | Payload::Control => {}
+    }
+    said
+}

@@ -1,0 +1,245 @@
+//! Recordings of the real firmware under load: complete, free of overlaps, repeatable, and
+//! without influence on what they record.
+
+use host_driver::nic::Coalescing;
+use integration_tests::stage;
+use std::collections::HashMap;
+use std::io::IoSlice;
+use tigon2_model::Board;
+use tigon2_sim::timeline::event::Event;
+use tigon2_sim::timeline::packets::{self, Packet, Stage};
+use tigon2_sim::timeline::tracks::{Track, boxes};
+use tigon2_sim::timeline::{LIMIT, Recorder, Timeline, number, page, trace_events};
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::workload::datagram::Flow;
+use tigon2_sim::workload::rig::{Load, Reading, Rig, Setup};
+
+const FRAMES: u64 = 40;
+const COALESCING: Coalescing = Coalescing {
+    receive_ticks: 170,
+    transmit_ticks: 400,
+    statistics_ticks: 1_000_000,
+    max_transmit_bds: 16,
+    max_receive_bds: 8,
+};
+
+/// 40 frames each way on the timed card, and silence until the host has heard of them all.
+fn run(limit: Option<usize>, fragments: u32) -> (Option<Timeline>, Reading, u64) {
+    let firmware = stage::firmware();
+    let setup = Setup {
+        board: Board::default(),
+        parameters: Parameters::default(),
+        firmware: &firmware,
+        seed: 7,
+        fragments,
+        coalescing: COALESCING,
+    };
+    let mut rig = Rig::start(&setup).expect("a card");
+    if let Some(limit) = limit {
+        let recorder = Recorder::new(limit, number::of_datagram);
+        rig.machine().lock().record(recorder);
+    }
+    let mut out = rig.outbound(600).expect("a size");
+    let mut into = rig.inbound(300).expect("a size");
+    let start = rig.now();
+    for n in 0..FRAMES {
+        rig.machine()
+            .lock()
+            .send_frame(start + 40_000 * n, into.frame());
+        queue(&mut rig, &mut out, fragments);
+        if n % 3 == 0 {
+            rig.nic().submit().expect("a doorbell");
+        }
+        rig.run(&mut Load::default(), 30_000)
+            .expect("a card that runs");
+    }
+    rig.nic().submit().expect("a doorbell");
+    rig.run(&mut Load::default(), 3_000_000)
+        .expect("a card that runs");
+    let reading = rig.reading();
+    let now = rig.now();
+    let timeline = rig.machine().lock().recorded();
+    (timeline, reading, now)
+}
+
+fn queue(rig: &mut Rig, flow: &mut Flow, fragments: u32) {
+    let frame = flow.frame();
+    let (headers, payload) = frame.split_at(42);
+    let parts = [IoSlice::new(headers), IoSlice::new(payload)];
+    let whole = [IoSlice::new(&frame)];
+    let parts = if fragments > 1 {
+        &parts[..]
+    } else {
+        &whole[..]
+    };
+    assert!(rig.nic().queue(parts).expect("a frame"), "there is room");
+}
+
+fn recorded(fragments: u32) -> Timeline {
+    run(Some(LIMIT), fragments).0.expect("a recording")
+}
+
+/// SPINE, section 6, Figure 6: the way of each packet is there, from its mailbox write to
+/// the interrupt and from the wire to it, and causes come before effects.
+#[test]
+fn every_frame_is_followed_from_end_to_end() {
+    for fragments in [1, 2] {
+        let timeline = recorded(fragments);
+        let packets = packets::follow(&timeline);
+        for outgoing in [true, false] {
+            let numbers: Vec<_> = packets
+                .iter()
+                .filter(|packet| packet.outgoing == outgoing)
+                .map(|packet| packet.number)
+                .collect();
+            let all: Vec<_> = (0..FRAMES).map(Some).collect();
+            assert_eq!(numbers, all, "each frame once, in order");
+        }
+        for packet in &packets {
+            check(packet, fragments as usize);
+        }
+    }
+}
+
+fn check(packet: &Packet, fragments: usize) {
+    let name = packet.name();
+    assert!(packet.complete, "{packet:?}");
+    let count = |stage| {
+        packet
+            .steps
+            .iter()
+            .filter(|step| step.stage == stage)
+            .count()
+    };
+    let stages: &[(Stage, usize)] = if packet.outgoing {
+        &[
+            (Stage::Mailbox, 1),
+            (Stage::Fetch, 1),
+            (Stage::Data, fragments),
+            (Stage::Mac, 1),
+            (Stage::Consumer, 1),
+            (Stage::Interrupt, 1),
+        ]
+    } else {
+        &[
+            (Stage::Mac, 1),
+            (Stage::Data, 1),
+            (Stage::Return, 1),
+            (Stage::Index, 1),
+            (Stage::Interrupt, 1),
+        ]
+    };
+    for (stage, expected) in stages {
+        assert_eq!(count(*stage), *expected, "{name}: {stage:?}");
+    }
+    assert!(count(Stage::Handler) >= 2, "{name}: handlers worked on it");
+    assert_eq!(packet.length, if packet.outgoing { 642 } else { 342 });
+    for step in &packet.steps {
+        let Some(cause) = step.after.map(|place| packet.steps[place]) else {
+            continue;
+        };
+        assert!(
+            cause.span.start <= step.span.start,
+            "{name}: {cause:?} causes {step:?}"
+        );
+    }
+}
+
+/// A CPU, a channel, the bus, a side of the MAC do one thing at a time; a handler's cycles
+/// by cause are the cycles that it took.
+#[test]
+fn what_one_does_never_overlaps_and_adds_up() {
+    let timeline = recorded(2);
+    let packets = packets::follow(&timeline);
+    let boxes = boxes(&timeline, &packets);
+    for track in Track::ALL {
+        let spans: Vec<_> = boxes.iter().filter(|one| one.track == track).collect();
+        assert_eq!(spans.is_empty(), track == Track::CpuB, "{track:?}");
+        for pair in spans.windows(2) {
+            assert!(pair[0].span.end <= pair[1].span.start, "{pair:?}");
+        }
+    }
+    let mut runs = 0;
+    for event in &timeline.events {
+        if let Event::Run(run) = event {
+            assert_eq!(run.tally.total(), run.span.cycles(), "{run:?}");
+            runs += 1;
+        }
+    }
+    assert!(runs > 6 * FRAMES, "{runs}");
+}
+
+/// A recording changes not one cycle of what it records.
+#[test]
+fn recording_changes_nothing() {
+    let figures = |limit| {
+        let (_, reading, now) = run(limit, 2);
+        (
+            (reading.cycle, now, reading.instructions, reading.pci_busy),
+            (reading.sent, reading.received, reading.dropped),
+            (reading.counts, reading.grants),
+        )
+    };
+    let without = figures(None);
+    assert_eq!(without.1, (FRAMES, FRAMES, 0));
+    assert!(without == figures(Some(LIMIT)));
+    assert!(without == figures(Some(50)));
+}
+
+/// Two runs give the same bytes; what does not fit is counted.
+#[test]
+fn two_recordings_are_equal_and_bounded() {
+    let write = |timeline: &Timeline| {
+        let packets = packets::follow(timeline);
+        let trace = trace_events::write(timeline, &packets).expect("a trace");
+        (
+            trace,
+            page::write(timeline, &packets, "a page").expect("a page"),
+        )
+    };
+    let (first, second) = (recorded(2), recorded(2));
+    assert!(write(&first) == write(&second));
+    assert_eq!(first.left_out, 0);
+
+    let (short, ..) = run(Some(100), 2);
+    let short = short.expect("a recording");
+    assert_eq!(short.events.len(), 100);
+    assert_eq!(short.left_out as usize, first.events.len() - 100);
+    assert!(short.from > first.from);
+    write(&short);
+}
+
+/// The Trace Event format: valid JSON; each flow starts once, ends once, and lies in slices.
+#[test]
+fn the_trace_events_are_what_viewers_read() {
+    let timeline = recorded(2);
+    let packets = packets::follow(&timeline);
+    let text = trace_events::write(&timeline, &packets).expect("a trace");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let events = json["traceEvents"].as_array().expect("events");
+    let mut slices = Vec::new();
+    let mut flows: HashMap<u64, Vec<&str>> = HashMap::new();
+    for event in events {
+        if event["ph"] == "X" {
+            let [ts, dur] = ["ts", "dur"].map(|key| event[key].as_f64().expect("a time"));
+            assert!(ts >= 0.0 && dur >= 0.0);
+            slices.push((event["tid"].as_u64(), ts, ts + dur));
+        }
+    }
+    for event in events {
+        let phase = event["ph"].as_str().expect("a phase");
+        if let Some(id) = event["id"].as_u64() {
+            flows.entry(id).or_default().push(phase);
+            let (tid, ts) = (event["tid"].as_u64(), event["ts"].as_f64().expect("a time"));
+            let inside =
+                |slice: &&(Option<u64>, f64, f64)| slice.0 == tid && slice.1 <= ts && ts <= slice.2;
+            assert!(slices.iter().any(|slice| inside(&slice)), "{event}");
+        }
+    }
+    assert_eq!(flows.len(), 2 * FRAMES as usize);
+    for phases in flows.values() {
+        let count = |phase| phases.iter().filter(|one| **one == phase).count();
+        assert_eq!((count("s"), count("f")), (1, 1), "{phases:?}");
+        assert_eq!((phases.first(), phases.last()), (Some(&"s"), Some(&"f")));
+    }
+}
