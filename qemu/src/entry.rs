@@ -3,6 +3,7 @@
 //! A panic never reaches QEMU: it is reported, the card is halted, and every
 //! later call returns at once.
 
+use crate::exact::EXACT;
 use crate::ffi::{ABI, Config, Geometry, HostOps, ModelHandle, ModelOps, fault};
 use crate::host::Qemu;
 use crate::machine::Machine;
@@ -254,6 +255,15 @@ callbacks! {
     }
 }
 
+/// Also of a model that has failed: that is how its CPUs are halted.
+unsafe extern "C" fn errands(handle: ModelHandle) {
+    // SAFETY: as in `guarded`.
+    let model = unsafe { &*handle.cast::<Model>() };
+    if catch_unwind(AssertUnwindSafe(|| model.machine.deliver())).is_err() {
+        model.machine.die();
+    }
+}
+
 /// # Safety
 /// `text` must end with a zero and be valid during the call of [`callbacks`].
 unsafe fn string<'a>(text: *const c_char) -> Cow<'a, str> {
@@ -267,6 +277,8 @@ const OPS: ModelOps = ModelOps {
     begin,
     end,
     power_on,
+    errands,
+    exact: EXACT,
     read,
     write,
     undefined,

@@ -7,10 +7,13 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this interface; QEMU's must be the same.
-pub const ABI: u32 = 3;
+pub const ABI: u32 = 4;
 
 /// CPUs of the card.
 pub const CPUS: usize = 2;
+
+/// Registers of the card, 32 bits each.
+pub const REGISTERS: usize = 256;
 
 /// No deadline, for [`HostOps::arm`].
 pub const NEVER: i64 = i64::MAX;
@@ -77,14 +80,18 @@ pub struct HostOps {
     pub start: unsafe extern "C" fn(CardHandle, u32, u32),
     pub halt: unsafe extern "C" fn(CardHandle, u32),
     pub park: unsafe extern "C" fn(CardHandle, u32),
-    pub unpark: unsafe extern "C" fn(CardHandle, u32),
+    pub unpark: unsafe extern "C" fn(CardHandle, u32) -> bool,
+    pub kick: unsafe extern "C" fn(CardHandle, u32),
     pub settle: unsafe extern "C" fn(CardHandle),
     pub transmit: unsafe extern "C" fn(CardHandle, *const c_void, usize) -> bool,
     pub wire_ready: unsafe extern "C" fn(CardHandle),
     pub thread_begin: unsafe extern "C" fn(CardHandle),
     pub thread_end: unsafe extern "C" fn(CardHandle),
+    pub locked: unsafe extern "C" fn(CardHandle) -> bool,
     pub lock: unsafe extern "C" fn(CardHandle),
+    pub try_lock: unsafe extern "C" fn(CardHandle) -> bool,
     pub unlock: unsafe extern "C" fn(CardHandle),
+    pub call_errands: unsafe extern "C" fn(CardHandle),
 }
 
 /// The model, first argument of all [`ModelOps`].
@@ -100,6 +107,8 @@ pub struct ModelOps {
     pub begin: unsafe extern "C" fn(ModelHandle, *mut c_char, usize) -> bool,
     pub end: unsafe extern "C" fn(ModelHandle),
     pub power_on: unsafe extern "C" fn(ModelHandle),
+    pub errands: unsafe extern "C" fn(ModelHandle),
+    pub exact: [u64; REGISTERS / 64],
     pub read: unsafe extern "C" fn(ModelHandle, u32, u32) -> u32,
     pub write: unsafe extern "C" fn(ModelHandle, u32, u32, u32),
     pub undefined: unsafe extern "C" fn(ModelHandle, u32, u32, u32, bool, u32),

@@ -12,7 +12,8 @@ use tigon2_model::Cpu;
 pub trait Host: Send + Sync {
     /// Nanoseconds of the virtual clock. Needs no lock.
     fn now(&self) -> u64;
-    /// Sets the one timer; the last call counts.
+    /// Sets the one timer; the last call counts. Needs no lock, like what follows up to
+    /// [`gpr`](Self::gpr), but for [`spill`](Self::spill).
     fn arm(&self, deadline: Option<u64>);
     /// Copies out of the installed SRAM.
     fn sram_read(&self, address: u32, out: &mut [u8]);
@@ -24,18 +25,21 @@ pub trait Host: Send + Sync {
     fn scratch_write(&self, cpu: Cpu, offset: u32, value: u32);
     /// Sets the SRAM offset at which a CPU's spill window starts.
     fn spill(&self, cpu: Cpu, offset: u32);
-    /// Program counter of a halted CPU.
+    /// Program counter of a CPU that is halted, or makes an exact access.
     fn pc(&self, cpu: Cpu) -> u32;
-    /// A general register of a halted CPU.
+    /// A general register of such a CPU.
     fn gpr(&self, cpu: Cpu, number: usize) -> u32;
     /// Starts a CPU.
     fn start(&self, cpu: Cpu, pc: u32);
     /// Halts a CPU after its current instruction.
     fn halt(&self, cpu: Cpu);
-    /// Puts a CPU to sleep; called by its own thread.
+    /// Puts a CPU to sleep; called by its own thread. Needs no lock.
     fn park(&self, cpu: Cpu);
-    /// Wakes a CPU that was put to sleep.
-    fn unpark(&self, cpu: Cpu);
+    /// Wakes a CPU that was put to sleep. True if it needs a [`kick`](Self::kick) to
+    /// notice. Needs no lock.
+    fn unpark(&self, cpu: Cpu) -> bool;
+    /// Makes a CPU look whether it is asleep.
+    fn kick(&self, cpu: Cpu);
     /// Waits until starts and halts have happened. Lets go of the big lock
     /// meanwhile; not for a CPU's thread.
     fn settle(&self);
@@ -48,10 +52,17 @@ pub trait Host: Send + Sync {
     fn thread_begin(&self);
     /// Called last by such a thread, without the big lock.
     fn thread_end(&self);
-    /// Takes the big lock.
+    /// Whether this thread holds the big lock. Needs no lock, of course.
+    fn locked(&self) -> bool;
+    /// Takes the big lock; called without it.
     fn lock(&self);
+    /// Takes the big lock if nobody has it; called without it.
+    fn try_lock(&self) -> bool;
     /// Gives the big lock back.
     fn unlock(&self);
+    /// Has the main loop call [`Machine::deliver`](crate::machine::Machine::deliver)
+    /// soon. Needs no lock.
+    fn call_errands(&self);
 }
 
 /// The machine in QEMU.
@@ -63,7 +74,7 @@ pub struct Qemu {
 // functions may be called from any thread that follows the rules of `ffi.h`:
 // the callers of `Host` hold the big lock where it is needed.
 unsafe impl Send for Qemu {}
-// SAFETY: as for Send; QEMU's side is serialised by the big lock.
+// SAFETY: as for Send; QEMU's side is serialised by the big lock, or safe without.
 unsafe impl Sync for Qemu {}
 
 impl Qemu {
@@ -162,9 +173,14 @@ impl Host for Qemu {
         unsafe { (self.ops.park)(self.ops.card, number(cpu)) }
     }
 
-    fn unpark(&self, cpu: Cpu) {
+    fn unpark(&self, cpu: Cpu) -> bool {
         // SAFETY: contract of `Qemu::new`.
         unsafe { (self.ops.unpark)(self.ops.card, number(cpu)) }
+    }
+
+    fn kick(&self, cpu: Cpu) {
+        // SAFETY: contract of `Qemu::new`.
+        unsafe { (self.ops.kick)(self.ops.card, number(cpu)) }
     }
 
     fn settle(&self) {
@@ -192,14 +208,29 @@ impl Host for Qemu {
         unsafe { (self.ops.thread_end)(self.ops.card) }
     }
 
-    fn lock(&self) {
+    fn locked(&self) -> bool {
         // SAFETY: contract of `Qemu::new`.
+        unsafe { (self.ops.locked)(self.ops.card) }
+    }
+
+    fn lock(&self) {
+        // SAFETY: contract of `Qemu::new`; the caller does not hold the lock.
         unsafe { (self.ops.lock)(self.ops.card) }
+    }
+
+    fn try_lock(&self) -> bool {
+        // SAFETY: as for `lock`.
+        unsafe { (self.ops.try_lock)(self.ops.card) }
     }
 
     fn unlock(&self) {
         // SAFETY: contract of `Qemu::new`; the caller holds the lock.
         unsafe { (self.ops.unlock)(self.ops.card) }
+    }
+
+    fn call_errands(&self) {
+        // SAFETY: contract of `Qemu::new`.
+        unsafe { (self.ops.call_errands)(self.ops.card) }
     }
 }
 

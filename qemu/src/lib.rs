@@ -8,11 +8,11 @@
 //!   registers,        timer, frames from      BAR, configuration space,
 //!   faults            the wire, reset         reset, client gone
 //!        \                  |                      /
-//!         v                 v                     v        under QEMU's big lock
+//!         v                 v                     v
 //!   entry ─────────► Machine::enter ◄──────── server
-//!                     │ Card + Environment           under the machine's lock
-//!                     ▼
-//!                    effects ──► CPUs, wire, interrupt     under the big lock only
+//!                     │ Card + Environment ──► interrupt,   under the machine's lock
+//!                     ▼                        sleep, timer
+//!                    outbox ──► CPUs, wire                  under the big lock only
 //! ```
 //!
 //! | module | what |
@@ -21,26 +21,32 @@
 //! | [`host`] | QEMU behind a safe trait |
 //! | [`ports`] | QEMU's memory and CPUs as the model wants to see them |
 //! | [`machine`] | the card, its locks and the order of effects |
+//! | [`outbox`] | what waits for QEMU's big lock |
+//! | [`exact`] | which register accesses end a translation block |
 //! | [`parking`] | idle CPUs sleep |
 //! | [`server`] | the PCI side, over vfio-user |
 //! | [`properties`] | what the monitor sees and changes of a running card |
 //! | [`setup`] | the board file and the EEPROM's image |
 //! | [`entry`] | what QEMU calls |
 //!
-//! Lock order: QEMU's big lock, then the machine's. No effect is carried out
-//! under the machine's lock, because a frame that leaves may come back as
-//! another one before the call returns.
+//! Lock order: QEMU's big lock, then the machine's, then those inside of it (the
+//! outbox, the interrupt, the client's memory). Nothing waits for the big lock
+//! under another one, and no frame leaves under the machine's lock, because it
+//! may come back as another one before the call returns. A CPU's access to a
+//! register needs the machine's lock only.
 
 // The exceptions are the C interface and the two modules on either side of it.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]
 pub mod entry;
+pub mod exact;
 #[allow(unsafe_code)]
 pub mod ffi;
 #[allow(unsafe_code)]
 pub mod host;
 pub mod machine;
+pub mod outbox;
 pub mod parking;
 pub mod ports;
 pub mod properties;

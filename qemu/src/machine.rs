@@ -1,6 +1,7 @@
 //! The card between QEMU and its client: locks, time, and the order of effects.
 
 use crate::host::Host;
+use crate::outbox::{Errand, Outbox};
 use crate::parking::Parking;
 use crate::ports::{ClientMemory, Cpus, SramPort};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,10 @@ const SLACK: u64 = 1_000_000;
 /// How late it may be noticed while a CPU sleeps.
 const PRECISION: u64 = 10_000;
 
+/// Errands that may wait for somebody else's turn; from then on a CPU waits for the
+/// big lock, so that firmware cannot be ahead of the wire by much.
+const PATIENCE: usize = 64;
+
 /// Undefined accesses that are shown; all are counted.
 const SHOWN: u64 = 20;
 
@@ -46,13 +51,15 @@ enum Work {
 
 /// The card, shared by all threads that touch it.
 ///
-/// Every method is called with QEMU's big lock held, which is what makes the
-/// order of effects the order of their causes; the lock inside is what makes
-/// this safe without relying on it.
+/// A method may be called with or without QEMU's big lock. What follows from it at
+/// once (the interrupt, sleep and wake of CPUs, the timer) is done under the lock
+/// inside, so the order of effects is the order of their causes; what needs the big
+/// lock is put into the outbox there.
 pub struct Machine<H> {
     host: H,
     client: Client,
     inner: Mutex<Inner>,
+    outbox: Outbox,
     dead: AtomicBool,
 }
 
@@ -67,10 +74,13 @@ struct Inner {
     undefined: u64,
 }
 
-/// What remains to be done when the machine's lock is released.
-struct Leaving {
-    effects: Vec<Effect>,
-    wire_ready: bool,
+/// Gives the big lock back, even if a panic passes by.
+struct Unlock<'a, H: Host>(&'a H);
+
+impl<H: Host> Drop for Unlock<'_, H> {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
 }
 
 impl<H: Host> Machine<H> {
@@ -86,6 +96,7 @@ impl<H: Host> Machine<H> {
                 refused: false,
                 undefined: 0,
             }),
+            outbox: Outbox::default(),
             dead: AtomicBool::new(false),
         }
     }
@@ -105,12 +116,13 @@ impl<H: Host> Machine<H> {
         if !self.dead.swap(true, Ordering::Relaxed) {
             eprintln!("tigon2: the hardware model has failed, the card is halted");
             self.halt_cpus();
+            self.deliver_soon();
         }
     }
 
     fn halt_cpus(&self) {
         for cpu in CPUS {
-            self.host.halt(cpu);
+            self.outbox.put(Errand::Halt(cpu));
         }
     }
 
@@ -118,19 +130,23 @@ impl<H: Host> Machine<H> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `f` on the card and carries out what follows from it.
+    /// Runs `f` on the card and carries out what follows from it, or has it done soon.
     fn enter<R>(&self, work: Work, f: impl FnOnce(&mut Inner, &mut Environment<'_>) -> R) -> R {
-        self.enter_and_tell(work, f).0
+        let (result, _) = self.enter_and_tell(work, f);
+        self.deliver_soon();
+        result
     }
 
-    /// The same, and tells whether a CPU is on its way to a halt.
+    /// Runs `f` on the card, and tells whether a CPU is on its way to a halt. What needs
+    /// the big lock stays in the outbox.
     fn enter_and_tell<R>(
         &self,
         work: Work,
         f: impl FnOnce(&mut Inner, &mut Environment<'_>) -> R,
     ) -> (R, bool) {
-        let now = self.host.now();
         let mut inner = self.lock();
+        // Under the lock, so that time never goes back for the card.
+        let now = self.host.now();
         let mut environment = Environment {
             now,
             sram: &mut SramPort(&self.host),
@@ -139,22 +155,18 @@ impl<H: Host> Machine<H> {
         };
         let result = f(&mut inner, &mut environment);
         let more = work == Work::Now && (0..TURNS).all(|_| inner.card.run(&mut environment));
-        let leaving = self.leave(&mut inner, now, more);
-        drop(inner);
-        let halts = leaving
-            .effects
-            .iter()
-            .any(|e| matches!(e, Effect::CpuHalt { .. }));
-        self.carry_out(leaving);
+        let halts = self.leave(&mut inner, now, more);
         (result, halts)
     }
 
-    /// Wakes CPUs, sets the timer, and takes out what needs the lock no more.
-    fn leave(&self, inner: &mut Inner, now: u64, more: bool) -> Leaving {
-        for cpu in CPUS {
-            let card = &inner.card;
-            if inner.parking.wake(cpu, now, || card.events(now, cpu)) {
-                self.host.unpark(cpu);
+    /// Wakes CPUs, sets the timer, and passes on what follows. True if a CPU halts.
+    fn leave(&self, inner: &mut Inner, now: u64, more: bool) -> bool {
+        if inner.parking.any() {
+            for cpu in CPUS {
+                let card = &inner.card;
+                if inner.parking.wake(cpu, now, || card.events(now, cpu)) && self.host.unpark(cpu) {
+                    self.outbox.put(Errand::Kick(cpu));
+                }
             }
         }
 
@@ -178,40 +190,88 @@ impl<H: Host> Machine<H> {
             self.host.arm(Some(deadline));
         }
 
-        let wire_ready = inner.refused && inner.card.can_receive();
-        inner.refused &= !wire_ready;
         self.show_undefined(inner);
-        Leaving {
-            effects: inner.card.drain_effects().collect(),
-            wire_ready,
+        let halts = inner.card.has_effects() && self.pass_on(inner);
+        if inner.refused && inner.card.can_receive() {
+            inner.refused = false;
+            self.outbox.put(Errand::WireReady);
+        }
+        halts
+    }
+
+    /// Does what follows from the card's work, or puts it into the outbox. True if a CPU
+    /// halts.
+    fn pass_on(&self, inner: &mut Inner) -> bool {
+        let mut halts = false;
+        for effect in inner.card.drain_effects() {
+            self.outbox.put(match effect {
+                Effect::Interrupt(level) => {
+                    self.client.interrupts.set_level(level);
+                    continue;
+                }
+                Effect::Transmit(frame) => Errand::Transmit(frame),
+                Effect::CpuStart { cpu, pc } => {
+                    inner.parking.busy(cpu);
+                    Errand::Start(cpu, pc)
+                }
+                Effect::CpuHalt { cpu } => {
+                    inner.parking.busy(cpu);
+                    halts = true;
+                    Errand::Halt(cpu)
+                }
+                Effect::SpillBase { cpu, base } => {
+                    Errand::Spill(cpu, SPILL_WINDOW.start.wrapping_sub(base))
+                }
+            });
+        }
+        halts
+    }
+
+    /// Does what waits for the big lock. With the big lock, without the machine's.
+    pub fn deliver(&self) {
+        self.outbox.deliver(|errand| match errand {
+            Errand::Transmit(frame) => {
+                if !self.host.transmit(&frame) {
+                    self.lock().card.set_wire_ready(false);
+                }
+            }
+            Errand::Start(cpu, pc) => self.host.start(cpu, pc),
+            Errand::Halt(cpu) => self.host.halt(cpu),
+            Errand::Spill(cpu, offset) => self.host.spill(cpu, offset),
+            Errand::Kick(cpu) => self.host.kick(cpu),
+            Errand::WireReady => self.host.wire_ready(),
+        });
+    }
+
+    /// The same, by this thread if the big lock can be had without waiting, else by
+    /// QEMU's main loop. Without the machine's lock.
+    fn deliver_soon(&self) {
+        let waiting = self.outbox.waiting();
+        if waiting == 0 {
+            return;
+        }
+        if self.host.locked() {
+            self.deliver();
+        } else if waiting > PATIENCE || self.host.try_lock() {
+            if waiting > PATIENCE {
+                self.host.lock();
+            }
+            let _unlock = Unlock(&self.host);
+            self.deliver();
+        } else {
+            self.host.call_errands();
         }
     }
 
-    fn carry_out(&self, leaving: Leaving) {
-        for effect in leaving.effects {
-            match effect {
-                Effect::Interrupt(level) => self.client.interrupts.set_level(level),
-                Effect::Transmit(frame) => {
-                    if !self.host.transmit(&frame) {
-                        self.lock().card.set_wire_ready(false);
-                    }
-                }
-                Effect::CpuStart { cpu, pc } => {
-                    self.lock().parking.busy(cpu);
-                    self.host.start(cpu, pc);
-                }
-                Effect::CpuHalt { cpu } => {
-                    self.lock().parking.busy(cpu);
-                    self.host.halt(cpu);
-                }
-                Effect::SpillBase { cpu, base } => {
-                    self.host.spill(cpu, SPILL_WINDOW.start.wrapping_sub(base));
-                }
-            }
-        }
-        if leaving.wire_ready {
-            self.host.wire_ready();
-        }
+    /// Runs `f` with the big lock, for which it may wait. Without the machine's lock.
+    fn with_big_lock<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _unlock = if self.host.locked() {
+            None
+        } else {
+            self.host.lock();
+            Some(Unlock(&self.host))
+        };
+        f()
     }
 
     fn show_undefined(&self, inner: &mut Inner) {
@@ -247,20 +307,17 @@ impl<H: Host> Machine<H> {
 
     /// A CPU reads a register.
     pub fn cpu_read(&self, cpu: Cpu, offset: u32) -> u32 {
-        let mut park = false;
-        let value = self.enter(Work::Later, |inner, env| {
+        self.enter(Work::Later, |inner, env| {
             let value = inner.card.cpu_read(env, cpu, offset);
             if offset == Register::event(cpu).offset() {
-                park = inner.parking.polled(cpu, value, env.now);
+                if inner.parking.polled(cpu, value, env.now) {
+                    self.host.park(cpu);
+                }
             } else {
                 inner.parking.busy(cpu);
             }
             value
-        });
-        if park {
-            self.host.park(cpu);
-        }
-        value
+        })
     }
 
     /// A CPU writes a register.
@@ -363,9 +420,11 @@ impl<H: Host> Machine<H> {
         self.enter(Work::Now, |inner, _| inner.card.set_wire_ready(true));
     }
 
-    /// The host reads a word of BAR 0.
+    /// The host reads a word of BAR 0. What follows from it waits for
+    /// [`host_done`](Self::host_done).
     pub fn bar_read(&self, offset: u32) -> u32 {
-        self.enter(Work::Later, |inner, env| inner.card.bar_read(env, offset))
+        let read = |inner: &mut Inner, env: &mut Environment<'_>| inner.card.bar_read(env, offset);
+        self.enter_and_tell(Work::Later, read).0
     }
 
     /// The host writes a word of BAR 0. What that sets in motion waits for
@@ -379,13 +438,24 @@ impl<H: Host> Machine<H> {
             inner.card.bar_write(env, offset, value);
         });
         if halts {
-            self.host.settle();
+            self.settle();
         }
     }
 
     /// The host has done a batch of accesses.
     pub fn host_done(&self) {
-        self.enter(Work::Now, |_, _| ());
+        self.enter_and_tell(Work::Now, |_, _| ());
+        if self.outbox.waiting() > 0 {
+            self.with_big_lock(|| self.deliver());
+        }
+    }
+
+    /// Waits until starts and halts of CPUs have happened.
+    fn settle(&self) {
+        self.with_big_lock(|| {
+            self.deliver();
+            self.host.settle();
+        });
     }
 
     /// The host reads configuration space.
@@ -403,7 +473,7 @@ impl<H: Host> Machine<H> {
     /// The client resets the card, or has gone away. Not for a CPU's thread.
     pub fn reset(&self) {
         self.power_on();
-        self.host.settle();
+        self.settle();
     }
 
     /// Contents of the serial EEPROM.

@@ -2,7 +2,7 @@
 //!
 //! The firmware's dispatch loop polls its event register for as long as it is
 //! zero. Executing that faithfully takes a core of the host for each CPU, and
-//! the big lock a few million times a second. So a CPU that has read zero many
+//! the card's lock a few million times a second. So a CPU that has read zero many
 //! times in a row, and touched no other register meanwhile, is put to sleep
 //! until its event register is no longer zero.
 //!

@@ -1,7 +1,7 @@
 //! The PCI side of the card, over vfio-user.
 //!
-//! The server's thread holds QEMU's big lock for each batch of accesses, not
-//! for each access: a firmware download is 150 000 of them.
+//! The server's thread works without QEMU's big lock, but for what a batch of
+//! accesses has left in the outbox at its end, and while a CPU halts.
 
 use crate::host::Host;
 use crate::machine::{Client, Machine};
@@ -46,7 +46,7 @@ impl Socket {
         machine: Arc<Machine<H>>,
         eeprom: SharedEeprom,
     ) -> io::Result<ServerThread> {
-        self.0.spawn(BigLock {
+        self.0.spawn(Card {
             known: false,
             function: Function { machine, eeprom },
         })
@@ -63,26 +63,25 @@ pub fn save<H: Host>(machine: &Machine<H>, eeprom: &SharedEeprom) {
     }
 }
 
-/// QEMU's big lock, as the server wants it.
-struct BigLock<H: Host> {
+/// The card as the server's thread gets hold of it.
+struct Card<H: Host> {
     /// QEMU knows the thread.
     known: bool,
     function: Function<H>,
 }
 
-/// Releases the big lock, even if a panic passes by.
-struct Unlock<'a, H: Host>(&'a Machine<H>);
+/// Stops the card if a panic passes by.
+struct Guard<'a, H: Host>(&'a Machine<H>);
 
-impl<H: Host> Drop for Unlock<'_, H> {
+impl<H: Host> Drop for Guard<'_, H> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.die();
         }
-        self.0.host().unlock();
     }
 }
 
-impl<H: Host> DeviceLock for BigLock<H> {
+impl<H: Host> DeviceLock for Card<H> {
     type Device = Function<H>;
 
     fn with<R>(&mut self, f: impl FnOnce(&mut Function<H>) -> R) -> R {
@@ -91,13 +90,12 @@ impl<H: Host> DeviceLock for BigLock<H> {
             machine.host().thread_begin();
             self.known = true;
         }
-        machine.host().lock();
-        let _unlock = Unlock(&machine);
+        let _guard = Guard(&machine);
         f(&mut self.function)
     }
 }
 
-impl<H: Host> Drop for BigLock<H> {
+impl<H: Host> Drop for Card<H> {
     fn drop(&mut self) {
         if self.known {
             self.function.machine.host().thread_end();

@@ -3,6 +3,7 @@
 use crate::host::Host;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::ThreadId;
 use tigon2_model::{Board, Cpu};
 
 /// What the machine told QEMU.
@@ -14,9 +15,11 @@ pub enum Told {
     Halt(Cpu),
     Park(Cpu),
     Unpark(Cpu),
+    Kick(Cpu),
     Settle,
     Transmit(usize),
     WireReady,
+    CallErrands,
 }
 
 pub struct Notes {
@@ -25,7 +28,17 @@ pub struct Notes {
     told: Mutex<Vec<Told>>,
     /// What [`Host::transmit`] is to say.
     pub wire_full: AtomicBool,
+    /// Who holds the big lock; at first whoever has made this.
+    holder: Mutex<Option<ThreadId>>,
+    /// Whether [`Host::try_lock`] is to find the lock taken.
+    pub taken: AtomicBool,
+    /// [`Host::call_errands`] was called.
+    called: AtomicBool,
+    /// Called once by [`Host::transmit`].
+    answer: Mutex<Option<Answer>>,
 }
+
+type Answer = Box<dyn FnOnce() + Send>;
 
 impl Notes {
     /// A host with the memory of this board, at time 1.
@@ -35,6 +48,10 @@ impl Notes {
             sram: Mutex::new(vec![0; board.memory.sram_bytes as usize]),
             told: Mutex::default(),
             wire_full: AtomicBool::new(false),
+            holder: Mutex::new(Some(std::thread::current().id())),
+            taken: AtomicBool::new(false),
+            called: AtomicBool::new(false),
+            answer: Mutex::default(),
         }
     }
 
@@ -48,6 +65,26 @@ impl Notes {
         let mut told = std::mem::take(&mut *self.told.lock().unwrap());
         told.retain(|told| !matches!(told, Told::Arm(_)));
         told
+    }
+
+    /// Somebody answers the next frame before [`Host::transmit`] returns.
+    pub fn on_transmit(&self, answer: impl FnOnce() + Send + 'static) {
+        *self.answer.lock().unwrap() = Some(Box::new(answer));
+    }
+
+    /// Whether errands were called since the last time.
+    pub fn errands_called(&self) -> bool {
+        self.called.swap(false, Ordering::Relaxed)
+    }
+
+    fn take(&self) -> bool {
+        let (me, mut holder) = (std::thread::current().id(), self.holder.lock().unwrap());
+        assert_ne!(*holder, Some(me), "it is not taken twice");
+        let free = holder.is_none();
+        if free {
+            *holder = Some(me);
+        }
+        free
     }
 
     fn tell(&self, told: Told) {
@@ -92,14 +129,22 @@ impl Host for Notes {
     fn park(&self, cpu: Cpu) {
         self.tell(Told::Park(cpu));
     }
-    fn unpark(&self, cpu: Cpu) {
+    fn unpark(&self, cpu: Cpu) -> bool {
         self.tell(Told::Unpark(cpu));
+        true
+    }
+    fn kick(&self, cpu: Cpu) {
+        self.tell(Told::Kick(cpu));
     }
     fn settle(&self) {
         self.tell(Told::Settle);
     }
     fn transmit(&self, frame: &[u8]) -> bool {
         self.tell(Told::Transmit(frame.len()));
+        let answer = self.answer.lock().unwrap().take();
+        if let Some(answer) = answer {
+            answer();
+        }
         !self.wire_full.load(Ordering::Relaxed)
     }
     fn wire_ready(&self) {
@@ -107,6 +152,23 @@ impl Host for Notes {
     }
     fn thread_begin(&self) {}
     fn thread_end(&self) {}
-    fn lock(&self) {}
-    fn unlock(&self) {}
+    fn locked(&self) -> bool {
+        *self.holder.lock().unwrap() == Some(std::thread::current().id())
+    }
+    fn lock(&self) {
+        while !self.take() {
+            std::thread::yield_now();
+        }
+    }
+    fn try_lock(&self) -> bool {
+        !self.taken.load(Ordering::Relaxed) && self.take()
+    }
+    fn unlock(&self) {
+        assert!(self.locked(), "only its holder gives it back");
+        *self.holder.lock().unwrap() = None;
+    }
+    fn call_errands(&self) {
+        self.called.store(true, Ordering::Relaxed);
+        self.tell(Told::CallErrands);
+    }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::parking::PATIENCE;
 use crate::testing::{Notes, Told};
-use std::cell::Cell;
+use std::sync::Arc;
 
 const HALT: u32 = 1 << 16;
 
@@ -39,10 +39,12 @@ fn the_host_starts_and_halts_a_cpu_and_waits_for_the_halt() {
     machine.bar_write(Register::CpuAState.offset(), HALT);
     machine.bar_write(Register::CpuAPc.offset(), 0x4000);
     machine.bar_write(Register::CpuAState.offset(), 0);
+    machine.host_done();
     assert_eq!(told(&machine), [Told::Start(Cpu::A, 0x4000)]);
     machine.bar_write(Register::CpuAState.offset(), HALT);
     assert_eq!(told(&machine), [Told::Halt(Cpu::A), Told::Settle]);
     machine.bar_write(Register::CpuAState.offset(), HALT);
+    machine.host_done();
     assert_eq!(told(&machine), [], "it was halted already");
 }
 
@@ -50,6 +52,7 @@ fn the_host_starts_and_halts_a_cpu_and_waits_for_the_halt() {
 fn a_cpu_that_halts_itself_does_not_wait_for_itself() {
     let machine = machine();
     machine.bar_write(Register::CpuAState.offset(), 0);
+    machine.host_done();
     told(&machine);
     machine.cpu_write(Cpu::A, Register::CpuAState.offset(), HALT);
     assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
@@ -76,6 +79,8 @@ fn a_mailbox_write_wakes_the_cpu_that_sleeps() {
     assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
     machine.bar_write(0x504 + 8, 2);
     assert_eq!(told(&machine), [], "it is awake");
+    machine.host_done();
+    assert_eq!(told(&machine), [Told::Kick(Cpu::A)]);
 }
 
 #[test]
@@ -83,7 +88,7 @@ fn a_software_event_of_the_other_cpu_wakes() {
     let machine = machine();
     fall_asleep(&machine);
     machine.cpu_write(Cpu::B, Register::EventA.offset(), 1 << 23);
-    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
+    assert_eq!(told(&machine), [Told::Unpark(Cpu::A), Told::Kick(Cpu::A)]);
 }
 
 /// The timer is set for the event of reference 7, and the CPU wakes when it has come.
@@ -106,7 +111,7 @@ fn the_timer_wakes_the_cpu_that_sleeps() {
     );
     machine.host.pass(600_000);
     machine.timer();
-    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
+    assert_eq!(told(&machine), [Told::Unpark(Cpu::A), Told::Kick(Cpu::A)]);
 }
 
 #[test]
@@ -117,7 +122,7 @@ fn a_sleep_ends_without_any_event() {
     fall_asleep(&machine);
     machine.host.pass(crate::parking::LONGEST);
     machine.timer();
-    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
+    assert_eq!(told(&machine), [Told::Unpark(Cpu::A), Told::Kick(Cpu::A)]);
 }
 
 #[test]
@@ -135,6 +140,7 @@ fn an_interrupt_reaches_the_client_and_is_cleared_by_mailbox_0() {
 fn a_fault_halts_and_a_reset_too() {
     let machine = machine();
     machine.bar_write(Register::CpuAState.offset(), 0);
+    machine.host_done();
     told(&machine);
     machine.cpu_fault(Cpu::A, CpuFault::Break, 0x4444);
     assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
@@ -147,16 +153,124 @@ fn a_fault_halts_and_a_reset_too() {
 
 /// A frame that goes out may come back before `transmit` returns: no lock is held then.
 #[test]
-fn no_lock_is_held_while_effects_are_carried_out() {
-    let machine = machine();
-    let free = Cell::new(false);
-    machine.carry_out(Leaving {
-        effects: vec![Effect::Transmit(vec![0; 60])],
-        wire_ready: true,
+fn no_lock_of_the_machine_is_held_while_a_frame_leaves() {
+    let machine = Arc::new(machine());
+    let (other, answered) = (machine.clone(), Arc::new(AtomicBool::new(false)));
+    let free = answered.clone();
+    machine.host.on_transmit(move || {
+        // The answer comes at once, and is kept waiting.
+        free.store(other.inner.try_lock().is_ok(), Ordering::Relaxed);
+        other.receive(&[0; 60]);
     });
-    free.set(machine.inner.try_lock().is_ok());
-    assert!(free.get());
-    assert_eq!(told(&machine), [Told::Transmit(60), Told::WireReady]);
+    queue_frame(&machine, 0);
+    assert!(answered.load(Ordering::Relaxed));
+    assert_eq!(told(&machine), [Told::Transmit(60)]);
+}
+
+/// The access of a CPU does not wait for the big lock; what it leaves behind is done by the
+/// main loop, in its order.
+#[test]
+fn a_cpu_does_not_wait_for_the_big_lock() {
+    let machine = machine();
+    machine.host.unlock();
+    machine.host.taken.store(true, Ordering::Relaxed);
+    queue_frame(&machine, 0);
+    queue_frame(&machine, 1);
+    machine.cpu_write(Cpu::A, Register::CpuBState.offset(), 0);
+    let asked = told(&machine);
+    assert!(
+        asked.iter().all(|told| *told == Told::CallErrands),
+        "{asked:?}"
+    );
+    assert!(!asked.is_empty());
+    // Whoever had the lock is done, the main loop has it now.
+    machine.host.lock();
+    machine.deliver();
+    assert_eq!(
+        told(&machine),
+        [
+            Told::Transmit(60),
+            Told::Transmit(60),
+            Told::Start(Cpu::B, 0)
+        ]
+    );
+    machine.deliver();
+    assert_eq!(told(&machine), []);
+}
+
+/// With the lock free, nobody else is bothered.
+#[test]
+fn a_cpu_takes_the_big_lock_that_is_free() {
+    let machine = machine();
+    machine.host.unlock();
+    queue_frame(&machine, 0);
+    assert_eq!(told(&machine), [Told::Transmit(60)]);
+    assert!(!machine.host.locked(), "it gave the lock back");
+}
+
+/// Firmware cannot fill this machine's memory with frames that nobody takes.
+#[test]
+fn a_cpu_waits_for_the_big_lock_when_too_much_has_piled_up() {
+    let machine = machine();
+    machine.host.unlock();
+    machine.host.taken.store(true, Ordering::Relaxed);
+    let most = super::PATIENCE as u32;
+    for n in 0..most {
+        queue_frame(&machine, n);
+    }
+    assert!(!told(&machine).contains(&Told::Transmit(60)));
+    queue_frame(&machine, most);
+    let frames = told(&machine);
+    let sent = frames.iter().filter(|told| **told == Told::Transmit(60));
+    assert_eq!(sent.count(), super::PATIENCE + 1);
+}
+
+/// Both CPUs and the main loop at once: every errand is done, once, and in its order.
+#[test]
+fn threads_that_race_leave_nothing_behind() {
+    const ROUNDS: u32 = 5_000;
+    let machine = machine();
+    machine.host.unlock();
+    let running = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let machine = &machine;
+        let cpus = CPUS.map(|cpu| {
+            let other = if cpu == Cpu::A { Cpu::B } else { Cpu::A };
+            scope.spawn(move || {
+                for n in 0..ROUNDS {
+                    machine.cpu_write(cpu, Register::cpu_state(other).offset(), n % 2 * HALT);
+                }
+            })
+        });
+        let main_loop = scope.spawn(|| {
+            while running.load(Ordering::Relaxed) {
+                machine.host.lock();
+                if machine.host.errands_called() {
+                    machine.deliver();
+                }
+                std::thread::yield_now();
+                machine.host.unlock();
+            }
+        });
+        for cpu in cpus {
+            cpu.join().expect("no panic");
+        }
+        running.store(false, Ordering::Relaxed);
+        main_loop.join().expect("no panic");
+    });
+    machine.host.lock();
+    if machine.host.errands_called() {
+        machine.deliver();
+    }
+    let told = told(&machine);
+    for cpu in CPUS {
+        let of_cpu = |told: &&Told| matches!(told, Told::Start(c, _) | Told::Halt(c) if *c == cpu);
+        let done: Vec<_> = told.iter().filter(of_cpu).collect();
+        assert_eq!(done.len(), ROUNDS as usize);
+        for pair in done.chunks_exact(2) {
+            assert_eq!(pair, [&Told::Start(cpu, 0), &Told::Halt(cpu)]);
+        }
+    }
 }
 
 #[test]

@@ -59,6 +59,43 @@ fn every_mailbox_write_is_noticed_by_both_cpus() {
     }
 }
 
+/// Reference 5: a CPU raises software events of the other one. Each waits for the other
+/// most of the time, so both fall asleep and are woken over and over, by a CPU that has
+/// nothing but the card's own lock.
+#[test]
+fn two_cpus_wake_each_other() {
+    const ROUNDS: u32 = 3000;
+    const EVENT: u32 = 1 << 23;
+    let player = |own: Cpu, other: Cpu, serves: bool, result: u32| {
+        let mut program = Program::at(0x4000 + 0x1000 * own as u32);
+        program.li(T1, result).li(T3, EVENT).sw(ZERO, 0, T1);
+        if serves {
+            program.write(T3, Register::event(other));
+        }
+        let poll = program.here();
+        program.read(T0, Register::event(own)).beq(T0, ZERO, poll);
+        program
+            .write(ZERO, Register::event(own))
+            .addiu(T2, T2, 1)
+            .sw(T2, 0, T1)
+            .write(T3, Register::event(other))
+            .beq(ZERO, ZERO, poll);
+        program
+    };
+    let mut card = Card::start();
+    card.run_on(Cpu::B, &player(Cpu::B, Cpu::A, false, RESULT + 4));
+    card.run_on(Cpu::A, &player(Cpu::A, Cpu::B, true, RESULT));
+    card.wait("the ball goes to and fro", |card| {
+        card.load(RESULT) >= ROUNDS
+    });
+    for cpu in [Cpu::A, Cpu::B] {
+        card.write(Register::cpu_state(cpu).offset(), 1 << 16);
+    }
+    let (a, b) = (card.load(RESULT), card.load(RESULT + 4));
+    // Either has it, or it is on its way.
+    assert!(a == b || a + 1 == b, "the ball is lost or doubled: {a} {b}");
+}
+
 #[test]
 fn idle_cpus_leave_the_processor_to_others() {
     let mut card = Card::start();

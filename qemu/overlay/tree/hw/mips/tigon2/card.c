@@ -9,6 +9,7 @@
 #include "hw/qdev-clock.h"
 #include "hw/qdev-properties.h"
 #include "qapi/visitor.h"
+#include "qemu/main-loop.h"
 #include "system/runstate.h"
 #include "card.h"
 
@@ -52,6 +53,13 @@ static void card_timer(void *opaque)
     Tigon2Card *card = opaque;
 
     card->ops.timer(card->model);
+}
+
+static void card_errands(void *opaque)
+{
+    Tigon2Card *card = opaque;
+
+    card->ops.errands(card->model);
 }
 
 /* In a debugger a CPU that slept is seen running, in its loop. */
@@ -98,6 +106,7 @@ static void card_realize(DeviceState *dev, Error **errp)
     card->clock = clock_new(OBJECT(card), "core");
     clock_set_hz(card->clock, card->geometry.core_hz);
     card->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, card_timer, card);
+    card->errands = qemu_bh_new(card_errands, card);
     tigon2_memory_init(card);
     for (uint32_t i = 0; i < TIGON2_CPUS; i++) {
         card_make_cpu(card, i);

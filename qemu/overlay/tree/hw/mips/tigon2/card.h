@@ -56,6 +56,7 @@ struct Tigon2Card {
     NICState *nic;
     uint32_t waiting;           /* frames that the wire was too full for */
     QEMUTimer *timer;
+    QEMUBH *errands;
     Clock *clock;
     Notifier exit;
 

@@ -73,16 +73,18 @@ void tigon2_cpu_settle(Tigon2CPU *cpu)
 }
 
 /*
- * A register access ends its translation block, so this acts at once.  A
- * debugger that looks at the registers is not the CPU.
+ * Acts at the end of the translation block.  A debugger that looks at the
+ * registers is not the CPU.
  */
 void tigon2_cpu_park(Tigon2CPU *cpu)
 {
     CPUState *cs = CPU(cpu);
 
-    if (current_cpu == cs && cpu->run_state == TIGON2_RUNNING &&
+    if (current_cpu == cs &&
+        qatomic_read(&cpu->run_state) == TIGON2_RUNNING &&
         !cs->singlestep_enabled) {
-        set_run_state(cpu, TIGON2_PARKED);
+        cs->halted = 1;
+        qatomic_set(&cpu->run_state, TIGON2_PARKED);
         cpu_exit(cs);
     }
 }
@@ -92,17 +94,21 @@ void tigon2_cpu_park(Tigon2CPU *cpu)
  * there is work.  Only that thread may do so, because it may still be on its
  * way to sleep.
  */
-void tigon2_cpu_unpark(Tigon2CPU *cpu)
+bool tigon2_cpu_unpark(Tigon2CPU *cpu)
 {
-    if (cpu->run_state == TIGON2_PARKED) {
-        qatomic_set(&cpu->run_state, TIGON2_RUNNING);
-        qemu_cpu_kick(CPU(cpu));
-    }
+    return qatomic_cmpxchg(&cpu->run_state, TIGON2_PARKED,
+                           TIGON2_RUNNING) == TIGON2_PARKED;
+}
+
+void tigon2_cpu_kick(Tigon2CPU *cpu)
+{
+    qemu_cpu_kick(CPU(cpu));
 }
 
 void tigon2_cpu_wake_stopped(Tigon2CPU *cpu)
 {
-    if (cpu->run_state == TIGON2_PARKED) {
+    /* One that is being woken up may not know it yet. */
+    if (qatomic_read(&cpu->run_state) != TIGON2_HALTED) {
         set_run_state(cpu, TIGON2_RUNNING);
     }
 }

@@ -127,11 +127,18 @@ static void host_park(void *opaque, uint32_t cpu)
     tigon2_cpu_park(card->view[cpu].cpu);
 }
 
-static void host_unpark(void *opaque, uint32_t cpu)
+static bool host_unpark(void *opaque, uint32_t cpu)
 {
     Tigon2Card *card = opaque;
 
-    tigon2_cpu_unpark(card->view[cpu].cpu);
+    return tigon2_cpu_unpark(card->view[cpu].cpu);
+}
+
+static void host_kick(void *opaque, uint32_t cpu)
+{
+    Tigon2Card *card = opaque;
+
+    tigon2_cpu_kick(card->view[cpu].cpu);
 }
 
 static void host_settle(void *opaque)
@@ -228,14 +235,31 @@ static void host_thread_end(void *opaque)
     rcu_unregister_thread();
 }
 
+static bool host_locked(void *opaque)
+{
+    return bql_locked();
+}
+
 static void host_lock(void *opaque)
 {
     bql_lock();
 }
 
+static bool host_try_lock(void *opaque)
+{
+    return bql_try_lock();
+}
+
 static void host_unlock(void *opaque)
 {
     bql_unlock();
+}
+
+static void host_call_errands(void *opaque)
+{
+    Tigon2Card *card = opaque;
+
+    qemu_bh_schedule(card->errands);
 }
 
 /* Life ------------------------------------------------------------------- */
@@ -302,13 +326,17 @@ bool tigon2_engine_load(Tigon2Card *card, Error **errp)
         .halt = host_halt,
         .park = host_park,
         .unpark = host_unpark,
+        .kick = host_kick,
         .settle = host_settle,
         .transmit = host_transmit,
         .wire_ready = host_wire_ready,
         .thread_begin = host_thread_begin,
         .thread_end = host_thread_end,
+        .locked = host_locked,
         .lock = host_lock,
+        .try_lock = host_try_lock,
         .unlock = host_unlock,
+        .call_errands = host_call_errands,
     };
     card->model = new_model(&card->host, &config, &card->ops, &card->geometry,
                             message, sizeof(message));

@@ -5,9 +5,11 @@
  * one symbol, TIGON2_MODEL_SYMBOL, of type Tigon2ModelNew.
  *
  * Every call in either direction is made with QEMU's big lock held, except
- * where the comment says otherwise.  A model never calls back into QEMU's
- * network layer while it holds a lock of its own: a frame may come back
- * before the call returns.
+ * where the comment says otherwise.  "No lock": by any thread, with or without
+ * the big lock, also while the model holds a lock of its own.  A model takes
+ * the big lock only while it holds none of its own, and never calls back into
+ * QEMU's network layer while it does: a frame may come back before the call
+ * returns.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,11 +18,13 @@
 #define HW_MIPS_TIGON2_FFI_H
 
 /* Both sides refuse each other if this differs. */
-#define TIGON2_ABI 3
+#define TIGON2_ABI 4
 
 #define TIGON2_MODEL_SYMBOL "tigon2_model_new"
 
 #define TIGON2_CPUS 2
+
+#define TIGON2_REGISTERS 256
 
 /* No deadline, for Tigon2HostOps.arm. */
 #define TIGON2_NEVER INT64_MAX
@@ -59,16 +63,16 @@ typedef struct Tigon2HostOps {
     uint32_t bytes;                     /* of this structure */
     void *card;                         /* first argument of all below */
 
-    /* Nanoseconds of the virtual clock.  Needs no lock. */
+    /* Nanoseconds of the virtual clock.  No lock. */
     int64_t (*now)(void *card);
-    /* Call Tigon2ModelOps.timer at this time; the last call counts. */
+    /* Call Tigon2ModelOps.timer at this time; the last call counts.  No lock. */
     void (*arm)(void *card, int64_t deadline);
 
-    /* Whole ranges inside the installed SRAM. */
+    /* Whole ranges inside the installed SRAM.  No lock. */
     void (*sram_read)(void *card, uint32_t address, void *data, uint32_t len);
     void (*sram_write)(void *card, uint32_t address, const void *data,
                        uint32_t len);
-    /* A word of a scratch pad; the offset is a multiple of 4 inside it. */
+    /* A word of a scratch pad; the offset is a multiple of 4 in it.  No lock. */
     uint32_t (*scratch_read)(void *card, uint32_t cpu, uint32_t offset);
     void (*scratch_write)(void *card, uint32_t cpu, uint32_t offset,
                           uint32_t value);
@@ -78,15 +82,20 @@ typedef struct Tigon2HostOps {
      */
     void (*spill)(void *card, uint32_t cpu, uint32_t offset);
 
-    /* Exact while the CPU is halted or itself makes the call. */
+    /*
+     * Exact while the CPU is halted, or itself makes the call in an exact
+     * access (see Tigon2ModelOps).  No lock.
+     */
     uint32_t (*pc)(void *card, uint32_t cpu);
     uint32_t (*gpr)(void *card, uint32_t cpu, uint32_t number);
     /* These take effect at the CPU's next instruction boundary. */
     void (*start)(void *card, uint32_t cpu, uint32_t pc);
     void (*halt)(void *card, uint32_t cpu);
-    /* park: by that CPU's own thread only.  unpark: nothing if not parked. */
+    /* No lock, but by that CPU's own thread only. */
     void (*park)(void *card, uint32_t cpu);
-    void (*unpark)(void *card, uint32_t cpu);
+    /* True if it was parked: it must get a kick to notice.  No lock. */
+    bool (*unpark)(void *card, uint32_t cpu);
+    void (*kick)(void *card, uint32_t cpu);
     /*
      * Wait until starts and halts that were asked for have happened.  Lets go
      * of the big lock meanwhile; not for a CPU's own thread.
@@ -101,9 +110,15 @@ typedef struct Tigon2HostOps {
     /* For threads of the model; called without the big lock. */
     void (*thread_begin)(void *card);
     void (*thread_end)(void *card);
+
+    /* Whether this thread holds the big lock.  No lock. */
+    bool (*locked)(void *card);
+    /* Called without the big lock; try_lock does not wait. */
     void (*lock)(void *card);
-    /* Called with the big lock held. */
+    bool (*try_lock)(void *card);
     void (*unlock)(void *card);
+    /* Call Tigon2ModelOps.errands soon.  No lock. */
+    void (*call_errands)(void *card);
 } Tigon2HostOps;
 
 /* What the model offers; the first argument of all is the model. */
@@ -117,7 +132,20 @@ typedef struct Tigon2ModelOps {
     void (*end)(void *model);
 
     void (*power_on)(void *model);
-    /* Registers; the offset is a multiple of 4 below 0x400. */
+    /* What waited for the big lock. */
+    void (*errands)(void *model);
+
+    /*
+     * A bit for each register by its number.  An access to one of these is
+     * exact: it ends its translation block, so that what follows from it
+     * follows before the next instruction.  Accesses to all others are made
+     * inside of translation blocks, and without the big lock.
+     */
+    uint64_t exact[TIGON2_REGISTERS / 64];
+    /*
+     * Registers; the offset is a multiple of 4 below 0x400.  No lock, like
+     * undefined.
+     */
     uint32_t (*read)(void *model, uint32_t cpu, uint32_t offset);
     void (*write)(void *model, uint32_t cpu, uint32_t offset, uint32_t value);
     /* An access at which nothing answers. */

@@ -14,6 +14,7 @@
 #include "exec/address-spaces.h"
 #include "hw/core/cpu.h"
 #include "qemu/units.h"
+#include "system/cpu-timers.h"
 #include "card.h"
 
 /* Registers -------------------------------------------------------------- */
@@ -45,9 +46,20 @@ static void registers_write(void *opaque, hwaddr offset, uint64_t value,
     card->ops.write(card->model, view->index, offset, value);
 }
 
+/* With icount every access has to be at the end of its translation block. */
+static bool registers_unlocked(void *opaque, hwaddr offset)
+{
+    Tigon2View *view = opaque;
+    uint32_t number = offset / 4;
+
+    return !((view->card->ops.exact[number / 64] >> (number % 64)) & 1) &&
+           !icount_enabled();
+}
+
 static const MemoryRegionOps registers_ops = {
     .read = registers_read,
     .write = registers_write,
+    .unlocked = registers_unlocked,
     .endianness = DEVICE_BIG_ENDIAN,
     .valid = { .min_access_size = 1, .max_access_size = 4 },
     .impl = { .min_access_size = 1, .max_access_size = 4 },
@@ -149,11 +161,13 @@ void tigon2_view_init(Tigon2Card *card, uint32_t index)
                                 &view->scratch);
     memory_region_init_io(&view->registers, owner, &registers_ops, view,
                           "tigon2.registers", TIGON2_REGISTERS_BYTES);
+    /* Both CPUs are in there at the same time. */
+    view->registers.disable_reentrancy_guard = true;
     memory_region_add_subregion(&view->root, TIGON2_REGISTERS_BASE,
                                 &view->registers);
 }
 
-/* A register access ends its translation block, so this acts at once. */
+/* An exact access ends its translation block, so this acts at once. */
 void tigon2_memory_spill(Tigon2View *view, uint32_t offset)
 {
     memory_region_set_alias_offset(&view->spill,

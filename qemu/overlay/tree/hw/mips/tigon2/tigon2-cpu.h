@@ -33,8 +33,8 @@ struct Tigon2CPU {
     MIPSCPU parent_obj;
 
     /*
-     * Written under the big lock, by the CPU's own thread, except that any
-     * thread may make RUNNING of PARKED.  Read without the lock.
+     * Written by the CPU's own thread, or while that is stopped; except that
+     * any thread may make RUNNING of PARKED.
      */
     int run_state;
     /* Instructions are fetched below this address only. */
@@ -44,13 +44,18 @@ struct Tigon2CPU {
     uint32_t index;
 };
 
-/* All under the big lock. */
+/* Without any lock. */
+void tigon2_cpu_park(Tigon2CPU *cpu);
+bool tigon2_cpu_unpark(Tigon2CPU *cpu);
+/*
+ * All under the big lock, without which a CPU that is just falling asleep would
+ * miss its wake-up.
+ */
+void tigon2_cpu_kick(Tigon2CPU *cpu);
 void tigon2_cpu_start(Tigon2CPU *cpu, uint32_t pc);
 void tigon2_cpu_halt(Tigon2CPU *cpu);
 void tigon2_cpu_settle(Tigon2CPU *cpu);
-void tigon2_cpu_park(Tigon2CPU *cpu);
-void tigon2_cpu_unpark(Tigon2CPU *cpu);
-/* The same while the whole machine is stopped. */
+/* Instead of unpark and kick while the whole machine is stopped. */
 void tigon2_cpu_wake_stopped(Tigon2CPU *cpu);
 
 #endif
