@@ -21,6 +21,7 @@
 //! | [`wire`] | frames in both directions |
 //! | [`machine`] | all of it together |
 //! | [`timeline`] | what happened when |
+//! | [`explore`] | the same work under random schedules of both CPUs |
 //! | [`timing`] | what takes how long on the board |
 //! | [`transport`] | the way of a driver to it |
 //! | [`workload`] | a host and a wire for experiments |
@@ -30,6 +31,7 @@
 mod asm;
 pub mod clock;
 pub mod cpu;
+pub mod explore;
 pub mod machine;
 pub mod memory;
 pub mod timeline;

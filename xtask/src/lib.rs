@@ -9,6 +9,7 @@ pub mod bench;
 pub mod build;
 pub mod card;
 pub mod conversation;
+pub mod explore;
 pub mod firmware;
 pub mod guest;
 pub mod guest_device;

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{bench, build, guest, interrupt, qemu_run, setup, sim_run, soak, test, trace};
+use xtask::{bench, build, explore, guest, interrupt, qemu_run, setup, sim_run, soak, test, trace};
 
 /// Builds, runs, measures and tests tigon-rs.
 #[derive(Debug, Parser)]
@@ -43,6 +43,10 @@ enum Verb {
     #[command(after_help = "Examples:\n  cargo xtask trace\n  \
         cargo xtask trace --experiment send --datagram 18 --from 4000 --to 4200")]
     Trace(trace::Arguments),
+    /// Run the firmware under thousands of random schedules of both CPUs
+    #[command(after_help = "Examples:\n  cargo xtask explore --schedules 10000\n  \
+        cargo xtask explore --seed 4711")]
+    Explore(explore::Arguments),
     /// Load two guests for minutes and account for every frame
     #[command(after_help = "Example: cargo xtask soak --guest --minutes 10")]
     Soak(soak::Arguments),
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
             Verb::Guest(arguments) => return guest::command::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),
             Verb::Trace(arguments) => trace::run(arguments),
+            Verb::Explore(arguments) => explore::run(arguments),
             Verb::Soak(arguments) => soak::run(arguments),
             Verb::Test(arguments) => test::run(arguments),
         }

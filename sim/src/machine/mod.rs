@@ -36,6 +36,7 @@ mod waits;
 
 use crate::clock::Clock;
 use crate::cpu::{Cpus, Executed};
+use crate::explore::Disturbance;
 use crate::memory::{HostMemories, SramBytes};
 use crate::timeline::Recorder;
 use crate::timing::{Parameters, Timed};
@@ -114,6 +115,8 @@ pub struct Machine {
     effects: Vec<Effect>,
     /// Who takes down what happens.
     recorder: Option<Box<Recorder>>,
+    /// Which schedule is to be followed instead of the functional clock's own.
+    disturbance: Option<Box<Disturbance>>,
 }
 
 impl Machine {
@@ -140,6 +143,7 @@ impl Machine {
             skip_from: 0,
             effects: Vec::new(),
             recorder: None,
+            disturbance: None,
             card: Card::new(board),
         };
         machine.card.power_on(&mut environment!(machine));

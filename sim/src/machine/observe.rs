@@ -1,4 +1,5 @@
-//! Where the machine tells its [`Recorder`] what happens, if it has one.
+//! Where the machine tells its [`Recorder`] what happens, and asks a [`Disturbance`] when it
+//! may, if it has one.
 //!
 //! Recording reads and never writes: a machine with a recorder does the same in the same
 //! cycles as one without. Under the functional clock a recorded machine executes without
@@ -7,6 +8,7 @@
 
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
+use crate::explore::Disturbance;
 use crate::timeline::{Recorder, Timeline};
 use crate::timing::counts::Tally;
 use crate::timing::dma::DmaEngine;
@@ -184,19 +186,51 @@ impl Machine {
         }
     }
 
-    /// The functional clock's loop for a machine with a recorder.
-    pub(super) fn execute_recorded(&mut self, horizon: u64) {
-        while self.cycle < horizon && !self.changed {
-            for cpu in Cpu::ALL {
-                if self.cpus.core(cpu).running() && self.ready[cpu.index()] <= self.cycle {
-                    self.step_recorded(cpu);
-                }
+    /// Follows a schedule from now on, or the clock's own. Only under the functional clock.
+    pub fn disturb(&mut self, disturbance: Option<Disturbance>) {
+        if !self.instant {
+            return;
+        }
+        // What is under way ends now.
+        if self.disturbance.take().is_some() {
+            for direction in Direction::ALL {
+                self.dma_complete(direction);
             }
-            self.cycle += 1;
+            self.card.transmit_complete(&mut environment!(self));
+        }
+        self.disturbance = disturbance.map(Box::new);
+        self.settle();
+    }
+
+    /// Whether the functional clock has somebody to tell or to ask.
+    #[inline]
+    pub(super) fn watched(&self) -> bool {
+        self.recorder.is_some() || self.disturbance.is_some()
+    }
+
+    /// The functional clock's loop for a machine with a recorder or a schedule.
+    pub(super) fn execute_watched(&mut self, horizon: u64) {
+        while self.cycle < horizon && !self.changed {
+            let mut next = u64::MAX;
+            for cpu in Cpu::ALL {
+                if !self.cpus.core(cpu).running() {
+                    continue;
+                }
+                if self.ready[cpu.index()] <= self.cycle {
+                    self.step_watched(cpu);
+                }
+                next = next.min(self.ready[cpu.index()]);
+            }
+            self.cycle = if self.changed {
+                self.cycle + 1
+            } else {
+                // Until then all of them are stalled.
+                next.clamp(self.cycle + 1, horizon)
+            };
         }
     }
 
-    fn step_recorded(&mut self, cpu: Cpu) {
+    fn step_watched(&mut self, cpu: Cpu) {
         let core = self.cpus.core_mut(cpu);
         let tally = Tally {
             instructions: core.retired(),
@@ -206,7 +240,11 @@ impl Machine {
             Ok(executed) => executed,
             Err(fault) => return self.fault_cpu(cpu, fault),
         };
-        let next = self.cycle + self.timing.cycles(&executed);
+        let takes = match &mut self.disturbance {
+            None => self.timing.cycles(&executed),
+            Some(schedule) => schedule.cycles(cpu, self.cycle, &executed.access),
+        };
+        let next = self.cycle + takes;
         self.ready[cpu.index()] = next;
         let jumps = executed.taken
             && opcode(executed.word) == 0
@@ -231,33 +269,65 @@ impl Machine {
         self.effect_of(cpu, &executed);
     }
 
-    /// What [`tigon2_model::Card::run`] does, taken down; returns whether more remains.
-    pub(super) fn run_recorded(&mut self) -> bool {
-        let cycle = self.cycle;
+    /// What [`tigon2_model::Card::run`] does, taken down, and each of it in its time; returns
+    /// whether more can be done now.
+    pub(super) fn run_watched(&mut self) -> bool {
         for _ in 0..super::WORK_LIMIT {
             let mut worked = false;
             for direction in Direction::ALL {
-                self.note_dma_start(direction, cycle);
-                if self
-                    .card
-                    .dma_begin(&mut environment!(self), direction)
-                    .is_some()
-                {
-                    self.dma_complete(direction);
-                    worked = true;
-                }
+                worked |= self.move_watched(direction);
             }
-            if let Some(length) = self.card.transmit_begin(&mut environment!(self)) {
-                self.note_sending(cycle, length);
-                self.note_sent(cycle);
-                self.card.transmit_complete(&mut environment!(self));
-                worked = true;
-            }
+            worked |= self.send_watched();
             if !worked {
                 self.card.flow_control(&mut environment!(self));
                 return false;
             }
         }
         true
+    }
+
+    fn move_watched(&mut self, direction: Direction) -> bool {
+        let cycle = self.cycle;
+        if self
+            .disturbance
+            .as_ref()
+            .is_none_or(|all| !all.moves(direction))
+        {
+            self.note_dma_start(direction, cycle);
+            let begun = self.card.dma_begin(&mut environment!(self), direction);
+            if begun.is_none() {
+                return false;
+            }
+            if let Some(schedule) = &mut self.disturbance {
+                schedule.begin(direction, cycle);
+            }
+        }
+        let schedule = self.disturbance.as_mut();
+        let done = schedule.is_none_or(|all| all.moved(direction, cycle));
+        if done {
+            self.dma_complete(direction);
+        }
+        done
+    }
+
+    fn send_watched(&mut self) -> bool {
+        let cycle = self.cycle;
+        if let Some(length) = self.card.transmit_begin(&mut environment!(self)) {
+            self.note_sending(cycle, length);
+            match &mut self.disturbance {
+                Some(schedule) => schedule.send(cycle),
+                None => {
+                    self.note_sent(cycle);
+                    self.card.transmit_complete(&mut environment!(self));
+                    return true;
+                }
+            }
+        }
+        let sent = self.disturbance.as_mut().is_some_and(|all| all.sent(cycle));
+        if sent {
+            self.note_sent(cycle);
+            self.card.transmit_complete(&mut environment!(self));
+        }
+        sent
     }
 }

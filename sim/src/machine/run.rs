@@ -40,8 +40,8 @@ impl Machine {
             if let Some(mut timed) = self.timed.take() {
                 self.execute_timed(&mut timed, horizon);
                 self.timed = Some(timed);
-            } else if self.recorder.is_some() {
-                self.execute_recorded(horizon);
+            } else if self.watched() {
+                self.execute_watched(horizon);
             } else if self.cpus.any_running() {
                 self.execute(horizon);
             } else {
@@ -220,9 +220,10 @@ impl Machine {
         let mut more = true;
         let mut rounds = 0;
         while more && rounds < WORK_LIMIT {
-            more = match self.recorder {
-                None => self.card.run(&mut environment!(self)),
-                Some(_) => self.run_recorded(),
+            more = if self.watched() {
+                self.run_watched()
+            } else {
+                self.card.run(&mut environment!(self))
             };
             self.apply_effects();
             rounds += 1;
@@ -271,7 +272,9 @@ impl Machine {
             .next_arrival()
             .filter(|at| self.instant && (*at > now || self.card.can_receive()));
         let next = card.into_iter().chain(wire).min();
-        self.deadline = next.map_or(u64::MAX, |at| self.clock.cycle_at(at).max(self.cycle + 1));
+        let engines = self.disturbance.as_ref().and_then(|all| all.next_due());
+        let next = next.map_or(u64::MAX, |at| self.clock.cycle_at(at));
+        self.deadline = next.min(engines.unwrap_or(u64::MAX)).max(self.cycle + 1);
     }
 }
 

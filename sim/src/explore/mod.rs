@@ -1,0 +1,103 @@
+//! The same workload under any number of random schedules of both CPUs.
+//!
+//! ```text
+//!   seed ─► Disturbance: when CPUs, DMA and MAC get on   ─┐
+//!        └► Story: ring sizes, coalescing, frames, batches ┴─► the card carries frames both
+//!           ways; each must come out exactly once, in order, with every byte
+//! ```
+//!
+//! Firmware for two CPUs without locks is right only if it is right under every skew of one
+//! against the other ("Exploiting Task-level Concurrency in a Programmable Network Interface",
+//! section 4). A run under the cycle model sees one schedule; this sees thousands. It uses the
+//! functional clock, under which each step of a schedule is a random choice, and no time of
+//! any board limits what may happen. A failure is named by its seed, and the seed gives the
+//! same run again.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`disturbance`] | when who gets on |
+//! | [`story`] | what runs meanwhile |
+//! | [`check`] | whether it comes out right |
+
+pub mod check;
+pub mod disturbance;
+pub mod story;
+#[cfg(test)]
+mod tests;
+
+pub use disturbance::{Disturbance, Pace};
+pub use story::{Outcome, Story, run};
+
+use crate::workload::datagram::Mismatch;
+use host_driver::NicError;
+use thiserror::Error;
+use tigon2_chip::Cpu;
+use tigon2_model::CpuFault;
+
+/// A schedule under which the card did not do what it should.
+#[derive(Debug, Error)]
+pub enum ExploreError {
+    /// The driver reports an error.
+    #[error("driver: {0}")]
+    Driver(#[from] NicError),
+    /// A frame came out that was not expected next.
+    #[error("{direction}: {fault}")]
+    Frame {
+        /// Which way.
+        direction: &'static str,
+        /// What is wrong.
+        fault: FrameFault,
+    },
+    /// Frames did not come out.
+    #[error(
+        "no frame moved for {milliseconds} ms: {sent} of {expected} sent, {received} of {expected} received"
+    )]
+    Stalled {
+        /// For so long, in the card's time.
+        milliseconds: u64,
+        /// Frames that the wire got.
+        sent: u64,
+        /// Frames that the host got.
+        received: u64,
+        /// Frames of each direction.
+        expected: u64,
+    },
+    /// The send BDs did not all come back.
+    #[error("{0} send BDs did not come back")]
+    Outstanding(u32),
+    /// A CPU met what it cannot execute.
+    #[error("{cpu:?} halted at {pc:#x}: {fault:?}")]
+    Fault {
+        /// Which one.
+        cpu: Cpu,
+        /// Why.
+        fault: CpuFault,
+        /// Where.
+        pc: u32,
+    },
+    /// Firmware touched what does not exist.
+    #[error("{0} accesses to where nothing is")]
+    Undefined(u64),
+}
+
+/// What is wrong with a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FrameFault {
+    /// It is another one than the one that is due.
+    #[error("frame {number} where {due} was due")]
+    Order {
+        /// Which one came.
+        number: u64,
+        /// Which one was due.
+        due: u64,
+    },
+    /// It came though all had come.
+    #[error("frame {number} came twice")]
+    Twice {
+        /// Which one.
+        number: u64,
+    },
+    /// Its bytes are wrong.
+    #[error("{0}")]
+    Bytes(Mismatch),
+}

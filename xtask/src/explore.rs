@@ -1,0 +1,175 @@
+//! `cargo xtask explore`: the firmware under thousands of random schedules.
+//!
+//! Every schedule is a simulation of its own, with a card of its own, so they run in
+//! parallel. A failure is named by its seed; `--seed` replays it and writes its timeline.
+
+use crate::firmware::{self, FirmwareOptions, Variant};
+use crate::paths;
+use crate::qemu_run::report::write_json;
+use crate::setup::{self, Need};
+use crate::trace::files;
+use anyhow::{Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tigon2_chip::Cpu;
+use tigon2_sim::explore::{self, Disturbance, Outcome};
+
+/// Failures that are kept; with so many the search ends.
+const ENOUGH: u64 = 10;
+
+/// How many schedules, or which one.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// How many schedules
+    #[arg(long, value_name = "N", default_value_t = 1000,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub schedules: u64,
+    /// Seed of the first one; the others follow
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub first: u64,
+    /// Only the schedule of this seed, with its timeline
+    #[arg(long, conflicts_with_all = ["schedules", "first"])]
+    pub seed: Option<u64>,
+    /// Which firmware
+    #[arg(long, value_enum, default_value_t)]
+    pub variant: Variant,
+    /// A firmware image in the drivers' load format, instead of this project's
+    #[arg(long, value_name = "FILE", conflicts_with = "variant")]
+    pub firmware: Option<PathBuf>,
+}
+
+/// `target/reports/explore.json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    firmware: String,
+    first: u64,
+    schedules: u64,
+    /// Frames that came out exactly once, in order and whole, of the good schedules.
+    frames: u64,
+    instructions_a: u64,
+    instructions_b: u64,
+    cycles: u64,
+    failures: Vec<Failure>,
+}
+
+/// A schedule that went wrong.
+#[derive(Debug, Serialize)]
+struct Failure {
+    seed: u64,
+    error: String,
+}
+
+/// Runs the schedules and reports.
+///
+/// # Errors
+/// If the firmware cannot be built or read, or a schedule goes wrong.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let (firmware, image) = match &arguments.firmware {
+        Some(path) => (path.display().to_string(), firmware::file::read(path)?),
+        None => {
+            setup::ensure(&[Need::Firmware])?;
+            let built = firmware::build(FirmwareOptions {
+                variant: arguments.variant,
+                quiet: true,
+            })?;
+            (arguments.variant.name().to_owned(), built.image()?)
+        }
+    };
+    match arguments.seed {
+        Some(seed) => replay(&firmware, &image, seed),
+        None => search(&firmware, &image, arguments.first, arguments.schedules),
+    }
+}
+
+fn search(firmware: &str, image: &[u8], first: u64, schedules: u64) -> Result<()> {
+    println!("explore: {schedules} schedules from seed {first} on, firmware {firmware}");
+    let start = Instant::now();
+    let bar = ProgressBar::new(schedules);
+    let style = "{bar:40} {pos}/{len}, {per_sec}, {eta} left {msg}";
+    bar.set_style(ProgressStyle::with_template(style)?);
+    let failed = AtomicU64::new(0);
+    let results: Vec<(u64, Result<Outcome, String>)> = (first..first.saturating_add(schedules))
+        .into_par_iter()
+        .filter_map(|seed| {
+            if failed.load(Ordering::Relaxed) >= ENOUGH {
+                return None;
+            }
+            let result = explore::run(image, seed, None).0;
+            if result.is_err() {
+                failed.fetch_add(1, Ordering::Relaxed);
+                bar.set_message(format!("{} failed", failed.load(Ordering::Relaxed)));
+            }
+            bar.inc(1);
+            Some((seed, result.map_err(|error| error.to_string())))
+        })
+        .collect();
+    bar.finish_and_clear();
+    let good = || {
+        results
+            .iter()
+            .filter_map(|(_, result)| result.as_ref().ok())
+    };
+    let sum = |of: fn(&Outcome) -> u64| good().map(of).sum::<u64>();
+    let failures = results.iter().filter_map(|(seed, result)| {
+        let error = result.as_ref().err()?.clone();
+        Some(Failure { seed: *seed, error })
+    });
+    let report = Report {
+        firmware: firmware.to_owned(),
+        first,
+        schedules: results.len() as u64,
+        frames: sum(|outcome| outcome.frames),
+        instructions_a: sum(|outcome| outcome.instructions[0]),
+        instructions_b: sum(|outcome| outcome.instructions[1]),
+        cycles: sum(|outcome| outcome.cycles),
+        failures: failures.collect(),
+    };
+    println!(
+        "{} schedules in {:.0} s: {} frames, each exactly once, in order, whole; \
+         {:.0} M instructions on CPU A, {:.0} M on CPU B",
+        report.schedules,
+        start.elapsed().as_secs_f64(),
+        report.frames,
+        report.instructions_a as f64 / 1e6,
+        report.instructions_b as f64 / 1e6,
+    );
+    for failure in &report.failures {
+        println!("seed {}: {}", failure.seed, failure.error);
+    }
+    println!("report: {}", write_json("explore", &report)?.display());
+    match report.failures.first() {
+        None => Ok(()),
+        Some(failure) => bail!(
+            "{} schedules failed; see one: cargo xtask explore --seed {}",
+            report.failures.len(),
+            failure.seed
+        ),
+    }
+}
+
+fn replay(firmware: &str, image: &[u8], seed: u64) -> Result<()> {
+    let disturbance = Disturbance::new(seed);
+    println!("explore: seed {seed}, firmware {firmware}");
+    for cpu in Cpu::ALL {
+        println!("  CPU {cpu:?}: {}", disturbance.pace(cpu));
+    }
+    let [read, write, transmit] = disturbance.engines();
+    println!("  DMA up to {read} cycles (read), {write} (write), MAC up to {transmit}");
+    let (result, timeline) = explore::run(image, seed, Some(files::recorder()));
+    if let Some(timeline) = timeline {
+        let folder = paths::reports().join("explore");
+        std::fs::create_dir_all(&folder)?;
+        let file = folder.join(format!("seed-{seed}.trace.json"));
+        files::write_beside(&file, &format!("seed {seed}, {firmware}"), &timeline)?;
+    }
+    let outcome = result?;
+    println!(
+        "seed {seed}: {} frames, each exactly once, in order, whole, in {} cycles",
+        outcome.frames, outcome.cycles
+    );
+    Ok(())
+}
