@@ -179,3 +179,8 @@ pub fn firmware() -> Vec<u8> {
     let path = tools().firmware.tg2;
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
+
+/// Where its ELF is, with symbols.
+pub fn elf() -> std::path::PathBuf {
+    tools().firmware.elf
+}

@@ -5,14 +5,17 @@ use host_driver::nic::Coalescing;
 use integration_tests::stage;
 use std::collections::HashMap;
 use std::io::IoSlice;
+use tigon2_chip::Cpu;
+use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
 use tigon2_sim::timeline::event::Event;
 use tigon2_sim::timeline::packets::{self, Packet, Stage};
 use tigon2_sim::timeline::tracks::{Track, boxes};
-use tigon2_sim::timeline::{LIMIT, Recorder, Timeline, number, page, trace_events};
+use tigon2_sim::timeline::{LIMIT, Recorder, Timeline, number, page, picture, trace_events};
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::datagram::Flow;
 use tigon2_sim::workload::rig::{Load, Reading, Rig, Setup};
+use xtask::trace::handlers;
 
 const FRAMES: u64 = 40;
 const COALESCING: Coalescing = Coalescing {
@@ -118,6 +121,7 @@ fn check(packet: &Packet, fragments: usize) {
             (Stage::Data, fragments),
             (Stage::Mac, 1),
             (Stage::Consumer, 1),
+            (Stage::Index, 1),
             (Stage::Interrupt, 1),
         ]
     } else {
@@ -192,10 +196,10 @@ fn two_recordings_are_equal_and_bounded() {
     let write = |timeline: &Timeline| {
         let packets = packets::follow(timeline);
         let trace = trace_events::write(timeline, &packets).expect("a trace");
-        (
-            trace,
-            page::write(timeline, &packets, "a page").expect("a page"),
-        )
+        {
+            let page = page::write(timeline, &packets, "a page").expect("a page");
+            (trace, page, picture::write(timeline, &packets))
+        }
     };
     let (first, second) = (recorded(2), recorded(2));
     assert!(write(&first) == write(&second));
@@ -207,6 +211,26 @@ fn two_recordings_are_equal_and_bounded() {
     assert_eq!(short.left_out as usize, first.events.len() - 100);
     assert!(short.from > first.from);
     write(&short);
+}
+
+/// Handlers bear the firmware's own names, which its jump tables lead to.
+#[test]
+fn handlers_are_called_as_in_the_firmware() {
+    let elf = std::fs::read(stage::elf()).expect("the ELF");
+    let names = handlers::names(&elf).expect("an ELF");
+    let find = |event: EventBit| {
+        let of_event = |cpu: Cpu| names.get(&(cpu.index(), event as u8));
+        Cpu::ALL.into_iter().find_map(of_event).map(String::as_str)
+    };
+    assert_eq!(find(EventBit::SendDataReady), Some("send_data_ready"));
+    assert_eq!(find(EventBit::ReceiveComplete), Some("receive_complete"));
+    let mut timeline = recorded(1);
+    timeline.handlers = names.clone();
+    let boxes = boxes(&timeline, &[]);
+    for one in boxes.iter().filter(|one| one.track == Track::CpuA) {
+        assert!(names.values().any(|name| *name == one.kind), "{one:?}");
+    }
+    assert!(handlers::names(b"no ELF").is_err());
 }
 
 /// The Trace Event format: valid JSON; each flow starts once, ends once, and lies in slices.

@@ -17,6 +17,9 @@ const ENGINE_CYCLES: [u64; 4] = [1, 60, 600, 6000];
 /// Longest stalls of a CPU, in cycles: one of these.
 const STALL_CYCLES: [u64; 4] = [20, 300, 3000, 30_000];
 
+/// The most that a poll in vain takes, in cycles.
+const IDLE_CYCLES: u64 = 120;
+
 /// How a CPU gets on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -138,6 +141,12 @@ impl Disturbance {
                 }
             }
         }
+    }
+
+    /// Cycles that a CPU spends besides when it finds nothing to do: a schedule like others,
+    /// in which less is executed for nothing.
+    pub(crate) fn idle(&mut self) -> u64 {
+        below(&mut self.random, IDLE_CYCLES)
     }
 
     /// Whether a channel has begun a transfer that is not done.

@@ -266,7 +266,10 @@ impl Machine {
                 _ => {}
             }
         }
-        self.effect_of(cpu, &executed);
+        let waits = self.effect_of(cpu, &executed);
+        if waits && let Some(schedule) = &mut self.disturbance {
+            self.ready[cpu.index()] += schedule.idle();
+        }
     }
 
     /// What [`tigon2_model::Card::run`] does, taken down, and each of it in its time; returns

@@ -21,7 +21,8 @@
 //! | [`packets`] | the way of each frame |
 //! | [`tracks`] | who does it, as the outputs show it |
 //! | [`trace_events`] | the outputs: for trace viewers |
-//! | [`page`] | and as a page of its own |
+//! | [`page`] | as a page of its own |
+//! | [`picture`] | and as a picture |
 //!
 //! [`Machine::record`]: crate::Machine::record
 //! [`Machine::recorded`]: crate::Machine::recorded
@@ -32,6 +33,7 @@ mod host;
 pub mod number;
 pub mod packets;
 pub mod page;
+pub mod picture;
 pub mod recorder;
 pub mod trace_events;
 pub mod tracks;
@@ -39,6 +41,7 @@ pub mod tracks;
 use crate::clock::Clock;
 use event::{Event, Span};
 pub use recorder::{LIMIT, Recorder};
+use std::collections::BTreeMap;
 
 /// A recording that has ended.
 #[derive(Clone, Debug)]
@@ -55,6 +58,9 @@ pub struct Timeline {
     pub left_out: u64,
     /// What turns cycles into time.
     pub clock: Clock,
+    /// What the firmware calls its handlers, by CPU and event bit. Without a name a handler
+    /// bears that of its event.
+    pub handlers: BTreeMap<(usize, u8), String>,
     /// Entries of the host's send ring.
     pub send_entries: u32,
     /// Entries of its receive return ring.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   out  mailbox ► Mailbox ► SendBdReady ► BDs ► SendDataReady ► data ┬► MAC
-//!        (host)    (CPU)     (CPU)        (DMA)  (CPU)          (DMA) └► DmaReadComplete ► interrupt
+//!        (host)    (CPU)     (CPU)        (DMA)  (CPU)          (DMA) └► DmaReadComplete ► word
+//!                                                   ► Update... ► index ► interrupt
 //!   in   MAC ► ReceiveComplete ► data ► return BD ► Update... ► index ► interrupt
 //!              (CPU)            (DMA)   (DMA)       (CPU)       (DMA)
 //! ```
@@ -373,12 +374,12 @@ impl<'a> Index<'a> {
         }
         let told = self.told_consumed(packet, last, arrived, step)?;
         sent?;
-        let from = packet.steps[told].span.start;
+        let from = packet.steps[told].span.end;
         self.interrupted(packet, from, told).then_some(())
     }
 
-    /// How the host learns that the BD at `last` is its own again: a word that it reads, or
-    /// an index in its memory.
+    /// How the host learns that the BD at `last` is its own again: by a word on the card, and
+    /// by an index in its memory if it has asked for that. Returns the last of these steps.
     fn told_consumed(
         &self,
         packet: &mut Packet,
@@ -387,12 +388,12 @@ impl<'a> Index<'a> {
         after: usize,
     ) -> Option<usize> {
         let entries = self.timeline?.send_entries;
+        let (mut told, mut from, mut after) = (None, from, after);
         let behind = self.consumers.partition_point(|(_, at, ..)| *at < from);
         let word = self.consumers[behind..]
             .iter()
             .find(|(.., value)| covers(*value, last, entries));
         if let Some((place, at, cpu, _)) = word {
-            let mut after = after;
             if let Some((run_place, run)) = self.run_at(*cpu, *at) {
                 after = packet.then(Stage::Handler, run_place, run.span, Some(after));
             }
@@ -400,7 +401,11 @@ impl<'a> Index<'a> {
                 start: *at,
                 end: *at,
             };
-            return Some(packet.then(Stage::Consumer, *place, span, Some(after)));
+            after = packet.then(Stage::Consumer, *place, span, Some(after));
+            (told, from) = (Some(after), *at);
+        }
+        if self.send_indices.is_empty() {
+            return told;
         }
         let found = self.index_after(&self.send_indices, from, last, entries)?;
         Some(self.moved(packet, Stage::Index, found, Some(after)))

@@ -5,9 +5,8 @@
 
 use super::Timeline;
 use super::packets::Packet;
-use super::tracks::{Track, boxes};
+use super::tracks::{arrows, boxes, of_events, rows};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// The page round the data.
 const PAGE: &str = include_str!("page.html");
@@ -53,28 +52,10 @@ struct Data<'a> {
 /// None in practice: the values are numbers and plain text.
 pub fn write(timeline: &Timeline, packets: &[Packet], title: &str) -> serde_json::Result<String> {
     let boxes = boxes(timeline, packets);
-    // Handlers from the most urgent one down, the rest by name.
-    let mut rows: BTreeMap<(Track, u8, &str), usize> = BTreeMap::new();
-    let key = |n: usize| {
-        let one = &boxes[n];
-        let urgency = match &timeline.events[one.event] {
-            super::event::Event::Run(run) => u8::MAX - run.bit,
-            _ => 0,
-        };
-        (one.track, urgency, one.kind.as_str())
-    };
-    for n in 0..boxes.len() {
-        rows.insert(key(n), 0);
-    }
-    for (place, row) in rows.values_mut().enumerate() {
-        *row = place;
-    }
+    let (firsts, row_of) = rows(timeline, &boxes);
     let zero = timeline.clock.nanoseconds(timeline.shown.start);
     let at = |cycle: u64| timeline.clock.nanoseconds(cycle) as i64 - zero as i64;
-    let mut box_of = vec![None; timeline.events.len()];
-    for (n, one) in boxes.iter().enumerate() {
-        box_of[one.event] = Some(n);
-    }
+    let box_of = of_events(timeline, &boxes);
     let drawn = boxes.iter().enumerate().map(|(n, one)| {
         let said: Vec<String> = one
             .details
@@ -84,7 +65,7 @@ pub fn write(timeline: &Timeline, packets: &[Packet], title: &str) -> serde_json
         let start = at(one.span.start);
         let duration = at(one.span.end) - start;
         (
-            rows[&key(n)],
+            row_of[n],
             start,
             duration,
             said.join("\n"),
@@ -96,7 +77,7 @@ pub fn write(timeline: &Timeline, packets: &[Packet], title: &str) -> serde_json
         outgoing: packet.outgoing,
         length: packet.length,
         complete: packet.complete,
-        steps: steps(packet, &box_of),
+        steps: arrows(packet, &box_of),
     });
     let data = Data {
         zero,
@@ -105,11 +86,11 @@ pub fn write(timeline: &Timeline, packets: &[Packet], title: &str) -> serde_json
         left_out: timeline.left_out,
         boxes: drawn.collect(),
         frames: frames.collect(),
-        rows: rows
-            .keys()
-            .map(|(track, _, kind)| Row {
-                track: track.name(),
-                kind,
+        rows: firsts
+            .iter()
+            .map(|first| Row {
+                track: boxes[*first].track.name(),
+                kind: &boxes[*first].kind,
             })
             .collect(),
     };
@@ -117,19 +98,4 @@ pub fn write(timeline: &Timeline, packets: &[Packet], title: &str) -> serde_json
     let data = serde_json::to_string(&data)?.replace("</", "<\\/");
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
     Ok(PAGE.replace(TITLE, &title).replace(DATA, &data))
-}
-
-/// The steps that are drawn, each behind the nearest one before it that is.
-fn steps(packet: &Packet, box_of: &[Option<usize>]) -> Vec<(usize, Option<usize>)> {
-    let drawn = |step: usize| box_of[packet.steps[step].event];
-    let mut steps = Vec::new();
-    for (n, step) in packet.steps.iter().enumerate() {
-        let Some(place) = drawn(n) else { continue };
-        let mut cause = step.after;
-        while let Some(before) = cause.filter(|before| drawn(*before).is_none()) {
-            cause = packet.steps[before].after;
-        }
-        steps.push((place, cause.and_then(drawn)));
-    }
-    steps
 }

@@ -13,7 +13,7 @@ use crate::timing::dma::BusUse;
 use host_interface::bar;
 use host_interface::bd::SendBd;
 use host_interface::extension::Extension;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use tigon2_chip::Cpu;
 use tigon2_model::Direction;
 use tigon2_model::dma::Transfer;
@@ -114,6 +114,7 @@ impl Recorder {
             },
             left_out: self.left_out,
             clock,
+            handlers: BTreeMap::new(),
             send_entries,
             return_entries,
         }

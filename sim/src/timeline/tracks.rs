@@ -7,6 +7,7 @@ use super::Timeline;
 use super::event::{DmaTransfer, Event, Payload, Run, Span};
 use super::packets::Packet;
 use crate::timing::counts::Cause;
+use std::collections::BTreeMap;
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_model::Direction;
@@ -89,8 +90,12 @@ pub struct Box {
     pub details: Vec<(&'static str, String)>,
 }
 
-/// The name of an event bit.
-pub fn handler(bit: u8) -> String {
+/// The name of a handler: the firmware's own, or that of its event.
+fn handler(timeline: &Timeline, run: &Run) -> String {
+    let bit = run.bit;
+    if let Some(name) = timeline.handlers.get(&(run.cpu.index(), bit)) {
+        return name.clone();
+    }
     EventBit::from_number(bit.into())
         .map_or_else(|| format!("bit {bit}"), |event| event.name().to_owned())
 }
@@ -124,7 +129,7 @@ pub fn boxes(timeline: &Timeline, packets: &[Packet]) -> Vec<Box> {
             Event::Run(run) => {
                 put(
                     Track::cpu(run.cpu),
-                    handler(run.bit),
+                    handler(timeline, run),
                     run.span,
                     packets,
                     of_run(run),
@@ -267,4 +272,49 @@ fn details(transfer: &DmaTransfer) -> Vec<(&'static str, String)> {
         Payload::Data | Payload::Control => {}
     }
     said
+}
+
+/// The rows of a picture of boxes, from top to bottom: by track, handlers from the most urgent
+/// one down, other kinds by name. Each row's first box stands for it; the second list has
+/// the row of each box.
+pub fn rows(timeline: &Timeline, boxes: &[Box]) -> (Vec<usize>, Vec<usize>) {
+    let key = |one: &Box| {
+        let urgency = match &timeline.events[one.event] {
+            Event::Run(run) => u8::MAX - run.bit,
+            _ => 0,
+        };
+        (one.track, urgency, one.kind.clone())
+    };
+    let mut firsts = BTreeMap::new();
+    for (n, one) in boxes.iter().enumerate() {
+        firsts.entry(key(one)).or_insert(n);
+    }
+    let places: BTreeMap<_, usize> = firsts.keys().cloned().zip(0..).collect();
+    let of_boxes = boxes.iter().map(|one| places[&key(one)]).collect();
+    (firsts.into_values().collect(), of_boxes)
+}
+
+/// The box of each event, if it has one.
+pub fn of_events(timeline: &Timeline, boxes: &[Box]) -> Vec<Option<usize>> {
+    let mut of_events = vec![None; timeline.events.len()];
+    for (n, one) in boxes.iter().enumerate() {
+        of_events[one.event] = Some(n);
+    }
+    of_events
+}
+
+/// The boxes of a frame's steps, each with that of its cause: the nearest step before it that
+/// has a box.
+pub fn arrows(packet: &Packet, box_of: &[Option<usize>]) -> Vec<(usize, Option<usize>)> {
+    let drawn = |step: usize| box_of[packet.steps[step].event];
+    let mut arrows = Vec::new();
+    for (n, step) in packet.steps.iter().enumerate() {
+        let Some(place) = drawn(n) else { continue };
+        let mut cause = step.after;
+        while let Some(before) = cause.filter(|before| drawn(*before).is_none()) {
+            cause = packet.steps[before].after;
+        }
+        arrows.push((place, cause.and_then(drawn)));
+    }
+    arrows
 }

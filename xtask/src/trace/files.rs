@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use tigon2_sim::timeline::packets::{self, Packet};
-use tigon2_sim::timeline::{Recorder, Timeline, number, page, trace_events};
+use tigon2_sim::timeline::{Recorder, Timeline, number, page, picture, trace_events};
 
 /// Where a recording was written to.
 #[derive(Clone, Debug)]
@@ -12,9 +12,11 @@ pub struct Written {
     pub trace: PathBuf,
     /// The page.
     pub page: PathBuf,
+    /// The picture, if there is one.
+    pub picture: Option<PathBuf>,
 }
 
-/// Writes `NAME.trace.json` and `NAME.html`.
+/// Writes `NAME.trace.json`, `NAME.html` and `NAME.svg`.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -34,6 +36,7 @@ pub fn write(
     Ok(Written {
         trace: put(".trace.json", trace_events::write(timeline, packets)?)?,
         page: put(".html", page::write(timeline, packets, title)?)?,
+        picture: Some(put(".svg", picture::write(timeline, packets))?),
     })
 }
 
@@ -48,6 +51,7 @@ pub fn write_beside(file: &Path, title: &str, timeline: &Timeline) -> Result<Wri
     let written = Written {
         trace: file.to_path_buf(),
         page: folder.join(stem).with_extension("html"),
+        picture: None,
     };
     for (path, text) in [
         (&written.trace, trace_events::write(timeline, &packets)?),

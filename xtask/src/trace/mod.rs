@@ -4,6 +4,7 @@
 //! trace events for ui.perfetto.dev, and as a page with the event graph.
 
 pub mod files;
+pub mod handlers;
 mod summary;
 
 use crate::bench::simulated::{COALESCING, FRAGMENTS, SEED};
@@ -13,6 +14,7 @@ use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use summary::Summary;
 use tigon2_model::Board;
@@ -97,15 +99,23 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         arguments.to
     );
     ensure!(arguments.rate != Some(0), "--rate must be above 0");
-    let (firmware, image) = match &arguments.firmware {
-        Some(path) => (path.display().to_string(), firmware::file::read(path)?),
+    let (firmware, image, handlers) = match &arguments.firmware {
+        Some(path) => {
+            let image = firmware::file::read(path)?;
+            (path.display().to_string(), image, BTreeMap::new())
+        }
         None => {
             setup::ensure(&[Need::Firmware])?;
             let built = firmware::build(FirmwareOptions {
                 variant: arguments.variant,
                 quiet: true,
             })?;
-            (arguments.variant.name().to_owned(), built.image()?)
+            let handlers = handlers::names(&std::fs::read(&built.elf)?)?;
+            (
+                arguments.variant.name().to_owned(),
+                built.image()?,
+                handlers,
+            )
         }
     };
     let board = paths::root().join("boards/tigon2/tigon2.toml");
@@ -131,7 +141,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let name = format!("{}-{}", experiment.name(), arguments.datagram);
     println!("trace: {name}, firmware {firmware}");
-    let timeline = capture::capture(&setup, subject, window)?;
+    let mut timeline = capture::capture(&setup, subject, window)?;
+    timeline.handlers = handlers;
     let packets = packets::on_wire_in(packets::follow(&timeline), timeline.shown);
 
     let folder = match &arguments.out {
@@ -157,6 +168,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         summary.complete, summary.frames, summary.events, summary.left_out
     );
     println!("event graph:  {}", written.page.display());
+    if let Some(picture) = &written.picture {
+        println!("picture:      {}", picture.display());
+    }
     println!(
         "trace events: {} (open in ui.perfetto.dev)",
         written.trace.display()
