@@ -101,6 +101,25 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Flags that keep this computer's folders out of the image: panics name their source file,
+/// and the image must not depend on where it was built.
+fn same_paths_everywhere() -> Vec<String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let sources = home.and_then(|home| std::fs::read_dir(home.join("registry/src")).ok());
+    let mut folders: Vec<PathBuf> = sources
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    folders.sort();
+    // Paths of this workspace are relative already.
+    folders
+        .iter()
+        .map(|folder| format!("--remap-path-prefix={}=crates", folder.display()))
+        .collect()
+}
+
 fn compile(toolchain: &Toolchain, name: &str, target: &Path, quiet: bool) -> Result<()> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
@@ -124,6 +143,10 @@ fn compile(toolchain: &Toolchain, name: &str, target: &Path, quiet: bool) -> Res
     if std::env::var_os("DEFMT_LOG").is_none() {
         cargo.env("DEFMT_LOG", "info");
     }
+    cargo.arg("--config").arg(format!(
+        "target.{TARGET}.rustflags={:?}",
+        same_paths_everywhere()
+    ));
     if let Some(linker) = &toolchain.linker {
         cargo
             .arg("--config")
