@@ -25,6 +25,7 @@ mod observe;
 mod parking;
 mod run;
 mod timed;
+mod unlimited;
 
 pub(crate) use parking::Parked;
 #[cfg(test)]
@@ -154,7 +155,7 @@ impl Machine {
     /// The same under the cycle model: what takes time on the board takes as much here.
     /// `seed` decides what varies.
     pub fn timed(board: Board, parameters: Parameters, seed: u64) -> Self {
-        let timed = Timed::new(parameters, board.clock.core_hz, seed);
+        let timed = Timed::new(parameters, &board, seed);
         let mut machine = Machine::new(board);
         machine.timed = Some(Box::new(timed));
         machine.instant = false;
@@ -213,6 +214,14 @@ impl Machine {
     /// Puts an image in NIC memory, as a host does through the memory window.
     pub fn load_image(&mut self, address: u32, bytes: &[u8]) {
         self.sram.copy_in(address, bytes);
+    }
+
+    /// Puts a program at the start of a CPU's scratch pad.
+    pub(crate) fn load_scratch(&mut self, cpu: Cpu, words: &[u32]) {
+        let core = self.cpus.core_mut(cpu);
+        for (offset, word) in (0..).step_by(4).zip(words) {
+            core.set_scratch_word(offset, *word);
+        }
     }
 
     /// The word at an aligned NIC address.

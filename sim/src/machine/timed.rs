@@ -33,7 +33,11 @@ impl Machine {
                 if self.cpus.core(cpu).running()
                     && timed.pipelines[cpu.index()].attention() <= cycle
                 {
-                    self.tick_cpu(timed, cycle, cpu);
+                    if timed.unlimited {
+                        self.tick_unlimited(timed, cycle, cpu);
+                    } else {
+                        self.tick_cpu(timed, cycle, cpu);
+                    }
                 }
             }
             self.cycle = self.next_cycle(timed, cycle).min(horizon).max(cycle + 1);
@@ -46,6 +50,12 @@ impl Machine {
     fn catch_up(&mut self, timed: &mut Timed) {
         self.recheck = false;
         timed.recheck();
+        if timed.unlimited {
+            let cycle = self.cycle;
+            for pipeline in &mut timed.pipelines {
+                pipeline.ready = pipeline.ready.min(cycle);
+            }
+        }
         for cpu in Cpu::ALL {
             if std::mem::take(&mut self.restarted[cpu.index()]) {
                 let ready = self.ready[cpu.index()];

@@ -14,13 +14,13 @@ use super::{Fine, Parameters};
 use crate::timing::port::{Client, Port};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use tigon2_model::Direction;
 use tigon2_model::dma::Transfer;
+use tigon2_model::{Board, Direction};
 
 /// SRAM reads of a descriptor of 32 bytes.
 const DESCRIPTOR_READS: u32 = 4;
-/// Clock of the PCI bus of the board, in MHz.
-const PCI_HZ: u64 = 66_000_000;
+/// Bits of a data beat of 8 bytes.
+const BEAT_BITS: u64 = 64;
 
 /// What a channel is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,8 @@ pub struct DmaEngine {
     bus: Option<Transaction>,
     bus_free: Fine,
     bus_last: Direction,
-    clock: Fine,
+    /// Time of a data beat of 8 bytes.
+    beat: Fine,
     latency: [Fine; 2],
     jitter: u64,
     random: SplitMix64,
@@ -111,16 +112,19 @@ pub struct DmaEngine {
 }
 
 impl DmaEngine {
-    /// Idle channels beside CPUs of `core_hz`.
-    pub fn new(parameters: &Parameters, core_hz: u32, seed: u64) -> DmaEngine {
-        let clock = Fine::periods(1, core_hz.into(), PCI_HZ);
+    /// Idle channels of a board.
+    pub fn new(parameters: &Parameters, board: &Board, seed: u64) -> DmaEngine {
+        let pci_hz = u64::from(board.pci.mhz) * 1_000_000;
+        let clock = Fine::periods(1, board.clock.core_hz.into(), pci_hz);
+        // A narrow bus takes two clocks for a beat of the channels.
+        let beat = clock.times(BEAT_BITS / u64::from(board.pci.bits.max(1)));
         DmaEngine {
             wake: 0,
             phases: [Phase::Idle; 2],
             bus: None,
             bus_free: Fine::default(),
             bus_last: Direction::Write,
-            clock,
+            beat,
             latency: [parameters.pci_rd, parameters.pci_wr].map(|clocks| clock.times(clocks)),
             jitter: (parameters.jit * f64::from(1 << super::FRACTION)).round() as u64,
             random: SplitMix64::seed_from_u64(seed),
@@ -237,7 +241,7 @@ impl DmaEngine {
         {
             while transaction.beats != 0 && transaction.next <= now {
                 let due = transaction.next;
-                transaction.next = due.plus(self.clock);
+                transaction.next = due.plus(self.beat);
                 let moves = match direction {
                     Direction::Read => live.fifo < parameters.fifo,
                     Direction::Write => live.fifo > 0,
@@ -296,7 +300,7 @@ impl DmaEngine {
     #[inline]
     pub fn arbitrate(&mut self, cycle: u64, parameters: &Parameters) {
         let now = Fine::cycle(cycle);
-        if self.bus.is_some() || self.bus_free > now.plus(self.clock) {
+        if self.bus.is_some() || self.bus_free > now.plus(self.beat) {
             return;
         }
         let other = self.bus_last.other();
@@ -312,7 +316,7 @@ impl DmaEngine {
         let begin = self.bus_free.max(now);
         let latency = self.latency(owner);
         let beats = live.bus.min(parameters.burst / 8);
-        self.busy = self.busy.plus(latency).plus(self.clock.times(beats.into()));
+        self.busy = self.busy.plus(latency).plus(self.beat.times(beats.into()));
         self.bus_last = owner;
         let data = begin.plus(latency);
         self.bus = Some(Transaction {

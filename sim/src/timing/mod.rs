@@ -20,6 +20,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`parameters`] | the figures, by profile, from the board file |
+//! | [`variation`] | the board file with one figure changed |
 //! | [`port`] | who gets the SRAM port |
 //! | [`pipeline`] | a CPU between two instructions |
 //! | [`counts`] | where a CPU's cycles went |
@@ -32,6 +33,7 @@ pub mod mac;
 pub mod parameters;
 pub mod pipeline;
 pub mod port;
+pub mod variation;
 
 use crate::machine::Parked;
 use crate::timing::dma::DmaEngine;
@@ -39,6 +41,7 @@ use crate::timing::mac::MacEngine;
 use crate::timing::pipeline::Pipeline;
 use crate::timing::port::Port;
 pub use parameters::{Parameters, ProfileError};
+use tigon2_model::Board;
 
 /// Bits behind the point of a [`Fine`] time.
 const FRACTION: u32 = 20;
@@ -109,18 +112,22 @@ pub struct Timed {
     pub mac: MacEngine,
     /// The CPUs, by [`tigon2_chip::Cpu::index`].
     pub pipelines: [Pipeline; 2],
+    /// Whether instructions take no time.
+    pub unlimited: bool,
     /// CPUs whose waiting is not executed.
     pub(crate) parked: [Option<Parked>; 2],
 }
 
 impl Timed {
-    /// Everything idle, on a core clock of `core_hz`.
-    pub fn new(parameters: Parameters, core_hz: u32, seed: u64) -> Timed {
+    /// Everything idle, with the clocks of a board.
+    pub fn new(parameters: Parameters, board: &Board, seed: u64) -> Timed {
+        let core_hz = board.clock.core_hz;
         Timed {
             port: Port::new(&parameters),
-            dma: DmaEngine::new(&parameters, core_hz, seed),
+            dma: DmaEngine::new(&parameters, board, seed),
             mac: MacEngine::new(core_hz),
             pipelines: std::array::from_fn(|_| Pipeline::default()),
+            unlimited: false,
             parked: [None, None],
             parameters,
         }

@@ -162,6 +162,11 @@ impl Parameters {
         Ok(profiles.map_or_else(Vec::new, names))
     }
 
+    /// Nanoseconds of the host's service routine in which it gets `frames`.
+    pub const fn service_time(&self, frames: u32) -> u64 {
+        self.service_ns + frames as u64 * self.rx_ns
+    }
+
     fn check(&self, name: &str) -> Result<(), ProfileError> {
         let rules = [
             ("beat", (1..=64).contains(&self.beat), "from 1 to 64 cycles"),
