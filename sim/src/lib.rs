@@ -27,7 +27,14 @@
 //! | [`workload`] | a host and a wire for experiments |
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
+#[cfg_attr(
+    not(test),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "tests use more of it than the model's table"
+    )
+)]
 mod asm;
 pub mod clock;
 pub mod cpu;

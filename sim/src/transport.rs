@@ -7,6 +7,7 @@
 //! speed of the computer that it runs on.
 
 use crate::machine::Machine;
+use crate::timing::Parameters;
 use host_driver::{DmaMemory, Transport, TransportError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,6 +31,17 @@ pub struct HostTiming {
     pub write_ns: u64,
     /// From the interrupt line to the driver's next step.
     pub interrupt_ns: u64,
+}
+
+impl HostTiming {
+    /// Those of a timing profile.
+    pub fn of(parameters: &Parameters) -> HostTiming {
+        HostTiming {
+            read_ns: parameters.pio_ns,
+            interrupt_ns: parameters.int_delay_ns,
+            ..HostTiming::default()
+        }
+    }
 }
 
 impl Default for HostTiming {

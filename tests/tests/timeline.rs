@@ -30,12 +30,10 @@ const COALESCING: Coalescing = Coalescing {
 fn run(limit: Option<usize>, fragments: u32) -> (Option<Timeline>, Reading, u64) {
     let firmware = stage::firmware();
     let setup = Setup {
-        board: Board::default(),
-        parameters: Parameters::default(),
-        firmware: &firmware,
         seed: 7,
         fragments,
         coalescing: COALESCING,
+        ..Setup::new(Board::default(), Parameters::default(), &firmware)
     };
     let mut rig = Rig::start(&setup).expect("a card");
     if let Some(limit) = limit {

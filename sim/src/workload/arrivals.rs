@@ -67,26 +67,50 @@ impl Arrivals {
 /// the relation 7 : 4 : 1, as datagram sizes.
 pub const IMIX: [(usize, u32); 3] = [(12, 7), (548, 4), (1472, 1)];
 
-/// Draws datagram sizes from a mix.
-#[derive(Clone, Debug)]
+/// Sizes of a flow's datagrams: each datagram's follows from its number, so that whoever
+/// receives it can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix {
+    /// Sizes with their weights.
     sizes: Vec<(usize, u32)>,
-    random: SplitMix64,
+}
+
+impl From<usize> for Mix {
+    fn from(bytes: usize) -> Mix {
+        Mix::only(bytes)
+    }
+}
+
+impl From<&Mix> for Mix {
+    fn from(mix: &Mix) -> Mix {
+        mix.clone()
+    }
 }
 
 impl Mix {
     /// A mix of (size, weight).
-    pub fn new(sizes: &[(usize, u32)], seed: u64) -> Mix {
+    pub fn new(sizes: &[(usize, u32)]) -> Mix {
         Mix {
             sizes: sizes.to_vec(),
-            random: SplitMix64::seed_from_u64(seed),
         }
     }
 
-    /// The next size; 0 from an empty mix.
-    pub fn size(&mut self) -> usize {
+    /// All of one size.
+    pub fn only(bytes: usize) -> Mix {
+        Mix::new(&[(bytes, 1)])
+    }
+
+    fn weight(&self) -> u32 {
         let all: u32 = self.sizes.iter().map(|(_, weight)| weight).sum();
-        let mut pick = self.random.next_u32() % all.max(1);
+        all.max(1)
+    }
+
+    /// The size of datagram `number`; 0 from an empty mix.
+    pub fn size(&self, number: u64) -> usize {
+        let mut pick = match self.sizes.len() {
+            0 | 1 => 0,
+            _ => SplitMix64::seed_from_u64(number).next_u32() % self.weight(),
+        };
         for (size, weight) in &self.sizes {
             if pick < *weight {
                 return *size;
@@ -94,6 +118,31 @@ impl Mix {
             pick -= weight;
         }
         0
+    }
+
+    /// The sizes.
+    pub fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.sizes.iter().map(|(size, _)| *size)
+    }
+
+    /// The largest size.
+    pub fn largest(&self) -> usize {
+        self.sizes().max().unwrap_or(0)
+    }
+
+    /// The smallest size.
+    pub fn smallest(&self) -> usize {
+        self.sizes().min().unwrap_or(0)
+    }
+
+    /// The mean of a figure of the sizes.
+    pub fn mean(&self, figure: impl Fn(usize) -> f64) -> f64 {
+        let sum: f64 = self
+            .sizes
+            .iter()
+            .map(|(size, weight)| figure(*size) * f64::from(*weight))
+            .sum();
+        sum / f64::from(self.weight())
     }
 }
 
@@ -132,12 +181,15 @@ mod tests {
 
     #[test]
     fn imix_is_seven_four_one() {
-        let mut mix = Mix::new(&IMIX, 3);
-        let drawn: Vec<usize> = (0..12_000).map(|_| mix.size()).collect();
+        let mix = Mix::new(&IMIX);
+        let drawn: Vec<usize> = (0..12_000).map(|number| mix.size(number)).collect();
         let count = |size| drawn.iter().filter(|drawn| **drawn == size).count();
         assert!((6700..7300).contains(&count(12)));
         assert!((3700..4300).contains(&count(548)));
         assert!((900..1100).contains(&count(1472)));
-        assert_eq!(Mix::new(&[], 0).size(), 0);
+        assert_eq!((mix.smallest(), mix.largest()), (12, 1472));
+        assert!((mix.mean(|size| size as f64) - 312.3).abs() < 0.1);
+        assert_eq!(Mix::new(&[]).size(7), 0);
+        assert_eq!(Mix::only(400).size(7), 400);
     }
 }

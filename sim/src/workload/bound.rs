@@ -88,16 +88,28 @@ pub fn run(
     nanoseconds: u64,
     seed: u64,
 ) -> Result<Bound, WorkloadError> {
-    let hertz = f64::from(board.clock.core_hz);
-    let mut machine = Machine::timed(board, parameters, seed);
+    on(
+        &mut Machine::timed(board, parameters, seed),
+        demand,
+        nanoseconds,
+    )
+}
+
+/// The same on a machine, beside what runs there.
+pub(super) fn on(
+    machine: &mut Machine,
+    demand: Demand,
+    nanoseconds: u64,
+) -> Result<Bound, WorkloadError> {
+    let hertz = machine.clock().cycle_at(1_000_000_000) as f64;
     let memory = DmaMemory::new(HOST_BYTES, HOST)
         .map_err(|error| WorkloadError::Driver(host_driver::NicError::from(error)))?;
     machine.map(memory);
-    let mut script = Script::start(&mut machine, demand);
-    script.run(&mut machine, nanoseconds / 4);
-    let before = script.reading(&machine);
-    script.run(&mut machine, nanoseconds);
-    let after = script.reading(&machine);
+    let mut script = Script::start(machine, demand);
+    script.run(machine, nanoseconds / 4);
+    let before = script.reading(machine);
+    script.run(machine, nanoseconds);
+    let after = script.reading(machine);
     let cycles = (after.cycle - before.cycle) as f64;
     let pairs = (after.sent - before.sent).min(after.received - before.received) as f64;
     if pairs == 0.0 {
@@ -148,33 +160,38 @@ fn get(machine: &mut Machine, register: Register) -> u32 {
     machine.register_read(Cpu::A, register)
 }
 
+/// Switches a MAC on whose buffers and rings are empty (reference 10.1).
+pub(super) fn switch_on(machine: &mut Machine) {
+    let buffers = K + block::PACKET_BUFFERS;
+    for register in [Register::TxBase, Register::TxProducer, Register::TxConsumer] {
+        set(machine, register, buffers);
+    }
+    for register in [Register::RxBase, Register::RxProducer, Register::RxConsumer] {
+        set(machine, register, RX_BASE);
+    }
+    for register in [
+        Register::RxDescriptorProducer,
+        Register::RxDescriptorConsumer,
+        Register::RxDescriptorReference,
+    ] {
+        set(machine, register, K + block::MAC_RX_RING);
+    }
+    for register in [
+        Register::TxDescriptorProducer,
+        Register::TxDescriptorConsumer,
+        Register::TxDescriptorReference,
+    ] {
+        set(machine, register, K + block::MAC_TX_RING);
+    }
+    // Fibre, gigabit, full duplex, pause; promiscuous.
+    set(machine, Register::MacTxState, 0x1E2);
+    set(machine, Register::MacRxState, 0x1_880A);
+}
+
 impl Script {
-    /// A card whose engines run and whose rings are empty (reference 10.1, 6.3).
+    /// A card whose engines run (6.3).
     fn start(machine: &mut Machine, demand: Demand) -> Script {
-        let buffers = K + block::PACKET_BUFFERS;
-        for register in [Register::TxBase, Register::TxProducer, Register::TxConsumer] {
-            set(machine, register, buffers);
-        }
-        for register in [Register::RxBase, Register::RxProducer, Register::RxConsumer] {
-            set(machine, register, RX_BASE);
-        }
-        for register in [
-            Register::RxDescriptorProducer,
-            Register::RxDescriptorConsumer,
-            Register::RxDescriptorReference,
-        ] {
-            set(machine, register, K + block::MAC_RX_RING);
-        }
-        for register in [
-            Register::TxDescriptorProducer,
-            Register::TxDescriptorConsumer,
-            Register::TxDescriptorReference,
-        ] {
-            set(machine, register, K + block::MAC_TX_RING);
-        }
-        // Fibre, gigabit, full duplex, pause; promiscuous.
-        set(machine, Register::MacTxState, 0x1E2);
-        set(machine, Register::MacRxState, 0x1_880A);
+        switch_on(machine);
         let assist = if demand.one_at_a_time { 0x25 } else { 0x21 };
         set(machine, Register::AssistState, assist);
         Script {
@@ -183,7 +200,7 @@ impl Script {
             read: 0,
             write: 0,
             transmit: 0,
-            position: buffers,
+            position: K + block::PACKET_BUFFERS,
             receive: 0,
             queued: 0,
             taken: 0,

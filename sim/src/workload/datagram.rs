@@ -4,6 +4,7 @@
 //!   | Ethernet 14 | IPv4 20 | UDP 8 | number 8 | bytes that depend on number and place |
 //! ```
 
+use super::arrivals::Mix;
 use etherparse::PacketBuilder;
 use thiserror::Error;
 
@@ -44,18 +45,35 @@ pub enum Mismatch {
     },
 }
 
-/// A flow of datagrams of one size.
+/// A flow of datagrams.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    headers: Vec<u8>,
-    bytes: usize,
+    /// The headers of each size.
+    headers: Vec<(usize, Vec<u8>)>,
+    mix: Mix,
     next: u64,
 }
 
 impl Flow {
     /// Datagrams of `bytes` (at least [`SMALLEST`]) from one station to another.
     pub fn new(source: [u8; 6], destination: [u8; 6], bytes: usize) -> Flow {
-        let bytes = bytes.max(SMALLEST);
+        Flow::mixed(source, destination, &Mix::only(bytes))
+    }
+
+    /// Datagrams of several sizes.
+    pub fn mixed(source: [u8; 6], destination: [u8; 6], mix: &Mix) -> Flow {
+        let headers = mix.sizes().map(|bytes| {
+            let bytes = bytes.max(SMALLEST);
+            (bytes, Flow::headers(source, destination, bytes))
+        });
+        Flow {
+            headers: headers.collect(),
+            mix: mix.clone(),
+            next: 0,
+        }
+    }
+
+    fn headers(source: [u8; 6], destination: [u8; 6], bytes: usize) -> Vec<u8> {
         let builder = PacketBuilder::ethernet2(source, destination)
             .ipv4([10, 77, 0, source[5]], [10, 77, 0, destination[5]], 64)
             .udp(5001, 5002);
@@ -66,11 +84,12 @@ impl Flow {
         frame.truncate(HEADERS);
         // Without UDP checksum: the sink looks at every byte itself.
         frame[HEADERS - 2..].fill(0);
-        Flow {
-            headers: frame,
-            bytes,
-            next: 0,
-        }
+        frame
+    }
+
+    /// Bytes of datagram `number`.
+    fn bytes(&self, number: u64) -> usize {
+        self.mix.size(number).max(SMALLEST)
     }
 
     /// The next frame.
@@ -82,13 +101,16 @@ impl Flow {
 
     /// Frame `number`.
     pub fn numbered(&self, number: u64) -> Vec<u8> {
-        let mut frame = Vec::with_capacity(HEADERS + self.bytes);
-        frame.extend_from_slice(&self.headers);
+        let bytes = self.bytes(number);
+        let mut frame = Vec::with_capacity(HEADERS + bytes);
+        if let Some((_, headers)) = self.headers.iter().find(|(size, _)| *size == bytes) {
+            frame.extend_from_slice(headers);
+        }
         frame.extend_from_slice(&number.to_be_bytes());
         // Every bit of the number decides some bit of every eight bytes.
         let seed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
         let place = |place: usize| seed[place % 8].wrapping_add(place as u8);
-        frame.extend((0..self.bytes - SMALLEST).map(place));
+        frame.extend((0..bytes - SMALLEST).map(place));
         frame
     }
 }
@@ -98,6 +120,7 @@ impl Flow {
 pub struct Sink {
     flow: Flow,
     received: u64,
+    bytes: u64,
     expected: u64,
 }
 
@@ -107,6 +130,7 @@ impl Sink {
         Sink {
             flow,
             received: 0,
+            bytes: 0,
             expected: 0,
         }
     }
@@ -136,6 +160,7 @@ impl Sink {
         }
         self.expected = number + 1;
         self.received += 1;
+        self.bytes += (right.len() - HEADERS) as u64;
         Ok(())
     }
 
@@ -144,16 +169,21 @@ impl Sink {
         let foreign = Mismatch::Headers {
             length: frame.len(),
         };
-        let rest = frame
-            .strip_prefix(self.flow.headers.as_slice())
-            .ok_or_else(|| foreign.clone())?;
-        let number = rest.first_chunk().ok_or(foreign)?;
-        Ok(u64::from_be_bytes(*number))
+        let number = self.flow.headers.iter().find_map(|(_, headers)| {
+            let rest = frame.strip_prefix(headers.as_slice())?;
+            rest.first_chunk()
+        });
+        number.map_or(Err(foreign), |number| Ok(u64::from_be_bytes(*number)))
     }
 
     /// How many frames came.
     pub fn received(&self) -> u64 {
         self.received
+    }
+
+    /// Bytes of the datagrams that came.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// How many of those up to the last one did not come.
@@ -165,6 +195,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::arrivals::IMIX;
 
     fn flow(bytes: usize) -> Flow {
         Flow::new([2, 0, 0, 0, 0, 1], PEER, bytes)
@@ -183,6 +214,26 @@ mod tests {
             }
             assert_eq!((sink.received(), sink.missing()), (300, 0));
         }
+    }
+
+    /// The sizes follow from the numbers, so the sink knows them also behind a loss.
+    #[test]
+    fn a_sink_takes_a_mix_and_knows_each_one_s_size() {
+        let mut flow = Flow::mixed([2, 0, 0, 0, 0, 1], PEER, &Mix::new(&IMIX));
+        let mut sink = Sink::new(flow.clone());
+        let mut bytes = 0;
+        for number in 0..300 {
+            let frame = flow.frame();
+            if number % 3 != 0 {
+                bytes += (frame.len() - HEADERS) as u64;
+                assert_eq!(sink.take(&frame), Ok(()));
+            }
+        }
+        assert_eq!((sink.received(), sink.missing()), (200, 100));
+        assert_eq!(sink.bytes(), bytes);
+        let mut other = flow.numbered(400);
+        other.truncate(other.len() - 1);
+        assert!(sink.take(&other).is_err(), "a byte is missing");
     }
 
     #[test]

@@ -15,17 +15,24 @@
 //! | [`rig`] | card, driver and both ends under a load |
 //! | [`bound`] | the engines without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
+//! | [`model_table`] | the cycle model in a few numbers, without firmware |
+//! | [`measured`] | what they find, and what limits it |
 
 pub mod arrivals;
 pub mod bound;
 pub mod datagram;
 pub mod experiment;
+pub mod measured;
+pub mod model_table;
 pub(crate) mod ping;
 pub mod rig;
+mod search;
 
+use crate::timing::ProfileError;
 use crate::workload::datagram::Mismatch;
 use host_driver::NicError;
 use thiserror::Error;
+use tigon2_model::BoardError;
 
 /// An experiment could not be carried out.
 #[derive(Debug, Error)]
@@ -47,6 +54,15 @@ pub enum WorkloadError {
     /// Somebody else ended the recording.
     #[error("the recording was ended too early")]
     NotRecorded,
+    /// The board file cannot be used.
+    #[error(transparent)]
+    Board(#[from] BoardError),
+    /// A timing profile cannot be had.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// No rate was found that the card keeps up with.
+    #[error("the card keeps up with no rate that was tried")]
+    Hopeless,
     /// A datagram that no frame holds.
     #[error("a datagram of {0} bytes: must be from {1} to {2}")]
     Size(usize, usize, usize),

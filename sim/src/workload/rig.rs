@@ -6,7 +6,7 @@
 //! end of each routine and tells the card once.
 
 use super::WorkloadError;
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrivals, Mix};
 use super::datagram::{Flow, HEADERS, LARGEST, Mismatch, PEER, SMALLEST, Sink};
 use crate::machine::Machine;
 use crate::timing::Parameters;
@@ -46,6 +46,33 @@ pub struct Setup<'a> {
     pub fragments: u32,
     /// When the host is told.
     pub coalescing: Coalescing,
+    /// Whether the CPUs take no time once the link is up.
+    pub unlimited: bool,
+}
+
+/// The coalescing of the BSD driver of the paper's time, as in the calibration of the
+/// timing model.
+pub const BSD: Coalescing = Coalescing {
+    receive_ticks: 170,
+    transmit_ticks: 2000,
+    statistics_ticks: 1_000_000,
+    max_transmit_bds: 32,
+    max_receive_bds: 64,
+};
+
+impl<'a> Setup<'a> {
+    /// The paper's: BSD's coalescing, and two BDs for a sent frame.
+    pub fn new(board: Board, parameters: Parameters, firmware: &'a [u8]) -> Setup<'a> {
+        Setup {
+            board,
+            parameters,
+            firmware,
+            seed: 1,
+            fragments: 2,
+            coalescing: BSD,
+            unlimited: false,
+        }
+    }
 }
 
 /// What runs through the card.
@@ -99,6 +126,10 @@ pub struct Reading {
     pub sent: u64,
     /// Frames that the host got from the card.
     pub received: u64,
+    /// Bytes of the datagrams in either.
+    pub sent_bytes: u64,
+    /// The same into the host.
+    pub received_bytes: u64,
     /// Nanoseconds for which frames towards the card were held.
     pub held_back: u64,
     /// Frames that the card dropped or that never came out of it.
@@ -131,11 +162,7 @@ impl Rig {
     pub fn start(setup: &Setup<'_>) -> Result<Rig, WorkloadError> {
         let machine = Machine::timed(setup.board.clone(), setup.parameters.clone(), setup.seed);
         let mut transport = SimTransport::new(machine);
-        transport.set_timing(HostTiming {
-            read_ns: setup.parameters.pio_ns,
-            interrupt_ns: setup.parameters.int_delay_ns,
-            ..HostTiming::default()
-        });
+        transport.set_timing(HostTiming::of(&setup.parameters));
         let machine = transport.machine();
         let config = Config {
             coalescing: setup.coalescing,
@@ -146,6 +173,9 @@ impl Rig {
         nic.load(setup.firmware)?;
         nic.open()?;
         nic.wait_link(LINK)?;
+        if setup.unlimited {
+            machine.lock().set_unlimited(true);
+        }
         Ok(Rig {
             nic,
             machine,
@@ -160,8 +190,9 @@ impl Rig {
     ///
     /// # Errors
     /// [`WorkloadError::Size`] for a datagram that no frame holds.
-    pub fn outbound(&mut self, bytes: usize) -> Result<Flow, WorkloadError> {
-        let flow = Flow::new(self.nic.station(), PEER, checked(bytes)?);
+    pub fn outbound(&mut self, mix: impl Into<Mix>) -> Result<Flow, WorkloadError> {
+        let mix = checked(mix.into())?;
+        let flow = Flow::mixed(self.nic.station(), PEER, &mix);
         self.wire = vec![Sink::new(flow.clone())];
         Ok(flow)
     }
@@ -170,8 +201,9 @@ impl Rig {
     ///
     /// # Errors
     /// [`WorkloadError::Size`] for a datagram that no frame holds.
-    pub fn inbound(&mut self, bytes: usize) -> Result<Flow, WorkloadError> {
-        let flow = Flow::new(PEER, self.nic.station(), checked(bytes)?);
+    pub fn inbound(&mut self, mix: impl Into<Mix>) -> Result<Flow, WorkloadError> {
+        let mix = checked(mix.into())?;
+        let flow = Flow::mixed(PEER, self.nic.station(), &mix);
         self.host = vec![Sink::new(flow.clone())];
         Ok(flow)
     }
@@ -291,7 +323,7 @@ impl Rig {
                 mismatch,
             });
         }
-        self.pass(self.parameters.service_ns + u64::from(frames) * self.parameters.rx_ns);
+        self.pass(self.parameters.service_time(frames));
         self.nic.service()?;
         Ok(())
     }
@@ -323,19 +355,22 @@ impl Rig {
         })
     }
 
+    /// Queues a frame in as many BDs as set up; false if the ring is full.
+    pub(super) fn queue(&mut self, frame: &[u8]) -> Result<bool, WorkloadError> {
+        let (headers, payload) = frame.split_at(HEADERS);
+        let queued = if self.fragments > 1 {
+            let parts = [IoSlice::new(headers), IoSlice::new(payload)];
+            self.nic.queue(&parts)?
+        } else {
+            self.nic.queue(&[IoSlice::new(frame)])?
+        };
+        Ok(queued)
+    }
+
     /// Fills the send ring and tells the card.
     fn refill(&mut self, flow: &mut Flow) -> Result<(), WorkloadError> {
         while self.nic.send_room() > self.fragments + KEPT_FREE {
-            let frame = flow.frame();
-            let (headers, payload) = frame.split_at(HEADERS);
-            let parts = [IoSlice::new(headers), IoSlice::new(payload)];
-            let whole = [IoSlice::new(&frame)];
-            let parts = if self.fragments > 1 {
-                &parts[..]
-            } else {
-                &whole[..]
-            };
-            if !self.nic.queue(parts)? {
+            if !self.queue(&flow.frame())? {
                 break;
             }
             if self.parameters.gen_ns != 0 {
@@ -362,6 +397,8 @@ impl Rig {
             cycle: machine.cycle(),
             sent: self.wire.iter().map(Sink::received).sum(),
             received: self.host.iter().map(Sink::received).sum(),
+            sent_bytes: self.wire.iter().map(Sink::bytes).sum(),
+            received_bytes: self.host.iter().map(Sink::bytes).sum(),
             held_back: machine.held_back(),
             dropped: missing,
             counts: [counts(0), counts(1)],
@@ -386,10 +423,11 @@ fn take(sinks: &mut [Sink], frame: &[u8]) -> Result<(), Mismatch> {
     Ok(())
 }
 
-fn checked(bytes: usize) -> Result<usize, WorkloadError> {
-    if (SMALLEST..=LARGEST).contains(&bytes) {
-        Ok(bytes)
-    } else {
+fn checked(mix: Mix) -> Result<Mix, WorkloadError> {
+    let wrong = mix
+        .sizes()
+        .find(|size| !(SMALLEST..=LARGEST).contains(size));
+    wrong.map_or(Ok(mix), |bytes| {
         Err(WorkloadError::Size(bytes, SMALLEST, LARGEST))
-    }
+    })
 }

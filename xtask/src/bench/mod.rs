@@ -32,9 +32,15 @@ pub struct Arguments {
     /// sim: a firmware image in the drivers' load format, instead of this project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
-    /// sim: the timing profile of the board file
+    /// sim: the timing profile of the board file, or "all" of them
     #[arg(long, default_value = "default")]
     pub profile: String,
+    /// sim: write the golden tables anew, with the firmware of today
+    #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware"])]
+    pub golden: bool,
+    /// sim: what a change of each timing parameter does to the headline figures
+    #[arg(long, conflicts_with = "quick")]
+    pub sensitivity: bool,
     /// Seconds of each iperf3 run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,

@@ -7,12 +7,12 @@ pub mod files;
 pub mod handlers;
 mod summary;
 
-use crate::bench::simulated::{COALESCING, FRAGMENTS, SEED};
+use crate::bench::simulated::board_file;
 use crate::firmware::{self, FirmwareOptions, Variant};
 use crate::paths;
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, default_value = "default")]
     pub profile: String,
     /// BDs of a sent frame: 2 with its headers in a buffer of their own
-    #[arg(long, default_value_t = FRAGMENTS, value_parser = clap::value_parser!(u32).range(1..=2))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=2))]
     pub fragments: u32,
     /// Events that are kept, the last ones
     #[arg(long, value_name = "N", default_value_t = tigon2_sim::timeline::LIMIT)]
@@ -118,16 +118,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             )
         }
     };
-    let board = paths::root().join("boards/tigon2/tigon2.toml");
-    let board = std::fs::read_to_string(&board)
-        .with_context(|| format!("cannot read {}", board.display()))?;
+    let board = board_file()?;
+    let parameters = Parameters::from_toml(&board, &arguments.profile)?;
     let setup = Setup {
-        board: Board::from_toml(&board)?,
-        parameters: Parameters::from_toml(&board, &arguments.profile)?,
-        firmware: &image,
-        seed: SEED,
         fragments: arguments.fragments,
-        coalescing: COALESCING,
+        ..Setup::new(Board::from_toml(&board)?, parameters, &image)
     };
     let experiment = arguments.experiment.experiment();
     let subject = Subject {

@@ -1,6 +1,6 @@
 //! The curves of the paper's figures, as SVG and as PNG.
 
-use super::point::Point;
+use super::point::{CONSTANT, Point};
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -49,49 +49,71 @@ pub fn write(folder: &Path, experiment: Experiment, points: &[Point]) -> Result<
     )
 }
 
+/// Colours of the measured firmwares.
+const MEASURED: [RGBColor; 6] = [
+    BLUE,
+    RGBColor(0, 150, 190),
+    RGBColor(230, 130, 0),
+    RGBColor(120, 60, 160),
+    RGBColor(140, 100, 60),
+    RGBColor(90, 140, 20),
+];
+
 fn curves(experiment: Experiment, points: &[Point]) -> Vec<Curve> {
-    let of = |value: &dyn Fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
+    let of = |points: &[Point], value: &dyn Fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
         points
             .iter()
-            .filter(|point| point.experiment == experiment)
+            .filter(|point| point.experiment == experiment && point.traffic == CONSTANT)
             .filter_map(|point| Some((point.datagram as f64, value(point)?)))
             .collect()
     };
-    if experiment == Experiment::Ping {
-        let points = of(&|point| point.latency_us);
-        return vec![Curve {
-            name: "this firmware".to_owned(),
-            colour: BLUE,
+    let groups: Vec<&[Point]> = points.chunk_by(Point::same_subject).collect();
+    let Some(first) = groups.first() else {
+        return Vec::new();
+    };
+    let mut curves = Vec::new();
+    let mut add = |name: &str, colour, points| {
+        curves.push(Curve {
+            name: name.to_owned(),
+            colour,
             points,
-        }];
+        });
+    };
+    let grey = RGBColor(120, 120, 120);
+    if experiment == Experiment::Ping {
+        add(
+            "CPUs without limit",
+            grey,
+            of(first, &|point| point.bound_latency_us),
+        );
+    } else {
+        add(
+            "Ethernet limit",
+            BLACK,
+            of(first, &|point| Some(point.limit_mbps)),
+        );
+        add(
+            "CPUs without limit",
+            grey,
+            of(first, &|point| Some(point.bound_mbps)),
+        );
     }
-    let mut curves = vec![
-        Curve {
-            name: "Ethernet limit".to_owned(),
-            colour: BLACK,
-            points: of(&|point| Some(point.limit_mbps)),
-        },
-        Curve {
-            name: "engines alone".to_owned(),
-            colour: RGBColor(120, 120, 120),
-            points: of(&|point| point.bound_mbps),
-        },
-        Curve {
-            name: "this firmware".to_owned(),
-            colour: BLUE,
-            points: of(&|point| Some(point.mbps)),
-        },
-    ];
+    for (group, colour) in groups.iter().zip(MEASURED.into_iter().cycle()) {
+        let Point {
+            firmware, profile, ..
+        } = &group[0];
+        let points = of(group, &|point| match experiment {
+            Experiment::Ping => point.latency_us,
+            _ => Some(point.mbps),
+        });
+        add(&format!("{firmware}, {profile}"), colour, points);
+    }
     for (name, colour) in [("RELEASE", RED), ("BSD", MAGENTA), ("PARALLEL", GREEN)] {
         let figure = |point: &Point| {
-            let figure = point.paper.iter().find(|figure| figure.of == name)?;
-            Some(figure.mbps)
+            let mut figures = point.paper.iter().map(|compared| compared.figure);
+            Some(figures.find(|figure| figure.of == name)?.mbps)
         };
-        curves.push(Curve {
-            name: format!("{name} (paper)"),
-            colour,
-            points: of(&figure),
-        });
+        add(&format!("{name} (paper)"), colour, of(first, &figure));
     }
     curves.retain(|curve| !curve.points.is_empty());
     curves
@@ -133,6 +155,9 @@ fn draw_on<B: DrawingBackend>(
         .x_desc("bytes of a UDP datagram")
         .y_desc(unit)
         .label_style((FONT, 14))
+        .x_label_formatter(&|bytes| format!("{bytes:.0}"))
+        .y_label_formatter(&|value| format!("{value:.0}"))
+        .light_line_style(WHITE)
         .draw()
         .map_err(text)?;
     for curve in curves {

@@ -1,9 +1,12 @@
 //! One measurement, as it stands in `target/reports/bench.json`.
 
-use super::papers::{Published, published};
+use super::papers::{Compared, published};
 use serde::Serialize;
 use tigon2_sim::timing::counts::{Activity, Cause, Tally};
 use tigon2_sim::workload::experiment::{Experiment, Measured};
+
+/// The paper's traffic: all datagrams of one size at equal distances.
+pub const CONSTANT: &str = "constant";
 
 /// An experiment at a datagram size.
 #[derive(Clone, Debug, Serialize)]
@@ -16,7 +19,9 @@ pub struct Point {
     pub placement: String,
     /// The timing profile.
     pub profile: String,
-    /// Bytes of a datagram.
+    /// What the datagrams are like: `constant`, or what else there is.
+    pub traffic: String,
+    /// Bytes of a datagram, on average.
     pub datagram: usize,
     /// Frames a second out of the card.
     pub frames_per_s_tx: f64,
@@ -26,14 +31,18 @@ pub struct Point {
     pub mbps: f64,
     /// What Ethernet allows.
     pub limit_mbps: f64,
-    /// What the engines allow with infinitely fast CPUs.
-    pub bound_mbps: Option<f64>,
-    /// Measured by bound.
-    pub share_of_bound: Option<f64>,
+    /// What the same firmware carries with CPUs that take no time.
+    pub bound_mbps: f64,
+    /// Measured by bound; of a ping, the bound's time by the measured one.
+    pub share_of_bound: f64,
+    /// What the engines allow any firmware both ways, with the fewest descriptors.
+    pub engines_mbps: Option<f64>,
     /// What the paper published.
-    pub paper: &'static [Published],
+    pub paper: Vec<Compared>,
     /// A ping's time in card and host, there and back.
     pub latency_us: Option<f64>,
+    /// The same with CPUs that take no time.
+    pub bound_latency_us: Option<f64>,
     /// Share of its time in which CPU A did not idle.
     pub cpu_a_busy: f64,
     /// The same of CPU B.
@@ -94,28 +103,55 @@ pub struct Subject {
 }
 
 impl Point {
-    /// From a measurement; `bound` in Mb/s.
-    pub fn new(subject: &Subject, measured: &Measured, bound: Option<f64>) -> Point {
+    /// From a measurement, the same with CPUs that take no time, and what the engines allow,
+    /// in Mb/s.
+    pub fn new(
+        subject: &Subject,
+        traffic: &str,
+        measured: &Measured,
+        bound: &Measured,
+        engines: Option<f64>,
+    ) -> Point {
+        let datagram = measured.datagram.round() as usize;
+        let mbps = measured.mbps();
+        let figures = match traffic {
+            CONSTANT => published(measured.experiment, datagram),
+            _ => Vec::new(),
+        };
+        let paper = figures.into_iter().map(|figure| Compared {
+            ratio: rounded(mbps / figure.mbps, 1e3),
+            figure: super::papers::Published {
+                mbps: rounded(figure.mbps, 10.0),
+                ..figure
+            },
+        });
+        let share = match (measured.latency_us, bound.latency_us) {
+            (Some(us), Some(at_least)) => at_least / us,
+            _ => mbps / bound.mbps(),
+        };
         let per_s = |frames: u64| rounded(frames as f64 / measured.seconds, 1.0);
         Point {
             experiment: measured.experiment,
             firmware: subject.firmware.clone(),
             placement: subject.placement.clone(),
             profile: subject.profile.clone(),
-            datagram: measured.datagram,
+            traffic: traffic.to_owned(),
+            datagram,
             frames_per_s_tx: per_s(measured.sent),
             frames_per_s_rx: per_s(measured.received),
-            mbps: rounded(measured.mbps(), 100.0),
+            mbps: rounded(mbps, 100.0),
             limit_mbps: rounded(measured.limit_mbps(), 100.0),
-            bound_mbps: bound.map(|bound| rounded(bound, 100.0)),
-            share_of_bound: bound.map(|bound| rounded(measured.mbps() / bound, 1e4)),
-            paper: published(measured.experiment, measured.datagram),
+            bound_mbps: rounded(bound.mbps(), 100.0),
+            share_of_bound: rounded(share, 1e3),
+            engines_mbps: engines.map(|mbps| rounded(mbps, 100.0)),
+            paper: paper.collect(),
             latency_us: measured.latency_us.map(|time| rounded(time, 100.0)),
+            bound_latency_us: bound.latency_us.map(|time| rounded(time, 100.0)),
             cpu_a_busy: rounded(measured.busy(0), 1e4),
             cpu_b_busy: rounded(measured.busy(1), 1e4),
             sram_utilisation: rounded(measured.sram(), 1e4),
             pci_utilisation: rounded(measured.pci(), 1e4),
-            bottleneck: measured.bottleneck(),
+            bottleneck: measured.bottleneck(bound),
             drops: measured.dropped,
             cpu_a: per_frame(measured, 0),
             cpu_b: per_frame(measured, 1),
@@ -123,7 +159,15 @@ impl Point {
     }
 }
 
-fn rounded(value: f64, parts: f64) -> f64 {
+impl Point {
+    /// Whether another point is of the same firmware, placement and timing profile.
+    pub fn same_subject(&self, other: &Point) -> bool {
+        (&self.firmware, &self.placement, &self.profile)
+            == (&other.firmware, &other.placement, &other.profile)
+    }
+}
+
+pub(super) fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 

@@ -1,0 +1,107 @@
+//! The golden tables: what the model and a firmware gave when they were last looked at.
+//!
+//! ```text
+//!   sim/golden/model.txt     the cycle model without firmware, all timing profiles
+//!   tests/golden/*.tg2.bin   firmware images
+//!   tests/golden/bench.json  a few short points with each of them
+//! ```
+//!
+//! The second table is of the images beside it, so it depends on the model and nothing
+//! else: neither on a compiler nor on the firmware's state of today. `cargo xtask bench
+//! --golden` takes today's firmware and writes all three anew.
+
+use super::plan::{Plan, Task, paper};
+use super::point::{Point, Subject};
+use crate::paths;
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use tigon2_sim::workload::experiment::Duration;
+use tigon2_sim::workload::model_table;
+
+/// Sizes of the points.
+const SIZES: [usize; 2] = [18, 1472];
+/// Short: what is compared is each digit, not the card's speed.
+const LOOK: Duration = Duration {
+    warm_up: 1_500_000,
+    window: 1_500_000,
+    steps: 3,
+    nearness: 0.02,
+};
+
+/// What is compared of an image.
+#[derive(Debug, Serialize)]
+pub struct GoldenImage {
+    /// The firmware.
+    pub firmware: String,
+    /// Its points.
+    pub points: Vec<Point>,
+}
+
+/// The folder of the images and their table.
+pub fn folder() -> PathBuf {
+    paths::root().join("tests/golden")
+}
+
+/// The file of an image.
+pub fn image_file(firmware: &str) -> PathBuf {
+    folder().join(format!("{firmware}.tg2.bin"))
+}
+
+/// The golden points of an image.
+///
+/// # Errors
+/// If a point fails.
+pub fn points(board: &str, firmware: &str, image: &[u8]) -> Result<GoldenImage> {
+    let tasks: Vec<Task> = paper(&SIZES);
+    let plan = Plan {
+        image,
+        subject: Subject {
+            firmware: firmware.to_owned(),
+            placement: "scratch".to_owned(),
+            profile: "default".to_owned(),
+        },
+        board,
+        tasks,
+        duration: LOOK,
+    };
+    Ok(GoldenImage {
+        firmware: firmware.to_owned(),
+        points: plan.measure(|| ())?,
+    })
+}
+
+/// The table of some images as it is checked in.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn text(images: &[GoldenImage]) -> Result<String> {
+    Ok(serde_json::to_string_pretty(images)? + "\n")
+}
+
+/// Writes the golden tables and the images anew.
+///
+/// # Errors
+/// If a point fails or a file cannot be written.
+pub fn write<'a>(board: &str, images: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<()> {
+    put(
+        &paths::root().join("sim/golden/model.txt"),
+        model_table::golden_text(board)?.as_bytes(),
+    )?;
+    let mut table = Vec::new();
+    for (firmware, image) in images {
+        put(&image_file(firmware), image)?;
+        table.push(points(board, firmware, image)?);
+    }
+    put(&folder().join("bench.json"), text(&table)?.as_bytes())
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("written: {}", path.display());
+    Ok(())
+}
