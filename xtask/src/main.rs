@@ -27,7 +27,8 @@ enum Verb {
         cargo xtask qemu-run --pcap in.pcap --pcap-out out.pcap")]
     QemuRun(qemu_run::Arguments),
     /// Run traffic through the card in the simulator, in one process
-    #[command(after_help = "Example: cargo xtask sim-run --count 1000")]
+    #[command(after_help = "Examples:\n  cargo xtask sim-run --count 1000\n  \
+        cargo xtask sim-run --pcap in.pcap --pcap-out out.pcap")]
     SimRun(sim_run::Arguments),
     /// Boot a Linux guest with the card in it, and give a shell there
     #[command(after_help = "Examples:\n  cargo xtask guest\n  \
@@ -36,8 +37,12 @@ enum Verb {
         cargo xtask guest --firmware original.bin")]
     Guest(guest::command::Arguments),
     /// Measure throughput beside what this machine could carry at most
-    #[command(after_help = "Examples:\n  cargo xtask bench --engine qemu\n  \
-        cargo xtask bench --engine qemu --guest")]
+    #[command(
+        after_help = "Examples:\n  cargo xtask bench --quick --profile all\n  \
+        cargo xtask bench --sensitivity\n  \
+        cargo xtask bench --engine qemu\n  \
+        cargo xtask bench --engine qemu --guest"
+    )]
     Bench(bench::Arguments),
     /// Show what happens in the card, when, and to which frame
     #[command(after_help = "Examples:\n  cargo xtask trace\n  \

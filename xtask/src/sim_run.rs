@@ -5,6 +5,7 @@
 //! driver waits or touches the card, so the figures tell how fast the
 //! simulation is on this machine, not how fast the card is.
 
+use self::replay::Way;
 use crate::conversation::{self, Volume};
 use crate::firmware::{self, FirmwareOptions};
 use crate::qemu_run::report::write_json;
@@ -18,6 +19,7 @@ use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 use wire::Peered;
 
+pub mod replay;
 mod wire;
 
 /// A simulated card is slower than QEMU's.
@@ -41,6 +43,20 @@ pub struct Arguments {
     /// Write the run's last events to FILE, and as a page beside it
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
+    /// Send the frames of this capture out of the card, instead of traffic
+    #[arg(
+        long,
+        value_name = "IN",
+        requires = "pcap_out",
+        conflicts_with = "timeline"
+    )]
+    pub pcap: Option<PathBuf>,
+    /// Where to write what comes through the card
+    #[arg(long, value_name = "OUT", requires = "pcap")]
+    pub pcap_out: Option<PathBuf>,
+    /// The capture's frames come from the wire, at its distances
+    #[arg(long, requires = "pcap")]
+    pub from_wire: bool,
 }
 
 /// Runs it, prints the report and writes it.
@@ -52,6 +68,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             firmware::build(FirmwareOptions::default())?.image()?
         }
     };
+    if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
+        let way = if arguments.from_wire {
+            Way::In
+        } else {
+            Way::Out
+        };
+        return replay::report(&image, input, output, way);
+    }
     println!("sim-run: starting the card, loading the firmware, bringing the link up");
     let mut card = SimTransport::power_on(Board::default());
     let machine = card.machine();
