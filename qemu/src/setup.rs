@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use tigon2_model::{Board, BoardError, Card};
+use tigon2_model::{Board, BoardError, BootCodeTooLarge, Card};
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,14 @@ pub enum SetupError {
         /// What is wrong with it.
         error: BoardError,
     },
+    /// The boot code does not fit.
+    #[error("{}: {error}", .path.display())]
+    BootCode {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: BootCodeTooLarge,
+    },
     /// The EEPROM's image has another size than the board's EEPROM.
     #[error("{}: {found} bytes, the board's EEPROM has {expected}", .path.display())]
     EepromSize {
@@ -56,15 +64,26 @@ pub fn board(path: Option<&Path>) -> Result<Board, SetupError> {
         return Ok(Board::default());
     };
     let text = fs::read_to_string(path).map_err(|error| file_error(path, error))?;
-    Board::from_toml(&text).map_err(|error| SetupError::Board {
+    let mut board = Board::from_toml(&text).map_err(|error| SetupError::Board {
         path: path.to_owned(),
         error,
-    })
+    })?;
+    // What a board file names is beside it.
+    if let (Some(code), Some(folder)) = (&mut board.boot.code, path.parent()) {
+        *code = folder.join(&*code);
+    }
+    Ok(board)
 }
 
 /// A card of this board with the EEPROM that the options name.
 pub fn card(board: Board, options: &Options) -> Result<(Card, Option<EepromFile>), SetupError> {
+    let boot = board.boot.code.clone();
     let mut card = Card::new(board);
+    if let Some(path) = boot {
+        let code = fs::read(&path).map_err(|error| file_error(&path, error))?;
+        card.set_boot_code(&code)
+            .map_err(|error| SetupError::BootCode { path, error })?;
+    }
     let file = match &options.eeprom {
         Some(path) => Some(EepromFile::open(path, &mut card)?),
         None => None,

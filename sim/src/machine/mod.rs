@@ -44,7 +44,8 @@ use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
 use tigon2_chip::{Cpu, Register};
-use tigon2_model::{Board, Card, CpuFault, Effect, Environment, Fault, Partner};
+use tigon2_model::eeprom::Eeprom;
+use tigon2_model::{Board, BootCodeTooLarge, Card, CpuFault, Effect, Environment, Fault, Partner};
 
 /// How many times in a row the card may do work before time goes on by a cycle.
 const WORK_LIMIT: usize = 1024;
@@ -277,6 +278,19 @@ impl Machine {
         }
         self.card.power_on(&mut environment!(self));
         self.settle();
+    }
+
+    /// Puts code into the boot memory: CPU A runs it from the next reset on.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn set_boot_code(&mut self, code: &[u8]) -> Result<(), BootCodeTooLarge> {
+        self.card.set_boot_code(code)
+    }
+
+    /// The serial EEPROM, to load or change its contents.
+    pub fn eeprom_mut(&mut self) -> &mut Eeprom {
+        self.card.eeprom_mut()
     }
 
     /// Lets the card reach a piece of host memory.

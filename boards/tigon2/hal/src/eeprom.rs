@@ -42,6 +42,17 @@ pub struct EepromBus<'a, B: Bus>(
 );
 
 impl<B: Bus> EepromBus<'_, B> {
+    /// Ends whatever transfer is under way, in whatever state it was left: nine clocks
+    /// with the data line let go are more than any byte has, then START and STOP.
+    pub fn clear(&mut self) {
+        self.lines(CLOCK, 0);
+        for _ in 0..9 {
+            self.sample();
+        }
+        self.start();
+        self.stop();
+    }
+
     fn lines(&mut self, mask: u32, value: u32) {
         self.0
             .modify(Register::MiscLocalControl, mask | STROBE, value & !STROBE);

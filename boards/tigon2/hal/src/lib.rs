@@ -31,7 +31,7 @@ pub mod mdio;
 pub mod semaphore;
 pub mod timer;
 
-#[cfg(target_arch = "mips")]
+#[cfg(all(target_arch = "mips", feature = "log"))]
 pub mod log;
 #[cfg(target_arch = "mips")]
 mod memory;

@@ -6,6 +6,7 @@
 
 use crate::partner::Partner;
 use serde::Deserialize;
+use std::path::PathBuf;
 use thiserror::Error;
 use tigon2_chip::memory::SRAM_MAX_BYTES;
 
@@ -54,6 +55,18 @@ pub struct Board {
     /// What the card is plugged into.
     #[serde(default)]
     pub wire: WirePart,
+    /// The boot memory.
+    #[serde(default)]
+    pub boot: BootPart,
+}
+
+/// The boot memory of a board.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BootPart {
+    /// The file with what it holds, for an engine to read; none: there is no boot memory,
+    /// and a reset leaves the card halted for the host.
+    pub code: Option<PathBuf>,
 }
 
 /// The copper PHY of a board.
@@ -100,8 +113,18 @@ pub struct Memory {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EepromPart {
-    /// Size in bytes: a power of two, 256 bytes to 64 KB.
+    /// Size in bytes: a power of two, 256 bytes to 256 KB.
     pub bytes: u32,
+    /// Bytes of a page, which is written in one go: a power of two, 8 to 256.
+    #[serde(default = "EepromPart::default_page")]
+    pub page_bytes: u32,
+}
+
+impl EepromPart {
+    /// The page of the small parts.
+    const fn default_page() -> u32 {
+        32
+    }
 }
 
 /// The PCI function of a board.
@@ -170,8 +193,15 @@ impl Board {
             "eeprom.bytes",
             self.eeprom.bytes,
             0x100,
-            0x1_0000,
-            "must be a power of two from 256 bytes to 64 KB",
+            tigon2_chip::eeprom::MAX_BYTES,
+            "must be a power of two from 256 bytes to 256 KB",
+        )?;
+        power_of_two(
+            "eeprom.page_bytes",
+            self.eeprom.page_bytes,
+            8,
+            0x100,
+            "must be a power of two from 8 to 256 bytes",
         )?;
         let one_of = |key, value: u32, choices: &[u32], rule| {
             if choices.contains(&value) {
@@ -277,6 +307,14 @@ mod tests {
     }
 
     #[test]
+    fn a_board_file_may_have_a_boot_memory() {
+        assert_eq!(Board::default().boot.code, None);
+        let text = format!("{DEFAULT_TOML}\n[boot]\ncode = \"boot.bin\"\n");
+        let board = Board::from_toml(&text).expect("good words");
+        assert_eq!(board.boot.code, Some(PathBuf::from("boot.bin")));
+    }
+
+    #[test]
     fn impossible_sizes_are_refused_with_the_key() {
         for (from, to, key) in [
             (
@@ -294,7 +332,8 @@ mod tests {
                 "scratch_a_bytes = 1",
                 "memory.scratch_a_bytes",
             ),
-            ("bytes = 8192", "bytes = 8191", "eeprom.bytes"),
+            ("bytes = 0x4_0000 ", "bytes = 0x4_0001 ", "eeprom.bytes"),
+            ("page_bytes = 256", "page_bytes = 100", "eeprom.page_bytes"),
             ("mhz = 66", "mhz = 50", "pci.mhz"),
             ("core_hz = 88_000_000", "core_hz = 0", "clock.core_hz"),
         ] {

@@ -45,6 +45,8 @@ pub struct CpuControl {
     /// Bits of the state register apart from halt and its reasons.
     state: u32,
     halted: bool,
+    /// Its boot code found nothing to start, or something broken (3.4, bit 4).
+    rom_failed: bool,
     /// Program counter to start from: written while halted, or where a fault happened.
     pc: Option<u32>,
     fault: Option<CpuFault>,
@@ -56,6 +58,7 @@ impl Default for CpuControl {
         CpuControl {
             state: 0,
             halted: true,
+            rom_failed: false,
             pc: None,
             fault: None,
         }
@@ -77,7 +80,14 @@ impl CpuControl {
     pub fn state(&self) -> u32 {
         CpuState::from_bits(self.state)
             .with_halt(self.halted)
+            .with_rom_failed(self.rom_failed)
             .into_bits()
+    }
+
+    /// The CPU's boot code says that it failed: bit 4 reads 1 until the next reset or
+    /// start. Only the CPU itself can say so (docs/hardware.md, "Boot").
+    pub fn fail_rom(&mut self) {
+        self.rom_failed = true;
     }
 
     /// A write to the state register. Bit 0 resets: halted, at address 0 (I). Bit 16 halts
@@ -104,6 +114,7 @@ impl CpuControl {
             }
             (true, false) => {
                 self.halted = false;
+                self.rom_failed = false;
                 self.fault = None;
                 Some(CpuCommand::Start { pc: self.pc.take() })
             }

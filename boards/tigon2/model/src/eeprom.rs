@@ -3,19 +3,20 @@
 //! Hardware reference, section 9 and "Serial EEPROM, confirmed".
 //!
 //! ```text
-//! START  1010 000 0  A  0..aaaaa  A  aaaaaaaa  A  dddddddd  A ...  STOP      write
-//! START  1010 000 0  A  0..aaaaa  A  aaaaaaaa  A
-//! START  1010 000 1  A  dddddddd  a  dddddddd  N  STOP                       read
+//! START  1010 0bb 0  A  aaaaaaaa  A  aaaaaaaa  A  dddddddd  A ...  STOP      write
+//! START  1010 0bb 0  A  aaaaaaaa  A  aaaaaaaa  A
+//! START  1010 0bb 1  A  dddddddd  a  dddddddd  N  STOP                       read
 //! ```
+//!
+//! `bb` are the upper address bits of a part with more than 64 KB, else 00.
 //!
 //! The line is open-drain: its level is the AND of both ends, pulled up. START and STOP are
 //! data changes while the clock is high; the slave samples on the rising edge and drives
 //! after the falling edge.
 
-use tigon2_chip::eeprom::{MAC_BLOCK_BYTES, MAC_OFFSET, SELECT_READ, SELECT_WRITE, mac_block};
-
-/// Bytes of a page: a write transfer wraps inside of one.
-const PAGE_BYTES: usize = 32;
+use tigon2_chip::eeprom::{
+    BLOCK_BYTES, MAC_BLOCK_BYTES, MAC_OFFSET, SELECT_BLOCK, SELECT_WRITE, block_of, mac_block,
+};
 
 /// The address with which an unconfigured card comes.
 pub const DEFAULT_MAC: [u8; 6] = [0x00, 0x60, 0xCF, 0x00, 0x00, 0x01];
@@ -63,12 +64,21 @@ pub struct Eeprom {
     step: Step,
     shift: u8,
     address: usize,
-    page: [Option<u8>; PAGE_BYTES],
+    /// Bytes of the page that is written, as far as they have come in: a write transfer
+    /// wraps inside of one.
+    page: Vec<Option<u8>>,
+    /// Select bytes that are not acknowledged after a write.
+    busy_selects: u32,
+    /// How many of them are left.
+    busy: u32,
+    /// Pages written since power-on.
+    writes: u64,
 }
 
 impl Eeprom {
-    /// A part of `bytes` (a power of two): erased but for the MAC address block.
-    pub fn new(bytes: u32) -> Self {
+    /// A part of `bytes` with pages of `page_bytes` (powers of two): erased but for the
+    /// MAC address block.
+    pub fn new(bytes: u32, page_bytes: u32) -> Self {
         let mut eeprom = Eeprom {
             bytes: vec![0xFF; bytes as usize],
             clock: false,
@@ -78,7 +88,10 @@ impl Eeprom {
             step: Step::Take(0),
             shift: 0,
             address: 0,
-            page: [None; PAGE_BYTES],
+            page: vec![None; page_bytes as usize],
+            busy_selects: 0,
+            busy: 0,
+            writes: 0,
         };
         eeprom.set_mac_address(DEFAULT_MAC);
         eeprom
@@ -87,6 +100,17 @@ impl Eeprom {
     /// The contents.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Lets the part be busy after each write until it was selected so many times: the
+    /// stand-in for the time that a write takes.
+    pub fn set_busy_selects(&mut self, selects: u32) {
+        self.busy_selects = selects;
+    }
+
+    /// Writes that became permanent since power-on.
+    pub fn writes(&self) -> u64 {
+        self.writes
     }
 
     /// Replaces the contents from byte 0 on; bytes beyond the part's size are ignored.
@@ -142,13 +166,15 @@ impl Eeprom {
         self.phase = Phase::Select;
         self.step = Step::Take(0);
         self.slave = true;
-        self.page = [None; PAGE_BYTES];
+        self.page.fill(None);
     }
 
     /// A write becomes permanent at STOP.
     fn stop(&mut self) {
-        if self.phase == Phase::Write {
-            let first = self.address & !(PAGE_BYTES - 1);
+        if self.phase == Phase::Write && self.page.iter().any(Option::is_some) {
+            self.busy = self.busy_selects;
+            self.writes += 1;
+            let first = self.address & !(self.page.len() - 1);
             for (slot, byte) in self.page.iter().enumerate() {
                 if let (Some(byte), Some(cell)) = (byte, self.bytes.get_mut(first + slot)) {
                     *cell = *byte;
@@ -157,7 +183,22 @@ impl Eeprom {
         }
         self.phase = Phase::Idle;
         self.slave = true;
-        self.page = [None; PAGE_BYTES];
+        self.page.fill(None);
+    }
+
+    /// Whether a select byte is for this part, but for its lowest bit.
+    fn is_selected(&mut self, byte: u8) -> bool {
+        if byte & !(SELECT_BLOCK | 1) != SELECT_WRITE || block_of(byte) >= self.blocks() {
+            return false;
+        }
+        let busy = self.busy > 0;
+        self.busy = self.busy.saturating_sub(1);
+        !busy
+    }
+
+    /// Bytes that the select bytes of this part reach.
+    fn blocks(&self) -> u32 {
+        (self.bytes.len() as u32).max(BLOCK_BYTES)
     }
 
     fn rising_edge(&mut self) {
@@ -202,11 +243,21 @@ impl Eeprom {
     /// Eight bits have come in; drives the acknowledge if they are for this part.
     fn take_byte(&mut self) {
         let byte = self.shift;
+        let selected = self.phase == Phase::Select && self.is_selected(byte);
         self.phase = match self.phase {
-            Phase::Select if byte == SELECT_WRITE => Phase::AddressHigh,
-            Phase::Select if byte == SELECT_READ => Phase::Read,
+            Phase::Select if !selected => Phase::Idle,
+            Phase::Select if byte & 1 == 0 => {
+                self.address = block_of(byte) as usize;
+                Phase::AddressHigh
+            }
+            Phase::Select => {
+                // A current-address read goes on from the counter, in the block named.
+                let within = self.address & (BLOCK_BYTES as usize - 1);
+                self.address = (block_of(byte) as usize | within) & (self.bytes.len() - 1);
+                Phase::Read
+            }
             Phase::AddressHigh => {
-                self.address = usize::from(byte) << 8;
+                self.address |= usize::from(byte) << 8;
                 Phase::AddressLow
             }
             Phase::AddressLow => {
@@ -214,12 +265,13 @@ impl Eeprom {
                 Phase::Write
             }
             Phase::Write => {
-                let slot = self.address & (PAGE_BYTES - 1);
+                let mask = self.page.len() - 1;
+                let slot = self.address & mask;
                 self.page[slot] = Some(byte);
-                self.address = (self.address & !(PAGE_BYTES - 1)) | ((slot + 1) % PAGE_BYTES);
+                self.address = (self.address & !mask) | ((slot + 1) & mask);
                 Phase::Write
             }
-            Phase::Select | Phase::Read | Phase::Idle => Phase::Idle,
+            Phase::Read | Phase::Idle => Phase::Idle,
         };
         if self.phase == Phase::Idle {
             self.slave = true;
@@ -247,6 +299,7 @@ mod tests {
     use super::*;
     use crate::testing::Bench;
     use tigon2_chip::bits::MiscLocalControl;
+    use tigon2_chip::eeprom::SELECT_READ;
 
     /// A driver's bit-banged master on R[44], through the BAR.
     struct Master(Bench);
@@ -353,7 +406,7 @@ mod tests {
     fn another_select_byte_is_not_acknowledged() {
         let mut master = Master(Bench::default());
         master.start();
-        assert!(!master.send(0xA2));
+        assert!(!master.send(0xA8));
         master.stop();
         assert_eq!(master.read_byte(0x8C), 0, "and the bus still works");
     }
@@ -361,13 +414,50 @@ mod tests {
     #[test]
     fn writes_stay_in_their_page_and_are_kept() {
         let mut master = Master(Bench::default());
-        master.write_bytes(0x1E, &[1, 2, 3, 4]);
-        assert_eq!(master.read_byte(0x1E), 1);
-        assert_eq!(master.read_byte(0x1F), 2);
-        assert_eq!(master.read_byte(0x00), 3);
-        assert_eq!(master.read_byte(0x01), 4);
-        assert_eq!(master.read_byte(0x20), 0xFF);
-        assert_eq!(master.0.card.eeprom().bytes()[0x1E..0x20], [1, 2]);
+        master.write_bytes(0x2FE, &[1, 2, 3, 4]);
+        assert_eq!(master.read_byte(0x2FE), 1);
+        assert_eq!(master.read_byte(0x2FF), 2);
+        assert_eq!(master.read_byte(0x200), 3);
+        assert_eq!(master.read_byte(0x201), 4);
+        assert_eq!(master.read_byte(0x300), 0xFF);
+        assert_eq!(master.0.card.eeprom().bytes()[0x2FE..0x300], [1, 2]);
+        assert_eq!(master.0.card.eeprom().writes(), 1);
+    }
+
+    /// The board's part has 256 KB: two address bits are in the select byte.
+    #[test]
+    fn the_upper_address_bits_are_in_the_select_byte() {
+        let mut master = Master(Bench::default());
+        master.0.card.eeprom_mut().load(&[0x11; 0x4_0000]);
+        master.start();
+        assert!(master.send(0xA4));
+        for byte in [0x12, 0x34, 0x77] {
+            assert!(master.send(byte));
+        }
+        master.stop();
+        assert_eq!(master.0.card.eeprom().bytes()[0x2_1234], 0x77);
+        assert_eq!(master.read_byte(0x1234), 0x11);
+    }
+
+    #[test]
+    fn a_small_part_answers_to_one_select_byte_only() {
+        let mut part = Eeprom::new(0x2000, 32);
+        assert!(part.is_selected(0xA0) && part.is_selected(0xA1));
+        assert!(!part.is_selected(0xA2) && !part.is_selected(0xA6));
+    }
+
+    /// A write takes time, during which no select byte is acknowledged.
+    #[test]
+    fn a_part_that_writes_is_busy() {
+        let mut master = Master(Bench::default());
+        master.0.card.eeprom_mut().set_busy_selects(2);
+        master.write_bytes(0x300, &[9]);
+        for _ in 0..2 {
+            master.start();
+            assert!(!master.send(SELECT_WRITE));
+            master.stop();
+        }
+        assert_eq!(master.read_byte(0x300), 9);
     }
 
     /// Reference 19: while the host drives, bit 23 reads the driven level.

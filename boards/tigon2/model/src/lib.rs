@@ -67,7 +67,7 @@ pub mod undefined;
 pub mod window;
 
 pub use board::{Board, BoardError};
-pub use card::{Card, DmaWork};
+pub use card::{BootCodeTooLarge, Card, DmaWork};
 pub use cpu::CpuFault;
 pub use dma::Direction;
 pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};

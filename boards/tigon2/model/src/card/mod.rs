@@ -29,10 +29,21 @@ use crate::timers::Timers;
 use crate::undefined::{Accessor, UndefinedKind, UndefinedLog};
 use crate::window::Window;
 use tigon2_chip::Cpu;
+use tigon2_chip::memory::SCRATCH_BASE;
 use tigon2_chip::phy::PhyMode;
 
 /// Words of the register page.
 const REGISTER_WORDS: usize = tigon2_chip::memory::REGISTERS_BYTES as usize / 4;
+
+/// Code that does not fit in the boot memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the boot code has {bytes} bytes, there is room for {room}")]
+pub struct BootCodeTooLarge {
+    /// Bytes of the code.
+    pub bytes: usize,
+    /// Bytes that there are.
+    pub room: usize,
+}
 
 /// One AceNIC without its CPUs and memory. See the crate's documentation.
 #[derive(Clone, Debug)]
@@ -57,6 +68,8 @@ pub struct Card {
     wire_full: bool,
     faults: Faults,
     eeprom: Eeprom,
+    /// What the boot memory holds, in words; empty: the card has none.
+    boot_code: Vec<u32>,
     pci: PciFunction,
     /// Registers that only store what was written, by offset / 4.
     stored: [u32; REGISTER_WORDS],
@@ -85,7 +98,8 @@ impl Card {
             link: Link::new(&board),
             wire_full: false,
             faults: Faults::default(),
-            eeprom: Eeprom::new(board.eeprom.bytes),
+            eeprom: Eeprom::new(board.eeprom.bytes, board.eeprom.page_bytes),
+            boot_code: Vec::new(),
             pci: PciFunction::new(&board.pci),
             stored: [0; REGISTER_WORDS],
             undefined: UndefinedLog::default(),
@@ -136,6 +150,42 @@ impl Card {
         self.stored = [0; REGISTER_WORDS];
         self.interrupt.clear();
         self.settle_interrupt();
+        self.start_boot_code(env);
+    }
+
+    /// Puts code into the boot memory, as big-endian words: CPU A runs it after each
+    /// reset, from its scratch pad (docs/hardware.md, "Boot"). Without any, reset leaves
+    /// CPU A halted for the host.
+    ///
+    /// # Errors
+    /// [`BootCodeTooLarge`] if it does not fit in CPU A's scratch pad; nothing changes.
+    pub fn set_boot_code(&mut self, code: &[u8]) -> Result<(), BootCodeTooLarge> {
+        let room = self.board.scratch_bytes(Cpu::A) as usize;
+        if code.len() > room {
+            let bytes = code.len();
+            return Err(BootCodeTooLarge { bytes, room });
+        }
+        self.boot_code = code
+            .chunks(4)
+            .map(|word| {
+                let mut bytes = [0; 4];
+                bytes[..word.len()].copy_from_slice(word);
+                u32::from_be_bytes(bytes)
+            })
+            .collect();
+        Ok(())
+    }
+
+    /// Reset with a boot memory: its code appears in CPU A's scratch pad and runs.
+    fn start_boot_code(&mut self, env: &mut Environment<'_>) {
+        if self.boot_code.is_empty() {
+            return;
+        }
+        for (offset, word) in (0..).step_by(4).zip(&self.boot_code) {
+            env.cpus.scratch_write(Cpu::A, offset, *word);
+        }
+        self.cpus[Cpu::A.index()].write_pc(SCRATCH_BASE);
+        self.write_cpu_state(env, Accessor::Cpu(Cpu::A), Cpu::A, 0);
     }
 
     /// The event register of a CPU, without side effect: `R[60]` or `R[70]` (5).

@@ -8,7 +8,7 @@ use crate::dma::Direction;
 use crate::environment::{Effect, Environment};
 use crate::mdio::MdioLines;
 use crate::undefined::{Accessor, UndefinedKind};
-use tigon2_chip::bits::MiscConfig;
+use tigon2_chip::bits::{CpuState, MiscConfig};
 use tigon2_chip::dma::{read_ring_base, write_ring_base};
 use tigon2_chip::mac::RECEIVING_FLAG;
 use tigon2_chip::memory::SRAM_MAX_BYTES;
@@ -248,8 +248,8 @@ impl Card {
                 self.undefined
                     .note(by, UndefinedKind::ReadOnly, offset, value);
             }
-            Register::CpuAState => self.write_cpu_state(env, Cpu::A, value),
-            Register::CpuBState => self.write_cpu_state(env, Cpu::B, value),
+            Register::CpuAState => self.write_cpu_state(env, by, Cpu::A, value),
+            Register::CpuBState => self.write_cpu_state(env, by, Cpu::B, value),
             Register::CpuAPc => self.write_cpu_pc(by, Cpu::A, value),
             Register::CpuBPc => self.write_cpu_pc(by, Cpu::B, value),
             Register::SpillBaseA => self.write_spill_base(Cpu::A, value),
@@ -371,7 +371,16 @@ impl Card {
         }
     }
 
-    fn write_cpu_state(&mut self, env: &mut Environment<'_>, cpu: Cpu, value: u32) {
+    pub(super) fn write_cpu_state(
+        &mut self,
+        env: &mut Environment<'_>,
+        by: Accessor,
+        cpu: Cpu,
+        value: u32,
+    ) {
+        if by == Accessor::Cpu(cpu) && CpuState::from_bits(value).rom_failed() {
+            self.cpus[cpu.index()].fail_rom();
+        }
         if let Some(command) = self.cpus[cpu.index()].write_state(value) {
             self.command_cpu(env, cpu, command);
         }

@@ -7,6 +7,7 @@ use tigon2_chip::Register as R;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 
+mod boot;
 mod signals;
 
 /// Reference 19, "Boot register sequence of the vendor firmware": every register of it
