@@ -13,7 +13,9 @@ use crate::{
 };
 use embedded_hal::delay::DelayNs;
 use host_interface::event::EventCode;
-use host_interface::extension::{self, BadConfig, Extension, FatalCode, State, Variant};
+use host_interface::extension::{
+    self, BadConfig, BootSource, Extension, FatalCode, State, Variant,
+};
 use host_interface::gencom::Gencom;
 use host_interface::info::INFO_BYTES;
 use host_interface::trace::Topic;
@@ -45,8 +47,17 @@ pub fn claim<B: Bus>(bus: &mut B) -> u32 {
     bus.write(Register::SpillBaseB, block::spill_base(Cpu::B, block));
     let halt = CpuState::new().with_halt(true).into_bits();
     bus.modify(Register::CpuBState, halt, halt);
+    let source = bus.load(Extension::BootSource.nic_address());
     for word in Extension::ALL {
         bus.store(word.nic_address(), 0);
+    }
+    // Only a word that the boot code wrote for this very start counts: what an earlier
+    // one left in SRAM has lost its mark.
+    if let Some(source) = BootSource::from_word(source)
+        && source.handed_over()
+    {
+        let source = source.with_handed_over(false);
+        bus.store(Extension::BootSource.nic_address(), source.signed());
     }
     bus.store(Extension::SramBytes.nic_address(), bytes);
     // No event can be posted before there is a ring.
@@ -87,6 +98,7 @@ pub fn run<B: Bus>(firmware: &mut Firmware<B>, block: u32) {
     if bytes < SRAM_MIN_BYTES {
         return fatal::report(firmware, FatalCode::Memory, bytes);
     }
+    await_host(&mut firmware.bus);
     quiet(firmware);
     firmware.config.load_gencom(&mut firmware.bus);
     if fetch_information(firmware).is_err() {
@@ -111,6 +123,18 @@ pub fn run<B: Bus>(firmware: &mut Firmware<B>, block: u32) {
     link::renew(firmware, link::Renew::Both);
     timer::start(firmware);
     announce(firmware);
+}
+
+/// Firmware that the host has loaded finds gencom filled in. One that the boot code
+/// started waits for that.
+fn await_host<B: Bus>(bus: &mut B) {
+    let state = Extension::State.nic_address();
+    if bus.load(Extension::BootSource.nic_address()) == 0 {
+        return;
+    }
+    bus.store(Extension::Version.nic_address(), extension::VERSION);
+    bus.store(state, State::AwaitingHost as u32);
+    while bus.load(state) == State::AwaitingHost as u32 {}
 }
 
 /// Stops what an earlier life may have left running.

@@ -19,6 +19,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         variant: arguments.variant,
         quiet: false,
     })?;
+    let boot = firmware::boot::build(false)?;
+    println!("{}", boot.binary.display());
     println!("{}", built.elf.display());
     println!("{}", built.tg2.display());
     Ok(())

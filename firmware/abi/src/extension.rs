@@ -76,6 +76,10 @@ extension! {
     ReceiveBuffer = 0x2E8,
     /// BAR 0x6EC: bytes of SRAM that the firmware found.
     SramBytes = 0x2EC,
+    /// BAR 0x6F0: [`BootSource`], if the boot code started the firmware, else 0.
+    BootSource = 0x2F0,
+    /// BAR 0x6F4: [`BootReport`], if the boot code started nothing, else 0.
+    BootReport = 0x2F4,
 }
 
 /// NIC address of the first word.
@@ -152,6 +156,9 @@ numbered! {
     StackUp = 2,
     /// It met a fatal error and both CPUs are halted.
     Fatal = 3,
+    /// The boot code started it and no host has configured it: it goes on when the host,
+    /// done with gencom, writes [`State::Boot`] here.
+    AwaitingHost = 4,
 }
 
 numbered! {
@@ -298,6 +305,77 @@ impl Drop {
             self,
             Drop::BadSendBd | Drop::SendTooLong | Drop::LinkDown | Drop::SendFault
         )
+    }
+}
+
+/// Where the boot code took the firmware from: [`Extension::BootSource`].
+#[bitfield_struct::bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct BootSource {
+    /// bits 7:0: the slot.
+    pub slot: u8,
+    /// bit 8: the image is not confirmed; a trial boot was counted.
+    pub trial: bool,
+    /// bit 9: the firmware has not taken notice yet.
+    pub handed_over: bool,
+    #[bits(6)]
+    __: u8,
+    /// bits 31:16: [`BOOT_TAG`].
+    tag: u16,
+}
+
+/// Why the boot code started nothing: [`Extension::BootReport`].
+#[bitfield_struct::bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct BootReport {
+    /// bits 3:0: why not slot 0, a number of the boot code's.
+    #[bits(4)]
+    pub slot_0: u8,
+    /// bits 7:4: why not slot 1.
+    #[bits(4)]
+    pub slot_1: u8,
+    /// bit 8: the EEPROM is blank; that is no failure.
+    pub blank: bool,
+    #[bits(7)]
+    __: u8,
+    /// bits 31:16: [`BOOT_TAG`].
+    tag: u16,
+}
+
+/// Tells the words of the boot code from what SRAM may hold otherwise.
+pub const BOOT_TAG: u16 = 0xB007;
+
+impl BootSource {
+    /// The word as the boot code writes it.
+    pub const fn signed(self) -> u32 {
+        self.with_tag(BOOT_TAG).into_bits()
+    }
+
+    /// The source in a word, if the boot code wrote it.
+    pub const fn from_word(word: u32) -> Option<BootSource> {
+        let source = BootSource::from_bits(word);
+        if source.tag() == BOOT_TAG {
+            Some(source)
+        } else {
+            None
+        }
+    }
+}
+
+impl BootReport {
+    /// The word as the boot code writes it.
+    pub const fn signed(self) -> u32 {
+        self.with_tag(BOOT_TAG).into_bits()
+    }
+
+    /// The report in a word, if the boot code wrote it.
+    pub const fn from_word(word: u32) -> Option<BootReport> {
+        let report = BootReport::from_bits(word);
+        if report.tag() == BOOT_TAG {
+            Some(report)
+        } else {
+            None
+        }
     }
 }
 

@@ -258,9 +258,7 @@ impl Header {
 
     /// The header's CRC, by which a boot record names the image.
     pub fn crc(&self) -> u32 {
-        let bytes = self.to_bytes();
-        let [.., a, b, c, d] = bytes;
-        u32::from_be_bytes([a, b, c, d])
+        CRC.checksum(&self.to_bytes()[..HEADER_BYTES - 4])
     }
 
     /// The bytes that are signed before those of the image.

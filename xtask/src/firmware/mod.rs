@@ -6,7 +6,9 @@
 //!                                       '--load---> tg2.bin, the drivers' load format
 //! ```
 
+pub mod boot;
 pub mod file;
+pub mod flash;
 pub mod isa;
 pub mod load;
 pub mod sizes;
@@ -69,7 +71,11 @@ pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
     let toolchain = Toolchain::find()?;
     let name = options.variant.name();
     let target = paths::target().join("firmware");
-    compile(&toolchain, name, &target, options.quiet)?;
+    let program = Program {
+        package: "tigon-firmware",
+        binary: name,
+    };
+    compile(&toolchain, program, &target, options.quiet)?;
 
     let elf = target.join(TARGET).join("firmware").join(name);
     let bytes = std::fs::read(&elf).with_context(|| format!("read {}", elf.display()))?;
@@ -120,18 +126,21 @@ fn same_paths_everywhere() -> Vec<String> {
         .collect()
 }
 
-fn compile(toolchain: &Toolchain, name: &str, target: &Path, quiet: bool) -> Result<()> {
+/// A program for the chip.
+#[derive(Clone, Copy, Debug)]
+struct Program {
+    package: &'static str,
+    /// The binary, and the feature that builds it.
+    binary: &'static str,
+}
+
+fn compile(toolchain: &Toolchain, program: Program, target: &Path, quiet: bool) -> Result<()> {
+    let Program { package, binary } = program;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(paths::root())
-        .args([
-            "build",
-            "--package",
-            "tigon-firmware",
-            "--profile",
-            "firmware",
-        ])
-        .args(["--bin", name, "--features", name])
+        .args(["build", "--package", package, "--profile", "firmware"])
+        .args(["--bin", binary, "--features", binary])
         .arg("--target")
         .arg(paths::root().join("linker").join(format!("{TARGET}.json")))
         .args(["-Zbuild-std=core,compiler_builtins", "-Zjson-target-spec"])
