@@ -9,10 +9,13 @@
 //! one byte:  START A0 ack  hi ack  lo ack  START A1 ack  d7..d0 nack  STOP
 //! START = data falls while the clock is high, STOP = data rises while it is high
 //! ```
+//!
+//! Parts of more than 64 KB have the upper address bits in their select bytes. Nobody else
+//! may move the wires meanwhile: the card's CPUs must be halted.
 
 use thiserror::Error;
 use tigon2_chip::bits::MiscLocalControl;
-use tigon2_chip::eeprom::{MAC_OFFSET, SELECT_READ, SELECT_WRITE};
+use tigon2_chip::eeprom::{BLOCK_BYTES, MAC_OFFSET, MAX_BYTES, select_write};
 use tigon2_chip::registers::Register;
 
 use crate::transport::{Transport, TransportError};
@@ -20,16 +23,20 @@ use crate::transport::{Transport, TransportError};
 /// Bytes that hold the MAC address: two zero bytes and the six of the address.
 const MAC_FIELD_BYTES: usize = 8;
 
-/// Why the EEPROM could not be read.
+/// How often a part that is busy writing is asked whether it is done. On the emulated card
+/// it is at once, on a real one after 10 ms at most; a question takes 20 us or more.
+const QUESTIONS: u32 = 1000;
+
+/// Why the EEPROM could not be read or written.
 #[derive(Debug, Error)]
 pub enum EepromError {
     /// The device did not acknowledge a byte: there is none, or it is not ready.
-    #[error("the serial EEPROM does not acknowledge {what} (reading byte {address:#06x})")]
+    #[error("the serial EEPROM does not acknowledge {what} (at byte {address:#06x})")]
     NoAcknowledge {
         /// Which byte of the dialogue stayed unanswered.
         what: &'static str,
-        /// The EEPROM address that was being read.
-        address: u16,
+        /// The EEPROM address that was meant.
+        address: u32,
     },
     /// The address field holds no usable station address.
     #[error("the serial EEPROM holds no station address (found {})", hex(.0))]
@@ -120,8 +127,8 @@ impl<'a, T: Transport> Wires<'a, T> {
         Ok(acknowledged)
     }
 
-    /// Receives a byte and answers with "no more" (line left high).
-    fn receive_last(&mut self) -> Result<u8, TransportError> {
+    /// Receives a byte and asks for the next one, or answers with "no more" (line high).
+    fn receive(&mut self, more: bool) -> Result<u8, TransportError> {
         self.release()?;
         let mut byte = 0;
         for _ in 0..8 {
@@ -129,7 +136,7 @@ impl<'a, T: Transport> Wires<'a, T> {
             byte = byte << 1 | u8::from(self.sample()?);
             self.clock(false)?;
         }
-        self.data(true)?;
+        self.data(!more)?;
         self.clock(true)?;
         self.clock(false)?;
         Ok(byte)
@@ -141,30 +148,129 @@ impl<'a, T: Transport> Wires<'a, T> {
 /// # Errors
 /// [`EepromError`] if the device does not acknowledge or the card is gone.
 pub fn read_byte<T: Transport>(transport: &mut T, address: u16) -> Result<u8, EepromError> {
+    let mut byte = [0];
+    read(transport, address.into(), &mut byte)?;
+    Ok(byte[0])
+}
+
+/// Reads consecutive bytes.
+///
+/// # Errors
+/// [`EepromError`] if the device does not acknowledge or the card is gone.
+pub fn read<T: Transport>(
+    transport: &mut T,
+    address: u32,
+    out: &mut [u8],
+) -> Result<(), EepromError> {
+    in_dialogue(transport, |wires| {
+        seek(wires, address)?;
+        wires.start()?;
+        let select = wires.send(select_write(address) | 1)?;
+        expect(select, "its select byte for reading", address)?;
+        let mut left = out.len();
+        for byte in out {
+            left -= 1;
+            *byte = wires.receive(left > 0)?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes bytes of one page and waits until the device has done so.
+///
+/// # Errors
+/// [`EepromError`] if the device does not acknowledge or the card is gone.
+pub fn write_page<T: Transport>(
+    transport: &mut T,
+    address: u32,
+    bytes: &[u8],
+) -> Result<(), EepromError> {
+    in_dialogue(transport, |wires| {
+        seek(wires, address)?;
+        for byte in bytes {
+            expect(wires.send(*byte)?, "a byte to write", address)?;
+        }
+        Ok(())
+    })?;
+    for _ in 0..QUESTIONS {
+        if answers(transport, address)? {
+            return Ok(());
+        }
+    }
+    expect(false, "the end of a write", address)
+}
+
+/// The size of the device, by the select bytes that it answers to: 64 KB or less cannot be
+/// told apart and count as 64 KB.
+///
+/// # Errors
+/// [`EepromError`] if the device does not acknowledge or the card is gone.
+pub fn size<T: Transport>(transport: &mut T) -> Result<u32, EepromError> {
+    expect(answers(transport, 0)?, "its select byte", 0)?;
+    let mut bytes = BLOCK_BYTES;
+    while bytes < MAX_BYTES && answers(transport, bytes)? {
+        bytes += bytes;
+    }
+    Ok(bytes)
+}
+
+/// Ends a transfer that somebody else has left unfinished: the card's boot code may have
+/// been halted in the middle of one.
+///
+/// # Errors
+/// [`TransportError`] if the card is gone.
+pub fn clear<T: Transport>(transport: &mut T) -> Result<(), TransportError> {
     let mut wires = Wires::new(transport)?;
-    let result = dialogue(&mut wires, address);
+    wires.clock(false)?;
+    wires.release()?;
+    for _ in 0..9 {
+        wires.clock(true)?;
+        wires.clock(false)?;
+    }
+    wires.start()?;
+    wires.stop()
+}
+
+/// Whether the device acknowledges the select byte of an address.
+fn answers<T: Transport>(transport: &mut T, address: u32) -> Result<bool, TransportError> {
+    let mut wires = Wires::new(transport)?;
+    wires.start()?;
+    let answer = wires.send(select_write(address))?;
+    wires.stop()?;
+    Ok(answer)
+}
+
+fn in_dialogue<T: Transport>(
+    transport: &mut T,
+    dialogue: impl FnOnce(&mut Wires<'_, T>) -> Result<(), EepromError>,
+) -> Result<(), EepromError> {
+    let mut wires = Wires::new(transport)?;
+    let result = dialogue(&mut wires);
     // Also after a failure: a device that is left in the middle of a byte would
     // not understand the next START.
     wires.stop()?;
     result
 }
 
-fn dialogue<T: Transport>(wires: &mut Wires<'_, T>, address: u16) -> Result<u8, EepromError> {
-    let [high, low] = address.to_be_bytes();
-    let expect = |acknowledged, what| {
-        if acknowledged {
-            Ok(())
-        } else {
-            Err(EepromError::NoAcknowledge { what, address })
-        }
-    };
+fn expect(acknowledged: bool, what: &'static str, address: u32) -> Result<(), EepromError> {
+    if acknowledged {
+        Ok(())
+    } else {
+        Err(EepromError::NoAcknowledge { what, address })
+    }
+}
+
+/// Tells the device the address of what follows.
+fn seek<T: Transport>(wires: &mut Wires<'_, T>, address: u32) -> Result<(), EepromError> {
+    let [high, low] = (address as u16).to_be_bytes();
     wires.start()?;
-    expect(wires.send(SELECT_WRITE)?, "its select byte")?;
-    expect(wires.send(high)?, "the high address byte")?;
-    expect(wires.send(low)?, "the low address byte")?;
-    wires.start()?;
-    expect(wires.send(SELECT_READ)?, "its select byte for reading")?;
-    Ok(wires.receive_last()?)
+    expect(
+        wires.send(select_write(address))?,
+        "its select byte",
+        address,
+    )?;
+    expect(wires.send(high)?, "the high address byte", address)?;
+    expect(wires.send(low)?, "the low address byte", address)
 }
 
 /// Reads the station (MAC) address from bytes 0x8C..0x93.
@@ -173,10 +279,9 @@ fn dialogue<T: Transport>(wires: &mut Wires<'_, T>, address: u16) -> Result<u8, 
 /// [`EepromError`] if the device does not answer, or if what it holds is no
 /// address of one station (all zero, or with the multicast bit set).
 pub fn station_address<T: Transport>(transport: &mut T) -> Result<[u8; 6], EepromError> {
+    clear(transport)?;
     let mut field = [0; MAC_FIELD_BYTES];
-    for (address, byte) in (MAC_OFFSET..).zip(&mut field) {
-        *byte = read_byte(transport, address)?;
-    }
+    read(transport, MAC_OFFSET.into(), &mut field)?;
     let [_, _, a, b, c, d, e, f] = field;
     let station = [a, b, c, d, e, f];
     if a & 1 == 1 || station == [0; 6] {

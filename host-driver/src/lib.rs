@@ -7,6 +7,7 @@
 //! | [`dma`] | memory that driver and card share |
 //! | [`transport`] | the way to a card: registers, memory, interrupt |
 //! | [`eeprom`] | the station address, by moving two wires |
+//! | [`flash`] | firmware in the card's own EEPROM |
 //! | [`nic`] | the card as a network interface: load, open, send, receive, recover |
 //! | [`checksum`] | checksums that card and host share |
 //! | [`tap`], [`bridge`] | the kernel's network stack as the user of the card |
@@ -25,6 +26,7 @@ pub mod checksum;
 #[allow(unsafe_code)]
 pub mod dma;
 pub mod eeprom;
+pub mod flash;
 pub mod log;
 pub mod nic;
 pub mod peer;

@@ -79,6 +79,22 @@ pub(super) fn reset<T: Transport>(transport: &mut T) -> Result<u8, NicError> {
         line | u32::from(pci::LATENCY_TIMER) << 8 | words,
     )?;
 
+    restart(transport)?;
+    let host_control = Register::MiscHostControl.offset();
+    let revision = MiscHostControl::from_bits(transport.read(host_control)?).revision();
+    if revision != REVISION_TIGON_II {
+        return Err(NicError::WrongRevision { found: revision });
+    }
+    halt(transport)?;
+    let local = MiscLocalControl::new().with_sram_bank(SRAM_BANK);
+    transport.write(Register::MiscLocalControl.offset(), local.into_bits())?;
+    let config = MiscConfig::new().with_synchronous_sram(true);
+    transport.write(Register::MiscConfig.offset(), config.into_bits())?;
+    Ok(revision)
+}
+
+/// Resets the chip, as the last thing done to a card that shall boot by itself.
+pub(super) fn restart<T: Transport>(transport: &mut T) -> Result<(), NicError> {
     // The first two writes are mirrored in the top byte, so that they work whatever
     // order of bytes the chip still assumes.
     let mirrored = |control: MiscHostControl| control.into_bits() * 0x0100_0001;
@@ -90,16 +106,7 @@ pub(super) fn reset<T: Transport>(transport: &mut T) -> Result<u8, NicError> {
         .with_clear_interrupt(true)
         .with_word_swap(true);
     transport.write(host_control, mirrored(order))?;
-    let revision = MiscHostControl::from_bits(transport.read(host_control)?).revision();
-    if revision != REVISION_TIGON_II {
-        return Err(NicError::WrongRevision { found: revision });
-    }
-    halt(transport)?;
-    let local = MiscLocalControl::new().with_sram_bank(SRAM_BANK);
-    transport.write(Register::MiscLocalControl.offset(), local.into_bits())?;
-    let config = MiscConfig::new().with_synchronous_sram(true);
-    transport.write(Register::MiscConfig.offset(), config.into_bits())?;
-    Ok(revision)
+    Ok(())
 }
 
 /// Halts both CPUs.
@@ -136,7 +143,30 @@ pub(super) fn configure<T: Transport>(
     let zeros = [0; 64];
     transport.write_block(bar::GENCOM, &zeros)?;
     transport.write_block(bar::COMMAND_RING, &zeros)?;
+    fill_gencom(transport, config, memory, station)
+}
 
+/// The same for firmware that runs already and has its report in the extension words.
+pub(super) fn configure_own<T: Transport>(
+    transport: &mut T,
+    config: &Config,
+    memory: &Memory,
+    station: [u8; 6],
+) -> Result<(), NicError> {
+    let zeros = [0; 64];
+    let gencom = (host_interface::extension::BASE - host_interface::gencom::BASE) / 4;
+    transport.write_block(bar::GENCOM, &zeros[..gencom as usize])?;
+    transport.write_block(bar::COMMAND_RING, &zeros)?;
+    clear_mailboxes(transport)?;
+    fill_gencom(transport, config, memory, station)
+}
+
+fn fill_gencom<T: Transport>(
+    transport: &mut T,
+    config: &Config,
+    memory: &Memory,
+    station: [u8; 6],
+) -> Result<(), NicError> {
     let mode = config
         .mode
         .with_byte_swap_bd(false)
@@ -181,6 +211,11 @@ pub(super) fn configure<T: Transport>(
 
 /// Starts CPU A.
 pub(super) fn start<T: Transport>(transport: &mut T, start: u32) -> Result<(), NicError> {
+    clear_mailboxes(transport)?;
+    start_cpu(transport, start)
+}
+
+fn clear_mailboxes<T: Transport>(transport: &mut T) -> Result<(), NicError> {
     for mailbox in [
         bar::MAILBOX_HOST_INTERRUPT,
         bar::MAILBOX_COMMAND_PRODUCER,
@@ -191,6 +226,10 @@ pub(super) fn start<T: Transport>(transport: &mut T, start: u32) -> Result<(), N
     ] {
         transport.write(mailbox, 0)?;
     }
+    Ok(())
+}
+
+fn start_cpu<T: Transport>(transport: &mut T, start: u32) -> Result<(), NicError> {
     transport.write(Register::cpu_pc(Cpu::A).offset(), start)?;
     let assist = AssistState::new().with_enable(true);
     transport.write(Register::AssistState.offset(), assist.into_bits())?;

@@ -103,6 +103,17 @@ pub enum NicError {
     /// The station address could not be read.
     #[error(transparent)]
     Eeprom(#[from] EepromError),
+    /// The card has not started firmware of its own.
+    #[error("the card has not booted{}: {why}", if *.prom_failed { " (PROM failed)" } else { "" })]
+    NotBooted {
+        /// What its boot code says.
+        why: String,
+        /// It has set the chip's "PROM failed".
+        prom_failed: bool,
+    },
+    /// The images in the EEPROM.
+    #[error(transparent)]
+    Flash(#[from] crate::flash::FlashError),
     /// The firmware image is not usable; the card was not touched.
     #[error("firmware image: {0}")]
     Image(#[from] ImageError),

@@ -42,6 +42,7 @@ impl<T: Transport> Nic<T> {
         bringup::start(&mut self.transport, image.start())?;
         self.phase = Phase::Running;
         self.image = file.to_vec();
+        self.own = false;
         let result = self.await_firmware();
         if result.is_err() {
             // Nothing may write to this process's memory behind its back.
@@ -52,7 +53,7 @@ impl<T: Transport> Nic<T> {
     }
 
     /// Begins anew with empty rings.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         let largest = largest_frame(&self.config);
         self.send = SendRing::new(&self.config, largest);
         self.receive = ReceiveRings::new(&self.config, &self.memory);
@@ -62,7 +63,7 @@ impl<T: Transport> Nic<T> {
         self.ours = false;
     }
 
-    fn await_firmware(&mut self) -> Result<(), NicError> {
+    pub(super) fn await_firmware(&mut self) -> Result<(), NicError> {
         let start = Instant::now();
         let mut looked = start;
         while !self.events.operational {
@@ -156,7 +157,7 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// [`NicError::WrongState`] if no firmware was ever loaded; what the loading says.
     pub fn recover(&mut self) -> Result<(), NicError> {
-        if self.image.is_empty() {
+        if self.image.is_empty() && !self.own {
             return Err(NicError::WrongState {
                 is: "empty",
                 needs: "loaded once",
@@ -166,11 +167,15 @@ impl<T: Transport> Nic<T> {
         let lost = u64::from(self.send.outstanding());
         self.drops.add(DropReason::LostInReset, lost);
         self.counters.recoveries += 1;
-        let file = std::mem::take(&mut self.image);
-        // Load resets a card that is not halted.
-        let result = self.load(&file);
-        self.image = file;
-        result?;
+        // Both reset a card that is not halted.
+        if self.own {
+            self.boot()?;
+        } else {
+            let file = std::mem::take(&mut self.image);
+            let result = self.load(&file);
+            self.image = file;
+            result?;
+        }
         if was_open {
             self.open()?;
         }

@@ -32,6 +32,7 @@ mod frame;
 mod lifecycle;
 mod log;
 mod memory;
+mod own;
 mod receive;
 mod rings;
 mod send;
@@ -51,6 +52,7 @@ pub use error::{CardState, FatalReport, NicError};
 pub use events::Link;
 pub use frame::{Received, ReceivedChecksums, ReceivedFrame};
 pub use memory::{JUMBO_SLOT_BYTES, SLOT_BYTES};
+pub use own::OwnFirmware;
 pub use rings::{ChecksumOffload, JumboRing, ReturnRingSize, SendRingPlace, SendRingSize};
 pub use send::{MAX_FRAGMENTS, MIN_FRAME, SendOptions};
 pub use settings::{LinkState, Negotiate};
@@ -99,6 +101,8 @@ pub struct Nic<T: Transport> {
     drops: DropCounts,
     /// The firmware file, kept for [`Nic::recover`].
     image: Vec<u8>,
+    /// The card has booted its own firmware, which [`Nic::recover`] lets it do again.
+    own: bool,
     /// The firmware is this project's: the extension words are valid.
     ours: bool,
     /// The address that the card answers to: the EEPROM's, unless it was changed.
@@ -141,6 +145,7 @@ impl<T: Transport> Nic<T> {
             counters: DriverCounters::default(),
             drops: DropCounts::default(),
             image: Vec::new(),
+            own: false,
             ours: false,
             station,
             filters: Filters::default(),

@@ -133,6 +133,7 @@ impl<T: Transport> Nic<T> {
     pub fn firmware_version(&self) -> String {
         match host_interface::image::Image::parse(&self.image) {
             Ok(image) => image.version().to_string(),
+            Err(_) if self.own => "the card's own".to_owned(),
             Err(_) => "none".to_owned(),
         }
     }

@@ -61,11 +61,16 @@ pub fn read_firmware(path: &Path) -> Result<Vec<u8>> {
 /// Connects, loads, opens and waits for the link.
 pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
     // First what can fail without a card.
-    let firmware = read_firmware(&options.firmware)?;
+    let firmware = options.firmware.as_deref().map(read_firmware).transpose()?;
     let mut config = Config::default();
     options.apply(&mut config);
     let mut nic = connect(arguments, config)?;
-    nic.load(&firmware)?;
+    match &firmware {
+        Some(firmware) => nic.load(firmware)?,
+        None => {
+            nic.boot()?;
+        }
+    }
     nic.open()?;
     nic.set_all_multicast(true)?;
     if options.promiscuous {

@@ -4,11 +4,14 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use boot_slots::{BoardId, Slot};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use host_driver::Config;
 use host_driver::nic::{ChecksumOffload, MAX_MTU, SendRingPlace};
 use host_driver::transport::vfio::PciAddress;
 use smoltcp::wire::Ipv4Cidr;
+
+use super::flash::board;
 
 const EXAMPLE: &str = "Example:\n  \
     tigonctl --socket /tmp/card.sock info\n  \
@@ -67,14 +70,95 @@ pub enum Command {
     Throughput(ThroughputOptions),
     /// Be the host at the far end of the wire (a unix datagram socket).
     Peer(PeerOptions),
+    /// Install firmware in the card's own EEPROM, or look at what is there.
+    #[command(after_help = FLASH_EXAMPLE)]
+    Flash(FlashOptions),
+    /// Print the completions of this command for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+const FLASH_EXAMPLE: &str = "Examples:\n  \
+    tigonctl --socket card.sock flash install uniprocessor.12ae-0001.flash.bin\n  \
+    tigonctl flash --eeprom card.eeprom info";
+
+/// Options of `flash`.
+#[derive(Debug, Args)]
+pub struct FlashOptions {
+    /// The file that keeps the EEPROM of an emulated board, in place of a card's; it is
+    /// made if it is not there.
+    #[arg(long, value_name = "FILE")]
+    pub eeprom: Option<PathBuf>,
+    /// The board that the file belongs to, by its PCI ids.
+    #[arg(long, value_name = "IDS", value_parser = board, default_value = "12ae:0001")]
+    pub board: BoardId,
+    /// What to do.
+    #[command(subcommand)]
+    pub action: FlashAction,
+}
+
+/// What to do with an EEPROM.
+#[derive(Debug, Subcommand)]
+pub enum FlashAction {
+    /// Say what is in both slots.
+    Info,
+    /// Install an image; it is started on trial until it is confirmed.
+    Install {
+        /// The image, as the build makes it to be flashed.
+        image: PathBuf,
+        /// The slot; else the one that is not started now.
+        #[arg(long, value_name = "SLOT", value_parser = slot)]
+        slot: Option<Slot>,
+        /// Confirm it at once, without trial boots.
+        #[arg(long)]
+        confirmed: bool,
+    },
+    /// Read images and judge them: header, CRC-32, signature.
+    Verify {
+        /// The slot; both, if not given.
+        #[arg(long, value_name = "SLOT", value_parser = slot)]
+        slot: Option<Slot>,
+    },
+    /// Write everything in the EEPROM to a file.
+    Backup {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Put a backup back, but for the manufacturing data.
+    Restore {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Confirm an image by hand.
+    Confirm {
+        /// The slot.
+        #[arg(value_parser = slot)]
+        slot: Slot,
+    },
+    /// Let another slot be tried first.
+    Prefer {
+        /// The slot.
+        #[arg(value_parser = slot)]
+        slot: Slot,
+    },
+}
+
+fn slot(text: &str) -> Result<Slot, String> {
+    let slot = text.parse().ok().and_then(Slot::from_index);
+    slot.ok_or_else(|| format!("{text} is no slot: there are 0 and 1"))
 }
 
 /// What every command needs that runs traffic.
 #[derive(Debug, Args)]
 pub struct RunOptions {
     /// The firmware (tg2.bin).
-    #[arg(long, value_name = "FILE")]
-    pub firmware: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "own")]
+    pub firmware: Option<PathBuf>,
+    /// Let the card boot the firmware in its own EEPROM.
+    #[arg(long, conflicts_with = "firmware")]
+    pub own: bool,
     /// The firmware's ELF file: its log is printed at the end.
     #[arg(long, value_name = "FILE")]
     pub elf: Option<PathBuf>,
@@ -371,6 +455,10 @@ mod tests {
         assert_eq!(config.trace_mask, 16);
         for wrong in [
             "tigonctl --pci 3 info",
+            "tigonctl stats",
+            "tigonctl stats --own --firmware x",
+            "tigonctl flash --eeprom x install y --slot 2",
+            "tigonctl flash --board 12ae info",
             "tigonctl --pci 00:03.0 --socket s info",
             "tigonctl stats --firmware x --mtu 9001",
             "tigonctl stats --firmware x --vlan 0",

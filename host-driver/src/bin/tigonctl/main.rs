@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 mod card;
 mod cli;
+mod flash;
 mod output;
 mod traffic;
 
@@ -43,6 +44,12 @@ fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
     let flag = stop.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     match &arguments.command {
+        Command::Flash(options) => flash::flash(arguments, options, output),
+        Command::Completions { shell } => {
+            let mut command = Arguments::command();
+            clap_complete::generate(*shell, &mut command, "tigonctl", &mut std::io::stdout());
+            Ok(())
+        }
         Command::Info => card::info(arguments, output),
         Command::Load { firmware } => card::load(arguments, firmware, output),
         Command::Stats(options) => card::stats(arguments, options, output, &stop),

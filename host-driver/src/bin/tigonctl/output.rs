@@ -15,6 +15,11 @@ impl Output {
         Self { json }
     }
 
+    /// Whether programs read it.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Prints a result: `kind` names it, `text` is what people read.
     pub fn result(&self, kind: &str, value: Value, text: &str) {
         let line = if self.json {

@@ -1,0 +1,234 @@
+//! `tigonctl flash`: firmware in the card's own EEPROM.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use boot_slots::update::{Choices, Step};
+use boot_slots::{BoardId, Slot, Storage};
+use host_driver::Config;
+use host_driver::flash::signature::TrustedKey;
+use host_driver::flash::{EepromReport, FileEeprom, Flasher, hex};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use tigon2_chip::eeprom::{MAC_OFFSET, MAX_BYTES, mac_block};
+
+use super::card::connect;
+use super::cli::{Arguments, FlashAction, FlashOptions};
+use super::output::Output;
+
+/// Station address of an EEPROM that is made anew.
+const FIRST_STATION: [u8; 6] = [0x00, 0x60, 0xCF, 0x00, 0x00, 0x01];
+
+/// `tigonctl flash`
+pub fn flash(arguments: &Arguments, options: &FlashOptions, output: &Output) -> Result<()> {
+    // First what can fail without a card.
+    let input = Input::read(&options.action)?;
+    let trusted = TrustedKey::from_environment()?;
+    if let Some(path) = &options.eeprom {
+        let bytes = match std::fs::metadata(path) {
+            Ok(file) => u32::try_from(file.len()).unwrap_or(u32::MAX),
+            Err(_) => MAX_BYTES,
+        };
+        let file = FileEeprom::open(path, bytes, &first_page())
+            .with_context(|| format!("EEPROM file {}", path.display()))?;
+        let mut flasher = Flasher::new(file, bytes, options.board, trusted)?;
+        act(&mut flasher, options, &input, output)?;
+        let file = flasher.into_storage();
+        return file
+            .save()
+            .with_context(|| format!("EEPROM file {}", path.display()));
+    }
+    let mut nic = connect(arguments, Config::default())?;
+    let mut flasher = nic.flasher(trusted)?;
+    let result = act(&mut flasher, options, &input, output);
+    nic.shut_down()?;
+    result
+}
+
+/// The manufacturing data of an EEPROM that is made anew.
+fn first_page() -> Vec<u8> {
+    let mut page = vec![0xFF; usize::from(MAC_OFFSET)];
+    page.extend(mac_block(FIRST_STATION));
+    page
+}
+
+/// The file that an action needs.
+struct Input(Vec<u8>);
+
+impl Input {
+    fn read(action: &FlashAction) -> Result<Self> {
+        let path = match action {
+            FlashAction::Install { image, .. } => image,
+            FlashAction::Restore { file } => file,
+            _ => return Ok(Self(Vec::new())),
+        };
+        let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+        Ok(Self(bytes))
+    }
+}
+
+fn act<S: Storage>(
+    flasher: &mut Flasher<S>,
+    options: &FlashOptions,
+    input: &Input,
+    output: &Output,
+) -> Result<()>
+where
+    S::Error: Display,
+{
+    let bar = Bar::new(output);
+    let mut progress = |step, done, all| bar.show(step, done, all);
+    match &options.action {
+        FlashAction::Info => {
+            let report = flasher.report(&mut progress)?;
+            bar.done();
+            output.result(
+                "flash",
+                serde_json::to_value(&report)?,
+                &report_text(&report),
+            );
+        }
+        FlashAction::Install {
+            image,
+            slot,
+            confirmed,
+        } => {
+            let choices = Choices {
+                slot: *slot,
+                confirmed: *confirmed,
+            };
+            let slot = flasher
+                .install(&input.0, choices, &mut progress)
+                .with_context(|| image.display().to_string())?;
+            bar.done();
+            let text = if *confirmed {
+                format!("installed in {slot}, confirmed")
+            } else {
+                format!("installed in {slot}, on trial")
+            };
+            let value = json!({ "slot": slot.index(), "confirmed": confirmed });
+            output.result("installed", value, &text);
+        }
+        FlashAction::Verify { slot } => {
+            let slots = slot.map_or(Slot::ALL.to_vec(), |slot| vec![slot]);
+            for slot in slots {
+                let header = flasher.verify(slot, &mut progress)?;
+                bar.done();
+                let build = hex(&header.build_id);
+                let text = format!("{slot}: version {}, build {build}, good", header.version);
+                let value = json!({
+                    "slot": slot.index(),
+                    "version": header.version.to_string(),
+                    "build_id": build,
+                });
+                output.result("verified", value, &text);
+            }
+        }
+        FlashAction::Backup { file } => {
+            let contents = flasher.backup(&mut progress)?;
+            bar.done();
+            write_whole(file, &contents)?;
+            let text = format!("{} bytes in {}", contents.len(), file.display());
+            output.result("backup", json!({ "bytes": contents.len() }), &text);
+        }
+        FlashAction::Restore { file } => {
+            flasher
+                .restore(&input.0, &mut progress)
+                .with_context(|| file.display().to_string())?;
+            bar.done();
+            let text = "restored; the manufacturing data are the card's own";
+            output.result("restored", json!({ "bytes": input.0.len() }), text);
+        }
+        FlashAction::Confirm { slot } => {
+            flasher.confirm(*slot)?;
+            let text = format!("{slot} is confirmed");
+            output.result("confirmed", json!({ "slot": slot.index() }), &text);
+        }
+        FlashAction::Prefer { slot } => {
+            flasher.prefer(*slot)?;
+            let text = format!("{slot} comes first");
+            output.result("preferred", json!({ "slot": slot.index() }), &text);
+        }
+    }
+    Ok(())
+}
+
+/// A backup is whole or not there: an older one is not spoiled by a full disk.
+fn write_whole(path: &Path, contents: &[u8]) -> Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".new");
+    let partial = PathBuf::from(partial);
+    std::fs::write(&partial, contents)
+        .and_then(|()| std::fs::rename(&partial, path))
+        .with_context(|| path.display().to_string())
+}
+
+fn report_text(report: &EepromReport) -> String {
+    let mut lines = vec![if report.record {
+        format!(
+            "EEPROM {} bytes, {} for an image, boot record {}",
+            report.bytes, report.slot_bytes, report.sequence
+        )
+    } else {
+        format!("EEPROM {} bytes, no boot record", report.bytes)
+    }];
+    for slot in &report.slots {
+        let mark = if slot.preferred { "*" } else { " " };
+        let trust = match (slot.confirmed, slot.trials) {
+            (true, _) => "confirmed".to_owned(),
+            (false, trials) => format!("{trials} trial boots left"),
+        };
+        lines.push(match (&slot.version, slot.bytes, &slot.build_id) {
+            (Some(version), Some(bytes), Some(build)) => format!(
+                "{mark} slot {}: version {version}, {bytes} bytes, build {build}, {trust}; {}; signature: {}",
+                slot.slot, slot.state, slot.signature
+            ),
+            _ => format!("{mark} slot {}: {}", slot.slot, slot.state),
+        });
+    }
+    lines.join("\n")
+}
+
+/// The progress of reading and writing, on a terminal.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(output: &Output) -> Self {
+        if output.is_json() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(0);
+        let template = "{msg:7} [{bar:40}] {bytes}/{total_bytes} {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    fn show(&self, step: Step, done: u32, all: u32) {
+        let name = match step {
+            Step::Look => "look",
+            Step::Write => "write",
+            Step::Verify => "verify",
+        };
+        self.0.set_message(name);
+        self.0.set_length(all.into());
+        self.0.set_position(done.into());
+    }
+
+    fn done(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A board as its PCI ids, such as 12ae:0001.
+pub fn board(text: &str) -> Result<BoardId, String> {
+    let wrong = || format!("{text} is no board: its PCI ids are meant, such as 12ae:0001");
+    let (vendor, device) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |digits| u16::from_str_radix(digits, 16).map_err(|_| wrong());
+    Ok(BoardId {
+        vendor: number(vendor)?,
+        device: number(device)?,
+    })
+}

@@ -1,0 +1,357 @@
+//! Firmware in the card's own EEPROM: installing it, looking at it, keeping a copy.
+//!
+//! ```text
+//!   file to flash ──signature──┐
+//!                              v
+//!   Flasher ── boot_slots::update ── Storage: CardEeprom (two wires of a card)
+//!                                             FileEeprom (an emulated board's file)
+//! ```
+//!
+//! What is written, and in which order, is [`boot_slots`]'s; here is who may write:
+//! [`Flasher::install`] takes no file that [`signature`] does not vouch for.
+
+mod card;
+mod file;
+pub mod signature;
+
+pub use card::CardEeprom;
+pub use file::FileEeprom;
+
+use std::fmt;
+
+use boot_slots::geometry::{MANUFACTURING_BYTES, PAGE_BYTES};
+use boot_slots::record::Found;
+use boot_slots::update::{self, Choices, Progress, Step, UpdateError};
+use boot_slots::{BoardId, Geometry, Header, ImageFile, Record, Slot, Storage};
+use serde::Serialize;
+use thiserror::Error;
+
+use signature::{SignatureError, TrustedKey};
+
+/// Why something could not be done with an EEPROM.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FlashError {
+    /// The file is no image, is damaged or was cut.
+    #[error(transparent)]
+    Image(#[from] boot_slots::HeaderError),
+    /// Nobody trusted has signed it.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// The update was refused or could not be finished.
+    #[error("{0}")]
+    Update(String),
+    /// The EEPROM cannot hold two images.
+    #[error("an EEPROM of {bytes} bytes has no room for boot images")]
+    NoRoom {
+        /// Its size.
+        bytes: u64,
+    },
+    /// A backup of another size.
+    #[error("the backup has {found} bytes, the EEPROM {expected}")]
+    BackupSize {
+        /// Bytes of the backup.
+        found: usize,
+        /// Bytes of the EEPROM.
+        expected: u32,
+    },
+    /// What is in a slot is not what it should be.
+    #[error("{slot}: {why}")]
+    Slot {
+        /// Which slot.
+        slot: Slot,
+        /// What is wrong.
+        why: String,
+    },
+    /// The EEPROM cannot be reached.
+    #[error("{0}")]
+    Storage(String),
+}
+
+impl<E: fmt::Display> From<UpdateError<E>> for FlashError {
+    fn from(error: UpdateError<E>) -> Self {
+        match error {
+            UpdateError::Image(error) => FlashError::Image(error),
+            UpdateError::Storage(error) => FlashError::Storage(error.to_string()),
+            other => FlashError::Update(other.to_string()),
+        }
+    }
+}
+
+/// What is in a slot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlotReport {
+    /// Its number.
+    pub slot: usize,
+    /// It is tried first.
+    pub preferred: bool,
+    /// It was confirmed.
+    pub confirmed: bool,
+    /// Trial boots left.
+    pub trials: u8,
+    /// Version of the image, if there is one.
+    pub version: Option<String>,
+    /// Bytes of the image.
+    pub bytes: Option<u32>,
+    /// Which build it is.
+    pub build_id: Option<String>,
+    /// The image is whole and the boot code would start it; else why not.
+    pub state: String,
+    /// Who signed it: `trusted`, or what is wrong.
+    pub signature: String,
+}
+
+/// What is in an EEPROM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EepromReport {
+    /// Its size.
+    pub bytes: u32,
+    /// Bytes of image that a slot holds.
+    pub slot_bytes: u32,
+    /// There is a boot record.
+    pub record: bool,
+    /// Number of the boot record.
+    pub sequence: u32,
+    /// The slots.
+    pub slots: Vec<SlotReport>,
+}
+
+/// An EEPROM, the board that it is on and who may put images there.
+pub struct Flasher<S: Storage> {
+    storage: S,
+    geometry: Geometry,
+    board: BoardId,
+    trusted: TrustedKey,
+}
+
+impl<S: Storage> Flasher<S>
+where
+    S::Error: fmt::Display,
+{
+    /// For an EEPROM of `bytes` on a board.
+    ///
+    /// # Errors
+    /// [`FlashError::NoRoom`] when two slots do not fit.
+    pub fn new(
+        storage: S,
+        bytes: u32,
+        board: BoardId,
+        trusted: TrustedKey,
+    ) -> Result<Self, FlashError> {
+        let geometry = Geometry::of(bytes).ok_or(FlashError::NoRoom {
+            bytes: bytes.into(),
+        })?;
+        Ok(Self {
+            storage,
+            geometry,
+            board,
+            trusted,
+        })
+    }
+
+    /// The EEPROM back.
+    pub fn into_storage(self) -> S {
+        self.storage
+    }
+
+    /// Judges a file as [`Flasher::install`] does, and writes nothing.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub fn judge<'a>(&self, file: &'a [u8]) -> Result<ImageFile<'a>, FlashError> {
+        let file = ImageFile::parse(file)?;
+        file.header.fits(self.board, self.geometry)?;
+        self.trusted.verify(&file)?;
+        Ok(file)
+    }
+
+    /// Installs a file; returns the slot that it is in.
+    ///
+    /// # Errors
+    /// Why it was refused, before anything was written, or what went wrong: the card
+    /// then boots what it booted before.
+    pub fn install(
+        &mut self,
+        file: &[u8],
+        choices: Choices,
+        progress: Progress<'_>,
+    ) -> Result<Slot, FlashError> {
+        let file = self.judge(file)?;
+        let (geometry, board) = (self.geometry, self.board);
+        let slot = update::install(&mut self.storage, geometry, board, &file, choices, progress)?;
+        Ok(slot)
+    }
+
+    /// The boot record, if there is one.
+    ///
+    /// # Errors
+    /// When the EEPROM does not answer.
+    pub fn record(&mut self) -> Result<Option<Record>, FlashError> {
+        match Record::find(&mut self.storage) {
+            Ok(Found::Record(record, _)) => Ok(Some(record)),
+            Ok(Found::Blank | Found::Damaged) => Ok(None),
+            Err(error) => Err(FlashError::Storage(error.to_string())),
+        }
+    }
+
+    /// Reads a slot and judges it: header, CRC and signature.
+    ///
+    /// # Errors
+    /// [`FlashError::Slot`] with what is wrong.
+    pub fn verify(&mut self, slot: Slot, progress: Progress<'_>) -> Result<Header, FlashError> {
+        let wrong = |why: String| FlashError::Slot { slot, why };
+        let bytes = self.read_slot(slot, progress)?;
+        let file = ImageFile::parse(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let judged = file.header.fits(self.board, self.geometry);
+        judged.map_err(|error| wrong(error.to_string()))?;
+        let judged = self.trusted.verify(&file);
+        judged.map_err(|error| wrong(error.to_string()))?;
+        Ok(file.header)
+    }
+
+    /// The header and image in a slot, as a file has them, as long as the header says.
+    fn read_slot(&mut self, slot: Slot, progress: Progress<'_>) -> Result<Vec<u8>, FlashError> {
+        let mut file = vec![0; boot_slots::header::HEADER_BYTES];
+        self.read(self.geometry.header_at(slot), &mut file)?;
+        let Some(header) = file.first_chunk().map(Header::parse).and_then(Result::ok) else {
+            return Ok(file);
+        };
+        let bytes = header.image_bytes.min(self.geometry.image_bytes());
+        let mut image = vec![0; bytes as usize];
+        let mut done = 0;
+        for page in image.chunks_mut(PAGE_BYTES as usize) {
+            progress(Step::Verify, done, bytes);
+            self.read(self.geometry.image_at(slot) + done, page)?;
+            done += page.len() as u32;
+        }
+        progress(Step::Verify, done, bytes);
+        file.extend(image);
+        Ok(file)
+    }
+
+    fn read(&mut self, at: u32, out: &mut [u8]) -> Result<(), FlashError> {
+        let read = self.storage.read(at, out);
+        read.map_err(|error| FlashError::Storage(error.to_string()))
+    }
+
+    /// What is in both slots.
+    ///
+    /// # Errors
+    /// When the EEPROM does not answer.
+    pub fn report(&mut self, progress: Progress<'_>) -> Result<EepromReport, FlashError> {
+        let record = self.record()?;
+        let mut slots = Vec::new();
+        for slot in Slot::ALL {
+            let bytes = self.read_slot(slot, progress)?;
+            let header = bytes.first_chunk().map(Header::parse).and_then(Result::ok);
+            let state = match &record {
+                None => Err("no boot record"),
+                Some(record) => update::starts(&mut self.storage, record, slot)
+                    .map(drop)
+                    .map_err(boot_slots::select::Reason::text),
+            };
+            let known = record.map(|record| record.slot(slot)).unwrap_or_default();
+            slots.push(SlotReport {
+                slot: slot.index(),
+                preferred: record.is_some_and(|record| record.preferred == slot),
+                confirmed: known.confirmed,
+                trials: known.trials,
+                version: header.map(|header| header.version.to_string()),
+                bytes: header.map(|header| header.image_bytes),
+                build_id: header.map(|header| hex(&header.build_id)),
+                state: state.err().unwrap_or("starts").to_owned(),
+                signature: match ImageFile::parse(&bytes) {
+                    Err(error) => error.to_string(),
+                    Ok(file) => match self.trusted.verify(&file) {
+                        Ok(()) => "trusted".to_owned(),
+                        Err(error) => error.to_string(),
+                    },
+                },
+            });
+        }
+        Ok(EepromReport {
+            bytes: self.geometry.bytes(),
+            slot_bytes: self.geometry.image_bytes(),
+            record: record.is_some(),
+            sequence: record.map_or(0, |record| record.sequence),
+            slots,
+        })
+    }
+
+    /// Confirms the image in a slot.
+    ///
+    /// # Errors
+    /// When there is none, or the EEPROM does not keep it.
+    pub fn confirm(&mut self, slot: Slot) -> Result<(), FlashError> {
+        Ok(update::confirm(&mut self.storage, slot)?)
+    }
+
+    /// Makes a slot the first to be tried.
+    ///
+    /// # Errors
+    /// When its image would not be started, or the EEPROM does not keep it.
+    pub fn prefer(&mut self, slot: Slot) -> Result<(), FlashError> {
+        Ok(update::prefer(&mut self.storage, slot)?)
+    }
+
+    /// Everything that the EEPROM holds.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn backup(&mut self, progress: Progress<'_>) -> Result<Vec<u8>, FlashError> {
+        let all = self.geometry.bytes();
+        let mut contents = vec![0; all as usize];
+        let mut done = 0;
+        for page in contents.chunks_mut(PAGE_BYTES as usize) {
+            progress(Step::Verify, done, all);
+            self.read(done, page)?;
+            done += page.len() as u32;
+        }
+        progress(Step::Verify, done, all);
+        Ok(contents)
+    }
+
+    /// Puts a backup back, but for the manufacturing data, which stay the card's own.
+    /// Pages that are right already are left alone. The boot records come last; still, a
+    /// restore is no update: cut short, it must be made again.
+    ///
+    /// # Errors
+    /// [`FlashError::BackupSize`] before anything is written; what the EEPROM says.
+    pub fn restore(&mut self, backup: &[u8], progress: Progress<'_>) -> Result<(), FlashError> {
+        let all = self.geometry.bytes();
+        if backup.len() != all as usize {
+            return Err(FlashError::BackupSize {
+                found: backup.len(),
+                expected: all,
+            });
+        }
+        let first = boot_slots::geometry::FIRST_SLOT;
+        let mut done = MANUFACTURING_BYTES;
+        for at in (first..all)
+            .chain(MANUFACTURING_BYTES..first)
+            .step_by(PAGE_BYTES as usize)
+        {
+            progress(Step::Write, done, all);
+            let page = &backup[at as usize..][..PAGE_BYTES as usize];
+            let mut now = [0; PAGE_BYTES as usize];
+            self.read(at, &mut now)?;
+            if now != page {
+                let written = self.storage.write(at, page);
+                written.map_err(|error| FlashError::Storage(error.to_string()))?;
+                self.read(at, &mut now)?;
+                if now != page {
+                    let why = format!("the EEPROM does not keep what is written at {at:#x}");
+                    return Err(FlashError::Update(why));
+                }
+            }
+            done += PAGE_BYTES;
+        }
+        progress(Step::Write, all, all);
+        Ok(())
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,210 @@
+//! Who has made an image: Ed25519 signatures.
+//!
+//! An image is signed when it is built and judged by whoever brings it to a card: the
+//! flashing tool before it writes, the driver before it makes an image on trial permanent.
+//! The card itself checks CRC-32 only (`boot_slots::header`).
+//!
+//! A key file holds 64 hexadecimal digits (the seed of a signing key, or a public key);
+//! lines that begin with `#` are comments.
+
+use std::path::{Path, PathBuf};
+
+use boot_slots::{Header, ImageFile};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use thiserror::Error;
+
+/// Names a file with the seed to sign with, in place of the development key.
+pub const SIGNING_KEY_VARIABLE: &str = "TIGON_SIGNING_KEY";
+/// Names a file with the public key to trust, in place of the development key's.
+pub const TRUSTED_KEY_VARIABLE: &str = "TIGON_TRUSTED_KEY";
+
+const DEVELOPMENT_KEY: &str = include_str!("../../../firmware/keys/development.pub");
+
+/// Why a signature or a key is not taken.
+#[derive(Debug, Error)]
+pub enum SignatureError {
+    /// Somebody else signed it, or it was changed since.
+    #[error("the image is not signed with the trusted key")]
+    Untrusted,
+    /// A key file cannot be read.
+    #[error("key {}: {error}", .path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// A key file that holds no key.
+    #[error("{place} holds no key of 64 hexadecimal digits")]
+    NoKey {
+        /// Which file.
+        place: String,
+    },
+}
+
+/// The 32 bytes in the text of a key file.
+fn parse(text: &str, place: &str) -> Result<[u8; 32], SignatureError> {
+    let wrong = || SignatureError::NoKey {
+        place: place.to_owned(),
+    };
+    let digits: String = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(str::trim)
+        .collect();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return Err(wrong());
+    }
+    let mut key = [0; 32];
+    for (index, byte) in key.iter_mut().enumerate() {
+        let pair = digits.get(2 * index..2 * index + 2).ok_or_else(wrong)?;
+        *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+    }
+    Ok(key)
+}
+
+fn read(path: &Path) -> Result<[u8; 32], SignatureError> {
+    let text = std::fs::read_to_string(path).map_err(|error| SignatureError::KeyFile {
+        path: path.to_owned(),
+        error,
+    })?;
+    parse(&text, &path.display().to_string())
+}
+
+/// The key whose images are taken.
+#[derive(Clone, Debug)]
+pub struct TrustedKey(VerifyingKey);
+
+impl TrustedKey {
+    /// The key that `TIGON_TRUSTED_KEY` names, else the development key.
+    ///
+    /// # Errors
+    /// When the file holds no key.
+    pub fn from_environment() -> Result<Self, SignatureError> {
+        match std::env::var_os(TRUSTED_KEY_VARIABLE) {
+            Some(path) => Self::from_file(Path::new(&path)),
+            None => Self::of(&parse(DEVELOPMENT_KEY, "the development key")?, "it"),
+        }
+    }
+
+    /// The public key in a file.
+    ///
+    /// # Errors
+    /// When the file holds no key.
+    pub fn from_file(path: &Path) -> Result<Self, SignatureError> {
+        Self::of(&read(path)?, &path.display().to_string())
+    }
+
+    fn of(bytes: &[u8; 32], place: &str) -> Result<Self, SignatureError> {
+        let key = VerifyingKey::from_bytes(bytes);
+        key.map(TrustedKey).map_err(|_| SignatureError::NoKey {
+            place: place.to_owned(),
+        })
+    }
+
+    /// Whether this key's owner signed the image.
+    ///
+    /// # Errors
+    /// [`SignatureError::Untrusted`].
+    pub fn verify(&self, file: &ImageFile<'_>) -> Result<(), SignatureError> {
+        let signature = Signature::from_bytes(&file.header.signature);
+        let judged = self
+            .0
+            .verify_strict(&message(&file.header, file.image), &signature);
+        judged.map_err(|_| SignatureError::Untrusted)
+    }
+}
+
+/// A key to sign with.
+pub struct ImageSigner(SigningKey);
+
+impl ImageSigner {
+    /// The key whose seed is in a file.
+    ///
+    /// # Errors
+    /// When the file holds no key.
+    pub fn from_file(path: &Path) -> Result<Self, SignatureError> {
+        Ok(Self(SigningKey::from_bytes(&read(path)?)))
+    }
+
+    /// The file to flash: the signed header and the image.
+    pub fn sign(&self, mut header: Header, image: &[u8]) -> Vec<u8> {
+        header.signature = self.0.sign(&message(&header, image)).to_bytes();
+        [header.to_bytes().as_slice(), image].concat()
+    }
+}
+
+fn message(header: &Header, image: &[u8]) -> Vec<u8> {
+    [header.signed_bytes().as_slice(), image].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boot_slots::BoardId;
+    use host_interface::image::{Image, Version};
+
+    fn signer() -> ImageSigner {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = root.join("../firmware/keys/development.key");
+        ImageSigner::from_file(&path).expect("the development key")
+    }
+
+    fn unsigned() -> (Header, Vec<u8>) {
+        let code = vec![0x55; 256];
+        let version = Version {
+            major: 0,
+            minor: 1,
+            fix: 0,
+        };
+        let image = Image::new(version, 0x4000, 0x4000, &code).expect("an image");
+        let board = BoardId {
+            vendor: 0x12AE,
+            device: 1,
+        };
+        (Header::of(board, &image, [7; 20]), code)
+    }
+
+    fn judge(file: &[u8]) -> Result<(), SignatureError> {
+        let trusted = TrustedKey::from_environment().expect("the development key");
+        trusted.verify(&ImageFile::parse(file).expect("whole"))
+    }
+
+    #[test]
+    fn what_the_development_key_signed_is_trusted() {
+        let (header, code) = unsigned();
+        assert!(judge(&signer().sign(header, &code)).is_ok());
+    }
+
+    /// Whoever changes an image can mend its CRCs, but not its signature.
+    #[test]
+    fn what_was_changed_or_signed_by_others_is_not() {
+        let (header, mut code) = unsigned();
+        let stranger = ImageSigner(SigningKey::from_bytes(&[9; 32]));
+        assert!(judge(&stranger.sign(header, &code)).is_err());
+        assert!(judge(&[header.to_bytes().as_slice(), &code].concat()).is_err());
+        let signed = signer().sign(header, &code);
+        let mut header = ImageFile::parse(&signed).expect("whole").header;
+        code[100] ^= 1;
+        header.image_crc = boot_slots::CRC.checksum(&code);
+        let mended = [header.to_bytes().as_slice(), &code].concat();
+        assert!(matches!(judge(&mended), Err(SignatureError::Untrusted)));
+        code[100] ^= 1;
+        header.image_crc = boot_slots::CRC.checksum(&code);
+        header.board.device = 2;
+        let readdressed = [header.to_bytes().as_slice(), &code].concat();
+        assert!(judge(&readdressed).is_err());
+    }
+
+    #[test]
+    fn key_files_are_read_or_named() {
+        let good = format!("# a key\n{}\n", "0a".repeat(32));
+        assert_eq!(parse(&good, "k").expect("a key"), [10; 32]);
+        for wrong in ["", "0a", &"zz".repeat(32), &"é".repeat(32)] {
+            let error = parse(wrong, "the file k").expect_err("no key");
+            assert!(error.to_string().contains("the file k"), "{error}");
+        }
+        let error = TrustedKey::from_file(Path::new("/nonexistent/key")).expect_err("no file");
+        assert!(error.to_string().contains("/nonexistent/key"));
+    }
+}
