@@ -40,6 +40,10 @@ pub struct CardOptions {
     pub monitor: bool,
     /// The board's description, if it is not `boards/tigon2/tigon2.toml`.
     pub board: Option<PathBuf>,
+    /// What its boot memory holds; none: it has no boot memory.
+    pub boot: Option<PathBuf>,
+    /// The file that keeps its EEPROM; none: it is forgotten.
+    pub eeprom: Option<PathBuf>,
     /// The station address in its EEPROM; none: QEMU's first.
     pub station: Option<[u8; 6]>,
 }
@@ -75,8 +79,14 @@ impl Card {
             Some(board) => board.clone(),
             None => paths::root().join("boards/tigon2/tigon2.toml"),
         };
+        let board = match &options.boot {
+            Some(code) => with_boot_code(&board, code, folder.path())?,
+            None => board,
+        };
+        let eeprom = options.eeprom.as_ref().map(|file| file.display());
+        let eeprom = eeprom.map_or(String::new(), |file| format!(",eeprom={file}"));
         let machine = format!(
-            "tigon2,model={},socket={},board={}",
+            "tigon2,model={},socket={},board={}{eeprom}",
             tools.model.display(),
             socket.display(),
             board.display()
@@ -181,6 +191,17 @@ impl Card {
         }
         Ok(())
     }
+}
+
+/// A board's description with a boot memory, in the card's folder.
+fn with_boot_code(board: &Path, code: &Path, folder: &Path) -> Result<PathBuf> {
+    let text = std::fs::read_to_string(board)
+        .with_context(|| format!("cannot read {}", board.display()))?;
+    // A JSON string is a TOML string.
+    let code = json!(std::path::absolute(code)?);
+    let path = folder.join("board.toml");
+    std::fs::write(&path, format!("{text}\n[boot]\ncode = {code}\n"))?;
+    Ok(path)
 }
 
 /// A command for a program that ends when this thread does, be it by SIGKILL,

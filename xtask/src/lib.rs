@@ -11,6 +11,7 @@ pub mod card;
 pub mod conversation;
 pub mod explore;
 pub mod firmware;
+pub mod flash;
 pub mod guest;
 pub mod guest_device;
 pub mod interrupt;

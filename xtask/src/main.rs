@@ -3,7 +3,9 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{bench, build, explore, guest, interrupt, qemu_run, setup, sim_run, soak, test, trace};
+use xtask::{
+    bench, build, explore, flash, guest, interrupt, qemu_run, setup, sim_run, soak, test, trace,
+};
 
 /// Builds, runs, measures and tests tigon-rs.
 #[derive(Debug, Parser)]
@@ -36,6 +38,12 @@ enum Verb {
         cargo xtask guest --router --command 'ping -c 3 10.77.2.1'\n  \
         cargo xtask guest --firmware original.bin")]
     Guest(guest::command::Arguments),
+    /// Build the firmware and install it in a card's own EEPROM
+    #[command(after_help = "Examples:\n  cargo xtask flash --eeprom card.eeprom\n  \
+        cargo xtask flash --eeprom card.eeprom --slot 1 --confirmed\n  \
+        cargo xtask flash --socket /tmp/card.sock\n\
+        Looking, verifying, backup and restore: tigonctl flash --help")]
+    Flash(flash::Arguments),
     /// Measure throughput beside what this machine could carry at most
     #[command(
         after_help = "Examples:\n  cargo xtask bench --quick --profile all\n  \
@@ -71,6 +79,7 @@ fn main() -> ExitCode {
             Verb::SimRun(arguments) => sim_run::run(arguments),
             // The guest's command has an exit status of its own.
             Verb::Guest(arguments) => return guest::command::run(arguments),
+            Verb::Flash(arguments) => flash::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),
             Verb::Trace(arguments) => trace::run(arguments),
             Verb::Explore(arguments) => explore::run(arguments),

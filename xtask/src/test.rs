@@ -112,6 +112,7 @@ fn cargo(words: &[&str], tools: &Tools) -> Result<Command> {
         .env("TIGON_QEMU_MODEL", &tools.model)
         .env("TIGON_FIRMWARE_ELF", &tools.firmware.elf)
         .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2)
+        .env("TIGON_BOOT_CODE", &tools.boot)
         .env("TIGON_XTASK", std::env::current_exe()?);
     Ok(command)
 }

@@ -15,6 +15,8 @@ pub struct Tools {
     pub model: PathBuf,
     /// The firmware of the default variant.
     pub firmware: FirmwareArtifacts,
+    /// The boot code, as the boot memory holds it.
+    pub boot: PathBuf,
 }
 
 impl Tools {
@@ -24,10 +26,12 @@ impl Tools {
         let qemu = qemu_build::ensure(&[qemu_build::Target::Mips])?.mips;
         let model = build_model()?;
         let firmware = firmware::build(FirmwareOptions::default())?;
+        let boot = firmware::boot::build(false)?.binary;
         Ok(Tools {
             qemu,
             model,
             firmware,
+            boot,
         })
     }
 }
@@ -53,6 +57,7 @@ impl Tools {
                 tg2: path("TIGON_FIRMWARE_TG2")?,
                 sizes,
             },
+            boot: path("TIGON_BOOT_CODE")?,
         })
     }
 }

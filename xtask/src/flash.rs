@@ -1,0 +1,92 @@
+//! `cargo xtask flash`: builds the firmware, signs it, and lets `tigonctl flash` install it.
+
+use crate::firmware::{self, FirmwareOptions};
+use crate::setup::{self, Need};
+use crate::{paths, process};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Command;
+use tigon2_model::Board;
+
+/// What to install, and where.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The file that keeps the EEPROM of an emulated board; it is made if it is not there
+    #[arg(long, value_name = "FILE", group = "place")]
+    pub eeprom: Option<PathBuf>,
+    /// Socket of an emulated card (vfio-user)
+    #[arg(long, value_name = "PATH", group = "place")]
+    pub socket: Option<PathBuf>,
+    /// PCI address of a card in this machine, bound to vfio-pci
+    #[arg(long, value_name = "ADDRESS", group = "place")]
+    pub pci: Option<String>,
+    /// The board's description, if it is not the fibre card
+    #[arg(long, value_name = "FILE")]
+    pub board: Option<PathBuf>,
+    /// An image that was built earlier, in place of this tree's
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Which firmware
+    #[arg(long, value_enum, default_value_t)]
+    pub variant: firmware::Variant,
+    /// The slot; else the one that is not started now
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub slot: Option<u8>,
+    /// Confirm it at once, without trial boots
+    #[arg(long)]
+    pub confirmed: bool,
+}
+
+/// Builds and installs.
+///
+/// # Errors
+/// When there is nothing to install it in, the build fails, or `tigonctl` refuses.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let board = match &arguments.board {
+        None => Board::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            Board::from_toml(&text).with_context(|| path.display().to_string())?
+        }
+    };
+    let image = match &arguments.image {
+        Some(image) => image.clone(),
+        None => {
+            setup::ensure(&[Need::Firmware])?;
+            let built = firmware::build(FirmwareOptions {
+                variant: arguments.variant,
+                quiet: false,
+            })?;
+            firmware::boot::build(false)?;
+            firmware::flash::image(&built, &board)?
+        }
+    };
+    println!("{}", image.display());
+    let id = firmware::flash::board_id(&board);
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .current_dir(paths::root())
+        .args(["run", "--release", "--quiet", "--package", "host-driver"])
+        .args(["--bin", "tigonctl", "--"]);
+    // Cargo runs it in the project's folder.
+    let place = |path: &PathBuf| std::path::absolute(path);
+    if let Some(socket) = &arguments.socket {
+        command.arg("--socket").arg(place(socket)?);
+    }
+    if let Some(address) = &arguments.pci {
+        command.args(["--pci", address]);
+    }
+    command.args(["flash", "--board", &id.to_string()]);
+    if let Some(eeprom) = &arguments.eeprom {
+        command.arg("--eeprom").arg(place(eeprom)?);
+    }
+    command.arg("install").arg(place(&image)?);
+    if let Some(slot) = arguments.slot {
+        command.args(["--slot", &slot.to_string()]);
+    }
+    if arguments.confirmed {
+        command.arg("--confirmed");
+    }
+    process::run(&mut command)
+}
