@@ -1,9 +1,13 @@
 //! `gdb-multiarch` on the machine's stub: both CPUs, a Rust handler by name, a
-//! local by name.
+//! local by name; and `cargo xtask gdb`, which prepares all of it.
 
 use host_driver::{Config, Nic};
 use integration_tests::engine::tools;
+use integration_tests::xtask_command::{complaint, xtask};
 use integration_tests::{Engine, Qemu, frames, stage};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -96,4 +100,161 @@ fn gdb_stops_in_a_handler_and_prints_a_local() {
         received = nic.receive_batch(64).unwrap();
     }
     assert_eq!(received[0], frame);
+}
+
+/// What `cargo xtask gdb` shows with these words behind `--`.
+fn session(place: &str, script: &[&str]) -> String {
+    let mut command = xtask(&["gdb", "--break", place, "--", "-batch", "-nx"]);
+    for step in script {
+        command.args(["-ex", step]);
+    }
+    let output = command.stdin(Stdio::null()).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let shown = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{shown}");
+    shown
+}
+
+/// The line that begins with these words, without them.
+fn after<'a>(shown: &'a str, words: &str) -> &'a str {
+    let mut lines = shown.lines();
+    let found = lines.find_map(|line| line.trim_start().strip_prefix(words));
+    found.unwrap_or_else(|| panic!("no {words}: {shown}"))
+}
+
+#[test]
+fn a_session_begins_in_the_handler_and_knows_the_chip() {
+    let shown = session(
+        "receive_complete",
+        &[
+            "tigon events",
+            "tigon regs AssistReadP*",
+            "tigon rings",
+            "tigon trace",
+            "tigon words InterfaceMtu",
+            "tigon bd 0x2000",
+            "tigon bd 0x1C000 receive",
+            "tigon dma 0x133000",
+        ],
+    );
+    assert!(
+        shown.contains("breakpoint 1, tigon_firmware::events::receive_complete"),
+        "{shown}"
+    );
+    // Whatever else is pending: a frame is, and it lies in the MAC's ring.
+    assert!(
+        after(&shown, "CPU A: ").contains("ReceiveComplete"),
+        "{shown}"
+    );
+    let ring = after(&shown, "MAC receive ");
+    let used = ring.split_whitespace().nth(2).expect("a count");
+    assert_ne!(used, "0", "{shown}");
+    // K is 0x12F000 with 1 MB, and the ring of 64 descriptors at K + 0x4000 (reference 2.2).
+    let producer = after(&shown, "0x100 AssistReadProducer").trim();
+    let producer = u32::from_str_radix(&producer[2..], 16).expect("a word");
+    assert!((0x13_3000..0x13_3800).contains(&producer), "{shown}");
+    assert!(shown.contains("us BOOT"), "{shown}");
+    assert_eq!(
+        after(&shown, "0x260 InterfaceMtu").trim(),
+        "0x000005ee 1518"
+    );
+    // An ARP request went first: 42 bytes, one BD.
+    let bd = after(&shown, "send BD at 0x2000: ");
+    assert!(bd.ends_with("length 42"), "{shown}");
+    assert!(shown.contains("flags 0x0004 end"), "{shown}");
+    assert!(after(&shown, "receive BD at 0x1c000: ").contains("length 2048"));
+    // The first transfer of all fetched the standard ring's first BDs to 0x1C000.
+    let dma = after(&shown, "DMA descriptor at 0x133000: ");
+    assert!(dma.contains("NIC 0x"), "{shown}");
+}
+
+#[test]
+fn a_session_begins_at_the_first_instruction_and_watches_a_word() {
+    // 0x2B8 is the send consumer index for drivers that read it by register.
+    let shown = session("_start", &["watch *(0x2b8 as *mut u32)", "continue"]);
+    assert!(shown.contains("0x00004000 in _start"), "{shown}");
+    assert!(shown.contains("Old value = 0\nNew value = 1\n"), "{shown}");
+    assert!(shown.contains("tigon_firmware::send::"), "{shown}");
+}
+
+#[test]
+fn what_gdb_cannot_do_is_said_in_one_line() {
+    let run = |words: &[&str]| xtask(words).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(
+        complaint(&run(&["gdb", "--break", "no_such_handler"])),
+        "the firmware has no function no_such_handler"
+    );
+    let failed = run(&[
+        "gdb", "--", "-batch", "-nx", "-ex", "tigon bd", "-ex", "quit 3",
+    ]);
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert!(said.contains("usage: tigon bd ADDRESS"), "{said}");
+    assert!(complaint(&failed).starts_with("gdb failed"));
+}
+
+/// The way of an editor: a port instead of a gdb.
+#[test]
+fn a_card_waits_at_a_port_for_any_gdb() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = xtask(&["gdb", "--serve", &port]).output().unwrap();
+    assert!(complaint(&refused).contains("Address already in use"));
+    drop(taken);
+    let mut server = xtask(&["gdb", "--serve", &port, "--break", "mailbox"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let lines = lines.map(|line| line.expect("words"));
+    let said: Vec<String> = lines
+        .take_while(|line| !line.starts_with("gdb: the card waits"))
+        .collect();
+    let steps: Vec<&str> = said.iter().filter_map(|l| l.strip_prefix("  ")).collect();
+    let mut gdb = Command::new("timeout");
+    gdb.args(["60", "gdb-multiarch", "-batch", "-nx"])
+        .arg(tools().firmware.elf);
+    for step in &steps {
+        gdb.args(["-ex", step]);
+    }
+    let output = gdb.output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        shown.contains("hit Temporary breakpoint 1, tigon_firmware::events::mailbox"),
+        "{shown}"
+    );
+    let id = server.id().to_string();
+    Command::new("kill").args(["-INT", &id]).status().unwrap();
+    assert!(server.wait().unwrap().success(), "Ctrl-C is its end");
+}
+
+/// The files of VS Code say what the command says.
+#[test]
+fn the_editor_starts_the_same_card() {
+    let read = |name: &str| -> Value {
+        let path = xtask::paths::root().join(".vscode").join(name);
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
+    let (tasks, launch) = (read("tasks.json"), read("launch.json"));
+    let (task, configuration) = (&tasks["tasks"][0], &launch["configurations"][0]);
+    assert_eq!(configuration["preLaunchTask"], task["label"]);
+    let port = task["args"][3].as_str().unwrap();
+    assert_eq!(
+        configuration["miDebuggerServerAddress"],
+        format!("localhost:{port}")
+    );
+    let folder = "${workspaceFolder}/";
+    let program = configuration["program"].as_str().unwrap();
+    let program = program.strip_prefix(folder).unwrap();
+    assert_eq!(
+        tools()
+            .firmware
+            .elf
+            .strip_prefix(xtask::paths::target())
+            .unwrap(),
+        Path::new(program).strip_prefix("target").unwrap()
+    );
+    let script = configuration["setupCommands"][1]["text"].as_str().unwrap();
+    let script = script.strip_prefix("source ${workspaceFolder}/").unwrap();
+    assert!(xtask::paths::root().join(script).is_file());
 }

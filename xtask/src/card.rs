@@ -7,6 +7,7 @@ use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +36,10 @@ pub struct CardOptions {
     pub wire: Wire,
     /// Opens QEMU's gdb stub on a Unix socket `gdb` in the card's folder.
     pub gdb: bool,
+    /// Opens the stub on this TCP port of this machine instead.
+    pub gdb_port: Option<u16>,
+    /// Keeps both CPUs still until gdb lets them go.
+    pub halted: bool,
     /// Opens QEMU's monitor, through which [`Card::plug`] and [`Card::unplug`]
     /// reach the cable.
     pub monitor: bool,
@@ -94,6 +99,8 @@ impl Card {
         let mut command = outliving_nobody(&tools.qemu);
         command
             .args(["-display", "none", "-nodefaults", "-M", &machine])
+            // Ctrl-C is for who started the card: that ends it, or is gdb and does not.
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output);
@@ -104,10 +111,15 @@ impl Card {
             let octets = station.map(|octet| format!("{octet:02x}")).join(":");
             command.args(["-global", &format!("tigon2-card.mac={octets}")]);
         }
-        if options.gdb {
+        if let Some(port) = options.gdb_port {
+            command.args(["-gdb", &format!("tcp:127.0.0.1:{port}")]);
+        } else if options.gdb {
             let stub = folder.path().join("gdb");
             let stub = format!("unix:{},server=on,wait=off", stub.display());
             command.args(["-gdb", &stub]);
+        }
+        if options.halted {
+            command.arg("-S");
         }
         if options.monitor {
             let monitor = folder.path().join(MONITOR);

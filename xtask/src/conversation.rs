@@ -17,7 +17,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// The address of the host at the end of the wire.
+pub const PEER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 /// Locally administered, as smoltcp is no real card.
 const PEER_STATION: [u8; 6] = [0x02, 0x54, 0x47, 0, 0, 2];
 const PREFIX: u8 = 24;
@@ -47,6 +48,14 @@ pub fn peer() -> Identity {
     }
 }
 
+/// Who the host behind the card is.
+pub fn host(station: [u8; 6]) -> Identity {
+    Identity {
+        station,
+        address: smoltcp_address(HOST),
+    }
+}
+
 /// Talks with [`peer`] through an open card. `verb` begins each line of what
 /// happens, `engine` is what runs the card.
 ///
@@ -58,10 +67,7 @@ pub fn hold<T: Transport>(
     verb: &str,
     engine: &str,
 ) -> Result<Report> {
-    let identity = Identity {
-        station: nic.station(),
-        address: smoltcp_address(HOST),
-    };
+    let identity = host(nic.station());
     let mut report = Report {
         engine: engine.into(),
         stack: "smoltcp".into(),

@@ -12,6 +12,7 @@ pub mod conversation;
 pub mod explore;
 pub mod firmware;
 pub mod flash;
+pub mod gdb;
 pub mod guest;
 pub mod guest_device;
 pub mod interrupt;

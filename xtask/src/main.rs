@@ -4,7 +4,8 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use xtask::{
-    bench, build, explore, flash, guest, interrupt, qemu_run, setup, sim_run, soak, test, trace,
+    bench, build, explore, flash, gdb, guest, interrupt, qemu_run, setup, sim_run, soak, test,
+    trace,
 };
 
 /// Builds, runs, measures and tests tigon-rs.
@@ -44,6 +45,12 @@ enum Verb {
         cargo xtask flash --socket /tmp/card.sock\n\
         Looking, verifying, backup and restore: tigonctl flash --help")]
     Flash(flash::Arguments),
+    /// Stop in the firmware: gdb on a card that carries traffic
+    #[command(after_help = "Examples:\n  cargo xtask gdb\n  \
+        cargo xtask gdb --break receive_complete\n  \
+        cargo xtask gdb --break mailbox -- -batch -ex bt -ex 'tigon events'\n  \
+        cargo xtask gdb --serve 3333")]
+    Gdb(gdb::Arguments),
     /// Measure throughput beside what this machine could carry at most
     #[command(
         after_help = "Examples:\n  cargo xtask bench --quick --profile all\n  \
@@ -80,6 +87,7 @@ fn main() -> ExitCode {
             // The guest's command has an exit status of its own.
             Verb::Guest(arguments) => return guest::command::run(arguments),
             Verb::Flash(arguments) => flash::run(arguments),
+            Verb::Gdb(arguments) => gdb::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),
             Verb::Trace(arguments) => trace::run(arguments),
             Verb::Explore(arguments) => explore::run(arguments),

@@ -1,0 +1,171 @@
+//! `cargo xtask gdb`: gdb on a card under QEMU that carries traffic.
+//!
+//! ```text
+//!   gdb-multiarch ---- stub ---- QEMU: CPU A is thread 1, CPU B is thread 2
+//!    | ELF, tigon.py             |            |
+//!    '- tigon.json               driver       peer      (ping without end, in this process)
+//! ```
+//!
+//! The card starts with both CPUs still. gdb sets its breakpoint, lets them go, and the
+//! driver, which waits for ever, loads the firmware meanwhile: so a stop at the very
+//! first instruction is as possible as one in a handler.
+
+mod facts;
+mod symbols;
+mod traffic;
+
+use crate::card::{Card, CardOptions};
+use crate::setup::{self, Need};
+use crate::tools::Tools;
+use crate::{interrupt, paths};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use traffic::Traffic;
+
+pub use facts::facts;
+
+/// How often the driver is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What to stop at, and who debugs.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Stop at this function: a handler such as receive_complete, or any part of a path
+    #[arg(long = "break", value_name = "FUNCTION", default_value = "_start")]
+    pub at: String,
+    /// Do not start gdb: wait for one at this TCP port, such as an editor's
+    #[arg(long, value_name = "PORT", conflicts_with = "words")]
+    pub serve: Option<u16>,
+    /// Words for gdb, such as -batch -ex bt
+    #[arg(last = true, value_name = "GDB ARGUMENTS")]
+    pub words: Vec<String>,
+}
+
+/// Starts the card and gdb, and waits for gdb to end.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    setup::ensure(&[Need::Firmware, Need::Qemu, Need::Gdb])?;
+    let tools = Tools::build()?;
+    let elf = std::fs::read(&tools.firmware.elf)
+        .with_context(|| format!("read {}", tools.firmware.elf.display()))?;
+    let place = symbols::place(&elf, &arguments.at)?;
+    let facts = write_facts()?;
+    let mut card = Card::start(
+        &tools,
+        &CardOptions {
+            gdb: true,
+            gdb_port: arguments.serve,
+            halted: true,
+            ..CardOptions::default()
+        },
+    )?;
+    let mut traffic = match traffic::start(&tools, &card) {
+        Ok(traffic) => traffic,
+        Err(error) => {
+            // QEMU opens its stub after its socket: a port that is taken ends it here.
+            interrupt::sleep(LOOK)?;
+            card.check()?;
+            return Err(error);
+        }
+    };
+    let stub = match arguments.serve {
+        Some(port) => format!("localhost:{port}"),
+        None => card.gdb().display().to_string(),
+    };
+    let session = session(&facts, &stub, &place);
+    let ended = if arguments.serve.is_some() {
+        serve(&tools.firmware.elf, &session, &mut traffic)
+    } else {
+        debug(&tools.firmware.elf, &session, &arguments.words)
+    };
+    // The driver may wait for a card that stands still.
+    drop(card);
+    drop(traffic);
+    ended
+}
+
+/// Writes what `tigon.py` knows of the chip.
+fn write_facts() -> Result<PathBuf> {
+    let folder = paths::target().join("gdb");
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join("tigon.json");
+    std::fs::write(&path, facts().to_string())
+        .with_context(|| format!("write {}", path.display()))?;
+    Ok(path)
+}
+
+/// The commands that begin a session.
+fn session(facts: &Path, stub: &str, place: &str) -> Vec<String> {
+    let script = paths::root().join("boards/tigon2/gdb/tigon.py");
+    vec![
+        format!(
+            "python gdb.set_convenience_variable('tigon_facts', {:?})",
+            facts.display().to_string()
+        ),
+        format!("source {}", script.display()),
+        format!("directory {}", paths::root().display()),
+        format!("target remote {stub}"),
+        format!("tigon until {place}"),
+    ]
+}
+
+fn debug(elf: &Path, session: &[String], words: &[String]) -> Result<()> {
+    let mut gdb = Command::new("gdb-multiarch");
+    gdb.arg("-q");
+    for step in session {
+        gdb.args(["-ex", step]);
+    }
+    // What the user wants done comes behind the stop.
+    gdb.args(words).arg(elf);
+    // gdb has the terminal: Ctrl-C is for what it debugs.
+    let status = gdb.status().context("cannot start gdb-multiarch")?;
+    if !status.success() {
+        bail!("gdb failed ({status})");
+    }
+    Ok(())
+}
+
+/// Says what to type, and keeps the card until Ctrl-C.
+fn serve(elf: &Path, session: &[String], traffic: &mut Traffic) -> Result<()> {
+    println!("gdb: type gdb-multiarch {}, and there:", elf.display());
+    for step in session {
+        println!("  {step}");
+    }
+    println!("gdb: the card waits; Ctrl-C ends it");
+    while interrupt::sleep(LOOK).is_ok() {
+        traffic.check()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of the script that name something are words of the crates.
+    #[test]
+    fn the_script_finds_what_it_names() {
+        let script = std::fs::read_to_string(paths::root().join("boards/tigon2/gdb/tigon.py"));
+        let script = script.expect("the script is there");
+        let facts = facts();
+        for table in facts.as_object().expect("tables").keys() {
+            assert!(script.contains(&format!("\"{table}\"")), "{table} unused");
+        }
+        let named = |table: &str, name: &str| {
+            let entries = facts[table].as_array().expect("a table");
+            entries.iter().any(|entry| entry["name"] == name)
+        };
+        for register in ["EventA", "EventB", "MailboxEventA", "MailboxEventB"] {
+            assert!(named("registers", register), "{register}");
+        }
+        for word in ["TraceStart", "TraceLength", "TracePointer"] {
+            assert!(named("words", word), "{word}");
+        }
+        for ring in facts["chip_rings"].as_array().expect("a table") {
+            for end in ["producer", "consumer"] {
+                assert!(named("registers", ring[end].as_str().expect("a name")));
+            }
+        }
+    }
+}
