@@ -2,12 +2,17 @@
 
 mod common;
 
+use common::raw::{command, framed};
 use common::*;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use vfio_user_nic::message::region::BAR0;
+use vfio_user_nic::message::{Command, DmaAccess, HEADER_BYTES, Header, flags};
 use vfio_user_nic::{Client, ClientError, DmaError, DmaHandler, DmaRange, Errno};
+use zerocopy::IntoBytes;
 
 /// Memory of a client, as far as it was written; one address cannot be reached.
 #[derive(Clone, Default)]
@@ -327,4 +332,43 @@ fn a_stop_wakes_a_waiting_vcpu() {
         client.device_info(),
         Err(ClientError::Disconnected)
     ));
+}
+
+/// A request that is read together with a reply is in no socket any more: nobody would be
+/// woken for it, so it is served before the reply is handed over.
+#[test]
+fn what_comes_with_a_reply_is_served() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let server = std::thread::spawn(move || {
+        let take = |stream: &mut UnixStream| {
+            let mut header = Header::default();
+            stream.read_exact(header.as_mut_bytes()).unwrap();
+            let mut payload = vec![0; header.size as usize - HEADER_BYTES];
+            stream.read_exact(&mut payload).unwrap();
+            (header, payload)
+        };
+        let (version, _) = take(&mut theirs);
+        let answer = framed(version.id, version.command, flags::REPLY, b"\0\0\0\0{}\0");
+        theirs.write_all(&answer).unwrap();
+        let (reset, _) = take(&mut theirs);
+        let mut both = framed(reset.id, reset.command, flags::REPLY, &[]);
+        let access = DmaAccess {
+            address: 4,
+            count: 4,
+        };
+        both.extend(command(Command::DmaRead, &access));
+        theirs.write_all(&both).unwrap();
+        take(&mut theirs)
+    });
+    let mut client = Client::from_stream(ours, Duration::from_secs(10)).unwrap();
+    let memory = Memory::default();
+    memory.0.lock().unwrap().extend([0, 0, 0, 0, 1, 2, 3, 4]);
+    client.set_dma_handler(Some(Box::new(memory)));
+    client.reset().unwrap();
+    let (header, payload) = server.join().unwrap();
+    assert!(header.is_reply() && header.failure().is_none());
+    assert_eq!(payload[size_of::<DmaAccess>()..], [1, 2, 3, 4]);
 }

@@ -166,6 +166,9 @@ impl Connection {
                     if message.header.command != command as u16 {
                         return Err(ClientError::Malformed(command));
                     }
+                    // What was read together with the reply is in no socket any more,
+                    // so nobody would be woken for it.
+                    self.answer_arrived(deadline)?;
                     return match message.header.failure() {
                         Some(errno) => Err(ClientError::refused(command, errno)),
                         None => Ok(message.payload),
