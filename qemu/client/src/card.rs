@@ -6,7 +6,8 @@
 
 use crate::ffi::{CONFIG_BYTES, Nature};
 use crate::host::{GuestMemory, Host};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use crate::watch::Watch;
+use rustix::fd::{AsFd, BorrowedFd, RawFd};
 use rustix::net::{Shutdown, shutdown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub struct Card<H> {
     host: H,
     path: PathBuf,
     client: Client,
+    watch: Watch,
     gone: bool,
     /// The user has heard that something was refused.
     complained: bool,
@@ -53,10 +55,12 @@ impl<H: Host> Card<H> {
                 "it has no card behind it: a BAR of {size} bytes"
             )));
         }
+        let watch = Watch::new(&client).map_err(|errno| ClientError::Io(errno.into()))?;
         let card = Card {
             host,
             path: path.to_owned(),
             client,
+            watch,
             gone: false,
             complained: false,
         };
@@ -70,7 +74,7 @@ impl<H: Host> Card<H> {
 
     /// Readable when [`serve`](Self::serve) has something to do.
     pub fn descriptor(&self) -> RawFd {
-        self.client.as_fd().as_raw_fd()
+        self.watch.descriptor()
     }
 
     /// Does what the card asks for by itself: DMA by messages.
@@ -93,12 +97,21 @@ impl<H: Host> Card<H> {
 
     /// Reads BAR 0. With `unmask` the pin may signal again.
     pub fn bar_read(&mut self, offset: u64, out: &mut [u8], unmask: bool) -> bool {
-        self.ask(|client| {
+        if self.gone {
+            return false;
+        }
+        // If this fails, the main loop is woken for nothing.
+        let _ = self.watch.deafen(&self.client);
+        let done = self.ask(|client| {
             if unmask {
                 client.post_unmask_irq(irq::INTX);
             }
             client.region_read(region::BAR0, offset, out)
-        })
+        });
+        if let Err(errno) = self.watch.listen(&self.client) {
+            self.give_up(&format!("it cannot be watched: {errno}"));
+        }
+        done
     }
 
     /// Writes BAR 0. With `unmask` the pin may signal again, if it is still high when

@@ -20,6 +20,7 @@
 //! | [`ffi`] | the C interface, a mirror of `hw/net/tigon2/client.h` |
 //! | [`card`] | the card as the guest's machine uses it, and what happens when it dies |
 //! | [`host`] | QEMU behind a safe trait |
+//! | [`watch`] | when QEMU's main loop looks at the card's socket |
 //! | [`entry`] | what QEMU calls |
 //!
 //! A vCPU waits for a read (10 to 14 us) and never for a write. While it waits, the
@@ -36,3 +37,4 @@ pub mod entry;
 pub mod ffi;
 #[allow(unsafe_code)]
 pub mod host;
+pub mod watch;
