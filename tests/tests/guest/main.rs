@@ -8,6 +8,7 @@ mod cable;
 mod driver;
 mod filters;
 mod interrupts;
+mod kvm;
 mod neighbours;
 mod rings;
 mod statistics;
@@ -78,6 +79,10 @@ fn acts() -> Vec<Act> {
         vfio::our_driver_works_through_the_kernels_vfio,
         vfio::acenic_takes_over_from_our_driver,
     ];
+    let useless_kvm: Vec<Story<kvm::UselessKvm>> = stories![
+        kvm::kvm_that_is_refused_is_done_without,
+        kvm::kvm_that_hangs_is_given_up,
+    ];
     vec![
         Act::new("one guest", one_guest),
         Act::new("another guest", another),
@@ -85,5 +90,6 @@ fn acts() -> Vec<Act> {
         Act::new("guest and driver", with_our_driver),
         Act::new("router", routed),
         Act::new("kernel vfio", vfio),
+        Act::new("useless kvm", useless_kvm),
     ]
 }
