@@ -66,14 +66,41 @@ pub fn run_in_vlan<T: Transport>(
     vlan: Option<u16>,
     stop: &AtomicBool,
 ) -> Result<BridgeReport, NicError> {
+    run_attended(nic, tap, vlan, stop, |_| ())
+}
+
+/// Turns after which a busy bridge attends to its visitors.
+const TURNS: u32 = 32;
+
+/// Moves frames as [`run_in_vlan`] does, and calls `attend` now and then: whenever there
+/// is nothing to move, and every few turns.
+///
+/// # Errors
+/// [`NicError`] if the card cannot be recovered, or the TAP device is gone.
+pub fn run_attended<T: Transport>(
+    nic: &mut Nic<T>,
+    tap: &Tap,
+    vlan: Option<u16>,
+    stop: &AtomicBool,
+    mut attend: impl FnMut(&mut Nic<T>),
+) -> Result<BridgeReport, NicError> {
+    let mut turns = 0;
     let mut scratch = Vec::new();
     let mut report = BridgeReport::default();
     let mut failures = 0;
     while !stop.load(Ordering::Relaxed) {
         match turn(nic, tap, vlan, &mut scratch, &mut report) {
-            Ok(true) => failures = 0,
+            Ok(true) => {
+                failures = 0;
+                turns += 1;
+                if turns == TURNS {
+                    turns = 0;
+                    attend(nic);
+                }
+            }
             Ok(false) => {
                 report.naps += 1;
+                attend(nic);
                 nap(nic, tap)?;
             }
             Err(error) if error.is_recoverable() && failures < MAX_RECOVERIES => {

@@ -13,6 +13,7 @@
 //! | [`tap`], [`bridge`] | the kernel's network stack as the user of the card |
 //! | [`capture`], [`replay`] | captures: replayed out of the card, recorded from it |
 //! | [`stack`], [`peer`] | a stack in process, on either side of the wire |
+//! | [`status`] | looking at a card that another process drives |
 //! | [`log`] | the firmware's log, decoded |
 //!
 //! What it relies on: section numbers in the docs are those of the project's
@@ -32,6 +33,7 @@ pub mod nic;
 pub mod peer;
 pub mod replay;
 pub mod stack;
+pub mod status;
 pub mod tap;
 pub mod transport;
 

@@ -63,6 +63,11 @@ fn firmware_is_judged_before_the_card_is_looked_for() {
         "/nonexistent/tg2.bin",
     ]);
     assert!(text.contains("/nonexistent/tg2.bin"), "{text}");
+    let text = failure(&["--socket", "/nonexistent/card", "stats"]);
+    assert!(
+        text.contains("--firmware") && text.contains("--own"),
+        "{text}"
+    );
     // A good file comes as far as the card.
     assert!(load("good", &image(0x4000, 0x4000)).contains("cannot reach a card"));
 }

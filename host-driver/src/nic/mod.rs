@@ -50,6 +50,11 @@ pub use config::{
 pub use drops::{DropCounts, DropReason};
 pub use error::{CardState, FatalReport, NicError};
 pub use events::Link;
+/// NIC memory through the window of BAR 0.
+pub mod memory_window {
+    pub use super::window::{read, write};
+}
+
 pub use frame::{Received, ReceivedChecksums, ReceivedFrame};
 pub use memory::{JUMBO_SLOT_BYTES, SLOT_BYTES};
 pub use own::OwnFirmware;
@@ -173,6 +178,25 @@ impl<T: Transport> Nic<T> {
     /// The transport, for what this interface does not offer.
     pub fn transport(&mut self) -> &mut T {
         &mut self.transport
+    }
+
+    /// Reads a word of BAR 0 below the memory window; nothing there changes by being read.
+    ///
+    /// # Errors
+    /// [`TransportError::BadOffset`] for the window and beyond; what the transport says.
+    pub fn peek_register(&mut self, offset: u32) -> Result<u32, NicError> {
+        if offset >= host_interface::bar::WINDOW || !offset.is_multiple_of(4) {
+            return Err(TransportError::BadOffset(offset).into());
+        }
+        Ok(self.transport.read(offset)?)
+    }
+
+    /// Reads words of NIC memory.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn peek_memory(&mut self, address: u32, out: &mut [u32]) -> Result<(), NicError> {
+        Ok(window::read(&mut self.transport, address, out)?)
     }
 
     /// True if the firmware is this project's, with its extension words.

@@ -224,6 +224,14 @@ impl<T: Transport> Nic<T> {
     /// What the firmware or the transport says.
     pub fn statistics(&mut self) -> Result<NicStatistics, NicError> {
         self.update_statistics()?;
+        self.glance()
+    }
+
+    /// Gathers all counts as they are; those of the card are as old as its last update.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn glance(&mut self) -> Result<NicStatistics, NicError> {
         Ok(NicStatistics {
             link: self.events.link,
             firmware_version: self.firmware_version(),

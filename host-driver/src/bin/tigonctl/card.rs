@@ -13,6 +13,7 @@ use host_driver::{Config, Nic, Transport};
 use serde_json::json;
 
 use super::cli::{Arguments, LogOptions, RunOptions, StatsOptions, TraceOptions};
+use super::look::Source;
 use super::output::Output;
 
 /// How often the log is fetched.
@@ -22,7 +23,7 @@ const LOG_PERIOD: Duration = Duration::from_millis(100);
 pub type AnyNic = Nic<Box<dyn Transport>>;
 
 /// Opens the way to the card that the arguments name.
-fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
+pub fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
     if let Some(address) = arguments.pci {
         let card = Vfio::open(address)?;
         if card.isolation() == Isolation::None {
@@ -32,6 +33,9 @@ fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
             );
         }
         return Ok(Box::new(card));
+    }
+    if arguments.attach.is_some() {
+        bail!("this needs the card itself; through --attach it can only be looked at");
     }
     let Some(socket) = &arguments.socket else {
         bail!("which card? Name its socket with --socket PATH or its place with --pci ADDRESS");
@@ -61,6 +65,9 @@ pub fn read_firmware(path: &Path) -> Result<Vec<u8>> {
 /// Connects, loads, opens and waits for the link.
 pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
     // First what can fail without a card.
+    if options.firmware.is_none() && !options.own {
+        bail!("which firmware? Name a file with --firmware FILE or take the card's --own");
+    }
     let firmware = options.firmware.as_deref().map(read_firmware).transpose()?;
     let mut config = Config::default();
     options.apply(&mut config);
@@ -143,6 +150,13 @@ pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
     Ok(())
 }
 
+/// `tigonctl reset`
+pub fn reset(arguments: &Arguments, output: &Output) -> Result<()> {
+    connect(arguments, Config::default())?.shut_down()?;
+    output.result("reset", json!({}), "reset, both CPUs halted");
+    Ok(())
+}
+
 /// `tigonctl load`
 pub fn load(arguments: &Arguments, firmware: &Path, output: &Output) -> Result<()> {
     let file = read_firmware(firmware)?;
@@ -202,12 +216,47 @@ pub fn stats(
     stop: &AtomicBool,
 ) -> Result<()> {
     let time = seconds(options.seconds)?;
+    let watch = options.watch.map(seconds).transpose()?;
+    if arguments.attach.is_some() {
+        return attached_stats(arguments, watch, output, stop);
+    }
     let mut nic = bring_up(arguments, &options.run)?;
+    if let Some(period) = watch {
+        while !stop.load(Ordering::Relaxed) {
+            discard_for(&mut nic, period, stop)?;
+            print_statistics(&nic.statistics()?, output)?;
+        }
+    }
     discard_for(&mut nic, time, stop)?;
     if options.all {
         print_all(&mut nic, output)?;
     }
     finish(nic, &options.run, output)
+}
+
+/// The counts of a card that another process drives, once or again and again.
+fn attached_stats(
+    arguments: &Arguments,
+    watch: Option<Duration>,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let mut source = Source::open(arguments)?;
+    loop {
+        let statistics = source.statistics()?;
+        let text = serde_json::to_string_pretty(&statistics)?;
+        output.result("statistics", statistics, &text);
+        let Some(period) = watch else {
+            return Ok(());
+        };
+        let end = Instant::now() + period;
+        while Instant::now() < end {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20).min(period));
+        }
+    }
 }
 
 /// Every word of the statistics block and the MAC's own counters.

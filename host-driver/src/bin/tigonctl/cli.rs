@@ -28,6 +28,9 @@ pub struct Arguments {
     /// PCI address of a card in this machine, bound to vfio-pci.
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub pci: Option<PciAddress>,
+    /// Status socket of the process that drives the card (`bridge --status`).
+    #[arg(long, global = true, value_name = "PATH", conflicts_with_all = ["socket", "pci"])]
+    pub attach: Option<PathBuf>,
     /// Print JSON, one object a line.
     #[arg(long, global = true)]
     pub json: bool,
@@ -70,6 +73,37 @@ pub enum Command {
     Throughput(ThroughputOptions),
     /// Be the host at the far end of the wire (a unix datagram socket).
     Peer(PeerOptions),
+    /// Print registers as they are, without a reset.
+    Regs {
+        /// Only those with this in their names.
+        name: Option<String>,
+    },
+    /// Print words as they are, without a reset.
+    Peek {
+        /// A register, a word of gencom by its name, or a NIC address.
+        place: String,
+        /// How many words.
+        #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=512))]
+        words: u32,
+    },
+    /// Write a word, without a reset.
+    Poke {
+        /// A register, a word of gencom by its name, or a NIC address.
+        place: String,
+        /// The value.
+        #[arg(value_parser = number)]
+        value: u32,
+    },
+    /// Print the fill levels of the card's rings as they are, without a reset.
+    Rings,
+    /// Reset the card and leave it halted.
+    Reset,
+    /// Watch a card that another process drives: load, rings, rates, drops.
+    Top {
+        /// Seconds between two looks.
+        #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+        interval: f64,
+    },
     /// Install firmware in the card's own EEPROM, or look at what is there.
     #[command(after_help = FLASH_EXAMPLE)]
     Flash(FlashOptions),
@@ -154,7 +188,7 @@ fn slot(text: &str) -> Result<Slot, String> {
 #[derive(Debug, Args)]
 pub struct RunOptions {
     /// The firmware (tg2.bin).
-    #[arg(long, value_name = "FILE", required_unless_present = "own")]
+    #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
     /// Let the card boot the firmware in its own EEPROM.
     #[arg(long, conflicts_with = "firmware")]
@@ -193,7 +227,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub loopback: bool,
     /// What the firmware shall trace: the mask of gencom word 644.
-    #[arg(long, value_name = "MASK", value_parser = mask, default_value = "0")]
+    #[arg(long, value_name = "MASK", value_parser = number, default_value = "0")]
     pub trace_mask: u32,
 }
 
@@ -207,7 +241,7 @@ pub enum Offload {
 }
 
 /// A number, hexadecimal with `0x`.
-fn mask(text: &str) -> Result<u32, String> {
+pub fn number(text: &str) -> Result<u32, String> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),
@@ -261,6 +295,9 @@ pub struct StatsOptions {
     /// For how long.
     #[arg(long, default_value_t = 0.0, value_name = "SECONDS")]
     pub seconds: f64,
+    /// Print the counts again and again, so many seconds apart, until Ctrl-C.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
+    pub watch: Option<f64>,
     /// Print every word of the statistics block and the MAC's counters, zeros too.
     #[arg(long)]
     pub all: bool,
@@ -289,6 +326,9 @@ pub struct BridgeOptions {
     /// Bring the TAP device up at once.
     #[arg(long)]
     pub up: bool,
+    /// Answer at this socket what `tigonctl --attach` asks about the card.
+    #[arg(long, value_name = "PATH")]
+    pub status: Option<PathBuf>,
 }
 
 /// Options of `replay`.
@@ -455,7 +495,6 @@ mod tests {
         assert_eq!(config.trace_mask, 16);
         for wrong in [
             "tigonctl --pci 3 info",
-            "tigonctl stats",
             "tigonctl stats --own --firmware x",
             "tigonctl flash --eeprom x install y --slot 2",
             "tigonctl flash --board 12ae info",

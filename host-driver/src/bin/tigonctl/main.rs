@@ -14,7 +14,9 @@ use clap::{CommandFactory, Parser};
 mod card;
 mod cli;
 mod flash;
+mod look;
 mod output;
+mod top;
 mod traffic;
 
 use cli::{Arguments, Command};
@@ -50,6 +52,12 @@ fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
             clap_complete::generate(*shell, &mut command, "tigonctl", &mut std::io::stdout());
             Ok(())
         }
+        Command::Regs { name } => look::regs(arguments, name.as_deref(), output),
+        Command::Peek { place, words } => look::peek(arguments, place, *words, output),
+        Command::Poke { place, value } => look::poke(arguments, place, *value, output),
+        Command::Rings => look::rings(arguments, output),
+        Command::Reset => card::reset(arguments, output),
+        Command::Top { interval } => top::top(arguments, card::seconds(*interval)?, &stop),
         Command::Info => card::info(arguments, output),
         Command::Load { firmware } => card::load(arguments, firmware, output),
         Command::Stats(options) => card::stats(arguments, options, output, &stop),

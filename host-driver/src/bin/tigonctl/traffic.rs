@@ -11,6 +11,7 @@ use host_driver::stack::card::CardWire;
 use host_driver::stack::ping::{self, Ping};
 use host_driver::stack::throughput::{DatagramRun, tcp_receive, tcp_send, udp_receive, udp_send};
 use host_driver::stack::{Host, Identity, StackError};
+use host_driver::status::StatusServer;
 use host_driver::tap::Tap;
 use host_driver::{Transport, bridge};
 use serde_json::json;
@@ -34,6 +35,13 @@ pub fn bridge(
     output: &Output,
     stop: &AtomicBool,
 ) -> Result<()> {
+    let status = match &options.status {
+        Some(path) => {
+            let server = StatusServer::bind(path);
+            Some(server.with_context(|| format!("status socket {}", path.display()))?)
+        }
+        None => None,
+    };
     let mut nic = bring_up(arguments, &options.run)?;
     let station = nic.station();
     let tap = Tap::create(&options.tap, station, nic.config().mtu, options.up)?;
@@ -50,7 +58,12 @@ pub fn bridge(
         link_text(nic.link())
     );
     output.result("ready", ready, &text);
-    let report = bridge::run_in_vlan(&mut nic, &tap, options.run.vlan, stop)?;
+    let report = bridge::run_attended(&mut nic, &tap, options.run.vlan, stop, |nic| {
+        if let Some(status) = &status {
+            status.serve(nic);
+        }
+    })?;
+    drop(status);
     drop(tap);
     let text = format!(
         "{} frames to the card, {} to {}, {} recoveries",

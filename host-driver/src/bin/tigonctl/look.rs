@@ -1,0 +1,299 @@
+//! Commands that look at a card as it is: no reset, no firmware.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use host_driver::Transport;
+use host_driver::nic::memory_window;
+use host_driver::status::{self, Question};
+use host_interface::bar;
+use host_interface::extension::Extension;
+use host_interface::gencom::Gencom;
+use serde_json::{Map, Value, json};
+use tigon2_chip::bits::MiscHostControl;
+use tigon2_chip::registers::Register;
+
+use super::card::transport;
+use super::cli::{Arguments, number};
+use super::output::Output;
+
+/// Where to look: at a card, or at one that another process drives.
+pub enum Source {
+    /// The card; it stays as it is until the command ends.
+    Card(Box<dyn Transport>),
+    /// The status socket of the process that drives it.
+    Attached(PathBuf),
+}
+
+impl Source {
+    /// Opens what the arguments name.
+    pub fn open(arguments: &Arguments) -> Result<Self> {
+        if let Some(path) = &arguments.attach {
+            return Ok(Self::Attached(path.clone()));
+        }
+        let mut card = transport(arguments)?;
+        // Words of NIC memory stand at their own addresses only with this bit.
+        let register = Register::MiscHostControl.offset();
+        let control = MiscHostControl::from_bits(card.read(register)?);
+        if !control.word_swap() {
+            let order = MiscHostControl::new().with_word_swap(true).into_bits();
+            card.write(register, order * 0x0100_0001)?;
+        }
+        Ok(Self::Card(card))
+    }
+
+    fn ask(path: &Path, question: &Question) -> Result<Value> {
+        status::ask(path, question).with_context(|| format!("status {}", path.display()))
+    }
+
+    /// Words of BAR 0.
+    pub fn registers(&mut self, offsets: &[u32]) -> Result<Vec<u32>> {
+        match self {
+            Self::Card(card) => {
+                let words = offsets.iter().map(|offset| Ok(card.read(*offset)?));
+                words.collect()
+            }
+            Self::Attached(path) => {
+                let offsets = offsets.to_vec();
+                let answer = Self::ask(path, &Question::Registers { offsets })?;
+                Ok(status::words(&answer)?)
+            }
+        }
+    }
+
+    /// Words of NIC memory.
+    pub fn memory(&mut self, address: u32, words: u32) -> Result<Vec<u32>> {
+        match self {
+            Self::Card(card) => {
+                let mut out = vec![0; words as usize];
+                memory_window::read(card, address, &mut out)?;
+                Ok(out)
+            }
+            Self::Attached(path) => {
+                let answer = Self::ask(path, &Question::Memory { address, words })?;
+                Ok(status::words(&answer)?)
+            }
+        }
+    }
+
+    /// All counts of the driver that was attached to.
+    pub fn statistics(&mut self) -> Result<Value> {
+        match self {
+            Self::Card(_) => bail!("only a driver counts: name its status socket with --attach"),
+            Self::Attached(path) => {
+                let mut answer = Self::ask(path, &Question::Statistics)?;
+                Ok(answer["statistics"].take())
+            }
+        }
+    }
+}
+
+/// What `peek` and `poke` name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A register, or a word of NIC memory that BAR 0 shows: its offset there.
+    Bar(u32),
+    /// An address in NIC memory.
+    Memory(u32),
+}
+
+impl Place {
+    /// The place of a name: a register, a word of gencom or of the extension, or a NIC
+    /// address.
+    pub fn parse(text: &str) -> Result<Self> {
+        let same = |name: &str| name.eq_ignore_ascii_case(text);
+        if let Some(register) = Register::ALL.iter().find(|r| same(r.name())) {
+            return Ok(Self::Bar(register.offset()));
+        }
+        if let Some(word) = Gencom::ALL.iter().find(|word| same(word.name())) {
+            return Ok(Self::Bar(word.bar_offset()));
+        }
+        if let Some(word) = Extension::ALL.iter().find(|word| same(word.name())) {
+            return Ok(Self::Bar(word.bar_offset()));
+        }
+        let Ok(address) = number(text) else {
+            bail!("{text} is neither a register, nor a word of gencom, nor a NIC address");
+        };
+        if address % 4 != 0 || address >= 0x80_0000 {
+            bail!("{address:#x} is no word of NIC memory");
+        }
+        Ok(Self::Memory(address))
+    }
+}
+
+/// `tigonctl regs`
+pub fn regs(arguments: &Arguments, filter: Option<&str>, output: &Output) -> Result<()> {
+    let filter = filter.unwrap_or_default().to_ascii_lowercase();
+    let chosen: Vec<Register> = Register::ALL
+        .iter()
+        .copied()
+        .filter(|register| register.name().to_ascii_lowercase().contains(&filter))
+        .collect();
+    if chosen.is_empty() {
+        bail!("no register's name has {filter} in it");
+    }
+    let offsets: Vec<u32> = chosen.iter().map(|register| register.offset()).collect();
+    let words = Source::open(arguments)?.registers(&offsets)?;
+    let mut object = Map::new();
+    let mut lines = Vec::new();
+    for (register, word) in chosen.iter().zip(words) {
+        object.insert(register.name().to_owned(), word.into());
+        let (offset, name) = (register.offset(), register.name());
+        lines.push(format!("{offset:03x} {name:<24} {word:#010x}"));
+    }
+    output.result("registers", Value::Object(object), &lines.join("\n"));
+    Ok(())
+}
+
+/// `tigonctl peek`
+pub fn peek(arguments: &Arguments, place: &str, words: u32, output: &Output) -> Result<()> {
+    let place = Place::parse(place)?;
+    let mut source = Source::open(arguments)?;
+    let (first, values) = match place {
+        Place::Bar(offset) => {
+            let offsets: Vec<u32> = (0..words).map(|n| offset + 4 * n).collect();
+            (offset, source.registers(&offsets)?)
+        }
+        Place::Memory(address) => (address, source.memory(address, words)?),
+    };
+    let lines: Vec<String> = (first..)
+        .step_by(16)
+        .zip(values.chunks(4))
+        .map(|(at, row)| {
+            let row: Vec<String> = row.iter().map(|word| format!("{word:08x}")).collect();
+            format!("{at:06x}  {}", row.join(" "))
+        })
+        .collect();
+    output.result(
+        "words",
+        json!({ "first": first, "words": values }),
+        &lines.join("\n"),
+    );
+    Ok(())
+}
+
+/// `tigonctl poke`
+pub fn poke(arguments: &Arguments, place: &str, value: u32, output: &Output) -> Result<()> {
+    let place = Place::parse(place)?;
+    let Source::Card(mut card) = Source::open(arguments)? else {
+        bail!("a card that another process drives can only be looked at");
+    };
+    match place {
+        Place::Bar(offset) => card.write(offset, value)?,
+        Place::Memory(address) => memory_window::write(&mut card, address, &[value])?,
+    }
+    card.flush()?;
+    let text = format!("{value:#010x} written");
+    output.result("poked", json!({ "value": value }), &text);
+    Ok(())
+}
+
+/// A ring or buffer of the card, by its registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Its name.
+    pub name: &'static str,
+    /// Producer and consumer, as they stand in their words.
+    pub producer: u32,
+    /// The same.
+    pub consumer: u32,
+    /// What is between them, in entries or bytes.
+    pub fill: u32,
+    /// How much there is room for.
+    pub size: u32,
+}
+
+/// Name, producer, consumer, bytes of an entry, entries.
+const RINGS: [(&str, u32, u32, u32, u32); 6] = [
+    (
+        "send",
+        bar::MAILBOX_SEND_PRODUCER,
+        Extension::SendConsumer.bar_offset(),
+        1,
+        512,
+    ),
+    (
+        "command",
+        bar::MAILBOX_COMMAND_PRODUCER,
+        Gencom::CommandConsumer.bar_offset(),
+        1,
+        64,
+    ),
+    (
+        "dma read",
+        Register::AssistReadProducer.offset(),
+        Register::AssistReadConsumer.offset(),
+        32,
+        64,
+    ),
+    (
+        "dma write",
+        Register::AssistWriteProducer.offset(),
+        Register::AssistWriteConsumer.offset(),
+        32,
+        64,
+    ),
+    (
+        "mac transmit",
+        Register::TxDescriptorProducer.offset(),
+        Register::TxDescriptorConsumer.offset(),
+        8,
+        256,
+    ),
+    (
+        "mac receive",
+        Register::RxDescriptorProducer.offset(),
+        Register::RxDescriptorConsumer.offset(),
+        8,
+        512,
+    ),
+];
+
+/// The rings of a card.
+pub fn read_rings(source: &mut Source) -> Result<Vec<Ring>> {
+    let offsets: Vec<u32> = RINGS
+        .iter()
+        .flat_map(|(_, producer, consumer, ..)| [*producer, *consumer])
+        .collect();
+    let words = source.registers(&offsets)?;
+    let rings = RINGS.iter().zip(words.chunks_exact(2));
+    Ok(rings
+        .map(|((name, _, _, bytes, entries), pair)| {
+            // The lowest bits of a pointer may be flags.
+            let (producer, consumer) = (pair[0] & !(bytes - 1), pair[1] & !(bytes - 1));
+            let span = bytes * entries;
+            Ring {
+                name,
+                producer,
+                consumer,
+                fill: (producer.wrapping_sub(consumer) & (span - 1)) / bytes,
+                size: *entries,
+            }
+        })
+        .collect())
+}
+
+/// `tigonctl rings`
+pub fn rings(arguments: &Arguments, output: &Output) -> Result<()> {
+    let rings = read_rings(&mut Source::open(arguments)?)?;
+    let mut lines = vec![format!(
+        "{:<14} {:>10} {:>10} {:>6} {:>6}",
+        "ring", "producer", "consumer", "fill", "of"
+    )];
+    let mut list = Vec::new();
+    for ring in &rings {
+        lines.push(format!(
+            "{:<14} {:>#10x} {:>#10x} {:>6} {:>6}",
+            ring.name, ring.producer, ring.consumer, ring.fill, ring.size
+        ));
+        list.push(json!({
+            "name": ring.name,
+            "producer": ring.producer,
+            "consumer": ring.consumer,
+            "fill": ring.fill,
+            "size": ring.size,
+        }));
+    }
+    output.result("rings", json!({ "rings": list }), &lines.join("\n"));
+    Ok(())
+}

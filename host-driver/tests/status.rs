@@ -1,0 +1,148 @@
+//! Looking at a card: past nobody, but through the process that drives it.
+
+mod support;
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use host_driver::status::{Question, StatusServer, ask, words};
+use host_driver::{Config, Nic};
+use host_interface::extension::{self, Extension};
+use support::{ScriptedCard, open_card};
+use tempfile::TempDir;
+
+/// Runs `tigonctl --attach` while the driver serves its card.
+fn attached(server: &StatusServer, nic: &mut Nic<ScriptedCard>, words: &[&str]) -> Output {
+    let path = server.path().to_owned();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+        .arg("--attach")
+        .arg(path)
+        .args(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    while child.try_wait().expect("it runs").is_none() {
+        server.serve(nic);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.wait_with_output().expect("it has ended")
+}
+
+fn server(folder: &TempDir) -> StatusServer {
+    StatusServer::bind(&folder.path().join("status")).expect("a socket")
+}
+
+fn says(output: Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_card_that_is_driven_can_be_looked_at() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder);
+    let mut nic = open_card(Config::default());
+    nic.transport().bench.set_word(0x5000, 0x1234_5678);
+
+    let magic = says(attached(&server, &mut nic, &["peek", "magic"]));
+    assert!(
+        magic.contains(&format!("{:08x}", extension::MAGIC)),
+        "{magic}"
+    );
+    let memory = says(attached(&server, &mut nic, &["peek", "0x5000", "2"]));
+    assert_eq!(memory, "005000  12345678 00000000\n");
+    let regs = says(attached(&server, &mut nic, &["regs", "cpuastate"]));
+    assert!(regs.starts_with("140 CpuAState"), "{regs}");
+    let rings = says(attached(&server, &mut nic, &["rings"]));
+    assert!(rings.contains("mac receive"), "{rings}");
+    let stats = says(attached(&server, &mut nic, &["--json", "stats"]));
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("an object");
+    assert_eq!(stats["kind"], "statistics");
+    assert!(stats["driver"]["frames_sent"].is_u64(), "{stats}");
+    nic.service().expect("the card goes on");
+}
+
+#[test]
+fn a_card_that_is_driven_cannot_be_changed_from_outside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder);
+    let mut nic = open_card(Config::default());
+    for words in [&["poke", "0x5000", "1"][..], &["reset"], &["info"]] {
+        let output = attached(&server, &mut nic, words);
+        let text = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        assert!(text.contains("only be looked at"), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_answered_is_said_and_nobody_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder);
+    let mut nic = open_card(Config::default());
+    // Somebody who says nothing, and somebody who talks nonsense.
+    let _silent = UnixStream::connect(server.path()).expect("a connection");
+    let mut nonsense = UnixStream::connect(server.path()).expect("a connection");
+    nonsense.write_all(b"{\"poke\": 1}\n").expect("room");
+    server.serve(&mut nic);
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut nonsense, &mut answer).expect("an answer");
+    assert!(answer.contains("error"), "{answer}");
+
+    let path = server.path().to_owned();
+    let asker = std::thread::spawn(move || {
+        let window = Question::Registers {
+            offsets: vec![0x800],
+        };
+        let long = Question::Memory {
+            address: 0,
+            words: 513,
+        };
+        let word = Question::Registers {
+            offsets: vec![Extension::Magic.bar_offset()],
+        };
+        (ask(&path, &window), ask(&path, &long), ask(&path, &word))
+    });
+    while !asker.is_finished() {
+        server.serve(&mut nic);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (window, long, word) = asker.join().expect("no panic");
+    assert!(
+        window
+            .expect_err("not the window")
+            .to_string()
+            .contains("0x800")
+    );
+    assert!(
+        long.expect_err("too many")
+            .to_string()
+            .contains("512 words")
+    );
+    let word = words(&word.expect("an answer")).expect("words");
+    assert_eq!(word, [extension::MAGIC]);
+}
+
+/// A socket that a killed process left is taken over, one in use and a file are not.
+#[test]
+fn the_socket_is_nobody_elses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("status");
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("a socket"));
+    assert!(Path::exists(&path), "left behind");
+    let server = StatusServer::bind(&path).expect("nobody listens");
+    assert!(StatusServer::bind(&path).is_err(), "somebody listens");
+    drop(server);
+    assert!(!Path::exists(&path), "and taken away at the end");
+    std::fs::write(&path, "a file").expect("room");
+    assert!(StatusServer::bind(&path).is_err());
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("still there"),
+        "a file"
+    );
+}
