@@ -2,13 +2,21 @@
 
 pub use tigon2_chip::instruction::{encode_joff as joff, encode_pri as pri};
 
+/// Always 0.
 pub const ZERO: u32 = 0;
+/// First result.
 pub const V0: u32 = 2;
+/// Second result.
 pub const V1: u32 = 3;
+/// First argument.
 pub const A0: u32 = 4;
+/// Second argument.
 pub const A1: u32 = 5;
+/// Scratch.
 pub const T0: u32 = 8;
+/// Scratch.
 pub const T1: u32 = 9;
+/// Return address.
 pub const RA: u32 = 31;
 
 /// No operation.

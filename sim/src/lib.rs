@@ -15,6 +15,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`asm`] | instruction words for test programs |
 //! | [`cpu`] | the CPUs (hardware reference, section 3) |
 //! | [`memory`] | SRAM and host memory (section 2) |
 //! | [`clock`] | cycles and nanoseconds |
@@ -27,15 +28,7 @@
 //! | [`workload`] | a host and a wire for experiments |
 #![forbid(unsafe_code)]
 
-#[cfg_attr(
-    not(test),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "tests use more of it than the model's table"
-    )
-)]
-mod asm;
+pub mod asm;
 pub mod clock;
 pub mod cpu;
 pub mod explore;

@@ -3,7 +3,7 @@
 //! Hardware reference, sections 2 and 3.4.
 
 use crate::memory::{SramBytes, load, store};
-use tigon2_chip::instruction::{immediate, rs};
+use tigon2_chip::instruction::{has_delay_slot, immediate, rs};
 use tigon2_chip::memory::{
     REGISTERS_BASE, REGISTERS_BYTES, SCRATCH_BASE, SPILL_WINDOW, SRAM_MAX_BYTES,
 };
@@ -86,6 +86,8 @@ pub struct Core {
     pub(super) pc: u32,
     /// The one after that: differs from `pc + 4` in a delay slot.
     pub(super) next: u32,
+    /// Whether the instruction to execute next stands behind a jump, in its delay slot.
+    pub(super) slot: bool,
     running: bool,
     scratch: Vec<u8>,
     spill_base: u32,
@@ -102,6 +104,7 @@ impl Core {
             gpr: [0; 32],
             pc: 0,
             next: 4,
+            slot: false,
             running: false,
             scratch: vec![0; scratch_bytes as usize],
             spill_base: 0,
@@ -122,6 +125,7 @@ impl Core {
         if pc != self.pc {
             self.pc = pc;
             self.next = pc.wrapping_add(4);
+            self.slot = false;
         }
         self.running = true;
     }
@@ -214,9 +218,14 @@ impl Core {
         sram: &mut SramBytes,
         word: u32,
     ) -> Result<Executed, CpuFault> {
-        let (pc, next) = (self.pc, self.next);
+        let (pc, next, slot) = (self.pc, self.next, self.slot);
+        let jumps = has_delay_slot(word);
+        if slot && jumps {
+            return Err(CpuFault::ReservedInstruction);
+        }
         self.pc = next;
         self.next = next.wrapping_add(4);
+        self.slot = jumps;
         match self.execute(sram, pc, word) {
             Ok(access) => {
                 self.history[self.recorded % HISTORY] = pc;
@@ -233,6 +242,7 @@ impl Core {
             Err(fault) => {
                 self.pc = pc;
                 self.next = next;
+                self.slot = slot;
                 Err(fault)
             }
         }
@@ -318,7 +328,7 @@ impl Core {
 
     /// Whether it is at the instruction at which `other` is, in the same delay slot if any.
     pub(crate) fn is_at(&self, other: &Core) -> bool {
-        self.pc == other.pc && self.next == other.next
+        (self.pc, self.next, self.slot) == (other.pc, other.next, other.slot)
     }
 
     /// The scratch pad's bytes.

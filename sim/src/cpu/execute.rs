@@ -2,8 +2,8 @@
 //!
 //! Hardware reference, sections 3.1 to 3.3: the integer subset of MIPS I/II, one branch
 //! delay slot, likely branches that annul it, and the chip's own PRI and JOFF. Exactly
-//! what [`tigon2_chip::instruction::classify`] does not forbid is executed; all else is
-//! [`CpuFault::ReservedInstruction`].
+//! what [`tigon2_chip::instruction::classify`] does not forbid is executed; all else, and
+//! a jump in the delay slot of another, is [`CpuFault::ReservedInstruction`].
 
 use super::core::{Access, Core, Place};
 use crate::memory::{SramBytes, load, store};
@@ -151,6 +151,7 @@ impl Core {
         } else {
             self.pc = self.next;
             self.next = self.pc.wrapping_add(4);
+            self.slot = false;
         }
     }
 

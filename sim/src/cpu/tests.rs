@@ -467,3 +467,69 @@ fn the_history_holds_the_last_program_counters() {
     assert_eq!(bench.core.history().count(), super::HISTORY);
     assert_eq!(bench.core.history().last(), Some(START));
 }
+
+/// A jump in the delay slot of another is refused where it stands, whether the first one
+/// is taken or not; MIPS leaves it undefined. An annulled slot is not looked at.
+#[test]
+fn a_jump_in_a_delay_slot_is_refused() {
+    let refused = Err(CpuFault::ReservedInstruction);
+    let far = START + 0x40;
+    let taken = beq(ZERO, ZERO, 7);
+    let not_taken = bne(ZERO, ZERO, 7);
+    let likely = immediate(0x15, ZERO, ZERO, 7);
+    for second in [j(far), jr(A0), joff(A0, ZERO), taken, not_taken, likely] {
+        for first in [j(far), jr(A0), joff(A0, ZERO), taken, not_taken] {
+            let mut bench = Bench::new(&[first, second]).with(&[(A0, far)]);
+            bench.steps(1);
+            assert_eq!(bench.core.step(&mut bench.sram), refused, "{second:#010x}");
+            assert_eq!(bench.core.pc(), START + 4);
+        }
+        let mut bench = Bench::new(&[likely, second, NOP]).with(&[(A0, far)]);
+        bench.steps(2);
+        assert_eq!(bench.core.pc(), START + 12);
+    }
+    // Behind the slot, and where a CPU starts anew, jumps are jumps.
+    let mut bench = Bench::new(&[taken, NOP, j(far), NOP]).with(&[]);
+    bench.steps(1);
+    bench.core.start(START + 8);
+    bench.steps(2);
+    assert_eq!(bench.core.pc(), far);
+}
+
+/// A fault in a delay slot shows the slot's own address, and the jump is not lost: when
+/// the cause is mended the CPU goes on to the target.
+#[test]
+fn a_fault_in_a_delay_slot_keeps_the_jump() {
+    let mut bench = Bench::new(&[beq(ZERO, ZERO, 3), lw(V0, 0, A0), NOP, NOP, NOP]);
+    bench.core.set_gpr(A0 as usize, 0x8001);
+    bench.steps(1);
+    let fault = bench.core.step(&mut bench.sram);
+    assert_eq!(fault, Err(CpuFault::Unaligned { address: 0x8001 }));
+    assert_eq!(bench.core.pc(), START + 4);
+    bench.core.set_gpr(A0 as usize, 0x8000);
+    bench.core.start(START + 4);
+    bench.steps(1);
+    assert_eq!(bench.core.pc(), START + 16);
+}
+
+/// A value just loaded can be stored, encoded, be an address, be branched on and jumped
+/// through by the next instruction (3.1, C).
+#[test]
+fn a_load_feeds_whatever_comes_next() {
+    let value = 0x9000;
+    for base in [0x8000, SCRATCH_BASE + 0x80] {
+        let after = |next: u32, steps: usize| {
+            let program = [sw(A1, 0, A0), lw(V0, 0, A0), next, lw(T0, 4, A0), BREAK];
+            let mut bench = Bench::new(&program).with(&[(A0, base), (A1, value)]);
+            bench.sram.copy_in(value, &bytes(&[0x1234_5678]));
+            bench.steps(steps);
+            bench
+        };
+        assert_eq!(after(sw(V0, 4, A0), 4).gpr(T0), value);
+        assert_eq!(after(lw(V1, 0, V0), 3).gpr(V1), 0x1234_5678);
+        assert_eq!(after(pri(V1, V0, V0), 3).gpr(V1), 16);
+        assert_eq!(after(beq(V0, A1, 5), 4).core.pc(), START + 32);
+        assert_eq!(after(jr(V0), 4).core.pc(), value);
+        assert_eq!(after(joff(V0, ZERO), 4).core.pc(), value);
+    }
+}

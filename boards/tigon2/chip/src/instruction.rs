@@ -102,6 +102,17 @@ pub const fn is_store(word: u32) -> bool {
     matches!(opcode(word), 0x28 | 0x29 | 0x2B)
 }
 
+/// Whether an instruction is a jump or a branch, so that the one behind it stands in its
+/// delay slot.
+#[inline]
+pub const fn has_delay_slot(word: u32) -> bool {
+    match opcode(word) {
+        0x00 => matches!(function(word), 0x08 | 0x09 | FUNCTION_JOFF),
+        0x01..=0x07 | 0x14..=0x17 => true,
+        _ => false,
+    }
+}
+
 /// The general registers that an instruction reads, as a mask; register 0 is left out.
 /// Only meaningful for instructions that [`classify`] does not forbid.
 #[inline]
