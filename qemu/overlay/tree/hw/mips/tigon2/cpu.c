@@ -41,9 +41,14 @@ static void do_start(CPUState *cs, run_on_cpu_data data)
 {
     CPUMIPSState *env = cpu_env(cs);
 
-    /* The pipeline is empty: no branch waits for its delay slot. */
-    env->hflags &= ~MIPS_HFLAG_BMASK;
-    env->active_tc.PC = data.target_ptr;
+    /*
+     * The pipeline is empty: no branch waits for its delay slot.  Unless the
+     * CPU goes on where it was halted: that may be between the two.
+     */
+    if (env->active_tc.PC != data.target_ptr) {
+        env->hflags &= ~MIPS_HFLAG_BMASK;
+        env->active_tc.PC = data.target_ptr;
+    }
     cs->exception_index = EXCP_NONE;
     set_run_state(TIGON2_CPU(cs), TIGON2_RUNNING);
 }

@@ -56,3 +56,13 @@ static bool trans_RESERVED(DisasContext *ctx, arg_RESERVED *a)
     generate_exception_end(ctx, EXCP_RI);
     return true;
 }
+
+static bool trans_BLANK(DisasContext *ctx, arg_BLANK *a)
+{
+    if (!a->field) {
+        /* The standard instruction. */
+        return false;
+    }
+    generate_exception_end(ctx, EXCP_RI);
+    return true;
+}
