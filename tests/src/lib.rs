@@ -13,6 +13,7 @@
 pub mod engine;
 pub mod frames;
 pub mod guest;
+pub mod programs;
 pub mod spy;
 pub mod stage;
 pub mod xtask_command;

@@ -512,8 +512,8 @@ fn a_fault_in_a_delay_slot_keeps_the_jump() {
     assert_eq!(bench.core.pc(), START + 16);
 }
 
-/// A value just loaded can be stored, encoded, be an address, be branched on and jumped
-/// through by the next instruction (3.1, C).
+/// Reference 3.1: a value just loaded can be stored, encoded, be an address, be branched on
+/// and jumped through by the next instruction (C).
 #[test]
 fn a_load_feeds_whatever_comes_next() {
     let value = 0x9000;

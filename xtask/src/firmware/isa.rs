@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind};
+use std::collections::BTreeMap;
 use std::fmt;
 use tigon2_chip::instruction::{Class, classify};
 
@@ -45,28 +46,54 @@ impl fmt::Display for Fault {
 /// # Errors
 /// When the bytes are no big-endian ELF with readable sections.
 pub fn check(elf: &[u8]) -> Result<Vec<Fault>> {
-    let file = object::File::parse(elf).context("not an ELF")?;
-    anyhow::ensure!(file.endianness() == Endianness::Big, "not a big-endian ELF");
+    let file = parse(elf)?;
     let functions = functions(&file);
     let mut faults = Vec::new();
-    for section in file.sections().filter(is_executable) {
-        let data = section.data().context("a section without its bytes")?;
-        for (index, bytes) in data.chunks_exact(4).enumerate() {
-            let word = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            if let Class::Forbidden(reason, mnemonic) = classify(word) {
-                let address = section.address() + 4 * index as u64;
-                faults.push(Fault {
-                    address,
-                    word,
-                    mnemonic,
-                    reason: reason.to_string(),
-                    function: function_at(&functions, address),
-                });
-            }
+    for (address, word) in instructions(&file)? {
+        if let Class::Forbidden(reason, mnemonic) = classify(word) {
+            faults.push(Fault {
+                address,
+                word,
+                mnemonic,
+                reason: reason.to_string(),
+                function: function_at(&functions, address),
+            });
         }
     }
     faults.sort_by_key(|fault| fault.address);
     Ok(faults)
+}
+
+/// The mnemonics of the instructions in an ELF, and how often each occurs.
+///
+/// # Errors
+/// As of [`check`].
+pub fn mnemonics(elf: &[u8]) -> Result<BTreeMap<&'static str, usize>> {
+    let mut counts = BTreeMap::new();
+    for (_, word) in instructions(&parse(elf)?)? {
+        *counts.entry(classify(word).name()).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+fn parse(elf: &[u8]) -> Result<object::File<'_>> {
+    let file = object::File::parse(elf).context("not an ELF")?;
+    anyhow::ensure!(file.endianness() == Endianness::Big, "not a big-endian ELF");
+    Ok(file)
+}
+
+/// Address and word of every instruction.
+fn instructions(file: &object::File<'_>) -> Result<Vec<(u64, u32)>> {
+    let mut instructions = Vec::new();
+    for section in file.sections().filter(is_executable) {
+        let data = section.data().context("a section without its bytes")?;
+        let words = data
+            .chunks_exact(4)
+            .map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        let addresses = (section.address()..).step_by(4);
+        instructions.extend(addresses.zip(words));
+    }
+    Ok(instructions)
 }
 
 fn is_executable<'data>(section: &impl ObjectSection<'data>) -> bool {
@@ -136,10 +163,11 @@ mod tests {
 
     #[test]
     fn a_clean_firmware_passes() {
-        assert_eq!(
-            check(&elf(&[("start", GOOD), ("dispatch", GOOD)])).expect("an ELF"),
-            []
-        );
+        let elf = elf(&[("start", GOOD), ("dispatch", GOOD)]);
+        assert_eq!(check(&elf).expect("an ELF"), []);
+        let counts = mnemonics(&elf).expect("an ELF").into_iter();
+        let expected = [("addiu", 2), ("jr", 2), ("lw", 2), ("sll", 2)];
+        assert_eq!(counts.collect::<Vec<_>>(), expected);
     }
 
     /// Reference 3.1: no multiplier.
