@@ -4,16 +4,18 @@
 use host_driver::nic::Coalescing;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
+use tigon2_chip::Cpu;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::arrivals::{Arrivals, Pattern};
 use tigon2_sim::workload::rig::{Load, Rig, Setup, Source};
-use tigon2_chip::Cpu;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let image = std::fs::read(arguments.next().expect("an image")).expect("a readable image");
-    let ms: u64 = arguments.next().map_or(10, |ms| ms.parse().expect("a number"));
+    let ms: u64 = arguments
+        .next()
+        .map_or(10, |ms| ms.parse().expect("a number"));
     for (name, send, receive, bytes, rate) in [
         ("both 1472", true, true, 1472, 60_000.0),
         ("both 18", true, true, 18, 100_000.0),
@@ -54,7 +56,14 @@ fn main() {
         let seconds = start.elapsed().as_secs_f64();
         let after = rig.reading();
         let mut digest = DefaultHasher::new();
-        (after.cycle, after.sent, after.received, after.grants, after.pci_busy).hash(&mut digest);
+        (
+            after.cycle,
+            after.sent,
+            after.received,
+            after.grants,
+            after.pci_busy,
+        )
+            .hash(&mut digest);
         after.instructions.hash(&mut digest);
         for counts in &after.counts {
             for (activity, tally) in counts.iter() {

@@ -16,6 +16,8 @@
 //! Each instruction costs [`Timing::cycles`]; a cycle-level model replaces that function
 //! and the zero-time DMA and MAC, not the structure.
 
+#[cfg(test)]
+mod golden;
 mod idle;
 #[cfg(test)]
 mod link;

@@ -12,7 +12,7 @@ const CODE: u32 = 0x4000;
 const WORDS: u32 = 0x1000;
 
 /// Numbers that look random (xorshift32); the state is never 0.
-struct Noise(u32);
+pub(super) struct Noise(pub(super) u32);
 
 impl Noise {
     fn next(&mut self) -> u32 {
@@ -22,7 +22,7 @@ impl Noise {
         self.0
     }
 
-    fn below(&mut self, limit: u32) -> u32 {
+    pub(super) fn below(&mut self, limit: u32) -> u32 {
         self.next() % limit
     }
 
