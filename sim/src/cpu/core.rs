@@ -2,8 +2,9 @@
 //!
 //! Hardware reference, sections 2 and 3.4.
 
+use super::decode::{Cache, Decoded};
 use crate::memory::{SramBytes, load, store};
-use tigon2_chip::instruction::{has_delay_slot, immediate, rs};
+use tigon2_chip::instruction::{immediate, rs};
 use tigon2_chip::memory::{
     REGISTERS_BASE, REGISTERS_BYTES, SCRATCH_BASE, SPILL_WINDOW, SRAM_MAX_BYTES,
 };
@@ -90,6 +91,7 @@ pub struct Core {
     pub(super) slot: bool,
     running: bool,
     scratch: Vec<u8>,
+    cache: Cache,
     spill_base: u32,
     retired: u64,
     history: [u32; HISTORY],
@@ -107,6 +109,7 @@ impl Core {
             slot: false,
             running: false,
             scratch: vec![0; scratch_bytes as usize],
+            cache: Cache::new(scratch_bytes),
             spill_base: 0,
             retired: 0,
             history: [0; HISTORY],
@@ -204,29 +207,28 @@ impl Core {
     /// [`CpuFault`] if it cannot; program counter and registers are as before it.
     #[inline]
     pub fn step(&mut self, sram: &mut SramBytes) -> Result<Executed, CpuFault> {
-        let (word, _) = self.upcoming(sram)?;
-        self.step_word(sram, word)
+        let (instruction, _) = self.upcoming(sram)?;
+        self.step_decoded(sram, instruction)
     }
 
-    /// Executes the instruction at the program counter, which is `word`.
+    /// Executes the instruction at the program counter, which is this one.
     ///
     /// # Errors
     /// As of [`step`](Self::step).
-    #[inline]
-    pub(crate) fn step_word(
+    #[inline(always)]
+    pub(crate) fn step_decoded(
         &mut self,
         sram: &mut SramBytes,
-        word: u32,
+        instruction: Decoded,
     ) -> Result<Executed, CpuFault> {
         let (pc, next, slot) = (self.pc, self.next, self.slot);
-        let jumps = has_delay_slot(word);
-        if slot && jumps {
+        if slot && instruction.jumps {
             return Err(CpuFault::ReservedInstruction);
         }
         self.pc = next;
         self.next = next.wrapping_add(4);
-        self.slot = jumps;
-        match self.execute(sram, pc, word) {
+        self.slot = instruction.jumps;
+        match self.execute(sram, pc, instruction) {
             Ok(access) => {
                 self.history[self.recorded % HISTORY] = pc;
                 self.recorded = self.recorded.wrapping_add(1);
@@ -234,7 +236,7 @@ impl Core {
                 let taken = self.next != self.pc.wrapping_add(4);
                 Ok(Executed {
                     pc,
-                    word,
+                    word: instruction.word,
                     access,
                     taken,
                 })
@@ -282,19 +284,46 @@ impl Core {
     /// # Errors
     /// [`CpuFault`] if it cannot be fetched.
     #[inline]
-    pub(crate) fn upcoming(&self, sram: &SramBytes) -> Result<(u32, Option<u32>), CpuFault> {
+    pub(crate) fn upcoming(
+        &mut self,
+        sram: &SramBytes,
+    ) -> Result<(Decoded, Option<u32>), CpuFault> {
         let pc = self.pc;
         if !pc.is_multiple_of(4) {
             return Err(CpuFault::Unaligned { address: pc });
         }
         match self.place(pc) {
-            Some(Place::Scratch(at)) => Ok((u32::from_be_bytes(load(&self.scratch, at)), None)),
+            Some(Place::Scratch(at)) => {
+                let word = u32::from_be_bytes(load(&self.scratch, at));
+                Ok((self.cache.scratch(at, word), None))
+            }
             Some(Place::Sram(address)) => {
                 let word = u32::from_be_bytes(sram.load(address));
-                Ok((word, Some(sram.wrap(address))))
+                let address = sram.wrap(address);
+                Ok((self.cache.sram(address, word), Some(address)))
             }
             _ => Err(CpuFault::BusError { address: pc }),
         }
+    }
+
+    /// Whether the next instruction stands in a delay slot.
+    #[inline]
+    pub(crate) fn in_slot(&self) -> bool {
+        self.slot
+    }
+
+    /// Where the access of a load or store leads; `None` where nothing answers, and for one
+    /// that is not aligned.
+    #[inline]
+    pub(crate) fn target(&self, instruction: Decoded) -> Option<Place> {
+        let base = self.gpr[usize::from(instruction.s & 31)];
+        let address = base.wrapping_add(instruction.value);
+        match instruction.operation.width() {
+            1 => self.data::<1>(address),
+            2 => self.data::<2>(address),
+            _ => self.data::<4>(address),
+        }
+        .unwrap_or(None)
     }
 
     /// The aligned word, with its address wrapped, that a load or store would touch now;

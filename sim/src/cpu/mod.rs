@@ -6,6 +6,7 @@
 //! [`Access::WriteRegister`], and the machine completes it.
 
 mod core;
+mod decode;
 mod execute;
 #[cfg(test)]
 mod tests;

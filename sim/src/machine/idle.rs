@@ -171,7 +171,8 @@ impl Trial {
     ) -> Option<u64> {
         let mut cycles = 0;
         for _ in 0..LONGEST_ROUND {
-            let (word, from) = self.probe.upcoming(sram).ok()?;
+            let (instruction, from) = self.probe.upcoming(sram).ok()?;
+            let word = instruction.word;
             let accesses = is_load(word) || is_store(word);
             let place = self.probe.data_word(sram, word).filter(|_| accesses);
             if is_store(word) {

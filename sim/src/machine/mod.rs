@@ -16,6 +16,7 @@
 //! Each instruction costs [`Timing::cycles`]; a cycle-level model replaces that function
 //! and the zero-time DMA and MAC, not the structure.
 
+mod ahead;
 #[cfg(test)]
 mod golden;
 mod idle;

@@ -37,6 +37,7 @@ impl Machine {
                         self.tick_unlimited(timed, cycle, cpu);
                     } else {
                         self.tick_cpu(timed, cycle, cpu);
+                        self.run_ahead(timed, cycle, horizon, cpu);
                     }
                 }
             }
@@ -87,7 +88,8 @@ impl Machine {
                 dma,
                 ..
             } = timed;
-            if dma.idle(direction) {
+            // A change of this very cycle counts, too.
+            if dma.looks(direction) || self.recheck && dma.idle(direction) {
                 let alone = dma.idle(direction.other());
                 let work = match self.card.dma_work(direction) {
                     DmaWork::Nothing => Work::Nothing,
@@ -124,7 +126,7 @@ impl Machine {
         }
         timed.dma.arbitrate(cycle, &timed.parameters);
         self.note_bus(&timed.dma);
-        timed.dma.plan(cycle);
+        timed.dma.plan(cycle, &timed.parameters);
     }
 
     fn tick_mac(&mut self, timed: &mut Timed, cycle: u64) {
@@ -133,7 +135,9 @@ impl Machine {
             timed.mac.set_speed(self.wire.byte_ns());
         }
         let due = timed.mac.tick(cycle, &mut timed.port);
-        if due.sent || due.may_send || due.received || due.may_receive {
+        let looks = due.may_send && (timed.mac.looks() || self.recheck);
+        let begins = due.may_receive && self.begins_to_arrive(timed, cycle);
+        if due.sent || looks || due.received || begins {
             self.unpark_all(timed, cycle);
         }
         if due.sent {
@@ -141,12 +145,13 @@ impl Machine {
             self.card.transmit_complete(&mut environment!(self));
             self.settle();
         }
-        if due.may_send
-            && let Some(length) = self.card.transmit_begin(&mut environment!(self))
-        {
-            self.note_sending(cycle, length);
-            timed.mac.send(cycle, length);
-            timed.mac.tick(cycle, &mut timed.port);
+        if looks {
+            timed.mac.looked();
+            if let Some(length) = self.card.transmit_begin(&mut environment!(self)) {
+                self.note_sending(cycle, length);
+                timed.mac.send(cycle, length);
+                timed.mac.tick(cycle, &mut timed.port);
+            }
         }
         let mut may_receive = due.may_receive;
         if due.received {
@@ -168,6 +173,12 @@ impl Machine {
             }
         }
         timed.mac.plan(cycle, arrival);
+    }
+
+    /// Whether the frame at the head of the wire begins to arrive in `cycle` or earlier.
+    fn begins_to_arrive(&self, timed: &Timed, cycle: u64) -> bool {
+        let start = self.wire.next_start();
+        start.is_some_and(|(start, _)| timed.mac.at(start).ceil() <= cycle)
     }
 
     /// The frame at the head of the wire has arrived; returns whether the receiver is free.
@@ -203,7 +214,7 @@ impl Machine {
             return pipeline.ask(cycle, port, client);
         }
         let core = self.cpus.core_mut(cpu);
-        let (word, address) = match core.upcoming(&self.sram) {
+        let (instruction, address) = match core.upcoming(&self.sram) {
             Ok(upcoming) => upcoming,
             Err(fault) => return self.fault_cpu(cpu, fault),
         };
@@ -212,10 +223,11 @@ impl Machine {
         {
             return;
         }
-        if pipeline.uses_load(cycle, word, parameters) {
+        let word = instruction.word;
+        if pipeline.uses_load(cycle, instruction.sources, parameters) {
             return;
         }
-        let executed = match core.step_word(&mut self.sram, word) {
+        let executed = match core.step_decoded(&mut self.sram, instruction) {
             Ok(executed) => executed,
             Err(fault) => return self.fault_cpu(cpu, fault),
         };

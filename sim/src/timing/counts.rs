@@ -172,6 +172,17 @@ impl Counts {
         self.slots[self.current].cycles[cause as usize] += cycles;
     }
 
+    /// Instructions were executed in a row: one cycle each, and what else they cost.
+    #[inline]
+    pub(crate) fn executed(&mut self, tally: &Tally) {
+        let slot = &mut self.slots[self.current];
+        slot.instructions += tally.instructions;
+        slot.cycles[Cause::Issue as usize] += tally.instructions;
+        for cause in [Cause::Scratch, Cause::LoadUse, Cause::Branch] {
+            slot.cycles[cause as usize] += tally.cycles[cause as usize];
+        }
+    }
+
     /// The tally of an activity.
     pub fn tally(&self, activity: Activity) -> Tally {
         let slot = match activity {

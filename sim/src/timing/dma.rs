@@ -100,6 +100,8 @@ pub struct DmaEngine {
     /// The first cycle in which there is something to do.
     pub wake: u64,
     phases: [Phase; 2],
+    /// Idle channels that have not looked for work since the card changed.
+    look: [bool; 2],
     bus: Option<Transaction>,
     bus_free: Fine,
     bus_last: Direction,
@@ -121,6 +123,7 @@ impl DmaEngine {
         DmaEngine {
             wake: 0,
             phases: [Phase::Idle; 2],
+            look: [true; 2],
             bus: None,
             bus_free: Fine::default(),
             bus_last: Direction::Write,
@@ -136,6 +139,21 @@ impl DmaEngine {
     #[inline]
     pub fn idle(&self, direction: Direction) -> bool {
         self.phases[direction.index()] == Phase::Idle
+    }
+
+    /// The card has changed: idle channels look for work in the next cycle.
+    #[inline]
+    pub fn recheck(&mut self) {
+        self.wake = 0;
+        self.look = [true; 2];
+    }
+
+    /// Whether a channel is idle and has not looked for work yet; it has from now on.
+    #[inline]
+    pub fn looks(&mut self, direction: Direction) -> bool {
+        let looks = self.look[direction.index()] && self.idle(direction);
+        self.look[direction.index()] &= !looks;
+        looks
     }
 
     /// Cycles in which a transaction was on the bus, latencies included.
@@ -182,7 +200,10 @@ impl DmaEngine {
         port: &mut Port,
     ) {
         let phase = match transfer {
-            None => Phase::Idle,
+            None => {
+                self.look[direction.index()] = true;
+                Phase::Idle
+            }
             Some(transfer) => match beats(&transfer) {
                 0 => Phase::End(cycle + parameters.dma_end),
                 beats => {
@@ -358,31 +379,76 @@ impl DmaEngine {
             }
             Phase::Live(live) => {
                 live.sram -= 1;
-                match direction {
+                let drained = match direction {
                     Direction::Read => {
                         live.fifo -= 1;
                         wish(port, client, live.fifo != 0, true);
+                        live.fifo == 0 && live.bus == 0
                     }
                     Direction::Write => {
                         live.fifo += 1;
                         let more = live.sram != 0 && live.fifo < parameters.fifo;
                         wish(port, client, more, false);
+                        false
                     }
+                };
+                if drained || self.bus.is_none() {
+                    self.wake = self.wake.min(cycle + 1);
                 }
             }
             _ => port.withdraw(client),
         }
     }
 
-    /// Works out when there is something to do after `cycle`.
-    pub fn plan(&mut self, cycle: u64) {
-        let next = |phase: &Phase| match phase {
-            // What it waits for wakes the engine.
-            Phase::Idle | Phase::Descriptor(_) => u64::MAX,
-            Phase::Start(at) | Phase::End(at) => *at,
-            Phase::Live(_) => cycle + 1,
+    /// The first cycle in which a transfer may begin or end, for channels that have had
+    /// their turn in `cycle`. No more than a beat a cycle passes the SRAM port, and no more
+    /// than one a beat's time the bus.
+    #[inline]
+    pub(crate) fn quiet_until(&self, cycle: u64, parameters: &Parameters) -> u64 {
+        let until = |direction: Direction| match self.phases[direction.index()] {
+            Phase::Idle => u64::MAX,
+            Phase::Descriptor(left) => cycle + u64::from(left) + parameters.dma_start,
+            Phase::Start(at) | Phase::End(at) => at,
+            Phase::Live(live) => {
+                let left = match direction {
+                    Direction::Read => u64::from(live.sram),
+                    Direction::Write => {
+                        let time = self.beat.times(u64::from(live.bus).saturating_sub(1));
+                        time.0 >> super::FRACTION
+                    }
+                };
+                cycle + left.max(1) + parameters.dma_end
+            }
         };
-        let wake = self.phases.iter().map(next).min().unwrap_or(u64::MAX);
+        until(Direction::Read).min(until(Direction::Write))
+    }
+
+    /// Works out when there is something to do after `cycle`, unless a grant of the SRAM
+    /// port comes before.
+    pub fn plan(&mut self, cycle: u64, parameters: &Parameters) {
+        let mut wake = u64::MAX;
+        for direction in Direction::ALL {
+            wake = wake.min(match self.phases[direction.index()] {
+                // What it waits for wakes the engine.
+                Phase::Idle if !self.look[direction.index()] => u64::MAX,
+                Phase::Idle
+                    if !matches!(self.phases[direction.other().index()], Phase::Live(_)) =>
+                {
+                    u64::MAX
+                }
+                Phase::Idle => cycle + 1,
+                Phase::Descriptor(_) => u64::MAX,
+                Phase::Start(at) | Phase::End(at) => at,
+                Phase::Live(_) => match &self.bus {
+                    Some(transaction) if transaction.owner == direction => transaction.next.ceil(),
+                    Some(_) => u64::MAX,
+                    None if self.asks(direction, parameters) => {
+                        Fine(self.bus_free.0.saturating_sub(self.beat.0)).ceil()
+                    }
+                    None => u64::MAX,
+                },
+            });
+        }
         self.wake = wake.max(cycle + 1);
     }
 }

@@ -63,6 +63,10 @@ pub struct MacEngine {
     transmit: Option<Side>,
     transmit_free: Fine,
     receive: Option<Side>,
+    /// The cycle in which the next frame begins to arrive.
+    arrival: u64,
+    /// The transmitter has not looked for a frame since the card changed.
+    look: bool,
 }
 
 impl MacEngine {
@@ -76,12 +80,33 @@ impl MacEngine {
             transmit: None,
             transmit_free: Fine::default(),
             receive: None,
+            arrival: 0,
+            look: true,
         }
     }
 
     /// Whether no frame is on its way.
     pub fn is_quiet(&self) -> bool {
         self.transmit.is_none() && self.receive.is_none()
+    }
+
+    /// The card has changed: the transmitter looks for a frame in the next cycle.
+    #[inline]
+    pub fn recheck(&mut self) {
+        self.wake = 0;
+        self.look = true;
+    }
+
+    /// Whether the transmitter has not looked for a frame yet.
+    #[inline]
+    pub fn looks(&self) -> bool {
+        self.look
+    }
+
+    /// The transmitter has looked for a frame.
+    #[inline]
+    pub fn looked(&mut self) {
+        self.look = false;
     }
 
     /// The time of a byte on the wire, from the next frames on.
@@ -149,6 +174,7 @@ impl MacEngine {
                 port.withdraw(Client::MacTransmit);
                 self.transmit_free = side.end;
                 self.transmit = None;
+                self.look = true;
                 due.sent = true;
             }
         }
@@ -189,10 +215,23 @@ impl MacEngine {
         }
     }
 
+    /// The first cycle in which a frame may have left, may have arrived or begins to.
+    #[inline]
+    pub(crate) fn quiet_until(&self) -> u64 {
+        let sent = self
+            .transmit
+            .as_ref()
+            .map_or(u64::MAX, |side| side.end.ceil());
+        let receives = self.receive.as_ref();
+        let received = receives.map_or(self.arrival, |side| side.end.ceil());
+        sent.min(received)
+    }
+
     /// Works out when there is something to do after `cycle`; a frame from the wire begins
     /// in cycle `arrival`.
     pub fn plan(&mut self, cycle: u64, arrival: u64) {
         let byte = self.byte;
+        self.arrival = arrival;
         let transmit = self.transmit.as_ref().map(|side| {
             let ahead = side.asked.saturating_sub(TRANSMIT_AHEAD - 1);
             if side.asked < side.all {

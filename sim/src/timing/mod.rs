@@ -136,8 +136,8 @@ impl Timed {
     /// The card has changed: idle engines look for work again.
     #[inline]
     pub fn recheck(&mut self) {
-        self.dma.wake = 0;
-        self.mac.wake = 0;
+        self.dma.recheck();
+        self.mac.recheck();
     }
 }
 

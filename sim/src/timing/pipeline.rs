@@ -9,7 +9,6 @@
 use super::Parameters;
 use super::counts::{Cause, Counts};
 use super::port::{Client, Port};
-use tigon2_chip::instruction::sources;
 
 /// Beats of 8 bytes in an instruction line.
 const BEATS: u64 = 8;
@@ -142,6 +141,38 @@ impl Pipeline {
         false
     }
 
+    /// Whether the instruction at SRAM address `address` can issue in `cycle`, without
+    /// anything being fetched before.
+    #[inline]
+    pub(crate) fn holds(&self, address: u32, cycle: u64, parameters: &Parameters) -> bool {
+        let beat = (address / 8) as usize % BEATS as usize;
+        self.line.left == 0
+            && self.line.tag == address & !(LINE_BYTES - 1)
+            && self.usable(beat, parameters) <= cycle
+    }
+
+    /// The first cycle after `cycle` in which the CPU may issue an instruction, at the
+    /// earliest.
+    #[inline]
+    pub(crate) fn issues_from(&self, cycle: u64, parameters: &Parameters) -> u64 {
+        if self.ready != NEVER {
+            return self.ready.max(cycle);
+        }
+        // The port is granted in the next cycle at the earliest.
+        match self.wait {
+            Wait::Load => self.ask_at.max(cycle) + 1 + parameters.sram_lat,
+            Wait::Beat(_) => cycle + 1 + parameters.fill_lat,
+            _ => cycle + 1,
+        }
+    }
+
+    /// The register that the last instruction loaded from the scratch pad, as a mask; it
+    /// is forgotten.
+    #[inline]
+    pub(crate) fn take_loaded(&mut self) -> u32 {
+        std::mem::take(&mut self.loaded)
+    }
+
     /// When a beat can be used. Without critical word first: when the line is complete.
     fn usable(&self, beat: usize, parameters: &Parameters) -> u64 {
         if parameters.cwf {
@@ -151,14 +182,14 @@ impl Pipeline {
         }
     }
 
-    /// Whether an instruction has to wait for what was loaded from the scratch pad just
-    /// before it.
+    /// Whether an instruction that reads these general registers has to wait for what was
+    /// loaded from the scratch pad just before it.
     #[inline]
-    pub fn uses_load(&mut self, cycle: u64, word: u32, parameters: &Parameters) -> bool {
+    pub fn uses_load(&mut self, cycle: u64, sources: u32, parameters: &Parameters) -> bool {
         if self.loaded == 0 {
             return false;
         }
-        let uses = sources(word) & self.loaded != 0;
+        let uses = sources & self.loaded != 0;
         self.loaded = 0;
         if uses && parameters.load_use != 0 {
             self.counts.stalled(Cause::LoadUse, parameters.load_use);

@@ -1,0 +1,266 @@
+//! Instructions taken apart once.
+//!
+//! A decoded instruction is kept for each word of the scratch pad and, by the lower bits of
+//! the address, for SRAM. It is used only while the word in memory is the one that it was
+//! made of, so code that changes (stores, DMA, the host) needs no notice.
+//!
+//! ```text
+//!   program counter ──► word in memory ──┐
+//!                  └──► cache[address] ──┴─ equal? ──► operation, fields
+//!                                            else decode, keep
+//! ```
+
+use tigon2_chip::instruction::{
+    FUNCTION_JOFF, FUNCTION_PRI, function, has_delay_slot, immediate, opcode, rd, rs, rt, shift,
+    sources,
+};
+
+/// Words of SRAM for which a decoded instruction is kept.
+const SRAM_ENTRIES: usize = 1 << 13;
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// `rd = rt << amount`, and its kin.
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightSigned,
+    ShiftLeftBy,
+    ShiftRightBy,
+    ShiftRightSignedBy,
+    Add,
+    Subtract,
+    And,
+    Or,
+    Xor,
+    Nor,
+    Less,
+    LessUnsigned,
+    Priority,
+    /// `rt = rs + immediate`, and its kin.
+    AddImmediate,
+    LessImmediate,
+    LessImmediateUnsigned,
+    AndImmediate,
+    OrImmediate,
+    XorImmediate,
+    Upper,
+    Jump,
+    JumpAndLink,
+    JumpRegister,
+    JumpAndLinkRegister,
+    JumpOffset,
+    Equal,
+    NotEqual,
+    NotPositive,
+    Positive,
+    EqualLikely,
+    NotEqualLikely,
+    NotPositiveLikely,
+    PositiveLikely,
+    /// A branch on the sign of `rs`; its kind is in the field of `rt`.
+    Sign,
+    LoadByte,
+    LoadHalf,
+    LoadWord,
+    LoadByteUnsigned,
+    LoadHalfUnsigned,
+    StoreByte,
+    StoreHalf,
+    StoreWord,
+    Break,
+    Reserved,
+}
+
+impl Operation {
+    /// Whether it loads from memory.
+    #[inline]
+    pub(crate) fn loads(self) -> bool {
+        (Operation::LoadByte as u8..=Operation::LoadHalfUnsigned as u8).contains(&(self as u8))
+    }
+
+    /// Whether it stores to memory.
+    #[inline]
+    pub(crate) fn stores(self) -> bool {
+        (Operation::StoreByte as u8..=Operation::StoreWord as u8).contains(&(self as u8))
+    }
+
+    /// Bytes of its access to memory, if it has one.
+    #[inline]
+    pub(crate) fn width(self) -> u32 {
+        use Operation::*;
+        match self {
+            LoadByte | LoadByteUnsigned | StoreByte => 1,
+            LoadHalf | LoadHalfUnsigned | StoreHalf => 2,
+            _ => 4,
+        }
+    }
+
+    /// Whether it halts the CPU.
+    #[inline]
+    pub(crate) fn halts(self) -> bool {
+        self as u8 >= Operation::Break as u8
+    }
+}
+
+/// An instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    /// What it was made of.
+    pub(crate) word: u32,
+    /// The immediate with its sign, the amount of a shift, the distance of a branch in
+    /// bytes, or the target of a jump within 256 MB.
+    pub(crate) value: u32,
+    /// The general registers that it reads, as a mask without register 0.
+    pub(crate) sources: u32,
+    pub(crate) operation: Operation,
+    /// Whether the instruction behind it is in its delay slot.
+    pub(crate) jumps: bool,
+    pub(crate) s: u8,
+    pub(crate) t: u8,
+    pub(crate) d: u8,
+}
+
+impl Decoded {
+    /// Takes a word apart.
+    pub(crate) fn new(word: u32) -> Decoded {
+        let operation = operation(word);
+        let value = match operation {
+            Operation::ShiftLeft | Operation::ShiftRight | Operation::ShiftRightSigned => {
+                shift(word)
+            }
+            Operation::Jump | Operation::JumpAndLink => (word & 0x03FF_FFFF) << 2,
+            _ if has_delay_slot(word) => (immediate(word) << 2) as u32,
+            _ => immediate(word) as u32,
+        };
+        Decoded {
+            word,
+            value,
+            sources: sources(word),
+            operation,
+            jumps: has_delay_slot(word),
+            s: rs(word) as u8,
+            t: rt(word) as u8,
+            d: rd(word) as u8,
+        }
+    }
+}
+
+/// What a word does; reserved is whatever the image check forbids, too.
+fn operation(word: u32) -> Operation {
+    use Operation::*;
+    match opcode(word) {
+        0x00 => special(word),
+        0x01 if rt(word) & !0x13 == 0 => Sign,
+        0x02 => Jump,
+        0x03 => JumpAndLink,
+        0x04 => Equal,
+        0x05 => NotEqual,
+        0x06 if rt(word) == 0 => NotPositive,
+        0x07 if rt(word) == 0 => Positive,
+        0x09 => AddImmediate,
+        0x0A => LessImmediate,
+        0x0B => LessImmediateUnsigned,
+        0x0C => AndImmediate,
+        0x0D => OrImmediate,
+        0x0E => XorImmediate,
+        0x0F if rs(word) == 0 => Upper,
+        0x14 => EqualLikely,
+        0x15 => NotEqualLikely,
+        0x16 if rt(word) == 0 => NotPositiveLikely,
+        0x17 if rt(word) == 0 => PositiveLikely,
+        0x20 => LoadByte,
+        0x21 => LoadHalf,
+        0x23 => LoadWord,
+        0x24 => LoadByteUnsigned,
+        0x25 => LoadHalfUnsigned,
+        0x28 => StoreByte,
+        0x29 => StoreHalf,
+        0x2B => StoreWord,
+        _ => Reserved,
+    }
+}
+
+/// Opcode 0; a register in a field that must be 0 makes it reserved.
+fn special(word: u32) -> Operation {
+    use Operation::*;
+    let (operation, blank) = match function(word) {
+        0x00 => (ShiftLeft, 0x03E0_0000),
+        0x02 => (ShiftRight, 0x03E0_0000),
+        0x03 => (ShiftRightSigned, 0x03E0_0000),
+        0x04 => (ShiftLeftBy, 0x07C0),
+        0x06 => (ShiftRightBy, 0x07C0),
+        0x07 => (ShiftRightSignedBy, 0x07C0),
+        0x08 => (JumpRegister, 0x001F_FFC0),
+        0x09 => (JumpAndLinkRegister, 0x001F_07C0),
+        FUNCTION_JOFF => (JumpOffset, 0xFFC0),
+        FUNCTION_PRI => (Priority, 0x07C0),
+        0x0D => (Break, 0),
+        0x21 => (Add, 0x07C0),
+        0x23 => (Subtract, 0x07C0),
+        0x24 => (And, 0x07C0),
+        0x25 => (Or, 0x07C0),
+        0x26 => (Xor, 0x07C0),
+        0x27 => (Nor, 0x07C0),
+        0x2A => (Less, 0x07C0),
+        0x2B => (LessUnsigned, 0x07C0),
+        _ => (Reserved, 0),
+    };
+    if word & blank == 0 {
+        operation
+    } else {
+        Reserved
+    }
+}
+
+/// The decoded instructions of a CPU.
+#[derive(Debug)]
+pub(super) struct Cache {
+    scratch: Vec<Decoded>,
+    sram: Vec<Decoded>,
+}
+
+impl Cache {
+    /// Of a CPU with so many bytes of scratch pad.
+    pub(super) fn new(scratch_bytes: u32) -> Cache {
+        let nothing = Decoded::new(0);
+        Cache {
+            scratch: vec![nothing; scratch_bytes as usize / 4],
+            sram: vec![nothing; SRAM_ENTRIES],
+        }
+    }
+
+    /// The instruction of a word at an offset of the scratch pad.
+    #[inline]
+    pub(super) fn scratch(&mut self, at: usize, word: u32) -> Decoded {
+        kept(self.scratch.get_mut(at / 4), word)
+    }
+
+    /// The instruction of a word at an address of SRAM.
+    #[inline]
+    pub(super) fn sram(&mut self, address: u32, word: u32) -> Decoded {
+        let at = address as usize / 4 % SRAM_ENTRIES;
+        kept(self.sram.get_mut(at), word)
+    }
+}
+
+impl Clone for Cache {
+    /// Copies of a CPU are made for a look ahead, too short to be worth a cache.
+    fn clone(&self) -> Cache {
+        Cache {
+            scratch: Vec::new(),
+            sram: Vec::new(),
+        }
+    }
+}
+
+#[inline]
+fn kept(entry: Option<&mut Decoded>, word: u32) -> Decoded {
+    let Some(entry) = entry else {
+        return Decoded::new(word);
+    };
+    if entry.word != word {
+        *entry = Decoded::new(word);
+    }
+    *entry
+}
