@@ -120,8 +120,12 @@ impl Model {
         let (card, eeprom) = setup::card(board, &options)?;
         let socket = options.socket.as_deref().map(Socket::bind).transpose()?;
         let client = socket.as_ref().map(Socket::client).unwrap_or_default();
+        let machine = Machine::new(qemu, card, client);
+        if let Some(file) = setup::operations()? {
+            machine.record_operations(file);
+        }
         let model = Model {
-            machine: Arc::new(Machine::new(qemu, card, client)),
+            machine: Arc::new(machine),
             eeprom: Arc::new(Mutex::new(eeprom)),
             socket: Mutex::new(socket),
             server: Mutex::new(None),

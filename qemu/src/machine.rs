@@ -4,6 +4,8 @@ use crate::host::Host;
 use crate::outbox::{Errand, Outbox};
 use crate::parking::Parking;
 use crate::ports::{ClientMemory, Cpus, SramPort};
+use std::fs::File;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tigon2_chip::memory::SPILL_WINDOW;
@@ -72,6 +74,8 @@ struct Inner {
     refused: bool,
     /// Undefined accesses that were counted when last looked at.
     undefined: u64,
+    /// Where the card's operations go.
+    operations: Option<File>,
 }
 
 /// Gives the big lock back, even if a panic passes by.
@@ -95,6 +99,7 @@ impl<H: Host> Machine<H> {
                 armed: None,
                 refused: false,
                 undefined: 0,
+                operations: None,
             }),
             outbox: Outbox::default(),
             dead: AtomicBool::new(false),
@@ -191,6 +196,7 @@ impl<H: Host> Machine<H> {
         }
 
         self.show_undefined(inner);
+        self.write_operations(inner);
         let halts = inner.card.has_effects() && self.pass_on(inner);
         if inner.refused && inner.card.can_receive() {
             inner.refused = false;
@@ -272,6 +278,26 @@ impl<H: Host> Machine<H> {
             Some(Unlock(&self.host))
         };
         f()
+    }
+
+    /// Writes every operation of the card to a file from now on, a line each; see
+    /// [`tigon2_model::operations`].
+    pub fn record_operations(&self, file: File) {
+        let mut inner = self.lock();
+        inner.card.record_operations();
+        inner.operations = Some(file);
+    }
+
+    fn write_operations(&self, inner: &mut Inner) {
+        let Some(file) = &mut inner.operations else {
+            return;
+        };
+        let lines = inner.card.take_operations().into_iter();
+        let text: String = lines.map(|line| format!("{line}\n")).collect();
+        if let Err(error) = file.write_all(text.as_bytes()) {
+            eprintln!("tigon2: operations are written no more: {error}");
+            inner.operations = None;
+        }
     }
 
     fn show_undefined(&self, inner: &mut Inner) {

@@ -58,6 +58,18 @@ pub enum SetupError {
     },
 }
 
+/// The environment variable that names the file for the card's operations.
+pub const OPERATIONS: &str = "TIGON2_OPERATIONS";
+
+/// Makes the file for the card's operations, if one is wanted.
+pub fn operations() -> Result<Option<fs::File>, SetupError> {
+    let Some(path) = std::env::var_os(OPERATIONS).map(PathBuf::from) else {
+        return Ok(None);
+    };
+    let file = fs::File::create(&path).map_err(|error| file_error(&path, error))?;
+    Ok(Some(file))
+}
+
 /// Reads the board.
 pub fn board(path: Option<&Path>) -> Result<Board, SetupError> {
     let Some(path) = path else {

@@ -128,6 +128,13 @@ pub struct Sim {
     machine: SharedMachine,
 }
 
+impl Sim {
+    /// The machine.
+    pub fn machine(&self) -> &SharedMachine {
+        &self.machine
+    }
+}
+
 /// The card's time that the simulator runs at once while a story waits.
 const STEP: Duration = Duration::from_micros(100);
 

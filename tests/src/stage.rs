@@ -26,6 +26,11 @@ impl<E: Engine> Stage<E> {
     /// A card that is powered up and probed, without firmware.
     pub fn probed(config: Config) -> Self {
         let (engine, transport) = E::start();
+        Self::on(engine, transport, config)
+    }
+
+    /// The same with an engine that was started already.
+    pub fn on(engine: E, transport: E::Transport, config: Config) -> Self {
         let nic = Nic::probe(transport, config).unwrap_or_else(|error| panic!("{error}"));
         Stage {
             nic,

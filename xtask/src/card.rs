@@ -51,6 +51,8 @@ pub struct CardOptions {
     pub eeprom: Option<PathBuf>,
     /// The station address in its EEPROM; none: QEMU's first.
     pub station: Option<[u8; 6]>,
+    /// Writes what the card does to a file, see [`Card::operations`].
+    pub operations: bool,
 }
 
 /// A running card; dropping it ends QEMU and removes its sockets.
@@ -66,6 +68,8 @@ const START: Duration = Duration::from_secs(20);
 const WIRE: &str = "wire";
 /// The monitor's socket in the card's folder.
 const MONITOR: &str = "monitor";
+/// The file in the card's folder that its operations are written to.
+const OPERATIONS: &str = "operations";
 
 impl Card {
     /// Starts a card and waits until its socket can be connected to.
@@ -120,6 +124,9 @@ impl Card {
         }
         if options.halted {
             command.arg("-S");
+        }
+        if options.operations {
+            command.env("TIGON2_OPERATIONS", folder.path().join(OPERATIONS));
         }
         if options.monitor {
             let monitor = folder.path().join(MONITOR);
@@ -194,6 +201,15 @@ impl Card {
     /// What QEMU and the model have printed so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// What the card has done so far, a line for each operation (`tigon2_model::operations`).
+    ///
+    /// # Errors
+    /// Without [`CardOptions::operations`].
+    pub fn operations(&self) -> Result<String> {
+        let path = self.folder.path().join(OPERATIONS);
+        std::fs::read_to_string(&path).context("the card's operations are not recorded")
     }
 
     /// Fails with QEMU's last words if it has ended by itself.

@@ -48,7 +48,9 @@ use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::eeprom::Eeprom;
-use tigon2_model::{Board, BootCodeTooLarge, Card, CpuFault, Effect, Environment, Fault, Partner};
+use tigon2_model::{
+    Board, BootCodeTooLarge, Card, CpuFault, Effect, Environment, Fault, Operation, Partner,
+};
 
 /// How many times in a row the card may do work before time goes on by a cycle.
 const WORK_LIMIT: usize = 1024;
@@ -190,6 +192,16 @@ impl Machine {
     /// The card's model.
     pub fn card(&self) -> &Card {
         &self.card
+    }
+
+    /// Keeps what the card does from now on, for [`Machine::take_operations`].
+    pub fn record_operations(&mut self) {
+        self.card.record_operations();
+    }
+
+    /// What the card has done since this was last asked.
+    pub fn take_operations(&mut self) -> Vec<Operation> {
+        self.card.take_operations()
     }
 
     /// The CPUs.

@@ -22,6 +22,7 @@ use crate::link::Link;
 use crate::mac::Mac;
 use crate::mailbox::Mailboxes;
 use crate::memory::{SPILL_BASE_MASK, SramMap};
+use crate::operations::Operation;
 use crate::partner::Partner;
 use crate::pci::PciFunction;
 use crate::semaphore::Semaphore;
@@ -75,6 +76,8 @@ pub struct Card {
     stored: [u32; REGISTER_WORDS],
     undefined: UndefinedLog,
     effects: Vec<Effect>,
+    /// What the card has done, if that is wanted.
+    operations: Option<Vec<Operation>>,
 }
 
 impl Card {
@@ -104,6 +107,7 @@ impl Card {
             stored: [0; REGISTER_WORDS],
             undefined: UndefinedLog::default(),
             effects: Vec::with_capacity(64),
+            operations: None,
             board,
         }
     }
@@ -262,6 +266,25 @@ impl Card {
     #[inline]
     pub fn has_effects(&self) -> bool {
         !self.effects.is_empty()
+    }
+
+    /// Keeps every [`Operation`] from now on, until they are taken.
+    pub fn record_operations(&mut self) {
+        self.operations.get_or_insert_default();
+    }
+
+    /// The operations since they were last taken, in order; none unless they are
+    /// [recorded](Self::record_operations).
+    pub fn take_operations(&mut self) -> Vec<Operation> {
+        let kept = self.operations.as_mut();
+        kept.map(std::mem::take).unwrap_or_default()
+    }
+
+    #[inline]
+    fn note(&mut self, operation: impl FnOnce() -> Operation) {
+        if let Some(operations) = &mut self.operations {
+            operations.push(operation());
+        }
     }
 
     /// The level of INTA#.

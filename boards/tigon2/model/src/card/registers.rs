@@ -7,6 +7,7 @@ use super::{Card, REGISTER_WORDS};
 use crate::dma::Direction;
 use crate::environment::{Effect, Environment};
 use crate::mdio::MdioLines;
+use crate::operations::Operation;
 use crate::undefined::{Accessor, UndefinedKind};
 use tigon2_chip::bits::{CpuState, MiscConfig};
 use tigon2_chip::dma::{read_ring_base, write_ring_base};
@@ -185,6 +186,13 @@ impl Card {
         value: u32,
     ) {
         use Direction::{Read, Write};
+        self.note(|| {
+            let by = match by {
+                Accessor::Cpu(cpu) => Some(cpu),
+                _ => None,
+            };
+            Operation::Write { by, offset, value }
+        });
         if offset & 3 != 0 {
             self.undefined
                 .note(by, UndefinedKind::Unaligned, offset, value);

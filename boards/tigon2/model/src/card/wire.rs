@@ -6,6 +6,7 @@ use super::Card;
 use crate::environment::{Effect, Environment};
 use crate::faults::{Fault, remains};
 use crate::mac::{DropReason, FrameKind, Reception, pause_frame, pause_quanta, pause_time};
+use crate::operations::Operation;
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME, MacStatistic, RxError};
 
 /// Shortest thing that has a destination, a source and a type.
@@ -35,6 +36,7 @@ impl Card {
         if !self.can_receive() {
             return Reception::Held;
         }
+        self.note(|| Operation::Received(frame.to_vec()));
         let error = error.with(self.faults.receive());
         let reception = self.accept(env, remains(frame, error), error);
         self.flow_control(env);

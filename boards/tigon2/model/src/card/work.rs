@@ -5,6 +5,7 @@ use crate::dma::{Direction, HOST_MEMORY_ERROR, Transfer};
 use crate::environment::{Effect, Environment};
 use crate::faults::{EXCESS, TransmitFault};
 use crate::mac::Queued;
+use crate::operations::Operation;
 use crate::undefined::{Accessor, UndefinedKind};
 use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor};
 use tigon2_chip::mac::{MacStatistic, RxError};
@@ -119,6 +120,9 @@ impl Card {
             channel.fail(HOST_MEMORY_ERROR);
             return;
         };
+        if let Some(operations) = &mut self.operations {
+            operations.push(Operation::dma(direction, &transfer));
+        }
         if let Some(target) = channel.finish(outcome.end, outcome.checksum) {
             let bytes = outcome.checksum.to_be_bytes();
             self.map.write(env.sram, target & !1, &bytes);
@@ -168,6 +172,7 @@ impl Card {
         let Some(frame) = self.mac.finish_sending() else {
             return;
         };
+        self.note(|| Operation::Sent(frame.clone()));
         if self.link.loopback(env.now) {
             self.accept(env, &frame, RxError::NONE);
         } else if self.link.carries_frames(env.now) && self.survives(env) {
