@@ -9,13 +9,15 @@ fn main() {
     }
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(PathBuf::new, PathBuf::from);
     let linker = manifest.join("../linker");
-    let script = linker.join("uniprocessor.x");
-    println!("cargo::rerun-if-changed={}", script.display());
-    println!(
-        "cargo::rustc-link-arg-bin=uniprocessor=-T{}",
-        script.display()
-    );
-    println!("cargo::rustc-link-arg-bin=uniprocessor=--gc-sections");
-    // The symbols of the log messages.
-    println!("cargo::rustc-link-arg-bin=uniprocessor=-Tdefmt.x");
+    for variant in ["uniprocessor", "parallel"] {
+        let script = linker.join(format!("{variant}.x"));
+        println!("cargo::rerun-if-changed={}", script.display());
+        let argument = format!("cargo::rustc-link-arg-bin={variant}=");
+        println!("{argument}-T{}", script.display());
+        println!("{argument}--gc-sections");
+        // The symbols of the log messages.
+        println!("{argument}-Tdefmt.x");
+        // The scratch pads have the same addresses, as each CPU sees its own.
+        println!("{argument}--no-check-sections");
+    }
 }

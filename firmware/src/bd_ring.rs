@@ -11,15 +11,39 @@
 //!    | BDs are in | BDs are    | only the   |
 //!    | NIC memory | being      | host has   |
 //!    |            | fetched    | them       |
+//!    '--- Take ---'--------- Fetch ---------'
 //! ```
+//!
+//! Of the send ring one CPU has both parts. The receive BDs are fetched by CPU B and taken
+//! by CPU A; where they meet, at `arrived`, is a [shared](crate::shared) word.
 
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Read, Transfer};
 
-/// A ring of BDs of `1 << SHIFT` bytes. The chip's CPUs are not known to multiply, so the
-/// size is a shift.
+/// A producer index that cannot be; it was ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange;
+
+/// Whether a ring with these entries minus one, whose producer is at `before`, may be told
+/// `producer`, and whether that moves it; `oldest` is the oldest BD that the host may not
+/// reuse yet.
+///
+/// # Errors
+/// [`OutOfRange`] for an index outside of the ring, or one that takes back or overruns
+/// what was produced before.
+#[inline(always)]
+pub fn judge(mask: u32, before: u32, producer: u32, oldest: u32) -> Result<bool, OutOfRange> {
+    let ahead = |index: u32| index.wrapping_sub(oldest) & mask;
+    if producer > mask || ahead(producer) < ahead(before) {
+        return Err(OutOfRange);
+    }
+    Ok(producer != before)
+}
+
+/// The part of a ring of BDs of `1 << SHIFT` bytes that is to be fetched. The chip's CPUs
+/// are not known to multiply, so the size is a shift.
 #[derive(Debug)]
-pub struct BdRing<const SHIFT: u32> {
+pub struct Fetch<const SHIFT: u32> {
     /// The ring in host memory.
     host: HostAddress,
     /// NIC address of the copies.
@@ -30,57 +54,34 @@ pub struct BdRing<const SHIFT: u32> {
     producer: u32,
     /// The next BD to fetch.
     requested: u32,
-    /// The next BD to arrive.
-    arrived: u32,
-    /// The next BD to work on.
-    next: u32,
 }
 
-/// A producer index that cannot be; it was ignored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfRange;
+impl<const SHIFT: u32> Fetch<SHIFT> {
+    /// A ring that the host does not use.
+    pub const UNUSED: Fetch<SHIFT> = Fetch::new(HostAddress { high: 0, low: 0 }, 0, 1);
 
-impl<const SHIFT: u32> BdRing<SHIFT> {
     /// The empty ring at `host` of `entries` BDs, a power of two, whose copies lie from
     /// NIC address `copies` on.
-    pub const fn new(host: HostAddress, copies: u32, entries: u32) -> BdRing<SHIFT> {
-        BdRing {
+    pub const fn new(host: HostAddress, copies: u32, entries: u32) -> Fetch<SHIFT> {
+        Fetch {
             host,
             copies,
             mask: entries.wrapping_sub(1),
             producer: 0,
             requested: 0,
-            arrived: 0,
-            next: 0,
         }
     }
 
-    /// Takes the host's producer index; `oldest` is the oldest BD that the host may not
-    /// reuse yet. Returns whether the producer moved.
-    ///
-    /// # Errors
-    /// [`OutOfRange`] for an index outside of the ring, or one that takes back or overruns
-    /// what was produced before.
+    /// Takes a producer index that was [judged](judge). Returns whether it moved.
     #[inline(always)]
-    pub fn produced(&mut self, producer: u32, oldest: u32) -> Result<bool, OutOfRange> {
-        let ahead = |index: u32| index.wrapping_sub(oldest) & self.mask;
-        if producer > self.mask || ahead(producer) < ahead(self.producer) {
-            return Err(OutOfRange);
-        }
+    pub fn produced(&mut self, producer: u32) -> bool {
         let moved = producer != self.producer;
         self.producer = producer;
-        Ok(moved)
-    }
-
-    /// Takes all that was produced as arrived: the host wrote the copies itself.
-    #[inline(always)]
-    pub fn arrived_with_producer(&mut self) {
-        self.requested = self.producer;
-        self.arrived = self.producer;
+        moved
     }
 
     /// Queues the fetch of one run: the BDs that only the host has, up to the end of the
-    /// ring. When it is done, [`arrived`](Self::arrived) wants the transfer's opaque word.
+    /// ring. When it is done, the transfer's opaque word is how far BDs have arrived.
     /// Returns whether all BDs are requested; `false` also when no descriptor is free.
     #[inline(always)]
     pub fn fetch<B: Bus>(
@@ -113,12 +114,6 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
         after == self.producer
     }
 
-    /// The BDs in front of index `after` are in NIC memory.
-    #[inline(always)]
-    pub fn arrived(&mut self, after: u32) {
-        self.arrived = after;
-    }
-
     /// BDs from the one whose copy is at NIC address `local` on could not be fetched: they
     /// are requested again when the host's producer moves.
     pub fn request_again(&mut self, local: u32) {
@@ -129,8 +124,54 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
     pub fn restart(&mut self) {
         self.producer = 0;
         self.requested = 0;
-        self.arrived = 0;
+    }
+}
+
+/// The part of a ring that has arrived.
+#[derive(Debug)]
+pub struct Take<const SHIFT: u32> {
+    /// NIC address of the copies.
+    copies: u32,
+    /// Entries minus one.
+    mask: u32,
+    /// The next BD to work on.
+    next: u32,
+    /// The next BD to arrive.
+    arrived: u32,
+}
+
+impl<const SHIFT: u32> Take<SHIFT> {
+    /// The empty ring of `entries` BDs, a power of two, whose copies lie from NIC address
+    /// `copies` on.
+    pub const fn new(copies: u32, entries: u32) -> Take<SHIFT> {
+        Take {
+            copies,
+            mask: entries.wrapping_sub(1),
+            next: 0,
+            arrived: 0,
+        }
+    }
+
+    /// Entries minus one.
+    pub const fn mask(&self) -> u32 {
+        self.mask
+    }
+
+    /// The BDs in front of index `after` are in NIC memory.
+    #[inline(always)]
+    pub fn arrived(&mut self, after: u32) {
+        self.arrived = after;
+    }
+
+    /// Forgets all BDs and begins at index 0 again.
+    pub fn restart(&mut self) {
         self.next = 0;
+        self.arrived = 0;
+    }
+
+    /// Forgets the BDs that have arrived.
+    pub fn forget(&mut self) {
+        self.arrived = self.next;
     }
 
     /// How many BDs are there to work on.
@@ -174,10 +215,87 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
     }
 }
 
+/// Both parts, where one CPU has them.
+#[derive(Debug)]
+pub struct BdRing<const SHIFT: u32> {
+    fetch: Fetch<SHIFT>,
+    take: Take<SHIFT>,
+}
+
+impl<const SHIFT: u32> BdRing<SHIFT> {
+    /// The empty ring at `host` of `entries` BDs, a power of two, whose copies lie from
+    /// NIC address `copies` on.
+    pub const fn new(host: HostAddress, copies: u32, entries: u32) -> BdRing<SHIFT> {
+        BdRing {
+            fetch: Fetch::new(host, copies, entries),
+            take: Take::new(copies, entries),
+        }
+    }
+
+    /// The host's producer index as it was taken last.
+    #[inline(always)]
+    pub fn producer(&self) -> u32 {
+        self.fetch.producer
+    }
+
+    /// Takes the host's producer index; `oldest` is the oldest BD that the host may not
+    /// reuse yet. Returns whether the producer moved.
+    ///
+    /// # Errors
+    /// [`OutOfRange`], see [`judge`].
+    #[inline(always)]
+    pub fn produced(&mut self, producer: u32, oldest: u32) -> Result<bool, OutOfRange> {
+        let moved = judge(self.fetch.mask, self.fetch.producer, producer, oldest)?;
+        self.fetch.producer = producer;
+        Ok(moved)
+    }
+
+    /// Takes all that was produced as arrived: the host wrote the copies itself.
+    #[inline(always)]
+    pub fn arrived_with_producer(&mut self) {
+        self.fetch.requested = self.fetch.producer;
+        self.take.arrived(self.fetch.producer);
+    }
+
+    /// See [`Fetch::fetch`].
+    #[inline(always)]
+    pub fn fetch<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        descriptors: &mut DescriptorRing<Read>,
+        state: u32,
+        kind: u32,
+    ) -> bool {
+        self.fetch.fetch(bus, descriptors, state, kind)
+    }
+
+    /// See [`Fetch::request_again`].
+    pub fn request_again(&mut self, local: u32) {
+        self.fetch.request_again(local);
+    }
+}
+
+impl<const SHIFT: u32> core::ops::Deref for BdRing<SHIFT> {
+    type Target = Take<SHIFT>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Take<SHIFT> {
+        &self.take
+    }
+}
+
+impl<const SHIFT: u32> core::ops::DerefMut for BdRing<SHIFT> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Take<SHIFT> {
+        &mut self.take
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use tigon2_chip::Register;
+    use tigon2_hal::resources::Resources;
 
     const HOST: HostAddress = HostAddress {
         high: 1,
@@ -243,7 +361,7 @@ mod tests {
     #[test]
     fn bds_are_fetched_in_runs_to_the_place_of_their_index() {
         let mut bus = Descriptors([0; 64 * 8]);
-        let mut queue = DescriptorRing::new(0);
+        let mut queue = DescriptorRing::new(Resources::of_chip().read);
         let mut ring = ring();
         assert!(ring.fetch(&mut bus, &mut queue, 9, 2), "nothing to do");
         assert_eq!(ring.produced(6, 0), Ok(true));
@@ -273,7 +391,7 @@ mod tests {
     #[test]
     fn without_a_descriptor_nothing_counts_as_requested() {
         let mut bus = Descriptors([0; 64 * 8]);
-        let mut queue = DescriptorRing::new(0);
+        let mut queue = DescriptorRing::new(Resources::of_chip().read);
         let other = Transfer {
             host: HOST,
             local: 0,
@@ -286,7 +404,7 @@ mod tests {
         let mut ring = ring();
         assert_eq!(ring.produced(4, 0), Ok(true));
         assert!(!ring.fetch(&mut bus, &mut queue, 9, 2));
-        let mut room = DescriptorRing::new(0);
+        let mut room = DescriptorRing::new(Resources::of_chip().read);
         assert!(ring.fetch(&mut bus, &mut room, 9, 2));
         assert_eq!(bus.get(0)[3], 4 * 32);
     }

@@ -2,13 +2,18 @@
 //!
 //! The order of register accesses is that of vendor firmware (hardware reference, both
 //! sections 19, and the advice of section 18), as far as this firmware does the same.
-//! Nothing of CPU B: it stays halted.
+//! CPU B is started when what it works with is there, and prepares its own part.
 
-use crate::dma::States;
-use crate::layout::{self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT};
+use crate::config::Config;
+use crate::dma::{ReadStates, WriteStates};
+use crate::layout::{
+    self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT, SHARED, SHARED_END,
+};
 use crate::log::log_info;
+use crate::refill::Refill;
+use crate::shared::ANSWER;
 use crate::{
-    Firmware, direct, events, fatal, filter, host_events, link, phy, receive, send, statistics,
+    SideA, SideB, direct, events, fatal, filter, host_events, link, phy, receive, send, statistics,
     timer, trace,
 };
 use embedded_hal::delay::DelayNs;
@@ -20,10 +25,12 @@ use host_interface::gencom::Gencom;
 use host_interface::info::INFO_BYTES;
 use host_interface::trace::Topic;
 use tigon2_chip::bits::{AssistState, CpuState, DmaState, MacRxState, MacTxState};
+use tigon2_chip::events::HARDWARE_BITS;
 use tigon2_chip::memory::{
     MAC_STATISTICS, MAC_STATISTICS_BYTES, PACKET_MEMORY_END, SRAM_MAX_BYTES, block,
 };
 use tigon2_chip::{Cpu, Register, mac};
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer::Delay;
 use tigon2_hal::{Bus, semaphore};
 
@@ -37,7 +44,7 @@ const PRESCALER_MASK: u32 = 0x7F;
 /// The very first accesses: what must be done before the stack grows beyond the scratch
 /// pad. Returns the base K of the descriptor and buffer block.
 #[inline(never)]
-pub fn claim<B: Bus>(bus: &mut B) -> u32 {
+pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
     bus.write(Register::UnknownEc, mac::UNKNOWN_EC_VALUE);
     let started = CpuState::new().with_started(true).into_bits();
     bus.modify(Register::CpuAState, started, started);
@@ -48,6 +55,9 @@ pub fn claim<B: Bus>(bus: &mut B) -> u32 {
     let halt = CpuState::new().with_halt(true).into_bits();
     bus.modify(Register::CpuBState, halt, halt);
     let source = bus.load(Extension::BootSource.nic_address());
+    for address in (SHARED..SHARED_END).step_by(4) {
+        bus.store(address, 0);
+    }
     for word in Extension::ALL {
         bus.store(word.nic_address(), 0);
     }
@@ -67,7 +77,7 @@ pub fn claim<B: Bus>(bus: &mut B) -> u32 {
 }
 
 /// Finds the size of SRAM by its aliases (reference 2).
-fn probe_sram<B: Bus>(bus: &mut B) -> u32 {
+fn probe_sram<B: Dispatch>(bus: &mut B) -> u32 {
     const PATTERN: u32 = 0x5447_5253;
     let mut size = 0x4_0000;
     while size < SRAM_MAX_BYTES {
@@ -90,39 +100,95 @@ fn probe_sram<B: Bus>(bus: &mut B) -> u32 {
     size
 }
 
-/// All the rest, up to the dispatch loop, with the block of [`claim`]. After a fatal error
-/// nothing is let through.
-pub fn run<B: Bus>(firmware: &mut Firmware<B>, block: u32) {
-    firmware.place(block);
-    let bytes = firmware.bus.load(Extension::SramBytes.nic_address());
+/// All the rest, up to the dispatch loop, with the block of [`claim`]. `start_b` has CPU B's
+/// side [`join`] in, where it runs. After a fatal error nothing is let through.
+pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut B)) {
+    a.place(block);
+    let bytes = a.bus.load(Extension::SramBytes.nic_address());
     if bytes < SRAM_MIN_BYTES {
-        return fatal::report(firmware, FatalCode::Memory, bytes);
+        return fatal::report(a, FatalCode::Memory, bytes);
     }
-    await_host(&mut firmware.bus);
-    quiet(firmware);
-    firmware.config.load_gencom(&mut firmware.bus);
-    if fetch_information(firmware).is_err() {
+    await_host(&mut a.bus);
+    quiet(a);
+    a.config.load_gencom(&mut a.bus);
+    if fetch_information(a).is_err() {
         return;
     }
-    let judged = firmware.config.load_information(&mut firmware.bus);
-    host_events::prepare(firmware);
+    let judged = a.config.load_information(&mut a.bus);
+    host_events::prepare(a);
     if let Err(bad) = judged {
-        return fatal::report(firmware, FatalCode::Configuration, bad as u32);
+        return fatal::report(a, FatalCode::Configuration, bad as u32);
     }
-    configure(firmware);
-    prepare_mac(firmware);
-    prepare_dma(firmware);
-    prepare_events(firmware);
-    filter::set_station(&mut firmware.bus);
-    phy::bring_up(firmware);
+    configure(a);
+    prepare_mac(a);
+    prepare_dma(a);
+    prepare_events(a);
+    start_b(&mut a.bus);
+    if let Err(state) = wait_for_b(a) {
+        return fatal::report(a, FatalCode::CpuB, state);
+    }
+    enable_dma(a);
+    filter::set_station(&mut a.bus);
+    phy::bring_up(a);
     let tx_lengths = u32::from(mac::VLAN_TYPE) << 16 | u32::from(mac::TX_LENGTHS);
-    firmware.bus.write(Register::TxLengths, tx_lengths);
-    firmware.bus.write(Register::MacThresholds, mac::THRESHOLDS);
-    statistics::clear(firmware);
-    statistics::clear_profile(firmware);
-    link::renew(firmware, link::Renew::Both);
-    timer::start(firmware);
-    announce(firmware);
+    a.bus.write(Register::TxLengths, tx_lengths);
+    a.bus.write(Register::MacThresholds, mac::THRESHOLDS);
+    statistics::clear(a);
+    statistics::clear_profile(a);
+    link::renew(a, link::Renew::Both);
+    timer::start(a);
+    announce(a);
+}
+
+/// CPU B's part, when CPU A has prepared the chip: its rings and its view of what the host
+/// configured. Its events are let through.
+pub fn join<B: Dispatch>(b: &mut SideB<B>) {
+    let block = layout::block_base(b.bus.load(Extension::SramBytes.nic_address()));
+    let alone = b.bus.core(|core| core.is_alone());
+    if !alone {
+        let started = CpuState::new().with_started(true).into_bits();
+        b.bus.modify(Register::CpuBState, started, started);
+        b.bus.prepare(Cpu::B);
+    }
+    b.place(block);
+    let bus = &mut b.bus;
+    let mut config = Config::new();
+    config.load_gencom(bus);
+    // CPU A has judged it.
+    let _ = config.load_information(bus);
+    let base = bus.load(Extension::TransmitBuffer.nic_address());
+    let boundary = bus.load(Extension::ReceiveBuffer.nic_address());
+    b.states = ReadStates::configured(bus);
+    b.read_ring.reset(&mut b.bus);
+    b.refill = Refill::configured(&config);
+    send::configure(b, &config, base, boundary);
+    statistics::clear_b(b);
+    timer::start_send(b);
+    b.bus
+        .core(|core| core.mask |= events::handled(Cpu::B) & HARDWARE_BITS);
+    ANSWER.set(&b.me, &mut b.bus, JOINED);
+}
+
+/// Starts CPU B at an address (3.4, C).
+pub fn start_cpu_b<B: Bus>(bus: &mut B, entry: u32) {
+    bus.write(Register::CpuBPc, entry);
+    bus.write(Register::CpuBState, 0);
+}
+
+/// What CPU B answers, not asked, when it has joined in.
+const JOINED: u32 = u32::MAX;
+
+/// Waits until CPU B has joined in; its state if it does not.
+fn wait_for_b<B: Dispatch>(a: &mut SideA<B>) -> Result<(), u32> {
+    /// Milliseconds; it takes less than one.
+    const PATIENCE: u32 = 10;
+    for _ in 0..PATIENCE {
+        if ANSWER.get(&mut a.bus) == JOINED {
+            return Ok(());
+        }
+        Delay(&mut a.bus).delay_ms(1);
+    }
+    Err(a.bus.read(Register::CpuBState))
 }
 
 /// Firmware that the host has loaded finds gencom filled in. One that the boot code
@@ -138,8 +204,8 @@ fn await_host<B: Bus>(bus: &mut B) {
 }
 
 /// Stops what an earlier life may have left running.
-fn quiet<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
+fn quiet<B: Dispatch>(a: &mut SideA<B>) {
+    let bus = &mut a.bus;
     semaphore::free(bus);
     bus.modify(Register::MiscConfig, PRESCALER_MASK, PRESCALER);
     bus.write(Register::Timer, 0);
@@ -154,44 +220,34 @@ fn quiet<B: Bus>(firmware: &mut Firmware<B>) {
 }
 
 /// Fetches the general information block without the assist (6.1, "direct use").
-fn fetch_information<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), ()> {
-    let place = firmware.config.information;
+fn fetch_information<B: Dispatch>(a: &mut SideA<B>) -> Result<(), ()> {
+    let place = a.config.information;
     if place.is_none() {
-        fatal::report(
-            firmware,
-            FatalCode::Configuration,
-            BadConfig::NoInformation as u32,
-        );
+        fatal::report(a, FatalCode::Configuration, BadConfig::NoInformation as u32);
         return Err(());
     }
-    let bus = &mut firmware.bus;
-    let read = bus.load(Gencom::DmaReadConfig.nic_address());
-    let write = bus.load(Gencom::DmaWriteConfig.nic_address());
-    let mode = firmware.config.mode;
-    firmware.states = States::new(read, write, !mode.byte_swap_bd(), !mode.byte_swap_data());
-    let state = firmware.states.read_words;
+    let bus = &mut a.bus;
+    a.states = WriteStates::configured(bus);
+    // CPU B, whose channel it is, does not run yet.
+    let state = ReadStates::configured(bus).words;
     let bytes = INFO_BYTES as u32;
     if let Err(state) = direct::transfer(bus, direct::READ, place, INFORMATION, bytes, state) {
-        fatal::report(firmware, FatalCode::DmaRead, state);
+        fatal::report(a, FatalCode::DmaRead, state);
         return Err(());
     }
     Ok(())
 }
 
 /// Divides the packet memory and hands the configuration to both sides.
-fn configure<B: Bus>(firmware: &mut Firmware<B>) {
-    let base = firmware.block + block::PACKET_BUFFERS;
-    let share = firmware.bus.load(Gencom::TransmitShare.nic_address());
+fn configure<B: Dispatch>(a: &mut SideA<B>) {
+    let base = a.block + block::PACKET_BUFFERS;
+    let share = a.bus.load(Gencom::TransmitShare.nic_address());
     let boundary = base + transmit_bytes(PACKET_MEMORY_END - base, share);
-    let mode = firmware.config.mode;
-    firmware.interrupt.configure(mode);
-    send::configure(firmware, base, boundary);
-    receive::configure(firmware, boundary);
-    firmware
-        .bus
-        .store(Extension::TransmitBuffer.nic_address(), base);
-    firmware
-        .bus
+    let mode = a.config.mode;
+    a.interrupt.configure(mode);
+    receive::configure(a, boundary);
+    a.bus.store(Extension::TransmitBuffer.nic_address(), base);
+    a.bus
         .store(Extension::ReceiveBuffer.nic_address(), boundary);
 }
 
@@ -219,11 +275,11 @@ fn transmit_bytes(bytes: u32, share: u32) -> u32 {
 }
 
 /// The MAC's registers and rings (10.1).
-fn prepare_mac<B: Bus>(firmware: &mut Firmware<B>) {
-    let block = firmware.block;
+fn prepare_mac<B: Dispatch>(a: &mut SideA<B>) {
+    let block = a.block;
     let buffers = block + block::PACKET_BUFFERS;
-    let boundary = firmware.bus.load(Extension::ReceiveBuffer.nic_address());
-    let bus = &mut firmware.bus;
+    let boundary = a.bus.load(Extension::ReceiveBuffer.nic_address());
+    let bus = &mut a.bus;
     bus.write(Register::MacThresholds, 0);
     bus.write(
         Register::MacTxState,
@@ -256,40 +312,36 @@ fn prepare_mac<B: Bus>(firmware: &mut Firmware<B>) {
     }
 }
 
-/// The DMA rings. Where the chip takes their base from is unknown; all bases it could
-/// come from were written before (6.3).
-fn prepare_dma<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware {
-        bus,
-        config,
-        read_ring,
-        write_ring,
-        ..
-    } = firmware;
-    let mut assist = AssistState::new().with_unknown_5(true);
-    bus.write(Register::AssistState, assist.into_bits());
-    read_ring.reset(bus);
-    write_ring.reset(bus);
-    assist.set_enable(true);
-    bus.write(Register::AssistState, assist.into_bits());
-    if config.mode.one_dma() {
+/// The write ring; CPU B prepares that of the other direction. Where the chip takes their
+/// base from is unknown; all bases it could come from were written before (6.3).
+fn prepare_dma<B: Dispatch>(a: &mut SideA<B>) {
+    let assist = AssistState::new().with_unknown_5(true);
+    a.bus.write(Register::AssistState, assist.into_bits());
+    a.write_ring.reset(&mut a.bus);
+}
+
+/// Lets the assist work on both rings.
+fn enable_dma<B: Dispatch>(a: &mut SideA<B>) {
+    let mut assist = AssistState::new().with_unknown_5(true).with_enable(true);
+    a.bus.write(Register::AssistState, assist.into_bits());
+    if a.config.mode.one_dma() {
         assist.set_one_at_a_time(true);
-        bus.write(Register::AssistState, assist.into_bits());
+        a.bus.write(Register::AssistState, assist.into_bits());
     }
 }
 
 /// The event register, the mailboxes and the multicast hash.
-fn prepare_events<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
+fn prepare_events<B: Dispatch>(a: &mut SideA<B>) {
+    let bus = &mut a.bus;
     for register in [
         Register::MulticastHash0,
         Register::MulticastHash1,
         Register::MulticastHash2,
         Register::MulticastHash3,
-        Register::EventA,
     ] {
         bus.write(register, 0);
     }
+    bus.prepare(Cpu::A);
     bus.write(Register::MailboxEventA, u32::MAX);
     bus.store(Gencom::CommandConsumer.nic_address(), 0);
     bus.store(Gencom::GigabitLinkState.nic_address(), 0);
@@ -297,25 +349,33 @@ fn prepare_events<B: Bus>(firmware: &mut Firmware<B>) {
 }
 
 /// Tells the host that the firmware is there, and lets the events through.
-fn announce<B: Bus>(firmware: &mut Firmware<B>) {
+fn announce<B: Dispatch>(a: &mut SideA<B>) {
+    let variant = if a.bus.core(|core| core.is_alone()) {
+        Variant::Uniprocessor
+    } else {
+        Variant::Parallel
+    };
     for (word, value) in [
         (Extension::Version, extension::VERSION),
         (Extension::State, State::Running as u32),
         (Extension::HandlerCounts, HANDLER_COUNTS),
         (Extension::DropCounts, DROP_COUNTS),
-        (Extension::Variant, Variant::Uniprocessor as u32),
+        (Extension::Variant, variant as u32),
         (Extension::Magic, extension::MAGIC),
     ] {
-        firmware.bus.store(word.nic_address(), value);
+        a.bus.store(word.nic_address(), value);
     }
-    statistics::count!(firmware, event_firmware_operational);
-    host_events::post(firmware, EventCode::FirmwareOperational, 0);
-    let bytes = firmware.bus.load(Extension::SramBytes.nic_address());
-    let boundary = firmware.bus.load(Extension::ReceiveBuffer.nic_address());
-    let arguments = [extension::VERSION, bytes, firmware.block, boundary];
-    trace::record(&mut firmware.bus, Topic::Boot, 0, arguments);
-    firmware.mask = events::HANDLED;
-    log_info!("firmware operational, block at {=u32:#x}", firmware.block);
+    statistics::count!(a, event_firmware_operational);
+    host_events::post(a, EventCode::FirmwareOperational, 0);
+    let bytes = a.bus.load(Extension::SramBytes.nic_address());
+    let boundary = a.bus.load(Extension::ReceiveBuffer.nic_address());
+    let arguments = [extension::VERSION, bytes, a.block, boundary];
+    trace::record(&mut a.bus, Topic::Boot, 0, arguments);
+    a.bus
+        .core(|core| core.mask |= events::handled(Cpu::A) & HARDWARE_BITS);
+    // The host may have rung before there was anybody to tell.
+    a.ring();
+    log_info!("firmware operational, block at {=u32:#x}", a.block);
 }
 
 #[cfg(test)]

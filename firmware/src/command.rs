@@ -2,13 +2,15 @@
 //!
 //! Host/NIC software interface, "Commands": words in a ring in NIC memory, producer in
 //! mailbox 1, consumer in gencom. A command that finds no room for its answer is left in
-//! the ring; housekeeping comes back to it.
+//! the ring; housekeeping comes back to it. So is one that CPU B has to do something for,
+//! until that is done.
 
 use crate::link::Renew;
 use crate::log::{log_info, log_warn};
+use crate::question::{self, What};
 use crate::receive::rings::Which;
 use crate::statistics::count;
-use crate::{Firmware, filter, host_events, link, receive, statistics, trace};
+use crate::{SideA, filter, host_events, link, receive, statistics, trace};
 use host_interface::command::{
     Command, CommandCode, DISABLE, ENABLE, NEGOTIATE_10_100, NEGOTIATE_BOTH, NEGOTIATE_GIGABIT,
     STACK_DOWN, STACK_UP, UnknownCommand,
@@ -20,181 +22,186 @@ use host_interface::ring::{COMMAND_BYTES, COMMAND_ENTRIES, advance, used};
 use host_interface::trace::Topic;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::memory::COMMAND_RING;
-use tigon2_hal::Bus;
 use tigon2_hal::assist::Full;
+use tigon2_hal::events::Dispatch;
 
 /// Carries out what the host queued.
 #[inline(never)]
-pub fn run<B: Bus>(firmware: &mut Firmware<B>) {
+pub fn run<B: Dispatch>(a: &mut SideA<B>) {
     loop {
-        let producer = firmware.bus.load(Mailbox::CommandProducer.nic_address());
-        let consumer = firmware.bus.load(Gencom::CommandConsumer.nic_address());
+        let producer = a.bus.load(Mailbox::CommandProducer.nic_address());
+        let consumer = a.bus.load(Gencom::CommandConsumer.nic_address());
         if producer == consumer {
             return;
         }
         if producer >= COMMAND_ENTRIES || consumer >= COMMAND_ENTRIES {
-            return refuse(firmware, producer);
+            return refuse(a, producer);
         }
         let queued = used(producer, consumer, COMMAND_ENTRIES);
-        let taken = match one(firmware, consumer, queued) {
+        let taken = match one(a, consumer, queued) {
             Ok(taken) => taken,
             Err(Full) => return,
         };
         let next = advance(consumer, taken, COMMAND_ENTRIES);
-        firmware
-            .bus
-            .store(Gencom::CommandConsumer.nic_address(), next);
+        a.bus.store(Gencom::CommandConsumer.nic_address(), next);
     }
 }
 
 /// An index outside of the ring: reported once, and both are set to agree.
-fn refuse<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
+fn refuse<B: Dispatch>(a: &mut SideA<B>, producer: u32) {
     log_warn!("command producer {=u32:#x} is out of range", producer);
-    firmware
-        .bus
-        .store(Mailbox::CommandProducer.nic_address(), 0);
-    firmware.bus.store(Gencom::CommandConsumer.nic_address(), 0);
-    host_events::post_error(firmware, event::ERROR_INVALID_COMMAND);
+    a.bus.store(Mailbox::CommandProducer.nic_address(), 0);
+    a.bus.store(Gencom::CommandConsumer.nic_address(), 0);
+    host_events::post_error(a, event::ERROR_INVALID_COMMAND);
 }
 
-fn word<B: Bus>(bus: &mut B, index: u32) -> u32 {
+fn word<B: Dispatch>(bus: &mut B, index: u32) -> u32 {
     bus.load(COMMAND_RING + advance(index, 0, COMMAND_ENTRIES) * COMMAND_BYTES)
 }
 
 /// Carries out the command at `index`, behind which up to `queued` entries are valid;
 /// returns how many it took.
-fn one<B: Bus>(firmware: &mut Firmware<B>, index: u32, queued: u32) -> Result<u32, Full> {
-    let command = match Command::unpack(word(&mut firmware.bus, index)) {
+fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Full> {
+    let command = match Command::unpack(word(&mut a.bus, index)) {
         Ok(command) => command,
         Err(UnknownCommand(word)) => {
             log_warn!("unknown command {=u32:#x}", word);
-            count!(firmware, command_unknown);
-            host_events::post_error(firmware, event::ERROR_INVALID_COMMAND);
+            count!(a, command_unknown);
+            host_events::post_error(a, event::ERROR_INVALID_COMMAND);
             return Ok(1);
         }
     };
     let entries = 1 + command.command.extra_entries();
     if entries > queued {
         // The address is missing.
-        host_events::post_error(firmware, event::ERROR_INVALID_COMMAND);
+        host_events::post_error(a, event::ERROR_INVALID_COMMAND);
         return Ok(queued);
     }
-    let bus = &mut firmware.bus;
+    ask(a, command.command)?;
+    let bus = &mut a.bus;
     let (high, low) = (word(bus, index + 1), word(bus, index + 2));
     let arguments = [word(bus, index), high, low, 0];
     trace::record(bus, Topic::Command, command.command as u32, arguments);
-    carry_out(firmware, command, high, low)?;
+    carry_out(a, command, high, low)?;
     Ok(entries)
 }
 
-fn carry_out<B: Bus>(
-    firmware: &mut Firmware<B>,
+/// Has CPU B do its part first, where it has one.
+fn ask<B: Dispatch>(a: &mut SideA<B>, command: CommandCode) -> Result<(), Full> {
+    let what = match command {
+        CommandCode::UpdateStatistics
+        | CommandCode::RefreshStatistics
+        | CommandCode::ClearProfile => What::Publish,
+        CommandCode::ClearStatistics => What::Clear,
+        CommandCode::ResetJumboRing => {
+            receive::freeze_jumbo(a);
+            What::ResetJumbo
+        }
+        _ => return Ok(()),
+    };
+    question::ask(a, what)
+}
+
+fn carry_out<B: Dispatch>(
+    a: &mut SideA<B>,
     command: Command,
     high: u32,
     low: u32,
 ) -> Result<(), Full> {
     match command.command {
         CommandCode::HostState => {
-            count!(firmware, command_host_state);
-            host_state(firmware, command.code);
+            count!(a, command_host_state);
+            host_state(a, command.code);
         }
         CommandCode::UpdateStatistics => {
-            count!(firmware, command_update_statistics);
-            statistics::update(firmware)?;
+            count!(a, command_update_statistics);
+            statistics::update(a)?;
         }
         CommandCode::RefreshStatistics => {
-            let place = firmware.config.refresh;
+            let place = a.config.refresh;
             let place = if place.is_none() {
-                firmware.config.information
+                a.config.information
             } else {
                 place
             };
-            count!(firmware, command_refresh_statistics);
-            statistics::write_to(firmware, place)?;
+            count!(a, command_refresh_statistics);
+            statistics::write_to(a, place)?;
         }
         CommandCode::ClearStatistics => {
-            statistics::clear(firmware);
-            count!(firmware, command_clear_statistics);
+            statistics::clear(a);
+            count!(a, command_clear_statistics);
         }
         CommandCode::ClearProfile => {
-            count!(firmware, command_clear_profile);
-            statistics::clear_profile(firmware);
+            count!(a, command_clear_profile);
+            statistics::clear_profile(a);
         }
         CommandCode::ResetJumboRing => {
-            receive::reset_jumbo(firmware)?;
-            count!(firmware, command_reset_jumbo_ring);
+            receive::reset_jumbo(a)?;
+            count!(a, command_reset_jumbo_ring);
         }
         CommandCode::Promiscuous => {
-            count!(firmware, command_promiscuous);
+            count!(a, command_promiscuous);
             match switch(command.code) {
                 Some(on) => {
-                    firmware.link.filter.set_promiscuous(&mut firmware.bus, on);
-                    statistics::describe(firmware);
+                    a.link.filter.set_promiscuous(&mut a.bus, on);
+                    statistics::describe(a);
                 }
-                None => invalid(firmware),
+                None => invalid(a),
             }
         }
         CommandCode::AllMulticast => {
-            count!(firmware, command_all_multicast);
+            count!(a, command_all_multicast);
             match switch(command.code) {
-                Some(on) => firmware
-                    .link
-                    .filter
-                    .set_all_multicast(&mut firmware.bus, on),
-                None => invalid(firmware),
+                Some(on) => a.link.filter.set_all_multicast(&mut a.bus, on),
+                None => invalid(a),
             }
         }
-        CommandCode::AddMulticastExtended => multicast(firmware, true, high, low),
-        CommandCode::DeleteMulticastExtended => multicast(firmware, false, high, low),
+        CommandCode::AddMulticastExtended => multicast(a, true, high, low),
+        CommandCode::DeleteMulticastExtended => multicast(a, false, high, low),
         CommandCode::AddMulticast | CommandCode::DeleteMulticast => {
-            let high = firmware.bus.load(Gencom::MulticastHigh.nic_address());
-            let low = firmware.bus.load(Gencom::MulticastLow.nic_address());
-            multicast(
-                firmware,
-                command.command == CommandCode::AddMulticast,
-                high,
-                low,
-            );
+            let high = a.bus.load(Gencom::MulticastHigh.nic_address());
+            let low = a.bus.load(Gencom::MulticastLow.nic_address());
+            multicast(a, command.command == CommandCode::AddMulticast, high, low);
         }
         CommandCode::SetMacAddress => {
-            count!(firmware, command_set_mac_address);
-            filter::set_station(&mut firmware.bus);
-            statistics::describe(firmware);
+            count!(a, command_set_mac_address);
+            filter::set_station(&mut a.bus);
+            statistics::describe(a);
         }
         CommandCode::LinkNegotiation => {
-            count!(firmware, command_link_negotiation);
+            count!(a, command_link_negotiation);
             match command.code {
-                NEGOTIATE_BOTH => link::renew(firmware, Renew::Both),
-                NEGOTIATE_GIGABIT => link::renew(firmware, Renew::Gigabit),
-                NEGOTIATE_10_100 => link::renew(firmware, Renew::Fast),
-                _ => invalid(firmware),
+                NEGOTIATE_BOTH => link::renew(a, Renew::Both),
+                NEGOTIATE_GIGABIT => link::renew(a, Renew::Gigabit),
+                NEGOTIATE_10_100 => link::renew(a, Renew::Fast),
+                _ => invalid(a),
             }
         }
         CommandCode::SetStandardProducer => {
-            count!(firmware, command_set_standard_producer);
-            receive::host_produced(firmware, Which::Standard, command.index.into());
+            count!(a, command_set_standard_producer);
+            receive::host_produced(a, Which::Standard, command.index.into());
         }
         CommandCode::SetJumboProducer => {
-            count!(firmware, command_set_jumbo_producer);
-            receive::host_produced(firmware, Which::Jumbo, command.index.into());
+            count!(a, command_set_jumbo_producer);
+            receive::host_produced(a, Which::Jumbo, command.index.into());
         }
         CommandCode::FdrFiltering => {
-            count!(firmware, command_fdr_filtering);
-            unimplemented(firmware);
+            count!(a, command_fdr_filtering);
+            unimplemented(a);
         }
-        CommandCode::SetPartialReceiveCount => unimplemented(firmware),
+        CommandCode::SetPartialReceiveCount => unimplemented(a),
     }
     Ok(())
 }
 
 /// A command that means nothing, or whose code does.
-fn invalid<B: Bus>(firmware: &mut Firmware<B>) {
-    host_events::post_error(firmware, event::ERROR_INVALID_COMMAND);
+fn invalid<B: Dispatch>(a: &mut SideA<B>) {
+    host_events::post_error(a, event::ERROR_INVALID_COMMAND);
 }
 
 /// A command of the interface that this firmware has no use for.
-fn unimplemented<B: Bus>(firmware: &mut Firmware<B>) {
-    host_events::post_error(firmware, event::ERROR_UNIMPLEMENTED_COMMAND);
+fn unimplemented<B: Dispatch>(a: &mut SideA<B>) {
+    host_events::post_error(a, event::ERROR_UNIMPLEMENTED_COMMAND);
 }
 
 /// On or off, if the code says either.
@@ -206,37 +213,35 @@ fn switch(code: u16) -> Option<bool> {
     }
 }
 
-fn host_state<B: Bus>(firmware: &mut Firmware<B>, code: u16) {
+fn host_state<B: Dispatch>(a: &mut SideA<B>, code: u16) {
     let state = match code {
         STACK_UP => State::StackUp,
         STACK_DOWN => State::Running,
-        _ => return invalid(firmware),
+        _ => return invalid(a),
     };
     log_info!("stack up: {=bool}", state == State::StackUp);
-    receive::set_stack(firmware, state == State::StackUp);
-    firmware
-        .bus
-        .store(Extension::State.nic_address(), state as u32);
-    statistics::describe(firmware);
+    receive::set_stack(a, state == State::StackUp);
+    a.bus.store(Extension::State.nic_address(), state as u32);
+    statistics::describe(a);
 }
 
-fn multicast<B: Bus>(firmware: &mut Firmware<B>, add: bool, high: u32, low: u32) {
+fn multicast<B: Dispatch>(a: &mut SideA<B>, add: bool, high: u32, low: u32) {
     if add {
-        count!(firmware, command_add_multicast);
+        count!(a, command_add_multicast);
     } else {
-        count!(firmware, command_delete_multicast);
+        count!(a, command_delete_multicast);
     }
     if !filter::is_multicast(high) {
-        return invalid(firmware);
+        return invalid(a);
     }
-    let filter = &mut firmware.link.filter;
+    let filter = &mut a.link.filter;
     let code = if add {
-        filter.add(&mut firmware.bus, high, low);
+        filter.add(&mut a.bus, high, low);
         event::MULTICAST_ADDED
     } else {
-        filter.delete(&mut firmware.bus, high, low);
+        filter.delete(&mut a.bus, high, low);
         event::MULTICAST_DELETED
     };
-    count!(firmware, event_multicast_updated);
-    host_events::post(firmware, EventCode::MulticastUpdated, code);
+    count!(a, event_multicast_updated);
+    host_events::post(a, EventCode::MulticastUpdated, code);
 }

@@ -5,12 +5,13 @@
 
 pub mod fault;
 
-use crate::Firmware;
-use crate::{host_events, receive, send};
+use crate::{SideA, SideB, host_events, receive, refill, send};
+use host_interface::OperatingMode;
+use host_interface::gencom::Gencom;
 use tigon2_chip::bits::DmaState;
-use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Done, Finished, Full, HostAddress, Transfer};
+use tigon2_hal::events::Dispatch;
 
 /// Kinds of transfers from the host: word 6 of a read descriptor.
 pub mod read {
@@ -51,54 +52,85 @@ pub mod write {
     pub const EVENT_INDEX: u32 = 4;
 }
 
-/// State words of the transfers, made once from the host's wishes.
-#[derive(Clone, Copy, Debug)]
-pub struct States {
-    /// Reading BDs.
-    pub read_words: u32,
-    /// Reading a fragment of a frame.
-    pub read_data: u32,
-    /// Reading the last fragment of a frame: moves the MAC's TX producer.
-    pub read_last: u32,
-    /// Writing BDs, indices, events, statistics.
-    pub write_words: u32,
-    /// Writing a received frame: frees it in the receive buffer.
-    pub write_data: u32,
+/// For a state word of data: what the channel does with its sum.
+pub struct Sum;
+
+impl Sum {
+    /// The bytes are added to the channel's sum.
+    pub const ON: u32 = DmaState::new().with_checksum(true).into_bits();
+    /// With [`ON`](Self::ON): the sum begins at 0, with the first bytes of a frame.
+    pub const BEGINS: u32 = DmaState::new().with_restart_checksum(true).into_bits();
+    /// With [`ON`](Self::ON): the sum comes back with the descriptor, see
+    /// [`DescriptorRing::store_sum`](tigon2_hal::assist::DescriptorRing::store_sum).
+    pub const STORED: u32 = DmaState::new().with_store_checksum(true).into_bits();
 }
 
-impl States {
-    /// For a state word of data: the bytes are added to the channel's sum.
-    pub const SUM: u32 = DmaState::new().with_checksum(true).into_bits();
-    /// With [`SUM`](Self::SUM): the sum begins at 0, with the first bytes of a frame.
-    pub const SUM_BEGINS: u32 = DmaState::new().with_restart_checksum(true).into_bits();
-    /// With [`SUM`](Self::SUM): the sum comes back with the descriptor, see
-    /// [`DescriptorRing::store_sum`](tigon2_hal::assist::DescriptorRing::store_sum).
-    pub const SUM_STORED: u32 = DmaState::new().with_store_checksum(true).into_bits();
+/// What gencom's DMA configurations may set: FIFO threshold and 32-bit PCI.
+const CONFIGURABLE: u32 = DmaState::new()
+    .with_threshold(31)
+    .with_force_32bit(true)
+    .into_bits();
+const START: DmaState = DmaState::new().with_start(true);
 
-    /// From the gencom DMA configurations and whether each kind of data keeps the values
-    /// of words. The state words are those of vendor firmware (6.1).
-    pub const fn new(read: u32, write: u32, words_no_swap: bool, data_no_swap: bool) -> States {
-        /// What the configuration may set: FIFO threshold and 32-bit PCI.
-        const CONFIGURABLE: u32 = DmaState::new()
-            .with_threshold(31)
-            .with_force_32bit(true)
-            .into_bits();
-        let start = DmaState::new().with_start(true);
-        let words = start.with_no_swap(words_no_swap);
-        let data = start.with_no_swap(data_no_swap);
+/// State words of transfers from the host, those of vendor firmware (6.1).
+#[derive(Clone, Copy, Debug)]
+pub struct ReadStates {
+    /// Reading BDs.
+    pub words: u32,
+    /// Reading a fragment of a frame.
+    pub data: u32,
+    /// Reading the last fragment of a frame: moves the MAC's TX producer.
+    pub last: u32,
+}
+
+impl ReadStates {
+    /// From the gencom DMA configuration and whether each kind of data keeps the values of
+    /// words.
+    pub const fn new(read: u32, words_no_swap: bool, data_no_swap: bool) -> ReadStates {
         let read = read & CONFIGURABLE;
-        let write = write & CONFIGURABLE;
-        States {
-            read_words: read | words.into_bits(),
-            read_data: read | data.into_bits(),
-            read_last: read | data.with_end_of_frame(true).into_bits(),
-            write_words: write | words.with_end_of_frame(true).into_bits(),
-            write_data: write
-                | data
-                    .with_end_of_frame(true)
-                    .with_free_rx_buffer(true)
-                    .into_bits(),
+        let data = START.with_no_swap(data_no_swap);
+        ReadStates {
+            words: read | START.with_no_swap(words_no_swap).into_bits(),
+            data: read | data.into_bits(),
+            last: read | data.with_end_of_frame(true).into_bits(),
         }
+    }
+
+    /// As the host configured them in gencom.
+    pub fn configured<B: Bus>(bus: &mut B) -> ReadStates {
+        let config = bus.load(Gencom::DmaReadConfig.nic_address());
+        let mode = OperatingMode::from_bits(bus.load(Gencom::OperatingMode.nic_address()));
+        ReadStates::new(config, !mode.byte_swap_bd(), !mode.byte_swap_data())
+    }
+}
+
+/// State words of transfers to the host, those of vendor firmware (6.1).
+#[derive(Clone, Copy, Debug)]
+pub struct WriteStates {
+    /// Writing BDs, indices, events, statistics.
+    pub words: u32,
+    /// Writing a received frame: frees it in the receive buffer.
+    pub data: u32,
+}
+
+impl WriteStates {
+    /// From the gencom DMA configuration and whether each kind of data keeps the values of
+    /// words.
+    pub const fn new(write: u32, words_no_swap: bool, data_no_swap: bool) -> WriteStates {
+        let write = write & CONFIGURABLE;
+        let end = START.with_end_of_frame(true);
+        let data = end.with_no_swap(data_no_swap).with_free_rx_buffer(true);
+        WriteStates {
+            words: write | end.with_no_swap(words_no_swap).into_bits(),
+            data: write | data.into_bits(),
+        }
+    }
+
+    /// As the host configured them in gencom.
+    pub fn configured<B: Bus>(bus: &mut B) -> WriteStates {
+        let config = bus.load(Gencom::DmaWriteConfig.nic_address());
+        let mode = OperatingMode::from_bits(bus.load(Gencom::OperatingMode.nic_address()));
+        WriteStates::new(config, !mode.byte_swap_bd(), !mode.byte_swap_data())
     }
 }
 
@@ -108,103 +140,105 @@ impl States {
 /// # Errors
 /// [`Full`] when no write descriptor is free.
 #[inline(always)]
-pub fn write_words<B: Bus>(
-    firmware: &mut Firmware<B>,
+pub fn write_words<B: Dispatch>(
+    a: &mut SideA<B>,
     host: HostAddress,
     words: &[u32],
     kind: u32,
 ) -> Result<(), Full> {
-    if !firmware.write_ring.has_room(1) {
+    if !a.write_ring.has_room(1) {
         return Err(Full);
     }
-    let slot = crate::layout::STAGING + (firmware.write_ring.next_index() << 5);
+    let slot = crate::layout::STAGING + (a.write_ring.next_index() << 5);
     let mut address = slot;
     for word in words {
-        firmware.bus.store(address, *word);
+        a.bus.store(address, *word);
         address += 4;
     }
     let transfer = Transfer {
         host,
         local: slot,
         length: address - slot,
-        state: firmware.states.write_words,
+        state: a.states.words,
         kind,
         opaque: 0,
     };
-    firmware.write_ring.put(&mut firmware.bus, &transfer);
+    a.write_ring.put(&mut a.bus, &transfer);
     Ok(())
 }
 
 /// DMA read complete. In this loop nothing is called: what is not plain data of a frame
 /// ends it, and [`read_others`] goes on.
 #[inline(always)]
-pub fn read_complete<B: Bus>(firmware: &mut Firmware<B>) {
-    let end = firmware.read_ring.done(&mut firmware.bus);
+pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
+    let end = b.read_ring.done(&mut b.bus);
     let mut sent = false;
     let mut other = None;
-    while let Some(done) = firmware.read_ring.take(&mut firmware.bus, end) {
+    while let Some(done) = b.read_ring.take(&mut b.bus, end) {
         if done.kind & (read::SEND_DATA | read::HELD) != read::SEND_DATA {
             other = Some(done);
             break;
         }
-        send::data_read(firmware, &done);
+        send::data_read(b, &done);
         sent = true;
     }
     if let Some(done) = other {
-        sent |= read_others(firmware, &done, end);
+        sent |= read_others(b, &done, end);
     }
-    firmware.read_ring.acknowledge(&mut firmware.bus);
+    b.read_ring.acknowledge(&mut b.bus);
     if sent {
-        send::consumed(firmware);
+        send::consumed(b);
     }
 }
 
 /// Looks at `done` and all others up to `end`. Returns whether there was data of a frame.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
-fn read_others<B: Bus>(firmware: &mut Firmware<B>, done: &Finished, end: Done) -> bool {
+fn read_others<B: Dispatch>(b: &mut SideB<B>, done: &Finished, end: Done) -> bool {
     let mut sent = false;
     let mut next = Some(*done);
     while let Some(done) = next {
         if done.kind & read::SEND_DATA != 0 {
             if done.kind & read::HELD != 0 {
-                send::held_arrived(firmware, &done);
+                send::held_arrived(b, &done);
             }
-            send::data_read(firmware, &done);
+            send::data_read(b, &done);
             sent = true;
         } else if done.kind == read::SEND_BDS {
-            send::bds_arrived(firmware, done.opaque);
+            send::bds_arrived(b, done.opaque);
         } else if done.kind != read::NOTHING {
-            receive::bds_arrived(firmware, done.kind, done.opaque);
+            refill::arrived(b, done.kind, done.opaque);
         }
-        next = firmware.read_ring.take(&mut firmware.bus, end);
+        next = b.read_ring.take(&mut b.bus, end);
     }
     sent
 }
 
 /// DMA write complete.
 #[inline(always)]
-pub fn write_complete<B: Bus>(firmware: &mut Firmware<B>) {
-    let end = firmware.write_ring.done(&mut firmware.bus);
+pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
+    let end = a.write_ring.done(&mut a.bus);
     let mut interrupt = false;
-    while let Some(done) = firmware.write_ring.take(&mut firmware.bus, end) {
+    while let Some(done) = a.write_ring.take(&mut a.bus, end) {
         match done.kind {
-            write::RECEIVE_DATA => receive::frame::data_written(firmware),
-            write::SEND_INDEX => interrupt |= firmware.interrupt.for_send,
-            write::RETURN_INDEX => interrupt |= firmware.interrupt.for_receive,
+            write::RECEIVE_DATA => receive::frame::data_written(a),
+            write::SEND_INDEX => interrupt |= a.interrupt.for_send,
+            write::RETURN_INDEX => interrupt |= a.interrupt.for_receive,
             write::EVENT_INDEX => {
-                let local = done.local(&mut firmware.bus);
-                host_events::told(&mut firmware.bus, local);
-                interrupt |= firmware.interrupt.for_events;
+                let local = done.local(&mut a.bus);
+                host_events::told(&mut a.bus, local);
+                interrupt |= a.interrupt.for_events;
             }
             _ => {}
         }
     }
-    firmware.write_ring.acknowledge(&mut firmware.bus);
-    // Those that found no descriptor try again.
-    firmware.unmask(EventBit::UpdateSendConsumer);
-    firmware.unmask(EventBit::UpdateReceiveReturnProducer);
+    a.write_ring.acknowledge(&mut a.bus);
+    if a.held != 0 {
+        // Those that found no descriptor try again.
+        let held = core::mem::take(&mut a.held);
+        a.bus.core(|core| core.mask |= held);
+    }
     if interrupt {
-        crate::interrupt::raise(firmware);
+        crate::interrupt::raise(a);
     }
 }

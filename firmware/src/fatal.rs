@@ -2,42 +2,49 @@
 
 use crate::layout::{INFORMATION, LAST_EVENT};
 use crate::log::log_error;
-use crate::{Firmware, direct, trace};
+use crate::{SideA, direct, trace};
 use core::mem::offset_of;
 use host_interface::event::{self, Event, EventCode};
 use host_interface::extension::{Extension, FatalCode, State};
 use host_interface::gencom::Gencom;
 use host_interface::info::GeneralInformationBlock as Information;
 use host_interface::ring::{EVENT_BYTES, EVENT_ENTRIES, advance};
-use tigon2_chip::Register;
 use tigon2_chip::bits::{AssistState, CpuState, MacRxState, MiscLocalControl};
-use tigon2_hal::Bus;
+use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::HostAddress;
+use tigon2_hal::events::Dispatch;
 
 /// Reports a fatal error and stops the firmware. On the chip nothing runs after it.
 #[inline(never)]
-pub fn report<B: Bus>(firmware: &mut Firmware<B>, code: FatalCode, argument: u32) {
+pub fn report<B: Dispatch>(a: &mut SideA<B>, code: FatalCode, argument: u32) {
     log_error!(
         "fatal: code {=u32}, argument {=u32:#x}",
         code as u32,
         argument
     );
-    firmware.mask = 0;
-    firmware.stopped = true;
-    crate::statistics::publish(firmware);
-    stop(&mut firmware.bus, code, argument);
+    crate::statistics::publish_a(a);
+    stop(&mut a.bus, code, argument);
 }
 
-/// Writes the words, tells the host by an event and an interrupt, and halts both CPUs. The order of
-/// vendor firmware: DMA is paused and the receiver stopped first (hardware reference,
-/// section 3.4).
+/// Writes the words, tells the host by an event and an interrupt, and halts both CPUs. Either
+/// CPU may do it: it halts the other one first, and then all is its own. The order of vendor
+/// firmware: DMA is paused and the receiver stopped first (hardware reference, section 3.4).
 #[inline(never)]
-pub fn stop<B: Bus>(bus: &mut B, code: FatalCode, argument: u32) {
+pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
+    let cpu = bus.core(|core| {
+        core.stop();
+        core.cpu()
+    });
+    let halt = CpuState::new().with_halt(true).into_bits();
+    bus.modify(Register::cpu_state(cpu.other()), halt, halt);
     let pause = AssistState::new().with_pause(true).into_bits();
     bus.modify(Register::AssistState, pause, pause);
     let quiet = MacRxState::new().with_stop(true).into_bits();
     bus.modify(Register::MacRxState, MacRxState::ATTENTION | quiet, quiet);
-    let pc = bus.read(Register::CpuAPc);
+    let pc = match cpu {
+        Cpu::A => bus.read(Register::CpuAPc),
+        Cpu::B => bus.read(Register::CpuBPc) | 1,
+    };
     trace::panic(bus, code as u32, [argument, pc, 0, 0]);
     last_event(bus, code);
     bus.store(Extension::FatalCode.nic_address(), code as u32);
@@ -48,14 +55,12 @@ pub fn stop<B: Bus>(bus: &mut B, code: FatalCode, argument: u32) {
         .with_raise_interrupt(true)
         .into_bits();
     bus.modify(Register::MiscLocalControl, raise, raise);
-    let halt = CpuState::new().with_halt(true).into_bits();
-    bus.modify(Register::CpuBState, halt, halt);
-    bus.modify(Register::CpuAState, halt, halt);
+    bus.modify(Register::cpu_state(cpu), halt, halt);
 }
 
 /// The error event, past the assist, which is paused: what it has not moved stays behind.
 /// So the event goes to the place behind the last one that the host was told of.
-fn last_event<B: Bus>(bus: &mut B, code: FatalCode) {
+fn last_event<B: Dispatch>(bus: &mut B, code: FatalCode) {
     let state = bus.load(LAST_EVENT);
     let producer = bus.load(LAST_EVENT + 4);
     let next = advance(producer, 1, EVENT_ENTRIES);
@@ -88,7 +93,7 @@ fn last_event<B: Bus>(bus: &mut B, code: FatalCode) {
 }
 
 /// An address of the general information block.
-fn pointer<B: Bus>(bus: &mut B, offset: usize) -> HostAddress {
+fn pointer<B: Dispatch>(bus: &mut B, offset: usize) -> HostAddress {
     let place = INFORMATION + offset as u32;
     HostAddress {
         high: bus.load(place),

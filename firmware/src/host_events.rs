@@ -4,7 +4,7 @@
 //! producer index, in this order in one ring, so the host never sees an index without its
 //! entry. What finds no room waits in a short queue.
 
-use crate::Firmware;
+use crate::SideA;
 use crate::dma::{write, write_words};
 use crate::layout::LAST_EVENT;
 use crate::log::log_warn;
@@ -14,7 +14,7 @@ use host_interface::event::{Event, EventCode};
 use host_interface::gencom::Gencom;
 use host_interface::ring::{EVENT_BYTES, EVENT_ENTRIES, advance};
 use host_interface::trace::Topic;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 
 /// Events that can wait, a power of two.
 const WAITING: u32 = 8;
@@ -30,6 +30,8 @@ pub struct HostEvents {
     first: u32,
     /// How many there are.
     count: u32,
+    /// Errors that CPU B wanted told of and that were.
+    pub(crate) errors_of_b: u32,
 }
 
 impl HostEvents {
@@ -40,6 +42,7 @@ impl HostEvents {
             waiting: [0; WAITING as usize],
             first: 0,
             count: 0,
+            errors_of_b: 0,
         }
     }
 }
@@ -52,42 +55,38 @@ impl Default for HostEvents {
 
 /// Keeps ready what an event needs that tells of the end, see [`fatal`](crate::fatal):
 /// from now on, if the host's event ring can be used.
-pub fn prepare<B: Bus>(firmware: &mut Firmware<B>) {
-    let config = &firmware.config;
+pub fn prepare<B: Dispatch>(a: &mut SideA<B>) {
+    let config = &a.config;
     let ring = config.events.address;
     let index = config.event_producer;
     let usable = !ring.is_none() && !index.is_none() && (ring.low | index.low) & 3 == 0;
-    let state = if usable {
-        firmware.states.write_words
-    } else {
-        0
-    };
-    firmware.bus.store(LAST_EVENT, state);
-    firmware.bus.store(LAST_EVENT + 4, 0);
+    let state = if usable { a.states.words } else { 0 };
+    a.bus.store(LAST_EVENT, state);
+    a.bus.store(LAST_EVENT + 4, 0);
 }
 
 /// The host has been told of an event; `local` is where its index lies.
-pub fn told<B: Bus>(bus: &mut B, local: u32) {
+pub fn told<B: Dispatch>(bus: &mut B, local: u32) {
     let index = bus.load(local);
     bus.store(LAST_EVENT + 4, index);
 }
 
 /// Tells the host that something is wrong; `code` is one of the error codes.
 #[inline(never)]
-pub fn post_error<B: Bus>(firmware: &mut Firmware<B>, code: u16) {
-    count!(firmware, event_error);
-    post(firmware, EventCode::Error, code);
+pub fn post_error<B: Dispatch>(a: &mut SideA<B>, code: u16) {
+    count!(a, event_error);
+    post(a, EventCode::Error, code);
 }
 
 /// Tells the host of an event, now or when there is room. With the queue full the event
 /// is lost and counted: the host has not read its ring for long.
 #[inline(never)]
-pub fn post<B: Bus>(firmware: &mut Firmware<B>, event: EventCode, code: u16) {
+pub fn post<B: Dispatch>(a: &mut SideA<B>, event: EventCode, code: u16) {
     let [word, _] = Event::new(event, code).pack();
-    let queue = &mut firmware.host_events;
+    let queue = &mut a.host_events;
     if queue.count == WAITING {
         log_warn!("event {=u32:#x} lost", word);
-        count!(firmware, event_ring_full);
+        count!(a, event_ring_full);
         return;
     }
     let place = (queue.first + queue.count) & (WAITING - 1);
@@ -95,12 +94,12 @@ pub fn post<B: Bus>(firmware: &mut Firmware<B>, event: EventCode, code: u16) {
         *slot = word;
         queue.count += 1;
     }
-    match send_waiting(firmware) {
+    match send_waiting(a) {
         Ok(()) => return,
-        Err(Held::Ring) => count!(firmware, event_ring_full),
-        Err(Held::Descriptors) => count!(firmware, event_producer_ring_full),
+        Err(Held::Ring) => count!(a, event_ring_full),
+        Err(Held::Descriptors) => count!(a, event_producer_ring_full),
     }
-    count!(firmware, events_delayed);
+    count!(a, events_delayed);
 }
 
 /// Why events wait.
@@ -116,35 +115,35 @@ pub enum Held {
 ///
 /// # Errors
 /// [`Held`] says why events are left.
-pub fn send_waiting<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), Held> {
-    while firmware.host_events.count != 0 {
-        let producer = firmware.host_events.producer;
+pub fn send_waiting<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Held> {
+    while a.host_events.count != 0 {
+        let producer = a.host_events.producer;
         let next = advance(producer, 1, EVENT_ENTRIES);
-        let consumer = firmware.bus.load(Gencom::EventConsumer.nic_address());
+        let consumer = a.bus.load(Gencom::EventConsumer.nic_address());
         if next == consumer {
             return Err(Held::Ring);
         }
-        if !firmware.write_ring.has_room(2) {
+        if !a.write_ring.has_room(2) {
             return Err(Held::Descriptors);
         }
-        let first = firmware.host_events.first;
-        let word = match firmware.host_events.waiting.get(first as usize) {
+        let first = a.host_events.first;
+        let word = match a.host_events.waiting.get(first as usize) {
             Some(word) => *word,
             None => return Ok(()),
         };
-        let entry = firmware.config.events.address.plus(producer * EVENT_BYTES);
-        let place = firmware.config.event_producer;
+        let entry = a.config.events.address.plus(producer * EVENT_BYTES);
+        let place = a.config.event_producer;
         // There is room for both, see above.
-        if write_words(firmware, entry, &[word, 0], write::QUIET).is_err()
-            || write_words(firmware, place, &[next, 0], write::EVENT_INDEX).is_err()
+        if write_words(a, entry, &[word, 0], write::QUIET).is_err()
+            || write_words(a, place, &[next, 0], write::EVENT_INDEX).is_err()
         {
             return Err(Held::Descriptors);
         }
         let arguments = [word, producer, 0, 0];
-        trace::record(&mut firmware.bus, Topic::Event, word >> 24, arguments);
-        firmware.host_events.producer = next;
-        firmware.host_events.first = (first + 1) & (WAITING - 1);
-        firmware.host_events.count -= 1;
+        trace::record(&mut a.bus, Topic::Event, word >> 24, arguments);
+        a.host_events.producer = next;
+        a.host_events.first = (first + 1) & (WAITING - 1);
+        a.host_events.count -= 1;
     }
     Ok(())
 }

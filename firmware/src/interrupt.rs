@@ -4,13 +4,13 @@
 //! host is not in its handler (mailbox 0) and does not mask (gencom). What is held back
 //! for one of the latter two is made up for when the host lets go.
 
-use crate::Firmware;
+use crate::SideA;
 use host_interface::OperatingMode;
 use host_interface::gencom::Gencom;
 use tigon2_chip::Register;
 use tigon2_chip::bits::{MiscHostControl, MiscLocalControl};
 use tigon2_chip::mailbox::Mailbox;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 
 /// What the host wants to be interrupted for, and what it still has to hear.
 #[derive(Debug)]
@@ -53,33 +53,33 @@ impl Default for Interrupt {
 /// Raises the interrupt if the host can take one now, or remembers it.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
-pub fn raise<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
+pub fn raise<B: Dispatch>(a: &mut SideA<B>) {
+    let bus = &mut a.bus;
     let in_handler = bus.load(Mailbox::HostInterrupt.nic_address()) != 0;
     if in_handler || bus.load(Gencom::MaskInterrupts.nic_address()) != 0 {
-        firmware.interrupt.owed = true;
-        firmware.counters.avoided = firmware.counters.avoided.wrapping_add(1);
+        a.interrupt.owed = true;
+        a.counters.avoided = a.counters.avoided.wrapping_add(1);
         return;
     }
-    firmware.interrupt.owed = false;
+    a.interrupt.owed = false;
     let pending = MiscHostControl::new()
         .with_interrupt_pending(true)
         .into_bits();
     if bus.read(Register::MiscHostControl) & pending != 0 {
-        firmware.counters.avoided = firmware.counters.avoided.wrapping_add(1);
+        a.counters.avoided = a.counters.avoided.wrapping_add(1);
         return;
     }
     let strobe = MiscLocalControl::new()
         .with_raise_interrupt(true)
         .into_bits();
     bus.modify(Register::MiscLocalControl, strobe, strobe);
-    firmware.counters.interrupts = firmware.counters.interrupts.wrapping_add(1);
+    a.counters.interrupts = a.counters.interrupts.wrapping_add(1);
 }
 
 /// The host may have let go: raises what is owed.
 #[inline(always)]
-pub fn make_up<B: Bus>(firmware: &mut Firmware<B>) {
-    if firmware.interrupt.owed {
-        raise(firmware);
+pub fn make_up<B: Dispatch>(a: &mut SideA<B>) {
+    if a.interrupt.owed {
+        raise(a);
     }
 }

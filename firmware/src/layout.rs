@@ -46,8 +46,12 @@ pub const TRACE_BYTES: u32 = 128 * 32;
 pub const LAST_EVENT: u32 = TRACE + TRACE_BYTES;
 /// Handler counts when the profile was cleared last.
 pub const PROFILE: u32 = LAST_EVENT + 32;
+/// Words that both CPUs see, see [`shared`](crate::shared).
+pub const SHARED: u32 = PROFILE + 0x80;
+/// End of those.
+pub const SHARED_END: u32 = SHARED + 0x80;
 /// End of the tables.
-pub const TABLES_END: u32 = PROFILE + 0x80;
+pub const TABLES_END: u32 = SHARED_END;
 
 /// Distance of the block's base K from the lowest alias of SRAM below
 /// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).

@@ -32,11 +32,11 @@
 
 pub mod bd_ring;
 pub mod boot;
-mod card;
 pub mod command;
 pub mod config;
 pub mod direct;
 pub mod dma;
+pub mod doorbell;
 pub mod drops;
 pub mod events;
 pub mod fatal;
@@ -48,12 +48,19 @@ pub mod link;
 mod log;
 pub mod mailbox;
 pub mod phy;
+pub mod question;
 pub mod receive;
+pub mod refill;
 pub mod send;
+pub mod send_index;
+pub mod shared;
+mod side_a;
+mod side_b;
 #[cfg(target_arch = "mips")]
 mod start;
 pub mod statistics;
 pub mod timer;
 pub mod trace;
 
-pub use card::Firmware;
+pub use side_a::SideA;
+pub use side_b::SideB;

@@ -5,10 +5,10 @@
 //! twice.
 
 use crate::receive::rings::Which;
-use crate::{Firmware, command, interrupt, receive, send};
+use crate::{SideA, command, interrupt, receive};
 use tigon2_chip::Register;
 use tigon2_chip::mailbox::Mailbox;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 
 /// The mailboxes of the receive rings' producers.
 const RECEIVE: u32 =
@@ -16,35 +16,35 @@ const RECEIVE: u32 =
 
 /// Mailbox.
 #[inline(always)]
-pub fn handle<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
+pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
+    let bus = &mut a.bus;
     let pending = bus.read(Register::MailboxEventA);
     bus.write(Register::MailboxEventA, pending);
     if pending & Mailbox::SendProducer.mask() != 0 {
-        let producer = bus.load(Mailbox::SendProducer.nic_address());
-        send::host_produced(firmware, producer);
+        // CPU B reads the word itself.
+        a.ring();
     }
     if pending & RECEIVE != 0 {
-        receive_producers(firmware, pending);
+        receive_producers(a, pending);
     }
     if pending & Mailbox::HostInterrupt.mask() != 0 {
-        interrupt::make_up(firmware);
+        interrupt::make_up(a);
     }
     if pending & Mailbox::CommandProducer.mask() != 0 {
-        command::run(firmware);
+        command::run(a);
     }
 }
 
 #[inline(always)]
-fn receive_producers<B: Bus>(firmware: &mut Firmware<B>, pending: u32) {
+fn receive_producers<B: Dispatch>(a: &mut SideA<B>, pending: u32) {
     for (mailbox, which) in [
         (Mailbox::StandardProducer, Which::Standard),
         (Mailbox::MiniProducer, Which::Mini),
         (Mailbox::JumboProducer, Which::Jumbo),
     ] {
         if pending & mailbox.mask() != 0 {
-            let producer = firmware.bus.load(mailbox.nic_address());
-            receive::host_produced(firmware, which, producer);
+            let producer = a.bus.load(mailbox.nic_address());
+            receive::host_produced(a, which, producer);
         }
     }
 }

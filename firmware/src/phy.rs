@@ -5,7 +5,7 @@
 //! see the code words that the transmitter sends, first through the chip's own SERDES,
 //! then through an external one.
 
-use crate::Firmware;
+use crate::SideA;
 use crate::log::{log_info, log_warn};
 use embedded_hal::delay::DelayNs;
 use tigon2_chip::Register;
@@ -13,6 +13,7 @@ use tigon2_chip::bits::{MacRxState, MacTxState, MiscConfig, MiscLocalControl, ma
 use tigon2_chip::mac::phy_interface;
 use tigon2_chip::mdio::PHY_ADDRESS;
 use tigon2_chip::phy::PhyRegister;
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer::Delay;
 use tigon2_hal::{Bus, mdio};
 
@@ -65,8 +66,8 @@ impl PhyKind {
 
 /// Chooses the medium and leaves it running.
 #[inline(never)]
-pub fn bring_up<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
+pub fn bring_up<B: Dispatch>(a: &mut SideA<B>) {
+    let bus = &mut a.bus;
     bus.modify(Register::MiscLocalControl, PINS_MASK, PINS.into_bits());
     bus.write(Register::PhyInterface, phy_interface::RESET);
     Delay(bus).delay_us(500);
@@ -83,7 +84,7 @@ pub fn bring_up<B: Bus>(firmware: &mut Firmware<B>) {
         None => serdes(bus),
     };
     log_info!("PHY {=u16:#x} {=u16:#x}", high, low);
-    crate::link::set_medium(firmware, medium);
+    crate::link::set_medium(a, medium);
 }
 
 /// Which SERDES the board has.

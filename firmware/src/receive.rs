@@ -6,7 +6,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | this one | the configuration, and the BDs that the host gives |
+//! | this one | the configuration, and the host's producers |
 //! | [`rings`] | the rings of these |
 //! | [`frame`] | a frame that arrived: drop it or hand it on |
 //! | `hand_on` | its data and its return BD, with the channel's sum |
@@ -22,9 +22,9 @@ pub mod headers;
 pub mod index;
 pub mod rings;
 
-use crate::dma::read;
 use crate::layout::STAGING;
-use crate::{Firmware, host_events};
+use crate::shared::RECEIVE_PRODUCERS;
+use crate::{SideA, host_events};
 use frame::CRC;
 use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;
@@ -35,6 +35,7 @@ use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Write};
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceiveRing;
 
 /// State of the receive side.
@@ -97,9 +98,9 @@ impl Staging {
 
 impl Receive {
     /// Nothing configured.
-    pub const fn new() -> Receive {
+    pub const fn new(ring: ReceiveRing) -> Receive {
         Receive {
-            ring: ReceiveRing::new(0),
+            ring,
             base: 0,
             rings: Rings::new(),
             window: 0,
@@ -124,7 +125,7 @@ impl Receive {
 
     /// Places the MAC's ring in the block with base K.
     pub(crate) fn place(&mut self, block: u32) {
-        self.ring = ReceiveRing::new(block + block::MAC_RX_RING);
+        self.ring.place(block + block::MAC_RX_RING);
     }
 
     /// Which lengths need no other look. None while the stack is down.
@@ -144,28 +145,31 @@ impl Receive {
     }
 
     /// BDs in NIC memory that no frame has taken: standard, jumbo, mini.
-    pub fn bds_now(&self) -> [u32; 3] {
+    pub fn bds_now<B: Bus>(&mut self, bus: &mut B) -> [u32; 3] {
         let Rings {
             standard,
             mini,
             jumbo,
-            ..
-        } = &self.rings;
-        [standard.ready(), jumbo.ready(), mini.ready()]
+        } = &mut self.rings;
+        [standard.ready(bus), jumbo.ready(bus), mini.ready(bus)]
     }
-}
 
-impl Default for Receive {
-    fn default() -> Receive {
-        Receive::new()
+    /// Whether a frame waits for BDs.
+    pub fn is_starved(&self) -> bool {
+        self.waiting
+    }
+
+    /// BDs have come.
+    pub fn try_again(&mut self) {
+        self.waiting = false;
     }
 }
 
 /// Takes the configuration; the receive buffer begins at `base`.
-pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32) {
-    let config = &firmware.config;
-    let receive = &mut firmware.receive;
-    receive.ring.reset(&mut firmware.bus);
+pub fn configure<B: Dispatch>(a: &mut SideA<B>, base: u32) {
+    let config = &a.config;
+    let receive = &mut a.receive;
+    receive.ring.reset(&mut a.bus);
     receive.base = base;
     receive.cut = if config.mode.include_crc() { 0 } else { CRC };
     receive.rings = Rings::configured(config, CRC - receive.cut);
@@ -190,98 +194,67 @@ const fn wants(flags: RcbFlags) -> u32 {
 }
 
 /// The longest frame that the interface takes, without CRC; 0 leaves it to the rings.
-pub fn set_longest<B: Bus>(firmware: &mut Firmware<B>, mtu: u32) {
-    let receive = &mut firmware.receive;
+pub fn set_longest<B: Dispatch>(a: &mut SideA<B>, mtu: u32) {
+    let receive = &mut a.receive;
     receive.longest = if mtu == 0 { 0xFFFF } else { mtu.min(0xFFFF) };
     receive.set_window();
 }
 
 /// Whether the host's stack takes frames. What arrives while it does not is dropped.
-pub fn set_stack<B: Bus>(firmware: &mut Firmware<B>, up: bool) {
-    firmware.receive.stack_up = up;
-    firmware.receive.set_window();
-    firmware.unmask(EventBit::ReceiveComplete);
+pub fn set_stack<B: Dispatch>(a: &mut SideA<B>, up: bool) {
+    a.receive.stack_up = up;
+    a.receive.set_window();
+    a.bus.set(EventBit::ReceiveComplete);
 }
 
-/// The host moved the producer of a ring. An index outside of the ring, or one that takes
-/// back or overruns what was produced before, is refused.
+/// The host moved the producer of a ring: CPU B fetches the BDs. An index outside of the
+/// ring, or one that takes back or overruns what was produced before, is refused.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
-pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, which: Which, producer: u32) {
-    match firmware.receive.rings.get(which).produced(producer) {
-        Err(_) => host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION),
-        Ok(false) => {}
-        Ok(true) => firmware.events.set(&mut firmware.bus, which.event()),
+pub fn host_produced<B: Dispatch>(a: &mut SideA<B>, which: Which, producer: u32) {
+    match a.receive.rings.get(which).produced(producer) {
+        Err(_) => host_events::post_error(a, event::ERROR_BAD_CONFIGURATION),
+        Ok(None) => {}
+        Ok(Some(producer)) => {
+            which.of(RECEIVE_PRODUCERS).set(&a.me, &mut a.bus, producer);
+            a.ring();
+        }
     }
-}
-
-/// Standard receive BD ready.
-#[inline(always)]
-pub fn standard_bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
-    let state = firmware.states.read_words;
-    let ring = &mut firmware.receive.rings.standard;
-    if ring.fetch(bus, &mut firmware.read_ring, state, read::STANDARD_BDS) {
-        firmware.events.clear(bus, EventBit::StandardReceiveBdReady);
-    }
-}
-
-/// Mini receive BD ready.
-#[inline(always)]
-pub fn mini_bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
-    let state = firmware.states.read_words;
-    let ring = &mut firmware.receive.rings.mini;
-    if ring.fetch(bus, &mut firmware.read_ring, state, read::MINI_BDS) {
-        firmware.events.clear(bus, EventBit::MiniReceiveBdReady);
-    }
-}
-
-/// Jumbo receive BD ready.
-#[inline(always)]
-pub fn jumbo_bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
-    let state = firmware.states.read_words;
-    let rings = &mut firmware.receive.rings;
-    if rings.fetch_jumbo(bus, &mut firmware.read_ring, state) {
-        firmware.events.clear(bus, EventBit::JumboReceiveBdReady);
-    }
-}
-
-/// Receive BDs are in NIC memory; `kind` says of which ring.
-#[inline(always)]
-pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, kind: u32, after: u32) {
-    firmware.receive.rings.arrived(kind, after);
-    firmware.receive.waiting = false;
-    firmware.unmask(EventBit::ReceiveComplete);
 }
 
 /// Looks again at a frame that found no BD or no room in the return ring: the host may
 /// have read entries, which it does not say, or have changed the limits.
-pub fn retry<B: Bus>(firmware: &mut Firmware<B>) {
-    firmware.unmask(EventBit::ReceiveComplete);
+pub fn retry<B: Dispatch>(a: &mut SideA<B>) {
+    a.bus.set(EventBit::ReceiveComplete);
+}
+
+/// Before CPU B is asked to reset the jumbo ring: no frame takes a BD of it any more.
+pub fn freeze_jumbo<B: Dispatch>(a: &mut SideA<B>) {
+    a.receive.rings.jumbo.freeze();
+    Which::Jumbo.of(RECEIVE_PRODUCERS).set(&a.me, &mut a.bus, 0);
 }
 
 /// Command "reset jumbo ring": the BDs that no frame has taken are forgotten, the ring
-/// begins at 0 again, and the host gets the event.
+/// begins at 0 again, and the host gets the event. CPU B has forgotten what it has fetched
+/// or is fetching.
 ///
-/// Each frame's data and return BD are queued at once, so all that the host is told of the
-/// old BDs reaches it in front of the event: nothing is under way when it frees them.
+/// Each frame's data and return BD are queued at once, so all that the host is told of
+/// the old BDs reaches it in front of the event: nothing is under way when it frees them.
 ///
 /// # Errors
-/// [`Full`] when there is no room to tell the host; nothing was done.
+/// [`Full`] when there is no room to tell the host.
 #[inline(never)]
-pub fn reset_jumbo<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), Full> {
+pub fn reset_jumbo<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Full> {
     /// The return producer index, the event and its index.
     const TRANSFERS: u32 = 3;
-    if !firmware.write_ring.has_room(TRANSFERS) {
+    if !a.write_ring.has_room(TRANSFERS) {
         return Err(Full);
     }
-    firmware.receive.rings.reset_jumbo();
-    index::update_producer(firmware);
-    crate::statistics::count!(firmware, event_jumbo_ring_reset);
-    host_events::post(firmware, EventCode::JumboRingReset, 0);
+    a.receive.rings.jumbo.restart();
+    index::update_producer(a);
+    crate::statistics::count!(a, event_jumbo_ring_reset);
+    host_events::post(a, EventCode::JumboRingReset, 0);
     // A frame that waited for a jumbo BD may be too long by now.
-    firmware.unmask(EventBit::ReceiveComplete);
+    a.bus.set(EventBit::ReceiveComplete);
     Ok(())
 }

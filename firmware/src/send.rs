@@ -23,18 +23,18 @@ mod checksum;
 pub mod fault;
 mod offload;
 
-use crate::Firmware;
 use crate::bd_ring::{BdRing, OutOfRange};
-use crate::dma::{read, write, write_words};
-use crate::statistics::count;
-use crate::{drops, filter, host_events, interrupt, timer};
+use crate::config::Config;
+use crate::dma::read;
+use crate::shared::{LINK_UP, SEND_INDEX, SEND_INTERRUPTS, SEND_PRODUCER};
+use crate::{SideB, doorbell, filter, timer};
 use host_interface::bd::BdFlags;
 use host_interface::extension::{Drop, Extension};
-use host_interface::{event, ring};
+use host_interface::ring;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
-use tigon2_hal::Bus;
 use tigon2_hal::assist::{Finished, HostAddress, Transfer};
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::{TransmitBuffer, TransmitRing};
 
 /// Longest frame that is sent, without CRC: a jumbo frame with a VLAN tag.
@@ -67,15 +67,21 @@ pub struct Send {
     reported: u32,
     /// BDs consumed since then.
     unreported: u32,
-    /// Where the host wants the consumer index, or none.
-    index: HostAddress,
+    /// The host's word that was looked at last.
+    seen: u32,
+    /// Whether the host has an address for the consumer index.
+    has_index: bool,
+    /// Whether the host wants interrupts for it.
+    interrupts: bool,
+    /// How often it was to be interrupted.
+    interrupts_wanted: u32,
     /// BDs after which it is told; 0 for never.
     max_bds: u32,
     /// Microseconds after which it is told.
     ticks: u32,
     /// Whether only those interrupt; else reaching the number of BDs does, too.
     interrupts_by_time: bool,
-    /// The index was written without the interrupt.
+    /// The host was told without the interrupt.
     silent: bool,
     /// What the host may ask the BDs to have done.
     offers: offload::Offers,
@@ -93,10 +99,10 @@ pub struct Send {
 
 impl Send {
     /// Nothing configured.
-    pub const fn new() -> Send {
+    pub const fn new(ring: TransmitRing) -> Send {
         const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         Send {
-            ring: TransmitRing::new(0),
+            ring,
             buffer: TransmitBuffer::new(0, 0),
             bds: BdRing::new(NONE, 0, 1),
             in_host: true,
@@ -104,7 +110,10 @@ impl Send {
             consumed: 0,
             reported: 0,
             unreported: 0,
-            index: NONE,
+            seen: 0,
+            has_index: false,
+            interrupts: false,
+            interrupts_wanted: 0,
             max_bds: 0,
             ticks: 0,
             interrupts_by_time: false,
@@ -120,21 +129,14 @@ impl Send {
 
     /// Places the MAC's ring in the block with base K.
     pub(crate) fn place(&mut self, block: u32) {
-        self.ring = TransmitRing::new(block + block::MAC_TX_RING);
-    }
-}
-
-impl Default for Send {
-    fn default() -> Send {
-        Send::new()
+        self.ring.place(block + block::MAC_TX_RING);
     }
 }
 
 /// Takes the configuration; the transmit buffer is what lies between two addresses.
-pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32, end: u32) {
-    let config = firmware.config;
-    let send = &mut firmware.send;
-    send.ring.reset(&mut firmware.bus);
+pub fn configure<B: Dispatch>(b: &mut SideB<B>, config: &Config, base: u32, end: u32) {
+    let send = &mut b.send;
+    send.ring.reset(&mut b.bus);
     send.buffer = TransmitBuffer::new(base, end);
     let entries = config.send.max_len;
     send.in_host = config.send.flags.host_ring();
@@ -144,15 +146,16 @@ pub fn configure<B: Bus>(firmware: &mut Firmware<B>, base: u32, end: u32) {
         config.send.address.low
     };
     send.bds = BdRing::new(config.send.address, copies, entries);
-    send.index = config.send_consumer;
+    send.has_index = !config.send_consumer.is_none();
+    send.interrupts = !config.mode.no_transmit_interrupts();
     send.interrupts_by_time = config.send.flags.coalesced_update_only();
     send.offers = offload::Offers::new(config.send.flags);
 }
 
 /// The coalescing words, which drivers also change later.
-pub fn set_coalescing<B: Bus>(firmware: &mut Firmware<B>, ticks: u32, max_bds: u32) {
-    firmware.send.ticks = ticks;
-    firmware.send.max_bds = max_bds;
+pub fn set_coalescing<B: Dispatch>(b: &mut SideB<B>, ticks: u32, max_bds: u32) {
+    b.send.ticks = ticks;
+    b.send.max_bds = max_bds;
 }
 
 /// BDs that are in NIC memory and not consumed.
@@ -160,71 +163,72 @@ pub fn bds_now(send: &Send) -> u32 {
     send.bds.arrived_since(send.consumed)
 }
 
-/// The host moved the producer. An index outside of the ring, or one that takes back or
-/// overruns what was produced before, is refused.
-pub fn host_produced<B: Bus>(firmware: &mut Firmware<B>, producer: u32) {
-    let send = &mut firmware.send;
+/// The host may have moved the producer. An index outside of the ring, or one that takes
+/// back or overruns what was produced before, is refused.
+#[inline(always)]
+pub fn host_produced<B: Dispatch>(b: &mut SideB<B>) {
+    let producer = SEND_PRODUCER.get(&mut b.bus);
+    let send = &mut b.send;
+    if producer == send.seen {
+        return;
+    }
+    send.seen = producer;
     match send.bds.produced(producer, send.consumed) {
-        Err(OutOfRange) => {
-            return host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
-        }
+        Err(OutOfRange) => return doorbell::post_error(b),
         Ok(false) => return,
         Ok(true) => {}
     }
-    count!(firmware, send_producer_updates);
-    let send = &mut firmware.send;
+    b.counters.producer_updates += 1;
     let event = if send.in_host {
         EventBit::SendBdReady
     } else {
         send.bds.arrived_with_producer();
         EventBit::SendDataReady
     };
-    firmware.events.set(&mut firmware.bus, event);
+    b.bus.set(event);
 }
 
 /// Send BD ready.
 #[inline(always)]
-pub fn bd_ready<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
-    let state = firmware.states.read_words;
-    let bds = &mut firmware.send.bds;
-    if bds.fetch(bus, &mut firmware.read_ring, state, read::SEND_BDS) {
-        firmware.events.clear(bus, EventBit::SendBdReady);
+pub fn bd_ready<B: Dispatch>(b: &mut SideB<B>) {
+    let bus = &mut b.bus;
+    let state = b.states.words;
+    let bds = &mut b.send.bds;
+    if bds.fetch(bus, &mut b.read_ring, state, read::SEND_BDS) {
+        b.bus.clear(EventBit::SendBdReady);
     }
 }
 
 /// Send BDs are in NIC memory.
 #[inline(always)]
-pub fn bds_arrived<B: Bus>(firmware: &mut Firmware<B>, after: u32) {
-    firmware.send.bds.arrived(after);
-    firmware
-        .events
-        .set(&mut firmware.bus, EventBit::SendDataReady);
+pub fn bds_arrived<B: Dispatch>(b: &mut SideB<B>, after: u32) {
+    b.send.bds.arrived(after);
+    b.bus.set(EventBit::SendDataReady);
 }
 
 /// Send data ready: one BD.
 #[inline(always)]
-pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
-    let send = &mut firmware.send;
-    let bus = &mut firmware.bus;
+pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
+    let send = &mut b.send;
+    let bus = &mut b.bus;
     if send.bds.is_empty() {
-        return firmware.events.clear(bus, EventBit::SendDataReady);
+        return b.bus.clear(EventBit::SendDataReady);
     }
     let bd = send.bds.next_address();
     let word = bus.load(bd + 8);
     let length = word >> 16;
-    let bytes = send.frame_bytes + length;
-    if length == 0 || bytes > FRAME_MAX || !firmware.link.is_up() {
-        return skip(firmware, word, length);
-    }
     let begins = send.frame_bytes == 0;
+    let bytes = send.frame_bytes + length;
+    if length == 0 || bytes > FRAME_MAX || LINK_UP.get(bus) == 0 {
+        return skip(b, word, length);
+    }
     if begins {
         if !send.buffer.has_room(bus, ROOM) {
             fault::reclaim(send, bus);
-            return count!(firmware, transmit_buffer_retries);
+            return b.counters.buffer_retries += 1;
         }
         if !send.ring.has_room(bus) {
-            return count!(firmware, mac_transmit_ring_full);
+            return b.counters.mac_ring_full += 1;
         }
         if send.offers.any() {
             offload::begin(send, bus, bd, word);
@@ -232,18 +236,14 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
         send.frame_start = send.buffer.position();
     }
     let last = word & END != 0;
-    let mut state = if last {
-        firmware.states.read_last
-    } else {
-        firmware.states.read_data
-    };
+    let mut state = if last { b.states.last } else { b.states.data };
     let mut kind = read::SEND_DATA
         | if begins { read::FIRST } else { 0 }
         | if word & NOW != 0 { read::NOW } else { 0 };
     if send.wants & offload::HELD != 0 {
         state |= offload::state(send.wants, begins, last);
         if last {
-            firmware.read_ring.store_sum(bus);
+            b.read_ring.store_sum(bus);
             kind |= offload::kind(send.wants);
         }
     }
@@ -258,8 +258,8 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
         kind,
         opaque: send.bds.next(),
     };
-    if firmware.read_ring.push(bus, &transfer).is_err() {
-        return count!(firmware, dma_read_ring_full);
+    if b.read_ring.push(bus, &transfer).is_err() {
+        return b.counters.read_ring_full += 1;
     }
     send.in_flight += 1;
     send.buffer.take(length);
@@ -273,18 +273,18 @@ pub fn data_ready<B: Bus>(firmware: &mut Firmware<B>) {
         }
         send.buffer.align();
         send.frame_bytes = 0;
-        firmware.counters.out_octets.add(bytes);
+        b.counters.out_octets.add(bytes);
     }
     if send.bds.is_empty() {
-        firmware.events.clear(bus, EventBit::SendDataReady);
+        b.bus.clear(EventBit::SendDataReady);
     }
 }
 
 /// A BD that cannot be sent, and the others of its frame. What was read of the frame
 /// stays behind the MAC's producer and is overwritten by the next one.
 #[inline(never)]
-fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
-    let so_far = firmware.send.frame_bytes;
+fn skip<B: Dispatch>(b: &mut SideB<B>, word: u32, length: u32) {
+    let so_far = b.send.frame_bytes;
     if so_far != SKIPPED {
         let reason = if length == 0 {
             Drop::BadSendBd
@@ -293,44 +293,42 @@ fn skip<B: Bus>(firmware: &mut Firmware<B>, word: u32, length: u32) {
         } else {
             Drop::LinkDown
         };
-        drops::count(firmware, reason);
+        b.counters.drops.count(reason);
         if reason != Drop::LinkDown {
-            host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+            doorbell::post_error(b);
         }
     }
-    let send = &mut firmware.send;
+    let send = &mut b.send;
     if so_far != 0 && so_far != SKIPPED {
         send.buffer.rewind(send.frame_start);
     }
     send.frame_bytes = if word & END == 0 { SKIPPED } else { 0 };
     send.bds.advance();
     if send.bds.is_empty() {
-        firmware
-            .events
-            .clear(&mut firmware.bus, EventBit::SendDataReady);
+        b.bus.clear(EventBit::SendDataReady);
     }
     if send.in_flight == 0 {
         send.unreported += 1;
         send.consumed = send.bds.next();
-        consumed(firmware);
+        consumed(b);
     }
 }
 
 /// The last data of a frame that is held in the MAC's ring has been read.
 #[inline(always)]
-pub fn held_arrived<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
-    offload::arrived(&mut firmware.send, &mut firmware.bus, done);
+pub fn held_arrived<B: Dispatch>(b: &mut SideB<B>, done: &Finished) {
+    offload::arrived(&mut b.send, &mut b.bus, done);
 }
 
 /// The data of a BD has been read.
 #[inline(always)]
-pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
+pub fn data_read<B: Dispatch>(b: &mut SideB<B>, done: &Finished) {
     if done.kind & read::FIRST != 0 {
-        let start = done.local(&mut firmware.bus);
-        let destination = filter::destination(&mut firmware.bus, start);
-        firmware.counters.out(destination);
+        let start = done.local(&mut b.bus);
+        let destination = filter::destination(&mut b.bus, start);
+        b.counters.out(destination);
     }
-    let send = &mut firmware.send;
+    let send = &mut b.send;
     send.now |= done.kind & read::NOW;
     send.in_flight -= 1;
     send.unreported += 1;
@@ -345,74 +343,61 @@ pub fn data_read<B: Bus>(firmware: &mut Firmware<B>, done: &Finished) {
 /// BDs were consumed: the extension word says so at once, the index in host memory and
 /// the interrupt follow by count or time.
 #[inline(always)]
-pub fn consumed<B: Bus>(firmware: &mut Firmware<B>) {
-    let send = &mut firmware.send;
-    firmware
-        .bus
+pub fn consumed<B: Dispatch>(b: &mut SideB<B>) {
+    let send = &mut b.send;
+    b.bus
         .store(Extension::SendConsumer.nic_address(), send.consumed);
     let full = send.max_bds != 0 && send.unreported >= send.max_bds;
     if send.now != 0 || send.ticks == 0 {
-        return firmware
-            .events
-            .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
+        return b.bus.set(EventBit::UpdateSendConsumer);
     }
     if full && !send.interrupts_by_time {
-        return threshold_hit(firmware);
+        return threshold_hit(b);
     }
-    if !firmware.deadlines.send.is_armed() {
+    if !b.deadlines.send.is_armed() {
         let ticks = send.ticks;
-        timer::arm_send(firmware, ticks);
+        timer::arm_send(b, ticks);
     }
     if full {
-        threshold_hit(firmware);
+        threshold_hit(b);
     }
 }
 
 /// So many BDs were consumed that the host is to be told.
 #[inline(always)]
-fn threshold_hit<B: Bus>(firmware: &mut Firmware<B>) {
-    count!(firmware, send_threshold_hits);
-    firmware
-        .events
-        .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
+fn threshold_hit<B: Dispatch>(b: &mut SideB<B>) {
+    b.counters.threshold_hits += 1;
+    b.bus.set(EventBit::UpdateSendConsumer);
 }
 
-/// Update send consumer. With "coalesced update only" the update by number of BDs is
-/// silent (13, steps 6 and 8); the interrupt comes when the time is up.
+/// Update send consumer. What is left to do is word to CPU A, for hosts that do not read
+/// the index by MMIO or want the interrupt. With "coalesced update only" the update by
+/// number of BDs is silent (13, steps 6 and 8); the interrupt comes when the time is up.
 #[inline(always)]
-pub fn update_consumer<B: Bus>(firmware: &mut Firmware<B>) {
-    let send = &mut firmware.send;
+pub fn update_consumer<B: Dispatch>(b: &mut SideB<B>) {
+    let send = &mut b.send;
     let index = send.consumed;
-    let silent = send.interrupts_by_time && send.now == 0 && firmware.deadlines.send.is_armed();
+    let silent = send.interrupts_by_time && send.now == 0 && b.deadlines.send.is_armed();
     if index != send.reported || send.silent && !silent {
-        let place = send.index;
-        let interrupts = !silent && firmware.interrupt.for_send;
-        if place.is_none() {
-            if interrupts {
-                interrupt::raise(firmware);
-            }
-        } else {
-            let kind = if silent {
-                write::QUIET
-            } else {
-                write::SEND_INDEX
-            };
-            if write_words(firmware, place, &[index, 0], kind).is_err() {
-                // What frees descriptors has a lower priority.
-                return firmware.hold(EventBit::UpdateSendConsumer);
-            }
+        let interrupts = !silent && send.interrupts;
+        if send.has_index {
+            SEND_INDEX.set(&b.me, &mut b.bus, index);
         }
-        let counters = &mut firmware.counters;
-        counters.send_updates = counters.send_updates.wrapping_add(1);
-        firmware.send.reported = index;
-        firmware.send.silent = silent;
+        if interrupts {
+            send.interrupts_wanted = send.interrupts_wanted.wrapping_add(1);
+            SEND_INTERRUPTS.set(&b.me, &mut b.bus, send.interrupts_wanted);
+        }
+        send.reported = index;
+        send.silent = silent;
+        if interrupts || send.has_index {
+            b.ring();
+        }
+        b.counters.updates = b.counters.updates.wrapping_add(1);
     }
-    firmware.send.unreported = 0;
+    b.send.unreported = 0;
     if !silent {
-        firmware.send.now = 0;
-        firmware.deadlines.send.disarm();
+        b.send.now = 0;
+        b.deadlines.send.disarm();
     }
-    firmware
-        .events
-        .clear(&mut firmware.bus, EventBit::UpdateSendConsumer);
+    b.bus.clear(EventBit::UpdateSendConsumer);
 }

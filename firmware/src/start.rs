@@ -1,36 +1,42 @@
-//! Reset, the dispatch loop and the panic handler, as the chip runs them.
+//! Reset, the dispatch loops and the panic handler, as the chip runs them.
 //!
 //! `_start` is at the image's first address, where the driver points CPU A. It moves the
-//! hot part to the scratch pad, clears the variables and calls [`main`], which comes back
-//! with the state of all handlers; the dispatch loop then runs for ever.
+//! hot part to the scratch pad, clears the variables, calls [`main_a`] and goes into the
+//! dispatch loop, which runs for ever. In the parallel firmware
+//! CPU A has CPU B started at `_start_b` on its way, which does the same for its own pad.
 
-use crate::{Firmware, boot, fatal};
+use crate::{SideA, SideB, boot, fatal};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use host_interface::extension::{Extension, FatalCode};
+use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Mmio;
 use tigon2_hal::log::Words;
+use tigon2_hal::resources::Resources;
 
+// What both CPUs do, as macros of the assembler: `cpu` is the pad, `table` the jump table.
+//
 // Registers of the loop, all of them preserved by called functions: s0 ($16) registers,
-// s1 ($17) state, s2 ($18) jump table, s3 ($19) where handlers return to. PRI and JOFF
-// are words because assemblers do not know them: pri $8, $8, $9 and joff $18, $8.
-global_asm!(
-    r#"
-    .section .text.start, "ax", @progbits
+// s1 ($17) core, s2 ($18) jump table, s3 ($19) where handlers return to, s4 ($20) side A,
+// s5 ($21) side B. PRI and JOFF are words because assemblers do not know them:
+// pri $8, $8, $9 and joff $18, $8.
+macro_rules! common {
+    () => {
+        r#"
     .set push
     .set noreorder
-    .globl _start
-    .type _start, @function
-_start:
-    lui   $29, %hi(_scratch_a_stack_top - 16)
-    addiu $29, $29, %lo(_scratch_a_stack_top - 16)
+
+    .macro load_address register, symbol
+    lui   \register, %hi(\symbol)
+    addiu \register, \register, %lo(\symbol)
+    .endm
+
     # The hot part, from the image to the scratch pad.
-    lui   $4, %hi(_scratch_a_load)
-    addiu $4, $4, %lo(_scratch_a_load)
-    lui   $5, %hi(_scratch_a_start)
-    addiu $5, $5, %lo(_scratch_a_start)
-    lui   $6, %hi(_scratch_a_end)
-    addiu $6, $6, %lo(_scratch_a_end)
+    .macro fill_pad cpu
+    load_address $29, _scratch_stack_top - 16
+    load_address $4, _scratch_\cpu\()_load
+    load_address $5, _scratch_\cpu\()_start
+    load_address $6, _scratch_\cpu\()_end
 1:  beq   $5, $6, 2f
     nop
     lw    $2, 0($4)
@@ -38,57 +44,113 @@ _start:
     addiu $5, $5, 4
     b     1b
     sw    $2, -4($5)
-    # Zeroed variables: those in the scratch pad, those in SRAM.
-2:  lui   $5, %hi(_scratch_a_bss_start)
-    addiu $5, $5, %lo(_scratch_a_bss_start)
-    lui   $6, %hi(_scratch_a_bss_end)
-    addiu $6, $6, %lo(_scratch_a_bss_end)
-3:  beq   $5, $6, 4f
-    addiu $5, $5, 4
-    b     3b
-    sw    $0, -4($5)
-4:  lui   $5, %hi(_bss_start)
-    addiu $5, $5, %lo(_bss_start)
-    lui   $6, %hi(_bss_end)
-    addiu $6, $6, %lo(_bss_end)
-5:  beq   $5, $6, 6f
-    addiu $5, $5, 4
-    b     5b
-    sw    $0, -4($5)
-6:  jal   {main}
-    nop
-    # Into the dispatch loop.
-    or    $17, $2, $0
-    lui   $16, 0xC000
-    lui   $18, %hi(dispatch_table)
-    addiu $18, $18, %lo(dispatch_table)
-    lui   $19, %hi(dispatch_loop)
-    j     dispatch_loop
-    addiu $19, $19, %lo(dispatch_loop)
-    .size _start, . - _start
+2:
+    .endm
 
-    .section .scratch_a.text, "ax", @progbits
-    .globl dispatch_loop
-    .type dispatch_loop, @function
-dispatch_loop:
-    lw    $8, {event}($16)
+    # Zeroed variables in SRAM.
+    .macro clear_variables
+    load_address $5, _bss_start
+    load_address $6, _bss_end
+1:  beq   $5, $6, 2f
+    addiu $5, $5, 4
+    b     1b
+    sw    $0, -4($5)
+2:
+    .endm
+
+    .macro enter_loop table
+    load_address $17, _core
+    lui   $16, 0xC000
+    load_address $18, dispatch_table_\table
+    lui   $19, %hi(dispatch_loop_\table)
+    j     dispatch_loop_\table
+    addiu $19, $19, %lo(dispatch_loop_\table)
+    .endm
+
+    .macro dispatch_loop table, event
+    .globl dispatch_loop_\table
+    .type dispatch_loop_\table, @function
+dispatch_loop_\table:
+    lw    $8, \event($16)
     lw    $9, 0($17)
     .word {pri}
     .word {joff}
     or    $31, $19, $0
-    .size dispatch_loop, . - dispatch_loop
+    .size dispatch_loop_\table, . - dispatch_loop_\table
 
-    .globl dispatch_idle
-    .type dispatch_idle, @function
-dispatch_idle:
+    .globl dispatch_idle_\table
+    .type dispatch_idle_\table, @function
+dispatch_idle_\table:
     addiu $8, $8, 1
-    j     dispatch_loop
+    j     dispatch_loop_\table
     sw    $8, 4($17)
-    .size dispatch_idle, . - dispatch_idle
+    .size dispatch_idle_\table, . - dispatch_idle_\table
+    .endm
+
+    .section .text.start, "ax", @progbits
+    .globl _start
+    .type _start, @function
+_start:
+    fill_pad a
+    clear_variables
+    jal   {main_a}
+    nop
+    load_address $20, {state_a}
+"#
+    };
+}
+
+#[cfg(not(feature = "parallel"))]
+global_asm!(
+    common!(),
+    r#"
+    load_address $21, {state_b}
+    enter_loop u
+    .size _start, . - _start
+
+    .section .scratch_a.text, "ax", @progbits
+    dispatch_loop u, {event_a}
     .set pop
 "#,
-    main = sym main,
-    event = const tigon2_chip::Register::EventA.offset(),
+    main_a = sym main_a,
+    state_a = sym STATE_A,
+    state_b = sym STATE_B,
+    event_a = const Register::EventA.offset(),
+    pri = const tigon2_chip::instruction::encode_pri(8, 8, 9),
+    joff = const tigon2_chip::instruction::encode_joff(18, 8),
+);
+
+#[cfg(feature = "parallel")]
+global_asm!(
+    common!(),
+    r#"
+    enter_loop a
+    .size _start, . - _start
+
+    .section .text.start_b, "ax", @progbits
+    .globl _start_b
+    .type _start_b, @function
+_start_b:
+    fill_pad b
+    jal   {main_b}
+    nop
+    load_address $21, {state_b}
+    enter_loop b
+    .size _start_b, . - _start_b
+
+    .section .scratch_a.text, "ax", @progbits
+    dispatch_loop a, {event_a}
+
+    .section .scratch_b.text, "ax", @progbits
+    dispatch_loop b, {event_b}
+    .set pop
+"#,
+    main_a = sym main_a,
+    main_b = sym main_b,
+    state_a = sym STATE_A,
+    state_b = sym STATE_B,
+    event_a = const Register::EventA.offset(),
+    event_b = const Register::EventB.offset(),
     pri = const tigon2_chip::instruction::encode_pri(8, 8, 9),
     joff = const tigon2_chip::instruction::encode_joff(18, 8),
 );
@@ -105,28 +167,68 @@ const LOG_WORDS: Words = Words {
 // Microseconds since the firmware started.
 defmt::timestamp!("{=u32:us}", { tigon2_hal::timer::now(&mut { BUS }) });
 
-struct State(UnsafeCell<Firmware<Mmio>>);
+struct State<T>(UnsafeCell<T>);
 
-// SAFETY: CPU A alone uses it: `main` has it first, then the loop lends it to one handler
-// after the other, and the panic handler does not touch it.
-unsafe impl Sync for State {}
+// SAFETY: one CPU alone uses each: its `main` has it first, then its loop lends it to one
+// handler after the other, and the panic handler does not touch it.
+unsafe impl<T> Sync for State<T> {}
+
+const SIDES: (SideA<Mmio>, SideB<Mmio>) = {
+    let Resources {
+        read,
+        write,
+        transmitter,
+        receiver,
+    } = Resources::of_chip();
+    (
+        SideA::new(BUS, write, receiver),
+        SideB::new(BUS, read, transmitter),
+    )
+};
 
 #[unsafe(link_section = ".scratch_a.data")]
-static STATE: State = State(UnsafeCell::new(Firmware::new(BUS)));
+static STATE_A: State<SideA<Mmio>> = State(UnsafeCell::new(SIDES.0));
+
+#[unsafe(link_section = ".scratch_b.data")]
+static STATE_B: State<SideB<Mmio>> = State(UnsafeCell::new(SIDES.1));
 
 // SAFETY: the linker script keeps the image apart from all that `layout` and the hardware
 // name.
 const BUS: Mmio = unsafe { Mmio::new() };
 
-/// Prepares the chip and returns the state for the loop.
-extern "C" fn main() -> &'static mut Firmware<Mmio> {
+/// Prepares the chip and CPU A's side.
+extern "C" fn main_a() {
+    Mmio::begin(Cpu::A, cfg!(not(feature = "parallel")));
     let block = boot::claim(&mut { BUS });
     // SAFETY: nothing was logged yet; the words are the extension's and nobody else's.
     unsafe { tigon2_hal::log::start(LOG_WORDS) };
-    // SAFETY: the only reference ever made to it; the loop passes this one on.
-    let firmware = unsafe { &mut *STATE.0.get() };
-    boot::run(firmware, block);
-    firmware
+    // SAFETY: the only reference to it until the loop makes its own.
+    let a = unsafe { &mut *STATE_A.0.get() };
+    boot::run(a, block, start_b);
+}
+
+/// CPU B's side, where CPU A has it.
+#[cfg(not(feature = "parallel"))]
+fn start_b(_: &mut Mmio) {
+    // SAFETY: as for CPU A's.
+    boot::join(unsafe { &mut *STATE_B.0.get() });
+}
+
+/// Starts CPU B (hardware reference, section 3.4).
+#[cfg(feature = "parallel")]
+fn start_b(bus: &mut Mmio) {
+    unsafe extern "C" {
+        fn _start_b();
+    }
+    boot::start_cpu_b(bus, _start_b as *const () as u32);
+}
+
+/// Prepares CPU B's side.
+#[cfg(feature = "parallel")]
+extern "C" fn main_b() {
+    Mmio::begin(Cpu::B, false);
+    // SAFETY: the only reference to it until the loop makes its own.
+    boot::join(unsafe { &mut *STATE_B.0.get() });
 }
 
 #[panic_handler]

@@ -1,27 +1,33 @@
 //! Counters, and the statistics block for the host.
 //!
-//! What is counted for each frame is kept in the scratch pad and copied to NIC memory
-//! each millisecond; what is rare is counted in NIC memory at once. The [`block`] goes to
-//! the host by command and at intervals.
+//! Each side counts for itself, and each word has one writer. What is counted for each frame
+//! is kept in the scratch pad and copied to NIC memory each millisecond; what is rare is
+//! counted by CPU A in NIC memory at once. The [`block`] goes to the host by command and at
+//! intervals; for a command CPU B copies its part first.
 
 mod block;
 
 pub use block::{clear, clear_profile, describe, link_changed, update, write_to};
 
+use crate::drops::Drops;
 use crate::layout::{DROP_COUNTS, HANDLER_COUNTS, STATISTICS};
-use crate::{Firmware, trace};
+use crate::{SideA, SideB, trace};
 use core::mem::offset_of;
 use host_interface::bd::destination;
-use host_interface::extension::{DROP_COUNT, Drop, Extension};
+use host_interface::extension::{Drop, Extension, HANDLER_COUNT};
 use host_interface::statistics::{Counter64, Statistics};
 use host_interface::trace::Topic;
+use tigon2_chip::Cpu;
 use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+
+const ZERO: Counter64 = Counter64::new(0);
 
 /// Counts one more in a word of the block, named by its field.
 macro_rules! count {
-    ($firmware:expr, $field:ident) => {
+    ($a:expr, $field:ident) => {
         $crate::statistics::add(
-            &mut $firmware.bus,
+            &mut $a.bus,
             core::mem::offset_of!(host_interface::statistics::Statistics, $field),
         )
     };
@@ -70,19 +76,14 @@ impl ByDestination {
     }
 }
 
-/// What is counted for each frame.
+/// What is counted on CPU A's side.
 #[derive(Debug)]
-pub struct Counters {
+pub struct CountersA {
     /// Bytes received, without CRC.
-    pub in_octets: Counter64,
-    /// Bytes sent, without CRC.
-    pub out_octets: Counter64,
+    in_octets: Counter64,
     received: ByDestination,
-    sent: ByDestination,
-    /// Frames dropped, in the order of the reasons.
-    pub drops: [u32; DROP_COUNT],
-    /// Index updates of the send ring.
-    pub send_updates: u32,
+    /// Frames dropped.
+    pub drops: Drops,
     /// Index updates of the return ring.
     pub return_updates: u32,
     /// Interrupts raised.
@@ -91,17 +92,13 @@ pub struct Counters {
     pub avoided: u32,
 }
 
-impl Counters {
+impl CountersA {
     /// All zero.
-    pub const fn new() -> Counters {
-        const ZERO: Counter64 = Counter64::new(0);
-        Counters {
+    pub const fn new() -> CountersA {
+        CountersA {
             in_octets: ZERO,
-            out_octets: ZERO,
             received: ByDestination([ZERO; 3]),
-            sent: ByDestination([ZERO; 3]),
-            drops: [0; DROP_COUNT],
-            send_updates: 0,
+            drops: Drops::new(),
             return_updates: 0,
             interrupts: 0,
             avoided: 0,
@@ -113,6 +110,54 @@ impl Counters {
     pub fn received(&mut self, destination: u8, bytes: u32) {
         self.in_octets.add(bytes);
         self.received.add(destination);
+    }
+}
+
+impl Default for CountersA {
+    fn default() -> CountersA {
+        CountersA::new()
+    }
+}
+
+/// What is counted on CPU B's side.
+#[derive(Debug)]
+pub struct CountersB {
+    /// Bytes sent, without CRC.
+    pub out_octets: Counter64,
+    sent: ByDestination,
+    /// Frames dropped.
+    pub drops: Drops,
+    /// Index updates of the send ring.
+    pub updates: u32,
+    /// Moves of the host's send producer.
+    pub producer_updates: u32,
+    /// Updates because the number of BDs was reached.
+    pub threshold_hits: u32,
+    /// Frames that found the transmit buffer full, each time.
+    pub buffer_retries: u32,
+    /// Frames that found the MAC's ring full.
+    pub mac_ring_full: u32,
+    /// Transfers that found no read descriptor.
+    pub read_ring_full: u32,
+    /// Errors of the read channel.
+    pub read_aborts: u32,
+}
+
+impl CountersB {
+    /// All zero.
+    pub const fn new() -> CountersB {
+        CountersB {
+            out_octets: ZERO,
+            sent: ByDestination([ZERO; 3]),
+            drops: Drops::new(),
+            updates: 0,
+            producer_updates: 0,
+            threshold_hits: 0,
+            buffer_retries: 0,
+            mac_ring_full: 0,
+            read_ring_full: 0,
+            read_aborts: 0,
+        }
     }
 
     /// A frame was sent.
@@ -127,84 +172,163 @@ impl Counters {
     }
 }
 
-impl Default for Counters {
-    fn default() -> Counters {
-        Counters::new()
+impl Default for CountersB {
+    fn default() -> CountersB {
+        CountersB::new()
     }
 }
 
-/// Copies what is kept in the scratch pad to NIC memory, where the host can read it.
+/// Copies what CPU A keeps in its scratch pad to NIC memory, where the host can read it.
 #[inline(never)]
-pub fn publish<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware {
+pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA {
         bus,
         counts,
         counters,
-        idle,
         receive,
         ..
-    } = firmware;
-    for (address, count) in (HANDLER_COUNTS..).step_by(4).zip(counts.iter()) {
-        bus.store(address, *count);
+    } = a;
+    publish_runs(bus, Cpu::A, counts);
+    publish_drops(bus, &counters.drops, false);
+    let idle = bus.core(|core| core.idle);
+    bus.store(Extension::IdleA.nic_address(), idle);
+    set64(bus, offset_of!(Statistics, in_octets), counters.in_octets);
+    publish_frames(bus, offset_of!(Statistics, in_unicast), &counters.received);
+    for (offset, value) in [
+        (
+            offset_of!(Statistics, return_producer_updates),
+            counters.return_updates,
+        ),
+        (
+            offset_of!(Statistics, receive_threshold_hits),
+            receive.threshold_hits(),
+        ),
+        (offset_of!(Statistics, interrupts), counters.interrupts),
+        (offset_of!(Statistics, avoided_interrupts), counters.avoided),
+    ] {
+        set(bus, offset, value);
     }
-    for (reason, count) in (0..).zip(counters.drops.iter()) {
-        let address = DROP_COUNTS + (reason << 2);
-        let before = bus.load(address);
-        if *count != before {
-            bus.store(address, *count);
-            trace::record(bus, Topic::Drop, reason, [before, *count, 0, 0]);
+    // Good frames that were dropped; bad ones and what nobody subscribed to are others.
+    let discards = counters
+        .drops
+        .of(false)
+        .fold(0, |sum: u32, (reason, count)| {
+            let good = !matches!(
+                reason,
+                Drop::BadFrame | Drop::NotSubscribed | Drop::TooShort
+            );
+            if good { sum.wrapping_add(count) } else { sum }
+        });
+    set(bus, offset_of!(Statistics, in_discards), discards);
+}
+
+/// Copies what CPU B keeps in its scratch pad to NIC memory.
+#[inline(never)]
+pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
+    let send_bds = crate::send::bds_now(&b.send);
+    let SideB {
+        bus,
+        counts,
+        counters,
+        ..
+    } = b;
+    publish_runs(bus, Cpu::B, counts);
+    publish_drops(bus, &counters.drops, true);
+    let (idle, alone) = bus.core(|core| (core.idle, core.is_alone()));
+    if !alone {
+        bus.store(Extension::IdleB.nic_address(), idle);
+    }
+    set64(bus, offset_of!(Statistics, out_octets), counters.out_octets);
+    publish_frames(bus, offset_of!(Statistics, out_unicast), &counters.sent);
+    // Frames that were dropped because of what is wrong with them, and good ones.
+    let mut sums = [0u32; 2];
+    for (reason, count) in counters.drops.of(true) {
+        let [errors, discards] = &mut sums;
+        let sum = match reason {
+            Drop::BadSendBd | Drop::SendTooLong | Drop::SendFault => errors,
+            _ => discards,
+        };
+        *sum = sum.wrapping_add(count);
+    }
+    let [errors, discards] = sums;
+    let values = [
+        counters.updates,
+        counters.producer_updates,
+        counters.threshold_hits,
+        counters.buffer_retries,
+        counters.mac_ring_full,
+        counters.read_ring_full,
+        counters.read_aborts,
+        send_bds,
+        send_bds,
+        errors,
+        discards,
+    ];
+    for (offset, value) in WORDS_OF_B.into_iter().zip(values) {
+        set(bus, offset, value);
+    }
+}
+
+/// The words of the block that CPU B writes, besides the counters of frames and bytes.
+const WORDS_OF_B: [usize; 11] = [
+    offset_of!(Statistics, send_consumer_updates),
+    offset_of!(Statistics, send_producer_updates),
+    offset_of!(Statistics, send_threshold_hits),
+    offset_of!(Statistics, transmit_buffer_retries),
+    offset_of!(Statistics, mac_transmit_ring_full),
+    offset_of!(Statistics, dma_read_ring_full),
+    offset_of!(Statistics, dma_read_master_aborts),
+    offset_of!(Statistics, send_bds),
+    offset_of!(Statistics, total_send_bds),
+    offset_of!(Statistics, out_errors),
+    offset_of!(Statistics, out_discards),
+];
+
+/// Whether CPU B writes the word of the block at a byte offset.
+fn is_of_b(offset: usize) -> bool {
+    /// 64-bit counters: bytes, and frames of three kinds.
+    const OCTETS: usize = offset_of!(Statistics, out_octets);
+    const FRAMES: usize = offset_of!(Statistics, out_unicast);
+    (OCTETS..OCTETS + 8).contains(&offset)
+        || (FRAMES..FRAMES + 24).contains(&offset)
+        || WORDS_OF_B.contains(&offset)
+}
+
+/// CPU B counts from zero on.
+pub fn clear_b<B: Dispatch>(b: &mut SideB<B>) {
+    b.counters = CountersB::new();
+    for (reason, _) in b.counters.drops.of(true) {
+        b.bus.store(DROP_COUNTS + (reason.number() << 2), 0);
+    }
+    publish_b(b);
+}
+
+/// How often the handlers of a CPU's side ran.
+fn publish_runs<B: Dispatch>(bus: &mut B, side: Cpu, counts: &[u32; HANDLER_COUNT]) {
+    for handler in crate::events::HANDLERS {
+        if handler.cpu == side {
+            let index = handler.count as usize;
+            let count = counts.get(index).copied().unwrap_or(0);
+            bus.store(HANDLER_COUNTS + ((index as u32) << 2), count);
         }
     }
-    bus.store(Extension::IdleA.nic_address(), *idle);
-    set64(bus, offset_of!(Statistics, in_octets), counters.in_octets);
-    set64(bus, offset_of!(Statistics, out_octets), counters.out_octets);
-    for (offset, value) in (offset_of!(Statistics, in_unicast)..)
-        .step_by(8)
-        .zip(counters.received.0)
-    {
+}
+
+/// Frames that one side dropped; what is new is traced.
+fn publish_drops<B: Dispatch>(bus: &mut B, drops: &Drops, send: bool) {
+    for (reason, count) in drops.of(send) {
+        let address = DROP_COUNTS + (reason.number() << 2);
+        let before = bus.load(address);
+        if count != before {
+            bus.store(address, count);
+            let arguments = [before, count, 0, 0];
+            trace::record(bus, Topic::Drop, reason.number(), arguments);
+        }
+    }
+}
+
+fn publish_frames<B: Bus>(bus: &mut B, offset: usize, frames: &ByDestination) {
+    for (offset, value) in (offset..).step_by(8).zip(frames.0) {
         set64(bus, offset, value);
     }
-    for (offset, value) in (offset_of!(Statistics, out_unicast)..)
-        .step_by(8)
-        .zip(counters.sent.0)
-    {
-        set64(bus, offset, value);
-    }
-    set(
-        bus,
-        offset_of!(Statistics, send_consumer_updates),
-        counters.send_updates,
-    );
-    set(
-        bus,
-        offset_of!(Statistics, return_producer_updates),
-        counters.return_updates,
-    );
-    set(
-        bus,
-        offset_of!(Statistics, receive_threshold_hits),
-        receive.threshold_hits(),
-    );
-    set(bus, offset_of!(Statistics, interrupts), counters.interrupts);
-    set(
-        bus,
-        offset_of!(Statistics, avoided_interrupts),
-        counters.avoided,
-    );
-    // Good frames that were dropped, and bad ones; what nobody subscribed to is neither.
-    let mut sums = [0u32; 3];
-    for (reason, count) in counters.drops.iter().enumerate() {
-        let [in_discards, out_discards, out_errors] = &mut sums;
-        let sum = match Drop::from_number(reason as u32) {
-            Some(Drop::BadFrame | Drop::NotSubscribed | Drop::TooShort) | None => continue,
-            Some(Drop::BadSendBd | Drop::SendTooLong | Drop::SendFault) => out_errors,
-            Some(reason) if reason.is_send() => out_discards,
-            Some(_) => in_discards,
-        };
-        *sum = sum.wrapping_add(*count);
-    }
-    let [in_discards, out_discards, out_errors] = sums;
-    set(bus, offset_of!(Statistics, in_discards), in_discards);
-    set(bus, offset_of!(Statistics, out_discards), out_discards);
-    set(bus, offset_of!(Statistics, out_errors), out_errors);
 }

@@ -1,13 +1,15 @@
 //! Deadlines: coalescing of both sides, and the housekeeping of each millisecond.
 //!
 //! Hardware reference, sections 7 and 15. Vendor firmware lets CPU B count ticks of 5
-//! microseconds; with one CPU the timer event is set for the next deadline instead.
+//! microseconds; here each side sets the timer event for its own next deadline. Coalescing
+//! belongs to the side whose index is told, housekeeping to the side whose state it is.
 
-use crate::{Firmware, command, host_events, interrupt, link, receive, send, statistics};
+use crate::{SideA, SideB, command, host_events, interrupt, link, receive, send, statistics};
 use host_interface::gencom::Gencom;
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
-use tigon2_hal::{Bus, timer};
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
 
 /// Microseconds between two turns of housekeeping.
 const PERIOD: u32 = 1000;
@@ -46,15 +48,13 @@ impl Deadline {
     }
 }
 
-/// When something is due, in microseconds of the chip's counter.
+/// What CPU A's side has to do by the clock, in microseconds of the chip's counter.
 #[derive(Debug)]
 pub struct Deadlines {
-    /// Telling the host the send consumer index.
-    pub send: Deadline,
     /// Telling the host the return producer index.
     pub receive: Deadline,
     /// Housekeeping.
-    period: u32,
+    period: Period,
     /// The statistics' turn.
     statistics: Deadline,
     /// Hundredths of a second since the start, and milliseconds of the next one.
@@ -66,17 +66,14 @@ impl Deadlines {
     /// None.
     pub const fn new() -> Deadlines {
         Deadlines {
-            send: Deadline::NONE,
             receive: Deadline::NONE,
-            period: 0,
+            period: Period(0),
             statistics: Deadline::NONE,
             hundredths: 0,
             milliseconds: 0,
         }
     }
-}
 
-impl Deadlines {
     /// Hundredths of a second since the start, as RFC 1213 counts time.
     pub const fn hundredths(&self) -> u32 {
         self.hundredths
@@ -98,99 +95,165 @@ impl Default for Deadlines {
     }
 }
 
-/// Starts housekeeping.
-pub fn start<B: Bus>(firmware: &mut Firmware<B>) {
-    let now = timer::now(&mut firmware.bus);
-    firmware.deadlines.period = now.wrapping_add(PERIOD);
-    reload(firmware);
-    arm(firmware, now);
+/// What CPU B's side has to do by the clock.
+#[derive(Debug)]
+pub struct SendDeadlines {
+    /// Telling the host the send consumer index.
+    pub send: Deadline,
+    /// Housekeeping.
+    period: Period,
+}
+
+impl SendDeadlines {
+    /// None.
+    pub const fn new() -> SendDeadlines {
+        SendDeadlines {
+            send: Deadline::NONE,
+            period: Period(0),
+        }
+    }
+}
+
+impl Default for SendDeadlines {
+    fn default() -> SendDeadlines {
+        SendDeadlines::new()
+    }
+}
+
+/// When housekeeping is due next.
+#[derive(Clone, Copy, Debug)]
+struct Period(u32);
+
+impl Period {
+    fn take(&mut self, now: u32) -> bool {
+        let due = timer::reached(now, self.0);
+        if due {
+            let next = self.0.wrapping_add(PERIOD);
+            let late = timer::reached(now, next);
+            self.0 = if late { now.wrapping_add(PERIOD) } else { next };
+        }
+        due
+    }
+}
+
+/// Starts housekeeping of CPU A.
+pub fn start<B: Dispatch>(a: &mut SideA<B>) {
+    let now = timer::now(&mut a.bus);
+    a.deadlines.period = Period(now.wrapping_add(PERIOD));
+    reload(a);
+    arm(a, now);
+}
+
+/// Starts that of CPU B.
+pub fn start_send<B: Dispatch>(b: &mut SideB<B>) {
+    let now = timer::now(&mut b.bus);
+    b.deadlines.period = Period(now.wrapping_add(PERIOD));
+    reload_send(b);
+    rearm_send(b, now);
 }
 
 /// Sets the send side's deadline.
 #[inline(always)]
-pub fn arm_send<B: Bus>(firmware: &mut Firmware<B>, ticks: u32) {
-    let now = timer::now(&mut firmware.bus);
-    firmware.deadlines.send = Deadline {
+pub fn arm_send<B: Dispatch>(b: &mut SideB<B>, ticks: u32) {
+    let now = timer::now(&mut b.bus);
+    b.deadlines.send = Deadline {
         time: now.wrapping_add(ticks),
         armed: true,
     };
-    arm(firmware, now);
+    rearm_send(b, now);
 }
 
 /// Sets the receive side's deadline.
 #[inline(always)]
-pub fn arm_receive<B: Bus>(firmware: &mut Firmware<B>, ticks: u32) {
-    let now = timer::now(&mut firmware.bus);
-    firmware.deadlines.receive = Deadline {
+pub fn arm_receive<B: Dispatch>(a: &mut SideA<B>, ticks: u32) {
+    let now = timer::now(&mut a.bus);
+    a.deadlines.receive = Deadline {
         time: now.wrapping_add(ticks),
         armed: true,
     };
-    arm(firmware, now);
+    arm(a, now);
 }
 
-/// Sets the chip's reference to the next deadline.
+/// The earlier of a period and a deadline.
+#[inline(always)]
+fn first(period: Period, deadline: Deadline) -> u32 {
+    let sooner = (deadline.time.wrapping_sub(period.0) as i32) < 0;
+    if deadline.armed && sooner {
+        deadline.time
+    } else {
+        period.0
+    }
+}
+
+/// Sets the chip's reference to CPU A's next deadline.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
-fn arm<B: Bus>(firmware: &mut Firmware<B>, now: u32) {
-    let deadlines = &firmware.deadlines;
-    let mut next = deadlines.period;
-    for deadline in [deadlines.send, deadlines.receive] {
-        if deadline.armed && (deadline.time.wrapping_sub(next) as i32) < 0 {
-            next = deadline.time;
-        }
-    }
-    timer::arm(&mut firmware.bus, Cpu::A, now, next);
+fn arm<B: Dispatch>(a: &mut SideA<B>, now: u32) {
+    let next = first(a.deadlines.period, a.deadlines.receive);
+    a.bus.arm(Cpu::A, now, next);
 }
 
-/// Timer.
-#[inline(always)]
-pub fn handle<B: Bus>(firmware: &mut Firmware<B>) {
-    let now = timer::now(&mut firmware.bus);
-    if firmware.deadlines.send.take(now) {
-        firmware
-            .events
-            .set(&mut firmware.bus, EventBit::UpdateSendConsumer);
-    }
-    if firmware.deadlines.receive.take(now) {
-        firmware
-            .events
-            .set(&mut firmware.bus, EventBit::UpdateReceiveReturnProducer);
-    }
-    if timer::reached(now, firmware.deadlines.period) {
-        let next = firmware.deadlines.period.wrapping_add(PERIOD);
-        let late = timer::reached(now, next);
-        firmware.deadlines.period = if late { now.wrapping_add(PERIOD) } else { next };
-        firmware.deadlines.count();
-        housekeeping(firmware);
-    }
-    arm(firmware, now);
-}
-
-/// What is looked at each millisecond.
+/// Sets the chip's reference to CPU B's next deadline.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
-fn housekeeping<B: Bus>(firmware: &mut Firmware<B>) {
-    link::tick(firmware);
-    reload(firmware);
-    receive::retry(firmware);
-    firmware.unmask(EventBit::MacRxAttention);
-    firmware.unmask(EventBit::MacTxAttention);
-    command::run(firmware);
+fn rearm_send<B: Dispatch>(b: &mut SideB<B>, now: u32) {
+    let next = first(b.deadlines.period, b.deadlines.send);
+    b.bus.arm(Cpu::B, now, next);
+}
+
+/// Timer, of CPU A's side.
+#[inline(always)]
+pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
+    let now = timer::now(&mut a.bus);
+    if a.deadlines.receive.take(now) {
+        a.bus.set(EventBit::UpdateReceiveReturnProducer);
+    }
+    if a.deadlines.period.take(now) {
+        a.deadlines.count();
+        housekeeping(a);
+    }
+    arm(a, now);
+}
+
+/// Timer, of CPU B's side.
+#[inline(always)]
+pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
+    let now = timer::now(&mut b.bus);
+    if b.deadlines.send.take(now) {
+        b.bus.set(EventBit::UpdateSendConsumer);
+    }
+    if b.deadlines.period.take(now) {
+        reload_send(b);
+        statistics::publish_b(b);
+    }
+    rearm_send(b, now);
+}
+
+/// What CPU A looks at each millisecond.
+#[inline(never)]
+fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
+    link::tick(a);
+    reload(a);
+    receive::retry(a);
+    a.bus.set(EventBit::MacRxAttention);
+    a.bus.set(EventBit::MacTxAttention);
+    command::run(a);
     // What is held is counted already.
-    let _ = host_events::send_waiting(firmware);
-    interrupt::make_up(firmware);
-    statistics::publish(firmware);
-    refresh(firmware);
+    let _ = host_events::send_waiting(a);
+    interrupt::make_up(a);
+    statistics::publish_a(a);
+    refresh(a);
 }
 
 /// Sends the statistics when it is their turn: every so many microseconds, to the next
 /// millisecond.
-fn refresh<B: Bus>(firmware: &mut Firmware<B>) {
+fn refresh<B: Dispatch>(a: &mut SideA<B>) {
     /// The longest interval: the counter's comparison is signed (reference 7).
     const LONGEST: u32 = 1 << 30;
-    let ticks = firmware.bus.load(Gencom::StatisticsTicks.nic_address());
+    let ticks = a.bus.load(Gencom::StatisticsTicks.nic_address());
     let ticks = if ticks < LONGEST { ticks } else { LONGEST };
-    let now = timer::now(&mut firmware.bus);
-    let turn = &mut firmware.deadlines.statistics;
+    let now = timer::now(&mut a.bus);
+    let turn = &mut a.deadlines.statistics;
     if ticks == 0 {
         return turn.disarm();
     }
@@ -205,20 +268,26 @@ fn refresh<B: Bus>(firmware: &mut Firmware<B>) {
     }
     turn.armed = true;
     // Without room the statistics of this turn are left out.
-    if due && statistics::update(firmware).is_err() {
-        statistics::count!(firmware, dma_write_ring_full);
+    if due && statistics::update(a).is_err() {
+        statistics::count!(a, dma_write_ring_full);
     }
 }
 
 /// Takes the words that drivers change while the firmware runs.
-fn reload<B: Bus>(firmware: &mut Firmware<B>) {
-    let bus = &mut firmware.bus;
-    let send_ticks = bus.load(Gencom::TransmitTicks.nic_address());
-    let send_bds = bus.load(Gencom::TransmitMaxBds.nic_address());
+fn reload<B: Dispatch>(a: &mut SideA<B>) {
+    let bus = &mut a.bus;
     let receive_ticks = bus.load(Gencom::ReceiveTicks.nic_address());
     let receive_bds = bus.load(Gencom::ReceiveMaxBds.nic_address());
     let mtu = bus.load(Gencom::InterfaceMtu.nic_address());
-    send::set_coalescing(firmware, send_ticks, send_bds);
-    receive::index::set_coalescing(firmware, receive_ticks, receive_bds);
-    receive::set_longest(firmware, mtu);
+    receive::index::set_coalescing(a, receive_ticks, receive_bds);
+    receive::set_longest(a, mtu);
+}
+
+/// Those of them that CPU B needs.
+#[inline(never)]
+fn reload_send<B: Dispatch>(b: &mut SideB<B>) {
+    let bus = &mut b.bus;
+    let send_ticks = bus.load(Gencom::TransmitTicks.nic_address());
+    let send_bds = bus.load(Gencom::TransmitMaxBds.nic_address());
+    send::set_coalescing(b, send_ticks, send_bds);
 }

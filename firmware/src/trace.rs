@@ -9,7 +9,8 @@ use crate::layout::{TRACE, TRACE_BYTES};
 use host_interface::gencom::Gencom;
 use host_interface::trace::{ENTRY_BYTES, PANIC_LABEL, Topic, label_words};
 use tigon2_chip::Register;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::{Bus, semaphore};
 
 const ENTRY: u32 = ENTRY_BYTES as u32;
 
@@ -25,11 +26,14 @@ pub fn start<B: Bus>(bus: &mut B) {
 }
 
 /// Records an entry if the host wants the topic traced.
+///
+/// Both CPUs write the ring, so one of them at a time: the only use of the semaphore besides
+/// the log and error recovery.
 #[inline(never)]
-pub fn record<B: Bus>(bus: &mut B, topic: Topic, code: u32, arguments: [u32; 4]) {
+pub fn record<B: Dispatch>(bus: &mut B, topic: Topic, code: u32, arguments: [u32; 4]) {
     let mask = bus.load(Gencom::TraceMask.nic_address()) | Topic::ALWAYS;
     if mask & topic.mask() != 0 {
-        write(bus, topic.label(), code, arguments);
+        semaphore::with(bus, |bus| write(bus, topic.label(), code, arguments));
     }
 }
 

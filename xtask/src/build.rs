@@ -4,21 +4,10 @@ use crate::firmware::{self, FirmwareOptions};
 use crate::setup::{self, Need};
 use anyhow::Result;
 
-/// What to build.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Which firmware
-    #[arg(long, value_enum, default_value_t)]
-    pub variant: firmware::Variant,
-}
-
-/// Builds the firmware; the sizes, one line a memory, are its output.
-pub fn run(arguments: &Arguments) -> Result<()> {
+/// Builds the firmware that the user chose; the sizes, one line a memory, are its output.
+pub fn run() -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
-    let built = firmware::build(FirmwareOptions {
-        variant: arguments.variant,
-        quiet: false,
-    })?;
+    let built = firmware::build(FirmwareOptions::default())?;
     let boot = firmware::boot::build(false)?;
     println!("{}", boot.binary.display());
     println!("{}", built.elf.display());

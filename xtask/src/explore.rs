@@ -3,7 +3,7 @@
 //! Every schedule is a simulation of its own, with a card of its own, so they run in
 //! parallel. A failure is named by its seed; `--seed` replays it and writes its timeline.
 
-use crate::firmware::{self, FirmwareOptions, Variant};
+use crate::firmware::{self, FirmwareOptions};
 use crate::paths;
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
@@ -34,11 +34,8 @@ pub struct Arguments {
     /// Only the schedule of this seed, with its timeline
     #[arg(long, conflicts_with_all = ["schedules", "first"])]
     pub seed: Option<u64>,
-    /// Which firmware
-    #[arg(long, value_enum, default_value_t)]
-    pub variant: Variant,
     /// A firmware image in the drivers' load format, instead of this project's
-    #[arg(long, value_name = "FILE", conflicts_with = "variant")]
+    #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
 }
 
@@ -73,10 +70,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => {
             setup::ensure(&[Need::Firmware])?;
             let built = firmware::build(FirmwareOptions {
-                variant: arguments.variant,
                 quiet: true,
+                ..FirmwareOptions::default()
             })?;
-            (arguments.variant.name().to_owned(), built.image()?)
+            (
+                FirmwareOptions::default().variant.name().to_owned(),
+                built.image()?,
+            )
         }
     };
     match arguments.seed {

@@ -26,9 +26,6 @@ pub struct Arguments {
     /// An image that was built earlier, in place of this tree's
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
-    /// Which firmware
-    #[arg(long, value_enum, default_value_t)]
-    pub variant: firmware::Variant,
     /// The slot; else the one that is not started now
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=1))]
     pub slot: Option<u8>,
@@ -55,8 +52,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => {
             setup::ensure(&[Need::Firmware])?;
             let built = firmware::build(FirmwareOptions {
-                variant: arguments.variant,
                 quiet: false,
+                ..FirmwareOptions::default()
             })?;
             firmware::boot::build(false)?;
             firmware::flash::image(&built, &board)?

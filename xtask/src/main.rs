@@ -3,6 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
     bench, build, explore, flash, gdb, guest, interrupt, qemu_run, setup, sim_run, soak, test,
     trace,
@@ -12,6 +13,12 @@ use xtask::{
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
+    /// How the firmware's handlers are divided
+    #[arg(long, global = true, value_enum, env = choice::VARIANT, default_value_t)]
+    variant: Variant,
+    /// Where its hot code and state lie
+    #[arg(long, global = true, value_enum, env = choice::PLACEMENT, default_value_t)]
+    placement: Placement,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -22,8 +29,8 @@ enum Verb {
     #[command(after_help = "Example: cargo xtask setup")]
     Setup,
     /// Build the firmware, check its instructions, print its sizes
-    #[command(after_help = "Example: cargo xtask build --variant uniprocessor")]
-    Build(build::Arguments),
+    #[command(after_help = "Example: cargo xtask build --variant parallel")]
+    Build,
     /// Run real traffic through the card under QEMU and report on it
     #[command(after_help = "Examples:\n  cargo xtask qemu-run\n  \
         cargo xtask qemu-run --interactive\n  \
@@ -78,10 +85,11 @@ enum Verb {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    choice::choose(cli.variant, cli.placement);
     let result = interrupt::install().map_err(Into::into).and_then(|()| {
         match &cli.verb {
             Verb::Setup => setup::ensure(setup::EVERYTHING),
-            Verb::Build(arguments) => build::run(arguments),
+            Verb::Build => build::run(),
             Verb::QemuRun(arguments) => qemu_run::run(arguments),
             Verb::SimRun(arguments) => sim_run::run(arguments),
             // The guest's command has an exit status of its own.

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: format, lints and every test there is; with `--guest` the
 //! stories in which a Linux guest is the judge.
 
+use crate::firmware::choice;
 use crate::guest::GuestTools;
 use crate::qemu_build::{self, Target};
 use crate::tools::{Tools, build_client};
@@ -114,5 +115,9 @@ fn cargo(words: &[&str], tools: &Tools) -> Result<Command> {
         .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2)
         .env("TIGON_BOOT_CODE", &tools.boot)
         .env("TIGON_XTASK", std::env::current_exe()?);
+    let (variant, placement) = choice::chosen();
+    command
+        .env(choice::VARIANT, variant.name())
+        .env(choice::PLACEMENT, placement.name());
     Ok(command)
 }

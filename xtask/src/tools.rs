@@ -13,7 +13,7 @@ pub struct Tools {
     pub qemu: PathBuf,
     /// The hardware model, a shared library.
     pub model: PathBuf,
-    /// The firmware of the default variant.
+    /// The firmware that the user chose.
     pub firmware: FirmwareArtifacts,
     /// The boot code, as the boot memory holds it.
     pub boot: PathBuf,

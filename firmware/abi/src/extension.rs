@@ -226,8 +226,8 @@ numbered! {
     SendBdReady = 1,
     /// Receive complete.
     ReceiveComplete = 2,
-    /// LED and link event update.
-    Led = 3,
+    /// CPU A rang CPU B.
+    DoorbellB = 3,
     /// Jumbo receive BDs ready.
     JumboReceiveBdReady = 4,
     /// Standard receive BDs ready.
@@ -252,10 +252,14 @@ numbered! {
     MacRxAttention = 14,
     /// MAC TX attention.
     MacTxAttention = 15,
-    /// Start.
-    Start = 16,
-    /// Timer.
+    /// CPU B rang CPU A.
+    DoorbellA = 16,
+    /// Timer, of CPU A's side.
     Timer = 17,
+    /// Timer, of CPU B's side.
+    SendTimer = 18,
+    /// Write send consumer.
+    WriteSendConsumer = 19,
 }
 
 numbered! {

@@ -9,90 +9,91 @@
 use super::{read, write};
 use crate::layout::{STAGING, STATISTICS};
 use crate::statistics::count;
-use crate::{Firmware, direct, host_events, receive, send, trace};
+use crate::{SideA, SideB, direct, doorbell, host_events, receive, refill, send, trace};
 use host_interface::event;
 use host_interface::trace::Topic;
 use tigon2_chip::Register;
 use tigon2_chip::bits::{AssistState, DmaState};
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::semaphore;
 
 /// DMA read attention.
 #[inline(never)]
-pub fn read_attention<B: Bus>(firmware: &mut Firmware<B>) {
-    let state = firmware.bus.read(Register::DmaReadState);
-    let left = firmware.bus.read(Register::DmaReadLength);
+pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
+    let state = b.bus.read(Register::DmaReadState);
+    let left = b.bus.read(Register::DmaReadLength);
     if is_benign(state, left) {
         let clear = state & !DmaState::ERRORS;
-        return firmware.bus.write(Register::DmaReadState, clear);
+        return b.bus.write(Register::DmaReadState, clear);
     }
-    pause(&mut firmware.bus, true);
-    count!(firmware, dma_read_master_aborts);
-    if let Some(descriptor) = firmware.read_ring.current(&mut firmware.bus) {
-        let kind = describe(&mut firmware.bus, 0, state, descriptor);
+    b.counters.read_aborts += 1;
+    pause(&mut b.bus);
+    if let Some(descriptor) = b.read_ring.current(&mut b.bus) {
+        let kind = describe(&mut b.bus, 0, state, descriptor);
         if kind & read::SEND_DATA != 0 {
-            send::fault::data(firmware, descriptor);
+            send::fault::data(b, descriptor);
         } else {
-            bds(firmware, descriptor, kind);
+            bds(b, descriptor, kind);
         }
-        firmware.read_ring.skip(&mut firmware.bus);
+        b.read_ring.skip(&mut b.bus);
     }
-    direct::reset(&mut firmware.bus, direct::READ);
-    pause(&mut firmware.bus, false);
+    direct::reset(&mut b.bus, direct::READ);
+    go_on(&mut b.bus);
 }
 
 /// BDs could not be fetched: they are fetched again when the host rings next. What was
 /// requested behind them is given up as well, so that no BD arrives before its turn.
-fn bds<B: Bus>(firmware: &mut Firmware<B>, failed: u32, kind: u32) {
+fn bds<B: Dispatch>(b: &mut SideB<B>, failed: u32, kind: u32) {
     let mut next = Some(failed);
     let mut again = true;
     while let Some(descriptor) = next {
-        let bus = &mut firmware.bus;
+        let bus = &mut b.bus;
         if bus.load(descriptor + 24) == kind {
             bus.store(descriptor + 24, read::NOTHING);
             let local = bus.load(descriptor + 8);
             let wanted = if kind == read::SEND_BDS {
-                send::fault::bds(&mut firmware.send, local, again);
+                send::fault::bds(&mut b.send, local, again);
                 true
             } else {
-                receive::fault::bds(&mut firmware.receive, kind, local, again)
+                refill::given_up(b, kind, local, again)
             };
             again &= !wanted;
         }
-        next = firmware.read_ring.behind(descriptor);
+        next = b.read_ring.behind(descriptor);
     }
-    host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+    doorbell::post_error(b);
 }
 
 /// DMA write attention.
 #[inline(never)]
-pub fn write_attention<B: Bus>(firmware: &mut Firmware<B>) {
-    let state = firmware.bus.read(Register::DmaWriteState);
-    let left = firmware.bus.read(Register::DmaWriteLength);
+pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
+    let state = a.bus.read(Register::DmaWriteState);
+    let left = a.bus.read(Register::DmaWriteLength);
     if is_benign(state, left) {
         let clear = state & !DmaState::ERRORS;
-        return firmware.bus.write(Register::DmaWriteState, clear);
+        return a.bus.write(Register::DmaWriteState, clear);
     }
-    pause(&mut firmware.bus, true);
-    count!(firmware, dma_write_master_aborts);
-    if let Some(descriptor) = firmware.write_ring.current(&mut firmware.bus) {
-        let kind = describe(&mut firmware.bus, 1, state, descriptor);
-        let told = written(firmware, descriptor, kind);
-        firmware.write_ring.skip(&mut firmware.bus);
-        direct::reset(&mut firmware.bus, direct::WRITE);
-        pause(&mut firmware.bus, false);
+    pause(&mut a.bus);
+    count!(a, dma_write_master_aborts);
+    if let Some(descriptor) = a.write_ring.current(&mut a.bus) {
+        let kind = describe(&mut a.bus, 1, state, descriptor);
+        let told = written(a, descriptor, kind);
+        a.write_ring.skip(&mut a.bus);
+        direct::reset(&mut a.bus, direct::WRITE);
+        go_on(&mut a.bus);
         if told {
-            host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+            host_events::post_error(a, event::ERROR_BAD_CONFIGURATION);
         }
     } else {
-        direct::reset(&mut firmware.bus, direct::WRITE);
-        pause(&mut firmware.bus, false);
+        direct::reset(&mut a.bus, direct::WRITE);
+        go_on(&mut a.bus);
     }
 }
 
 /// Something could not be written. Returns whether the host can be told: not of events
 /// that do not reach it.
-fn written<B: Bus>(firmware: &mut Firmware<B>, descriptor: u32, kind: u32) -> bool {
-    let bus = &mut firmware.bus;
+fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: u32) -> bool {
+    let bus = &mut a.bus;
     let (local, length) = (bus.load(descriptor + 8), bus.load(descriptor + 12) & 0xFFFF);
     match kind {
         write::SEND_INDEX | write::RETURN_INDEX => bus.store(descriptor + 24, write::QUIET),
@@ -101,7 +102,7 @@ fn written<B: Bus>(firmware: &mut Firmware<B>, descriptor: u32, kind: u32) -> bo
             return false;
         }
         // The receive buffer lies behind all tables.
-        _ if local > STATISTICS => receive::fault::data(firmware, descriptor),
+        _ if local > STATISTICS => receive::fault::data(a, descriptor),
         // An event, or the seed of a frame's sum: the frame's data will tell.
         _ if (STAGING..STATISTICS).contains(&local) && length <= 8 => return false,
         _ => {}
@@ -114,14 +115,24 @@ fn is_benign(state: u32, left: u32) -> bool {
     state & DmaState::ERRORS == DmaState::BOUNDARY_4GB && left == 0
 }
 
-/// Has the assist load no descriptor, or go on.
-fn pause<B: Bus>(bus: &mut B, on: bool) {
+/// Has the assist load no descriptor. The register and what else recovery touches are not
+/// one CPU's alone, so it owns the semaphore until it [goes on](go_on).
+fn pause<B: Dispatch>(bus: &mut B) {
+    let cpu = bus.core(|core| core.cpu());
+    semaphore::acquire(bus, cpu);
     let bit = AssistState::new().with_pause(true).into_bits();
-    bus.modify(Register::AssistState, bit, if on { bit } else { 0 });
+    bus.modify(Register::AssistState, bit, bit);
+}
+
+fn go_on<B: Dispatch>(bus: &mut B) {
+    let bit = AssistState::new().with_pause(true).into_bits();
+    bus.modify(Register::AssistState, bit, 0);
+    let cpu = bus.core(|core| core.cpu());
+    semaphore::release(bus, cpu);
 }
 
 /// Traces the transfer that failed; returns its kind.
-fn describe<B: Bus>(bus: &mut B, direction: u32, state: u32, descriptor: u32) -> u32 {
+fn describe<B: Dispatch>(bus: &mut B, direction: u32, state: u32, descriptor: u32) -> u32 {
     let kind = bus.load(descriptor + 24);
     let (high, low) = (bus.load(descriptor), bus.load(descriptor + 4));
     trace::record(bus, Topic::Dma, direction, [state, high, low, kind]);

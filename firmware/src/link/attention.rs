@@ -5,42 +5,42 @@
 
 use super::receive_state;
 use crate::statistics::count;
-use crate::{Firmware, fatal};
+use crate::{SideA, fatal};
 use host_interface::extension::FatalCode;
 use tigon2_chip::Register;
 use tigon2_chip::bits::MacRxState;
 use tigon2_chip::events::EventBit;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 
 /// MAC RX attention. The attentions are cleared, which leaves nothing to recover: the MAC
 /// goes on by itself when its buffer has room again.
-pub fn receive_attention<B: Bus>(firmware: &mut Firmware<B>) {
-    let state = receive_state(&mut firmware.bus);
+pub fn receive_attention<B: Dispatch>(a: &mut SideA<B>) {
+    let state = receive_state(&mut a.bus);
     if state.into_bits() & MacRxState::FATAL_ATTENTION != 0 {
-        return fatal::report(firmware, FatalCode::Mac, state.into_bits());
+        return fatal::report(a, FatalCode::Mac, state.into_bits());
     }
     // Reading it back as it is clears what was read (write 1 to clear).
-    firmware.bus.write(Register::MacRxState, state.into_bits());
-    count!(firmware, mac_receive_attentions);
+    a.bus.write(Register::MacRxState, state.into_bits());
+    count!(a, mac_receive_attentions);
     if state.link_attention() {
-        count!(firmware, mac_link_attentions);
+        count!(a, mac_link_attentions);
     }
     if state.sync_attention() {
-        count!(firmware, mac_sync_attentions);
+        count!(a, mac_sync_attentions);
     }
     if state.config_attention() {
-        count!(firmware, mac_config_attentions);
+        count!(a, mac_config_attentions);
     }
     if state.buffer_attention() {
-        count!(firmware, mac_buffer_attentions);
+        count!(a, mac_buffer_attentions);
     }
-    firmware.hold(EventBit::MacRxAttention);
+    a.bus.clear(EventBit::MacRxAttention);
 }
 
 /// MAC TX attention.
-pub fn transmit_attention<B: Bus>(firmware: &mut Firmware<B>) {
-    let state = firmware.bus.read(Register::MacTxState);
-    firmware.bus.write(Register::MacTxState, state);
-    count!(firmware, mac_transmit_attentions);
-    firmware.hold(EventBit::MacTxAttention);
+pub fn transmit_attention<B: Dispatch>(a: &mut SideA<B>) {
+    let state = a.bus.read(Register::MacTxState);
+    a.bus.write(Register::MacTxState, state);
+    count!(a, mac_transmit_attentions);
+    a.bus.clear(EventBit::MacTxAttention);
 }

@@ -7,12 +7,13 @@
 
 use super::wish::{self, Pause, PauseAbility};
 use super::{Link, Phase, restart};
-use crate::Firmware;
+use crate::SideA;
 use crate::log::log_warn;
 use crate::phy::{self, Medium, PhyKind};
 use tigon2_chip::mdio::PHY_ADDRESS;
 use tigon2_chip::phy::{PhyMode, PhyRegister, ability, control, gigabit_control, status};
-use tigon2_hal::{Bus, mdio};
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::mdio;
 
 /// Milliseconds between two looks at a PHY that negotiates, a power of two.
 const LOOK: u32 = 16;
@@ -30,11 +31,11 @@ const MODES: &[(PhyMode, u32)] = &[
     (PhyMode::Half10, ability::HALF_10 as u32),
 ];
 
-fn read<B: Bus>(bus: &mut B, register: PhyRegister) -> u16 {
+fn read<B: Dispatch>(bus: &mut B, register: PhyRegister) -> u16 {
     mdio::read(bus, PHY_ADDRESS, register as u8)
 }
 
-fn write<B: Bus>(bus: &mut B, register: PhyRegister, value: u16) {
+fn write<B: Dispatch>(bus: &mut B, register: PhyRegister, value: u16) {
     mdio::write(bus, PHY_ADDRESS, register as u8, value);
 }
 
@@ -134,18 +135,18 @@ impl Link {
 }
 
 /// The MAC has been reset for long enough: the PHY next.
-pub fn begin<B: Bus>(firmware: &mut Firmware<B>) {
-    write(&mut firmware.bus, PhyRegister::Control, control::RESET);
-    firmware.link.enter(Phase::PhyReset);
+pub fn begin<B: Dispatch>(a: &mut SideA<B>) {
+    write(&mut a.bus, PhyRegister::Control, control::RESET);
+    a.link.enter(Phase::PhyReset);
 }
 
 /// The PHY has been reset, or is at it.
-pub fn after_reset<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn after_reset<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     if read(bus, PhyRegister::Control) & control::RESET != 0 {
         if link.time >= RESET {
             log_warn!("the PHY stays in reset");
-            restart(firmware);
+            restart(a);
         }
         return;
     }
@@ -162,15 +163,15 @@ pub fn after_reset<B: Bus>(firmware: &mut Firmware<B>) {
     link.mode = link.forced();
     write(bus, PhyRegister::Control, link.forced_control());
     if link.loopback {
-        settle(firmware);
+        settle(a);
     } else {
         link.enter(Phase::Negotiate);
     }
 }
 
 /// Waits for the PHY's link.
-pub fn negotiate<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn negotiate<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     if link.time & (LOOK - 1) != 0 {
         return;
     }
@@ -180,7 +181,7 @@ pub fn negotiate<B: Bus>(firmware: &mut Firmware<B>) {
     }
     if !link.negotiates() {
         link.pause = Pause::wanted(link.wish());
-        return settle(firmware);
+        return settle(a);
     }
     if state & status::NEGOTIATED == 0 {
         return;
@@ -207,18 +208,18 @@ pub fn negotiate<B: Bus>(firmware: &mut Firmware<B>) {
     } else {
         Pause::NONE
     };
-    settle(firmware);
+    settle(a);
 }
 
 /// The MAC's interface follows the speed: `R[50]`, then `R[200]` and `R[220]` (11, C).
-fn settle<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+fn settle<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     phy::set_copper_interface(bus, link.mode.megabits() == 1000);
     link.enter(Phase::Settle);
 }
 
 /// Whether the PHY has lost its link. A loss is kept for the look that follows it.
-pub fn lost<B: Bus>(firmware: &mut Firmware<B>) -> bool {
-    let Firmware { bus, link, .. } = firmware;
+pub fn lost<B: Dispatch>(a: &mut SideA<B>) -> bool {
+    let SideA { bus, link, .. } = a;
     link.time & (WATCH - 1) == 0 && read(bus, PhyRegister::Status) & status::LINK == 0
 }

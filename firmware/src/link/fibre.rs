@@ -5,12 +5,12 @@
 
 use super::wish::{self, Pause, PauseAbility};
 use super::{Link, Phase, receive_state, restart};
-use crate::Firmware;
+use crate::SideA;
 use tigon2_chip::Register;
 use tigon2_chip::bits::MacRxState;
 use tigon2_chip::mac::config_word;
 use tigon2_chip::phy::PhyMode;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 
 /// Milliseconds without code words after which the partner is taken not to negotiate.
 const PATIENCE: u32 = 500;
@@ -42,8 +42,8 @@ impl Link {
 }
 
 /// The MAC has been reset for long enough.
-pub fn begin<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn begin<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     bus.write(Register::MacTxState, link.transmit_state(false));
     bus.write(Register::MacRxState, link.receive_state(true));
     if link.loopback {
@@ -55,8 +55,8 @@ pub fn begin<B: Bus>(firmware: &mut Firmware<B>) {
 
 /// The link-present test of the fibre path: with a signal, disabling the receiver raises
 /// an attention (10.4, C!).
-pub fn sense<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn sense<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     bus.write(
         Register::MacRxState,
         link.receive_state(true) | MacRxState::ATTENTION,
@@ -84,16 +84,16 @@ pub fn sense<B: Bus>(firmware: &mut Firmware<B>) {
 }
 
 /// The link was broken for long enough.
-pub fn advertise<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn advertise<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     bus.write(Register::TxConfigWord, link.code_word());
     link.partner = 0;
     link.enter(Phase::Ability);
 }
 
 /// Waits for the same abilities twice.
-pub fn ability<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn ability<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     let word = bus.read(Register::RxConfigWord);
     if receive_state(bus).code_words() && word != 0 {
         if word == link.partner {
@@ -115,8 +115,8 @@ pub fn ability<B: Bus>(firmware: &mut Firmware<B>) {
 }
 
 /// Waits for the partner's acknowledge with unchanged abilities.
-pub fn acknowledge<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn acknowledge<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     let word = bus.read(Register::RxConfigWord);
     let same = (word ^ link.partner) & !config_word::ACKNOWLEDGE == 0;
     let acknowledged = word & config_word::ACKNOWLEDGE != 0;
@@ -136,6 +136,6 @@ pub fn acknowledge<B: Bus>(firmware: &mut Firmware<B>) {
         link.pause = Pause::agreed(link.gigabit, partner);
         link.enter(Phase::Settle);
     } else if !same || link.time >= PATIENCE {
-        restart(firmware);
+        restart(a);
     }
 }

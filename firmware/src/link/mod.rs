@@ -23,8 +23,9 @@ pub use attention::{receive_attention, transmit_attention};
 use crate::filter::Filter;
 use crate::log::log_info;
 use crate::phy::Medium;
+use crate::shared::LINK_UP;
 use crate::statistics::{self, count};
-use crate::{Firmware, host_events, trace};
+use crate::{SideA, host_events, trace};
 use embedded_hal::digital::OutputPin;
 use host_interface::LinkWord;
 use host_interface::event::{self, EventCode};
@@ -33,7 +34,7 @@ use host_interface::trace::Topic;
 use tigon2_chip::Register;
 use tigon2_chip::bits::{MacRxState, MacTxState};
 use tigon2_chip::phy::PhyMode;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::led::{Led, Which};
 use wish::Pause;
 
@@ -225,27 +226,27 @@ impl Default for Link {
 }
 
 /// The medium that the board has, found at start.
-pub fn set_medium<B: Bus>(firmware: &mut Firmware<B>, medium: Medium) {
-    firmware.link.medium = medium;
+pub fn set_medium<B: Dispatch>(a: &mut SideA<B>, medium: Medium) {
+    a.link.medium = medium;
 }
 
 /// Begins anew with what the host wants now.
-pub fn renew<B: Bus>(firmware: &mut Firmware<B>, which: Renew) {
-    let Firmware { bus, link, .. } = firmware;
+pub fn renew<B: Dispatch>(a: &mut SideA<B>, which: Renew) {
+    let SideA { bus, link, .. } = a;
     if which != Renew::Fast {
         link.gigabit = LinkWord::from_bits(bus.load(Gencom::GigabitLink.nic_address()));
     }
     if which != Renew::Gigabit {
         link.fast = LinkWord::from_bits(bus.load(Gencom::FastLink.nic_address()));
     }
-    restart(firmware);
+    restart(a);
 }
 
 /// Begins anew.
-fn restart<B: Bus>(firmware: &mut Firmware<B>) {
-    down(firmware);
-    count!(firmware, mac_resets);
-    let Firmware { bus, link, .. } = firmware;
+fn restart<B: Dispatch>(a: &mut SideA<B>) {
+    down(a);
+    count!(a, mac_resets);
+    let SideA { bus, link, .. } = a;
     link.mode = PhyMode::Full1000;
     link.pause = Pause::NONE;
     link.partner = 0;
@@ -266,115 +267,118 @@ fn restart<B: Bus>(firmware: &mut Firmware<B>) {
 
 /// One millisecond has passed.
 #[inline(never)]
-pub fn tick<B: Bus>(firmware: &mut Firmware<B>) {
-    firmware.link.time += 1;
-    let long_enough = firmware.link.time >= STEP;
-    match firmware.link.phase {
+pub fn tick<B: Dispatch>(a: &mut SideA<B>) {
+    a.link.time += 1;
+    let long_enough = a.link.time >= STEP;
+    match a.link.phase {
         Phase::Off if long_enough => {
             let enabled = |word: u32| LinkWord::from_bits(word).enable();
-            let bus = &mut firmware.bus;
+            let bus = &mut a.bus;
             let gigabit = enabled(bus.load(Gencom::GigabitLink.nic_address()));
-            firmware.link.time = 0;
-            if gigabit || enabled(firmware.bus.load(Gencom::FastLink.nic_address())) {
-                later(firmware);
+            a.link.time = 0;
+            if gigabit || enabled(a.bus.load(Gencom::FastLink.nic_address())) {
+                later(a);
             }
         }
-        Phase::Reset if long_enough => match firmware.link.medium {
-            Medium::Copper(_) => copper::begin(firmware),
-            _ => fibre::begin(firmware),
+        Phase::Reset if long_enough => match a.link.medium {
+            Medium::Copper(_) => copper::begin(a),
+            _ => fibre::begin(a),
         },
-        Phase::Sense if long_enough => fibre::sense(firmware),
-        Phase::Break if long_enough => fibre::advertise(firmware),
-        Phase::Ability => fibre::ability(firmware),
-        Phase::Acknowledge => fibre::acknowledge(firmware),
-        Phase::PhyReset if long_enough => copper::after_reset(firmware),
-        Phase::Negotiate => copper::negotiate(firmware),
+        Phase::Sense if long_enough => fibre::sense(a),
+        Phase::Break if long_enough => fibre::advertise(a),
+        Phase::Ability => fibre::ability(a),
+        Phase::Acknowledge => fibre::acknowledge(a),
+        Phase::PhyReset if long_enough => copper::after_reset(a),
+        Phase::Negotiate => copper::negotiate(a),
         Phase::Settle if long_enough => {
-            let Firmware { bus, link, .. } = firmware;
+            let SideA { bus, link, .. } = a;
             bus.write(Register::MacTxState, link.transmit_state(true));
             bus.write(Register::MacRxState, link.receive_state(true));
             link.enter(Phase::Idle);
         }
-        Phase::Idle if long_enough => idle(firmware),
-        Phase::Up => watch(firmware),
+        Phase::Idle if long_enough => idle(a),
+        Phase::Up => watch(a),
         _ => {}
     }
 }
 
 /// The host wants a link now that it did not want before, without a command.
-fn later<B: Bus>(firmware: &mut Firmware<B>) {
-    let Firmware { bus, link, .. } = firmware;
+fn later<B: Dispatch>(a: &mut SideA<B>) {
+    let SideA { bus, link, .. } = a;
     link.gigabit = LinkWord::from_bits(bus.load(Gencom::GigabitLink.nic_address()));
     link.fast = LinkWord::from_bits(bus.load(Gencom::FastLink.nic_address()));
     if link.wanted() {
-        restart(firmware);
+        restart(a);
     }
 }
 
-fn receive_state<B: Bus>(bus: &mut B) -> MacRxState {
+fn receive_state<B: Dispatch>(bus: &mut B) -> MacRxState {
     MacRxState::from_bits(bus.read(Register::MacRxState))
 }
 
 /// The partner must have stopped sending code words, and there must be a signal; in
 /// loopback there is nobody.
-fn idle<B: Bus>(firmware: &mut Firmware<B>) {
-    let state = receive_state(&mut firmware.bus);
-    if firmware.link.loopback || (state.synchronised() && !state.code_words()) {
-        up(firmware);
+fn idle<B: Dispatch>(a: &mut SideA<B>) {
+    let state = receive_state(&mut a.bus);
+    if a.link.loopback || (state.synchronised() && !state.code_words()) {
+        up(a);
     } else {
-        restart(firmware);
+        restart(a);
     }
 }
 
 /// A link is lost when the signal is, or when the partner negotiates again.
-fn watch<B: Bus>(firmware: &mut Firmware<B>) {
-    if firmware.link.loopback {
+fn watch<B: Dispatch>(a: &mut SideA<B>) {
+    if a.link.loopback {
         return;
     }
-    let state = receive_state(&mut firmware.bus);
-    let copper = matches!(firmware.link.medium, Medium::Copper(_));
-    if !state.synchronised() || state.code_words() || (copper && copper::lost(firmware)) {
-        restart(firmware);
+    let state = receive_state(&mut a.bus);
+    let copper = matches!(a.link.medium, Medium::Copper(_));
+    if !state.synchronised() || state.code_words() || (copper && copper::lost(a)) {
+        restart(a);
     }
 }
 
-fn up<B: Bus>(firmware: &mut Firmware<B>) {
-    let link = &mut firmware.link;
+fn up<B: Dispatch>(a: &mut SideA<B>) {
+    let link = &mut a.link;
     link.enter(Phase::Up);
     link.up = true;
+    LINK_UP.set(&a.me, &mut a.bus, 1);
+    let link = &mut a.link;
     let code = if link.mode.megabits() == 1000 {
         event::LINK_GIGABIT_UP
     } else {
         event::LINK_10_100_UP
     };
     log_info!("link up, {=u32} Mb/s", link.mode.megabits());
-    tell(firmware, code);
+    tell(a, code);
 }
 
-fn down<B: Bus>(firmware: &mut Firmware<B>) {
-    if firmware.link.up {
+fn down<B: Dispatch>(a: &mut SideA<B>) {
+    if a.link.up {
         log_info!("link down");
-        firmware.link.up = false;
-        tell(firmware, event::LINK_DOWN);
+        a.link.up = false;
+        LINK_UP.set(&a.me, &mut a.bus, 0);
+        tell(a, event::LINK_DOWN);
     }
 }
 
 /// The state words, the LED, the statistics, the trace and the event.
-fn tell<B: Bus>(firmware: &mut Firmware<B>, code: u16) {
-    let (gigabit, fast) = firmware.link.words();
-    let bus = &mut firmware.bus;
+fn tell<B: Dispatch>(a: &mut SideA<B>, code: u16) {
+    let (gigabit, fast) = a.link.words();
+    let bus = &mut a.bus;
     bus.store(Gencom::GigabitLinkState.nic_address(), gigabit.into_bits());
     bus.store(Gencom::FastLinkState.nic_address(), fast.into_bits());
     // An LED cannot fail: its error type has no value.
-    let _ = Led::new(bus, Which::First).set_state(firmware.link.up.into());
+    let _ = Led::new(bus, Which::First).set_state(a.link.up.into());
     let arguments = [
         gigabit.into_bits() | fast.into_bits(),
         bus.read(Register::MacTxState),
         bus.read(Register::MacRxState),
-        firmware.link.partner,
+        a.link.partner,
     ];
     trace::record(bus, Topic::Link, code.into(), arguments);
-    statistics::link_changed(firmware);
-    count!(firmware, event_link_state);
-    host_events::post(firmware, EventCode::LinkState, code);
+    statistics::link_changed(a);
+    count!(a, event_link_state);
+    host_events::post(a, EventCode::LinkState, code);
 }

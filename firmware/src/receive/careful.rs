@@ -9,22 +9,22 @@ use super::hand_on::{
     Accepted, Outcome, SEED_BYTES, TRANSFERS, Taken, finish, put_seed, store_sum,
 };
 use super::headers::{self, Headers};
-use crate::Firmware;
-use crate::dma::{States, write};
+use crate::SideA;
+use crate::dma::{Sum, write};
 use crate::statistics::count;
-use tigon2_hal::Bus;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
+use tigon2_hal::events::Dispatch;
 
 /// Buffers of an extended BD.
 const BUFFERS: usize = 4;
 
 /// Queues a frame with all that is asked for. It stays with the MAC if there is no room.
 #[inline(never)]
-pub(super) fn hand_on<B: Bus>(firmware: &mut Firmware<B>, accepted: Accepted) {
-    let receive = &mut firmware.receive;
-    let bus = &mut firmware.bus;
-    if !firmware.write_ring.has_room(TRANSFERS + BUFFERS as u32) {
-        return count!(firmware, no_write_descriptors);
+pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) {
+    let receive = &mut a.receive;
+    let bus = &mut a.bus;
+    if !a.write_ring.has_room(TRANSFERS + BUFFERS as u32) {
+        return count!(a, no_write_descriptors);
     }
     let ring = receive.rings.get(accepted.which);
     let extended = ring.is_extended();
@@ -57,7 +57,7 @@ pub(super) fn hand_on<B: Bus>(firmware: &mut Firmware<B>, accepted: Accepted) {
     }
     let data = if bytes != 0 { buffers.count } else { 0 };
     let ahead = data + u32::from(found.summed);
-    let slot = receive.staging.slot(&firmware.write_ring, ahead);
+    let slot = receive.staging.slot(&a.write_ring, ahead);
     let outcome = Outcome::new(&accepted, slot, bytes, truncated, ring.flag()).with(&found);
     outcome.stage(bus, &taken);
     ring.advance();
@@ -68,22 +68,22 @@ pub(super) fn hand_on<B: Bus>(firmware: &mut Firmware<B>, accepted: Accepted) {
         host: taken.host,
         local: frame.start + found.stripped,
         length: bytes,
-        state: firmware.states.write_data,
+        state: a.states.data,
         kind: write::RECEIVE_DATA,
         opaque: slot,
     };
     if found.summed {
-        put_seed(receive, bus, &mut firmware.write_ring, &whole, found.seed);
-        whole.state |= States::SUM;
+        put_seed(receive, bus, &mut a.write_ring, &whole, found.seed);
+        whole.state |= Sum::ON;
     }
     if bytes == 0 {
         receive.freed = end_of(base, &frame);
     } else {
         receive.in_flight += 1;
         receive.freed = 0;
-        buffers.put(bus, &mut firmware.write_ring, base, whole, found.summed);
+        buffers.put(bus, &mut a.write_ring, base, whole, found.summed);
     }
-    finish(firmware, &accepted, &taken, &outcome);
+    finish(a, &accepted, &taken, &outcome);
 }
 
 /// Where the data goes.
@@ -110,7 +110,7 @@ impl Buffers {
 
     /// The other buffers of an extended BD at a NIC address, as far as `wanted` bytes need
     /// them. A length of 0 ends the list.
-    fn extend<B: Bus>(&mut self, bus: &mut B, bd: u32, wanted: u32) {
+    fn extend<B: Dispatch>(&mut self, bus: &mut B, bd: u32, wanted: u32) {
         let lengths = [
             bus.load(bd + 24) >> 16,
             bus.load(bd + 24) & 0xFFFF,
@@ -136,7 +136,7 @@ impl Buffers {
 
     /// Queues the data in pieces, one for each buffer; `whole` is the transfer of all of it,
     /// and its opaque word the place of the return BD.
-    fn put<B: Bus>(
+    fn put<B: Dispatch>(
         &self,
         bus: &mut B,
         ring: &mut DescriptorRing<Write>,

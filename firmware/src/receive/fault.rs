@@ -3,23 +3,21 @@
 //! Its return BD waits behind the data in the same ring: it says that nothing came. The
 //! frame's bytes in the receive buffer are freed as those of a dropped frame are.
 
-use super::Receive;
 use super::frame::wrapped;
-use crate::Firmware;
+use crate::SideA;
 use crate::dma::write;
-use crate::drops;
 use host_interface::bd::{BdErrors, BdFlags};
 use host_interface::extension::Drop;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 
 /// Data of a frame; the assist is paused at its descriptor.
-pub fn data<B: Bus>(firmware: &mut Firmware<B>, failed: u32) {
-    let Firmware {
+pub fn data<B: Dispatch>(a: &mut SideA<B>, failed: u32) {
+    let SideA {
         bus,
         write_ring,
         receive,
         ..
-    } = firmware;
+    } = a;
     // The last piece of the frame names its return BD.
     let mut last = failed;
     while bus.load(last + 24) != write::RECEIVE_DATA {
@@ -41,12 +39,12 @@ pub fn data<B: Bus>(firmware: &mut Firmware<B>, failed: u32) {
     }
     let slot = bus.load(last + 28);
     if refuse(bus, slot) {
-        drops::count(firmware, Drop::ReceiveFault);
+        a.counters.drops.count(Drop::ReceiveFault);
     }
 }
 
 /// Makes the return BD at a NIC address one of no bytes. Returns whether it was not that.
-fn refuse<B: Bus>(bus: &mut B, slot: u32) -> bool {
+fn refuse<B: Dispatch>(bus: &mut B, slot: u32) -> bool {
     const FLAGS: u32 = BdFlags::new()
         .with_transport_checksum(true)
         .with_ip_checksum(true)
@@ -61,10 +59,4 @@ fn refuse<B: Bus>(bus: &mut B, slot: u32) -> bool {
     bus.store(slot + 16, 0);
     bus.store(slot + 20, TRUNCATED << 16);
     length & 0xFFFF != 0
-}
-
-/// BDs of the ring of a kind of transfer, from the one with its copy at `local` on; `again`
-/// is true for the first of them. Returns whether they were wanted.
-pub fn bds(receive: &mut Receive, kind: u32, local: u32, again: bool) -> bool {
-    receive.rings.given_up(kind, local, again)
 }

@@ -8,9 +8,10 @@ use super::careful;
 use super::hand_on::{self, Accepted, Taken, hand_on};
 use super::headers::{self, Headers};
 use super::rings::Which;
-use crate::Firmware;
+use crate::SideA;
+use crate::filter;
+use crate::shared::STARVED;
 use crate::statistics::count;
-use crate::{drops, filter};
 use host_interface::bd::BdErrors;
 use host_interface::bd::destination::MULTICAST;
 use host_interface::extension::Drop;
@@ -19,7 +20,7 @@ use tigon2_chip::Register;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mac::VLAN_TYPE;
 use tigon2_chip::memory::PACKET_MEMORY_END;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
 /// Bytes of the CRC, which the MAC leaves on the frame.
@@ -35,12 +36,12 @@ const HARMLESS: u32 = BdErrors::new().with_runt(true).into_bits() as u32;
 
 /// Receive complete: one frame.
 #[inline(always)]
-pub fn complete<B: Bus>(firmware: &mut Firmware<B>) {
-    let Some(frame) = firmware.receive.ring.oldest(&mut firmware.bus) else {
+pub fn complete<B: Dispatch>(a: &mut SideA<B>) {
+    let Some(frame) = a.receive.ring.oldest(&mut a.bus) else {
         return;
     };
-    let receive = &mut firmware.receive;
-    let bus = &mut firmware.bus;
+    let receive = &mut a.receive;
+    let bus = &mut a.bus;
     let length = frame.length.wrapping_sub(CRC);
     let destination = filter::destination(bus, frame.start);
     let plain = length.wrapping_sub(receive.window) < receive.window_bytes
@@ -49,9 +50,9 @@ pub fn complete<B: Bus>(firmware: &mut Firmware<B>) {
     let (which, flaws) = if plain {
         (Which::Standard, 0)
     } else {
-        match judge(firmware, frame, destination) {
+        match judge(a, frame, destination) {
             Ok(judged) => judged,
-            Err(reason) => return drop(firmware, frame, reason),
+            Err(reason) => return drop(a, frame, reason),
         }
     };
     let accepted = Accepted {
@@ -61,11 +62,11 @@ pub fn complete<B: Bus>(firmware: &mut Firmware<B>) {
         flaws,
         destination,
     };
-    let receive = &mut firmware.receive;
-    let bus = &mut firmware.bus;
+    let receive = &mut a.receive;
+    let bus = &mut a.bus;
     let ring = receive.rings.get(which);
-    if ring.is_empty() {
-        return wait_for_bds(firmware);
+    if ring.is_empty(bus) {
+        return wait_for_bds(a, which);
     }
     let after = (receive.return_producer + 1) & receive.return_mask;
     if after == receive.return_consumer {
@@ -76,46 +77,46 @@ pub fn complete<B: Bus>(firmware: &mut Firmware<B>) {
         receive.consumer_is_told |= consumer != 0;
         if after == receive.return_consumer && receive.consumer_is_told {
             // The host says nothing when it has read entries: housekeeping looks again.
-            count!(firmware, no_return_space);
-            return firmware.hold(EventBit::ReceiveComplete);
+            count!(a, no_return_space);
+            return a.bus.clear(EventBit::ReceiveComplete);
         }
     }
     if flaws != 0 || ring.is_extended() {
-        return careful::hand_on(firmware, accepted);
+        return careful::hand_on(a, accepted);
     }
     let taken = Taken::new(bus, ring.next_short());
     if frame.length - receive.cut > taken.room() {
-        return careful::hand_on(firmware, accepted);
+        return careful::hand_on(a, accepted);
     }
     if receive.wants == 0 {
-        if !firmware.write_ring.has_room(hand_on::TRANSFERS) {
-            return count!(firmware, no_write_descriptors);
+        if !a.write_ring.has_room(hand_on::TRANSFERS) {
+            return count!(a, no_write_descriptors);
         }
-        return hand_on(firmware, &accepted, &taken, &Headers::NOTHING);
+        return hand_on(a, &accepted, &taken, &Headers::NOTHING);
     }
     if receive.cut == 0 || frame.start > PACKET_MEMORY_END - headers::REACH {
-        return careful::hand_on(firmware, accepted);
+        return careful::hand_on(a, accepted);
     }
-    if !firmware.write_ring.has_room(hand_on::TRANSFERS + 1) {
-        return count!(firmware, no_write_descriptors);
+    if !a.write_ring.has_room(hand_on::TRANSFERS + 1) {
+        return count!(a, no_write_descriptors);
     }
     let mut found = headers::look(bus, receive.wants, frame.start, length);
     if found.padding != 0 {
         found.leave_out_padding(bus, receive.base, frame.start + length - found.padding);
     }
-    hand_on(firmware, &accepted, &taken, &found);
+    hand_on(a, &accepted, &taken, &found);
 }
 
 /// Chooses the ring of a frame that is not plainly one of the standard ring, or says why
 /// the host does not get it.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
-fn judge<B: Bus>(
-    firmware: &mut Firmware<B>,
+fn judge<B: Dispatch>(
+    a: &mut SideA<B>,
     frame: ReceivedFrame,
     destination: u8,
 ) -> Result<(Which, u32), Drop> {
-    let receive = &firmware.receive;
+    let receive = &a.receive;
     if !receive.stack_up {
         return Err(Drop::StackDown);
     }
@@ -126,8 +127,8 @@ fn judge<B: Bus>(
     if frame.length < HEADER + CRC {
         return Err(Drop::TooShort);
     }
-    let bus = &mut firmware.bus;
-    if destination == MULTICAST && !firmware.link.filter.takes(bus, frame.start) {
+    let bus = &mut a.bus;
+    if destination == MULTICAST && !a.link.filter.takes(bus, frame.start) {
         return Err(Drop::NotSubscribed);
     }
     // With a tag a frame may be longer by it; a tag that is taken off needs no room.
@@ -160,54 +161,58 @@ fn judge<B: Bus>(
     }
 }
 
-/// The ring for the frame is empty. The event stays on, so it is held back until BDs
-/// arrive.
+/// The ring for the frame is empty. The event stays on, so it is held back until CPU B
+/// says that BDs have arrived. That they did so between the last look and that word
+/// reaching it is seen by another look.
 #[inline(never)]
-fn wait_for_bds<B: Bus>(firmware: &mut Firmware<B>) {
-    if !firmware.receive.waiting {
-        firmware.receive.waiting = true;
-        count!(firmware, no_receive_bds);
+fn wait_for_bds<B: Dispatch>(a: &mut SideA<B>, which: Which) {
+    if !a.receive.waiting {
+        a.receive.waiting = true;
+        count!(a, no_receive_bds);
     }
-    firmware.hold(EventBit::ReceiveComplete);
+    STARVED.set(&a.me, &mut a.bus, 1);
+    if !a.receive.rings.get(which).look(&mut a.bus) {
+        a.bus.clear(EventBit::ReceiveComplete);
+    }
 }
 
 /// Lets a frame go. Its bytes may only be freed when no older frame is being read from
 /// the buffer any more; the next frame that is handed on frees them as well.
 #[inline(never)]
-fn drop<B: Bus>(firmware: &mut Firmware<B>, frame: ReceivedFrame, reason: Drop) {
-    drops::count(firmware, reason);
+fn drop<B: Dispatch>(a: &mut SideA<B>, frame: ReceivedFrame, reason: Drop) {
+    a.counters.drops.count(reason);
     match reason {
-        Drop::BadFrame => count_errors(firmware, frame.errors),
-        Drop::TooLong => count!(firmware, frames_too_long),
+        Drop::BadFrame => count_errors(a, frame.errors),
+        Drop::TooLong => count!(a, frames_too_long),
         _ => {}
     }
-    let receive = &mut firmware.receive;
+    let receive = &mut a.receive;
     receive.freed = end_of(receive.base, &frame);
-    receive.ring.release(&mut firmware.bus);
-    free(firmware);
+    receive.ring.release(&mut a.bus);
+    free(a);
 }
 
 /// Counts a bad frame by what the MAC says of it.
-fn count_errors<B: Bus>(firmware: &mut Firmware<B>, errors: u32) {
+fn count_errors<B: Dispatch>(a: &mut SideA<B>, errors: u32) {
     let errors = BdErrors::from_bits(errors as u16);
-    count!(firmware, in_errors);
+    count!(a, in_errors);
     if errors.odd_nibbles() {
-        count!(firmware, alignment_errors);
+        count!(a, alignment_errors);
     }
     if errors.collision() {
-        count!(firmware, mac_late_collisions);
+        count!(a, mac_late_collisions);
     }
     if errors.link_lost() {
-        count!(firmware, mac_link_lost);
+        count!(a, mac_link_lost);
     }
     if errors.phy_decode() {
-        count!(firmware, mac_phy_decode_errors);
+        count!(a, mac_phy_decode_errors);
     }
     if errors.mac_abort() {
-        count!(firmware, mac_aborts);
+        count!(a, mac_aborts);
     }
     if errors.truncated() {
-        count!(firmware, mac_truncated);
+        count!(a, mac_truncated);
     }
 }
 
@@ -229,17 +234,17 @@ pub(super) const fn end_of(base: u32, frame: &ReceivedFrame) -> u32 {
 
 /// Frees what dropped frames took, if nothing older is being read.
 #[inline(always)]
-fn free<B: Bus>(firmware: &mut Firmware<B>) {
-    let receive = &mut firmware.receive;
+fn free<B: Dispatch>(a: &mut SideA<B>) {
+    let receive = &mut a.receive;
     if receive.in_flight == 0 && receive.freed != 0 {
-        firmware.bus.write(Register::RxConsumer, receive.freed);
+        a.bus.write(Register::RxConsumer, receive.freed);
         receive.freed = 0;
     }
 }
 
 /// The data of a frame has been written.
 #[inline(always)]
-pub fn data_written<B: Bus>(firmware: &mut Firmware<B>) {
-    firmware.receive.in_flight -= 1;
-    free(firmware);
+pub fn data_written<B: Dispatch>(a: &mut SideA<B>) {
+    a.receive.in_flight -= 1;
+    free(a);
 }

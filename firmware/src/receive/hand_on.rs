@@ -16,14 +16,13 @@ use super::Receive;
 use super::headers::Headers;
 use super::index::returned;
 use super::rings::Which;
-use crate::Firmware;
-use crate::dma::{States, write};
-use crate::drops;
+use crate::SideA;
+use crate::dma::{Sum, write};
 use host_interface::bd::{BdErrors, BdFlags};
 use host_interface::extension::Drop;
 use tigon2_chip::bits::DmaState;
-use tigon2_hal::Bus;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
 /// Transfers of a frame: data and return BD. The seed is one more.
@@ -57,14 +56,14 @@ pub(super) struct Accepted {
 /// Queues a frame without flaws that fits into the one buffer of its BD. There is room for
 /// the transfers.
 #[inline(always)]
-pub(super) fn hand_on<B: Bus>(
-    firmware: &mut Firmware<B>,
+pub(super) fn hand_on<B: Dispatch>(
+    a: &mut SideA<B>,
     accepted: &Accepted,
     taken: &Taken,
     found: &Headers,
 ) {
-    let receive = &mut firmware.receive;
-    let bus = &mut firmware.bus;
+    let receive = &mut a.receive;
+    let bus = &mut a.bus;
     let ring = receive.rings.get(accepted.which);
     let bytes = accepted.frame.length - receive.cut - found.stripped;
     let ahead = if found.summed {
@@ -72,7 +71,7 @@ pub(super) fn hand_on<B: Bus>(
     } else {
         TRANSFERS - 1
     };
-    let slot = receive.staging.slot(&firmware.write_ring, ahead);
+    let slot = receive.staging.slot(&a.write_ring, ahead);
     let outcome = Outcome::new(accepted, slot, bytes, false, ring.flag()).with(found);
     outcome.stage(bus, taken);
     ring.advance();
@@ -81,30 +80,24 @@ pub(super) fn hand_on<B: Bus>(
         // Frames start at multiples of 8, so a tag does not reach the end of the buffer.
         local: accepted.frame.start + found.stripped,
         length: bytes,
-        state: firmware.states.write_data,
+        state: a.states.data,
         kind: write::RECEIVE_DATA,
         opaque: slot,
     };
     if found.summed {
-        put_seed(
-            receive,
-            bus,
-            &mut firmware.write_ring,
-            &transfer,
-            found.seed,
-        );
-        transfer.state |= States::SUM;
-        store_sum(bus, &firmware.write_ring, &mut transfer);
+        put_seed(receive, bus, &mut a.write_ring, &transfer, found.seed);
+        transfer.state |= Sum::ON;
+        store_sum(bus, &a.write_ring, &mut transfer);
     }
-    firmware.write_ring.put(bus, &transfer);
+    a.write_ring.put(bus, &transfer);
     receive.in_flight += 1;
     receive.freed = 0;
-    finish(firmware, accepted, taken, &outcome);
+    finish(a, accepted, taken, &outcome);
 }
 
 /// Queues the seed of the sum in front of `data`.
 #[inline(always)]
-pub(super) fn put_seed<B: Bus>(
+pub(super) fn put_seed<B: Dispatch>(
     receive: &Receive,
     bus: &mut B,
     ring: &mut DescriptorRing<Write>,
@@ -117,7 +110,7 @@ pub(super) fn put_seed<B: Bus>(
         host: data.host,
         local,
         length: SEED_BYTES,
-        state: (data.state | States::SUM | States::SUM_BEGINS) & !FREES,
+        state: (data.state | Sum::ON | Sum::BEGINS) & !FREES,
         kind: write::QUIET,
         opaque: 0,
     };
@@ -126,9 +119,13 @@ pub(super) fn put_seed<B: Bus>(
 
 /// The sum goes to the return BD when `last` of the data, which is queued next, is done.
 #[inline(always)]
-pub(super) fn store_sum<B: Bus>(bus: &mut B, ring: &DescriptorRing<Write>, last: &mut Transfer) {
+pub(super) fn store_sum<B: Dispatch>(
+    bus: &mut B,
+    ring: &DescriptorRing<Write>,
+    last: &mut Transfer,
+) {
     ring.store_sum_at(bus, last.opaque + SUM_OFFSET);
-    last.state |= States::SUM_STORED;
+    last.state |= Sum::STORED;
 }
 
 /// The BD that a frame takes.
@@ -144,7 +141,7 @@ pub(super) struct Taken {
 impl Taken {
     /// Reads the BD at a NIC address.
     #[inline(always)]
-    pub fn new<B: Bus>(bus: &mut B, bd: u32) -> Taken {
+    pub fn new<B: Dispatch>(bus: &mut B, bd: u32) -> Taken {
         Taken {
             host: HostAddress {
                 high: bus.load(bd),
@@ -212,7 +209,7 @@ impl Outcome {
 
     /// Writes the return BD into its staging bytes.
     #[inline(always)]
-    pub fn stage<B: Bus>(&self, bus: &mut B, taken: &Taken) {
+    pub fn stage<B: Dispatch>(&self, bus: &mut B, taken: &Taken) {
         let index_and_length = taken.index_and_room & 0xFFFF_0000 | self.bytes;
         // One by one: a loop over them costs five times as much.
         bus.store(self.slot, taken.host.high);
@@ -229,30 +226,28 @@ impl Outcome {
 /// Queues the return BD, which is staged, behind the data, and lets the MAC's descriptor
 /// go.
 #[inline(always)]
-pub(super) fn finish<B: Bus>(
-    firmware: &mut Firmware<B>,
+pub(super) fn finish<B: Dispatch>(
+    a: &mut SideA<B>,
     accepted: &Accepted,
     taken: &Taken,
     outcome: &Outcome,
 ) {
-    let receive = &mut firmware.receive;
-    let bus = &mut firmware.bus;
+    let receive = &mut a.receive;
+    let bus = &mut a.bus;
     let transfer = Transfer {
         host: receive.returns.plus(receive.return_producer << 5),
         local: outcome.slot,
         length: 32,
-        state: firmware.states.write_words,
+        state: a.states.words,
         kind: write::QUIET,
         opaque: 0,
     };
-    firmware.write_ring.put(bus, &transfer);
+    a.write_ring.put(bus, &transfer);
     receive.ring.release(bus);
     receive.return_producer = (receive.return_producer + 1) & receive.return_mask;
     if outcome.truncated {
-        drops::count(firmware, Drop::BufferTooSmall);
+        a.counters.drops.count(Drop::BufferTooSmall);
     }
-    firmware
-        .counters
-        .received(accepted.destination, accepted.length);
-    returned(firmware, taken.flags & NOW != 0);
+    a.counters.received(accepted.destination, accepted.length);
+    returned(a, taken.flags & NOW != 0);
 }

@@ -5,10 +5,10 @@
 
 use crate::config::Config;
 use crate::dma::{write, write_words};
-use crate::{Firmware, timer};
+use crate::{SideA, timer};
 use tigon2_chip::events::EventBit;
-use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
+use tigon2_hal::events::Dispatch;
 
 /// What the host was told, and when it wants to hear more.
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl Default for Index {
 
 /// The coalescing words, which drivers also change later: 0 microseconds is "at once", 0
 /// BDs "by time only".
-pub fn set_coalescing<B: Bus>(firmware: &mut Firmware<B>, ticks: u32, max_bds: u32) {
-    let index = &mut firmware.receive.index;
+pub fn set_coalescing<B: Dispatch>(a: &mut SideA<B>, ticks: u32, max_bds: u32) {
+    let index = &mut a.receive.index;
     index.ticks = ticks;
     index.threshold = match (ticks, max_bds) {
         (0, _) => 1,
@@ -83,64 +83,59 @@ pub fn set_coalescing<B: Bus>(firmware: &mut Firmware<B>, ticks: u32, max_bds: u
 
 /// A return BD is on its way: its index follows by count or time, or now.
 #[inline(always)]
-pub(super) fn returned<B: Bus>(firmware: &mut Firmware<B>, now: bool) {
-    let index = &mut firmware.receive.index;
+pub(super) fn returned<B: Dispatch>(a: &mut SideA<B>, now: bool) {
+    let index = &mut a.receive.index;
     index.unreported += 1;
     if now || index.unreported >= index.threshold {
-        return due(firmware, now);
+        return due(a, now);
     }
-    if !firmware.deadlines.receive.is_armed() {
+    if !a.deadlines.receive.is_armed() {
         let ticks = index.ticks;
-        timer::arm_receive(firmware, ticks);
+        timer::arm_receive(a, ticks);
     }
 }
 
 /// An update without waiting for the time.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
-fn due<B: Bus>(firmware: &mut Firmware<B>, now: bool) {
-    let index = &mut firmware.receive.index;
+fn due<B: Dispatch>(a: &mut SideA<B>, now: bool) {
+    let index = &mut a.receive.index;
     index.now |= now;
     if index.ticks != 0 && index.unreported == index.threshold {
         index.threshold_hits = index.threshold_hits.wrapping_add(1);
     }
-    if index.interrupts_by_time && index.ticks != 0 && !firmware.deadlines.receive.is_armed() {
+    if index.interrupts_by_time && index.ticks != 0 && !a.deadlines.receive.is_armed() {
         let ticks = index.ticks;
-        timer::arm_receive(firmware, ticks);
+        timer::arm_receive(a, ticks);
     }
-    firmware
-        .events
-        .set(&mut firmware.bus, EventBit::UpdateReceiveReturnProducer);
+    a.bus.set(EventBit::UpdateReceiveReturnProducer);
 }
 
 /// Update receive return producer. With "interrupt only on coalescing" the update by number
 /// of BDs is silent; the interrupt comes when the time is up.
 #[inline(always)]
-pub fn update_producer<B: Bus>(firmware: &mut Firmware<B>) {
-    let producer = firmware.receive.return_producer;
-    let index = &firmware.receive.index;
-    let silent = index.interrupts_by_time && !index.now && firmware.deadlines.receive.is_armed();
+pub fn update_producer<B: Dispatch>(a: &mut SideA<B>) {
+    let producer = a.receive.return_producer;
+    let index = &a.receive.index;
+    let silent = index.interrupts_by_time && !index.now && a.deadlines.receive.is_armed();
     if producer != index.reported || index.silent && !silent {
         let kind = if silent {
             write::QUIET
         } else {
             write::RETURN_INDEX
         };
-        if write_words(firmware, index.place, &[producer, 0], kind).is_err() {
-            // What frees descriptors has a lower priority.
-            return firmware.hold(EventBit::UpdateReceiveReturnProducer);
+        if write_words(a, index.place, &[producer, 0], kind).is_err() {
+            return a.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
         }
-        let index = &mut firmware.receive.index;
+        let index = &mut a.receive.index;
         index.reported = producer;
         index.silent = silent;
-        firmware.counters.return_updates = firmware.counters.return_updates.wrapping_add(1);
+        a.counters.return_updates = a.counters.return_updates.wrapping_add(1);
     }
-    firmware.receive.index.unreported = 0;
+    a.receive.index.unreported = 0;
     if !silent {
-        firmware.receive.index.now = false;
-        firmware.deadlines.receive.disarm();
+        a.receive.index.now = false;
+        a.deadlines.receive.disarm();
     }
-    firmware
-        .events
-        .clear(&mut firmware.bus, EventBit::UpdateReceiveReturnProducer);
+    a.bus.clear(EventBit::UpdateReceiveReturnProducer);
 }

@@ -1,32 +1,37 @@
 //! The host's rings of empty buffers: standard, mini and jumbo.
 //!
 //! Hardware reference, section 14; host/NIC software interface, "Rings". Each is a
-//! [`BdRing`] of BDs of 32 bytes. An extended jumbo BD has 64 bytes and takes two places
+//! ring of BDs of 32 bytes. An extended jumbo BD has 64 bytes and takes two places
 //! in a ring of twice as many: the indices of the host are doubled, and what this firmware
 //! reads of such a BD as of any other lies in its second half.
+//!
+//! CPU B fetches the BDs, see [`refill`](crate::refill); this is what CPU A does with them.
 
-use crate::bd_ring::{BdRing, OutOfRange};
-use crate::config::{Config, RingConfig};
-use crate::dma::read;
+use crate::bd_ring::{Fetch, OutOfRange, Take, judge};
+use crate::config::Config;
 use crate::layout::{JUMBO_BDS, MINI_BDS, STANDARD_BDS};
+use crate::shared::{OfB, RECEIVE_ARRIVED, Shared};
 use host_interface::bd::BdFlags;
 use host_interface::ring::{JUMBO_ENTRIES, MINI_ENTRIES, STANDARD_ENTRIES};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{DescriptorRing, HostAddress, Read};
+use tigon2_hal::assist::HostAddress;
 
 /// One of the rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Frames of up to `max_len` bytes.
-    Standard,
+    Standard = 0,
     /// Small frames.
-    Mini,
+    Mini = 1,
     /// All that is longer than the standard ring's.
-    Jumbo,
+    Jumbo = 2,
 }
 
 impl Which {
+    /// All of them, in their order in shared words.
+    pub const ALL: [Which; 3] = [Which::Standard, Which::Mini, Which::Jumbo];
+
     /// The event "BDs must be fetched" of the ring (5, C).
     pub const fn event(self) -> EventBit {
         match self {
@@ -35,30 +40,95 @@ impl Which {
             Which::Jumbo => EventBit::JumboReceiveBdReady,
         }
     }
+
+    /// The ring's one of words that each ring has one of.
+    #[inline(always)]
+    pub const fn of<T: Copy>(self, words: [T; 3]) -> T {
+        let [standard, mini, jumbo] = words;
+        match self {
+            Which::Standard => standard,
+            Which::Mini => mini,
+            Which::Jumbo => jumbo,
+        }
+    }
+}
+
+/// Where a ring and the copies of its BDs are, and its entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    host: HostAddress,
+    copies: u32,
+    entries: u32,
+}
+
+impl Geometry {
+    /// Of a ring as the host configured it, if it uses it.
+    pub fn of(config: &Config, which: Which) -> Option<Geometry> {
+        let (ring, copies, entries) = match which {
+            Which::Standard => (&config.standard, STANDARD_BDS, STANDARD_ENTRIES),
+            Which::Mini => (&config.mini, MINI_BDS, MINI_ENTRIES),
+            Which::Jumbo => (&config.jumbo, JUMBO_BDS, JUMBO_ENTRIES << doubled(config)),
+        };
+        ring.is_used().then_some(Geometry {
+            host: ring.address,
+            copies,
+            entries,
+        })
+    }
+
+    /// The part of the ring that is to be fetched.
+    pub fn fetch(self) -> Fetch<5> {
+        Fetch::new(self.host, self.copies, self.entries)
+    }
+}
+
+/// 1 if a jumbo BD takes two places.
+fn doubled(config: &Config) -> u32 {
+    u32::from(config.jumbo.flags.extended_bd())
 }
 
 /// One ring.
 #[derive(Debug)]
 pub struct Ring {
-    bds: BdRing<5>,
+    bds: Take<5>,
+    /// How far CPU B has fetched.
+    arrived: Shared<OfB>,
+    /// The host's producer.
+    producer: u32,
     /// What the return BDs of the ring have in their flags.
     flag: u32,
     /// Longest frame for the ring, without CRC; 0 if the host does not use it.
     longest: u32,
     /// 1 if a BD takes two places.
     doubled: u32,
+    /// Whether the ring is being reset.
+    frozen: bool,
 }
 
 impl Ring {
-    const NONE: HostAddress = HostAddress { high: 0, low: 0 };
-
-    const fn unused() -> Ring {
+    const fn unused(which: Which) -> Ring {
         Ring {
-            bds: BdRing::new(Ring::NONE, 0, 1),
+            bds: Take::new(0, 1),
+            arrived: which.of(RECEIVE_ARRIVED),
+            producer: 0,
             flag: 0,
             longest: 0,
             doubled: 0,
+            frozen: false,
         }
+    }
+
+    fn configured(config: &Config, which: Which, flag: u16, longest: u32) -> Ring {
+        let mut ring = Ring::unused(which);
+        if let Some(Geometry {
+            copies, entries, ..
+        }) = Geometry::of(config, which)
+        {
+            ring.bds = Take::new(copies, entries);
+            ring.flag = flag.into();
+            ring.longest = longest;
+        }
+        ring
     }
 
     /// Longest frame for the ring, without CRC; 0 if the host does not use it.
@@ -79,10 +149,19 @@ impl Ring {
         self.doubled != 0
     }
 
-    /// Whether no BD is there for a frame.
+    /// Whether no BD is there for a frame. CPU B's word is read only when the BDs that
+    /// were there at the last look are used up.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.bds.is_empty()
+    pub fn is_empty<B: Bus>(&mut self, bus: &mut B) -> bool {
+        self.bds.is_empty() && !self.look(bus)
+    }
+
+    /// Looks whether more have arrived.
+    pub fn look<B: Bus>(&mut self, bus: &mut B) -> bool {
+        if !self.frozen && self.longest != 0 {
+            self.bds.arrived(self.arrived.get(bus));
+        }
+        !self.bds.is_empty()
     }
 
     /// NIC address of the next BD, which is no extended one.
@@ -104,31 +183,37 @@ impl Ring {
     }
 
     /// BDs that are there.
-    pub fn ready(&self) -> u32 {
+    pub fn ready<B: Bus>(&mut self, bus: &mut B) -> u32 {
+        self.look(bus);
         self.bds.ready() >> self.doubled
     }
 
-    /// Takes the host's producer index. Returns whether it moved.
+    /// Takes the host's producer index. Returns the producer for CPU B if it moved.
     ///
     /// # Errors
     /// [`OutOfRange`] for an index that cannot be.
-    pub fn produced(&mut self, producer: u32) -> Result<bool, OutOfRange> {
+    pub fn produced(&mut self, producer: u32) -> Result<Option<u32>, OutOfRange> {
         if producer > 0xFFFF {
             return Err(OutOfRange);
         }
-        self.bds.produced(producer << self.doubled, self.bds.next())
+        let producer = producer << self.doubled;
+        let (mask, oldest) = (self.bds.mask(), self.bds.next());
+        let moved = judge(mask, self.producer, producer, oldest)?;
+        self.producer = producer;
+        Ok(moved.then_some(producer))
     }
 
-    /// Queues the fetch of one run of BDs; whether all are requested.
-    #[inline(always)]
-    pub fn fetch<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        descriptors: &mut DescriptorRing<Read>,
-        state: u32,
-        kind: u32,
-    ) -> bool {
-        self.bds.fetch(bus, descriptors, state, kind)
+    /// The ring is to be reset: its BDs are for no frame any more.
+    pub fn freeze(&mut self) {
+        self.frozen = true;
+        self.bds.forget();
+        self.producer = 0;
+    }
+
+    /// The ring was reset; it begins at 0 again.
+    pub fn restart(&mut self) {
+        self.frozen = false;
+        self.bds.restart();
     }
 }
 
@@ -141,21 +226,15 @@ pub struct Rings {
     pub mini: Ring,
     /// All that is longer than the standard ring's.
     pub jumbo: Ring,
-    /// Fetches of jumbo BDs under way.
-    fetching: u32,
-    /// How many of them began before the ring was reset: what they bring is not wanted.
-    stale: u32,
 }
 
 impl Rings {
     /// Not used, any of them.
     pub const fn new() -> Rings {
         Rings {
-            standard: Ring::unused(),
-            mini: Ring::unused(),
-            jumbo: Ring::unused(),
-            fetching: 0,
-            stale: 0,
+            standard: Ring::unused(Which::Standard),
+            mini: Ring::unused(Which::Mini),
+            jumbo: Ring::unused(Which::Jumbo),
         }
     }
 
@@ -167,44 +246,14 @@ impl Rings {
     pub fn configured(config: &Config, crc: u32) -> Rings {
         let jumbo = BdFlags::new().with_jumbo_ring(true).into_bits();
         let mini = BdFlags::new().with_mini_ring(true).into_bits();
-        let ring = |config: &RingConfig, copies, entries, flag: u16, longest| {
-            if config.flags.disabled() || config.address.is_none() {
-                return Ring::unused();
-            }
-            Ring {
-                bds: BdRing::new(config.address, copies, entries),
-                flag: flag.into(),
-                longest,
-                doubled: 0,
-            }
-        };
-        let doubled = u32::from(config.jumbo.flags.extended_bd());
+        let longest = config.standard.max_len;
+        let longest_mini = config.mini.max_len.saturating_sub(crc);
         let mut rings = Rings {
-            standard: ring(
-                &config.standard,
-                STANDARD_BDS,
-                STANDARD_ENTRIES,
-                0,
-                config.standard.max_len,
-            ),
-            mini: ring(
-                &config.mini,
-                MINI_BDS,
-                MINI_ENTRIES,
-                mini,
-                config.mini.max_len.saturating_sub(crc),
-            ),
-            jumbo: ring(
-                &config.jumbo,
-                JUMBO_BDS,
-                JUMBO_ENTRIES << doubled,
-                jumbo,
-                0xFFFF,
-            ),
-            fetching: 0,
-            stale: 0,
+            standard: Ring::configured(config, Which::Standard, 0, longest),
+            mini: Ring::configured(config, Which::Mini, mini, longest_mini),
+            jumbo: Ring::configured(config, Which::Jumbo, jumbo, 0xFFFF),
         };
-        rings.jumbo.doubled = doubled;
+        rings.jumbo.doubled = doubled(config);
         rings
     }
 
@@ -216,66 +265,6 @@ impl Rings {
             Which::Mini => &mut self.mini,
             Which::Jumbo => &mut self.jumbo,
         }
-    }
-
-    /// Like [`Ring::fetch`], with account of what is under way.
-    #[inline(always)]
-    pub fn fetch_jumbo<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        descriptors: &mut DescriptorRing<Read>,
-        state: u32,
-    ) -> bool {
-        let index = descriptors.next_index();
-        let all = self.jumbo.fetch(bus, descriptors, state, read::JUMBO_BDS);
-        if descriptors.next_index() != index {
-            self.fetching += 1;
-        }
-        all
-    }
-
-    /// The BDs in front of index `after` are in NIC memory; `kind` says of which ring.
-    #[inline(always)]
-    pub fn arrived(&mut self, kind: u32, after: u32) {
-        match kind {
-            read::STANDARD_BDS => self.standard.bds.arrived(after),
-            read::MINI_BDS => self.mini.bds.arrived(after),
-            _ => {
-                self.fetching = self.fetching.wrapping_sub(1);
-                if self.stale == 0 {
-                    self.jumbo.bds.arrived(after);
-                } else {
-                    self.stale -= 1;
-                }
-            }
-        }
-    }
-
-    /// A fetch of BDs, to `local`, comes to nothing; `kind` says of which ring, and `again`
-    /// whether it is the first that does. Returns whether its BDs were wanted.
-    pub fn given_up(&mut self, kind: u32, local: u32, again: bool) -> bool {
-        let ring = match kind {
-            read::STANDARD_BDS => &mut self.standard,
-            read::MINI_BDS => &mut self.mini,
-            _ => {
-                self.fetching = self.fetching.wrapping_sub(1);
-                if self.stale != 0 {
-                    self.stale -= 1;
-                    return false;
-                }
-                &mut self.jumbo
-            }
-        };
-        if again {
-            ring.bds.request_again(local);
-        }
-        true
-    }
-
-    /// Forgets all BDs of the jumbo ring; it begins at 0 again.
-    pub fn reset_jumbo(&mut self) {
-        self.jumbo.bds.restart();
-        self.stale = self.fetching;
     }
 }
 

@@ -5,32 +5,31 @@
 
 use super::{SKIPPED, Send};
 use crate::dma::read;
-use crate::{Firmware, drops, filter, host_events};
-use host_interface::event;
+use crate::{SideB, doorbell, filter};
 use host_interface::extension::Drop;
 use tigon2_chip::bits::DmaState;
-use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 
 /// Data of a frame; the assist is paused at its descriptor.
-pub fn data<B: Bus>(firmware: &mut Firmware<B>, failed: u32) {
-    let bus = &mut firmware.bus;
+pub fn data<B: Dispatch>(b: &mut SideB<B>, failed: u32) {
+    let bus = &mut b.bus;
     let kind = bus.load(failed + 24);
     if kind & read::ABANDONED != 0 {
         // Its frame was dropped before.
         return;
     }
     let local = bus.load(failed + 8);
-    let Send { ring, buffer, .. } = &mut firmware.send;
+    let Send { ring, buffer, .. } = &mut b.send;
     let queued = ring.remove(bus, |start, length| buffer.distance(start, local) < length);
     let (start, length) = match queued {
         Some((start, length)) => {
-            firmware.counters.out_octets.subtract(length);
+            b.counters.out_octets.subtract(length);
             (start, length)
         }
         None => {
             // The frame in work: the rest of its BDs is passed over. Else it was dropped
             // for another reason.
-            let send = &mut firmware.send;
+            let send = &mut b.send;
             let frame = (send.frame_start, send.frame_bytes);
             let mine = send.buffer.distance(send.frame_start, local) < send.frame_bytes;
             if send.frame_bytes == SKIPPED || !mine {
@@ -41,24 +40,24 @@ pub fn data<B: Bus>(firmware: &mut Firmware<B>, failed: u32) {
             frame
         }
     };
-    if !abandon(firmware, start, length) {
-        let destination = filter::destination(&mut firmware.bus, start);
-        firmware.counters.not_out(destination);
+    if !abandon(b, start, length) {
+        let destination = filter::destination(&mut b.bus, start);
+        b.counters.not_out(destination);
     }
-    drops::count(firmware, Drop::SendFault);
-    host_events::post_error(firmware, event::ERROR_BAD_CONFIGURATION);
+    b.counters.drops.count(Drop::SendFault);
+    doorbell::post_error(b);
 }
 
 /// Marks all transfers of a frame that were not looked at, so that none moves the MAC's
 /// producer and none is taken for a frame's. Returns whether its first is among them.
-fn abandon<B: Bus>(firmware: &mut Firmware<B>, start: u32, length: u32) -> bool {
+fn abandon<B: Dispatch>(b: &mut SideB<B>, start: u32, length: u32) -> bool {
     const END: u32 = DmaState::new().with_end_of_frame(true).into_bits();
-    let Firmware {
+    let SideB {
         bus,
         read_ring,
         send,
         ..
-    } = firmware;
+    } = b;
     let mut first = false;
     let mut next = read_ring.oldest();
     while let Some(descriptor) = next {
@@ -88,7 +87,7 @@ pub fn bds(send: &mut Send, local: u32, again: bool) {
 /// The transmit buffer seems full: the room of frames that were dropped is taken back if
 /// the MAC has nothing left to send.
 #[inline(never)]
-pub fn reclaim<B: Bus>(send: &mut Send, bus: &mut B) {
+pub fn reclaim<B: Dispatch>(send: &mut Send, bus: &mut B) {
     if send.in_flight == 0 && send.frame_bytes == 0 && send.ring.is_empty(bus) {
         send.buffer.clear(bus);
     }

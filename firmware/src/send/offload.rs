@@ -11,7 +11,7 @@
 
 use super::Send;
 use super::checksum::{self, HEADERS, Wanted};
-use crate::dma::{States, read};
+use crate::dma::{Sum, read};
 use host_interface::bd::BdFlags;
 use host_interface::info::RcbFlags;
 use tigon2_hal::Bus;
@@ -83,9 +83,7 @@ pub fn state(wants: u32, begins: bool, last: bool) -> u32 {
     if wants & SUMS == 0 {
         return 0;
     }
-    States::SUM
-        | if begins { States::SUM_BEGINS } else { 0 }
-        | if last { States::SUM_STORED } else { 0 }
+    Sum::ON | if begins { Sum::BEGINS } else { 0 } | if last { Sum::STORED } else { 0 }
 }
 
 /// What the kind of the last fragment's transfer has besides, for a frame that is held.

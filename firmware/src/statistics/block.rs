@@ -3,22 +3,23 @@
 //! Host/NIC software interface, "Statistics block"; RFC 1213, 1573 and 1643 for what the
 //! counters of the MIBs mean; hardware reference, section 10.5, for those of the MAC.
 
-use super::{count, publish, set};
+use super::{CountersA, count, is_of_b, publish_a, set};
 use crate::dma::write;
-use crate::layout::{DROP_COUNTS, PROFILE, STATISTICS};
-use crate::{Firmware, host_events};
+use crate::layout::{DROP_COUNTS, HANDLER_COUNTS, PROFILE, STATISTICS};
+use crate::{SideA, host_events};
 use core::mem::offset_of;
 use host_interface::event::EventCode;
-use host_interface::extension::{DROP_COUNT, Extension, HANDLER_COUNT, State};
+use host_interface::extension::{Extension, HANDLER_COUNT, State};
 use host_interface::gencom::Gencom;
 use host_interface::statistics::{BYTES, Statistics};
 use tigon2_chip::mac::MacStatistic;
 use tigon2_chip::memory::{MAC_STATISTICS, MAC_STATISTICS_BYTES};
-use tigon2_hal::Bus;
 use tigon2_hal::assist::{Full, HostAddress, Transfer};
+use tigon2_hal::events::Dispatch;
 
 /// What the interface calls itself: 32 characters.
-const DESCRIPTION: [u32; 8] = words(b"tigon-rs uniprocessor, Tigon II\0");
+const UNIPROCESSOR: [u32; 8] = words(b"tigon-rs uniprocessor, Tigon II\0");
+const PARALLEL: [u32; 8] = words(b"tigon-rs parallel, Tigon II\0\0\0\0\0");
 
 /// Characters as big-endian words.
 const fn words(text: &[u8; 32]) -> [u32; 8] {
@@ -36,48 +37,53 @@ const fn one_or_two(yes: bool) -> u32 {
     if yes { 1 } else { 2 }
 }
 
-/// All counters to zero, those of the MAC too; what describes the interface is filled in.
+/// All counters of CPU A to zero, those of the MAC too; what describes the interface is
+/// filled in.
 #[inline(never)]
-pub fn clear<B: Bus>(firmware: &mut Firmware<B>) {
-    firmware.counters = super::Counters::new();
-    let bus = &mut firmware.bus;
+pub fn clear<B: Dispatch>(a: &mut SideA<B>) {
+    a.counters = CountersA::new();
+    let bus = &mut a.bus;
+    let alone = bus.core(|core| core.is_alone());
+    let description = if alone { &UNIPROCESSOR } else { &PARALLEL };
     let last_change = bus.load(STATISTICS + offset_of!(Statistics, if_last_change) as u32);
-    for (start, bytes) in [
-        (STATISTICS, BYTES as u32),
-        (DROP_COUNTS, 4 * DROP_COUNT as u32),
-        (MAC_STATISTICS, MAC_STATISTICS_BYTES),
-    ] {
-        for address in (start..start + bytes).step_by(4) {
-            bus.store(address, 0);
-        }
+    for offset in (0..BYTES).step_by(4).filter(|offset| !is_of_b(*offset)) {
+        set(bus, offset, 0);
+    }
+    for (reason, _) in a.counters.drops.of(false) {
+        bus.store(DROP_COUNTS + (reason.number() << 2), 0);
+    }
+    for address in (MAC_STATISTICS..MAC_STATISTICS + MAC_STATISTICS_BYTES).step_by(4) {
+        bus.store(address, 0);
     }
     set(bus, offset_of!(Statistics, if_last_change), last_change);
     for (offset, word) in (offset_of!(Statistics, description)..)
         .step_by(4)
-        .zip(&DESCRIPTION)
+        .zip(description)
     {
         set(bus, offset, *word);
     }
-    describe(firmware);
+    describe(a);
 }
 
 /// The profile begins anew: it counts the runs of each handler from here on.
-pub fn clear_profile<B: Bus>(firmware: &mut Firmware<B>) {
-    for (address, count) in (PROFILE..).step_by(4).zip(firmware.counts.iter()) {
-        firmware.bus.store(address, *count);
+pub fn clear_profile<B: Dispatch>(a: &mut SideA<B>) {
+    publish_a(a);
+    for offset in (0..4 * HANDLER_COUNT as u32).step_by(4) {
+        let count = a.bus.load(HANDLER_COUNTS + offset);
+        a.bus.store(PROFILE + offset, count);
     }
 }
 
 /// Fills in what describes the interface.
-pub fn describe<B: Bus>(firmware: &mut Firmware<B>) {
+pub fn describe<B: Dispatch>(a: &mut SideA<B>) {
     /// ifType of RFC 1213: ethernet-csmacd.
     const ETHERNET: u32 = 6;
     /// RFC 1573: nothing tells anybody of link changes.
     const TRAPS_DISABLED: u32 = 2;
-    let up = one_or_two(firmware.link.is_up());
-    let (speed, high_speed) = firmware.link.speed();
-    let promiscuous = one_or_two(firmware.link.filter.is_promiscuous());
-    let bus = &mut firmware.bus;
+    let up = one_or_two(a.link.is_up());
+    let (speed, high_speed) = a.link.speed();
+    let promiscuous = one_or_two(a.link.filter.is_promiscuous());
+    let bus = &mut a.bus;
     let stack_up = bus.load(Extension::State.nic_address()) == State::StackUp as u32;
     for (offset, word) in [
         (offset_of!(Statistics, if_index), Gencom::InterfaceIndex),
@@ -112,22 +118,17 @@ pub fn describe<B: Bus>(firmware: &mut Firmware<B>) {
 }
 
 /// The link went up or down.
-pub fn link_changed<B: Bus>(firmware: &mut Firmware<B>) {
-    let now = firmware.deadlines.hundredths();
-    set(
-        &mut firmware.bus,
-        offset_of!(Statistics, if_last_change),
-        now,
-    );
-    describe(firmware);
+pub fn link_changed<B: Dispatch>(a: &mut SideA<B>) {
+    let now = a.deadlines.hundredths();
+    set(&mut a.bus, offset_of!(Statistics, if_last_change), now);
+    describe(a);
 }
 
 /// What is not counted here but is so now: the MAC's own counters, BDs, handlers.
-fn gather<B: Bus>(firmware: &mut Firmware<B>) {
+fn gather<B: Dispatch>(a: &mut SideA<B>) {
     use MacStatistic as Mac;
-    let send_bds = crate::send::bds_now(&firmware.send);
-    let receive_bds = firmware.receive.bds_now();
-    let Firmware { bus, counts, .. } = firmware;
+    let receive_bds = a.receive.bds_now(&mut a.bus);
+    let bus = &mut a.bus;
     for (offset, statistic) in [
         (offset_of!(Statistics, fcs_errors), Mac::CrcErrors),
         (
@@ -174,8 +175,6 @@ fn gather<B: Bus>(firmware: &mut Firmware<B>) {
     set(bus, offset_of!(Statistics, internal_receive_errors), aborts);
     let [standard, jumbo, mini] = receive_bds;
     for (offset, value) in [
-        (offset_of!(Statistics, send_bds), send_bds),
-        (offset_of!(Statistics, total_send_bds), send_bds),
         (offset_of!(Statistics, receive_bds), standard),
         (offset_of!(Statistics, jumbo_receive_bds), jumbo),
         (offset_of!(Statistics, mini_receive_bds), mini),
@@ -186,7 +185,8 @@ fn gather<B: Bus>(firmware: &mut Firmware<B>) {
     ] {
         set(bus, offset, value);
     }
-    for (index, count) in (0..HANDLER_COUNT as u32).zip(counts.iter()) {
+    for index in 0..HANDLER_COUNT as u32 {
+        let count = bus.load(HANDLER_COUNTS + (index << 2));
         let begin = bus.load(PROFILE + (index << 2));
         let offset = offset_of!(Statistics, profile) + ((index as usize) << 2);
         set(bus, offset, count.wrapping_sub(begin));
@@ -195,7 +195,7 @@ fn gather<B: Bus>(firmware: &mut Firmware<B>) {
 
 /// The histogram, and its sums in RFC 1643: frames sent after one collision, and after
 /// more.
-fn collisions<B: Bus>(bus: &mut B) {
+fn collisions<B: Dispatch>(bus: &mut B) {
     let first = MacStatistic::Collisions1.nic_address();
     let histogram = offset_of!(Statistics, collision_histogram);
     let mut sum = 0u32;
@@ -216,32 +216,32 @@ fn collisions<B: Bus>(bus: &mut B) {
 ///
 /// # Errors
 /// [`Full`] when no write descriptor is free.
-pub fn write_to<B: Bus>(firmware: &mut Firmware<B>, host: HostAddress) -> Result<(), Full> {
-    publish(firmware);
-    describe(firmware);
-    gather(firmware);
+pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), Full> {
+    publish_a(a);
+    describe(a);
+    gather(a);
     let transfer = Transfer {
         host,
         local: STATISTICS,
         length: BYTES as u32,
-        state: firmware.states.write_words,
+        state: a.states.words,
         kind: write::QUIET,
         opaque: 0,
     };
-    firmware.write_ring.push(&mut firmware.bus, &transfer)
+    a.write_ring.push(&mut a.bus, &transfer)
 }
 
 /// Queues the block and the event that tells of it.
 ///
 /// # Errors
 /// [`Full`] when no write descriptor is free.
-pub fn update<B: Bus>(firmware: &mut Firmware<B>) -> Result<(), Full> {
-    if !firmware.write_ring.has_room(1) {
+pub fn update<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Full> {
+    if !a.write_ring.has_room(1) {
         return Err(Full);
     }
     // The block says that the event is on its way.
-    count!(firmware, event_statistics_updated);
-    write_to(firmware, firmware.config.information)?;
-    host_events::post(firmware, EventCode::StatisticsUpdated, 0);
+    count!(a, event_statistics_updated);
+    write_to(a, a.config.information)?;
+    host_events::post(a, EventCode::StatisticsUpdated, 0);
     Ok(())
 }

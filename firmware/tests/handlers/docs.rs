@@ -15,8 +15,8 @@ fn the_event_table_of_the_documentation_is_the_firmwares() {
         .map(|handler| {
             let (bit, event) = (handler.event.number(), handler.event.name());
             format!(
-                "| {bit} | {event} | `{}` | {} |",
-                handler.name, handler.summary
+                "| {bit} | {event} | {} | `{}` | {} |",
+                handler.cpu, handler.name, handler.summary
             )
         })
         .collect();

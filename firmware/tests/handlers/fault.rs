@@ -37,7 +37,7 @@ fn errors(machine: &mut Machine) -> usize {
 
 /// Nothing is left of the recovery: no error bit, no pause, no stopped MAC.
 fn is_well(machine: &mut Machine) {
-    assert!(!machine.firmware.is_stopped());
+    assert!(!machine.is_stopped());
     let read = |register: Register| machine.bar(register.offset());
     for register in [Register::DmaReadState, Register::DmaWriteState] {
         assert_eq!(read(register) & DmaState::ERRORS, 0);

@@ -11,10 +11,12 @@ use host_interface::info::{GeneralInformationBlock, HostAddress, RcbFlags, RingC
 use host_interface::{LinkWord, OperatingMode};
 use std::cell::RefCell;
 use std::rc::Rc;
-use tigon_firmware::{Firmware, boot, events};
+use tigon_firmware::{SideA, SideB, boot, events};
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Bus;
+use tigon2_hal::events::{Core, Dispatch};
+use tigon2_hal::resources::Resources;
 use tigon2_model::testing::{Bench, HOST_BASE};
 use tigon2_model::{Board, Effect, Partner, Reception};
 use zerocopy::IntoBytes;
@@ -47,9 +49,15 @@ pub const GUARD: std::ops::Range<usize> = 0x10_0000..0x20_0000;
 /// Time that one register access of a CPU takes here, in nanoseconds.
 const ACCESS: u64 = 100;
 
-/// The model's bench as a bus, shared with the driver.
+/// A CPU: the model's bench as its bus, shared with the driver, and what is pending there.
 #[derive(Clone)]
-pub struct ModelBus(Rc<RefCell<Bench>>);
+pub struct ModelBus(Rc<RefCell<Bench>>, Rc<RefCell<Core>>);
+
+impl Dispatch for ModelBus {
+    fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
+        use_it(&mut self.1.borrow_mut())
+    }
+}
 
 impl Bus for ModelBus {
     fn read(&mut self, register: Register) -> u32 {
@@ -156,7 +164,10 @@ impl Default for Setup {
 /// The card with its firmware, and the driver's view of it.
 pub struct Machine {
     bench: Rc<RefCell<Bench>>,
-    pub firmware: Firmware<ModelBus>,
+    /// The sides of the firmware, on one CPU or on two.
+    pub a: SideA<ModelBus>,
+    pub b: SideB<ModelBus>,
+    alone: bool,
     pub wire: Vec<Vec<u8>>,
     pub interrupts: u32,
     event_consumer: u32,
@@ -211,13 +222,29 @@ impl Machine {
         }
         prepare(&mut bench);
         let bench = Rc::new(RefCell::new(bench));
-        let mut bus = ModelBus(Rc::clone(&bench));
-        let block = boot::claim(&mut bus);
-        let mut firmware = Firmware::new(bus);
-        boot::run(&mut firmware, block);
+        let alone = !is_parallel();
+        let core = |cpu| Rc::new(RefCell::new(Core::new(cpu, alone)));
+        let mut cpu_a = ModelBus(Rc::clone(&bench), core(Cpu::A));
+        let cpu_b = if alone {
+            cpu_a.clone()
+        } else {
+            ModelBus(Rc::clone(&bench), core(Cpu::B))
+        };
+        let block = boot::claim(&mut cpu_a);
+        let chip = Resources::of_chip();
+        let mut a = SideA::new(cpu_a, chip.write, chip.receiver);
+        let mut b = SideB::new(cpu_b, chip.read, chip.transmitter);
+        boot::run(&mut a, block, |bus| {
+            if !alone {
+                boot::start_cpu_b(bus, 0);
+            }
+            boot::join(&mut b);
+        });
         let mut machine = Machine {
             bench,
-            firmware,
+            a,
+            b,
+            alone,
             wire: Vec::new(),
             interrupts: 0,
             event_consumer: 0,
@@ -291,13 +318,30 @@ impl Machine {
     /// Runs handlers until none has anything to do. Takes the effects.
     pub fn settle(&mut self) {
         for _ in 0..100_000 {
-            if !events::dispatch(&mut self.firmware) {
+            if !self.dispatch() {
                 self.effects();
                 return;
             }
         }
-        let events = self.bar(Register::EventA.offset()) & self.firmware.mask;
-        panic!("the firmware does not come to rest, events {events:#x}");
+        let pending = [&mut self.a.bus, &mut self.b.bus]
+            .map(|cpu| (cpu.core(|core| core.mask), cpu.read(Register::EventA)));
+        panic!("the firmware does not come to rest: {pending:x?}");
+    }
+
+    /// Runs a handler on each CPU; whether any ran.
+    fn dispatch(&mut self) -> bool {
+        if self.alone {
+            events::dispatch_both(&mut self.a, &mut self.b)
+        } else {
+            let a = events::dispatch_a(&mut self.a);
+            let halted = self.bar(Register::CpuBState.offset()) & 0x1_0000 != 0;
+            (!halted && events::dispatch_b(&mut self.b)) | a
+        }
+    }
+
+    /// Whether a fatal error stopped the firmware.
+    pub fn is_stopped(&mut self) -> bool {
+        self.a.bus.core(|core| core.is_stopped())
     }
 
     /// Lets microseconds pass, with the handlers running.
@@ -546,6 +590,16 @@ impl Machine {
     /// Whether CPU A was halted.
     pub fn is_halted(&self) -> bool {
         self.bar(Register::cpu_state(Cpu::A).offset()) & 0x1_0000 != 0
+    }
+}
+
+/// Whether the handlers are divided between two CPUs: the variable `TIGON_VARIANT` says so,
+/// as it does for the stories of whole systems.
+pub fn is_parallel() -> bool {
+    match std::env::var("TIGON_VARIANT").as_deref() {
+        Ok("parallel") => true,
+        Ok("uniprocessor") | Err(_) => false,
+        Ok(other) => panic!("TIGON_VARIANT is {other}, not uniprocessor or parallel"),
     }
 }
 

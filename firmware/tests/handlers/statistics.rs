@@ -1,6 +1,6 @@
 //! The statistics block, word for word.
 
-use crate::machine::{MAC, Machine, PEER, Setup, frame};
+use crate::machine::{MAC, Machine, PEER, Setup, frame, is_parallel};
 use host_interface::LinkWord;
 use host_interface::bd::{BdFlags, SendBd};
 use host_interface::command::{Command, CommandCode, DISABLE, ENABLE};
@@ -154,7 +154,11 @@ fn every_counter_counts_what_happened() {
     let mut found = updated(&mut machine);
 
     let (physical_high, physical_low) = mac_words(MAC);
-    let text = *b"tigon-rs uniprocessor, Tigon II\0";
+    let text = if is_parallel() {
+        *b"tigon-rs parallel, Tigon II\0\0\0\0\0"
+    } else {
+        *b"tigon-rs uniprocessor, Tigon II\0"
+    };
     let expected = Statistics {
         fcs_errors: 104,
         single_collision_frames: 1,

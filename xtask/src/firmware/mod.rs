@@ -7,6 +7,7 @@
 //! ```
 
 pub mod boot;
+pub mod choice;
 pub mod file;
 pub mod flash;
 pub mod isa;
@@ -16,6 +17,7 @@ pub mod toolchain;
 
 use crate::paths;
 use anyhow::{Context, Result, bail};
+pub use choice::{Placement, Variant};
 use sizes::Sizes;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,30 +27,27 @@ use toolchain::Toolchain;
 /// Name of the custom target, which is the stem of its description in `linker/`.
 const TARGET: &str = "mips-tigon2-none";
 
-/// Which firmware.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Variant {
-    /// Every handler on CPU A, code and data of the packet path in its scratch pad.
-    #[default]
-    Uniprocessor,
-}
-
-impl Variant {
-    /// Name of the binary, of the feature that builds it and of its linker script.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Variant::Uniprocessor => "uniprocessor",
-        }
-    }
-}
-
 /// What to build and what to say meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct FirmwareOptions {
     /// Which firmware.
     pub variant: Variant,
+    /// Where its hot code and data lie.
+    pub placement: Placement,
     /// Print nothing when all goes well.
     pub quiet: bool,
+}
+
+impl Default for FirmwareOptions {
+    /// The firmware that the user chose.
+    fn default() -> FirmwareOptions {
+        let (variant, placement) = choice::chosen();
+        FirmwareOptions {
+            variant,
+            placement,
+            quiet: false,
+        }
+    }
 }
 
 /// What a build leaves behind.
@@ -69,16 +68,22 @@ pub struct FirmwareArtifacts {
 /// instruction, or an image that does not fit.
 pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
     let toolchain = Toolchain::find()?;
-    let name = options.variant.name();
     let target = paths::target().join("firmware");
+    let binary = options.variant.name();
     let program = Program {
         package: "tigon-firmware",
-        binary: name,
+        binary,
+        placement: options.placement,
     };
     compile(&toolchain, program, &target, options.quiet)?;
 
-    let elf = target.join(TARGET).join("firmware").join(name);
+    let mut elf = target.join(TARGET).join("firmware").join(binary);
     let bytes = std::fs::read(&elf).with_context(|| format!("read {}", elf.display()))?;
+    let name = choice::file_name(options.variant, options.placement);
+    if name != binary {
+        elf = elf.with_file_name(&name);
+        replace(&elf, &bytes).with_context(|| format!("write {}", elf.display()))?;
+    }
     let faults = isa::check(&bytes).context("check the firmware's instructions")?;
     if !faults.is_empty() {
         let list: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -132,10 +137,15 @@ struct Program {
     package: &'static str,
     /// The binary, and the feature that builds it.
     binary: &'static str,
+    placement: Placement,
 }
 
 fn compile(toolchain: &Toolchain, program: Program, target: &Path, quiet: bool) -> Result<()> {
-    let Program { package, binary } = program;
+    let Program {
+        package,
+        binary,
+        placement,
+    } = program;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(paths::root())
@@ -147,6 +157,7 @@ fn compile(toolchain: &Toolchain, program: Program, target: &Path, quiet: bool) 
         .arg("--target-dir")
         .arg(target)
         .env("RUSTC", &toolchain.compiler)
+        .env(choice::PLACEMENT, placement.name())
         // The unstable options above, on a stable compiler.
         .env("RUSTC_BOOTSTRAP", "1");
     if std::env::var_os("DEFMT_LOG").is_none() {

@@ -47,20 +47,21 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
             .with_context(|| format!("the ELF has no symbol {name}"))?
             .address())
     };
-    let scratch_base = u64::from(SCRATCH_BASE);
-    let scratch_a = u64::from(scratch_bytes(Cpu::A));
-    let scratch_b = u64::from(scratch_bytes(Cpu::B));
-    let mut used_a = 0;
-    for section in file.sections() {
-        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
-            continue;
-        };
-        let allocated = sh_flags & u64::from(object::elf::SHF_ALLOC) != 0;
-        let offset = section.address().wrapping_sub(scratch_base);
-        if allocated && offset < scratch_a {
-            used_a = used_a.max(offset + section.size());
-        }
-    }
+    // Both pads have the same addresses: a section's name says whose it is.
+    let used = |prefix: &str| {
+        file.sections()
+            .filter(|section| {
+                let allocated = matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
+                    if sh_flags & u64::from(object::elf::SHF_ALLOC) != 0);
+                allocated && section.name().is_ok_and(|name| name.starts_with(prefix))
+            })
+            .filter_map(|section| {
+                let offset = section.address().checked_sub(u64::from(SCRATCH_BASE))?;
+                Some(offset + section.size())
+            })
+            .max()
+            .unwrap_or(0)
+    };
     let base = u64::from(FIRMWARE_BASE);
     Ok(Sizes {
         memories: vec![
@@ -71,14 +72,13 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
             },
             MemoryUse {
                 name: "scratch A",
-                used: used_a,
-                there: scratch_a,
+                used: used(".scratch_a"),
+                there: scratch_bytes(Cpu::A).into(),
             },
-            // No image of today has anything in CPU B's scratch pad.
             MemoryUse {
                 name: "scratch B",
-                used: 0,
-                there: scratch_b,
+                used: used(".scratch_b"),
+                there: scratch_bytes(Cpu::B).into(),
             },
         ],
     })

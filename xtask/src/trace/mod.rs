@@ -8,7 +8,7 @@ pub mod handlers;
 mod summary;
 
 use crate::bench::simulated::board_file;
-use crate::firmware::{self, FirmwareOptions, Variant};
+use crate::firmware::{self, FirmwareOptions};
 use crate::paths;
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
@@ -42,11 +42,8 @@ pub struct Arguments {
     /// Frames a second that arrive [default: what the card carries]
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,
-    /// Which firmware
-    #[arg(long, value_enum, default_value_t)]
-    pub variant: Variant,
     /// A firmware image in the drivers' load format, instead of this project's
-    #[arg(long, value_name = "FILE", conflicts_with = "variant")]
+    #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
     /// The timing profile of the board file
     #[arg(long, default_value = "default")]
@@ -107,12 +104,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => {
             setup::ensure(&[Need::Firmware])?;
             let built = firmware::build(FirmwareOptions {
-                variant: arguments.variant,
                 quiet: true,
+                ..FirmwareOptions::default()
             })?;
             let handlers = handlers::names(&std::fs::read(&built.elf)?)?;
             (
-                arguments.variant.name().to_owned(),
+                FirmwareOptions::default().variant.name().to_owned(),
                 built.image()?,
                 handlers,
             )

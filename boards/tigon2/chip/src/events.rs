@@ -4,6 +4,8 @@
 //! belong to software, separately for each CPU. The most significant set bit wins
 //! (see [`crate::instruction::pri`]), so a bit's number is also its priority.
 
+use crate::Cpu;
+
 macro_rules! events {
     ($( $(#[$doc:meta])* $name:ident = $bit:literal, )+) => {
         /// An event; the value of a variant is its bit number.
@@ -43,14 +45,15 @@ events! {
     SendBdReady = 4,
     /// bit 6, hardware: a frame was received: (`R[E0]` & !7) != `R[E8]` (C).
     ReceiveComplete = 6,
-    /// bit 7, software: LED and link event update (C).
-    Led = 7,
+    /// bit 7, software: CPU A rings CPU B; vendor firmware has its LED update here (C).
+    DoorbellB = 7,
     /// bit 8, software: jumbo receive BDs must be fetched (C).
     JumboReceiveBdReady = 8,
     /// bit 9, software: standard receive BDs must be fetched (C).
     StandardReceiveBdReady = 9,
-    /// bit 10, software: CPU B sets it at its start and nobody tests it (C).
-    CpuBStarted = 10,
+    /// bit 10, software: CPU A tells the host the send consumer index for CPU B; vendor's
+    /// CPU B sets it at its start and nobody tests it (C).
+    WriteSendConsumer = 10,
     /// bit 11, software: mini receive BDs must be fetched (C).
     MiniReceiveBdReady = 11,
     /// bit 14, hardware: the DMA write ring's consumer has passed its reference (C!).
@@ -71,8 +74,9 @@ events! {
     MacRxAttention = 25,
     /// bit 26, hardware: an attention bit of `R[200]` is set (I).
     MacTxAttention = 26,
-    /// bit 27, software: vendor sets it at start and waits to read it (C!).
-    Start = 27,
+    /// bit 27, software: CPU B rings CPU A; vendor firmware sets it at its start and waits
+    /// to read it (C!).
+    DoorbellA = 27,
     /// bit 28, hardware: the timer reached the CPU's reference (C).
     Timer = 28,
 }
@@ -88,6 +92,15 @@ impl EventBit {
     #[inline]
     pub const fn mask(self) -> u32 {
         1 << self as u32
+    }
+
+    /// The event by which the other CPU rings `cpu`.
+    #[inline]
+    pub const fn doorbell(cpu: Cpu) -> EventBit {
+        match cpu {
+            Cpu::A => EventBit::DoorbellA,
+            Cpu::B => EventBit::DoorbellB,
+        }
     }
 
     /// Whether hardware makes the bit; software cannot write it then.
@@ -129,7 +142,7 @@ mod tests {
         assert_eq!(HARDWARE_BITS ^ SOFTWARE_BITS, u32::MAX);
         assert!(EventBit::Timer.is_hardware());
         assert!(
-            !EventBit::Start.is_hardware(),
+            !EventBit::DoorbellA.is_hardware(),
             "bit 27 must behave as a software bit (C!)"
         );
     }
@@ -158,6 +171,6 @@ mod tests {
         ] {
             assert_ne!(VENDOR_MASK & event.mask(), 0, "{event:?}");
         }
-        assert_eq!(VENDOR_MASK & EventBit::Led.mask(), 0);
+        assert_eq!(VENDOR_MASK & EventBit::DoorbellB.mask(), 0);
     }
 }

@@ -45,9 +45,10 @@ pub trait Direction {
     const UNKNOWN: [Register; 3];
 }
 
-/// Host to NIC.
+/// Host to NIC: the read channel. There is one; it comes from
+/// [`Resources`](crate::resources::Resources).
 #[derive(Debug)]
-pub struct Read;
+pub struct Read(pub(crate) ());
 
 impl Direction for Read {
     const PRODUCER: Register = Register::AssistReadProducer;
@@ -60,9 +61,10 @@ impl Direction for Read {
     ];
 }
 
-/// NIC to host.
+/// NIC to host: the write channel. There is one; it comes from
+/// [`Resources`](crate::resources::Resources).
 #[derive(Debug)]
-pub struct Write;
+pub struct Write(pub(crate) ());
 
 impl Direction for Write {
     const PRODUCER: Register = Register::AssistWriteProducer;
@@ -132,19 +134,24 @@ pub struct DescriptorRing<D: Direction> {
     producer: u32,
     /// Offset of the oldest descriptor that was not looked at.
     reference: u32,
-    direction: core::marker::PhantomData<D>,
+    _channel: D,
 }
 
 impl<D: Direction> DescriptorRing<D> {
-    /// The ring at SRAM address `base`, empty. The registers follow with
-    /// [`reset`](Self::reset).
-    pub const fn new(base: u32) -> DescriptorRing<D> {
+    /// The ring of a channel, nowhere yet: [`place`](Self::place) follows.
+    pub const fn new(channel: D) -> DescriptorRing<D> {
         DescriptorRing {
-            base,
+            base: 0,
             producer: 0,
             reference: 0,
-            direction: core::marker::PhantomData,
+            _channel: channel,
         }
+    }
+
+    /// Puts the ring at SRAM address `base`. The registers follow with
+    /// [`reset`](Self::reset).
+    pub const fn place(&mut self, base: u32) {
+        self.base = base;
     }
 
     /// Zeroes all pointers of this direction.

@@ -8,7 +8,8 @@
 //! | module | what | reference |
 //! | --- | --- | --- |
 //! | [`Bus`] | register and SRAM access | 2 |
-//! | [`events`] | software event bits, the priority encoder | 3.2, 5 |
+//! | [`events`] | pending events, the other CPU's doorbell, the priority encoder | 3.2, 5 |
+//! | [`resources`] | DMA channels and MAC queues as things with an owner | 6, 10 |
 //! | [`assist`] | the two DMA descriptor rings | 6 |
 //! | [`mac`] | MAC descriptor rings and the transmit buffer | 10 |
 //! | [`semaphore`] | the hardware semaphore, also as `critical-section` | 4 |
@@ -28,6 +29,7 @@ pub mod events;
 pub mod led;
 pub mod mac;
 pub mod mdio;
+pub mod resources;
 pub mod semaphore;
 pub mod timer;
 

@@ -4,6 +4,7 @@
 //! in SRAM; a descriptor of 8 bytes tells where a frame starts and how long it is.
 
 use crate::Bus;
+use crate::resources::{Receiver, Transmitter};
 use tigon2_chip::Register;
 use tigon2_chip::bits::MacTxState;
 use tigon2_chip::mac::TxDescriptor;
@@ -25,17 +26,24 @@ pub struct TransmitRing {
     held: u32,
     /// The MAC's consumer when it was last read; it may be further by now.
     consumer: u32,
+    _transmitter: Transmitter,
 }
 
 impl TransmitRing {
-    /// The ring at SRAM address `base`, empty.
-    pub const fn new(base: u32) -> TransmitRing {
+    /// The ring of the transmitter, nowhere yet: [`place`](Self::place) follows.
+    pub const fn new(transmitter: Transmitter) -> TransmitRing {
         TransmitRing {
-            base,
+            base: 0,
             producer: 0,
             held: 0,
             consumer: 0,
+            _transmitter: transmitter,
         }
+    }
+
+    /// Puts the ring at SRAM address `base`.
+    pub const fn place(&mut self, base: u32) {
+        self.base = base;
     }
 
     /// Sets all three pointers to the start of the ring.
@@ -293,12 +301,22 @@ pub struct ReceivedFrame {
 pub struct ReceiveRing {
     base: u32,
     consumer: u32,
+    _receiver: Receiver,
 }
 
 impl ReceiveRing {
-    /// The ring at SRAM address `base`, empty.
-    pub const fn new(base: u32) -> ReceiveRing {
-        ReceiveRing { base, consumer: 0 }
+    /// The ring of the receiver, nowhere yet: [`place`](Self::place) follows.
+    pub const fn new(receiver: Receiver) -> ReceiveRing {
+        ReceiveRing {
+            base: 0,
+            consumer: 0,
+            _receiver: receiver,
+        }
+    }
+
+    /// Puts the ring at SRAM address `base`.
+    pub const fn place(&mut self, base: u32) {
+        self.base = base;
     }
 
     /// Sets all three pointers to the start of the ring.

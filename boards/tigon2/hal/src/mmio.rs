@@ -1,7 +1,9 @@
 //! The chip itself as a [`Bus`].
 
 use crate::Bus;
-use tigon2_chip::Register;
+use crate::events::{Core, Dispatch};
+use core::cell::UnsafeCell;
+use tigon2_chip::{Cpu, Register};
 
 /// Volatile access by the CPU that runs. Zero-sized, so handlers that are generic over
 /// [`Bus`] compile to plain loads and stores.
@@ -69,5 +71,33 @@ impl Bus for Mmio {
     fn store_byte(&mut self, address: u32, value: u8) {
         // SAFETY: the promise of `Mmio::new`.
         unsafe { core::ptr::write_volatile(address as *mut u8, value) }
+    }
+}
+
+struct PrivateCore(UnsafeCell<Core>);
+
+// SAFETY: it lies in the scratch pads, so each CPU has its own; nothing interrupts code, and
+// a reference lives only as long as the closure of `core`, which no handler nests.
+unsafe impl Sync for PrivateCore {}
+
+/// The core of the CPU that runs: the linker script gives it the same address in both
+/// scratch pads, and [`Mmio::begin`] its value.
+#[unsafe(link_section = ".core")]
+#[unsafe(export_name = "_core")]
+static CORE: PrivateCore = PrivateCore(UnsafeCell::new(Core::new(Cpu::A, true)));
+
+impl Mmio {
+    /// Gives the CPU that runs its core; to be called before anything else is done with it.
+    pub fn begin(cpu: Cpu, alone: bool) {
+        // SAFETY: nobody uses it yet; see `PrivateCore`.
+        unsafe { CORE.0.get().write(Core::new(cpu, alone)) };
+    }
+}
+
+impl Dispatch for Mmio {
+    #[inline(always)]
+    fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
+        // SAFETY: see `PrivateCore`.
+        use_it(unsafe { &mut *CORE.0.get() })
     }
 }

@@ -5,6 +5,7 @@
 //! interrupts to disable, and the only other party is the other CPU.
 
 use crate::Bus;
+use crate::events::Dispatch;
 use tigon2_chip::{Cpu, Register};
 
 /// Whether `cpu` owns the semaphore.
@@ -37,14 +38,25 @@ pub fn free<B: Bus>(bus: &mut B) {
     }
 }
 
+/// Runs something while the CPU that runs owns the semaphore; it may own it already.
+pub fn with<B: Dispatch, R>(bus: &mut B, run: impl FnOnce(&mut B) -> R) -> R {
+    let cpu = bus.core(|core| core.cpu());
+    let nested = is_owned(bus, cpu);
+    if !nested {
+        acquire(bus, cpu);
+    }
+    let result = run(bus);
+    if !nested {
+        release(bus, cpu);
+    }
+    result
+}
+
 #[cfg(target_arch = "mips")]
 mod implementation {
     use super::*;
     use crate::Mmio;
     use critical_section::RawRestoreState;
-
-    /// The CPU whose request register is used. The uniprocessor image runs on CPU A.
-    const CPU: Cpu = Cpu::A;
 
     struct HardwareSemaphore;
     critical_section::set_impl!(HardwareSemaphore);
@@ -56,9 +68,10 @@ mod implementation {
         unsafe fn acquire() -> RawRestoreState {
             // SAFETY: only register accesses.
             let mut bus = unsafe { Mmio::new() };
-            let nested = is_owned(&mut bus, CPU);
+            let cpu = bus.core(|core| core.cpu());
+            let nested = is_owned(&mut bus, cpu);
             if !nested {
-                acquire(&mut bus, CPU);
+                acquire(&mut bus, cpu);
             }
             nested
         }
@@ -66,7 +79,9 @@ mod implementation {
         unsafe fn release(nested: RawRestoreState) {
             if !nested {
                 // SAFETY: only register accesses.
-                release(&mut unsafe { Mmio::new() }, CPU);
+                let mut bus = unsafe { Mmio::new() };
+                let cpu = bus.core(|core| core.cpu());
+                release(&mut bus, cpu);
             }
         }
     }

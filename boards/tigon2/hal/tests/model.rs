@@ -7,11 +7,12 @@ use tigon2_chip::bits::DmaState;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register, eeprom};
-use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Read, Transfer};
+use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Transfer};
 use tigon2_hal::eeprom::EepromBus;
-use tigon2_hal::events::{SoftwareEvents, priority};
+use tigon2_hal::events::{Core, Dispatch, priority};
 use tigon2_hal::led::{Led, Which};
 use tigon2_hal::mac::{ReceiveRing, TransmitBuffer, TransmitRing};
+use tigon2_hal::resources::Resources;
 use tigon2_hal::timer::Delay;
 use tigon2_hal::{Bus, semaphore, timer};
 use tigon2_model::testing::{Bench, HOST_BASE, K, RX_BASE, STATION, TX_BASE};
@@ -21,13 +22,18 @@ struct ModelBus {
     bench: Bench,
     /// Whether the card works on its queues by itself.
     works: bool,
+    core: Core,
 }
 
 impl ModelBus {
     fn new() -> ModelBus {
         let mut bench = Bench::default();
         bench.bring_up();
-        ModelBus { bench, works: true }
+        ModelBus {
+            bench,
+            works: true,
+            core: Core::new(Cpu::A, true),
+        }
     }
 
     fn tick(&mut self) {
@@ -150,22 +156,83 @@ fn the_semaphore_has_one_owner() {
     assert!(!semaphore::is_owned(&mut bus, Cpu::A));
 }
 
-/// Reference 5: a write replaces the software bits and leaves the hardware bits.
+impl Dispatch for ModelBus {
+    fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
+        use_it(&mut self.core)
+    }
+}
+
+/// What the CPU's loop would take next; 0 for nothing.
+fn pending(bus: &mut ModelBus, register: Register) -> u32 {
+    let events = bus.read(register);
+    priority(events, bus.core.mask)
+}
+
+/// Reference 5: software bits that are always on, with the mask as their gate; hardware
+/// bits are levels.
 #[test]
-fn software_events_are_set_and_cleared() {
+fn software_events_are_gated_by_the_mask() {
     let mut bus = ModelBus::new();
-    let mut events = SoftwareEvents::new(Cpu::A);
-    events.set(&mut bus, EventBit::SendBdReady);
-    events.set(&mut bus, EventBit::SendDataReady);
-    events.set(&mut bus, EventBit::Mailbox);
-    let software = tigon2_chip::events::SOFTWARE_BITS;
-    assert_eq!(bus.read(Register::EventA) & software, 0x18);
-    events.clear(&mut bus, EventBit::SendBdReady);
-    assert!(!events.is_set(EventBit::SendBdReady) && events.is_set(EventBit::SendDataReady));
-    assert_eq!(bus.read(Register::EventA) & software, 8);
+    bus.prepare(Cpu::A);
+    assert_eq!(pending(&mut bus, Register::EventA), 0);
+    bus.set(EventBit::SendBdReady);
+    bus.set(EventBit::SendDataReady);
+    assert_eq!(pending(&mut bus, Register::EventA), 5);
+    bus.clear(EventBit::SendBdReady);
+    assert!(!bus.is_set(EventBit::SendBdReady) && bus.is_set(EventBit::SendDataReady));
+    assert_eq!(pending(&mut bus, Register::EventA), 4);
+    bus.set(EventBit::Mailbox);
+    assert_eq!(pending(&mut bus, Register::EventA), 4, "no mailbox rang");
+    bus.bench.bar_write(0x50C, 1);
+    assert_eq!(pending(&mut bus, Register::EventA), 23);
     assert_eq!(priority(0x18, u32::MAX), 5);
     assert_eq!(priority(0x18, 8), 4);
     assert_eq!(priority(0x18, 1), 0);
+}
+
+/// Reference 5: each CPU's register has software bits of its own, so a bell rings one CPU,
+/// as often as one likes, until that answers.
+#[test]
+fn a_doorbell_rings_the_other_cpu_until_it_answers() {
+    for side in Cpu::ALL {
+        let mut bus = ModelBus::new();
+        bus.core = Core::new(side, false);
+        let bell = EventBit::doorbell(side).number() + 1;
+        bus.prepare(side);
+        assert_eq!(pending(&mut bus, Register::event(side)), 0);
+        bus.ring(side.other());
+        assert_eq!(pending(&mut bus, Register::event(side)), 0, "not itself");
+        bus.ring(side);
+        bus.ring(side);
+        assert_eq!(pending(&mut bus, Register::event(side)), bell);
+        bus.answer(side);
+        assert_eq!(pending(&mut bus, Register::event(side)), 0);
+
+        // Alone, the bell is an event like any other.
+        bus.core = Core::new(Cpu::A, true);
+        bus.prepare(side);
+        bus.ring(side);
+        assert_eq!(pending(&mut bus, Register::EventA), bell);
+        bus.answer(side);
+        assert_eq!(pending(&mut bus, Register::EventA), 0);
+    }
+}
+
+/// Reference 7: alone, one reference serves the deadlines of both sides.
+#[test]
+fn the_first_deadline_of_both_sides_counts() {
+    let mut bus = ModelBus::new();
+    let now = timer::now(&mut bus);
+    bus.arm(Cpu::A, now, now + 1000);
+    bus.arm(Cpu::B, now, now + 20);
+    bus.bench.pass(25_000);
+    assert_ne!(bus.read(Register::EventA) & EventBit::Timer.mask(), 0);
+    let now = timer::now(&mut bus);
+    bus.arm(Cpu::B, now, now + 2000);
+    bus.bench.pass(25_000);
+    assert_eq!(bus.read(Register::EventA) & EventBit::Timer.mask(), 0);
+    bus.bench.pass(1_000_000);
+    assert_ne!(bus.read(Register::EventA) & EventBit::Timer.mask(), 0);
 }
 
 #[test]
@@ -204,7 +271,8 @@ fn transfer(opaque: u32) -> Transfer {
 fn transfers_are_taken_back_in_order_three_times_round() {
     assert_eq!(HOST_BASE, 1 << 32);
     let mut bus = ModelBus::new();
-    let mut ring = DescriptorRing::<Read>::new(K + block::DMA_READ_RING);
+    let mut ring = DescriptorRing::new(Resources::of_chip().read);
+    ring.place(K + block::DMA_READ_RING);
     ring.reset(&mut bus);
     let mut next = 0;
     while next < 200 {
@@ -243,7 +311,8 @@ fn transfers_are_taken_back_in_order_three_times_round() {
 #[test]
 fn the_sum_of_a_frame_comes_back_with_its_last_fragment() {
     let mut bus = ModelBus::new();
-    let mut ring = DescriptorRing::<Read>::new(K + block::DMA_READ_RING);
+    let mut ring = DescriptorRing::new(Resources::of_chip().read);
+    ring.place(K + block::DMA_READ_RING);
     ring.reset(&mut bus);
     let data: Vec<u8> = (0..100u32).map(|n| (n * 91 + 5) as u8).collect();
     bus.bench.host.bytes[..100].copy_from_slice(&data);
@@ -299,7 +368,8 @@ fn host_addresses_carry_into_the_high_word() {
 #[test]
 fn frames_are_sent_round_the_rings() {
     let mut bus = ModelBus::new();
-    let mut ring = TransmitRing::new(K + block::MAC_TX_RING);
+    let mut ring = TransmitRing::new(Resources::of_chip().transmitter);
+    ring.place(K + block::MAC_TX_RING);
     ring.reset(&mut bus);
     let mut buffer = TransmitBuffer::new(TX_BASE, RX_BASE);
     for number in 0..700u32 {
@@ -334,7 +404,8 @@ fn frames_are_sent_round_the_rings() {
 #[test]
 fn a_held_frame_waits_for_its_release() {
     let mut bus = ModelBus::new();
-    let mut ring = TransmitRing::new(K + block::MAC_TX_RING);
+    let mut ring = TransmitRing::new(Resources::of_chip().transmitter);
+    ring.place(K + block::MAC_TX_RING);
     ring.reset(&mut bus);
     let mut buffer = TransmitBuffer::new(TX_BASE, RX_BASE);
     for number in 0..400u32 {
@@ -389,7 +460,8 @@ fn an_abandoned_frame_gives_its_room_back() {
 #[test]
 fn frames_are_taken_round_the_ring() {
     let mut bus = ModelBus::new();
-    let mut ring = ReceiveRing::new(K + block::MAC_RX_RING);
+    let mut ring = ReceiveRing::new(Resources::of_chip().receiver);
+    ring.place(K + block::MAC_RX_RING);
     ring.reset(&mut bus);
     for number in 0..1200usize {
         assert_eq!(ring.oldest(&mut bus), None);

@@ -52,6 +52,7 @@ fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
     }
     setup::ensure(&[Need::Firmware])?;
     let variants = Variant::value_variants().iter();
+    let placement = FirmwareOptions::default().placement;
     variants
         .map(|variant| {
             let options = FirmwareOptions {
@@ -60,7 +61,7 @@ fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
             };
             Ok(Candidate {
                 name: variant.name().to_owned(),
-                placement: "scratch",
+                placement: placement.name(),
                 image: read(&firmware::build(options)?.tg2)?,
             })
         })
