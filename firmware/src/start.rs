@@ -31,12 +31,13 @@ macro_rules! common {
     addiu \register, \register, %lo(\symbol)
     .endm
 
-    # The hot part, from the image to the scratch pad.
-    .macro fill_pad cpu
-    load_address $29, _scratch_stack_top - 16
-    load_address $4, _scratch_\cpu\()_load
-    load_address $5, _scratch_\cpu\()_start
-    load_address $6, _scratch_\cpu\()_end
+    # From the image to where it was linked for; nothing if that is the same place.
+    .macro copy what
+    load_address $4, _scratch_\what\()_load
+    load_address $5, _scratch_\what\()_start
+    load_address $6, _scratch_\what\()_end
+    beq   $4, $5, 2f
+    nop
 1:  beq   $5, $6, 2f
     nop
     lw    $2, 0($4)
@@ -45,6 +46,13 @@ macro_rules! common {
     b     1b
     sw    $2, -4($5)
 2:
+    .endm
+
+    # The state and the hot code.
+    .macro fill_pad cpu
+    load_address $29, _scratch_stack_top - 16
+    copy \cpu
+    copy \cpu\()_text
     .endm
 
     # Zeroed variables in SRAM.
