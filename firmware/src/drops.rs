@@ -2,6 +2,29 @@
 
 use host_interface::extension::{DROP_COUNT, Drop};
 
+/// Reasons of CPU B's side: frames to send.
+pub const SEND: &[Drop] = &[
+    Drop::BadSendBd,
+    Drop::SendTooLong,
+    Drop::LinkDown,
+    Drop::SendFault,
+];
+
+/// Reasons of CPU A's side: received frames.
+pub const RECEIVE: &[Drop] = &[
+    Drop::StackDown,
+    Drop::BadFrame,
+    Drop::TooLong,
+    Drop::TooShort,
+    Drop::NotSubscribed,
+    Drop::NoReceiveBd,
+    Drop::BufferTooSmall,
+    Drop::ReturnRingFull,
+    Drop::ReceiveFault,
+];
+
+const _: () = assert!(SEND.len() + RECEIVE.len() == DROP_COUNT);
+
 /// How many there were of each reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Drops([u32; DROP_COUNT]);
@@ -20,17 +43,27 @@ impl Drops {
         }
     }
 
-    /// The reasons of one side with their numbers: those of frames to send, or the others.
-    pub fn of(&self, send: bool) -> impl Iterator<Item = (Drop, u32)> {
-        (0..)
-            .map_while(Drop::from_number)
-            .zip(self.0)
-            .filter(move |(reason, _)| reason.is_send() == send)
+    /// How many there were of some reasons: [`SEND`] or [`RECEIVE`].
+    pub fn of(&self, reasons: &'static [Drop]) -> impl Iterator<Item = (Drop, u32)> {
+        reasons
+            .iter()
+            .map(|reason| (*reason, self.0.get(*reason as usize).copied().unwrap_or(0)))
     }
 }
 
 impl Default for Drops {
     fn default() -> Drops {
         Drops::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_belongs_to_one_side() {
+        assert!(SEND.iter().all(|reason| reason.is_send()));
+        assert!(!RECEIVE.iter().any(|reason| reason.is_send()));
     }
 }

@@ -308,6 +308,33 @@ pub const fn handled(side: Cpu) -> u32 {
     mask
 }
 
+/// Where the runs of CPU A's handlers are counted.
+pub const COUNTED_A: [u8; count(Cpu::A)] = counted(Cpu::A);
+/// Where those of CPU B's are.
+pub const COUNTED_B: [u8; count(Cpu::B)] = counted(Cpu::B);
+
+const fn count(side: Cpu) -> usize {
+    let (mut index, mut count) = (0, 0);
+    while index < HANDLERS.len() {
+        count += (HANDLERS[index].cpu as u8 == side as u8) as usize;
+        index += 1;
+    }
+    count
+}
+
+const fn counted<const N: usize>(side: Cpu) -> [u8; N] {
+    let mut counted = [0; N];
+    let (mut index, mut count) = (0, 0);
+    while index < HANDLERS.len() {
+        if HANDLERS[index].cpu as u8 == side as u8 {
+            counted[count] = HANDLERS[index].count as u8;
+            count += 1;
+        }
+        index += 1;
+    }
+    counted
+}
+
 /// Timer, where one CPU has both sides.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 pub extern "C" fn both_timers<B: Dispatch>(a: &mut SideA<B>, b: &mut SideB<B>) {

@@ -9,7 +9,8 @@ mod block;
 
 pub use block::{clear, clear_profile, describe, link_changed, update, write_to};
 
-use crate::drops::Drops;
+use crate::drops::{Drops, RECEIVE, SEND};
+use crate::events::{COUNTED_A, COUNTED_B};
 use crate::layout::{DROP_COUNTS, HANDLER_COUNTS, STATISTICS};
 use crate::{SideA, SideB, trace};
 use core::mem::offset_of;
@@ -17,7 +18,6 @@ use host_interface::bd::destination;
 use host_interface::extension::{Drop, Extension, HANDLER_COUNT};
 use host_interface::statistics::{Counter64, Statistics};
 use host_interface::trace::Topic;
-use tigon2_chip::Cpu;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
@@ -188,8 +188,8 @@ pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
         receive,
         ..
     } = a;
-    publish_runs(bus, Cpu::A, counts);
-    publish_drops(bus, &counters.drops, false);
+    publish_runs(bus, &COUNTED_A, counts);
+    publish_drops(bus, counters.drops.of(RECEIVE));
     let idle = bus.core(|core| core.idle);
     bus.store(Extension::IdleA.nic_address(), idle);
     set64(bus, offset_of!(Statistics, in_octets), counters.in_octets);
@@ -211,7 +211,7 @@ pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
     // Good frames that were dropped; bad ones and what nobody subscribed to are others.
     let discards = counters
         .drops
-        .of(false)
+        .of(RECEIVE)
         .fold(0, |sum: u32, (reason, count)| {
             let good = !matches!(
                 reason,
@@ -232,8 +232,8 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
         counters,
         ..
     } = b;
-    publish_runs(bus, Cpu::B, counts);
-    publish_drops(bus, &counters.drops, true);
+    publish_runs(bus, &COUNTED_B, counts);
+    publish_drops(bus, counters.drops.of(SEND));
     let (idle, alone) = bus.core(|core| (core.idle, core.is_alone()));
     if !alone {
         bus.store(Extension::IdleB.nic_address(), idle);
@@ -242,7 +242,7 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
     publish_frames(bus, offset_of!(Statistics, out_unicast), &counters.sent);
     // Frames that were dropped because of what is wrong with them, and good ones.
     let mut sums = [0u32; 2];
-    for (reason, count) in counters.drops.of(true) {
+    for (reason, count) in counters.drops.of(SEND) {
         let [errors, discards] = &mut sums;
         let sum = match reason {
             Drop::BadSendBd | Drop::SendTooLong | Drop::SendFault => errors,
@@ -297,26 +297,24 @@ fn is_of_b(offset: usize) -> bool {
 /// CPU B counts from zero on.
 pub fn clear_b<B: Dispatch>(b: &mut SideB<B>) {
     b.counters = CountersB::new();
-    for (reason, _) in b.counters.drops.of(true) {
+    for (reason, _) in b.counters.drops.of(SEND) {
         b.bus.store(DROP_COUNTS + (reason.number() << 2), 0);
     }
     publish_b(b);
 }
 
-/// How often the handlers of a CPU's side ran.
-fn publish_runs<B: Dispatch>(bus: &mut B, side: Cpu, counts: &[u32; HANDLER_COUNT]) {
-    for handler in crate::events::HANDLERS {
-        if handler.cpu == side {
-            let index = handler.count as usize;
-            let count = counts.get(index).copied().unwrap_or(0);
-            bus.store(HANDLER_COUNTS + ((index as u32) << 2), count);
+/// How often the handlers of a side ran.
+fn publish_runs<B: Bus>(bus: &mut B, side: &[u8], counts: &[u32; HANDLER_COUNT]) {
+    for index in side {
+        if let Some(count) = counts.get(usize::from(*index)) {
+            bus.store(HANDLER_COUNTS + (u32::from(*index) << 2), *count);
         }
     }
 }
 
 /// Frames that one side dropped; what is new is traced.
-fn publish_drops<B: Dispatch>(bus: &mut B, drops: &Drops, send: bool) {
-    for (reason, count) in drops.of(send) {
+fn publish_drops<B: Dispatch>(bus: &mut B, drops: impl Iterator<Item = (Drop, u32)>) {
+    for (reason, count) in drops {
         let address = DROP_COUNTS + (reason.number() << 2);
         let before = bus.load(address);
         if count != before {

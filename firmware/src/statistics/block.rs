@@ -5,6 +5,7 @@
 
 use super::{CountersA, count, is_of_b, publish_a, set};
 use crate::dma::write;
+use crate::drops::RECEIVE;
 use crate::layout::{DROP_COUNTS, HANDLER_COUNTS, PROFILE, STATISTICS};
 use crate::{SideA, host_events};
 use core::mem::offset_of;
@@ -49,7 +50,7 @@ pub fn clear<B: Dispatch>(a: &mut SideA<B>) {
     for offset in (0..BYTES).step_by(4).filter(|offset| !is_of_b(*offset)) {
         set(bus, offset, 0);
     }
-    for (reason, _) in a.counters.drops.of(false) {
+    for (reason, _) in a.counters.drops.of(RECEIVE) {
         bus.store(DROP_COUNTS + (reason.number() << 2), 0);
     }
     for address in (MAC_STATISTICS..MAC_STATISTICS + MAC_STATISTICS_BYTES).step_by(4) {
