@@ -5,6 +5,7 @@
 
 pub mod fault;
 
+use crate::send::Sent;
 use crate::{SideA, SideB, host_events, receive, refill, send};
 use host_interface::OperatingMode;
 use host_interface::gencom::Gencom;
@@ -172,38 +173,36 @@ pub fn write_words<B: Dispatch>(
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     let end = b.read_ring.done(&mut b.bus);
-    let mut sent = false;
+    let mut sent = Sent::NONE;
     let mut other = None;
     while let Some(done) = b.read_ring.take(&mut b.bus, end) {
         if done.kind & (read::SEND_DATA | read::HELD) != read::SEND_DATA {
             other = Some(done);
             break;
         }
-        send::data_read(b, &done);
-        sent = true;
+        sent.add(b, &done);
     }
     if let Some(done) = other {
-        sent |= read_others(b, &done, end);
+        sent = read_others(b, &done, end, sent);
     }
     b.read_ring.acknowledge(&mut b.bus);
-    if sent {
-        send::consumed(b);
+    if sent.any() {
+        send::consumed(b, &sent);
     }
 }
 
-/// Looks at `done` and all others up to `end`. Returns whether there was data of a frame.
+/// Looks at `done` and all others up to `end`.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
-fn read_others<B: Dispatch>(b: &mut SideB<B>, done: &Finished, end: Done) -> bool {
-    let mut sent = false;
+fn read_others<B: Dispatch>(b: &mut SideB<B>, done: &Finished, end: Done, sent: Sent) -> Sent {
+    let mut sent = sent;
     let mut next = Some(*done);
     while let Some(done) = next {
         if done.kind & read::SEND_DATA != 0 {
             if done.kind & read::HELD != 0 {
                 send::held_arrived(b, &done);
             }
-            send::data_read(b, &done);
-            sent = true;
+            sent.add(b, &done);
         } else if done.kind == read::SEND_BDS {
             send::bds_arrived(b, done.opaque);
         } else if done.kind != read::NOTHING {

@@ -206,13 +206,27 @@ pub fn bds_arrived<B: Dispatch>(b: &mut SideB<B>, after: u32) {
     b.bus.set(EventBit::SendDataReady);
 }
 
-/// Send data ready: one BD.
+/// Send data ready: some BDs.
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
+    /// BDs of one run: more save little, and what frees resources waits.
+    const BDS: u32 = 8;
+    let mut left = BDS;
+    while left != 0 && one(b) {
+        left -= 1;
+    }
+    if b.send.bds.is_empty() {
+        b.bus.clear(EventBit::SendDataReady);
+    }
+}
+
+/// One BD; `false` if there is none, or if it has to wait.
+#[inline(always)]
+fn one<B: Dispatch>(b: &mut SideB<B>) -> bool {
     let send = &mut b.send;
     let bus = &mut b.bus;
     if send.bds.is_empty() {
-        return b.bus.clear(EventBit::SendDataReady);
+        return false;
     }
     let bd = send.bds.next_address();
     let word = bus.load(bd + 8);
@@ -220,15 +234,18 @@ pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
     let begins = send.frame_bytes == 0;
     let bytes = send.frame_bytes + length;
     if length == 0 || bytes > FRAME_MAX || LINK_UP.get(bus) == 0 {
-        return skip(b, word, length);
+        skip(b, word, length);
+        return true;
     }
     if begins {
         if !send.buffer.has_room(bus, ROOM) {
             fault::reclaim(send, bus);
-            return b.counters.buffer_retries += 1;
+            b.counters.buffer_retries += 1;
+            return false;
         }
         if !send.ring.has_room(bus) {
-            return b.counters.mac_ring_full += 1;
+            b.counters.mac_ring_full += 1;
+            return false;
         }
         if send.offers.any() {
             offload::begin(send, bus, bd, word);
@@ -259,7 +276,8 @@ pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
         opaque: send.bds.next(),
     };
     if b.read_ring.push(bus, &transfer).is_err() {
-        return b.counters.read_ring_full += 1;
+        b.counters.read_ring_full += 1;
+        return false;
     }
     send.in_flight += 1;
     send.buffer.take(length);
@@ -275,9 +293,7 @@ pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
         send.frame_bytes = 0;
         b.counters.out_octets.add(bytes);
     }
-    if send.bds.is_empty() {
-        b.bus.clear(EventBit::SendDataReady);
-    }
+    true
 }
 
 /// A BD that cannot be sent, and the others of its frame. What was read of the frame
@@ -304,14 +320,17 @@ fn skip<B: Dispatch>(b: &mut SideB<B>, word: u32, length: u32) {
     }
     send.frame_bytes = if word & END == 0 { SKIPPED } else { 0 };
     send.bds.advance();
-    if send.bds.is_empty() {
-        b.bus.clear(EventBit::SendDataReady);
-    }
     if send.in_flight == 0 {
         send.unreported += 1;
         send.consumed = send.bds.next();
-        consumed(b);
+        tell_rarely(b);
     }
+}
+
+/// As [`tell`], off the packet path.
+#[inline(never)]
+fn tell_rarely<B: Dispatch>(b: &mut SideB<B>) {
+    tell(b);
 }
 
 /// The last data of a frame that is held in the MAC's ring has been read.
@@ -320,30 +339,65 @@ pub fn held_arrived<B: Dispatch>(b: &mut SideB<B>, done: &Finished) {
     offload::arrived(&mut b.send, &mut b.bus, done);
 }
 
-/// The data of a BD has been read.
-#[inline(always)]
-pub fn data_read<B: Dispatch>(b: &mut SideB<B>, done: &Finished) {
-    if done.kind & read::FIRST != 0 {
-        let start = done.local(&mut b.bus);
-        let destination = filter::destination(&mut b.bus, start);
-        b.counters.out(destination);
-    }
-    let send = &mut b.send;
-    send.now |= done.kind & read::NOW;
-    send.in_flight -= 1;
-    send.unreported += 1;
-    // With nothing under way, BDs that were skipped behind this one are done as well.
-    send.consumed = if send.in_flight == 0 {
-        send.bds.next()
-    } else {
-        send.bds.after(done.opaque)
+/// BDs whose data has been read, in one go.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// How many.
+    count: u32,
+    /// Index of the last one.
+    last: u32,
+    /// The kinds of their transfers, together.
+    kinds: u32,
+}
+
+impl Sent {
+    /// None.
+    pub const NONE: Sent = Sent {
+        count: 0,
+        last: 0,
+        kinds: 0,
     };
+
+    /// One more.
+    #[inline(always)]
+    pub fn add<B: Dispatch>(&mut self, b: &mut SideB<B>, done: &Finished) {
+        if done.kind & read::FIRST != 0 {
+            let start = done.local(&mut b.bus);
+            let destination = filter::destination(&mut b.bus, start);
+            b.counters.out(destination);
+        }
+        self.count += 1;
+        self.last = done.opaque;
+        self.kinds |= done.kind;
+    }
+
+    /// Whether there are any.
+    #[inline(always)]
+    pub const fn any(&self) -> bool {
+        self.count != 0
+    }
 }
 
 /// BDs were consumed: the extension word says so at once, the index in host memory and
 /// the interrupt follow by count or time.
 #[inline(always)]
-pub fn consumed<B: Dispatch>(b: &mut SideB<B>) {
+pub fn consumed<B: Dispatch>(b: &mut SideB<B>, sent: &Sent) {
+    let send = &mut b.send;
+    send.now |= sent.kinds & read::NOW;
+    send.in_flight -= sent.count;
+    send.unreported += sent.count;
+    // With nothing under way, BDs that were skipped behind these are done as well.
+    send.consumed = if send.in_flight == 0 {
+        send.bds.next()
+    } else {
+        send.bds.after(sent.last)
+    };
+    tell(b);
+}
+
+/// The host may be told of what was consumed.
+#[inline(always)]
+fn tell<B: Dispatch>(b: &mut SideB<B>) {
     let send = &mut b.send;
     b.bus
         .store(Extension::SendConsumer.nic_address(), send.consumed);

@@ -18,13 +18,15 @@ use tigon2_hal::events::Dispatch;
 /// Buffers of an extended BD.
 const BUFFERS: usize = 4;
 
-/// Queues a frame with all that is asked for. It stays with the MAC if there is no room.
+/// Queues a frame with all that is asked for; `false` if there is no room: it stays with the
+/// MAC.
 #[inline(never)]
-pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) {
+pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) -> bool {
     let receive = &mut a.receive;
     let bus = &mut a.bus;
     if !a.write_ring.has_room(TRANSFERS + BUFFERS as u32) {
-        return count!(a, no_write_descriptors);
+        count!(a, no_write_descriptors);
+        return false;
     }
     let ring = receive.rings.get(accepted.which);
     let extended = ring.is_extended();
@@ -84,6 +86,7 @@ pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) {
         buffers.put(bus, &mut a.write_ring, base, whole, found.summed);
     }
     finish(a, &accepted, &taken, &outcome);
+    true
 }
 
 /// Where the data goes.

@@ -243,7 +243,7 @@ pub(super) fn finish<B: Dispatch>(
         opaque: 0,
     };
     a.write_ring.put(bus, &transfer);
-    receive.ring.release(bus);
+    receive.ring.release();
     receive.return_producer = (receive.return_producer + 1) & receive.return_mask;
     if outcome.truncated {
         a.counters.drops.count(Drop::BufferTooSmall);

@@ -301,6 +301,10 @@ pub struct ReceivedFrame {
 pub struct ReceiveRing {
     base: u32,
     consumer: u32,
+    /// The MAC's producer when it was last read.
+    producer: u32,
+    /// The consumer that the chip was told.
+    told: u32,
     _receiver: Receiver,
 }
 
@@ -310,6 +314,8 @@ impl ReceiveRing {
         ReceiveRing {
             base: 0,
             consumer: 0,
+            producer: 0,
+            told: 0,
             _receiver: receiver,
         }
     }
@@ -322,18 +328,24 @@ impl ReceiveRing {
     /// Sets all three pointers to the start of the ring.
     pub fn reset<B: Bus>(&mut self, bus: &mut B) {
         self.consumer = 0;
+        self.producer = 0;
+        self.told = 0;
         bus.write(Register::RxDescriptorProducer, self.base);
         bus.write(Register::RxDescriptorConsumer, self.base);
         bus.write(Register::RxDescriptorReference, self.base);
     }
 
-    /// The oldest frame that was not released, if the MAC has put one there.
+    /// The oldest frame that was not released, if the MAC has put one there. Reads a
+    /// register only when all that was there at the last look is released.
     #[inline(always)]
-    pub fn oldest<B: Bus>(&self, bus: &mut B) -> Option<ReceivedFrame> {
-        // Bits 2:0 are flags (10.1).
-        let producer = bus.read(Register::RxDescriptorProducer) & (MAC_RX_RING_BYTES - 1) & !7;
-        if producer == self.consumer {
-            return None;
+    pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
+        if self.producer == self.consumer {
+            // Bits 2:0 are flags (10.1).
+            let producer = bus.read(Register::RxDescriptorProducer);
+            self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
+            if self.producer == self.consumer {
+                return None;
+            }
         }
         let descriptor = self.base + self.consumer;
         let start = bus.load(descriptor);
@@ -345,13 +357,23 @@ impl ReceiveRing {
         })
     }
 
-    /// Gives the oldest descriptor back to the MAC. The frame's bytes are freed apart
-    /// from it: by the write DMA that moves them, or with the RX consumer register.
+    /// Is done with the oldest descriptor; [`give_back`](Self::give_back) follows. The
+    /// frame's bytes are freed apart from it: by the write DMA that moves them, or with the
+    /// RX consumer register.
     #[inline(always)]
-    pub fn release<B: Bus>(&mut self, bus: &mut B) {
+    pub fn release(&mut self) {
         self.consumer = (self.consumer + DESCRIPTOR_BYTES) & (MAC_RX_RING_BYTES - 1);
-        let descriptor = self.base + self.consumer;
-        bus.write(Register::RxDescriptorConsumer, descriptor);
-        bus.write(Register::RxDescriptorReference, descriptor);
+    }
+
+    /// Gives the MAC all descriptors back that were released. The event goes off unless
+    /// there are more.
+    #[inline(always)]
+    pub fn give_back<B: Bus>(&mut self, bus: &mut B) {
+        if self.told != self.consumer {
+            self.told = self.consumer;
+            let descriptor = self.base + self.consumer;
+            bus.write(Register::RxDescriptorConsumer, descriptor);
+            bus.write(Register::RxDescriptorReference, descriptor);
+        }
     }
 }

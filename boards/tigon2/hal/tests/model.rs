@@ -472,7 +472,8 @@ fn frames_are_taken_round_the_ring() {
         assert_eq!(received.length as usize, frame.len() + 4);
         assert_eq!(received.errors, 0);
         assert_eq!(received.start % 8, 0);
-        ring.release(&mut bus);
+        ring.release();
+        ring.give_back(&mut bus);
         let end = received.start + received.length;
         bus.write(Register::RxConsumer, end);
     }
