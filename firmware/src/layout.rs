@@ -3,7 +3,7 @@
 //! ```text
 //! 0x00_0000  mailboxes, gencom, command ring          (the host sees them in its BAR)
 //! 0x00_2000  send BDs, 512 x 16                       (hardware reference, section 2.1)
-//! 0x00_4000  image and variables                      (linker/uniprocessor.x)
+//! 0x00_4000  image and variables                      (linker/*.x)
 //! 0x01_C000  the tables below
 //! K          descriptor and buffer block              (hardware reference, section 2.2)
 //! 0x20_0000  end of packet memory

@@ -1,6 +1,6 @@
 //! Builds the boot code: ELF, instruction check, and the bytes of the boot memory.
 
-use super::{Program, TARGET, Toolchain, compile, isa, replace};
+use super::{Placement, Program, TARGET, Toolchain, compile, isa, replace};
 use crate::paths;
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{FileHeader32, PT_LOAD};
@@ -29,6 +29,7 @@ pub fn build(quiet: bool) -> Result<BootCode> {
     let program = Program {
         package: "tigon-boot",
         binary: "boot",
+        placement: Placement::Scratch,
     };
     compile(&toolchain, program, &target, quiet)?;
     let elf = target.join(TARGET).join("firmware").join("boot");
