@@ -84,7 +84,10 @@ fn the_firmware_runs_as_mips_code() {
     let counts = machine.word(Extension::HandlerCounts.nic_address());
     let count = |handler: Handler| machine.word(counts + 4 * handler.number());
     assert_eq!(count(Handler::ReceiveComplete), 1);
-    assert_eq!(count(Handler::SendDataReady), 2, "two BDs");
+    assert!(
+        count(Handler::SendDataReady) >= 1,
+        "two BDs, in one run or two"
+    );
     assert!(count(Handler::Timer) > 0);
     assert_eq!(count(Handler::DmaReadAttention), 0);
     assert_eq!(

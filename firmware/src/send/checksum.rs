@@ -52,7 +52,7 @@ pub struct Wanted {
 /// Writes the checksums that are wanted into the frame of `length` bytes at `frame`, whose
 /// bytes sum to `sum`. A frame that has none (not IPv4, a fragment, not TCP or UDP, cut
 /// short) stays as it is.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 pub fn patch<B: Bus>(
     bus: &mut B,
