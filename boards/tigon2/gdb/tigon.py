@@ -7,6 +7,7 @@ convenience variable $tigon_facts. Nothing here writes to the card.
 
 import fnmatch
 import json
+import re
 import struct
 
 import gdb
@@ -58,6 +59,25 @@ def names_of(bits, table):
 def flags_of(value, table):
     found = [entry["name"] for entry in facts()[table] if value & entry["mask"]]
     return " ".join(found) or "none"
+
+
+def let_through(thread):
+    """A CPU's mask of its events: in its own scratch pad, if the firmware is ours."""
+    try:
+        place = gdb.execute("info address _core", to_string=True)
+    except gdb.error:
+        return 0xFFFFFFFF
+    found = re.search("0x[0-9a-f]+", place)
+    if not found:
+        return 0xFFFFFFFF
+    selected = gdb.selected_thread()
+    for other in gdb.selected_inferior().threads():
+        if other.num == thread:
+            other.switch()
+    try:
+        return word(int(found.group(), 16))
+    finally:
+        selected.switch()
 
 
 def an_address(arguments, usage):
@@ -119,8 +139,8 @@ class Events(Sub):
 
     def run(self, arguments):
         only(arguments, 0, "usage: tigon events")
-        for cpu in "AB":
-            pending = register(f"Event{cpu}")
+        for thread, cpu in enumerate("AB", 1):
+            pending = register(f"Event{cpu}") & let_through(thread)
             mailboxes = register(f"MailboxEvent{cpu}")
             print(f"CPU {cpu}: 0x{pending:08x} {names_of(pending, 'events')}")
             print(f"  mailboxes 0x{mailboxes:08x} {names_of(mailboxes, 'mailboxes')}")
