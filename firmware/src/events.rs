@@ -201,10 +201,17 @@ macro_rules! handlers {
             timer_bit = const EventBit::Timer.number(),
             $( $count = const EventBit::$event.number() | (cpu!($side) as u32) << 8, )+
             $( $name = sym $name::<tigon2_hal::Mmio>, )+
-            both_timers = sym both_timers::<tigon2_hal::Mmio>,
+            both_timers = sym timer_alone::<tigon2_hal::Mmio>,
         );
     };
 }
+
+// What the table of both sides has for the timer. In the parallel firmware there is no such
+// table, and nothing may be there that calls handlers of both CPUs.
+#[cfg(all(target_arch = "mips", not(feature = "parallel")))]
+use both_timers as timer_alone;
+#[cfg(all(target_arch = "mips", feature = "parallel"))]
+use timer as timer_alone;
 
 /// Which tables an image has, and for which sides.
 #[cfg(all(target_arch = "mips", not(feature = "parallel")))]

@@ -12,6 +12,7 @@ pub mod file;
 pub mod flash;
 pub mod isa;
 pub mod load;
+pub mod pads;
 pub mod sizes;
 pub mod toolchain;
 
@@ -90,6 +91,13 @@ pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
         bail!(
             "the firmware has instructions that the chip lacks:\n  {}",
             list.join("\n  ")
+        );
+    }
+    let astray = pads::check(&bytes, options.placement.has_code_in_scratch())?;
+    if !astray.is_empty() {
+        bail!(
+            "hot code is not where its CPU finds it:\n  {}",
+            astray.join("\n  ")
         );
     }
     let sizes = sizes::measure(&bytes)?;
