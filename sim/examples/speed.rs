@@ -30,6 +30,7 @@ fn main() {
         ("idle", false, false, 400, 0.0),
     ] {
         let setup = Setup {
+            unlimited: false,
             board: Board::default(),
             parameters: Parameters::default(),
             firmware: &image,
