@@ -19,6 +19,7 @@ use crate::setup::{self, Need};
 use crate::tools::Tools;
 use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -45,13 +46,17 @@ pub struct Arguments {
 
 /// Starts the card and gdb, and waits for gdb to end.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(port) = arguments.serve {
+        // QEMU would find out later, and say it in more words.
+        TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("port {port}"))?;
+    }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Gdb])?;
     let tools = Tools::build()?;
     let elf = std::fs::read(&tools.firmware.elf)
         .with_context(|| format!("read {}", tools.firmware.elf.display()))?;
     let place = symbols::place(&elf, &arguments.at)?;
     let facts = write_facts()?;
-    let mut card = Card::start(
+    let card = Card::start(
         &tools,
         &CardOptions {
             gdb: true,
@@ -60,15 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             ..CardOptions::default()
         },
     )?;
-    let mut traffic = match traffic::start(&tools, &card) {
-        Ok(traffic) => traffic,
-        Err(error) => {
-            // QEMU opens its stub after its socket: a port that is taken ends it here.
-            interrupt::sleep(LOOK)?;
-            card.check()?;
-            return Err(error);
-        }
-    };
+    let mut traffic = traffic::start(&tools, &card)?;
     let stub = match arguments.serve {
         Some(port) => format!("localhost:{port}"),
         None => card.gdb().display().to_string(),
@@ -150,7 +147,9 @@ mod tests {
         let script = script.expect("the script is there");
         let facts = facts();
         for table in facts.as_object().expect("tables").keys() {
-            assert!(script.contains(&format!("\"{table}\"")), "{table} unused");
+            let quoted = ['"', '\''].map(|quote| format!("{quote}{table}{quote}"));
+            let used = quoted.iter().any(|name| script.contains(name));
+            assert!(used, "{table} is of no use");
         }
         let named = |table: &str, name: &str| {
             let entries = facts[table].as_array().expect("a table");

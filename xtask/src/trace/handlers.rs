@@ -34,22 +34,25 @@ pub fn names(elf: &[u8]) -> Result<BTreeMap<(usize, u8), String>> {
         let place = file.section_by_index(section)?;
         for bit in 0..BITS {
             let at = table.address() + ENTRY * (u64::from(bit) + 1);
-            let Ok(Some(bytes)) = place.data_range(at, 4) else {
+            let Some(target) = jump(&place, at) else {
                 continue;
             };
-            let word = bytes
-                .iter()
-                .fold(0, |word, byte| word << 8 | u32::from(*byte));
-            if word >> 26 != J {
-                continue;
-            }
-            let target = at & 0xF000_0000 | u64::from((word & TARGET) << 2);
-            if let Some(name) = handler(&file, section, target) {
+            // An entry may lead to a jump of its own that sets more registers.
+            let found = handler(&file, section, target);
+            let further = || handler(&file, section, jump(&place, target)?);
+            if let Some(name) = found.or_else(further) {
                 names.insert((cpu.index(), bit), name);
             }
         }
     }
     Ok(names)
+}
+
+/// Where the instruction at an address jumps to, if it does.
+fn jump(section: &object::Section<'_, '_>, at: u64) -> Option<u64> {
+    let bytes: [u8; 4] = section.data_range(at, 4).ok()??.try_into().ok()?;
+    let word = u32::from_be_bytes(bytes);
+    (word >> 26 == J).then(|| at & 0xF000_0000 | u64::from((word & TARGET) << 2))
 }
 
 /// The function at an address. Both scratch pads have the same addresses: that of the table's
