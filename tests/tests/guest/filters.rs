@@ -11,13 +11,21 @@ const STRANGER: [u8; 6] = [0x02, 0x54, 0x47, 0xEE, 0, 1];
 const OTHER: [u8; 6] = [0x02, 0x54, 0x47, 0xAB, 0xCD, 0xEF];
 /// Frames of a trial.
 const FRAMES: u64 = 40;
+/// Trials before the peer counts as too noisy.
+const TRIALS: u32 = 5;
 
 fn octets(address: [u8; 6]) -> String {
     address.map(|octet| format!("{octet:02x}")).join(":")
 }
 
-/// How many of [`FRAMES`] frames to `destination` reach the guest's kernel.
+/// How many of [`FRAMES`] frames to `destination` reach the guest's kernel. The peer's
+/// Linux may say something of its own meanwhile; such a trial says nothing.
 fn arrive(stage: &GuestStage, destination: [u8; 6]) -> u64 {
+    let undisturbed = (0..TRIALS).find_map(|_| trial(stage, destination));
+    undisturbed.expect("somebody else talks all the time")
+}
+
+fn trial(stage: &GuestStage, destination: [u8; 6]) -> Option<u64> {
     let quiet = Duration::from_millis(200);
     stage.cable.settle(quiet, Duration::from_secs(5));
     let before = stage.link_counts().rx_packets;
@@ -31,12 +39,8 @@ fn arrive(stage: &GuestStage, destination: [u8; 6]) -> u64 {
         stage.cable.injected() && stage.cable.counts().to_card.frames >= all
     });
     stage.cable.settle(quiet, Duration::from_secs(5));
-    assert_eq!(
-        stage.cable.counts().to_card.frames,
-        all,
-        "somebody else talks"
-    );
-    stage.link_counts().rx_packets - before
+    let reached = stage.link_counts().rx_packets - before;
+    (stage.cable.counts().to_card.frames == all).then_some(reached)
 }
 
 /// A group of IPv4's is joined: the peer's pings to it are answered, and after it
