@@ -25,14 +25,6 @@ use xtask::firmware::flash::{board_id, signed};
 
 /// The boot code leaves the EEPROM alone for 50 ms, and takes 1.2 s for the firmware.
 const LONG_ENOUGH: u64 = 88_000_000 * 3;
-const CONFIRMED: Choices = Choices {
-    slot: None,
-    confirmed: true,
-};
-const TRIAL: Choices = Choices {
-    slot: None,
-    confirmed: false,
-};
 
 /// The contents of an EEPROM, on the desk.
 #[derive(Clone)]
@@ -168,7 +160,7 @@ fn boot(machine: &mut Machine) -> Booted {
 fn a_blank_card_waits_and_a_damaged_one_says_so() {
     assert_eq!(boot(&mut card(&Desk::new().bytes)), Booted::Blank);
     let mut desk = Desk::new();
-    desk.install(&small(1), CONFIRMED).expect("room");
+    desk.install(&small(1), Choices::CONFIRMED).expect("room");
     let mut machine = card(&desk.bytes);
     assert_eq!(boot(&mut machine), Booted::Started(1, Slot::Zero, false));
     desk.bytes[0x500 + 7] ^= 0x20;
@@ -182,8 +174,8 @@ fn a_blank_card_waits_and_a_damaged_one_says_so() {
 #[test]
 fn an_image_that_is_not_confirmed_gives_way_after_three_boots() {
     let mut desk = Desk::new();
-    desk.install(&small(1), CONFIRMED).expect("room");
-    desk.install(&small(2), TRIAL).expect("room");
+    desk.install(&small(1), Choices::CONFIRMED).expect("room");
+    desk.install(&small(2), Choices::TRIAL).expect("room");
     let mut machine = card(&desk.bytes);
     // A part that takes its time to write.
     machine.eeprom_mut().set_busy_selects(40);
@@ -201,14 +193,14 @@ fn an_image_that_is_not_confirmed_gives_way_after_three_boots() {
 #[test]
 fn whatever_write_is_cut_the_card_boots_the_old_or_the_new_image() {
     let mut before = Desk::new();
-    before.install(&small(1), CONFIRMED).expect("room");
+    before.install(&small(1), Choices::CONFIRMED).expect("room");
     before.writes = 0;
     let mut whole = before.clone();
-    whole.install(&small(2), CONFIRMED).expect("room");
+    whole.install(&small(2), Choices::CONFIRMED).expect("room");
     for cut in 0..whole.writes {
         let mut desk = before.clone();
         desk.writes_left = Some(cut);
-        assert!(desk.install(&small(2), CONFIRMED).is_err());
+        assert!(desk.install(&small(2), Choices::CONFIRMED).is_err());
         let booted = boot(&mut card(&desk.bytes));
         assert_eq!(booted, Booted::Started(1, Slot::Zero, false), "write {cut}");
     }
@@ -221,8 +213,8 @@ fn whatever_write_is_cut_the_card_boots_the_old_or_the_new_image() {
 #[test]
 fn a_flipped_bit_never_starts_a_damaged_image() {
     let mut desk = Desk::new();
-    desk.install(&small(1), CONFIRMED).expect("room");
-    desk.install(&small(2), TRIAL).expect("room");
+    desk.install(&small(1), Choices::CONFIRMED).expect("room");
+    desk.install(&small(2), Choices::TRIAL).expect("room");
     let geometry = Geometry::of(desk.bytes.len() as u32).expect("room");
     let (zero, one) = (
         geometry.header_at(Slot::Zero),
@@ -252,7 +244,7 @@ fn a_flipped_bit_never_starts_a_damaged_image() {
 #[test]
 fn an_image_for_another_board_is_not_started() {
     let mut desk = Desk::new();
-    desk.install(&small(1), CONFIRMED).expect("room");
+    desk.install(&small(1), Choices::CONFIRMED).expect("room");
     let mut machine = Machine::new(Board::copper());
     let code = std::fs::read(tools().boot).expect("the boot code");
     machine.set_boot_code(&code).expect("it fits");
@@ -278,7 +270,7 @@ fn our_driver_flashes_a_card_boots_it_and_confirms() -> Result<(), NicError> {
     // Over the two wires, as on a real card.
     let trusted = TrustedKey::from_environment().map_err(FlashError::from)?;
     let mut flasher = nic.flasher(trusted.clone())?;
-    let slot = flasher.install(&firmware(), TRIAL, &mut |_, _, _| {})?;
+    let slot = flasher.install(&firmware(), Choices::TRIAL, &mut |_, _, _| {})?;
     assert_eq!(slot, Slot::Zero);
 
     let own = nic.boot()?;
@@ -308,7 +300,7 @@ fn our_driver_flashes_a_card_boots_it_and_confirms() -> Result<(), NicError> {
 #[test]
 fn a_driver_with_its_own_firmware_takes_a_card_that_boots() -> Result<(), NicError> {
     let mut desk = Desk::new();
-    desk.install(&firmware(), CONFIRMED).expect("room");
+    desk.install(&firmware(), Choices::CONFIRMED).expect("room");
     let file = stage::firmware();
     // In the grace, in the middle of a byte of the EEPROM, and when its firmware waits.
     for cycles in [
@@ -340,7 +332,7 @@ fn a_driver_with_its_own_firmware_takes_a_card_that_boots() -> Result<(), NicErr
 #[test]
 fn an_unsigned_image_on_trial_is_not_booted() -> Result<(), NicError> {
     let mut desk = Desk::new();
-    desk.install(&firmware(), TRIAL).expect("room");
+    desk.install(&firmware(), Choices::TRIAL).expect("room");
     // Somebody writes past the tools: the CRCs are right, the signature is not.
     let geometry = Geometry::of(desk.bytes.len() as u32).expect("room");
     let at = geometry.header_at(Slot::Zero) as usize;
@@ -367,7 +359,7 @@ fn qemu_boots_from_its_eeprom_file() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let eeprom = folder.path().join("eeprom");
     let mut desk = Desk::new();
-    desk.install(&firmware(), TRIAL)?;
+    desk.install(&firmware(), Choices::TRIAL)?;
     std::fs::write(&eeprom, &desk.bytes)?;
     let options = CardOptions {
         boot: Some(tools().boot),

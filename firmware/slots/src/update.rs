@@ -80,6 +80,19 @@ pub struct Choices {
     pub confirmed: bool,
 }
 
+impl Choices {
+    /// Into the slot that is not started now, on trial.
+    pub const TRIAL: Self = Choices {
+        slot: None,
+        confirmed: false,
+    };
+    /// Into the slot that is not started now, for good.
+    pub const CONFIRMED: Self = Choices {
+        slot: None,
+        confirmed: true,
+    };
+}
+
 /// The record of a part, or the first one of a part that has none.
 ///
 /// # Errors

@@ -1,8 +1,5 @@
 //! An EEPROM in memory whose power can be cut, and images to put in it.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code)]
-
 use boot_slots::geometry::PAGE_BYTES;
 use boot_slots::select::{Choice, Memory, choose};
 use boot_slots::update::{Choices, UpdateError, install};

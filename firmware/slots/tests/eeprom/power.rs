@@ -1,23 +1,13 @@
 //! The power fails at every single write of an update: the card boots the old image or the
 //! new one, never anything else.
 
-mod part;
-
+use crate::part::{NoPower, Part, Torn, code, file};
 use boot_slots::Slot;
 use boot_slots::select::{Choice, Reason};
 use boot_slots::update::{Choices, confirm, prefer};
-use part::{NoPower, Part, Torn, code, file};
 
 const OLD: u32 = 1;
 const NEW: u32 = 2;
-const TRIAL: Choices = Choices {
-    slot: None,
-    confirmed: false,
-};
-const CONFIRMED: Choices = Choices {
-    slot: None,
-    confirmed: true,
-};
 
 /// Cuts `update` at each of its writes, in each way, and looks what is booted then.
 fn cut_everywhere(before: &Part, old: &[u8], new: &[u8], update: impl Fn(&mut Part)) -> usize {
@@ -60,7 +50,8 @@ fn cut_everywhere(before: &Part, old: &[u8], new: &[u8], update: impl Fn(&mut Pa
 
 fn with_old(bytes: usize, words: usize) -> Part {
     let mut part = Part::new(bytes);
-    part.install(&file(words, OLD), CONFIRMED).expect("room");
+    part.install(&file(words, OLD), Choices::CONFIRMED)
+        .expect("room");
     part.powered()
 }
 
@@ -68,7 +59,7 @@ fn with_old(bytes: usize, words: usize) -> Part {
 fn a_first_update_is_safe_at_every_write() {
     let part = with_old(0x4000, 1000);
     let writes = cut_everywhere(&part, &code(1000, OLD), &code(1200, NEW), |part| {
-        let _ = part.install(&file(1200, NEW), TRIAL);
+        let _ = part.install(&file(1200, NEW), Choices::TRIAL);
     });
     // Erase, 19 pages, header, record.
     assert_eq!(writes, 22);
@@ -78,14 +69,16 @@ fn a_first_update_is_safe_at_every_write() {
 #[test]
 fn a_later_update_is_safe_at_every_write() {
     let mut part = Part::new(0x4000);
-    part.install(&file(900, 7), CONFIRMED).expect("room");
-    part.install(&file(1000, OLD), CONFIRMED).expect("room");
+    part.install(&file(900, 7), Choices::CONFIRMED)
+        .expect("room");
+    part.install(&file(1000, OLD), Choices::CONFIRMED)
+        .expect("room");
     cut_everywhere(
         &part.powered(),
         &code(1000, OLD),
         &code(1200, NEW),
         |part| {
-            let _ = part.install(&file(1200, NEW), TRIAL);
+            let _ = part.install(&file(1200, NEW), Choices::TRIAL);
         },
     );
 }
@@ -94,8 +87,12 @@ fn a_later_update_is_safe_at_every_write() {
 #[test]
 fn an_update_of_the_preferred_slot_is_safe_at_every_write() {
     let mut part = Part::new(0x4000);
-    part.install(&file(900, OLD), CONFIRMED).expect("room");
-    assert_eq!(part.install(&file(1000, 7), CONFIRMED), Ok(Slot::One));
+    part.install(&file(900, OLD), Choices::CONFIRMED)
+        .expect("room");
+    assert_eq!(
+        part.install(&file(1000, 7), Choices::CONFIRMED),
+        Ok(Slot::One)
+    );
     let choices = Choices {
         slot: Some(Slot::One),
         confirmed: true,
@@ -121,14 +118,16 @@ fn an_update_of_full_size_is_safe_at_every_write() {
     let part = with_old(0x4_0000, 11_000);
     let new = code(11_200, NEW);
     let mut whole = part.powered();
-    whole.install(&file(11_200, NEW), TRIAL).expect("room");
+    whole
+        .install(&file(11_200, NEW), Choices::TRIAL)
+        .expect("room");
     assert_eq!(whole.started().as_deref(), Some(new.as_slice()));
     let old = code(11_000, OLD);
     let file = file(11_200, NEW);
     for write in 0..whole.writes {
         let mut part = part.powered();
         part.cut = Some((write, Torn::FirstHalf));
-        assert!(part.install(&file, TRIAL).is_err());
+        assert!(part.install(&file, Choices::TRIAL).is_err());
         let started = part.started().expect("something starts");
         assert!(started == old || started == new, "write {write}");
     }
@@ -138,7 +137,8 @@ fn an_update_of_full_size_is_safe_at_every_write() {
 #[test]
 fn a_trial_boot_that_is_cut_short_still_boots_next_time() {
     let mut part = with_old(0x4000, 1000);
-    part.install(&file(1000, NEW), TRIAL).expect("room");
+    part.install(&file(1000, NEW), Choices::TRIAL)
+        .expect("room");
     for torn in Torn::ALL {
         let mut part = part.powered();
         part.cut = Some((0, torn));
@@ -162,7 +162,8 @@ fn a_trial_boot_that_is_cut_short_still_boots_next_time() {
 #[test]
 fn confirming_and_preferring_are_safe_at_every_write() {
     let mut part = with_old(0x4000, 1000);
-    part.install(&file(1000, NEW), TRIAL).expect("room");
+    part.install(&file(1000, NEW), Choices::TRIAL)
+        .expect("room");
     let new = code(1000, NEW);
     cut_everywhere(&part.powered(), &new, &new, |part| {
         let _ = confirm(part, Slot::One);
@@ -179,12 +180,14 @@ fn a_first_image_starts_only_when_it_is_whole() {
     let blank = Part::new(0x4000);
     assert_eq!(blank.powered().boot().0, Choice::Blank);
     let mut whole = blank.powered();
-    whole.install(&file(1000, NEW), TRIAL).expect("room");
+    whole
+        .install(&file(1000, NEW), Choices::TRIAL)
+        .expect("room");
     for write in 0..whole.writes {
         for torn in Torn::ALL {
             let mut part = blank.powered();
             part.cut = Some((write, torn));
-            assert!(part.install(&file(1000, NEW), TRIAL).is_err());
+            assert!(part.install(&file(1000, NEW), Choices::TRIAL).is_err());
             let started = part.started();
             assert!(started.is_none() || started == Some(code(1000, NEW)));
         }
@@ -194,7 +197,8 @@ fn a_first_image_starts_only_when_it_is_whole() {
 #[test]
 fn an_image_that_is_never_confirmed_falls_back_after_its_trials() {
     let mut part = with_old(0x4000, 1000);
-    part.install(&file(1000, NEW), TRIAL).expect("room");
+    part.install(&file(1000, NEW), Choices::TRIAL)
+        .expect("room");
     for _ in 0..3 {
         let (choice, image) = part.boot();
         let trial = Choice::Start {
@@ -221,7 +225,8 @@ fn an_image_that_is_never_confirmed_falls_back_after_its_trials() {
 #[test]
 fn a_confirmed_image_stays() {
     let mut part = with_old(0x4000, 1000);
-    part.install(&file(1000, NEW), TRIAL).expect("room");
+    part.install(&file(1000, NEW), Choices::TRIAL)
+        .expect("room");
     part.boot();
     confirm(&mut part, Slot::One).expect("an image");
     let writes = part.writes;
@@ -245,8 +250,9 @@ fn a_trial_that_cannot_be_counted_is_not_taken() {
         }
     }
     let mut part = Part::new(0x4000);
-    part.install(&file(1000, NEW), TRIAL).expect("room");
+    part.install(&file(1000, NEW), Choices::TRIAL)
+        .expect("room");
     let mut memory = boot_slots::select::Nowhere;
-    let choice = boot_slots::select::choose(&mut Protected(part), part::BOARD, &mut memory);
+    let choice = boot_slots::select::choose(&mut Protected(part), crate::part::BOARD, &mut memory);
     assert_eq!(choice, Choice::Failed([Reason::NotCounted, Reason::Empty]));
 }

@@ -1,21 +1,10 @@
 //! One bit of the EEPROM is wrong, any one: it is seen, and a damaged image never starts.
 
-mod part;
-
+use crate::part::{Part, code, file, file_for};
 use boot_slots::header::HeaderError;
 use boot_slots::select::{Choice, Reason};
 use boot_slots::update::{Choices, UpdateError};
 use boot_slots::{BoardId, Geometry, ImageFile, Slot};
-use part::{Part, code, file, file_for};
-
-const CONFIRMED: Choices = Choices {
-    slot: None,
-    confirmed: true,
-};
-const TRIAL: Choices = Choices {
-    slot: None,
-    confirmed: false,
-};
 
 /// Flips each bit of a part in turn. `good` are the images that may start.
 fn flip_every_bit(part: &Part, good: &[Vec<u8>], fallback: bool) {
@@ -45,23 +34,27 @@ fn flip_every_bit(part: &Part, good: &[Vec<u8>], fallback: bool) {
 #[test]
 fn every_bit_of_a_part_with_two_good_images() {
     let mut part = Part::new(0x2000);
-    part.install(&file(700, 1), CONFIRMED).expect("room");
-    part.install(&file(760, 2), CONFIRMED).expect("room");
+    part.install(&file(700, 1), Choices::CONFIRMED)
+        .expect("room");
+    part.install(&file(760, 2), Choices::CONFIRMED)
+        .expect("room");
     flip_every_bit(&part, &[code(700, 1), code(760, 2)], true);
 }
 
 #[test]
 fn every_bit_of_a_part_with_an_image_on_trial() {
     let mut part = Part::new(0x2000);
-    part.install(&file(700, 1), CONFIRMED).expect("room");
-    part.install(&file(760, 2), TRIAL).expect("room");
+    part.install(&file(700, 1), Choices::CONFIRMED)
+        .expect("room");
+    part.install(&file(760, 2), Choices::TRIAL).expect("room");
     flip_every_bit(&part, &[code(700, 1), code(760, 2)], true);
 }
 
 #[test]
 fn every_bit_of_a_part_with_one_image() {
     let mut part = Part::new(0x2000);
-    part.install(&file(800, 1), CONFIRMED).expect("room");
+    part.install(&file(800, 1), Choices::CONFIRMED)
+        .expect("room");
     flip_every_bit(&part, &[code(800, 1)], false);
 }
 
@@ -119,13 +112,15 @@ fn what_does_not_belong_on_the_card_is_refused_before_anything_is_written() {
         device: 2,
     };
     let refused = part
-        .install(&file_for(other, 300, 1), TRIAL)
+        .install(&file_for(other, 300, 1), Choices::TRIAL)
         .expect_err("other board");
     assert_eq!(
         refused.to_string(),
         "the image is for board 12ae:0002, this is 12ae:0001"
     );
-    let refused = part.install(&file(2000, 1), TRIAL).expect_err("too large");
+    let refused = part
+        .install(&file(2000, 1), Choices::TRIAL)
+        .expect_err("too large");
     assert_eq!(
         refused.to_string(),
         "the image has 8000 bytes, a slot holds 3328"
@@ -137,7 +132,8 @@ fn what_does_not_belong_on_the_card_is_refused_before_anything_is_written() {
 #[test]
 fn the_boot_code_judges_the_board_itself() {
     let mut part = Part::new(0x2000);
-    part.install(&file(300, 1), CONFIRMED).expect("room");
+    part.install(&file(300, 1), Choices::CONFIRMED)
+        .expect("room");
     let other = BoardId {
         vendor: 0x12AE,
         device: 2,
@@ -150,7 +146,8 @@ fn the_boot_code_judges_the_board_itself() {
 #[test]
 fn the_only_image_that_starts_is_not_overwritten() {
     let mut part = Part::new(0x2000);
-    part.install(&file(300, 1), CONFIRMED).expect("room");
+    part.install(&file(300, 1), Choices::CONFIRMED)
+        .expect("room");
     let writes = part.writes;
     let choices = Choices {
         slot: Some(Slot::Zero),
