@@ -7,10 +7,9 @@ use super::waits::{idle_ways, state, timer_program};
 use crate::asm::*;
 use crate::timing::Parameters;
 use crate::timing::counts::{Activity, Cause};
+use tigon2_chip::memory::SCRATCH_BASE;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::{Board, CpuFault};
-
-const PAD: u32 = 0x00C0_0000;
 
 fn machine(parameters: Parameters) -> Machine {
     let mut machine = Machine::timed(Board::default(), parameters, 1);
@@ -34,7 +33,7 @@ fn pad(parameters: &Parameters, program: &[u32], cause: Cause) -> (u64, u64) {
         let core = machine.cpus.core_mut(Cpu::A);
         core.set_scratch_word(4 * place as u32, *word);
     }
-    start(&mut machine, PAD);
+    start(&mut machine, SCRATCH_BASE);
     let limit = machine.cycle() + 100_000;
     assert!(machine.run_until(limit, |machine| machine.fault(Cpu::A).is_some()));
     assert_eq!(machine.fault(Cpu::A).map(|f| f.0), Some(CpuFault::Break));
@@ -106,7 +105,12 @@ fn code_in_sram_comes_by_lines() {
 #[test]
 fn cpu_a_goes_before_cpu_b() {
     let mut machine = machine(Parameters::default());
-    let program = [lw(V0, 0x200, ZERO), lw(V0, 0x200, ZERO), j(PAD), NOP];
+    let program = [
+        lw(V0, 0x200, ZERO),
+        lw(V0, 0x200, ZERO),
+        j(SCRATCH_BASE),
+        NOP,
+    ];
     for cpu in Cpu::ALL {
         for (place, word) in program.iter().enumerate() {
             let core = machine.cpus.core_mut(cpu);
@@ -116,7 +120,7 @@ fn cpu_a_goes_before_cpu_b() {
             Cpu::A => (Register::CpuAPc, Register::CpuAState),
             Cpu::B => (Register::CpuBPc, Register::CpuBState),
         };
-        machine.bar_write(pc.offset(), PAD);
+        machine.bar_write(pc.offset(), SCRATCH_BASE);
         machine.bar_write(state.offset(), 0);
     }
     machine.run(10_000);
@@ -162,14 +166,14 @@ fn parking_changes_nothing() {
             // Dispatch from the scratch pads; the programs are position dependent.
             for (cpu, result) in [(Cpu::A, RESULT), (Cpu::B, RESULT + 4)] {
                 let ticks = if cpu == Cpu::A { 100 } else { 37 };
-                let program = timer_program(cpu, PAD, ticks, result, &idle);
+                let program = timer_program(cpu, SCRATCH_BASE, ticks, result, &idle);
                 for (place, word) in program.iter().enumerate() {
                     let core = machine.cpus.core_mut(cpu);
                     core.set_scratch_word(4 * place as u32, *word);
                 }
             }
-            start(&mut machine, PAD);
-            machine.bar_write(Register::CpuBPc.offset(), PAD);
+            start(&mut machine, SCRATCH_BASE);
+            machine.bar_write(Register::CpuBPc.offset(), SCRATCH_BASE);
             machine.bar_write(Register::CpuBState.offset(), 0);
             machine
         };

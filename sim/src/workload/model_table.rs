@@ -14,13 +14,10 @@ use crate::transport::{HostTiming, SimTransport};
 use host_driver::{DmaMemory, NicError, Transport};
 use std::time::Duration;
 use tigon2_chip::bits::DmaState;
+use tigon2_chip::memory::{FIRMWARE_BASE, SCRATCH_BASE};
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::Board;
 
-/// Start of the scratch pads.
-const PAD: u32 = 0x00C0_0000;
-/// A place for code, and one for data that no code is at.
-const CODE: u32 = 0x4000;
 const DATA: i32 = 0x200;
 /// Where the host's memory is.
 const HOST: u64 = 0x1_0000_0000;
@@ -73,7 +70,7 @@ fn busy_loop() -> Vec<u32> {
         sw(V0, DATA + 16, ZERO),
         lw(V0, DATA, ZERO),
         lw(V0, DATA + 8, ZERO),
-        j(PAD),
+        j(SCRATCH_BASE),
         NOP,
     ]
 }
@@ -92,7 +89,7 @@ impl Bench<'_> {
         let setup = [lui(T1, 0xC000), lui(A0, 0x00C0), addiu(A1, ZERO, DATA)];
         let words = [&setup[..], program, &[BREAK]].concat();
         machine.load_scratch(Cpu::A, &words);
-        start(&mut machine, Cpu::A, PAD);
+        start(&mut machine, Cpu::A, SCRATCH_BASE);
         finish(name, &mut machine)
     }
 
@@ -113,8 +110,8 @@ impl Bench<'_> {
             self.program("10 branches", &branches),
         ];
         let mut machine = self.machine();
-        machine.load_image(CODE, &bytes(&[&[NOP; 100][..], &[BREAK]].concat()));
-        start(&mut machine, Cpu::A, CODE);
+        machine.load_image(FIRMWARE_BASE, &bytes(&[&[NOP; 100][..], &[BREAK]].concat()));
+        start(&mut machine, Cpu::A, FIRMWARE_BASE);
         rows.push(finish("100 instructions from SRAM", &mut machine));
         rows
     }
@@ -258,7 +255,7 @@ const fn row(name: &'static str, value: u64) -> Row {
 fn begin_contention(machine: &mut Machine) {
     for cpu in Cpu::ALL {
         machine.load_scratch(cpu, &busy_loop());
-        start(machine, cpu, PAD);
+        start(machine, cpu, SCRATCH_BASE);
     }
 }
 
