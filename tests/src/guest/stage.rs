@@ -281,6 +281,16 @@ impl GuestStage {
     }
 }
 
+/// Looks at card, cable and the kernel's log after a story.
+///
+/// # Panics
+/// If one of them has died, or the kernel complained.
+pub fn inspect(card: &mut Card, cable: &mut Cable, log: &mut KernelLog, guest: &Guest) {
+    card.check().unwrap_or_else(|error| panic!("{error:#}"));
+    cable.check().unwrap_or_else(|error| panic!("{error:#}"));
+    log.inspect(guest);
+}
+
 impl Scene for GuestStage {
     fn raise() -> Self {
         let stage = GuestStage::booted();
@@ -289,13 +299,7 @@ impl Scene for GuestStage {
     }
 
     fn inspect(&mut self) {
-        self.card
-            .check()
-            .unwrap_or_else(|error| panic!("{error:#}"));
-        self.cable
-            .check()
-            .unwrap_or_else(|error| panic!("{error:#}"));
-        self.log.inspect(&self.guest);
+        inspect(&mut self.card, &mut self.cable, &mut self.log, &self.guest);
     }
 
     fn testimony(&self) -> String {

@@ -5,7 +5,9 @@
 
 use integration_tests::guest::kernel_log::{KernelLog, last_words};
 use integration_tests::guest::playbill::Scene;
-use integration_tests::guest::stage::{boot, bring_up, card, options, ping_from, sh, wait_for};
+use integration_tests::guest::stage::{
+    boot, bring_up, card, inspect, options, ping_from, sh, wait_for,
+};
 use integration_tests::guest::{Cable, Peer};
 use serde_json::Value;
 use std::time::Duration;
@@ -59,13 +61,7 @@ impl Scene for BehindIommu {
     }
 
     fn inspect(&mut self) {
-        self.card
-            .check()
-            .unwrap_or_else(|error| panic!("{error:#}"));
-        self.cable
-            .check()
-            .unwrap_or_else(|error| panic!("{error:#}"));
-        self.log.inspect(&self.guest);
+        inspect(&mut self.card, &mut self.cable, &mut self.log, &self.guest);
     }
 
     fn testimony(&self) -> String {
