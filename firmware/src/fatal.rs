@@ -46,11 +46,12 @@ pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
         Cpu::B => bus.read(Register::CpuBPc) | 1,
     };
     trace::panic(bus, code as u32, [argument, pc, 0, 0]);
-    last_event(bus, code);
+    // In front of the event: a host that has the event looks for them.
     bus.store(Extension::FatalCode.nic_address(), code as u32);
     bus.store(Extension::FatalArgument.nic_address(), argument);
     bus.store(Extension::FatalCpuPc.nic_address(), pc);
     bus.store(Extension::State.nic_address(), State::Fatal as u32);
+    last_event(bus, code);
     let raise = MiscLocalControl::new()
         .with_raise_interrupt(true)
         .into_bits();

@@ -235,7 +235,12 @@ impl<T: Transport> Nic<T> {
         Err(NicError::FirmwareFatal(report))
     }
 
-    pub(super) fn refused(&self) -> NicError {
+    /// What the latest error event means. Firmware that has stopped has left its report
+    /// before it wrote the event, and that says more.
+    pub(super) fn refused(&mut self) -> NicError {
+        if let Err(report) = self.check_fatal() {
+            return report;
+        }
         NicError::FirmwareRefused {
             reason: self.events.last_error.unwrap_or("unknown error"),
             command: self.last_command,
