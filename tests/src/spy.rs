@@ -35,6 +35,9 @@ struct Sabotage {
 /// Is given the information block's bus address.
 type Change = Box<dyn FnOnce(&Shared, u64) + Send>;
 
+/// What a story does before the driver waits for an interrupt.
+type Act = Box<dyn FnOnce() + Send>;
+
 /// Forwards everything and remembers the memory that was allocated.
 pub struct Spy<T> {
     inner: T,
@@ -46,6 +49,7 @@ pub struct Spy<T> {
 pub struct Shared {
     memory: Arc<Mutex<Vec<DmaMemory>>>,
     sabotage: Arc<Mutex<Option<Sabotage>>>,
+    before_wait: Arc<Mutex<Option<Act>>>,
 }
 
 impl<T: Transport> Spy<T> {
@@ -125,6 +129,12 @@ impl Shared {
         self.before(bar::MAILBOX_STANDARD_PRODUCER, |value| value != 0, change);
     }
 
+    /// Has `act` done just before the driver waits for an interrupt the next time.
+    pub fn before_wait(&self, act: impl FnOnce() + Send + 'static) {
+        let mut next = self.before_wait.lock().expect("no panic elsewhere");
+        *next = Some(Box::new(act));
+    }
+
     fn before(
         &self,
         bar_offset: u32,
@@ -182,6 +192,15 @@ impl<T: Transport> Transport for Spy<T> {
         Ok(memory)
     }
     fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+        let act = self
+            .shared
+            .before_wait
+            .lock()
+            .expect("no panic elsewhere")
+            .take();
+        if let Some(act) = act {
+            act();
+        }
         self.inner.wait_interrupt(timeout)
     }
     fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {

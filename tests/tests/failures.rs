@@ -3,13 +3,16 @@
 use host_driver::nic::NicStatistics;
 use host_driver::{Config, Nic, NicError, Transport};
 use host_interface::bar;
-use integration_tests::spy::{Shared, Spy};
-use integration_tests::{Engine, Stage, frames, stage, stories};
+use host_interface::extension::{BadConfig, FatalCode};
+use integration_tests::spy::{SEND_RING, Shared, Spy};
+use integration_tests::{Engine, Sim, Stage, frames, stage, stories};
 use std::io::IoSlice;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tigon2_chip::Cpu;
 use tigon2_chip::bits::CpuState;
 use tigon2_chip::registers::Register;
+use xtask::firmware::choice::{self, Variant};
 
 stories!(
     bad_firmware_is_refused_before_the_card_is_touched,
@@ -17,6 +20,7 @@ stories!(
     an_unknown_command_is_reported,
     a_descriptor_without_length_is_dropped_and_counted,
     a_descriptor_to_nowhere_costs_its_frame_alone,
+    a_firmware_that_stops_says_why,
     a_halted_cpu_is_noticed_and_recovered_from,
 );
 
@@ -181,6 +185,62 @@ fn a_descriptor_to_nowhere_costs_its_frame_alone<E: Engine>() {
     nic.recover().expect("a reset mends the driver's ring");
     nic.wait_link(LINK).expect("the cable is in");
     carries_frames(&mut engine, &mut nic);
+}
+
+/// Where an engine is a thread of a busy computer, CPU B may get its turn late. CPU A waits
+/// for it: here it stands still for a tenth of a second as soon as it runs.
+#[test]
+fn a_cpu_b_that_comes_late_is_waited_for() {
+    let (mut engine, transport) = Sim::start();
+    let machine = engine.machine().clone();
+    let (spy, shared) = Spy::on(transport);
+    let mut nic = Nic::probe(spy, Config::default()).expect("a card");
+    let (late, was_late) = mpsc::channel();
+    shared.before_wait(move || {
+        let mut machine = machine.lock();
+        let state = Register::cpu_state(Cpu::B).offset();
+        let turn = machine.clock().cycle_at(1_000);
+        let runs = (0..10_000).any(|_| {
+            machine.run(turn);
+            !CpuState::from_bits(machine.bar_read(state)).halt()
+        });
+        if runs {
+            machine.bar_write(state, CpuState::new().with_halt(true).into_bits());
+            machine.run(100_000 * turn);
+            machine.bar_write(state, 0);
+        }
+        late.send(runs).expect("the story waits for it");
+    });
+    nic.load(&stage::firmware()).expect("it waits for CPU B");
+    let parallel = choice::chosen().0 == Variant::Parallel;
+    assert_eq!(
+        was_late.recv(),
+        Ok(parallel),
+        "only one firmware needs CPU B"
+    );
+    nic.open().expect("a loaded card");
+    nic.wait_link(LINK).expect("the cable is in");
+    carries_frames(&mut engine, &mut nic);
+}
+
+/// Firmware that cannot work with what it was given tells by an event and leaves a report in
+/// front of it; the driver passes the report on.
+fn a_firmware_that_stops_says_why<E: Engine>() {
+    let (_engine, transport) = E::start();
+    let (spy, shared) = Spy::on(transport);
+    let mut nic = Nic::probe(spy, Config::default()).expect("a card");
+    // A send ring of 3 entries.
+    shared.before_start(|shared, info| shared.write(info + SEND_RING + 8, &[3 << 16]));
+    let error = nic.load(&stage::firmware()).expect_err("no such ring");
+    let NicError::FirmwareFatal(report) = error else {
+        panic!("without its report: {error}");
+    };
+    assert_eq!(report.code, FatalCode::Configuration.number());
+    assert_eq!(
+        report.argument,
+        BadConfig::SendRingSize.number(),
+        "{report}"
+    );
 }
 
 fn a_halted_cpu_is_noticed_and_recovered_from<E: Engine>() {
