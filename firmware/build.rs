@@ -39,7 +39,7 @@ fn regions(placement: &str) -> String {
         "sram-both" => (false, false),
         other => panic!("TIGON_PLACEMENT is {other}"),
     };
-    ["A", "B"]
+    let regions: String = ["A", "B"]
         .into_iter()
         .flat_map(|cpu| [("CODE", code, cpu), ("STATE", state, cpu)])
         .map(|(what, in_scratch, cpu)| {
@@ -50,5 +50,6 @@ fn regions(placement: &str) -> String {
             };
             format!("REGION_ALIAS(\"{what}_{cpu}\", {cpu_pad})\n")
         })
-        .collect()
+        .collect();
+    format!("{regions}_code_in_pads = {};\n", u32::from(code))
 }

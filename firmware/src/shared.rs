@@ -64,6 +64,11 @@ impl<W> Shared<W> {
         }
     }
 
+    /// Where it is in NIC memory, for a debugger.
+    pub const fn address(self) -> u32 {
+        self.address
+    }
+
     /// Its value.
     #[inline(always)]
     pub fn get<B: Bus>(self, bus: &mut B) -> u32 {

@@ -11,7 +11,10 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tigon_firmware::shared;
+use tigon2_chip::{Cpu, memory};
 use xtask::card::CardOptions;
+use xtask::firmware::choice::{self, Placement, Variant};
 
 /// The line of a source file that begins with these words.
 fn line(file: &str, words: &str) -> String {
@@ -177,6 +180,65 @@ fn a_session_begins_at_the_first_instruction_and_watches_a_word() {
     assert!(shown.contains("tigon_firmware::send::"), "{shown}");
 }
 
+/// The thread of a CPU that runs a handler: in the uniprocessor firmware CPU A runs all.
+fn thread_of(cpu: Cpu) -> usize {
+    match choice::chosen().0 {
+        Variant::Uniprocessor => 1,
+        Variant::Parallel => 1 + cpu.index(),
+    }
+}
+
+/// A handler of CPU B: its argument is CPU B's side, `next` goes on line by line in what the
+/// handler is made of, and a watchpoint set there stops CPU A when it writes a word that
+/// CPU B reads.
+#[test]
+fn a_session_in_a_handler_of_cpu_b_steps_and_watches_what_cpu_a_writes() {
+    let word = shared::RECEIVE_PRODUCERS[0].address();
+    let shown = session(
+        "send_data_ready",
+        &[
+            "thread",
+            "info args",
+            "print side.send.in_flight",
+            "next",
+            "info locals",
+            "step",
+            "step",
+            "step",
+            "tigon events",
+            &format!("watch *({word:#x} as *mut u32)"),
+            "continue",
+            "thread",
+            "backtrace",
+        ],
+    );
+    let stopped = "breakpoint 1, tigon_firmware::events::send_data_ready";
+    assert!(shown.contains(stopped), "{shown}");
+    let thread = |cpu| format!("[Current thread is {} ", thread_of(cpu));
+    let (before, behind) = shown
+        .split_once("Hardware watchpoint")
+        .expect("a watchpoint");
+    assert!(before.contains(&thread(Cpu::B)), "{shown}");
+    // The state of CPU B is in its own scratch pad.
+    let side = after(before, "side = ")
+        .split(' ')
+        .next()
+        .unwrap_or_default();
+    let side = u32::from_str_radix(side.trim_start_matches("0x"), 16).expect("an address");
+    let pad = memory::SCRATCH_BASE..memory::SCRATCH_BASE + memory::SCRATCH_B_BYTES;
+    assert!(pad.contains(&side), "{shown}");
+    // gdb shows a line that it steps to as its number and its text.
+    let steps = before.lines().filter(|line| {
+        let number = line.split('\t').next().unwrap_or_default();
+        line.contains('\t') && number.parse::<u32>().is_ok()
+    });
+    assert!(steps.count() >= 4, "{shown}");
+    assert!(before.contains("count = 0x"), "a local: {shown}");
+    assert!(behind.contains("Old value = "), "{shown}");
+    assert!(behind.contains(&thread(Cpu::A)), "{shown}");
+    assert!(behind.contains("tigon_firmware::receive::"), "{shown}");
+}
+
 #[test]
 fn what_gdb_cannot_do_is_said_in_one_line() {
     let run = |words: &[&str]| xtask(words).stdin(Stdio::null()).output().unwrap();
@@ -192,6 +254,25 @@ fn what_gdb_cannot_do_is_said_in_one_line() {
     assert!(complaint(&failed).starts_with("gdb failed"));
 }
 
+/// A command that goes on until Ctrl-C: also if the test fails.
+struct Server(Child);
+
+impl Server {
+    fn interrupt(&self) {
+        let id = self.0.id().to_string();
+        Command::new("kill").args(["-INT", &id]).status().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            self.interrupt();
+            let _ = self.0.wait();
+        }
+    }
+}
+
 /// The way of an editor: a port instead of a gdb.
 #[test]
 fn a_card_waits_at_a_port_for_any_gdb() {
@@ -200,12 +281,13 @@ fn a_card_waits_at_a_port_for_any_gdb() {
     let refused = xtask(&["gdb", "--serve", &port]).output().unwrap();
     assert!(complaint(&refused).contains("Address already in use"));
     drop(taken);
-    let mut server = xtask(&["gdb", "--serve", &port, "--break", "mailbox"])
+    let server = xtask(&["gdb", "--serve", &port, "--break", "mailbox"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut server = Server(server);
+    let lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
     let lines = lines.map(|line| line.expect("words"));
     let said: Vec<String> = lines
         .take_while(|line| !line.starts_with("gdb: the card waits"))
@@ -223,9 +305,8 @@ fn a_card_waits_at_a_port_for_any_gdb() {
         shown.contains("hit Temporary breakpoint 1, tigon_firmware::events::mailbox"),
         "{shown}"
     );
-    let id = server.id().to_string();
-    Command::new("kill").args(["-INT", &id]).status().unwrap();
-    assert!(server.wait().unwrap().success(), "Ctrl-C is its end");
+    server.interrupt();
+    assert!(server.0.wait().unwrap().success(), "Ctrl-C is its end");
 }
 
 /// The files of VS Code say what the command says.
@@ -246,13 +327,15 @@ fn the_editor_starts_the_same_card() {
     let folder = "${workspaceFolder}/";
     let program = configuration["program"].as_str().unwrap();
     let program = program.strip_prefix(folder).unwrap();
+    // The task names no variant, so it starts the project's default.
+    let name = choice::file_name(Variant::default(), Placement::default());
+    let (folder, file) = program.rsplit_once('/').unwrap();
+    assert_eq!(file, name);
+    let built = tools().firmware.elf;
+    let built = built.parent().unwrap();
     assert_eq!(
-        tools()
-            .firmware
-            .elf
-            .strip_prefix(xtask::paths::target())
-            .unwrap(),
-        Path::new(program).strip_prefix("target").unwrap()
+        built.strip_prefix(xtask::paths::target()).unwrap(),
+        Path::new(folder).strip_prefix("target").unwrap()
     );
     let script = configuration["setupCommands"][1]["text"].as_str().unwrap();
     let script = script.strip_prefix("source ${workspaceFolder}/").unwrap();

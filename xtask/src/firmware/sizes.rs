@@ -7,6 +7,11 @@ use std::fmt;
 use tigon2_chip::Cpu;
 use tigon2_chip::memory::{FIRMWARE_BASE, SCRATCH_BASE, scratch_bytes};
 
+/// What the names of a pad's sections begin with, CPU A's first.
+const PADS: [&str; 2] = [".scratch_a", ".scratch_b"];
+/// The dispatch loop's own words, which the linker script places in CPU A's pad.
+const CORE: &str = ".core";
+
 /// One memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryUse {
@@ -47,20 +52,20 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
             .with_context(|| format!("the ELF has no symbol {name}"))?
             .address())
     };
-    // Both pads have the same addresses: a section's name says whose it is.
-    let used = |prefix: &str| {
+    // Both pads have the same addresses: a section's name says whose it is. What lies at
+    // the end of a pad leaves room before it.
+    let used = |prefix: &str| -> u64 {
+        let core = if prefix == PADS[0] { CORE } else { prefix };
         file.sections()
             .filter(|section| {
                 let allocated = matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
                     if sh_flags & u64::from(object::elf::SHF_ALLOC) != 0);
-                allocated && section.name().is_ok_and(|name| name.starts_with(prefix))
+                let name = section.name().unwrap_or_default();
+                let in_pad = section.address() >= u64::from(SCRATCH_BASE);
+                allocated && in_pad && (name.starts_with(prefix) || name == core)
             })
-            .filter_map(|section| {
-                let offset = section.address().checked_sub(u64::from(SCRATCH_BASE))?;
-                Some(offset + section.size())
-            })
-            .max()
-            .unwrap_or(0)
+            .map(|section| section.size())
+            .sum()
     };
     let base = u64::from(FIRMWARE_BASE);
     Ok(Sizes {
@@ -72,12 +77,12 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
             },
             MemoryUse {
                 name: "scratch A",
-                used: used(".scratch_a"),
+                used: used(PADS[0]),
                 there: scratch_bytes(Cpu::A).into(),
             },
             MemoryUse {
                 name: "scratch B",
-                used: used(".scratch_b"),
+                used: used(PADS[1]),
                 there: scratch_bytes(Cpu::B).into(),
             },
         ],
