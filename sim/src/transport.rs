@@ -59,6 +59,11 @@ impl Default for HostTiming {
 pub struct SharedMachine(Arc<Mutex<Machine>>);
 
 impl SharedMachine {
+    /// A machine that others may look at beside the driver.
+    pub fn new(machine: Machine) -> SharedMachine {
+        SharedMachine(Arc::new(Mutex::new(machine)))
+    }
+
     /// Exclusive access. Do not call the driver while holding it.
     pub fn lock(&self) -> MutexGuard<'_, Machine> {
         // A panic of another holder leaves a machine that is whole: calls into it either
@@ -78,8 +83,13 @@ pub struct SimTransport {
 impl SimTransport {
     /// The way to a machine.
     pub fn new(machine: Machine) -> Self {
+        SimTransport::to(&SharedMachine::new(machine))
+    }
+
+    /// The way to a machine that is shared already.
+    pub fn to(machine: &SharedMachine) -> Self {
         SimTransport {
-            machine: SharedMachine(Arc::new(Mutex::new(machine))),
+            machine: machine.clone(),
             timing: HostTiming::default(),
             next_iova: FIRST_IOVA,
             masked: false,
@@ -102,12 +112,20 @@ impl SimTransport {
     }
 
     /// The machine, after `ns` nanoseconds have passed on it.
-    fn after(&self, ns: u64) -> MutexGuard<'_, Machine> {
+    fn after(&self, ns: u64) -> Result<MutexGuard<'_, Machine>, TransportError> {
         let mut machine = self.machine.lock();
         let cycles = machine.clock().cycle_at(ns);
         machine.run(cycles);
-        machine
+        if machine.is_left() {
+            return Err(left());
+        }
+        Ok(machine)
     }
+}
+
+/// A [probe](crate::machine::probe) has seen enough.
+fn left() -> TransportError {
+    TransportError::Gone("the simulation has been left".into())
 }
 
 /// The offset, if it is a word of a space of `bytes`.
@@ -122,19 +140,19 @@ fn word(offset: u32, bytes: u32) -> Result<u32, TransportError> {
 impl Transport for SimTransport {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
         let offset = word(bar_offset, BAR_BYTES)?;
-        Ok(self.after(self.timing.read_ns).bar_read(offset))
+        Ok(self.after(self.timing.read_ns)?.bar_read(offset))
     }
 
     fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
         let offset = word(bar_offset, BAR_BYTES)?;
-        self.after(self.timing.write_ns).bar_write(offset, value);
+        self.after(self.timing.write_ns)?.bar_write(offset, value);
         Ok(())
     }
 
     fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
         let offset = word(offset, CONFIG_BYTES)?;
         let mut bytes = [0; 4];
-        self.after(self.timing.read_ns)
+        self.after(self.timing.read_ns)?
             .config_read(offset as usize, &mut bytes);
         Ok(u32::from_le_bytes(bytes))
     }
@@ -142,7 +160,7 @@ impl Transport for SimTransport {
     fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
         let offset = word(offset, CONFIG_BYTES)?;
         let bytes = value.to_le_bytes();
-        self.after(self.timing.write_ns)
+        self.after(self.timing.write_ns)?
             .config_write(offset as usize, &bytes);
         Ok(())
     }
@@ -164,6 +182,9 @@ impl Transport for SimTransport {
         if came {
             let delay = machine.clock().cycle_at(self.timing.interrupt_ns);
             machine.run(delay);
+        }
+        if machine.is_left() {
+            return Err(left());
         }
         Ok(came)
     }

@@ -267,6 +267,22 @@ impl Core {
         }
     }
 
+    /// Where the word of an address lies, with an SRAM address wrapped; `None` where nothing
+    /// answers.
+    pub(crate) fn wrapped(&self, sram: &SramBytes, address: u32) -> Option<Place> {
+        Some(match self.place(address)? {
+            Place::Sram(address) => Place::Sram(sram.wrap(address)),
+            place => place,
+        })
+    }
+
+    /// Goes on at `pc`, with an empty pipeline.
+    pub(crate) fn jump(&mut self, pc: u32) {
+        self.pc = pc;
+        self.next = pc.wrapping_add(4);
+        self.slot = false;
+    }
+
     /// Where an `N`-byte data access leads; `None` where nothing answers.
     ///
     /// Registers take aligned words only (2, C).

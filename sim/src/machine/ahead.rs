@@ -27,8 +27,8 @@ impl Machine {
     #[inline]
     pub(super) fn run_ahead(&mut self, timed: &mut Timed, cycle: u64, horizon: u64, cpu: Cpu) {
         let ready = timed.pipelines[cpu.index()].ready;
-        // A recorder sees every instruction in its turn.
-        if ready >= horizon || self.changed || self.recorder.is_some() {
+        // A recorder sees every instruction in its turn, and so does a probe.
+        if ready >= horizon || self.changed || self.recorder.is_some() || self.is_probed(cycle) {
             return;
         }
         if !self.cpus.core(cpu).running() {

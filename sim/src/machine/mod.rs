@@ -26,9 +26,11 @@ mod link;
 mod noise;
 mod observe;
 mod parking;
+pub mod probe;
 mod run;
 mod timed;
 mod unlimited;
+pub(crate) mod view;
 
 pub(crate) use parking::Parked;
 #[cfg(test)]
@@ -124,6 +126,8 @@ pub struct Machine {
     recorder: Option<Box<Recorder>>,
     /// Which schedule is to be followed instead of the functional clock's own.
     disturbance: Option<Box<Disturbance>>,
+    /// Who stops it between two instructions.
+    probed: probe::Probed,
 }
 
 impl Machine {
@@ -151,6 +155,7 @@ impl Machine {
             effects: Vec::new(),
             recorder: None,
             disturbance: None,
+            probed: probe::Probed::default(),
             card: Card::new(board),
         };
         machine.card.power_on(&mut environment!(machine));

@@ -208,7 +208,7 @@ impl Machine {
         self.recorder.is_some() || self.disturbance.is_some()
     }
 
-    /// The functional clock's loop for a machine with a recorder or a schedule.
+    /// The functional clock's loop for a machine with a recorder, a schedule or a probe.
     pub(super) fn execute_watched(&mut self, horizon: u64) {
         while self.cycle < horizon && !self.changed {
             let mut next = u64::MAX;
@@ -217,6 +217,10 @@ impl Machine {
                     continue;
                 }
                 if self.ready[cpu.index()] <= self.cycle {
+                    // A probe may have seen enough, or have halted the CPU.
+                    if self.is_probed(self.cycle) && !self.probe(Some(cpu)) && self.is_left() {
+                        return;
+                    }
                     self.step_watched(cpu);
                 }
                 next = next.min(self.ready[cpu.index()]);

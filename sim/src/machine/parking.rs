@@ -68,7 +68,11 @@ impl Machine {
     /// Parks a CPU that has just polled its event register, if it provably waits.
     pub(super) fn park(&mut self, timed: &mut Timed, cpu: Cpu) {
         let pipeline = &mut timed.pipelines[cpu.index()];
-        if self.changed || !pipeline.is_quiet() || self.cycle < self.skip_from {
+        if self.changed
+            || !pipeline.is_quiet()
+            || self.cycle < self.skip_from
+            || self.is_probed(self.cycle)
+        {
             return;
         }
         let waiting = Waiting {

@@ -26,6 +26,9 @@ impl Machine {
     pub fn run_until(&mut self, limit: u64, mut stop: impl FnMut(&Machine) -> bool) -> bool {
         self.changed = true;
         loop {
+            if self.is_left() {
+                return false;
+            }
             if std::mem::take(&mut self.changed) && stop(self) {
                 return true;
             }
@@ -36,11 +39,14 @@ impl Machine {
                 self.attend();
                 continue;
             }
-            let horizon = limit.min(self.deadline);
+            if self.is_probed(self.cycle) && !self.probe(None) {
+                continue;
+            }
+            let horizon = limit.min(self.deadline).min(self.probe_wakes());
             if let Some(mut timed) = self.timed.take() {
                 self.execute_timed(&mut timed, horizon);
                 self.timed = Some(timed);
-            } else if self.watched() {
+            } else if self.watched() || self.is_probed(self.cycle) {
                 self.execute_watched(horizon);
             } else if self.cpus.any_running() {
                 self.execute(horizon);

@@ -227,6 +227,10 @@ impl Machine {
         if pipeline.uses_load(cycle, instruction.sources, parameters) {
             return;
         }
+        if self.is_probed(cycle) && !self.probe(Some(cpu)) {
+            return;
+        }
+        let core = self.cpus.core_mut(cpu);
         let executed = match core.step_decoded(&mut self.sram, instruction) {
             Ok(executed) => executed,
             Err(fault) => return self.fault_cpu(cpu, fault),
