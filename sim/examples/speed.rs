@@ -30,12 +30,6 @@ fn main() {
         ("idle", false, false, 400, 0.0),
     ] {
         let setup = Setup {
-            unlimited: false,
-            board: Board::default(),
-            parameters: Parameters::default(),
-            firmware: &image,
-            seed: 1,
-            fragments: 2,
             coalescing: Coalescing {
                 receive_ticks: 170,
                 transmit_ticks: 2000,
@@ -43,6 +37,7 @@ fn main() {
                 max_transmit_bds: 32,
                 max_receive_bds: 64,
             },
+            ..Setup::new(Board::default(), Parameters::default(), &image)
         };
         let mut rig = Rig::start(&setup).expect("a card");
         let mut load = Load::default();

@@ -23,6 +23,7 @@
 //! | [`machine`] | all of it together |
 //! | [`timeline`] | what happened when |
 //! | [`explore`] | the same work under random schedules of both CPUs |
+//! | [`gdb`] | both CPUs in gdb, forward and backward |
 //! | [`timing`] | what takes how long on the board |
 //! | [`transport`] | the way of a driver to it |
 //! | [`workload`] | a host and a wire for experiments |
@@ -32,6 +33,7 @@ pub mod asm;
 pub mod clock;
 pub mod cpu;
 pub mod explore;
+pub mod gdb;
 pub mod machine;
 pub mod memory;
 pub mod timeline;

@@ -56,7 +56,9 @@ enum Verb {
     #[command(after_help = "Examples:\n  cargo xtask gdb\n  \
         cargo xtask gdb --break receive_complete\n  \
         cargo xtask gdb --break mailbox -- -batch -ex bt -ex 'tigon events'\n  \
-        cargo xtask gdb --serve 3333")]
+        cargo xtask gdb --serve 3333\n  \
+        cargo xtask gdb --sim --break send_data_ready, and there: reverse-continue\n  \
+        cargo xtask gdb --sim --seed 4711")]
     Gdb(gdb::Arguments),
     /// Measure throughput beside what this machine could carry at most
     #[command(

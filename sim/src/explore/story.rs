@@ -131,13 +131,31 @@ pub fn run(
     seed: u64,
     recorder: Option<Recorder>,
 ) -> (Result<Outcome, ExploreError>, Option<Timeline>) {
-    let (story, random) = Story::new(seed);
-    let mut transport = SimTransport::new(Machine::new(Board::default()));
-    transport.set_timing(story.host);
+    let transport = SimTransport::new(Machine::new(Board::default()));
     let machine = transport.machine();
-    let result = play(firmware, seed, &story, random, transport, recorder);
+    let result = run_on(transport, firmware, seed, Config::default(), recorder);
     let timeline = machine.lock().recorded();
     (result, timeline)
+}
+
+/// The same on a machine without cycle model that somebody has prepared, with the time-outs
+/// of `config`: the driver looks at this computer's clock for those.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_on(
+    mut transport: SimTransport,
+    firmware: &[u8],
+    seed: u64,
+    config: Config,
+    recorder: Option<Recorder>,
+) -> Result<Outcome, ExploreError> {
+    let (mut story, random) = Story::new(seed);
+    story.config.firmware_timeout = config.firmware_timeout;
+    story.config.command_timeout = config.command_timeout;
+    story.config.watchdog = config.watchdog;
+    transport.set_timing(story.host);
+    play(firmware, seed, &story, random, transport, recorder)
 }
 
 fn play(
@@ -152,7 +170,7 @@ fn play(
     let mut nic = Nic::probe(transport, story.config)?;
     nic.load(firmware)?;
     nic.open()?;
-    nic.wait_link(LINK)?;
+    nic.wait_link(LINK.max(story.config.firmware_timeout))?;
     let disturbance = Disturbance::new(seed);
     let paces = Cpu::ALL.map(|cpu| disturbance.pace(cpu));
     let before = Cpu::ALL.map(|cpu| machine.lock().cpus().core(cpu).retired());

@@ -17,6 +17,7 @@
 //! | [`experiment`] | the paper's microbenchmarks |
 //! | [`model_table`] | the cycle model in a few numbers, without firmware |
 //! | [`measured`] | what they find, and what limits it |
+//! | [`talk`] | single frames without end, for a debugger |
 
 pub mod arrivals;
 pub mod bound;
@@ -27,6 +28,7 @@ pub mod model_table;
 pub(crate) mod ping;
 pub mod rig;
 mod search;
+pub mod talk;
 
 use crate::timing::ProfileError;
 use crate::workload::datagram::Mismatch;

@@ -49,6 +49,8 @@ pub struct Setup<'a> {
     pub coalescing: Coalescing,
     /// Whether the CPUs take no time once the link is up.
     pub unlimited: bool,
+    /// How long the driver waits for anything, on this computer's clock.
+    pub patience: Duration,
 }
 
 /// The coalescing of the BSD driver of the paper's time, as in the calibration of the
@@ -72,6 +74,7 @@ impl<'a> Setup<'a> {
             fragments: 2,
             coalescing: BSD,
             unlimited: false,
+            patience: PATIENCE,
         }
     }
 }
@@ -162,21 +165,28 @@ impl Rig {
     /// What the driver reports.
     pub fn start(setup: &Setup<'_>) -> Result<Rig, WorkloadError> {
         let machine = Machine::timed(setup.board.clone(), setup.parameters.clone(), setup.seed);
-        let mut transport = SimTransport::new(machine);
+        Rig::start_on(SimTransport::new(machine), setup)
+    }
+
+    /// The same with a machine of the setup's board that somebody has prepared.
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start).
+    pub fn start_on(mut transport: SimTransport, setup: &Setup<'_>) -> Result<Rig, WorkloadError> {
         transport.set_timing(HostTiming::of(&setup.parameters));
         let machine = transport.machine();
         let config = Config {
             coalescing: setup.coalescing,
             send_interrupts_by_count: true,
-            firmware_timeout: PATIENCE,
-            command_timeout: PATIENCE,
-            watchdog: PATIENCE,
+            firmware_timeout: setup.patience,
+            command_timeout: setup.patience,
+            watchdog: setup.patience,
             ..Config::default()
         };
         let mut nic = Nic::probe(transport, config)?;
         nic.load(setup.firmware)?;
         nic.open()?;
-        nic.wait_link(PATIENCE)?;
+        nic.wait_link(setup.patience)?;
         if setup.unlimited {
             machine.lock().set_unlimited(true);
         }

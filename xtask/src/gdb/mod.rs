@@ -1,4 +1,6 @@
-//! `cargo xtask gdb`: gdb on a card under QEMU that carries traffic.
+//! `cargo xtask gdb`: gdb on a card under QEMU or in the simulator that carries traffic.
+//!
+//! Under QEMU:
 //!
 //! ```text
 //!   gdb-multiarch ---- stub ---- QEMU: CPU A is thread 1, CPU B is thread 2
@@ -8,9 +10,11 @@
 //!
 //! The card starts with both CPUs still. gdb sets its breakpoint, lets them go, and the
 //! driver, which waits for ever, loads the firmware meanwhile: so a stop at the very
-//! first instruction is as possible as one in a handler.
+//! first instruction is as possible as one in a handler. With `--sim` the stub is that of
+//! [`tigon2_sim::gdb`], in this process.
 
 mod facts;
+mod simulator;
 mod symbols;
 mod traffic;
 
@@ -23,7 +27,6 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use traffic::Traffic;
 
 pub use facts::facts;
 
@@ -36,6 +39,20 @@ pub struct Arguments {
     /// Stop at this function: a handler such as receive_complete, or any part of a path
     #[arg(long = "break", value_name = "FUNCTION", default_value = "_start")]
     pub at: String,
+    /// In the simulator: time stands while the card does, and it goes back as well
+    #[arg(long)]
+    pub sim: bool,
+    /// The traffic and the schedule of this seed, as of cargo xtask explore
+    #[arg(long, value_name = "SEED", requires = "sim")]
+    pub seed: Option<u64>,
+    /// The timing profile of the board file
+    #[arg(
+        long,
+        default_value = "default",
+        requires = "sim",
+        conflicts_with = "seed"
+    )]
+    pub profile: String,
     /// Do not start gdb: wait for one at this TCP port, such as an editor's
     #[arg(long, value_name = "PORT", conflicts_with = "words")]
     pub serve: Option<u16>,
@@ -49,6 +66,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(port) = arguments.serve {
         // QEMU would find out later, and say it in more words.
         TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("port {port}"))?;
+    }
+    if arguments.sim {
+        return simulator::run(arguments);
     }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Gdb])?;
     let tools = Tools::build()?;
@@ -72,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let session = session(&facts, &stub, &place);
     let ended = if arguments.serve.is_some() {
-        serve(&tools.firmware.elf, &session, &mut traffic)
+        serve(&tools.firmware.elf, &session, || traffic.check())
     } else {
         debug(&tools.firmware.elf, &session, &arguments.words)
     };
@@ -124,14 +144,14 @@ fn debug(elf: &Path, session: &[String], words: &[String]) -> Result<()> {
 }
 
 /// Says what to type, and keeps the card until Ctrl-C.
-fn serve(elf: &Path, session: &[String], traffic: &mut Traffic) -> Result<()> {
+fn serve(elf: &Path, session: &[String], mut check: impl FnMut() -> Result<()>) -> Result<()> {
     println!("gdb: type gdb-multiarch {}, and there:", elf.display());
     for step in session {
         println!("  {step}");
     }
     println!("gdb: the card waits; Ctrl-C ends it");
     while interrupt::sleep(LOOK).is_ok() {
-        traffic.check()?;
+        check()?;
     }
     Ok(())
 }
