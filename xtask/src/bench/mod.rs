@@ -4,6 +4,7 @@ pub mod copy_loop;
 mod guest;
 pub mod simulated;
 
+use crate::firmware::choice;
 use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::namespace::{self, Namespace};
 use crate::qemu_run::report::write_json;
@@ -41,6 +42,10 @@ pub struct Arguments {
     /// sim: what a change of each timing parameter does to the headline figures
     #[arg(long, conflicts_with = "quick")]
     pub sensitivity: bool,
+    /// sim: both firmwares with code and data in scratch pads and in SRAM, as in the paper's
+    /// Figures 7, 9, 11 and 13
+    #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware", "golden", "profile"])]
+    pub placements: bool,
     /// Seconds of each iperf3 run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
@@ -107,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let report = Report {
         engine: "qemu",
-        firmware: "uniprocessor",
+        firmware: choice::chosen().0.name(),
         seconds: arguments.seconds,
         rounds: arguments.rounds,
         tcp_out: compare(&card, &bare, |round| round.0),

@@ -5,6 +5,7 @@
 
 pub mod golden;
 pub mod papers;
+mod placements;
 pub mod plan;
 mod plot;
 pub mod point;
@@ -87,6 +88,9 @@ pub fn board_file() -> Result<String> {
 /// If the firmware cannot be built or read, or a point fails.
 pub fn run(arguments: &super::Arguments) -> Result<()> {
     let board = board_file()?;
+    if arguments.placements {
+        return placements::run(&board);
+    }
     let candidates = candidates(arguments)?;
     if arguments.golden {
         let images = candidates.iter();

@@ -120,6 +120,24 @@ impl Plan<'_> {
             .collect()
     }
 
+    /// Measures everything in the order of the tasks, but no bounds.
+    ///
+    /// # Errors
+    /// The first point that fails.
+    pub fn looks(&self, progress: impl Fn() + Sync) -> Result<Vec<Measured>> {
+        let board = Board::from_toml(self.board)?;
+        let parameters = Parameters::from_toml(self.board, &self.subject.profile)?;
+        let setup = Setup::new(board, parameters, self.image);
+        self.tasks
+            .par_iter()
+            .map(|task| {
+                let measured = measure(&setup, task, self.duration)?;
+                progress();
+                Ok(measured)
+            })
+            .collect()
+    }
+
     /// Measures nothing but the headline figure of each task: Mb/s, microseconds of a ping.
     ///
     /// # Errors
