@@ -1,7 +1,9 @@
-//! `cargo xtask test`: format, lints and every test there is; with `--guest` the
-//! stories in which a Linux guest is the judge.
+//! `cargo xtask test`: format, lints and every test there is, and a core of the stories
+//! with the other variant of the firmware; with `--guest` the stories in which a Linux
+//! guest is the judge.
 
-use crate::firmware::choice;
+use crate::firmware::choice::{self, Variant};
+use crate::firmware::{self, FirmwareOptions};
 use crate::guest::GuestTools;
 use crate::qemu_build::{self, Target};
 use crate::tools::{Tools, build_client};
@@ -40,6 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let built = Built {
         tools,
+        variant: choice::chosen().0,
         pc: qemu.x86_64,
         client: build_client()?,
     };
@@ -59,8 +62,42 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     words.push("--");
     words.extend(arguments.words.iter().map(String::as_str));
     run_cargo(&words, &built)?;
+    if arguments.package.is_none() && arguments.words.is_empty() {
+        core_of_the_other(&built)?;
+    }
     println!("test: all passed in {} s", start.elapsed().as_secs());
     Ok(())
+}
+
+/// The stories that are told with the other variant, too: start, both ways, commands, every
+/// kind of failure, full rings and random schedules, where the variants differ most.
+const CORE: [&str; 5] = ["stories", "failures", "rings", "bad_input", "explore"];
+
+/// The handlers and a core of the stories with the variant that the user did not choose.
+fn core_of_the_other(built: &Built) -> Result<()> {
+    let variant = match choice::chosen().0 {
+        Variant::Uniprocessor => Variant::Parallel,
+        Variant::Parallel => Variant::Uniprocessor,
+    };
+    let other = Built {
+        tools: Tools {
+            firmware: firmware::build(FirmwareOptions {
+                variant,
+                ..FirmwareOptions::default()
+            })?,
+            ..built.tools.clone()
+        },
+        variant,
+        pc: built.pc.clone(),
+        client: built.client.clone(),
+    };
+    step(&format!("tests, {}", variant.name()));
+    let handlers = ["test", "--package", "tigon-firmware", "--test", "handlers"];
+    run_cargo(&handlers, &other)?;
+    let stories = CORE.iter().flat_map(|story| ["--test", story]);
+    let mut words = vec!["test", "--package", "integration-tests"];
+    words.extend(stories);
+    run_cargo(&words, &other)
 }
 
 /// The stories of the test program `guest`, which tells of its progress itself.
@@ -76,7 +113,7 @@ fn guest(arguments: &Arguments, tools: &Tools, start: Instant) -> Result<()> {
         "--quiet",
         "--",
     ];
-    let mut command = cargo(&words, tools)?;
+    let mut command = cargo(&words, tools, choice::chosen().0)?;
     command.args(&arguments.words).envs(guest.environment());
     process::run(&mut command)?;
     println!("test: all passed in {} s", start.elapsed().as_secs());
@@ -86,6 +123,8 @@ fn guest(arguments: &Arguments, tools: &Tools, start: Instant) -> Result<()> {
 /// What all other tests are run with.
 struct Built {
     tools: Tools,
+    /// The variant of the tools' firmware.
+    variant: Variant,
     /// The PC's QEMU, and the library for its device that is a card's client.
     pc: PathBuf,
     client: PathBuf,
@@ -96,7 +135,7 @@ fn step(name: &str) {
 }
 
 fn run_cargo(words: &[&str], built: &Built) -> Result<()> {
-    let mut command = cargo(words, &built.tools)?;
+    let mut command = cargo(words, &built.tools, built.variant)?;
     command
         .env("TIGON_GUEST_QEMU", &built.pc)
         .env("TIGON_GUEST_CLIENT", &built.client);
@@ -104,7 +143,7 @@ fn run_cargo(words: &[&str], built: &Built) -> Result<()> {
 }
 
 /// Cargo with the variables by which the tests find what was built.
-fn cargo(words: &[&str], tools: &Tools) -> Result<Command> {
+fn cargo(words: &[&str], tools: &Tools, variant: Variant) -> Result<Command> {
     let mut command = Command::new(env!("CARGO"));
     command
         .args(words)
@@ -115,7 +154,7 @@ fn cargo(words: &[&str], tools: &Tools) -> Result<Command> {
         .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2)
         .env("TIGON_BOOT_CODE", &tools.boot)
         .env("TIGON_XTASK", std::env::current_exe()?);
-    let (variant, placement) = choice::chosen();
+    let (_, placement) = choice::chosen();
     command
         .env(choice::VARIANT, variant.name())
         .env(choice::PLACEMENT, placement.name());
