@@ -24,9 +24,10 @@
 //! | [`direct`] | transfers without the assist |
 //! | [`layout`], [`config`] | where things are in SRAM, what the host configured |
 //!
-//! This is the uniprocessor variant: CPU B stays halted and CPU A does what vendor
-//! firmware leaves to it (hardware reference, section 15): coalescing by the timer event,
-//! and the DMA rings by the chip's assist engines.
+//! In the parallel variant each CPU has its side and its own dispatch loop; in the
+//! uniprocessor variant CPU A has both sides and CPU B stays halted. Either does what vendor
+//! firmware leaves to CPU B (hardware reference, section 15) by other means: coalescing by
+//! the timer events, and the DMA rings by the chip's assist engines.
 #![no_std]
 #![cfg_attr(target_arch = "mips", feature(asm_experimental_arch))]
 

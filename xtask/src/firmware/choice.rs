@@ -15,9 +15,9 @@ pub const PLACEMENT: &str = "TIGON_PLACEMENT";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Variant {
     /// Every handler on CPU A
-    #[default]
     Uniprocessor,
     /// The handlers divided between CPU A and CPU B
+    #[default]
     Parallel,
 }
 
