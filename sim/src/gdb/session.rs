@@ -64,6 +64,8 @@ pub struct Session {
     /// What to stop at.
     pub(super) stops: Stops,
     pub(super) plan: Plan,
+    /// The CPU whose registers gdb has read last: that of the selected thread.
+    pub(super) selected: Cpu,
     /// Where it stands, and where the first instruction stood.
     at: Position,
     first: Option<Position>,
@@ -99,6 +101,7 @@ impl Session {
             interrupt: Arc::default(),
             stops: Stops::default(),
             plan: Plan::Forward(None),
+            selected: Cpu::A,
             at: Position::default(),
             first: None,
             search: None,

@@ -53,6 +53,7 @@ impl MultiThreadBase for Session {
         tid: Tid,
     ) -> TargetResult<(), Self> {
         let cpu = cpu_of(tid);
+        self.selected = cpu;
         *registers = self.ask(move |machine| {
             let core = machine.cpus().core(cpu);
             MipsRegisters {
@@ -176,8 +177,10 @@ impl MultiThreadSingleStep for Session {
 }
 
 impl ReverseStep<Tid> for Session {
-    fn reverse_step(&mut self, tid: Tid) -> Result<(), Lost> {
-        self.plan = Plan::Backward(Some(cpu_of(tid)));
+    /// gdb names no thread in front of a step back (it sends `Hc0`), and the stub's answer
+    /// to that is the first one: the selected thread is meant.
+    fn reverse_step(&mut self, _: Tid) -> Result<(), Lost> {
+        self.plan = Plan::Backward(Some(self.selected));
         self.go()
     }
 }
