@@ -208,6 +208,40 @@ fn a_backup_comes_back_but_for_the_manufacturing_data() {
     assert!(text.contains("100 bytes, the EEPROM 262144"), "{text}");
 }
 
+/// What a backup would have started must be signed and for this board, too.
+#[test]
+fn a_backup_of_somebody_else_is_refused() {
+    let desk = Desk::new();
+    desk.says(&["install", &desk.image("image", 1, 1), "--confirmed"]);
+    let backup = desk.path("backup").display().to_string();
+    desk.says(&["backup", &backup]);
+    let text = desk.refuses(&["--board", "12ae:0002", "restore", &backup]);
+    assert!(text.contains("for board 12ae:0001"), "{text}");
+    // The signature is in the header, over which there is a CRC: an image that somebody else
+    // has signed.
+    let code = vec![5; 3000];
+    let version = Version {
+        major: 0,
+        minor: 1,
+        fix: 5,
+    };
+    let image = Image::new(version, 0x4000, 0x4000, &code).expect("an image");
+    let board = BoardId {
+        vendor: 0x12AE,
+        device: 1,
+    };
+    let header = Header::of(board, &image, [5; 20]).to_bytes();
+    let mut bytes = desk.eeprom();
+    bytes[0x400..][..header.len()].copy_from_slice(&header);
+    bytes[0x500..][..code.len()].copy_from_slice(&code);
+    let foreign = desk.file("foreign", &bytes);
+    let text = desk.refuses(&["restore", &foreign]);
+    assert!(
+        text.contains("slot 0") && text.contains("not signed"),
+        "{text}"
+    );
+}
+
 #[test]
 fn an_eeprom_without_room_is_refused() {
     let desk = Desk::new();

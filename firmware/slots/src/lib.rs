@@ -20,6 +20,7 @@
 //! | [`storage`] | the part as these modules see it: reading, and writing a page |
 //! | [`select`] | the boot code's decision |
 //! | [`update`] | installing, confirming and preferring an image, safe against power cuts |
+//! | [`restore`] | putting a backup back, as safely |
 //!
 //! All numbers in the EEPROM are big-endian.
 #![no_std]
@@ -28,6 +29,7 @@
 pub mod geometry;
 pub mod header;
 pub mod record;
+pub mod restore;
 pub mod select;
 pub mod storage;
 pub mod update;

@@ -250,7 +250,7 @@ fn compare<S: Storage>(
 }
 
 /// Writes a record and looks whether it is the newest one now.
-fn write_record<S: Storage>(
+pub(crate) fn write_record<S: Storage>(
     storage: &mut S,
     mut record: Record,
 ) -> Result<(), UpdateError<S::Error>> {

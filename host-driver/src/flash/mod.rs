@@ -19,8 +19,9 @@ pub use file::FileEeprom;
 
 use std::fmt;
 
-use boot_slots::geometry::{MANUFACTURING_BYTES, PAGE_BYTES};
+use boot_slots::geometry::PAGE_BYTES;
 use boot_slots::record::Found;
+use boot_slots::restore::restore;
 use boot_slots::update::{self, Choices, Progress, Step, UpdateError};
 use boot_slots::{BoardId, Geometry, Header, ImageFile, Record, Slot, Storage};
 use serde::Serialize;
@@ -312,11 +313,13 @@ where
     }
 
     /// Puts a backup back, but for the manufacturing data, which stay the card's own.
-    /// Pages that are right already are left alone. The boot records come last; still, a
-    /// restore is no update: cut short, it must be made again.
+    /// Pages that are right already are left alone. Cut short at any moment, the card boots
+    /// what it booted before or what the backup boots.
     ///
     /// # Errors
-    /// [`FlashError::BackupSize`] before anything is written; what the EEPROM says.
+    /// [`FlashError::BackupSize`], or [`FlashError::Slot`] for an image that would be started
+    /// and that nobody trusted has signed or that is for another board, before anything is
+    /// written; what the EEPROM says.
     pub fn restore(&mut self, backup: &[u8], progress: Progress<'_>) -> Result<(), FlashError> {
         let all = self.geometry.bytes();
         if backup.len() != all as usize {
@@ -325,29 +328,41 @@ where
                 expected: all,
             });
         }
-        let first = boot_slots::geometry::FIRST_SLOT;
-        let mut done = MANUFACTURING_BYTES;
-        for at in (first..all)
-            .chain(MANUFACTURING_BYTES..first)
-            .step_by(PAGE_BYTES as usize)
-        {
-            progress(Step::Write, done, all);
-            let page = &backup[at as usize..][..PAGE_BYTES as usize];
-            let mut now = [0; PAGE_BYTES as usize];
-            self.read(at, &mut now)?;
-            if now != page {
-                let written = self.storage.write(at, page);
-                written.map_err(|error| FlashError::Storage(error.to_string()))?;
-                self.read(at, &mut now)?;
-                if now != page {
-                    let why = format!("the EEPROM does not keep what is written at {at:#x}");
-                    return Err(FlashError::Update(why));
-                }
-            }
-            done += PAGE_BYTES;
+        for slot in Slot::ALL {
+            self.judge_backup(slot, backup)?;
         }
-        progress(Step::Write, all, all);
-        Ok(())
+        let (geometry, board) = (self.geometry, self.board);
+        Ok(restore(
+            &mut self.storage,
+            geometry,
+            board,
+            backup,
+            progress,
+        )?)
+    }
+
+    /// Refuses a backup's image that could be started and should not be. What is no whole
+    /// image is none.
+    fn judge_backup(&self, slot: Slot, backup: &[u8]) -> Result<(), FlashError> {
+        let wrong = |why: String| FlashError::Slot { slot, why };
+        let (header, image) = (self.geometry.header_at(slot), self.geometry.image_at(slot));
+        let bytes = backup.get(header as usize..).unwrap_or_default();
+        let Some(first) = bytes.first_chunk() else {
+            return Ok(());
+        };
+        let Ok(parsed) = Header::parse(first) else {
+            return Ok(());
+        };
+        let fits = parsed.fits(self.board, self.geometry);
+        fits.map_err(|error| wrong(error.to_string()))?;
+        let image = backup.get(image as usize..).unwrap_or_default();
+        let image = image.get(..parsed.image_bytes as usize).unwrap_or(image);
+        let file = [first.as_slice(), image].concat();
+        let Ok(file) = ImageFile::parse(&file) else {
+            return Ok(());
+        };
+        let signed = self.trusted.verify(&file);
+        signed.map_err(|error| wrong(error.to_string()))
     }
 }
 

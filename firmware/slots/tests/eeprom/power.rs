@@ -1,8 +1,9 @@
 //! The power fails at every single write of an update: the card boots the old image or the
 //! new one, never anything else.
 
-use crate::part::{NoPower, Part, Torn, code, file};
+use crate::part::{BOARD, NoPower, Part, Torn, code, file};
 use boot_slots::Slot;
+use boot_slots::restore::restore;
 use boot_slots::select::{Choice, Reason};
 use boot_slots::update::{Choices, confirm, prefer};
 
@@ -253,6 +254,95 @@ fn a_trial_that_cannot_be_counted_is_not_taken() {
     part.install(&file(1000, NEW), Choices::TRIAL)
         .expect("room");
     let mut memory = boot_slots::select::Nowhere;
-    let choice = boot_slots::select::choose(&mut Protected(part), crate::part::BOARD, &mut memory);
+    let choice = boot_slots::select::choose(&mut Protected(part), BOARD, &mut memory);
     assert_eq!(choice, Choice::Failed([Reason::NotCounted, Reason::Empty]));
+}
+
+fn put_back(part: &mut Part, backup: &Part) {
+    let geometry = part.geometry();
+    let _ = restore(part, geometry, BOARD, &backup.bytes, &mut |_, _, _| {});
+}
+
+/// A part with an image in slot 0 and perhaps one in slot 1, the slot that comes first last.
+fn with(images: &[(Slot, usize, u32, bool)]) -> Part {
+    let mut part = Part::new(0x4000);
+    for (slot, words, build, confirmed) in images {
+        let choices = Choices {
+            slot: Some(*slot),
+            confirmed: *confirmed,
+        };
+        assert_eq!(part.install(&file(*words, *build), choices), Ok(*slot));
+    }
+    part.powered()
+}
+
+/// Whichever slot starts now and whichever the backup starts, alone or not, on trial or not:
+/// a restore is as safe as an update, and afterwards all is as it was.
+#[test]
+fn a_restore_is_safe_at_every_write() {
+    use Slot::{One, Zero};
+    let now = [
+        with(&[(Zero, 1000, OLD, true)]),
+        with(&[(Zero, 900, 7, true), (One, 1000, OLD, true)]),
+        with(&[(One, 900, 7, true), (Zero, 1000, OLD, true)]),
+    ];
+    let backups = [
+        with(&[(Zero, 1200, NEW, true)]),
+        with(&[(One, 1200, NEW, true)]),
+        with(&[(Zero, 800, 8, true), (One, 1200, NEW, true)]),
+        with(&[(One, 800, 8, true), (Zero, 1200, NEW, true)]),
+        with(&[(One, 800, 8, true), (Zero, 1200, NEW, false)]),
+        // Its records are many writes further.
+        (0..9).fold(
+            with(&[(Zero, 800, 8, true), (One, 1200, NEW, true)]),
+            |mut part, n| {
+                let slot = if n % 2 == 0 { Zero } else { One };
+                prefer(&mut part, slot).expect("it starts");
+                prefer(&mut part, One).expect("it starts");
+                part.powered()
+            },
+        ),
+    ];
+    for part in &now {
+        for backup in &backups {
+            let (old, new) = (code(1000, OLD), code(1200, NEW));
+            cut_everywhere(part, &old, &new, |part| put_back(part, backup));
+            let mut whole = part.powered();
+            put_back(&mut whole, backup);
+            assert!(whole.bytes == backup.bytes, "all is as it was");
+        }
+    }
+}
+
+/// Restored once more, nothing is written.
+#[test]
+fn a_restore_of_what_is_there_writes_nothing() {
+    let mut part = with(&[(Slot::Zero, 800, 8, true), (Slot::One, 1200, NEW, false)]);
+    let backup = part.clone();
+    put_back(&mut part, &backup);
+    assert_eq!(part.writes, 0);
+}
+
+/// A backup of a blank part, and one put back to a blank part.
+#[test]
+fn a_restore_with_nothing_to_lose_or_to_win() {
+    let full = with(&[(Slot::Zero, 1200, NEW, true)]);
+    let mut part = Part::new(0x4000);
+    put_back(&mut part, &full);
+    assert!(part.bytes == full.bytes);
+    let mut part = full.powered();
+    put_back(&mut part, &Part::new(0x4000));
+    assert!(part.bytes == Part::new(0x4000).bytes);
+    for write in 0..part.writes {
+        for torn in Torn::ALL {
+            let mut part = full.powered();
+            part.cut = Some((write, torn));
+            put_back(&mut part, &Part::new(0x4000));
+            let started = part.started();
+            assert!(
+                started.is_none_or(|image| image == code(1200, NEW)),
+                "{write} {torn:?}"
+            );
+        }
+    }
 }
