@@ -23,6 +23,8 @@ fn main() {
         println!("{argument}-T{}", script.display());
         println!("{argument}-L{}", out.display());
         println!("{argument}--gc-sections");
+        // By which the log decoder knows the ELF file of a card's firmware.
+        println!("{argument}--build-id=sha1");
         // The symbols of the log messages.
         println!("{argument}-Tdefmt.x");
         // The scratch pads have the same addresses, as each CPU sees its own.

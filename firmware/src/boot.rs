@@ -9,7 +9,7 @@ use crate::dma::{ReadStates, WriteStates};
 use crate::layout::{
     self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT, SHARED, SHARED_END,
 };
-use crate::log::log_info;
+use crate::log::{log_debug, log_info};
 use crate::refill::Refill;
 use crate::shared::ANSWER;
 use crate::{
@@ -166,6 +166,11 @@ pub fn join<B: Dispatch>(b: &mut SideB<B>) {
     timer::start_send(b);
     b.bus
         .core(|core| core.mask |= events::handled(Cpu::B) & HARDWARE_BITS);
+    log_debug!(
+        "send path ready, transmit buffer {=u32:#x} to {=u32:#x}",
+        base,
+        boundary
+    );
     ANSWER.set(&b.me, &mut b.bus, JOINED);
 }
 

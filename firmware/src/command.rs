@@ -6,7 +6,7 @@
 //! until that is done.
 
 use crate::link::Renew;
-use crate::log::{log_info, log_warn};
+use crate::log::{log_debug, log_info, log_warn};
 use crate::question::{self, What};
 use crate::receive::rings::Which;
 use crate::statistics::count;
@@ -82,6 +82,11 @@ fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Fu
     let (high, low) = (word(bus, index + 1), word(bus, index + 2));
     let arguments = [word(bus, index), high, low, 0];
     trace::record(bus, Topic::Command, command.command as u32, arguments);
+    log_debug!(
+        "command {=u32:#x}, code {=u16:#x}",
+        command.command as u32,
+        command.code
+    );
     carry_out(a, command, high, low)?;
     Ok(entries)
 }

@@ -12,6 +12,7 @@
 //! The tables lie at fixed addresses, apart from Rust's variables: the DMA channels and
 //! the host write them.
 
+use host_interface::log;
 use tigon2_chip::memory::{FIRMWARE_BASE, PACKET_MEMORY_END, block};
 
 /// First byte of the tables, end of the image.
@@ -50,8 +51,10 @@ pub const PROFILE: u32 = LAST_EVENT + 32;
 pub const SHARED: u32 = PROFILE + 0x80;
 /// End of those.
 pub const SHARED_END: u32 = SHARED + 0x80;
+/// The log block: rings of messages, and what is recorded.
+pub const LOG: u32 = SHARED_END;
 /// End of the tables.
-pub const TABLES_END: u32 = SHARED_END;
+pub const TABLES_END: u32 = LOG + log::BLOCK_BYTES;
 
 /// Distance of the block's base K from the lowest alias of SRAM below
 /// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).

@@ -8,6 +8,7 @@
 //! B:                        does it, ANSWER = n, rings A
 //! ```
 
+use crate::log::log_debug;
 use crate::shared::{ANSWER, QUESTION};
 use crate::{SideA, SideB, refill, statistics};
 use tigon2_hal::assist::Full;
@@ -84,15 +85,21 @@ pub fn ask<B: Dispatch>(a: &mut SideA<B>, what: What) -> Result<(), Full> {
 /// CPU B looks whether it was asked something.
 pub fn answer<B: Dispatch>(b: &mut SideB<B>) {
     let question = QUESTION.get(&mut b.bus);
-    if question == b.answered {
-        return;
+    if question != b.answered {
+        carry_out(b, question);
     }
+}
+
+/// Does what was asked.
+#[inline(never)]
+fn carry_out<B: Dispatch>(b: &mut SideB<B>, question: u32) {
     match question & WHAT {
         what if what == What::Publish as u32 => statistics::publish_b(b),
         what if what == What::Clear as u32 => statistics::clear_b(b),
         what if what == What::ResetJumbo as u32 => refill::reset_jumbo(b),
         _ => {}
     }
+    log_debug!("question {=u32} of CPU A is done", question & WHAT);
     b.answered = question;
     ANSWER.set(&b.me, &mut b.bus, question);
     b.ring();

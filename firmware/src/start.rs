@@ -5,14 +5,17 @@
 //! dispatch loop, which runs for ever. In the parallel firmware
 //! CPU A has CPU B started at `_start_b` on its way, which does the same for its own pad.
 
+use crate::layout::LOG;
+use crate::log::log_error;
 use crate::{SideA, SideB, boot, fatal};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use host_interface::extension::{Extension, FatalCode};
+use host_interface::log::{self, Level, RingWord};
 use tigon2_chip::{Cpu, Register};
-use tigon2_hal::Mmio;
 use tigon2_hal::log::Words;
 use tigon2_hal::resources::Resources;
+use tigon2_hal::{Bus, Mmio};
 
 // What both CPUs do, as macros of the assembler: `cpu` is the pad, `table` the jump table.
 //
@@ -163,14 +166,49 @@ _start_b:
     joff = const tigon2_chip::instruction::encode_joff(18, 8),
 );
 
-/// Where the log ring is described to the host.
-const LOG_WORDS: Words = Words {
-    address: Extension::LogAddress.nic_address(),
-    bytes: Extension::LogBytes.nic_address(),
-    producer: Extension::LogProducer.nic_address(),
-    consumer: Extension::LogConsumer.nic_address(),
-    lost: Extension::LogLost.nic_address(),
-};
+/// Where the log ring of a CPU is described to the host.
+const fn log_words(cpu: Cpu) -> Words {
+    const fn at(cpu: Cpu, word: RingWord) -> u32 {
+        LOG + log::ring_word(cpu as u32, word)
+    }
+    Words {
+        address: at(cpu, RingWord::Address),
+        bytes: at(cpu, RingWord::Bytes),
+        producer: at(cpu, RingWord::Producer),
+        consumer: at(cpu, RingWord::Consumer),
+        recorded: at(cpu, RingWord::Recorded),
+        lost: at(cpu, RingWord::Lost),
+    }
+}
+
+/// Whether messages of a level are recorded in a module: one load and one branch.
+#[inline(always)]
+pub(crate) fn is_logged(module: usize, level: Level) -> bool {
+    { BUS }.load(LOG + log::level_word(module)) >= level as u32
+}
+
+/// Prepares the log: its block, which names the build, and the rings.
+fn start_log() {
+    unsafe extern "C" {
+        /// The ELF file's note "GNU build id": 16 bytes of header, then the id.
+        #[link_name = "_build_id_note"]
+        static NOTE: [u32; 4 + log::BUILD_ID_BYTES / 4];
+    }
+    let bus = &mut { BUS };
+    bus.store(LOG + log::RINGS, log::RING_COUNT as u32);
+    bus.store(LOG + log::MODULES, log::MODULE_NAMES.len() as u32);
+    // SAFETY: the linker script puts the note there, aligned and of this length.
+    let id = unsafe { &NOTE }.iter().skip(4);
+    for (address, word) in (LOG + log::BUILD_ID..).step_by(4).zip(id) {
+        bus.store(address, *word);
+    }
+    for module in 0..log::MODULE_NAMES.len() {
+        bus.store(LOG + log::level_word(module), Level::DEFAULT as u32);
+    }
+    // SAFETY: nothing was logged yet; the words are the block's and nobody else's.
+    unsafe { tigon2_hal::log::start([log_words(Cpu::A), log_words(Cpu::B)]) };
+    bus.store(Extension::LogBlock.nic_address(), LOG);
+}
 
 // Microseconds since the firmware started.
 defmt::timestamp!("{=u32:us}", { tigon2_hal::timer::now(&mut { BUS }) });
@@ -208,8 +246,7 @@ const BUS: Mmio = unsafe { Mmio::new() };
 extern "C" fn main_a() {
     Mmio::begin(Cpu::A, cfg!(not(feature = "parallel")));
     let block = boot::claim(&mut { BUS });
-    // SAFETY: nothing was logged yet; the words are the extension's and nobody else's.
-    unsafe { tigon2_hal::log::start(LOG_WORDS) };
+    start_log();
     // SAFETY: the only reference to it until the loop makes its own.
     let a = unsafe { &mut *STATE_A.0.get() };
     boot::run(a, block, start_b);
@@ -243,7 +280,7 @@ extern "C" fn main_b() {
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let line = match info.location() {
         Some(location) => {
-            defmt::error!("panic at {=str}:{=u32}", location.file(), location.line());
+            log_error!("panic at {=str}:{=u32}", location.file(), location.line());
             location.line()
         }
         None => 0,

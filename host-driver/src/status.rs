@@ -10,18 +10,27 @@
 //!         <── one line of JSON: {"words": [..]}, {"statistics": {..}} or {"error": ".."} ──
 //! ```
 //!
-//! Nothing that can be asked changes the card, and none of it takes long.
+//! None of it takes long. What changes the card is what a developer wants of one that works
+//! ([`Question::changes`]); its registers and memory are the driver's alone.
+//!
+//! The driver takes the log's messages off the card between two questions and keeps the
+//! newest ([`Backlog`](crate::log::Backlog)), so that any number of askers see them.
 
+use std::cell::Cell;
+use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use host_interface::log::Level;
+use host_interface::trace::TraceEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::nic::{Nic, NicError};
+use crate::log::LogFrame;
+use crate::nic::{Negotiate, Nic, NicError};
 use crate::transport::Transport;
 
 /// Longest question, in bytes.
@@ -32,6 +41,10 @@ const MOST_WORDS: u32 = 512;
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How long an asker waits for the driver.
 const ANSWER: Duration = Duration::from_secs(5);
+/// How often the log is fetched at least, while the driver has time to attend.
+const LOG_PERIOD: Duration = Duration::from_millis(20);
+/// Most messages in an answer.
+const MOST_MESSAGES: usize = 500;
 /// Questions that are answered in one go.
 const BATCH: usize = 8;
 
@@ -53,12 +66,85 @@ pub enum Question {
         /// How many.
         words: u32,
     },
+    /// Messages of the log.
+    Log {
+        /// The number of the first that is wanted.
+        from: u64,
+    },
+    /// The trace ring.
+    Trace,
+    /// What the firmware records of its modules from now on.
+    LogLevels {
+        /// Numbers of modules and of levels, see [`host_interface::log`].
+        levels: Vec<(usize, u32)>,
+    },
+    /// What the firmware traces from now on.
+    TraceMask {
+        /// The mask.
+        mask: u32,
+    },
+    /// Whether there is to be a link.
+    Link {
+        /// Whether there is.
+        up: bool,
+    },
+}
+
+impl Question {
+    /// Whether the card is another one afterwards.
+    pub fn changes(&self) -> bool {
+        match self {
+            Self::Statistics
+            | Self::Registers { .. }
+            | Self::Memory { .. }
+            | Self::Log { .. }
+            | Self::Trace => false,
+            Self::LogLevels { .. } | Self::TraceMask { .. } | Self::Link { .. } => true,
+        }
+    }
+}
+
+/// Messages of a driver's card.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogAnswer {
+    /// The number of the first message here.
+    pub first: u64,
+    /// CPU and bytes of each, in hexadecimal digits.
+    pub frames: Vec<(u8, String)>,
+    /// Messages of CPU A and B that found no room on the card.
+    pub lost: [u64; 2],
+    /// The build of the firmware, if it is one with a log.
+    pub build: Option<String>,
+}
+
+impl LogAnswer {
+    /// The messages.
+    ///
+    /// # Errors
+    /// When they are no hexadecimal digits.
+    pub fn frames(&self) -> io::Result<Vec<LogFrame>> {
+        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "messages that are no digits");
+        let frame = |(cpu, digits): &(u8, String)| {
+            let places = (0..digits.len()).step_by(2);
+            let byte = |at| {
+                let pair = digits.get(at..at + 2).ok_or_else(wrong)?;
+                u8::from_str_radix(pair, 16).map_err(|_| wrong())
+            };
+            Ok(LogFrame {
+                cpu: *cpu,
+                bytes: places.map(byte).collect::<io::Result<_>>()?,
+            })
+        };
+        self.frames.iter().map(frame).collect()
+    }
 }
 
 /// The driver's side.
 pub struct StatusServer {
     listener: UnixListener,
     path: PathBuf,
+    /// When the log was fetched last.
+    polled: Cell<Option<Instant>>,
 }
 
 impl StatusServer {
@@ -81,6 +167,7 @@ impl StatusServer {
         Ok(Self {
             listener,
             path: path.to_owned(),
+            polled: Cell::new(None),
         })
     }
 
@@ -89,8 +176,15 @@ impl StatusServer {
         &self.path
     }
 
-    /// Answers what was asked meanwhile. An asker that misbehaves is dropped.
+    /// Answers what was asked meanwhile, and keeps the log. An asker that misbehaves is
+    /// dropped.
     pub fn serve<T: Transport>(&self, nic: &mut Nic<T>) {
+        let due = |at: Instant| at.elapsed() >= LOG_PERIOD;
+        if self.polled.get().is_none_or(due) {
+            self.polled.set(Some(Instant::now()));
+            // A card that is gone is noticed by who drives it.
+            let _ = nic.poll_log();
+        }
         for _ in 0..BATCH {
             let Ok((stream, _)) = self.listener.accept() else {
                 return;
@@ -146,7 +240,56 @@ fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, 
             nic.peek_memory(*address, &mut out).map_err(text)?;
             Ok(json!({ "words": out }))
         }
+        Question::Log { from } => {
+            let answer = log_answer(nic, *from).map_err(text)?;
+            Ok(json!({ "log": answer }))
+        }
+        Question::Trace => {
+            let entries = nic.trace().map_err(text)?;
+            let words = |entry: &TraceEntry| -> Vec<u32> {
+                let [a, b, c, d] = entry.arguments;
+                let [first, second] = entry.label;
+                vec![first, second, entry.code, entry.time, a, b, c, d]
+            };
+            let words: Vec<u32> = entries.iter().flat_map(words).collect();
+            Ok(json!({ "words": words }))
+        }
+        Question::LogLevels { levels } => {
+            let level = |(module, level): &(usize, u32)| (*module, Level::from_word(*level));
+            let levels: Vec<(usize, Level)> = levels.iter().map(level).collect();
+            nic.set_log_levels(&levels).map_err(text)?;
+            Ok(json!({}))
+        }
+        Question::TraceMask { mask } => {
+            nic.set_trace_mask(*mask).map_err(text)?;
+            Ok(json!({}))
+        }
+        Question::Link { up } => {
+            let wish = nic.config().link.with_enabled(*up);
+            nic.set_link(wish, Negotiate::Both).map_err(text)?;
+            Ok(json!({}))
+        }
     }
+}
+
+fn log_answer<T: Transport>(nic: &mut Nic<T>, from: u64) -> Result<LogAnswer, NicError> {
+    nic.poll_log()?;
+    let build = nic.log_block()?.map(|block| block.build.to_string());
+    let (first, frames) = nic.log_backlog().from(from);
+    let digits = |frame: &LogFrame| {
+        let mut digits = String::new();
+        for byte in &frame.bytes {
+            // A string has room.
+            let _ = write!(digits, "{byte:02x}");
+        }
+        (frame.cpu, digits)
+    };
+    Ok(LogAnswer {
+        first,
+        frames: frames.take(MOST_MESSAGES).map(digits).collect(),
+        lost: nic.log_lost(),
+        build,
+    })
 }
 
 /// Asks the driver that listens at `path`.

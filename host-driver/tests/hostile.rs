@@ -348,52 +348,6 @@ fn firmware_that_dies_at_work_is_quoted_instead_of_stuck() {
 }
 
 #[test]
-fn a_log_ring_that_cannot_be_is_refused() {
-    use host_interface::extension::Extension;
-    for (address, bytes, producer, consumer) in [
-        (0x6000, 0, 0, 0),
-        (0x6000, 1000, 0, 0),
-        (0x6002, 1024, 0, 0),
-        (0xFFFF_FF00, 1024, 0, 0),
-        (0x6000, 0x8000_0000, 0, 0),
-        (0x6000, 1024, 1024, 0),
-        (0x6000, 1024, 0, u32::MAX),
-    ] {
-        let mut nic = open_card(quick());
-        let bench = &mut nic.transport().bench;
-        for (word, value) in [
-            (Extension::LogAddress, address),
-            (Extension::LogBytes, bytes),
-            (Extension::LogProducer, producer),
-            (Extension::LogConsumer, consumer),
-        ] {
-            bench.set_word(word.nic_address(), value);
-        }
-        assert!(matches!(nic.drain_log(), Err(NicError::BadIndex { .. })));
-    }
-}
-
-#[test]
-fn the_log_is_drained_round_the_end_of_its_ring() {
-    use host_interface::extension::Extension;
-    let mut nic = open_card(quick());
-    let bench = &mut nic.transport().bench;
-    let ring: Vec<u8> = (0..64).collect();
-    bench.set_bytes(0x6000, &ring);
-    for (word, value) in [
-        (Extension::LogAddress, 0x6000),
-        (Extension::LogBytes, 64),
-        (Extension::LogProducer, 5),
-        (Extension::LogConsumer, 57),
-    ] {
-        bench.set_word(word.nic_address(), value);
-    }
-    let drained = nic.drain_log().expect("a good ring");
-    assert_eq!(drained, [57, 58, 59, 60, 61, 62, 63, 0, 1, 2, 3, 4]);
-    assert!(nic.drain_log().expect("a good ring").is_empty());
-}
-
-#[test]
 fn frames_that_cannot_be_sent_are_refused() {
     let mut nic = open_card(Config::default());
     let long = vec![0; 1519];

@@ -16,6 +16,7 @@ pub mod guest;
 pub mod programs;
 pub mod spy;
 pub mod stage;
+pub mod tigonctl;
 pub mod xtask_command;
 
 pub use engine::{Engine, Qemu, Sim};

@@ -6,7 +6,7 @@ use crate::firmware::choice::{self, Variant};
 use crate::firmware::{self, FirmwareOptions};
 use crate::guest::GuestTools;
 use crate::qemu_build::{self, Target};
-use crate::tools::{Tools, build_client};
+use crate::tools::{Tools, build_client, build_tigonctl};
 use crate::{paths, process, setup};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -45,6 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         variant: choice::chosen().0,
         pc: qemu.x86_64,
         client: build_client()?,
+        tigonctl: build_tigonctl()?,
     };
     if !arguments.no_lint {
         step("format");
@@ -128,6 +129,8 @@ struct Built {
     /// The PC's QEMU, and the library for its device that is a card's client.
     pc: PathBuf,
     client: PathBuf,
+    /// The command, as its users run it.
+    tigonctl: PathBuf,
 }
 
 fn step(name: &str) {
@@ -138,7 +141,8 @@ fn run_cargo(words: &[&str], built: &Built) -> Result<()> {
     let mut command = cargo(words, &built.tools, built.variant)?;
     command
         .env("TIGON_GUEST_QEMU", &built.pc)
-        .env("TIGON_GUEST_CLIENT", &built.client);
+        .env("TIGON_GUEST_CLIENT", &built.client)
+        .env("TIGON_TIGONCTL", &built.tigonctl);
     process::run(&mut command)
 }
 

@@ -75,6 +75,17 @@ pub fn build_client() -> Result<PathBuf> {
     build_library("tigon2-qemu-client", "libtigon2_qemu_client.so")
 }
 
+/// Builds `tigonctl`.
+pub fn build_tigonctl() -> Result<PathBuf> {
+    process::run(
+        Command::new(env!("CARGO"))
+            .args(["build", "--release", "--quiet", "--package", "host-driver"])
+            .args(["--bin", "tigonctl"])
+            .current_dir(paths::root()),
+    )?;
+    Ok(paths::target().join("release/tigonctl"))
+}
+
 fn build_library(package: &str, file: &str) -> Result<PathBuf> {
     process::run(
         Command::new(env!("CARGO"))

@@ -3,12 +3,6 @@
 //! No driver or vendor firmware uses this part of gencom. The firmware writes
 //! [`Extension::Magic`] last, once all other words are valid; a driver that does not find
 //! it there must not look at the rest. All addresses are NIC addresses.
-//!
-//! ```text
-//! log ring:  LogAddress, LogBytes; the firmware writes bytes up to LogProducer, the host
-//!            reads up to there and moves LogConsumer; both are offsets in the ring. The
-//!            bytes lie in the words big-endian: the first byte is bits 31:24.
-//! ```
 
 macro_rules! extension {
     ($( $(#[$doc:meta])* $name:ident = $address:literal, )+) => {
@@ -48,16 +42,8 @@ extension! {
     FatalCpuPc = 0x2B4,
     /// BAR 0x6B8: send ring consumer index, for drivers that read it by MMIO.
     SendConsumer = 0x2B8,
-    /// BAR 0x6BC: NIC address of the log ring, 0 if there is none.
-    LogAddress = 0x2BC,
-    /// BAR 0x6C0: bytes of the log ring, a power of two.
-    LogBytes = 0x2C0,
-    /// BAR 0x6C4: offset in the log ring behind the last byte; written by the NIC.
-    LogProducer = 0x2C4,
-    /// BAR 0x6C8: offset in the log ring of the first unread byte; written by the host.
-    LogConsumer = 0x2C8,
-    /// BAR 0x6CC: log messages that found no room.
-    LogLost = 0x2CC,
+    /// BAR 0x6BC: NIC address of the log block ([`crate::log`]), 0 if there is none.
+    LogBlock = 0x2BC,
     /// BAR 0x6D0: NIC address of [`HANDLER_COUNT`] words: how often each handler ran, in
     /// the order of [`HANDLERS`].
     HandlerCounts = 0x2D0,
@@ -89,7 +75,15 @@ pub const END: u32 = 0x300;
 /// What [`Extension::Magic`] holds: "TGRS".
 pub const MAGIC: u32 = 0x5447_5253;
 /// What [`Extension::Version`] holds.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The first version with [`Extension::LogBlock`].
+pub const VERSION_WITH_LOG_BLOCK: u32 = 2;
+
+/// Whether a host of this version knows what a firmware of another one means: version 1 has
+/// all words but the log's.
+pub const fn is_known(version: u32) -> bool {
+    version >= 1 && version <= VERSION
+}
 
 impl Extension {
     /// The word's NIC address.

@@ -25,6 +25,7 @@
 //! | [`event`] | NIC to host | event ring in host memory |
 //! | [`statistics`] | the statistics block | host memory |
 //! | [`trace`] | the trace ring of vendor firmware | NIC memory |
+//! | [`log`] | this project's log rings | NIC memory |
 //! | [`image`] | the firmware file | `acenic/tg2.bin` |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -38,6 +39,7 @@ pub mod gencom;
 pub mod image;
 pub mod info;
 mod link;
+pub mod log;
 mod mode;
 pub mod pci;
 pub mod ring;

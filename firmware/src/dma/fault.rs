@@ -8,6 +8,7 @@
 
 use super::{read, write};
 use crate::layout::{STAGING, STATISTICS};
+use crate::log::log_warn;
 use crate::statistics::count;
 use crate::{SideA, SideB, direct, doorbell, host_events, receive, refill, send, trace};
 use host_interface::event;
@@ -26,6 +27,7 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
         let clear = state & !DmaState::ERRORS;
         return b.bus.write(Register::DmaReadState, clear);
     }
+    log_warn!("DMA read error {=u32:#x}, {=u32} bytes left", state, left);
     b.counters.read_aborts += 1;
     pause(&mut b.bus);
     if let Some(descriptor) = b.read_ring.current(&mut b.bus) {
@@ -73,6 +75,7 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
         let clear = state & !DmaState::ERRORS;
         return a.bus.write(Register::DmaWriteState, clear);
     }
+    log_warn!("DMA write error {=u32:#x}, {=u32} bytes left", state, left);
     pause(&mut a.bus);
     count!(a, dma_write_master_aborts);
     if let Some(descriptor) = a.write_ring.current(&mut a.bus) {

@@ -21,7 +21,7 @@ mod wish;
 pub use attention::{receive_attention, transmit_attention};
 
 use crate::filter::Filter;
-use crate::log::log_info;
+use crate::log::{log_debug, log_info, log_trace};
 use crate::phy::Medium;
 use crate::shared::LINK_UP;
 use crate::statistics::{self, count};
@@ -145,6 +145,7 @@ impl Link {
     }
 
     fn enter(&mut self, phase: Phase) {
+        log_trace!("phase {=u8} after {=u32} ms", phase as u8, self.time);
         self.phase = phase;
         self.time = 0;
     }
@@ -244,6 +245,7 @@ pub fn renew<B: Dispatch>(a: &mut SideA<B>, which: Renew) {
 
 /// Begins anew.
 fn restart<B: Dispatch>(a: &mut SideA<B>) {
+    log_debug!("the link begins anew");
     down(a);
     count!(a, mac_resets);
     let SideA { bus, link, .. } = a;

@@ -5,6 +5,7 @@
 
 use super::{SKIPPED, Send};
 use crate::dma::read;
+use crate::log::log_warn;
 use crate::{SideB, doorbell, filter};
 use host_interface::extension::Drop;
 use tigon2_chip::bits::DmaState;
@@ -44,6 +45,7 @@ pub fn data<B: Dispatch>(b: &mut SideB<B>, failed: u32) {
         let destination = filter::destination(&mut b.bus, start);
         b.counters.not_out(destination);
     }
+    log_warn!("a frame of {=u32} bytes cannot be read", length);
     b.counters.drops.count(Drop::SendFault);
     doorbell::post_error(b);
 }

@@ -121,6 +121,12 @@ impl LinkWish {
         }
     }
 
+    /// The same with a link, or with none.
+    #[must_use]
+    pub fn with_enabled(self, on: bool) -> Self {
+        self.map(|word| word.with_enable(on))
+    }
+
     /// The same with frames looped back at the card's own end of the cable.
     #[must_use]
     pub fn with_loopback(self, on: bool) -> Self {

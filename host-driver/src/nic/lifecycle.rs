@@ -65,6 +65,7 @@ impl<T: Transport> Nic<T> {
         self.command_producer = 0;
         self.last_command = 0;
         self.ours = false;
+        self.log.restart();
     }
 
     pub(super) fn await_firmware(&mut self) -> Result<(), NicError> {
@@ -90,8 +91,8 @@ impl<T: Transport> Nic<T> {
             }
         }
         self.ours = self.extension(Extension::Magic)? == extension::MAGIC
-            && self.extension(Extension::Version)? == extension::VERSION;
-        Ok(())
+            && extension::is_known(self.extension(Extension::Version)?);
+        self.restore_log_levels()
     }
 
     /// Gives the card receive buffers and lets frames through.
@@ -173,6 +174,9 @@ impl<T: Transport> Nic<T> {
         let lost = u64::from(self.send.outstanding());
         self.drops.add(DropReason::LostInReset, lost);
         self.counters.recoveries += 1;
+        // What a firmware said before its end is worth most; one that wrote nonsense is
+        // reset all the same.
+        let _ = self.poll_log();
         // Both reset a card that is not halted.
         if self.own {
             self.boot()?;

@@ -1,95 +1,158 @@
-//! The firmware's log: bytes from a ring on the card.
+//! The firmware's log and what it records.
 //!
-//! Host/NIC interface, extension words: the firmware puts bytes up to `LogProducer`,
-//! the host reads up to there and moves `LogConsumer`; the first byte of a word is
-//! its bits 31:24.
+//! [`Nic::poll_log`] takes messages off the card into a backlog, from which everybody who
+//! wants them takes them with a place of his own; [`Nic::drain_log`] is the driver's.
 
-use host_interface::extension::Extension;
+use host_interface::log::{Level, RING_COUNT};
 
 use super::error::NicError;
 use super::{Nic, window};
-use crate::transport::Transport;
+use crate::log::{Backlog, LogBlock, LogCounts, LogFrame, LogReadError, LogReader, NicMemory};
+use crate::transport::{Transport, TransportError};
 
-/// Largest log ring that makes sense, in bytes.
-const LARGEST_RING: u32 = 64 * 1024;
+/// What the driver knows of its card's log.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    reader: LogReader,
+    backlog: Backlog,
+    /// Where [`Nic::drain_log`] is in the backlog.
+    drained: u64,
+    /// Lost before the firmware was started last, and since then.
+    lost: [(u64, u32); RING_COUNT],
+    /// Levels that were set, for the firmware that is started next.
+    levels: Vec<(usize, Level)>,
+}
 
-impl<T: Transport> Nic<T> {
-    /// Takes what is new in the firmware's log, as bytes for a decoder. Empty if the
-    /// firmware has no log.
-    ///
-    /// # Errors
-    /// [`NicError::BadIndex`] if the ring's description cannot be; what the transport
-    /// says.
-    pub fn drain_log(&mut self) -> Result<Vec<u8>, NicError> {
-        // Also when the firmware died before it was operational.
-        let magic = self.extension(Extension::Magic)?;
-        if magic != host_interface::extension::MAGIC {
-            return Ok(Vec::new());
+impl Log {
+    /// The firmware is started anew.
+    pub fn restart(&mut self) {
+        self.reader = LogReader::new();
+        for (before, since) in &mut self.lost {
+            *before += u64::from(std::mem::take(since));
         }
-        let address = self.extension(Extension::LogAddress)?;
-        let bytes = self.extension(Extension::LogBytes)?;
-        if address == 0 {
-            return Ok(Vec::new());
-        }
-        let bad = |what, value| {
-            Err(NicError::BadIndex {
+    }
+}
+
+/// A card's memory through its window.
+pub struct CardMemory<'a, T: ?Sized>(pub &'a mut T);
+
+impl<T: Transport> NicMemory for CardMemory<'_, T> {
+    type Error = TransportError;
+
+    fn load(&mut self, address: u32, out: &mut [u32]) -> Result<(), TransportError> {
+        window::read(self.0, address, out)
+    }
+
+    fn store(&mut self, address: u32, value: u32) -> Result<bool, TransportError> {
+        window::write(self.0, address, &[value])?;
+        Ok(true)
+    }
+}
+
+impl From<LogReadError<TransportError>> for NicError {
+    fn from(error: LogReadError<TransportError>) -> Self {
+        match error {
+            LogReadError::Memory(error) => error.into(),
+            LogReadError::Nonsense { what, value } => NicError::BadIndex {
                 what,
                 value,
-                allowed: "inside a ring of a power of two of bytes".to_owned(),
-            })
-        };
-        if !bytes.is_power_of_two() || !(4..=LARGEST_RING).contains(&bytes) {
-            return bad("log ring size", bytes);
+                allowed: "inside a log in NIC memory".to_owned(),
+            },
         }
-        if !address.is_multiple_of(4) || address > tigon2_chip::memory::SRAM_MAX_BYTES - bytes {
-            return bad("log ring address", address);
-        }
-        let producer = self.extension(Extension::LogProducer)?;
-        let consumer = self.extension(Extension::LogConsumer)?;
-        if producer >= bytes {
-            return bad("log producer", producer);
-        }
-        if consumer >= bytes {
-            return bad("log consumer", consumer);
-        }
-        let mut out = Vec::new();
-        if producer < consumer {
-            self.read_log(address, consumer, bytes, &mut out)?;
-            self.read_log(address, 0, producer, &mut out)?;
-        } else {
-            self.read_log(address, consumer, producer, &mut out)?;
-        }
-        self.transport
-            .write(Extension::LogConsumer.bar_offset(), producer)?;
-        Ok(out)
     }
+}
 
-    /// Messages that found no room in the log; 0 if the firmware has no log.
+impl<T: Transport> Nic<T> {
+    /// What the card says of its log; none if the firmware has none. Also when the firmware
+    /// died before it was operational.
     ///
     /// # Errors
-    /// What the transport says.
-    pub fn log_lost(&mut self) -> Result<u32, NicError> {
-        if !self.ours {
-            return Ok(0);
-        }
-        Ok(self.extension(Extension::LogLost)?)
+    /// [`NicError::BadIndex`] if the log's description cannot be; what the transport says.
+    pub fn log_block(&mut self) -> Result<Option<LogBlock>, NicError> {
+        Ok(LogBlock::find(&mut CardMemory(&mut self.transport))?)
     }
 
-    /// Bytes `from..to` of the ring.
-    fn read_log(
-        &mut self,
-        address: u32,
-        from: u32,
-        to: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), NicError> {
-        let first = from & !3;
-        let words = (to.next_multiple_of(4) - first) / 4;
-        let mut buffer = vec![0; words as usize];
-        window::read(&mut self.transport, address + first, &mut buffer)?;
-        let bytes = buffer.iter().flat_map(|word| word.to_be_bytes());
-        let (skip, count) = ((from - first) as usize, (to - from) as usize);
-        out.extend(bytes.skip(skip).take(count));
+    /// Takes what is new in the firmware's log into the backlog.
+    ///
+    /// # Errors
+    /// As [`Nic::log_block`].
+    pub fn poll_log(&mut self) -> Result<(), NicError> {
+        let Some(block) = self.log_block()? else {
+            return Ok(());
+        };
+        let mut memory = CardMemory(&mut self.transport);
+        let frames = self.log.reader.read(&mut memory, &block)?;
+        self.log.backlog.extend(frames);
+        for ((_, since), counts) in self.log.lost.iter_mut().zip(block.counts) {
+            *since = counts.lost;
+        }
         Ok(())
+    }
+
+    /// The newest messages.
+    pub fn log_backlog(&self) -> &Backlog {
+        &self.log.backlog
+    }
+
+    /// Takes what is new since the last call, and says how many messages were not kept that
+    /// long.
+    ///
+    /// # Errors
+    /// As [`Nic::log_block`].
+    pub fn drain_log(&mut self) -> Result<(Vec<LogFrame>, u64), NicError> {
+        self.poll_log()?;
+        let log = &mut self.log;
+        let (first, frames) = log.backlog.from(log.drained);
+        let missed = first - log.drained;
+        let frames = frames.cloned().collect();
+        log.drained = log.backlog.end();
+        Ok((frames, missed))
+    }
+
+    /// Messages of CPU A and CPU B that found no room on the card, since the driver came.
+    pub fn log_lost(&self) -> [u64; RING_COUNT] {
+        self.log
+            .lost
+            .map(|(before, since)| before + u64::from(since))
+    }
+
+    /// Messages that CPU A and CPU B have recorded and lost since the firmware started.
+    ///
+    /// # Errors
+    /// As [`Nic::log_block`].
+    pub fn log_counts(&mut self) -> Result<[LogCounts; RING_COUNT], NicError> {
+        let block = self.log_block()?;
+        Ok(block.map(|block| block.counts).unwrap_or_default())
+    }
+
+    /// Has the firmware record what is as detailed as a level, in some modules by their
+    /// numbers among [`host_interface::log::MODULE_NAMES`]. It takes effect at once and is
+    /// kept across [`Nic::recover`].
+    ///
+    /// # Errors
+    /// As [`Nic::log_block`].
+    pub fn set_log_levels(&mut self, levels: &[(usize, Level)]) -> Result<(), NicError> {
+        for (module, level) in levels {
+            self.log.levels.retain(|(other, _)| other != module);
+            self.log.levels.push((*module, *level));
+        }
+        self.restore_log_levels()
+    }
+
+    /// Sets the levels again that were set before.
+    pub(super) fn restore_log_levels(&mut self) -> Result<(), NicError> {
+        if self.log.levels.is_empty() {
+            return Ok(());
+        }
+        let Some(block) = self.log_block()? else {
+            return Ok(());
+        };
+        for (module, level) in &self.log.levels {
+            if *module < block.levels.len() {
+                let address = block.level_address(*module);
+                window::write(&mut self.transport, address, &[*level as u32])?;
+            }
+        }
+        Ok(self.transport.flush()?)
     }
 }

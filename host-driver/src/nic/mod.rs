@@ -55,6 +55,9 @@ pub mod memory_window {
     pub use super::window::{read, write};
 }
 
+pub use log::CardMemory;
+pub use trace::read_trace;
+
 pub use frame::{Received, ReceivedChecksums, ReceivedFrame};
 pub use memory::{JUMBO_SLOT_BYTES, SLOT_BYTES};
 pub use own::OwnFirmware;
@@ -113,6 +116,7 @@ pub struct Nic<T: Transport> {
     /// The address that the card answers to: the EEPROM's, unless it was changed.
     station: [u8; 6],
     filters: Filters,
+    log: log::Log,
 }
 
 impl<T: Transport> Nic<T> {
@@ -154,6 +158,7 @@ impl<T: Transport> Nic<T> {
             ours: false,
             station,
             filters: Filters::default(),
+            log: log::Log::default(),
             transport,
             config,
             memory,

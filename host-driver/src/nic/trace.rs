@@ -16,50 +16,67 @@ const LARGEST_RING: u32 = 256 * 1024;
 const ENTRY: u32 = ENTRY_BYTES as u32;
 
 impl<T: Transport> Nic<T> {
-    /// The trace, the oldest entry first; empty if the firmware has no trace ring.
-    /// Entries that were never written are left out.
+    /// The trace, as [`read_trace`] gives it.
     ///
     /// # Errors
-    /// [`NicError::BadIndex`] if the ring's description cannot be; what the transport
-    /// says.
+    /// As [`read_trace`].
     pub fn trace(&mut self) -> Result<Vec<TraceEntry>, NicError> {
-        let mut word = |word: Gencom| self.transport.read(word.bar_offset());
-        let start = word(Gencom::TraceStart)?;
-        let bytes = word(Gencom::TraceLength)?;
-        let pointer = word(Gencom::TracePointer)?;
-        if start == 0 || bytes == 0 {
-            return Ok(Vec::new());
-        }
-        let bad = |what, value| {
-            Err(NicError::BadIndex {
-                what,
-                value,
-                allowed: "within a ring of whole entries in NIC memory".to_owned(),
-            })
-        };
-        if !bytes.is_multiple_of(ENTRY) || bytes > LARGEST_RING {
-            return bad("trace ring length", bytes);
-        }
-        if !start.is_multiple_of(4) || start > tigon2_chip::memory::SRAM_MAX_BYTES - bytes {
-            return bad("trace ring start", start);
-        }
-        let next = pointer.wrapping_sub(start);
-        // Behind the end is the same as at the start of an empty ring.
-        if next > bytes || !next.is_multiple_of(ENTRY) {
-            return bad("trace pointer", pointer);
-        }
-        let mut words = vec![0; bytes as usize / 4];
-        window::read(&mut self.transport, start, &mut words)?;
-        let mut entries: Vec<TraceEntry> = words.chunks_exact(8).map(entry).collect();
-        // The newest entry is the one above the pointer; older ones are above it and
-        // then, from the end of the ring, down to the pointer.
-        let newest = (next / ENTRY) as usize + 1;
-        let count = entries.len();
-        entries.rotate_left(newest % count.max(1));
-        entries.reverse();
-        entries.retain(|entry| *entry != TraceEntry::default());
-        Ok(entries)
+        read_trace(&mut self.transport)
     }
+
+    /// Chooses what the firmware traces from now on. Kept across [`Nic::recover`].
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn set_trace_mask(&mut self, mask: u32) -> Result<(), NicError> {
+        self.config.trace_mask = mask;
+        self.transport.write(Gencom::TraceMask.bar_offset(), mask)?;
+        Ok(self.transport.flush()?)
+    }
+}
+
+/// The trace of a card as it is, the oldest entry first; empty if the firmware has no trace
+/// ring. Entries that were never written are left out.
+///
+/// # Errors
+/// [`NicError::BadIndex`] if the ring's description cannot be; what the transport says.
+pub fn read_trace<T: Transport>(transport: &mut T) -> Result<Vec<TraceEntry>, NicError> {
+    let mut word = |word: Gencom| transport.read(word.bar_offset());
+    let start = word(Gencom::TraceStart)?;
+    let bytes = word(Gencom::TraceLength)?;
+    let pointer = word(Gencom::TracePointer)?;
+    if start == 0 || bytes == 0 {
+        return Ok(Vec::new());
+    }
+    let bad = |what, value| {
+        Err(NicError::BadIndex {
+            what,
+            value,
+            allowed: "within a ring of whole entries in NIC memory".to_owned(),
+        })
+    };
+    if !bytes.is_multiple_of(ENTRY) || bytes > LARGEST_RING {
+        return bad("trace ring length", bytes);
+    }
+    if !start.is_multiple_of(4) || start > tigon2_chip::memory::SRAM_MAX_BYTES - bytes {
+        return bad("trace ring start", start);
+    }
+    let next = pointer.wrapping_sub(start);
+    // Behind the end is the same as at the start of an empty ring.
+    if next > bytes || !next.is_multiple_of(ENTRY) {
+        return bad("trace pointer", pointer);
+    }
+    let mut words = vec![0; bytes as usize / 4];
+    window::read(transport, start, &mut words)?;
+    let mut entries: Vec<TraceEntry> = words.chunks_exact(8).map(entry).collect();
+    // The newest entry is the one above the pointer; older ones are above it and
+    // then, from the end of the ring, down to the pointer.
+    let newest = (next / ENTRY) as usize + 1;
+    let count = entries.len();
+    entries.rotate_left(newest % count.max(1));
+    entries.reverse();
+    entries.retain(|entry| *entry != TraceEntry::default());
+    Ok(entries)
 }
 
 fn entry(words: &[u32]) -> TraceEntry {

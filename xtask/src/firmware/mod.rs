@@ -169,7 +169,8 @@ fn compile(toolchain: &Toolchain, program: Program, target: &Path, quiet: bool) 
         // The unstable options above, on a stable compiler.
         .env("RUSTC_BOOTSTRAP", "1");
     if std::env::var_os("DEFMT_LOG").is_none() {
-        cargo.env("DEFMT_LOG", "info");
+        // All messages are built in; what is recorded, the host chooses at any time.
+        cargo.env("DEFMT_LOG", "trace");
     }
     cargo.arg("--config").arg(format!(
         "target.{TARGET}.rustflags={:?}",

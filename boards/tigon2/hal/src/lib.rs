@@ -16,7 +16,7 @@
 //! | [`timer`] | the microsecond counter as an embedded-hal delay | 7 |
 //! | [`eeprom`] | the serial EEPROM's bus as an embedded-hal I2C bus | 9 |
 //! | [`led`] | the two LEDs as embedded-hal output pins | 9 |
-//! | `log` (chip only) | defmt messages into a ring in SRAM | |
+//! | `log` (chip only), [`log_ring`] | defmt messages into rings in SRAM | |
 //!
 //! `unsafe` lives here (`mmio`, `log`, `memory`) and in the firmware's start code.
 #![no_std]
@@ -27,6 +27,7 @@ mod bus;
 pub mod eeprom;
 pub mod events;
 pub mod led;
+pub mod log_ring;
 pub mod mac;
 pub mod mdio;
 pub mod resources;

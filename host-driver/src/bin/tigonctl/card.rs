@@ -5,19 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use host_driver::log::LogTexts;
 use host_driver::nic::{Link, NicStatistics, Notice, SendConsumer, every_field};
 use host_driver::transport::vfio::{Isolation, Vfio};
 use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic, Transport};
 use serde_json::json;
 
-use super::cli::{Arguments, LogOptions, RunOptions, StatsOptions, TraceOptions};
+use super::cli::{Arguments, RunOptions, StatsOptions};
+use super::log;
 use super::look::Source;
 use super::output::Output;
-
-/// How often the log is fetched.
-const LOG_PERIOD: Duration = Duration::from_millis(100);
 
 /// A card, wherever it is.
 pub type AnyNic = Nic<Box<dyn Transport>>;
@@ -90,25 +87,11 @@ pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
 /// Prints the log if there are texts, all counts, and halts the card.
 pub fn finish(mut nic: AnyNic, options: &RunOptions, output: &Output) -> Result<()> {
     if let Some(elf) = &options.elf {
-        print_log(&mut nic, elf, output)?;
+        log::print_rest(&mut nic, elf, output)?;
     }
     let statistics = nic.statistics()?;
     print_statistics(&statistics, output)?;
     nic.shut_down()?;
-    Ok(())
-}
-
-fn read_texts(elf: &Path) -> Result<LogTexts> {
-    let contents = std::fs::read(elf).with_context(|| format!("ELF file {}", elf.display()))?;
-    LogTexts::parse(&contents).with_context(|| format!("ELF file {}", elf.display()))
-}
-
-fn print_log(nic: &mut AnyNic, elf: &Path, output: &Output) -> Result<()> {
-    let texts = read_texts(elf)?;
-    let mut decoder = texts.decoder();
-    for line in decoder.decode(&nic.drain_log()?) {
-        output.result("log", json!({ "line": line }), &line);
-    }
     Ok(())
 }
 
@@ -282,48 +265,8 @@ fn print_all(nic: &mut AnyNic, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// `tigonctl trace`
-pub fn trace(
-    arguments: &Arguments,
-    options: &TraceOptions,
-    output: &Output,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let time = seconds(options.seconds)?;
-    let mut nic = bring_up(arguments, &options.run)?;
-    discard_for(&mut nic, time, stop)?;
-    for entry in nic.trace()? {
-        let label: String = entry
-            .label()
-            .into_iter()
-            .take_while(|byte| *byte != 0)
-            .map(|byte| {
-                if byte.is_ascii_graphic() {
-                    char::from(byte)
-                } else {
-                    '.'
-                }
-            })
-            .collect();
-        let [a, b, c, d] = entry.arguments;
-        let text = format!(
-            "{:>12} us  {label:<8}  {:#010x}  {a:#010x} {b:#010x} {c:#010x} {d:#010x}",
-            entry.time, entry.code
-        );
-        let value = json!({
-            "label": label,
-            "code": entry.code,
-            "time": entry.time,
-            "arguments": entry.arguments,
-        });
-        output.result("trace", value, &text);
-    }
-    nic.shut_down()?;
-    Ok(())
-}
-
 /// Serves the card for a time, or until it is told to stop.
-fn discard_for(nic: &mut AnyNic, time: Duration, stop: &AtomicBool) -> Result<()> {
+pub fn discard_for(nic: &mut AnyNic, time: Duration, stop: &AtomicBool) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
         discard(nic)?;
@@ -332,7 +275,7 @@ fn discard_for(nic: &mut AnyNic, time: Duration, stop: &AtomicBool) -> Result<()
 }
 
 /// Serves the card for a moment; what it receives is thrown away.
-fn discard(nic: &mut AnyNic) -> Result<()> {
+pub fn discard(nic: &mut AnyNic) -> Result<()> {
     nic.wait(Duration::from_millis(20))?;
     nic.service()?;
     nic.receive(64, |_| Ok(()))?;
@@ -342,49 +285,4 @@ fn discard(nic: &mut AnyNic) -> Result<()> {
 /// A time from the command line.
 pub fn seconds(value: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(value).with_context(|| format!("{value} is no time in seconds"))
-}
-
-/// `tigonctl log`
-pub fn log(
-    arguments: &Arguments,
-    options: &LogOptions,
-    output: &Output,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let Some(elf) = &options.run.elf else {
-        bail!("the log's texts are in the firmware's ELF file: name it with --elf FILE");
-    };
-    let limit = options.seconds.map(seconds).transpose()?;
-    let texts = read_texts(elf)?;
-    let mut decoder = texts.decoder();
-    let mut nic = bring_up(arguments, &options.run)?;
-    let start = Instant::now();
-    let mut fetched: Option<Instant> = None;
-    loop {
-        let late = limit.is_some_and(|limit| start.elapsed() >= limit);
-        if late
-            || stop.load(Ordering::Relaxed)
-            || fetched.is_none_or(|at| at.elapsed() >= LOG_PERIOD)
-        {
-            fetched = Some(Instant::now());
-            for line in decoder.decode(&nic.drain_log()?) {
-                output.result("log", json!({ "line": line }), &line);
-            }
-        }
-        if late || stop.load(Ordering::Relaxed) {
-            break;
-        }
-        discard(&mut nic)?;
-    }
-    let lost = nic.log_lost()?;
-    if lost > 0 || decoder.malformed() > 0 {
-        let malformed = decoder.malformed();
-        output.result(
-            "log-lost",
-            json!({ "lost": lost, "malformed": malformed }),
-            &format!("{lost} messages lost, {malformed} not decoded"),
-        );
-    }
-    nic.shut_down()?;
-    Ok(())
 }

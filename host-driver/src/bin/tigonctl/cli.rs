@@ -57,9 +57,12 @@ pub enum Command {
     },
     /// Run the card for a time and print all counts.
     Stats(StatsOptions),
-    /// Run the card for a time and print the firmware's trace ring.
+    /// Print the firmware's trace ring: of a card as it is, of one that another process
+    /// drives, or, with firmware named, after running it for a time.
     Trace(TraceOptions),
-    /// Run the card for a time and print the firmware's log.
+    /// Print the firmware's log: of a card as it is, of one that another process drives, or,
+    /// with firmware named, while running it.
+    #[command(after_help = LOG_EXAMPLE)]
     Log(LogOptions),
     /// Join the card to a TAP device until Ctrl-C.
     Bridge(BridgeOptions),
@@ -96,6 +99,12 @@ pub enum Command {
     },
     /// Print the fill levels of the card's rings as they are, without a reset.
     Rings,
+    /// Print what the link is, or have the driver take it up or down.
+    Link {
+        /// What it is to be.
+        #[arg(value_enum)]
+        wanted: Option<LinkWanted>,
+    },
     /// Reset the card and leave it halted.
     Reset,
     /// Watch a card that another process drives: load, rings, rates, drops.
@@ -113,6 +122,21 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+/// What a link is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LinkWanted {
+    /// There.
+    Up,
+    /// Not there.
+    Down,
+}
+
+const LOG_EXAMPLE: &str = "Examples:\n  \
+    tigonctl --attach tigon0.status log --elf parallel --follow\n  \
+    tigonctl --attach tigon0.status log --elf parallel --level warn --module link=trace\n\n\
+    Levels: off, error, warn, info, debug, trace. They are set on the card, without a reset,\n\
+    and stay until others are set.";
 
 const FLASH_EXAMPLE: &str = "Examples:\n  \
     tigonctl --socket card.sock flash install parallel.12ae-0001.flash.bin\n  \
@@ -284,6 +308,12 @@ pub struct TraceOptions {
     /// For how long.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     pub seconds: f64,
+    /// What to trace from now on: the mask of gencom word 644.
+    #[arg(long, value_name = "MASK", value_parser = number)]
+    pub mask: Option<u32>,
+    /// Print what comes, until Ctrl-C.
+    #[arg(long)]
+    pub follow: bool,
 }
 
 /// Options of `stats`.
@@ -309,9 +339,21 @@ pub struct LogOptions {
     /// How to run the card.
     #[command(flatten)]
     pub run: RunOptions,
-    /// For how long; without it until Ctrl-C.
+    /// Print what comes for so long.
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
+    /// Print what comes, until Ctrl-C.
+    #[arg(long)]
+    pub follow: bool,
+    /// Only messages of this level and worse, of all modules.
+    #[arg(long, value_name = "LEVEL")]
+    pub level: Option<String>,
+    /// Another level for a module.
+    #[arg(long, value_name = "MODULE=LEVEL")]
+    pub module: Vec<String>,
+    /// Leave the levels on the card as they are: only filter what is printed.
+    #[arg(long)]
+    pub leave: bool,
 }
 
 /// Options of `bridge`.

@@ -76,6 +76,14 @@ impl Source {
         }
     }
 
+    /// Asks the driver that was attached to.
+    pub fn question(&mut self, question: &Question) -> Result<Value> {
+        match self {
+            Self::Card(_) => bail!("only a driver answers: name its status socket with --attach"),
+            Self::Attached(path) => Self::ask(path, question),
+        }
+    }
+
     /// All counts of the driver that was attached to.
     pub fn statistics(&mut self) -> Result<Value> {
         match self {

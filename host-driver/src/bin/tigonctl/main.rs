@@ -1,6 +1,7 @@
 //! Works with a Tigon II card from user space.
 //!
-//! Each call connects to the card, resets it, does one thing and halts it again.
+//! Each call connects to the card, resets it, does one thing and halts it again, or looks at
+//! a card as it is or as another process drives it.
 //! What it prints goes to standard output (with `--json` one object a line), what
 //! went wrong to standard error in one line, and then the exit status is 1.
 #![forbid(unsafe_code)]
@@ -14,9 +15,12 @@ use clap::{CommandFactory, Parser};
 mod card;
 mod cli;
 mod flash;
+mod link;
+mod log;
 mod look;
 mod output;
 mod top;
+mod trace;
 mod traffic;
 
 use cli::{Arguments, Command};
@@ -56,13 +60,14 @@ fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
         Command::Peek { place, words } => look::peek(arguments, place, *words, output),
         Command::Poke { place, value } => look::poke(arguments, place, *value, output),
         Command::Rings => look::rings(arguments, output),
+        Command::Link { wanted } => link::link(arguments, *wanted, output),
         Command::Reset => card::reset(arguments, output),
         Command::Top { interval } => top::top(arguments, card::seconds(*interval)?, &stop),
         Command::Info => card::info(arguments, output),
         Command::Load { firmware } => card::load(arguments, firmware, output),
         Command::Stats(options) => card::stats(arguments, options, output, &stop),
-        Command::Trace(options) => card::trace(arguments, options, output, &stop),
-        Command::Log(options) => card::log(arguments, options, output, &stop),
+        Command::Trace(options) => trace::trace(arguments, options, output, &stop),
+        Command::Log(options) => log::log(arguments, options, output, &stop),
         Command::Bridge(options) => traffic::bridge(arguments, options, output, &stop),
         Command::Replay(options) => traffic::replay(arguments, options, output, &stop),
         Command::Capture(options) => traffic::capture(arguments, options, output, &stop),

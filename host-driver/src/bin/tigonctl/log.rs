@@ -1,0 +1,259 @@
+//! `tigonctl log`: what the firmware says, while it works.
+//!
+//! The card is driven by this process, looked at as it is, or another process drives it.
+//! Levels are set on the card, whose CPUs then spare the messages that nobody wants, and
+//! they filter what is printed, since the card may have recorded more before.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use host_driver::Transport;
+use host_driver::log::{
+    BuildId, LevelFilter, LogBlock, LogDecoder, LogFrame, LogLine, LogReader, LogTexts, NicMemory,
+    level_named,
+};
+use host_driver::nic::CardMemory;
+use host_driver::status::{LogAnswer, Question};
+use host_interface::log::Level;
+use serde_json::json;
+
+use super::card::{AnyNic, bring_up, discard, seconds};
+use super::cli::{Arguments, LogOptions};
+use super::look::Source;
+use super::output::Output;
+
+/// How often the log is fetched.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Where messages come from.
+enum Feed {
+    /// A card that this process drives.
+    Driven(Box<AnyNic>),
+    /// A card as it is.
+    AsItIs(Box<dyn Transport>, LogReader),
+    /// The process that drives it, and the number of the message that is next.
+    Attached(Source, u64),
+}
+
+/// What was fetched.
+#[derive(Default)]
+struct Fetched {
+    frames: Vec<LogFrame>,
+    /// Messages that were not kept until they could be fetched.
+    missed: u64,
+    /// Messages of CPU A and B that found no room on the card.
+    lost: [u64; 2],
+    /// The build of the card's firmware; none if that has no log.
+    build: Option<BuildId>,
+}
+
+impl Feed {
+    fn open(arguments: &Arguments, options: &LogOptions) -> Result<Self> {
+        if arguments.attach.is_some() {
+            return Ok(Self::Attached(Source::open(arguments)?, 0));
+        }
+        if options.run.firmware.is_some() || options.run.own {
+            return Ok(Self::Driven(Box::new(bring_up(arguments, &options.run)?)));
+        }
+        match Source::open(arguments)? {
+            Source::Card(card) => Ok(Self::AsItIs(card, LogReader::new())),
+            Source::Attached(_) => bail!("a card is a card"),
+        }
+    }
+
+    fn fetch(&mut self) -> Result<Fetched> {
+        match self {
+            Self::Driven(nic) => {
+                let (frames, missed) = nic.drain_log()?;
+                Ok(Fetched {
+                    frames,
+                    missed,
+                    lost: nic.log_lost(),
+                    build: nic.log_block()?.map(|block| block.build),
+                })
+            }
+            Self::AsItIs(card, reader) => {
+                let mut memory = CardMemory(card);
+                let Some(block) = LogBlock::find(&mut memory)? else {
+                    return Ok(Fetched::default());
+                };
+                Ok(Fetched {
+                    frames: reader.read(&mut memory, &block)?,
+                    missed: 0,
+                    lost: block.counts.map(|counts| u64::from(counts.lost)),
+                    build: Some(block.build),
+                })
+            }
+            Self::Attached(source, next) => {
+                let answer = source.question(&Question::Log { from: *next })?;
+                let answer: LogAnswer = serde_json::from_value(answer["log"].clone())?;
+                let frames = answer.frames()?;
+                let missed = answer.first.saturating_sub(*next);
+                *next = answer.first + frames.len() as u64;
+                let build = answer.build.as_deref().map(str::parse).transpose();
+                Ok(Fetched {
+                    frames,
+                    missed,
+                    lost: answer.lost,
+                    build: build.context("the driver's answer names no build")?,
+                })
+            }
+        }
+    }
+
+    fn set_levels(&mut self, levels: &[(usize, Level)]) -> Result<()> {
+        match self {
+            Self::Driven(nic) => nic.set_log_levels(levels)?,
+            Self::AsItIs(card, _) => {
+                let mut memory = CardMemory(card);
+                let block = LogBlock::find(&mut memory)?;
+                let block = block.context("the firmware on this card has no log")?;
+                for (module, level) in levels {
+                    memory.store(block.level_address(*module), *level as u32)?;
+                }
+            }
+            Self::Attached(source, _) => {
+                let words = levels
+                    .iter()
+                    .map(|(module, level)| (*module, *level as u32));
+                let levels = words.collect();
+                source.question(&Question::LogLevels { levels })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the card work until the next look.
+    fn pass(&mut self, stop: &AtomicBool) -> Result<()> {
+        let end = Instant::now() + PERIOD;
+        while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+            match self {
+                Self::Driven(nic) => discard(nic)?,
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the texts of a firmware.
+pub fn read_texts(elf: &Path) -> Result<LogTexts> {
+    let contents = std::fs::read(elf).with_context(|| format!("ELF file {}", elf.display()))?;
+    LogTexts::parse(&contents).with_context(|| format!("ELF file {}", elf.display()))
+}
+
+/// Prints messages, and what was lost since the last time.
+struct Printer<'a> {
+    decoder: LogDecoder<'a>,
+    filter: LevelFilter,
+    lost: [u64; 2],
+    malformed: u64,
+    output: &'a Output,
+}
+
+impl<'a> Printer<'a> {
+    fn new(texts: &'a LogTexts, filter: LevelFilter, output: &'a Output) -> Self {
+        Self {
+            decoder: texts.decoder(),
+            filter,
+            lost: [0; 2],
+            malformed: 0,
+            output,
+        }
+    }
+
+    fn print(&mut self, fetched: &Fetched) -> Result<()> {
+        for line in self.decoder.decode(&fetched.frames) {
+            if self.filter.shows(line.module_number(), line.level()) {
+                print_line(&line, self.output)?;
+            }
+        }
+        let malformed = self.decoder.malformed();
+        if fetched.lost == self.lost && fetched.missed == 0 && malformed == self.malformed {
+            return Ok(());
+        }
+        self.lost = fetched.lost;
+        self.malformed = malformed;
+        let ([a, b], missed) = (fetched.lost, fetched.missed);
+        let value = json!({ "cpu_a": a, "cpu_b": b, "missed": missed, "malformed": malformed });
+        let text = format!(
+            "lost for lack of room on the card: CPU A {a}, CPU B {b}; not kept by the driver: \
+             {missed}; not decoded: {malformed}"
+        );
+        self.output.result("log-lost", value, &text);
+        Ok(())
+    }
+}
+
+fn print_line(line: &LogLine, output: &Output) -> Result<()> {
+    output.result("log", serde_json::to_value(line)?, &line.to_string());
+    Ok(())
+}
+
+/// Prints what a card that this process drives has logged so far.
+pub fn print_rest(nic: &mut AnyNic, elf: &Path, output: &Output) -> Result<()> {
+    let texts = read_texts(elf)?;
+    if let Some(block) = nic.log_block()? {
+        texts.check(block.build)?;
+    }
+    let (frames, missed) = nic.drain_log()?;
+    let fetched = Fetched {
+        frames,
+        missed,
+        lost: nic.log_lost(),
+        build: None,
+    };
+    Printer::new(&texts, LevelFilter::default(), output).print(&fetched)
+}
+
+/// `tigonctl log`
+pub fn log(
+    arguments: &Arguments,
+    options: &LogOptions,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let Some(elf) = &options.run.elf else {
+        bail!("the log's texts are in the firmware's ELF file: name it with --elf FILE");
+    };
+    let limit = options.seconds.map(seconds).transpose()?;
+    let level = options.level.as_deref().map(level_named).transpose()?;
+    let filter = LevelFilter::new(level, &options.module)?;
+    let texts = read_texts(elf)?;
+    let mut feed = Feed::open(arguments, options)?;
+    if !options.leave && !filter.levels().is_empty() {
+        feed.set_levels(filter.levels())?;
+    }
+    // A card that this process drives has said nothing yet.
+    let driven = matches!(feed, Feed::Driven(_));
+    let follow = options.follow || limit.is_some() || driven;
+    let mut printer = Printer::new(&texts, filter, output);
+    let start = Instant::now();
+    loop {
+        let last = !follow
+            || limit.is_some_and(|limit| start.elapsed() >= limit)
+            || stop.load(Ordering::Relaxed);
+        let fetched = feed.fetch()?;
+        match fetched.build {
+            Some(build) => texts
+                .check(build)
+                .with_context(|| format!("ELF file {}", elf.display()))?,
+            None if driven || last => bail!("the firmware on this card has no log"),
+            None => {}
+        }
+        printer.print(&fetched)?;
+        // An answer of the driver may hold a part only.
+        if fetched.frames.is_empty() || driven {
+            if last {
+                break;
+            }
+            feed.pass(stop)?;
+        }
+    }
+    if let Feed::Driven(nic) = feed {
+        nic.shut_down()?;
+    }
+    Ok(())
+}
