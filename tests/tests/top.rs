@@ -1,0 +1,182 @@
+//! `tigonctl top` in a terminal of its own: what is on its screen, another size, the end.
+
+use host_driver::nic::DropReason;
+use integration_tests::tigonctl::{Driver, program};
+use integration_tests::{Engine, Sim, frames};
+use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn size(rows: u16, cols: u16) -> PtySize {
+    PtySize {
+        rows,
+        cols,
+        pixel_width: 0,
+        pixel_height: 0,
+    }
+}
+
+/// A terminal with `top` in it, beside the process that drives the card.
+struct Terminal {
+    driver: Driver<Sim>,
+    pty: PtyPair,
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    output: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+    number: u32,
+}
+
+impl Terminal {
+    fn open(rows: u16, cols: u16) -> Terminal {
+        let driver = Driver::<Sim>::open();
+        let pty = native_pty_system()
+            .openpty(size(rows, cols))
+            .expect("a terminal");
+        let mut command = CommandBuilder::new(program());
+        command.args(driver.arguments());
+        command.args(["top", "--interval", "0.1"]);
+        command.env("TERM", "xterm-256color");
+        let child = pty.slave.spawn_command(command).expect("tigonctl starts");
+        let mut reader = pty.master.try_clone_reader().expect("its output");
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keys = pty.master.take_writer().expect("its input");
+        Terminal {
+            driver,
+            pty,
+            child,
+            keys,
+            output,
+            screen: vt100::Parser::new(rows, cols, 0),
+            number: 0,
+        }
+    }
+
+    /// Moves a frame each way, and shows what was written to the terminal.
+    fn turn(&mut self) {
+        let stage = &mut self.driver.stage;
+        let frame = stage.inbound(self.number);
+        stage.engine.send(&frame);
+        let frame = frames::numbered(frames::PEER, stage.nic.station(), self.number);
+        stage.transmit(&[&frame]);
+        while stage.wire_now().is_some() {}
+        self.number += 1;
+        self.driver.turn();
+        let _ = self.driver.stage.nic.receive_batch(64).expect("frames");
+        while let Ok(bytes) = self.output.try_recv() {
+            self.screen.process(&bytes);
+        }
+    }
+
+    fn text(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Goes on until the screen is as it should be.
+    fn until(&mut self, what: &str, holds: impl Fn(&vt100::Screen) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !holds(self.screen.screen()) {
+            assert!(Instant::now() < end, "no {what}:\n{}", self.text());
+            self.turn();
+        }
+    }
+}
+
+/// Frames and megabits a second behind a word of the first line.
+fn rate(text: &str, word: &str) -> f64 {
+    let behind = text.split(word).nth(1).unwrap_or_default();
+    let number = behind.trim().split("/s").next().unwrap_or_default();
+    number.parse().unwrap_or(0.0)
+}
+
+#[test]
+fn load_rings_rates_and_drops_are_on_the_screen_until_q() {
+    let mut terminal = Terminal::open(24, 100);
+    let screen =
+        |part: &'static str| move |screen: &vt100::Screen| screen.contents().contains(part);
+    terminal.until("alternate screen", |screen| screen.alternate_screen());
+    terminal.until("handler that runs", screen("ReceiveComplete"));
+    terminal.until("handler of the send path", screen("SendDataReady"));
+    for part in [
+        "tigonctl top",
+        "CPU A:",
+        "CPU B:",
+        "mac receive",
+        "dma write",
+        "q ends",
+    ] {
+        assert!(
+            terminal.text().contains(part),
+            "{part}:\n{}",
+            terminal.text()
+        );
+    }
+    terminal.until("rates", |screen| {
+        let text = screen.contents();
+        rate(&text, " in ") > 0.0 && rate(&text, " out ") > 0.0
+    });
+    terminal.until("load of CPU A", |screen| {
+        let text = screen.contents();
+        let line = text.lines().find(|line| line.contains("CPU A:"));
+        line.is_some_and(|line| line.contains("idle turns a second"))
+    });
+    terminal
+        .driver
+        .stage
+        .nic
+        .count_drops(DropReason::NoTaker, 3);
+    terminal.until("drop", |screen| {
+        let text = screen.contents();
+        let line = text
+            .lines()
+            .find(|line| line.contains("NoTaker") || line.contains("no_taker"));
+        line.is_some_and(|line| line.contains('3'))
+    });
+
+    // Another size: drawn anew to its new edge.
+    let frame = |screen: &vt100::Screen, column: u16| {
+        let (rows, _) = screen.size();
+        let cell = |row| {
+            screen
+                .cell(row, column)
+                .map(|cell| cell.contents().to_owned())
+        };
+        (0..rows).any(|row| cell(row).as_deref() == Some("┐"))
+    };
+    assert!(frame(terminal.screen.screen(), 99), "{}", terminal.text());
+    terminal
+        .pty
+        .master
+        .resize(size(20, 70))
+        .expect("another size");
+    terminal.screen.screen_mut().set_size(20, 70);
+    terminal.until("frame at the new edge", |screen| frame(screen, 69));
+
+    // The end: the terminal is as it was, and what is typed is seen again.
+    terminal.keys.write_all(b"q").expect("a key");
+    let end = Instant::now() + PATIENCE;
+    let status = loop {
+        if let Some(status) = terminal.child.try_wait().expect("it runs") {
+            break status;
+        }
+        assert!(Instant::now() < end, "q does not end it");
+        terminal.turn();
+    };
+    assert!(status.success(), "{status:?}");
+    terminal.until("normal screen", |screen| {
+        !screen.alternate_screen() && !screen.hide_cursor()
+    });
+    terminal.keys.write_all(b"typed\r").expect("keys");
+    terminal.until("echo", |screen| screen.contents().contains("typed"));
+}
