@@ -1,5 +1,6 @@
 //! `cargo xtask gdb --sim`: gdb on the simulator, forward and backward, and twice the same.
 
+use integration_tests::engine::tools;
 use integration_tests::stage;
 use integration_tests::xtask_command::{complaint, xtask};
 use std::io::{BufRead, BufReader};
@@ -188,6 +189,29 @@ fn the_story_of_a_seed_has_an_end_and_a_beginning() {
     };
     assert!(begin < end, "{shown}");
     assert!(shown.trim_end().contains("0x00004000 in _start"), "{shown}");
+}
+
+/// Names and lines of another firmware would be lies.
+#[test]
+fn an_elf_that_is_not_the_cards_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other-firmware");
+    let mut elf = std::fs::read(tools().firmware.elf).unwrap();
+    // The code in SRAM stands at its address in the file; one instruction is another.
+    elf[0x4100] ^= 1;
+    std::fs::write(&other, elf).unwrap();
+    let file = format!("file {}", other.display());
+    let mut command = xtask(&["gdb", "--sim", "--break", "mailbox", "--", "-batch", "-nx"]);
+    command.args(["-ex", "tigon same", "-ex", &file, "-ex", "tigon same"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("the card has the code of gdb's ELF"),
+        "{said}"
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    let words = "the ELF in gdb is not the firmware on the card";
+    assert!(said.contains(words), "{said}");
 }
 
 /// The way of an editor: a port, and one gdb after the other.

@@ -1,4 +1,4 @@
-"""Commands for the Tigon II in gdb: tigon regs, events, rings, trace, words, bd, dma, until.
+"""Commands for the Tigon II in gdb: tigon regs, events, rings, trace, words, bd, dma, until, same.
 
 Names, addresses and bits come from tigon.json, which `cargo xtask gdb` writes beside
 the session from the crates `tigon2-chip` and `host-interface`; its path is in the
@@ -92,7 +92,7 @@ def only(arguments, count, usage):
 
 
 class Tigon(gdb.Command):
-    """The card: tigon until, regs, events, rings, words, trace, bd, dma."""
+    """The card: tigon until, same, regs, events, rings, words, trace, bd, dma."""
 
     def __init__(self):
         super().__init__("tigon", gdb.COMMAND_DATA, prefix=True)
@@ -269,6 +269,36 @@ class Dma(Sub):
         print(f"  state 0x{state:08x} sum to 0x{target:x} kind 0x{kind:x} opaque 0x{opaque:x}")
 
 
+def is_same():
+    """Whether the card has the code that gdb's ELF has; None if that cannot be told yet."""
+    try:
+        told = gdb.execute("compare-sections .text", to_string=True)
+    except gdb.error:
+        return None
+    if "MIS-MATCHED" in told:
+        return False
+    return True if "matched" in told else None
+
+
+def warn_of_another():
+    if is_same() is False:
+        raise gdb.GdbError(
+            "the ELF in gdb is not the firmware on the card: names and lines are another's.\n"
+            "Start gdb with the ELF that this firmware was made from, or give it by `file`."
+        )
+
+
+class Same(Sub):
+    """tigon same: whether the firmware on the card is the one whose ELF gdb has."""
+
+    name = "same"
+
+    def run(self, arguments):
+        only(arguments, 0, "usage: tigon same")
+        warn_of_another()
+        print("the card has the code of gdb's ELF" if is_same() else "there is no code to compare")
+
+
 class Until(Sub):
     """tigon until PLACE: goes on to a place, once; stays if it is there already.
 
@@ -283,16 +313,20 @@ class Until(Sub):
         # The driver may have started CPU A before gdb came: it stands at its first
         # instruction then, and a breakpoint there would not be hit.
         there = gdb.selected_frame().pc()
+        if there == facts()["firmware_base"]:
+            # All is loaded, and nothing has run: a place of another ELF may never be met.
+            warn_of_another()
         if any(found.pc == there for found in gdb.decode_line(place)[1] or ()):
             gdb.execute("frame")
             return
         gdb.execute(f"tbreak {place}")
         gdb.execute("continue")
+        warn_of_another()
 
 
 # Expressions mean the same in assembler code as in a handler.
 gdb.execute("set language rust")
 
 Tigon()
-for command in (Until, Regs, Events, Words, Rings, Trace, Bd, Dma):
+for command in (Until, Same, Regs, Events, Words, Rings, Trace, Bd, Dma):
     command()

@@ -14,6 +14,7 @@ use tigon2_chip::{Register, dma, mac, memory};
 pub fn facts() -> Value {
     json!({
         "registers_base": memory::REGISTERS_BASE,
+        "firmware_base": memory::FIRMWARE_BASE,
         "registers": list(Register::ALL, |register| json!({
             "name": register.name(), "offset": register.offset(),
         })),
