@@ -1,7 +1,7 @@
 //! Hands the linker script of the variant to the linker, for the chip only, and the
 //! placement: in which memory hot code and the handlers' state go.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -16,8 +16,14 @@ fn main() {
     }
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(PathBuf::new, PathBuf::from);
     let linker = manifest.join("../linker");
-    for variant in ["uniprocessor", "parallel"] {
-        let script = linker.join(format!("{variant}.x"));
+    // A variant of somebody's own has the linker script of the one that it is made from.
+    let parallel = std::env::var_os("CARGO_FEATURE_PARALLEL").is_some();
+    let script = linker.join(if parallel {
+        "parallel.x"
+    } else {
+        "uniprocessor.x"
+    });
+    for variant in binaries(&manifest.join("src/bin")) {
         println!("cargo::rerun-if-changed={}", script.display());
         let argument = format!("cargo::rustc-link-arg-bin={variant}=");
         println!("{argument}-T{}", script.display());
@@ -30,6 +36,16 @@ fn main() {
         // The scratch pads have the same addresses, as each CPU sees its own.
         println!("{argument}--no-check-sections");
     }
+}
+
+/// The names of the binaries.
+fn binaries(folder: &Path) -> Vec<String> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = files.map(|file| file.path());
+    paths
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect()
 }
 
 /// Names for the memories of each CPU's code and state.

@@ -182,9 +182,10 @@ fn a_session_begins_at_the_first_instruction_and_watches_a_word() {
 
 /// The thread of a CPU that runs a handler: in the uniprocessor firmware CPU A runs all.
 fn thread_of(cpu: Cpu) -> usize {
-    match choice::chosen().0 {
-        Variant::Uniprocessor => 1,
-        Variant::Parallel => 1 + cpu.index(),
+    if choice::chosen().0.is_parallel() {
+        1 + cpu.index()
+    } else {
+        1
     }
 }
 

@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
-    bench, build, explore, flash, gdb, guest, interrupt, qemu_run, setup, sim_run, soak, test,
-    trace,
+    bench, build, doc, explore, flash, gdb, guest, interrupt, new_variant, qemu_run, setup,
+    sim_run, soak, test, trace,
 };
 
 /// Builds, runs, measures and tests tigon-rs.
@@ -79,6 +79,12 @@ enum Verb {
     /// Load two guests for minutes and account for every frame
     #[command(after_help = "Example: cargo xtask soak --guest --minutes 10")]
     Soak(soak::Arguments),
+    /// Make a firmware variant of your own
+    #[command(after_help = "Example: cargo xtask new-variant count-arp --from parallel")]
+    NewVariant(new_variant::Arguments),
+    /// Make the book of docs/, and the pages of every crate
+    #[command(after_help = "Examples:\n  cargo xtask doc\n  cargo xtask doc --book")]
+    Doc(doc::Arguments),
     /// Run every test there is
     #[command(after_help = "Examples:\n  cargo xtask test\n  \
         cargo xtask test --no-lint --package tigon2-model")]
@@ -102,6 +108,8 @@ fn main() -> ExitCode {
             Verb::Trace(arguments) => trace::run(arguments),
             Verb::Explore(arguments) => explore::run(arguments),
             Verb::Soak(arguments) => soak::run(arguments),
+            Verb::NewVariant(arguments) => new_variant::run(arguments),
+            Verb::Doc(arguments) => doc::run(arguments),
             Verb::Test(arguments) => test::run(arguments),
         }
         .map(|()| 0)

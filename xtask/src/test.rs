@@ -76,9 +76,10 @@ const CORE: [&str; 5] = ["stories", "failures", "rings", "bad_input", "explore"]
 
 /// The handlers and a core of the stories with the variant that the user did not choose.
 fn core_of_the_other(built: &Built) -> Result<()> {
-    let variant = match choice::chosen().0 {
-        Variant::Uniprocessor => Variant::Parallel,
-        Variant::Parallel => Variant::Uniprocessor,
+    let variant = if choice::chosen().0.is_parallel() {
+        Variant::Uniprocessor
+    } else {
+        Variant::Parallel
     };
     let other = Built {
         tools: Tools {

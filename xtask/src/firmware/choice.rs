@@ -3,7 +3,9 @@
 //! `cargo xtask --variant V --placement P COMMAND`, or the environment variables, hold for
 //! everything that a command builds or runs.
 
+use super::own::{self, Own};
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use std::sync::OnceLock;
 
 /// The environment variable of the variant, which the tests heed as well.
@@ -12,22 +14,57 @@ pub const VARIANT: &str = "TIGON_VARIANT";
 pub const PLACEMENT: &str = "TIGON_PLACEMENT";
 
 /// How the handlers are divided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// Every handler on CPU A
+    /// Every handler on CPU A.
     Uniprocessor,
-    /// The handlers divided between CPU A and CPU B
+    /// The handlers divided between CPU A and CPU B.
     #[default]
     Parallel,
+    /// One that `cargo xtask new-variant` has made.
+    Own(&'static Own),
 }
 
 impl Variant {
-    /// Name of the binary, of the feature that builds it and of its linker script.
-    pub const fn name(self) -> &'static str {
+    /// Name of the binary and of the feature that builds it.
+    pub fn name(self) -> &'static str {
         match self {
             Variant::Uniprocessor => "uniprocessor",
             Variant::Parallel => "parallel",
+            Variant::Own(own) => &own.name,
         }
+    }
+
+    /// Whether the handlers are divided between both CPUs.
+    pub fn is_parallel(self) -> bool {
+        match self {
+            Variant::Uniprocessor => false,
+            Variant::Parallel => true,
+            Variant::Own(own) => own.is_parallel(),
+        }
+    }
+}
+
+/// By hand, since the list is only known when it is read.
+impl ValueEnum for Variant {
+    fn value_variants<'a>() -> &'a [Variant] {
+        static ALL: OnceLock<Vec<Variant>> = OnceLock::new();
+        ALL.get_or_init(|| {
+            let first = [Variant::Uniprocessor, Variant::Parallel];
+            first
+                .into_iter()
+                .chain(own::all().iter().map(Variant::Own))
+                .collect()
+        })
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Variant::Uniprocessor => "Every handler on CPU A".to_owned(),
+            Variant::Parallel => "The handlers divided between CPU A and CPU B".to_owned(),
+            Variant::Own(own) => format!("Made from {}", own.from),
+        };
+        Some(PossibleValue::new(self.name()).help(help))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod file;
 pub mod flash;
 pub mod isa;
 pub mod load;
+pub mod own;
 pub mod pads;
 pub mod sizes;
 pub mod toolchain;

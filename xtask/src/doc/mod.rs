@@ -1,0 +1,126 @@
+//! `cargo xtask doc`: the book of `docs/`, and the pages of every crate.
+//!
+//! ```text
+//!   docs/*.md, SUMMARY.md ──links: does each lead somewhere?──┐
+//!   firmware's ELF ──pictures: dispatch tables, memories──────┴─► mdbook ─► target/doc/book
+//!   every crate ──rustdoc────────────────────────────────────────────────► target/doc
+//! ```
+//!
+//! mdbook is installed once, in a version that is named here, into the cache.
+
+pub mod links;
+pub mod pictures;
+
+use crate::firmware::{self, FirmwareOptions};
+use crate::setup::{self, Need};
+use crate::trace::handlers;
+use crate::{paths, process};
+use anyhow::{Context, Result, bail};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The version of mdbook.
+const MDBOOK: &str = "0.5.4";
+/// The chapters that are made here.
+const PICTURES: &str = "pictures.md";
+
+/// What to make.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Only the book
+    #[arg(long)]
+    pub book: bool,
+}
+
+/// Makes it.
+///
+/// # Errors
+/// A link that leads nowhere, a page that no chapter is, or what mdbook and rustdoc say.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let docs = paths::root().join("docs");
+    let faults = links::check(&docs)?;
+    if !faults.is_empty() {
+        bail!("links that lead nowhere:\n  {}", faults.join("\n  "));
+    }
+    setup::ensure(&[Need::Firmware])?;
+    let mdbook = mdbook()?;
+    let source = paths::target().join("book");
+    let book = paths::target().join("doc/book");
+    write_source(&docs, &source)?;
+    let mut command = Command::new(mdbook);
+    command
+        .args(["build", "--dest-dir"])
+        .arg(&book)
+        .arg(&source);
+    process::run(&mut command).context("mdbook")?;
+    println!("book: {}", book.join("index.html").display());
+    if !arguments.book {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(["doc", "--workspace", "--no-deps", "--quiet"])
+            .current_dir(paths::root())
+            .env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links");
+        process::run(&mut cargo).context("rustdoc")?;
+        let crates = paths::target().join("doc/tigon_firmware/index.html");
+        println!("crates: {}", crates.display());
+    }
+    Ok(())
+}
+
+/// mdbook's program; it is installed if it is not there.
+fn mdbook() -> Result<PathBuf> {
+    let folder = paths::cache().join(format!("mdbook-{MDBOOK}"));
+    let program = folder.join("bin/mdbook");
+    if !program.is_file() {
+        println!("doc: installing mdbook {MDBOOK}, once");
+        let mut cargo = Command::new(env!("CARGO"));
+        let version = format!("={MDBOOK}");
+        cargo
+            .args(["install", "mdbook", "--locked", "--no-default-features"])
+            .args(["--quiet", "--version", &version, "--root"])
+            .arg(&folder)
+            .env_remove("CARGO_TARGET_DIR");
+        process::run(&mut cargo).context("cannot install mdbook")?;
+    }
+    Ok(program)
+}
+
+/// The book's own folder: the pages, the pictures and a page that shows them.
+fn write_source(docs: &Path, folder: &Path) -> Result<()> {
+    let source = folder.join("src");
+    if source.exists() {
+        std::fs::remove_dir_all(&source)?;
+    }
+    std::fs::create_dir_all(&source)?;
+    for entry in std::fs::read_dir(docs)? {
+        let path = entry?.path();
+        if let Some(name) = path.file_name().filter(|_| path.is_file()) {
+            std::fs::copy(&path, source.join(name))
+                .with_context(|| format!("copy {}", path.display()))?;
+        }
+    }
+    let built = firmware::build(FirmwareOptions {
+        quiet: true,
+        ..FirmwareOptions::default()
+    })?;
+    let elf = std::fs::read(&built.elf)?;
+    let variant = FirmwareOptions::default().variant.name();
+    let table = pictures::dispatch(&handlers::names(&elf)?);
+    std::fs::write(source.join("dispatch.svg"), table)?;
+    std::fs::write(source.join("memories.svg"), pictures::memories(&elf)?)?;
+    let page = format!(
+        "# Pictures from the sources\n\nMade by `cargo xtask doc` from the firmware `{variant}` \
+         as it was built.\n\n## Who runs what\n\nThe jump tables of both CPUs, the most urgent \
+         event first.\n\n![The dispatch tables](dispatch.svg)\n\n## What lies where\n\n\
+         ![The memories](memories.svg)\n\n## What happens when\n\n![A ping of 1472 bytes]\
+         (event-graph.svg)\n"
+    );
+    std::fs::write(source.join(PICTURES), page)?;
+    let mut summary = std::fs::read_to_string(docs.join(links::SUMMARY))?;
+    writeln!(summary, "- [Pictures from the sources]({PICTURES})")?;
+    std::fs::write(source.join(links::SUMMARY), summary)?;
+    let title = "[book]\ntitle = \"tigon-rs\"\n";
+    std::fs::write(folder.join("book.toml"), title)?;
+    Ok(())
+}

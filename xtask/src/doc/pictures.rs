@@ -1,0 +1,140 @@
+//! Pictures of a firmware from its ELF: who runs what, and what lies where.
+
+use anyhow::{Context, Result};
+use object::{Object, ObjectSection, SectionFlags};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use tigon2_chip::events::EventBit;
+use tigon2_chip::memory::{SCRATCH_A_BYTES, SCRATCH_B_BYTES, SCRATCH_BASE};
+use tigon2_chip::{Cpu, memory};
+
+/// Points of a row, of a column.
+const ROW: usize = 22;
+const COLUMN: usize = 250;
+/// Points of the picture of a memory, and its least part.
+const HEIGHT: f64 = 420.0;
+const LEAST: f64 = 14.0;
+/// End of what a driver loads and the firmware's variables take.
+const SRAM_SHOWN: u32 = 0x1_C000;
+
+const BEGIN: &str = "<style>text{font:13px sans-serif;fill:#222}.h{font-weight:bold}\
+    rect{stroke:#666;stroke-width:.6}</style><rect width=\"100%\" height=\"100%\" \
+    fill=\"#fff\" stroke=\"none\"/>";
+
+fn svg(width: usize, height: usize, inside: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\
+         {BEGIN}{inside}</svg>\n"
+    )
+}
+
+/// The jump tables: event bits from the most urgent on, and the handler of each CPU.
+pub fn dispatch(handlers: &BTreeMap<(usize, u8), String>) -> String {
+    let mut rows = String::new();
+    let mut line = |row: usize, column: usize, class: &str, words: &str| {
+        let (x, y) = (10 + column * COLUMN, 20 + row * ROW);
+        // Writing to a string does not fail.
+        let _ = write!(
+            rows,
+            "<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{words}</text>"
+        );
+    };
+    for (column, words) in ["event", "CPU A", "CPU B"].into_iter().enumerate() {
+        line(0, column, "h", words);
+    }
+    let mut row = 0;
+    for bit in (0..32u8).rev() {
+        let of = |cpu: Cpu| handlers.get(&(cpu.index(), bit));
+        if Cpu::ALL.iter().all(|cpu| of(*cpu).is_none()) {
+            continue;
+        }
+        row += 1;
+        let event = EventBit::ALL
+            .iter()
+            .find(|event| event.number() == u32::from(bit));
+        let name = event.map_or("", |event| event.name());
+        line(row, 0, "", &format!("{bit} {name}"));
+        for cpu in Cpu::ALL {
+            let handler = of(cpu).map_or("", String::as_str);
+            line(row, 1 + cpu.index(), "", handler);
+        }
+    }
+    svg(3 * COLUMN, (row + 2) * ROW, &rows)
+}
+
+/// The sections of an ELF in SRAM and in the scratch pads.
+///
+/// # Errors
+/// When the bytes are no ELF.
+pub fn memories(elf: &[u8]) -> Result<String> {
+    let file = object::File::parse(elf).context("not an ELF")?;
+    let mut columns = [
+        ("SRAM", memory::FIRMWARE_BASE, SRAM_SHOWN, Vec::new()),
+        (
+            "scratch pad A",
+            SCRATCH_BASE,
+            SCRATCH_BASE + SCRATCH_A_BYTES,
+            Vec::new(),
+        ),
+        (
+            "scratch pad B",
+            SCRATCH_BASE,
+            SCRATCH_BASE + SCRATCH_B_BYTES,
+            Vec::new(),
+        ),
+    ];
+    for section in file.sections() {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+            continue;
+        };
+        let name = section.name().unwrap_or_default();
+        if sh_flags & u64::from(object::elf::SHF_ALLOC) == 0 || section.size() == 0 {
+            continue;
+        }
+        let Ok(address) = u32::try_from(section.address()) else {
+            continue;
+        };
+        let which = match (address, name) {
+            (SCRATCH_BASE.., name) if name.starts_with(".scratch_b") => 2,
+            (SCRATCH_BASE.., _) => 1,
+            (memory::FIRMWARE_BASE.., _) => 0,
+            _ => continue,
+        };
+        columns[which]
+            .3
+            .push((address, section.size() as u32, name));
+    }
+    let mut inside = String::new();
+    for (column, (title, from, to, sections)) in columns.iter_mut().enumerate() {
+        sections.sort_unstable();
+        let x = 10 + column * COLUMN;
+        write!(
+            inside,
+            "<text x=\"{x}\" y=\"20\" class=\"h\">{title}, {} bytes</text>",
+            *to - *from
+        )?;
+        let mut y = 30.0;
+        let scale = (HEIGHT - 40.0) / f64::from(*to - *from);
+        let mut at = *from;
+        for (address, size, name) in sections.iter() {
+            y += f64::from(address.saturating_sub(at)) * scale;
+            let height = (f64::from(*size) * scale).max(LEAST);
+            let fill = if name.contains("text") {
+                "#cfe3f7"
+            } else {
+                "#f6e7c8"
+            };
+            write!(
+                inside,
+                "<rect x=\"{x}\" y=\"{y:.1}\" width=\"{}\" height=\"{height:.1}\" fill=\"{fill}\"/>\
+                 <text x=\"{}\" y=\"{:.1}\">{address:#x} {name} {size}</text>",
+                COLUMN - 20,
+                x + 4,
+                y + height / 2.0 + 4.0,
+            )?;
+            y += height;
+            at = address + size;
+        }
+    }
+    Ok(svg(3 * COLUMN, HEIGHT as usize + 60, &inside))
+}

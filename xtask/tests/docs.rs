@@ -1,0 +1,51 @@
+//! The book: every link of `docs/` leads somewhere, and one that does not is named.
+
+use xtask::doc::{links, pictures};
+use xtask::paths;
+
+#[test]
+fn every_link_of_the_book_leads_somewhere() {
+    let faults = links::check(&paths::root().join("docs")).expect("readable pages");
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn links_that_lead_nowhere_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("a page");
+    };
+    write("SUMMARY.md", "- [one](one.md)\n- [gone](gone.md)\n");
+    write(
+        "one.md",
+        "# A `title`, of one\n[self](#a-title-of-one) [bad](#title) [two](two.md#there)\n\
+         ![picture](none.svg) [out](../README.md) [web](https://example.org/#x)\n\
+         `[code](nowhere.md)`\n",
+    );
+    write("two.md", "## There\n");
+    let faults = links::check(folder.path()).expect("readable pages");
+    assert_eq!(
+        faults,
+        [
+            "SUMMARY.md: gone.md",
+            "one.md: #title",
+            "one.md: none.svg",
+            "one.md: ../README.md",
+            "SUMMARY.md: two.md is no chapter",
+        ]
+    );
+}
+
+#[test]
+fn the_picture_of_the_dispatch_has_the_more_urgent_event_first() {
+    let handlers = [
+        ((0, 6), "receive_complete".to_owned()),
+        ((1, 4), "send_bd_ready".to_owned()),
+    ];
+    let picture = pictures::dispatch(&handlers.into());
+    assert!(picture.starts_with("<svg "));
+    let complete = picture.find("6 ReceiveComplete").expect("the event");
+    let ready = picture.find("send_bd_ready").expect("the handler");
+    assert!(complete < ready, "{picture}");
+    assert!(pictures::memories(b"no ELF").is_err());
+}
