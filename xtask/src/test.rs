@@ -92,6 +92,7 @@ fn core_of_the_other(built: &Built) -> Result<()> {
         variant,
         pc: built.pc.clone(),
         client: built.client.clone(),
+        tigonctl: built.tigonctl.clone(),
     };
     step(&format!("tests, {}", variant.name()));
     let handlers = ["test", "--package", "tigon-firmware", "--test", "handlers"];
