@@ -13,7 +13,7 @@ mod remarks;
 pub mod sensitivity;
 mod tables;
 
-use self::plan::{Plan, QUICK_SIZES, SIZES, beyond, paper};
+use self::plan::{Plan, QUICK_SIZES, SIZES, beyond, one_bd, paper};
 use self::point::{Point, Subject};
 use crate::firmware::{self, FirmwareOptions, Variant};
 use crate::paths;
@@ -107,10 +107,15 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
         vec![arguments.profile.clone()]
     };
     let (tasks, duration) = if arguments.quick {
-        let tasks = [paper(&QUICK_SIZES), beyond(&QUICK_BEYOND_SIZES)].concat();
+        let tasks = [
+            paper(&QUICK_SIZES),
+            one_bd(&QUICK_SIZES),
+            beyond(&QUICK_BEYOND_SIZES),
+        ]
+        .concat();
         (tasks, Duration::QUICK)
     } else {
-        let tasks = [paper(&SIZES), beyond(&BEYOND_SIZES)].concat();
+        let tasks = [paper(&SIZES), one_bd(&SIZES), beyond(&BEYOND_SIZES)].concat();
         (tasks, Duration::FULL)
     };
     let start = Instant::now();
@@ -159,8 +164,10 @@ pub fn report(points: &[Point]) -> Result<()> {
         }
         println!("\ncycles of a frame, both CPUs");
         println!("{}", tables::causes(group));
-        println!("\nprofile, bidirectional, 64-byte frames; beside Figure 5 of the paper");
-        println!("{}", tables::profile(group));
+        for (bds, beside) in [(2, "; beside Figure 5 of the paper"), (1, "")] {
+            println!("\nprofile, bidirectional, 64-byte frames of {bds} BDs{beside}");
+            println!("{}", tables::profile(group, bds));
+        }
         for sentence in remarks::sentences(group) {
             println!("{sentence}");
         }

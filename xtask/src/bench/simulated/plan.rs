@@ -29,6 +29,9 @@ pub struct Task {
     pub name: String,
     /// The traffic.
     pub traffic: Traffic,
+    /// BDs of a sent frame: 2 with the headers in a buffer of their own, as the paper's
+    /// driver sends, or 1.
+    pub fragments: u32,
 }
 
 impl Task {
@@ -37,6 +40,7 @@ impl Task {
             experiment,
             name: CONSTANT.to_owned(),
             traffic: Traffic::of(datagram),
+            fragments: 2,
         }
     }
 }
@@ -46,6 +50,18 @@ pub fn paper(sizes: &[usize]) -> Vec<Task> {
     Experiment::ALL
         .into_iter()
         .flat_map(|experiment| sizes.iter().map(move |size| Task::paper(experiment, *size)))
+        .collect()
+}
+
+/// The paper's experiments with one BD for a sent frame, where frames are sent.
+pub fn one_bd(sizes: &[usize]) -> Vec<Task> {
+    let sends = |task: &Task| task.experiment != Experiment::Receive;
+    let tasks = paper(sizes).into_iter().filter(sends);
+    tasks
+        .map(|task| Task {
+            fragments: 1,
+            ..task
+        })
         .collect()
 }
 
@@ -65,6 +81,7 @@ pub fn beyond(sizes: &[usize]) -> Vec<Task> {
                 mix: Mix::new(&IMIX),
                 pattern: Pattern::Constant,
             },
+            fragments: 2,
         })
         .collect();
     for (name, pattern) in [
@@ -78,6 +95,7 @@ pub fn beyond(sizes: &[usize]) -> Vec<Task> {
                 mix: Mix::only(*size),
                 pattern,
             },
+            fragments: 2,
         }));
     }
     tasks
@@ -149,6 +167,10 @@ impl Plan<'_> {
         self.tasks
             .iter()
             .map(|task| {
+                let setup = Setup {
+                    fragments: task.fragments,
+                    ..setup.clone()
+                };
                 let measured = measure(&setup, task, self.duration)?;
                 Ok(measured.latency_us.unwrap_or_else(|| measured.mbps()))
             })
@@ -156,6 +178,10 @@ impl Plan<'_> {
     }
 
     fn point(&self, setup: &Setup<'_>, task: &Task) -> Result<Point> {
+        let setup = &Setup {
+            fragments: task.fragments,
+            ..setup.clone()
+        };
         let measured = measure(setup, task, self.duration)?;
         let unlimited = Setup {
             unlimited: true,
@@ -168,13 +194,7 @@ impl Plan<'_> {
             }
             _ => None,
         };
-        Ok(Point::new(
-            &self.subject,
-            &task.name,
-            &measured,
-            &bound,
-            engines,
-        ))
+        Ok(Point::new(&self.subject, task, &measured, &bound, engines))
     }
 }
 

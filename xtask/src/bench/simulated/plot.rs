@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::Once;
 use tigon2_sim::workload::experiment::Experiment;
 
+/// BDs of a sent frame in the paper's figures.
+const PAPERS_BDS: u32 = 2;
 /// Pixels.
 const SIZE: (u32, u32) = (900, 560);
 const FONT: &str = "sans-serif";
@@ -64,6 +66,7 @@ fn curves(experiment: Experiment, points: &[Point]) -> Vec<Curve> {
         points
             .iter()
             .filter(|point| point.experiment == experiment && point.traffic == CONSTANT)
+            .filter(|point| point.bds == PAPERS_BDS)
             .filter_map(|point| Some((point.datagram as f64, value(point)?)))
             .collect()
     };

@@ -1,6 +1,7 @@
 //! One measurement, as it stands in `target/reports/bench.json`.
 
 use super::papers::{Compared, published};
+use super::plan::Task;
 use serde::Serialize;
 use tigon2_sim::timing::counts::{Activity, Cause, Tally};
 use tigon2_sim::workload::experiment::{Experiment, Measured};
@@ -23,6 +24,8 @@ pub struct Point {
     pub traffic: String,
     /// Bytes of a datagram, on average.
     pub datagram: usize,
+    /// BDs of a sent frame.
+    pub bds: u32,
     /// Frames a second out of the card.
     pub frames_per_s_tx: f64,
     /// Frames a second into the host.
@@ -103,18 +106,18 @@ pub struct Subject {
 }
 
 impl Point {
-    /// From a measurement, the same with CPUs that take no time, and what the engines allow,
+    /// From a measurement of a task, the same with CPUs that take no time, and what the engines allow,
     /// in Mb/s.
     pub fn new(
         subject: &Subject,
-        traffic: &str,
+        task: &Task,
         measured: &Measured,
         bound: &Measured,
         engines: Option<f64>,
     ) -> Point {
         let datagram = measured.datagram.round() as usize;
         let mbps = measured.mbps();
-        let figures = match traffic {
+        let figures = match task.name.as_str() {
             CONSTANT => published(measured.experiment, datagram),
             _ => Vec::new(),
         };
@@ -135,8 +138,9 @@ impl Point {
             firmware: subject.firmware.clone(),
             placement: subject.placement.clone(),
             profile: subject.profile.clone(),
-            traffic: traffic.to_owned(),
+            traffic: task.name.clone(),
             datagram,
+            bds: task.fragments,
             frames_per_s_tx: per_s(measured.sent),
             frames_per_s_rx: per_s(measured.received),
             mbps: rounded(mbps, 100.0),

@@ -16,9 +16,10 @@ pub fn sentences(points: &[Point]) -> Vec<String> {
         for compared in &point.paper {
             if UNIPROCESSOR.contains(&compared.figure.of) {
                 sentences.push(format!(
-                    "{}, {} B: {:.0} Mb/s, {} {} ({:.0}{}): {}.",
+                    "{}, {} B{}: {:.0} Mb/s, {} {} ({:.0}{}): {}.",
                     name(point.experiment),
                     point.datagram,
+                    if point.bds == 1 { ", 1 BD" } else { "" },
                     point.mbps,
                     difference(compared.ratio),
                     compared.figure.of,

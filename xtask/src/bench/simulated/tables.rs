@@ -20,8 +20,8 @@ pub fn points(experiment: Experiment, points: &[Point]) -> Table {
         return pings(points);
     }
     let mut table = framed(&[
-        "bytes", "traffic", "tx k/s", "rx k/s", "Mb/s", "limit", "bound", "of it", "paper", "A",
-        "B", "SRAM", "PCI", "drops", "by",
+        "bytes", "BDs", "traffic", "tx k/s", "rx k/s", "Mb/s", "limit", "bound", "of it", "paper",
+        "A", "B", "SRAM", "PCI", "drops", "by",
     ]);
     for point in points {
         let paper = point.paper.iter().map(|compared| {
@@ -30,6 +30,7 @@ pub fn points(experiment: Experiment, points: &[Point]) -> Table {
         });
         table.add_row([
             point.datagram.to_string(),
+            point.bds.to_string(),
             point.traffic.clone(),
             format!("{:.1}", point.frames_per_s_tx / 1e3),
             format!("{:.1}", point.frames_per_s_rx / 1e3),
@@ -52,6 +53,7 @@ pub fn points(experiment: Experiment, points: &[Point]) -> Table {
 fn pings<'a>(points: impl Iterator<Item = &'a Point>) -> Table {
     let mut table = framed(&[
         "bytes",
+        "BDs",
         "us there and back",
         "bound",
         "A",
@@ -63,6 +65,7 @@ fn pings<'a>(points: impl Iterator<Item = &'a Point>) -> Table {
     for point in points {
         table.add_row([
             point.datagram.to_string(),
+            point.bds.to_string(),
             us(point.latency_us),
             us(point.bound_latency_us),
             percent(point.cpu_a_busy),
@@ -77,7 +80,7 @@ fn pings<'a>(points: impl Iterator<Item = &'a Point>) -> Table {
 /// What both CPUs do for a frame, by cause, at each point.
 pub fn causes(points: &[Point]) -> Table {
     let causes = points.first().map_or(&[][..], |point| &point.cpu_a.causes);
-    let mut header = vec!["experiment", "bytes", "instructions", "cycles"];
+    let mut header = vec!["experiment", "bytes", "BDs", "instructions", "cycles"];
     header.extend(causes.iter().map(|(cause, _)| *cause).skip(1));
     let mut table = framed(&header);
     for point in points {
@@ -93,6 +96,7 @@ pub fn causes(points: &[Point]) -> Table {
         let mut row = vec![
             format!("{}{traffic}", point.experiment.name()),
             point.datagram.to_string(),
+            point.bds.to_string(),
             sum(&|cpu| cpu.instructions),
             sum(&|cpu| cpu.cycles),
         ];
@@ -103,8 +107,8 @@ pub fn causes(points: &[Point]) -> Table {
 }
 
 /// The profile of Figure 5: each handler's cycles for a frame and its share of all handlers
-/// of sent and received frames, by CPU, beside the paper's.
-pub fn profile(points: &[Point]) -> Table {
+/// of sent and received frames of so many BDs, by CPU, beside the paper's.
+pub fn profile(points: &[Point], bds: u32) -> Table {
     let mut table = framed(&[
         "handler",
         "CPU",
@@ -114,9 +118,9 @@ pub fn profile(points: &[Point]) -> Table {
         "share",
         "paper",
     ]);
-    let shortest = points
-        .iter()
-        .find(|point| (point.experiment, point.datagram) == (Experiment::Bidirectional, SHORTEST));
+    let shortest = points.iter().find(|point| {
+        (point.experiment, point.datagram, point.bds) == (Experiment::Bidirectional, SHORTEST, bds)
+    });
     let Some(point) = shortest else {
         return table;
     };
@@ -170,21 +174,27 @@ pub fn profile(points: &[Point]) -> Table {
 
 /// The headline figures of each firmware and timing profile.
 pub fn subjects(points: &[Point]) -> Table {
-    const HEADLINES: [(Experiment, usize); 5] = [
-        (Experiment::Bidirectional, 1472),
-        (Experiment::Bidirectional, 18),
-        (Experiment::Send, 800),
-        (Experiment::Receive, 800),
-        (Experiment::Ping, 18),
+    const HEADLINES: [(Experiment, usize, u32); 8] = [
+        (Experiment::Bidirectional, 1472, 1),
+        (Experiment::Bidirectional, 1472, 2),
+        (Experiment::Bidirectional, 18, 1),
+        (Experiment::Bidirectional, 18, 2),
+        (Experiment::Send, 400, 1),
+        (Experiment::Send, 400, 2),
+        (Experiment::Receive, 400, 2),
+        (Experiment::Ping, 18, 1),
     ];
     let mut table = framed(&[
         "firmware",
         "placement",
         "profile",
-        "both 1472 B",
-        "both 18 B",
-        "send 800 B",
-        "receive 800 B",
+        "both 1472 B, 1 BD",
+        "2 BDs",
+        "both 18 B, 1 BD",
+        "2 BDs",
+        "send 400 B, 1 BD",
+        "2 BDs",
+        "receive 400 B",
         "ping 18 B, us",
     ]);
     for group in points.chunk_by(Point::same_subject) {
@@ -194,9 +204,9 @@ pub fn subjects(points: &[Point]) -> Table {
             first.placement.clone(),
             first.profile.clone(),
         ];
-        row.extend(HEADLINES.map(|(experiment, datagram)| {
+        row.extend(HEADLINES.map(|(experiment, datagram, bds)| {
             let point = group.iter().find(|point| {
-                (point.experiment, point.datagram) == (experiment, datagram)
+                (point.experiment, point.datagram, point.bds) == (experiment, datagram, bds)
                     && point.traffic == super::point::CONSTANT
             });
             point.map_or_else(String::new, |point| match point.latency_us {
