@@ -17,6 +17,7 @@
 //! Of the send ring one CPU has both parts. The receive BDs are fetched by CPU B and taken
 //! by CPU A; where they meet, at `arrived`, is a [shared](crate::shared) word.
 
+use crate::dma::read::INDEX_SHIFT;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Read, Transfer};
 
@@ -81,7 +82,7 @@ impl<const SHIFT: u32> Fetch<SHIFT> {
     }
 
     /// Queues the fetch of one run: the BDs that only the host has, up to the end of the
-    /// ring. When it is done, the transfer's opaque word is how far BDs have arrived.
+    /// ring. When it is done, the transfer's note says how far BDs have arrived.
     /// Returns whether all BDs are requested; `false` also when no descriptor is free.
     #[inline(always)]
     pub fn fetch<B: Bus>(
@@ -104,8 +105,7 @@ impl<const SHIFT: u32> Fetch<SHIFT> {
             local: self.copies + offset,
             length: count << SHIFT,
             state,
-            kind,
-            opaque: after,
+            note: after << INDEX_SHIFT | kind,
         };
         if descriptors.push(bus, &transfer).is_err() {
             return false;
@@ -128,7 +128,7 @@ impl<const SHIFT: u32> Fetch<SHIFT> {
 }
 
 /// The part of a ring that has arrived.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Take<const SHIFT: u32> {
     /// NIC address of the copies.
     copies: u32,
@@ -310,9 +310,9 @@ mod tests {
     struct Descriptors([u32; 64 * 8]);
 
     impl Descriptors {
-        /// Host address, local address, length, opaque of descriptor `n`.
-        fn get(&self, n: usize) -> [u32; 5] {
-            [0, 1, 2, 3, 7].map(|word| self.0[8 * n + word])
+        /// Host address, local address and length of descriptor `n`.
+        fn get(&self, n: usize) -> [u32; 4] {
+            [0, 1, 2, 3].map(|word| self.0[8 * n + word])
         }
     }
 
@@ -366,7 +366,8 @@ mod tests {
         assert!(ring.fetch(&mut bus, &mut queue, 9, 2), "nothing to do");
         assert_eq!(ring.produced(6, 0), Ok(true));
         assert!(ring.fetch(&mut bus, &mut queue, 9, 2));
-        assert_eq!(bus.get(0), [1, 0xFFFF_FFC0, 0x1_C000, 6 * 32, 6]);
+        assert_eq!(bus.get(0), [1, 0xFFFF_FFC0, 0x1_C000, 6 * 32]);
+        assert_eq!(queue.note(0), 6 << 16 | 2);
         assert!(ring.is_empty());
         ring.arrived(6);
         for index in 0..6 {
@@ -379,9 +380,11 @@ mod tests {
 
         assert_eq!(ring.produced(3, 6), Ok(true));
         assert!(!ring.fetch(&mut bus, &mut queue, 9, 2), "the rest follows");
-        assert_eq!(bus.get(1), [2, 0x80, 0x1_C0C0, 2 * 32, 0]);
+        assert_eq!(bus.get(1), [2, 0x80, 0x1_C0C0, 2 * 32]);
+        assert_eq!(queue.note(32), 2);
         assert!(ring.fetch(&mut bus, &mut queue, 9, 2));
-        assert_eq!(bus.get(2), [1, 0xFFFF_FFC0, 0x1_C000, 3 * 32, 3]);
+        assert_eq!(bus.get(2), [1, 0xFFFF_FFC0, 0x1_C000, 3 * 32]);
+        assert_eq!(queue.note(64), 3 << 16 | 2);
         ring.arrived(3);
         ring.advance();
         ring.advance();
@@ -397,8 +400,7 @@ mod tests {
             local: 0,
             length: 8,
             state: 0,
-            kind: 0,
-            opaque: 0,
+            note: 0,
         };
         while queue.push(&mut bus, &other).is_ok() {}
         let mut ring = ring();

@@ -11,23 +11,29 @@ use host_interface::OperatingMode;
 use host_interface::gencom::Gencom;
 use tigon2_chip::bits::DmaState;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{Done, Finished, Full, HostAddress, Transfer};
+use tigon2_hal::assist::{Finished, Full, HostAddress, Transfer, Walk};
 use tigon2_hal::events::Dispatch;
 
-/// Kinds of transfers from the host: word 6 of a read descriptor.
+/// Notes of transfers from the host: the kind, and above it what belongs to it.
 pub mod read {
-    /// Send BDs; opaque: the index behind the last one.
+    /// The bits of a note that are its kind.
+    pub const KIND: u32 = 0x7FF;
+    /// Of BDs: how far the index behind the last one is shifted.
+    pub const INDEX_SHIFT: u32 = 16;
+    /// Of a frame's first data: how far the NIC address where the frame begins is shifted.
+    /// It is a multiple of 8.
+    pub const START_SHIFT: u32 = 8;
+    /// Send BDs, and the index behind the last one.
     pub const SEND_BDS: u32 = 1;
-    /// Standard receive BDs; opaque: the index behind the last one.
+    /// Standard receive BDs, and the index behind the last one.
     pub const STANDARD_BDS: u32 = 2;
     /// Mini receive BDs; likewise.
     pub const MINI_BDS: u32 = 0x10;
     /// Jumbo receive BDs; likewise, extended ones count twice.
     pub const JUMBO_BDS: u32 = 0x20;
-    /// Data of a send BD, perhaps with the bits below; opaque: its index. No other kind
-    /// has this bit.
+    /// Data of a send BD, perhaps with the bits below. No other kind has this bit.
     pub const SEND_DATA: u32 = 4;
-    /// With [`SEND_DATA`]: the frame begins with it.
+    /// With [`SEND_DATA`]: the frame begins with it, at the address in the note.
     pub const FIRST: u32 = 1;
     /// With [`SEND_DATA`]: the host asked to hear of it at once.
     pub const NOW: u32 = 2;
@@ -39,11 +45,15 @@ pub mod read {
     pub const ABANDONED: u32 = 0x100;
 }
 
-/// Kinds of transfers to the host: word 6 of a write descriptor.
+/// Notes of transfers to the host: the kind, and above it what belongs to it.
 pub mod write {
+    /// The bits of a note that are its kind.
+    pub const KIND: u32 = 7;
+    /// The bits that are a NIC address, a multiple of 32.
+    pub const ADDRESS: u32 = !31;
     /// Nothing follows.
     pub const QUIET: u32 = 0;
-    /// Data of a received frame, the last of it; opaque: NIC address of its return BD.
+    /// Data of a received frame, the last of it, and the NIC address of its return BD.
     pub const RECEIVE_DATA: u32 = 1;
     /// The send consumer index: an interrupt follows unless the host wants none of these.
     pub const SEND_INDEX: u32 = 2;
@@ -161,77 +171,58 @@ pub fn write_words<B: Dispatch>(
         local: slot,
         length: address - slot,
         state: a.states.words,
-        kind,
-        opaque: 0,
+        note: kind,
     };
     a.write_ring.put(&mut a.bus, &transfer);
+    a.awaited += u32::from(kind != write::QUIET);
     Ok(())
 }
 
-/// DMA read complete. In this loop nothing is called: what is not plain data of a frame
-/// ends it, and [`read_others`] goes on.
+/// DMA read complete.
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
-    let end = b.read_ring.done(&mut b.bus);
+    let mut walk = b.read_ring.finished(&mut b.bus);
     let mut sent = Sent::NONE;
-    let mut other = None;
-    while let Some(done) = b.read_ring.take(&mut b.bus, end) {
-        if done.kind & (read::SEND_DATA | read::HELD) != read::SEND_DATA {
-            other = Some(done);
-            break;
+    while let Some(done) = b.read_ring.take(&mut walk) {
+        if done.note & (read::SEND_DATA | read::HELD) != read::SEND_DATA {
+            others(b, done);
+            if done.note & read::SEND_DATA == 0 {
+                continue;
+            }
         }
-        sent.add(b, &done);
+        sent.add(b, done.note);
     }
-    if let Some(done) = other {
-        sent = read_others(b, &done, end, sent);
-    }
-    b.read_ring.acknowledge(&mut b.bus);
+    b.read_ring.acknowledge(&mut b.bus, walk);
     if sent.any() {
         send::consumed(b, &sent);
     }
 }
 
-/// Looks at `done` and all others up to `end`.
+/// Something else than the data of a frame that needs nothing more.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
-fn read_others<B: Dispatch>(b: &mut SideB<B>, done: &Finished, end: Done, sent: Sent) -> Sent {
-    let mut sent = sent;
-    let mut next = Some(*done);
-    while let Some(done) = next {
-        if done.kind & read::SEND_DATA != 0 {
-            if done.kind & read::HELD != 0 {
-                send::held_arrived(b, &done);
-            }
-            sent.add(b, &done);
-        } else if done.kind == read::SEND_BDS {
-            send::bds_arrived(b, done.opaque);
-        } else if done.kind != read::NOTHING {
-            refill::arrived(b, done.kind, done.opaque);
-        }
-        next = b.read_ring.take(&mut b.bus, end);
+fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
+    let after = done.note >> read::INDEX_SHIFT;
+    match done.note & read::KIND {
+        read::NOTHING => {}
+        read::SEND_BDS => send::bds_arrived(b, after),
+        kind if kind & read::SEND_DATA != 0 => send::held_arrived(b, &done),
+        kind => refill::arrived(b, kind, after),
     }
-    sent
 }
 
-/// DMA write complete.
+/// DMA write complete. Most transfers are data and return BDs, which need nothing more.
 #[inline(always)]
 pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
-    let end = a.write_ring.done(&mut a.bus);
+    let mut walk = a.write_ring.finished(&mut a.bus);
     let mut interrupt = false;
-    while let Some(done) = a.write_ring.take(&mut a.bus, end) {
-        match done.kind {
-            write::RECEIVE_DATA => receive::frame::data_written(a),
-            write::SEND_INDEX => interrupt |= a.interrupt.for_send,
-            write::RETURN_INDEX => interrupt |= a.interrupt.for_receive,
-            write::EVENT_INDEX => {
-                let local = done.local(&mut a.bus);
-                host_events::told(&mut a.bus, local);
-                interrupt |= a.interrupt.for_events;
-            }
-            _ => {}
-        }
+    if a.awaited == 0 {
+        walk.pass();
+    } else {
+        interrupt = indices(a, &mut walk);
     }
-    a.write_ring.acknowledge(&mut a.bus);
+    a.write_ring.acknowledge(&mut a.bus, walk);
+    receive::frame::free(a);
     if a.held != 0 {
         // Those that found no descriptor try again.
         let held = core::mem::take(&mut a.held);
@@ -240,4 +231,25 @@ pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
     if interrupt {
         crate::interrupt::raise(a);
     }
+}
+
+/// Looks for indices among the transfers that are done. Returns whether the host is to be
+/// interrupted for one.
+#[inline(always)]
+fn indices<B: Dispatch>(a: &mut SideA<B>, walk: &mut Walk) -> bool {
+    let mut interrupt = false;
+    while let Some(done) = a.write_ring.take(walk) {
+        match done.note & write::KIND {
+            write::SEND_INDEX => interrupt |= a.interrupt.for_send,
+            write::RETURN_INDEX => interrupt |= a.interrupt.for_receive,
+            write::EVENT_INDEX => {
+                let local = done.local(&mut a.bus);
+                host_events::told(&mut a.bus, local);
+                interrupt |= a.interrupt.for_events;
+            }
+            _ => continue,
+        }
+        a.awaited -= 1;
+    }
+    interrupt
 }

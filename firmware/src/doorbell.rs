@@ -24,12 +24,14 @@ pub fn of_a<B: Dispatch>(a: &mut SideA<B>) {
     if send_index::is_behind(a) {
         a.bus.set(EventBit::WriteSendConsumer);
     }
-    rare(a);
+    let errors = ERRORS.get(&mut a.bus);
+    if a.host_events.errors_of_b != errors || a.asked.is_open() {
+        rare(a, errors);
+    }
 }
 
 #[inline(never)]
-fn rare<B: Dispatch>(a: &mut SideA<B>) {
-    let errors = ERRORS.get(&mut a.bus);
+fn rare<B: Dispatch>(a: &mut SideA<B>, errors: u32) {
     while a.host_events.errors_of_b != errors {
         a.host_events.errors_of_b = a.host_events.errors_of_b.wrapping_add(1);
         host_events::post_error(a, event::ERROR_BAD_CONFIGURATION);

@@ -87,8 +87,11 @@ macro_rules! only {
     ($one:ident $other:ident $($rest:tt)*) => {};
 }
 
-/// The entry of one handler, in the scratch pad of its CPU.
+/// The entry of one handler, in the scratch pad of its CPU; with `rarely` in SRAM.
 macro_rules! entry {
+    ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path) => {
+        entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function);
+    };
     (SideA $(#[$doc:meta])+ $name:ident $count:ident $function:path) => {
         entry!(@ SideA ".scratch_a.text" $(#[$doc])+ $name $count $function);
     };
@@ -108,7 +111,7 @@ macro_rules! entry {
 }
 
 macro_rules! handlers {
-    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident, $count:ident => $function:path, )+) => {
+    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($rarely:ident)?, $count:ident => $function:path, )+) => {
         /// All handlers, lowest priority first.
         pub const HANDLERS: &[Handler] = &[
             $( Handler {
@@ -120,7 +123,7 @@ macro_rules! handlers {
             }, )+
         ];
 
-        $( entry!($side $(#[doc = $doc])+ $name $count $function); )+
+        $( entry!($side $($rarely)? $(#[doc = $doc])+ $name $count $function); )+
 
         /// Runs CPU A's handler of an event; `false` if it has none.
         pub fn run_a<B: Dispatch>(side: &mut SideA<B>, event: EventBit) -> bool {
@@ -258,7 +261,7 @@ handlers! {
     /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
     doorbell_b: DoorbellB on SideB, DoorbellB => crate::doorbell::of_b,
     /// Fetches jumbo receive BDs from the host's ring.
-    jumbo_bd_ready: JumboReceiveBdReady on SideB, JumboReceiveBdReady => crate::refill::jumbo_bd_ready,
+    jumbo_bd_ready: JumboReceiveBdReady on SideB rarely, JumboReceiveBdReady => crate::refill::jumbo_bd_ready,
     /// Fetches standard receive BDs from the host's ring.
     receive_bd_ready: StandardReceiveBdReady on SideB, StandardReceiveBdReady => crate::refill::standard_bd_ready,
     /// Writes the send consumer index for hosts that do not read it, or interrupts for it.
@@ -270,9 +273,9 @@ handlers! {
     /// Looks at finished transfers from the host: BDs arrived, data of frames read.
     dma_read_complete: DmaReadComplete on SideB, DmaReadComplete => crate::dma::read_complete,
     /// The write channel reports an error: what it was for is dropped.
-    dma_write_attention: DmaWriteAttention on SideA, DmaWriteAttention => crate::dma::fault::write_attention,
+    dma_write_attention: DmaWriteAttention on SideA rarely, DmaWriteAttention => crate::dma::fault::write_attention,
     /// The read channel reports an error: what it was for is dropped.
-    dma_read_attention: DmaReadAttention on SideB, DmaReadAttention => crate::dma::fault::read_attention,
+    dma_read_attention: DmaReadAttention on SideB rarely, DmaReadAttention => crate::dma::fault::read_attention,
     /// The host moved a producer, queued commands or ended its interrupt service.
     mailbox: Mailbox on SideA, Mailbox => crate::mailbox::handle,
     /// Takes the send consumer index for told: the driver reads it, or CPU A tells it.
@@ -280,9 +283,9 @@ handlers! {
     /// Tells the host the receive return producer index.
     update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => crate::receive::index::update_producer,
     /// The MAC's receiver wants attention: link or buffer.
-    mac_rx_attention: MacRxAttention on SideA, MacRxAttention => crate::link::receive_attention,
+    mac_rx_attention: MacRxAttention on SideA rarely, MacRxAttention => crate::link::receive_attention,
     /// The MAC's transmitter wants attention.
-    mac_tx_attention: MacTxAttention on SideA, MacTxAttention => crate::link::transmit_attention,
+    mac_tx_attention: MacTxAttention on SideA rarely, MacTxAttention => crate::link::transmit_attention,
     /// CPU B has rung: BDs for a frame that waits, word for the host, or an answer.
     doorbell_a: DoorbellA on SideA, DoorbellA => crate::doorbell::of_a,
     /// A deadline: coalescing of the receive path, or the housekeeping of each millisecond.

@@ -19,11 +19,20 @@ const HASH: [Register; 4] = [
     Register::MulticastHash3,
 ];
 
+/// The bit of a frame's first word that says that it is for a group.
+const GROUP: u32 = 0x0100_0000;
+
+/// Whether a frame at a word address of a packet buffer is for a group of stations.
+#[inline(always)]
+pub fn is_of_group<B: Bus>(bus: &mut B, start: u32) -> bool {
+    bus.load(start) & GROUP != 0
+}
+
 /// What a frame at a word address of a packet buffer is addressed to.
 #[inline(always)]
 pub fn destination<B: Bus>(bus: &mut B, start: u32) -> u8 {
     let word = bus.load(start);
-    if word & 0x0100_0000 == 0 {
+    if word & GROUP == 0 {
         UNICAST
     } else if word == u32::MAX && bus.load_half(start + 4) == u16::MAX {
         BROADCAST

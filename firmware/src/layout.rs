@@ -51,8 +51,14 @@ pub const PROFILE: u32 = LAST_EVENT + 32;
 pub const SHARED: u32 = PROFILE + 0x80;
 /// End of those.
 pub const SHARED_END: u32 = SHARED + 0x80;
+/// Where return BDs are made, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes, each
+/// for the entries of the host's ring with that number modulo as many.
+pub const RETURN_BDS: u32 = SHARED_END.next_multiple_of(32);
+/// How many return BDs there is room for. One for each write descriptor, see
+/// [`receive`](crate::receive).
+pub const RETURN_SLOTS: u32 = 64;
 /// The log block: rings of messages, and what is recorded.
-pub const LOG: u32 = SHARED_END;
+pub const LOG: u32 = RETURN_BDS + RETURN_SLOTS * 32;
 /// End of the tables.
 pub const TABLES_END: u32 = LOG + log::BLOCK_BYTES;
 

@@ -83,6 +83,7 @@ pub fn ask<B: Dispatch>(a: &mut SideA<B>, what: What) -> Result<(), Full> {
 }
 
 /// CPU B looks whether it was asked something.
+#[inline(always)]
 pub fn answer<B: Dispatch>(b: &mut SideB<B>) {
     let question = QUESTION.get(&mut b.bus);
     if question != b.answered {

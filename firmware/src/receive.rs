@@ -1,15 +1,17 @@
 //! The receive path: wire to host.
 //!
 //! Hardware reference, section 14. A frame takes the next BD of one of the host's rings,
-//! chosen by its length, and costs at least two transfers: its data, and the return BD
-//! behind it. The return producer index follows by count or time.
+//! chosen by its length, and costs a transfer of its data; the return BDs of all frames of a
+//! run follow with one more. The return producer index follows by count or time.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | this one | the configuration, and the host's producers |
 //! | [`rings`] | the rings of these |
 //! | [`frame`] | a frame that arrived: drop it or hand it on |
+//! | `plain` | the same for some frames without anything to look at |
 //! | `hand_on` | its data and its return BD, with the channel's sum |
+//! | `returns` | the return BDs of several frames in one transfer |
 //! | `careful` | the same in all the cases that are not plain |
 //! | [`headers`] | what a frame's headers say, and what its sum has to leave out |
 //! | [`index`] | telling the host how far the return ring is filled |
@@ -20,9 +22,11 @@ pub mod frame;
 mod hand_on;
 pub mod headers;
 pub mod index;
+mod plain;
+mod returns;
 pub mod rings;
 
-use crate::layout::STAGING;
+use crate::layout::{RETURN_BDS, RETURN_SLOTS, STAGING};
 use crate::shared::RECEIVE_PRODUCERS;
 use crate::{SideA, host_events};
 use frame::CRC;
@@ -30,11 +34,10 @@ use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;
 use host_interface::ring::return_entries;
 use rings::{Rings, Which};
-use tigon2_chip::dma::RING_ENTRIES;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Write};
+use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Position, Write};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceiveRing;
 
@@ -51,6 +54,9 @@ pub struct Receive {
     window: u32,
     /// ... this many bytes longer are for the standard ring without another look.
     window_bytes: u32,
+    /// Frames of [`frame::HEADER`] bytes on, and so many longer ones, likewise for the mini
+    /// ring.
+    mini_bytes: u32,
     /// Longest frame that is accepted, without CRC.
     longest: u32,
     /// Bytes of a frame that are not handed on: the CRC, unless the host wants it.
@@ -63,37 +69,28 @@ pub struct Receive {
     waiting: bool,
     /// What else the host wants done, as flags of a ring control block; 0 for nothing.
     wants: u32,
-    /// Frames whose data is on its way to the host.
-    in_flight: u32,
-    /// Where the receive buffer is free up to once nothing is under way; 0: no matter.
+    /// Where the receive buffer is free up to once all in front of `freed_behind` is
+    /// written; 0: no matter.
     freed: u32,
+    freed_behind: Position,
     /// The host's return ring.
     returns: HostAddress,
     /// Its entries minus one.
     return_mask: u32,
     /// The next entry.
     return_producer: u32,
+    /// The next one whose BD is not on its way.
+    return_queued: u32,
     /// The host's consumer index when it was last read.
     return_consumer: u32,
     /// The host has ever written that word.
     consumer_is_told: bool,
     /// Where return BDs are made.
-    staging: Staging,
+    slots: u32,
+    /// Where the seeds of sums are made: 32 bytes for each write descriptor.
+    seeds: u32,
     /// Telling the host.
     index: index::Index,
-}
-
-/// The 32 staging bytes of each write descriptor; they are free while the descriptor is. A
-/// variable, because of a constant the compiler makes a new one for each word of a BD.
-#[derive(Debug)]
-struct Staging(u32);
-
-impl Staging {
-    /// Those of the descriptor that is `ahead` behind the next one.
-    #[inline(always)]
-    fn slot(&self, ring: &DescriptorRing<Write>, ahead: u32) -> u32 {
-        self.0 + (((ring.next_index() + ahead) & (RING_ENTRIES - 1)) << 5)
-    }
 }
 
 impl Receive {
@@ -105,20 +102,23 @@ impl Receive {
             rings: Rings::new(),
             window: 0,
             window_bytes: 0,
+            mini_bytes: 0,
             longest: 0,
             cut: CRC,
             bad_frames: false,
             stack_up: false,
             waiting: false,
             wants: 0,
-            in_flight: 0,
             freed: 0,
+            freed_behind: Position::START,
             returns: HostAddress { high: 0, low: 0 },
             return_mask: 0,
             return_producer: 0,
+            return_queued: 0,
             return_consumer: 0,
             consumer_is_told: false,
-            staging: Staging(STAGING),
+            slots: RETURN_BDS,
+            seeds: STAGING,
             index: index::Index::new(),
         }
     }
@@ -130,13 +130,30 @@ impl Receive {
 
     /// Which lengths need no other look. None while the stack is down.
     fn set_window(&mut self) {
-        let upper = self.longest.min(self.rings.standard.longest()) + 1;
-        self.window = self.rings.mini.longest().max(frame::HEADER - 1) + 1;
-        self.window_bytes = if self.stack_up {
-            upper.saturating_sub(self.window)
+        let mini = self.rings.mini.longest();
+        self.window = mini.max(frame::HEADER - 1) + 1;
+        (self.window_bytes, self.mini_bytes) = if self.stack_up {
+            let upper = self.longest.min(self.rings.standard.longest()) + 1;
+            let upper_mini = self.longest.min(mini) + 1;
+            (
+                upper.saturating_sub(self.window),
+                upper_mini.saturating_sub(frame::HEADER),
+            )
         } else {
-            0
+            (0, 0)
         };
+    }
+
+    /// NIC address at which the return BD of an entry of the host's ring is made.
+    #[inline(always)]
+    fn slot(&self, entry: u32) -> u32 {
+        self.slots + ((entry & (RETURN_SLOTS - 1)) << 5)
+    }
+
+    /// The receive buffer is free up to `end` when all that is queued now has been written.
+    fn free_later(&mut self, end: u32, ring: &DescriptorRing<Write>) {
+        self.freed = end;
+        self.freed_behind = ring.position();
     }
 
     /// Index updates because the number of BDs was reached.
@@ -178,6 +195,10 @@ pub fn configure<B: Dispatch>(a: &mut SideA<B>, base: u32) {
     receive.returns = config.receive_return.address;
     let entries = return_entries(config.receive_return.max_len as u16).unwrap_or(1);
     receive.return_mask = entries - 1;
+    // What is not written for each frame is 0.
+    for word in (0..RETURN_SLOTS * 32).step_by(4) {
+        a.bus.store(receive.slots + word, 0);
+    }
     receive.index = index::Index::configured(config);
     receive.set_window();
 }
@@ -238,8 +259,8 @@ pub fn freeze_jumbo<B: Dispatch>(a: &mut SideA<B>) {
 /// begins at 0 again, and the host gets the event. CPU B has forgotten what it has fetched
 /// or is fetching.
 ///
-/// Each frame's data and return BD are queued at once, so all that the host is told of
-/// the old BDs reaches it in front of the event: nothing is under way when it frees them.
+/// A run of frames ends with their data and return BDs queued, so all that the host is told
+/// of the old BDs reaches it in front of the event: nothing is under way when it frees them.
 ///
 /// # Errors
 /// [`Full`] when there is no room to tell the host.

@@ -23,12 +23,13 @@ mod checksum;
 pub mod fault;
 mod offload;
 
-use crate::bd_ring::{BdRing, OutOfRange};
+use crate::bd_ring::{BdRing, OutOfRange, Take};
 use crate::config::Config;
 use crate::dma::read;
 use crate::shared::{LINK_UP, SEND_INDEX, SEND_INTERRUPTS, SEND_PRODUCER};
 use crate::{SideB, doorbell, filter, timer};
 use host_interface::bd::BdFlags;
+use host_interface::bd::destination::UNICAST;
 use host_interface::extension::{Drop, Extension};
 use host_interface::ring;
 use tigon2_chip::events::EventBit;
@@ -40,13 +41,15 @@ use tigon2_hal::mac::{TransmitBuffer, TransmitRing};
 /// Longest frame that is sent, without CRC: a jumbo frame with a VLAN tag.
 pub const FRAME_MAX: u32 = 9018;
 /// Room that must be free before a frame is begun, so that its end never reaches what the
-/// MAC has not sent (13, step 4).
-const ROOM: u32 = FRAME_MAX + 8;
+/// MAC has not sent (13, step 4), with what is left out where the buffer ends.
+const ROOM: u32 = FRAME_MAX + 8 + checksum::HEADERS;
 
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 /// What the frame in work counts as while the rest of it is thrown away: too long.
 const SKIPPED: u32 = 1 << 30;
 const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
+/// From that flag to [`read::NOW`].
+const NOW_SHIFT: u32 = NOW.trailing_zeros() - read::NOW.trailing_zeros();
 
 /// State of the transmit side.
 #[derive(Debug)]
@@ -59,8 +62,6 @@ pub struct Send {
     bds: BdRing<4>,
     /// Whether the ring is in host memory; else the host writes the copies itself.
     in_host: bool,
-    /// Data transfers under way.
-    in_flight: u32,
     /// BDs up to here are the host's again.
     consumed: u32,
     /// What the host was told last.
@@ -85,10 +86,8 @@ pub struct Send {
     silent: bool,
     /// What the host may ask the BDs to have done.
     offers: offload::Offers,
-    /// What is to be done to the frame in work; 0 for nothing.
-    wants: u32,
-    /// Its VLAN tag, if it wants one.
-    tag: u32,
+    /// What is to be done to the frame in work.
+    wishes: offload::Wishes,
     /// Where the frame in work begins in the buffer.
     frame_start: u32,
     /// Its bytes so far; 0 between frames, [`SKIPPED`] if it is thrown away.
@@ -106,7 +105,6 @@ impl Send {
             buffer: TransmitBuffer::new(0, 0),
             bds: BdRing::new(NONE, 0, 1),
             in_host: true,
-            in_flight: 0,
             consumed: 0,
             reported: 0,
             unreported: 0,
@@ -119,12 +117,17 @@ impl Send {
             interrupts_by_time: false,
             silent: false,
             offers: offload::Offers::NONE,
-            wants: 0,
-            tag: 0,
+            wishes: offload::Wishes::NONE,
             frame_start: 0,
             frame_bytes: 0,
             now: 0,
         }
+    }
+
+    /// Whether data of BDs is being read.
+    #[inline(always)]
+    fn is_reading(&self) -> bool {
+        self.consumed != self.bds.next()
     }
 
     /// Places the MAC's ring in the block with base K.
@@ -209,97 +212,139 @@ pub fn bds_arrived<B: Dispatch>(b: &mut SideB<B>, after: u32) {
 /// Send data ready: some BDs.
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
-    /// BDs of one run: more save little, and what frees resources waits.
-    const BDS: u32 = 8;
-    let mut left = BDS;
-    while left != 0 && one(b) {
-        left -= 1;
-    }
-    if b.send.bds.is_empty() {
-        b.bus.clear(EventBit::SendDataReady);
+    match queue_some(b) {
+        Stop::Empty => b.bus.clear(EventBit::SendDataReady),
+        Stop::Later => {}
+        Stop::Full => fault::reclaim(&mut b.send, &mut b.bus),
+        Stop::Unfit => skip(b),
     }
 }
 
-/// One BD; `false` if there is none, or if it has to wait.
+/// Why a run of BDs ended.
+enum Stop {
+    /// There is no BD.
+    Empty,
+    /// There may be one, but others are to have their turn.
+    Later,
+    /// There is one, but the transmit buffer is full.
+    Full,
+    /// There is one that cannot be sent.
+    Unfit,
+}
+
+/// Queues the data of some BDs. What changes is kept in variables of its own in here, so
+/// that it is in registers.
 #[inline(always)]
-fn one<B: Dispatch>(b: &mut SideB<B>) -> bool {
-    let send = &mut b.send;
-    let bus = &mut b.bus;
-    if send.bds.is_empty() {
-        return false;
-    }
-    let bd = send.bds.next_address();
-    let word = bus.load(bd + 8);
-    let length = word >> 16;
-    let begins = send.frame_bytes == 0;
-    let bytes = send.frame_bytes + length;
-    if length == 0 || bytes > FRAME_MAX || LINK_UP.get(bus) == 0 {
-        skip(b, word, length);
-        return true;
-    }
-    if begins {
-        if !send.buffer.has_room(bus, ROOM) {
-            fault::reclaim(send, bus);
-            b.counters.buffer_retries += 1;
-            return false;
+fn queue_some<B: Dispatch>(b: &mut SideB<B>) -> Stop {
+    /// BDs of one run: more save little, and what frees resources waits.
+    const BDS: u32 = 8;
+    let SideB {
+        bus,
+        send,
+        read_ring,
+        states,
+        counters,
+        ..
+    } = b;
+    let mut queue = read_ring.open();
+    let mut frames = send.ring.open();
+    let mut buffer = send.buffer;
+    let mut bds: Take<4> = *send.bds;
+    let (mut start, mut so_far) = (send.frame_start, send.frame_bytes);
+    let mut wishes = send.wishes;
+    let mut octets = 0;
+    let mut left = BDS;
+    let passes = LINK_UP.get(bus);
+    let stop = loop {
+        if bds.is_empty() {
+            break Stop::Empty;
         }
-        if !send.ring.has_room(bus) {
-            b.counters.mac_ring_full += 1;
-            return false;
+        if left == 0 {
+            break Stop::Later;
         }
-        if send.offers.any() {
-            offload::begin(send, bus, bd, word);
+        left -= 1;
+        let bd = bds.next_address();
+        let word = bus.load(bd + 8);
+        let length = word >> 16;
+        let bytes = so_far + length;
+        if length == 0 || bytes > FRAME_MAX || passes == 0 {
+            break Stop::Unfit;
         }
-        send.frame_start = send.buffer.position();
-    }
-    let last = word & END != 0;
-    let mut state = if last { b.states.last } else { b.states.data };
-    let mut kind = read::SEND_DATA
-        | if begins { read::FIRST } else { 0 }
-        | if word & NOW != 0 { read::NOW } else { 0 };
-    if send.wants & offload::HELD != 0 {
-        state |= offload::state(send.wants, begins, last);
+        if !queue.has_room(1) {
+            counters.read_ring_full += 1;
+            break Stop::Later;
+        }
+        let begins = so_far == 0;
+        let mut note = read::SEND_DATA | (word & NOW) >> NOW_SHIFT;
+        if begins {
+            if !buffer.has_room(bus, ROOM) {
+                counters.buffer_retries += 1;
+                break Stop::Full;
+            }
+            if !frames.has_room(bus) {
+                counters.mac_ring_full += 1;
+                break Stop::Later;
+            }
+            if send.offers.any() {
+                wishes = offload::begin(&send.offers, &frames, &mut buffer, bus, bd, word);
+            }
+            start = buffer.position();
+            note |= start << read::START_SHIFT | read::FIRST;
+        }
+        let last = word & END != 0;
+        let mut state = if last { states.last } else { states.data };
+        if wishes.wants & offload::HELD != 0 {
+            state |= offload::state(wishes.wants, begins, last);
+            if last {
+                queue.store_sum(bus);
+                note |= offload::kind(wishes.wants);
+            }
+        }
+        let transfer = Transfer {
+            host: HostAddress {
+                high: bus.load(bd),
+                low: bus.load(bd + 4),
+            },
+            local: buffer.position(),
+            length,
+            state,
+            note,
+        };
+        queue.put(bus, &transfer);
+        buffer.take(length);
+        bds.advance();
+        so_far = bytes;
         if last {
-            b.read_ring.store_sum(bus);
-            kind |= offload::kind(send.wants);
+            if wishes.wants == 0 {
+                frames.push(bus, start, bytes, None);
+            } else {
+                offload::queue(wishes, &mut frames, bus, start, bytes);
+            }
+            buffer.align();
+            so_far = 0;
+            octets += bytes;
         }
-    }
-    let transfer = Transfer {
-        host: HostAddress {
-            high: bus.load(bd),
-            low: bus.load(bd + 4),
-        },
-        local: send.buffer.position(),
-        length,
-        state,
-        kind,
-        opaque: send.bds.next(),
     };
-    if b.read_ring.push(bus, &transfer).is_err() {
-        b.counters.read_ring_full += 1;
-        return false;
-    }
-    send.in_flight += 1;
-    send.buffer.take(length);
-    send.frame_bytes = bytes;
-    send.bds.advance();
-    if last {
-        if send.wants == 0 {
-            send.ring.push(bus, send.frame_start, bytes, None);
-        } else {
-            offload::queue(send, bus, bytes);
-        }
-        send.buffer.align();
-        send.frame_bytes = 0;
-        b.counters.out_octets.add(bytes);
-    }
-    true
+    frames.close(bus);
+    send.buffer = buffer;
+    *send.bds = bds;
+    send.frame_start = start;
+    send.frame_bytes = so_far;
+    send.wishes = wishes;
+    counters.out_octets.add(octets);
+    stop
 }
 
 /// A BD that cannot be sent, and the others of its frame. What was read of the frame
-/// stays behind the MAC's producer and is overwritten by the next one.
+/// stays behind the MAC's producer and is overwritten by the next one. Those in front of it
+/// have to be consumed first: the event stays on, and what sees them read goes before it.
 #[inline(never)]
-fn skip<B: Dispatch>(b: &mut SideB<B>, word: u32, length: u32) {
+fn skip<B: Dispatch>(b: &mut SideB<B>) {
+    if b.send.is_reading() {
+        return;
+    }
+    let word = b.bus.load(b.send.bds.next_address() + 8);
+    let length = word >> 16;
     let so_far = b.send.frame_bytes;
     if so_far != SKIPPED {
         let reason = if length == 0 {
@@ -320,11 +365,9 @@ fn skip<B: Dispatch>(b: &mut SideB<B>, word: u32, length: u32) {
     }
     send.frame_bytes = if word & END == 0 { SKIPPED } else { 0 };
     send.bds.advance();
-    if send.in_flight == 0 {
-        send.unreported += 1;
-        send.consumed = send.bds.next();
-        tell_rarely(b);
-    }
+    send.unreported += 1;
+    send.consumed = send.bds.next();
+    tell_rarely(b);
 }
 
 /// As [`tell`], off the packet path.
@@ -344,31 +387,33 @@ pub fn held_arrived<B: Dispatch>(b: &mut SideB<B>, done: &Finished) {
 pub struct Sent {
     /// How many.
     count: u32,
-    /// Index of the last one.
-    last: u32,
-    /// The kinds of their transfers, together.
-    kinds: u32,
+    /// The notes of their transfers, together.
+    notes: u32,
+    /// Frames among them that are for one station.
+    unicast: u32,
 }
 
 impl Sent {
     /// None.
     pub const NONE: Sent = Sent {
         count: 0,
-        last: 0,
-        kinds: 0,
+        notes: 0,
+        unicast: 0,
     };
 
-    /// One more.
+    /// One more, by the note of its transfer.
     #[inline(always)]
-    pub fn add<B: Dispatch>(&mut self, b: &mut SideB<B>, done: &Finished) {
-        if done.kind & read::FIRST != 0 {
-            let start = done.local(&mut b.bus);
-            let destination = filter::destination(&mut b.bus, start);
-            b.counters.out(destination);
+    pub fn add<B: Dispatch>(&mut self, b: &mut SideB<B>, note: u32) {
+        if note & read::FIRST != 0 {
+            let start = note >> read::START_SHIFT & !7;
+            if filter::is_of_group(&mut b.bus, start) {
+                count_group(b, start);
+            } else {
+                self.unicast += 1;
+            }
         }
         self.count += 1;
-        self.last = done.opaque;
-        self.kinds |= done.kind;
+        self.notes |= note;
     }
 
     /// Whether there are any.
@@ -378,20 +423,23 @@ impl Sent {
     }
 }
 
+/// A frame for a group was sent.
+#[inline(never)]
+fn count_group<B: Dispatch>(b: &mut SideB<B>, start: u32) {
+    let destination = filter::destination(&mut b.bus, start);
+    b.counters.out(destination, 1);
+}
+
 /// BDs were consumed: the extension word says so at once, the index in host memory and
 /// the interrupt follow by count or time.
 #[inline(always)]
 pub fn consumed<B: Dispatch>(b: &mut SideB<B>, sent: &Sent) {
     let send = &mut b.send;
-    send.now |= sent.kinds & read::NOW;
-    send.in_flight -= sent.count;
+    b.counters.out(UNICAST, sent.unicast);
+    send.now |= sent.notes & read::NOW;
     send.unreported += sent.count;
-    // With nothing under way, BDs that were skipped behind these are done as well.
-    send.consumed = if send.in_flight == 0 {
-        send.bds.next()
-    } else {
-        send.bds.after(sent.last)
-    };
+    // None was skipped in front of these: skipping waits until nothing is being read.
+    send.consumed = (send.consumed + sent.count) & send.bds.mask();
     tell(b);
 }
 

@@ -39,6 +39,8 @@ pub struct SideA<B: Dispatch> {
     pub(crate) states: WriteStates,
     /// Transfers to the host.
     pub(crate) write_ring: DescriptorRing<Write>,
+    /// Index updates whose end is awaited.
+    pub(crate) awaited: u32,
     /// Events that wait for a write descriptor.
     pub(crate) held: u32,
     /// The receive path.
@@ -73,6 +75,7 @@ impl<B: Dispatch> SideA<B> {
             counts: [0; extension::HANDLER_COUNT],
             states: WriteStates::new(0, true, true),
             write_ring: DescriptorRing::new(write),
+            awaited: 0,
             held: 0,
             receive: Receive::new(ReceiveRing::new(receiver)),
             send_index: SendIndex::new(),

@@ -57,12 +57,12 @@ struct ByDestination([Counter64; 3]);
 
 impl ByDestination {
     #[inline(always)]
-    fn add(&mut self, destination: u8) {
+    fn add(&mut self, destination: u8, frames: u32) {
         let [unicast, multicast, broadcast] = &mut self.0;
         match destination {
-            destination::BROADCAST => broadcast.add(1),
-            destination::MULTICAST => multicast.add(1),
-            _ => unicast.add(1),
+            destination::BROADCAST => broadcast.add(frames),
+            destination::MULTICAST => multicast.add(frames),
+            _ => unicast.add(frames),
         }
     }
 
@@ -105,11 +105,11 @@ impl CountersA {
         }
     }
 
-    /// A frame was received.
+    /// Frames with this destination were received, of so many bytes together.
     #[inline(always)]
-    pub fn received(&mut self, destination: u8, bytes: u32) {
+    pub fn received(&mut self, destination: u8, frames: u32, bytes: u32) {
         self.in_octets.add(bytes);
-        self.received.add(destination);
+        self.received.add(destination, frames);
     }
 }
 
@@ -160,10 +160,10 @@ impl CountersB {
         }
     }
 
-    /// A frame was sent.
+    /// Frames with this destination were sent.
     #[inline(always)]
-    pub fn out(&mut self, destination: u8) {
-        self.sent.add(destination);
+    pub fn out(&mut self, destination: u8, frames: u32) {
+        self.sent.add(destination, frames);
     }
 
     /// A frame that was counted as sent was not.

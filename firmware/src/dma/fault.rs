@@ -7,7 +7,7 @@
 //! passed over, what it was for is dropped, and both directions go on.
 
 use super::{read, write};
-use crate::layout::{STAGING, STATISTICS};
+use crate::layout::{STAGING, STATISTICS, TABLES_END};
 use crate::log::log_warn;
 use crate::statistics::count;
 use crate::{SideA, SideB, direct, doorbell, host_events, receive, refill, send, trace};
@@ -31,7 +31,8 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
     b.counters.read_aborts += 1;
     pause(&mut b.bus);
     if let Some(descriptor) = b.read_ring.current(&mut b.bus) {
-        let kind = describe(&mut b.bus, 0, state, descriptor);
+        let kind = b.read_ring.note(descriptor) & read::KIND;
+        describe(&mut b.bus, 0, state, descriptor, kind);
         if kind & read::SEND_DATA != 0 {
             send::fault::data(b, descriptor);
         } else {
@@ -49,10 +50,9 @@ fn bds<B: Dispatch>(b: &mut SideB<B>, failed: u32, kind: u32) {
     let mut next = Some(failed);
     let mut again = true;
     while let Some(descriptor) = next {
-        let bus = &mut b.bus;
-        if bus.load(descriptor + 24) == kind {
-            bus.store(descriptor + 24, read::NOTHING);
-            let local = bus.load(descriptor + 8);
+        if b.read_ring.note(descriptor) & read::KIND == kind {
+            b.read_ring.set_note(descriptor, read::NOTHING);
+            let local = b.bus.load(descriptor + 8);
             let wanted = if kind == read::SEND_BDS {
                 send::fault::bds(&mut b.send, local, again);
                 true
@@ -79,7 +79,8 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
     pause(&mut a.bus);
     count!(a, dma_write_master_aborts);
     if let Some(descriptor) = a.write_ring.current(&mut a.bus) {
-        let kind = describe(&mut a.bus, 1, state, descriptor);
+        let kind = a.write_ring.note(descriptor) & write::KIND;
+        describe(&mut a.bus, 1, state, descriptor, kind);
         let told = written(a, descriptor, kind);
         a.write_ring.skip(&mut a.bus);
         direct::reset(&mut a.bus, direct::WRITE);
@@ -99,13 +100,13 @@ fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: u32) -> bool {
     let bus = &mut a.bus;
     let (local, length) = (bus.load(descriptor + 8), bus.load(descriptor + 12) & 0xFFFF);
     match kind {
-        write::SEND_INDEX | write::RETURN_INDEX => bus.store(descriptor + 24, write::QUIET),
-        write::EVENT_INDEX => {
-            bus.store(descriptor + 24, write::QUIET);
-            return false;
+        write::SEND_INDEX | write::RETURN_INDEX | write::EVENT_INDEX => {
+            a.write_ring.set_note(descriptor, write::QUIET);
+            a.awaited -= 1;
+            return kind != write::EVENT_INDEX;
         }
         // The receive buffer lies behind all tables.
-        _ if local > STATISTICS => receive::fault::data(a, descriptor),
+        _ if local >= TABLES_END => receive::fault::data(a, descriptor),
         // An event, or the seed of a frame's sum: the frame's data will tell.
         _ if (STAGING..STATISTICS).contains(&local) && length <= 8 => return false,
         _ => {}
@@ -134,10 +135,8 @@ fn go_on<B: Dispatch>(bus: &mut B) {
     semaphore::release(bus, cpu);
 }
 
-/// Traces the transfer that failed; returns its kind.
-fn describe<B: Dispatch>(bus: &mut B, direction: u32, state: u32, descriptor: u32) -> u32 {
-    let kind = bus.load(descriptor + 24);
+/// Traces the transfer of a kind that failed.
+fn describe<B: Dispatch>(bus: &mut B, direction: u32, state: u32, descriptor: u32, kind: u32) {
     let (high, low) = (bus.load(descriptor), bus.load(descriptor + 4));
     trace::record(bus, Topic::Dma, direction, [state, high, low, kind]);
-    kind
 }

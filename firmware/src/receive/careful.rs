@@ -5,10 +5,9 @@
 //! frame in pieces. Not on the packet path, but for extended BDs.
 
 use super::frame::{CRC, end_of, wrapped};
-use super::hand_on::{
-    Accepted, Outcome, SEED_BYTES, TRANSFERS, Taken, finish, put_seed, store_sum,
-};
+use super::hand_on::{Accepted, Outcome, SEED_BYTES, Taken, finish, put_seed, store_sum};
 use super::headers::{self, Headers};
+use super::returns;
 use crate::SideA;
 use crate::dma::{Sum, write};
 use crate::statistics::count;
@@ -24,7 +23,10 @@ const BUFFERS: usize = 4;
 pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) -> bool {
     let receive = &mut a.receive;
     let bus = &mut a.bus;
-    if !a.write_ring.has_room(TRANSFERS + BUFFERS as u32) {
+    if !a
+        .write_ring
+        .has_room(BUFFERS as u32 + 1 + returns::TRANSFERS)
+    {
         count!(a, no_write_descriptors);
         return false;
     }
@@ -57,35 +59,36 @@ pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) -> bool
             found.leave_out(crc);
         }
     }
-    let data = if bytes != 0 { buffers.count } else { 0 };
-    let ahead = data + u32::from(found.summed);
-    let slot = receive.staging.slot(&a.write_ring, ahead);
-    let outcome = Outcome::new(&accepted, slot, bytes, truncated, ring.flag()).with(&found);
-    outcome.stage(bus, &taken);
+    let flag = ring.flag();
     ring.advance();
     if extended {
         ring.advance();
     }
+    let slot = receive.slot(receive.return_producer);
+    let outcome = Outcome::new(&accepted, slot, bytes, truncated, flag).with(&found);
+    outcome.stage(bus, &taken);
     let mut whole = Transfer {
         host: taken.host,
         local: frame.start + found.stripped,
         length: bytes,
         state: a.states.data,
-        kind: write::RECEIVE_DATA,
-        opaque: slot,
+        note: slot | write::RECEIVE_DATA,
     };
     if found.summed {
         put_seed(receive, bus, &mut a.write_ring, &whole, found.seed);
         whole.state |= Sum::ON;
     }
     if bytes == 0 {
-        receive.freed = end_of(base, &frame);
+        receive.free_later(end_of(base, &frame), &a.write_ring);
     } else {
-        receive.in_flight += 1;
         receive.freed = 0;
         buffers.put(bus, &mut a.write_ring, base, whole, found.summed);
     }
     finish(a, &accepted, &taken, &outcome);
+    if bytes == 0 {
+        // Without data there is nothing in the descriptor ring that its slot goes by.
+        returns::queue(a);
+    }
     true
 }
 
@@ -138,7 +141,7 @@ impl Buffers {
     }
 
     /// Queues the data in pieces, one for each buffer; `whole` is the transfer of all of it,
-    /// and its opaque word the place of the return BD.
+    /// and the last piece has its note.
     fn put<B: Dispatch>(
         &self,
         bus: &mut B,
@@ -156,9 +159,9 @@ impl Buffers {
             piece.host = host;
             piece.length = if left < room { left } else { room };
             left -= piece.length;
-            piece.kind = write::QUIET;
+            piece.note = write::QUIET;
             if left == 0 {
-                piece.kind = whole.kind;
+                piece.note = whole.note;
                 if summed {
                     store_sum(bus, ring, &mut piece);
                 }

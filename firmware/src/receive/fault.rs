@@ -20,7 +20,7 @@ pub fn data<B: Dispatch>(a: &mut SideA<B>, failed: u32) {
     } = a;
     // The last piece of the frame names its return BD.
     let mut last = failed;
-    while bus.load(last + 24) != write::RECEIVE_DATA {
+    while write_ring.note(last) & write::KIND != write::RECEIVE_DATA {
         match write_ring.behind(last) {
             Some(next) => last = next,
             None => return,
@@ -30,14 +30,15 @@ pub fn data<B: Dispatch>(a: &mut SideA<B>, failed: u32) {
     let mut next = write_ring.behind(last);
     let mut later = false;
     while let Some(descriptor) = next {
-        later |= bus.load(descriptor + 24) == write::RECEIVE_DATA;
+        later |= write_ring.note(descriptor) & write::KIND == write::RECEIVE_DATA;
         next = write_ring.behind(descriptor);
     }
     if last == failed && !later && receive.freed == 0 {
         let end = bus.load(last + 8) + (bus.load(last + 12) & 0xFFFF) + receive.cut;
-        receive.freed = wrapped(receive.base, (end + 7) & !7);
+        let end = wrapped(receive.base, (end + 7) & !7);
+        receive.free_later(end, write_ring);
     }
-    let slot = bus.load(last + 28);
+    let slot = write_ring.note(last) & write::ADDRESS;
     if refuse(bus, slot) {
         a.counters.drops.count(Drop::ReceiveFault);
     }

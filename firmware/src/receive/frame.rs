@@ -4,10 +4,11 @@
 //! card, and free of errors; they are recognised by few comparisons. All others are
 //! [judged](judge) with more care.
 
-use super::careful;
 use super::hand_on::{self, Accepted, Taken, hand_on};
 use super::headers::{self, Headers};
+use super::index::returned;
 use super::rings::Which;
+use super::{careful, plain, returns};
 use crate::SideA;
 use crate::filter;
 use crate::shared::STARVED;
@@ -34,15 +35,30 @@ const GIANT: u32 = BdErrors::new().with_giant(true).into_bits() as u32;
 /// the same, and vendor firmware ignores the flag (10.3).
 const HARMLESS: u32 = BdErrors::new().with_runt(true).into_bits() as u32;
 
+/// Frames of one run: more save little, and what frees resources waits.
+pub(super) const FRAMES: u32 = 8;
+
 /// Receive complete: some frames.
 #[inline(always)]
 pub fn complete<B: Dispatch>(a: &mut SideA<B>) {
-    /// Frames of one run: more save little, and what frees resources waits.
-    const FRAMES: u32 = 8;
     let mut left = FRAMES;
-    while left != 0 && one(a) {
+    while left != 0 {
+        if a.receive.wants == 0 {
+            let run = plain::run(a, left);
+            if run.count != 0 {
+                left -= run.count;
+                returned(a, run.count, run.now);
+            }
+            if !run.other {
+                break;
+            }
+        }
+        if !one(a) {
+            break;
+        }
         left -= 1;
     }
+    returns::queue(a);
     a.receive.ring.give_back(&mut a.bus);
 }
 
@@ -105,24 +121,23 @@ fn one<B: Dispatch>(a: &mut SideA<B>) -> bool {
     if frame.length - receive.cut > taken.room() {
         return careful::hand_on(a, accepted);
     }
-    if receive.wants == 0 {
-        if !a.write_ring.has_room(hand_on::TRANSFERS) {
-            count!(a, no_write_descriptors);
-            return false;
-        }
-        hand_on(a, &accepted, &taken, &Headers::NOTHING);
-        return true;
-    }
-    if receive.cut == 0 || frame.start > PACKET_MEMORY_END - headers::REACH {
+    let looks = receive.wants != 0;
+    if looks && (receive.cut == 0 || frame.start > PACKET_MEMORY_END - headers::REACH) {
         return careful::hand_on(a, accepted);
     }
-    if !a.write_ring.has_room(hand_on::TRANSFERS + 1) {
+    if !a
+        .write_ring
+        .has_room(hand_on::TRANSFERS + returns::TRANSFERS)
+    {
         count!(a, no_write_descriptors);
         return false;
     }
-    let mut found = headers::look(bus, receive.wants, frame.start, length);
-    if found.padding != 0 {
-        found.leave_out_padding(bus, receive.base, frame.start + length - found.padding);
+    let mut found = Headers::NOTHING;
+    if looks {
+        found = headers::look(bus, receive.wants, frame.start, length);
+        if found.padding != 0 {
+            found.leave_out_padding(bus, receive.base, frame.start + length - found.padding);
+        }
     }
     hand_on(a, &accepted, &taken, &found);
     true
@@ -208,7 +223,7 @@ fn drop<B: Dispatch>(a: &mut SideA<B>, frame: ReceivedFrame, reason: Drop) {
         _ => {}
     }
     let receive = &mut a.receive;
-    receive.freed = end_of(receive.base, &frame);
+    receive.free_later(end_of(receive.base, &frame), &a.write_ring);
     receive.ring.release();
     free(a);
 }
@@ -255,17 +270,10 @@ pub(super) const fn end_of(base: u32, frame: &ReceivedFrame) -> u32 {
 
 /// Frees what dropped frames took, if nothing older is being read.
 #[inline(always)]
-fn free<B: Dispatch>(a: &mut SideA<B>) {
+pub fn free<B: Dispatch>(a: &mut SideA<B>) {
     let receive = &mut a.receive;
-    if receive.in_flight == 0 && receive.freed != 0 {
+    if receive.freed != 0 && a.write_ring.has_passed(receive.freed_behind) {
         a.bus.write(Register::RxConsumer, receive.freed);
         receive.freed = 0;
     }
-}
-
-/// The data of a frame has been written.
-#[inline(always)]
-pub fn data_written<B: Dispatch>(a: &mut SideA<B>) {
-    a.receive.in_flight -= 1;
-    free(a);
 }

@@ -6,7 +6,7 @@
 //! stores the sum into the return BD, which waits behind the data in the same ring:
 //!
 //! ```text
-//! write ring:   [seed] [data ...] [return BD] ...
+//! write ring:   [seed] [data ...] [seed] [data ...] ... [return BDs] ...
 //! channel's sum:  0 + seed + data --> its checksum word
 //! ```
 //!
@@ -25,7 +25,7 @@ use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
-/// Transfers of a frame: data and return BD. The seed is one more.
+/// Transfers of a frame at most: the seed of its sum, and its data.
 pub(super) const TRANSFERS: u32 = 2;
 /// Where the TCP/UDP sum is in a return BD.
 const SUM_OFFSET: u32 = 18;
@@ -35,7 +35,7 @@ pub(super) const SEED_BYTES: u32 = 2;
 const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
-const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
+pub(super) const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
 const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
 
 /// A frame that the host gets.
@@ -66,23 +66,18 @@ pub(super) fn hand_on<B: Dispatch>(
     let bus = &mut a.bus;
     let ring = receive.rings.get(accepted.which);
     let bytes = accepted.frame.length - receive.cut - found.stripped;
-    let ahead = if found.summed {
-        TRANSFERS
-    } else {
-        TRANSFERS - 1
-    };
-    let slot = receive.staging.slot(&a.write_ring, ahead);
-    let outcome = Outcome::new(accepted, slot, bytes, false, ring.flag()).with(found);
-    outcome.stage(bus, taken);
+    let flag = ring.flag();
     ring.advance();
+    let slot = receive.slot(receive.return_producer);
+    let outcome = Outcome::new(accepted, slot, bytes, false, flag).with(found);
+    outcome.stage(bus, taken);
     let mut transfer = Transfer {
         host: taken.host,
         // Frames start at multiples of 8, so a tag does not reach the end of the buffer.
         local: accepted.frame.start + found.stripped,
         length: bytes,
         state: a.states.data,
-        kind: write::RECEIVE_DATA,
-        opaque: slot,
+        note: slot | write::RECEIVE_DATA,
     };
     if found.summed {
         put_seed(receive, bus, &mut a.write_ring, &transfer, found.seed);
@@ -90,7 +85,6 @@ pub(super) fn hand_on<B: Dispatch>(
         store_sum(bus, &a.write_ring, &mut transfer);
     }
     a.write_ring.put(bus, &transfer);
-    receive.in_flight += 1;
     receive.freed = 0;
     finish(a, accepted, taken, &outcome);
 }
@@ -104,15 +98,14 @@ pub(super) fn put_seed<B: Dispatch>(
     data: &Transfer,
     seed: u32,
 ) {
-    let local = receive.staging.slot(ring, 0);
+    let local = receive.seeds + (ring.next_index() << 5);
     bus.store(local, seed << 16);
     let transfer = Transfer {
         host: data.host,
         local,
         length: SEED_BYTES,
         state: (data.state | Sum::ON | Sum::BEGINS) & !FREES,
-        kind: write::QUIET,
-        opaque: 0,
+        note: write::QUIET,
     };
     ring.put(bus, &transfer);
 }
@@ -124,7 +117,7 @@ pub(super) fn store_sum<B: Dispatch>(
     ring: &DescriptorRing<Write>,
     last: &mut Transfer,
 ) {
-    ring.store_sum_at(bus, last.opaque + SUM_OFFSET);
+    ring.store_sum_at(bus, (last.note & write::ADDRESS) + SUM_OFFSET);
     last.state |= Sum::STORED;
 }
 
@@ -134,7 +127,8 @@ pub(super) struct Taken {
     /// Its buffer, the first one of an extended BD.
     pub host: HostAddress,
     index_and_room: u32,
-    flags: u32,
+    /// Its flags.
+    pub flags: u32,
     opaque: u32,
 }
 
@@ -158,12 +152,39 @@ impl Taken {
     pub const fn room(&self) -> u32 {
         self.index_and_room & 0xFFFF
     }
+
+    /// Writes the return BD of a frame of `bytes` into its slot, but for the words that are
+    /// 0 unless somebody writes them: the sums, and the reserved one.
+    #[inline(always)]
+    pub fn stage<B: Dispatch>(
+        &self,
+        bus: &mut B,
+        slot: u32,
+        bytes: u32,
+        flags: u32,
+        errors_and_tag: u32,
+    ) {
+        let index_and_length = self.index_and_room & 0xFFFF_0000 | bytes;
+        // One by one: a loop over them costs five times as much.
+        bus.store(slot, self.host.high);
+        bus.store(slot + 4, self.host.low);
+        bus.store(slot + 8, index_and_length);
+        bus.store(slot + 12, flags);
+        bus.store(slot + 20, errors_and_tag);
+        bus.store(slot + 28, self.opaque);
+    }
+}
+
+/// BD flags of a frame without flaws and sums, from the ring with this flag.
+#[inline(always)]
+pub(super) const fn flags_of(ring_flag: u32, destination: u8) -> u32 {
+    END | ring_flag | (destination as u32) << 5
 }
 
 /// What the return BD of a frame says, and where it is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    /// NIC address of its staging bytes.
+    /// NIC address of its slot.
     slot: u32,
     /// Bytes that the host gets.
     bytes: u32,
@@ -191,7 +212,7 @@ impl Outcome {
         Outcome {
             slot,
             bytes,
-            flags: END | ring_flag | (accepted.destination as u32) << 5 | error,
+            flags: flags_of(ring_flag, accepted.destination) | error,
             checksums: 0,
             errors_and_tag: flaws << 16,
             truncated,
@@ -207,24 +228,16 @@ impl Outcome {
         self
     }
 
-    /// Writes the return BD into its staging bytes.
+    /// Writes the return BD into its slot.
     #[inline(always)]
     pub fn stage<B: Dispatch>(&self, bus: &mut B, taken: &Taken) {
-        let index_and_length = taken.index_and_room & 0xFFFF_0000 | self.bytes;
-        // One by one: a loop over them costs five times as much.
-        bus.store(self.slot, taken.host.high);
-        bus.store(self.slot + 4, taken.host.low);
-        bus.store(self.slot + 8, index_and_length);
-        bus.store(self.slot + 12, self.flags);
+        taken.stage(bus, self.slot, self.bytes, self.flags, self.errors_and_tag);
         bus.store(self.slot + 16, self.checksums);
-        bus.store(self.slot + 20, self.errors_and_tag);
-        bus.store(self.slot + 24, 0);
-        bus.store(self.slot + 28, taken.opaque);
     }
 }
 
-/// Queues the return BD, which is staged, behind the data, and lets the MAC's descriptor
-/// go.
+/// The data of a frame is queued: its return BD, which is in its slot, follows with the
+/// [others](super::returns) of the run. Lets the MAC's descriptor go.
 #[inline(always)]
 pub(super) fn finish<B: Dispatch>(
     a: &mut SideA<B>,
@@ -233,21 +246,12 @@ pub(super) fn finish<B: Dispatch>(
     outcome: &Outcome,
 ) {
     let receive = &mut a.receive;
-    let bus = &mut a.bus;
-    let transfer = Transfer {
-        host: receive.returns.plus(receive.return_producer << 5),
-        local: outcome.slot,
-        length: 32,
-        state: a.states.words,
-        kind: write::QUIET,
-        opaque: 0,
-    };
-    a.write_ring.put(bus, &transfer);
     receive.ring.release();
     receive.return_producer = (receive.return_producer + 1) & receive.return_mask;
     if outcome.truncated {
         a.counters.drops.count(Drop::BufferTooSmall);
     }
-    a.counters.received(accepted.destination, accepted.length);
-    returned(a, taken.flags & NOW != 0);
+    a.counters
+        .received(accepted.destination, 1, accepted.length);
+    returned(a, 1, taken.flags & NOW != 0);
 }

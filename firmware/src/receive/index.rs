@@ -81,13 +81,13 @@ pub fn set_coalescing<B: Dispatch>(a: &mut SideA<B>, ticks: u32, max_bds: u32) {
     };
 }
 
-/// A return BD is on its way: its index follows by count or time, or now.
+/// Some return BDs are on their way: their index follows by count or time, or now.
 #[inline(always)]
-pub(super) fn returned<B: Dispatch>(a: &mut SideA<B>, now: bool) {
+pub(super) fn returned<B: Dispatch>(a: &mut SideA<B>, count: u32, now: bool) {
     let index = &mut a.receive.index;
-    index.unreported += 1;
+    index.unreported += count;
     if now || index.unreported >= index.threshold {
-        return due(a, now);
+        return due(a, count, now);
     }
     if !a.deadlines.receive.is_armed() {
         let ticks = index.ticks;
@@ -98,10 +98,11 @@ pub(super) fn returned<B: Dispatch>(a: &mut SideA<B>, now: bool) {
 /// An update without waiting for the time.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
-fn due<B: Dispatch>(a: &mut SideA<B>, now: bool) {
+fn due<B: Dispatch>(a: &mut SideA<B>, count: u32, now: bool) {
     let index = &mut a.receive.index;
     index.now |= now;
-    if index.ticks != 0 && index.unreported == index.threshold {
+    let before = index.unreported - count;
+    if index.ticks != 0 && (before..index.unreported).contains(&(index.threshold - 1)) {
         index.threshold_hits = index.threshold_hits.wrapping_add(1);
     }
     if index.interrupts_by_time && index.ticks != 0 && !a.deadlines.receive.is_armed() {

@@ -14,8 +14,7 @@ use tigon2_hal::events::Dispatch;
 /// Data of a frame; the assist is paused at its descriptor.
 pub fn data<B: Dispatch>(b: &mut SideB<B>, failed: u32) {
     let bus = &mut b.bus;
-    let kind = bus.load(failed + 24);
-    if kind & read::ABANDONED != 0 {
+    if b.read_ring.note(failed) & read::ABANDONED != 0 {
         // Its frame was dropped before.
         return;
     }
@@ -63,14 +62,14 @@ fn abandon<B: Dispatch>(b: &mut SideB<B>, start: u32, length: u32) -> bool {
     let mut first = false;
     let mut next = read_ring.oldest();
     while let Some(descriptor) = next {
-        let kind = bus.load(descriptor + 24);
+        let kind = read_ring.note(descriptor) & read::KIND;
         let local = bus.load(descriptor + 8);
         let mine = kind & (read::SEND_DATA | read::ABANDONED) == read::SEND_DATA
             && send.buffer.distance(start, local) < length;
         if mine {
             first |= kind & read::FIRST != 0;
             let kept = kind & (read::SEND_DATA | read::NOW);
-            bus.store(descriptor + 24, kept | read::ABANDONED);
+            read_ring.set_note(descriptor, kept | read::ABANDONED);
             let state = bus.load(descriptor + 16);
             bus.store(descriptor + 16, state & !END);
         }
@@ -90,7 +89,7 @@ pub fn bds(send: &mut Send, local: u32, again: bool) {
 /// the MAC has nothing left to send.
 #[inline(never)]
 pub fn reclaim<B: Dispatch>(send: &mut Send, bus: &mut B) {
-    if send.in_flight == 0 && send.frame_bytes == 0 && send.ring.is_empty(bus) {
+    if !send.is_reading() && send.frame_bytes == 0 && send.ring.is_empty(bus) {
         send.buffer.clear(bus);
     }
 }

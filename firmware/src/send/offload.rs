@@ -16,6 +16,7 @@ use host_interface::bd::BdFlags;
 use host_interface::info::RcbFlags;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::Finished;
+use tigon2_hal::mac::{Frames, TransmitBuffer};
 
 const TRANSPORT: u32 = BdFlags::new().with_transport_checksum(true).into_bits() as u32;
 const IP: u32 = BdFlags::new().with_ip_checksum(true).into_bits() as u32;
@@ -25,6 +26,7 @@ pub const HELD: u32 = 1 << 31;
 const SUMS: u32 = TRANSPORT | IP;
 /// Where the kind of a frame's last transfer has [`SUMS`].
 const KIND_SHIFT: u32 = 4;
+const _: () = assert!((read::HELD | SUMS << KIND_SHIFT) & !read::KIND == 0);
 
 /// What the control block lets the BDs ask for.
 #[derive(Clone, Copy, Debug)]
@@ -59,22 +61,45 @@ impl Offers {
     }
 }
 
-/// A frame begins with the BD at `bd`, whose third word is `word`; the transmit buffer and
-/// the MAC's ring have room.
+/// What a frame wants whose first BD is at `bd` and has `word` as its third word; the
+/// transmit buffer and the MAC's ring have room.
 #[inline(always)]
-pub fn begin<B: Bus>(send: &mut Send, bus: &mut B, bd: u32, word: u32) {
-    let mut wants = word & send.offers.flags;
+pub fn begin<B: Bus>(
+    offers: &Offers,
+    frames: &Frames<'_>,
+    buffer: &mut TransmitBuffer,
+    bus: &mut B,
+    bd: u32,
+    word: u32,
+) -> Wishes {
+    let mut wants = word & offers.flags;
     if wants & SUMS != 0 {
-        send.buffer.keep_together(HEADERS);
+        buffer.keep_together(HEADERS);
         wants |= HELD;
     }
-    if send.ring.is_holding() {
+    if frames.is_holding() {
         wants |= HELD;
     }
-    if wants & VLAN != 0 {
-        send.tag = bus.load(bd + 12) & 0xFFFF;
-    }
-    send.wants = wants;
+    let tag = if wants & VLAN != 0 {
+        bus.load(bd + 12) & 0xFFFF
+    } else {
+        0
+    };
+    Wishes { wants, tag }
+}
+
+/// What is to be done to a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Wishes {
+    /// BD flags, and [`HELD`]; 0 for nothing.
+    pub wants: u32,
+    /// Its VLAN tag, if it wants one.
+    tag: u32,
+}
+
+impl Wishes {
+    /// Nothing.
+    pub const NONE: Wishes = Wishes { wants: 0, tag: 0 };
 }
 
 /// What a fragment's state word has besides, for a frame that is held.
@@ -92,21 +117,27 @@ pub fn kind(wants: u32) -> u32 {
     read::HELD | (wants & SUMS) << KIND_SHIFT
 }
 
-/// All data of the frame in work, `length` bytes that want something, is queued.
+/// All data of a frame that wants something is queued: `length` bytes from `start` on.
 #[inline(always)]
-pub fn queue<B: Bus>(send: &mut Send, bus: &mut B, length: u32) {
-    let tag = (send.wants & VLAN != 0).then_some(send.tag);
-    if send.wants & HELD != 0 {
-        send.ring.hold(bus, send.frame_start, length, tag);
+pub fn queue<B: Bus>(
+    wishes: Wishes,
+    frames: &mut Frames<'_>,
+    bus: &mut B,
+    start: u32,
+    length: u32,
+) {
+    let tag = (wishes.wants & VLAN != 0).then_some(wishes.tag);
+    if wishes.wants & HELD != 0 {
+        frames.hold(bus, start, length, tag);
     } else {
-        send.ring.push(bus, send.frame_start, length, tag);
+        frames.push(bus, start, length, tag);
     }
 }
 
 /// The last data of the oldest frame that is held has arrived.
 #[inline(always)]
 pub fn arrived<B: Bus>(send: &mut Send, bus: &mut B, done: &Finished) {
-    let wants = done.kind >> KIND_SHIFT;
+    let wants = done.note >> KIND_SHIFT;
     if wants & SUMS != 0 {
         let wanted = Wanted {
             ip: wants & IP != 0,

@@ -226,8 +226,7 @@ pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), 
         local: STATISTICS,
         length: BYTES as u32,
         state: a.states.words,
-        kind: write::QUIET,
-        opaque: 0,
+        note: write::QUIET,
     };
     a.write_ring.push(&mut a.bus, &transfer)
 }

@@ -16,16 +16,23 @@
 //! the consumer here, so the room between producer and reference is known without
 //! reading a register.
 //!
+//! What a transfer is for is a word of software's, its note. It stays with the ring's state,
+//! in the scratch pad, where it costs no cycle of the SRAM port; the words 6 and 7 of the
+//! descriptors, which the chip leaves to software, are not used.
+//!
 //! The channels sum what they move (6.5). The sum of a transfer whose state word has bits 9
 //! and 11 comes back in its own descriptor, see [`DescriptorRing::store_sum`].
 
 use crate::Bus;
+use core::marker::PhantomData;
 use tigon2_chip::Register;
 
 /// Bytes of one descriptor (6.3, C).
 const DESCRIPTOR_BYTES: u32 = 32;
-/// Bytes of one ring (6.3, C).
-const RING_BYTES: u32 = 64 * DESCRIPTOR_BYTES;
+/// Descriptors of one ring (6.3, C).
+const ENTRIES: usize = 64;
+/// Bytes of one ring.
+const RING_BYTES: u32 = ENTRIES as u32 * DESCRIPTOR_BYTES;
 /// Word 5 of a descriptor: where the sum is stored (6.3, C).
 const SUM_ADDRESS: u32 = 20;
 /// Where in a descriptor vendor firmware has its sum stored: the low half of that word.
@@ -119,10 +126,8 @@ pub struct Transfer {
     pub length: u32,
     /// The state word: [`tigon2_chip::bits::DmaState`].
     pub state: u32,
-    /// Software's word 6: what the transfer is for.
-    pub kind: u32,
-    /// Software's word 7: an index that belongs to it.
-    pub opaque: u32,
+    /// Software's: what the transfer is for.
+    pub note: u32,
 }
 
 /// The descriptor ring of one direction.
@@ -134,6 +139,8 @@ pub struct DescriptorRing<D: Direction> {
     producer: u32,
     /// Offset of the oldest descriptor that was not looked at.
     reference: u32,
+    /// The note of each descriptor.
+    notes: [u32; ENTRIES],
     _channel: D,
 }
 
@@ -144,6 +151,7 @@ impl<D: Direction> DescriptorRing<D> {
             base: 0,
             producer: 0,
             reference: 0,
+            notes: [0; ENTRIES],
             _channel: channel,
         }
     }
@@ -169,12 +177,15 @@ impl<D: Direction> DescriptorRing<D> {
     /// Whether `count` more descriptors can be queued.
     #[inline(always)]
     pub fn has_room(&self, count: u32) -> bool {
-        let room = self
-            .reference
+        self.room() >= (count + SPARE) * DESCRIPTOR_BYTES
+    }
+
+    #[inline(always)]
+    fn room(&self) -> u32 {
+        self.reference
             .wrapping_sub(self.producer)
             .wrapping_sub(DESCRIPTOR_BYTES)
-            & (RING_BYTES - 1);
-        room >= (count + SPARE) * DESCRIPTOR_BYTES
+            & (RING_BYTES - 1)
     }
 
     /// Number, 0..64, of the descriptor that the next [`push`](Self::push) writes.
@@ -200,16 +211,20 @@ impl<D: Direction> DescriptorRing<D> {
     /// to it and to all others since.
     #[inline(always)]
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
-        let descriptor = self.base + self.producer;
-        bus.store(descriptor, transfer.host.high);
-        bus.store(descriptor + 4, transfer.host.low);
-        bus.store(descriptor + 8, transfer.local);
-        bus.store(descriptor + 12, transfer.length);
-        bus.store(descriptor + 16, transfer.state);
-        bus.store(descriptor + 24, transfer.kind);
-        bus.store(descriptor + 28, transfer.opaque);
-        self.producer = (self.producer + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
-        bus.write(D::PRODUCER, self.producer);
+        self.open().put(bus, transfer);
+    }
+
+    /// Begins to queue several transfers.
+    #[inline(always)]
+    pub fn open(&mut self) -> Queue<'_, D> {
+        Queue {
+            base: self.base,
+            room: self.room(),
+            at: self.producer,
+            producer: &mut self.producer,
+            notes: &mut self.notes,
+            channel: PhantomData,
+        }
     }
 
     /// Has the sum of the next [`push`](Self::push) stored in its descriptor, from where
@@ -229,39 +244,80 @@ impl<D: Direction> DescriptorRing<D> {
         bus.store(self.base + self.producer + SUM_ADDRESS, address);
     }
 
-    /// How far the channel came, as an end for [`take`](Self::take).
+    /// Where the channel is.
     #[inline(always)]
-    pub fn done<B: Bus>(&self, bus: &mut B) -> Done {
-        Done(bus.read(D::CONSUMER) & (RING_BYTES - DESCRIPTOR_BYTES))
+    fn done<B: Bus>(&self, bus: &mut B) -> u32 {
+        bus.read(D::CONSUMER) & (RING_BYTES - DESCRIPTOR_BYTES)
     }
 
-    /// The oldest transfer that is done and was not looked at, or `None` when all up to
-    /// `end` were.
+    /// The transfers that are done and were not looked at. They are looked at with
+    /// [`take`](Self::take), and what was is [acknowledged](Self::acknowledge).
     #[inline(always)]
-    pub fn take<B: Bus>(&mut self, bus: &mut B, end: Done) -> Option<Finished> {
-        if self.reference == end.0 {
+    pub fn finished<B: Bus>(&self, bus: &mut B) -> Walk {
+        Walk {
+            at: self.reference,
+            end: self.done(bus),
+        }
+    }
+
+    /// The oldest transfer that is done and was not looked at, if there is one.
+    #[inline(always)]
+    pub fn take(&self, walk: &mut Walk) -> Option<Finished> {
+        if walk.at == walk.end {
             return None;
         }
-        let descriptor = self.base + self.reference;
-        self.reference = (self.reference + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
-        let kind = bus.load(descriptor + 24);
-        Some(Finished {
-            kind,
-            opaque: bus.load(descriptor + 28),
-            descriptor,
-        })
+        let done = Finished {
+            note: self.note_at(walk.at),
+            descriptor: self.base + walk.at,
+        };
+        walk.at = (walk.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        Some(done)
+    }
+
+    #[inline(always)]
+    fn note_at(&self, offset: u32) -> u32 {
+        *index(offset, |entry| self.notes.get(entry)).unwrap_or(&0)
     }
 
     /// Tells the chip what was looked at; the completion event goes off unless more is
     /// done by now.
     #[inline(always)]
-    pub fn acknowledge<B: Bus>(&mut self, bus: &mut B) {
-        bus.write(D::REFERENCE, self.reference);
+    pub fn acknowledge<B: Bus>(&mut self, bus: &mut B, walk: Walk) {
+        self.reference = walk.at;
+        bus.write(D::REFERENCE, walk.at);
+    }
+
+    /// A place behind all that was queued so far, for [`has_passed`](Self::has_passed).
+    #[inline(always)]
+    pub fn position(&self) -> Position {
+        Position(self.producer)
+    }
+
+    /// Whether all that was queued in front of a position was looked at. To be asked
+    /// before the ring has gone round once more.
+    #[inline(always)]
+    pub fn has_passed(&self, position: Position) -> bool {
+        let since = self.producer.wrapping_sub(position.0) & (RING_BYTES - 1);
+        let outstanding = self.producer.wrapping_sub(self.reference) & (RING_BYTES - 1);
+        outstanding <= since
+    }
+
+    /// The note of a descriptor, by its SRAM address.
+    pub fn note(&self, descriptor: u32) -> u32 {
+        self.note_at(descriptor.wrapping_sub(self.base))
+    }
+
+    /// Changes it.
+    pub fn set_note(&mut self, descriptor: u32, note: u32) {
+        let offset = descriptor.wrapping_sub(self.base);
+        if let Some(kept) = index(offset, |entry| self.notes.get_mut(entry)) {
+            *kept = note;
+        }
     }
 
     /// The descriptor that the channel works on or stopped at; `None` if there is none.
     pub fn current<B: Bus>(&self, bus: &mut B) -> Option<u32> {
-        let Done(consumer) = self.done(bus);
+        let consumer = self.done(bus);
         (consumer != self.producer).then_some(self.base + consumer)
     }
 
@@ -280,7 +336,7 @@ impl<D: Direction> DescriptorRing<D> {
     /// software that does the assist's work moves it on (reference 15, C). The assist must
     /// be paused.
     pub fn skip<B: Bus>(&mut self, bus: &mut B) {
-        let Done(consumer) = self.done(bus);
+        let consumer = self.done(bus);
         if consumer != self.producer {
             let next = (consumer + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
             bus.write(D::CONSUMER, next);
@@ -289,17 +345,81 @@ impl<D: Direction> DescriptorRing<D> {
 
     /// Whether everything that was queued is done.
     pub fn is_idle<B: Bus>(&self, bus: &mut B) -> bool {
-        self.done(bus).0 == self.producer
+        self.done(bus) == self.producer
+    }
+}
+
+/// The entry of a descriptor at an offset in its ring; there is one for each.
+#[inline(always)]
+fn index<T>(offset: u32, of: impl FnOnce(usize) -> Option<T>) -> Option<T> {
+    of((offset / DESCRIPTOR_BYTES) as usize & (ENTRIES - 1))
+}
+
+/// Descriptors that are being queued, one after the other. What is known of the ring is
+/// meanwhile in here, so that a compiler keeps it in registers.
+#[derive(Debug)]
+pub struct Queue<'a, D: Direction> {
+    base: u32,
+    /// Offset of the next descriptor.
+    at: u32,
+    /// Free bytes, [`SPARE`] included.
+    room: u32,
+    producer: &'a mut u32,
+    notes: &'a mut [u32; ENTRIES],
+    channel: PhantomData<D>,
+}
+
+impl<D: Direction> Queue<'_, D> {
+    /// Whether `count` more descriptors can be queued.
+    #[inline(always)]
+    pub fn has_room(&self, count: u32) -> bool {
+        self.room >= (count + SPARE) * DESCRIPTOR_BYTES
+    }
+
+    /// Number, 0..64, of the descriptor that the next [`put`](Self::put) writes.
+    #[inline(always)]
+    pub fn next_index(&self) -> u32 {
+        self.at / DESCRIPTOR_BYTES
+    }
+
+    /// Queues a transfer, after [`has_room`](Self::has_room) said yes to it and to all
+    /// others since; the channel starts it as soon as it comes to it.
+    #[inline(always)]
+    pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
+        let descriptor = self.base + self.at;
+        bus.store(descriptor, transfer.host.high);
+        bus.store(descriptor + 4, transfer.host.low);
+        bus.store(descriptor + 8, transfer.local);
+        bus.store(descriptor + 12, transfer.length);
+        if let Some(note) = index(self.at, |entry| self.notes.get_mut(entry)) {
+            *note = transfer.note;
+        }
+        bus.store(descriptor + 16, transfer.state);
+        self.at = (self.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
+        bus.write(D::PRODUCER, self.at);
+    }
+
+    /// See [`DescriptorRing::store_sum`].
+    #[inline(always)]
+    pub fn store_sum<B: Bus>(&self, bus: &mut B) {
+        let descriptor = self.base + self.at;
+        bus.store(descriptor + SUM_ADDRESS, descriptor + SUM);
+    }
+}
+
+impl<D: Direction> Drop for Queue<'_, D> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        *self.producer = self.at;
     }
 }
 
 /// A transfer that is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
-    /// Software's word 6.
-    pub kind: u32,
-    /// Software's word 7.
-    pub opaque: u32,
+    /// Software's word of it.
+    pub note: u32,
     /// SRAM address of its descriptor, good until the next [`DescriptorRing::push`].
     pub descriptor: u32,
 }
@@ -320,6 +440,38 @@ impl Finished {
     }
 }
 
-/// A position of a channel in its ring.
+/// The transfers from one that is done to the last one that is.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    at: u32,
+    end: u32,
+}
+
+impl Walk {
+    /// How many they are.
+    #[inline(always)]
+    pub const fn len(&self) -> u32 {
+        (self.end.wrapping_sub(self.at) & (RING_BYTES - 1)) / DESCRIPTOR_BYTES
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    pub const fn is_empty(&self) -> bool {
+        self.at == self.end
+    }
+
+    /// Passes over all of them.
+    #[inline(always)]
+    pub const fn pass(&mut self) {
+        self.at = self.end;
+    }
+}
+
+/// A place between two descriptors of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done(u32);
+pub struct Position(u32);
+
+impl Position {
+    /// The ring's start.
+    pub const START: Position = Position(0);
+}

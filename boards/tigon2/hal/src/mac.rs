@@ -16,7 +16,7 @@ const DESCRIPTOR_BYTES: u32 = 8;
 /// The ring of frames to send: 256 descriptors.
 ///
 /// A frame whose data still has to be changed after it arrived is written into the ring
-/// in its turn all the same, but [held](Self::hold): the MAC does not see it until it is
+/// in its turn all the same, but [held](Frames::hold): the MAC does not see it until it is
 /// [released](Self::release). Frames behind it must be held as well then.
 #[derive(Debug)]
 pub struct TransmitRing {
@@ -24,8 +24,9 @@ pub struct TransmitRing {
     producer: u32,
     /// Bytes of descriptors in front of `producer` that the MAC does not see yet.
     held: u32,
-    /// The MAC's consumer when it was last read; it may be further by now.
-    consumer: u32,
+    /// Bytes of descriptors that were free at the last look at the MAC, less those that
+    /// were written since; there may be more by now.
+    room: u32,
     _transmitter: Transmitter,
 }
 
@@ -36,7 +37,7 @@ impl TransmitRing {
             base: 0,
             producer: 0,
             held: 0,
-            consumer: 0,
+            room: 0,
             _transmitter: transmitter,
         }
     }
@@ -50,46 +51,22 @@ impl TransmitRing {
     pub fn reset<B: Bus>(&mut self, bus: &mut B) {
         self.producer = 0;
         self.held = 0;
-        self.consumer = 0;
+        self.room = 0;
         bus.write(Register::TxDescriptorProducer, self.base);
         bus.write(Register::TxDescriptorConsumer, self.base);
         bus.write(Register::TxDescriptorReference, self.base);
     }
 
-    /// Whether a descriptor is free. Reads a register only if none was at the last look.
+    /// Begins to queue frames.
     #[inline(always)]
-    pub fn has_room<B: Bus>(&mut self, bus: &mut B) -> bool {
-        if self.room() >= 2 * DESCRIPTOR_BYTES {
-            return true;
+    pub fn open(&mut self) -> Frames<'_> {
+        Frames {
+            base: self.base,
+            at: self.producer,
+            held: self.held,
+            room: self.room,
+            ring: self,
         }
-        self.consumer = bus.read(Register::TxDescriptorConsumer) & (MAC_TX_RING_BYTES - 1) & !7;
-        self.room() >= 2 * DESCRIPTOR_BYTES
-    }
-
-    #[inline(always)]
-    fn room(&self) -> u32 {
-        self.consumer
-            .wrapping_sub(self.producer)
-            .wrapping_sub(DESCRIPTOR_BYTES)
-            & (MAC_TX_RING_BYTES - 1)
-    }
-
-    /// Queues a frame that begins at `start` of the transmit buffer and has `length`
-    /// bytes without the CRC; the MAC inserts the VLAN tag if there is one. Its data may still be under way: the MAC waits until the
-    /// TX producer covers it (10.2, C). To be called after [`has_room`](Self::has_room)
-    /// said yes, and while no frame is held.
-    #[inline(always)]
-    pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
-        self.put(bus, start, length, tag);
-        bus.write(Register::TxDescriptorProducer, self.base + self.producer);
-    }
-
-    /// Puts a frame behind all others, as [`push`](Self::push) does, but keeps it from the
-    /// MAC. To be called after [`has_room`](Self::has_room) said yes.
-    #[inline(always)]
-    pub fn hold<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
-        self.put(bus, start, length, tag);
-        self.held += DESCRIPTOR_BYTES;
     }
 
     /// Whether a frame is held.
@@ -159,10 +136,41 @@ impl TransmitRing {
     pub fn is_empty<B: Bus>(&self, bus: &mut B) -> bool {
         bus.read(Register::TxDescriptorConsumer) & (MAC_TX_RING_BYTES - 1) & !7 == self.producer
     }
+}
 
+/// Frames that are being queued, one after the other. What is known of the ring is meanwhile
+/// in here, so that a compiler keeps it in registers; the MAC hears of them when they are
+/// [closed](Self::close).
+#[derive(Debug)]
+#[must_use]
+pub struct Frames<'a> {
+    base: u32,
+    at: u32,
+    held: u32,
+    room: u32,
+    ring: &'a mut TransmitRing,
+}
+
+impl Frames<'_> {
+    /// Whether a descriptor is free. Reads a register only if none was at the last look.
     #[inline(always)]
-    fn put<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
-        let descriptor = self.base + self.producer;
+    pub fn has_room<B: Bus>(&mut self, bus: &mut B) -> bool {
+        const NEEDED: u32 = 2 * DESCRIPTOR_BYTES;
+        if self.room >= NEEDED {
+            return true;
+        }
+        let consumer = bus.read(Register::TxDescriptorConsumer) & !7;
+        self.room = consumer.wrapping_sub(self.at + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
+        self.room >= NEEDED
+    }
+
+    /// Queues a frame that begins at `start` of the transmit buffer and has `length` bytes
+    /// without the CRC; the MAC inserts the VLAN tag if there is one. Its data may still be
+    /// under way: the MAC waits until the TX producer covers it (10.2, C). To be called
+    /// after [`has_room`](Self::has_room) said yes, and while no frame is held.
+    #[inline(always)]
+    pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
+        let descriptor = self.base + self.at;
         match tag {
             None => {
                 bus.store(descriptor, start);
@@ -173,18 +181,46 @@ impl TransmitRing {
                 bus.store(descriptor + 4, tag << 16 | length);
             }
         }
-        self.producer = (self.producer + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
+        self.at = (self.at + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
+        self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
+    }
+
+    /// Puts a frame behind all others, as [`push`](Self::push) does, but keeps it from the
+    /// MAC. To be called after [`has_room`](Self::has_room) said yes.
+    #[inline(always)]
+    pub fn hold<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
+        self.push(bus, start, length, tag);
+        self.held += DESCRIPTOR_BYTES;
+    }
+
+    /// Whether a frame is held.
+    #[inline(always)]
+    pub fn is_holding(&self) -> bool {
+        self.held != 0
+    }
+
+    /// Tells the MAC of the frames that are not held.
+    #[inline(always)]
+    pub fn close<B: Bus>(self, bus: &mut B) {
+        let moved = self.at != self.ring.producer;
+        self.ring.producer = self.at;
+        self.ring.held = self.held;
+        self.ring.room = self.room;
+        if moved {
+            let seen = self.at.wrapping_sub(self.held) & (MAC_TX_RING_BYTES - 1);
+            bus.write(Register::TxDescriptorProducer, self.base + seen);
+        }
     }
 }
 
 /// Room in the transmit buffer, a ring from the TX base to the RX base.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct TransmitBuffer {
     base: u32,
     end: u32,
     write: u32,
-    /// The MAC's consumer when it was last read.
-    consumer: u32,
+    /// Bytes that were free at the last look at the MAC, less those that were taken since.
+    room: u32,
 }
 
 impl TransmitBuffer {
@@ -194,7 +230,7 @@ impl TransmitBuffer {
             base,
             end,
             write: base,
-            consumer: base,
+            room: 0,
         }
     }
 
@@ -208,33 +244,30 @@ impl TransmitBuffer {
     /// register only if they did not at the last look.
     #[inline(always)]
     pub fn has_room<B: Bus>(&mut self, bus: &mut B, bytes: u32) -> bool {
-        if self.room() > bytes {
+        if self.room as i32 > bytes as i32 {
             return true;
         }
-        self.consumer = bus.read(Register::TxConsumer);
-        self.room() > bytes
-    }
-
-    #[inline(always)]
-    fn room(&self) -> u32 {
-        if self.consumer > self.write {
-            self.consumer - self.write
+        let consumer = bus.read(Register::TxConsumer);
+        self.room = if consumer > self.write {
+            consumer - self.write
         } else {
-            (self.end - self.base) - (self.write - self.consumer)
-        }
+            (self.end - self.base) - (self.write - consumer)
+        };
+        self.room > bytes
     }
 
     /// Takes room for a fragment. Its data wraps from the end to the base, as the DMA
     /// channel and the MAC do by themselves (6.4, 10.2, C).
     #[inline(always)]
     pub fn take(&mut self, bytes: u32) {
+        self.room = self.room.wrapping_sub(bytes);
         self.write = self.wrapped(self.write + bytes);
     }
 
     /// Moves on to the 8-byte boundary at which the next frame begins.
     #[inline(always)]
     pub fn align(&mut self) {
-        self.write = self.wrapped((self.write + 7) & !7);
+        self.take(self.write.wrapping_neg() & 7);
     }
 
     /// Has the next frame begin at the base if fewer than `bytes` lie in front of the end:
@@ -242,8 +275,9 @@ impl TransmitBuffer {
     /// [`has_room`](Self::has_room).
     #[inline(always)]
     pub fn keep_together(&mut self, bytes: u32) {
-        if self.end - self.write < bytes {
-            self.write = self.base;
+        let left = self.end - self.write;
+        if left < bytes {
+            self.take(left);
         }
     }
 
@@ -264,8 +298,8 @@ impl TransmitBuffer {
 
     /// Takes all room back: nothing is in the buffer that the MAC has not sent.
     pub fn clear<B: Bus>(&mut self, bus: &mut B) {
-        self.consumer = bus.read(Register::TxConsumer);
-        self.write = self.consumer;
+        self.write = bus.read(Register::TxConsumer);
+        self.room = 0;
         self.align();
     }
 
@@ -273,6 +307,7 @@ impl TransmitBuffer {
     #[inline(always)]
     pub fn rewind(&mut self, position: u32) {
         self.write = position;
+        self.room = 0;
     }
 
     #[inline(always)]
@@ -335,34 +370,27 @@ impl ReceiveRing {
         bus.write(Register::RxDescriptorReference, self.base);
     }
 
-    /// The oldest frame that was not released, if the MAC has put one there. Reads a
-    /// register only when all that was there at the last look is released.
+    /// Begins to look at frames.
     #[inline(always)]
-    pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
-        if self.producer == self.consumer {
-            // Bits 2:0 are flags (10.1).
-            let producer = bus.read(Register::RxDescriptorProducer);
-            self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
-            if self.producer == self.consumer {
-                return None;
-            }
+    pub fn open(&mut self) -> Arrivals<'_> {
+        Arrivals {
+            base: self.base,
+            at: self.consumer,
+            producer: self.producer,
+            ring: self,
         }
-        let descriptor = self.base + self.consumer;
-        let start = bus.load(descriptor);
-        let status = bus.load(descriptor + 4);
-        Some(ReceivedFrame {
-            start,
-            length: status & 0xFFFF,
-            errors: status >> 16,
-        })
     }
 
-    /// Is done with the oldest descriptor; [`give_back`](Self::give_back) follows. The
-    /// frame's bytes are freed apart from it: by the write DMA that moves them, or with the
-    /// RX consumer register.
+    /// The oldest frame that was not released, see [`Arrivals::oldest`].
+    #[inline(always)]
+    pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
+        self.open().oldest(bus)
+    }
+
+    /// Is done with the oldest descriptor, see [`Arrivals::release`].
     #[inline(always)]
     pub fn release(&mut self) {
-        self.consumer = (self.consumer + DESCRIPTOR_BYTES) & (MAC_RX_RING_BYTES - 1);
+        self.open().release();
     }
 
     /// Gives the MAC all descriptors back that were released. The event goes off unless
@@ -375,5 +403,55 @@ impl ReceiveRing {
             bus.write(Register::RxDescriptorConsumer, descriptor);
             bus.write(Register::RxDescriptorReference, descriptor);
         }
+    }
+}
+
+/// Received frames that are being looked at, one after the other. What is known of the ring
+/// is meanwhile in here, so that a compiler keeps it in registers.
+#[derive(Debug)]
+pub struct Arrivals<'a> {
+    base: u32,
+    at: u32,
+    producer: u32,
+    ring: &'a mut ReceiveRing,
+}
+
+impl Arrivals<'_> {
+    /// The oldest frame that was not released, if the MAC has put one there. Reads a
+    /// register only when all that was there at the last look is released.
+    #[inline(always)]
+    pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
+        if self.producer == self.at {
+            // Bits 2:0 are flags (10.1).
+            let producer = bus.read(Register::RxDescriptorProducer);
+            self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
+            if self.producer == self.at {
+                return None;
+            }
+        }
+        let descriptor = self.base + self.at;
+        let start = bus.load(descriptor);
+        let status = bus.load(descriptor + 4);
+        Some(ReceivedFrame {
+            start,
+            length: status & 0xFFFF,
+            errors: status >> 16,
+        })
+    }
+
+    /// Is done with the oldest descriptor; [`ReceiveRing::give_back`] follows. The frame's
+    /// bytes are freed apart from it: by the write DMA that moves them, or with the RX
+    /// consumer register.
+    #[inline(always)]
+    pub fn release(&mut self) {
+        self.at = (self.at + DESCRIPTOR_BYTES) & (MAC_RX_RING_BYTES - 1);
+    }
+}
+
+impl Drop for Arrivals<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.ring.consumer = self.at;
+        self.ring.producer = self.producer;
     }
 }

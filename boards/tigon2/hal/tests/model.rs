@@ -250,19 +250,18 @@ fn leds_are_pins_and_leave_their_neighbours_alone() {
     assert_eq!(bus.read(Register::MiscLocalControl) & 0x260, 0x200);
 }
 
-fn transfer(opaque: u32) -> Transfer {
+fn transfer(note: u32) -> Transfer {
     let state = DmaState::new()
         .with_start(true)
         .with_no_swap(true)
         .into_bits();
-    let host = HostAddress { high: 1, low: 0 }.plus(opaque * 8);
+    let host = HostAddress { high: 1, low: 0 }.plus(note * 8);
     Transfer {
         host,
-        local: 0x2000 + opaque * 8,
+        local: 0x2000 + note * 8,
         length: 8,
         state,
-        kind: 7,
-        opaque,
+        note,
     }
 }
 
@@ -290,14 +289,15 @@ fn transfers_are_taken_back_in_order_three_times_round() {
             bus.read(Register::EventA) & EventBit::DmaReadComplete.mask(),
             0
         );
-        let end = ring.done(&mut bus);
-        for opaque in first..next {
-            let done = ring.take(&mut bus, end).expect("done");
-            assert_eq!((done.kind, done.opaque), (7, opaque));
-            assert_eq!(done.local(&mut bus), 0x2000 + opaque * 8);
+        let mut walk = ring.finished(&mut bus);
+        assert_eq!(walk.len(), next - first);
+        for note in first..next {
+            let done = ring.take(&mut walk).expect("done");
+            assert_eq!((done.note, ring.note(done.descriptor)), (note, note));
+            assert_eq!(done.local(&mut bus), 0x2000 + note * 8);
         }
-        assert!(ring.take(&mut bus, end).is_none());
-        ring.acknowledge(&mut bus);
+        assert!(walk.is_empty() && ring.take(&mut walk).is_none());
+        ring.acknowledge(&mut bus, walk);
         assert_eq!(
             bus.read(Register::EventA) & EventBit::DmaReadComplete.mask(),
             0
@@ -334,22 +334,21 @@ fn the_sum_of_a_frame_comes_back_with_its_last_fragment() {
                 local: start + at,
                 length,
                 state: state.into_bits(),
-                kind: u32::from(last),
-                opaque: 0,
+                note: u32::from(last),
             };
             ring.push(&mut bus, &fragment).expect("room");
             at += length;
         }
         bus.tick();
-        let end = ring.done(&mut bus);
+        let mut walk = ring.finished(&mut bus);
         let expected = tigon2_model::dma::add_bytes(0, start, &data);
         let mut sums = Vec::new();
-        while let Some(done) = ring.take(&mut bus, end) {
-            if done.kind == 1 {
+        while let Some(done) = ring.take(&mut walk) {
+            if done.note == 1 {
                 sums.push(done.sum(&mut bus));
             }
         }
-        ring.acknowledge(&mut bus);
+        ring.acknowledge(&mut bus, walk);
         assert_eq!(sums, [expected]);
     }
 }
@@ -373,7 +372,8 @@ fn frames_are_sent_round_the_rings() {
     ring.reset(&mut bus);
     let mut buffer = TransmitBuffer::new(TX_BASE, RX_BASE);
     for number in 0..700u32 {
-        assert!(ring.has_room(&mut bus) && buffer.has_room(&mut bus, 1000));
+        let mut frames = ring.open();
+        assert!(frames.has_room(&mut bus) && buffer.has_room(&mut bus, 1000));
         let start = buffer.position();
         for offset in (0..1000).step_by(4) {
             let mut address = start + offset;
@@ -385,7 +385,8 @@ fn frames_are_sent_round_the_rings() {
         buffer.take(1000);
         let end = buffer.position();
         bus.write(Register::TxProducer, end);
-        ring.push(&mut bus, start, 1000, None);
+        frames.push(&mut bus, start, 1000, None);
+        frames.close(&mut bus);
         buffer.align();
         bus.tick();
         let frames = bus.bench.sent();
@@ -411,7 +412,8 @@ fn a_held_frame_waits_for_its_release() {
     for number in 0..400u32 {
         let mut starts = Vec::new();
         for _ in 0..2 {
-            assert!(ring.has_room(&mut bus) && buffer.has_room(&mut bus, 1000));
+            let mut frames = ring.open();
+            assert!(frames.has_room(&mut bus) && buffer.has_room(&mut bus, 1000));
             buffer.keep_together(128);
             let start = buffer.position();
             assert!(start + 128 <= RX_BASE);
@@ -420,20 +422,21 @@ fn a_held_frame_waits_for_its_release() {
             }
             buffer.take(64);
             bus.write(Register::TxProducer, buffer.position());
-            ring.hold(&mut bus, start, 64, (starts.len() == 1).then_some(number));
+            frames.hold(&mut bus, start, 64, (starts.len() == 1).then_some(number));
+            assert!(frames.is_holding());
+            frames.close(&mut bus);
             buffer.align();
             starts.push(start);
         }
         bus.tick();
         assert!(bus.bench.sent().is_empty(), "{number}");
         for start in starts {
-            assert!(ring.is_holding());
             assert_eq!(ring.oldest_held(&mut bus), (start, 64));
             bus.store(start + 60, 0xFEED);
             ring.release(&mut bus);
             bus.tick();
         }
-        assert!(!ring.is_holding());
+        assert!(!ring.open().is_holding());
         let frames = bus.bench.sent();
         assert_eq!(frames.len(), 2, "{number}");
         assert!(frames.iter().all(|frame| frame.ends_with(&[0xFE, 0xED])));
