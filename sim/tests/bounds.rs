@@ -20,6 +20,7 @@ fn engine_bounds_are_within_three_percent_of_the_published_ones() {
         let demand = Demand {
             datagram,
             fragments,
+            return_bds: 1,
             one_at_a_time: true,
         };
         let bound = run(

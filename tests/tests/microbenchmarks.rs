@@ -58,6 +58,7 @@ fn no_point_loses_a_frame_or_beats_its_limits() {
                 let demand = Demand {
                     datagram,
                     fragments: 2,
+                    return_bds: 8,
                     one_at_a_time: false,
                 };
                 let bound = bound::run(
@@ -101,6 +102,7 @@ fn without_limit_the_firmware_reaches_the_engines_bound() {
         let demand = Demand {
             datagram,
             fragments: 2,
+            return_bds: 8,
             one_at_a_time: false,
         };
         let bound = bound::run(

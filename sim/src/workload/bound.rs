@@ -7,6 +7,7 @@
 //!   read ring    send BDs of 16 frames | header | payload | header | payload | ...
 //!                standard BDs of 16 frames
 //!   write ring   frame | return BD | frame | return BD | ... | index, each 16 frames
+//!                or the return BDs of some frames behind these
 //! ```
 //!
 //! What limits it is what limits any firmware at this size: the DMA channels, one at a
@@ -53,6 +54,8 @@ pub struct Demand {
     pub datagram: usize,
     /// BDs of a sent frame: 1 or 2.
     pub fragments: u32,
+    /// Return BDs of a transfer: 1, or a number by which 16 can be divided.
+    pub return_bds: u32,
     /// Only one channel at a time (`R[11C]` bit 2).
     pub one_at_a_time: bool,
 }
@@ -321,8 +324,11 @@ impl Script {
         let start = machine.word(at);
         let length = (machine.word(at + 4) & 0xFFFF) - 4;
         self.write(machine, start, 2, length, false);
-        self.write(machine, BDS, 0, RECEIVE_BD, true);
         self.taken += 1;
+        let returns = self.demand.return_bds;
+        if self.taken.is_multiple_of(returns.into()) {
+            self.write(machine, BDS, 0, returns * RECEIVE_BD, true);
+        }
         // The return producer index and the send consumer index, once a block each.
         if self.taken.is_multiple_of(BLOCK / 2) {
             self.write(machine, BDS, 0, INDEX, true);

@@ -132,6 +132,7 @@ impl Bench<'_> {
         let demand = Demand {
             datagram: 1472,
             fragments: 2,
+            return_bds: 1,
             one_at_a_time: false,
         };
         if bound::on(&mut machine, demand, LOOK).is_ok() {
@@ -153,6 +154,7 @@ impl Bench<'_> {
             let demand = Demand {
                 datagram,
                 fragments,
+                return_bds: 1,
                 one_at_a_time,
             };
             let mut machine = self.machine();

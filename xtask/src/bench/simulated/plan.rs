@@ -20,6 +20,9 @@ const BURST: u32 = 32;
 /// Nanoseconds of a look at the engines' bound.
 const BOUND_NS: u64 = 10_000_000;
 
+/// Return BDs of a transfer when the firmware has as much to do as it can.
+const RETURN_BDS: u32 = 8;
+
 /// One thing to measure.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -214,6 +217,7 @@ fn engines(setup: &Setup<'_>, datagram: usize) -> Result<f64> {
     let demand = Demand {
         datagram,
         fragments: setup.fragments,
+        return_bds: RETURN_BDS,
         one_at_a_time: false,
     };
     let (board, parameters) = (setup.board.clone(), setup.parameters.clone());

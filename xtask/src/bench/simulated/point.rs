@@ -34,7 +34,9 @@ pub struct Point {
     pub mbps: f64,
     /// What Ethernet allows.
     pub limit_mbps: f64,
-    /// What the same firmware carries with CPUs that take no time.
+    /// What the same firmware carries with CPUs that take no time; both ways what the engines
+    /// allow, if that is more: such CPUs find less to do at once, so that they ask for more
+    /// transfers.
     pub bound_mbps: f64,
     /// Measured by bound; of a ping, the bound's time by the measured one.
     pub share_of_bound: f64,
@@ -128,9 +130,10 @@ impl Point {
                 ..figure
             },
         });
+        let bound_mbps = bound.mbps().max(engines.unwrap_or(0.0));
         let share = match (measured.latency_us, bound.latency_us) {
             (Some(us), Some(at_least)) => at_least / us,
-            _ => mbps / bound.mbps(),
+            _ => mbps / bound_mbps,
         };
         let per_s = |frames: u64| rounded(frames as f64 / measured.seconds, 1.0);
         Point {
@@ -145,7 +148,7 @@ impl Point {
             frames_per_s_rx: per_s(measured.received),
             mbps: rounded(mbps, 100.0),
             limit_mbps: rounded(measured.limit_mbps(), 100.0),
-            bound_mbps: rounded(bound.mbps(), 100.0),
+            bound_mbps: rounded(bound_mbps, 100.0),
             share_of_bound: rounded(share, 1e3),
             engines_mbps: engines.map(|mbps| rounded(mbps, 100.0)),
             paper: paper.collect(),
