@@ -10,6 +10,7 @@ use crate::{SideA, SideB, host_events, receive, refill, send};
 use host_interface::OperatingMode;
 use host_interface::gencom::Gencom;
 use tigon2_chip::bits::DmaState;
+use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Finished, Full, HostAddress, Transfer, Walk};
 use tigon2_hal::events::Dispatch;
@@ -157,7 +158,7 @@ pub fn write_words<B: Dispatch>(
     words: &[u32],
     kind: u32,
 ) -> Result<(), Full> {
-    if !a.write_ring.has_room(1) {
+    if !has_write_room(a, 1) {
         return Err(Full);
     }
     let slot = crate::layout::STAGING + (a.write_ring.next_index() << 5);
@@ -173,9 +174,55 @@ pub fn write_words<B: Dispatch>(
         state: a.states.words,
         note: kind,
     };
+    if kind != write::QUIET {
+        await_index(a);
+    }
     a.write_ring.put(&mut a.bus, &transfer);
-    a.awaited += u32::from(kind != write::QUIET);
     Ok(())
+}
+
+/// An index is queued next whose end is awaited. What is done by now is no event any more;
+/// room and descriptors that are waited for are seen to when the index is done.
+#[inline(always)]
+fn await_index<B: Dispatch>(a: &mut SideA<B>) {
+    if a.awaited == 0 {
+        pass_writes(a);
+    }
+    a.awaited += 1;
+    await_writes(&mut a.bus);
+}
+
+/// Whether `count` transfers to the host can be queued. The channel is looked at only if
+/// there was no room at the last look; if there is none now, [`write_complete`] looks.
+#[inline(always)]
+pub fn has_write_room<B: Dispatch>(a: &mut SideA<B>, count: u32) -> bool {
+    a.write_ring.has_room(count) || makes_write_room(a, count)
+}
+
+#[inline(never)]
+fn makes_write_room<B: Dispatch>(a: &mut SideA<B>, count: u32) -> bool {
+    if !is_awaited(a) {
+        pass_writes(a);
+        if a.write_ring.has_room(count) {
+            return true;
+        }
+    }
+    await_writes(&mut a.bus);
+    false
+}
+
+/// Passes over the transfers that are done, as nothing follows.
+#[inline(always)]
+fn pass_writes<B: Dispatch>(a: &mut SideA<B>) {
+    let mut walk = a.write_ring.finished(&mut a.bus);
+    walk.pass();
+    a.write_ring.acknowledge(&mut a.bus, walk);
+}
+
+/// Whether something follows when a transfer is done.
+#[inline(always)]
+fn is_awaited<B: Dispatch>(a: &SideA<B>) -> bool {
+    a.awaited | a.held != 0 || receive::frame::frees_later(a)
 }
 
 /// DMA read complete.
@@ -193,6 +240,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
         sent.add(b, done.note);
     }
     b.read_ring.acknowledge(&mut b.bus, walk);
+    send::data_first(b);
     if sent.any() {
         send::consumed(b, &sent);
     }
@@ -211,7 +259,8 @@ fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
     }
 }
 
-/// DMA write complete. Most transfers are data and return BDs, which need nothing more.
+/// DMA write complete. Most transfers are data and return BDs, which need nothing more: the
+/// event is held back unless somebody [awaits](await_writes) the end of one.
 #[inline(always)]
 pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
     let mut walk = a.write_ring.finished(&mut a.bus);
@@ -228,9 +277,19 @@ pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
         let held = core::mem::take(&mut a.held);
         a.bus.core(|core| core.mask |= held);
     }
+    if !is_awaited(a) {
+        a.bus.clear(EventBit::DmaWriteComplete);
+    }
     if interrupt {
         crate::interrupt::raise(a);
     }
+}
+
+/// Has [`write_complete`] look when a transfer to the host is done: for an index, for room
+/// in the receive buffer or for a descriptor.
+#[inline(always)]
+pub fn await_writes<B: Dispatch>(bus: &mut B) {
+    bus.set(EventBit::DmaWriteComplete);
 }
 
 /// Looks for indices among the transfers that are done. Returns whether the host is to be

@@ -5,7 +5,7 @@
 //! entry. What finds no room waits in a short queue.
 
 use crate::SideA;
-use crate::dma::{write, write_words};
+use crate::dma::{has_write_room, write, write_words};
 use crate::layout::LAST_EVENT;
 use crate::log::log_warn;
 use crate::statistics::count;
@@ -123,7 +123,7 @@ pub fn send_waiting<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Held> {
         if next == consumer {
             return Err(Held::Ring);
         }
-        if !a.write_ring.has_room(2) {
+        if !has_write_room(a, 2) {
             return Err(Held::Descriptors);
         }
         let first = a.host_events.first;

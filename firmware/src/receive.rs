@@ -26,6 +26,7 @@ mod plain;
 mod returns;
 pub mod rings;
 
+use crate::dma::has_write_room;
 use crate::layout::{RETURN_BDS, RETURN_SLOTS, STAGING};
 use crate::shared::RECEIVE_PRODUCERS;
 use crate::{SideA, host_events};
@@ -142,6 +143,19 @@ impl Receive {
         } else {
             (0, 0)
         };
+    }
+
+    /// The ring of good frames of a length without CRC, if it can be told without another
+    /// look.
+    #[inline(always)]
+    fn plainly(&self, length: u32) -> Option<Which> {
+        if length.wrapping_sub(self.window) < self.window_bytes {
+            Some(Which::Standard)
+        } else if length.wrapping_sub(frame::HEADER) < self.mini_bytes {
+            Some(Which::Mini)
+        } else {
+            None
+        }
     }
 
     /// NIC address at which the return BD of an entry of the host's ring is made.
@@ -268,7 +282,7 @@ pub fn freeze_jumbo<B: Dispatch>(a: &mut SideA<B>) {
 pub fn reset_jumbo<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Full> {
     /// The return producer index, the event and its index.
     const TRANSFERS: u32 = 3;
-    if !a.write_ring.has_room(TRANSFERS) {
+    if !has_write_room(a, TRANSFERS) {
         return Err(Full);
     }
     a.receive.rings.jumbo.restart();

@@ -139,6 +139,9 @@ fn fetch<B: Dispatch>(b: &mut SideB<B>, which: Which) {
     let descriptors: &mut DescriptorRing<_> = &mut b.read_ring;
     if ring.fetch(&mut b.bus, descriptors, b.states.words, kind) {
         b.bus.clear(event);
+    } else {
+        // As for send BDs.
+        b.bus.set(EventBit::DmaReadComplete);
     }
 }
 

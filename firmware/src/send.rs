@@ -199,6 +199,9 @@ pub fn bd_ready<B: Dispatch>(b: &mut SideB<B>) {
     let bds = &mut b.send.bds;
     if bds.fetch(bus, &mut b.read_ring, state, read::SEND_BDS) {
         b.bus.clear(EventBit::SendBdReady);
+    } else {
+        // There may be no descriptor, and what frees some may wait for data to go first.
+        b.bus.set(EventBit::DmaReadComplete);
     }
 }
 
@@ -212,15 +215,29 @@ pub fn bds_arrived<B: Dispatch>(b: &mut SideB<B>, after: u32) {
 /// Send data ready: some BDs.
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
-    match queue_some(b) {
-        Stop::Empty => b.bus.clear(EventBit::SendDataReady),
-        Stop::Later => {}
-        Stop::Full => fault::reclaim(&mut b.send, &mut b.bus),
-        Stop::Unfit => skip(b),
+    let stop = queue_some(b);
+    b.bus.set(EventBit::DmaReadComplete);
+    if stop == Stop::Empty {
+        b.bus.clear(EventBit::SendDataReady);
+    } else if stop == Stop::Full {
+        fault::reclaim(&mut b.send, &mut b.bus);
+    } else if stop == Stop::Unfit {
+        skip(b);
+    }
+}
+
+/// Some transfers were looked at: where CPU B is alone with them, the next ones are left
+/// until the BDs that wait have had their turn. Looking costs the more for each, the fewer
+/// they are.
+#[inline(always)]
+pub fn data_first<B: Dispatch>(b: &mut SideB<B>) {
+    if !b.send.bds.is_empty() && !b.bus.core(|core| core.is_alone()) {
+        b.bus.clear(EventBit::DmaReadComplete);
     }
 }
 
 /// Why a run of BDs ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// There is no BD.
     Empty,

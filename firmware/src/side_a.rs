@@ -103,6 +103,7 @@ impl<B: Dispatch> SideA<B> {
     pub(crate) fn wait_for_descriptor(&mut self, event: EventBit) {
         self.bus.clear(event);
         self.held |= event.mask();
+        self.bus.set(EventBit::DmaWriteComplete);
     }
 
     /// Rings CPU B.

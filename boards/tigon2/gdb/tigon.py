@@ -261,12 +261,12 @@ class Dma(Sub):
         usage = "usage: tigon dma ADDRESS"
         only(arguments, 1, usage)
         address = an_address(arguments, usage)
-        high, low, local, length, state, target, kind, opaque = words(address, 8)
+        high, low, local, length, state, target = words(address, 6)
         print(
             f"DMA descriptor at 0x{address:x}: host 0x{high << 32 | low:016x} "
             f"NIC 0x{local:x} length {length & 0xFFFF}"
         )
-        print(f"  state 0x{state:08x} sum to 0x{target:x} kind 0x{kind:x} opaque 0x{opaque:x}")
+        print(f"  state 0x{state:08x} sum to 0x{target:x}")
 
 
 def is_same():

@@ -9,7 +9,7 @@ use super::hand_on::{Accepted, Outcome, SEED_BYTES, Taken, finish, put_seed, sto
 use super::headers::{self, Headers};
 use super::returns;
 use crate::SideA;
-use crate::dma::{Sum, write};
+use crate::dma::{Sum, await_writes, has_write_room, write};
 use crate::statistics::count;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
 use tigon2_hal::events::Dispatch;
@@ -21,15 +21,12 @@ const BUFFERS: usize = 4;
 /// MAC.
 #[inline(never)]
 pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) -> bool {
-    let receive = &mut a.receive;
-    let bus = &mut a.bus;
-    if !a
-        .write_ring
-        .has_room(BUFFERS as u32 + 1 + returns::TRANSFERS)
-    {
+    if !has_write_room(a, BUFFERS as u32 + 1 + returns::TRANSFERS) {
         count!(a, no_write_descriptors);
         return false;
     }
+    let receive = &mut a.receive;
+    let bus = &mut a.bus;
     let ring = receive.rings.get(accepted.which);
     let extended = ring.is_extended();
     let frame = accepted.frame;
@@ -80,6 +77,7 @@ pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) -> bool
     }
     if bytes == 0 {
         receive.free_later(end_of(base, &frame), &a.write_ring);
+        await_writes(bus);
     } else {
         receive.freed = 0;
         buffers.put(bus, &mut a.write_ring, base, whole, found.summed);

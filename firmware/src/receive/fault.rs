@@ -5,7 +5,7 @@
 
 use super::frame::wrapped;
 use crate::SideA;
-use crate::dma::write;
+use crate::dma::{await_writes, write};
 use host_interface::bd::{BdErrors, BdFlags};
 use host_interface::extension::Drop;
 use tigon2_hal::events::Dispatch;
@@ -37,6 +37,7 @@ pub fn data<B: Dispatch>(a: &mut SideA<B>, failed: u32) {
         let end = bus.load(last + 8) + (bus.load(last + 12) & 0xFFFF) + receive.cut;
         let end = wrapped(receive.base, (end + 7) & !7);
         receive.free_later(end, write_ring);
+        await_writes(bus);
     }
     let slot = write_ring.note(last) & write::ADDRESS;
     if refuse(bus, slot) {

@@ -1,7 +1,7 @@
 //! A frame that arrived: drop it or hand it on.
 //!
-//! Hardware reference, section 14. Most frames are fit for the standard ring, for this
-//! card, and free of errors; they are recognised by few comparisons. All others are
+//! Hardware reference, section 14. Most frames are fit for the standard or the mini ring,
+//! for this card, and free of errors; they are recognised by few comparisons. All others are
 //! [judged](judge) with more care.
 
 use super::hand_on::{self, Accepted, Taken, hand_on};
@@ -10,6 +10,7 @@ use super::index::returned;
 use super::rings::Which;
 use super::{careful, plain, returns};
 use crate::SideA;
+use crate::dma::{await_writes, has_write_room};
 use crate::filter;
 use crate::shared::STARVED;
 use crate::statistics::count;
@@ -72,19 +73,16 @@ fn one<B: Dispatch>(a: &mut SideA<B>) -> bool {
     let bus = &mut a.bus;
     let length = frame.length.wrapping_sub(CRC);
     let destination = filter::destination(bus, frame.start);
-    let plain = length.wrapping_sub(receive.window) < receive.window_bytes
-        && frame.errors == 0
-        && destination != MULTICAST;
-    let (which, flaws) = if plain {
-        (Which::Standard, 0)
-    } else {
-        match judge(a, frame, destination) {
+    let good = frame.errors == 0 && destination != MULTICAST;
+    let (which, flaws) = match receive.plainly(length) {
+        Some(which) if good => (which, 0),
+        _ => match judge(a, frame, destination) {
             Ok(judged) => judged,
             Err(reason) => {
                 drop(a, frame, reason);
                 return true;
             }
-        }
+        },
     };
     let accepted = Accepted {
         frame,
@@ -125,13 +123,12 @@ fn one<B: Dispatch>(a: &mut SideA<B>) -> bool {
     if looks && (receive.cut == 0 || frame.start > PACKET_MEMORY_END - headers::REACH) {
         return careful::hand_on(a, accepted);
     }
-    if !a
-        .write_ring
-        .has_room(hand_on::TRANSFERS + returns::TRANSFERS)
-    {
+    if !has_write_room(a, hand_on::TRANSFERS + returns::TRANSFERS) {
         count!(a, no_write_descriptors);
         return false;
     }
+    let receive = &mut a.receive;
+    let bus = &mut a.bus;
     let mut found = Headers::NOTHING;
     if looks {
         found = headers::look(bus, receive.wants, frame.start, length);
@@ -143,9 +140,8 @@ fn one<B: Dispatch>(a: &mut SideA<B>) -> bool {
     true
 }
 
-/// Chooses the ring of a frame that is not plainly one of the standard ring, or says why
-/// the host does not get it.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+/// Chooses the ring of a frame that is not plainly for one, or says why the host does not
+/// get it.
 #[inline(never)]
 fn judge<B: Dispatch>(
     a: &mut SideA<B>,
@@ -225,6 +221,7 @@ fn drop<B: Dispatch>(a: &mut SideA<B>, frame: ReceivedFrame, reason: Drop) {
     let receive = &mut a.receive;
     receive.free_later(end_of(receive.base, &frame), &a.write_ring);
     receive.ring.release();
+    await_writes(&mut a.bus);
     free(a);
 }
 
@@ -266,6 +263,12 @@ pub(super) const fn wrapped(base: u32, address: u32) -> u32 {
 /// (10.3, C).
 pub(super) const fn end_of(base: u32, frame: &ReceivedFrame) -> u32 {
     wrapped(base, (frame.start + frame.length + 7) & !7)
+}
+
+/// Whether what dropped frames took is still to be freed.
+#[inline(always)]
+pub fn frees_later<B: Dispatch>(a: &SideA<B>) -> bool {
+    a.receive.freed != 0
 }
 
 /// Frees what dropped frames took, if nothing older is being read.

@@ -49,6 +49,9 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
         return_consumer,
         ..
     } = receive;
+    let (window, window_bytes, mini_bytes) = (*window, *window_bytes, *mini_bytes);
+    let (cut, slots, mask, consumer) = (*cut, *slots, *return_mask, *return_consumer);
+    let state = states.data;
     let mut frames = ring.open();
     let mut queue = write_ring.open();
     let mut producer = receive.return_producer;
@@ -63,35 +66,35 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
         };
         // Errors make it longer than any frame.
         let length = (frame.errors << 16 | frame.length).wrapping_sub(frame::CRC);
-        let which = if length.wrapping_sub(*window) < *window_bytes {
+        let which = if length.wrapping_sub(window) < window_bytes {
             Which::Standard
-        } else if length.wrapping_sub(frame::HEADER) < *mini_bytes {
+        } else if length.wrapping_sub(frame::HEADER) < mini_bytes {
             Which::Mini
         } else {
             break true;
         };
         let bds = rings.get(which);
-        let after = (producer + 1) & *return_mask;
+        let after = (producer + 1) & mask;
         if filter::is_of_group(bus, frame.start)
             || bds.is_empty(bus)
-            || after == *return_consumer
+            || after == consumer
             || !queue.has_room(1 + returns::TRANSFERS)
         {
             break true;
         }
         let taken = Taken::new(bus, bds.next_short());
-        let bytes = frame.length - *cut;
+        let bytes = frame.length - cut;
         if bytes > taken.room() {
             break true;
         }
-        let slot = *slots + ((producer & (crate::layout::RETURN_SLOTS - 1)) << 5);
+        let slot = slots + ((producer & (crate::layout::RETURN_SLOTS - 1)) << 5);
         taken.stage(bus, slot, bytes, flags_of(bds.flag(), UNICAST), 0);
         bds.advance();
         let transfer = Transfer {
             host: taken.host,
             local: frame.start,
             length: bytes,
-            state: states.data,
+            state,
             note: slot | write::RECEIVE_DATA,
         };
         queue.put(bus, &transfer);

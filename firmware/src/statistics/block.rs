@@ -4,7 +4,7 @@
 //! counters of the MIBs mean; hardware reference, section 10.5, for those of the MAC.
 
 use super::{CountersA, count, is_of_b, publish_a, set};
-use crate::dma::write;
+use crate::dma::{has_write_room, write};
 use crate::drops::RECEIVE;
 use crate::layout::{DROP_COUNTS, HANDLER_COUNTS, PROFILE, STATISTICS};
 use crate::{SideA, host_events};
@@ -218,6 +218,9 @@ fn collisions<B: Dispatch>(bus: &mut B) {
 /// # Errors
 /// [`Full`] when no write descriptor is free.
 pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), Full> {
+    if !has_write_room(a, 1) {
+        return Err(Full);
+    }
     publish_a(a);
     describe(a);
     gather(a);
@@ -228,7 +231,8 @@ pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), 
         state: a.states.words,
         note: write::QUIET,
     };
-    a.write_ring.push(&mut a.bus, &transfer)
+    a.write_ring.put(&mut a.bus, &transfer);
+    Ok(())
 }
 
 /// Queues the block and the event that tells of it.
@@ -236,7 +240,7 @@ pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), 
 /// # Errors
 /// [`Full`] when no write descriptor is free.
 pub fn update<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Full> {
-    if !a.write_ring.has_room(1) {
+    if !has_write_room(a, 1) {
         return Err(Full);
     }
     // The block says that the event is on its way.
