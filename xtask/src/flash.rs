@@ -5,7 +5,6 @@ use crate::setup::{self, Need};
 use crate::{paths, process};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
-use std::process::Command;
 use tigon2_model::Board;
 
 /// What to install, and where.
@@ -61,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     println!("{}", image.display());
     let id = firmware::flash::board_id(&board);
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = process::cargo();
     command
         .current_dir(paths::root())
         .args(["run", "--release", "--quiet", "--package", "host-driver"])

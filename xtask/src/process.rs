@@ -119,6 +119,13 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<String> {
     bail!("{}: {said}", shown(command))
 }
 
+/// Cargo: the one that runs this program, else that of the search path. Never a path from
+/// when this program was built: a rustup toolchain's own binary, called without rustup,
+/// would leave the choice of each crate's compiler to files in the registry.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
 /// Runs a command that must succeed, its output going to the terminal.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = Process::spawn(command)?.wait(Duration::from_secs(3 * 3600))?;

@@ -150,7 +150,7 @@ fn run_cargo(words: &[&str], built: &Built) -> Result<()> {
 
 /// Cargo with the variables by which the tests find what was built.
 fn cargo(words: &[&str], tools: &Tools, variant: Variant) -> Result<Command> {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = process::cargo();
     command
         .args(words)
         .current_dir(paths::root())

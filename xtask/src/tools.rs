@@ -4,7 +4,6 @@ use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
 use crate::{paths, process, qemu_build};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Everything that a card under QEMU is made of.
 #[derive(Clone, Debug)]
@@ -88,7 +87,7 @@ pub fn build_tigonctl() -> Result<PathBuf> {
 
 fn build_library(package: &str, file: &str) -> Result<PathBuf> {
     process::run(
-        Command::new(env!("CARGO"))
+        process::cargo()
             .args(["build", "--release", "--quiet", "--package", package])
             .current_dir(paths::root()),
     )?;

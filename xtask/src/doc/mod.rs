@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     process::run(&mut command).context("mdbook")?;
     println!("book: {}", book.join("index.html").display());
     if !arguments.book {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = process::cargo();
         cargo
             .args(["doc", "--workspace", "--no-deps", "--quiet"])
             .current_dir(paths::root())
@@ -74,7 +74,7 @@ fn mdbook() -> Result<PathBuf> {
     let program = folder.join("bin/mdbook");
     if !program.is_file() {
         println!("doc: installing mdbook {MDBOOK}, once");
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = process::cargo();
         let version = format!("={MDBOOK}");
         cargo
             .args(["install", "mdbook", "--locked", "--no-default-features"])

@@ -18,12 +18,12 @@ pub mod sizes;
 pub mod toolchain;
 
 use crate::paths;
+use crate::process;
 use anyhow::{Context, Result, bail};
 pub use choice::{Placement, Variant};
 use sizes::Sizes;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use toolchain::Toolchain;
 
 /// Name of the custom target, which is the stem of its description in `linker/`.
@@ -155,7 +155,7 @@ fn compile(toolchain: &Toolchain, program: Program, target: &Path, quiet: bool) 
         binary,
         placement,
     } = program;
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = process::cargo();
     cargo
         .current_dir(paths::root())
         .args(["build", "--package", package, "--profile", "firmware"])

@@ -4,7 +4,6 @@
 use super::archive::Archive;
 use crate::{paths, process};
 use anyhow::Result;
-use std::process::Command;
 
 /// What the programs are built for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -23,7 +22,7 @@ pub fn build() -> Result<Vec<u8>> {
         programs.push(PAYCHECK);
     }
     println!("guest: building our own programs for it");
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = process::cargo();
     command
         .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
         .current_dir(paths::root())
