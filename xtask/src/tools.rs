@@ -77,7 +77,7 @@ pub fn build_client() -> Result<PathBuf> {
 /// Builds `tigonctl`.
 pub fn build_tigonctl() -> Result<PathBuf> {
     process::run(
-        Command::new(env!("CARGO"))
+        process::cargo()
             .args(["build", "--release", "--quiet", "--package", "host-driver"])
             .args(["--bin", "tigonctl"])
             .current_dir(paths::root()),

@@ -16,6 +16,7 @@
 //! | [`bound`] | the engines without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
 //! | [`model_table`] | the cycle model in a few numbers, without firmware |
+//! | [`speed`] | how fast this computer simulates it |
 //! | [`measured`] | what they find, and what limits it |
 //! | [`talk`] | single frames without end, for a debugger |
 
@@ -28,6 +29,7 @@ pub mod model_table;
 pub(crate) mod ping;
 pub mod rig;
 mod search;
+pub mod speed;
 pub mod talk;
 
 use crate::timing::ProfileError;

@@ -3,6 +3,7 @@
 pub mod copy_loop;
 mod guest;
 pub mod simulated;
+pub mod speed;
 
 use crate::firmware::choice;
 use crate::net::iperf::{self, Direction, Protocol};
@@ -46,7 +47,10 @@ pub struct Arguments {
     /// Figures 7, 9, 11 and 13
     #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware", "golden", "profile"])]
     pub placements: bool,
-    /// Seconds of each iperf3 run
+    /// How fast both engines run the firmware, by this computer's clock
+    #[arg(long, conflicts_with_all = ["engine", "guest", "quick", "firmware", "profile", "golden", "sensitivity", "placements"])]
+    pub speed: bool,
+    /// Seconds of each run by this computer's clock: of iperf3, and of QEMU with --speed
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
     /// How often the two are measured in turn; the medians are reported
@@ -90,6 +94,9 @@ type Round = (f64, f64);
 
 /// Measures and reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.speed {
+        return speed::run(arguments);
+    }
     match (arguments.engine, arguments.guest) {
         (Engine::Sim, false) => return simulated::run(arguments),
         (Engine::Sim, true) => bail!("a guest needs --engine qemu"),
