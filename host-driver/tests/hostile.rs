@@ -123,6 +123,19 @@ fn a_refused_command_is_named() {
     );
 }
 
+/// The firmware judges rings while it uses them, so such an event may come at any time.
+#[test]
+fn a_bad_ring_found_during_a_command_is_not_taken_for_its_answer() {
+    let mut nic = open_card(quick());
+    nic.transport().faults.finds_bad_ring = Some(CommandCode::UpdateStatistics);
+    let statistics = nic.statistics().expect("the command is carried out");
+    assert_eq!(statistics.firmware_errors, 1);
+    // Where no answer comes at all, it is the best reason there is.
+    nic.transport().faults.no_events = true;
+    let text = nic.statistics().expect_err("no answer").to_string();
+    assert!(text.contains("bad configuration"), "{text}");
+}
+
 #[test]
 fn a_command_consumer_outside_the_ring_is_refused() {
     let mut nic = open_card(quick());

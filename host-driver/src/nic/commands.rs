@@ -39,7 +39,7 @@ impl<T: Transport> Nic<T> {
         completion: Completion,
     ) -> Result<(), NicError> {
         let before = self.completions(completion);
-        let errors = self.events.errors;
+        let (errors, refusals) = (self.events.errors, self.events.refusals);
         let needed = 1 + extra.len() as u32;
         let consumer = self.command_consumer()?;
         if ring::free(self.command_producer, consumer, ring::COMMAND_ENTRIES) < needed {
@@ -62,7 +62,7 @@ impl<T: Transport> Nic<T> {
         loop {
             let consumed = self.command_consumer()? == self.command_producer;
             self.take_events()?;
-            if self.events.errors != errors {
+            if self.events.refusals != refusals {
                 return Err(self.refused());
             }
             let done = completion == Completion::Consumed || self.completions(completion) != before;
@@ -71,6 +71,9 @@ impl<T: Transport> Nic<T> {
             }
             if start.elapsed() >= self.config.command_timeout {
                 self.check_fatal()?;
+                if self.events.errors != errors {
+                    return Err(self.refused());
+                }
                 return Err(NicError::CommandTimeout {
                     command: name,
                     after: self.config.command_timeout,

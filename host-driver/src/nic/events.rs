@@ -39,6 +39,9 @@ pub(super) struct EventLog {
     pub jumbo_resets: u64,
     /// Errors reported, and what the last one was.
     pub errors: u64,
+    /// Those of them that may answer a command. A bad configuration does not: the firmware
+    /// finds it in a ring, at any time.
+    pub refusals: u64,
     pub last_error: Option<&'static str>,
     /// Events that this driver does not know.
     pub unknown: u64,
@@ -94,6 +97,9 @@ impl EventLog {
             }
             EventCode::Error => {
                 self.errors += 1;
+                if event.code != ERROR_BAD_CONFIGURATION {
+                    self.refusals += 1;
+                }
                 self.last_error = Some(match event.code {
                     ERROR_INVALID_COMMAND => "invalid command",
                     ERROR_UNIMPLEMENTED_COMMAND => "command not implemented",

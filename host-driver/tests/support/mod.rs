@@ -14,7 +14,7 @@ use host_driver::{Config, DmaMemory, Nic};
 use host_interface::bar;
 use host_interface::bd::{ReceiveBd, SendBd};
 use host_interface::command::{Command, CommandCode};
-use host_interface::event::{Event, EventCode, LINK_GIGABIT_UP};
+use host_interface::event::{ERROR_BAD_CONFIGURATION, Event, EventCode, LINK_GIGABIT_UP};
 use host_interface::extension::{self, Extension};
 use host_interface::gencom::Gencom;
 use host_interface::image::{INTERFACE_VERSION, Image};
@@ -44,6 +44,9 @@ pub struct Faults {
     pub no_events: bool,
     /// It refuses commands of this kind with this error code.
     pub refuse: Option<(CommandCode, u16)>,
+    /// It finds something wrong in a ring while it takes commands of this kind, and carries
+    /// them out.
+    pub finds_bad_ring: Option<CommandCode>,
     /// It takes send BDs but never reports them.
     pub keeps_bds: bool,
     /// It reports this send consumer index instead of the true one.
@@ -280,6 +283,9 @@ impl ScriptedCard {
                 .unwrap_or(self.firmware.command_consumer);
             self.bench
                 .set_word(Gencom::CommandConsumer.nic_address(), told);
+            if self.faults.finds_bad_ring == Some(command.command) {
+                self.event(Event::new(EventCode::Error, ERROR_BAD_CONFIGURATION));
+            }
             if let Some((_, code)) = self
                 .faults
                 .refuse
