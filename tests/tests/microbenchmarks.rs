@@ -37,6 +37,19 @@ fn the_same_experiment_gives_the_same_result() {
     assert!(figures[0].0.0 > 0);
 }
 
+/// What the engines carry both ways of frames of two BDs, in Mb/s.
+fn engines_bound(datagram: usize) -> f64 {
+    let demand = Demand {
+        datagram,
+        fragments: 2,
+        return_bds: 8,
+        one_at_a_time: false,
+    };
+    let (board, parameters) = (Board::default(), Parameters::default());
+    let bound = bound::run(board, parameters, demand, 5_000_000, 1);
+    bound.expect("the engines carry frames").mbps(datagram)
+}
+
 /// Every byte and the order are checked at both ends; nothing is lost, nothing is faster
 /// than the wire or the engines.
 #[test]
@@ -55,20 +68,7 @@ fn no_point_loses_a_frame_or_beats_its_limits() {
             assert!(measured.mbps() <= measured.limit_mbps() * 1.05, "{name}");
             divided_as_the_variant_says(&measured, &name);
             if experiment == Experiment::Bidirectional {
-                let demand = Demand {
-                    datagram,
-                    fragments: 2,
-                    return_bds: 8,
-                    one_at_a_time: false,
-                };
-                let bound = bound::run(
-                    Board::default(),
-                    Parameters::default(),
-                    demand,
-                    5_000_000,
-                    1,
-                );
-                let bound = bound.expect("the engines carry frames").mbps(datagram);
+                let bound = engines_bound(datagram);
                 assert!(measured.mbps() <= bound * 1.02, "{name}: bound {bound}");
             }
         }
@@ -99,20 +99,7 @@ fn divided_as_the_variant_says(measured: &Measured, name: &str) {
 fn without_limit_the_firmware_reaches_the_engines_bound() {
     for datagram in [18, 400] {
         let measured = measure_with(Experiment::Bidirectional, datagram, true);
-        let demand = Demand {
-            datagram,
-            fragments: 2,
-            return_bds: 8,
-            one_at_a_time: false,
-        };
-        let bound = bound::run(
-            Board::default(),
-            Parameters::default(),
-            demand,
-            5_000_000,
-            1,
-        );
-        let share = measured.mbps() / bound.expect("the engines carry frames").mbps(datagram);
+        let share = measured.mbps() / engines_bound(datagram);
         assert!(
             (0.95..1.03).contains(&share),
             "{datagram} bytes: {share:.3}"

@@ -56,11 +56,7 @@ pub fn points(board: &str, firmware: &str, image: &[u8]) -> Result<GoldenImage> 
     let tasks: Vec<Task> = paper(&SIZES);
     let plan = Plan {
         image,
-        subject: Subject {
-            firmware: firmware.to_owned(),
-            placement: "scratch".to_owned(),
-            profile: "default".to_owned(),
-        },
+        subject: Subject::usual(firmware),
         board,
         tasks,
         duration: LOOK,

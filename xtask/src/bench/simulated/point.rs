@@ -107,6 +107,17 @@ pub struct Subject {
     pub profile: String,
 }
 
+impl Subject {
+    /// A firmware in the scratch pads, under the default profile.
+    pub fn usual(firmware: &str) -> Subject {
+        Subject {
+            firmware: firmware.to_owned(),
+            placement: "scratch".to_owned(),
+            profile: "default".to_owned(),
+        }
+    }
+}
+
 impl Point {
     /// From a measurement of a task, the same with CPUs that take no time, and what the engines allow,
     /// in Mb/s.

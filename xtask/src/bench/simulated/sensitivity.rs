@@ -95,11 +95,7 @@ fn headlines(board: &str, firmware: &str, image: &[u8]) -> Result<Vec<f64>> {
         .collect();
     let plan = Plan {
         image,
-        subject: Subject {
-            firmware: firmware.to_owned(),
-            placement: "scratch".to_owned(),
-            profile: "default".to_owned(),
-        },
+        subject: Subject::usual(firmware),
         board,
         tasks,
         duration: LOOK,
