@@ -1,0 +1,120 @@
+//! `cargo xtask flash` as a user runs it, on the file of an emulated board's EEPROM, and what
+//! `tigonctl flash` then finds there.
+
+use integration_tests::tigonctl::{complaint, program, said};
+use integration_tests::xtask_command::xtask;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        Desk(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn eeprom(&self) -> Vec<u8> {
+        std::fs::read(self.path("eeprom")).expect("the EEPROM file")
+    }
+
+    /// `cargo xtask flash --eeprom`, with more words.
+    fn flash(&self, words: &[&str]) -> Output {
+        let mut command = xtask(&["flash", "--eeprom"]);
+        command.arg(self.path("eeprom")).args(words);
+        command.output().expect("the command runs")
+    }
+
+    /// The file that was flashed: the command names it.
+    fn flashed(&self, words: &[&str]) -> PathBuf {
+        let text = said(&self.flash(words));
+        let image = text.lines().find(|line| line.ends_with(".flash.bin"));
+        image.unwrap_or_else(|| panic!("{text}")).into()
+    }
+
+    /// `tigonctl flash --eeprom`, with more words.
+    fn look(&self, words: &[&str]) -> String {
+        let mut command = Command::new(program());
+        command.args(["flash", "--eeprom"]).arg(self.path("eeprom"));
+        said(&command.args(words).output().expect("the command runs"))
+    }
+
+    /// What flashing says that must fail, with the EEPROM left as it is.
+    fn refused(&self, words: &[&str]) -> String {
+        let before = self.eeprom();
+        let output = self.flash(words);
+        assert!(!output.status.success(), "{words:?} should be refused");
+        assert!(self.eeprom() == before, "{words:?} changed the EEPROM");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn an_eeprom_file_is_flashed_verified_kept_and_restored() {
+    let desk = Desk::new();
+    let image = desk.flashed(&["--confirmed"]);
+    assert_eq!(desk.eeprom().len(), 0x4_0000);
+    let bytes = std::fs::read(&image).expect("the image");
+    // A header of 128 bytes in a page of its own, then the image.
+    assert!(desk.eeprom()[0x400..0x480] == bytes[..128]);
+    assert!(desk.eeprom()[0x500..].starts_with(&bytes[128..]));
+    desk.flashed(&["--slot", "1"]);
+    let info = desk.look(&["info"]);
+    assert!(
+        info.contains("* slot 1") && info.contains("3 trial boots left"),
+        "{info}"
+    );
+    assert_eq!(info.matches("signature: trusted").count(), 2, "{info}");
+    assert_eq!(desk.look(&["verify"]).matches(", good").count(), 2);
+
+    let backup = desk.path("backup");
+    desk.look(&["backup", &text(&backup)]);
+    let then = desk.eeprom();
+    desk.flashed(&["--slot", "0", "--confirmed", "--image", &text(&image)]);
+    assert!(desk.eeprom() != then);
+    desk.look(&["restore", &text(&backup)]);
+    assert!(desk.eeprom() == then, "all is as it was");
+}
+
+#[test]
+fn what_does_not_belong_there_is_refused() {
+    let desk = Desk::new();
+    let image = desk.flashed(&["--confirmed"]);
+    let bytes = std::fs::read(&image).expect("the image");
+
+    let board = xtask::paths::root().join("boards/tigon2/tigon2-copper.toml");
+    let other = Desk::new();
+    let copper = other.flashed(&["--board", &text(&board)]);
+    let said = desk.refused(&["--image", &text(&copper)]);
+    assert!(said.contains("for board"), "{said}");
+
+    let cut = desk.path("cut");
+    std::fs::write(&cut, &bytes[..bytes.len() - 100]).expect("room");
+    let said = desk.refused(&["--image", &text(&cut)]);
+    assert!(said.contains("its header says"), "{said}");
+
+    let stranger = desk.path("stranger.pub");
+    std::fs::write(&stranger, "ab".repeat(32)).expect("room");
+    let mut command = xtask(&["flash", "--eeprom"]);
+    command
+        .arg(desk.path("eeprom"))
+        .args(["--image", &text(&image)]);
+    command.env("TIGON_TRUSTED_KEY", &stranger);
+    let output = command.output().expect("the command runs");
+    assert!(!output.status.success());
+    let mut command = Command::new(program());
+    command.args(["flash", "--eeprom"]).arg(desk.path("eeprom"));
+    command
+        .args(["install", &text(&image)])
+        .env("TIGON_TRUSTED_KEY", &stranger);
+    let said = complaint(&command.output().expect("the command runs"));
+    assert!(said.contains("key"), "{said}");
+}
