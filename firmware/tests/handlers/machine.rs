@@ -337,8 +337,8 @@ impl Machine {
 /// as it does for the stories of whole systems.
 pub fn is_parallel() -> bool {
     match std::env::var("TIGON_VARIANT").as_deref() {
-        Ok("parallel") | Err(_) => true,
-        Ok("uniprocessor") => false,
+        Ok("parallel") => true,
+        Ok("uniprocessor") | Err(_) => false,
         Ok(other) => panic!("TIGON_VARIANT is {other}, not uniprocessor or parallel"),
     }
 }
