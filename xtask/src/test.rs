@@ -70,11 +70,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The stories that are told with the other variant, too: start, both ways, commands, every
-/// kind of failure, full rings and random schedules, where the variants differ most.
-const CORE: [&str; 5] = ["stories", "failures", "rings", "bad_input", "explore"];
+/// The test programs that run with the other variant, too: the handlers, and the stories of
+/// start, both ways, commands, every kind of failure, full rings and random schedules, where
+/// the variants differ most.
+const CORE: [&str; 6] = [
+    "handlers",
+    "stories",
+    "failures",
+    "rings",
+    "bad_input",
+    "explore",
+];
 
-/// The handlers and a core of the stories with the variant that the user did not choose.
+/// The core with the variant that the user did not choose.
 fn core_of_the_other(built: &Built) -> Result<()> {
     let variant = if choice::chosen().0.is_parallel() {
         Variant::Uniprocessor
@@ -95,11 +103,9 @@ fn core_of_the_other(built: &Built) -> Result<()> {
         tigonctl: built.tigonctl.clone(),
     };
     step(&format!("tests, {}", variant.name()));
-    let handlers = ["test", "--package", "tigon-firmware", "--test", "handlers"];
-    run_cargo(&handlers, &other)?;
-    let stories = CORE.iter().flat_map(|story| ["--test", story]);
-    let mut words = vec!["test", "--package", "integration-tests"];
-    words.extend(stories);
+    // The whole workspace, so that nothing is built again with fewer features.
+    let mut words = vec!["test", "--workspace"];
+    words.extend(CORE.iter().flat_map(|program| ["--test", program]));
     run_cargo(&words, &other)
 }
 
