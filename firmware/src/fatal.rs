@@ -43,7 +43,7 @@ pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
     bus.modify(Register::MacRxState, MacRxState::ATTENTION | quiet, quiet);
     let pc = match cpu {
         Cpu::A => bus.read(Register::CpuAPc),
-        Cpu::B => bus.read(Register::CpuBPc) | 1,
+        _ => bus.read(Register::CpuBPc) | 1,
     };
     trace::panic(bus, code as u32, [argument, pc, 0, 0]);
     // In front of the event: a host that has the event looks for them.

@@ -1,7 +1,8 @@
 //! One point of the experiments and where its cycles went, for a look after each change:
 //! `point IMAGE EXPERIMENT BDS SIZE[,SIZE...] [PROFILE]`, EXPERIMENT being `send`, `receive`,
 //! `both` or `ping`, BDS those of a sent frame. With `POINT_BOUND=1` beside the bound, with
-//! `POINT_CAUSES=1` with the causes of each handler's cycles.
+//! `POINT_CAUSES=1` with the causes of each handler's cycles, with `POINT_BOARD=FILE` on
+//! another board.
 
 use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
@@ -22,7 +23,9 @@ fn main() {
         "both" => Experiment::Bidirectional,
         _ => Experiment::Ping,
     };
-    let board = std::fs::read_to_string("boards/tigon2/tigon2.toml").expect("the board file");
+    let board = std::env::var("POINT_BOARD");
+    let board = board.as_deref().unwrap_or("boards/tigon2/tigon2.toml");
+    let board = std::fs::read_to_string(board).expect("the board file");
     let profile = rest.first().map_or("default", String::as_str);
     let parameters = Parameters::from_toml(&board, profile).expect("a timing profile");
     let board = Board::from_toml(&board).expect("a board");
@@ -50,8 +53,8 @@ fn main() {
 fn report(size: usize, measured: &Measured, bound: Option<&Measured>, causes: bool) {
     let per_s = |frames: u64| frames as f64 / measured.seconds / 1e3;
     print!(
-        "{size} B: {:.1} Mb/s, limit {:.1}, tx {:.1} k/s, rx {:.1} k/s, A {:.3}, B {:.3}, \
-         SRAM {:.3}, PCI {:.3}, dropped {}",
+        "{size} B: {:.1} Mb/s, limit {:.1}, tx {:.1} k/s, rx {:.1} k/s, \
+         A {:.3}, B {:.3}, SRAM {:.3}, PCI {:.3}, dropped {}",
         measured.mbps(),
         measured.limit_mbps(),
         per_s(measured.sent),
@@ -75,7 +78,7 @@ fn report(size: usize, measured: &Measured, bound: Option<&Measured>, causes: bo
     println!();
     let [before, after] = &measured.readings;
     let frames = ((after.sent - before.sent) + (after.received - before.received)) as f64 / 2.0;
-    for cpu in 0..2 {
+    for cpu in 0..after.counts.len() {
         let counts = after.counts[cpu].since(&before.counts[cpu]);
         for (activity, tally) in counts.iter() {
             let name = match activity {
@@ -88,7 +91,7 @@ fn report(size: usize, measured: &Measured, bound: Option<&Measured>, causes: bo
             }
             print!(
                 "  {} {name:32} runs {:8.3} instr {:7.1} cycles {:7.1}",
-                ["A", "B"][cpu],
+                ["A", "B", "C", "D", "E", "F"][cpu],
                 tally.runs as f64 / frames,
                 tally.instructions as f64 / frames,
                 tally.total() as f64 / frames

@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
-/// Nanoseconds of a byte at 1 Mb/s.
-const BYTE_NS: u64 = 8000;
+/// Picoseconds of a byte at 1 Mb/s.
+const BYTE_PS: u64 = 8_000_000;
 /// Bytes before a frame.
 const PREAMBLE: u64 = 8;
 /// Bytes of CRC behind a frame.
@@ -34,8 +34,8 @@ pub type Peer = Box<dyn FnMut(&Frame) -> Vec<Vec<u8>> + Send>;
 
 /// Both directions of the wire.
 pub struct Wire {
-    /// Nanoseconds of a byte.
-    byte_ns: u64,
+    /// Picoseconds of a byte.
+    byte_ps: u64,
     to_card: VecDeque<Frame>,
     to_card_free: u64,
     held: bool,
@@ -49,7 +49,7 @@ pub struct Wire {
 impl Default for Wire {
     fn default() -> Self {
         Wire {
-            byte_ns: BYTE_NS / 1000,
+            byte_ps: BYTE_PS / 1000,
             to_card: VecDeque::new(),
             to_card_free: 0,
             held: false,
@@ -64,21 +64,21 @@ impl Default for Wire {
 impl Wire {
     /// The speed in Mb/s of the frames that begin from now on.
     pub fn set_speed(&mut self, megabits: u32) {
-        self.byte_ns = BYTE_NS / u64::from(megabits.max(1));
+        self.byte_ps = BYTE_PS / u64::from(megabits.max(1));
     }
 
-    /// Nanoseconds of a byte.
-    pub(crate) fn byte_ns(&self) -> u64 {
-        self.byte_ns
+    /// Picoseconds of a byte.
+    pub(crate) fn byte_ps(&self) -> u64 {
+        self.byte_ps
     }
 
     /// Nanoseconds from the first preamble byte to the end of the CRC.
     fn duration(&self, length: usize) -> u64 {
-        (PREAMBLE + length.max(SHORTEST) as u64 + CRC) * self.byte_ns
+        ((PREAMBLE + length.max(SHORTEST) as u64 + CRC) * self.byte_ps).div_ceil(1000)
     }
 
     fn gap(&self) -> u64 {
-        GAP * self.byte_ns
+        (GAP * self.byte_ps).div_ceil(1000)
     }
 
     /// Puts a frame on the wire towards the card, `at` at the earliest and behind the

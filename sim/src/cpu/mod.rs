@@ -1,4 +1,4 @@
-//! The two CPUs: MIPS II interpreters with private scratch pads.
+//! The CPUs: MIPS II interpreters with private scratch pads.
 //!
 //! Hardware reference, section 3. [`Core`] executes one instruction at a time and knows
 //! SRAM, spill window and scratch pad. Registers of the chip belong to the card: an
@@ -17,18 +17,31 @@ pub use self::core::{Access, Core, Executed, HISTORY};
 use tigon2_chip::Cpu;
 use tigon2_model::{Board, CpuPort};
 
-/// Both CPUs of a board.
+/// The CPUs of a board.
 #[derive(Clone, Debug)]
 pub struct Cpus {
-    cores: [Core; 2],
+    cores: [Core; Cpu::MOST],
+    count: usize,
 }
 
 impl Cpus {
-    /// Both CPUs, halted, with zeroed scratch pads.
+    /// Its CPUs, halted, with zeroed scratch pads. Those that it has not are never started.
     pub fn new(board: &Board) -> Self {
+        let count = board.cpus().len();
+        let pad = |cpu: Cpu| match cpu.index() < count {
+            true => board.scratch_bytes(cpu),
+            false => 0,
+        };
         Cpus {
-            cores: Cpu::ALL.map(|cpu| Core::new(board.scratch_bytes(cpu))),
+            cores: Cpu::EVERY.map(|cpu| Core::new(pad(cpu))),
+            count,
         }
+    }
+
+    /// Which there are.
+    #[inline]
+    pub fn all(&self) -> &'static [Cpu] {
+        Cpu::first(self.count)
     }
 
     /// One of them.

@@ -72,7 +72,7 @@ impl fmt::Display for Pace {
 #[derive(Clone, Debug)]
 pub struct Disturbance {
     random: SplitMix64,
-    paces: [Pace; 2],
+    paces: [Pace; Cpu::MOST],
     /// The longest time of a transfer by channel, and of a frame that leaves.
     engines: [u64; 3],
     /// When a transfer, or the frame in the transmitter, is done.
@@ -93,6 +93,13 @@ impl Disturbance {
         } else {
             [(); 2].map(|()| pace(&mut random))
         };
+        // Those of further CPUs leave the numbers of a schedule of two what they are.
+        let mut others = SplitMix64::seed_from_u64(!seed);
+        let paces = Cpu::EVERY.map(|cpu| match (paces.get(cpu.index()), alternate) {
+            (Some(pace), _) => *pace,
+            (None, true) => paces[cpu.index() % 2],
+            (None, false) => pace(&mut others),
+        });
         let engines = [(); 3].map(|()| choose(&mut random, ENGINE_CYCLES));
         Disturbance {
             random,
@@ -259,7 +266,10 @@ mod tests {
 
     #[test]
     fn turns_exclude_each_other() {
-        let paces = [0, 1].map(|phase| Pace::Turns { cycles: 7, phase });
+        let paces = Cpu::EVERY.map(|cpu| Pace::Turns {
+            cycles: 7,
+            phase: cpu.index() as u64 % 2,
+        });
         let mut disturbance = Disturbance {
             paces,
             ..Disturbance::new(0)

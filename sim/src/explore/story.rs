@@ -369,7 +369,7 @@ impl<'a> Host<'a> {
 
     fn look_for_faults(&self) -> Result<(), ExploreError> {
         let machine = self.machine.lock();
-        for cpu in Cpu::ALL {
+        for cpu in machine.cpus().all().iter().copied() {
             if let Some((fault, pc)) = machine.fault(cpu) {
                 return Err(ExploreError::Fault { cpu, fault, pc });
             }

@@ -25,7 +25,13 @@ impl Machine {
     /// Lets a CPU that has had its turn in `cycle` go on, as far as that can be told now;
     /// in no case does it issue anything in cycle `horizon` or later.
     #[inline]
-    pub(super) fn run_ahead(&mut self, timed: &mut Timed, cycle: u64, horizon: u64, cpu: Cpu) {
+    pub(super) fn run_ahead<const N: usize>(
+        &mut self,
+        timed: &mut Timed,
+        cycle: u64,
+        horizon: u64,
+        cpu: Cpu,
+    ) {
         let ready = timed.pipelines[cpu.index()].ready;
         // A recorder sees every instruction in its turn, and so does a probe.
         if ready >= horizon || self.changed || self.recorder.is_some() || self.is_probed(cycle) {
@@ -34,7 +40,7 @@ impl Machine {
         if !self.cpus.core(cpu).running() {
             return;
         }
-        let limit = self.quiet_until(timed, cycle, cpu).min(horizon);
+        let limit = self.quiet_until::<N>(timed, cycle, cpu).min(horizon);
         while self.private_run(timed, limit, cpu) {
             // What needs more than the CPU, but nothing of anybody else: it is done as of
             // its own cycle.
@@ -48,14 +54,18 @@ impl Machine {
     /// The first cycle after `cycle` in which something may happen that the CPU could see,
     /// or that could stop it.
     #[inline]
-    fn quiet_until(&self, timed: &Timed, cycle: u64, cpu: Cpu) -> u64 {
+    fn quiet_until<const N: usize>(&self, timed: &Timed, cycle: u64, cpu: Cpu) -> u64 {
         let mut until = timed.dma.quiet_until(cycle, &timed.parameters);
         until = until.min(timed.mac.quiet_until());
-        let other = cpu.other();
-        if self.cpus.core(other).running() && timed.parked[other.index()].is_none() {
-            let issues = timed.pipelines[other.index()].issues_from(cycle, &timed.parameters);
-            // In a cycle CPU A goes first.
-            until = until.min(if cpu == Cpu::A { issues + 1 } else { issues });
+        for other in Cpu::EVERY.into_iter().take(N) {
+            if other != cpu
+                && self.cpus.core(other).running()
+                && timed.parked[other.index()].is_none()
+            {
+                let issues = timed.pipelines[other.index()].issues_from(cycle, &timed.parameters);
+                // In a cycle they go in their order.
+                until = until.min(if cpu < other { issues + 1 } else { issues });
+            }
         }
         until
     }

@@ -107,10 +107,10 @@ pub struct Machine {
     /// The card has changed since the engines last looked for work.
     recheck: bool,
     /// CPUs that were started since the pipelines last looked.
-    restarted: [bool; 2],
+    restarted: [bool; Cpu::MOST],
     cycle: u64,
     /// The first cycle in which each CPU can issue an instruction.
-    ready: [u64; 2],
+    ready: [u64; Cpu::MOST],
     /// The cycle in which the card or the wire needs attention.
     deadline: u64,
     /// The card has changed since [`Machine::run`] last looked at its stop condition.
@@ -118,7 +118,7 @@ pub struct Machine {
     interrupt: bool,
     received: Received,
     /// Where and when each CPU last read its event register.
-    polls: [(u32, u64); 2],
+    polls: [(u32, u64); Cpu::MOST],
     /// No skip is tried before this cycle.
     skip_from: u64,
     effects: Vec<Effect>,
@@ -143,14 +143,14 @@ impl Machine {
             timed: None,
             instant: true,
             recheck: false,
-            restarted: [false; 2],
+            restarted: [false; Cpu::MOST],
             cycle: 0,
-            ready: [0; 2],
+            ready: [0; Cpu::MOST],
             deadline: 0,
             changed: true,
             interrupt: false,
             received: Received::default(),
-            polls: [(0, 0); 2],
+            polls: [(0, 0); Cpu::MOST],
             skip_from: 0,
             effects: Vec::new(),
             recorder: None,
@@ -293,8 +293,8 @@ impl Machine {
     /// Power-on again, as a reset of the PCI function: everything but the EEPROM, the
     /// mapped host memory and the wire starts anew; time goes on.
     pub fn reset(&mut self) {
-        for cpu in Cpu::ALL {
-            self.cpus.core_mut(cpu).halt();
+        for cpu in self.cpus.all() {
+            self.cpus.core_mut(*cpu).halt();
         }
         self.card.power_on(&mut environment!(self));
         self.settle();

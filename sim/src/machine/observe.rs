@@ -15,7 +15,7 @@ use crate::timing::dma::DmaEngine;
 use tigon2_chip::dma::RING_BYTES;
 use tigon2_chip::instruction::{FUNCTION_JOFF, function, opcode, rt};
 use tigon2_chip::mac::{POINTER_FLAGS, TxDescriptor};
-use tigon2_chip::{Cpu, Register};
+use tigon2_chip::{Cpu, Register, beyond};
 use tigon2_model::{Direction, Reception};
 
 /// The event bit whose handler an entry of the jump table leads to; entry 0 is idle.
@@ -212,7 +212,7 @@ impl Machine {
     pub(super) fn execute_watched(&mut self, horizon: u64) {
         while self.cycle < horizon && !self.changed {
             let mut next = u64::MAX;
-            for cpu in Cpu::ALL {
+            for cpu in self.cpus.all().iter().copied() {
                 if !self.cpus.core(cpu).running() {
                     continue;
                 }
@@ -263,7 +263,7 @@ impl Machine {
                 recorder.entered(cpu, next, bit, tally);
             }
             match executed.access {
-                Access::ReadRegister { offset, .. } if offset == Register::event(cpu).offset() => {
+                Access::ReadRegister { offset, .. } if offset == beyond::event(cpu) => {
                     recorder.polled(cpu, self.cycle, tally);
                 }
                 Access::StoreSram => recorder.stored(cpu, &self.sram, self.cycle),

@@ -11,7 +11,7 @@ use crate::cpu::{Access, Executed};
 use crate::timing::counts::{Cause, Tally};
 use crate::timing::{Parameters, Timed};
 use tigon2_chip::instruction::{rt, sources};
-use tigon2_chip::{Cpu, Register};
+use tigon2_chip::{Cpu, beyond};
 
 /// A CPU that waits.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Machine {
             return;
         }
         let waiting = Waiting {
-            offset: Register::event(cpu).offset(),
+            offset: beyond::event(cpu),
             value: self.card.events(self.now(), cpu),
         };
         let mut cost = Alone {
@@ -139,11 +139,23 @@ impl Machine {
         }
     }
 
-    /// Brings both CPUs to `cycle`.
+    /// Brings all CPUs to `cycle`.
     #[inline]
     pub(super) fn unpark_all(&mut self, timed: &mut Timed, cycle: u64) {
-        for cpu in Cpu::ALL {
-            self.unpark(timed, cycle, cpu);
+        for cpu in self.cpus.all() {
+            self.unpark(timed, cycle, *cpu);
+        }
+    }
+
+    /// CPU `writer` changes something in `cycle`: brings the others to where they see it. In
+    /// a cycle they go in their order, so those in front of it have not seen it yet.
+    #[inline]
+    pub(super) fn unpark_others(&mut self, timed: &mut Timed, cycle: u64, writer: Cpu) {
+        for cpu in self.cpus.all() {
+            if *cpu != writer {
+                let seen = if *cpu > writer { cycle } else { cycle + 1 };
+                self.unpark(timed, seen, *cpu);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::idle::{Round, Waiting, prove};
 use super::{Environment, Machine, WORK_LIMIT, environment};
 use crate::cpu::{Access, Executed};
-use tigon2_chip::{Cpu, Register};
+use tigon2_chip::{Cpu, beyond};
 use tigon2_model::{Accessor, CpuFault, Effect, Reception, UndefinedKind};
 
 /// Two polls of the event register no farther apart than this may be rounds of a wait.
@@ -60,7 +60,7 @@ impl Machine {
     fn execute(&mut self, horizon: u64) {
         while self.cycle < horizon && !self.changed {
             let mut waiting = false;
-            for cpu in Cpu::ALL {
+            for cpu in self.cpus.all().iter().copied() {
                 if self.cpus.core(cpu).running() && self.ready[cpu.index()] <= self.cycle {
                     waiting |= self.step(cpu);
                 }
@@ -147,7 +147,7 @@ impl Machine {
     ) -> bool {
         let value = self.card.cpu_read(&mut environment!(self), cpu, offset);
         self.cpus.core_mut(cpu).complete_read(target, value);
-        if offset != Register::event(cpu).offset() {
+        if offset != beyond::event(cpu) {
             return false;
         }
         let poll = &mut self.polls[cpu.index()];
@@ -158,14 +158,14 @@ impl Machine {
     /// Skips as many whole rounds of waiting as fit before `horizon`, if all running CPUs
     /// provably wait; returns whether any were skipped.
     fn skip(&mut self, horizon: u64) -> bool {
-        let mut rounds: [Option<Round>; 2] = [None, None];
+        let mut rounds = [const { None::<Round> }; Cpu::MOST];
         let mut common = 1;
-        for cpu in Cpu::ALL {
+        for cpu in self.cpus.all().iter().copied() {
             if !self.cpus.core(cpu).running() {
                 continue;
             }
             let waiting = Waiting {
-                offset: Register::event(cpu).offset(),
+                offset: beyond::event(cpu),
                 value: self.card.events(self.now(), cpu),
             };
             let core = self.cpus.core(cpu);
@@ -178,13 +178,20 @@ impl Machine {
             common = multiple;
             rounds[cpu.index()] = Some(round);
         }
-        if let [Some(a), Some(b)] = &rounds
-            && (a.reads_counter_of(b) || b.reads_counter_of(a))
+        let meets = |(n, a): (usize, &Round)| {
+            let others = rounds.iter().enumerate().filter(|(other, _)| *other != n);
+            let mut others = others.filter_map(|(_, round)| round.as_ref());
+            others.any(|b| a.reads_counter_of(b))
+        };
+        let all = rounds.iter().enumerate();
+        if all
+            .filter_map(|(n, round)| Some((n, round.as_ref()?)))
+            .any(meets)
         {
             return false;
         }
         let cycles = horizon.saturating_sub(self.cycle) / common * common;
-        for cpu in Cpu::ALL {
+        for cpu in self.cpus.all().iter().copied() {
             if let Some(round) = &rounds[cpu.index()] {
                 let count = cycles / round.cycles;
                 round.pass(self.cpus.core_mut(cpu), &mut self.sram, count);

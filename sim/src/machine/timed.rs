@@ -8,13 +8,23 @@ use crate::timing::counts::Cause;
 use crate::timing::dma::{Action, Work};
 use crate::timing::port::Client;
 use tigon2_chip::instruction::{FUNCTION_JOFF, function, opcode, rt};
-use tigon2_chip::{Cpu, Register};
+use tigon2_chip::{Cpu, beyond};
 use tigon2_model::dma::Direction;
 use tigon2_model::{DmaWork, Reception, UndefinedKind};
 
 impl Machine {
     /// Lets time pass until `horizon`, or until the card changes.
     pub(super) fn execute_timed(&mut self, timed: &mut Timed, horizon: u64) {
+        // The chip's two CPUs do not pay for others.
+        if self.cpus.all().len() == Cpu::ALL.len() {
+            self.execute_timed_cpus::<2>(timed, horizon);
+        } else {
+            self.execute_timed_cpus::<{ Cpu::MOST }>(timed, horizon);
+        }
+    }
+
+    /// The same for up to `N` CPUs; those that there are not never run.
+    fn execute_timed_cpus<const N: usize>(&mut self, timed: &mut Timed, horizon: u64) {
         while self.cycle < horizon && !self.changed {
             let cycle = self.cycle;
             if self.recheck {
@@ -27,9 +37,9 @@ impl Machine {
                 self.tick_mac(timed, cycle);
             }
             if timed.port.wanted() {
-                grant(timed, cycle);
+                grant::<N>(timed, cycle);
             }
-            for cpu in Cpu::ALL {
+            for cpu in Cpu::EVERY.into_iter().take(N) {
                 if self.cpus.core(cpu).running()
                     && timed.pipelines[cpu.index()].attention() <= cycle
                 {
@@ -37,11 +47,14 @@ impl Machine {
                         self.tick_unlimited(timed, cycle, cpu);
                     } else {
                         self.tick_cpu(timed, cycle, cpu);
-                        self.run_ahead(timed, cycle, horizon, cpu);
+                        self.run_ahead::<N>(timed, cycle, horizon, cpu);
                     }
                 }
             }
-            self.cycle = self.next_cycle(timed, cycle).min(horizon).max(cycle + 1);
+            self.cycle = self
+                .next_cycle::<N>(timed, cycle)
+                .min(horizon)
+                .max(cycle + 1);
         }
         self.unpark_all(timed, self.cycle);
     }
@@ -57,7 +70,7 @@ impl Machine {
                 pipeline.ready = pipeline.ready.min(cycle);
             }
         }
-        for cpu in Cpu::ALL {
+        for cpu in self.cpus.all().iter().copied() {
             if std::mem::take(&mut self.restarted[cpu.index()]) {
                 let ready = self.ready[cpu.index()];
                 let pipeline = &mut timed.pipelines[cpu.index()];
@@ -67,12 +80,12 @@ impl Machine {
     }
 
     /// The next cycle in which anything happens.
-    fn next_cycle(&self, timed: &Timed, cycle: u64) -> u64 {
+    fn next_cycle<const N: usize>(&self, timed: &Timed, cycle: u64) -> u64 {
         if timed.port.wanted() || self.recheck {
             return cycle + 1;
         }
         let mut next = timed.dma.wake.min(timed.mac.wake);
-        for cpu in Cpu::ALL {
+        for cpu in Cpu::EVERY.into_iter().take(N) {
             if self.cpus.core(cpu).running() {
                 next = next.min(timed.pipelines[cpu.index()].attention());
             }
@@ -132,7 +145,7 @@ impl Machine {
     fn tick_mac(&mut self, timed: &mut Timed, cycle: u64) {
         if timed.mac.is_quiet() {
             self.wire.set_speed(self.card.link_megabits(self.now()));
-            timed.mac.set_speed(self.wire.byte_ns());
+            timed.mac.set_speed(self.wire.byte_ps());
         }
         let due = timed.mac.tick(cycle, &mut timed.port);
         let looks = due.may_send && (timed.mac.looks() || self.recheck);
@@ -236,7 +249,7 @@ impl Machine {
             Err(fault) => return self.fault_cpu(cpu, fault),
         };
         if let Access::ReadRegister { offset, .. } = executed.access
-            && offset == Register::event(cpu).offset()
+            && offset == beyond::event(cpu)
         {
             if let Some(recorder) = &mut self.recorder {
                 recorder.polled(cpu, cycle, pipeline.counts.total());
@@ -277,9 +290,7 @@ impl Machine {
             }
             Access::WriteRegister { offset, value } => {
                 pipeline.penalty(Cause::Register, parameters.reg_st);
-                // In a cycle CPU A goes first: it has not seen what CPU B writes in it.
-                let seen = if cpu == Cpu::A { cycle } else { cycle + 1 };
-                self.unpark(timed, seen, cpu.other());
+                self.unpark_others(timed, cycle, cpu);
                 self.write_register(cpu, offset, value, cycle);
             }
             // As long as a register, which they are most like.
@@ -297,7 +308,7 @@ impl Machine {
 
 /// Gives the SRAM port away; CPUs that wanted it and did not get it are held up.
 #[inline]
-fn grant(timed: &mut Timed, cycle: u64) {
+fn grant<const N: usize>(timed: &mut Timed, cycle: u64) {
     let Timed {
         parameters,
         port,
@@ -306,11 +317,11 @@ fn grant(timed: &mut Timed, cycle: u64) {
         pipelines,
         ..
     } = timed;
-    let wanted = Cpu::ALL.map(|cpu| port.wants(Client::cpu(cpu)));
+    let wanted = Cpu::EVERY.map(|cpu| cpu.index() < N && port.wants(Client::cpu(cpu)));
     let Some(client) = port.grant(cycle) else {
         return;
     };
-    for cpu in Cpu::ALL {
+    for cpu in Cpu::EVERY.into_iter().take(N) {
         if wanted[cpu.index()] && client != Client::cpu(cpu) {
             pipelines[cpu.index()].outvoted();
         }
@@ -322,5 +333,9 @@ fn grant(timed: &mut Timed, cycle: u64) {
         Client::DmaWrite => dma.granted(cycle, Direction::Write, parameters, port),
         Client::CpuA => pipelines[0].granted(cycle, parameters, port, client),
         Client::CpuB => pipelines[1].granted(cycle, parameters, port, client),
+        Client::CpuC => pipelines[2].granted(cycle, parameters, port, client),
+        Client::CpuD => pipelines[3].granted(cycle, parameters, port, client),
+        Client::CpuE => pipelines[4].granted(cycle, parameters, port, client),
+        Client::CpuF => pipelines[5].granted(cycle, parameters, port, client),
     }
 }

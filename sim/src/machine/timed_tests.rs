@@ -118,7 +118,7 @@ fn cpu_a_goes_before_cpu_b() {
         }
         let (pc, state) = match cpu {
             Cpu::A => (Register::CpuAPc, Register::CpuAState),
-            Cpu::B => (Register::CpuBPc, Register::CpuBState),
+            _ => (Register::CpuBPc, Register::CpuBState),
         };
         machine.bar_write(pc.offset(), SCRATCH_BASE);
         machine.bar_write(state.offset(), 0);

@@ -17,7 +17,7 @@
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
 use crate::timing::Timed;
-use tigon2_chip::{Cpu, Register};
+use tigon2_chip::{Cpu, beyond};
 use tigon2_model::UndefinedKind;
 
 /// Instructions of a CPU in a cycle: firmware that waits for time to pass must see it pass.
@@ -32,8 +32,8 @@ impl Machine {
         if let Some(timed) = &mut self.timed {
             timed.unlimited = unlimited;
             // Accesses under way are done; what they wait for is not waited for.
-            self.restarted = [true; 2];
-            self.ready = [self.cycle; 2];
+            self.restarted = [true; Cpu::MOST];
+            self.ready = [self.cycle; Cpu::MOST];
             self.recheck = true;
         }
     }
@@ -59,7 +59,7 @@ impl Machine {
                 | Access::StoreSram => {}
                 Access::ReadRegister { offset, target } => {
                     self.read_register(cpu, &executed, offset, target);
-                    if offset == Register::event(cpu).offset() {
+                    if offset == beyond::event(cpu) {
                         let seen = Some((executed.pc, self.cpus.core(cpu).gpr(target)));
                         if seen == polled && !wrote {
                             timed.pipelines[cpu.index()].ready = cycle + REST;

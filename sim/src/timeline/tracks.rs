@@ -68,7 +68,8 @@ impl Track {
     const fn cpu(cpu: Cpu) -> Track {
         match cpu {
             Cpu::A => Track::CpuA,
-            Cpu::B => Track::CpuB,
+            // There are no tracks for the CPUs of boards beyond the chip.
+            _ => Track::CpuB,
         }
     }
 }

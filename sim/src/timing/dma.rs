@@ -17,8 +17,8 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use tigon2_model::dma::Transfer;
 use tigon2_model::{Board, Direction};
 
-/// SRAM reads of a descriptor of 32 bytes.
-const DESCRIPTOR_READS: u32 = 4;
+/// Bytes of a descriptor.
+const DESCRIPTOR_BYTES: u32 = 32;
 /// Bits of a data beat of 8 bytes.
 const BEAT_BITS: u64 = 64;
 
@@ -184,7 +184,7 @@ impl DmaEngine {
             Work::Nothing => return,
             Work::Descriptor => {
                 port.request(Client::dma(direction), false);
-                Phase::Descriptor(DESCRIPTOR_READS)
+                Phase::Descriptor((DESCRIPTOR_BYTES / parameters.port_bytes).max(1))
             }
             Work::Direct => Phase::Start(cycle + parameters.dma_dir),
         };
@@ -378,15 +378,20 @@ impl DmaEngine {
                 }
             }
             Phase::Live(live) => {
-                live.sram -= 1;
+                // As many beats as the port is wide.
+                let wide = parameters.port_bytes / 8;
                 let drained = match direction {
                     Direction::Read => {
-                        live.fifo -= 1;
+                        let beats = live.fifo.min(wide);
+                        live.sram -= beats;
+                        live.fifo -= beats;
                         wish(port, client, live.fifo != 0, true);
                         live.fifo == 0 && live.bus == 0
                     }
                     Direction::Write => {
-                        live.fifo += 1;
+                        let beats = live.sram.min(parameters.fifo - live.fifo).min(wide);
+                        live.sram -= beats;
+                        live.fifo += beats;
                         let more = live.sram != 0 && live.fifo < parameters.fifo;
                         wish(port, client, more, false);
                         false
@@ -411,7 +416,7 @@ impl DmaEngine {
             Phase::Start(at) | Phase::End(at) => at,
             Phase::Live(live) => {
                 let left = match direction {
-                    Direction::Read => u64::from(live.sram),
+                    Direction::Read => u64::from(live.sram / (parameters.port_bytes / 8)),
                     Direction::Write => {
                         let time = self.beat.times(u64::from(live.bus).saturating_sub(1));
                         time.0 >> super::FRACTION

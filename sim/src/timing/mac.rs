@@ -16,14 +16,15 @@ use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
 const BETWEEN: u64 = 20;
 /// Reads that the transmitter asks for at once: its FIFO, and the descriptor.
 const TRANSMIT_AHEAD: u64 = 9 + 1;
-/// Byte times from the start of a received frame to its first write.
-const RECEIVE_AFTER: u64 = 16;
+/// Byte times from the start of a received frame, and those of an access, to its first
+/// write.
+const RECEIVE_AFTER: u64 = 8;
 /// Accesses behind the data of a received frame: descriptor, statistics read and write.
 const RECEIVE_EXTRA: u64 = 3;
-/// Bytes of an access.
-const ACCESS: u64 = 8;
-/// Nanoseconds of a byte at 1 Gb/s.
-const GIGABIT_BYTE_NS: u64 = 8;
+/// Picoseconds of a byte at 1 Gb/s.
+const GIGABIT_BYTE_PS: u64 = 8000;
+/// Picoseconds of a second.
+const SECOND_PS: u64 = 1_000_000_000_000;
 
 /// One side at work.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +58,10 @@ pub struct Due {
 pub struct MacEngine {
     /// The first cycle in which there is something to do.
     pub wake: u64,
-    byte_ns: u64,
+    byte_ps: u64,
     byte: Fine,
+    /// Bytes of an access.
+    access: u64,
     core_hz: u64,
     transmit: Option<Side>,
     transmit_free: Fine,
@@ -70,12 +73,13 @@ pub struct MacEngine {
 }
 
 impl MacEngine {
-    /// An idle MAC beside CPUs of `core_hz`.
-    pub fn new(core_hz: u32) -> MacEngine {
+    /// An idle MAC beside CPUs of `core_hz`, at an SRAM port so many bytes wide.
+    pub fn new(core_hz: u32, port_bytes: u32) -> MacEngine {
         MacEngine {
             wake: 0,
-            byte_ns: GIGABIT_BYTE_NS,
-            byte: Fine::periods(GIGABIT_BYTE_NS, core_hz.into(), 1_000_000_000),
+            byte_ps: GIGABIT_BYTE_PS,
+            byte: Fine::periods(GIGABIT_BYTE_PS, core_hz.into(), SECOND_PS),
+            access: port_bytes.into(),
             core_hz: core_hz.into(),
             transmit: None,
             transmit_free: Fine::default(),
@@ -109,11 +113,11 @@ impl MacEngine {
         self.look = false;
     }
 
-    /// The time of a byte on the wire, from the next frames on.
-    pub fn set_speed(&mut self, byte_ns: u64) {
-        if self.byte_ns != byte_ns {
-            self.byte_ns = byte_ns;
-            self.byte = Fine::periods(byte_ns, self.core_hz, 1_000_000_000);
+    /// The time of a byte on the wire in picoseconds, from the next frames on.
+    pub fn set_speed(&mut self, byte_ps: u64) {
+        if self.byte_ps != byte_ps {
+            self.byte_ps = byte_ps;
+            self.byte = Fine::periods(byte_ps, self.core_hz, SECOND_PS);
         }
     }
 
@@ -131,7 +135,7 @@ impl MacEngine {
             start,
             end: start.plus(self.bytes(wire)),
             asked: 0,
-            all: 1 + length.div_ceil(ACCESS),
+            all: 1 + length.div_ceil(self.access),
             granted: 0,
         });
     }
@@ -148,7 +152,7 @@ impl MacEngine {
             start,
             end: start.plus(self.bytes(length + 8)),
             asked: 0,
-            all: length.div_ceil(ACCESS) + RECEIVE_EXTRA,
+            all: length.div_ceil(self.access) + RECEIVE_EXTRA,
             granted: 0,
         });
     }
@@ -157,13 +161,13 @@ impl MacEngine {
     #[inline]
     pub fn tick(&mut self, cycle: u64, port: &mut Port) -> Due {
         let now = Fine::cycle(cycle);
-        let byte = self.byte;
+        let (byte, access) = (self.byte, self.access);
         let mut due = Due::default();
         if let Some(side) = &mut self.transmit {
             // The descriptor and the FIFO at once, then a word each 8 byte times.
             while side.asked < side.all && {
                 let ahead = side.asked.saturating_sub(TRANSMIT_AHEAD - 1);
-                side.start.plus(byte.times(ahead * ACCESS)) <= now
+                side.start.plus(byte.times(ahead * access)) <= now
             } {
                 side.asked += 1;
             }
@@ -181,7 +185,9 @@ impl MacEngine {
         if let Some(side) = &mut self.receive {
             while side.asked < side.all && {
                 let data = side.asked.min(side.all - RECEIVE_EXTRA - 1);
-                let at = side.start.plus(byte.times(RECEIVE_AFTER + data * ACCESS));
+                let at = side
+                    .start
+                    .plus(byte.times(RECEIVE_AFTER + (data + 1) * access));
                 at.min(side.end) <= now
             } {
                 side.asked += 1;
@@ -230,13 +236,13 @@ impl MacEngine {
     /// Works out when there is something to do after `cycle`; a frame from the wire begins
     /// in cycle `arrival`.
     pub fn plan(&mut self, cycle: u64, arrival: u64) {
-        let byte = self.byte;
+        let (byte, access) = (self.byte, self.access);
         self.arrival = arrival;
         let transmit = self.transmit.as_ref().map(|side| {
             let ahead = side.asked.saturating_sub(TRANSMIT_AHEAD - 1);
             if side.asked < side.all {
                 side.end
-                    .min(side.start.plus(byte.times(ahead * ACCESS)))
+                    .min(side.start.plus(byte.times(ahead * access)))
                     .ceil()
             } else {
                 side.end.ceil()
@@ -246,7 +252,9 @@ impl MacEngine {
             None => arrival,
             Some(side) if side.asked < side.all => {
                 let data = side.asked.min(side.all - RECEIVE_EXTRA - 1);
-                let at = side.start.plus(byte.times(RECEIVE_AFTER + data * ACCESS));
+                let at = side
+                    .start
+                    .plus(byte.times(RECEIVE_AFTER + (data + 1) * access));
                 at.min(side.end).ceil()
             }
             Some(side) if side.granted == side.all => side.end.ceil(),

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Within one cycle the order is: timers, DMA and PCI, MAC, one grant of the SRAM port,
-//! CPU A, CPU B. What a CPU asks for in a cycle is granted in the next one at the
+//! CPU A, CPU B, and on a board beyond the chip the others in their order. What a CPU asks for in a cycle is granted in the next one at the
 //! earliest. Functional effects happen when a load, store or register access issues, when
 //! a DMA transfer completes, when a frame starts to leave and when one has arrived.
 //!
@@ -41,6 +41,7 @@ use crate::timing::mac::MacEngine;
 use crate::timing::pipeline::Pipeline;
 use crate::timing::port::Port;
 pub use parameters::{Parameters, ProfileError};
+use tigon2_chip::Cpu;
 use tigon2_model::Board;
 
 /// Bits behind the point of a [`Fine`] time.
@@ -111,11 +112,11 @@ pub struct Timed {
     /// The MAC.
     pub mac: MacEngine,
     /// The CPUs, by [`tigon2_chip::Cpu::index`].
-    pub pipelines: [Pipeline; 2],
+    pub pipelines: [Pipeline; Cpu::MOST],
     /// Whether instructions take no time.
     pub unlimited: bool,
     /// CPUs whose waiting is not executed.
-    pub(crate) parked: [Option<Parked>; 2],
+    pub(crate) parked: [Option<Parked>; Cpu::MOST],
 }
 
 impl Timed {
@@ -125,10 +126,10 @@ impl Timed {
         Timed {
             port: Port::new(&parameters),
             dma: DmaEngine::new(&parameters, board, seed),
-            mac: MacEngine::new(core_hz),
+            mac: MacEngine::new(core_hz, parameters.port_bytes),
             pipelines: std::array::from_fn(|_| Pipeline::default()),
             unlimited: false,
-            parked: [None, None],
+            parked: [const { None }; Cpu::MOST],
             parameters,
         }
     }

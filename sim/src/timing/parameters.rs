@@ -82,6 +82,9 @@ pub struct Parameters {
     pub wb: u64,
     /// Cycles of the SRAM port per access.
     pub beat: u64,
+    /// Bytes that an access of an engine moves: the width of the port. A CPU moves 8 at most.
+    #[serde(default = "chip_port_bytes")]
+    pub port_bytes: u32,
     /// Cycles to turn the SRAM port from reading to writing and back.
     pub turn: u64,
     /// Who gets the SRAM port.
@@ -170,6 +173,11 @@ impl Parameters {
     fn check(&self, name: &str) -> Result<(), ProfileError> {
         let rules = [
             ("beat", (1..=64).contains(&self.beat), "from 1 to 64 cycles"),
+            (
+                "port_bytes",
+                (8..=256).contains(&self.port_bytes) && self.port_bytes.is_power_of_two(),
+                "a power of two from 8 to 256 bytes",
+            ),
             ("jit", (0.0..=1.0).contains(&self.jit), "a part from 0 to 1"),
             (
                 "burst",
@@ -204,6 +212,11 @@ impl Default for Parameters {
         Parameters::from_toml(DEFAULT_TOML, "default")
             .expect("the built-in board file is valid: a test reads it")
     }
+}
+
+/// The chip's port has 64 bits; board files of the chip need not say so.
+const fn chip_port_bytes() -> u32 {
+    8
 }
 
 fn names(profiles: &toml::Table) -> Vec<String> {

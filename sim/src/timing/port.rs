@@ -1,4 +1,4 @@
-//! The SRAM port: one access of up to 8 bytes at a time, for six clients.
+//! The SRAM port: one access of up to 8 bytes at a time, for six clients or more.
 
 use super::parameters::{Arbitration, Parameters};
 use tigon2_chip::Cpu;
@@ -20,17 +20,29 @@ pub enum Client {
     CpuA,
     /// CPU B.
     CpuB,
+    /// CPU C.
+    CpuC,
+    /// CPU D.
+    CpuD,
+    /// CPU E.
+    CpuE,
+    /// CPU F.
+    CpuF,
 }
 
 impl Client {
     /// All, in the order of the fixed priority.
-    pub const ALL: [Client; 6] = [
+    pub const ALL: [Client; 10] = [
         Client::MacReceive,
         Client::MacTransmit,
         Client::DmaRead,
         Client::DmaWrite,
         Client::CpuA,
         Client::CpuB,
+        Client::CpuC,
+        Client::CpuD,
+        Client::CpuE,
+        Client::CpuF,
     ];
 
     /// The client of a CPU.
@@ -39,6 +51,10 @@ impl Client {
         match cpu {
             Cpu::A => Client::CpuA,
             Cpu::B => Client::CpuB,
+            Cpu::C => Client::CpuC,
+            Cpu::D => Client::CpuD,
+            Cpu::E => Client::CpuE,
+            Cpu::F => Client::CpuF,
         }
     }
 
@@ -52,28 +68,30 @@ impl Client {
     }
 
     #[inline]
-    const fn bit(self) -> u8 {
-        1 << self as u8
+    const fn bit(self) -> u16 {
+        1 << self as u16
     }
 }
 
+/// How many there are.
+const CLIENTS: usize = Client::ALL.len();
 /// The clients that take turns under [`Arbitration::RoundRobin`].
-const ROUND: u8 = 0b11_1100;
+const ROUND: u16 = 0b11_1111_1100;
 /// The clients of the MAC.
-const MAC: u8 = 0b00_0011;
+const MAC: u16 = 0b00_0000_0011;
 /// The CPUs.
-const CPUS: u8 = 0b11_0000;
+const CPUS: u16 = 0b11_1111_0000;
 
 /// The port and who waits for it.
 #[derive(Clone, Debug)]
 pub struct Port {
-    wanted: u8,
-    writing: u8,
+    wanted: u16,
+    writing: u16,
     free_at: u64,
     beat: u64,
     turn: u64,
     arbitration: Arbitration,
-    last: u8,
+    last: u16,
     last_wrote: bool,
     grants: [u64; Client::ALL.len()],
 }
@@ -129,7 +147,7 @@ impl Port {
         if self.wanted == 0 || cycle < self.free_at {
             return None;
         }
-        let client = Client::ALL[self.choose(self.wanted).trailing_zeros() as usize % 6];
+        let client = Client::ALL[self.choose(self.wanted).trailing_zeros() as usize % CLIENTS];
         let writes = self.writing & client.bit() != 0;
         let turned = writes != self.last_wrote;
         self.free_at = cycle + self.beat + if turned { self.turn } else { 0 };
@@ -140,7 +158,7 @@ impl Port {
 
     /// The one bit of `wanted` that is next.
     #[inline]
-    fn choose(&mut self, wanted: u8) -> u8 {
+    fn choose(&mut self, wanted: u16) -> u16 {
         match self.arbitration {
             Arbitration::Fixed => lowest(wanted),
             Arbitration::CpuFirst => first_of(&[MAC, CPUS, ROUND], wanted),
@@ -167,11 +185,11 @@ impl Port {
 }
 
 #[inline]
-const fn lowest(bits: u8) -> u8 {
+const fn lowest(bits: u16) -> u16 {
     bits & bits.wrapping_neg()
 }
 
-fn first_of(groups: &[u8], wanted: u8) -> u8 {
+fn first_of(groups: &[u16], wanted: u16) -> u16 {
     let group = groups.iter().find(|group| wanted & **group != 0);
     lowest(group.map_or(wanted, |group| wanted & *group))
 }
@@ -198,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fixed_order_is_mac_dma_cpu_a_cpu_b() {
+    fn the_fixed_order_is_mac_dma_cpu_a_cpu_b_and_further() {
         let mut port = port(Arbitration::Fixed, 0);
         for client in Client::ALL.into_iter().rev() {
             port.request(client, true);
@@ -209,7 +227,7 @@ mod tests {
             port.withdraw(client);
         }
         assert_eq!(port.grant(10), None);
-        assert_eq!(port.grants(), [1; 6]);
+        assert_eq!(port.grants(), [1; 10]);
     }
 
     #[test]

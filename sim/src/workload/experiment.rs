@@ -146,7 +146,7 @@ pub fn carry(
     duration: Duration,
 ) -> Result<Measured, WorkloadError> {
     let look = |rate| at_rate(setup, experiment, traffic, rate, duration);
-    let limit = traffic.wire_limit();
+    let limit = traffic.wire_limit() * f64::from(setup.board.mac.times);
     match experiment {
         Experiment::Send | Experiment::Ping => look(0.0),
         Experiment::Receive if traffic.pattern == Pattern::Constant => look(limit),

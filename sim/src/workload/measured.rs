@@ -3,6 +3,7 @@
 use super::experiment::{Experiment, Traffic};
 use super::rig::{Reading, Rig};
 use crate::timing::counts::Activity;
+use tigon2_chip::Cpu;
 
 /// Beyond this share of its capacity a resource is the bottleneck.
 const SATURATED: f64 = 0.97;
@@ -54,7 +55,7 @@ impl Measured {
         Measured {
             experiment,
             datagram: traffic.datagram(),
-            wire_limit: traffic.wire_limit(),
+            wire_limit: traffic.wire_limit() * rig.wire_times(),
             seconds: (after.cycle - before.cycle) as f64 / hertz,
             sent: after.sent - before.sent,
             received: after.received - before.received,
@@ -119,9 +120,12 @@ impl Measured {
         (self.readings[1].cycle - self.readings[0].cycle) as f64
     }
 
-    /// The share of its time in which a CPU (0 or 1) did not idle.
+    /// The share of its time in which a CPU (0 for A) did not idle; 0 if there is none.
     pub fn busy(&self, cpu: usize) -> f64 {
         let [before, after] = &self.readings;
+        if cpu >= after.counts.len() {
+            return 0.0;
+        }
         let counts = after.counts[cpu].since(&before.counts[cpu]);
         let busy: u64 = counts
             .iter()
@@ -146,11 +150,13 @@ impl Measured {
 
     /// What limits it; `bound` is the same with CPUs that take no time.
     pub fn bottleneck(&self, bound: &Measured) -> &'static str {
-        let cpu = if self.busy(1) > self.busy(0) {
-            "CPU B"
-        } else {
-            "CPU A"
-        };
+        const NAMES: [&str; Cpu::MOST] = ["CPU A", "CPU B", "CPU C", "CPU D", "CPU E", "CPU F"];
+        let (mut cpu, mut busiest) = (NAMES[0], self.busy(0));
+        for (index, name) in NAMES.into_iter().enumerate().skip(1) {
+            if self.busy(index) > busiest {
+                (cpu, busiest) = (name, self.busy(index));
+            }
+        }
         if let (Some(us), Some(at_least)) = (self.latency_us, bound.latency_us) {
             let waits_for_cpu = us - at_least > MOST * us;
             return if waits_for_cpu { cpu } else { "transfers" };
@@ -168,10 +174,6 @@ impl Measured {
                 "DMA channels"
             };
         }
-        if self.busy(0).max(self.busy(1)) >= SATURATED {
-            cpu
-        } else {
-            "host"
-        }
+        if busiest >= SATURATED { cpu } else { "host" }
     }
 }

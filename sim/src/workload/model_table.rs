@@ -264,7 +264,7 @@ fn begin_contention(machine: &mut Machine) {
 fn start(machine: &mut Machine, cpu: Cpu, pc: u32) {
     let (counter, state) = match cpu {
         Cpu::A => (Register::CpuAPc, Register::CpuAState),
-        Cpu::B => (Register::CpuBPc, Register::CpuBState),
+        _ => (Register::CpuBPc, Register::CpuBState),
     };
     machine.bar_write(counter.offset(), pc);
     machine.bar_write(state.offset(), 0);

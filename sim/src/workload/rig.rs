@@ -110,7 +110,8 @@ impl Source {
     /// Puts what begins soon on the wire.
     fn feed(&mut self, machine: &mut Machine) {
         let horizon = machine.now() + LOOKAHEAD_NS;
-        while machine.pending_frames() < WIRE_DEPTH {
+        let depth = WIRE_DEPTH * machine.card().board().mac.times as usize;
+        while machine.pending_frames() < depth {
             let at = *self.next.get_or_insert_with(|| self.arrivals.next_start());
             if at > horizon {
                 return;
@@ -138,13 +139,13 @@ pub struct Reading {
     pub held_back: u64,
     /// Frames that the card dropped or that never came out of it.
     pub dropped: u64,
-    /// Where the cycles of CPU A and CPU B went.
-    pub counts: [Counts; 2],
+    /// Where the cycles of each CPU went, CPU A first.
+    pub counts: Vec<Counts>,
     /// Accesses of the SRAM port, by [`Client`].
     pub grants: [u64; Client::ALL.len()],
     /// Cycles of the PCI bus.
     pub pci_busy: u64,
-    /// Instructions of both CPUs.
+    /// Instructions of all CPUs.
     pub instructions: u64,
 }
 
@@ -230,6 +231,11 @@ impl Rig {
     /// The machine.
     pub fn machine(&self) -> &SharedMachine {
         &self.machine
+    }
+
+    /// How many times faster than the chip's the wire of the board is.
+    pub fn wire_times(&self) -> f64 {
+        self.machine.lock().card().board().mac.times.into()
     }
 
     /// The driver.
@@ -415,10 +421,12 @@ impl Rig {
             received_bytes: self.host.iter().map(Sink::bytes).sum(),
             held_back: machine.held_back(),
             dropped: missing,
-            counts: [counts(0), counts(1)],
-            grants: timed.map_or([0; 6], |timed| timed.port.grants()),
+            counts: (0..machine.cpus().all().len()).map(counts).collect(),
+            grants: timed.map_or([0; Client::ALL.len()], |timed| timed.port.grants()),
             pci_busy: timed.map_or(0, |timed| timed.dma.bus_busy()),
-            instructions: tigon2_chip::Cpu::ALL
+            instructions: machine
+                .cpus()
+                .all()
                 .iter()
                 .map(|cpu| machine.cpus().core(*cpu).retired())
                 .sum(),

@@ -1,6 +1,7 @@
-//! The two CPUs.
+//! The two CPUs, and those that a board beyond the chip has.
 
-/// One of the chip's two CPUs (reference, section 1).
+/// One of the chip's two CPUs (reference, section 1), or one of those that only a board
+/// [beyond the chip](crate::beyond) has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Cpu {
@@ -8,24 +9,49 @@ pub enum Cpu {
     A = 0,
     /// The CPU that CPU A starts.
     B = 1,
+    /// Not on the chip, nor are those behind it.
+    C = 2,
+    /// Not on the chip.
+    D = 3,
+    /// Not on the chip.
+    E = 4,
+    /// Not on the chip.
+    F = 5,
 }
 
 impl Cpu {
-    /// Both CPUs, A first.
+    /// Both CPUs of the chip, A first.
     pub const ALL: [Cpu; 2] = [Cpu::A, Cpu::B];
 
-    /// 0 for A, 1 for B.
+    /// How many CPUs a board may have.
+    pub const MOST: usize = 6;
+
+    /// All CPUs that a board may have, A first.
+    pub const EVERY: [Cpu; Cpu::MOST] = [Cpu::A, Cpu::B, Cpu::C, Cpu::D, Cpu::E, Cpu::F];
+
+    /// The first `count` of them.
+    #[inline]
+    pub fn first(count: usize) -> &'static [Cpu] {
+        const EVERY: &[Cpu] = &Cpu::EVERY;
+        EVERY.get(..count).unwrap_or(EVERY)
+    }
+
+    /// 0 for A, 1 for B, and so on.
     #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The other one.
+    /// The other one of the chip's two; of a further one its neighbour.
     #[inline]
     pub const fn other(self) -> Cpu {
         match self {
             Cpu::A => Cpu::B,
             Cpu::B => Cpu::A,
+            Cpu::C => Cpu::D,
+            Cpu::D => Cpu::C,
+            Cpu::E => Cpu::F,
+            Cpu::F => Cpu::E,
         }
     }
 }
@@ -35,6 +61,10 @@ impl core::fmt::Display for Cpu {
         f.write_str(match self {
             Cpu::A => "A",
             Cpu::B => "B",
+            Cpu::C => "C",
+            Cpu::D => "D",
+            Cpu::E => "E",
+            Cpu::F => "F",
         })
     }
 }
@@ -45,7 +75,7 @@ mod tests {
 
     #[test]
     fn index_and_other_agree_with_the_order_of_all() {
-        for (index, cpu) in Cpu::ALL.into_iter().enumerate() {
+        for (index, cpu) in Cpu::EVERY.into_iter().enumerate() {
             assert_eq!(cpu.index(), index);
             assert_ne!(cpu.other(), cpu);
             assert_eq!(cpu.other().other(), cpu);

@@ -99,7 +99,7 @@ impl EventBit {
     pub const fn doorbell(cpu: Cpu) -> EventBit {
         match cpu {
             Cpu::A => EventBit::DoorbellA,
-            Cpu::B => EventBit::DoorbellB,
+            _ => EventBit::DoorbellB,
         }
     }
 

@@ -21,9 +21,11 @@
 //! | [`eeprom`], [`mdio`] | the two bit-banged buses | 9 |
 //! | [`mac`] | MAC descriptors, statistics, filters | 10 |
 //! | [`phy`] | registers of the copper PHY | 11 |
+//! | [`beyond`] | CPUs that the chip does not have | none |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod beyond;
 pub mod bits;
 mod cpu;
 pub mod dma;

@@ -108,7 +108,8 @@ pub mod block {
     pub const fn spill_base(cpu: crate::Cpu, k: u32) -> u32 {
         match cpu {
             crate::Cpu::A => 0x00BF_F000 - k,
-            crate::Cpu::B => 0x00BF_E000 - k,
+            // A board beyond the chip has no spill area for more.
+            _ => 0x00BF_E000 - k,
         }
     }
 }
@@ -117,7 +118,7 @@ pub mod block {
 pub const fn scratch_bytes(cpu: Cpu) -> u32 {
     match cpu {
         Cpu::A => SCRATCH_A_BYTES,
-        Cpu::B => SCRATCH_B_BYTES,
+        _ => SCRATCH_B_BYTES,
     }
 }
 

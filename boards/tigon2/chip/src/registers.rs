@@ -288,6 +288,7 @@ const fn by_cpu(cpu: Cpu, a: Register, b: Register) -> Register {
     match cpu {
         Cpu::A => a,
         Cpu::B => b,
+        _ => panic!("the chip has CPU A and CPU B; of others see `beyond`"),
     }
 }
 

@@ -147,7 +147,7 @@ pub trait Dispatch: Bus + Sized {
             let [a, b] = &mut core.deadlines;
             match side {
                 Cpu::A => *a = deadline,
-                Cpu::B => *b = deadline,
+                _ => *b = deadline,
             }
             let first = if a.wrapping_sub(*b) as i32 <= 0 {
                 *a

@@ -8,6 +8,7 @@ use crate::partner::Partner;
 use serde::Deserialize;
 use std::path::PathBuf;
 use thiserror::Error;
+use tigon2_chip::Cpu;
 use tigon2_chip::memory::SRAM_MAX_BYTES;
 
 /// The board file that [`Board::default`] reads.
@@ -46,6 +47,12 @@ pub struct Board {
     pub clock: Clock,
     /// Memory sizes.
     pub memory: Memory,
+    /// The CPUs; two, if the board is one of the chip's.
+    #[serde(default)]
+    pub cpus: CpusPart,
+    /// The MAC; the chip's, if nothing else is said.
+    #[serde(default)]
+    pub mac: MacPart,
     /// The serial EEPROM.
     pub eeprom: EepromPart,
     /// The PCI function.
@@ -58,6 +65,40 @@ pub struct Board {
     /// The boot memory.
     #[serde(default)]
     pub boot: BootPart,
+}
+
+/// The CPUs of a board: the chip's two, and those of a hypothetical one beyond it, see
+/// [`tigon2_chip::beyond`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpusPart {
+    /// How many: 2 to 6.
+    pub count: u32,
+    /// Scratch pad of each behind CPU B: a power of two, at most 64 KB.
+    pub further_scratch_bytes: u32,
+}
+
+impl Default for CpusPart {
+    fn default() -> CpusPart {
+        CpusPart {
+            count: Cpu::ALL.len() as u32,
+            further_scratch_bytes: tigon2_chip::memory::SCRATCH_B_BYTES,
+        }
+    }
+}
+
+/// The MAC of a board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MacPart {
+    /// How many times faster than it says the link is: 1 on the chip; 2, 5 or 10.
+    pub times: u32,
+}
+
+impl Default for MacPart {
+    fn default() -> MacPart {
+        MacPart { times: 1 }
+    }
 }
 
 /// The boot memory of a board.
@@ -141,7 +182,7 @@ pub struct PciIdentity {
     pub subsystem: u16,
     /// Revision id.
     pub revision: u8,
-    /// Bus clock in MHz: 33 or 66.
+    /// Bus clock in MHz: 33 or 66; 133 to 533 on a hypothetical board.
     pub mhz: u32,
     /// Bus width: 32 or 64.
     pub bits: u32,
@@ -159,11 +200,17 @@ impl Board {
     }
 
     /// Size of a CPU's scratch pad in bytes.
-    pub fn scratch_bytes(&self, cpu: tigon2_chip::Cpu) -> u32 {
+    pub fn scratch_bytes(&self, cpu: Cpu) -> u32 {
         match cpu {
-            tigon2_chip::Cpu::A => self.memory.scratch_a_bytes,
-            tigon2_chip::Cpu::B => self.memory.scratch_b_bytes,
+            Cpu::A => self.memory.scratch_a_bytes,
+            Cpu::B => self.memory.scratch_b_bytes,
+            _ => self.cpus.further_scratch_bytes,
         }
+    }
+
+    /// Its CPUs.
+    pub fn cpus(&self) -> &'static [Cpu] {
+        Cpu::first(self.cpus.count as usize)
     }
 
     fn check(&self) -> Result<(), BoardError> {
@@ -189,6 +236,14 @@ impl Board {
         let (a, b) = (self.memory.scratch_a_bytes, self.memory.scratch_b_bytes);
         power_of_two("memory.scratch_a_bytes", a, 0x100, 0x1_0000, scratch_rule)?;
         power_of_two("memory.scratch_b_bytes", b, 0x100, 0x1_0000, scratch_rule)?;
+        let further = self.cpus.further_scratch_bytes;
+        power_of_two(
+            "cpus.further_scratch_bytes",
+            further,
+            0x100,
+            0x1_0000,
+            scratch_rule,
+        )?;
         power_of_two(
             "eeprom.bytes",
             self.eeprom.bytes,
@@ -214,7 +269,13 @@ impl Board {
                 })
             }
         };
-        one_of("pci.mhz", self.pci.mhz, &[33, 66], "must be 33 or 66")?;
+        let count = self.cpus.count;
+        one_of("cpus.count", count, &[2, 3, 4, 5, 6], "must be from 2 to 6")?;
+        let times = self.mac.times;
+        one_of("mac.times", times, &[1, 2, 5, 10], "must be 1, 2, 5 or 10")?;
+        let clocks = [33, 66, 133, 266, 533];
+        let rule = "must be 33, 66, 133, 266 or 533";
+        one_of("pci.mhz", self.pci.mhz, &clocks, rule)?;
         one_of("pci.bits", self.pci.bits, &[32, 64], "must be 32 or 64")?;
         if let Some(phy) = &self.phy {
             let range = |key, value: u32, range: std::ops::RangeInclusive<u32>, rule| {
@@ -271,11 +332,11 @@ mod tests {
         assert_eq!(board.clock.core_hz, 88_000_000);
         assert_eq!(board.memory.sram_bytes, 0x10_0000);
         assert_eq!(
-            board.scratch_bytes(tigon2_chip::Cpu::A),
+            board.scratch_bytes(Cpu::A),
             tigon2_chip::memory::SCRATCH_A_BYTES
         );
         assert_eq!(
-            board.scratch_bytes(tigon2_chip::Cpu::B),
+            board.scratch_bytes(Cpu::B),
             tigon2_chip::memory::SCRATCH_B_BYTES
         );
         assert_eq!((board.pci.vendor, board.pci.device), (0x12AE, 1));

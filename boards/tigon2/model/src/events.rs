@@ -10,7 +10,7 @@ use tigon2_chip::events::{EventBit, SOFTWARE_BITS};
 /// The software bits of both registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SoftwareEvents {
-    bits: [u32; 2],
+    bits: [u32; Cpu::MOST],
 }
 
 impl SoftwareEvents {

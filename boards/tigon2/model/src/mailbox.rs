@@ -21,14 +21,16 @@ impl Mailboxes {
         }
     }
 
-    /// The CPU's register.
+    /// The CPU's register; 0 for one that has none.
     pub fn read(&self, cpu: Cpu) -> u32 {
-        self.bits[cpu.index()]
+        self.bits.get(cpu.index()).copied().unwrap_or(0)
     }
 
     /// A write to the CPU's register: ones clear (8, C).
     pub fn clear(&mut self, cpu: Cpu, ones: u32) {
-        self.bits[cpu.index()] &= !ones;
+        if let Some(bits) = self.bits.get_mut(cpu.index()) {
+            *bits &= !ones;
+        }
     }
 }
 

@@ -71,10 +71,10 @@ impl Timers {
         self.due_ns[cpu.index()] = Some(self.due(now, reference));
     }
 
-    /// Event bit 28 of the CPU.
+    /// Event bit 28 of the CPU; never of one that has no reference.
     #[inline]
     pub fn reached(&self, now: u64, cpu: Cpu) -> bool {
-        matches!(self.due_ns[cpu.index()], Some(due) if now >= due)
+        matches!(self.due_ns.get(cpu.index()), Some(Some(due)) if now >= *due)
     }
 
     /// The next time after `now` at which an event rises.

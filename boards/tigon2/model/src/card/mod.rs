@@ -60,7 +60,7 @@ pub struct Card {
     software_events: SoftwareEvents,
     mailboxes: Mailboxes,
     timers: Timers,
-    cpus: [CpuControl; 2],
+    cpus: [CpuControl; Cpu::MOST],
     scratch_address: [u32; 2],
     dma: Dma,
     mac: Mac,
@@ -94,7 +94,7 @@ impl Card {
             software_events: SoftwareEvents::default(),
             mailboxes: Mailboxes::default(),
             timers: Timers::new(board.clock.core_hz, 0),
-            cpus: [CpuControl::default(); 2],
+            cpus: [CpuControl::default(); Cpu::MOST],
             scratch_address: [0; 2],
             dma: Dma::default(),
             mac: Mac::default(),
@@ -128,12 +128,12 @@ impl Card {
     /// Chip reset, `R[40]` bit 3 (also what an engine does when the host goes away): all
     /// registers to 0, all work dropped, both CPUs halted, interrupt line down (9, I).
     pub fn reset(&mut self, env: &mut Environment<'_>) {
-        for cpu in Cpu::ALL {
+        for cpu in Cpu::EVERY {
             if !self.cpus[cpu.index()].halted() {
                 self.effects.push(Effect::CpuHalt { cpu });
             }
         }
-        self.cpus = [CpuControl::default(); 2];
+        self.cpus = [CpuControl::default(); Cpu::MOST];
         self.scratch_address = [0; 2];
         self.host_control = HostControl::default();
         self.local_control = LocalControl::default();
@@ -192,7 +192,8 @@ impl Card {
         self.write_cpu_state(env, Accessor::Cpu(Cpu::A), Cpu::A, 0);
     }
 
-    /// The event register of a CPU, without side effect: `R[60]` or `R[70]` (5).
+    /// The event register of a CPU, without side effect: `R[60]`, `R[70]` (5), or one of
+    /// [those beyond](tigon2_chip::beyond).
     #[inline]
     pub fn events(&self, now: u64, cpu: Cpu) -> u32 {
         let levels = Levels {
@@ -346,7 +347,7 @@ impl Card {
 
     /// Speed of the wire in Mb/s: 10, 100 or 1000. Without a link it is 1000.
     pub fn link_megabits(&self, now: u64) -> u32 {
-        self.link.megabits(now)
+        self.link.megabits(now) * self.board.mac.times
     }
 
     /// Whether frames pass between card and wire.

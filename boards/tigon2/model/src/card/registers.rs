@@ -9,6 +9,7 @@ use crate::environment::{Effect, Environment};
 use crate::mdio::MdioLines;
 use crate::operations::Operation;
 use crate::undefined::{Accessor, UndefinedKind};
+use tigon2_chip::beyond::{self, Further};
 use tigon2_chip::bits::{CpuState, MiscConfig};
 use tigon2_chip::dma::{read_ring_base, write_ring_base};
 use tigon2_chip::mac::RECEIVING_FLAG;
@@ -198,9 +199,7 @@ impl Card {
                 .note(by, UndefinedKind::Unaligned, offset, value);
         }
         let Some(register) = at(offset) else {
-            // Neither holes nor the copies of PCI space nor the CPU's registers are writable.
-            self.undefined.note(by, UndefinedKind::Write, offset, value);
-            return;
+            return self.write_without_register(env, by, offset, value);
         };
         match register {
             Register::EventA => self.software_events.write(Cpu::A, value),
@@ -320,9 +319,34 @@ impl Card {
             self.pci.word(offset as usize)
         } else if let Some((cpu, n)) = gpr_at(offset & !3) {
             env.cpus.gpr(cpu, n)
+        } else if let Some((cpu, register)) = Further::at(offset & !3, self.board.cpus().len()) {
+            let control = &self.cpus[cpu.index()];
+            match register {
+                Further::Event => self.events(env.now, cpu),
+                Further::State => control.state(),
+                Further::Pc => control.pc().unwrap_or_else(|| env.cpus.pc(cpu)),
+            }
+        } else if offset & !3 == beyond::COUNT && self.board.cpus().len() > Cpu::ALL.len() {
+            self.board.cpus.count
         } else {
             self.undefined.note(by, UndefinedKind::Read, offset, 0);
             0
+        }
+    }
+
+    fn write_without_register(
+        &mut self,
+        env: &mut Environment<'_>,
+        by: Accessor,
+        offset: u32,
+        value: u32,
+    ) {
+        match Further::at(offset & !3, self.board.cpus().len()) {
+            Some((cpu, Further::Event)) => self.software_events.write(cpu, value),
+            Some((cpu, Further::State)) => self.write_cpu_state(env, by, cpu, value),
+            Some((cpu, Further::Pc)) => self.write_cpu_pc(by, cpu, value),
+            // Neither holes nor the copies of PCI space nor the CPU's registers are writable.
+            None => self.undefined.note(by, UndefinedKind::Write, offset, value),
         }
     }
 
@@ -398,7 +422,7 @@ impl Card {
         let control = &mut self.cpus[cpu.index()];
         control.write_pc(value);
         if !control.halted() {
-            let offset = Register::cpu_pc(cpu).offset();
+            let offset = beyond::pc(cpu);
             self.undefined.note(by, UndefinedKind::Busy, offset, value);
         }
     }

@@ -1,0 +1,39 @@
+//! Random schedules of an image on a board file's card, for a look after a change:
+//! `schedules IMAGE BOARD FROM TO`, FROM and TO being seeds. Says which ones fail, and how.
+
+use host_driver::Config;
+use std::time::Duration;
+use tigon2_model::Board;
+use tigon2_sim::Machine;
+use tigon2_sim::SimTransport;
+use tigon2_sim::explore;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [image, board, from, to] = &arguments[..] else {
+        panic!("schedules IMAGE BOARD FROM TO");
+    };
+    let image = std::fs::read(image).expect("a readable image");
+    let board = std::fs::read_to_string(board).expect("a board file");
+    let board = Board::from_toml(&board).expect("a board");
+    let seed = |text: &String| text.parse::<u64>().expect("a seed");
+    let patience = Duration::from_secs(300);
+    let config = Config {
+        firmware_timeout: patience,
+        command_timeout: patience,
+        watchdog: patience,
+        ..Config::default()
+    };
+    let (mut frames, mut failed) = (0, 0);
+    for seed in seed(from)..=seed(to) {
+        let transport = SimTransport::new(Machine::new(board.clone()));
+        match explore::run_on(transport, &image, seed, config, None) {
+            Ok(outcome) => frames += outcome.frames,
+            Err(error) => {
+                failed += 1;
+                println!("seed {seed}: {error}");
+            }
+        }
+    }
+    println!("{frames} frames, {failed} schedules failed");
+}
