@@ -18,7 +18,10 @@ fn main() {
     let linker = manifest.join("../linker");
     // A variant of somebody's own has the linker script of the one that it is made from.
     let parallel = std::env::var_os("CARGO_FEATURE_PARALLEL").is_some();
-    let script = linker.join(if parallel {
+    let lanes = std::env::var_os("CARGO_FEATURE_LANES").is_some();
+    let script = linker.join(if lanes {
+        "lanes.x"
+    } else if parallel {
         "parallel.x"
     } else {
         "uniprocessor.x"

@@ -202,6 +202,12 @@ impl<const SHIFT: u32> Take<SHIFT> {
         self.copies + (self.next << SHIFT)
     }
 
+    /// Others have worked on the BDs in front of `next`.
+    #[cfg(feature = "lanes")]
+    pub fn taken_up_to(&mut self, next: u32) {
+        self.next = next;
+    }
+
     /// Goes on to the BD behind it.
     #[inline(always)]
     pub fn advance(&mut self) {

@@ -225,7 +225,12 @@ fn is_awaited<B: Dispatch>(a: &SideA<B>) -> bool {
     a.awaited | a.held != 0 || receive::frame::frees_later(a)
 }
 
+/// DMA read complete, where the data of frames is other CPUs'.
+#[cfg(feature = "lanes")]
+pub use crate::lanes::read_complete;
+
 /// DMA read complete.
+#[cfg(not(feature = "lanes"))]
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     let mut walk = b.read_ring.finished(&mut b.bus);
@@ -249,7 +254,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
 /// Something else than the data of a frame that needs nothing more.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
-fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
+pub(crate) fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
     let after = done.note >> read::INDEX_SHIFT;
     match done.note & read::KIND {
         read::NOTHING => {}

@@ -16,6 +16,8 @@ use tigon2_hal::events::Dispatch;
 #[inline(always)]
 pub fn of_a<B: Dispatch>(a: &mut SideA<B>) {
     a.bus.answer(Cpu::A);
+    #[cfg(feature = "lanes")]
+    crate::lanes::returned(a);
     if a.receive.is_starved() {
         STARVED.set(&a.me, &mut a.bus, 0);
         a.receive.try_again();

@@ -22,6 +22,7 @@
 //! | [`timer`] | coalescing deadlines, housekeeping |
 //! | [`statistics`], [`drops`], [`trace`], [`fatal`] | counts, records and ends |
 //! | [`direct`] | transfers without the assist |
+//! | `lanes` (feature `lanes`) | the packet path on more than two CPUs, for a board beyond the chip |
 //! | [`layout`], [`config`] | where things are in SRAM, what the host configured |
 //!
 //! In the parallel variant each CPU has its side and its own dispatch loop; in the
@@ -30,6 +31,8 @@
 //! the timer events, and the DMA rings by the chip's assist engines.
 #![no_std]
 #![cfg_attr(target_arch = "mips", feature(asm_experimental_arch))]
+// With lanes the handlers of frames are theirs, and those of two CPUs are left out.
+#![cfg_attr(feature = "lanes", allow(dead_code, unused_imports))]
 
 pub mod bd_ring;
 pub mod boot;
@@ -44,6 +47,8 @@ pub mod fatal;
 pub mod filter;
 pub mod host_events;
 pub mod interrupt;
+#[cfg(feature = "lanes")]
+pub mod lanes;
 pub mod layout;
 pub mod link;
 mod log;

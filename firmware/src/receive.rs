@@ -31,6 +31,8 @@ use crate::layout::{RETURN_BDS, RETURN_SLOTS, STAGING};
 use crate::shared::RECEIVE_PRODUCERS;
 use crate::{SideA, host_events};
 use frame::CRC;
+#[cfg(feature = "lanes")]
+pub(crate) use hand_on::{Taken, flags_of};
 use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;
 use host_interface::ring::return_entries;
@@ -185,6 +187,41 @@ impl Receive {
         [standard.ready(bus), jumbo.ready(bus), mini.ready(bus)]
     }
 
+    /// Tells the workers what they hand on, and where.
+    #[cfg(feature = "lanes")]
+    pub(crate) fn tell_workers<B: Bus>(&mut self, bus: &mut B) {
+        use crate::lanes::turn::Setting;
+        for (setting, value) in [
+            (Setting::ReturnMask, self.return_mask),
+            (Setting::ReturnHigh, self.returns.high),
+            (Setting::ReturnLow, self.returns.low),
+            (Setting::Cut, self.cut),
+            (Setting::Window, self.window),
+            (Setting::WindowBytes, self.window_bytes),
+            (Setting::MiniBytes, self.mini_bytes),
+            (Setting::StandardMask, self.rings.standard.mask()),
+            (Setting::MiniMask, self.rings.mini.mask()),
+        ] {
+            bus.store(setting.address(), value);
+        }
+    }
+
+    /// Workers have returned BDs in front of `producer`; how many are new.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    pub(crate) fn follow<B: Bus>(&mut self, _bus: &mut B, producer: u32) -> u32 {
+        let count = producer.wrapping_sub(self.return_producer) & self.return_mask;
+        self.return_producer = producer;
+        self.return_queued = producer;
+        count
+    }
+
+    /// Workers have taken the BDs of a ring in front of `next`.
+    #[cfg(feature = "lanes")]
+    pub(crate) fn taken_up_to(&mut self, which: Which, next: u32) {
+        self.rings.get(which).taken_up_to(next);
+    }
+
     /// Whether a frame waits for BDs.
     pub fn is_starved(&self) -> bool {
         self.waiting
@@ -233,6 +270,8 @@ pub fn set_longest<B: Dispatch>(a: &mut SideA<B>, mtu: u32) {
     let receive = &mut a.receive;
     receive.longest = if mtu == 0 { 0xFFFF } else { mtu.min(0xFFFF) };
     receive.set_window();
+    #[cfg(feature = "lanes")]
+    receive.tell_workers(&mut a.bus);
 }
 
 /// Whether the host's stack takes frames. What arrives while it does not is dropped.
@@ -247,6 +286,8 @@ pub fn set_stack<B: Dispatch>(a: &mut SideA<B>, up: bool) {
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
 pub fn host_produced<B: Dispatch>(a: &mut SideA<B>, which: Which, producer: u32) {
+    #[cfg(feature = "lanes")]
+    crate::lanes::follow_bds(a, which);
     match a.receive.rings.get(which).produced(producer) {
         Err(_) => host_events::post_error(a, event::ERROR_BAD_CONFIGURATION),
         Ok(None) => {}

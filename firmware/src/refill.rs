@@ -162,6 +162,8 @@ pub fn arrived<B: Dispatch>(b: &mut SideB<B>, kind: u32, after: u32) {
         }
     };
     cell.set(&b.me, &mut b.bus, after);
+    #[cfg(feature = "lanes")]
+    tigon2_hal::requests::Words::WRITE.wake(&mut b.bus);
     // Behind that store: CPU A looks once more when it has said that it waits.
     if STARVED.get(&mut b.bus) != 0 {
         b.ring();

@@ -186,6 +186,9 @@ pub fn host_produced<B: Dispatch>(b: &mut SideB<B>) {
         EventBit::SendBdReady
     } else {
         send.bds.arrived_with_producer();
+        #[cfg(feature = "lanes")]
+        return crate::lanes::send_arrived(b, producer);
+        #[cfg(not(feature = "lanes"))]
         EventBit::SendDataReady
     };
     b.bus.set(event);
@@ -209,6 +212,9 @@ pub fn bd_ready<B: Dispatch>(b: &mut SideB<B>) {
 #[inline(always)]
 pub fn bds_arrived<B: Dispatch>(b: &mut SideB<B>, after: u32) {
     b.send.bds.arrived(after);
+    #[cfg(feature = "lanes")]
+    crate::lanes::send_arrived(b, after);
+    #[cfg(not(feature = "lanes"))]
     b.bus.set(EventBit::SendDataReady);
 }
 
@@ -417,6 +423,16 @@ impl Sent {
         notes: 0,
         unicast: 0,
     };
+
+    /// So many, of so many frames.
+    #[cfg(feature = "lanes")]
+    pub const fn of(count: u32, frames: u32) -> Sent {
+        Sent {
+            count,
+            notes: 0,
+            unicast: frames,
+        }
+    }
 
     /// One more, by the note of its transfer.
     #[inline(always)]

@@ -63,6 +63,9 @@ pub struct SideA<B: Dispatch> {
     pub(crate) config: Config,
     /// Base K of the descriptor and buffer block.
     pub(crate) block: u32,
+    /// Frames and bytes of the workers that were counted.
+    #[cfg(feature = "lanes")]
+    pub(crate) seen: [u32; 2],
 }
 
 impl<B: Dispatch> SideA<B> {
@@ -87,6 +90,8 @@ impl<B: Dispatch> SideA<B> {
             link: Link::new(),
             config: Config::new(),
             block: 0,
+            #[cfg(feature = "lanes")]
+            seen: [0; 2],
         }
     }
 

@@ -41,6 +41,15 @@ pub struct SideB<B: Dispatch> {
     pub(crate) deadlines: SendDeadlines,
     /// The question of CPU A that was answered last.
     pub(crate) answered: u32,
+    /// Transfers of its own that are done.
+    #[cfg(feature = "lanes")]
+    pub(crate) asked: u32,
+    /// Send BDs whose data was read.
+    #[cfg(feature = "lanes")]
+    pub(crate) sent: u32,
+    /// Frames and bytes of the workers that were counted.
+    #[cfg(feature = "lanes")]
+    pub(crate) seen: [u32; 2],
 }
 
 impl<B: Dispatch> SideB<B> {
@@ -57,6 +66,12 @@ impl<B: Dispatch> SideB<B> {
             counters: CountersB::new(),
             deadlines: SendDeadlines::new(),
             answered: 0,
+            #[cfg(feature = "lanes")]
+            asked: 0,
+            #[cfg(feature = "lanes")]
+            sent: 0,
+            #[cfg(feature = "lanes")]
+            seen: [0; 2],
         }
     }
 

@@ -5,6 +5,8 @@
 //! dispatch loop, which runs for ever. In the parallel firmware
 //! CPU A has CPU B started at `_start_b` on its way, which does the same for its own pad.
 
+#[cfg(feature = "lanes")]
+use crate::lanes::{self, worker, worker::Worker};
 use crate::layout::LOG;
 use crate::log::log_error;
 use crate::{SideA, SideB, boot, fatal};
@@ -12,6 +14,8 @@ use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use host_interface::extension::{Extension, FatalCode};
 use host_interface::log::{self, Level, RingWord};
+#[cfg(feature = "lanes")]
+use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::log::Words;
 use tigon2_hal::resources::Resources;
@@ -166,6 +170,106 @@ _start_b:
     joff = const tigon2_chip::instruction::encode_joff(18, 8),
 );
 
+// The workers, CPU C and those behind it: each begins at an entry of its own, of 8 bytes. All
+// run the same code, each from its own pad. s6 ($22) is the event register of the CPU.
+#[cfg(feature = "lanes")]
+global_asm!(
+    r#"
+    .set push
+    .set noreorder
+    .section .text.start_w, "ax", @progbits
+    .globl _start_w
+    .type _start_w, @function
+_start_w:
+    j     start_worker
+    addiu $23, $0, 2
+    j     start_worker
+    addiu $23, $0, 3
+    j     start_worker
+    addiu $23, $0, 4
+    j     start_worker
+    addiu $23, $0, 5
+start_worker:
+    fill_pad w
+    or    $4, $23, $0
+    jal   {main_w}
+    nop
+    load_address $20, {state_w}
+    lui   $22, 0xC000
+    ori   $22, $22, {first_event}
+    addiu $23, $23, -2
+    sll   $23, $23, 4
+    addu  $22, $22, $23
+    enter_loop w
+    .size _start_w, . - _start_w
+
+    .section .scratch_w.text, "ax", @progbits
+    .globl dispatch_loop_w
+    .type dispatch_loop_w, @function
+dispatch_loop_w:
+    lw    $8, 0($22)
+    lw    $9, 0($17)
+    .word {pri}
+    .word {joff}
+    or    $31, $19, $0
+    .size dispatch_loop_w, . - dispatch_loop_w
+
+    .globl dispatch_idle_w
+    .type dispatch_idle_w, @function
+dispatch_idle_w:
+    addiu $8, $8, 1
+    j     dispatch_loop_w
+    sw    $8, 4($17)
+    .size dispatch_idle_w, . - dispatch_idle_w
+
+    .balign 8
+    .globl dispatch_table_w
+dispatch_table_w:
+    j     dispatch_idle_w
+    lw    $8, 4($17)
+    .rept {send}
+    j     dispatch_loop_w
+    nop
+    .endr
+    j     {worker_send}
+    move  $4, $20
+    j     {worker_receive}
+    move  $4, $20
+    .rept {receive} - {again} - 1
+    j     dispatch_loop_w
+    nop
+    .endr
+    j     {worker_receive}
+    move  $4, $20
+    j     {worker_bell}
+    move  $4, $20
+    .rept 31 - {bell}
+    j     dispatch_loop_w
+    nop
+    .endr
+    .set pop
+"#,
+    main_w = sym main_w,
+    state_w = sym STATE_W,
+    first_event = const tigon2_chip::beyond::event(Cpu::C),
+    worker_send = sym worker::worker_send::<Mmio>,
+    worker_receive = sym worker::worker_receive::<Mmio>,
+    worker_bell = sym worker::worker_bell::<Mmio>,
+    send = const EventBit::SendDataReady.number(),
+    again = const lanes::receive::AGAIN.number(),
+    receive = const EventBit::ReceiveComplete.number(),
+    bell = const EventBit::DoorbellB.number(),
+    pri = const tigon2_chip::instruction::encode_pri(8, 8, 9),
+    joff = const tigon2_chip::instruction::encode_joff(18, 8),
+);
+
+// Each is the entry behind the other.
+#[cfg(feature = "lanes")]
+const _: () = assert!(
+    lanes::receive::AGAIN.number() == EventBit::SendDataReady.number() + 1
+        && EventBit::DoorbellB.number() == EventBit::ReceiveComplete.number() + 1
+);
+
 /// Where the log ring of a CPU is described to the host.
 const fn log_words(cpu: Cpu) -> Words {
     const fn at(cpu: Cpu, word: RingWord) -> u32 {
@@ -265,7 +369,32 @@ fn start_b(bus: &mut Mmio) {
     unsafe extern "C" {
         fn _start_b();
     }
+    #[cfg(feature = "lanes")]
+    bus.store(lanes::ENTRY, start_w());
     boot::start_cpu_b(bus, _start_b as *const () as u32);
+}
+
+/// Where workers begin.
+#[cfg(feature = "lanes")]
+fn start_w() -> u32 {
+    unsafe extern "C" {
+        fn _start_w();
+    }
+    _start_w as *const () as u32
+}
+
+/// The state of a worker, in the pad of each.
+#[cfg(feature = "lanes")]
+#[unsafe(link_section = ".scratch_w.data")]
+static STATE_W: State<Worker<Mmio>> = State(UnsafeCell::new(Worker::new(BUS)));
+
+/// Prepares a worker, CPU `number`.
+#[cfg(feature = "lanes")]
+extern "C" fn main_w(number: u32) {
+    Mmio::begin(Cpu::B, false);
+    // SAFETY: each CPU has one in its own pad, and this is the only reference to it until
+    // the loop makes its own.
+    unsafe { &mut *STATE_W.0.get() }.join(number);
 }
 
 /// Prepares CPU B's side.

@@ -123,7 +123,7 @@ pub(super) fn store_sum<B: Dispatch>(
 
 /// The BD that a frame takes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     /// Its buffer, the first one of an extended BD.
     pub host: HostAddress,
     index_and_room: u32,
@@ -177,7 +177,7 @@ impl Taken {
 
 /// BD flags of a frame without flaws and sums, from the ring with this flag.
 #[inline(always)]
-pub(super) const fn flags_of(ring_flag: u32, destination: u8) -> u32 {
+pub(crate) const fn flags_of(ring_flag: u32, destination: u8) -> u32 {
     END | ring_flag | (destination as u32) << 5
 }
 

@@ -83,7 +83,7 @@ pub fn set_coalescing<B: Dispatch>(a: &mut SideA<B>, ticks: u32, max_bds: u32) {
 
 /// Some return BDs are on their way: their index follows by count or time, or now.
 #[inline(always)]
-pub(super) fn returned<B: Dispatch>(a: &mut SideA<B>, count: u32, now: bool) {
+pub(crate) fn returned<B: Dispatch>(a: &mut SideA<B>, count: u32, now: bool) {
     let index = &mut a.receive.index;
     index.unreported += count;
     if now || index.unreported >= index.threshold {

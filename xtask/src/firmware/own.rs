@@ -11,6 +11,8 @@ use toml_edit::{DocumentMut, Item};
 
 /// The variants of this project, which every other one is made from.
 const FIRST: [&str; 2] = ["uniprocessor", "parallel"];
+/// Those for a board beyond the chip, which no other board runs.
+const BEYOND: [&str; 2] = ["by-handler", "by-packet"];
 
 /// A variant of somebody's own.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,6 +36,18 @@ impl Own {
         }
         from == FIRST[1]
     }
+}
+
+/// The firmware of a board beyond the chip: by handler, by packet.
+pub fn beyond() -> &'static [Own] {
+    static ALL: OnceLock<Vec<Own>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let made = BEYOND.map(|name| Own {
+            name: name.to_owned(),
+            from: FIRST[1].to_owned(),
+        });
+        made.into()
+    })
 }
 
 /// All of them, as they were when this was first asked. None if there is no manifest to
@@ -65,7 +79,8 @@ pub fn listed(manifest: &str) -> Result<Vec<Own>> {
     let binaries = manifest.get("bin").and_then(Item::as_array_of_tables);
     let names = binaries.into_iter().flatten().filter_map(|binary| {
         let name = binary.get("name")?.as_str()?;
-        (!FIRST.contains(&name)).then_some(name)
+        let known = FIRST.contains(&name) || BEYOND.contains(&name);
+        (!known).then_some(name)
     });
     let own = names.filter_map(|name| {
         let from = manifest.get("features")?.get(name)?.as_array()?.get(0)?;

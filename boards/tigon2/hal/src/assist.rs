@@ -50,6 +50,9 @@ pub trait Direction {
     const REFERENCE: Register;
     /// The second set of pointers, of unknown purpose: kept 0 (6.3, U).
     const UNKNOWN: [Register; 3];
+    /// Where other CPUs are asked to fill the ring.
+    #[cfg(feature = "lanes")]
+    const REQUESTS: crate::requests::Words;
 }
 
 /// Host to NIC: the read channel. There is one; it comes from
@@ -66,6 +69,8 @@ impl Direction for Read {
         Register::AssistRead114,
         Register::AssistRead118,
     ];
+    #[cfg(feature = "lanes")]
+    const REQUESTS: crate::requests::Words = crate::requests::Words::READ;
 }
 
 /// NIC to host: the write channel. There is one; it comes from
@@ -82,6 +87,8 @@ impl Direction for Write {
         Register::AssistWrite134,
         Register::AssistWrite138,
     ];
+    #[cfg(feature = "lanes")]
+    const REQUESTS: crate::requests::Words = crate::requests::Words::WRITE;
 }
 
 /// The ring has no room; nothing was queued.
@@ -141,6 +148,9 @@ pub struct DescriptorRing<D: Direction> {
     reference: u32,
     /// The note of each descriptor.
     notes: [u32; ENTRIES],
+    /// Descriptors that the channel had moved at the last look, from the start on.
+    #[cfg(feature = "lanes")]
+    moved: u32,
     _channel: D,
 }
 
@@ -152,6 +162,8 @@ impl<D: Direction> DescriptorRing<D> {
             producer: 0,
             reference: 0,
             notes: [0; ENTRIES],
+            #[cfg(feature = "lanes")]
+            moved: 0,
             _channel: channel,
         }
     }
@@ -160,6 +172,10 @@ impl<D: Direction> DescriptorRing<D> {
     /// [`reset`](Self::reset).
     pub const fn place(&mut self, base: u32) {
         self.base = base;
+        #[cfg(feature = "lanes")]
+        {
+            self.base = D::REQUESTS.ring();
+        }
     }
 
     /// Zeroes all pointers of this direction.
@@ -245,15 +261,43 @@ impl<D: Direction> DescriptorRing<D> {
     }
 
     /// Where the channel is.
+    #[cfg(not(feature = "lanes"))]
     #[inline(always)]
     fn done<B: Bus>(&self, bus: &mut B) -> u32 {
         bus.read(D::CONSUMER) & (RING_BYTES - DESCRIPTOR_BYTES)
     }
 
+    /// Where the channel is, in the ring of requests.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    fn done<B: Bus>(&self, bus: &mut B) -> u32 {
+        D::REQUESTS.done(bus, self.reference, self.moved)
+    }
+
+    /// Looks how many descriptors the channel has moved, from the start on: those of other
+    /// CPUs and requests. What is [finished](Self::finished) is among these.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    fn look<B: Bus>(&mut self, bus: &mut B) {
+        let moved = D::REQUESTS.moved(bus, D::CONSUMER);
+        if moved.wrapping_sub(self.moved) as i32 > 0 {
+            self.moved = moved;
+        }
+    }
+
+    /// How many it had moved at that look.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    pub const fn moved(&self) -> u32 {
+        self.moved
+    }
+
     /// The transfers that are done and were not looked at. They are looked at with
     /// [`take`](Self::take), and what was is [acknowledged](Self::acknowledge).
     #[inline(always)]
-    pub fn finished<B: Bus>(&self, bus: &mut B) -> Walk {
+    pub fn finished<B: Bus>(&mut self, bus: &mut B) -> Walk {
+        #[cfg(feature = "lanes")]
+        self.look(bus);
         Walk {
             at: self.reference,
             end: self.done(bus),
@@ -284,7 +328,11 @@ impl<D: Direction> DescriptorRing<D> {
     #[inline(always)]
     pub fn acknowledge<B: Bus>(&mut self, bus: &mut B, walk: Walk) {
         self.reference = walk.at;
-        bus.write(D::REFERENCE, walk.at);
+        #[cfg(not(feature = "lanes"))]
+        let seen = walk.at;
+        #[cfg(feature = "lanes")]
+        let seen = (self.moved * DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        bus.write(D::REFERENCE, seen);
     }
 
     /// A place behind all that was queued so far, for [`has_passed`](Self::has_passed).
@@ -397,7 +445,13 @@ impl<D: Direction> Queue<'_, D> {
         bus.store(descriptor + 16, transfer.state);
         self.at = (self.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
         self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
+        #[cfg(not(feature = "lanes"))]
         bus.write(D::PRODUCER, self.at);
+        #[cfg(feature = "lanes")]
+        {
+            bus.store(D::REQUESTS.produced(), self.at);
+            D::REQUESTS.wake(bus);
+        }
     }
 
     /// See [`DescriptorRing::store_sum`].
