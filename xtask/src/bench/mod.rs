@@ -47,8 +47,11 @@ pub struct Arguments {
     /// Figures 7, 9, 11 and 13
     #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware", "golden", "profile"])]
     pub placements: bool,
+    /// sim: more CPUs than the chip has, on the boards with 10 Gb/s
+    #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware", "golden", "profile", "placements"])]
+    pub beyond: bool,
     /// How fast both engines run the firmware, by this computer's clock
-    #[arg(long, conflicts_with_all = ["engine", "guest", "quick", "firmware", "profile", "golden", "sensitivity", "placements"])]
+    #[arg(long, conflicts_with_all = ["engine", "guest", "quick", "firmware", "profile", "golden", "sensitivity", "placements", "beyond"])]
     pub speed: bool,
     /// Seconds of each run by this computer's clock: of iperf3, and of QEMU with --speed
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]

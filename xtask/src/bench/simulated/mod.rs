@@ -3,6 +3,7 @@
 //! Every point is a simulation of its own, so points run in parallel; the result is the
 //! same on every machine and in every run.
 
+mod cpus;
 pub mod golden;
 pub mod papers;
 mod placements;
@@ -87,6 +88,9 @@ pub fn board_file() -> Result<String> {
 /// # Errors
 /// If the firmware cannot be built or read, or a point fails.
 pub fn run(arguments: &super::Arguments) -> Result<()> {
+    if arguments.beyond {
+        return cpus::run();
+    }
     let board = board_file()?;
     if arguments.placements {
         return placements::run(&board);
