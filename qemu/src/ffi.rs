@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this interface; QEMU's must be the same.
-pub const ABI: u32 = 4;
+pub const ABI: u32 = 5;
 
 /// CPUs of the card.
 pub const CPUS: usize = 2;
@@ -79,9 +79,7 @@ pub struct HostOps {
     pub gpr: unsafe extern "C" fn(CardHandle, u32, u32) -> u32,
     pub start: unsafe extern "C" fn(CardHandle, u32, u32),
     pub halt: unsafe extern "C" fn(CardHandle, u32),
-    pub park: unsafe extern "C" fn(CardHandle, u32),
-    pub unpark: unsafe extern "C" fn(CardHandle, u32) -> bool,
-    pub kick: unsafe extern "C" fn(CardHandle, u32),
+    pub encoded: unsafe extern "C" fn(CardHandle, u32, *mut u32),
     pub settle: unsafe extern "C" fn(CardHandle),
     pub transmit: unsafe extern "C" fn(CardHandle, *const c_void, usize) -> bool,
     pub wire_ready: unsafe extern "C" fn(CardHandle),

@@ -33,13 +33,9 @@ pub trait Host: Send + Sync {
     fn start(&self, cpu: Cpu, pc: u32);
     /// Halts a CPU after its current instruction.
     fn halt(&self, cpu: Cpu);
-    /// Puts a CPU to sleep; called by its own thread. Needs no lock.
-    fn park(&self, cpu: Cpu);
-    /// Wakes a CPU that was put to sleep. True if it needs a [`kick`](Self::kick) to
-    /// notice. Needs no lock.
-    fn unpark(&self, cpu: Cpu) -> bool;
-    /// Makes a CPU look whether it is asleep.
-    fn kick(&self, cpu: Cpu);
+    /// Operands of the last PRI that a CPU has executed since the last call, all ones if
+    /// it has executed none. Needs no lock; for that CPU's thread, or while it is stopped.
+    fn encoded(&self, cpu: Cpu) -> [u32; 2];
     /// Waits until starts and halts have happened. Lets go of the big lock
     /// meanwhile; not for a CPU's thread.
     fn settle(&self);
@@ -168,19 +164,11 @@ impl Host for Qemu {
         unsafe { (self.ops.halt)(self.ops.card, number(cpu)) }
     }
 
-    fn park(&self, cpu: Cpu) {
-        // SAFETY: contract of `Qemu::new`.
-        unsafe { (self.ops.park)(self.ops.card, number(cpu)) }
-    }
-
-    fn unpark(&self, cpu: Cpu) -> bool {
-        // SAFETY: contract of `Qemu::new`.
-        unsafe { (self.ops.unpark)(self.ops.card, number(cpu)) }
-    }
-
-    fn kick(&self, cpu: Cpu) {
-        // SAFETY: contract of `Qemu::new`.
-        unsafe { (self.ops.kick)(self.ops.card, number(cpu)) }
+    fn encoded(&self, cpu: Cpu) -> [u32; 2] {
+        let mut operands = [0; 2];
+        // SAFETY: contract of `Qemu::new`; there is room for both.
+        unsafe { (self.ops.encoded)(self.ops.card, number(cpu), operands.as_mut_ptr()) }
+        operands
     }
 
     fn settle(&self) {

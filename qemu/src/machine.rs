@@ -1,5 +1,7 @@
 //! The card between QEMU and its client: locks, time, and the order of effects.
 
+mod idle;
+
 use crate::host::Host;
 use crate::outbox::{Errand, Outbox};
 use crate::parking::Parking;
@@ -7,7 +9,7 @@ use crate::ports::{ClientMemory, Cpus, SramPort};
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tigon2_chip::memory::SPILL_WINDOW;
 use tigon2_chip::registers::Register;
 use tigon2_model::{
@@ -21,11 +23,7 @@ const CPUS: [Cpu; 2] = [Cpu::A, Cpu::B];
 /// Turns of the card's queues in one call, before others get theirs.
 const TURNS: u32 = 16;
 
-/// How late a deadline may be noticed while no CPU sleeps through it. An awake
-/// CPU reads the time itself; what remains is the link's and is slow.
-const SLACK: u64 = 1_000_000;
-
-/// How late it may be noticed while a CPU sleeps.
+/// How late the main loop may notice a deadline.
 const PRECISION: u64 = 10_000;
 
 /// Errands that may wait for somebody else's turn; from then on a CPU waits for the
@@ -54,13 +52,15 @@ enum Work {
 /// The card, shared by all threads that touch it.
 ///
 /// A method may be called with or without QEMU's big lock. What follows from it at
-/// once (the interrupt, sleep and wake of CPUs, the timer) is done under the lock
+/// once (the interrupt, sleep and wake of CPUs, the timer) is decided under the lock
 /// inside, so the order of effects is the order of their causes; what needs the big
 /// lock is put into the outbox there.
 pub struct Machine<H> {
     host: H,
     client: Client,
     inner: Mutex<Inner>,
+    /// Where each CPU sleeps, with the lock inside.
+    alarms: [Condvar; 2],
     outbox: Outbox,
     dead: AtomicBool,
 }
@@ -101,6 +101,7 @@ impl<H: Host> Machine<H> {
                 undefined: 0,
                 operations: None,
             }),
+            alarms: Default::default(),
             outbox: Outbox::default(),
             dead: AtomicBool::new(false),
         }
@@ -161,33 +162,28 @@ impl<H: Host> Machine<H> {
         let result = f(&mut inner, &mut environment);
         let more = work == Work::Now && (0..TURNS).all(|_| inner.card.run(&mut environment));
         let halts = self.leave(&mut inner, now, more);
+        self.wake(inner);
         (result, halts)
     }
 
-    /// Wakes CPUs, sets the timer, and passes on what follows. True if a CPU halts.
+    /// Looks who is to wake, sets the timer, and passes on what follows. True if a CPU halts.
     fn leave(&self, inner: &mut Inner, now: u64, more: bool) -> bool {
-        if inner.parking.any() {
-            for cpu in CPUS {
-                let card = &inner.card;
-                if inner.parking.wake(cpu, now, || card.events(now, cpu)) && self.host.unpark(cpu) {
-                    self.outbox.put(Errand::Kick(cpu));
-                }
+        for cpu in CPUS {
+            if inner.parking.sleeps(cpu) {
+                let events = inner.card.events(now, cpu);
+                let timer = inner.card.event_deadline(now, cpu);
+                inner.parking.look(cpu, events, timer);
             }
         }
 
-        let slack = if inner.parking.any() {
-            PRECISION
-        } else {
-            SLACK
-        };
-        let deadline = match inner.card.next_deadline(now) {
+        // Timers of the CPUs are not the main loop's: a CPU that is awake reads the time
+        // itself, and one that sleeps has its own alarm.
+        let deadline = match inner.card.work_deadline(now) {
             _ if more => Some(now),
-            Some(deadline) => Some(deadline.max(now + slack)),
-            None => None,
+            deadline => deadline.map(|deadline| deadline.max(now + PRECISION)),
         };
-        let deadline = deadline.into_iter().chain(inner.parking.deadline()).min();
         // A timer that goes off too early costs less than setting it each
-        // time that firmware moves its own ahead.
+        // time that the deadline moves.
         if let Some(deadline) = deadline
             && inner.armed.is_none_or(|armed| deadline < armed)
         {
@@ -242,9 +238,14 @@ impl<H: Host> Machine<H> {
                 }
             }
             Errand::Start(cpu, pc) => self.host.start(cpu, pc),
-            Errand::Halt(cpu) => self.host.halt(cpu),
-            Errand::Spill(cpu, offset) => self.host.spill(cpu, offset),
-            Errand::Kick(cpu) => self.host.kick(cpu),
+            Errand::Halt(cpu) => {
+                self.host.halt(cpu);
+                self.rouse(cpu);
+            }
+            Errand::Spill(cpu, offset) => {
+                self.host.spill(cpu, offset);
+                self.rouse(cpu);
+            }
             Errand::WireReady => self.host.wire_ready(),
         });
     }
@@ -325,24 +326,20 @@ impl<H: Host> Machine<H> {
     pub fn power_on(&self) {
         self.halt_cpus();
         self.enter(Work::Now, |inner, env| {
-            inner.parking = Parking::default();
+            CPUS.into_iter().for_each(|cpu| inner.parking.busy(cpu));
             inner.card.power_on(env);
             inner.undefined = inner.card.undefined().count();
         });
     }
 
-    /// A CPU reads a register.
+    /// A CPU reads a register. If it has nothing to do, this may return only when it has.
     pub fn cpu_read(&self, cpu: Cpu, offset: u32) -> u32 {
+        if offset == Register::event(cpu).offset() && !self.host.locked() {
+            return self.poll(cpu);
+        }
         self.enter(Work::Later, |inner, env| {
-            let value = inner.card.cpu_read(env, cpu, offset);
-            if offset == Register::event(cpu).offset() {
-                if inner.parking.polled(cpu, value, env.now) {
-                    self.host.park(cpu);
-                }
-            } else {
-                inner.parking.busy(cpu);
-            }
-            value
+            inner.parking.busy(cpu);
+            inner.card.cpu_read(env, cpu, offset)
         })
     }
 

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   under the machine's lock             under the big lock, machine's lock free
-//!   put ──► [frame][kick][frame] ──────► deliver: the CPU's thread, if nobody has
+//!   put ──► [frame][halt][frame] ──────► deliver: the CPU's thread, if nobody has
 //!                                        the lock; else QEMU's main loop, which is
 //!                                        asked to
 //! ```
@@ -29,8 +29,6 @@ pub enum Errand {
     Halt(Cpu),
     /// A CPU's spill window shows SRAM from this offset.
     Spill(Cpu, u32),
-    /// A CPU that may sleep notices that it is awake.
-    Kick(Cpu),
     /// The card takes frames again.
     WireReady,
 }

@@ -1,6 +1,7 @@
 //! A host that only writes down what it is told, for tests.
 
 use crate::host::Host;
+use crate::parking::NO_PRI;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
@@ -13,9 +14,6 @@ pub enum Told {
     Spill(Cpu, u32),
     Start(Cpu, u32),
     Halt(Cpu),
-    Park(Cpu),
-    Unpark(Cpu),
-    Kick(Cpu),
     Settle,
     Transmit(usize),
     WireReady,
@@ -126,15 +124,8 @@ impl Host for Notes {
     fn halt(&self, cpu: Cpu) {
         self.tell(Told::Halt(cpu));
     }
-    fn park(&self, cpu: Cpu) {
-        self.tell(Told::Park(cpu));
-    }
-    fn unpark(&self, cpu: Cpu) -> bool {
-        self.tell(Told::Unpark(cpu));
-        true
-    }
-    fn kick(&self, cpu: Cpu) {
-        self.tell(Told::Kick(cpu));
+    fn encoded(&self, _: Cpu) -> [u32; 2] {
+        NO_PRI
     }
     fn settle(&self) {
         self.tell(Told::Settle);

@@ -4,6 +4,8 @@ use super::*;
 use crate::parking::PATIENCE;
 use crate::testing::{Notes, Told};
 use std::sync::Arc;
+use std::thread::{Scope, ScopedJoinHandle};
+use tigon2_chip::events::EventBit;
 
 const HALT: u32 = 1 << 16;
 
@@ -25,12 +27,20 @@ fn told(machine: &Machine<Notes>) -> Vec<Told> {
     machine.host.told()
 }
 
-/// CPU A polls until it is put to sleep.
-fn fall_asleep(machine: &Machine<Notes>) {
-    for _ in 0..PATIENCE {
-        assert_eq!(machine.cpu_read(Cpu::A, Register::EventA.offset()), 0);
+/// CPU A polls on a thread of its own until it reads something, which this returns.
+fn polling<'s>(scope: &'s Scope<'s, '_>, machine: &'s Machine<Notes>) -> ScopedJoinHandle<'s, u32> {
+    scope.spawn(|| {
+        let poll = || machine.cpu_read(Cpu::A, Register::EventA.offset());
+        std::iter::repeat_with(poll)
+            .find(|value| *value != 0)
+            .unwrap_or(0)
+    })
+}
+
+fn wait_until_asleep(machine: &Machine<Notes>) {
+    while !machine.lock().parking.sleeps(Cpu::A) {
+        std::thread::yield_now();
     }
-    assert_eq!(told(machine), [Told::Park(Cpu::A)]);
 }
 
 #[test]
@@ -71,58 +81,85 @@ fn the_spill_base_becomes_an_offset() {
     assert_eq!(told(&machine), [Told::Spill(Cpu::B, offset)]);
 }
 
+/// Nothing of QEMU has a part in it: it is told nothing.
 #[test]
 fn a_mailbox_write_wakes_the_cpu_that_sleeps() {
     let machine = machine();
-    fall_asleep(&machine);
-    machine.bar_write(0x504 + 8, 1);
-    assert_eq!(told(&machine), [Told::Unpark(Cpu::A)]);
-    machine.bar_write(0x504 + 8, 2);
-    assert_eq!(told(&machine), [], "it is awake");
-    machine.host_done();
-    assert_eq!(told(&machine), [Told::Kick(Cpu::A)]);
+    std::thread::scope(|scope| {
+        let cpu = polling(scope, &machine);
+        wait_until_asleep(&machine);
+        machine.bar_write(0x504 + 8, 1);
+        assert!(!machine.lock().parking.sleeps(Cpu::A));
+        assert_eq!(cpu.join().expect("no panic"), EventBit::Mailbox.mask());
+    });
+    assert_eq!(told(&machine), []);
+    assert_eq!(machine.lock().armed, None);
 }
 
 #[test]
 fn a_software_event_of_the_other_cpu_wakes() {
     let machine = machine();
-    fall_asleep(&machine);
-    machine.cpu_write(Cpu::B, Register::EventA.offset(), 1 << 23);
-    assert_eq!(told(&machine), [Told::Unpark(Cpu::A), Told::Kick(Cpu::A)]);
+    std::thread::scope(|scope| {
+        let cpu = polling(scope, &machine);
+        wait_until_asleep(&machine);
+        machine.cpu_write(Cpu::B, Register::EventA.offset(), 1 << 23);
+        assert!(!machine.lock().parking.sleeps(Cpu::A));
+        assert_eq!(cpu.join().expect("no panic"), 1 << 23);
+    });
 }
 
-/// The timer is set for the event of reference 7, and the CPU wakes when it has come.
+/// The CPU wakes for the event of reference 7 by itself, without the main loop's timer.
 #[test]
 fn the_timer_wakes_the_cpu_that_sleeps() {
     let machine = machine();
     let start = machine.cpu_read(Cpu::A, Register::Timer.offset());
     machine.cpu_write(Cpu::A, Register::TimerReferenceA.offset(), start + 500);
-    machine.cpu_write(
-        Cpu::B,
-        Register::TimerReferenceB.offset(),
-        start + 1_000_000,
-    );
-    told(&machine);
-    fall_asleep(&machine);
-    let armed = machine.lock().armed.expect("a deadline is set");
-    assert!(
-        armed <= machine.host.now() + 600_000,
-        "not only at the end of the sleep"
-    );
-    machine.host.pass(600_000);
-    machine.timer();
-    assert_eq!(told(&machine), [Told::Unpark(Cpu::A), Told::Kick(Cpu::A)]);
+    std::thread::scope(|scope| {
+        let cpu = polling(scope, &machine);
+        wait_until_asleep(&machine);
+        machine.host.pass(600_000);
+        assert_eq!(cpu.join().expect("no panic"), EventBit::Timer.mask());
+    });
+    assert_eq!(machine.lock().armed, None);
 }
 
 #[test]
 fn a_sleep_ends_without_any_event() {
     let machine = machine();
-    machine.cpu_write(Cpu::A, Register::TimerReferenceA.offset(), u32::MAX / 2);
-    machine.cpu_write(Cpu::B, Register::TimerReferenceB.offset(), u32::MAX / 2);
-    fall_asleep(&machine);
-    machine.host.pass(crate::parking::LONGEST);
-    machine.timer();
-    assert_eq!(told(&machine), [Told::Unpark(Cpu::A), Told::Kick(Cpu::A)]);
+    std::thread::scope(|scope| {
+        let polls = scope.spawn(|| {
+            for _ in 0..3 * PATIENCE {
+                assert_eq!(machine.cpu_read(Cpu::A, Register::EventA.offset()), 0);
+            }
+        });
+        wait_until_asleep(&machine);
+        polls.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_cpu_that_is_to_halt_does_not_sleep_on() {
+    let machine = machine();
+    machine.bar_write(Register::CpuAState.offset(), 0);
+    machine.host_done();
+    std::thread::scope(|scope| {
+        let cpu = polling(scope, &machine);
+        wait_until_asleep(&machine);
+        machine.bar_write(Register::CpuAState.offset(), HALT);
+        machine.bar_write(0x504 + 8, 1);
+        cpu.join().expect("no panic");
+    });
+    assert!(told(&machine).contains(&Told::Halt(Cpu::A)));
+}
+
+/// A debugger, which has the big lock, reads the register and is never kept waiting.
+#[test]
+fn who_has_the_big_lock_does_not_sleep() {
+    let machine = machine();
+    for _ in 0..3 * PATIENCE {
+        assert_eq!(machine.cpu_read(Cpu::A, Register::EventA.offset()), 0);
+        assert!(!machine.lock().parking.sleeps(Cpu::A));
+    }
 }
 
 #[test]

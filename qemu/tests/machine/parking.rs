@@ -1,9 +1,10 @@
 //! CPUs with nothing to do cost nothing, and miss nothing.
 
-use crate::assembler::{Program, T0, T1, T2, T3, ZERO};
+use crate::assembler::{Program, T0, T1, T2, T3, T4, ZERO};
 use crate::card::Card;
 use std::time::{Duration, Instant};
 use tigon2_chip::Cpu;
+use tigon2_chip::events::EventBit;
 use tigon2_chip::registers::Register;
 
 const RESULT: u32 = 0x1000;
@@ -17,6 +18,25 @@ fn counter(cpu: Cpu, result: u32) -> Program {
     program.li(T1, result).li(T3, u32::MAX);
     let poll = program.here();
     program.read(T0, Register::event(cpu)).beq(T0, ZERO, poll);
+    program
+        .write(T3, Register::mailbox_event(cpu))
+        .addiu(T2, T2, 1)
+        .sw(T2, 0, T1)
+        .beq(ZERO, ZERO, poll);
+    program
+}
+
+/// The same as this project's firmware polls: all software bits of the register are on for
+/// good, PRI finds which of the events that it wants are there.
+fn chooser(cpu: Cpu, wanted: u32, result: u32) -> Program {
+    let mut program = Program::at(0x4000 + 0x1000 * cpu as u32);
+    program.li(T1, result).li(T3, u32::MAX).li(T4, wanted);
+    program.write(T3, Register::event(cpu));
+    let poll = program.here();
+    program
+        .read(T0, Register::event(cpu))
+        .pri(T0, T0, T4)
+        .beq(T0, ZERO, poll);
     program
         .write(T3, Register::mailbox_event(cpu))
         .addiu(T2, T2, 1)
@@ -106,6 +126,27 @@ fn idle_cpus_leave_the_processor_to_others() {
     std::thread::sleep(Duration::from_secs(1));
     let used = ticks(&card) - before;
     assert!(used <= 30, "{used} of 100 ticks used by two idle CPUs");
+}
+
+/// Reference 3.2, 5: what PRI's other operand holds back is no reason to stay awake, and what
+/// it lets through wakes.
+#[test]
+fn a_cpu_that_wants_nothing_of_what_is_on_sleeps_and_wakes_for_what_it_wants() {
+    let mut card = Card::start();
+    let mailbox = EventBit::Mailbox.mask();
+    card.run_on(Cpu::A, &chooser(Cpu::A, mailbox, RESULT));
+    card.run_on(Cpu::B, &chooser(Cpu::B, 0, RESULT + 4));
+    std::thread::sleep(Duration::from_millis(100));
+    let before = ticks(&card);
+    std::thread::sleep(Duration::from_secs(1));
+    let used = ticks(&card) - before;
+    assert!(used <= 30, "{used} of 100 ticks used by two idle CPUs");
+    for n in 1..=500 {
+        std::thread::sleep(Duration::from_micros(u64::from(n)));
+        card.write(MAILBOX, n);
+        card.wait("CPU A sees the mailbox", |card| card.load(RESULT) == n);
+    }
+    assert_eq!(card.load(RESULT + 4), 0, "CPU B has seen nothing");
 }
 
 /// Reference 7: the timer event comes when the counter reaches the reference (C); it

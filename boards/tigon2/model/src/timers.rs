@@ -77,14 +77,16 @@ impl Timers {
         matches!(self.due_ns.get(cpu.index()), Some(Some(due)) if now >= *due)
     }
 
+    /// The time after `now` at which the CPU's event rises.
+    #[inline]
+    pub fn deadline(&self, now: u64, cpu: Cpu) -> Option<u64> {
+        self.due_ns[cpu.index()].filter(|due| *due > now)
+    }
+
     /// The next time after `now` at which an event rises.
     pub fn next_deadline(&self, now: u64) -> Option<u64> {
-        self.due_ns
-            .iter()
-            .flatten()
-            .copied()
-            .filter(|due| *due > now)
-            .min()
+        let both = Cpu::ALL.map(|cpu| self.deadline(now, cpu));
+        both.into_iter().flatten().min()
     }
 
     /// Nanoseconds of `core_hz` ticks.

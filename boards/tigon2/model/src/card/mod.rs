@@ -225,9 +225,21 @@ impl Card {
     /// changes or held work goes on.
     pub fn next_deadline(&self, now: u64) -> Option<u64> {
         let timer = self.timers.next_deadline(now);
+        timer.into_iter().chain(self.work_deadline(now)).min()
+    }
+
+    /// The next time after `now` at which the event register of a CPU changes by itself.
+    #[inline]
+    pub fn event_deadline(&self, now: u64, cpu: Cpu) -> Option<u64> {
+        self.timers.deadline(now, cpu)
+    }
+
+    /// The next time after `now` at which held work goes on.
+    #[inline]
+    pub fn work_deadline(&self, now: u64) -> Option<u64> {
         let held = Some(self.mac.pause.held_until);
         let pauses = [held, self.mac.pause.asked].into_iter().flatten();
-        timer.into_iter().chain(pauses.filter(|at| *at > now)).min()
+        pauses.filter(|at| *at > now).min()
     }
 
     /// A CPU cannot go on: it is halted, and the host sees where in its PC register (3.1, I).

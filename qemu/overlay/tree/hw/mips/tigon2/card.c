@@ -10,7 +10,6 @@
 #include "hw/qdev-properties.h"
 #include "qapi/visitor.h"
 #include "qemu/main-loop.h"
-#include "system/runstate.h"
 #include "card.h"
 
 /* Wire ------------------------------------------------------------------- */
@@ -62,16 +61,6 @@ static void card_errands(void *opaque)
     card->ops.errands(card->model);
 }
 
-/* In a debugger a CPU that slept is seen running, in its loop. */
-static void card_run_state(void *opaque, bool running, RunState state)
-{
-    Tigon2Card *card = opaque;
-
-    for (int i = 0; i < TIGON2_CPUS && !running; i++) {
-        tigon2_cpu_wake_stopped(card->view[i].cpu);
-    }
-}
-
 static void card_make_cpu(Tigon2Card *card, uint32_t index)
 {
     Tigon2View *view = &card->view[index];
@@ -113,7 +102,6 @@ static void card_realize(DeviceState *dev, Error **errp)
     }
     card->nic = qemu_new_nic(&card_net_info, &card->conf, TYPE_TIGON2_CARD,
                              dev->id, &dev->mem_reentrancy_guard, card);
-    qdev_add_vm_change_state_handler(dev, card_run_state, card);
     tigon2_engine_begin(card, errp);
 }
 
@@ -125,7 +113,8 @@ static void card_reset_hold(Object *obj, ResetType type)
         Tigon2CPU *cpu = card->view[i].cpu;
 
         cpu_reset(CPU(cpu));
-        qatomic_set(&cpu->run_state, TIGON2_HALTED);
+        qatomic_set(&cpu->runs, false);
+        memset(cpu->encoded, 0xff, sizeof(cpu->encoded));
     }
     card->ops.power_on(card->model);
 }

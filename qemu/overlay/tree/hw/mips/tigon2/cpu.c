@@ -29,12 +29,12 @@ static const struct mips_def_t tigon2_cpu_def = {
 static TCGCPUOps tigon2_tcg_ops;
 static SysemuCPUOps tigon2_sysemu_ops;
 
-/* Start, halt, park ------------------------------------------------------ */
+/* Start, halt ------------------------------------------------------------ */
 
-static void set_run_state(Tigon2CPU *cpu, Tigon2RunState state)
+static void set_runs(Tigon2CPU *cpu, bool runs)
 {
-    qatomic_set(&cpu->run_state, state);
-    CPU(cpu)->halted = state != TIGON2_RUNNING;
+    qatomic_set(&cpu->runs, runs);
+    CPU(cpu)->halted = !runs;
 }
 
 static void do_start(CPUState *cs, run_on_cpu_data data)
@@ -50,12 +50,12 @@ static void do_start(CPUState *cs, run_on_cpu_data data)
         env->active_tc.PC = data.target_ptr;
     }
     cs->exception_index = EXCP_NONE;
-    set_run_state(TIGON2_CPU(cs), TIGON2_RUNNING);
+    set_runs(TIGON2_CPU(cs), true);
 }
 
 static void do_halt(CPUState *cs, run_on_cpu_data data)
 {
-    set_run_state(TIGON2_CPU(cs), TIGON2_HALTED);
+    set_runs(TIGON2_CPU(cs), false);
 }
 
 static void do_nothing(CPUState *cs, run_on_cpu_data data)
@@ -77,52 +77,11 @@ void tigon2_cpu_settle(Tigon2CPU *cpu)
     run_on_cpu(CPU(cpu), do_nothing, RUN_ON_CPU_NULL);
 }
 
-/*
- * Acts at the end of the translation block.  A debugger that looks at the
- * registers is not the CPU.
- */
-void tigon2_cpu_park(Tigon2CPU *cpu)
-{
-    CPUState *cs = CPU(cpu);
-
-    if (current_cpu == cs &&
-        qatomic_read(&cpu->run_state) == TIGON2_RUNNING &&
-        !cs->singlestep_enabled) {
-        cs->halted = 1;
-        qatomic_set(&cpu->run_state, TIGON2_PARKED);
-        cpu_exit(cs);
-    }
-}
-
-/*
- * CPUState::halted stays set: the CPU's thread clears it when it sees that
- * there is work.  Only that thread may do so, because it may still be on its
- * way to sleep.
- */
-bool tigon2_cpu_unpark(Tigon2CPU *cpu)
-{
-    return qatomic_cmpxchg(&cpu->run_state, TIGON2_PARKED,
-                           TIGON2_RUNNING) == TIGON2_PARKED;
-}
-
-void tigon2_cpu_kick(Tigon2CPU *cpu)
-{
-    qemu_cpu_kick(CPU(cpu));
-}
-
-void tigon2_cpu_wake_stopped(Tigon2CPU *cpu)
-{
-    /* One that is being woken up may not know it yet. */
-    if (qatomic_read(&cpu->run_state) != TIGON2_HALTED) {
-        set_run_state(cpu, TIGON2_RUNNING);
-    }
-}
-
 /* Hooks of the CPU class ------------------------------------------------- */
 
 static bool tigon2_has_work(CPUState *cs)
 {
-    return qatomic_read(&TIGON2_CPU(cs)->run_state) == TIGON2_RUNNING;
+    return qatomic_read(&TIGON2_CPU(cs)->runs);
 }
 
 /* Every virtual address is its physical address. */
@@ -159,7 +118,7 @@ static void tigon2_do_interrupt(CPUState *cs)
     int exception = cs->exception_index;
 
     cs->exception_index = EXCP_NONE;
-    set_run_state(cpu, TIGON2_HALTED);
+    set_runs(cpu, false);
     cpu_exit(cs);
     if (cpu->fault) {
         cpu->fault(cpu, exception, env->active_tc.PC, env->CP0_BadVAddr);

@@ -120,25 +120,15 @@ static void host_halt(void *opaque, uint32_t cpu)
     tigon2_cpu_halt(card->view[cpu].cpu);
 }
 
-static void host_park(void *opaque, uint32_t cpu)
+static void host_encoded(void *opaque, uint32_t cpu, uint32_t operands[2])
 {
     Tigon2Card *card = opaque;
+    uint32_t *encoded = card->view[cpu].cpu->encoded;
 
-    tigon2_cpu_park(card->view[cpu].cpu);
-}
-
-static bool host_unpark(void *opaque, uint32_t cpu)
-{
-    Tigon2Card *card = opaque;
-
-    return tigon2_cpu_unpark(card->view[cpu].cpu);
-}
-
-static void host_kick(void *opaque, uint32_t cpu)
-{
-    Tigon2Card *card = opaque;
-
-    tigon2_cpu_kick(card->view[cpu].cpu);
+    for (int i = 0; i < 2; i++) {
+        operands[i] = encoded[i];
+        encoded[i] = UINT32_MAX;
+    }
 }
 
 static void host_settle(void *opaque)
@@ -324,9 +314,7 @@ bool tigon2_engine_load(Tigon2Card *card, Error **errp)
         .gpr = host_gpr,
         .start = host_start,
         .halt = host_halt,
-        .park = host_park,
-        .unpark = host_unpark,
-        .kick = host_kick,
+        .encoded = host_encoded,
         .settle = host_settle,
         .transmit = host_transmit,
         .wire_ready = host_wire_ready,

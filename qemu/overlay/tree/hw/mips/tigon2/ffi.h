@@ -18,7 +18,7 @@
 #define HW_MIPS_TIGON2_FFI_H
 
 /* Both sides refuse each other if this differs. */
-#define TIGON2_ABI 4
+#define TIGON2_ABI 5
 
 #define TIGON2_MODEL_SYMBOL "tigon2_model_new"
 
@@ -91,11 +91,12 @@ typedef struct Tigon2HostOps {
     /* These take effect at the CPU's next instruction boundary. */
     void (*start)(void *card, uint32_t cpu, uint32_t pc);
     void (*halt)(void *card, uint32_t cpu);
-    /* No lock, but by that CPU's own thread only. */
-    void (*park)(void *card, uint32_t cpu);
-    /* True if it was parked: it must get a kick to notice.  No lock. */
-    bool (*unpark)(void *card, uint32_t cpu);
-    void (*kick)(void *card, uint32_t cpu);
+    /*
+     * Operands of the last PRI that the CPU has executed since the last call;
+     * all ones if it has executed none.  No lock, but by that CPU's own thread
+     * only, or while that is stopped.
+     */
+    void (*encoded)(void *card, uint32_t cpu, uint32_t operands[2]);
     /*
      * Wait until starts and halts that were asked for have happened.  Lets go
      * of the big lock meanwhile; not for a CPU's own thread.
@@ -144,7 +145,8 @@ typedef struct Tigon2ModelOps {
     uint64_t exact[TIGON2_REGISTERS / 64];
     /*
      * Registers; the offset is a multiple of 4 below 0x400.  No lock, like
-     * undefined.
+     * undefined.  A CPU that reads its event register without the big lock may
+     * be kept waiting, for some milliseconds at most.
      */
     uint32_t (*read)(void *model, uint32_t cpu, uint32_t offset);
     void (*write)(void *model, uint32_t cpu, uint32_t offset, uint32_t value);

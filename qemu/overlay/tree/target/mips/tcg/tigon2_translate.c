@@ -6,9 +6,18 @@
 
 #include "qemu/osdep.h"
 #include "translate.h"
+#include "hw/mips/tigon2/tigon2-cpu.h"
 
 /* Made by decodetree from tigon2.decode. */
 #include "decode-tigon2.c.inc"
+
+/* Notes an operand of PRI: it tells which events firmware waits for. */
+static void note_operand(int number, TCGv operand)
+{
+    tcg_gen_st_tl(operand, tcg_env,
+                  offsetof(Tigon2CPU, encoded[0]) + 4 * number -
+                  offsetof(ArchCPU, env));
+}
 
 /*
  * PRI rd, rs, rt: priority encode.  One more than the number of the most
@@ -21,6 +30,8 @@ static bool trans_PRI(DisasContext *ctx, arg_PRI *a)
 
     gen_load_gpr(both, a->rs);
     gen_load_gpr(mask, a->rt);
+    note_operand(0, both);
+    note_operand(1, mask);
     tcg_gen_and_tl(both, both, mask);
     tcg_gen_clzi_tl(both, both, 32);
     tcg_gen_subfi_tl(both, 32, both);
