@@ -36,6 +36,9 @@ fn main() {
         println!("{argument}--build-id=sha1");
         // The symbols of the log messages.
         println!("{argument}-Tdefmt.x");
+        // Debug information of what is not in the image must not stand at address 0, where a
+        // CPU that was never started is: gdb would take it for code.
+        println!("{argument}-zdead-reloc-in-nonalloc=.debug_info=0xffffffff");
         // The scratch pads have the same addresses, as each CPU sees its own.
         println!("{argument}--no-check-sections");
     }

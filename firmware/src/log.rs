@@ -48,6 +48,16 @@ level!(log_info, info, Info, $);
 level!(log_debug, debug, Debug, $);
 level!(log_trace, trace, Trace, $);
 
+// The texts' section is at address 0, and the number of a text is its address. gdb takes them
+// for code; CPU B, while it was never started, is at address 0: so none may be there, or at 1,
+// which is the same to gdb on MIPS.
+#[cfg(target_arch = "mips")]
+core::arch::global_asm!(
+    ".pushsection .defmt.prim.first, \"\", @progbits",
+    ".space 15",
+    ".popsection"
+);
+
 /// Whether the build has messages of a level, in some module at least.
 #[cfg(target_arch = "mips")]
 pub(crate) const fn is_built_in(level: Level) -> bool {

@@ -269,8 +269,29 @@ class Dma(Sub):
         print(f"  state 0x{state:08x} sum to 0x{target:x}")
 
 
+BUILD_ID_BYTES = 20
+
+
+def builds():
+    """The build ids of gdb's ELF and of the firmware on the card; None if it has none."""
+    ids = [objfile.build_id for objfile in gdb.objfiles() if objfile.is_valid()]
+    of_elf = ids[0] if ids else None
+    try:
+        place = gdb.execute("info address _build_id_note", to_string=True)
+        # 16 bytes of a note's header stand in front of it.
+        note = int(re.search("0x[0-9a-f]+", place).group(), 16) + 16
+        of_card = bytes(gdb.selected_inferior().read_memory(note, BUILD_ID_BYTES)).hex()
+    except (gdb.error, AttributeError):
+        return of_elf, None
+    return of_elf, of_card if of_card.strip("0") else None
+
+
 def is_same():
     """Whether the card has the code that gdb's ELF has; None if that cannot be told yet."""
+    of_elf, of_card = builds()
+    if of_elf and of_card and of_elf != of_card:
+        return False
+    # Of the same build, and nobody has changed it since.
     try:
         told = gdb.execute("compare-sections .text", to_string=True)
     except gdb.error:
@@ -282,8 +303,10 @@ def is_same():
 
 def warn_of_another():
     if is_same() is False:
+        of_elf, of_card = builds()
         raise gdb.GdbError(
             "the ELF in gdb is not the firmware on the card: names and lines are another's.\n"
+            f"It is of build {of_elf}, the card runs build {of_card}.\n"
             "Start gdb with the ELF that this firmware was made from, or give it by `file`."
         )
 
