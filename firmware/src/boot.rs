@@ -13,7 +13,7 @@ use crate::log::{log_debug, log_info};
 use crate::refill::Refill;
 use crate::shared::ANSWER;
 use crate::{
-    SideA, SideB, direct, events, fatal, filter, host_events, link, phy, receive, send, statistics,
+    SideA, SideB, direct, events, fatal, filter, host_events, link, own, phy, receive, send, statistics,
     timer, trace,
 };
 use embedded_hal::delay::DelayNs;
@@ -368,6 +368,7 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
     } else {
         Variant::Parallel
     };
+    own::prepare(&mut a.bus);
     for (word, value) in [
         (Extension::Version, extension::VERSION),
         (Extension::State, State::Running as u32),

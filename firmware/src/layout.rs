@@ -12,7 +12,7 @@
 //! The tables lie at fixed addresses, apart from Rust's variables: the DMA channels and
 //! the host write them.
 
-use host_interface::log;
+use host_interface::{log, own};
 use tigon2_chip::memory::{FIRMWARE_BASE, PACKET_MEMORY_END, block};
 
 /// First byte of the tables, end of the image.
@@ -59,8 +59,10 @@ pub const RETURN_BDS: u32 = SHARED_END.next_multiple_of(32);
 pub const RETURN_SLOTS: u32 = 64;
 /// The log block: rings of messages, and what is recorded.
 pub const LOG: u32 = RETURN_BDS + RETURN_SLOTS * 32;
+/// Counts of a changed handler's own, see [`own`](crate::own).
+pub const OWN_COUNTS: u32 = LOG + log::BLOCK_BYTES;
 /// End of the tables.
-pub const TABLES_END: u32 = LOG + log::BLOCK_BYTES;
+pub const TABLES_END: u32 = OWN_COUNTS + own::BYTES;
 
 /// Distance of the block's base K from the lowest alias of SRAM below
 /// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).

@@ -21,6 +21,7 @@
 //! | [`link`], [`phy`], [`filter`] | the MAC's link and address filter |
 //! | [`timer`] | coalescing deadlines, housekeeping |
 //! | [`statistics`], [`drops`], [`trace`], [`fatal`] | counts, records and ends |
+//! | [`own`] | counts for a handler that is changed |
 //! | [`direct`] | transfers without the assist |
 //! | `lanes` (feature `lanes`) | the packet path on more than two CPUs, for a board beyond the chip |
 //! | [`layout`], [`config`] | where things are in SRAM, what the host configured |
@@ -53,6 +54,7 @@ pub mod layout;
 pub mod link;
 mod log;
 pub mod mailbox;
+pub mod own;
 pub mod phy;
 pub mod question;
 pub mod receive;

@@ -44,6 +44,9 @@ extension! {
     SendConsumer = 0x2B8,
     /// BAR 0x6BC: NIC address of the log block ([`crate::log`]), 0 if there is none.
     LogBlock = 0x2BC,
+    /// BAR 0x6C0: NIC address of the counts of a firmware's own ([`crate::own`]), 0 if there
+    /// are none.
+    OwnCounts = 0x2C0,
     /// BAR 0x6D0: NIC address of [`HANDLER_COUNT`] words: how often each handler ran, in
     /// the order of [`HANDLERS`].
     HandlerCounts = 0x2D0,

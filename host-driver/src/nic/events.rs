@@ -5,14 +5,14 @@ use host_interface::event::{
     Event, EventCode, LINK_10_100_UP, LINK_DOWN, LINK_GIGABIT_UP,
 };
 use host_interface::ring;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::NicError;
 use super::memory::{EVENT_PRODUCER, EVENT_RING};
 use crate::dma::DmaMemory;
 
 /// The link, as the firmware last reported it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
     /// No link.

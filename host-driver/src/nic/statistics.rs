@@ -1,6 +1,9 @@
 //! Everything that is counted: by the card, by the firmware, by the driver.
 
+use std::collections::BTreeMap;
+
 use host_interface::extension::{DROP_COUNT, DROPS, Extension, HANDLER_COUNT, HANDLERS};
+use host_interface::own;
 use host_interface::statistics::{FIELDS, Statistics, WORDS};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -60,6 +63,8 @@ pub struct NicStatistics {
     pub firmware_drops: Named,
     /// Runs of each of the firmware's handlers; empty with other firmware.
     pub handlers: Named,
+    /// What this firmware counts of its own, by the names that it gives.
+    pub own: BTreeMap<String, u64>,
     /// The statistics block, fields that are not zero.
     pub card: Named,
     /// Times that the link changed.
@@ -116,6 +121,17 @@ pub fn every_field(statistics: &Statistics) -> Vec<(String, u64)> {
         }
     }
     fields
+}
+
+/// The entries of [`own`], up to the first without a name.
+fn named_counts(words: &[u32]) -> BTreeMap<String, u64> {
+    let entries = words.chunks_exact(1 + own::NAME_WORDS);
+    let named = entries.map_while(|entry| {
+        let (count, name) = entry.split_first()?;
+        let name: String = own::name_of(name.try_into().ok()?).collect();
+        (!name.is_empty()).then_some((name, u64::from(*count)))
+    });
+    named.collect()
 }
 
 impl<T: Transport> Nic<T> {
@@ -201,6 +217,16 @@ impl<T: Transport> Nic<T> {
         ))
     }
 
+    /// What the firmware counts of its own, by name; empty with other firmware.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn own_counts(&mut self) -> Result<BTreeMap<String, u64>, NicError> {
+        const WORDS: usize = own::BYTES as usize / 4;
+        let words = self.counts::<WORDS>(Extension::OwnCounts)?;
+        Ok(words.map_or_else(BTreeMap::new, |words| named_counts(&words)))
+    }
+
     /// An array of words in NIC memory whose address is in an extension word.
     fn counts<const COUNT: usize>(
         &mut self,
@@ -239,10 +265,35 @@ impl<T: Transport> Nic<T> {
             driver_drops: named(&self.drops),
             firmware_drops: self.firmware_drops()?,
             handlers: self.handler_counts()?,
+            own: self.own_counts()?,
             card: card_counts(&self.card_statistics()?),
             link_changes: self.events.link_changes,
             unknown_events: self.events.unknown,
             firmware_errors: self.events.errors,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_counts_end_with_the_first_that_has_no_name() {
+        let entry = |count, name| {
+            let mut entry = vec![count];
+            entry.extend(own::name_words(name));
+            entry
+        };
+        let words = [
+            entry(3, "pings"),
+            entry(0, "others"),
+            vec![9, 0, 0, 0],
+            entry(5, "behind"),
+        ];
+        let counts = named_counts(&words.concat());
+        let expected = [("others".to_owned(), 0), ("pings".to_owned(), 3)];
+        assert_eq!(counts, expected.into());
+        assert!(named_counts(&[]).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use host_driver::nic::{Link, NicStatistics, Notice, SendConsumer, every_field};
 use host_driver::transport::vfio::{Isolation, Vfio};
 use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic, Transport};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cli::{Arguments, RunOptions, StatsOptions};
 use super::log;
@@ -163,32 +163,40 @@ pub fn load(arguments: &Arguments, firmware: &Path, output: &Output) -> Result<(
 
 fn print_statistics(statistics: &NicStatistics, output: &Output) -> Result<()> {
     let value = serde_json::to_value(statistics)?;
-    let mut lines = vec![
-        format!(
-            "firmware {}, link {}",
-            statistics.firmware_version,
-            link_text(statistics.link)
-        ),
-        format!("driver: {:?}", statistics.driver),
-    ];
-    for (title, counts) in [
-        ("dropped by the driver", &statistics.driver_drops),
-        ("dropped by the firmware", &statistics.firmware_drops),
-        ("handler runs", &statistics.handlers),
-        ("statistics block", &statistics.card),
+    let text = statistics_text(&value);
+    output.result("statistics", value, &text);
+    Ok(())
+}
+
+/// All counts that are not zero, for people; those of its own a firmware is asked for, so
+/// they are shown at zero, too.
+fn statistics_text(statistics: &Value) -> String {
+    let text = |name: &str| statistics[name].as_str().unwrap_or("unknown").to_owned();
+    let link = serde_json::from_value(statistics["link"].clone());
+    let link = link.map_or("unknown", link_text);
+    let mut lines = vec![format!(
+        "firmware {}, link {link}",
+        text("firmware_version")
+    )];
+    for (title, group) in [
+        ("driver", "driver"),
+        ("dropped by the driver", "driver_drops"),
+        ("dropped by the firmware", "firmware_drops"),
+        ("handler runs", "handlers"),
+        ("counts of its own", "own"),
+        ("statistics block", "card"),
     ] {
-        let counts: Vec<String> = counts
-            .0
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(name, count)| format!("{name} {count}"))
-            .collect();
+        let fields = statistics[group].as_object();
+        let counts = fields.into_iter().flatten().filter_map(|(name, count)| {
+            let count = count.as_u64()?;
+            (count > 0 || group == "own").then(|| format!("{name} {count}"))
+        });
+        let counts: Vec<String> = counts.collect();
         if !counts.is_empty() {
             lines.push(format!("{title}: {}", counts.join(", ")));
         }
     }
-    output.result("statistics", value, &lines.join("\n"));
-    Ok(())
+    lines.join("\n")
 }
 
 /// `tigonctl stats`
@@ -227,7 +235,7 @@ fn attached_stats(
     let mut source = Source::open(arguments)?;
     loop {
         let statistics = source.statistics()?;
-        let text = serde_json::to_string_pretty(&statistics)?;
+        let text = statistics_text(&statistics);
         output.result("statistics", statistics, &text);
         let Some(period) = watch else {
             return Ok(());
@@ -255,7 +263,7 @@ fn print_all(nic: &mut AnyNic, output: &Output) -> Result<()> {
                 .map(|(name, value)| format!("mac {name} {value}")),
         )
         .collect();
-    let object = |fields: Vec<(String, u64)>| -> serde_json::Map<String, serde_json::Value> {
+    let object = |fields: Vec<(String, u64)>| -> serde_json::Map<String, Value> {
         let fields = fields.into_iter();
         fields.map(|(name, value)| (name, value.into())).collect()
     };

@@ -1,0 +1,77 @@
+//! Counts of one's own: what a changed handler counts, with its name beside it.
+//!
+//! [`Extension::OwnCounts`](crate::extension::Extension::OwnCounts) holds the NIC address of
+//! [`MOST`] entries, or 0. An entry is the count, then the name: ASCII, filled up with zeros.
+//! The first entry without a name ends the list. Since the names stand beside the counts, a
+//! host shows those of any firmware, also of one that was made after it.
+//!
+//! ```text
+//!   +0  count
+//!   +4  "ping" "s\0\0\0" "\0\0\0\0"
+//! ```
+
+/// Words of a name.
+pub const NAME_WORDS: usize = 3;
+/// Bytes of a name: the longest has as many letters.
+pub const NAME_BYTES: usize = 4 * NAME_WORDS;
+/// Bytes of an entry.
+pub const ENTRY_BYTES: u32 = 4 + NAME_BYTES as u32;
+/// How many entries there is room for.
+pub const MOST: usize = 16;
+/// Bytes of all entries.
+pub const BYTES: u32 = MOST as u32 * ENTRY_BYTES;
+
+/// A name as it stands in its entry.
+///
+/// # Panics
+/// When it is empty, too long or not of visible ASCII letters; in a constant that is an error
+/// of the compiler's.
+pub const fn name_words(name: &str) -> [u32; NAME_WORDS] {
+    let bytes = name.as_bytes();
+    assert!(
+        !bytes.is_empty() && bytes.len() <= NAME_BYTES,
+        "a name has 1 to 12 letters"
+    );
+    let mut words = [0; NAME_WORDS];
+    let mut at = 0;
+    while at < bytes.len() {
+        assert!(bytes[at].is_ascii_graphic(), "a name is of ASCII letters");
+        words[at / 4] |= (bytes[at] as u32) << (24 - 8 * (at % 4));
+        at += 1;
+    }
+    words
+}
+
+/// The name in an entry: nothing behind the last one. Letters that are none show as `?`.
+pub fn name_of(words: [u32; NAME_WORDS]) -> impl Iterator<Item = char> {
+    let bytes = words.into_iter().flat_map(u32::to_be_bytes);
+    bytes.take_while(|byte| *byte != 0).map(|byte| {
+        if byte.is_ascii_graphic() {
+            char::from(byte)
+        } else {
+            '?'
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_from_their_words() {
+        for name in ["a", "pings", "twelve-bytes"] {
+            assert_eq!(name_of(name_words(name)).collect::<String>(), name);
+        }
+        assert_eq!(name_words("abcde"), [0x6162_6364, 0x6500_0000, 0]);
+        assert_eq!(name_of([0; NAME_WORDS]).count(), 0);
+        let nonsense = name_of([0x41FF_0A42, 0, 0x4343_4343]);
+        assert_eq!(nonsense.collect::<String>(), "A??B", "up to the first zero");
+    }
+
+    #[test]
+    #[should_panic(expected = "1 to 12 letters")]
+    fn a_name_that_does_not_fit_is_refused() {
+        name_words("thirteen-here");
+    }
+}
