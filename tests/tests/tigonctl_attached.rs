@@ -114,7 +114,7 @@ fn the_log_is_followed() {
         found.unwrap_or_else(|| panic!("nobody says {part}: {lines:#?}"))
     };
     assert_eq!(line("command 0xf")["cpu"], "A");
-    let parallel = std::env::var("TIGON_VARIANT").is_ok_and(|variant| variant == "parallel");
+    let parallel = xtask::firmware::choice::chosen().0.is_parallel();
     let cpu = if parallel { "B" } else { "A" };
     assert_eq!(line("question 2 of CPU A is done")["cpu"], cpu);
     assert!(

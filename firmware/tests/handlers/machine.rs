@@ -4,6 +4,7 @@
 
 mod driver;
 mod model_bus;
+mod variant;
 
 use host_interface::bd::{BdFlags, ReceiveBd, ReturnBd, SendBd};
 use host_interface::command::Command;
@@ -333,14 +334,11 @@ impl Machine {
     }
 }
 
-/// Whether the handlers are divided between two CPUs: the variable `TIGON_VARIANT` says so,
-/// as it does for the stories of whole systems.
+/// Whether the handlers are divided between two CPUs: the variable `TIGON_VARIANT` names the
+/// firmware, as it does for the stories of whole systems.
 pub fn is_parallel() -> bool {
-    match std::env::var("TIGON_VARIANT").as_deref() {
-        Ok("parallel") => true,
-        Ok("uniprocessor") | Err(_) => false,
-        Ok(other) => panic!("TIGON_VARIANT is {other}, not uniprocessor or parallel"),
-    }
+    let variant = std::env::var("TIGON_VARIANT").unwrap_or_else(|_| "uniprocessor".to_owned());
+    variant::basis(include_str!("../../Cargo.toml"), &variant) == "parallel"
 }
 
 /// A frame of `length` bytes whose payload depends on `seed`.
