@@ -15,6 +15,7 @@
 //! | [`stack`], [`peer`] | a stack in process, on either side of the wire |
 //! | [`status`] | looking at a card that another process drives |
 //! | [`log`] | the firmware's log, decoded |
+//! | [`profile`] | which handler a CPU is in, by its program counter |
 //!
 //! What it relies on: section numbers in the docs are those of the project's
 //! hardware reference, and "Host/NIC software interface" is the page of that name.
@@ -31,6 +32,7 @@ pub mod flash;
 pub mod log;
 pub mod nic;
 pub mod peer;
+pub mod profile;
 pub mod replay;
 pub mod stack;
 pub mod status;

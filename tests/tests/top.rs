@@ -1,7 +1,8 @@
 //! `tigonctl top` in a terminal of its own: what is on its screen, another size, the end.
 
 use host_driver::nic::DropReason;
-use integration_tests::tigonctl::{Driver, program};
+use integration_tests::engine::tools;
+use integration_tests::tigonctl::{Driver, complaint, program};
 use integration_tests::{Engine, Sim, frames};
 use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
 use std::io::{Read, Write};
@@ -31,7 +32,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(rows: u16, cols: u16) -> Terminal {
+    fn open(rows: u16, cols: u16, words: &[&str]) -> Terminal {
         let driver = Driver::<Sim>::open();
         let pty = native_pty_system()
             .openpty(size(rows, cols))
@@ -39,6 +40,7 @@ impl Terminal {
         let mut command = CommandBuilder::new(program());
         command.args(driver.arguments());
         command.args(["top", "--interval", "0.1"]);
+        command.args(words);
         command.env("TERM", "xterm-256color");
         let child = pty.slave.spawn_command(command).expect("tigonctl starts");
         let mut reader = pty.master.try_clone_reader().expect("its output");
@@ -102,7 +104,7 @@ fn rate(text: &str, word: &str) -> f64 {
 
 #[test]
 fn load_rings_rates_and_drops_are_on_the_screen_until_q() {
-    let mut terminal = Terminal::open(24, 100);
+    let mut terminal = Terminal::open(24, 100, &[]);
     let screen =
         |part: &'static str| move |screen: &vt100::Screen| screen.contents().contains(part);
     terminal.until("alternate screen", |screen| screen.alternate_screen());
@@ -179,4 +181,57 @@ fn load_rings_rates_and_drops_are_on_the_screen_until_q() {
     });
     terminal.keys.write_all(b"typed\r").expect("keys");
     terminal.until("echo", |screen| screen.contents().contains("typed"));
+}
+
+/// With the firmware's ELF file each handler's part of its CPU's time is there, too.
+#[test]
+fn the_load_of_each_handler_is_on_the_screen() {
+    let elf = tools().firmware.elf.display().to_string();
+    let mut terminal = Terminal::open(40, 110, &["--elf", &elf]);
+    let end = Instant::now() + PATIENCE;
+    let load = |screen: &vt100::Screen, handler: &str| {
+        let text = screen.contents();
+        let line = text.lines().find(|line| line.contains(handler))?;
+        let (_, behind) = line.split_once(handler)?;
+        let (cpu, part) = behind.split_once('%')?.0.trim().split_once(' ')?;
+        Some((cpu.to_owned(), part.trim().parse::<f64>().ok()?))
+    };
+    let (cpu, part) = loop {
+        if let Some(found) = load(terminal.screen.screen(), "ReceiveComplete") {
+            break found;
+        }
+        assert!(Instant::now() < end, "no load:\n{}", terminal.text());
+        // The card works while the program counters are read.
+        for _ in 0..20 {
+            let stage = &mut terminal.driver.stage;
+            let frame = stage.inbound(terminal.number);
+            stage.engine.send(&frame);
+            terminal.number += 1;
+        }
+        terminal.turn();
+    };
+    assert_eq!(cpu, "A", "the CPU of received frames");
+    assert!(part > 0.0 && part <= 100.0, "{part}");
+    let text = terminal.text();
+    assert!(text.contains("handlers: load, runs a second"), "{text}");
+    terminal.keys.write_all(b"q").expect("a key");
+}
+
+#[test]
+fn another_elf_file_is_refused() {
+    let mut driver = Driver::<Sim>::open();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bytes = std::fs::read(tools().firmware.elf).expect("the ELF");
+    let block = driver.stage.nic.log_block().expect("the card");
+    let build = block.expect("a log").build;
+    let at = bytes.windows(20).position(|id| id == build.0);
+    bytes[at.expect("its id")] ^= 1;
+    let other = folder.path().join("other.elf");
+    std::fs::write(&other, &bytes).expect("room");
+    let words = ["top", "--elf", &other.display().to_string()];
+    let text = complaint(&driver.run(&words));
+    assert!(text.contains("the card runs build"), "{text}");
+    std::fs::write(&other, &bytes[..1000]).expect("room");
+    let text = complaint(&driver.run(&words));
+    assert!(text.contains("no whole ELF file"), "{text}");
 }

@@ -29,7 +29,8 @@ pub struct Arguments {
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub pci: Option<PciAddress>,
     /// Status socket of the process that drives the card (`bridge --status`).
-    #[arg(long, global = true, value_name = "PATH", conflicts_with_all = ["socket", "pci"])]
+    #[arg(long, global = true, value_name = "PATH", env = "TIGON_ATTACH",
+          conflicts_with_all = ["socket", "pci"])]
     pub attach: Option<PathBuf>,
     /// Print JSON, one object a line.
     #[arg(long, global = true)]
@@ -112,6 +113,9 @@ pub enum Command {
         /// Seconds between two looks.
         #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
         interval: f64,
+        /// The firmware's ELF file: shows each handler's part of its CPU's time.
+        #[arg(long, value_name = "FILE", env = "TIGON_ELF")]
+        elf: Option<PathBuf>,
     },
     /// Install firmware in the card's own EEPROM, or look at what is there.
     #[command(after_help = FLASH_EXAMPLE)]
@@ -218,7 +222,7 @@ pub struct RunOptions {
     #[arg(long, conflicts_with = "firmware")]
     pub own: bool,
     /// The firmware's ELF file: its log is printed at the end.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "TIGON_ELF")]
     pub elf: Option<PathBuf>,
     /// Take all frames on the wire, not only the card's own.
     #[arg(long)]

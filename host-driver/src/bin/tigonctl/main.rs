@@ -62,7 +62,10 @@ fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
         Command::Rings => look::rings(arguments, output),
         Command::Link { wanted } => link::link(arguments, *wanted, output),
         Command::Reset => card::reset(arguments, output),
-        Command::Top { interval } => top::top(arguments, card::seconds(*interval)?, &stop),
+        Command::Top { interval, elf } => {
+            let interval = card::seconds(*interval)?;
+            top::top(arguments, interval, elf.as_deref(), &stop)
+        }
         Command::Info => card::info(arguments, output),
         Command::Load { firmware } => card::load(arguments, firmware, output),
         Command::Stats(options) => card::stats(arguments, options, output, &stop),

@@ -1,6 +1,13 @@
 //! `tigonctl top`: the card at a glance, again and again.
+//!
+//! With the firmware's ELF file it also looks at both program counters some hundred times a
+//! second, which tells what part of its CPU's time each handler takes
+//! ([`host_driver::profile`]). Without, it shows how often each ran.
+
+mod looks;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,6 +22,7 @@ use serde_json::Value;
 
 use super::cli::Arguments;
 use super::look::{Ring, Source, read_rings};
+use looks::{Activity, LOOK, Looks, Share, activities, read_profile};
 
 /// What was seen at one moment.
 #[derive(Clone, Debug, Default)]
@@ -27,10 +35,12 @@ pub struct Sample {
     pub counts: BTreeMap<String, u64>,
     /// The rings.
     pub rings: Vec<Ring>,
+    /// What the CPUs did since the sample before; nothing without the firmware's ELF file.
+    pub shares: Vec<Share>,
 }
 
 impl Sample {
-    fn take(source: &mut Source, start: Instant) -> Result<Self> {
+    fn take(source: &mut Source, looks: &mut Looks, start: Instant) -> Result<Self> {
         let statistics = source.statistics()?;
         let idle = [Extension::IdleA, Extension::IdleB].map(Extension::bar_offset);
         let idle = source.registers(&idle)?;
@@ -39,6 +49,7 @@ impl Sample {
             idle: [idle[0], idle[1]],
             counts: counts(&statistics),
             rings: read_rings(source)?,
+            shares: looks.finish(),
         })
     }
 }
@@ -46,7 +57,13 @@ impl Sample {
 /// The groups of counts that are shown, flat.
 fn counts(statistics: &Value) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    for group in ["driver", "handlers", "firmware_drops", "driver_drops"] {
+    for group in [
+        "driver",
+        "handlers",
+        "own",
+        "firmware_drops",
+        "driver_drops",
+    ] {
         let fields = statistics.get(group).and_then(Value::as_object);
         for (name, value) in fields.into_iter().flatten() {
             counts.insert(format!("{group} {name}"), value.as_u64().unwrap_or(0));
@@ -63,8 +80,12 @@ pub struct View {
     /// Idle turns a second, and the part of its time that each CPU was busy, against the
     /// idlest interval so far.
     pub cpus: [(f64, f64); 2],
-    /// Name and runs a second of the handlers that ran, the busiest first.
-    pub handlers: Vec<(String, f64)>,
+    /// The handlers that ran, the busiest first.
+    pub handlers: Vec<Activity>,
+    /// Whether their loads are known.
+    pub has_loads: bool,
+    /// Counts of the firmware's own, a second and since the first sample.
+    pub own: Vec<(String, f64, u64)>,
     /// Frames and megabits a second: received, sent.
     pub rates: [(f64, f64); 2],
     /// Frames dropped since the first sample, by reason.
@@ -110,12 +131,13 @@ impl Watch {
             names.cloned().collect()
         };
         let short = |name: &str| name.split(' ').next_back().unwrap_or_default().to_owned();
-        let mut handlers: Vec<(String, f64)> = named("handlers")
-            .iter()
-            .map(|name| (short(name), rate(name)))
-            .filter(|(_, rate)| *rate > 0.0)
+        let runs = named("handlers").into_iter();
+        let runs = runs.map(|name| (short(&name), rate(&name)));
+        let handlers = activities(runs, &now.shares);
+        let own = named("own").into_iter();
+        let own = own
+            .map(|name| (short(&name), rate(&name), delta(&name, &first)))
             .collect();
-        handlers.sort_by(|a, b| b.1.total_cmp(&a.1));
         let drops = ["firmware_drops", "driver_drops"]
             .into_iter()
             .flat_map(named)
@@ -127,6 +149,8 @@ impl Watch {
             at: now.at,
             cpus,
             handlers,
+            has_loads: !now.shares.is_empty(),
+            own,
             rates: [
                 (
                     rate("driver frames_received"),
@@ -157,13 +181,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     draw_loads(frame, loads, view);
     let [handlers, right] =
         Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(body);
-    let rows = view
-        .handlers
-        .iter()
-        .map(|(name, rate)| Row::new([name.clone(), format!("{rate:>10.0}")]));
-    let table = Table::new(rows, [Constraint::Min(16), Constraint::Length(10)])
-        .block(Block::bordered().title("handler runs a second"));
-    frame.render_widget(table, handlers);
+    draw_handlers(frame, handlers, view);
     let [rings, drops] = Layout::vertical([Constraint::Length(8), Constraint::Min(3)]).areas(right);
     let rows = view.rings.iter().map(|ring| {
         let filled = (ring.fill * 10).div_ceil(ring.size.max(1)).min(10) as usize;
@@ -190,6 +208,35 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     frame.render_widget(table, drops);
 }
 
+fn draw_handlers(frame: &mut Frame<'_>, area: Rect, view: &View) {
+    let rows = view.handlers.iter().map(|row| {
+        let load = match row.load {
+            Some((cpu, part)) => format!("{cpu} {:5.1} %", part * 100.0),
+            None => String::new(),
+        };
+        let runs = row
+            .runs
+            .map_or(String::new(), |rate| format!("{rate:>10.0}"));
+        Row::new([row.name.clone(), load, runs])
+    });
+    let own = view.own.iter().map(|(name, rate, count)| {
+        let name = format!("{name}: {count}");
+        Row::new([name, String::new(), format!("{rate:>10.0}")])
+    });
+    let (title, load) = if view.has_loads {
+        ("handlers: load, runs a second", 9)
+    } else {
+        ("handler runs a second", 0)
+    };
+    let widths = [
+        Constraint::Min(16),
+        Constraint::Length(load),
+        Constraint::Length(10),
+    ];
+    let table = Table::new(rows.chain(own), widths).block(Block::bordered().title(title));
+    frame.render_widget(table, area);
+}
+
 fn draw_loads(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let block = Block::bordered().title("load, against the idlest interval");
     let inner = block.inner(area);
@@ -214,11 +261,20 @@ fn draw_loads(frame: &mut Frame<'_>, area: Rect, view: &View) {
 }
 
 /// `tigonctl top`
-pub fn top(arguments: &Arguments, interval: Duration, stop: &AtomicBool) -> Result<()> {
+pub fn top(
+    arguments: &Arguments,
+    interval: Duration,
+    elf: Option<&Path>,
+    stop: &AtomicBool,
+) -> Result<()> {
     let mut source = Source::open(arguments)?;
+    let profile = elf
+        .map(|path| read_profile(&mut source, path))
+        .transpose()?;
     let start = Instant::now();
     let mut watch = Watch::default();
-    watch.next(Sample::take(&mut source, start)?);
+    let mut looks = Looks::default();
+    watch.next(Sample::take(&mut source, &mut looks, start)?);
     let mut terminal = ratatui::try_init()?;
     let result = (|| -> Result<()> {
         let mut view = View::default();
@@ -229,14 +285,17 @@ pub fn top(arguments: &Arguments, interval: Duration, stop: &AtomicBool) -> Resu
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                if event::poll(left.min(Duration::from_millis(100)))?
+                if let Some(profile) = &profile {
+                    looks.take(&mut source, profile)?;
+                }
+                if event::poll(left.min(LOOK))?
                     && let Event::Key(key) = event::read()?
                     && matches!(key.code, KeyCode::Char('q' | 'c') | KeyCode::Esc)
                 {
                     return Ok(());
                 }
             }
-            if let Some(next) = watch.next(Sample::take(&mut source, start)?) {
+            if let Some(next) = watch.next(Sample::take(&mut source, &mut looks, start)?) {
                 view = next;
             }
         }
@@ -248,8 +307,10 @@ pub fn top(arguments: &Arguments, interval: Duration, stop: &AtomicBool) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host_driver::profile::Owner;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use tigon2_chip::Cpu;
 
     fn sample(at: f64, idle: u32, frames: u64, dropped: u64) -> Sample {
         let counts = [
@@ -283,6 +344,7 @@ mod tests {
                     size: 512,
                 },
             ],
+            shares: Vec::new(),
         }
     }
 
@@ -308,6 +370,24 @@ mod tests {
             "since the first look"
         );
         insta::assert_snapshot!("busy", screen(&busy));
+    }
+
+    /// With the ELF file: loads of handlers, and of a function that several call. A firmware
+    /// with counts of its own shows those.
+    #[test]
+    fn the_screen_shows_what_each_handler_takes() {
+        let mut watch = Watch::default();
+        watch.next(sample(0.0, 5, 100, 7));
+        let mut busy = sample(1.0, 250_005, 50_100, 7);
+        let share = |cpu, owner, part| Share { cpu, owner, part };
+        busy.shares = vec![
+            share(Cpu::A, Owner::Idle, 0.25),
+            share(Cpu::A, Owner::Handler("ReceiveComplete".into()), 0.625),
+            share(Cpu::A, Owner::Function("dma::queue".into()), 0.125),
+        ];
+        busy.counts.insert("own pings".into(), 40);
+        let view = watch.next(busy).expect("a view");
+        insta::assert_snapshot!("loads", screen(&view));
     }
 
     /// The counter of idle turns wraps, and a driver that recovers begins its counts anew.
