@@ -11,9 +11,11 @@ use crate::tools::Tools;
 use crate::worker::Worker;
 use anyhow::{Context, Result, anyhow};
 use host_driver::nic::NicStatistics;
+use host_driver::status::StatusServer;
 use host_driver::tap::Tap;
 use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic, bridge};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The host behind the card.
@@ -40,8 +42,18 @@ pub struct Testbed {
 
 impl Testbed {
     /// Starts a card, loads the firmware, waits for the link and puts a Linux
-    /// host at either end. `gdb` opens the card's gdb stub.
-    pub fn start(tools: &Tools, gdb: bool) -> Result<Testbed> {
+    /// host at either end.
+    pub fn start(tools: &Tools) -> Result<Testbed> {
+        Testbed::build(tools, false, false)
+    }
+
+    /// The same, with a [status socket](Testbed::status) at which the driver answers for the
+    /// card. `gdb` opens the card's gdb stub.
+    pub fn attended(tools: &Tools, gdb: bool) -> Result<Testbed> {
+        Testbed::build(tools, gdb, true)
+    }
+
+    fn build(tools: &Tools, gdb: bool, attended: bool) -> Result<Testbed> {
         let pid = std::process::id();
         let (host_tap, wire_tap) = (format!("tgh{pid}"), format!("tgw{pid}"));
         let host = Namespace::create("host")?;
@@ -58,12 +70,22 @@ impl Testbed {
         let nic = open_nic(tools, &card)?;
         let tap = Tap::create(&host_tap, nic.station(), MTU, false)?;
         host.adopt(&host_tap, &format!("{HOST}/24"))?;
+        let driver = if attended {
+            drive_attended(nic, tap, StatusServer::bind(&status(&card))?)
+        } else {
+            drive(nic, tap)
+        };
         Ok(Testbed {
-            driver: drive(nic, tap),
+            driver,
             card,
             host,
             peer,
         })
+    }
+
+    /// Where the driver of an attended card answers `tigonctl --attach`.
+    pub fn status(&self) -> PathBuf {
+        status(&self.card)
     }
 
     /// Fails if the card or the driver has given up.
@@ -82,6 +104,11 @@ impl Testbed {
     }
 }
 
+/// In the folder that goes away with the card.
+fn status(card: &Card) -> PathBuf {
+    card.socket().with_file_name("status")
+}
+
 /// Probes the card, loads the firmware, opens it and waits for the link.
 pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
     let firmware = std::fs::read(&tools.firmware.tg2)
@@ -97,6 +124,20 @@ pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
 pub fn drive(mut nic: Nic<VfioUser>, tap: Tap) -> Worker<NicStatistics> {
     Worker::start(move |stop| {
         bridge::run(&mut nic, &tap, stop)?;
+        let statistics = nic.statistics()?;
+        nic.shut_down()?;
+        Ok(statistics)
+    })
+}
+
+/// As [`drive`]; between its turns the thread answers what is asked at the status socket.
+pub fn drive_attended(
+    mut nic: Nic<VfioUser>,
+    tap: Tap,
+    visitors: StatusServer,
+) -> Worker<NicStatistics> {
+    Worker::start(move |stop| {
+        bridge::run_attended(&mut nic, &tap, None, stop, |nic| visitors.serve(nic))?;
         let statistics = nic.statistics()?;
         nic.shut_down()?;
         Ok(statistics)

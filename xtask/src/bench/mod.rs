@@ -12,6 +12,7 @@ use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
 use crate::testbed::{HOST, PEER, Testbed};
 use crate::tools::Tools;
+use crate::trace::Way;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
@@ -31,6 +32,13 @@ pub struct Arguments {
     /// sim: fewer sizes and shorter looks
     #[arg(long)]
     pub quick: bool,
+    /// sim: only this experiment, with a row for each firmware
+    #[arg(long, value_enum, conflicts_with_all = ["golden", "sensitivity", "placements", "speed"])]
+    pub experiment: Option<Way>,
+    /// sim: only datagrams of so many bytes
+    #[arg(long, value_name = "BYTES", value_parser = datagram,
+          conflicts_with_all = ["golden", "sensitivity", "placements", "speed"])]
+    pub datagram: Option<usize>,
     /// sim: a firmware image in the drivers' load format, instead of this project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
@@ -59,6 +67,15 @@ pub struct Arguments {
     /// How often the two are measured in turn; the medians are reported
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub rounds: u32,
+}
+
+/// The bytes of a datagram that the experiments can number and a frame can hold.
+fn datagram(text: &str) -> Result<usize, String> {
+    let bytes = text
+        .parse()
+        .ok()
+        .filter(|bytes| (18..=1472).contains(bytes));
+    bytes.ok_or_else(|| format!("{text} is not from 18 to 1472"))
 }
 
 /// What runs the card.
@@ -134,7 +151,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn through_card(tools: &Tools, seconds: u32) -> Result<Round> {
-    let mut testbed = Testbed::start(tools, false)?;
+    let mut testbed = Testbed::start(tools)?;
     let round = tcp(&testbed.host, &testbed.peer, seconds);
     testbed.check()?;
     testbed.finish()?;

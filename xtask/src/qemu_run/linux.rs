@@ -5,8 +5,10 @@ use super::report::{CardReport, Report};
 use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::ping;
 use crate::testbed::{HOST, PEER, Testbed};
-use crate::tools::Tools;
+use crate::tools::{Tools, build_tigonctl};
 use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Stdio;
 
 /// Payloads of the echo requests: ping's usual one, and one that fills a frame.
@@ -19,7 +21,7 @@ const UDP_MBPS: u32 = 50;
 /// Runs the traffic and reports on it.
 pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let mut testbed = Testbed::start(tools, false)?;
+    let mut testbed = Testbed::start(tools)?;
     let mut report = Report {
         engine: "qemu".into(),
         stack: "linux".into(),
@@ -61,14 +63,19 @@ pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
 
 /// A shell behind the card, until the user leaves it.
 pub fn interactive(tools: &Tools, gdb: bool) -> Result<()> {
+    let tigonctl = build_tigonctl()?;
     println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let testbed = Testbed::start(tools, gdb)?;
+    let testbed = Testbed::attended(tools, gdb)?;
     let shell = std::env::var("SHELL").unwrap_or_else(|_| "sh".into());
     println!(
         "This is {HOST}, behind the card. At the other end of the wire is {PEER}.\n\
-         Try: ping {PEER}. Another shell over there: ip netns exec {} {shell}\n\
+         Try: ping {PEER}, tigonctl stats, tigonctl top. Another shell over there: ip netns \
+         exec {} {shell}\n\
+         From any other terminal: {} --attach {} stats\n\
          Leave with exit or Ctrl-D; everything goes away then.",
-        testbed.peer.name()
+        testbed.peer.name(),
+        tigonctl.display(),
+        testbed.status().display()
     );
     if gdb {
         println!(
@@ -81,6 +88,9 @@ pub fn interactive(tools: &Tools, gdb: bool) -> Result<()> {
     let status = testbed
         .host
         .command(&shell)
+        .env("PATH", with_folder_of(&tigonctl)?)
+        .env("TIGON_ATTACH", testbed.status())
+        .env("TIGON_ELF", &tools.firmware.elf)
         .stdin(Stdio::inherit())
         .status()
         .context("cannot start the shell")?;
@@ -92,4 +102,12 @@ pub fn interactive(tools: &Tools, gdb: bool) -> Result<()> {
         driver.frames_sent, driver.frames_received
     );
     Ok(())
+}
+
+/// The search path with the folder of a program in front.
+fn with_folder_of(program: &Path) -> Result<OsString> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folder = program.parent().map(Path::to_path_buf);
+    let folders = folder.into_iter().chain(std::env::split_paths(&folders));
+    std::env::join_paths(folders).context("the search path")
 }
