@@ -63,6 +63,7 @@ enum Verb {
     /// Measure throughput beside what this machine could carry at most
     #[command(
         after_help = "Examples:\n  cargo xtask bench --quick --profile all\n  \
+        cargo xtask bench --experiment receive --datagram 18\n  \
         cargo xtask bench --sensitivity\n  \
         cargo xtask bench --engine qemu\n  \
         cargo xtask bench --engine qemu --guest"

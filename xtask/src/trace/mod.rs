@@ -73,7 +73,8 @@ pub enum Way {
 }
 
 impl Way {
-    const fn experiment(self) -> Experiment {
+    /// The experiment.
+    pub const fn experiment(self) -> Experiment {
         match self {
             Way::Send => Experiment::Send,
             Way::Receive => Experiment::Receive,

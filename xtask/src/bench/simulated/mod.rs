@@ -6,6 +6,7 @@
 mod cpus;
 pub mod golden;
 pub mod papers;
+mod part;
 mod placements;
 pub mod plan;
 mod plot;
@@ -110,7 +111,11 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
     } else {
         vec![arguments.profile.clone()]
     };
-    let (tasks, duration) = if arguments.quick {
+    let part = part::tasks(arguments);
+    let is_part = part.is_some();
+    let (tasks, duration) = if let Some(part) = part {
+        (part, Duration::QUICK)
+    } else if arguments.quick {
         let tasks = [
             paper(&QUICK_SIZES),
             one_bd(&QUICK_SIZES),
@@ -142,7 +147,11 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
         }
     }
     bar.finish_and_clear();
-    report(&points)?;
+    if is_part {
+        part::report(&points)?;
+    } else {
+        report(&points)?;
+    }
     println!(
         "bench: {} points in {} s",
         points.len(),
