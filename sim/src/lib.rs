@@ -21,6 +21,7 @@
 //! | [`clock`] | cycles and nanoseconds |
 //! | [`wire`] | frames in both directions |
 //! | [`machine`] | all of it together |
+//! | [`log`] | the firmware's log, without the driver |
 //! | [`timeline`] | what happened when |
 //! | [`explore`] | the same work under random schedules of both CPUs |
 //! | [`gdb`] | both CPUs in gdb, forward and backward |
@@ -34,6 +35,7 @@ pub mod clock;
 pub mod cpu;
 pub mod explore;
 pub mod gdb;
+pub mod log;
 pub mod machine;
 pub mod memory;
 pub mod timeline;

@@ -1,6 +1,6 @@
 //! A card: one `qemu-system-mips -M tigon2` with a socket for its PCI side.
 
-use crate::monitor::Monitor;
+use crate::monitor::{MemoryByMonitor, Monitor};
 use crate::process::{self, Process};
 use crate::tools::Tools;
 use crate::{interrupt, paths};
@@ -192,6 +192,11 @@ impl Card {
         let arguments = json!({"path": "/machine/card", "property": property, "value": words});
         self.monitor()?.execute("qom-set", arguments)?;
         Ok(())
+    }
+
+    /// NIC memory as QEMU's monitor shows it, past the driver; with [`CardOptions::monitor`].
+    pub fn memory(&self) -> MemoryByMonitor {
+        MemoryByMonitor(self.folder.path().join(MONITOR))
     }
 
     fn monitor(&self) -> Result<Monitor> {

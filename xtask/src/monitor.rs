@@ -1,10 +1,11 @@
 //! QEMU's monitor: the machine protocol (QMP), one JSON object a line.
 
 use anyhow::{Context, Result, bail};
+use host_driver::log::NicMemory;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long QEMU may take for one answer.
@@ -67,12 +68,52 @@ impl Monitor {
         Ok(())
     }
 
+    /// Words of CPU A's memory, big-endian as the card has them.
+    ///
+    /// # Errors
+    /// When QEMU does not say what is there.
+    pub fn words(&mut self, address: u32, count: usize) -> Result<Vec<u32>> {
+        let command = format!("xp /{count}wx {address:#x}");
+        let said = self.execute("human-monitor-command", json!({ "command-line": command }))?;
+        let said = said.as_str().unwrap_or_default();
+        // A line is an address, a colon, and up to four words.
+        let words = said.lines().filter_map(|line| line.split_once(':'));
+        let words = words.flat_map(|(_, words)| words.split_whitespace());
+        let words = words.map(|word| u32::from_str_radix(word.trim_start_matches("0x"), 16));
+        let words: Vec<u32> = words
+            .collect::<Result<_, _>>()
+            .with_context(|| format!("{command}: {said}"))?;
+        if words.len() != count {
+            bail!("{command}: {said}");
+        }
+        Ok(words)
+    }
+
     fn line(&mut self) -> Result<Value> {
         let mut line = String::new();
         if self.answers.read_line(&mut line)? == 0 {
             bail!("the monitor has ended");
         }
         serde_json::from_str(&line).context("the monitor says something that is no JSON")
+    }
+}
+
+/// NIC memory, past the card's driver: it can be looked at only. Each look is a connection of
+/// its own, since a monitor takes one at a time.
+#[derive(Clone, Debug)]
+pub struct MemoryByMonitor(pub PathBuf);
+
+impl NicMemory for MemoryByMonitor {
+    type Error = anyhow::Error;
+
+    fn load(&mut self, address: u32, out: &mut [u32]) -> Result<()> {
+        let words = Monitor::connect(&self.0)?.words(address, out.len())?;
+        out.copy_from_slice(&words);
+        Ok(())
+    }
+
+    fn store(&mut self, _: u32, _: u32) -> Result<bool> {
+        Ok(false)
     }
 }
 

@@ -12,11 +12,14 @@ use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
 use crate::trace::files;
 use anyhow::{Context, Result};
+use host_driver::log::{LogBlock, LogReader, LogTexts, by_time};
 use host_driver::{Config, Nic};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
+use tigon2_sim::log::BesideTheCard;
+use tigon2_sim::transport::SharedMachine;
 use wire::Peered;
 
 pub mod replay;
@@ -43,6 +46,9 @@ pub struct Arguments {
     /// Write the run's last events to FILE, and as a page beside it
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
+    /// Print the firmware's log, taken out of the card's memory past the driver
+    #[arg(long, conflicts_with_all = ["firmware", "pcap"])]
+    pub log: bool,
     /// Send the frames of this capture out of the card, instead of traffic
     #[arg(
         long,
@@ -61,11 +67,12 @@ pub struct Arguments {
 
 /// Runs it, prints the report and writes it.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let image = match &arguments.firmware {
-        Some(path) => firmware::file::read(path)?,
+    let (image, elf) = match &arguments.firmware {
+        Some(path) => (firmware::file::read(path)?, None),
         None => {
             setup::ensure(&[Need::Firmware])?;
-            firmware::build(FirmwareOptions::default())?.image()?
+            let built = firmware::build(FirmwareOptions::default())?;
+            (built.image()?, Some(built.elf))
         }
     };
     if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
@@ -94,11 +101,35 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let report = conversation::hold(&mut nic, volume, "sim-run", "sim")?;
     let recorded = machine.lock().recorded();
+    if let Some(elf) = elf.filter(|_| arguments.log) {
+        print_log(&machine, &elf)?;
+    }
     nic.shut_down()?;
     println!("{}", report.table());
     if let (Some(file), Some(timeline)) = (&arguments.timeline, recorded) {
         files::write_beside(file, "sim-run", &timeline)?;
     }
     println!("report: {}", write_json("sim-run", &report)?.display());
+    Ok(())
+}
+
+/// What is in the rings of both CPUs, in the order of its times.
+fn print_log(machine: &SharedMachine, elf: &Path) -> Result<()> {
+    let named = || format!("ELF file {}", elf.display());
+    let texts = LogTexts::parse(&std::fs::read(elf).with_context(named)?).with_context(named)?;
+    let mut memory = BesideTheCard(machine);
+    let block = LogBlock::find(&mut memory)?.context("the firmware has no log")?;
+    texts.check(block.build).with_context(named)?;
+    let frames = LogReader::new().read(&mut memory, &block)?;
+    let mut lines = texts.decoder().decode(&frames);
+    by_time(&mut lines);
+    for line in lines {
+        println!("{line}");
+    }
+    for (cpu, counts) in ["A", "B"].into_iter().zip(block.counts) {
+        if counts.lost > 0 {
+            println!("CPU {cpu}: {} messages found no room", counts.lost);
+        }
+    }
     Ok(())
 }

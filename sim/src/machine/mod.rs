@@ -250,6 +250,11 @@ impl Machine {
         u32::from_be_bytes(self.sram.load(address & !3))
     }
 
+    /// Puts a word at an aligned NIC address, as somebody beside the card would.
+    pub fn set_word(&mut self, address: u32, word: u32) {
+        self.sram.copy_in(address & !3, &word.to_be_bytes());
+    }
+
     /// The host reads a word of BAR 0.
     pub fn bar_read(&mut self, offset: u32) -> u32 {
         let value = self.card.bar_read(&mut environment!(self), offset);
