@@ -3,11 +3,12 @@
 //! ```text
 //!   docs/*.md, SUMMARY.md ──links: does each lead somewhere?──┐
 //!   firmware's ELF ──pictures: dispatch tables, memories──────┴─► mdbook ─► target/doc/book
-//!   every crate ──rustdoc────────────────────────────────────────────────► target/doc
+//!   every crate ──rustdoc, no warning────────────────────────────────────► target/doc
 //! ```
 //!
 //! mdbook is installed once, in a version that is named here, into the cache.
 
+pub mod crates;
 pub mod links;
 pub mod pictures;
 
@@ -24,6 +25,7 @@ use std::process::Command;
 const MDBOOK: &str = "0.5.4";
 /// The chapters that are made here.
 const PICTURES: &str = "pictures.md";
+const CRATES: &str = "crates.md";
 
 /// What to make.
 #[derive(Debug, clap::Args)]
@@ -47,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mdbook = mdbook()?;
     let source = paths::target().join("book");
     let book = paths::target().join("doc/book");
-    write_source(&docs, &source)?;
+    write_source(&docs, &source, !arguments.book)?;
     let mut command = Command::new(mdbook);
     command
         .args(["build", "--dest-dir"])
@@ -60,10 +62,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         cargo
             .args(["doc", "--workspace", "--no-deps", "--quiet"])
             .current_dir(paths::root())
-            .env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links");
+            .env("RUSTDOCFLAGS", "-D warnings");
         process::run(&mut cargo).context("rustdoc")?;
-        let crates = paths::target().join("doc/tigon_firmware/index.html");
-        println!("crates: {}", crates.display());
+        println!("crates: {}", book.join("crates.html").display());
     }
     Ok(())
 }
@@ -87,7 +88,7 @@ fn mdbook() -> Result<PathBuf> {
 }
 
 /// The book's own folder: the pages, the pictures and a page that shows them.
-fn write_source(docs: &Path, folder: &Path) -> Result<()> {
+fn write_source(docs: &Path, folder: &Path, with_crates: bool) -> Result<()> {
     let source = folder.join("src");
     if source.exists() {
         std::fs::remove_dir_all(&source)?;
@@ -119,6 +120,10 @@ fn write_source(docs: &Path, folder: &Path) -> Result<()> {
     std::fs::write(source.join(PICTURES), page)?;
     let mut summary = std::fs::read_to_string(docs.join(links::SUMMARY))?;
     writeln!(summary, "- [Pictures from the sources]({PICTURES})")?;
+    if with_crates {
+        std::fs::write(source.join(CRATES), crates::page()?)?;
+        writeln!(summary, "- [The crates]({CRATES})")?;
+    }
     std::fs::write(source.join(links::SUMMARY), summary)?;
     let title = "[book]\ntitle = \"tigon-rs\"\n";
     std::fs::write(folder.join("book.toml"), title)?;
