@@ -1,6 +1,8 @@
 //! Where things lie: the checkout, what is built, reports and the cache.
 
+use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The root of the checkout: `TIGON_ROOT`, for tests that work on a copy, else the one that
 /// this program was built in.
@@ -37,4 +39,26 @@ pub fn cache() -> PathBuf {
         .or_else(|| std::env::var_os("HOME").map(under_home))
         .unwrap_or_else(std::env::temp_dir)
         .join("tigon-rs")
+}
+
+/// Copies the sources, without what Git does not know, for tests that work on a copy.
+///
+/// # Errors
+/// Outside of a clone, and if a file cannot be copied.
+pub fn copy_sources(to: &Path) -> Result<()> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others"])
+        .arg("--exclude-standard")
+        .current_dir(root());
+    let list = list.output().context("start git")?;
+    ensure!(list.status.success(), "git does not list the sources");
+    let names = String::from_utf8(list.stdout).context("a name that is no text")?;
+    for name in names.split('\0').filter(|name| !name.is_empty()) {
+        let (from, to) = (root().join(name), to.join(name));
+        if let Some(folder) = to.parent().filter(|_| from.is_file()) {
+            std::fs::create_dir_all(folder)?;
+            std::fs::copy(&from, &to).with_context(|| format!("copy {}", from.display()))?;
+        }
+    }
+    Ok(())
 }

@@ -5,29 +5,6 @@ use std::path::Path;
 use std::process::{Command, Output};
 use xtask::firmware::own;
 
-/// Copies what Git knows of the sources, without what it does not.
-fn copy(from: &Path, to: &Path) {
-    let list = Command::new("git")
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
-        .current_dir(from)
-        .output()
-        .expect("git lists the sources");
-    let names = String::from_utf8(list.stdout).expect("names");
-    for name in names.split('\0').filter(|name| !name.is_empty()) {
-        let file = to.join(name);
-        std::fs::create_dir_all(file.parent().expect("a folder")).expect("folders");
-        if from.join(name).is_file() {
-            std::fs::copy(from.join(name), file).expect("a copy");
-        }
-    }
-}
-
 /// The command in the copy; what is built besides the firmware's crates is shared.
 fn xtask(root: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_xtask"))
@@ -48,7 +25,7 @@ fn said(output: &Output) -> String {
 fn a_new_variant_builds_and_starts_and_is_listed() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
-    copy(&xtask::paths::root(), root);
+    xtask::paths::copy_sources(root).expect("a copy");
     let manifest = root.join("firmware/Cargo.toml");
     let before = std::fs::read_to_string(&manifest).expect("the manifest");
 
