@@ -17,6 +17,7 @@ pub mod programs;
 pub mod spy;
 pub mod stage;
 pub mod tigonctl;
+pub mod tutorial;
 pub mod xtask_command;
 
 pub use engine::{Engine, Qemu, Sim};

@@ -114,9 +114,13 @@ impl Code<'_> {
                 let handler = self.handler(cpu, section, at);
                 let event = entry.checked_sub(1).and_then(EventBit::from_number);
                 let owner = match (handler, event) {
-                    (Some(place), Some(event)) => {
+                    (Some((place, through)), Some(event)) => {
                         let owner = Owner::Handler(name_of(event, cpu));
                         handlers.insert(place, owner.clone());
+                        spans.extend(through.map(|at| Span {
+                            code: at..at + ENTRY,
+                            owner: owner.clone(),
+                        }));
                         owner
                     }
                     _ => Owner::Idle,
@@ -132,12 +136,17 @@ impl Code<'_> {
         spans
     }
 
-    /// The handler that an entry of a table leads to, also by another jump.
-    fn handler(&self, cpu: Cpu, section: usize, at: u32) -> Option<Place> {
+    /// The handler that an entry of a table leads to, and the address of the further jump by
+    /// which it does, if there is one.
+    fn handler(&self, cpu: Cpu, section: usize, at: u32) -> Option<(Place, Option<u32>)> {
         let target = self.jump(section, at, &[J])?;
-        let further = || self.function(cpu, self.jump(section, target, &[J])?);
-        let found = self.function(cpu, target).or_else(further)?;
-        (!self.functions.get(&found)?.1.starts_with(LOOP)).then_some(found)
+        let further = || {
+            let place = self.function(cpu, self.jump(section, target, &[J])?)?;
+            Some((place, Some(target)))
+        };
+        let direct = self.function(cpu, target).map(|place| (place, None));
+        let found = direct.or_else(further)?;
+        (!self.functions.get(&found.0)?.1.starts_with(LOOP)).then_some(found)
     }
 
     fn of_functions(&self, cpu: Cpu, handlers: &BTreeMap<Place, Owner>) -> Vec<Span> {

@@ -1,0 +1,109 @@
+//! `docs/tutorial.md` as a newcomer would go through it: its own text is what runs, in a copy
+//! of the sources, and what it shows must be what comes.
+//!
+//! In a block `console`, lines that begin with `$ ` are commands, lines that begin with `# `
+//! are typed into the command before, all others are what is shown, with `[..]` for anything
+//! in a line and `...` for any lines. A block `diff NAME` is a file of that name.
+
+use integration_tests::tutorial::{Block, Step, blocks};
+use snapbox::assert_data_eq;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// So that what is typed runs what `cargo xtask test` has built.
+const PRELUDE: &str = "exec 2>&1\n\
+    cargo() { if [ \"$1\" = xtask ]; then shift; \"$TIGON_XTASK\" \"$@\"; else command cargo \"$@\"; fi; }\n";
+
+/// A copy of the sources under Git's eye, as a clone is.
+struct Clone {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Clone {
+    fn new() -> Clone {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("tigon-rs");
+        xtask::paths::copy_sources(&root).expect("a copy");
+        let clone = Clone {
+            _folder: folder,
+            root,
+        };
+        for words in ["init -q", "add -A", "commit -q -m clone"] {
+            let mut git = Command::new("git");
+            git.args([
+                "-c",
+                "user.name=reader",
+                "-c",
+                "user.email=reader@example.org",
+            ]);
+            git.args(words.split(' ')).current_dir(&clone.root);
+            assert!(git.status().expect("git").success(), "git {words}");
+        }
+        clone
+    }
+
+    /// What a command shows that is typed in the clone's folder, and what is typed into it.
+    fn run(&self, step: &Step) -> String {
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(format!("{PRELUDE}{}", step.command))
+            .current_dir(&self.root)
+            .env("TIGON_ROOT", &self.root)
+            .env("CARGO_TARGET_DIR", xtask::paths::target())
+            .env("SHELL", "/bin/sh")
+            .env_remove("TIGON_VARIANT")
+            .env_remove("TIGON_PLACEMENT")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        for line in &step.typed {
+            // One that has ended takes nothing more.
+            let _ = writeln!(stdin, "{line}");
+        }
+        drop(stdin);
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "$ {}\n{said}", step.command);
+        said
+    }
+}
+
+fn tutorial() -> String {
+    let path = xtask::paths::root().join("docs/tutorial.md");
+    std::fs::read_to_string(path).expect("the tutorial")
+}
+
+#[test]
+fn everything_in_the_tutorial_holds() {
+    let clone = Clone::new();
+    let mut commands = 0;
+    for block in blocks(&tutorial()) {
+        match block {
+            Block::File { name, text } => {
+                std::fs::write(clone.root.join(name), text).expect("a file");
+            }
+            Block::Console(steps) => {
+                for step in steps {
+                    commands += 1;
+                    println!("$ {}", step.command);
+                    let said = clone.run(&step);
+                    let heading = format!("$ {}\n", step.command);
+                    assert_data_eq!(heading.clone() + said.trim_end(), heading + &step.shown);
+                }
+            }
+        }
+    }
+    assert!(commands >= 10, "{commands} commands");
+    let left = Command::new("git")
+        .args(["status", "--porcelain"])
+        .current_dir(&clone.root)
+        .output()
+        .expect("git");
+    let left = String::from_utf8_lossy(&left.stdout).into_owned();
+    assert_eq!(left, "", "the end is as the beginning was");
+    assert!(Path::new(&clone.root).join("docs/tutorial.md").is_file());
+}
