@@ -68,11 +68,9 @@ impl Code<'_> {
     fn sees(&self, cpu: Cpu, section: usize) -> bool {
         let section = self.file.section_by_index(SectionIndex(section));
         let name = section.as_ref().ok().and_then(|found| found.name().ok());
-        let other = match cpu {
-            Cpu::A => ".scratch_b.",
-            Cpu::B => ".scratch_a.",
-        };
-        name.is_some_and(|name| !name.starts_with(other))
+        let pad = name.and_then(|name| name.strip_prefix(".scratch_"));
+        let mine = cpu.to_string().to_lowercase();
+        name.is_some() && pad.is_none_or(|pad| pad.starts_with(&mine))
     }
 
     /// The function that a CPU runs at an address, if one begins there.

@@ -72,7 +72,7 @@ impl Profile {
     /// Who CPU `cpu` works for when its program counter is `pc`; none where there is no code,
     /// as with a CPU that was never started.
     pub fn owner(&self, cpu: Cpu, pc: u32) -> Option<&Owner> {
-        let spans = &self.spans[cpu.index()];
+        let spans = self.spans.get(cpu.index())?;
         let behind = spans.partition_point(|span| span.code.start <= pc);
         let span = spans.get(behind.checked_sub(1)?)?;
         span.code.contains(&pc).then_some(&span.owner)

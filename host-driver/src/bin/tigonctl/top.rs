@@ -209,6 +209,11 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
 }
 
 fn draw_handlers(frame: &mut Frame<'_>, area: Rect, view: &View) {
+    let (title, load, width) = if view.has_loads {
+        ("handlers: load, runs a second", 9, 9)
+    } else {
+        ("handler runs a second", 0, 10)
+    };
     let rows = view.handlers.iter().map(|row| {
         let load = match row.load {
             Some((cpu, part)) => format!("{cpu} {:5.1} %", part * 100.0),
@@ -221,17 +226,12 @@ fn draw_handlers(frame: &mut Frame<'_>, area: Rect, view: &View) {
     });
     let own = view.own.iter().map(|(name, rate, count)| {
         let name = format!("{name}: {count}");
-        Row::new([name, String::new(), format!("{rate:>10.0}")])
+        Row::new([name, String::new(), format!("{rate:>width$.0}")])
     });
-    let (title, load) = if view.has_loads {
-        ("handlers: load, runs a second", 9)
-    } else {
-        ("handler runs a second", 0)
-    };
     let widths = [
         Constraint::Min(16),
         Constraint::Length(load),
-        Constraint::Length(10),
+        Constraint::Length(width as u16),
     ];
     let table = Table::new(rows.chain(own), widths).block(Block::bordered().title(title));
     frame.render_widget(table, area);
