@@ -13,8 +13,8 @@ use crate::log::{log_debug, log_info};
 use crate::refill::Refill;
 use crate::shared::ANSWER;
 use crate::{
-    SideA, SideB, direct, events, fatal, filter, host_events, link, own, phy, receive, send, statistics,
-    timer, trace,
+    SideA, SideB, direct, events, fatal, filter, host_events, link, own, phy, receive, send,
+    statistics, timer, trace,
 };
 use embedded_hal::delay::DelayNs;
 use host_interface::event::EventCode;
