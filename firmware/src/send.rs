@@ -17,7 +17,7 @@
 //!
 //! A frame without checksums to make is the MAC's as soon as its last BD was taken: the
 //! MAC waits for the data by itself. One with checksums is held in the MAC's ring until it
-//! has arrived and was patched, see [`offload`].
+//! has arrived and was patched, see `offload`.
 
 mod checksum;
 pub mod fault;

@@ -2,7 +2,7 @@
 //!
 //! It reads the serial EEPROM, puts the image that is to be started into NIC memory and
 //! jumps to it; or it says "PROM failed" and halts for the host, as the chip's own does
-//! (hardware reference 3.4, R[140] bit 4). Which image that is decides
+//! (hardware reference 3.4, `R[140]` bit 4). Which image that is decides
 //! [`boot_slots::select`]; here is the way to the EEPROM and to NIC memory.
 //!
 //! ```text

@@ -2,7 +2,7 @@
 //!
 //! Hardware reference, section 14. Most frames are fit for the standard or the mini ring,
 //! for this card, and free of errors; they are recognised by few comparisons. All others are
-//! [judged](judge) with more care.
+//! judged (`judge`) with more care.
 
 use super::hand_on::{self, Accepted, Taken, hand_on};
 use super::headers::{self, Headers};

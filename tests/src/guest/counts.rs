@@ -24,7 +24,7 @@ pub struct Count {
     pub jumbo: u64,
 }
 
-/// What passed both ways since the start or the last [`Cable::reset`].
+/// What passed both ways since the start or the last [`Cable::reset`](super::cable::Cable::reset).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// What the card sent.

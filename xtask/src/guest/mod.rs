@@ -116,7 +116,7 @@ impl Guest {
 
     /// Starts a guest's QEMU and goes on: several guests boot at once.
     ///
-    /// QEMU ends with the thread that calls this (see [`outliving_nobody`]), so
+    /// QEMU ends with the thread that calls this (see `outliving_nobody`), so
     /// it must be one that lives as long as the guest is to.
     ///
     /// # Errors

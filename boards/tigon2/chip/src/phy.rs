@@ -144,7 +144,7 @@ pub mod extended_status {
     pub const HALF: u16 = 0x1000;
 }
 
-/// Register 0x19: bits 10:8 are a [`PhyMode`](super::PhyMode) (C).
+/// Register 0x19: bits 10:8 are a [`PhyMode`] (C).
 pub mod summary {
     /// Bit 15: negotiation is complete (I).
     pub const NEGOTIATED: u16 = 0x8000;

@@ -1,6 +1,6 @@
 //! A card in this machine: the kernel's VFIO.
 //!
-//! The PCI function is bound to `vfio-pci` ([`sysfs`] finds its group and says how if it
+//! The PCI function is bound to `vfio-pci` (`sysfs` finds its group and says how if it
 //! is not). Registers are mapped, configuration space is read and written through the
 //! device's file, the interrupt pin counts up an eventfd and is masked by the kernel
 //! each time, as over vfio-user.
@@ -8,7 +8,7 @@
 //! With an IOMMU the card is shown DMA memory at addresses of the driver's choice and
 //! can reach nothing else. Without one (the kernel's no-IOMMU mode,
 //! `vfio.enable_unsafe_noiommu_mode=1`) it is given physical addresses of huge pages
-//! ([`pagemap`]) and **can reach all memory of the machine**: firmware with an error, or
+//! (`pagemap`) and **can reach all memory of the machine**: firmware with an error, or
 //! a driver that dies while the card runs, may then damage anything. The device is
 //! closed before its memory is given back, which stops its bus mastering.
 
