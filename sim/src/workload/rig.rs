@@ -20,10 +20,13 @@ use std::io::IoSlice;
 use std::time::Duration;
 use tigon2_model::{Board, is_flow_control};
 
-/// How far ahead of the card's clock frames are put on the wire.
-const LOOKAHEAD_NS: u64 = 200_000;
-/// How many frames may wait on the wire.
-const WIRE_DEPTH: usize = 64;
+/// For how long the host waits before it looks whether there is something to do.
+const LOOK_NS: u64 = 200_000;
+/// How far ahead of the card's clock frames are put on the wire: the longest wait of the host
+/// and the longest service behind it, in which nobody does.
+const LOOKAHEAD_NS: u64 = 2_000_000;
+/// How many frames may wait on the wire: more than come in that time.
+const WIRE_DEPTH: usize = 4096;
 /// Time without a frame after which a run counts as stalled.
 const STALL_MS: u64 = 200;
 /// Time for whatever the driver waits for. It looks at this computer's clock, which must
@@ -271,7 +274,7 @@ impl Rig {
             {
                 return Err(WorkloadError::Stalled(STALL_MS));
             }
-            let patience = LOOKAHEAD_NS.min(end - now);
+            let patience = LOOK_NS.min(end - now);
             if self.nic.wait(Duration::from_nanos(patience))? {
                 self.service()?;
             }
