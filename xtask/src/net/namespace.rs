@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::process::Command;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 const PREFIX: &str = "tigon-";
 
 /// A namespace; dropping it removes it with everything in it.
