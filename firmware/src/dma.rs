@@ -161,6 +161,13 @@ pub fn write_words<B: Dispatch>(
     if !has_write_room(a, 1) {
         return Err(Full);
     }
+    put_words(a, host, words, kind);
+    Ok(())
+}
+
+/// As [`write_words`], after [`has_write_room`] said yes.
+#[inline(always)]
+pub fn put_words<B: Dispatch>(a: &mut SideA<B>, host: HostAddress, words: &[u32], kind: u32) {
     let slot = crate::layout::STAGING + (a.write_ring.next_index() << 5);
     let mut address = slot;
     for word in words {
@@ -178,7 +185,6 @@ pub fn write_words<B: Dispatch>(
         await_index(a);
     }
     a.write_ring.put(&mut a.bus, &transfer);
-    Ok(())
 }
 
 /// An index is queued next whose end is awaited. What is done by now is no event any more;

@@ -4,7 +4,7 @@
 //! 0x00_0000  mailboxes, gencom, command ring          (the host sees them in its BAR)
 //! 0x00_2000  send BDs, 512 x 16                       (hardware reference, section 2.1)
 //! 0x00_4000  image and variables                      (linker/*.x)
-//! 0x01_C000  the tables below
+//! 0x01_B000  the tables below
 //! K          descriptor and buffer block              (hardware reference, section 2.2)
 //! 0x20_0000  end of packet memory
 //! ```
@@ -16,9 +16,15 @@ use host_interface::{log, own};
 use tigon2_chip::memory::{FIRMWARE_BASE, PACKET_MEMORY_END, block};
 
 /// First byte of the tables, end of the image.
-pub const TABLES: u32 = 0x1_C000;
+pub const TABLES: u32 = 0x1_B000;
+/// Where return BDs are made, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes, each
+/// for the entries of the host's ring with that number modulo as many.
+pub const RETURN_BDS: u32 = TABLES;
+/// How many return BDs there is room for. Two for each write descriptor, see
+/// [`receive`](crate::receive).
+pub const RETURN_SLOTS: u32 = 128;
 /// Copies of the standard receive BDs, each in the place of its index.
-pub const STANDARD_BDS: u32 = TABLES;
+pub const STANDARD_BDS: u32 = RETURN_BDS + RETURN_SLOTS * 32;
 /// Room for the jumbo receive BDs, 256 x 64.
 pub const JUMBO_BDS: u32 = STANDARD_BDS + 512 * 32;
 /// Room for the mini receive BDs, 1024 x 32.
@@ -51,14 +57,8 @@ pub const PROFILE: u32 = LAST_EVENT + 32;
 pub const SHARED: u32 = PROFILE + 0x80;
 /// End of those.
 pub const SHARED_END: u32 = SHARED + 0x80;
-/// Where return BDs are made, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes, each
-/// for the entries of the host's ring with that number modulo as many.
-pub const RETURN_BDS: u32 = SHARED_END.next_multiple_of(32);
-/// How many return BDs there is room for. One for each write descriptor, see
-/// [`receive`](crate::receive).
-pub const RETURN_SLOTS: u32 = 64;
 /// The log block: rings of messages, and what is recorded.
-pub const LOG: u32 = RETURN_BDS + RETURN_SLOTS * 32;
+pub const LOG: u32 = SHARED_END;
 /// Counts of a changed handler's own, see [`own`](crate::own).
 pub const OWN_COUNTS: u32 = LOG + log::BLOCK_BYTES;
 /// End of the tables.
@@ -83,6 +83,7 @@ pub const fn block_base(bytes: u32) -> u32 {
 const _: () = {
     assert!(TABLES > FIRMWARE_BASE);
     assert!(TABLES_END <= BLOCK_OFFSET);
+    assert!(LOG.is_multiple_of(32) && RETURN_BDS.is_multiple_of(32));
     assert!(INFORMATION.is_multiple_of(8) && STAGING.is_multiple_of(32));
     assert!(TRACE_BYTES.is_power_of_two());
     assert!(BLOCK_OFFSET.is_multiple_of(block::ALIGNMENT));

@@ -64,6 +64,10 @@ pub struct Receive {
     longest: u32,
     /// Bytes of a frame that are not handed on: the CRC, unless the host wants it.
     cut: u32,
+    /// The ring that the last plain frames were for.
+    usual: Which,
+    /// Return BDs to go until none in the slots has other words than plain frames set.
+    untidy: u32,
     /// Whether the host wants bad frames too.
     bad_frames: bool,
     /// Whether the host's stack takes frames.
@@ -108,6 +112,8 @@ impl Receive {
             mini_bytes: 0,
             longest: 0,
             cut: CRC,
+            usual: Which::Standard,
+            untidy: 0,
             bad_frames: false,
             stack_up: false,
             waiting: false,
@@ -160,10 +166,33 @@ impl Receive {
         }
     }
 
+    /// The shortest length that is plainly a ring's, and how many are.
+    #[inline(always)]
+    fn lengths(&self, which: Which) -> (u32, u32) {
+        if which == Which::Mini {
+            (frame::HEADER, self.mini_bytes)
+        } else {
+            (self.window, self.window_bytes)
+        }
+    }
+
+    /// The next frame has this length: changes the usual ring; `false` if it is of none.
+    fn changes_ring(&mut self, length: u32) -> bool {
+        let which = self.plainly(length);
+        self.usual = which.unwrap_or(self.usual);
+        which.is_some()
+    }
+
     /// NIC address at which the return BD of an entry of the host's ring is made.
     #[inline(always)]
     fn slot(&self, entry: u32) -> u32 {
         self.slots + ((entry & (RETURN_SLOTS - 1)) << 5)
+    }
+
+    /// Return BDs that are made and not on their way.
+    #[inline(always)]
+    fn returns_waiting(&self) -> u32 {
+        self.return_producer.wrapping_sub(self.return_queued) & self.return_mask
     }
 
     /// The receive buffer is free up to `end` when all that is queued now has been written.

@@ -34,7 +34,7 @@ use host_interface::extension::{Drop, Extension};
 use host_interface::ring;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
-use tigon2_hal::assist::{Finished, HostAddress, Transfer};
+use tigon2_hal::assist::{Finished, HostAddress};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::{TransmitBuffer, TransmitRing};
 
@@ -225,9 +225,17 @@ pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
     b.bus.set(EventBit::DmaReadComplete);
     if stop == Stop::Empty {
         b.bus.clear(EventBit::SendDataReady);
-    } else if stop == Stop::Full {
+    } else if stop != Stop::Later {
+        goes_no_further(b, stop);
+    }
+}
+
+/// There is a BD that cannot be taken.
+#[inline(never)]
+fn goes_no_further<B: Dispatch>(b: &mut SideB<B>, stop: Stop) {
+    if stop == Stop::Full {
         fault::reclaim(&mut b.send, &mut b.bus);
-    } else if stop == Stop::Unfit {
+    } else {
         skip(b);
     }
 }
@@ -256,11 +264,12 @@ enum Stop {
 }
 
 /// Queues the data of some BDs. What changes is kept in variables of its own in here, so
-/// that it is in registers.
+/// that it is in registers; what limits the run is looked at in front of it; and the words
+/// of a descriptor are written with other work in between, while the SRAM port is busy.
 #[inline(always)]
 fn queue_some<B: Dispatch>(b: &mut SideB<B>) -> Stop {
     /// BDs of one run: more save little, and what frees resources waits.
-    const BDS: u32 = 8;
+    const BDS: u32 = 16;
     let SideB {
         bus,
         send,
@@ -276,77 +285,81 @@ fn queue_some<B: Dispatch>(b: &mut SideB<B>) -> Stop {
     let (mut start, mut so_far) = (send.frame_start, send.frame_bytes);
     let mut wishes = send.wishes;
     let mut octets = 0;
-    let mut left = BDS;
-    let passes = LINK_UP.get(bus);
+    let passes = LINK_UP.get(bus) != 0;
+    let mut left = bds.ready().min(BDS);
+    if left > queue.free() {
+        left = queue.free();
+        counters.read_ring_full += 1;
+    }
+    // A BD takes one of the MAC's descriptors at most.
+    let free = frames.free(bus, left);
+    if left > free {
+        left = free;
+        counters.mac_ring_full += 1;
+    }
     let stop = loop {
-        if bds.is_empty() {
-            break Stop::Empty;
-        }
         if left == 0 {
-            break Stop::Later;
+            break if bds.is_empty() {
+                Stop::Empty
+            } else {
+                Stop::Later
+            };
         }
-        left -= 1;
         let bd = bds.next_address();
         let word = bus.load(bd + 8);
         let length = word >> 16;
         let bytes = so_far + length;
-        if length == 0 || bytes > FRAME_MAX || passes == 0 {
+        if length == 0 || bytes > FRAME_MAX || !passes {
             break Stop::Unfit;
         }
-        if !queue.has_room(1) {
-            counters.read_ring_full += 1;
-            break Stop::Later;
-        }
-        let begins = so_far == 0;
         let mut note = read::SEND_DATA | (word & NOW) >> NOW_SHIFT;
+        let begins = so_far == 0;
         if begins {
             if !buffer.has_room(bus, ROOM) {
                 counters.buffer_retries += 1;
                 break Stop::Full;
             }
-            if !frames.has_room(bus) {
-                counters.mac_ring_full += 1;
-                break Stop::Later;
-            }
-            if send.offers.any() {
+            wishes.wants = send.offers.of(word) | frames.held();
+            if wishes.wants != 0 {
                 wishes = offload::begin(&send.offers, &frames, &mut buffer, bus, bd, word);
             }
             start = buffer.position();
             note |= start << read::START_SHIFT | read::FIRST;
         }
+        let descriptor = queue.next();
+        descriptor.local(bus, buffer.position());
         let last = word & END != 0;
         let mut state = if last { states.last } else { states.data };
-        if wishes.wants & offload::HELD != 0 {
+        if wishes.wants != 0 && wishes.wants & offload::HELD != 0 {
             state |= offload::state(wishes.wants, begins, last);
             if last {
                 queue.store_sum(bus);
                 note |= offload::kind(wishes.wants);
             }
         }
-        let transfer = Transfer {
-            host: HostAddress {
-                high: bus.load(bd),
-                low: bus.load(bd + 4),
-            },
-            local: buffer.position(),
-            length,
-            state,
-            note,
-        };
-        queue.put(bus, &transfer);
-        buffer.take(length);
         bds.advance();
-        so_far = bytes;
+        descriptor.length(bus, length);
+        let host = HostAddress {
+            high: bus.load(bd),
+            low: bus.load(bd + 4),
+        };
+        descriptor.state(bus, state);
+        left -= 1;
         if last {
             if wishes.wants == 0 {
                 frames.push(bus, start, bytes, None);
             } else {
                 offload::queue(wishes, &mut frames, bus, start, bytes);
             }
-            buffer.align();
+            buffer.take_last(length);
             so_far = 0;
             octets += bytes;
+        } else {
+            buffer.take(length);
+            so_far = bytes;
         }
+        descriptor.host(bus, host);
+        queue.commit(bus, note);
     };
     frames.close(bus);
     send.buffer = buffer;

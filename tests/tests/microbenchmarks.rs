@@ -9,9 +9,19 @@ use tigon2_sim::workload::rig::Setup;
 use xtask::firmware::choice::{self, Variant};
 
 fn measure_with(experiment: Experiment, datagram: usize, unlimited: bool) -> Measured {
+    measure_of(experiment, datagram, 2, unlimited)
+}
+
+fn measure_of(
+    experiment: Experiment,
+    datagram: usize,
+    fragments: u32,
+    unlimited: bool,
+) -> Measured {
     let firmware = stage::firmware();
     let setup = Setup {
         unlimited,
+        fragments,
         ..Setup::new(Board::default(), Parameters::default(), &firmware)
     };
     run(&setup, experiment, datagram, Duration::QUICK).unwrap_or_else(|error| panic!("{error}"))
@@ -72,6 +82,27 @@ fn no_point_loses_a_frame_or_beats_its_limits() {
                 assert!(measured.mbps() <= bound * 1.02, "{name}: bound {bound}");
             }
         }
+    }
+}
+
+/// Sizes at which the rings between the CPUs and the channels are filled in other ways: a
+/// return BD that was made where another one had not been moved yet was seen at 600 bytes.
+#[test]
+fn between_the_extremes_frames_come_whole_and_in_order() {
+    for datagram in [200, 500, 600, 800] {
+        let measured = measure_of(Experiment::Bidirectional, datagram, 1, false);
+        assert_eq!(measured.dropped, 0, "{datagram}");
+        assert!(measured.received > 0 && measured.sent > 0, "{datagram}");
+    }
+}
+
+/// The wire brings what the experiment says also while the host is in its service.
+#[test]
+fn a_card_that_keeps_up_gets_the_whole_wire() {
+    for datagram in [100, 200] {
+        let measured = measure_with(Experiment::Receive, datagram, true);
+        let share = measured.mbps() / measured.limit_mbps();
+        assert!((0.98..1.02).contains(&share), "{datagram}: {share}");
     }
 }
 

@@ -10,6 +10,7 @@ use super::headers::{self, Headers};
 use super::returns;
 use crate::SideA;
 use crate::dma::{Sum, await_writes, has_write_room, write};
+use crate::layout::RETURN_SLOTS;
 use crate::statistics::count;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
 use tigon2_hal::events::Dispatch;
@@ -64,6 +65,10 @@ pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) -> bool
     let slot = receive.slot(receive.return_producer);
     let outcome = Outcome::new(&accepted, slot, bytes, truncated, flag).with(&found);
     outcome.stage(bus, &taken);
+    if outcome.is_flawed() {
+        // This one included, which [`finish`] takes off.
+        receive.untidy = RETURN_SLOTS + 1;
+    }
     let mut whole = Transfer {
         host: taken.host,
         local: frame.start + found.stripped,
@@ -85,7 +90,7 @@ pub(super) fn hand_on<B: Dispatch>(a: &mut SideA<B>, accepted: Accepted) -> bool
     finish(a, &accepted, &taken, &outcome);
     if bytes == 0 {
         // Without data there is nothing in the descriptor ring that its slot goes by.
-        returns::queue(a);
+        returns::queue(a, 1);
     }
     true
 }

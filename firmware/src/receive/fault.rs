@@ -6,6 +6,7 @@
 use super::frame::wrapped;
 use crate::SideA;
 use crate::dma::{await_writes, write};
+use crate::layout::RETURN_SLOTS;
 use host_interface::bd::{BdErrors, BdFlags};
 use host_interface::extension::Drop;
 use tigon2_hal::events::Dispatch;
@@ -42,6 +43,7 @@ pub fn data<B: Dispatch>(a: &mut SideA<B>, failed: u32) {
     let slot = write_ring.note(last) & write::ADDRESS;
     if refuse(bus, slot) {
         a.counters.drops.count(Drop::ReceiveFault);
+        receive.untidy = RETURN_SLOTS;
     }
 }
 

@@ -7,8 +7,9 @@
 use super::hand_on::{self, Accepted, Taken, hand_on};
 use super::headers::{self, Headers};
 use super::index::returned;
+use super::plain::{self, End};
 use super::rings::Which;
-use super::{careful, plain, returns};
+use super::{careful, returns};
 use crate::SideA;
 use crate::dma::{await_writes, has_write_room};
 use crate::filter;
@@ -37,7 +38,7 @@ const GIANT: u32 = BdErrors::new().with_giant(true).into_bits() as u32;
 const HARMLESS: u32 = BdErrors::new().with_runt(true).into_bits() as u32;
 
 /// Frames of one run: more save little, and what frees resources waits.
-pub(super) const FRAMES: u32 = 8;
+pub(super) const FRAMES: u32 = 16;
 
 /// Receive complete, where the frames are other CPUs'.
 #[cfg(feature = "lanes")]
@@ -49,14 +50,16 @@ pub use crate::lanes::receive_elsewhere as complete;
 pub fn complete<B: Dispatch>(a: &mut SideA<B>) {
     let mut left = FRAMES;
     while left != 0 {
-        if a.receive.wants == 0 {
+        if a.receive.wants | a.receive.untidy == 0 {
             let run = plain::run(a, left);
             if run.count != 0 {
                 left -= run.count;
                 returned(a, run.count, run.now);
             }
-            if !run.other {
-                break;
+            match run.end {
+                End::Done => break,
+                End::OtherLength(length) if a.receive.changes_ring(length) => continue,
+                _ => {}
             }
         }
         if !one(a) {
@@ -64,7 +67,12 @@ pub fn complete<B: Dispatch>(a: &mut SideA<B>) {
         }
         left -= 1;
     }
-    returns::queue(a);
+    let enough = if a.receive.index.is_due() {
+        1
+    } else {
+        returns::MANY
+    };
+    returns::queue(a, enough);
     a.receive.ring.give_back(&mut a.bus);
 }
 

@@ -153,27 +153,20 @@ impl Taken {
         self.index_and_room & 0xFFFF
     }
 
-    /// Writes the return BD of a frame of `bytes` into its slot, but for the words that are
-    /// 0 unless somebody writes them: the sums, and the reserved one.
+    /// Writes of the return BD of a frame of `bytes` into its slot what is the BD's.
     #[inline(always)]
-    pub fn stage<B: Dispatch>(
-        &self,
-        bus: &mut B,
-        slot: u32,
-        bytes: u32,
-        flags: u32,
-        errors_and_tag: u32,
-    ) {
+    pub fn stage<B: Dispatch>(&self, bus: &mut B, slot: u32, bytes: u32) {
         let index_and_length = self.index_and_room & 0xFFFF_0000 | bytes;
         // One by one: a loop over them costs five times as much.
         bus.store(slot, self.host.high);
         bus.store(slot + 4, self.host.low);
         bus.store(slot + 8, index_and_length);
-        bus.store(slot + 12, flags);
-        bus.store(slot + 20, errors_and_tag);
         bus.store(slot + 28, self.opaque);
     }
 }
+
+/// Where in a return BD its flags are.
+pub(super) const FLAGS: u32 = 12;
 
 /// BD flags of a frame without flaws and sums, from the ring with this flag.
 #[inline(always)]
@@ -231,8 +224,15 @@ impl Outcome {
     /// Writes the return BD into its slot.
     #[inline(always)]
     pub fn stage<B: Dispatch>(&self, bus: &mut B, taken: &Taken) {
-        taken.stage(bus, self.slot, self.bytes, self.flags, self.errors_and_tag);
+        taken.stage(bus, self.slot, self.bytes);
+        bus.store(self.slot + FLAGS, self.flags);
         bus.store(self.slot + 16, self.checksums);
+        bus.store(self.slot + 20, self.errors_and_tag);
+    }
+
+    /// Whether it says that something is wrong with the frame.
+    pub const fn is_flawed(&self) -> bool {
+        self.errors_and_tag >> 16 != 0
     }
 }
 
@@ -247,6 +247,9 @@ pub(super) fn finish<B: Dispatch>(
 ) {
     let receive = &mut a.receive;
     receive.ring.release();
+    if receive.untidy != 0 {
+        receive.untidy -= 1;
+    }
     receive.return_producer = (receive.return_producer + 1) & receive.return_mask;
     if outcome.truncated {
         a.counters.drops.count(Drop::BufferTooSmall);

@@ -235,8 +235,11 @@ fn look_through<B: Bus>(
 }
 
 /// The one's-complement sum of bytes in the receive buffer as the channel would make it:
-/// an odd address is a low byte (6.5, C).
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+/// an odd address is a low byte (6.5, C). One CPU alone has no room for it in its pad.
+#[cfg_attr(
+    all(target_arch = "mips", feature = "parallel"),
+    unsafe(link_section = ".scratch_a.text")
+)]
 #[inline(never)]
 pub(super) fn sum_of<B: Bus>(bus: &mut B, base: u32, at: u32, bytes: u32) -> u32 {
     let mut at = wrapped(base, at);

@@ -3,8 +3,9 @@
 //! Hardware reference, section 14, steps 7 and 8: after a number of BDs or a time, and at
 //! once for a BD that asks for it.
 
+use super::returns;
 use crate::config::Config;
-use crate::dma::{write, write_words};
+use crate::dma::{has_write_room, put_words, write};
 use crate::{SideA, timer};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::HostAddress;
@@ -55,6 +56,12 @@ impl Index {
         index.place = config.return_producer;
         index.interrupts_by_time = config.receive_return.flags.coalesced_update_only();
         index
+    }
+
+    /// Whether the host is to be told without waiting for the time.
+    #[inline(always)]
+    pub(super) const fn is_due(&self) -> bool {
+        self.now || self.unreported >= self.threshold
     }
 
     /// Updates because the number of BDs was reached.
@@ -125,9 +132,12 @@ pub fn update_producer<B: Dispatch>(a: &mut SideA<B>) {
         } else {
             write::RETURN_INDEX
         };
-        if write_words(a, index.place, &[producer, 0], kind).is_err() {
+        let place = index.place;
+        if !has_write_room(a, 1 + returns::TRANSFERS) {
             return a.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
         }
+        returns::queue(a, 1);
+        put_words(a, place, &[producer, 0], kind);
         let index = &mut a.receive.index;
         index.reported = producer;
         index.silent = silent;

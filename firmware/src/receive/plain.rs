@@ -6,13 +6,12 @@
 //! are not touched are what makes it fast. Whatever else there is about a frame ends the
 //! run, and [`frame`](super::frame) looks at it.
 
-use super::hand_on::{NOW, Taken, flags_of};
-use super::rings::Which;
-use super::{Receive, frame, returns};
+use super::hand_on::{FLAGS, NOW, Taken, flags_of};
+use super::{frame, returns};
 use crate::dma::write;
+use crate::layout::RETURN_SLOTS;
 use crate::{SideA, filter};
 use host_interface::bd::destination::UNICAST;
-use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
 /// What a run came to.
@@ -20,10 +19,21 @@ use tigon2_hal::events::Dispatch;
 pub(super) struct Run {
     /// Frames that were handed on.
     pub count: u32,
-    /// Whether there is a frame that was not, as it is not plain or has to wait.
-    pub other: bool,
+    /// Why it ended.
+    pub end: End,
     /// Whether a BD asked for an update at once.
     pub now: bool,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// There is no frame any more, or there were as many as were asked for.
+    Done,
+    /// The next frame has this length, which is not plainly the usual ring's.
+    OtherLength(u32),
+    /// The next frame is not plain or has to wait.
+    Other,
 }
 
 /// Hands on up to `most` frames.
@@ -37,76 +47,65 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
         counters,
         ..
     } = a;
-    let Receive {
-        ring,
-        rings,
-        window,
-        window_bytes,
-        mini_bytes,
-        cut,
-        slots,
-        return_mask,
-        return_consumer,
-        ..
-    } = receive;
-    let (window, window_bytes, mini_bytes) = (*window, *window_bytes, *mini_bytes);
-    let (cut, slots, mask, consumer) = (*cut, *slots, *return_mask, *return_consumer);
-    let state = states.data;
-    let mut frames = ring.open();
-    let mut queue = write_ring.open();
+    let which = receive.usual;
+    let (shortest, lengths) = receive.lengths(which);
+    let (cut, slots, mask) = (receive.cut, receive.slots, receive.return_mask);
     let mut producer = receive.return_producer;
-    let mut left = most;
+    let state = states.data;
+    let mut frames = receive.ring.open();
+    let mut queue = write_ring.open();
+    let ring = receive.rings.get(which);
+    let ring_flags = flags_of(ring.flag(), UNICAST);
+    // What limits the run is looked at in front of it, but for the frames: more arrive.
+    let mut bds = ring.open(bus, most);
+    let room = receive.return_consumer.wrapping_sub(producer + 1) & mask;
+    let limit = most
+        .min(bds.ready())
+        .min(room)
+        .min(queue.free().saturating_sub(returns::TRANSFERS));
+    let mut left = limit;
     let (mut octets, mut flags) = (0, 0);
-    let other = loop {
+    let end = loop {
         if left == 0 {
-            break false;
+            break if limit == most { End::Done } else { End::Other };
         }
         let Some(frame) = frames.oldest(bus) else {
-            break false;
+            break End::Done;
         };
         // Errors make it longer than any frame.
         let length = (frame.errors << 16 | frame.length).wrapping_sub(frame::CRC);
-        let which = if length.wrapping_sub(window) < window_bytes {
-            Which::Standard
-        } else if length.wrapping_sub(frame::HEADER) < mini_bytes {
-            Which::Mini
-        } else {
-            break true;
-        };
-        let bds = rings.get(which);
-        let after = (producer + 1) & mask;
-        if filter::is_of_group(bus, frame.start)
-            || bds.is_empty(bus)
-            || after == consumer
-            || !queue.has_room(1 + returns::TRANSFERS)
-        {
-            break true;
+        if length.wrapping_sub(shortest) >= lengths {
+            break End::OtherLength(length);
         }
-        let taken = Taken::new(bus, bds.next_short());
+        // What is written to descriptor and slot is for nothing if the frame is not plain.
+        let descriptor = queue.next();
+        if filter::is_of_group(bus, frame.start) {
+            break End::Other;
+        }
+        descriptor.local(bus, frame.start);
+        let slot = slots + ((producer & (RETURN_SLOTS - 1)) << 5);
         let bytes = frame.length - cut;
+        bus.store(slot + FLAGS, ring_flags);
+        let taken = Taken::new(bus, bds.next_address());
         if bytes > taken.room() {
-            break true;
+            break End::Other;
         }
-        let slot = slots + ((producer & (crate::layout::RETURN_SLOTS - 1)) << 5);
-        taken.stage(bus, slot, bytes, flags_of(bds.flag(), UNICAST), 0);
+        descriptor.length(bus, bytes);
         bds.advance();
-        let transfer = Transfer {
-            host: taken.host,
-            local: frame.start,
-            length: bytes,
-            state,
-            note: slot | write::RECEIVE_DATA,
-        };
-        queue.put(bus, &transfer);
-        frames.release();
-        producer = after;
+        descriptor.state(bus, state);
         octets += length;
         flags |= taken.flags;
+        taken.stage(bus, slot, bytes);
+        descriptor.host(bus, taken.host);
+        producer = (producer + 1) & mask;
         left -= 1;
+        frames.release();
+        queue.commit(bus, slot | write::RECEIVE_DATA);
     };
     drop(frames);
     drop(queue);
-    let count = most - left;
+    ring.close(bds);
+    let count = limit - left;
     if count != 0 {
         receive.return_producer = producer;
         receive.freed = 0;
@@ -114,7 +113,7 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
     }
     Run {
         count,
-        other,
+        end,
         now: flags & NOW != 0,
     }
 }

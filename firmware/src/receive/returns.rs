@@ -7,42 +7,51 @@
 //!                   queued      producer
 //!                     v            v
 //! host's ring   ...+==+============+--------      entries
-//! slots         ...+==+============+--------      modulo 64
+//! slots         ...+==+============+--------      modulo 128
 //!   on their way or    | data is    |
 //!   there              | queued     |
 //! ```
 //!
-//! A slot is free again when its BD has been moved. 64 are enough: each BD that was not is
-//! behind the data of its frame in the descriptor ring, which has 64, or in the transfer
-//! that the channel works on, of [`FRAMES`](super::frame::FRAMES) at most; frames without
-//! data are queued by themselves.
+//! A slot is free again when its BD has been moved. 128 are enough. A BD that was not is
+//! behind the data of its frame in the descriptor ring, which has 64, or else that data is
+//! done: then it is among the transfers of BDs that follow the data of one run, or it waits
+//! for such a transfer. Neither are more than [`MANY`] and those of a run of
+//! [`FRAMES`](super::frame::FRAMES). Frames without data are queued by themselves.
 
+use super::frame::FRAMES;
 use crate::SideA;
 use crate::dma::write;
 use crate::layout::RETURN_SLOTS;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
-/// Transfers for the return BDs of a run: one, or two round the end of the slots.
-pub(super) const TRANSFERS: u32 = 2;
+/// Transfers for the return BDs of a run and of those that waited: each for [`MANY`], but for
+/// the last one, and for another one round the end of the slots.
+pub(super) const TRANSFERS: u32 = (FRAMES + MANY - 1).div_ceil(MANY) + 1;
 
-/// Queues the return BDs of the frames whose data is queued. There is room for
-/// [`TRANSFERS`].
+/// Return BDs of one transfer at most. Fewer wait for more, as long as the host is not
+/// [told](super::index) of them: it looks at none before.
+pub(super) const MANY: u32 = 8;
+// See above: those of the ring, of one run, and that wait.
+const _: () = assert!(64 + FRAMES + MANY <= RETURN_SLOTS);
+
+/// Queues the return BDs of the frames whose data is queued, until fewer than `enough` are
+/// left. There is room for [`TRANSFERS`].
 #[inline(always)]
-pub(super) fn queue<B: Dispatch>(a: &mut SideA<B>) {
-    while a.receive.return_queued != a.receive.return_producer {
+pub(super) fn queue<B: Dispatch>(a: &mut SideA<B>, enough: u32) {
+    while a.receive.returns_waiting() >= enough {
         run(a);
     }
 }
 
-/// Queues those up to the end of the slots, which is that of the host's ring, too.
-#[inline(always)]
+/// Queues some, up to the end of the slots, which is that of the host's ring, too.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
 fn run<B: Dispatch>(a: &mut SideA<B>) {
     let receive = &mut a.receive;
     let first = receive.return_queued;
-    let count = receive.return_producer.wrapping_sub(first) & receive.return_mask;
     let to_end = RETURN_SLOTS - (first & (RETURN_SLOTS - 1));
-    let count = if count < to_end { count } else { to_end };
+    let count = receive.returns_waiting().min(to_end).min(MANY);
     let transfer = Transfer {
         host: receive.returns.plus(first << 5),
         local: receive.slot(first),

@@ -164,6 +164,22 @@ impl Ring {
         !self.bds.is_empty()
     }
 
+    /// The BDs that are there, none of them extended ones; CPU B's word is read only if they
+    /// are fewer than `most`.
+    #[inline(always)]
+    pub fn open<B: Bus>(&mut self, bus: &mut B, most: u32) -> Take<5> {
+        if self.bds.ready() < most {
+            self.look(bus);
+        }
+        self.bds
+    }
+
+    /// What was [opened](Self::open), less what was taken of it.
+    #[inline(always)]
+    pub fn close(&mut self, bds: Take<5>) {
+        self.bds = bds;
+    }
+
     /// NIC address of the next BD, which is no extended one.
     #[inline(always)]
     pub fn next_short(&self) -> u32 {

@@ -54,10 +54,10 @@ impl Offers {
         }
     }
 
-    /// Whether anything is offered.
+    /// What a BD with this third word asks for of what is offered.
     #[inline(always)]
-    pub const fn any(&self) -> bool {
-        self.flags != 0
+    pub const fn of(&self, word: u32) -> u32 {
+        word & self.flags
     }
 }
 
@@ -77,7 +77,7 @@ pub fn begin<B: Bus>(
         buffer.keep_together(HEADERS);
         wants |= HELD;
     }
-    if frames.is_holding() {
+    if frames.held() != 0 {
         wants |= HELD;
     }
     let tag = if wants & VLAN != 0 {

@@ -433,6 +433,34 @@ fn bad_frames_are_passed_when_asked_for() {
     assert_eq!(machine.drops(Drop::BadFrame), 0);
 }
 
+/// The return BDs of plain frames are made without the words that are 0 in all of them.
+#[test]
+fn what_was_wrong_with_a_frame_is_not_said_of_later_ones() {
+    let mut machine = full(&with_mode(OperatingMode::new().with_bad_frames(true)));
+    let mut received = Vec::new();
+    for seed in 0..400 {
+        if seed % 150 == 20 {
+            arrive_damaged(&mut machine, &frame(MAC, PEER, 500, seed), RxError::CRC);
+        } else {
+            machine.arrive(&frame(MAC, PEER, 500, seed));
+        }
+        if seed % 7 == 0 {
+            machine.pass(2000);
+            let more = machine.received();
+            machine.give_buffers(more.len() as u32);
+            received.extend(more);
+        }
+    }
+    machine.pass(2000);
+    received.extend(machine.received());
+    assert_eq!(received.len(), 400);
+    for (seed, (bd, bytes)) in (0..).zip(&received) {
+        let errors = if seed % 150 == 20 { RxError::CRC.0 } else { 0 };
+        assert_eq!(bd.errors().into_bits(), errors, "{seed}");
+        assert_eq!(*bytes, frame(MAC, PEER, 500, seed));
+    }
+}
+
 /// Reference 10.3, 12: mode 0x400 hands the CRC on. The ring is chosen without it, but for
 /// the mini ring, whose buffers have no room for it.
 #[test]

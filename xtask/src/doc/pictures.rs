@@ -15,7 +15,7 @@ const COLUMN: usize = 250;
 const HEIGHT: f64 = 420.0;
 const LEAST: f64 = 14.0;
 /// End of what a driver loads and the firmware's variables take.
-const SRAM_SHOWN: u32 = 0x1_C000;
+const SRAM_SHOWN: u32 = 0x1_B000;
 
 const BEGIN: &str = "<style>text{font:13px sans-serif;fill:#222}.h{font-weight:bold}\
     rect{stroke:#666;stroke-width:.6}</style><rect width=\"100%\" height=\"100%\" \

@@ -424,6 +424,12 @@ impl<D: Direction> Queue<'_, D> {
         self.room >= (count + SPARE) * DESCRIPTOR_BYTES
     }
 
+    /// How many more descriptors can be queued.
+    #[inline(always)]
+    pub fn free(&self) -> u32 {
+        (self.room / DESCRIPTOR_BYTES).saturating_sub(SPARE)
+    }
+
     /// Number, 0..64, of the descriptor that the next [`put`](Self::put) writes.
     #[inline(always)]
     pub fn next_index(&self) -> u32 {
@@ -434,15 +440,27 @@ impl<D: Direction> Queue<'_, D> {
     /// others since; the channel starts it as soon as it comes to it.
     #[inline(always)]
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
-        let descriptor = self.base + self.at;
-        bus.store(descriptor, transfer.host.high);
-        bus.store(descriptor + 4, transfer.host.low);
-        bus.store(descriptor + 8, transfer.local);
-        bus.store(descriptor + 12, transfer.length);
-        if let Some(note) = index(self.at, |entry| self.notes.get_mut(entry)) {
-            *note = transfer.note;
+        let next = self.next();
+        next.host(bus, transfer.host);
+        next.local(bus, transfer.local);
+        next.length(bus, transfer.length);
+        next.state(bus, transfer.state);
+        self.commit(bus, transfer.note);
+    }
+
+    /// The descriptor that is queued next, to be written word by word.
+    #[inline(always)]
+    pub fn next(&self) -> Descriptor {
+        Descriptor(self.base + self.at)
+    }
+
+    /// Queues the [next](Self::next) descriptor, all words of which were written, as
+    /// [`put`](Self::put) does.
+    #[inline(always)]
+    pub fn commit<B: Bus>(&mut self, bus: &mut B, note: u32) {
+        if let Some(kept) = index(self.at, |entry| self.notes.get_mut(entry)) {
+            *kept = note;
         }
-        bus.store(descriptor + 16, transfer.state);
         self.at = (self.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
         self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
         #[cfg(not(feature = "lanes"))]
@@ -459,6 +477,39 @@ impl<D: Direction> Queue<'_, D> {
     pub fn store_sum<B: Bus>(&self, bus: &mut B) {
         let descriptor = self.base + self.at;
         bus.store(descriptor + SUM_ADDRESS, descriptor + SUM);
+    }
+}
+
+/// A descriptor that is free: the channel does not look at it before it is
+/// [queued](Queue::commit), so its words may be written in any order, with other work in
+/// between while the SRAM port is busy, and for nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor(u32);
+
+impl Descriptor {
+    /// Where in host memory.
+    #[inline(always)]
+    pub fn host<B: Bus>(self, bus: &mut B, address: HostAddress) {
+        bus.store(self.0, address.high);
+        bus.store(self.0 + 4, address.low);
+    }
+
+    /// Where in NIC memory.
+    #[inline(always)]
+    pub fn local<B: Bus>(self, bus: &mut B, address: u32) {
+        bus.store(self.0 + 8, address);
+    }
+
+    /// How many bytes, 16 bits.
+    #[inline(always)]
+    pub fn length<B: Bus>(self, bus: &mut B, bytes: u32) {
+        bus.store(self.0 + 12, bytes);
+    }
+
+    /// The state word: [`tigon2_chip::bits::DmaState`].
+    #[inline(always)]
+    pub fn state<B: Bus>(self, bus: &mut B, state: u32) {
+        bus.store(self.0 + 16, state);
     }
 }
 

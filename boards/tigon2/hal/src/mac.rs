@@ -159,9 +159,30 @@ impl Frames<'_> {
         if self.room >= NEEDED {
             return true;
         }
+        self.look(bus);
+        self.room >= NEEDED
+    }
+
+    /// How many descriptors are free. Reads a register only when fewer than `most` were at
+    /// the last look.
+    #[inline(always)]
+    pub fn free<B: Bus>(&mut self, bus: &mut B, most: u32) -> u32 {
+        if self.known() < most {
+            self.look(bus);
+        }
+        self.known()
+    }
+
+    /// One always stays free.
+    #[inline(always)]
+    fn known(&self) -> u32 {
+        (self.room / DESCRIPTOR_BYTES).saturating_sub(1)
+    }
+
+    #[inline(always)]
+    fn look<B: Bus>(&mut self, bus: &mut B) {
         let consumer = bus.read(Register::TxDescriptorConsumer) & !7;
         self.room = consumer.wrapping_sub(self.at + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
-        self.room >= NEEDED
     }
 
     /// Queues a frame that begins at `start` of the transmit buffer and has `length` bytes
@@ -193,10 +214,10 @@ impl Frames<'_> {
         self.held += DESCRIPTOR_BYTES;
     }
 
-    /// Whether a frame is held.
+    /// Not 0 if a frame is held.
     #[inline(always)]
-    pub fn is_holding(&self) -> bool {
-        self.held != 0
+    pub fn held(&self) -> u32 {
+        self.held
     }
 
     /// Tells the MAC of the frames that are not held.
@@ -264,10 +285,11 @@ impl TransmitBuffer {
         self.write = self.wrapped(self.write + bytes);
     }
 
-    /// Moves on to the 8-byte boundary at which the next frame begins.
+    /// Takes room for a frame's last fragment, up to the 8-byte boundary at which the next
+    /// frame begins.
     #[inline(always)]
-    pub fn align(&mut self) {
-        self.take(self.write.wrapping_neg() & 7);
+    pub fn take_last(&mut self, bytes: u32) {
+        self.take(bytes + ((self.write + bytes).wrapping_neg() & 7));
     }
 
     /// Has the next frame begin at the base if fewer than `bytes` lie in front of the end:
@@ -300,7 +322,7 @@ impl TransmitBuffer {
     pub fn clear<B: Bus>(&mut self, bus: &mut B) {
         self.write = bus.read(Register::TxConsumer);
         self.room = 0;
-        self.align();
+        self.take_last(0);
     }
 
     /// Goes back to `position`, where an abandoned frame began.
@@ -422,21 +444,32 @@ impl Arrivals<'_> {
     #[inline(always)]
     pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
         if self.producer == self.at {
-            // Bits 2:0 are flags (10.1).
-            let producer = bus.read(Register::RxDescriptorProducer);
-            self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
+            self.look(bus);
             if self.producer == self.at {
                 return None;
             }
         }
+        Some(self.next(bus))
+    }
+
+    #[inline(always)]
+    fn look<B: Bus>(&mut self, bus: &mut B) {
+        // Bits 2:0 are flags (10.1).
+        let producer = bus.read(Register::RxDescriptorProducer);
+        self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
+    }
+
+    /// The oldest frame that was not released; to be called only if there is one.
+    #[inline(always)]
+    pub fn next<B: Bus>(&self, bus: &mut B) -> ReceivedFrame {
         let descriptor = self.base + self.at;
         let start = bus.load(descriptor);
         let status = bus.load(descriptor + 4);
-        Some(ReceivedFrame {
+        ReceivedFrame {
             start,
             length: status & 0xFFFF,
             errors: status >> 16,
-        })
+        }
     }
 
     /// Is done with the oldest descriptor; [`ReceiveRing::give_back`] follows. The frame's

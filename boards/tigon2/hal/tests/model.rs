@@ -387,7 +387,7 @@ fn frames_are_sent_round_the_rings() {
         bus.write(Register::TxProducer, end);
         frames.push(&mut bus, start, 1000, None);
         frames.close(&mut bus);
-        buffer.align();
+        buffer.take_last(0);
         bus.tick();
         let frames = bus.bench.sent();
         assert_eq!(frames.len(), 1, "{number}");
@@ -423,9 +423,9 @@ fn a_held_frame_waits_for_its_release() {
             buffer.take(64);
             bus.write(Register::TxProducer, buffer.position());
             frames.hold(&mut bus, start, 64, (starts.len() == 1).then_some(number));
-            assert!(frames.is_holding());
+            assert_ne!(frames.held(), 0);
             frames.close(&mut bus);
-            buffer.align();
+            buffer.take_last(0);
             starts.push(start);
         }
         bus.tick();
@@ -436,7 +436,7 @@ fn a_held_frame_waits_for_its_release() {
             ring.release(&mut bus);
             bus.tick();
         }
-        assert!(!ring.open().is_holding());
+        assert!(!ring.is_holding());
         let frames = bus.bench.sent();
         assert_eq!(frames.len(), 2, "{number}");
         assert!(frames.iter().all(|frame| frame.ends_with(&[0xFE, 0xED])));
@@ -455,7 +455,7 @@ fn an_abandoned_frame_gives_its_room_back() {
     buffer.rewind(start);
     assert!(buffer.has_room(&mut bus, 2000));
     buffer.take(4095);
-    buffer.align();
+    buffer.take_last(0);
     assert_eq!(buffer.position(), TX_BASE, "round the end");
 }
 
