@@ -32,7 +32,7 @@ use crate::shared::RECEIVE_PRODUCERS;
 use crate::{SideA, host_events};
 use frame::CRC;
 #[cfg(feature = "lanes")]
-pub(crate) use hand_on::{Taken, flags_of};
+pub(crate) use hand_on::{FLAGS, Taken, flags_of};
 use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;
 use host_interface::ring::return_entries;

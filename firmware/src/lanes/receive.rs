@@ -4,7 +4,7 @@ use super::turn::{Lane, Published, Setting};
 use super::worker::Worker;
 use crate::layout::{MINI_BDS, RETURN_BDS, RETURN_SLOTS, STANDARD_BDS};
 use crate::receive::frame::{CRC, HEADER};
-use crate::receive::{Taken, flags_of};
+use crate::receive::{FLAGS, Taken, flags_of};
 use crate::shared::RECEIVE_ARRIVED;
 use host_interface::bd::BdFlags;
 use host_interface::bd::destination::{BROADCAST, MULTICAST, UNICAST};
@@ -209,7 +209,9 @@ fn fill<'a, B: Dispatch>(
             };
             let flag = if *bd >= MINI_BDS { MINI } else { 0 };
             let slot = RETURN_BDS + ((entry & (RETURN_SLOTS - 1)) << 5);
-            taken.stage(bus, slot, bytes, flags_of(flag, destination), 0);
+            taken.stage(bus, slot, bytes);
+            bus.store(slot + FLAGS, flags_of(flag, destination));
+            bus.store(slot + 20, 0);
             let descriptor = Lane::descriptor(descriptors, count);
             put(
                 bus,

@@ -166,7 +166,7 @@ impl Taken {
 }
 
 /// Where in a return BD its flags are.
-pub(super) const FLAGS: u32 = 12;
+pub(crate) const FLAGS: u32 = 12;
 
 /// BD flags of a frame without flaws and sums, from the ring with this flag.
 #[inline(always)]
