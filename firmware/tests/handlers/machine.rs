@@ -337,7 +337,7 @@ impl Machine {
 /// Whether the handlers are divided between two CPUs: the variable `TIGON_VARIANT` names the
 /// firmware, as it does for the stories of whole systems.
 pub fn is_parallel() -> bool {
-    let variant = std::env::var("TIGON_VARIANT").unwrap_or_else(|_| "uniprocessor".to_owned());
+    let variant = std::env::var("TIGON_VARIANT").unwrap_or_else(|_| "parallel".to_owned());
     variant::basis(include_str!("../../Cargo.toml"), &variant) == "parallel"
 }
 

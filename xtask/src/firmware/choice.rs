@@ -17,9 +17,9 @@ pub const PLACEMENT: &str = "TIGON_PLACEMENT";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// Every handler on CPU A.
-    #[default]
     Uniprocessor,
     /// The handlers divided between CPU A and CPU B.
+    #[default]
     Parallel,
     /// One that `cargo xtask new-variant` has made.
     Own(&'static Own),

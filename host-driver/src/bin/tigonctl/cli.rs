@@ -143,7 +143,7 @@ const LOG_EXAMPLE: &str = "Examples:\n  \
     and stay until others are set.";
 
 const FLASH_EXAMPLE: &str = "Examples:\n  \
-    tigonctl --socket card.sock flash install uniprocessor.12ae-0001.flash.bin\n  \
+    tigonctl --socket card.sock flash install parallel.12ae-0001.flash.bin\n  \
     tigonctl flash --eeprom card.eeprom info";
 
 /// Options of `flash`.
