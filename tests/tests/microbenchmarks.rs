@@ -107,7 +107,9 @@ fn a_card_that_keeps_up_gets_the_whole_wire() {
 }
 
 /// The uniprocessor firmware never wakes CPU B. In the parallel one a CPU has what its
-/// direction asks of it, and with both directions neither has much more than the other.
+/// direction asks of it, and with both directions neither has much more than the other: not
+/// where they are the limit. Where the engines are, CPU B fills its time with looks at single
+/// transfers.
 fn divided_as_the_variant_says(measured: &Measured, name: &str) {
     let [a, b] = [0, 1].map(|cpu| measured.busy(cpu));
     assert!(a > 0.0 && a <= 1.01 && b <= 1.01, "{name}: {a} and {b}");
@@ -119,7 +121,8 @@ fn divided_as_the_variant_says(measured: &Measured, name: &str) {
     let expected = match measured.experiment {
         Experiment::Send => 0.0..0.5,
         Experiment::Receive => 0.5..1.0,
-        _ => 0.42..0.58,
+        _ if measured.datagram < 100.0 => 0.45..0.55,
+        _ => 0.35..0.65,
     };
     assert!(expected.contains(&share), "{name}: CPU A has {share:.3}");
 }
