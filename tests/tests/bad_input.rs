@@ -48,7 +48,7 @@ impl<E: Engine> Host<E> {
         let (engine, transport) = E::start();
         let (spy, shared) = Spy::on(transport);
         let config = Config {
-            firmware_timeout: Duration::from_millis(500),
+            firmware_timeout: Duration::from_secs(3),
             ..Config::default()
         };
         Host {
