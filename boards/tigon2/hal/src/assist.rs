@@ -418,26 +418,14 @@ pub struct Queue<'a, D: Direction> {
 }
 
 impl<D: Direction> Queue<'_, D> {
-    /// Whether `count` more descriptors can be queued.
-    #[inline(always)]
-    pub fn has_room(&self, count: u32) -> bool {
-        self.room >= (count + SPARE) * DESCRIPTOR_BYTES
-    }
-
     /// How many more descriptors can be queued.
     #[inline(always)]
     pub fn free(&self) -> u32 {
         (self.room / DESCRIPTOR_BYTES).saturating_sub(SPARE)
     }
 
-    /// Number, 0..64, of the descriptor that the next [`put`](Self::put) writes.
-    #[inline(always)]
-    pub fn next_index(&self) -> u32 {
-        self.at / DESCRIPTOR_BYTES
-    }
-
-    /// Queues a transfer, after [`has_room`](Self::has_room) said yes to it and to all
-    /// others since; the channel starts it as soon as it comes to it.
+    /// Queues a transfer, of as many as are [`free`](Self::free) or were when
+    /// [`DescriptorRing::has_room`] said yes; the channel starts it as soon as it comes to it.
     #[inline(always)]
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
         let next = self.next();

@@ -69,12 +69,6 @@ impl TransmitRing {
         }
     }
 
-    /// Whether a frame is held.
-    #[inline(always)]
-    pub fn is_holding(&self) -> bool {
-        self.held != 0
-    }
-
     /// Start and length of the oldest frame that is held.
     #[inline(always)]
     pub fn oldest_held<B: Bus>(&self, bus: &mut B) -> (u32, u32) {
@@ -152,17 +146,6 @@ pub struct Frames<'a> {
 }
 
 impl Frames<'_> {
-    /// Whether a descriptor is free. Reads a register only if none was at the last look.
-    #[inline(always)]
-    pub fn has_room<B: Bus>(&mut self, bus: &mut B) -> bool {
-        const NEEDED: u32 = 2 * DESCRIPTOR_BYTES;
-        if self.room >= NEEDED {
-            return true;
-        }
-        self.look(bus);
-        self.room >= NEEDED
-    }
-
     /// How many descriptors are free. Reads a register only when fewer than `most` were at
     /// the last look.
     #[inline(always)]
@@ -188,7 +171,7 @@ impl Frames<'_> {
     /// Queues a frame that begins at `start` of the transmit buffer and has `length` bytes
     /// without the CRC; the MAC inserts the VLAN tag if there is one. Its data may still be
     /// under way: the MAC waits until the TX producer covers it (10.2, C). To be called
-    /// after [`has_room`](Self::has_room) said yes, and while no frame is held.
+    /// if a descriptor is [`free`](Self::free), and while no frame is held.
     #[inline(always)]
     pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
         let descriptor = self.base + self.at;
@@ -207,7 +190,7 @@ impl Frames<'_> {
     }
 
     /// Puts a frame behind all others, as [`push`](Self::push) does, but keeps it from the
-    /// MAC. To be called after [`has_room`](Self::has_room) said yes.
+    /// MAC. To be called if a descriptor is [`free`](Self::free).
     #[inline(always)]
     pub fn hold<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
         self.push(bus, start, length, tag);
