@@ -36,6 +36,8 @@ pub(crate) use hand_on::{FLAGS, Taken, flags_of};
 use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;
 use host_interface::ring::return_entries;
+#[cfg(feature = "lanes")]
+pub(crate) use returns::offset as return_offset;
 use rings::{Rings, Which};
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
@@ -186,7 +188,7 @@ impl Receive {
     /// NIC address at which the return BD of an entry of the host's ring is made.
     #[inline(always)]
     fn slot(&self, entry: u32) -> u32 {
-        self.slots + ((entry & (RETURN_SLOTS - 1)) << 5)
+        self.slots + returns::offset(entry)
     }
 
     /// Return BDs that are made and not on their way.
@@ -238,7 +240,7 @@ impl Receive {
     /// Workers have returned BDs in front of `producer`; how many are new.
     #[cfg(feature = "lanes")]
     #[inline(always)]
-    pub(crate) fn follow<B: Bus>(&mut self, _bus: &mut B, producer: u32) -> u32 {
+    pub(crate) fn follow(&mut self, producer: u32) -> u32 {
         let count = producer.wrapping_sub(self.return_producer) & self.return_mask;
         self.return_producer = producer;
         self.return_queued = producer;

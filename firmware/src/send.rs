@@ -330,7 +330,7 @@ fn queue_some<B: Dispatch>(b: &mut SideB<B>) -> Stop {
         descriptor.local(bus, buffer.position());
         let last = word & END != 0;
         let mut state = if last { states.last } else { states.data };
-        if wishes.wants != 0 && wishes.wants & offload::HELD != 0 {
+        if wishes.wants & offload::HELD != 0 {
             state |= offload::state(wishes.wants, begins, last);
             if last {
                 queue.store_sum(bus);

@@ -9,7 +9,6 @@
 use super::hand_on::{FLAGS, NOW, Taken, flags_of};
 use super::{frame, returns};
 use crate::dma::write;
-use crate::layout::RETURN_SLOTS;
 use crate::{SideA, filter};
 use host_interface::bd::destination::UNICAST;
 use tigon2_hal::events::Dispatch;
@@ -83,7 +82,7 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
             break End::Other;
         }
         descriptor.local(bus, frame.start);
-        let slot = slots + ((producer & (RETURN_SLOTS - 1)) << 5);
+        let slot = slots + returns::offset(producer);
         let bytes = frame.length - cut;
         bus.store(slot + FLAGS, ring_flags);
         let taken = Taken::new(bus, bds.next_address());

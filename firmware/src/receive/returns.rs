@@ -35,6 +35,12 @@ pub(super) const MANY: u32 = 8;
 // See above: those of the ring, of one run, and that wait.
 const _: () = assert!(64 + FRAMES + MANY <= RETURN_SLOTS);
 
+/// Where the slot of an entry of the host's ring is among the slots, in bytes.
+#[inline(always)]
+pub(crate) const fn offset(entry: u32) -> u32 {
+    (entry & (RETURN_SLOTS - 1)) << 5
+}
+
 /// Queues the return BDs of the frames whose data is queued, until fewer than `enough` are
 /// left. There is room for [`TRANSFERS`].
 #[inline(always)]

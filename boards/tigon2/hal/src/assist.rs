@@ -428,11 +428,7 @@ impl<D: Direction> Queue<'_, D> {
     /// [`DescriptorRing::has_room`] said yes; the channel starts it as soon as it comes to it.
     #[inline(always)]
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
-        let next = self.next();
-        next.host(bus, transfer.host);
-        next.local(bus, transfer.local);
-        next.length(bus, transfer.length);
-        next.state(bus, transfer.state);
+        self.next().fill(bus, transfer);
         self.commit(bus, transfer.note);
     }
 
@@ -475,6 +471,32 @@ impl<D: Direction> Queue<'_, D> {
 pub struct Descriptor(u32);
 
 impl Descriptor {
+    /// The descriptor at an SRAM address, of a ring that the caller manages itself.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    pub const fn at(address: u32) -> Descriptor {
+        Descriptor(address)
+    }
+
+    /// Copies the words of a descriptor that lies elsewhere in SRAM.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    pub fn copy<B: Bus>(self, bus: &mut B, from: u32) {
+        for offset in [0, 4, 8, 12, 16] {
+            let word = bus.load(from + offset);
+            bus.store(self.0 + offset, word);
+        }
+    }
+
+    /// All words, those of a transfer but for its note.
+    #[inline(always)]
+    pub fn fill<B: Bus>(self, bus: &mut B, transfer: &Transfer) {
+        self.host(bus, transfer.host);
+        self.local(bus, transfer.local);
+        self.length(bus, transfer.length);
+        self.state(bus, transfer.state);
+    }
+
     /// Where in host memory.
     #[inline(always)]
     pub fn host<B: Bus>(self, bus: &mut B, address: HostAddress) {

@@ -427,32 +427,21 @@ impl Arrivals<'_> {
     #[inline(always)]
     pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
         if self.producer == self.at {
-            self.look(bus);
+            // Bits 2:0 are flags (10.1).
+            let producer = bus.read(Register::RxDescriptorProducer);
+            self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
             if self.producer == self.at {
                 return None;
             }
         }
-        Some(self.next(bus))
-    }
-
-    #[inline(always)]
-    fn look<B: Bus>(&mut self, bus: &mut B) {
-        // Bits 2:0 are flags (10.1).
-        let producer = bus.read(Register::RxDescriptorProducer);
-        self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
-    }
-
-    /// The oldest frame that was not released; to be called only if there is one.
-    #[inline(always)]
-    pub fn next<B: Bus>(&self, bus: &mut B) -> ReceivedFrame {
         let descriptor = self.base + self.at;
         let start = bus.load(descriptor);
         let status = bus.load(descriptor + 4);
-        ReceivedFrame {
+        Some(ReceivedFrame {
             start,
             length: status & 0xFFFF,
             errors: status >> 16,
-        }
+        })
     }
 
     /// Is done with the oldest descriptor; [`ReceiveRing::give_back`] follows. The frame's
