@@ -1,8 +1,6 @@
 //! Random schedules of an image on a board file's card, for a look after a change:
 //! `schedules IMAGE BOARD FROM TO`, FROM and TO being seeds. Says which ones fail, and how.
 
-use host_driver::Config;
-use std::time::Duration;
 use tigon2_model::Board;
 use tigon2_sim::Machine;
 use tigon2_sim::SimTransport;
@@ -17,17 +15,10 @@ fn main() {
     let board = std::fs::read_to_string(board).expect("a board file");
     let board = Board::from_toml(&board).expect("a board");
     let seed = |text: &String| text.parse::<u64>().expect("a seed");
-    let patience = Duration::from_secs(300);
-    let config = Config {
-        firmware_timeout: patience,
-        command_timeout: patience,
-        watchdog: patience,
-        ..Config::default()
-    };
     let (mut frames, mut failed) = (0, 0);
     for seed in seed(from)..=seed(to) {
         let transport = SimTransport::new(Machine::new(board.clone()));
-        match explore::run_on(transport, &image, seed, config, None) {
+        match explore::run_on(transport, &image, seed, explore::PATIENCE, None) {
             Ok(outcome) => frames += outcome.frames,
             Err(error) => {
                 failed += 1;

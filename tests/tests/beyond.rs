@@ -1,8 +1,6 @@
 //! More than two CPUs (section 7 of the paper), on the boards beyond the chip: the firmware
 //! by handler and by packet. docs/beyond.md has the figures of `cargo xtask bench --beyond`.
 
-use host_driver::Config;
-use std::time::Duration as Time;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::{self, Duration, Experiment, Measured};
@@ -75,18 +73,11 @@ fn more_cpus_carry_more_frames() {
 /// once, in order, whole.
 #[test]
 fn every_frame_comes_out_once_and_in_order_on_four_and_six_cpus() {
-    let patience = Time::from_secs(300);
-    let config = Config {
-        firmware_timeout: patience,
-        command_timeout: patience,
-        watchdog: patience,
-        ..Config::default()
-    };
     for (name, cpus) in [("by-handler", 4), ("by-packet", 4), ("by-packet", 6)] {
         let image = image(name);
         for seed in SEEDS {
             let transport = SimTransport::new(Machine::new(board(cpus).0));
-            let outcome = explore::run_on(transport, &image, seed, config, None);
+            let outcome = explore::run_on(transport, &image, seed, explore::PATIENCE, None);
             if let Err(error) = outcome {
                 panic!("{name} on {cpus} CPUs, seed {seed}: {error}");
             }

@@ -26,7 +26,7 @@ pub mod story;
 mod tests;
 
 pub use disturbance::{Disturbance, Pace};
-pub use story::{Outcome, Story, run, run_on};
+pub use story::{Outcome, PATIENCE, Story, run, run_on};
 
 use crate::workload::datagram::Mismatch;
 use host_driver::NicError;

@@ -34,7 +34,7 @@ const SILENCE: Duration = Duration::from_millis(2);
 /// Time for the link, and for whatever else the driver waits for by this computer's clock.
 /// Schedules run beside each other, and on a busy computer each of them may stand still for
 /// seconds: a card that is stuck is found by its own time.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 /// Turns of the host's loop.
 const TURNS: u64 = 2_000_000;
 
@@ -85,9 +85,6 @@ impl Story {
                 max_transmit_bds: choose(any, bds),
                 max_receive_bds: choose(any, bds),
             },
-            firmware_timeout: PATIENCE,
-            command_timeout: PATIENCE,
-            watchdog: PATIENCE,
             ..Config::default()
         };
         let story = Story {
@@ -138,13 +135,14 @@ pub fn run(
 ) -> (Result<Outcome, ExploreError>, Option<Timeline>) {
     let transport = SimTransport::new(Machine::new(Board::default()));
     let machine = transport.machine();
-    let result = run_on(transport, firmware, seed, Config::default(), recorder);
+    let result = run_on(transport, firmware, seed, PATIENCE, recorder);
     let timeline = machine.lock().recorded();
     (result, timeline)
 }
 
-/// The same on a machine without cycle model that somebody has prepared, with the time-outs
-/// of `config`: the driver looks at this computer's clock for those.
+/// The same on a machine without cycle model that somebody has prepared. The driver waits
+/// for `patience` at least before it gives the card up, by this computer's clock:
+/// [`PATIENCE`], unless somebody may stop the card in a debugger.
 ///
 /// # Errors
 /// As of [`run`].
@@ -152,13 +150,13 @@ pub fn run_on(
     mut transport: SimTransport,
     firmware: &[u8],
     seed: u64,
-    config: Config,
+    patience: Duration,
     recorder: Option<Recorder>,
 ) -> Result<Outcome, ExploreError> {
     let (mut story, random) = Story::new(seed);
-    story.config.firmware_timeout = config.firmware_timeout;
-    story.config.command_timeout = config.command_timeout;
-    story.config.watchdog = config.watchdog;
+    story.config.firmware_timeout = patience;
+    story.config.command_timeout = patience;
+    story.config.watchdog = patience;
     transport.set_timing(story.host);
     play(firmware, seed, &story, random, transport, recorder)
 }
@@ -175,7 +173,7 @@ fn play(
     let mut nic = Nic::probe(transport, story.config)?;
     nic.load(firmware)?;
     nic.open()?;
-    nic.wait_link(PATIENCE.max(story.config.firmware_timeout))?;
+    nic.wait_link(story.config.firmware_timeout)?;
     let disturbance = Disturbance::new(seed);
     let paces = Cpu::ALL.map(|cpu| disturbance.pace(cpu));
     let before = Cpu::ALL.map(|cpu| machine.lock().cpus().core(cpu).retired());

@@ -7,7 +7,6 @@ use crate::timing::Parameters;
 use crate::transport::{SharedMachine, SimTransport};
 use crate::workload::rig::Setup;
 use crate::workload::talk;
-use host_driver::Config;
 use std::sync::Arc;
 use std::time::Duration;
 use tigon2_model::Board;
@@ -41,14 +40,8 @@ pub fn story(firmware: Vec<u8>, seed: u64) -> Workload {
         let mut machine = Machine::new(Board::default());
         machine.set_probe(probe);
         let machine = SharedMachine::new(machine);
-        let config = Config {
-            firmware_timeout: PATIENCE,
-            command_timeout: PATIENCE,
-            watchdog: PATIENCE,
-            ..Config::default()
-        };
         let transport = SimTransport::to(&machine);
-        let result = explore::run_on(transport, &firmware, seed, config, None);
+        let result = explore::run_on(transport, &firmware, seed, PATIENCE, None);
         let how = match result {
             Ok(outcome) => format!("{} frames came out right", outcome.frames),
             Err(error) => error.to_string(),
