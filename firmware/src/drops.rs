@@ -43,6 +43,14 @@ impl Drops {
         }
     }
 
+    /// Counts more of one reason.
+    #[cfg(feature = "lanes")]
+    pub fn add(&mut self, reason: Drop, more: u32) {
+        if let Some(count) = self.0.get_mut(reason as usize) {
+            *count = count.wrapping_add(more);
+        }
+    }
+
     /// How many there were of some reasons: [`SEND`] or [`RECEIVE`].
     pub fn of(&self, reasons: &'static [Drop]) -> impl Iterator<Item = (Drop, u32)> {
         reasons

@@ -20,7 +20,7 @@ const HASH: [Register; 4] = [
 ];
 
 /// The bit of a frame's first word that says that it is for a group.
-const GROUP: u32 = 0x0100_0000;
+pub(crate) const GROUP: u32 = 0x0100_0000;
 
 /// Whether a frame at a word address of a packet buffer is for a group of stations.
 #[inline(always)]

@@ -65,7 +65,7 @@ pub struct SideA<B: Dispatch> {
     pub(crate) block: u32,
     /// Frames and bytes of the workers that were counted.
     #[cfg(feature = "lanes")]
-    pub(crate) seen: [u32; 2],
+    pub(crate) seen: crate::lanes::turn::Seen,
 }
 
 impl<B: Dispatch> SideA<B> {
@@ -91,7 +91,7 @@ impl<B: Dispatch> SideA<B> {
             config: Config::new(),
             block: 0,
             #[cfg(feature = "lanes")]
-            seen: [0; 2],
+            seen: crate::lanes::turn::Seen::NOTHING,
         }
     }
 

@@ -49,7 +49,7 @@ pub struct SideB<B: Dispatch> {
     pub(crate) sent: u32,
     /// Frames and bytes of the workers that were counted.
     #[cfg(feature = "lanes")]
-    pub(crate) seen: [u32; 2],
+    pub(crate) seen: crate::lanes::turn::Seen,
 }
 
 impl<B: Dispatch> SideB<B> {
@@ -71,7 +71,7 @@ impl<B: Dispatch> SideB<B> {
             #[cfg(feature = "lanes")]
             sent: 0,
             #[cfg(feature = "lanes")]
-            seen: [0; 2],
+            seen: crate::lanes::turn::Seen::NOTHING,
         }
     }
 

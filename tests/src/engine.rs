@@ -133,6 +133,13 @@ impl Sim {
     pub fn machine(&self) -> &SharedMachine {
         &self.machine
     }
+
+    /// A card of some board.
+    pub fn of(board: Board) -> (Self, SimTransport) {
+        let transport = SimTransport::power_on(board);
+        let machine = transport.machine();
+        (Sim { machine }, transport)
+    }
 }
 
 /// The card's time that the simulator runs at once while a story waits.
@@ -142,9 +149,7 @@ impl Engine for Sim {
     type Transport = SimTransport;
 
     fn start() -> (Self, SimTransport) {
-        let transport = SimTransport::power_on(Board::default());
-        let machine = transport.machine();
-        (Sim { machine }, transport)
+        Sim::of(Board::default())
     }
 
     fn send(&mut self, frame: &[u8]) {

@@ -1,12 +1,17 @@
 //! More than two CPUs (section 7 of the paper), on the boards beyond the chip: the firmware
 //! by handler and by packet. docs/beyond.md has the figures of `cargo xtask bench --beyond`.
 
+use host_driver::nic::NicStatistics;
+use host_driver::{Config, Nic, Transport};
+use host_interface::bar;
+use integration_tests::spy::Spy;
+use integration_tests::{Engine, Sim, frames};
+use std::time::Duration as Time;
 use tigon2_model::Board;
-use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::{self, Duration, Experiment, Measured};
 use tigon2_sim::workload::rig::Setup;
-use tigon2_sim::{Machine, SimTransport, explore};
-use xtask::firmware::{self, FirmwareOptions, Placement, Variant, own};
+use tigon2_sim::{SimTransport, explore};
+use xtask::bench::simulated::cpus;
 
 /// Short looks.
 const LOOK: Duration = Duration {
@@ -18,27 +23,16 @@ const LOOK: Duration = Duration {
 /// Schedules of each.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 
-fn board(cpus: u32) -> (Board, Parameters) {
-    let path = xtask::paths::root().join(format!("boards/tigon2/beyond-{cpus}.toml"));
-    let text = std::fs::read_to_string(path).expect("a board file");
-    (
-        Board::from_toml(&text).expect("a board"),
-        Parameters::from_toml(&text, "default").expect("a profile"),
-    )
+fn image(name: &str) -> Vec<u8> {
+    cpus::image(name).expect("a firmware")
 }
 
-fn image(name: &str) -> Vec<u8> {
-    let variant = own::beyond().iter().find(|own| own.name == name);
-    let built = firmware::build(FirmwareOptions {
-        variant: Variant::Own(variant.expect("a variant")),
-        placement: Placement::Scratch,
-        quiet: true,
-    });
-    std::fs::read(built.expect("a firmware").tg2).expect("an image")
+fn board(cpus: u32) -> Board {
+    cpus::board(cpus).expect("a board").0
 }
 
 fn carries(image: &[u8], cpus: u32, datagram: usize) -> Measured {
-    let (board, parameters) = board(cpus);
+    let (board, parameters) = cpus::board(cpus).expect("a board");
     let setup = Setup {
         fragments: 1,
         ..Setup::new(board, parameters, image)
@@ -76,11 +70,87 @@ fn every_frame_comes_out_once_and_in_order_on_four_and_six_cpus() {
     for (name, cpus) in [("by-handler", 4), ("by-packet", 4), ("by-packet", 6)] {
         let image = image(name);
         for seed in SEEDS {
-            let transport = SimTransport::new(Machine::new(board(cpus).0));
+            let transport = SimTransport::power_on(board(cpus));
             let outcome = explore::run_on(transport, &image, seed, explore::PATIENCE, None);
             if let Err(error) = outcome {
                 panic!("{name} on {cpus} CPUs, seed {seed}: {error}");
             }
         }
     }
+}
+
+/// Send BDs of a frame that has more of them than a run takes, of one without an end in
+/// sight, and of no bytes: each is dropped and counted once, and the good frames between and
+/// behind them leave, in order.
+#[test]
+fn frames_that_cannot_be_sent_are_counted_and_stop_nothing() {
+    const END: u32 = 0x004;
+    for (name, cpus) in [("by-handler", 4), ("by-packet", 4), ("by-packet", 6)] {
+        let (mut engine, transport) = Sim::of(board(cpus));
+        let (spy, shared) = Spy::on(transport);
+        let mut nic = Nic::probe(spy, Config::default()).expect("a card");
+        nic.load(&image(name)).expect("an image");
+        nic.open().expect("a good card");
+        nic.wait_link(Time::from_secs(5)).expect("a link");
+        let station = nic.station();
+        let memory = nic.transport().allocate(0x1000).expect("4 KB");
+        let good: Vec<Vec<u8>> = (0..4)
+            .map(|number| frames::numbered(frames::PEER, station, number))
+            .collect();
+        // A slot of its own for each of them.
+        for (slot, frame) in good.iter().enumerate() {
+            memory.write_bytes(slot * 0x400, frame).expect("inside");
+        }
+        let mut index = 0;
+        let mut put = |nic: &mut Nic<_>, slot: usize, length: usize, flags: u32| {
+            let address = memory.iova() + slot as u64 * 0x400;
+            let words = [
+                (address >> 32) as u32,
+                address as u32,
+                (length as u32) << 16 | flags,
+                0,
+            ];
+            shared.write_send_bd(nic.transport(), index, words);
+            index += 1;
+        };
+        for (slot, frame) in good.iter().enumerate() {
+            put(&mut nic, slot, frame.len(), END);
+            match slot {
+                // More BDs than a run has, twice over.
+                0 => (0..100).for_each(|at| put(&mut nic, 0, 20, if at == 99 { END } else { 0 })),
+                // Many frames of no bytes, more than there are descriptors.
+                1 => (0..90).for_each(|_| put(&mut nic, 0, 0, END)),
+                // Too long.
+                2 => (0..20).for_each(|at| put(&mut nic, 0, 900, if at == 19 { END } else { 0 })),
+                _ => {}
+            }
+        }
+        let transport = nic.transport();
+        transport
+            .write(bar::MAILBOX_SEND_PRODUCER, index)
+            .and_then(|()| transport.flush())
+            .expect("the card is there");
+        for frame in &good {
+            assert_eq!(engine.receive().as_ref(), Some(frame), "{name} on {cpus}");
+        }
+        assert_eq!(engine.receive(), None, "{name} on {cpus}");
+        let statistics = loop {
+            // An error event comes before the answer.
+            match nic.statistics() {
+                Ok(statistics) => break statistics,
+                Err(error) => println!("{name} on {cpus}: {error}"),
+            }
+        };
+        let dropped = |reason: &str| dropped(&statistics, reason);
+        assert_eq!(dropped("BadSendBd"), 91, "{name} on {cpus}");
+        assert_eq!(dropped("SendTooLong"), 1, "{name} on {cpus}");
+    }
+}
+
+fn dropped(statistics: &NicStatistics, reason: &str) -> u64 {
+    let drops = statistics.firmware_drops.0.iter();
+    drops
+        .filter(|(name, _)| *name == reason)
+        .map(|(_, count)| *count)
+        .sum()
 }

@@ -40,8 +40,8 @@ pub mod worker;
 use crate::dma::ReadStates;
 use crate::receive::index;
 use crate::receive::rings::Which;
-use crate::shared::RECEIVE_PRODUCERS;
-use crate::{SideA, SideB, dma, send as send_path};
+use crate::shared::{LINK_UP, RECEIVE_PRODUCERS};
+use crate::{SideA, SideB, dma, doorbell, send as send_path};
 use host_interface::bd::destination::UNICAST;
 use host_interface::ring;
 use tigon2_chip::beyond;
@@ -154,14 +154,11 @@ pub fn receive_elsewhere<B: Dispatch>(a: &mut SideA<B>) {
 #[inline(always)]
 pub fn returned<B: Dispatch>(a: &mut SideA<B>) {
     let published = Published::WRITE;
-    let frames = a.bus.load(published.frames());
-    let octets = a.bus.load(published.amount());
     let producer = a.bus.load(published.first());
-    let count = a.receive.follow(&mut a.bus, producer);
+    let count = a.receive.follow(producer);
+    published.drops_since(&mut a.bus, &mut a.seen, &mut a.counters.drops);
     if count != 0 {
-        let seen = &mut a.seen;
-        let (more, bytes) = (frames.wrapping_sub(seen[0]), octets.wrapping_sub(seen[1]));
-        *seen = [frames, octets];
+        let (more, bytes) = published.since(&mut a.bus, &mut a.seen);
         a.counters.received(UNICAST, more, bytes);
         index::returned(a, count, false);
     }
@@ -199,14 +196,14 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     let sent = moved.wrapping_sub(b.asked).wrapping_sub(b.sent);
     if sent != 0 {
         b.sent = b.sent.wrapping_add(sent);
-        let frames = b.bus.load(Published::READ.frames());
-        let octets = b.bus.load(Published::READ.amount());
-        let (more, bytes) = (
-            frames.wrapping_sub(b.seen[0]),
-            octets.wrapping_sub(b.seen[1]),
-        );
-        b.seen = [frames, octets];
+        let (more, bytes) = Published::READ.since(&mut b.bus, &mut b.seen);
         b.counters.out_octets.add(bytes);
+        let drops = &mut b.counters.drops;
+        if Published::READ.drops_since(&mut b.bus, &mut b.seen, drops)
+            && LINK_UP.get(&mut b.bus) != 0
+        {
+            doorbell::post_error(b);
+        }
         send_path::consumed(b, &send_path::Sent::of(sent, more));
     }
 }

@@ -2,17 +2,18 @@
 
 use super::turn::{Lane, Published, Setting};
 use super::worker::Worker;
+use crate::filter::GROUP;
 use crate::layout::{MINI_BDS, RETURN_BDS, RETURN_SLOTS, STANDARD_BDS};
 use crate::receive::frame::{CRC, HEADER};
-use crate::receive::{FLAGS, Taken, flags_of};
+use crate::receive::{FLAGS, Taken, flags_of, return_offset};
 use crate::shared::RECEIVE_ARRIVED;
-use host_interface::bd::BdFlags;
 use host_interface::bd::destination::{BROADCAST, MULTICAST, UNICAST};
+use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::extension::Drop;
 use tigon2_chip::Register;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block::MAC_RX_RING_BYTES;
-use tigon2_hal::Bus;
-use tigon2_hal::assist::HostAddress;
+use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
 /// Frames of one run.
@@ -22,7 +23,12 @@ const RETURNS: u32 = 2;
 /// Has this lane run again, though no event of the MAC says so.
 pub const AGAIN: EventBit = EventBit::SendBdReady;
 const MINI: u32 = BdFlags::new().with_mini_ring(true).into_bits() as u32;
-const GROUP: u32 = 0x0100_0000;
+
+/// Flag, and flaws beside the VLAN tag, of a frame that its buffer does not hold.
+const CUT: (u32, u32) = (
+    BdFlags::new().with_error(true).into_bits() as u32,
+    (BdErrors::new().with_truncated(true).into_bits() as u32) << 16,
+);
 
 /// A frame that has its BD.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +103,9 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
             if starved {
                 break;
             }
+            if bd == 0 {
+                Published::WRITE.dropped(bus, why(status, window_bytes));
+            }
             *place = Planned { bd, status };
             planned += 1;
             accepted += u32::from(bd != 0);
@@ -154,15 +163,15 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
         if part != 0 {
             let descriptor = Lane::descriptor(lane.ring, count);
             let host = settings.returns.plus(entry << 5);
-            let local = RETURN_BDS + ((entry & (RETURN_SLOTS - 1)) << 5);
-            put(
-                bus,
-                descriptor,
+            let local = RETURN_BDS + return_offset(entry);
+            let transfer = Transfer {
                 host,
                 local,
-                part << 5,
-                settings.write_words,
-            );
+                length: part << 5,
+                state: settings.write_words,
+                note: 0,
+            };
+            descriptor.fill(bus, &transfer);
             count = count.wrapping_add(1);
             entry = (entry + part) & settings.return_mask;
         }
@@ -179,6 +188,19 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
     lane.committed(bus, end);
     if accepted != 0 {
         super::ring_a(bus);
+    }
+}
+
+/// Why a frame that is for no ring is dropped.
+const fn why(status: u32, window_bytes: u32) -> Drop {
+    if window_bytes == 0 {
+        Drop::StackDown
+    } else if status >> 16 != 0 {
+        Drop::BadFrame
+    } else if status < HEADER + CRC {
+        Drop::TooShort
+    } else {
+        Drop::TooLong
     }
 }
 
@@ -208,19 +230,20 @@ fn fill<'a, B: Dispatch>(
                 MULTICAST
             };
             let flag = if *bd >= MINI_BDS { MINI } else { 0 };
-            let slot = RETURN_BDS + ((entry & (RETURN_SLOTS - 1)) << 5);
+            let (cut, flaws) = if wanted > bytes { CUT } else { (0, 0) };
+            let slot = RETURN_BDS + return_offset(entry);
             taken.stage(bus, slot, bytes);
-            bus.store(slot + FLAGS, flags_of(flag, destination));
-            bus.store(slot + 20, 0);
+            bus.store(slot + FLAGS, flags_of(flag | cut, destination));
+            bus.store(slot + 20, flaws);
             let descriptor = Lane::descriptor(descriptors, count);
-            put(
-                bus,
-                descriptor,
-                taken.host,
-                start,
-                bytes,
-                settings.write_data,
-            );
+            let transfer = Transfer {
+                host: taken.host,
+                local: start,
+                length: bytes,
+                state: settings.write_data,
+                note: 0,
+            };
+            descriptor.fill(bus, &transfer);
             octets += wanted;
             entry += 1;
             count = count.wrapping_add(1);
@@ -228,21 +251,4 @@ fn fill<'a, B: Dispatch>(
         mac = (mac + 8) & (MAC_RX_RING_BYTES - 1);
     }
     octets
-}
-
-/// Fills a descriptor.
-#[inline(always)]
-pub(super) fn put<B: Bus>(
-    bus: &mut B,
-    descriptor: u32,
-    host: HostAddress,
-    local: u32,
-    length: u32,
-    state: u32,
-) {
-    bus.store(descriptor, host.high);
-    bus.store(descriptor + 4, host.low);
-    bus.store(descriptor + 8, local);
-    bus.store(descriptor + 12, length);
-    bus.store(descriptor + 16, state);
 }

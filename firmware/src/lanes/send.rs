@@ -1,22 +1,22 @@
 //! Send Data Ready, on several CPUs for different frames at once.
 
 use super::SEND_ARRIVED;
-use super::receive::put;
 use super::turn::{Lane, Published};
 use super::worker::Worker;
 use crate::send::FRAME_MAX;
 use crate::shared::LINK_UP;
 use host_interface::bd::BdFlags;
+use host_interface::extension::Drop;
 use tigon2_chip::Register;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block::MAC_TX_RING_BYTES;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::HostAddress;
+use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 
 /// A run ends with the frame that has this BD of it.
 const ENOUGH: usize = 8;
-/// BDs of a run at most, a power of two; a frame has no more than 24.
+/// BDs of a run at most, a power of two. A frame of more is dropped.
 const MOST: usize = 32;
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 
@@ -57,6 +57,18 @@ impl Place {
     }
 }
 
+/// Why a frame of these BDs is dropped.
+#[cold]
+fn why(passes: bool, frame: &[u32]) -> Drop {
+    if !passes {
+        Drop::LinkDown
+    } else if frame.iter().any(|word| word >> 16 == 0) {
+        Drop::BadSendBd
+    } else {
+        Drop::SendTooLong
+    }
+}
+
 /// Runs if the turn is here. The event stays on while there is something that has to wait.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_w.text"))]
 #[inline(never)]
@@ -75,7 +87,8 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
     let first = lane.count;
     let mut room = lane.room(bus.read(Register::AssistReadConsumer));
     let asks = lane.take_requests(bus, &mut room);
-    let [mac, bd, position, _] = lane.at;
+    // `rest`: the frame in work is dropped, and its end has not come.
+    let [mac, bd, position, mut rest] = lane.at;
     let begins = Place {
         base: settings.buffer,
         end: settings.buffer_end,
@@ -97,7 +110,7 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
         let free = (consumer.wrapping_sub(mac + 8) & (MAC_TX_RING_BYTES - 1)) >> 3;
         let mut space = place.room(bus);
         let (mut count, mut entry) = (0, next);
-        let (mut bytes, mut empty) = (0, !passes);
+        let (mut bytes, mut empty) = (0, !passes || rest != 0);
         while entry != arrived && count < MOST {
             let word = bus.load(bds + (entry << 4) + 8);
             if let Some(planned) = plan.get_mut(count) {
@@ -110,15 +123,21 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
             if word & END == 0 {
                 continue;
             }
+            let taken = (bytes + 7) & !7;
+            if count as u32 > room {
+                waits = true;
+                break;
+            }
             if empty || bytes > FRAME_MAX {
+                let frame = plan.get_mut(planned..count).unwrap_or_default();
+                if rest == 0 {
+                    Published::READ.dropped(bus, why(passes, frame));
+                }
                 // It counts as sent, and is not.
-                plan.iter_mut()
-                    .take(count)
-                    .skip(planned)
-                    .for_each(|word| *word = 0);
+                frame.fill(0);
+                rest = 0;
             } else {
-                let taken = (bytes + 7) & !7;
-                if count as u32 > room || frames + 1 >= free || taken >= space {
+                if frames + 1 >= free || taken >= space {
                     waits = true;
                     break;
                 }
@@ -133,12 +152,24 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
                 break;
             }
         }
+        if count == MOST && planned < ENOUGH {
+            // No end among so many: the next run begins with this frame, and drops it.
+            if planned != 0 || MOST as u32 > room {
+                waits = true;
+            } else {
+                if rest == 0 {
+                    Published::READ.dropped(bus, Drop::BadSendBd);
+                }
+                plan.fill(0);
+                (planned, next, rest) = (MOST, entry, 1);
+            }
+        }
     }
     let data = lane.count;
     let end = data.wrapping_add(planned as u32);
     let behind = (mac + (frames << 3)) & (MAC_TX_RING_BYTES - 1);
     lane.count = end;
-    lane.at = [behind, next, place.at, 0];
+    lane.at = [behind, next, place.at, rest];
     if !waits && planned < ENOUGH {
         bus.clear(EventBit::SendDataReady);
     }
@@ -164,14 +195,14 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
         let length = word >> 16;
         let last = word & END != 0;
         let state = if last { read_last } else { read_data };
-        put(
-            bus,
-            Lane::descriptor(ring, count),
+        let transfer = Transfer {
             host,
-            place.at,
+            local: place.at,
             length,
             state,
-        );
+            note: 0,
+        };
+        Lane::descriptor(ring, count).fill(bus, &transfer);
         count = count.wrapping_add(1);
         place.advance(length);
         bytes += length;

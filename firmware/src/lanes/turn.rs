@@ -1,6 +1,9 @@
 //! The words that go round with a turn, and what is told of finished runs.
 
+use crate::drops::Drops;
+use host_interface::extension::{DROP_COUNT, DROPS, Drop};
 use tigon2_hal::Bus;
+use tigon2_hal::assist::Descriptor;
 use tigon2_hal::requests::Words;
 
 /// Descriptors of a DMA ring.
@@ -93,14 +96,87 @@ impl Published {
         self.0 + 16
     }
 
-    /// Counts more.
+    /// Frames that were dropped so far, for all reasons, and for each.
+    const fn drops(self) -> u32 {
+        self.0 + 20
+    }
+
+    const fn drops_for(self, reason: Drop) -> u32 {
+        self.drops() + 4 + ((reason as u32) << 2)
+    }
+
+    /// Counts more. For whose commit it is.
     #[inline(always)]
     pub fn count<B: Bus>(self, bus: &mut B, frames: u32, octets: u32) {
-        let before = bus.load(self.frames());
-        bus.store(self.frames(), before.wrapping_add(frames));
-        let before = bus.load(self.amount());
-        bus.store(self.amount(), before.wrapping_add(octets));
+        add(bus, self.frames(), frames);
+        add(bus, self.amount(), octets);
     }
+
+    /// Counts a frame that is dropped. For who has the turn.
+    #[cold]
+    #[inline(never)]
+    pub fn dropped<B: Bus>(self, bus: &mut B, reason: Drop) {
+        add(bus, self.drops_for(reason), 1);
+        add(bus, self.drops(), 1);
+    }
+
+    /// Frames and bytes since the last look.
+    #[inline(always)]
+    pub fn since<B: Bus>(self, bus: &mut B, seen: &mut Seen) -> (u32, u32) {
+        let frames = bus.load(self.frames());
+        let octets = bus.load(self.amount());
+        let more = frames.wrapping_sub(seen.frames);
+        let bytes = octets.wrapping_sub(seen.octets);
+        (seen.frames, seen.octets) = (frames, octets);
+        (more, bytes)
+    }
+
+    /// Adds the frames that were dropped since the last look. Returns whether there are any.
+    #[inline(always)]
+    pub fn drops_since<B: Bus>(self, bus: &mut B, seen: &mut Seen, drops: &mut Drops) -> bool {
+        let all = bus.load(self.drops());
+        let some = all != seen.dropped;
+        if some {
+            seen.dropped = all;
+            self.add_drops(bus, seen, drops);
+        }
+        some
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_drops<B: Bus>(self, bus: &mut B, seen: &mut Seen, drops: &mut Drops) {
+        for (reason, before) in DROPS.iter().zip(&mut seen.drops) {
+            let now = bus.load(self.drops_for(*reason));
+            drops.add(*reason, now.wrapping_sub(*before));
+            *before = now;
+        }
+    }
+}
+
+#[inline(always)]
+fn add<B: Bus>(bus: &mut B, address: u32, more: u32) {
+    let before = bus.load(address);
+    bus.store(address, before.wrapping_add(more));
+}
+
+/// What CPU A or CPU B has seen of what is [`Published`].
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    frames: u32,
+    octets: u32,
+    dropped: u32,
+    drops: [u32; DROP_COUNT],
+}
+
+impl Seen {
+    /// Nothing.
+    pub const NOTHING: Seen = Seen {
+        frames: 0,
+        octets: 0,
+        dropped: 0,
+        drops: [0; DROP_COUNT],
+    };
 }
 
 /// A worker's part in a direction.
@@ -188,10 +264,10 @@ impl Lane {
         USABLE.saturating_sub(used)
     }
 
-    /// Address of a descriptor, counted from the start on.
+    /// A descriptor, counted from the start on.
     #[inline(always)]
-    pub const fn descriptor(ring: u32, count: u32) -> u32 {
-        ring + ((count & (ENTRIES - 1)) << 5)
+    pub const fn descriptor(ring: u32, count: u32) -> Descriptor {
+        Descriptor::at(ring + ((count & (ENTRIES - 1)) << 5))
     }
 
     /// Whether CPU A or CPU B asked for something.
@@ -210,11 +286,7 @@ impl Lane {
             return false;
         }
         while at != produced && *room != 0 {
-            let descriptor = Self::descriptor(self.ring, self.count);
-            for offset in [0, 4, 8, 12, 16] {
-                let word = bus.load(words.ring() + at + offset);
-                bus.store(descriptor + offset, word);
-            }
+            Self::descriptor(self.ring, self.count).copy(bus, words.ring() + at);
             bus.store(words.placed(at), self.count);
             self.count = self.count.wrapping_add(1);
             *room -= 1;

@@ -119,7 +119,11 @@ fn row(
     }
 }
 
-fn image(name: &'static str) -> Result<Vec<u8>> {
+/// Builds a firmware of these and reads its image.
+///
+/// # Errors
+/// If there is no firmware of that name, or it cannot be built or read.
+pub fn image(name: &str) -> Result<Vec<u8>> {
     let variant = match name {
         "uniprocessor" => Variant::Uniprocessor,
         "parallel" => Variant::Parallel,
@@ -136,7 +140,11 @@ fn image(name: &'static str) -> Result<Vec<u8>> {
     std::fs::read(&built.tg2).with_context(|| format!("cannot read {}", built.tg2.display()))
 }
 
-fn board(cpus: u32) -> Result<(Board, Parameters)> {
+/// The board with so many CPUs, and its default timing.
+///
+/// # Errors
+/// If there is no good board file for it.
+pub fn board(cpus: u32) -> Result<(Board, Parameters)> {
     let path = paths::root().join(format!("boards/tigon2/beyond-{cpus}.toml"));
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;

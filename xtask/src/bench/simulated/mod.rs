@@ -3,7 +3,7 @@
 //! Every point is a simulation of its own, so points run in parallel; the result is the
 //! same on every machine and in every run.
 
-mod cpus;
+pub mod cpus;
 pub mod golden;
 pub mod papers;
 mod part;
