@@ -290,7 +290,7 @@ handlers! {
     doorbell_a: DoorbellA on SideA, DoorbellA => crate::doorbell::of_a,
     /// A deadline: coalescing of the receive path, or the housekeeping of each millisecond.
     timer: Timer on SideA, Timer => crate::timer::handle,
-    /// A deadline: coalescing of the send path, or CPU B's counters each millisecond.
+    /// A deadline: coalescing of the send path, a full transmit buffer, or CPU B's counters.
     send_timer: Timer on SideB, SendTimer => crate::timer::handle_send,
 }
 

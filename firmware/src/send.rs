@@ -235,6 +235,8 @@ pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
 fn goes_no_further<B: Dispatch>(b: &mut SideB<B>, stop: Stop) {
     if stop == Stop::Full {
         fault::reclaim(&mut b.send, &mut b.bus);
+        b.bus.clear(EventBit::SendDataReady);
+        timer::await_room(b);
     } else {
         skip(b);
     }

@@ -1,7 +1,7 @@
 //! Counters, and the statistics block for the host.
 //!
 //! Each side counts for itself, and each word has one writer. What is counted for each frame
-//! is kept in the scratch pad and copied to NIC memory each millisecond; what is rare is
+//! is kept in the scratch pad and copied to NIC memory each hundredth of a second; what is rare is
 //! counted by CPU A in NIC memory at once. The `block` goes to the host by command and at
 //! intervals; for a command CPU B copies its part first.
 

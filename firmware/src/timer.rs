@@ -13,6 +13,12 @@ use tigon2_hal::timer;
 
 /// Microseconds between two turns of housekeeping.
 const PERIOD: u32 = 1000;
+/// Microseconds until a full transmit buffer is looked at again: those in which the wire
+/// takes some 6 KB of the hundreds in it.
+const AWAITED: u32 = 50;
+/// Turns between two copies of the counters to NIC memory, a hundredth of a second: copying
+/// them costs some 4000 cycles while the engines have most of the SRAM port.
+const PUBLISHED: u32 = 10;
 
 /// One deadline.
 #[derive(Clone, Copy, Debug)]
@@ -57,9 +63,9 @@ pub struct Deadlines {
     period: Period,
     /// The statistics' turn.
     statistics: Deadline,
-    /// Hundredths of a second since the start, and milliseconds of the next one.
+    /// Hundredths of a second since the start.
     hundredths: u32,
-    milliseconds: u32,
+    turns: Turns,
 }
 
 impl Deadlines {
@@ -70,7 +76,7 @@ impl Deadlines {
             period: Period(0),
             statistics: Deadline::NONE,
             hundredths: 0,
-            milliseconds: 0,
+            turns: Turns(0),
         }
     }
 
@@ -79,13 +85,13 @@ impl Deadlines {
         self.hundredths
     }
 
-    /// A millisecond is over.
-    fn count(&mut self) {
-        self.milliseconds += 1;
-        if self.milliseconds == 10 {
-            self.milliseconds = 0;
+    /// A millisecond is over. Returns whether a hundredth of a second is.
+    fn count(&mut self) -> bool {
+        let over = self.turns.count();
+        if over {
             self.hundredths = self.hundredths.wrapping_add(1);
         }
+        over
     }
 }
 
@@ -100,8 +106,11 @@ impl Default for Deadlines {
 pub struct SendDeadlines {
     /// Telling the host the send consumer index.
     pub send: Deadline,
+    /// Looking whether the transmit buffer has room again.
+    room: Deadline,
     /// Housekeeping.
     period: Period,
+    turns: Turns,
 }
 
 impl SendDeadlines {
@@ -109,7 +118,9 @@ impl SendDeadlines {
     pub const fn new() -> SendDeadlines {
         SendDeadlines {
             send: Deadline::NONE,
+            room: Deadline::NONE,
             period: Period(0),
+            turns: Turns(0),
         }
     }
 }
@@ -133,6 +144,22 @@ impl Period {
             self.0 = if late { now.wrapping_add(PERIOD) } else { next };
         }
         due
+    }
+}
+
+/// Turns of housekeeping since the counters were copied.
+#[derive(Clone, Copy, Debug)]
+struct Turns(u32);
+
+impl Turns {
+    /// One more. Returns whether it is the counters' turn.
+    fn count(&mut self) -> bool {
+        self.0 += 1;
+        let over = self.0 == PUBLISHED;
+        if over {
+            self.0 = 0;
+        }
+        over
     }
 }
 
@@ -163,6 +190,19 @@ pub fn arm_send<B: Dispatch>(b: &mut SideB<B>, ticks: u32) {
     rearm_send(b, now);
 }
 
+/// The transmit buffer is full: the MAC, which has no event for what it has sent, is looked
+/// at again after a while.
+pub fn await_room<B: Dispatch>(b: &mut SideB<B>) {
+    if !b.deadlines.room.armed {
+        let now = timer::now(&mut b.bus);
+        b.deadlines.room = Deadline {
+            time: now.wrapping_add(AWAITED),
+            armed: true,
+        };
+        rearm_send(b, now);
+    }
+}
+
 /// Sets the receive side's deadline.
 #[inline(always)]
 pub fn arm_receive<B: Dispatch>(a: &mut SideA<B>, ticks: u32) {
@@ -174,14 +214,14 @@ pub fn arm_receive<B: Dispatch>(a: &mut SideA<B>, ticks: u32) {
     arm(a, now);
 }
 
-/// The earlier of a period and a deadline.
+/// The earlier of a time and a deadline.
 #[inline(always)]
-fn first(period: Period, deadline: Deadline) -> u32 {
-    let sooner = (deadline.time.wrapping_sub(period.0) as i32) < 0;
+fn first(time: u32, deadline: Deadline) -> u32 {
+    let sooner = (deadline.time.wrapping_sub(time) as i32) < 0;
     if deadline.armed && sooner {
         deadline.time
     } else {
-        period.0
+        time
     }
 }
 
@@ -189,7 +229,7 @@ fn first(period: Period, deadline: Deadline) -> u32 {
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
 fn arm<B: Dispatch>(a: &mut SideA<B>, now: u32) {
-    let next = first(a.deadlines.period, a.deadlines.receive);
+    let next = first(a.deadlines.period.0, a.deadlines.receive);
     a.bus.arm(Cpu::A, now, next);
 }
 
@@ -197,7 +237,8 @@ fn arm<B: Dispatch>(a: &mut SideA<B>, now: u32) {
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 fn rearm_send<B: Dispatch>(b: &mut SideB<B>, now: u32) {
-    let next = first(b.deadlines.period, b.deadlines.send);
+    let next = first(b.deadlines.period.0, b.deadlines.send);
+    let next = first(next, b.deadlines.room);
     b.bus.arm(Cpu::B, now, next);
 }
 
@@ -209,7 +250,6 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
         a.bus.set(EventBit::UpdateReceiveReturnProducer);
     }
     if a.deadlines.period.take(now) {
-        a.deadlines.count();
         housekeeping(a);
     }
     arm(a, now);
@@ -222,11 +262,22 @@ pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
     if b.deadlines.send.take(now) {
         b.bus.set(EventBit::UpdateSendConsumer);
     }
+    seldom(b, now);
+    rearm_send(b, now);
+}
+
+/// What else CPU B may have to do by the clock, off the packet path.
+#[inline(never)]
+fn seldom<B: Dispatch>(b: &mut SideB<B>, now: u32) {
+    if b.deadlines.room.take(now) {
+        b.bus.set(EventBit::SendDataReady);
+    }
     if b.deadlines.period.take(now) {
         reload_send(b);
-        statistics::publish_b(b);
+        if b.deadlines.turns.count() {
+            statistics::publish_b(b);
+        }
     }
-    rearm_send(b, now);
 }
 
 /// What CPU A looks at each millisecond.
@@ -241,7 +292,9 @@ fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
     // What is held is counted already.
     let _ = host_events::send_waiting(a);
     interrupt::make_up(a);
-    statistics::publish_a(a);
+    if a.deadlines.count() {
+        statistics::publish_a(a);
+    }
     refresh(a);
 }
 
@@ -284,7 +337,6 @@ fn reload<B: Dispatch>(a: &mut SideA<B>) {
 }
 
 /// Those of them that CPU B needs.
-#[inline(never)]
 fn reload_send<B: Dispatch>(b: &mut SideB<B>) {
     let bus = &mut b.bus;
     let send_ticks = bus.load(Gencom::TransmitTicks.nic_address());

@@ -66,7 +66,7 @@ pub enum Topic {
     Command = 2,
     /// Bit 3: events. Code: the event; its word, the producer index.
     Event = 3,
-    /// Bit 4: drops, at most once a millisecond for each reason. Code: the reason; how
+    /// Bit 4: drops, at most once a hundredth of a second for each reason. Code: the reason; how
     /// many there were before, how many there are now.
     Drop = 4,
     /// Bit 5: DMA errors. Always traced. Code: 0 read, 1 write; the channel's state, host

@@ -43,6 +43,8 @@ const EVENT_PRODUCER: u64 = 0x800;
 const RETURN_PRODUCER: u64 = 0x808;
 const SEND_CONSUMER: u64 = 0x810;
 const REFRESH: u64 = 0x2_0000;
+/// Microseconds in which the firmware has copied its counters to NIC memory.
+const COPIED: u64 = 11_000;
 const SEND_BUFFERS: u64 = 0x3_0000;
 const RECEIVE_BUFFERS: u64 = 0x8_0000;
 /// Bytes between two buffers of either side.
@@ -323,7 +325,9 @@ impl Machine {
         self.bar(word.bar_offset())
     }
 
-    pub fn drops(&self, reason: host_interface::extension::Drop) -> u32 {
+    /// Frames dropped for a reason, once the firmware has copied its counters.
+    pub fn drops(&mut self, reason: host_interface::extension::Drop) -> u32 {
+        self.pass(COPIED);
         let counts = self.extension(Extension::DropCounts);
         self.bench.borrow().word(counts + 4 * reason as u32)
     }

@@ -51,7 +51,7 @@ fn the_trace_tells_what_happened() {
     machine.command(&[promiscuous]);
     machine.arrive(&frame(MAC, PEER, 100, 1));
     machine.arrive(&frame(MAC, PEER, 100, 2));
-    machine.pass(3000);
+    machine.pass(11_000);
     machine.command(&[0xEE00_0000]);
     let entries = entries(&mut machine);
     let told: Vec<_> = entries.iter().map(|e| (e.label, e.code)).collect();
