@@ -2,7 +2,7 @@
 //! `point IMAGE EXPERIMENT BDS SIZE[,SIZE...] [PROFILE]`, EXPERIMENT being `send`, `receive`,
 //! `both` or `ping`, BDS those of a sent frame. With `POINT_BOUND=1` beside the bound, with
 //! `POINT_CAUSES=1` with the causes of each handler's cycles, with `POINT_BOARD=FILE` on
-//! another board.
+//! another board, with `POINT_FULL=1` as long as `cargo xtask bench` looks.
 
 use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
@@ -34,10 +34,15 @@ fn main() {
         ..Setup::new(board, parameters, &image)
     };
     let wish = |name| std::env::var_os(name).is_some();
+    let duration = if wish("POINT_FULL") {
+        Duration::FULL
+    } else {
+        Duration::QUICK
+    };
     for size in sizes.split(',') {
         let size = size.parse().expect("a size");
         let measure = |setup: &Setup<'_>| {
-            experiment::run(setup, experiment, size, Duration::QUICK).expect("it runs")
+            experiment::run(setup, experiment, size, duration).expect("it runs")
         };
         let measured = measure(&setup);
         let bound = wish("POINT_BOUND").then(|| {

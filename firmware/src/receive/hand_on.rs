@@ -129,7 +129,7 @@ pub(crate) struct Taken {
     index_and_room: u32,
     /// Its flags.
     pub flags: u32,
-    opaque: u32,
+    pub opaque: u32,
 }
 
 impl Taken {
@@ -151,6 +151,12 @@ impl Taken {
     #[inline(always)]
     pub const fn room(&self) -> u32 {
         self.index_and_room & 0xFFFF
+    }
+
+    /// The third word of the return BD of a frame of `bytes`.
+    #[inline(always)]
+    pub const fn index_and_length(&self, bytes: u32) -> u32 {
+        self.index_and_room & 0xFFFF_0000 | bytes
     }
 
     /// Writes of the return BD of a frame of `bytes` into its slot what is the BD's.

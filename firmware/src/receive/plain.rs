@@ -12,6 +12,7 @@ use crate::dma::write;
 use crate::{SideA, filter};
 use host_interface::bd::destination::UNICAST;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::place::here;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug)]
@@ -76,29 +77,32 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
         if length.wrapping_sub(shortest) >= lengths {
             break End::OtherLength(length);
         }
-        // What is written to descriptor and slot is for nothing if the frame is not plain.
-        let descriptor = queue.next();
         if filter::is_of_group(bus, frame.start) {
             break End::Other;
         }
-        descriptor.local(bus, frame.start);
-        let slot = slots + returns::offset(producer);
         let bytes = frame.length - cut;
-        bus.store(slot + FLAGS, ring_flags);
         let taken = Taken::new(bus, bds.next_address());
         if bytes > taken.room() {
             break End::Other;
         }
+        let descriptor = queue.next();
+        descriptor.local(bus, frame.start);
+        octets = here(octets + length);
+        let slot = here(slots + returns::offset(producer));
+        bus.store(slot + FLAGS, ring_flags);
+        producer = here((producer + 1) & mask);
+        flags = here(flags | taken.flags);
         descriptor.length(bus, bytes);
-        bds.advance();
+        let index_and_length = here(taken.index_and_length(bytes));
+        left = here(left - 1);
         descriptor.state(bus, state);
-        octets += length;
-        flags |= taken.flags;
-        taken.stage(bus, slot, bytes);
-        descriptor.host(bus, taken.host);
-        producer = (producer + 1) & mask;
-        left -= 1;
+        bds.advance();
+        bus.store(slot + 8, index_and_length);
         frames.release();
+        bus.store(slot + 28, taken.opaque);
+        bus.store(slot, taken.host.high);
+        bus.store(slot + 4, taken.host.low);
+        descriptor.host(bus, taken.host);
         queue.commit(bus, slot | write::RECEIVE_DATA);
     };
     drop(frames);

@@ -31,6 +31,7 @@ pub mod led;
 pub mod log_ring;
 pub mod mac;
 pub mod mdio;
+pub mod place;
 #[cfg(feature = "lanes")]
 pub mod requests;
 pub mod resources;
