@@ -1,6 +1,7 @@
 //! `tigonctl` beside the process that drives a card: log, trace, link, counts, registers.
 
 use host_driver::Transport;
+use host_driver::log::BuildId;
 use host_driver::nic::Link;
 use host_interface::bar;
 use host_interface::command::{Command, CommandCode};
@@ -82,6 +83,40 @@ fn the_log_of_a_card_that_somebody_drives() {
         .expect("a log");
     let command = module_named("command").expect("a module");
     assert_eq!(block.levels[command], Level::Debug);
+}
+
+/// The ELF file of another build, told by its build id alone, changes no level; a file that
+/// was cut is none.
+#[test]
+fn the_log_of_another_build_is_refused_and_changes_nothing() {
+    let mut driver = Driver::<Sim>::open();
+    let block = driver.stage.nic.log_block().expect("the card");
+    let (levels, BuildId(mut id)) = block.map(|b| (b.levels, b.build)).expect("a log");
+    let mut file = std::fs::read(elf()).expect("the ELF");
+    let at = file.windows(id.len()).position(|bytes| bytes == id);
+    let at = at.expect("its build id");
+    let card = BuildId(id);
+    id[19] ^= 0x80;
+    file[at + 19] ^= 0x80;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("another-build");
+    std::fs::write(&path, &file).expect("room");
+    let name = path.display().to_string();
+    let words = ["log", "--elf", &name, "--level", "trace"];
+    let text = complaint(&driver.run(&words));
+    let told = format!(
+        "it is of build {}, but the card runs build {card}",
+        BuildId(id)
+    );
+    assert!(text.contains(&name) && text.contains(&told), "{text}");
+    let block = driver.stage.nic.log_block().expect("the card");
+    assert_eq!(block.expect("a log").levels, levels);
+
+    for length in [0, 100, file.len() / 2, file.len() - 1] {
+        std::fs::write(&path, &file[..length]).expect("room");
+        let text = complaint(&driver.run(&words));
+        assert!(text.contains("no whole ELF file"), "{length}: {text}");
+    }
 }
 
 /// Messages come while they are followed; both CPUs' in the parallel firmware.

@@ -1,6 +1,7 @@
 //! `tigonctl` on a card of its own, under QEMU: each command that issue lists name.
 
 use host_driver::capture::FrameReader;
+use host_driver::log::LogTexts;
 use host_driver::peer::DatagramWire;
 use integration_tests::engine::tools;
 use integration_tests::frames;
@@ -140,6 +141,39 @@ fn counts_trace_and_log_of_a_run() {
     // A card at which nobody has loaded anything has no log to print.
     let text = complaint(&Desk::new().run(&["log", "--elf", &elf]));
     assert!(text.contains("has no log"), "{text}");
+}
+
+/// A card gives its messages away once: not to somebody who cannot read them.
+#[test]
+fn another_builds_elf_file_takes_no_message_away() {
+    let desk = Desk::new();
+    let (firmware, elf) = (firmware(), elf());
+    let mut file = std::fs::read(&elf).expect("the ELF");
+    let build = LogTexts::parse(&file).expect("its texts").build();
+    let at = file.windows(20).position(|bytes| bytes == build.0);
+    file[at.expect("its build id")] ^= 1;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("another-build");
+    std::fs::write(&path, &file).expect("room");
+    let another = path.display().to_string();
+
+    assert_eq!(desk.object(&["load", &firmware])["kind"], "load");
+    let text = complaint(&desk.run(&["log", "--elf", &another]));
+    assert!(
+        text.contains(&format!("the card runs build {build}")),
+        "{text}"
+    );
+    let lines = objects(&desk.run(&["--json", "log", "--elf", &elf]));
+    assert!(lines.iter().any(|line| line["kind"] == "log"), "{lines:?}");
+    // Nor does a run begin whose log could not be read at its end.
+    let words = ["stats", "--firmware", &firmware, "--elf", &another];
+    let output = desk.run(&words);
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let text = complaint(&output);
+    assert!(
+        text.contains(&format!("the card runs build {build}")),
+        "{text}"
+    );
 }
 
 #[test]

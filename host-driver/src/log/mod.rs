@@ -12,36 +12,13 @@
 //! memory of the simulator, QEMU's through its monitor.
 
 mod backlog;
+mod build;
 mod filter;
 mod reader;
 mod texts;
 
 pub use backlog::Backlog;
+pub use build::BuildId;
 pub use filter::{LevelFilter, WrongFilter, level_named};
 pub use reader::{LogBlock, LogCounts, LogFrame, LogReadError, LogReader, NicMemory};
 pub use texts::{LogDecoder, LogError, LogLine, LogTexts, by_time};
-
-use host_interface::log::BUILD_ID_BYTES;
-
-/// Names one build of a firmware.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct BuildId(pub [u8; BUILD_ID_BYTES]);
-
-impl std::fmt::Display for BuildId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::str::FromStr for BuildId {
-    type Err = std::num::ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut id = [0; BUILD_ID_BYTES];
-        for (index, byte) in id.iter_mut().enumerate() {
-            let digits = text.get(2 * index..2 * index + 2).unwrap_or_default();
-            *byte = u8::from_str_radix(digits, 16)?;
-        }
-        Ok(BuildId(id))
-    }
-}

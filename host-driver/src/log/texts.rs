@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use defmt_decoder::{Location, Locations, StreamDecoder, Table};
-use host_interface::log::{BUILD_ID_BYTES, Level, module_of};
-use object::Object;
+use host_interface::log::{Level, module_of};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -52,12 +51,10 @@ impl LogTexts {
         let file = object::File::parse(elf).map_err(|error| LogError::NotElf(error.to_string()))?;
         let table = guarded(|| Table::parse(elf))?.ok_or(LogError::NoTable)?;
         let locations = guarded(|| table.get_locations(elf))?;
-        let id = file.build_id().ok().flatten().ok_or(LogError::NoBuildId)?;
-        let id: [u8; BUILD_ID_BYTES] = id.try_into().map_err(|_| LogError::NoBuildId)?;
         Ok(Self {
             table,
             locations,
-            build: BuildId(id),
+            build: BuildId::of_elf(&file)?,
         })
     }
 
@@ -71,11 +68,7 @@ impl LogTexts {
     /// # Errors
     /// [`LogError::WrongBuild`] if not.
     pub fn check(&self, card: BuildId) -> Result<(), LogError> {
-        let elf = self.build;
-        if elf == card {
-            return Ok(());
-        }
-        Err(LogError::WrongBuild { elf, card })
+        self.build.check(card)
     }
 
     /// A decoder for messages of the firmware.

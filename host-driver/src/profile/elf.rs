@@ -2,7 +2,6 @@
 
 use super::{Owner, Profile, Span};
 use crate::log::{BuildId, LogError};
-use host_interface::log::BUILD_ID_BYTES;
 use object::{Object, ObjectSection, ObjectSymbol, SectionIndex, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -35,13 +34,12 @@ struct Code<'a> {
 /// See [`Profile::parse`].
 pub(super) fn parse(bytes: &[u8]) -> Result<Profile, LogError> {
     let file = object::File::parse(bytes).map_err(|error| LogError::NotElf(error.to_string()))?;
-    let id = file.build_id().ok().flatten().ok_or(LogError::NoBuildId)?;
-    let id: [u8; BUILD_ID_BYTES] = id.try_into().map_err(|_| LogError::NoBuildId)?;
+    let build = BuildId::of_elf(&file)?;
     let functions = functions(&file);
     let code = Code { file, functions };
     Ok(Profile {
         spans: [Cpu::A, Cpu::B].map(|cpu| code.spans(cpu)),
-        build: BuildId(id),
+        build,
     })
 }
 

@@ -62,11 +62,7 @@ impl Profile {
     /// # Errors
     /// [`LogError::WrongBuild`] if not.
     pub fn check(&self, card: BuildId) -> Result<(), LogError> {
-        let elf = self.build;
-        if elf == card {
-            return Ok(());
-        }
-        Err(LogError::WrongBuild { elf, card })
+        self.build.check(card)
     }
 
     /// Who CPU `cpu` works for when its program counter is `pc`; none where there is no code,

@@ -66,6 +66,8 @@ pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
         bail!("which firmware? Name a file with --firmware FILE or take the card's --own");
     }
     let firmware = options.firmware.as_deref().map(read_firmware).transpose()?;
+    let elf = options.elf.as_deref();
+    let texts = elf.map(log::read_texts).transpose()?;
     let mut config = Config::default();
     options.apply(&mut config);
     let mut nic = connect(arguments, config)?;
@@ -74,6 +76,11 @@ pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
         None => {
             nic.boot()?;
         }
+    }
+    // Not when the work is done.
+    if let (Some(elf), Some(texts), Some(block)) = (elf, &texts, nic.log_block()?) {
+        let named = || format!("ELF file {}", elf.display());
+        texts.check(block.build).with_context(named)?;
     }
     nic.open()?;
     nic.set_all_multicast(true)?;

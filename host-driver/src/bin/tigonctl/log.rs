@@ -45,8 +45,6 @@ struct Fetched {
     missed: u64,
     /// Messages of CPU A and B that found no room on the card.
     lost: [u64; 2],
-    /// The build of the card's firmware; none if that has no log.
-    build: Option<BuildId>,
 }
 
 impl Feed {
@@ -63,6 +61,18 @@ impl Feed {
         }
     }
 
+    /// The build of the card's firmware; none if that has no log.
+    fn build(&mut self) -> Result<Option<BuildId>> {
+        match self {
+            Self::Driven(nic) => Ok(nic.log_block()?.map(|block| block.build)),
+            Self::AsItIs(card, _) => {
+                let block = LogBlock::find(&mut CardMemory(card))?;
+                Ok(block.map(|block| block.build))
+            }
+            Self::Attached(source, _) => attached_build(source),
+        }
+    }
+
     fn fetch(&mut self) -> Result<Fetched> {
         match self {
             Self::Driven(nic) => {
@@ -71,7 +81,6 @@ impl Feed {
                     frames,
                     missed,
                     lost: nic.log_lost(),
-                    build: nic.log_block()?.map(|block| block.build),
                 })
             }
             Self::AsItIs(card, reader) => {
@@ -83,21 +92,17 @@ impl Feed {
                     frames: reader.read(&mut memory, &block)?,
                     missed: 0,
                     lost: block.counts.map(|counts| u64::from(counts.lost)),
-                    build: Some(block.build),
                 })
             }
             Self::Attached(source, next) => {
-                let answer = source.question(&Question::Log { from: *next })?;
-                let answer: LogAnswer = serde_json::from_value(answer["log"].clone())?;
+                let answer = ask_for_log(source, *next)?;
                 let frames = answer.frames()?;
                 let missed = answer.first.saturating_sub(*next);
                 *next = answer.first + frames.len() as u64;
-                let build = answer.build.as_deref().map(str::parse).transpose();
                 Ok(Fetched {
                     frames,
                     missed,
                     lost: answer.lost,
-                    build: build.context("the driver's answer names no build")?,
                 })
             }
         }
@@ -136,6 +141,20 @@ impl Feed {
         }
         Ok(())
     }
+}
+
+/// What the driver that was attached to has of the log, from one of its messages on.
+fn ask_for_log(source: &mut Source, from: u64) -> Result<LogAnswer> {
+    let mut answer = source.question(&Question::Log { from })?;
+    Ok(serde_json::from_value(answer["log"].take())?)
+}
+
+/// The build of the firmware on a card that another process drives; none if it has no log.
+pub fn attached_build(source: &mut Source) -> Result<Option<BuildId>> {
+    // No message is wanted, but the build that the driver names with them.
+    let build = ask_for_log(source, u64::MAX)?.build;
+    let build = build.as_deref().map(str::parse).transpose();
+    build.context("the driver's answer names no build")
 }
 
 /// Reads the texts of a firmware.
@@ -195,15 +214,11 @@ fn print_line(line: &LogLine, output: &Output) -> Result<()> {
 /// Prints what a card that this process drives has logged so far.
 pub fn print_rest(nic: &mut AnyNic, elf: &Path, output: &Output) -> Result<()> {
     let texts = read_texts(elf)?;
-    if let Some(block) = nic.log_block()? {
-        texts.check(block.build)?;
-    }
     let (frames, missed) = nic.drain_log()?;
     let fetched = Fetched {
         frames,
         missed,
         lost: nic.log_lost(),
-        build: None,
     };
     Printer::new(&texts, LevelFilter::default(), output).print(&fetched)
 }
@@ -223,8 +238,9 @@ pub fn log(
     let filter = LevelFilter::new(level, &options.module)?;
     let texts = read_texts(elf)?;
     let mut feed = Feed::open(arguments, options)?;
-    if !options.leave && !filter.levels().is_empty() {
-        feed.set_levels(filter.levels())?;
+    let mut levels = filter.levels().to_vec();
+    if options.leave {
+        levels.clear();
     }
     // A card that this process drives has said nothing yet.
     let driven = matches!(feed, Feed::Driven(_));
@@ -235,14 +251,21 @@ pub fn log(
         let last = !follow
             || limit.is_some_and(|limit| start.elapsed() >= limit)
             || stop.load(Ordering::Relaxed);
-        let fetched = feed.fetch()?;
-        match fetched.build {
+        // First: a card gives its messages away once, and levels stay as they are set.
+        match feed.build()? {
             Some(build) => texts
                 .check(build)
                 .with_context(|| format!("ELF file {}", elf.display()))?,
             None if driven || last => bail!("the firmware on this card has no log"),
-            None => {}
+            None => {
+                feed.pass(stop)?;
+                continue;
+            }
         }
+        if !levels.is_empty() {
+            feed.set_levels(&std::mem::take(&mut levels))?;
+        }
+        let fetched = feed.fetch()?;
         printer.print(&fetched)?;
         // An answer of the driver may hold a part only.
         if fetched.frames.is_empty() || driven {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use host_driver::profile::{Owner, Profile};
-use host_driver::status::{LogAnswer, Question};
 use tigon2_chip::{Cpu, Register};
 
+use crate::log::attached_build;
 use crate::look::Source;
 
 /// The code of the firmware on the card, from its ELF file.
@@ -16,13 +16,8 @@ pub fn read_profile(source: &mut Source, path: &Path) -> Result<Profile> {
     let elf = std::fs::read(path).with_context(|| format!("ELF file {}", path.display()))?;
     let named = || format!("ELF file {}", path.display());
     let profile = Profile::parse(&elf).with_context(named)?;
-    // No message is wanted, but the build that the driver names with them.
-    let answer = source.question(&Question::Log { from: u64::MAX })?;
-    let answer: LogAnswer = serde_json::from_value(answer["log"].clone())?;
-    let build = answer
-        .build
-        .context("the firmware on this card has no build id")?;
-    profile.check(build.parse()?).with_context(named)?;
+    let build = attached_build(source)?.context("the firmware on this card has no build id")?;
+    profile.check(build).with_context(named)?;
     Ok(profile)
 }
 
