@@ -1,0 +1,78 @@
+//! The command line of `flash`.
+
+use std::path::PathBuf;
+
+use boot_slots::{BoardId, Slot};
+use clap::{Args, Subcommand};
+
+use crate::flash::board;
+
+pub const EXAMPLE: &str = "Examples:\n  \
+    tigonctl --socket card.sock flash install parallel.12ae-0001.flash.bin\n  \
+    tigonctl flash --eeprom card.eeprom info";
+
+/// Options of `flash`.
+#[derive(Debug, Args)]
+pub struct FlashOptions {
+    /// The file that keeps the EEPROM of an emulated board, in place of a card's; it is
+    /// made if it is not there.
+    #[arg(long, value_name = "FILE")]
+    pub eeprom: Option<PathBuf>,
+    /// The board that the file belongs to, by its PCI ids.
+    #[arg(long, value_name = "IDS", value_parser = board, default_value = "12ae:0001")]
+    pub board: BoardId,
+    /// What to do.
+    #[command(subcommand)]
+    pub action: FlashAction,
+}
+
+/// What to do with an EEPROM.
+#[derive(Debug, Subcommand)]
+pub enum FlashAction {
+    /// Say what is in both slots.
+    Info,
+    /// Install an image; it is started on trial until it is confirmed.
+    Install {
+        /// The image, as the build makes it to be flashed.
+        image: PathBuf,
+        /// The slot; else the one that is not started now.
+        #[arg(long, value_name = "SLOT", value_parser = slot)]
+        slot: Option<Slot>,
+        /// Confirm it at once, without trial boots.
+        #[arg(long)]
+        confirmed: bool,
+    },
+    /// Read images and judge them: header, CRC-32, signature.
+    Verify {
+        /// The slot; both, if not given.
+        #[arg(long, value_name = "SLOT", value_parser = slot)]
+        slot: Option<Slot>,
+    },
+    /// Write everything in the EEPROM to a file.
+    Backup {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Put a backup back, but for the manufacturing data.
+    Restore {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Confirm an image by hand.
+    Confirm {
+        /// The slot.
+        #[arg(value_parser = slot)]
+        slot: Slot,
+    },
+    /// Let another slot be tried first.
+    Prefer {
+        /// The slot.
+        #[arg(value_parser = slot)]
+        slot: Slot,
+    },
+}
+
+fn slot(text: &str) -> Result<Slot, String> {
+    let slot = text.parse().ok().and_then(Slot::from_index);
+    slot.ok_or_else(|| format!("{text} is no slot: there are 0 and 1"))
+}
