@@ -162,7 +162,12 @@ fn what_does_not_belong_there_is_refused_in_one_line() {
     let text = desk.refuses(&["install", "/nonexistent/image"]);
     assert!(text.contains("/nonexistent/image"), "{text}");
     assert!(desk.refuses(&["confirm", "1"]).contains("slot 1"));
-    assert!(desk.refuses(&["verify", "--slot", "1"]).contains("slot 1"));
+    // A card with one image is whole, one without any is not.
+    assert_eq!(desk.says(&["verify"]).lines().count(), 1);
+    let text = desk.refuses(&["verify", "--slot", "1"]);
+    assert!(text.contains("slot 1: there is no image"), "{text}");
+    let text = Desk::new().refuses(&["verify"]);
+    assert!(text.contains("no image in either slot"), "{text}");
 }
 
 /// The same image under another key.

@@ -23,7 +23,7 @@ use boot_slots::geometry::PAGE_BYTES;
 use boot_slots::record::Found;
 use boot_slots::restore::restore;
 use boot_slots::update::{self, Choices, Progress, Step, UpdateError};
-use boot_slots::{BoardId, Geometry, Header, ImageFile, Record, Slot, Storage};
+use boot_slots::{BoardId, Geometry, Header, HeaderError, ImageFile, Record, Slot, Storage};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -35,7 +35,7 @@ use signature::{SignatureError, TrustedKey};
 pub enum FlashError {
     /// The file is no image, is damaged or was cut.
     #[error(transparent)]
-    Image(#[from] boot_slots::HeaderError),
+    Image(#[from] HeaderError),
     /// Nobody trusted has signed it.
     #[error(transparent)]
     Signature(#[from] SignatureError),
@@ -55,6 +55,12 @@ pub enum FlashError {
         found: usize,
         /// Bytes of the EEPROM.
         expected: u32,
+    },
+    /// Nothing was ever written to a slot.
+    #[error("{slot}: there is no image")]
+    Empty {
+        /// Which slot.
+        slot: Slot,
     },
     /// What is in a slot is not what it should be.
     #[error("{slot}: {why}")]
@@ -198,11 +204,14 @@ where
     /// Reads a slot and judges it: header, CRC and signature.
     ///
     /// # Errors
-    /// [`FlashError::Slot`] with what is wrong.
+    /// [`FlashError::Empty`], or [`FlashError::Slot`] with what is wrong.
     pub fn verify(&mut self, slot: Slot, progress: Progress<'_>) -> Result<Header, FlashError> {
         let wrong = |why: String| FlashError::Slot { slot, why };
         let bytes = self.read_slot(slot, progress)?;
-        let file = ImageFile::parse(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let file = ImageFile::parse(&bytes).map_err(|error| match error {
+            HeaderError::Empty => FlashError::Empty { slot },
+            error => wrong(error.to_string()),
+        })?;
         let judged = file.header.fits(self.board, self.geometry);
         judged.map_err(|error| wrong(error.to_string()))?;
         let judged = self.trusted.verify(&file);

@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use boot_slots::update::{Choices, Step};
 use boot_slots::{BoardId, Slot, Storage};
 use host_driver::Config;
 use host_driver::flash::signature::TrustedKey;
-use host_driver::flash::{EepromReport, FileEeprom, Flasher, hex};
+use host_driver::flash::{EepromReport, FileEeprom, FlashError, Flasher, hex};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tigon2_chip::eeprom::{MAC_OFFSET, MAX_BYTES, mac_block};
@@ -112,18 +112,26 @@ where
         }
         FlashAction::Verify { slot } => {
             let slots = slot.map_or(Slot::ALL.to_vec(), |slot| vec![slot]);
-            for slot in slots {
-                let header = flasher.verify(slot, &mut progress)?;
+            let mut images = 0;
+            for one in slots {
+                let header = match flasher.verify(one, &mut progress) {
+                    // A card with one image is whole.
+                    Err(FlashError::Empty { .. }) if slot.is_none() => continue,
+                    header => header?,
+                };
                 bar.done();
+                images += 1;
                 let build = hex(&header.build_id);
-                let text = format!("{slot}: version {}, build {build}, good", header.version);
+                let text = format!("{one}: version {}, build {build}, good", header.version);
                 let value = json!({
-                    "slot": slot.index(),
+                    "slot": one.index(),
                     "version": header.version.to_string(),
                     "build_id": build,
                 });
                 output.result("verified", value, &text);
             }
+            bar.done();
+            ensure!(images > 0, "there is no image in either slot");
         }
         FlashAction::Backup { file } => {
             let contents = flasher.backup(&mut progress)?;
