@@ -30,6 +30,7 @@ pub fn build(quiet: bool) -> Result<BootCode> {
         package: "tigon-boot",
         binary: "boot",
         placement: Placement::Scratch,
+        messages: None,
     };
     compile(&toolchain, program, &target, quiet)?;
     let elf = target.join(TARGET).join("firmware").join("boot");

@@ -69,15 +69,33 @@ pub struct FirmwareArtifacts {
 /// No compiler with the standard library's source, a failed compilation, a forbidden
 /// instruction, or an image that does not fit.
 pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
+    build_in(&paths::target().join("firmware"), options, None)
+}
+
+/// The same in a folder of its own, with those log messages only that `messages` names, in
+/// the words of `DEFMT_LOG`.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_messages(options: FirmwareOptions, messages: &str) -> Result<FirmwareArtifacts> {
+    let folder = paths::target().join("firmware-messages").join(messages);
+    build_in(&folder, options, Some(messages))
+}
+
+fn build_in(
+    target: &Path,
+    options: FirmwareOptions,
+    messages: Option<&str>,
+) -> Result<FirmwareArtifacts> {
     let toolchain = Toolchain::find()?;
-    let target = paths::target().join("firmware");
     let binary = options.variant.name();
     let program = Program {
         package: "tigon-firmware",
         binary,
         placement: options.placement,
+        messages,
     };
-    compile(&toolchain, program, &target, options.quiet)?;
+    compile(&toolchain, program, target, options.quiet)?;
 
     let mut elf = target.join(TARGET).join("firmware").join(binary);
     let bytes = std::fs::read(&elf).with_context(|| format!("read {}", elf.display()))?;
@@ -142,18 +160,21 @@ fn same_paths_everywhere() -> Vec<String> {
 
 /// A program for the chip.
 #[derive(Clone, Copy, Debug)]
-struct Program {
+struct Program<'a> {
     package: &'static str,
     /// The binary, and the feature that builds it.
     binary: &'static str,
     placement: Placement,
+    /// The messages that are built in; as the user's environment says, if not given.
+    messages: Option<&'a str>,
 }
 
-fn compile(toolchain: &Toolchain, program: Program, target: &Path, quiet: bool) -> Result<()> {
+fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bool) -> Result<()> {
     let Program {
         package,
         binary,
         placement,
+        messages,
     } = program;
     let mut cargo = process::cargo();
     cargo
@@ -169,7 +190,9 @@ fn compile(toolchain: &Toolchain, program: Program, target: &Path, quiet: bool) 
         .env(choice::PLACEMENT, placement.name())
         // The unstable options above, on a stable compiler.
         .env("RUSTC_BOOTSTRAP", "1");
-    if std::env::var_os("DEFMT_LOG").is_none() {
+    if let Some(messages) = messages {
+        cargo.env("DEFMT_LOG", messages);
+    } else if std::env::var_os("DEFMT_LOG").is_none() {
         // All messages are built in; what is recorded, the host chooses at any time.
         cargo.env("DEFMT_LOG", "trace");
     }
