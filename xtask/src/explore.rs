@@ -3,10 +3,9 @@
 //! Every schedule is a simulation of its own, with a card of its own, so they run in
 //! parallel. A failure is named by its seed; `--seed` replays it and writes its timeline.
 
-use crate::firmware::{self, FirmwareOptions};
+use crate::firmware::file::{Given, given_or_built};
 use crate::paths;
 use crate::qemu_run::report::write_json;
-use crate::setup::{self, Need};
 use crate::trace::files;
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -65,23 +64,10 @@ struct Failure {
 /// # Errors
 /// If the firmware cannot be built or read, or a schedule goes wrong.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let (firmware, image) = match &arguments.firmware {
-        Some(path) => (path.display().to_string(), firmware::file::read(path)?),
-        None => {
-            setup::ensure(&[Need::Firmware])?;
-            let built = firmware::build(FirmwareOptions {
-                quiet: true,
-                ..FirmwareOptions::default()
-            })?;
-            (
-                FirmwareOptions::default().variant.name().to_owned(),
-                built.image()?,
-            )
-        }
-    };
+    let Given { name, image, .. } = given_or_built(arguments.firmware.as_ref(), true)?;
     match arguments.seed {
-        Some(seed) => replay(&firmware, &image, seed),
-        None => search(&firmware, &image, arguments.first, arguments.schedules),
+        Some(seed) => replay(&name, &image, seed),
+        None => search(&name, &image, arguments.first, arguments.schedules),
     }
 }
 

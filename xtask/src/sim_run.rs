@@ -7,9 +7,8 @@
 
 use self::replay::Way;
 use crate::conversation::{self, Volume};
-use crate::firmware::{self, FirmwareOptions};
+use crate::firmware::file::{Given, given_or_built};
 use crate::qemu_run::report::write_json;
-use crate::setup::{self, Need};
 use crate::trace::files;
 use anyhow::{Context, Result};
 use host_driver::log::{LogBlock, LogReader, LogTexts, by_time};
@@ -67,14 +66,7 @@ pub struct Arguments {
 
 /// Runs it, prints the report and writes it.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let (image, elf) = match &arguments.firmware {
-        Some(path) => (firmware::file::read(path)?, None),
-        None => {
-            setup::ensure(&[Need::Firmware])?;
-            let built = firmware::build(FirmwareOptions::default())?;
-            (built.image()?, Some(built.elf))
-        }
-    };
+    let Given { image, elf, .. } = given_or_built(arguments.firmware.as_ref(), false)?;
     if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
         let way = if arguments.from_wire {
             Way::In

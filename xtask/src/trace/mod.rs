@@ -8,10 +8,9 @@ pub mod handlers;
 mod summary;
 
 use crate::bench::simulated::board_file;
-use crate::firmware::{self, FirmwareOptions};
+use crate::firmware::file::given_or_built;
 use crate::paths;
 use crate::qemu_run::report::write_json;
-use crate::setup::{self, Need};
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
@@ -97,24 +96,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         arguments.to
     );
     ensure!(arguments.rate != Some(0), "--rate must be above 0");
-    let (firmware, image, handlers) = match &arguments.firmware {
-        Some(path) => {
-            let image = firmware::file::read(path)?;
-            (path.display().to_string(), image, BTreeMap::new())
-        }
-        None => {
-            setup::ensure(&[Need::Firmware])?;
-            let built = firmware::build(FirmwareOptions {
-                quiet: true,
-                ..FirmwareOptions::default()
-            })?;
-            let handlers = handlers::names(&std::fs::read(&built.elf)?)?;
-            (
-                FirmwareOptions::default().variant.name().to_owned(),
-                built.image()?,
-                handlers,
-            )
-        }
+    let given = given_or_built(arguments.firmware.as_ref(), true)?;
+    let (firmware, image) = (given.name, given.image);
+    let handlers = match &given.elf {
+        Some(elf) => handlers::names(&std::fs::read(elf)?)?,
+        None => BTreeMap::new(),
     };
     let board = board_file()?;
     let parameters = Parameters::from_toml(&board, &arguments.profile)?;
