@@ -1,9 +1,11 @@
 //! `cargo xtask gdb --sim`: gdb on the simulator, forward and backward, and twice the same.
 
+use host_driver::log::{BuildId, LogTexts};
 use integration_tests::engine::tools;
 use integration_tests::stage;
 use integration_tests::xtask_command::{complaint, xtask};
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use tigon2_chip::Cpu;
@@ -191,27 +193,48 @@ fn the_story_of_a_seed_has_an_end_and_a_beginning() {
     assert!(shown.trim_end().contains("0x00004000 in _start"), "{shown}");
 }
 
-/// Names and lines of another firmware would be lies.
+/// The firmware's ELF file with one bit of its build id changed, and nothing else; and both
+/// build ids.
+fn of_another_build(folder: &Path) -> (PathBuf, [String; 2]) {
+    let mut elf = std::fs::read(tools().firmware.elf).unwrap();
+    let BuildId(mut id) = LogTexts::parse(&elf).unwrap().build();
+    let at = elf.windows(id.len()).position(|bytes| bytes == id).unwrap();
+    let right = BuildId(id).to_string();
+    id[7] ^= 1;
+    elf[at + 7] ^= 1;
+    let path = folder.join("another-build");
+    std::fs::write(&path, elf).unwrap();
+    (path, [right, BuildId(id).to_string()])
+}
+
+/// Names and lines of another firmware would be lies: it is known by its build id alone, and
+/// code that was changed behind the build is known, too.
 #[test]
 fn an_elf_that_is_not_the_cards_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let other = folder.path().join("other-firmware");
+    let (another, [right, wrong]) = of_another_build(folder.path());
+    let changed = folder.path().join("changed");
     let mut elf = std::fs::read(tools().firmware.elf).unwrap();
     // The code in SRAM stands at its address in the file; one instruction is another.
     elf[0x4100] ^= 1;
-    std::fs::write(&other, elf).unwrap();
-    let file = format!("file {}", other.display());
+    std::fs::write(&changed, elf).unwrap();
     let mut command = xtask(&["gdb", "--sim", "--break", "mailbox", "--", "-batch", "-nx"]);
-    command.args(["-ex", "tigon same", "-ex", &file, "-ex", "tigon same"]);
+    let file = |path: &Path| format!("file {}", path.display());
+    for step in ["frame", &file(&another), &file(&changed)] {
+        command.args(["-ex", step, "-ex", "tigon same"]);
+    }
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        said.contains("the card has the code of gdb's ELF"),
-        "{said}"
-    );
+    let same = "the card has the code of gdb's ELF";
+    assert_eq!(said.matches(same).count(), 1, "{said}");
     let said = String::from_utf8_lossy(&output.stderr);
-    let words = "the ELF in gdb is not the firmware on the card";
-    assert!(said.contains(words), "{said}");
+    for words in [
+        "the ELF in gdb is not the firmware on the card".to_owned(),
+        format!("It is of build {wrong}, the card runs build {right}."),
+        "the code on the card is not that of gdb's ELF".to_owned(),
+    ] {
+        assert!(said.contains(&words), "{words}: {said}");
+    }
 }
 
 /// The way of an editor: a port, and one gdb after the other.
@@ -250,6 +273,21 @@ fn the_simulator_waits_at_a_port() {
             "{shown}"
         );
     }
+    // One that has the ELF file of another build is told so before it goes anywhere.
+    let folder = tempfile::tempdir().unwrap();
+    let (another, [right, wrong]) = of_another_build(folder.path());
+    let mut gdb = Command::new("timeout");
+    gdb.args(["60", "gdb-multiarch", "-batch", "-nx"])
+        .arg(another);
+    for step in &steps {
+        gdb.args(["-ex", step]);
+    }
+    let output = gdb.output().unwrap();
+    let (shown, said) = (&output.stdout, &output.stderr);
+    let [shown, said] = [shown, said].map(|bytes| String::from_utf8_lossy(bytes));
+    let words = format!("It is of build {wrong}, the card runs build {right}.");
+    assert!(said.contains(&words), "{shown}{said}");
+    assert!(!shown.contains("breakpoint 1"), "{shown}");
     let id = server.id().to_string();
     Command::new("kill").args(["-INT", &id]).status().unwrap();
     assert!(server.wait().unwrap().success(), "Ctrl-C is its end");

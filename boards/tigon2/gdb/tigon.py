@@ -270,25 +270,40 @@ class Dma(Sub):
 
 
 BUILD_ID_BYTES = 20
+# What stands in front of a build id that the linker wrote: lengths, kind, owner.
+NOTE = struct.pack(">3I", 4, BUILD_ID_BYTES, 3) + b"GNU\0"
 
 
-def builds():
-    """The build ids of gdb's ELF and of the firmware on the card; None if it has none."""
-    ids = [objfile.build_id for objfile in gdb.objfiles() if objfile.is_valid()]
-    of_elf = ids[0] if ids else None
+def build_on_card():
+    """The build id of the firmware on the card; None as long as it cannot be told."""
+    if word(named("words", "Magic")["address"]) == facts()["magic"]:
+        # It has started, and says so itself.
+        block = word(named("words", "LogBlock")["address"])
+        if block:
+            ids = words(block + facts()["build_id"], BUILD_ID_BYTES // 4)
+            return struct.pack(">5I", *ids).hex()
     try:
+        # Where the ELF in gdb has it: the same place on the card, if both are alike.
         place = gdb.execute("info address _build_id_note", to_string=True)
-        # 16 bytes of a note's header stand in front of it.
-        note = int(re.search("0x[0-9a-f]+", place).group(), 16) + 16
-        of_card = bytes(gdb.selected_inferior().read_memory(note, BUILD_ID_BYTES)).hex()
+        note = int(re.search("0x[0-9a-f]+", place).group(), 16)
+        length = len(NOTE) + BUILD_ID_BYTES
+        found = bytes(gdb.selected_inferior().read_memory(note, length))
     except (gdb.error, AttributeError):
-        return of_elf, None
-    return of_elf, of_card if of_card.strip("0") else None
+        return None
+    return found[len(NOTE) :].hex() if found.startswith(NOTE) else None
+
+
+def build_of_elf():
+    """The build id of gdb's ELF; None if it has none."""
+    ids = [objfile.build_id for objfile in gdb.objfiles() if objfile.is_valid()]
+    return ids[0] if ids else None
 
 
 def is_same():
     """Whether the card has the code that gdb's ELF has; None if that cannot be told yet."""
-    of_elf, of_card = builds()
+    if not any(words(facts()["firmware_base"], 4)):
+        return None
+    of_elf, of_card = build_of_elf(), build_on_card()
     if of_elf and of_card and of_elf != of_card:
         return False
     # Of the same build, and nobody has changed it since.
@@ -302,13 +317,19 @@ def is_same():
 
 
 def warn_of_another():
-    if is_same() is False:
-        of_elf, of_card = builds()
+    if is_same() is not False:
+        return
+    of_elf, of_card = build_of_elf(), build_on_card()
+    if of_elf and of_elf == of_card:
         raise gdb.GdbError(
-            "the ELF in gdb is not the firmware on the card: names and lines are another's.\n"
-            f"It is of build {of_elf}, the card runs build {of_card}.\n"
-            "Start gdb with the ELF that this firmware was made from, or give it by `file`."
+            "the code on the card is not that of gdb's ELF: names and lines may be wrong.\n"
+            f"Both are of build {of_elf}: one of them was changed since."
         )
+    raise gdb.GdbError(
+        "the ELF in gdb is not the firmware on the card: names and lines are another's.\n"
+        f"It is of build {of_elf or 'unknown'}, the card runs build {of_card or 'unknown'}.\n"
+        "Start gdb with the ELF that this firmware was made from, or give it by `file`."
+    )
 
 
 class Same(Sub):

@@ -2,9 +2,9 @@
 //! and bits, written down as JSON from the crates that define them.
 
 use host_interface::bd::{BdErrors, BdFlags};
-use host_interface::extension::Extension;
+use host_interface::extension::{self, Extension};
 use host_interface::gencom::Gencom;
-use host_interface::trace;
+use host_interface::{log, trace};
 use serde_json::{Value, json};
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mailbox::Mailbox;
@@ -25,6 +25,8 @@ pub fn facts() -> Value {
             "name": format!("{mailbox:?}"), "bit": mailbox.number(),
         })),
         "words": shared_words(),
+        "magic": extension::MAGIC,
+        "build_id": log::BUILD_ID,
         "chip_rings": chip_rings(),
         "pointer_flags": mac::POINTER_FLAGS,
         "host_rings": host_rings(),
