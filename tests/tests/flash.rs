@@ -3,8 +3,9 @@
 
 use integration_tests::tigonctl::{complaint, program, said};
 use integration_tests::xtask_command::xtask;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 struct Desk(TempDir);
@@ -117,4 +118,34 @@ fn what_does_not_belong_there_is_refused() {
         .env("TIGON_TRUSTED_KEY", &stranger);
     let said = complaint(&command.output().expect("the command runs"));
     assert!(said.contains("key"), "{said}");
+}
+
+/// From the tree to a card that runs what is in its own memory, in two commands.
+#[test]
+fn a_card_boots_what_was_flashed() {
+    let desk = Desk::new();
+    let eeprom = text(&desk.path("eeprom"));
+    let words = ["qemu-run", "--interactive", "--eeprom", &eeprom];
+    let nothing = complaint(&xtask(&words).output().expect("the command runs"));
+    assert!(nothing.contains("cargo xtask flash --eeprom"), "{nothing}");
+
+    desk.flashed(&[]);
+    assert!(desk.look(&["info"]).contains("3 trial boots left"));
+    let (shell, told) = (desk.path("shell"), desk.path("told"));
+    let script = format!(
+        "#!/bin/sh\nexec > {}\nping -c 3 10.77.0.2\ntigonctl log\n",
+        text(&told)
+    );
+    std::fs::write(&shell, script).expect("room");
+    std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let mut command = xtask(&words);
+    let output = command.env("SHELL", &shell).stdin(Stdio::null()).output();
+    let output = said(&output.expect("the command runs"));
+    assert!(output.contains("booted slot 0, now confirmed"), "{output}");
+    let told = std::fs::read_to_string(&told).expect("what the shell said");
+    assert!(told.contains("3 received"), "{told}");
+    // The ELF file of this tree is that of the firmware that was flashed.
+    assert!(told.contains("link up, 1000 Mb/s"), "{told}");
+    let info = desk.look(&["info"]);
+    assert!(info.contains("confirmed; starts"), "{info}");
 }

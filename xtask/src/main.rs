@@ -34,6 +34,7 @@ enum Verb {
     /// Run real traffic through the card under QEMU and report on it
     #[command(after_help = "Examples:\n  cargo xtask qemu-run\n  \
         cargo xtask qemu-run --interactive\n  \
+        cargo xtask qemu-run --interactive --eeprom card.eeprom\n  \
         cargo xtask qemu-run --pcap in.pcap --pcap-out out.pcap")]
     QemuRun(qemu_run::Arguments),
     /// Run traffic through the card in the simulator, in one process

@@ -10,6 +10,7 @@ use crate::net::namespace::Namespace;
 use crate::tools::Tools;
 use crate::worker::Worker;
 use anyhow::{Context, Result, anyhow};
+use host_driver::log::BuildId;
 use host_driver::nic::NicStatistics;
 use host_driver::status::StatusServer;
 use host_driver::tap::Tap;
@@ -34,50 +35,68 @@ pub struct Testbed {
     driver: Worker<NicStatistics>,
     /// The card itself.
     pub card: Card,
+    /// The build of its firmware, if that has a log.
+    pub build: Option<BuildId>,
     /// The host whose network device is the card.
     pub host: Namespace,
     /// The host at the other end of the wire.
     pub peer: Namespace,
 }
 
+/// What kind of stage. The default has a card that the driver loads the firmware into.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The driver answers for the card at a [status socket](Testbed::status).
+    pub attended: bool,
+    /// Opens the card's gdb stub.
+    pub gdb: bool,
+    /// The card boots its own firmware, from the EEPROM in this file.
+    pub eeprom: Option<PathBuf>,
+}
+
 impl Testbed {
-    /// Starts a card, loads the firmware, waits for the link and puts a Linux
-    /// host at either end.
-    pub fn start(tools: &Tools) -> Result<Testbed> {
-        Testbed::build(tools, false, false)
-    }
-
-    /// The same, with a [status socket](Testbed::status) at which the driver answers for the
-    /// card. `gdb` opens the card's gdb stub.
-    pub fn attended(tools: &Tools, gdb: bool) -> Result<Testbed> {
-        Testbed::build(tools, gdb, true)
-    }
-
-    fn build(tools: &Tools, gdb: bool, attended: bool) -> Result<Testbed> {
+    /// Starts a card, gets its firmware going, waits for the link and puts a Linux host at
+    /// either end.
+    ///
+    /// # Errors
+    /// Whatever does not come up.
+    pub fn start(tools: &Tools, options: &Options) -> Result<Testbed> {
         let pid = std::process::id();
         let (host_tap, wire_tap) = (format!("tgh{pid}"), format!("tgw{pid}"));
         let host = Namespace::create("host")?;
         let peer = Namespace::create("peer")?;
+        let eeprom = options.eeprom.as_ref();
         let card = Card::start(
             tools,
             &CardOptions {
                 wire: Wire::Tap(wire_tap.clone()),
-                gdb,
+                gdb: options.gdb,
+                boot: eeprom.map(|_| tools.boot.clone()),
+                eeprom: eeprom.cloned(),
                 ..CardOptions::default()
             },
         )?;
         peer.adopt(&wire_tap, &format!("{PEER}/24"))?;
-        let nic = open_nic(tools, &card)?;
+        let mut nic = match eeprom {
+            Some(_) => open_own(&card)?,
+            None => open_nic(tools, &card)?,
+        };
+        let build = nic.log_block()?.map(|block| block.build);
         let tap = Tap::create(&host_tap, nic.station(), MTU, false)?;
         host.adopt(&host_tap, &format!("{HOST}/24"))?;
-        let driver = if attended {
-            drive_attended(nic, tap, StatusServer::bind(&status(&card))?)
-        } else {
-            drive(nic, tap)
-        };
+        let visitors = options
+            .attended
+            .then(|| StatusServer::bind(&status(&card)))
+            .transpose()?;
+        let driver = drive(nic, tap, move |nic| {
+            if let Some(visitors) = &visitors {
+                visitors.serve(nic);
+            }
+        });
         Ok(Testbed {
             driver,
             card,
+            build,
             host,
             peer,
         })
@@ -113,31 +132,43 @@ fn status(card: &Card) -> PathBuf {
 pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
     let firmware = std::fs::read(&tools.firmware.tg2)
         .with_context(|| format!("cannot read {}", tools.firmware.tg2.display()))?;
+    open(card, |nic| Ok(nic.load(&firmware)?))
+}
+
+/// The same with the firmware that the card has booted, which is said.
+pub fn open_own(card: &Card) -> Result<Nic<VfioUser>> {
+    open(card, |nic| {
+        let own = nic.boot()?;
+        let confirmed = if own.confirmed_now {
+            ", now confirmed"
+        } else {
+            ""
+        };
+        println!("the card has booted {}{confirmed}", own.slot);
+        Ok(())
+    })
+}
+
+fn open(
+    card: &Card,
+    start: impl FnOnce(&mut Nic<VfioUser>) -> Result<()>,
+) -> Result<Nic<VfioUser>> {
     let mut nic = Nic::probe(VfioUser::connect(&card.socket())?, Config::default())?;
-    nic.load(&firmware)?;
+    start(&mut nic)?;
     nic.open()?;
     nic.wait_link(LINK)?;
     Ok(nic)
 }
 
-/// The thread that moves frames between the TAP device and the card.
-pub fn drive(mut nic: Nic<VfioUser>, tap: Tap) -> Worker<NicStatistics> {
-    Worker::start(move |stop| {
-        bridge::run(&mut nic, &tap, stop)?;
-        let statistics = nic.statistics()?;
-        nic.shut_down()?;
-        Ok(statistics)
-    })
-}
-
-/// As [`drive`]; between its turns the thread answers what is asked at the status socket.
-pub fn drive_attended(
+/// The thread that moves frames between the TAP device and the card; between its turns it
+/// attends to whoever else there is.
+pub fn drive(
     mut nic: Nic<VfioUser>,
     tap: Tap,
-    visitors: StatusServer,
+    attend: impl FnMut(&mut Nic<VfioUser>) + Send + 'static,
 ) -> Worker<NicStatistics> {
     Worker::start(move |stop| {
-        bridge::run_attended(&mut nic, &tap, None, stop, |nic| visitors.serve(nic))?;
+        bridge::run_attended(&mut nic, &tap, None, stop, attend)?;
         let statistics = nic.statistics()?;
         nic.shut_down()?;
         Ok(statistics)

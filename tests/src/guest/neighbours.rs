@@ -167,7 +167,7 @@ impl Scene for GuestAndDriver {
         GuestAndDriver {
             guest,
             host,
-            driver: testbed::drive(nic, tap),
+            driver: testbed::drive(nic, tap, |_| ()),
             card: other,
             _folder: folder,
         }

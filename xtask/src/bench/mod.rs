@@ -10,7 +10,7 @@ use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::namespace::{self, Namespace};
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
-use crate::testbed::{HOST, PEER, Testbed};
+use crate::testbed::{self, HOST, PEER, Testbed};
 use crate::tools::Tools;
 use crate::trace::Way;
 use anyhow::{Context, Result, bail};
@@ -151,7 +151,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn through_card(tools: &Tools, seconds: u32) -> Result<Round> {
-    let mut testbed = Testbed::start(tools)?;
+    let mut testbed = Testbed::start(tools, &testbed::Options::default())?;
     let round = tcp(&testbed.host, &testbed.peer, seconds);
     testbed.check()?;
     testbed.finish()?;

@@ -4,9 +4,10 @@ use super::Arguments;
 use super::report::{CardReport, Report};
 use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::ping;
-use crate::testbed::{HOST, PEER, Testbed};
+use crate::testbed::{HOST, Options, PEER, Testbed};
 use crate::tools::{Tools, build_tigonctl};
 use anyhow::{Context, Result};
+use host_driver::log::{BuildId, LogTexts};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
@@ -20,8 +21,11 @@ const UDP_MBPS: u32 = 50;
 
 /// Runs the traffic and reports on it.
 pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
-    println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let mut testbed = Testbed::start(tools)?;
+    let options = Options {
+        eeprom: arguments.eeprom.clone(),
+        ..Options::default()
+    };
+    let mut testbed = start(tools, &options)?;
     let mut report = Report {
         engine: "qemu".into(),
         stack: "linux".into(),
@@ -61,11 +65,36 @@ pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     Ok(report)
 }
 
+fn start(tools: &Tools, options: &Options) -> Result<Testbed> {
+    let firmware = if options.eeprom.is_some() {
+        "booting it from its EEPROM"
+    } else {
+        "loading the firmware"
+    };
+    println!("qemu-run: starting the card, {firmware}, bringing the link up");
+    Testbed::start(tools, options)
+}
+
+/// Whether an ELF file is that of the firmware on a card.
+fn is_of(elf: &Path, build: Option<BuildId>) -> bool {
+    let Ok(elf) = std::fs::read(elf) else {
+        return false;
+    };
+    let texts = LogTexts::parse(&elf);
+    texts.is_ok_and(|texts| Some(texts.build()) == build)
+}
+
 /// A shell behind the card, until the user leaves it.
-pub fn interactive(tools: &Tools, gdb: bool) -> Result<()> {
+pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
     let tigonctl = build_tigonctl()?;
-    println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let testbed = Testbed::attended(tools, gdb)?;
+    let gdb = arguments.gdb;
+    let options = Options {
+        attended: true,
+        gdb,
+        eeprom: arguments.eeprom.clone(),
+    };
+    let testbed = start(tools, &options)?;
+    let elf = Some(&tools.firmware.elf).filter(|elf| is_of(elf, testbed.build));
     let shell = std::env::var("SHELL").unwrap_or_else(|_| "sh".into());
     println!(
         "This is {HOST}, behind the card. At the other end of the wire is {PEER}.\n\
@@ -85,12 +114,17 @@ pub fn interactive(tools: &Tools, gdb: bool) -> Result<()> {
         );
     }
     // The shell has the terminal: Ctrl-C is for what runs in it.
-    let status = testbed
-        .host
-        .command(&shell)
+    let mut shell = testbed.host.command(&shell);
+    if let Some(elf) = elf {
+        shell.env("TIGON_ELF", elf);
+    } else {
+        println!(
+            "The firmware is not the one of this tree: tigonctl log needs its ELF file, --elf FILE."
+        );
+    }
+    let status = shell
         .env("PATH", with_folder_of(&tigonctl)?)
         .env("TIGON_ATTACH", testbed.status())
-        .env("TIGON_ELF", &tools.firmware.elf)
         .stdin(Stdio::inherit())
         .status()
         .context("cannot start the shell")?;

@@ -34,6 +34,9 @@ pub struct Arguments {
     /// An image in the drivers' load format to use in place of our firmware
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
+    /// Let the card boot from its own EEPROM, in this file of cargo xtask flash
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["firmware", "pcap"])]
+    pub eeprom: Option<PathBuf>,
     /// Send the frames of this capture out of the card, instead of traffic
     #[arg(long, value_name = "IN", requires = "pcap_out")]
     pub pcap: Option<PathBuf>,
@@ -71,6 +74,11 @@ impl Stack {
 /// Runs it, prints the report and writes it.
 pub fn run(arguments: &Arguments) -> Result<()> {
     firmware::file::judge(arguments.firmware.as_ref())?;
+    if let Some(file) = arguments.eeprom.as_ref().filter(|file| !file.is_file()) {
+        // QEMU would make one, and nothing in it boots.
+        let name = file.display();
+        bail!("there is no EEPROM file {name}: cargo xtask flash --eeprom {name} makes one");
+    }
     if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
         setup::ensure(&[Need::Firmware, Need::Qemu])?;
         let tools = build(arguments)?;
@@ -83,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         if stack != Stack::Linux {
             bail!("--interactive needs the privilege to make network namespaces");
         }
-        return linux::interactive(&tools, arguments.gdb);
+        return linux::interactive(&tools, arguments);
     }
     let report = match stack {
         Stack::Smoltcp => smoltcp::run(&tools, arguments)?,

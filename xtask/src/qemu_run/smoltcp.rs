@@ -4,7 +4,7 @@ use super::Arguments;
 use super::report::Report;
 use crate::card::{Card, CardOptions};
 use crate::conversation::{self, Volume};
-use crate::testbed::open_nic;
+use crate::testbed::{open_nic, open_own};
 use crate::tools::Tools;
 use crate::worker::Worker;
 use anyhow::Result;
@@ -16,10 +16,19 @@ const UDP_INTERVAL: Duration = Duration::from_micros(235);
 
 /// Runs the traffic and reports on it.
 pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
-    println!("qemu-run: starting the card, loading the firmware, bringing the link up");
-    let card = Card::start(tools, &CardOptions::default())?;
+    println!("qemu-run: starting the card and its firmware, bringing the link up");
+    let eeprom = arguments.eeprom.as_ref();
+    let options = CardOptions {
+        boot: eeprom.map(|_| tools.boot.clone()),
+        eeprom: eeprom.cloned(),
+        ..CardOptions::default()
+    };
+    let card = Card::start(tools, &options)?;
     let mut peer = start_peer(&card)?;
-    let mut nic = open_nic(tools, &card)?;
+    let mut nic = match eeprom {
+        Some(_) => open_own(&card)?,
+        None => open_nic(tools, &card)?,
+    };
     let volume = Volume {
         count: arguments.count,
         seconds: arguments.seconds,
