@@ -70,6 +70,13 @@ fn report(size: usize, measured: &Measured, bound: Option<&Measured>, causes: bo
         measured.pci(),
         measured.dropped,
     );
+    let [before, after] = &measured.readings;
+    for (before, after) in before.counts.iter().zip(&after.counts) {
+        let overtakes = after.since(before).overtakes();
+        if overtakes != 0 {
+            print!(", overtakes {overtakes}");
+        }
+    }
     if let Some(us) = measured.latency_us {
         print!(", {us:.2} us");
     }

@@ -8,7 +8,7 @@ use crate::timing::counts::Cause;
 use crate::timing::dma::{Action, Work};
 use crate::timing::port::Client;
 use tigon2_chip::instruction::{FUNCTION_JOFF, function, opcode, rt};
-use tigon2_chip::{Cpu, beyond};
+use tigon2_chip::{Cpu, Register, beyond};
 use tigon2_model::dma::Direction;
 use tigon2_model::{DmaWork, Reception, UndefinedKind};
 
@@ -290,6 +290,9 @@ impl Machine {
             }
             Access::WriteRegister { offset, value } => {
                 pipeline.penalty(Cause::Register, parameters.reg_st);
+                if publishes(cpu, offset) {
+                    pipeline.publish();
+                }
                 self.unpark_others(timed, cycle, cpu);
                 self.write_register(cpu, offset, value, cycle);
             }
@@ -303,6 +306,19 @@ impl Machine {
                 self.undefined(cpu, UndefinedKind::Write, address, value);
             }
         }
+    }
+}
+
+/// Whether the write of a register has another unit look at what this CPU stored.
+fn publishes(cpu: Cpu, offset: u32) -> bool {
+    match Register::from_offset(offset) {
+        Some(
+            Register::AssistReadProducer
+            | Register::AssistWriteProducer
+            | Register::TxDescriptorProducer,
+        ) => true,
+        Some(register @ (Register::EventA | Register::EventB)) => register != Register::event(cpu),
+        _ => false,
     }
 }
 

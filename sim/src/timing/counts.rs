@@ -122,6 +122,8 @@ impl Tally {
 pub struct Counts {
     slots: [Tally; SLOTS],
     current: usize,
+    /// See [`overtakes`](Self::overtakes).
+    overtakes: u64,
     /// The dispatch slot when the dispatch under way began.
     before: Tally,
 }
@@ -131,6 +133,7 @@ impl Default for Counts {
         Counts {
             slots: [Tally::default(); SLOTS],
             current: BOOT,
+            overtakes: 0,
             before: Tally::default(),
         }
     }
@@ -183,6 +186,20 @@ impl Counts {
         }
     }
 
+    /// The CPU tells another unit that something lies in SRAM, with a store in its buffer.
+    #[inline]
+    pub(crate) fn overtook(&mut self) {
+        self.overtakes += 1;
+    }
+
+    /// How often the CPU told the DMA assist, the MAC's transmitter or another CPU of what it
+    /// had stored while a store was still in its buffer. Register accesses are not ordered
+    /// behind stores, so the other one may read what was in SRAM before; a load in between
+    /// waits for the stores.
+    pub fn overtakes(&self) -> u64 {
+        self.overtakes
+    }
+
     /// The tally of an activity.
     pub fn tally(&self, activity: Activity) -> Tally {
         let slot = match activity {
@@ -224,6 +241,7 @@ impl Counts {
         Counts {
             slots: std::array::from_fn(|n| self.slots[n].since(&earlier.slots[n])),
             current: self.current,
+            overtakes: self.overtakes - earlier.overtakes,
             before: Tally::default(),
         }
     }

@@ -241,6 +241,14 @@ impl Pipeline {
         }
     }
 
+    /// It writes a register that has another unit look at what was stored.
+    #[inline]
+    pub fn publish(&mut self) {
+        if self.stores != 0 {
+            self.counts.overtook();
+        }
+    }
+
     /// A load whose request is due: called each cycle while one is pending.
     #[inline]
     pub fn ask(&mut self, cycle: u64, port: &mut Port, client: Client) {
