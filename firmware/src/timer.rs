@@ -255,20 +255,13 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     arm(a, now);
 }
 
-/// Timer, of CPU B's side.
-#[inline(always)]
+/// Timer, of CPU B's side. Not often enough for the scratch pad.
+#[inline(never)]
 pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
     let now = timer::now(&mut b.bus);
     if b.deadlines.send.take(now) {
         b.bus.set(EventBit::UpdateSendConsumer);
     }
-    seldom(b, now);
-    rearm_send(b, now);
-}
-
-/// What else CPU B may have to do by the clock, off the packet path.
-#[inline(never)]
-fn seldom<B: Dispatch>(b: &mut SideB<B>, now: u32) {
     if b.deadlines.room.take(now) {
         b.bus.set(EventBit::SendDataReady);
     }
@@ -278,6 +271,7 @@ fn seldom<B: Dispatch>(b: &mut SideB<B>, now: u32) {
             statistics::publish_b(b);
         }
     }
+    rearm_send(b, now);
 }
 
 /// What CPU A looks at each millisecond.

@@ -85,6 +85,8 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
         if bytes > taken.room() {
             break End::Other;
         }
+        // The frame before this one; the loads have waited for its stores.
+        queue.tell(bus);
         let descriptor = queue.next();
         descriptor.local(bus, frame.start);
         octets = here(octets + length);
@@ -106,6 +108,7 @@ pub(super) fn run<B: Dispatch>(a: &mut SideA<B>, most: u32) -> Run {
         queue.commit(bus, slot | write::RECEIVE_DATA);
     };
     drop(frames);
+    queue.settle(bus);
     drop(queue);
     ring.close(bds);
     let count = limit - left;

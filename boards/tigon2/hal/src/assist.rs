@@ -430,6 +430,7 @@ impl<D: Direction> Queue<'_, D> {
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
         self.next().fill(bus, transfer);
         self.commit(bus, transfer.note);
+        self.settle(bus);
     }
 
     /// The descriptor that is queued next, to be written word by word.
@@ -438,8 +439,8 @@ impl<D: Direction> Queue<'_, D> {
         Descriptor(self.base + self.at)
     }
 
-    /// Queues the [next](Self::next) descriptor, all words of which were written, as
-    /// [`put`](Self::put) does.
+    /// The [next](Self::next) descriptor is written, all words of it. [`tell`](Self::tell)
+    /// or [`settle`](Self::settle) follow.
     #[inline(always)]
     pub fn commit<B: Bus>(&mut self, bus: &mut B, note: u32) {
         if let Some(kept) = index(self.at, |entry| self.notes.get_mut(entry)) {
@@ -447,13 +448,35 @@ impl<D: Direction> Queue<'_, D> {
         }
         self.at = (self.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
         self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
-        #[cfg(not(feature = "lanes"))]
-        bus.write(D::PRODUCER, self.at);
         #[cfg(feature = "lanes")]
         {
             bus.store(D::REQUESTS.produced(), self.at);
             D::REQUESTS.wake(bus);
         }
+        #[cfg(not(feature = "lanes"))]
+        let _ = bus;
+    }
+
+    /// Queues all that was [committed](Self::commit), behind a load of SRAM.
+    ///
+    /// A store may wait for the SRAM port for hundreds of cycles, and register writes go
+    /// past it (timing.md 1.1, 7): the channel would move what an older descriptor said. A
+    /// load waits until all stores are in SRAM.
+    #[inline(always)]
+    pub fn tell<B: Bus>(&mut self, bus: &mut B) {
+        #[cfg(not(feature = "lanes"))]
+        bus.write(D::PRODUCER, self.at);
+        #[cfg(feature = "lanes")]
+        let _ = bus;
+    }
+
+    /// Waits until all stores are in SRAM, and queues all that was
+    /// [committed](Self::commit).
+    #[inline(always)]
+    pub fn settle<B: Bus>(&mut self, bus: &mut B) {
+        #[cfg(not(feature = "lanes"))]
+        let _ = bus.load(self.base);
+        self.tell(bus);
     }
 
     /// See [`DescriptorRing::store_sum`].
