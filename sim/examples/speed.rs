@@ -1,5 +1,5 @@
 //! How fast the timed card is simulated under a load, and a digest of all that was counted.
-//! `speed IMAGE [MS]`; equal digests before and after a change: not a cycle has changed.
+//! `speed IMAGE [MS [LOAD]]`; equal digests before and after a change: not a cycle has changed.
 
 use tigon2_sim::workload::speed::{LOADS, measure};
 
@@ -16,7 +16,11 @@ fn main() {
     let ms: u64 = arguments
         .next()
         .map_or(10, |ms| ms.parse().expect("a number"));
+    let only = arguments.next();
     for load in LOADS {
+        if only.as_deref().is_some_and(|name| name != load.name) {
+            continue;
+        }
         let speed = measure(&image, &load, ms * 1_000_000, on_cpu).expect("it runs");
         println!(
             "{:12} {:016x} sent {} received {}: {:.1} M instructions/s, {:.2} of real time",
