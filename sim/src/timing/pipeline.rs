@@ -57,8 +57,9 @@ pub struct Pipeline {
     line: Line,
     stores: u64,
     load: bool,
-    /// When a load that waits for its turn may ask for the port.
+    /// When the load may ask for the port, and whether it has.
     ask_at: u64,
+    asked: bool,
     /// The general register that the last instruction loaded from the scratch pad.
     loaded: u32,
     /// Where the cycles went.
@@ -81,6 +82,7 @@ impl Default for Pipeline {
             stores: 0,
             load: false,
             ask_at: 0,
+            asked: false,
             loaded: 0,
             counts: Counts::default(),
         }
@@ -225,6 +227,7 @@ impl Pipeline {
     #[inline]
     pub fn load_sram(&mut self) {
         self.load = true;
+        self.asked = false;
         self.ask_at = self.ready;
         let from = self.ready;
         self.begin_wait(from, Wait::Load);
@@ -249,10 +252,11 @@ impl Pipeline {
         }
     }
 
-    /// A load whose request is due: called each cycle while one is pending.
+    /// A load whose request is due asks for the port; it is asked for until it is granted.
     #[inline]
     pub fn ask(&mut self, cycle: u64, port: &mut Port, client: Client) {
-        if self.load && cycle >= self.ask_at {
+        if self.load && !self.asked && cycle >= self.ask_at {
+            self.asked = true;
             port.request(client, self.line.left == 0 && self.stores != 0);
         }
     }
@@ -260,7 +264,11 @@ impl Pipeline {
     /// When the CPU next needs attention without a grant of the port.
     #[inline]
     pub fn attention(&self) -> u64 {
-        if self.load { self.ask_at } else { self.ready }
+        if self.load && !self.asked {
+            self.ask_at
+        } else {
+            self.ready
+        }
     }
 
     /// The CPU got the port in `cycle`.
@@ -283,7 +291,7 @@ impl Pipeline {
             self.load = false;
             self.end_wait(Cause::SramLoad, cycle + parameters.sram_lat);
         }
-        let asks = self.load && cycle > self.ask_at;
+        let asks = self.load && self.asked;
         if self.line.left == 0 && self.stores == 0 && !asks {
             port.withdraw(client);
         } else {
