@@ -12,6 +12,8 @@ use tigon2_model::CpuFault;
 
 /// How many program counters a core remembers.
 pub const HISTORY: usize = 64;
+/// How many it keeps: it can be [put back](Core::put_back) by as many as it remembers.
+const KEPT: usize = 2 * HISTORY;
 
 /// What an instruction did besides computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +81,19 @@ pub(crate) enum Place {
     Register(u32),
 }
 
+/// What a CPU has besides its scratch pad, to put it back where it was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) gpr: [u32; 32],
+    pc: u32,
+    next: u32,
+    slot: bool,
+    retired: u64,
+    recorded: usize,
+}
+
 /// One CPU.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Core {
     pub(super) gpr: [u32; 32],
     /// The instruction to execute next.
@@ -94,7 +107,7 @@ pub struct Core {
     cache: Cache,
     spill_base: u32,
     retired: u64,
-    history: [u32; HISTORY],
+    history: [u32; KEPT],
     /// Instructions that have entered the history.
     recorded: usize,
 }
@@ -112,7 +125,7 @@ impl Core {
             cache: Cache::new(scratch_bytes),
             spill_base: 0,
             retired: 0,
-            history: [0; HISTORY],
+            history: [0; KEPT],
             recorded: 0,
         }
     }
@@ -178,7 +191,31 @@ impl Core {
     /// The program counters of the last instructions, oldest first.
     pub fn history(&self) -> impl Iterator<Item = u32> + '_ {
         let first = self.recorded.saturating_sub(HISTORY);
-        (first..self.recorded).map(|n| self.history[n % HISTORY])
+        (first..self.recorded).map(|n| self.history[n % KEPT])
+    }
+
+    /// Where it is now.
+    #[inline]
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            gpr: self.gpr,
+            pc: self.pc,
+            next: self.next,
+            slot: self.slot,
+            retired: self.retired,
+            recorded: self.recorded,
+        }
+    }
+
+    /// Takes back what it has executed since a checkpoint, no more than [`HISTORY`]
+    /// instructions. What they stored is the caller's affair.
+    pub(crate) fn put_back(&mut self, checkpoint: &Checkpoint) {
+        self.gpr = checkpoint.gpr;
+        self.pc = checkpoint.pc;
+        self.next = checkpoint.next;
+        self.slot = checkpoint.slot;
+        self.retired = checkpoint.retired;
+        self.recorded = checkpoint.recorded;
     }
 
     /// The word at a byte offset of the scratch pad; the offset wraps.
@@ -230,7 +267,7 @@ impl Core {
         self.slot = instruction.jumps;
         match self.execute(sram, pc, instruction) {
             Ok(access) => {
-                self.history[self.recorded % HISTORY] = pc;
+                self.history[self.recorded % KEPT] = pc;
                 self.recorded = self.recorded.wrapping_add(1);
                 self.retired += 1;
                 let taken = self.next != self.pc.wrapping_add(4);
@@ -371,8 +408,8 @@ impl Core {
         }
     }
 
-    /// Whether it is at the instruction at which `other` is, in the same delay slot if any.
-    pub(crate) fn is_at(&self, other: &Core) -> bool {
+    /// Whether it is at the instruction of a checkpoint, in the same delay slot if any.
+    pub(crate) fn is_at(&self, other: &Checkpoint) -> bool {
         (self.pc, self.next, self.slot) == (other.pc, other.next, other.slot)
     }
 

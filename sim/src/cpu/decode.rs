@@ -244,16 +244,6 @@ impl Cache {
     }
 }
 
-impl Clone for Cache {
-    /// Copies of a CPU are made for a look ahead, too short to be worth a cache.
-    fn clone(&self) -> Cache {
-        Cache {
-            scratch: Vec::new(),
-            sram: Vec::new(),
-        }
-    }
-}
-
 #[inline]
 fn kept(entry: Option<&mut Decoded>, word: u32) -> Decoded {
     let Some(entry) = entry else {

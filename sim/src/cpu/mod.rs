@@ -11,14 +11,14 @@ mod execute;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::core::Place;
 pub use self::core::{Access, Core, Executed, HISTORY};
+pub(crate) use self::core::{Checkpoint, Place};
 
 use tigon2_chip::Cpu;
 use tigon2_model::{Board, CpuPort};
 
 /// The CPUs of a board.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Cpus {
     cores: [Core; Cpu::MOST],
     count: usize,

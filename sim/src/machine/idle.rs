@@ -1,7 +1,7 @@
 //! Finds out that a CPU only waits, so that the engine can skip the waiting.
 //!
-//! Firmware waits by polling its event register. [`prove`] executes a copy of the CPU until
-//! it is back at the instruction where it began. If on the way it touched no register of
+//! Firmware waits by polling its event register. [`prove`] lets the CPU execute until it is
+//! back at the instruction where it began, and takes all of it back. If on the way it touched no register of
 //! the chip but the event register, and all that the round changed is a counter of its
 //! turns, then it will do the same over and over until something outside changes what it
 //! reads. When this holds for every running CPU, nothing can change before the next
@@ -13,12 +13,12 @@
 //! guessed from values.
 
 use super::Timing;
-use crate::cpu::{Access, Core, Executed, Place};
+use crate::cpu::{Access, Checkpoint, Core, Executed, HISTORY, Place};
 use crate::memory::SramBytes;
 use tigon2_chip::instruction::{destination, is_load, is_store, opcode, rs, sources};
 
-/// Instructions of the longest round that is looked for.
-const LONGEST_ROUND: usize = 64;
+/// Instructions of the longest round that is looked for: what a CPU can be put back by.
+const LONGEST_ROUND: usize = HISTORY;
 
 /// Opcode of `addiu`.
 const ADDIU: u32 = 0x09;
@@ -97,34 +97,26 @@ pub(super) struct Waiting {
     pub(super) value: u32,
 }
 
-/// The round that `core` repeats from where it stands, if it provably only waits. SRAM is
-/// left as it was.
+/// The round that `core` repeats from where it stands, if it provably only waits. CPU and
+/// SRAM are left as they were.
 pub(super) fn prove(
-    core: &Core,
+    core: &mut Core,
     sram: &mut SramBytes,
     cost: &mut impl Cost,
     waiting: Waiting,
 ) -> Option<Round> {
-    let mut trial = Trial {
-        probe: core.clone(),
-        stored: None,
-        steps: Vec::new(),
-    };
-    let cycles = trial.execute(core, sram, cost, waiting);
-    let raised = trial.undo(sram);
-    let (
-        cycles,
-        Trial {
-            probe,
-            stored,
-            steps,
-        },
-    ) = (cycles?, trial);
+    let start = core.checkpoint();
+    let mut trial = Trial::default();
+    let cycles = trial.execute(core, &start, sram, cost, waiting);
+    let raised = trial.undo(core, sram);
+    let end = *core.gprs();
+    core.put_back(&start);
+    let (cycles, Trial { stored, steps }) = (cycles?, trial);
 
     let mut registers = 0;
     let mut step = raised.filter(|raised| *raised != 0);
-    for n in 0..32 {
-        let raised = probe.gpr(n).wrapping_sub(core.gpr(n));
+    for (n, (end, start)) in end.iter().zip(start.gpr).enumerate() {
+        let raised = end.wrapping_sub(start);
         if raised != 0 {
             if *step.get_or_insert(raised) != raised {
                 return None;
@@ -152,40 +144,41 @@ pub(super) fn prove(
     })
 }
 
-/// The execution of one round by a copy of the CPU.
+/// The execution of one round.
+#[derive(Default)]
 struct Trial {
-    probe: Core,
     /// The only word that was stored to, and what stood there before.
     stored: Option<(Place, u32)>,
     steps: Vec<Step>,
 }
 
 impl Trial {
-    /// Executes until the copy is at the instruction where `core` is; returns the cycles.
+    /// Executes until the CPU is back at `start`; returns the cycles.
     fn execute(
         &mut self,
-        core: &Core,
+        core: &mut Core,
+        start: &Checkpoint,
         sram: &mut SramBytes,
         cost: &mut impl Cost,
         waiting: Waiting,
     ) -> Option<u64> {
         let mut cycles = 0;
         for _ in 0..LONGEST_ROUND {
-            let (instruction, from) = self.probe.upcoming(sram).ok()?;
+            let (instruction, from) = core.upcoming(sram).ok()?;
             let word = instruction.word;
             let accesses = is_load(word) || is_store(word);
-            let place = self.probe.data_word(sram, word).filter(|_| accesses);
+            let place = core.data_word(sram, word).filter(|_| accesses);
             if is_store(word) {
                 let place = place.filter(|_| opcode(word) == SW)?;
-                let before = self.probe.word_at(sram, place);
+                let before = core.word_at(sram, place);
                 if self.stored.get_or_insert((place, before)).0 != place {
                     return None;
                 }
             }
-            let executed = self.probe.step(sram).ok()?;
+            let executed = core.step(sram).ok()?;
             match executed.access {
                 Access::ReadRegister { offset, target } if offset == waiting.offset => {
-                    self.probe.complete_read(target, waiting.value);
+                    core.complete_read(target, waiting.value);
                 }
                 Access::ReadRegister { .. }
                 | Access::WriteRegister { .. }
@@ -195,19 +188,18 @@ impl Trial {
             }
             cycles += cost.cycles(&executed, from.is_some())?;
             self.steps.push(Step { word, place });
-            if self.probe.is_at(core) {
+            if core.is_at(start) {
                 return Some(cycles);
             }
         }
         None
     }
 
-    /// Takes the round's store back, since the copy shares SRAM with the CPU; returns by
-    /// how much the word was raised.
-    fn undo(&mut self, sram: &mut SramBytes) -> Option<u32> {
+    /// Takes the round's store back; returns by how much the word was raised.
+    fn undo(&self, core: &mut Core, sram: &mut SramBytes) -> Option<u32> {
         let (place, before) = self.stored?;
-        let after = self.probe.word_at(sram, place);
-        self.probe.set_word_at(sram, place, before);
+        let after = core.word_at(sram, place);
+        core.set_word_at(sram, place, before);
         Some(after.wrapping_sub(before))
     }
 }

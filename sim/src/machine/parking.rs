@@ -88,7 +88,7 @@ impl Machine {
             },
         };
         let loaded = cost.loaded;
-        let core = self.cpus.core(cpu);
+        let core = self.cpus.core_mut(cpu);
         let round = prove(core, &mut self.sram, &mut cost, waiting);
         match round {
             Some(round) if cost.loaded == loaded && pipeline.counts.idle() => {

@@ -168,7 +168,7 @@ impl Machine {
                 offset: beyond::event(cpu),
                 value: self.card.events(self.now(), cpu),
             };
-            let core = self.cpus.core(cpu);
+            let core = self.cpus.core_mut(cpu);
             let Some(round) = prove(core, &mut self.sram, &mut self.timing, waiting) else {
                 return false;
             };
