@@ -267,9 +267,8 @@ impl Core {
         self.slot = instruction.jumps;
         match self.execute(sram, pc, instruction) {
             Ok(access) => {
-                self.history[self.recorded % KEPT] = pc;
-                self.recorded = self.recorded.wrapping_add(1);
-                self.retired += 1;
+                self.remember(pc, 0);
+                self.executed(1);
                 let taken = self.next != self.pc.wrapping_add(4);
                 Ok(Executed {
                     pc,
@@ -285,6 +284,20 @@ impl Core {
                 Err(fault)
             }
         }
+    }
+
+    /// Enters a program counter into the history, behind `count` others that are not
+    /// [counted](Self::executed) yet.
+    #[inline]
+    pub(super) fn remember(&mut self, pc: u32, count: usize) {
+        self.history[self.recorded.wrapping_add(count) % KEPT] = pc;
+    }
+
+    /// Counts instructions that are executed and remembered.
+    #[inline]
+    pub(super) fn executed(&mut self, instructions: usize) {
+        self.recorded = self.recorded.wrapping_add(instructions);
+        self.retired += instructions as u64;
     }
 
     /// Where an address leads; `None` where nothing answers.
@@ -359,6 +372,13 @@ impl Core {
         }
     }
 
+    /// The instruction at a word's offset in the scratch pad.
+    #[inline]
+    pub(super) fn in_pad(&mut self, at: usize) -> Decoded {
+        let word = u32::from_be_bytes(load(&self.scratch, at));
+        self.cache.scratch(at, word)
+    }
+
     /// Whether the next instruction stands in a delay slot.
     #[inline]
     pub(crate) fn in_slot(&self) -> bool {
@@ -372,8 +392,8 @@ impl Core {
         let base = self.gpr[usize::from(instruction.s & 31)];
         let address = base.wrapping_add(instruction.value);
         match instruction.operation.width() {
-            1 => self.data::<1>(address),
-            2 => self.data::<2>(address),
+            Some(1) => self.data::<1>(address),
+            Some(2) => self.data::<2>(address),
             _ => self.data::<4>(address),
         }
         .unwrap_or(None)

@@ -87,12 +87,13 @@ impl Operation {
 
     /// Bytes of its access to memory, if it has one.
     #[inline]
-    pub(crate) fn width(self) -> u32 {
+    pub(crate) fn width(self) -> Option<u8> {
         use Operation::*;
         match self {
-            LoadByte | LoadByteUnsigned | StoreByte => 1,
-            LoadHalf | LoadHalfUnsigned | StoreHalf => 2,
-            _ => 4,
+            LoadByte | LoadByteUnsigned | StoreByte => Some(1),
+            LoadHalf | LoadHalfUnsigned | StoreHalf => Some(2),
+            LoadWord | StoreWord => Some(4),
+            _ => None,
         }
     }
 
@@ -100,6 +101,33 @@ impl Operation {
     #[inline]
     pub(crate) fn halts(self) -> bool {
         self as u8 >= Operation::Break as u8
+    }
+}
+
+/// How far what an instruction does may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Registers and program counter.
+    Core,
+    /// Memory, to load from it.
+    Load,
+    /// Memory, to store to it.
+    Store,
+    /// It halts the CPU or dispatches an event.
+    Machine,
+}
+
+impl Scope {
+    fn of(operation: Operation) -> Scope {
+        if operation.loads() {
+            Scope::Load
+        } else if operation.stores() {
+            Scope::Store
+        } else if operation.halts() || operation == Operation::JumpOffset {
+            Scope::Machine
+        } else {
+            Scope::Core
+        }
     }
 }
 
@@ -114,6 +142,9 @@ pub(crate) struct Decoded {
     /// The general registers that it reads, as a mask without register 0.
     pub(crate) sources: u32,
     pub(crate) operation: Operation,
+    pub(crate) scope: Scope,
+    /// Bytes of its access to memory; 0: it has none.
+    pub(crate) bytes: u8,
     /// Whether the instruction behind it is in its delay slot.
     pub(crate) jumps: bool,
     pub(crate) s: u8,
@@ -138,6 +169,8 @@ impl Decoded {
             value,
             sources: sources(word),
             operation,
+            scope: Scope::of(operation),
+            bytes: operation.width().unwrap_or(0),
             jumps: has_delay_slot(word),
             s: rs(word) as u8,
             t: rt(word) as u8,

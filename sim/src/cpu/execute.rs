@@ -24,6 +24,20 @@ impl Core {
         pc: u32,
         instruction: Decoded,
     ) -> Result<Access, CpuFault> {
+        match instruction.operation {
+            Operation::Break => Err(CpuFault::Break),
+            Operation::Reserved => Err(CpuFault::ReservedInstruction),
+            _ if instruction.bytes != 0 => self.access(sram, instruction),
+            _ => {
+                self.compute(pc, instruction);
+                Ok(Access::None)
+            }
+        }
+    }
+
+    /// Executes one that touches no memory, likewise.
+    #[inline(always)]
+    pub(super) fn compute(&mut self, pc: u32, instruction: Decoded) {
         use Operation::*;
         let Decoded { s, t, d, value, .. } = instruction;
         let (a, b) = (self.gpr[usize::from(s & 31)], self.gpr[usize::from(t & 31)]);
@@ -70,24 +84,34 @@ impl Core {
             NotPositiveLikely => self.branch_likely(pc, value, a as i32 <= 0),
             PositiveLikely => self.branch_likely(pc, value, a as i32 > 0),
             Sign => self.branch_on_sign(pc, value, a, t),
-            LoadByte => {
-                return self.load(sram, t, a, value, |[byte]: [u8; 1]| byte as i8 as u32);
-            }
-            LoadHalf => {
-                return self.load(sram, t, a, value, |half| i16::from_be_bytes(half) as u32);
-            }
-            LoadWord => return self.load(sram, t, a, value, u32::from_be_bytes),
-            LoadByteUnsigned => return self.load(sram, t, a, value, |[byte]: [u8; 1]| byte.into()),
-            LoadHalfUnsigned => {
-                return self.load(sram, t, a, value, |half| u16::from_be_bytes(half).into());
-            }
-            StoreByte => return self.store(sram, a, value, [b as u8]),
-            StoreHalf => return self.store(sram, a, value, (b as u16).to_be_bytes()),
-            StoreWord => return self.store(sram, a, value, b.to_be_bytes()),
-            Break => return Err(CpuFault::Break),
-            Reserved => return Err(CpuFault::ReservedInstruction),
+            LoadByte | LoadHalf | LoadWord | LoadByteUnsigned | LoadHalfUnsigned | StoreByte
+            | StoreHalf | StoreWord | Break | Reserved => {}
         }
-        Ok(Access::None)
+    }
+
+    /// Executes a load or a store.
+    #[inline(always)]
+    pub(super) fn access(
+        &mut self,
+        sram: &mut SramBytes,
+        instruction: Decoded,
+    ) -> Result<Access, CpuFault> {
+        use Operation::*;
+        let Decoded { s, t, value, .. } = instruction;
+        let (a, b) = (self.gpr[usize::from(s & 31)], self.gpr[usize::from(t & 31)]);
+        match instruction.operation {
+            LoadByte => self.load(sram, t, a, value, |[byte]: [u8; 1]| byte as i8 as u32),
+            LoadHalf => self.load(sram, t, a, value, |half| i16::from_be_bytes(half) as u32),
+            LoadWord => self.load(sram, t, a, value, u32::from_be_bytes),
+            LoadByteUnsigned => self.load(sram, t, a, value, |[byte]: [u8; 1]| byte.into()),
+            LoadHalfUnsigned => {
+                self.load(sram, t, a, value, |half| u16::from_be_bytes(half).into())
+            }
+            StoreByte => self.store(sram, a, value, [b as u8]),
+            StoreHalf => self.store(sram, a, value, (b as u16).to_be_bytes()),
+            StoreWord => self.store(sram, a, value, b.to_be_bytes()),
+            _ => Ok(Access::None),
+        }
     }
 
     /// Sets a general register; register 0 stays 0.

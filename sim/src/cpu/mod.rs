@@ -8,11 +8,14 @@
 mod core;
 mod decode;
 mod execute;
+mod stretch;
 #[cfg(test)]
 mod tests;
 
 pub use self::core::{Access, Core, Executed, HISTORY};
 pub(crate) use self::core::{Checkpoint, Place};
+pub(crate) use self::decode::Operation;
+pub(crate) use self::stretch::{Costs, StoredOver, Stretch};
 
 use tigon2_chip::Cpu;
 use tigon2_model::{Board, CpuPort};

@@ -1,25 +1,25 @@
 //! A CPU runs ahead of the engines while it needs nothing that they share.
 //!
 //! Most instructions compute, branch or touch the CPU's own scratch pad. Nothing can be
-//! seen of them from outside, and nothing from outside changes them, until the next cycle
-//! in which an engine or the other CPU may do something that a CPU or the host could see:
-//! a transfer or a frame begins or ends, the other CPU issues an instruction. Up to there
-//! they are executed in a row, with the cycles that each of them would have had.
+//! seen of them from outside. Up to the next cycle in which an engine or the other CPU may
+//! do something that a CPU or the host could see (a transfer or a frame begins or ends, the
+//! other CPU issues an instruction) nothing from outside changes them either, nor what the
+//! CPU loads. Up to there they are executed in a row, with the cycles that each of them
+//! would have had. From there on the CPU may take the [lead](super::lead).
 //!
 //! ```text
-//!   cycle      n                                        quiet until
-//!   engines    |  beats of DMA and MAC, no effect yet        | effect
-//!   other CPU  |  waits                                      |
-//!   this CPU   | lw (scratch) | addu | bne | sll | or | lw (SRAM): asks in its cycle
+//!   cycle      n                                  quiet until
+//!   engines    |  beats of DMA and MAC, no effect yet  | effect
+//!   other CPU  |  waits                                |
+//!   this CPU   | lw (scratch) | addu | bne | lw (SRAM) | sll | or | sw (SRAM): asks in its
+//!                                                      ╰─ lead ─╯              cycle
 //! ```
 
 use super::Machine;
-use crate::cpu::{Access, Place};
+use crate::cpu::{Access, Operation, Place};
 use crate::timing::Timed;
-use crate::timing::counts::{Cause, Tally};
+use crate::timing::counts::Cause;
 use tigon2_chip::Cpu;
-use tigon2_chip::instruction::FUNCTION_JOFF;
-use tigon2_chip::instruction::{function, opcode, rt};
 
 impl Machine {
     /// Lets a CPU that has had its turn in `cycle` go on, as far as that can be told now;
@@ -32,16 +32,35 @@ impl Machine {
         horizon: u64,
         cpu: Cpu,
     ) {
+        timed.leads[cpu.index()].end();
         let ready = timed.pipelines[cpu.index()].ready;
+        if ready >= horizon || !self.cpus.core(cpu).running() {
+            return;
+        }
         // A recorder sees every instruction in its turn, and so does a probe.
-        if ready >= horizon || self.changed || self.recorder.is_some() || self.is_probed(cycle) {
+        if self.recorder.is_some() || self.is_probed(cycle) || self.is_left() {
             return;
         }
-        if !self.cpus.core(cpu).running() {
-            return;
+        // The engines have not seen yet what has changed.
+        if !self.changed {
+            self.run_quietly::<N>(timed, cycle, horizon, cpu);
         }
+        if timed.pipelines[cpu.index()].ready < horizon {
+            self.lead(timed, horizon, cpu);
+        }
+    }
+
+    /// Lets a CPU go on while nothing can happen that it could see.
+    #[inline]
+    fn run_quietly<const N: usize>(
+        &mut self,
+        timed: &mut Timed,
+        cycle: u64,
+        horizon: u64,
+        cpu: Cpu,
+    ) {
         let limit = self.quiet_until::<N>(timed, cycle, cpu).min(horizon);
-        while self.private_run(timed, limit, cpu) {
+        while self.run_private(timed, limit, cpu) {
             // What needs more than the CPU, but nothing of anybody else: it is done as of
             // its own cycle.
             let at = timed.pipelines[cpu.index()].ready;
@@ -70,11 +89,11 @@ impl Machine {
         until
     }
 
-    /// Executes instructions that are the CPU's own affair, before cycle `limit`. Returns
-    /// whether the next one can be executed now, too: a load whose value nobody changes
-    /// before.
+    /// Executes instructions that are the CPU's own affair, before cycle `limit`, from its
+    /// scratch pad or from the line that it holds. Returns whether the next one can be
+    /// executed now, too: a load whose value nobody changes before.
     #[inline]
-    fn private_run(&mut self, timed: &mut Timed, limit: u64, cpu: Cpu) -> bool {
+    fn run_private(&mut self, timed: &mut Timed, limit: u64, cpu: Cpu) -> bool {
         let Timed {
             parameters,
             pipelines,
@@ -82,67 +101,55 @@ impl Machine {
         } = timed;
         let pipeline = &mut pipelines[cpu.index()];
         let core = self.cpus.core_mut(cpu);
-        let mut tally = Tally::default();
-        let mut at = pipeline.ready;
-        let mut more = false;
-        while at < limit {
+        let costs = parameters.costs();
+        loop {
+            let all = (limit, u64::MAX);
+            let row = core.stretch(&mut self.sram, all, &costs, pipeline.place(), None);
+            pipeline.executed(&row);
+            let at = pipeline.ready;
+            if at >= limit {
+                return false;
+            }
+            // What is not in the scratch pad, or leads out of it.
             let Ok((instruction, address)) = core.upcoming(&self.sram) else {
-                break;
+                return false;
             };
             if address.is_some_and(|address| !pipeline.holds(address, at, parameters)) {
-                break;
+                return false;
             }
             let operation = instruction.operation;
             if operation.halts() || instruction.jumps && core.in_slot() {
-                break;
+                return false;
             }
-            if operation.loads() || operation.stores() {
+            if operation.width().is_some() {
                 match core.target(instruction) {
                     Some(Place::Scratch(_)) => {}
-                    Some(Place::Register(_)) if operation.loads() => {
-                        more = true;
-                        break;
-                    }
-                    Some(Place::Sram(_)) if operation.loads() && pipeline.is_quiet() => {
-                        more = true;
-                        break;
-                    }
-                    _ => break,
+                    Some(Place::Register(_)) => return operation.loads(),
+                    Some(Place::Sram(_)) => return operation.loads() && pipeline.is_quiet(),
+                    None => return false,
                 }
             }
-            if pipeline.take_loaded() & instruction.sources != 0 && parameters.load_use != 0 {
-                tally.cycles[Cause::LoadUse as usize] += parameters.load_use;
-                at += parameters.load_use;
+            if pipeline.uses_load(at, instruction.sources, parameters) {
                 continue;
             }
             let Ok(executed) = core.step_decoded(&mut self.sram, instruction) else {
-                break;
+                return false;
             };
-            tally.instructions += 1;
-            at += 1;
+            pipeline.issue(at);
             match executed.access {
                 Access::LoadScratch => {
-                    tally.cycles[Cause::Scratch as usize] += parameters.sp_ld;
-                    at += parameters.sp_ld;
+                    pipeline.penalty(Cause::Scratch, parameters.sp_ld);
                     pipeline.loaded_scratch(instruction.t.into());
                 }
-                Access::StoreScratch => {
-                    tally.cycles[Cause::Scratch as usize] += parameters.sp_st;
-                    at += parameters.sp_st;
-                }
+                Access::StoreScratch => pipeline.penalty(Cause::Scratch, parameters.sp_st),
                 _ => {}
             }
             if executed.taken {
-                tally.cycles[Cause::Branch as usize] += parameters.br;
-                at += parameters.br;
-                if opcode(instruction.word) == 0 && function(instruction.word) == FUNCTION_JOFF {
-                    pipeline.counts.executed(&std::mem::take(&mut tally));
-                    pipeline.counts.entered(core.gpr(rt(instruction.word)));
+                pipeline.penalty(Cause::Branch, parameters.br);
+                if operation == Operation::JumpOffset {
+                    pipeline.counts.entered(core.gpr(instruction.t.into()));
                 }
             }
         }
-        pipeline.counts.executed(&tally);
-        pipeline.ready = at;
-        more
     }
 }

@@ -97,7 +97,7 @@ impl Noise {
 }
 
 /// A card whose CPUs have begun such programs, and its host's memory.
-fn busy(parameters: Parameters, noise: &mut Noise) -> (Machine, DmaMemory) {
+pub(super) fn busy(parameters: Parameters, noise: &mut Noise) -> (Machine, DmaMemory) {
     let mut machine = Machine::timed(Board::default(), parameters, 1);
     machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
     machine.bar_write(Register::MiscConfig.offset(), 0x10_0055);
@@ -122,7 +122,7 @@ fn busy(parameters: Parameters, noise: &mut Noise) -> (Machine, DmaMemory) {
 }
 
 /// Frames and transfers of round `n`.
-fn disturb(machine: &mut Machine, noise: &mut Noise, n: u32) {
+pub(super) fn disturb(machine: &mut Machine, noise: &mut Noise, n: u32) {
     let mut write = |register: Register, value| machine.bar_write(register.offset(), value);
     let length = 8 + noise.below(600);
     write(Register::DmaReadHostHigh, 0);
@@ -161,7 +161,7 @@ impl Digest {
 }
 
 /// All that can be told of a machine.
-fn digest(machine: &mut Machine, memory: &DmaMemory) -> u64 {
+pub(super) fn digest(machine: &mut Machine, memory: &DmaMemory) -> u64 {
     let mut digest = Digest(0xCBF2_9CE4_8422_2325);
     digest.add(machine.cycle());
     for cpu in Cpu::ALL {

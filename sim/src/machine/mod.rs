@@ -20,6 +20,9 @@ mod ahead;
 #[cfg(test)]
 mod golden;
 mod idle;
+mod lead;
+#[cfg(test)]
+mod lead_tests;
 #[cfg(test)]
 mod link;
 #[cfg(test)]
@@ -32,6 +35,7 @@ mod timed;
 mod unlimited;
 pub(crate) mod view;
 
+pub(crate) use lead::Lead;
 pub(crate) use parking::Parked;
 #[cfg(test)]
 mod tests;

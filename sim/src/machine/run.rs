@@ -23,7 +23,16 @@ impl Machine {
     /// Lets time pass until cycle `limit` or until `stop` holds; returns whether it holds.
     /// The condition is looked at whenever the card has changed, not after each
     /// instruction: it may ask for the interrupt, frames, faults and card state.
-    pub fn run_until(&mut self, limit: u64, mut stop: impl FnMut(&Machine) -> bool) -> bool {
+    pub fn run_until(&mut self, limit: u64, stop: impl FnMut(&Machine) -> bool) -> bool {
+        let stopped = self.run_towards(limit, stop);
+        if let Some(mut timed) = self.timed.take() {
+            self.bring_all_back(&mut timed, self.cycle);
+            self.timed = Some(timed);
+        }
+        stopped
+    }
+
+    fn run_towards(&mut self, limit: u64, mut stop: impl FnMut(&Machine) -> bool) -> bool {
         self.changed = true;
         loop {
             if self.is_left() {

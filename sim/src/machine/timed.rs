@@ -1,5 +1,6 @@
 //! The same loop under the cycle model: engines, port and pipelines, cycle by cycle.
 
+use super::lead::concerns_cpus;
 use super::observe::handler_of;
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
@@ -284,6 +285,9 @@ impl Machine {
             }
             Access::ReadRegister { offset, target } => {
                 pipeline.penalty(Cause::Register, parameters.reg_ld);
+                if concerns_cpus(offset) {
+                    self.bring_others_back(timed, cycle, cpu);
+                }
                 if self.read_register(cpu, &executed, offset, target) {
                     self.park(timed, cpu);
                 }
@@ -294,6 +298,9 @@ impl Machine {
                     pipeline.publish();
                 }
                 self.unpark_others(timed, cycle, cpu);
+                if concerns_cpus(offset) {
+                    self.bring_others_back(timed, cycle, cpu);
+                }
                 self.write_register(cpu, offset, value, cycle);
             }
             // As long as a register, which they are most like.

@@ -90,7 +90,7 @@ impl Machine {
         };
         Some(Touch {
             place,
-            bytes: operation.width(),
+            bytes: operation.width()?.into(),
             stores: operation.stores(),
         })
     }

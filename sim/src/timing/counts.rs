@@ -1,5 +1,7 @@
 //! Where a CPU's cycles went: by what it ran, and by what it waited for.
 
+use crate::cpu::Stretch;
+
 /// Bits of an event register.
 const EVENT_BITS: usize = 32;
 
@@ -175,15 +177,25 @@ impl Counts {
         self.slots[self.current].cycles[cause as usize] += cycles;
     }
 
-    /// Instructions were executed in a row: one cycle each, and what else they cost.
+    /// Instructions were executed in a row.
     #[inline]
-    pub(crate) fn executed(&mut self, tally: &Tally) {
+    pub(crate) fn executed(&mut self, row: &Stretch) {
         let slot = &mut self.slots[self.current];
-        slot.instructions += tally.instructions;
-        slot.cycles[Cause::Issue as usize] += tally.instructions;
-        for cause in [Cause::Scratch, Cause::LoadUse, Cause::Branch] {
-            slot.cycles[cause as usize] += tally.cycles[cause as usize];
-        }
+        slot.instructions += row.instructions;
+        slot.cycles[Cause::Issue as usize] += row.instructions;
+        slot.cycles[Cause::Scratch as usize] += row.scratch;
+        slot.cycles[Cause::LoadUse as usize] += row.load_use;
+        slot.cycles[Cause::Branch as usize] += row.branch;
+    }
+
+    /// Takes back what was [`executed`](Self::executed) last.
+    pub(crate) fn retract(&mut self, row: &Stretch) {
+        let slot = &mut self.slots[self.current];
+        slot.instructions -= row.instructions;
+        slot.cycles[Cause::Issue as usize] -= row.instructions;
+        slot.cycles[Cause::Scratch as usize] -= row.scratch;
+        slot.cycles[Cause::LoadUse as usize] -= row.load_use;
+        slot.cycles[Cause::Branch as usize] -= row.branch;
     }
 
     /// The CPU tells another unit that something lies in SRAM, with a store in its buffer.

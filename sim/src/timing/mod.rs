@@ -35,7 +35,7 @@ pub mod pipeline;
 pub mod port;
 pub mod variation;
 
-use crate::machine::Parked;
+use crate::machine::{Lead, Parked};
 use crate::timing::dma::DmaEngine;
 use crate::timing::mac::MacEngine;
 use crate::timing::pipeline::Pipeline;
@@ -117,6 +117,8 @@ pub struct Timed {
     pub unlimited: bool,
     /// CPUs whose waiting is not executed.
     pub(crate) parked: [Option<Parked>; Cpu::MOST],
+    /// CPUs that have executed more than is certain.
+    pub(crate) leads: [Lead; Cpu::MOST],
 }
 
 impl Timed {
@@ -130,6 +132,7 @@ impl Timed {
             pipelines: std::array::from_fn(|_| Pipeline::default()),
             unlimited: false,
             parked: [const { None }; Cpu::MOST],
+            leads: Default::default(),
             parameters,
         }
     }

@@ -13,6 +13,7 @@
 //! reg_ld = 10
 //! ```
 
+use crate::cpu::Costs;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -135,6 +136,17 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// What instructions in the scratch pad cost.
+    #[inline]
+    pub(crate) fn costs(&self) -> Costs {
+        Costs {
+            load: self.sp_ld,
+            store: self.sp_st,
+            load_use: self.load_use,
+            branch: self.br,
+        }
+    }
+
     /// Reads a profile of a board file.
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 use super::Parameters;
 use super::counts::{Cause, Counts};
 use super::port::{Client, Port};
+use crate::cpu::Stretch;
 
 /// Beats of 8 bytes in an instruction line.
 const BEATS: u64 = 8;
@@ -338,6 +339,27 @@ impl Pipeline {
         if self.wait != Wait::Nothing {
             self.contended += 1;
         }
+    }
+
+    /// Where a row of instructions begins: its cycle, and the register that was loaded just
+    /// before it.
+    #[inline]
+    pub(crate) fn place(&self) -> (u64, u32) {
+        (self.ready, self.loaded)
+    }
+
+    /// Goes back to such a place.
+    pub(crate) fn back_to(&mut self, (ready, loaded): (u64, u32)) {
+        self.ready = ready;
+        self.loaded = loaded;
+    }
+
+    /// A row of instructions was executed.
+    #[inline]
+    pub(crate) fn executed(&mut self, row: &Stretch) {
+        self.counts.executed(row);
+        self.ready = row.at;
+        self.loaded = row.loaded;
     }
 
     /// Whether nothing of it is outstanding at the port.

@@ -1,0 +1,120 @@
+//! A CPU in the lead: it has executed what others could still have changed, and can be
+//! brought back.
+//!
+//! What computes and touches the own scratch pad, from the own scratch pad, depends on nobody
+//! else but in a few cases: another CPU halts this one, writes its scratch pad or looks at
+//! it through the chip's registers, or the host stops everything to look. They are rare, so
+//! the CPU goes on without waiting for them, up to its next access to what is shared, and
+//! keeps the way back: its registers as they were, and the words that it stored over. When
+//! one of these cases happens in a cycle in front of it, it is put back and brought to that
+//! cycle. So nobody ever sees it where it would not have been.
+
+use super::Machine;
+use crate::cpu::{Checkpoint, HISTORY, StoredOver, Stretch};
+use crate::timing::Timed;
+use tigon2_chip::{Cpu, Register, beyond};
+
+/// Instructions of a lead: what a CPU can be put back by.
+const LONGEST_LEAD: u64 = HISTORY as u64;
+
+/// The lead of a CPU, if it has one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lead {
+    /// Where it was taken: registers, cycle, the register that was loaded last.
+    start: Option<(Checkpoint, (u64, u32))>,
+    /// What was executed since.
+    row: Stretch,
+    stored_over: StoredOver,
+}
+
+impl Lead {
+    /// Time has caught up with the CPU.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.start = None;
+    }
+}
+
+/// Whether a register shows or changes the state of a CPU.
+#[inline]
+pub(super) fn concerns_cpus(offset: u32) -> bool {
+    const GPRS: u32 = 32 * 4;
+    let offset = offset & !3;
+    let gprs = |first: Register| offset.wrapping_sub(first.offset()) < GPRS;
+    Cpu::EVERY
+        .into_iter()
+        .any(|cpu| offset == beyond::state(cpu) || offset == beyond::pc(cpu))
+        || Cpu::ALL
+            .into_iter()
+            .any(|cpu| offset == Register::scratch_data(cpu).offset())
+        || gprs(Register::CpuAGpr0)
+        || gprs(Register::CpuBGpr0)
+        || offset == Register::MiscHostControl.offset()
+}
+
+impl Machine {
+    /// Lets a CPU take the lead, up to cycle `horizon`.
+    #[inline]
+    pub(super) fn lead(&mut self, timed: &mut Timed, horizon: u64, cpu: Cpu) {
+        let pipeline = &mut timed.pipelines[cpu.index()];
+        let lead = &mut timed.leads[cpu.index()];
+        let core = self.cpus.core_mut(cpu);
+        let place = pipeline.place();
+        lead.start = Some((core.checkpoint(), place));
+        lead.stored_over.clear();
+        lead.row = core.stretch(
+            &mut self.sram,
+            (horizon, LONGEST_LEAD),
+            &timed.parameters.costs(),
+            place,
+            Some(&mut lead.stored_over),
+        );
+        pipeline.executed(&lead.row);
+    }
+
+    /// Brings a CPU that has the lead back to `cycle`, exclusive.
+    #[inline]
+    pub(super) fn bring_back(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
+        let pipeline = &mut timed.pipelines[cpu.index()];
+        let lead = &mut timed.leads[cpu.index()];
+        let Some(start) = lead.start.take() else {
+            return;
+        };
+        if pipeline.ready <= cycle {
+            return;
+        }
+        pipeline.counts.retract(&lead.row);
+        pipeline.back_to(start.1);
+        let core = self.cpus.core_mut(cpu);
+        core.put_back(&start.0);
+        core.restore(&mut lead.stored_over);
+        // Up to there it is certain.
+        let row = core.stretch(
+            &mut self.sram,
+            (cycle, LONGEST_LEAD),
+            &timed.parameters.costs(),
+            start.1,
+            None,
+        );
+        pipeline.executed(&row);
+    }
+
+    /// Brings all CPUs that have the lead back to `cycle`.
+    pub(super) fn bring_all_back(&mut self, timed: &mut Timed, cycle: u64) {
+        for cpu in self.cpus.all() {
+            self.bring_back(timed, cycle, *cpu);
+        }
+    }
+
+    /// CPU `one` is about to see or to change the state of others, in `cycle`.
+    #[cold]
+    pub(super) fn bring_others_back(&mut self, timed: &mut Timed, cycle: u64, one: Cpu) {
+        for cpu in self.cpus.all() {
+            if *cpu != one {
+                // In a cycle they go in their order.
+                let there = if *cpu > one { cycle } else { cycle + 1 };
+                self.bring_back(timed, there, *cpu);
+            }
+        }
+    }
+}
