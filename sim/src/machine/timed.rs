@@ -32,18 +32,19 @@ impl Machine {
                 self.catch_up(timed);
             }
             if timed.dma.wake <= cycle {
-                self.tick_dma(timed, cycle);
+                self.move_data(timed, cycle);
             }
-            if timed.mac.wake <= cycle {
+            if timed.mac.wake <= cycle
+                && (self.recheck || !timed.mac.only_asks(cycle, &mut timed.port))
+            {
                 self.tick_mac(timed, cycle);
             }
             if timed.port.wanted() {
-                grant::<N>(timed, cycle);
+                grant(timed, cycle);
             }
-            for cpu in Cpu::EVERY.into_iter().take(N) {
-                if self.cpus.core(cpu).running()
-                    && timed.pipelines[cpu.index()].attention() <= cycle
-                {
+            for index in 0..N {
+                let cpu = Cpu::EVERY[index];
+                if timed.pipelines[index].attention() <= cycle && self.cpus.core(cpu).running() {
                     if timed.unlimited {
                         self.tick_unlimited(timed, cycle, cpu);
                     } else {
@@ -86,12 +87,28 @@ impl Machine {
             return cycle + 1;
         }
         let mut next = timed.dma.wake.min(timed.mac.wake);
-        for cpu in Cpu::EVERY.into_iter().take(N) {
-            if self.cpus.core(cpu).running() {
-                next = next.min(timed.pipelines[cpu.index()].attention());
+        for index in 0..N {
+            if self.cpus.core(Cpu::EVERY[index]).running() {
+                next = next.min(timed.pipelines[index].attention());
             }
         }
         next
+    }
+
+    /// The DMA channels' turn; most of the time only data moves.
+    #[inline]
+    fn move_data(&mut self, timed: &mut Timed, cycle: u64) {
+        let Timed {
+            parameters,
+            port,
+            dma,
+            ..
+        } = timed;
+        if !self.recheck && dma.only_moves(cycle, parameters, port) {
+            self.note_bus(dma);
+        } else {
+            self.tick_dma(timed, cycle);
+        }
     }
 
     fn tick_dma(&mut self, timed: &mut Timed, cycle: u64) {
@@ -331,7 +348,7 @@ fn publishes(cpu: Cpu, offset: u32) -> bool {
 
 /// Gives the SRAM port away; CPUs that wanted it and did not get it are held up.
 #[inline]
-fn grant<const N: usize>(timed: &mut Timed, cycle: u64) {
+fn grant(timed: &mut Timed, cycle: u64) {
     let Timed {
         parameters,
         port,
@@ -340,25 +357,19 @@ fn grant<const N: usize>(timed: &mut Timed, cycle: u64) {
         pipelines,
         ..
     } = timed;
-    let wanted = Cpu::EVERY.map(|cpu| cpu.index() < N && port.wants(Client::cpu(cpu)));
     let Some(client) = port.grant(cycle) else {
         return;
     };
-    for cpu in Cpu::EVERY.into_iter().take(N) {
-        if wanted[cpu.index()] && client != Client::cpu(cpu) {
-            pipelines[cpu.index()].outvoted();
-        }
+    let mut outvoted = port.outvoted(client);
+    while outvoted != 0 {
+        pipelines[outvoted.trailing_zeros() as usize].outvoted();
+        outvoted &= outvoted - 1;
     }
     match client {
         Client::MacReceive => mac.receive_granted(cycle, port),
         Client::MacTransmit => mac.transmit_granted(port),
         Client::DmaRead => dma.granted(cycle, Direction::Read, parameters, port),
         Client::DmaWrite => dma.granted(cycle, Direction::Write, parameters, port),
-        Client::CpuA => pipelines[0].granted(cycle, parameters, port, client),
-        Client::CpuB => pipelines[1].granted(cycle, parameters, port, client),
-        Client::CpuC => pipelines[2].granted(cycle, parameters, port, client),
-        Client::CpuD => pipelines[3].granted(cycle, parameters, port, client),
-        Client::CpuE => pipelines[4].granted(cycle, parameters, port, client),
-        Client::CpuF => pipelines[5].granted(cycle, parameters, port, client),
+        cpu => pipelines[cpu.cpu_index()].granted(cycle, parameters, port, cpu),
     }
 }

@@ -246,6 +246,28 @@ impl DmaEngine {
         }
     }
 
+    /// Lets data move in `cycle`, if that is all there is to do: no transfer begins or ends,
+    /// none is looked for. Returns whether it was.
+    #[inline]
+    pub fn only_moves(&mut self, cycle: u64, parameters: &Parameters, port: &mut Port) -> bool {
+        let moves = |direction: Direction| match self.phases[direction.index()] {
+            Phase::Idle => !self.look[direction.index()],
+            Phase::Start(at) | Phase::End(at) => at > cycle,
+            Phase::Descriptor(_) | Phase::Live(_) => true,
+        };
+        if !Direction::ALL.into_iter().all(moves) {
+            return false;
+        }
+        for direction in Direction::ALL {
+            if let Phase::Live(live) = self.phases[direction.index()] {
+                self.move_on(cycle, direction, live, parameters, port);
+            }
+        }
+        self.arbitrate(cycle, parameters);
+        self.plan(cycle, parameters);
+        true
+    }
+
     /// The beats that are due on the bus in `cycle`, and the FIFO's wishes.
     #[inline]
     fn move_on(

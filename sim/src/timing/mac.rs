@@ -31,13 +31,53 @@ const SECOND_PS: u64 = 1_000_000_000_000;
 struct Side {
     /// When the frame began.
     start: Fine,
-    /// When it ends on the wire.
+    /// When it ends on the wire, and the cycle.
     end: Fine,
+    ends: u64,
     /// Accesses that were asked for, and how many there are in all.
     asked: u64,
     all: u64,
     /// Accesses that were granted.
     granted: u64,
+    /// The cycle in which the next one is asked for; [`u64::MAX`] if that was the last.
+    due: u64,
+}
+
+impl Side {
+    fn new(start: Fine, end: Fine, all: u64) -> Side {
+        Side {
+            start,
+            end,
+            ends: end.ceil(),
+            asked: 0,
+            all,
+            granted: 0,
+            due: u64::MAX,
+        }
+    }
+
+    /// The cycle in which a transmitter asks for its next access: the descriptor and the
+    /// FIFO at once, then a word each so many byte times.
+    #[inline]
+    fn next_read(&self, byte: Fine, access: u64) -> u64 {
+        if self.asked == self.all {
+            return u64::MAX;
+        }
+        let ahead = self.asked.saturating_sub(TRANSMIT_AHEAD - 1);
+        self.start.plus(byte.times(ahead * access)).ceil()
+    }
+
+    /// The cycle in which a receiver asks for its next access: a word each so many byte
+    /// times, what is behind the data as soon as that is there.
+    #[inline]
+    fn next_write(&self, byte: Fine, access: u64) -> u64 {
+        if self.asked == self.all {
+            return u64::MAX;
+        }
+        let data = self.asked.min(self.all - RECEIVE_EXTRA - 1);
+        let time = byte.times(RECEIVE_AFTER + (data + 1) * access);
+        self.start.plus(time).min(self.end).ceil()
+    }
 }
 
 /// What the machine has to do for the MAC now.
@@ -70,6 +110,8 @@ pub struct MacEngine {
     arrival: u64,
     /// The transmitter has not looked for a frame since the card changed.
     look: bool,
+    /// Neither side has looked at anything since then.
+    changed: bool,
 }
 
 impl MacEngine {
@@ -86,6 +128,7 @@ impl MacEngine {
             receive: None,
             arrival: 0,
             look: true,
+            changed: true,
         }
     }
 
@@ -99,6 +142,7 @@ impl MacEngine {
     pub fn recheck(&mut self) {
         self.wake = 0;
         self.look = true;
+        self.changed = true;
     }
 
     /// Whether the transmitter has not looked for a frame yet.
@@ -131,13 +175,11 @@ impl MacEngine {
         // Right behind the last frame if that has just ended.
         let start = self.transmit_free.no_earlier_than(cycle);
         let wire = length.max(MIN_FRAME as u64) + CRC_BYTES as u64 + BETWEEN;
-        self.transmit = Some(Side {
-            start,
-            end: start.plus(self.bytes(wire)),
-            asked: 0,
-            all: 1 + length.div_ceil(self.access),
-            granted: 0,
-        });
+        let end = start.plus(self.bytes(wire));
+        let all = 1 + length.div_ceil(self.access);
+        let mut side = Side::new(start, end, all);
+        side.due = side.next_read(self.byte, self.access);
+        self.transmit = Some(side);
     }
 
     /// A time in nanoseconds since power-on.
@@ -148,33 +190,27 @@ impl MacEngine {
     /// A frame of `length` bytes without CRC begins to arrive.
     pub fn receive(&mut self, start: Fine, length: usize) {
         let length = length.max(MIN_FRAME) as u64 + CRC_BYTES as u64;
-        self.receive = Some(Side {
-            start,
-            end: start.plus(self.bytes(length + 8)),
-            asked: 0,
-            all: length.div_ceil(self.access) + RECEIVE_EXTRA,
-            granted: 0,
-        });
+        let end = start.plus(self.bytes(length + 8));
+        let all = length.div_ceil(self.access) + RECEIVE_EXTRA;
+        let mut side = Side::new(start, end, all);
+        side.due = side.next_write(self.byte, self.access);
+        self.receive = Some(side);
     }
 
     /// What is due in `cycle`. A side that is done is idle afterwards.
     #[inline]
     pub fn tick(&mut self, cycle: u64, port: &mut Port) -> Due {
-        let now = Fine::cycle(cycle);
         let (byte, access) = (self.byte, self.access);
         let mut due = Due::default();
         if let Some(side) = &mut self.transmit {
-            // The descriptor and the FIFO at once, then a word each 8 byte times.
-            while side.asked < side.all && {
-                let ahead = side.asked.saturating_sub(TRANSMIT_AHEAD - 1);
-                side.start.plus(byte.times(ahead * access)) <= now
-            } {
+            while side.due <= cycle {
                 side.asked += 1;
+                side.due = side.next_read(byte, access);
             }
             if side.asked > side.granted {
                 port.request(Client::MacTransmit, false);
             }
-            if side.end <= now {
+            if side.ends <= cycle {
                 port.withdraw(Client::MacTransmit);
                 self.transmit_free = side.end;
                 self.transmit = None;
@@ -183,19 +219,14 @@ impl MacEngine {
             }
         }
         if let Some(side) = &mut self.receive {
-            while side.asked < side.all && {
-                let data = side.asked.min(side.all - RECEIVE_EXTRA - 1);
-                let at = side
-                    .start
-                    .plus(byte.times(RECEIVE_AFTER + (data + 1) * access));
-                at.min(side.end) <= now
-            } {
+            while side.due <= cycle {
                 side.asked += 1;
+                side.due = side.next_write(byte, access);
             }
             if side.asked > side.granted {
                 port.request(Client::MacReceive, true);
             }
-            due.received = side.granted == side.all && side.end <= now;
+            due.received = side.granted == side.all && side.ends <= cycle;
         }
         due.may_send = self.transmit.is_none() && self.transmit_free <= Fine::cycle(cycle + 1);
         due.may_receive = self.receive.is_none();
@@ -224,40 +255,34 @@ impl MacEngine {
     /// The first cycle in which a frame may have left, may have arrived or begins to.
     #[inline]
     pub(crate) fn quiet_until(&self) -> u64 {
-        let sent = self
-            .transmit
-            .as_ref()
-            .map_or(u64::MAX, |side| side.end.ceil());
-        let receives = self.receive.as_ref();
-        let received = receives.map_or(self.arrival, |side| side.end.ceil());
-        sent.min(received)
+        let ends = |side: &Option<Side>| side.as_ref().map(|side| side.ends);
+        let received = ends(&self.receive).unwrap_or(self.arrival);
+        ends(&self.transmit).unwrap_or(u64::MAX).min(received)
+    }
+
+    /// Asks for the accesses that are due in `cycle`, if that is all there is to do: no
+    /// frame begins or ends, none is looked for. Returns whether it was.
+    #[inline]
+    pub fn only_asks(&mut self, cycle: u64, port: &mut Port) -> bool {
+        let looks = self.look && self.transmit.is_none();
+        if self.changed || looks || self.is_quiet() || self.quiet_until() <= cycle {
+            return false;
+        }
+        self.tick(cycle, port);
+        self.plan(cycle, self.arrival);
+        true
     }
 
     /// Works out when there is something to do after `cycle`; a frame from the wire begins
     /// in cycle `arrival`.
     pub fn plan(&mut self, cycle: u64, arrival: u64) {
-        let (byte, access) = (self.byte, self.access);
         self.arrival = arrival;
-        let transmit = self.transmit.as_ref().map(|side| {
-            let ahead = side.asked.saturating_sub(TRANSMIT_AHEAD - 1);
-            if side.asked < side.all {
-                side.end
-                    .min(side.start.plus(byte.times(ahead * access)))
-                    .ceil()
-            } else {
-                side.end.ceil()
-            }
-        });
+        self.changed = false;
+        let transmit = self.transmit.as_ref().map(|side| side.due.min(side.ends));
         let receive = match &self.receive {
             None => arrival,
-            Some(side) if side.asked < side.all => {
-                let data = side.asked.min(side.all - RECEIVE_EXTRA - 1);
-                let at = side
-                    .start
-                    .plus(byte.times(RECEIVE_AFTER + (data + 1) * access));
-                at.min(side.end).ceil()
-            }
-            Some(side) if side.granted == side.all => side.end.ceil(),
+            Some(side) if side.asked < side.all => side.due,
+            Some(side) if side.granted == side.all => side.ends,
             // The last grant wakes the engine.
             Some(_) => u64::MAX,
         };

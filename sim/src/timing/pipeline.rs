@@ -169,13 +169,6 @@ impl Pipeline {
         }
     }
 
-    /// The register that the last instruction loaded from the scratch pad, as a mask; it
-    /// is forgotten.
-    #[inline]
-    pub(crate) fn take_loaded(&mut self) -> u32 {
-        std::mem::take(&mut self.loaded)
-    }
-
     /// When a beat can be used. Without critical word first: when the line is complete.
     fn usable(&self, beat: usize, parameters: &Parameters) -> u64 {
         if parameters.cwf {

@@ -67,6 +67,12 @@ impl Client {
         }
     }
 
+    /// The index of the CPU of [`Client::cpu`].
+    #[inline]
+    pub const fn cpu_index(self) -> usize {
+        (self as usize).saturating_sub(Client::CpuA as usize)
+    }
+
     #[inline]
     const fn bit(self) -> u16 {
         1 << self as u16
@@ -135,10 +141,11 @@ impl Port {
         self.wanted != 0
     }
 
-    /// Whether a client wants one.
+    /// Whether CPUs want an access that `client` has got, as a mask of their
+    /// [indices](Cpu::index).
     #[inline]
-    pub fn wants(&self, client: Client) -> bool {
-        self.wanted & client.bit() != 0
+    pub fn outvoted(&self, client: Client) -> u16 {
+        (self.wanted & CPUS & !client.bit()) >> Client::CpuA as u16
     }
 
     /// Gives the port away in a cycle, if it is free and wanted.
@@ -147,7 +154,8 @@ impl Port {
         if self.wanted == 0 || cycle < self.free_at {
             return None;
         }
-        let client = Client::ALL[self.choose(self.wanted).trailing_zeros() as usize % CLIENTS];
+        let chosen = self.choose(self.wanted).trailing_zeros() as usize;
+        let client = Client::ALL[chosen.min(CLIENTS - 1)];
         let writes = self.writing & client.bit() != 0;
         let turned = writes != self.last_wrote;
         self.free_at = cycle + self.beat + if turned { self.turn } else { 0 };
