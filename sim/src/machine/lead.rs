@@ -99,21 +99,29 @@ impl Machine {
         pipeline.executed(&row);
     }
 
-    /// Brings all CPUs that have the lead back to `cycle`.
-    pub(super) fn bring_all_back(&mut self, timed: &mut Timed, cycle: u64) {
+    /// Brings every CPU to where it is in this cycle: those in the lead back, those that
+    /// are [parked](super::parking) forward.
+    pub(super) fn gather(&mut self) {
+        let Some(mut timed) = self.timed.take() else {
+            return;
+        };
         for cpu in self.cpus.all() {
-            self.bring_back(timed, cycle, *cpu);
+            self.bring_back(&mut timed, self.cycle, *cpu);
+            self.unpark(&mut timed, self.cycle, *cpu);
         }
+        self.timed = Some(timed);
     }
 
-    /// CPU `one` is about to see or to change the state of others, in `cycle`.
+    /// CPU `one` is about to see or to change the state of others, in `cycle`: brings them
+    /// there.
     #[cold]
-    pub(super) fn bring_others_back(&mut self, timed: &mut Timed, cycle: u64, one: Cpu) {
+    pub(super) fn gather_others(&mut self, timed: &mut Timed, cycle: u64, one: Cpu) {
         for cpu in self.cpus.all() {
             if *cpu != one {
                 // In a cycle they go in their order.
                 let there = if *cpu > one { cycle } else { cycle + 1 };
                 self.bring_back(timed, there, *cpu);
+                self.unpark(timed, there, *cpu);
             }
         }
     }

@@ -125,6 +125,8 @@ pub struct Machine {
     polls: [(u32, u64); Cpu::MOST],
     /// No skip is tried before this cycle.
     skip_from: u64,
+    /// What the event register of a CPU read that is brought forward.
+    past: Option<u32>,
     effects: Vec<Effect>,
     /// Who takes down what happens.
     recorder: Option<Box<Recorder>>,
@@ -156,6 +158,7 @@ impl Machine {
             received: Received::default(),
             polls: [(0, 0); Cpu::MOST],
             skip_from: 0,
+            past: None,
             effects: Vec::new(),
             recorder: None,
             disturbance: None,

@@ -1,9 +1,10 @@
 //! Waiting CPUs of the cycle model are parked: their rounds are not executed.
 //!
 //! A CPU that provably only polls its event register, from its scratch pad, does not touch
-//! what the engines share, so they can go on without it. Before anything changes that it
-//! could see, it is brought to that cycle: whole rounds by arithmetic, the rest
-//! instruction by instruction. The result is that of executing all of them.
+//! what the engines share, so they can go on without it, for as long as the event register
+//! reads the same. When it has changed, or somebody looks at the CPU, it is brought to that
+//! cycle: whole rounds by arithmetic, the rest instruction by instruction, with what it
+//! would have read. The result is that of executing all of them.
 
 use super::idle::{Cost, Round, Waiting, prove};
 use super::{Machine, run::LONGEST_POLL};
@@ -21,6 +22,8 @@ pub(crate) struct Parked {
     tally: Tally,
     /// The cycle in which a round began.
     since: u64,
+    /// What its event register reads all the time.
+    value: u32,
 }
 
 /// The cost of instructions that need nothing but their own CPU.
@@ -68,7 +71,8 @@ impl Machine {
     /// Parks a CPU that has just polled its event register, if it provably waits.
     pub(super) fn park(&mut self, timed: &mut Timed, cpu: Cpu) {
         let pipeline = &mut timed.pipelines[cpu.index()];
-        if self.changed
+        if self.past.is_some()
+            || self.changed
             || !pipeline.is_quiet()
             || self.cycle < self.skip_from
             || self.is_probed(self.cycle)
@@ -96,6 +100,7 @@ impl Machine {
                     round,
                     tally: cost.tally,
                     since: pipeline.ready,
+                    value: waiting.value,
                 });
                 pipeline.ready = u64::MAX;
             }
@@ -113,6 +118,7 @@ impl Machine {
             round,
             tally,
             since,
+            value,
         } = parked;
         let count = cycle.saturating_sub(since) / round.cycles;
         let pipeline = &mut timed.pipelines[cpu.index()];
@@ -121,40 +127,27 @@ impl Machine {
         round.pass(self.cpus.core_mut(cpu), &mut self.sram, count);
         // The polls are those of executed rounds: the next one may park the CPU again.
         self.polls[cpu.index()].1 += count * round.cycles;
+        self.past = Some(value);
         while timed.pipelines[cpu.index()].ready < cycle {
             let at = timed.pipelines[cpu.index()].ready;
-            // What it reads is as of then: a timer may be due in `cycle`.
             let now = std::mem::replace(&mut self.cycle, at);
             self.tick_cpu(timed, at, cpu);
             self.cycle = now;
-            // It must not be parked again before it is where it belongs.
-            self.keep_running(timed, cpu);
         }
+        self.past = None;
     }
 
-    /// Takes back the parking of a CPU that is being brought forward.
-    fn keep_running(&mut self, timed: &mut Timed, cpu: Cpu) {
-        if let Some(parked) = timed.parked[cpu.index()].take() {
-            timed.pipelines[cpu.index()].ready = parked.since;
-        }
-    }
-
-    /// Brings all CPUs to `cycle`.
+    /// Something has changed in `cycle`: brings those CPUs to it that see it. What CPU
+    /// `writer` does, those in front of it see in the next cycle: they go in their order.
     #[inline]
-    pub(super) fn unpark_all(&mut self, timed: &mut Timed, cycle: u64) {
-        for cpu in self.cpus.all() {
-            self.unpark(timed, cycle, *cpu);
-        }
-    }
-
-    /// CPU `writer` changes something in `cycle`: brings the others to where they see it. In
-    /// a cycle they go in their order, so those in front of it have not seen it yet.
-    #[inline]
-    pub(super) fn unpark_others(&mut self, timed: &mut Timed, cycle: u64, writer: Cpu) {
-        for cpu in self.cpus.all() {
-            if *cpu != writer {
-                let seen = if *cpu > writer { cycle } else { cycle + 1 };
-                self.unpark(timed, seen, *cpu);
+    pub(super) fn unpark_changed(&mut self, timed: &mut Timed, cycle: u64, writer: Option<Cpu>) {
+        for cpu in self.cpus.all().iter().copied() {
+            let Some(parked) = &timed.parked[cpu.index()] else {
+                continue;
+            };
+            if self.card.events(self.now(), cpu) != parked.value {
+                let seen = cycle + u64::from(writer.is_some_and(|writer| cpu < writer));
+                self.unpark(timed, seen, cpu);
             }
         }
     }

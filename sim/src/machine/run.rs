@@ -25,10 +25,7 @@ impl Machine {
     /// instruction: it may ask for the interrupt, frames, faults and card state.
     pub fn run_until(&mut self, limit: u64, stop: impl FnMut(&Machine) -> bool) -> bool {
         let stopped = self.run_towards(limit, stop);
-        if let Some(mut timed) = self.timed.take() {
-            self.bring_all_back(&mut timed, self.cycle);
-            self.timed = Some(timed);
-        }
+        self.gather();
         stopped
     }
 
@@ -46,10 +43,17 @@ impl Machine {
             }
             if self.cycle >= self.deadline {
                 self.attend();
+                if let Some(mut timed) = self.timed.take() {
+                    self.unpark_changed(&mut timed, self.cycle, None);
+                    self.timed = Some(timed);
+                }
                 continue;
             }
-            if self.is_probed(self.cycle) && !self.probe(None) {
-                continue;
+            if self.is_probed(self.cycle) {
+                self.gather();
+                if !self.probe(None) {
+                    continue;
+                }
             }
             let horizon = limit.min(self.deadline).min(self.probe_wakes());
             if let Some(mut timed) = self.timed.take() {
@@ -154,7 +158,10 @@ impl Machine {
         offset: u32,
         target: usize,
     ) -> bool {
-        let value = self.card.cpu_read(&mut environment!(self), cpu, offset);
+        let value = match self.past {
+            Some(value) => value,
+            None => self.card.cpu_read(&mut environment!(self), cpu, offset),
+        };
         self.cpus.core_mut(cpu).complete_read(target, value);
         if offset != beyond::event(cpu) {
             return false;

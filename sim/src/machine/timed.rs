@@ -58,7 +58,6 @@ impl Machine {
                 .min(horizon)
                 .max(cycle + 1);
         }
-        self.unpark_all(timed, self.cycle);
     }
 
     /// The card or its host did something: the engines look for work, pipelines of CPUs
@@ -136,7 +135,6 @@ impl Machine {
             match dma.tick(cycle, direction, parameters, port) {
                 Action::Nothing => {}
                 Action::Begin(direction) => {
-                    self.unpark_all(timed, cycle);
                     let Timed {
                         parameters,
                         port,
@@ -146,12 +144,13 @@ impl Machine {
                     let transfer = self.card.dma_begin(&mut environment!(self), direction);
                     self.note_dma_begin(direction, cycle);
                     dma.begun(cycle, direction, transfer, parameters, port);
+                    self.unpark_changed(timed, cycle, None);
                 }
                 Action::Complete(direction) => {
-                    self.unpark_all(timed, cycle);
                     self.dma_complete(direction);
                     timed.dma.completed(direction);
                     self.settle();
+                    self.unpark_changed(timed, cycle, None);
                 }
             }
         }
@@ -167,10 +166,6 @@ impl Machine {
         }
         let due = timed.mac.tick(cycle, &mut timed.port);
         let looks = due.may_send && (timed.mac.looks() || self.recheck);
-        let begins = due.may_receive && self.begins_to_arrive(timed, cycle);
-        if due.sent || looks || due.received || begins {
-            self.unpark_all(timed, cycle);
-        }
         if due.sent {
             self.note_sent(cycle);
             self.card.transmit_complete(&mut environment!(self));
@@ -204,12 +199,7 @@ impl Machine {
             }
         }
         timed.mac.plan(cycle, arrival);
-    }
-
-    /// Whether the frame at the head of the wire begins to arrive in `cycle` or earlier.
-    fn begins_to_arrive(&self, timed: &Timed, cycle: u64) -> bool {
-        let start = self.wire.next_start();
-        start.is_some_and(|(start, _)| timed.mac.at(start).ceil() <= cycle)
+        self.unpark_changed(timed, cycle, None);
     }
 
     /// The frame at the head of the wire has arrived; returns whether the receiver is free.
@@ -303,7 +293,7 @@ impl Machine {
             Access::ReadRegister { offset, target } => {
                 pipeline.penalty(Cause::Register, parameters.reg_ld);
                 if concerns_cpus(offset) {
-                    self.bring_others_back(timed, cycle, cpu);
+                    self.gather_others(timed, cycle, cpu);
                 }
                 if self.read_register(cpu, &executed, offset, target) {
                     self.park(timed, cpu);
@@ -314,11 +304,11 @@ impl Machine {
                 if publishes(cpu, offset) {
                     pipeline.publish();
                 }
-                self.unpark_others(timed, cycle, cpu);
                 if concerns_cpus(offset) {
-                    self.bring_others_back(timed, cycle, cpu);
+                    self.gather_others(timed, cycle, cpu);
                 }
                 self.write_register(cpu, offset, value, cycle);
+                self.unpark_changed(timed, cycle, Some(cpu));
             }
             // As long as a register, which they are most like.
             Access::LoadNothing { address } => {
