@@ -207,7 +207,20 @@ impl<'a> Printer<'a> {
 }
 
 fn print_line(line: &LogLine, output: &Output) -> Result<()> {
-    output.result("log", serde_json::to_value(line)?, &line.to_string());
+    let value = serde_json::to_value(line)?;
+    // Who works in the sources' folder sees places as he types them.
+    let here = std::env::current_dir().ok();
+    let file =
+        here.and_then(|here| Some(Path::new(&line.file).strip_prefix(here).ok()?.to_owned()));
+    let text = match file {
+        Some(file) => LogLine {
+            file: file.display().to_string(),
+            ..line.clone()
+        }
+        .to_string(),
+        None => line.to_string(),
+    };
+    output.result("log", value, &text);
     Ok(())
 }
 
