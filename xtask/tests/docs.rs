@@ -1,7 +1,9 @@
 //! The book: every link of `docs/` leads somewhere, and one that does not is named.
 
 use xtask::doc::{links, pictures};
+use xtask::firmware::{self, FirmwareOptions, Variant};
 use xtask::paths;
+use xtask::trace::handlers;
 
 #[test]
 fn every_link_of_the_book_leads_somewhere() {
@@ -48,4 +50,27 @@ fn the_picture_of_the_dispatch_has_the_more_urgent_event_first() {
     let ready = picture.find("send_bd_ready").expect("the handler");
     assert!(complete < ready, "{picture}");
     assert!(pictures::memories(b"no ELF").is_err());
+}
+
+/// A request and its answer, with the handlers' names, in the firmware that was just built.
+#[test]
+fn the_picture_of_a_ping_is_that_of_the_firmware() {
+    let built = firmware::build(FirmwareOptions {
+        quiet: true,
+        variant: Variant::Parallel,
+        ..FirmwareOptions::default()
+    });
+    let built = built.expect("the firmware builds");
+    let elf = std::fs::read(&built.elf).expect("the ELF");
+    let handlers = handlers::names(&elf).expect("its jump tables");
+    let folder = tempfile::tempdir().expect("a folder");
+    let image = built.image().expect("an image");
+    pictures::ping(&image, handlers, folder.path()).expect("it runs");
+    for kind in ["svg", "html"] {
+        let file = folder.path().join(pictures::PING).with_extension(kind);
+        let text = std::fs::read_to_string(file).expect("the picture");
+        for part in ["CPU B", "receive_complete", "send_data_ready"] {
+            assert!(text.contains(part), "{kind}: {part}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   docs/*.md, SUMMARY.md ──links: does each lead somewhere?──┐
-//!   firmware's ELF ──pictures: dispatch tables, memories──────┴─► mdbook ─► target/doc/book
+//!   firmware ──pictures: dispatch tables, memories, a ping────┴─► mdbook ─► target/doc/book
 //!   every crate ──rustdoc, no warning────────────────────────────────────► target/doc
 //! ```
 //!
@@ -26,6 +26,11 @@ const MDBOOK: &str = "0.5.4";
 /// The chapters that are made here.
 const PICTURES: &str = "pictures.md";
 const CRATES: &str = "crates.md";
+
+/// mdbook's own file. Commands and their output are wider than prose.
+const BOOK: &str = "[book]\ntitle = \"tigon-rs\"\n\n\
+    [output.html]\nadditional-css = [\"wide.css\"]\n";
+const WIDE: &str = ":root { --content-max-width: 1100px; }\n";
 
 /// What to make.
 #[derive(Debug, clap::Args)]
@@ -107,15 +112,18 @@ fn write_source(docs: &Path, folder: &Path, with_crates: bool) -> Result<()> {
     })?;
     let elf = std::fs::read(&built.elf)?;
     let variant = FirmwareOptions::default().variant.name();
-    let table = pictures::dispatch(&handlers::names(&elf)?);
-    std::fs::write(source.join("dispatch.svg"), table)?;
+    let handlers = handlers::names(&elf)?;
+    std::fs::write(source.join("dispatch.svg"), pictures::dispatch(&handlers))?;
     std::fs::write(source.join("memories.svg"), pictures::memories(&elf)?)?;
+    pictures::ping(&built.image()?, handlers, &source)?;
+    let ping = pictures::PING;
     let page = format!(
         "# Pictures from the sources\n\nMade by `cargo xtask doc` from the firmware `{variant}` \
          as it was built.\n\n## Who runs what\n\nThe jump tables of both CPUs, the most urgent \
          event first.\n\n![The dispatch tables](dispatch.svg)\n\n## What lies where\n\n\
-         ![The memories](memories.svg)\n\n## What happens when\n\n![A ping of 1472 bytes]\
-         (event-graph.svg)\n"
+         ![The memories](memories.svg)\n\n## What happens when\n\nA ping of 1472 bytes in the \
+         simulator. [The same to walk about in]({ping}.html): a click follows a frame.\n\n\
+         ![A ping of 1472 bytes]({ping}.svg)\n"
     );
     std::fs::write(source.join(PICTURES), page)?;
     let mut summary = std::fs::read_to_string(docs.join(links::SUMMARY))?;
@@ -125,7 +133,7 @@ fn write_source(docs: &Path, folder: &Path, with_crates: bool) -> Result<()> {
         writeln!(summary, "- [The crates]({CRATES})")?;
     }
     std::fs::write(source.join(links::SUMMARY), summary)?;
-    let title = "[book]\ntitle = \"tigon-rs\"\n";
-    std::fs::write(folder.join("book.toml"), title)?;
+    std::fs::write(folder.join("book.toml"), BOOK)?;
+    std::fs::write(folder.join("wide.css"), WIDE)?;
     Ok(())
 }

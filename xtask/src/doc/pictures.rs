@@ -1,12 +1,22 @@
-//! Pictures of a firmware from its ELF: who runs what, and what lies where.
+//! Pictures of a firmware: who runs what and what lies where, from its ELF, and what happens
+//! when, from a run.
 
+use crate::bench::simulated::board_file;
+use crate::trace::files;
 use anyhow::{Context, Result};
 use object::{Object, ObjectSection, SectionFlags};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::{SCRATCH_A_BYTES, SCRATCH_B_BYTES, SCRATCH_BASE};
 use tigon2_chip::{Cpu, memory};
+use tigon2_model::Board;
+use tigon2_sim::timeline::capture::{self, Subject, Window};
+use tigon2_sim::timeline::packets;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::workload::experiment::Experiment;
+use tigon2_sim::workload::rig::Setup;
 
 /// Points of a row, of a column.
 const ROW: usize = 22;
@@ -137,4 +147,30 @@ pub fn memories(elf: &[u8]) -> Result<String> {
         }
     }
     Ok(svg(3 * COLUMN, HEIGHT as usize + 60, &inside))
+}
+
+/// The name of the files of [`ping`].
+pub const PING: &str = "ping-1472";
+
+/// Behind the start of the load, in nanoseconds: a request and its answer.
+const SHOWN: Window = Window {
+    from: 4_000_000,
+    to: 4_070_000,
+};
+
+/// Writes what happens in the card while it is pinged, as a picture and as a page: the
+/// simulator runs the image.
+///
+/// # Errors
+/// If the image does not run, or a file cannot be written.
+pub fn ping(image: &[u8], handlers: BTreeMap<(usize, u8), String>, folder: &Path) -> Result<()> {
+    let board = board_file()?;
+    let parameters = Parameters::from_toml(&board, "default")?;
+    let setup = Setup::new(Board::from_toml(&board)?, parameters, image);
+    let subject = Subject::new(Experiment::Ping, 1472);
+    let mut timeline = capture::capture(&setup, subject, SHOWN)?;
+    timeline.handlers = handlers;
+    let packets = packets::on_wire_in(packets::follow(&timeline), timeline.shown);
+    files::write(folder, PING, "A ping of 1472 bytes", &timeline, &packets)?;
+    Ok(())
 }
