@@ -15,7 +15,7 @@ use host_interface::extension::Extension;
 use host_interface::own::{ENTRY_BYTES, MOST, NAME_WORDS, name_words};
 use tigon2_hal::Bus;
 
-/// What is counted besides what every firmware counts: up to 16 names of up to 12 letters.
+/// What is counted besides what every firmware counts: up to 15 names of up to 12 letters.
 pub const NAMES: &[&str] = &[];
 
 /// The chip cannot multiply.

@@ -77,6 +77,28 @@ fn tutorial() -> String {
     std::fs::read_to_string(path).expect("the tutorial")
 }
 
+/// Said at once, without a build: who changes lines that a patch of the tutorial's stands on
+/// changes the patch.
+#[test]
+fn the_patches_fit_the_sources() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut patches = 0;
+    for block in blocks(&tutorial()) {
+        let Block::File { name, text } = block else {
+            continue;
+        };
+        let patch = folder.path().join(&name);
+        std::fs::write(&patch, text).expect("room");
+        let mut git = Command::new("git");
+        git.args(["apply", "--check"]).arg(&patch);
+        let output = git.current_dir(xtask::paths::root()).output().expect("git");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+        patches += 1;
+    }
+    assert!(patches > 0);
+}
+
 #[test]
 fn everything_in_the_tutorial_holds() {
     let clone = Clone::new();
