@@ -309,6 +309,8 @@ fn what_is_read_is_there_for_programs_too() {
     assert_eq!(words["words"][0], host_interface::extension::MAGIC);
     let text = complaint(&driver.run(&["poke", "0x5000", "1"]));
     assert!(text.contains("only be looked at"), "{text}");
+    let text = complaint(&driver.run(&["capture", "out.pcap"]));
+    assert!(text.contains("needs the card itself"), "{text}");
 }
 
 #[test]

@@ -19,8 +19,17 @@ use super::output::Output;
 /// A card, wherever it is.
 pub type AnyNic = Nic<Box<dyn Transport>>;
 
+/// Refuses to look at a card through another process.
+fn needs_the_card(arguments: &Arguments) -> Result<()> {
+    if arguments.attach.is_some() {
+        bail!("this needs the card itself; through --attach it can only be looked at");
+    }
+    Ok(())
+}
+
 /// Opens the way to the card that the arguments name.
 pub fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
+    needs_the_card(arguments)?;
     if let Some(address) = arguments.pci {
         let card = Vfio::open(address)?;
         if card.isolation() == Isolation::None {
@@ -30,9 +39,6 @@ pub fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
             );
         }
         return Ok(Box::new(card));
-    }
-    if arguments.attach.is_some() {
-        bail!("this needs the card itself; through --attach it can only be looked at");
     }
     let Some(socket) = &arguments.socket else {
         bail!("which card? Name its socket with --socket PATH or its place with --pci ADDRESS");
@@ -62,6 +68,7 @@ pub fn read_firmware(path: &Path) -> Result<Vec<u8>> {
 /// Connects, loads, opens and waits for the link.
 pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
     // First what can fail without a card.
+    needs_the_card(arguments)?;
     if options.firmware.is_none() && !options.own {
         bail!("which firmware? Name a file with --firmware FILE or take the card's --own");
     }
