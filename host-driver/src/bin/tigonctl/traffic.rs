@@ -102,8 +102,9 @@ pub fn capture(
         frames: options.count,
         time: options.seconds.map(seconds).transpose()?,
     };
-    let mut writer = FrameWriter::create(&options.capture)?;
     let mut nic = bring_up(arguments, &options.run)?;
+    // Not before: a capture that is there already is not emptied for a card that is not.
+    let mut writer = FrameWriter::create(&options.capture)?;
     let result = replay::record(&mut nic, &mut writer, limits, stop);
     // What was recorded before a failure is kept.
     writer.finish()?;
