@@ -1,0 +1,166 @@
+//! Queueing transfers: descriptors that are written, word by word or in one go.
+//!
+//! The chip reads a descriptor when it comes to it, so all its words have to be in SRAM before
+//! the producer says that it is there:
+//!
+//! ```text
+//! stores of a descriptor  -->  commit  -->  a load of SRAM  -->  tell
+//!   in the store buffer                     waits for them       writes the producer
+//! ```
+
+use super::{
+    DESCRIPTOR_BYTES, Direction, ENTRIES, HostAddress, RING_BYTES, SPARE, SUM, SUM_ADDRESS,
+    Transfer, index,
+};
+use crate::Bus;
+use core::marker::PhantomData;
+
+/// Descriptors that are being queued, one after the other. What is known of the ring is
+/// meanwhile in here, so that a compiler keeps it in registers.
+#[derive(Debug)]
+pub struct Queue<'a, D: Direction> {
+    pub(super) base: u32,
+    /// Offset of the next descriptor.
+    pub(super) at: u32,
+    /// Free bytes, [`SPARE`] included.
+    pub(super) room: u32,
+    pub(super) producer: &'a mut u32,
+    pub(super) notes: &'a mut [u32; ENTRIES],
+    pub(super) channel: PhantomData<D>,
+}
+
+impl<D: Direction> Queue<'_, D> {
+    /// How many more descriptors can be queued.
+    #[inline(always)]
+    pub fn free(&self) -> u32 {
+        (self.room / DESCRIPTOR_BYTES).saturating_sub(SPARE)
+    }
+
+    /// Queues a transfer, of as many as are [`free`](Self::free) or were when
+    /// [`DescriptorRing::has_room`] said yes; the channel starts it as soon as it comes to it.
+    #[inline(always)]
+    pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
+        self.next().fill(bus, transfer);
+        self.commit(bus, transfer.note);
+        self.settle(bus);
+    }
+
+    /// The descriptor that is queued next, to be written word by word.
+    #[inline(always)]
+    pub fn next(&self) -> Descriptor {
+        Descriptor(self.base + self.at)
+    }
+
+    /// The [next](Self::next) descriptor is written, all words of it. [`tell`](Self::tell)
+    /// or [`settle`](Self::settle) follow.
+    #[inline(always)]
+    pub fn commit<B: Bus>(&mut self, bus: &mut B, note: u32) {
+        if let Some(kept) = index(self.at, |entry| self.notes.get_mut(entry)) {
+            *kept = note;
+        }
+        self.at = (self.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
+        #[cfg(feature = "lanes")]
+        {
+            bus.store(D::REQUESTS.produced(), self.at);
+            D::REQUESTS.wake(bus);
+        }
+        #[cfg(not(feature = "lanes"))]
+        let _ = bus;
+    }
+
+    /// Queues all that was [committed](Self::commit), behind a load of SRAM.
+    ///
+    /// A store may wait for the SRAM port for hundreds of cycles, and register writes go
+    /// past it (timing.md 1.1, 7): the channel would move what an older descriptor said. A
+    /// load waits until all stores are in SRAM.
+    #[inline(always)]
+    pub fn tell<B: Bus>(&mut self, bus: &mut B) {
+        #[cfg(not(feature = "lanes"))]
+        bus.write(D::PRODUCER, self.at);
+        #[cfg(feature = "lanes")]
+        let _ = bus;
+    }
+
+    /// Waits until all stores are in SRAM, and queues all that was
+    /// [committed](Self::commit).
+    #[inline(always)]
+    pub fn settle<B: Bus>(&mut self, bus: &mut B) {
+        #[cfg(not(feature = "lanes"))]
+        let _ = bus.load(self.base);
+        self.tell(bus);
+    }
+
+    /// See [`DescriptorRing::store_sum`].
+    #[inline(always)]
+    pub fn store_sum<B: Bus>(&self, bus: &mut B) {
+        let descriptor = self.base + self.at;
+        bus.store(descriptor + SUM_ADDRESS, descriptor + SUM);
+    }
+}
+
+/// A descriptor that is free: the channel does not look at it before it is
+/// [queued](Queue::commit), so its words may be written in any order, with other work in
+/// between while the SRAM port is busy, and for nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor(u32);
+
+impl Descriptor {
+    /// The descriptor at an SRAM address, of a ring that the caller manages itself.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    pub const fn at(address: u32) -> Descriptor {
+        Descriptor(address)
+    }
+
+    /// Copies the words of a descriptor that lies elsewhere in SRAM.
+    #[cfg(feature = "lanes")]
+    #[inline(always)]
+    pub fn copy<B: Bus>(self, bus: &mut B, from: u32) {
+        for offset in [0, 4, 8, 12, 16] {
+            let word = bus.load(from + offset);
+            bus.store(self.0 + offset, word);
+        }
+    }
+
+    /// All words, those of a transfer but for its note.
+    #[inline(always)]
+    pub fn fill<B: Bus>(self, bus: &mut B, transfer: &Transfer) {
+        self.host(bus, transfer.host);
+        self.local(bus, transfer.local);
+        self.length(bus, transfer.length);
+        self.state(bus, transfer.state);
+    }
+
+    /// Where in host memory.
+    #[inline(always)]
+    pub fn host<B: Bus>(self, bus: &mut B, address: HostAddress) {
+        bus.store(self.0, address.high);
+        bus.store(self.0 + 4, address.low);
+    }
+
+    /// Where in NIC memory.
+    #[inline(always)]
+    pub fn local<B: Bus>(self, bus: &mut B, address: u32) {
+        bus.store(self.0 + 8, address);
+    }
+
+    /// How many bytes, 16 bits.
+    #[inline(always)]
+    pub fn length<B: Bus>(self, bus: &mut B, bytes: u32) {
+        bus.store(self.0 + 12, bytes);
+    }
+
+    /// The state word: [`tigon2_chip::bits::DmaState`].
+    #[inline(always)]
+    pub fn state<B: Bus>(self, bus: &mut B, state: u32) {
+        bus.store(self.0 + 16, state);
+    }
+}
+
+impl<D: Direction> Drop for Queue<'_, D> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        *self.producer = self.at;
+    }
+}
