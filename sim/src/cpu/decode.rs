@@ -154,6 +154,7 @@ pub(crate) struct Decoded {
 
 impl Decoded {
     /// Takes a word apart.
+    #[cold]
     pub(crate) fn new(word: u32) -> Decoded {
         let operation = operation(word);
         let value = match operation {
@@ -266,22 +267,19 @@ impl Cache {
     /// The instruction of a word at an offset of the scratch pad.
     #[inline]
     pub(super) fn scratch(&mut self, at: usize, word: u32) -> Decoded {
-        kept(self.scratch.get_mut(at / 4), word)
+        kept(&mut self.scratch[at / 4], word)
     }
 
     /// The instruction of a word at an address of SRAM.
     #[inline]
     pub(super) fn sram(&mut self, address: u32, word: u32) -> Decoded {
         let at = address as usize / 4 % SRAM_ENTRIES;
-        kept(self.sram.get_mut(at), word)
+        kept(&mut self.sram[at], word)
     }
 }
 
 #[inline]
-fn kept(entry: Option<&mut Decoded>, word: u32) -> Decoded {
-    let Some(entry) = entry else {
-        return Decoded::new(word);
-    };
+fn kept(entry: &mut Decoded, word: u32) -> Decoded {
     if entry.word != word {
         *entry = Decoded::new(word);
     }

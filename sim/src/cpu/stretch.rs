@@ -55,13 +55,10 @@ impl Core {
         from: (u64, u32),
         mut stored_over: Option<&mut StoredOver>,
     ) -> Stretch {
-        let mut row = Stretch {
-            at: from.0,
-            loaded: from.1,
-            ..Stretch::default()
-        };
+        let (mut at, mut loaded) = from;
+        let (mut instructions, mut scratch, mut load_use, mut branch) = (0, 0, 0, 0);
         let pad = self.scratch().len() as u32;
-        while row.at < limit && row.instructions < most {
+        while at < limit && instructions < most {
             let pc = self.pc;
             let offset = pc.wrapping_sub(SCRATCH_BASE);
             if offset >= pad || !offset.is_multiple_of(4) {
@@ -82,31 +79,31 @@ impl Core {
                     target
                 }
             };
-            let uses = row.loaded & instruction.sources != 0;
-            row.loaded = 0;
+            let uses = loaded & instruction.sources != 0;
+            loaded = 0;
             if uses && costs.load_use != 0 {
-                row.load_use += costs.load_use;
-                row.at += costs.load_use;
+                load_use += costs.load_use;
+                at += costs.load_use;
                 continue;
             }
             self.pc = self.next;
             self.next = self.pc.wrapping_add(4);
             self.slot = instruction.jumps;
-            row.at += 1;
+            at += 1;
             match instruction.scope {
                 Scope::Core => {
                     self.compute(pc, instruction);
                     if instruction.jumps && self.next != self.pc.wrapping_add(4) {
-                        row.branch += costs.branch;
-                        row.at += costs.branch;
+                        branch += costs.branch;
+                        at += costs.branch;
                     }
                 }
                 Scope::Load => {
                     // In the pad and aligned: there is nothing that it could not do.
                     let _ = self.access(sram, instruction);
-                    row.scratch += costs.load;
-                    row.at += costs.load;
-                    row.loaded = 1 << (instruction.t & 31) & !1;
+                    scratch += costs.load;
+                    at += costs.load;
+                    loaded = 1 << (instruction.t & 31) & !1;
                 }
                 _ => {
                     if let Some(words) = &mut stored_over {
@@ -114,15 +111,22 @@ impl Core {
                         words.push((target & !3, word));
                     }
                     let _ = self.access(sram, instruction);
-                    row.scratch += costs.store;
-                    row.at += costs.store;
+                    scratch += costs.store;
+                    at += costs.store;
                 }
             }
-            self.remember(pc, row.instructions as usize);
-            row.instructions += 1;
+            self.remember(pc, instructions as usize);
+            instructions += 1;
         }
-        self.executed(row.instructions as usize);
-        row
+        self.executed(instructions as usize);
+        Stretch {
+            at,
+            loaded,
+            instructions,
+            scratch,
+            load_use,
+            branch,
+        }
     }
 
     /// Stores what was stored over, the last word first.

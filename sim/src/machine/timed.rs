@@ -337,7 +337,7 @@ fn publishes(cpu: Cpu, offset: u32) -> bool {
 }
 
 /// Gives the SRAM port away; CPUs that wanted it and did not get it are held up.
-#[inline]
+#[inline(always)]
 fn grant(timed: &mut Timed, cycle: u64) {
     let Timed {
         parameters,
