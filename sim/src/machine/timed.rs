@@ -324,14 +324,14 @@ impl Machine {
 }
 
 /// Whether the write of a register has another unit look at what this CPU stored.
-fn publishes(cpu: Cpu, offset: u32) -> bool {
+pub(super) fn publishes(cpu: Cpu, offset: u32) -> bool {
     match Register::from_offset(offset) {
         Some(
             Register::AssistReadProducer
             | Register::AssistWriteProducer
             | Register::TxDescriptorProducer,
         ) => true,
-        Some(register @ (Register::EventA | Register::EventB)) => register != Register::event(cpu),
+        Some(Register::EventA | Register::EventB) => offset != beyond::event(cpu),
         _ => false,
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Machine;
 use super::tests::{A, REGISTERS, RESULT, frame, get, mac, put};
+use super::timed::publishes;
 use super::waits::{idle_ways, state, timer_program};
 use crate::asm::*;
 use crate::timing::Parameters;
@@ -197,5 +198,18 @@ fn parking_changes_nothing() {
             }
         }
         assert!(parking.word(RESULT) > 0, "{name}: the timer came");
+    }
+}
+
+/// Another CPU's event register tells that one of what was stored; on the boards beyond the
+/// chip any of six CPUs may write it.
+#[test]
+fn every_cpu_publishes_by_the_event_registers_of_others() {
+    for cpu in Cpu::EVERY {
+        for (register, owner) in [(Register::EventA, Cpu::A), (Register::EventB, Cpu::B)] {
+            assert_eq!(publishes(cpu, register.offset()), cpu != owner);
+        }
+        assert!(publishes(cpu, Register::AssistReadProducer.offset()));
+        assert!(!publishes(cpu, Register::Timer.offset()));
     }
 }
