@@ -87,6 +87,8 @@ fn an_eeprom_file_is_flashed_verified_kept_and_restored() {
 
 #[test]
 fn what_does_not_belong_there_is_refused() {
+    let nowhere = complaint(&xtask(&["flash"]).output().expect("the command runs"));
+    assert!(nowhere.contains("--eeprom FILE"), "{nowhere}");
     let desk = Desk::new();
     let image = desk.flashed(&["--confirmed"]);
     let bytes = std::fs::read(&image).expect("the image");

@@ -3,7 +3,7 @@
 use crate::firmware::{self, FirmwareOptions};
 use crate::setup::{self, Need};
 use crate::{paths, process};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use tigon2_model::Board;
 
@@ -38,6 +38,11 @@ pub struct Arguments {
 /// # Errors
 /// When there is nothing to install it in, the build fails, or `tigonctl` refuses.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    // Before anything that takes time.
+    ensure!(
+        arguments.eeprom.is_some() || arguments.socket.is_some() || arguments.pci.is_some(),
+        "where to? --eeprom FILE of an emulated board, or --socket PATH or --pci ADDRESS of a card"
+    );
     let board = match &arguments.board {
         None => Board::default(),
         Some(path) => {
