@@ -74,6 +74,8 @@ impl<E: Engine> Bare<E> {
         let (engine, transport) = E::start();
         let mut bare = Bare { engine, transport };
         bare.set(Register::MiscHostControl, 0x2200_0022);
+        // Its boot code would look for an image, and halt in the middle of the first program.
+        bare.set(Register::CpuAState, CpuState::HALTED);
         bare
     }
 
