@@ -57,7 +57,8 @@ fn the_firmware_runs_as_mips_code() {
     let into = frame(station, [2, 0, 0, 0, 0, 1]);
     machine.lock().send_frame(0, into.clone());
     let mut received = Vec::new();
-    for _ in 0..5 {
+    // The counts are copied each hundredth of a second.
+    for _ in 0..15 {
         nic.wait(Duration::from_millis(1)).expect("a wait");
         nic.service().expect("a service");
         received.extend(nic.receive_batch(8).expect("frames"));
