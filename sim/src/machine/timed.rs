@@ -4,14 +4,17 @@ use super::lead::concerns_cpus;
 use super::observe::handler_of;
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
-use crate::timing::Timed;
 use crate::timing::counts::Cause;
 use crate::timing::dma::{Action, Work};
 use crate::timing::port::Client;
+use crate::timing::{Flowed, Timed};
 use tigon2_chip::instruction::{FUNCTION_JOFF, function, opcode, rt};
 use tigon2_chip::{Cpu, Register, beyond};
 use tigon2_model::dma::Direction;
 use tigon2_model::{DmaWork, Reception, UndefinedKind};
+
+/// Less than so many cycles are not worth the beginning of a flow.
+const SHORTEST_FLOW: u64 = 5;
 
 impl Machine {
     /// Lets time pass until `horizon`, or until the card changes.
@@ -27,21 +30,12 @@ impl Machine {
     /// The same for up to `N` CPUs; those that there are not never run.
     fn execute_timed_cpus<const N: usize>(&mut self, timed: &mut Timed, horizon: u64) {
         while self.cycle < horizon && !self.changed {
-            let cycle = self.cycle;
-            if self.recheck {
-                self.catch_up(timed);
+            let Flowed { cycle, engines } = self.flow::<N>(timed, horizon);
+            self.cycle = cycle;
+            if !engines {
+                self.tick_engines(timed, cycle);
             }
-            if timed.dma.wake <= cycle {
-                self.move_data(timed, cycle);
-            }
-            if timed.mac.wake <= cycle
-                && (self.recheck || !timed.mac.only_asks(cycle, &mut timed.port))
-            {
-                self.tick_mac(timed, cycle);
-            }
-            if timed.port.wanted() {
-                grant(timed, cycle);
-            }
+            timed.grant(cycle);
             for index in 0..N {
                 let cpu = Cpu::EVERY[index];
                 if timed.pipelines[index].attention() <= cycle && self.cpus.core(cpu).running() {
@@ -57,6 +51,37 @@ impl Machine {
                 .next_cycle::<N>(timed, cycle)
                 .min(horizon)
                 .max(cycle + 1);
+        }
+    }
+
+    /// Lets data flow, if nothing else is due and nobody looks at each beat of it.
+    #[inline]
+    fn flow<const N: usize>(&self, timed: &mut Timed, horizon: u64) -> Flowed {
+        let cycle = self.cycle;
+        if timed.flows && timed.dma.is_busy() && !self.recheck && self.recorder.is_none() {
+            let last = self.attention::<N>(timed).min(horizon - 1);
+            if last >= cycle + SHORTEST_FLOW {
+                return timed.flow(cycle, last);
+            }
+        }
+        Flowed {
+            cycle,
+            engines: false,
+        }
+    }
+
+    /// The engines' turn.
+    #[inline]
+    fn tick_engines(&mut self, timed: &mut Timed, cycle: u64) {
+        if self.recheck {
+            self.catch_up(timed);
+        }
+        if timed.dma.wake <= cycle {
+            self.move_data(timed, cycle);
+        }
+        if timed.mac.wake <= cycle && (self.recheck || !timed.mac.only_asks(cycle, &mut timed.port))
+        {
+            self.tick_mac(timed, cycle);
         }
     }
 
@@ -85,13 +110,17 @@ impl Machine {
         if timed.port.wanted() || self.recheck {
             return cycle + 1;
         }
-        let mut next = timed.dma.wake.min(timed.mac.wake);
-        for index in 0..N {
-            if self.cpus.core(Cpu::EVERY[index]).running() {
-                next = next.min(timed.pipelines[index].attention());
-            }
-        }
-        next
+        let engines = timed.dma.wake.min(timed.mac.wake);
+        engines.min(self.attention::<N>(timed))
+    }
+
+    /// The first cycle in which a CPU needs attention, but for a grant of the port.
+    #[inline]
+    fn attention<const N: usize>(&self, timed: &Timed) -> u64 {
+        let running = |index: &usize| self.cpus.core(Cpu::EVERY[*index]).running();
+        (0..N).filter(running).fold(u64::MAX, |first, n| {
+            first.min(timed.pipelines[n].attention())
+        })
     }
 
     /// The DMA channels' turn; most of the time only data moves.
@@ -333,33 +362,5 @@ pub(super) fn publishes(cpu: Cpu, offset: u32) -> bool {
         ) => true,
         Some(Register::EventA | Register::EventB) => offset != beyond::event(cpu),
         _ => false,
-    }
-}
-
-/// Gives the SRAM port away; CPUs that wanted it and did not get it are held up.
-#[inline(always)]
-fn grant(timed: &mut Timed, cycle: u64) {
-    let Timed {
-        parameters,
-        port,
-        dma,
-        mac,
-        pipelines,
-        ..
-    } = timed;
-    let Some(client) = port.grant(cycle) else {
-        return;
-    };
-    let mut outvoted = port.outvoted(client);
-    while outvoted != 0 {
-        pipelines[outvoted.trailing_zeros() as usize].outvoted();
-        outvoted &= outvoted - 1;
-    }
-    match client {
-        Client::MacReceive => mac.receive_granted(cycle, port),
-        Client::MacTransmit => mac.transmit_granted(port),
-        Client::DmaRead => dma.granted(cycle, Direction::Read, parameters, port),
-        Client::DmaWrite => dma.granted(cycle, Direction::Write, parameters, port),
-        cpu => pipelines[cpu.cpu_index()].granted(cycle, parameters, port, cpu),
     }
 }

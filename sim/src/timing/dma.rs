@@ -24,7 +24,7 @@ const BEAT_BITS: u64 = 64;
 
 /// What a channel is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// Nothing; it looks for work.
     Idle,
     /// It reads a descriptor: so many reads are left.
@@ -39,13 +39,13 @@ enum Phase {
 
 /// A transfer under way, in beats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Live {
+pub(super) struct Live {
     /// Left on the bus.
-    bus: u32,
+    pub(super) bus: u32,
     /// Left at the SRAM port.
-    sram: u32,
+    pub(super) sram: u32,
     /// In the FIFO.
-    fifo: u32,
+    pub(super) fifo: u32,
 }
 
 /// Who has the bus, and since when.
@@ -61,15 +61,15 @@ pub struct BusUse {
 
 /// The transaction on the bus.
 #[derive(Clone, Copy, Debug)]
-struct Transaction {
-    owner: Direction,
+pub(super) struct Transaction {
+    pub(super) owner: Direction,
     /// When it got the bus, and when its first beat was due.
     begin: Fine,
     data: Fine,
     /// Data beats left.
-    beats: u32,
+    pub(super) beats: u32,
     /// When the next one is due.
-    next: Fine,
+    pub(super) next: Fine,
 }
 
 /// What the machine has to do for a channel now.
@@ -99,14 +99,14 @@ pub enum Work {
 pub struct DmaEngine {
     /// The first cycle in which there is something to do.
     pub wake: u64,
-    phases: [Phase; 2],
+    pub(super) phases: [Phase; 2],
     /// Idle channels that have not looked for work since the card changed.
-    look: [bool; 2],
-    bus: Option<Transaction>,
+    pub(super) look: [bool; 2],
+    pub(super) bus: Option<Transaction>,
     bus_free: Fine,
     bus_last: Direction,
     /// Time of a data beat of 8 bytes.
-    beat: Fine,
+    pub(super) beat: Fine,
     latency: [Fine; 2],
     jitter: u64,
     random: SplitMix64,

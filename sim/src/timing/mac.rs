@@ -15,12 +15,12 @@ use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
 /// Preamble, start delimiter and gap, in bytes.
 const BETWEEN: u64 = 20;
 /// Reads that the transmitter asks for at once: its FIFO, and the descriptor.
-const TRANSMIT_AHEAD: u64 = 9 + 1;
+pub(super) const TRANSMIT_AHEAD: u64 = 9 + 1;
 /// Byte times from the start of a received frame, and those of an access, to its first
 /// write.
 const RECEIVE_AFTER: u64 = 8;
 /// Accesses behind the data of a received frame: descriptor, statistics read and write.
-const RECEIVE_EXTRA: u64 = 3;
+pub(super) const RECEIVE_EXTRA: u64 = 3;
 /// Picoseconds of a byte at 1 Gb/s.
 const GIGABIT_BYTE_PS: u64 = 8000;
 /// Picoseconds of a second.
@@ -28,19 +28,19 @@ const SECOND_PS: u64 = 1_000_000_000_000;
 
 /// One side at work.
 #[derive(Clone, Copy, Debug)]
-struct Side {
+pub(super) struct Side {
     /// When the frame began.
-    start: Fine,
+    pub(super) start: Fine,
     /// When it ends on the wire, and the cycle.
-    end: Fine,
-    ends: u64,
+    pub(super) end: Fine,
+    pub(super) ends: u64,
     /// Accesses that were asked for, and how many there are in all.
-    asked: u64,
-    all: u64,
+    pub(super) asked: u64,
+    pub(super) all: u64,
     /// Accesses that were granted.
-    granted: u64,
+    pub(super) granted: u64,
     /// The cycle in which the next one is asked for; [`u64::MAX`] if that was the last.
-    due: u64,
+    pub(super) due: u64,
 }
 
 impl Side {
@@ -59,7 +59,7 @@ impl Side {
     /// The cycle in which a transmitter asks for its next access: the descriptor and the
     /// FIFO at once, then a word each so many byte times.
     #[inline]
-    fn next_read(&self, byte: Fine, access: u64) -> u64 {
+    pub(super) fn next_read(&self, byte: Fine, access: u64) -> u64 {
         if self.asked == self.all {
             return u64::MAX;
         }
@@ -70,13 +70,19 @@ impl Side {
     /// The cycle in which a receiver asks for its next access: a word each so many byte
     /// times, what is behind the data as soon as that is there.
     #[inline]
-    fn next_write(&self, byte: Fine, access: u64) -> u64 {
+    pub(super) fn next_write(&self, byte: Fine, access: u64) -> u64 {
         if self.asked == self.all {
             return u64::MAX;
         }
         let data = self.asked.min(self.all - RECEIVE_EXTRA - 1);
-        let time = byte.times(RECEIVE_AFTER + (data + 1) * access);
-        self.start.plus(time).min(self.end).ceil()
+        self.write_time(data, byte, access).min(self.end).ceil()
+    }
+
+    /// When a receiver has word `data` of the frame.
+    #[inline]
+    pub(super) fn write_time(&self, data: u64, byte: Fine, access: u64) -> Fine {
+        self.start
+            .plus(byte.times(RECEIVE_AFTER + (data + 1) * access))
     }
 }
 
@@ -99,19 +105,19 @@ pub struct MacEngine {
     /// The first cycle in which there is something to do.
     pub wake: u64,
     byte_ps: u64,
-    byte: Fine,
+    pub(super) byte: Fine,
     /// Bytes of an access.
-    access: u64,
+    pub(super) access: u64,
     core_hz: u64,
-    transmit: Option<Side>,
+    pub(super) transmit: Option<Side>,
     transmit_free: Fine,
-    receive: Option<Side>,
+    pub(super) receive: Option<Side>,
     /// The cycle in which the next frame begins to arrive.
-    arrival: u64,
+    pub(super) arrival: u64,
     /// The transmitter has not looked for a frame since the card changed.
-    look: bool,
+    pub(super) look: bool,
     /// Neither side has looked at anything since then.
-    changed: bool,
+    pub(super) changed: bool,
 }
 
 impl MacEngine {

@@ -26,9 +26,13 @@
 //! | [`counts`] | where a CPU's cycles went |
 //! | [`dma`] | both channels and the PCI bus |
 //! | [`mac`] | both sides of the MAC |
+//! | `flow` | cycles in a row in which both only move data |
 
 pub mod counts;
 pub mod dma;
+mod flow;
+#[cfg(test)]
+mod flow_tests;
 pub mod mac;
 pub mod parameters;
 pub mod pipeline;
@@ -39,10 +43,11 @@ use crate::machine::{Lead, Parked};
 use crate::timing::dma::DmaEngine;
 use crate::timing::mac::MacEngine;
 use crate::timing::pipeline::Pipeline;
-use crate::timing::port::Port;
+use crate::timing::port::{Client, Port};
+pub(crate) use flow::Flowed;
 pub use parameters::{Parameters, ProfileError};
 use tigon2_chip::Cpu;
-use tigon2_model::Board;
+use tigon2_model::{Board, Direction};
 
 /// Bits behind the point of a [`Fine`] time.
 const FRACTION: u32 = 20;
@@ -113,6 +118,8 @@ pub struct Timed {
     pub mac: MacEngine,
     /// The CPUs, by [`tigon2_chip::Cpu::index`].
     pub pipelines: [Pipeline; Cpu::MOST],
+    /// Whether data [flows](Self::flow) through this board.
+    pub(crate) flows: bool,
     /// Whether instructions take no time.
     pub unlimited: bool,
     /// CPUs whose waiting is not executed.
@@ -125,15 +132,48 @@ impl Timed {
     /// Everything idle, with the clocks of a board.
     pub fn new(parameters: Parameters, board: &Board, seed: u64) -> Timed {
         let core_hz = board.clock.core_hz;
-        Timed {
+        let timed = Timed {
             port: Port::new(&parameters),
             dma: DmaEngine::new(&parameters, board, seed),
             mac: MacEngine::new(core_hz, parameters.port_bytes),
             pipelines: std::array::from_fn(|_| Pipeline::default()),
+            flows: false,
             unlimited: false,
             parked: [const { None }; Cpu::MOST],
             leads: Default::default(),
             parameters,
+        };
+        Timed {
+            flows: timed.may_flow(),
+            ..timed
+        }
+    }
+
+    /// Gives the SRAM port away if anybody wants it; CPUs that did not get it are held up.
+    #[inline(always)]
+    pub(crate) fn grant(&mut self, cycle: u64) {
+        let Timed {
+            parameters,
+            port,
+            dma,
+            mac,
+            pipelines,
+            ..
+        } = self;
+        let Some(client) = port.grant(cycle) else {
+            return;
+        };
+        let mut outvoted = port.outvoted(client);
+        while outvoted != 0 {
+            pipelines[outvoted.trailing_zeros() as usize].outvoted(1);
+            outvoted &= outvoted - 1;
+        }
+        match client {
+            Client::MacReceive => mac.receive_granted(cycle, port),
+            Client::MacTransmit => mac.transmit_granted(port),
+            Client::DmaRead => dma.granted(cycle, Direction::Read, parameters, port),
+            Client::DmaWrite => dma.granted(cycle, Direction::Write, parameters, port),
+            cpu => pipelines[cpu.cpu_index()].granted(cycle, parameters, port, cpu),
         }
     }
 

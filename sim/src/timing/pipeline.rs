@@ -326,11 +326,11 @@ impl Pipeline {
         self.wait = Wait::Nothing;
     }
 
-    /// Another client got the port in a cycle in which this CPU asked for it.
+    /// Another client got the port in so many cycles in which this CPU asked for it.
     #[inline]
-    pub fn outvoted(&mut self) {
+    pub fn outvoted(&mut self, cycles: u64) {
         if self.wait != Wait::Nothing {
-            self.contended += 1;
+            self.contended += cycles;
         }
     }
 

@@ -186,6 +186,27 @@ impl Port {
         }
     }
 
+    /// Whether each access takes a cycle, whoever had the last one, and the order is fixed.
+    pub(super) fn is_even(&self) -> bool {
+        self.beat == 1 && self.turn == 0 && self.arbitration == Arbitration::Fixed
+    }
+
+    /// The engines have got so many accesses, in the order of [`Client::ALL`], and want
+    /// more or not.
+    #[inline(always)]
+    pub(super) fn flowed(&mut self, grants: [u32; 4], wants: [bool; 4]) {
+        for (client, (count, wants)) in grants.into_iter().zip(wants).enumerate() {
+            self.grants[client] += u64::from(count);
+            self.wanted = self.wanted & !(1 << client) | (u16::from(wants) << client);
+        }
+    }
+
+    /// The CPUs that want an access, as a mask of their [indices](Cpu::index).
+    #[inline]
+    pub(super) fn wanted_by_cpus(&self) -> u16 {
+        (self.wanted & CPUS) >> Client::CpuA as u16
+    }
+
     /// How many accesses each client had, in the order of [`Client::ALL`].
     pub fn grants(&self) -> [u64; Client::ALL.len()] {
         self.grants
