@@ -47,6 +47,18 @@ impl SramBytes {
         }
     }
 
+    /// All of them.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// All of them.
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
     /// The address in the installed SRAM behind a NIC address.
     pub(crate) fn wrap(&self, address: u32) -> u32 {
         address & self.mask

@@ -3,17 +3,13 @@
 //! Hardware reference, sections 2 and 3.4.
 
 use super::decode::{Cache, Decoded};
+use super::history::{History, Mark};
 use crate::memory::{SramBytes, load, store};
 use tigon2_chip::instruction::{immediate, rs};
 use tigon2_chip::memory::{
     REGISTERS_BASE, REGISTERS_BYTES, SCRATCH_BASE, SPILL_WINDOW, SRAM_MAX_BYTES,
 };
 use tigon2_model::CpuFault;
-
-/// How many program counters a core remembers.
-pub const HISTORY: usize = 64;
-/// How many it keeps: it can be [put back](Core::put_back) by as many as it remembers.
-const KEPT: usize = 2 * HISTORY;
 
 /// What an instruction did besides computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,35 +77,64 @@ pub(crate) enum Place {
     Register(u32),
 }
 
-/// What a CPU has besides its scratch pad, to put it back where it was.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Checkpoint {
-    pub(crate) gpr: [u32; 32],
-    pc: u32,
-    next: u32,
-    slot: bool,
-    retired: u64,
-    recorded: usize,
-}
-
-/// One CPU.
-#[derive(Debug)]
-pub struct Core {
-    pub(super) gpr: [u32; 32],
+/// Where a CPU is in its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
     /// The instruction to execute next.
     pub(super) pc: u32,
     /// The one after that: differs from `pc + 4` in a delay slot.
     pub(super) next: u32,
     /// Whether the instruction to execute next stands behind a jump, in its delay slot.
     pub(super) slot: bool,
-    running: bool,
-    scratch: Vec<u8>,
-    cache: Cache,
-    spill_base: u32,
+}
+
+impl Position {
+    /// At `pc`, with an empty pipeline.
+    fn at(pc: u32) -> Position {
+        Position {
+            pc,
+            next: pc.wrapping_add(4),
+            slot: false,
+        }
+    }
+
+    /// One instruction on, which jumps or not; what it does to the program counter comes
+    /// after that.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, jumps: bool) {
+        *self = Position {
+            slot: jumps,
+            ..Position::at(self.next)
+        };
+    }
+
+    /// Whether the instruction behind the next one is elsewhere.
+    #[inline(always)]
+    pub(super) fn turns(&self) -> bool {
+        self.next != self.pc.wrapping_add(4)
+    }
+}
+
+/// What a CPU has besides its scratch pad, to put it back where it was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) gpr: [u32; 32],
+    position: Position,
     retired: u64,
-    history: [u32; KEPT],
-    /// Instructions that have entered the history.
-    recorded: usize,
+    mark: Mark,
+}
+
+/// One CPU.
+#[derive(Debug)]
+pub struct Core {
+    pub(super) gpr: [u32; 32],
+    pub(super) position: Position,
+    running: bool,
+    pub(super) scratch: Vec<u8>,
+    pub(super) cache: Cache,
+    spill_base: u32,
+    pub(super) retired: u64,
+    pub(super) history: History,
 }
 
 impl Core {
@@ -117,16 +142,13 @@ impl Core {
     pub fn new(scratch_bytes: u32) -> Self {
         Core {
             gpr: [0; 32],
-            pc: 0,
-            next: 4,
-            slot: false,
+            position: Position::at(0),
             running: false,
             scratch: vec![0; scratch_bytes as usize],
             cache: Cache::new(scratch_bytes),
             spill_base: 0,
             retired: 0,
-            history: [0; KEPT],
-            recorded: 0,
+            history: History::new(),
         }
     }
 
@@ -138,10 +160,8 @@ impl Core {
     /// Runs from `pc` on with an empty pipeline (3.4, C). Where it stands already it goes
     /// on: a jump whose delay slot is still to come is not lost.
     pub fn start(&mut self, pc: u32) {
-        if pc != self.pc {
-            self.pc = pc;
-            self.next = pc.wrapping_add(4);
-            self.slot = false;
+        if pc != self.position.pc {
+            self.jump(pc);
         }
         self.running = true;
     }
@@ -153,7 +173,7 @@ impl Core {
 
     /// The instruction to execute next.
     pub fn pc(&self) -> u32 {
-        self.pc
+        self.position.pc
     }
 
     /// General register `n` (0..32).
@@ -190,8 +210,7 @@ impl Core {
 
     /// The program counters of the last instructions, oldest first.
     pub fn history(&self) -> impl Iterator<Item = u32> + '_ {
-        let first = self.recorded.saturating_sub(HISTORY);
-        (first..self.recorded).map(|n| self.history[n % KEPT])
+        self.history.iter()
     }
 
     /// Where it is now.
@@ -199,23 +218,19 @@ impl Core {
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             gpr: self.gpr,
-            pc: self.pc,
-            next: self.next,
-            slot: self.slot,
+            position: self.position,
             retired: self.retired,
-            recorded: self.recorded,
+            mark: self.history.mark(),
         }
     }
 
-    /// Takes back what it has executed since a checkpoint, no more than [`HISTORY`]
-    /// instructions. What they stored is the caller's affair.
+    /// Takes back what it has executed since a checkpoint, no more than
+    /// [`HISTORY`](super::HISTORY) instructions. What they stored is the caller's affair.
     pub(crate) fn put_back(&mut self, checkpoint: &Checkpoint) {
         self.gpr = checkpoint.gpr;
-        self.pc = checkpoint.pc;
-        self.next = checkpoint.next;
-        self.slot = checkpoint.slot;
+        self.position = checkpoint.position;
         self.retired = checkpoint.retired;
-        self.recorded = checkpoint.recorded;
+        self.history.take_back(checkpoint.mark);
     }
 
     /// The word at a byte offset of the scratch pad; the offset wraps.
@@ -227,6 +242,7 @@ impl Core {
     pub fn set_scratch_word(&mut self, offset: u32, value: u32) {
         let at = self.scratch_offset(offset);
         store(&mut self.scratch, at, value.to_be_bytes());
+        self.cache.forget(at);
     }
 
     fn scratch_offset(&self, offset: u32) -> usize {
@@ -258,46 +274,31 @@ impl Core {
         sram: &mut SramBytes,
         instruction: Decoded,
     ) -> Result<Executed, CpuFault> {
-        let (pc, next, slot) = (self.pc, self.next, self.slot);
-        if slot && instruction.jumps {
+        let before = self.position;
+        if before.slot && instruction.jumps {
             return Err(CpuFault::ReservedInstruction);
         }
-        self.pc = next;
-        self.next = next.wrapping_add(4);
-        self.slot = instruction.jumps;
-        match self.execute(sram, pc, instruction) {
+        self.position.advance(instruction.jumps);
+        let pc = before.pc;
+        match self.execute(sram, pc, &instruction) {
             Ok(access) => {
-                self.remember(pc, 0);
-                self.executed(1);
-                let taken = self.next != self.pc.wrapping_add(4);
+                self.history.executed(1);
+                self.retired += 1;
+                if self.position.pc != pc.wrapping_add(4) {
+                    self.history.turn(self.position.pc, 0);
+                }
                 Ok(Executed {
                     pc,
                     word: instruction.word,
                     access,
-                    taken,
+                    taken: self.position.turns(),
                 })
             }
             Err(fault) => {
-                self.pc = pc;
-                self.next = next;
-                self.slot = slot;
+                self.position = before;
                 Err(fault)
             }
         }
-    }
-
-    /// Enters a program counter into the history, behind `count` others that are not
-    /// [counted](Self::executed) yet.
-    #[inline]
-    pub(super) fn remember(&mut self, pc: u32, count: usize) {
-        self.history[self.recorded.wrapping_add(count) % KEPT] = pc;
-    }
-
-    /// Counts instructions that are executed and remembered.
-    #[inline]
-    pub(super) fn executed(&mut self, instructions: usize) {
-        self.recorded = self.recorded.wrapping_add(instructions);
-        self.retired += instructions as u64;
     }
 
     /// Where an address leads; `None` where nothing answers.
@@ -328,21 +329,27 @@ impl Core {
 
     /// Goes on at `pc`, with an empty pipeline.
     pub(crate) fn jump(&mut self, pc: u32) {
-        self.pc = pc;
-        self.next = pc.wrapping_add(4);
-        self.slot = false;
+        self.position = Position::at(pc);
+        self.history.turn(pc, 0);
     }
 
-    /// Where an `N`-byte data access leads; `None` where nothing answers.
+    /// The address that a load or store accesses.
+    #[inline(always)]
+    pub(super) fn address(&self, instruction: &Decoded) -> u32 {
+        let base = self.gpr[usize::from(instruction.s & 31)];
+        base.wrapping_add(instruction.value)
+    }
+
+    /// Where a data access leads; `None` where nothing answers.
     ///
     /// Registers take aligned words only (2, C).
-    #[inline]
-    pub(super) fn data<const N: usize>(&self, address: u32) -> Result<Option<Place>, CpuFault> {
-        if !address.is_multiple_of(N as u32) {
+    #[inline(always)]
+    pub(super) fn data(&self, address: u32, bytes: u8) -> Result<Option<Place>, CpuFault> {
+        if address & u32::from(bytes.wrapping_sub(1)) != 0 {
             return Err(CpuFault::Unaligned { address });
         }
         let place = self.place(address);
-        Ok(place.filter(|place| N == 4 || !matches!(place, Place::Register(_))))
+        Ok(place.filter(|place| bytes == 4 || !matches!(place, Place::Register(_))))
     }
 
     /// The instruction to execute next, and where it lies in SRAM if it lies there.
@@ -354,7 +361,7 @@ impl Core {
         &mut self,
         sram: &SramBytes,
     ) -> Result<(Decoded, Option<u32>), CpuFault> {
-        let pc = self.pc;
+        let pc = self.position.pc;
         if !pc.is_multiple_of(4) {
             return Err(CpuFault::Unaligned { address: pc });
         }
@@ -372,31 +379,18 @@ impl Core {
         }
     }
 
-    /// The instruction at a word's offset in the scratch pad.
-    #[inline]
-    pub(super) fn in_pad(&mut self, at: usize) -> Decoded {
-        let word = u32::from_be_bytes(load(&self.scratch, at));
-        self.cache.scratch(at, word)
-    }
-
     /// Whether the next instruction stands in a delay slot.
     #[inline]
     pub(crate) fn in_slot(&self) -> bool {
-        self.slot
+        self.position.slot
     }
 
     /// Where the access of a load or store leads; `None` where nothing answers, and for one
     /// that is not aligned.
     #[inline]
     pub(crate) fn target(&self, instruction: Decoded) -> Option<Place> {
-        let base = self.gpr[usize::from(instruction.s & 31)];
-        let address = base.wrapping_add(instruction.value);
-        match instruction.operation.width() {
-            Some(1) => self.data::<1>(address),
-            Some(2) => self.data::<2>(address),
-            _ => self.data::<4>(address),
-        }
-        .unwrap_or(None)
+        let address = self.address(&instruction);
+        self.data(address, instruction.bytes).unwrap_or(None)
     }
 
     /// The aligned word, with its address wrapped, that a load or store would touch now;
@@ -423,25 +417,13 @@ impl Core {
     pub(crate) fn set_word_at(&mut self, sram: &mut SramBytes, place: Place, value: u32) {
         match place {
             Place::Sram(address) => sram.store(address, value.to_be_bytes()),
-            Place::Scratch(at) => store(&mut self.scratch, at, value.to_be_bytes()),
+            Place::Scratch(at) => self.set_scratch_word(at as u32, value),
             Place::Register(_) => (),
         }
     }
 
     /// Whether it is at the instruction of a checkpoint, in the same delay slot if any.
     pub(crate) fn is_at(&self, other: &Checkpoint) -> bool {
-        (self.pc, self.next, self.slot) == (other.pc, other.next, other.slot)
-    }
-
-    /// The scratch pad's bytes.
-    #[inline]
-    pub(super) fn scratch(&self) -> &[u8] {
-        &self.scratch
-    }
-
-    /// The scratch pad's bytes.
-    #[inline]
-    pub(super) fn scratch_mut(&mut self) -> &mut [u8] {
-        &mut self.scratch
+        self.position == other.position
     }
 }

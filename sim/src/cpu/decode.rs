@@ -2,7 +2,9 @@
 //!
 //! A decoded instruction is kept for each word of the scratch pad and, by the lower bits of
 //! the address, for SRAM. It is used only while the word in memory is the one that it was
-//! made of, so code that changes (stores, DMA, the host) needs no notice.
+//! made of, so code that changes (stores, DMA, the host) needs no notice. What stands in the
+//! scratch pad is changed through its own CPU only: there a store takes note, and nobody has
+//! to look at the word.
 //!
 //! ```text
 //!   program counter ──► word in memory ──┐
@@ -115,6 +117,8 @@ pub(crate) enum Scope {
     Store,
     /// It halts the CPU or dispatches an event.
     Machine,
+    /// The word was stored over since it was taken apart.
+    Unknown,
 }
 
 impl Scope {
@@ -270,6 +274,18 @@ impl Cache {
         kept(&mut self.scratch[at / 4], word)
     }
 
+    /// The instructions of the scratch pad, as far as they are known.
+    #[inline]
+    pub(super) fn pad(&self) -> &[Decoded] {
+        &self.scratch
+    }
+
+    /// The word at an offset of the scratch pad was stored over.
+    #[inline]
+    pub(super) fn forget(&mut self, at: usize) {
+        self.scratch[at / 4].scope = Scope::Unknown;
+    }
+
     /// The instruction of a word at an address of SRAM.
     #[inline]
     pub(super) fn sram(&mut self, address: u32, word: u32) -> Decoded {
@@ -280,7 +296,7 @@ impl Cache {
 
 #[inline]
 fn kept(entry: &mut Decoded, word: u32) -> Decoded {
-    if entry.word != word {
+    if entry.word != word || entry.scope == Scope::Unknown {
         *entry = Decoded::new(word);
     }
     *entry

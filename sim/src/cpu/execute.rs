@@ -5,7 +5,7 @@
 //! what [`tigon2_chip::instruction::classify`] does not forbid is executed; all else, and
 //! a jump in the delay slot of another, is [`CpuFault::ReservedInstruction`].
 
-use super::core::{Access, Core, Place};
+use super::core::{Access, Core, Place, Position};
 use super::decode::{Decoded, Operation};
 use crate::memory::{SramBytes, load, store};
 use tigon2_chip::instruction::{joff_target, pri};
@@ -13,121 +13,148 @@ use tigon2_model::CpuFault;
 
 /// The return address register.
 const RA: u8 = 31;
+/// A branch on the sign of a register that links.
+const LINK: u8 = 0x10;
+
+/// General registers, of which the first one is 0.
+type Gprs = [u32; 32];
 
 impl Core {
-    /// Executes an instruction that stands at `pc`. `self.pc` is already the next one (the
-    /// delay slot of a branch) and `self.next` the one after it.
+    /// Executes an instruction that stands at `pc`. The position is already that of the
+    /// next one (the delay slot of a branch).
     #[inline(always)]
     pub(super) fn execute(
         &mut self,
         sram: &mut SramBytes,
         pc: u32,
-        instruction: Decoded,
+        instruction: &Decoded,
     ) -> Result<Access, CpuFault> {
         match instruction.operation {
             Operation::Break => Err(CpuFault::Break),
             Operation::Reserved => Err(CpuFault::ReservedInstruction),
             _ if instruction.bytes != 0 => self.access(sram, instruction),
             _ => {
-                self.compute(pc, instruction);
+                compute(&mut self.gpr, &mut self.position, pc, instruction);
                 Ok(Access::None)
             }
         }
     }
 
-    /// Executes one that touches no memory, likewise.
-    #[inline(always)]
-    pub(super) fn compute(&mut self, pc: u32, instruction: Decoded) {
-        use Operation::*;
-        let Decoded { s, t, d, value, .. } = instruction;
-        let (a, b) = (self.gpr[usize::from(s & 31)], self.gpr[usize::from(t & 31)]);
-        match instruction.operation {
-            ShiftLeft => self.set(d, b << (value & 31)),
-            ShiftRight => self.set(d, b >> (value & 31)),
-            ShiftRightSigned => self.set(d, (b as i32 >> (value & 31)) as u32),
-            ShiftLeftBy => self.set(d, b << (a & 31)),
-            ShiftRightBy => self.set(d, b >> (a & 31)),
-            ShiftRightSignedBy => self.set(d, (b as i32 >> (a & 31)) as u32),
-            Add => self.set(d, a.wrapping_add(b)),
-            Subtract => self.set(d, a.wrapping_sub(b)),
-            And => self.set(d, a & b),
-            Or => self.set(d, a | b),
-            Xor => self.set(d, a ^ b),
-            Nor => self.set(d, !(a | b)),
-            Less => self.set(d, ((a as i32) < b as i32).into()),
-            LessUnsigned => self.set(d, (a < b).into()),
-            Priority => self.set(d, pri(a, b)),
-            AddImmediate => self.set(t, a.wrapping_add(value)),
-            LessImmediate => self.set(t, ((a as i32) < value as i32).into()),
-            LessImmediateUnsigned => self.set(t, (a < value).into()),
-            AndImmediate => self.set(t, a & (value & 0xFFFF)),
-            OrImmediate => self.set(t, a | (value & 0xFFFF)),
-            XorImmediate => self.set(t, a ^ (value & 0xFFFF)),
-            Upper => self.set(t, value << 16),
-            Jump => self.next = pc.wrapping_add(4) & 0xF000_0000 | value,
-            JumpAndLink => {
-                self.next = pc.wrapping_add(4) & 0xF000_0000 | value;
-                self.set(RA, pc.wrapping_add(8));
-            }
-            JumpRegister => self.next = a,
-            JumpAndLinkRegister => {
-                self.next = a;
-                self.set(d, pc.wrapping_add(8));
-            }
-            JumpOffset => self.next = joff_target(a, b),
-            Equal => self.branch(pc, value, a == b),
-            NotEqual => self.branch(pc, value, a != b),
-            NotPositive => self.branch(pc, value, a as i32 <= 0),
-            Positive => self.branch(pc, value, a as i32 > 0),
-            EqualLikely => self.branch_likely(pc, value, a == b),
-            NotEqualLikely => self.branch_likely(pc, value, a != b),
-            NotPositiveLikely => self.branch_likely(pc, value, a as i32 <= 0),
-            PositiveLikely => self.branch_likely(pc, value, a as i32 > 0),
-            Sign => self.branch_on_sign(pc, value, a, t),
-            LoadByte | LoadHalf | LoadWord | LoadByteUnsigned | LoadHalfUnsigned | StoreByte
-            | StoreHalf | StoreWord | Break | Reserved => {}
-        }
-    }
-
     /// Executes a load or a store.
     #[inline(always)]
-    pub(super) fn access(
-        &mut self,
-        sram: &mut SramBytes,
-        instruction: Decoded,
-    ) -> Result<Access, CpuFault> {
-        use Operation::*;
-        let Decoded { s, t, value, .. } = instruction;
-        let (a, b) = (self.gpr[usize::from(s & 31)], self.gpr[usize::from(t & 31)]);
-        match instruction.operation {
-            LoadByte => self.load(sram, t, a, value, |[byte]: [u8; 1]| byte as i8 as u32),
-            LoadHalf => self.load(sram, t, a, value, |half| i16::from_be_bytes(half) as u32),
-            LoadWord => self.load(sram, t, a, value, u32::from_be_bytes),
-            LoadByteUnsigned => self.load(sram, t, a, value, |[byte]: [u8; 1]| byte.into()),
-            LoadHalfUnsigned => {
-                self.load(sram, t, a, value, |half| u16::from_be_bytes(half).into())
-            }
-            StoreByte => self.store(sram, a, value, [b as u8]),
-            StoreHalf => self.store(sram, a, value, (b as u16).to_be_bytes()),
-            StoreWord => self.store(sram, a, value, b.to_be_bytes()),
-            _ => Ok(Access::None),
+    fn access(&mut self, sram: &mut SramBytes, instruction: &Decoded) -> Result<Access, CpuFault> {
+        let Decoded {
+            operation,
+            bytes,
+            t,
+            ..
+        } = *instruction;
+        let address = self.address(instruction);
+        let place = self.data(address, bytes)?;
+        if operation.loads() {
+            let (value, access) = match place {
+                Some(Place::Sram(address)) => {
+                    let at = sram.wrap(address) as usize;
+                    (loaded(operation, sram.bytes(), at), Access::LoadSram)
+                }
+                Some(Place::Scratch(at)) => {
+                    (loaded(operation, &self.scratch, at), Access::LoadScratch)
+                }
+                Some(Place::Register(offset)) => {
+                    let target = usize::from(t);
+                    return Ok(Access::ReadRegister { offset, target });
+                }
+                None => (0, Access::LoadNothing { address }),
+            };
+            set(&mut self.gpr, t, value);
+            return Ok(access);
         }
+        let value = self.gpr[usize::from(t & 31)];
+        let value = value & (u32::MAX >> (32 - 8 * u32::from(bytes)));
+        Ok(match place {
+            Some(Place::Sram(address)) => {
+                let at = sram.wrap(address) as usize;
+                stored(operation, sram.bytes_mut(), at, value);
+                Access::StoreSram
+            }
+            Some(Place::Scratch(at)) => {
+                stored(operation, &mut self.scratch, at, value);
+                self.cache.forget(at);
+                Access::StoreScratch
+            }
+            Some(Place::Register(offset)) => Access::WriteRegister { offset, value },
+            None => Access::StoreNothing { address, value },
+        })
     }
+}
 
-    /// Sets a general register; register 0 stays 0.
-    #[inline(always)]
-    fn set(&mut self, register: u8, value: u32) {
-        self.gpr[usize::from(register & 31)] = value;
-        self.gpr[0] = 0;
-    }
+/// Executes an instruction at `pc` that touches no memory. The position is already that of
+/// the next one.
+#[inline(always)]
+pub(super) fn compute(gpr: &mut Gprs, position: &mut Position, pc: u32, instruction: &Decoded) {
+    use Operation::*;
+    let Decoded { s, t, d, value, .. } = *instruction;
+    let (a, b) = (gpr[usize::from(s & 31)], gpr[usize::from(t & 31)]);
+    let (target, result) = match instruction.operation {
+        ShiftLeft => (d, b << (value & 31)),
+        ShiftRight => (d, b >> (value & 31)),
+        ShiftRightSigned => (d, (b as i32 >> (value & 31)) as u32),
+        ShiftLeftBy => (d, b << (a & 31)),
+        ShiftRightBy => (d, b >> (a & 31)),
+        ShiftRightSignedBy => (d, (b as i32 >> (a & 31)) as u32),
+        Add => (d, a.wrapping_add(b)),
+        Subtract => (d, a.wrapping_sub(b)),
+        And => (d, a & b),
+        Or => (d, a | b),
+        Xor => (d, a ^ b),
+        Nor => (d, !(a | b)),
+        Less => (d, ((a as i32) < b as i32).into()),
+        LessUnsigned => (d, (a < b).into()),
+        Priority => (d, pri(a, b)),
+        AddImmediate => (t, a.wrapping_add(value)),
+        LessImmediate => (t, ((a as i32) < value as i32).into()),
+        LessImmediateUnsigned => (t, (a < value).into()),
+        AndImmediate => (t, a & (value & 0xFFFF)),
+        OrImmediate => (t, a | (value & 0xFFFF)),
+        XorImmediate => (t, a ^ (value & 0xFFFF)),
+        Upper => (t, value << 16),
+        Jump => return position.next = pc.wrapping_add(4) & 0xF000_0000 | value,
+        JumpAndLink => {
+            position.next = pc.wrapping_add(4) & 0xF000_0000 | value;
+            (RA, pc.wrapping_add(8))
+        }
+        JumpRegister => return position.next = a,
+        JumpAndLinkRegister => {
+            position.next = a;
+            (d, pc.wrapping_add(8))
+        }
+        JumpOffset => return position.next = joff_target(a, b),
+        Equal => return position.branch(pc, value, a == b),
+        NotEqual => return position.branch(pc, value, a != b),
+        NotPositive => return position.branch(pc, value, a as i32 <= 0),
+        Positive => return position.branch(pc, value, a as i32 > 0),
+        EqualLikely => return position.branch_likely(pc, value, a == b),
+        NotEqualLikely => return position.branch_likely(pc, value, a != b),
+        NotPositiveLikely => return position.branch_likely(pc, value, a as i32 <= 0),
+        PositiveLikely => return position.branch_likely(pc, value, a as i32 > 0),
+        Sign => {
+            position.branch_on_sign(pc, value, a, t);
+            if t & LINK == 0 {
+                return;
+            }
+            (RA, pc.wrapping_add(8))
+        }
+        LoadByte | LoadHalf | LoadWord | LoadByteUnsigned | LoadHalfUnsigned | StoreByte
+        | StoreHalf | StoreWord | Break | Reserved => return,
+    };
+    set(gpr, target, result);
+}
 
+impl Position {
     /// A branch on the sign of a register, of a kind: bit 0 not negative, bit 1 likely,
     /// bit 4 with link.
     #[inline]
     fn branch_on_sign(&mut self, pc: u32, distance: u32, value: u32, kind: u8) {
-        if kind & 0x10 != 0 {
-            self.set(RA, pc.wrapping_add(8));
-        }
         let taken = ((value as i32) < 0) ^ (kind & 1 != 0);
         if kind & 2 != 0 {
             self.branch_likely(pc, distance, taken);
@@ -148,72 +175,36 @@ impl Core {
     fn branch_likely(&mut self, pc: u32, distance: u32, taken: bool) {
         self.branch(pc, distance, taken);
         if !taken {
-            self.pc = self.next;
-            self.next = self.pc.wrapping_add(4);
-            self.slot = false;
+            self.advance(false);
         }
     }
+}
 
-    #[inline(always)]
-    fn load<const N: usize>(
-        &mut self,
-        sram: &SramBytes,
-        target: u8,
-        base: u32,
-        offset: u32,
-        value: impl Fn([u8; N]) -> u32,
-    ) -> Result<Access, CpuFault> {
-        let address = base.wrapping_add(offset);
-        let Some(place) = self.data::<N>(address)? else {
-            self.set(target, 0);
-            return Ok(Access::LoadNothing { address });
-        };
-        match place {
-            Place::Sram(address) => {
-                self.set(target, value(sram.load(address)));
-                Ok(Access::LoadSram)
-            }
-            Place::Scratch(at) => {
-                self.set(target, value(load(self.scratch(), at)));
-                Ok(Access::LoadScratch)
-            }
-            Place::Register(offset) => {
-                let target = usize::from(target);
-                Ok(Access::ReadRegister { offset, target })
-            }
-        }
+/// Sets a general register; register 0 stays 0.
+#[inline(always)]
+pub(super) fn set(gpr: &mut Gprs, register: u8, value: u32) {
+    gpr[usize::from(register & 31)] = value;
+    gpr[0] = 0;
+}
+
+/// What a load makes of the bytes at an offset, which is aligned.
+#[inline(always)]
+pub(super) fn loaded(operation: Operation, bytes: &[u8], at: usize) -> u32 {
+    match operation {
+        Operation::LoadByte => bytes[at] as i8 as u32,
+        Operation::LoadByteUnsigned => bytes[at].into(),
+        Operation::LoadHalf => i16::from_be_bytes(load(bytes, at)) as u32,
+        Operation::LoadHalfUnsigned => u16::from_be_bytes(load(bytes, at)).into(),
+        _ => u32::from_be_bytes(load(bytes, at)),
     }
+}
 
-    #[inline(always)]
-    fn store<const N: usize>(
-        &mut self,
-        sram: &mut SramBytes,
-        base: u32,
-        offset: u32,
-        bytes: [u8; N],
-    ) -> Result<Access, CpuFault> {
-        let address = base.wrapping_add(offset);
-        let value = || {
-            let bytes = bytes.iter();
-            bytes.fold(0, |value, byte| value << 8 | u32::from(*byte))
-        };
-        let Some(place) = self.data::<N>(address)? else {
-            let value = value();
-            return Ok(Access::StoreNothing { address, value });
-        };
-        match place {
-            Place::Sram(address) => {
-                sram.store(address, bytes);
-                Ok(Access::StoreSram)
-            }
-            Place::Scratch(at) => {
-                store(self.scratch_mut(), at, bytes);
-                Ok(Access::StoreScratch)
-            }
-            Place::Register(offset) => {
-                let value = value();
-                Ok(Access::WriteRegister { offset, value })
-            }
-        }
+/// Stores as much of a value as a store does, at an offset, which is aligned.
+#[inline(always)]
+pub(super) fn stored(operation: Operation, bytes: &mut [u8], at: usize, value: u32) {
+    match operation {
+        Operation::StoreByte => bytes[at] = value as u8,
+        Operation::StoreHalf => store(bytes, at, (value as u16).to_be_bytes()),
+        _ => store(bytes, at, value.to_be_bytes()),
     }
 }

@@ -8,13 +8,15 @@
 mod core;
 mod decode;
 mod execute;
+mod history;
 mod stretch;
 #[cfg(test)]
 mod tests;
 
-pub use self::core::{Access, Core, Executed, HISTORY};
+pub use self::core::{Access, Core, Executed};
 pub(crate) use self::core::{Checkpoint, Place};
 pub(crate) use self::decode::Operation;
+pub use self::history::HISTORY;
 pub(crate) use self::stretch::{Costs, StoredOver, Stretch};
 
 use tigon2_chip::Cpu;

@@ -6,7 +6,8 @@
 
 use super::core::Core;
 use super::decode::Scope;
-use crate::memory::SramBytes;
+use super::execute;
+use super::history::HISTORY;
 use tigon2_chip::memory::SCRATCH_BASE;
 
 /// What instructions cost besides a cycle each, in cycles.
@@ -42,90 +43,151 @@ pub(crate) struct Stretch {
 /// Words of the scratch pad that were stored over, in order: offset and former value.
 pub(crate) type StoredOver = Vec<(u32, u32)>;
 
+/// No row is longer: what it counts fits in the fields of a [`Tally`].
+const LONGEST: u64 = 1 << 15;
+
+/// What the instructions of a row were, in one number: all of them, loads, stores and
+/// branches that were taken, and words that were used right behind their load.
+#[derive(Clone, Copy, Default)]
+struct Tally(u64);
+
+impl Tally {
+    const ISSUED: u64 = 1;
+    const LOAD: u64 = 1 << 16;
+    const STORE: u64 = 1 << 32;
+    const BRANCH: u64 = 1 << 48;
+
+    #[inline(always)]
+    fn of(self, kind: u64) -> u64 {
+        (self.0 / kind) & 0xFFFF
+    }
+}
+
 impl Core {
-    /// Executes what is the CPU's own affair in cycles before `limit`, `most` instructions
-    /// at most, and ends in front of anything else: accesses to what is shared, jumps by
-    /// JOFF, faults, code in SRAM. With `stored_over` it can be taken back.
-    #[inline]
-    pub(crate) fn stretch(
+    /// Executes what is the CPU's own affair in cycles before `limit`, and ends in front of
+    /// anything else: accesses to what is shared, jumps by JOFF, faults, code in SRAM.
+    pub(crate) fn stretch(&mut self, limit: u64, costs: &Costs, from: (u64, u32)) -> Stretch {
+        self.row::<false>(limit, costs, from, &mut StoredOver::new())
+    }
+
+    /// The same for no more than [`HISTORY`](super::HISTORY) instructions, with what is
+    /// needed to take it back.
+    pub(crate) fn stretch_to_take_back(
         &mut self,
-        sram: &mut SramBytes,
-        (limit, most): (u64, u64),
+        limit: u64,
         costs: &Costs,
         from: (u64, u32),
-        mut stored_over: Option<&mut StoredOver>,
+        stored_over: &mut StoredOver,
     ) -> Stretch {
-        let (mut at, mut loaded) = from;
-        let (mut instructions, mut scratch, mut load_use, mut branch) = (0, 0, 0, 0);
-        let pad = self.scratch().len() as u32;
-        while at < limit && instructions < most {
-            let pc = self.pc;
-            let offset = pc.wrapping_sub(SCRATCH_BASE);
-            if offset >= pad || !offset.is_multiple_of(4) {
+        // An instruction takes a cycle at least.
+        let limit = limit.min(from.0.saturating_add(HISTORY as u64));
+        self.row::<true>(limit, costs, from, stored_over)
+    }
+
+    #[inline(always)]
+    fn row<const KEEP: bool>(
+        &mut self,
+        limit: u64,
+        costs: &Costs,
+        (mut at, mut loaded): (u64, u32),
+        stored_over: &mut StoredOver,
+    ) -> Stretch {
+        let limit = limit.min(at.saturating_add(LONGEST));
+        let Core {
+            gpr,
+            position,
+            scratch,
+            cache,
+            history,
+            ..
+        } = self;
+        let (words, _) = scratch.as_chunks_mut::<4>();
+        let mut here = *position;
+        let mut tally = Tally::default();
+        let mut load_use = 0;
+        while at < limit {
+            let pc = here.pc;
+            // Beyond the pad if it is not aligned, too.
+            let place = pc.wrapping_sub(SCRATCH_BASE).rotate_right(2) as usize;
+            let Some(instruction) = cache.pad().get(place) else {
                 break;
+            };
+            let scope = instruction.scope;
+            if loaded & instruction.sources != 0 && scope != Scope::Unknown {
+                loaded = 0;
+                if costs.load_use != 0 {
+                    load_use += costs.load_use;
+                    at += costs.load_use;
+                    continue;
+                }
             }
-            let instruction = self.in_pad(offset as usize);
-            let target = match instruction.scope {
-                Scope::Machine => break,
-                Scope::Core if instruction.jumps && self.slot => break,
-                Scope::Core => 0,
-                Scope::Load | Scope::Store => {
-                    let base = self.gpr[usize::from(instruction.s & 31)];
-                    let address = base.wrapping_add(instruction.value);
-                    let target = address.wrapping_sub(SCRATCH_BASE);
-                    if target >= pad || target & u32::from(instruction.bytes - 1) != 0 {
+            match scope {
+                Scope::Core => {
+                    if instruction.jumps && here.slot {
                         break;
                     }
-                    target
-                }
-            };
-            let uses = loaded & instruction.sources != 0;
-            loaded = 0;
-            if uses && costs.load_use != 0 {
-                load_use += costs.load_use;
-                at += costs.load_use;
-                continue;
-            }
-            self.pc = self.next;
-            self.next = self.pc.wrapping_add(4);
-            self.slot = instruction.jumps;
-            at += 1;
-            match instruction.scope {
-                Scope::Core => {
-                    self.compute(pc, instruction);
-                    if instruction.jumps && self.next != self.pc.wrapping_add(4) {
-                        branch += costs.branch;
+                    here.advance(instruction.jumps);
+                    tally.0 += Tally::ISSUED;
+                    at += 1;
+                    loaded = 0;
+                    execute::compute(gpr, &mut here, pc, instruction);
+                    if instruction.jumps && here.turns() {
+                        tally.0 += Tally::BRANCH;
                         at += costs.branch;
                     }
                 }
-                Scope::Load => {
-                    // In the pad and aligned: there is nothing that it could not do.
-                    let _ = self.access(sram, instruction);
-                    scratch += costs.load;
-                    at += costs.load;
-                    loaded = 1 << (instruction.t & 31) & !1;
-                }
-                _ => {
-                    if let Some(words) = &mut stored_over {
-                        let word = self.scratch_word(target);
-                        words.push((target & !3, word));
+                Scope::Load | Scope::Store => {
+                    let base = gpr[usize::from(instruction.s & 31)];
+                    let target = base
+                        .wrapping_add(instruction.value)
+                        .wrapping_sub(SCRATCH_BASE);
+                    let Some(word) = words.get_mut(target as usize / 4) else {
+                        break;
+                    };
+                    if target & u32::from(instruction.bytes - 1) != 0 {
+                        break;
                     }
-                    let _ = self.access(sram, instruction);
-                    scratch += costs.store;
-                    at += costs.store;
+                    let (operation, t) = (instruction.operation, instruction.t);
+                    here.advance(false);
+                    at += 1;
+                    if scope == Scope::Load {
+                        execute::set(
+                            gpr,
+                            t,
+                            execute::loaded(operation, word, target as usize & 3),
+                        );
+                        tally.0 += Tally::ISSUED + Tally::LOAD;
+                        at += costs.load;
+                        loaded = 1 << (t & 31) & !1;
+                    } else {
+                        if KEEP {
+                            stored_over.push((target & !3, u32::from_be_bytes(*word)));
+                        }
+                        let value = gpr[usize::from(t & 31)];
+                        execute::stored(operation, word, target as usize & 3, value);
+                        cache.forget(target as usize);
+                        tally.0 += Tally::ISSUED + Tally::STORE;
+                        at += costs.store;
+                        loaded = 0;
+                    }
                 }
+                Scope::Machine | Scope::Unknown => break,
             }
-            self.remember(pc, instructions as usize);
-            instructions += 1;
+            if here.pc != pc.wrapping_add(4) {
+                history.turn(here.pc, tally.of(Tally::ISSUED));
+            }
         }
-        self.executed(instructions as usize);
+        *position = here;
+        let instructions = tally.of(Tally::ISSUED);
+        history.executed(instructions);
+        self.retired += instructions;
         Stretch {
             at,
             loaded,
             instructions,
-            scratch,
+            scratch: tally.of(Tally::LOAD) * costs.load + tally.of(Tally::STORE) * costs.store,
             load_use,
-            branch,
+            branch: tally.of(Tally::BRANCH) * costs.branch,
         }
     }
 

@@ -42,15 +42,16 @@ impl Machine {
             return;
         }
         // The engines have not seen yet what has changed.
-        if !self.changed {
-            self.run_quietly::<N>(timed, cycle, horizon, cpu);
+        if !self.changed && !self.run_quietly::<N>(timed, cycle, horizon, cpu) {
+            return;
         }
         if timed.pipelines[cpu.index()].ready < horizon {
             self.lead(timed, horizon, cpu);
         }
     }
 
-    /// Lets a CPU go on while nothing can happen that it could see.
+    /// Lets a CPU go on while nothing can happen that it could see. Returns whether that is
+    /// why it stopped: what comes next is its own affair.
     #[inline]
     fn run_quietly<const N: usize>(
         &mut self,
@@ -58,7 +59,7 @@ impl Machine {
         cycle: u64,
         horizon: u64,
         cpu: Cpu,
-    ) {
+    ) -> bool {
         let limit = self.quiet_until::<N>(timed, cycle, cpu).min(horizon);
         while self.run_private(timed, limit, cpu) {
             // What needs more than the CPU, but nothing of anybody else: it is done as of
@@ -68,6 +69,7 @@ impl Machine {
             self.tick_cpu(timed, at, cpu);
             self.cycle = now;
         }
+        timed.pipelines[cpu.index()].ready >= limit
     }
 
     /// The first cycle after `cycle` in which something may happen that the CPU could see,
@@ -103,8 +105,7 @@ impl Machine {
         let core = self.cpus.core_mut(cpu);
         let costs = parameters.costs();
         loop {
-            let all = (limit, u64::MAX);
-            let row = core.stretch(&mut self.sram, all, &costs, pipeline.place(), None);
+            let row = core.stretch(limit, &costs, pipeline.place());
             pipeline.executed(&row);
             let at = pipeline.ready;
             if at >= limit {

@@ -10,12 +10,9 @@
 //! cycle. So nobody ever sees it where it would not have been.
 
 use super::Machine;
-use crate::cpu::{Checkpoint, HISTORY, StoredOver, Stretch};
+use crate::cpu::{Checkpoint, StoredOver, Stretch};
 use crate::timing::Timed;
 use tigon2_chip::{Cpu, Register, beyond};
-
-/// Instructions of a lead: what a CPU can be put back by.
-const LONGEST_LEAD: u64 = HISTORY as u64;
 
 /// The lead of a CPU, if it has one.
 #[derive(Clone, Debug, Default)]
@@ -62,13 +59,8 @@ impl Machine {
         let place = pipeline.place();
         lead.start = Some((core.checkpoint(), place));
         lead.stored_over.clear();
-        lead.row = core.stretch(
-            &mut self.sram,
-            (horizon, LONGEST_LEAD),
-            &timed.parameters.costs(),
-            place,
-            Some(&mut lead.stored_over),
-        );
+        let costs = timed.parameters.costs();
+        lead.row = core.stretch_to_take_back(horizon, &costs, place, &mut lead.stored_over);
         pipeline.executed(&lead.row);
     }
 
@@ -89,13 +81,7 @@ impl Machine {
         core.put_back(&start.0);
         core.restore(&mut lead.stored_over);
         // Up to there it is certain.
-        let row = core.stretch(
-            &mut self.sram,
-            (cycle, LONGEST_LEAD),
-            &timed.parameters.costs(),
-            start.1,
-            None,
-        );
+        let row = core.stretch(cycle, &timed.parameters.costs(), start.1);
         pipeline.executed(&row);
     }
 

@@ -4,12 +4,13 @@
 use super::Machine;
 use super::golden::{busy, digest, disturb};
 use super::noise::Noise;
-use super::tests::{get, put};
+use super::tests::{REGISTERS, get, put};
 use crate::asm::*;
 use crate::timeline::Recorder;
 use crate::timing::Parameters;
 use tigon2_chip::memory::SCRATCH_BASE;
 use tigon2_chip::{Cpu, Register};
+use tigon2_model::Board;
 
 /// Two machines of a seed. The second one is recorded: there nobody runs ahead.
 fn both(
@@ -88,4 +89,59 @@ fn a_cpu_that_looks_at_another_one_sees_it_in_its_cycle() {
         });
         assert_eq!(digests[0], digests[1], "seed {seed:#x}");
     }
+}
+
+/// Code in a scratch pad is changed: by its own CPU, a byte at a time, by the other one and
+/// by the host. What stands there is what is executed.
+#[test]
+fn code_that_is_stored_over_is_executed_as_it_stands() {
+    // Adds the number that stands in its third word, and raises that number.
+    let counts = [
+        lui(A0, SCRATCH_BASE >> 16),
+        addiu(T0, ZERO, 0),
+        addiu(V0, V0, 0),
+        addiu(T0, T0, 1),
+        immediate(0x28, T0, A0, 4 * 2 + 3),
+        addiu(T1, T0, -10),
+        bne(T1, ZERO, -5),
+        NOP,
+        j(SCRATCH_BASE + 4 * 7),
+        NOP,
+    ];
+    let mut machine = Machine::timed(Board::default(), Parameters::default(), 1);
+    machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
+    machine.load_scratch(Cpu::B, &counts);
+    machine.bar_write(Register::CpuBPc.offset(), SCRATCH_BASE);
+    machine.bar_write(Register::CpuBState.offset(), 0);
+    machine.run(1000);
+    let sum = |machine: &Machine| machine.cpus().core(Cpu::B).gpr(V0 as usize);
+    assert_eq!(sum(&machine), (0..10).sum::<u32>());
+
+    // The host has the endless loop at its end raise it, while the CPU is in the lead.
+    let over = |machine: &mut Machine, place: u32, word| {
+        machine.bar_write(Register::ScratchAddressB.offset(), 4 * place);
+        machine.bar_write(Register::ScratchDataB.offset(), word);
+    };
+    over(&mut machine, 9, addiu(V0, V0, 1));
+    machine.run(1000);
+    let raised = sum(&machine);
+    assert!(raised > 45 + 200, "{raised}");
+
+    // CPU A has it stop that.
+    let stops = [
+        REGISTERS,
+        addiu(3, ZERO, 4 * 9),
+        put(3, Register::ScratchAddressB),
+        put(ZERO, Register::ScratchDataB),
+        j(SCRATCH_BASE + 4 * 4),
+        NOP,
+    ];
+    machine.load_scratch(Cpu::A, &stops);
+    machine.bar_write(Register::CpuAPc.offset(), SCRATCH_BASE);
+    machine.bar_write(Register::CpuAState.offset(), 0);
+    machine.run(1000);
+    let stopped = sum(&machine);
+    assert!(stopped < raised + 50, "{raised}, {stopped}");
+    machine.run(1000);
+    assert_eq!(sum(&machine), stopped);
 }
