@@ -362,6 +362,9 @@ impl Core {
         sram: &SramBytes,
     ) -> Result<(Decoded, Option<u32>), CpuFault> {
         let pc = self.position.pc;
+        if let Some(instruction) = self.cache.known(pc) {
+            return Ok((*instruction, None));
+        }
         if !pc.is_multiple_of(4) {
             return Err(CpuFault::Unaligned { address: pc });
         }

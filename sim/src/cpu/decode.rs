@@ -16,6 +16,7 @@ use tigon2_chip::instruction::{
     FUNCTION_JOFF, FUNCTION_PRI, function, has_delay_slot, immediate, opcode, rd, rs, rt, shift,
     sources,
 };
+use tigon2_chip::memory::SCRATCH_BASE;
 
 /// Words of SRAM for which a decoded instruction is kept.
 const SRAM_ENTRIES: usize = 1 << 13;
@@ -274,10 +275,14 @@ impl Cache {
         kept(&mut self.scratch[at / 4], word)
     }
 
-    /// The instructions of the scratch pad, as far as they are known.
-    #[inline]
-    pub(super) fn pad(&self) -> &[Decoded] {
-        &self.scratch
+    /// The instruction at an address of the scratch pad, if it is known; `None` for any
+    /// other address and for one that is not aligned.
+    #[inline(always)]
+    pub(super) fn known(&self, address: u32) -> Option<&Decoded> {
+        // What is not aligned is far beyond the pad.
+        let place = address.wrapping_sub(SCRATCH_BASE).rotate_right(2) as usize;
+        let instruction = self.scratch.get(place)?;
+        (instruction.scope != Scope::Unknown).then_some(instruction)
     }
 
     /// The word at an offset of the scratch pad was stored over.

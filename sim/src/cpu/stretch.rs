@@ -107,13 +107,11 @@ impl Core {
         let mut load_use = 0;
         while at < limit {
             let pc = here.pc;
-            // Beyond the pad if it is not aligned, too.
-            let place = pc.wrapping_sub(SCRATCH_BASE).rotate_right(2) as usize;
-            let Some(instruction) = cache.pad().get(place) else {
+            let Some(instruction) = cache.known(pc) else {
                 break;
             };
             let scope = instruction.scope;
-            if loaded & instruction.sources != 0 && scope != Scope::Unknown {
+            if loaded & instruction.sources != 0 {
                 loaded = 0;
                 if costs.load_use != 0 {
                     load_use += costs.load_use;

@@ -12,6 +12,7 @@
 use super::Machine;
 use crate::cpu::{Checkpoint, StoredOver, Stretch};
 use crate::timing::Timed;
+use tigon2_chip::memory::REGISTERS_BYTES;
 use tigon2_chip::{Cpu, Register, beyond};
 
 /// The lead of a CPU, if it has one.
@@ -32,20 +33,40 @@ impl Lead {
     }
 }
 
+/// Registers that show or change the state of a CPU: a bit for each word of their page.
+static STATES: [u64; REGISTERS_BYTES as usize / 4 / 64] = {
+    let mut states = [0; REGISTERS_BYTES as usize / 4 / 64];
+    let mut offset = 0;
+    while offset < REGISTERS_BYTES {
+        if is_state(offset) {
+            states[offset as usize / 4 / 64] |= 1 << (offset / 4 % 64);
+        }
+        offset += 4;
+    }
+    states
+};
+
 /// Whether a register shows or changes the state of a CPU.
 #[inline]
 pub(super) fn concerns_cpus(offset: u32) -> bool {
+    let word = (offset % REGISTERS_BYTES) as usize / 4;
+    STATES[word / 64] >> (word % 64) & 1 != 0
+}
+
+const fn is_state(offset: u32) -> bool {
     const GPRS: u32 = 32 * 4;
-    let offset = offset & !3;
-    let gprs = |first: Register| offset.wrapping_sub(first.offset()) < GPRS;
-    Cpu::EVERY
-        .into_iter()
-        .any(|cpu| offset == beyond::state(cpu) || offset == beyond::pc(cpu))
-        || Cpu::ALL
-            .into_iter()
-            .any(|cpu| offset == Register::scratch_data(cpu).offset())
-        || gprs(Register::CpuAGpr0)
-        || gprs(Register::CpuBGpr0)
+    let mut cpu = 0;
+    while cpu < Cpu::MOST {
+        let one = Cpu::EVERY[cpu];
+        if offset == beyond::state(one) || offset == beyond::pc(one) {
+            return true;
+        }
+        cpu += 1;
+    }
+    offset.wrapping_sub(Register::CpuAGpr0.offset()) < GPRS
+        || offset.wrapping_sub(Register::CpuBGpr0.offset()) < GPRS
+        || offset == Register::ScratchDataA.offset()
+        || offset == Register::ScratchDataB.offset()
         || offset == Register::MiscHostControl.offset()
 }
 
