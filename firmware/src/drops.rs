@@ -38,13 +38,11 @@ impl Drops {
     /// Counts a dropped frame.
     #[inline(always)]
     pub fn count(&mut self, reason: Drop) {
-        if let Some(count) = self.0.get_mut(reason as usize) {
-            *count = count.wrapping_add(1);
-        }
+        self.add(reason, 1);
     }
 
     /// Counts more of one reason.
-    #[cfg(feature = "lanes")]
+    #[inline(always)]
     pub fn add(&mut self, reason: Drop, more: u32) {
         if let Some(count) = self.0.get_mut(reason as usize) {
             *count = count.wrapping_add(more);

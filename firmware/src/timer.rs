@@ -33,6 +33,15 @@ impl Deadline {
         armed: false,
     };
 
+    /// Set to so many ticks from now.
+    #[inline(always)]
+    const fn after(now: u32, ticks: u32) -> Deadline {
+        Deadline {
+            time: now.wrapping_add(ticks),
+            armed: true,
+        }
+    }
+
     /// Whether it is set.
     #[inline(always)]
     pub const fn is_armed(&self) -> bool {
@@ -183,10 +192,7 @@ pub fn start_send<B: Dispatch>(b: &mut SideB<B>) {
 #[inline(always)]
 pub fn arm_send<B: Dispatch>(b: &mut SideB<B>, ticks: u32) {
     let now = timer::now(&mut b.bus);
-    b.deadlines.send = Deadline {
-        time: now.wrapping_add(ticks),
-        armed: true,
-    };
+    b.deadlines.send = Deadline::after(now, ticks);
     rearm_send(b, now);
 }
 
@@ -195,10 +201,7 @@ pub fn arm_send<B: Dispatch>(b: &mut SideB<B>, ticks: u32) {
 pub fn await_room<B: Dispatch>(b: &mut SideB<B>) {
     if !b.deadlines.room.armed {
         let now = timer::now(&mut b.bus);
-        b.deadlines.room = Deadline {
-            time: now.wrapping_add(AWAITED),
-            armed: true,
-        };
+        b.deadlines.room = Deadline::after(now, AWAITED);
         rearm_send(b, now);
     }
 }
@@ -207,10 +210,7 @@ pub fn await_room<B: Dispatch>(b: &mut SideB<B>) {
 #[inline(always)]
 pub fn arm_receive<B: Dispatch>(a: &mut SideA<B>, ticks: u32) {
     let now = timer::now(&mut a.bus);
-    a.deadlines.receive = Deadline {
-        time: now.wrapping_add(ticks),
-        armed: true,
-    };
+    a.deadlines.receive = Deadline::after(now, ticks);
     arm(a, now);
 }
 

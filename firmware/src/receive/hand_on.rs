@@ -162,7 +162,7 @@ impl Taken {
     /// Writes of the return BD of a frame of `bytes` into its slot what is the BD's.
     #[inline(always)]
     pub fn stage<B: Dispatch>(&self, bus: &mut B, slot: u32, bytes: u32) {
-        let index_and_length = self.index_and_room & 0xFFFF_0000 | bytes;
+        let index_and_length = self.index_and_length(bytes);
         // One by one: a loop over them costs five times as much.
         bus.store(slot, self.host.high);
         bus.store(slot + 4, self.host.low);
