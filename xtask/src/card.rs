@@ -55,6 +55,17 @@ pub struct CardOptions {
     pub operations: bool,
 }
 
+impl CardOptions {
+    /// A card that boots the firmware in this EEPROM file, if there is one.
+    pub fn booting(tools: &Tools, eeprom: Option<&PathBuf>) -> CardOptions {
+        CardOptions {
+            boot: eeprom.map(|_| tools.boot.clone()),
+            eeprom: eeprom.cloned(),
+            ..CardOptions::default()
+        }
+    }
+}
+
 /// A running card; dropping it ends QEMU and removes its sockets.
 #[derive(Debug)]
 pub struct Card {

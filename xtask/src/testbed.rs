@@ -71,16 +71,11 @@ impl Testbed {
             &CardOptions {
                 wire: Wire::Tap(wire_tap.clone()),
                 gdb: options.gdb,
-                boot: eeprom.map(|_| tools.boot.clone()),
-                eeprom: eeprom.cloned(),
-                ..CardOptions::default()
+                ..CardOptions::booting(tools, eeprom)
             },
         )?;
         peer.adopt(&wire_tap, &format!("{PEER}/24"))?;
-        let mut nic = match eeprom {
-            Some(_) => open_own(&card)?,
-            None => open_nic(tools, &card)?,
-        };
+        let mut nic = open_booted(tools, &card, eeprom.is_some())?;
         let build = nic.log_block()?.map(|block| block.build);
         let tap = Tap::create(&host_tap, nic.station(), MTU, false)?;
         host.adopt(&host_tap, &format!("{HOST}/24"))?;
@@ -135,8 +130,11 @@ pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
     open(card, |nic| Ok(nic.load(&firmware)?))
 }
 
-/// The same with the firmware that the card has booted, which is said.
-pub fn open_own(card: &Card) -> Result<Nic<VfioUser>> {
+/// The same, with the firmware that the card has booted if it is `own`, which is said.
+pub fn open_booted(tools: &Tools, card: &Card, own: bool) -> Result<Nic<VfioUser>> {
+    if !own {
+        return open_nic(tools, card);
+    }
     open(card, |nic| {
         let own = nic.boot()?;
         let confirmed = if own.confirmed_now {

@@ -4,7 +4,7 @@ use super::Arguments;
 use super::report::Report;
 use crate::card::{Card, CardOptions};
 use crate::conversation::{self, Volume};
-use crate::testbed::{open_nic, open_own};
+use crate::testbed::open_booted;
 use crate::tools::Tools;
 use crate::worker::Worker;
 use anyhow::Result;
@@ -18,17 +18,9 @@ const UDP_INTERVAL: Duration = Duration::from_micros(235);
 pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     println!("qemu-run: starting the card and its firmware, bringing the link up");
     let eeprom = arguments.eeprom.as_ref();
-    let options = CardOptions {
-        boot: eeprom.map(|_| tools.boot.clone()),
-        eeprom: eeprom.cloned(),
-        ..CardOptions::default()
-    };
-    let card = Card::start(tools, &options)?;
+    let card = Card::start(tools, &CardOptions::booting(tools, eeprom))?;
     let mut peer = start_peer(&card)?;
-    let mut nic = match eeprom {
-        Some(_) => open_own(&card)?,
-        None => open_nic(tools, &card)?,
-    };
+    let mut nic = open_booted(tools, &card, eeprom.is_some())?;
     let volume = Volume {
         count: arguments.count,
         seconds: arguments.seconds,
