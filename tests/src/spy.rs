@@ -19,6 +19,8 @@ use tigon2_chip::registers::Register;
 pub const SEND_RING: u64 = 0x420;
 /// Offset of the standard ring's control block.
 pub const STANDARD_RING: u64 = 0x430;
+/// A send BD's flag for the end of a frame, in its third word beside the length.
+pub const END: u32 = 0x004;
 /// Bytes of a send BD.
 const SEND_BD_BYTES: u64 = 16;
 /// Bytes of a receive BD.

@@ -2,10 +2,12 @@
 
 use crate::engine::{Engine, tools};
 use crate::frames;
+use host_driver::log::{BuildId, LogTexts};
 use host_driver::nic::{Link, Received, SendOptions};
 use host_driver::{Config, Nic};
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tigon2_model::is_flow_control;
 
@@ -186,6 +188,23 @@ pub fn firmware() -> Vec<u8> {
 }
 
 /// Where its ELF is, with symbols.
-pub fn elf() -> std::path::PathBuf {
+pub fn elf() -> PathBuf {
     tools().firmware.elf
+}
+
+/// Writes that ELF into a folder with one bit of byte `byte` of its build id changed, and
+/// nothing else; returns where it is, and both build ids.
+///
+/// # Panics
+/// If the ELF cannot be read, is not the firmware's, or there is no room.
+pub fn elf_of_another_build(folder: &Path, byte: usize) -> (PathBuf, [BuildId; 2]) {
+    let mut file = std::fs::read(elf()).expect("the ELF");
+    let right = LogTexts::parse(&file).expect("its texts").build();
+    let BuildId(mut id) = right;
+    let at = file.windows(id.len()).position(|bytes| bytes == id);
+    id[byte] ^= 1;
+    file[at.expect("its build id") + byte] ^= 1;
+    let path = folder.join("another-build");
+    std::fs::write(&path, file).expect("room");
+    (path, [right, BuildId(id)])
 }

@@ -4,7 +4,7 @@
 use host_driver::nic::NicStatistics;
 use host_driver::{Config, Nic, NicError, Transport};
 use host_interface::bar;
-use integration_tests::spy::{SEND_RING, STANDARD_RING, Shared, Spy};
+use integration_tests::spy::{END, SEND_RING, STANDARD_RING, Shared, Spy};
 use integration_tests::{Engine, frames, stage, stories};
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
@@ -30,8 +30,6 @@ const WHILE: Duration = Duration::from_millis(200);
 
 /// An address at which no host has memory.
 const NOWHERE: [u32; 2] = [0x0000_DEAD, 0xBEEF_0000];
-/// A send BD's flag for the end of a frame, in its third word beside the length.
-const END: u32 = 0x004;
 /// Entries of the send ring.
 const SEND_ENTRIES: u32 = 512;
 
@@ -163,11 +161,8 @@ impl<E: Engine> Host<E> {
 }
 
 fn dropped(statistics: &NicStatistics, reason: &str) -> u64 {
-    let drops = statistics.firmware_drops.0.iter();
-    drops
-        .filter(|(name, _)| *name == reason)
-        .map(|(_, count)| *count)
-        .sum()
+    let dropped = statistics.firmware_drops.get(reason);
+    dropped.expect("a reason of our firmware's")
 }
 
 /// Every word of the BAR, written with patterns that set, clear and mix all bits.

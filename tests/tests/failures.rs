@@ -4,7 +4,7 @@ use host_driver::nic::NicStatistics;
 use host_driver::{Config, Nic, NicError, Transport};
 use host_interface::bar;
 use host_interface::extension::{BadConfig, FatalCode};
-use integration_tests::spy::{SEND_RING, Shared, Spy};
+use integration_tests::spy::{END, SEND_RING, Shared, Spy};
 use integration_tests::{Engine, Sim, Stage, frames, stage, stories};
 use std::io::IoSlice;
 use std::sync::mpsc;
@@ -26,9 +26,6 @@ stories!(
 
 const LINK: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A send BD's flag for the end of a frame, in its third word beside the length.
-const END: u32 = 0x004;
 
 /// A card that is up, with a view into the memory that it shares with the driver.
 fn open_with_view<E: Engine>() -> (E, Nic<Spy<E::Transport>>, Shared) {
@@ -155,10 +152,7 @@ fn an_unknown_command_is_reported<E: Engine>() {
 fn a_descriptor_without_length_is_dropped_and_counted<E: Engine>() {
     let (mut engine, mut nic, shared) = open_with_view::<E>();
     send_raw(&mut nic, &shared, [1, 0, END, 0]);
-    until(&mut nic, |s| {
-        let drops = &s.firmware_drops.0;
-        drops.contains(&("BadSendBd", 1))
-    });
+    until(&mut nic, |s| s.firmware_drops.get("BadSendBd") == Some(1));
     // The other direction never noticed.
     let frame = frames::numbered(nic.station(), frames::PEER, 5);
     engine.send(&frame);
@@ -177,10 +171,7 @@ fn a_descriptor_to_nowhere_costs_its_frame_alone<E: Engine>() {
     let (mut engine, mut nic, shared) = open_with_view::<E>();
     // No memory of the host's is there.
     send_raw(&mut nic, &shared, [0xDEAD, 0x1000, 100 << 16 | END, 0]);
-    until(&mut nic, |s| {
-        let drops = &s.firmware_drops.0;
-        drops.contains(&("SendFault", 1))
-    });
+    until(&mut nic, |s| s.firmware_drops.get("SendFault") == Some(1));
     nic.check_fatal().expect("the card goes on");
     nic.recover().expect("a reset mends the driver's ring");
     nic.wait_link(LINK).expect("the cable is in");

@@ -1,11 +1,11 @@
 //! `cargo xtask gdb --sim`: gdb on the simulator, forward and backward, and twice the same.
 
-use host_driver::log::{BuildId, LogTexts};
 use integration_tests::engine::tools;
 use integration_tests::stage;
+use integration_tests::stage::elf_of_another_build;
 use integration_tests::xtask_command::{complaint, xtask};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use tigon2_chip::Cpu;
@@ -193,26 +193,12 @@ fn the_story_of_a_seed_has_an_end_and_a_beginning() {
     assert!(shown.trim_end().contains("0x00004000 in _start"), "{shown}");
 }
 
-/// The firmware's ELF file with one bit of its build id changed, and nothing else; and both
-/// build ids.
-fn of_another_build(folder: &Path) -> (PathBuf, [String; 2]) {
-    let mut elf = std::fs::read(tools().firmware.elf).unwrap();
-    let BuildId(mut id) = LogTexts::parse(&elf).unwrap().build();
-    let at = elf.windows(id.len()).position(|bytes| bytes == id).unwrap();
-    let right = BuildId(id).to_string();
-    id[7] ^= 1;
-    elf[at + 7] ^= 1;
-    let path = folder.join("another-build");
-    std::fs::write(&path, elf).unwrap();
-    (path, [right, BuildId(id).to_string()])
-}
-
 /// Names and lines of another firmware would be lies: it is known by its build id alone, and
 /// code that was changed behind the build is known, too.
 #[test]
 fn an_elf_that_is_not_the_cards_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let (another, [right, wrong]) = of_another_build(folder.path());
+    let (another, [right, wrong]) = elf_of_another_build(folder.path(), 7);
     let changed = folder.path().join("changed");
     let mut elf = std::fs::read(tools().firmware.elf).unwrap();
     // The code in SRAM stands at its address in the file; one instruction is another.
@@ -275,7 +261,7 @@ fn the_simulator_waits_at_a_port() {
     }
     // One that has the ELF file of another build is told so before it goes anywhere.
     let folder = tempfile::tempdir().unwrap();
-    let (another, [right, wrong]) = of_another_build(folder.path());
+    let (another, [right, wrong]) = elf_of_another_build(folder.path(), 7);
     let mut gdb = Command::new("timeout");
     gdb.args(["60", "gdb-multiarch", "-batch", "-nx"])
         .arg(another);

@@ -1,14 +1,13 @@
 //! `tigonctl` beside the process that drives a card: log, trace, link, counts, registers.
 
 use host_driver::Transport;
-use host_driver::log::BuildId;
 use host_driver::nic::Link;
 use host_interface::bar;
 use host_interface::command::{Command, CommandCode};
 use host_interface::gencom::Gencom;
 use host_interface::log::{Level, module_named};
 use host_interface::ring::COMMAND_ENTRIES;
-use integration_tests::stage::elf;
+use integration_tests::stage::{elf, elf_of_another_build};
 use integration_tests::tigonctl::{Driver, complaint, objects, said};
 use integration_tests::{Engine, Sim};
 use serde_json::Value;
@@ -91,27 +90,18 @@ fn the_log_of_a_card_that_somebody_drives() {
 fn the_log_of_another_build_is_refused_and_changes_nothing() {
     let mut driver = Driver::<Sim>::open();
     let block = driver.stage.nic.log_block().expect("the card");
-    let (levels, BuildId(mut id)) = block.map(|b| (b.levels, b.build)).expect("a log");
-    let mut file = std::fs::read(elf()).expect("the ELF");
-    let at = file.windows(id.len()).position(|bytes| bytes == id);
-    let at = at.expect("its build id");
-    let card = BuildId(id);
-    id[19] ^= 0x80;
-    file[at + 19] ^= 0x80;
+    let (levels, card) = block.map(|b| (b.levels, b.build)).expect("a log");
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("another-build");
-    std::fs::write(&path, &file).expect("room");
+    let (path, [_, another]) = elf_of_another_build(folder.path(), 19);
     let name = path.display().to_string();
     let words = ["log", "--elf", &name, "--level", "trace"];
     let text = complaint(&driver.run(&words));
-    let told = format!(
-        "it is of build {}, but the card runs build {card}",
-        BuildId(id)
-    );
+    let told = format!("it is of build {another}, but the card runs build {card}");
     assert!(text.contains(&name) && text.contains(&told), "{text}");
     let block = driver.stage.nic.log_block().expect("the card");
     assert_eq!(block.expect("a log").levels, levels);
 
+    let file = std::fs::read(&path).expect("the ELF");
     for length in [0, 100, file.len() / 2, file.len() - 1] {
         std::fs::write(&path, &file[..length]).expect("room");
         let text = complaint(&driver.run(&words));

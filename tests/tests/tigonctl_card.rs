@@ -1,10 +1,10 @@
 //! `tigonctl` on a card of its own, under QEMU: each command that issue lists name.
 
 use host_driver::capture::FrameReader;
-use host_driver::log::LogTexts;
 use host_driver::peer::DatagramWire;
 use integration_tests::engine::tools;
 use integration_tests::frames;
+use integration_tests::stage::elf_of_another_build;
 use integration_tests::tigonctl::{complaint, objects, program, said};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
@@ -148,13 +148,8 @@ fn counts_trace_and_log_of_a_run() {
 fn another_builds_elf_file_takes_no_message_away() {
     let desk = Desk::new();
     let (firmware, elf) = (firmware(), elf());
-    let mut file = std::fs::read(&elf).expect("the ELF");
-    let build = LogTexts::parse(&file).expect("its texts").build();
-    let at = file.windows(20).position(|bytes| bytes == build.0);
-    file[at.expect("its build id")] ^= 1;
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("another-build");
-    std::fs::write(&path, &file).expect("room");
+    let (path, [build, _]) = elf_of_another_build(folder.path(), 0);
     let another = path.display().to_string();
 
     assert_eq!(desk.object(&["load", &firmware])["kind"], "load");

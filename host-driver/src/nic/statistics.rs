@@ -38,6 +38,19 @@ pub struct DriverCounters {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Named(pub Vec<(&'static str, u64)>);
 
+impl Named {
+    /// The count of a name; `None` if it is not counted.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map(|(_, count)| *count)
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+}
+
 impl Serialize for Named {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
