@@ -23,10 +23,12 @@ use crate::setup::{self, Need};
 use crate::tools::Tools;
 use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail};
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use tempfile::NamedTempFile;
 
 pub use facts::facts;
 
@@ -102,12 +104,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ended
 }
 
-/// Writes what `tigon.py` knows of the chip.
+/// Writes what `tigon.py` knows of the chip, in one go: another session may be reading it.
 fn write_facts() -> Result<PathBuf> {
     let folder = paths::target().join("gdb");
     std::fs::create_dir_all(&folder)?;
     let path = folder.join("tigon.json");
-    std::fs::write(&path, facts().to_string())
+    let mut file = NamedTempFile::new_in(&folder)?;
+    file.write_all(facts().to_string().as_bytes())?;
+    file.persist(&path)
         .with_context(|| format!("write {}", path.display()))?;
     Ok(path)
 }
