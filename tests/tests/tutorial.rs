@@ -26,6 +26,7 @@ impl Clone {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("tigon-rs");
         xtask::paths::copy_sources(&root).expect("a copy");
+        xtask::paths::share_target(&root).expect("room");
         let clone = Clone {
             _folder: folder,
             root,
@@ -51,7 +52,7 @@ impl Clone {
             .arg(format!("{PRELUDE}{}", step.command))
             .current_dir(&self.root)
             .env("TIGON_ROOT", &self.root)
-            .env("CARGO_TARGET_DIR", xtask::paths::target())
+            .env("CARGO_TARGET_DIR", self.root.join("target"))
             .env("SHELL", "/bin/sh")
             .env_remove("TIGON_VARIANT")
             .env_remove("TIGON_PLACEMENT")

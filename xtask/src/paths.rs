@@ -62,3 +62,29 @@ pub fn copy_sources(to: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+/// Makes a target folder for a copy of the sources and returns it: what is built for this
+/// machine is shared, what is built for the card is the copy's own, as its reports are. To Cargo its crates
+/// look like those of the same name here, and what it made of them would stay.
+///
+/// # Errors
+/// If there is no room.
+pub fn share_target(copy: &Path) -> Result<PathBuf> {
+    let to = copy.join("target");
+    std::fs::create_dir_all(&to)?;
+    for entry in std::fs::read_dir(target())? {
+        let entry = entry?;
+        let there = to.join(entry.file_name());
+        match entry.file_name().to_str() {
+            Some("reports") => {}
+            Some("firmware") => {
+                // With the times that Cargo goes by.
+                let mut copied = Command::new("cp");
+                copied.arg("-a").arg(entry.path()).arg(there);
+                ensure!(copied.status().context("start cp")?.success(), "no copy");
+            }
+            _ => std::os::unix::fs::symlink(entry.path(), there)?,
+        }
+    }
+    Ok(to)
+}

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 use xtask::firmware::own;
 
-/// The command in the copy; what is built besides the firmware's crates is shared.
+/// The command in the copy.
 fn xtask(root: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args(words)
         .env("TIGON_ROOT", root)
-        .env("CARGO_TARGET_DIR", xtask::paths::target())
+        .env("CARGO_TARGET_DIR", root.join("target"))
         .env_remove("TIGON_VARIANT")
         .output()
         .expect("it starts")
@@ -26,6 +26,7 @@ fn a_new_variant_builds_and_starts_and_is_listed() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     xtask::paths::copy_sources(root).expect("a copy");
+    xtask::paths::share_target(root).expect("room");
     let manifest = root.join("firmware/Cargo.toml");
     let before = std::fs::read_to_string(&manifest).expect("the manifest");
 
