@@ -62,6 +62,8 @@ pub struct Machine<H> {
     /// Where each CPU sleeps, with the lock inside.
     alarms: [Condvar; 2],
     outbox: Outbox,
+    /// A CPU was halted and may not have stopped yet.
+    stopping: AtomicBool,
     dead: AtomicBool,
 }
 
@@ -103,6 +105,7 @@ impl<H: Host> Machine<H> {
             }),
             alarms: Default::default(),
             outbox: Outbox::default(),
+            stopping: AtomicBool::new(false),
             dead: AtomicBool::new(false),
         }
     }
@@ -219,6 +222,7 @@ impl<H: Host> Machine<H> {
                 Effect::CpuHalt { cpu } => {
                     inner.parking.busy(cpu);
                     halts = true;
+                    self.stopping.store(true, Ordering::Relaxed);
                     Errand::Halt(cpu)
                 }
                 Effect::SpillBase { cpu, base } => {
@@ -445,7 +449,10 @@ impl<H: Host> Machine<H> {
 
     /// The host reads a word of BAR 0. What follows from it waits for
     /// [`host_done`](Self::host_done).
+    ///
+    /// Not for a CPU's thread: who reads that a CPU is halted finds that it has stopped.
     pub fn bar_read(&self, offset: u32) -> u32 {
+        self.see_it_stop(offset);
         let read = |inner: &mut Inner, env: &mut Environment<'_>| inner.card.bar_read(env, offset);
         self.enter_and_tell(Work::Later, read).0
     }
@@ -457,6 +464,7 @@ impl<H: Host> Machine<H> {
     /// CPU has stopped, so that what the host does next cannot be mixed up
     /// with what firmware did last.
     pub fn bar_write(&self, offset: u32, value: u32) {
+        self.see_it_stop(offset);
         let ((), halts) = self.enter_and_tell(Work::Later, |inner, env| {
             inner.card.bar_write(env, offset, value);
         });
@@ -473,8 +481,18 @@ impl<H: Host> Machine<H> {
         }
     }
 
+    /// A CPU that has halted itself goes on for some instructions until QEMU stops it.
+    /// The host that accesses its state waits for that.
+    fn see_it_stop(&self, offset: u32) {
+        let state = CPUS.map(|cpu| Register::cpu_state(cpu).offset());
+        if state.contains(&(offset & !3)) && self.stopping.load(Ordering::Relaxed) {
+            self.settle();
+        }
+    }
+
     /// Waits until starts and halts of CPUs have happened.
     fn settle(&self) {
+        self.stopping.store(false, Ordering::Relaxed);
         self.with_big_lock(|| {
             self.deliver();
             self.host.settle();

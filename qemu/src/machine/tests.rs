@@ -173,6 +173,32 @@ fn an_interrupt_reaches_the_client_and_is_cleared_by_mailbox_0() {
     assert!(!interrupts.level());
 }
 
+/// Firmware that halts itself and a host that starts it again cannot overlap.
+#[test]
+fn a_cpu_that_has_halted_itself_has_stopped_when_the_host_sees_it() {
+    let machine = machine();
+    let state = Register::CpuAState.offset();
+    machine.bar_write(state, 0);
+    machine.host_done();
+    told(&machine);
+    machine.cpu_write(Cpu::A, state, HALT);
+    assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
+    assert_eq!(machine.bar_read(state) & HALT, HALT);
+    assert_eq!(told(&machine), [Told::Settle]);
+    assert_eq!(machine.bar_read(state) & HALT, HALT);
+    assert_eq!(told(&machine), [], "once");
+    machine.bar_write(state, 0);
+    machine.host_done();
+    told(&machine);
+    machine.cpu_write(Cpu::A, state, HALT);
+    machine.bar_write(state, 0);
+    machine.host_done();
+    let told = told(&machine);
+    let [Told::Halt(Cpu::A), Told::Settle, Told::Start(Cpu::A, _)] = told[..] else {
+        panic!("{told:?}");
+    };
+}
+
 #[test]
 fn a_fault_halts_and_a_reset_too() {
     let machine = machine();
