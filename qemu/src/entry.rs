@@ -3,31 +3,28 @@
 //! A panic never reaches QEMU: it is reported, the card is halted, and every
 //! later call returns at once.
 
+use crate::entrance::Entrance;
 use crate::exact::EXACT;
 use crate::ffi::{ABI, Config, Geometry, HostOps, ModelHandle, ModelOps, fault};
 use crate::host::Qemu;
 use crate::machine::Machine;
 use crate::properties::{self, PropertyError};
-use crate::server::{self, SharedEeprom, Socket};
+use crate::server::Socket;
 use crate::setup::{self, Options, SetupError};
 use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use thiserror::Error;
 use tigon2_model::{Cpu, CpuFault};
-use vfio_user_nic::{BindError, ServerThread};
+use vfio_user_nic::BindError;
 
 /// What a [`ModelHandle`] points to. It lives until the process ends.
 struct Model {
     machine: Arc<Machine<Qemu>>,
-    eeprom: SharedEeprom,
-    /// Until the machine begins.
-    socket: Mutex<Option<Socket>>,
-    /// From then on.
-    server: Mutex<Option<ServerThread>>,
+    entrance: Entrance<Qemu>,
 }
 
 /// Why there is no model.
@@ -124,37 +121,10 @@ impl Model {
         if let Some(file) = setup::operations()? {
             machine.record_operations(file);
         }
-        let model = Model {
-            machine: Arc::new(machine),
-            eeprom: Arc::new(Mutex::new(eeprom)),
-            socket: Mutex::new(socket),
-            server: Mutex::new(None),
-        };
-        Ok((model, geometry))
+        let machine = Arc::new(machine);
+        let entrance = Entrance::new(machine.clone(), Arc::new(Mutex::new(eeprom)), socket);
+        Ok((Model { machine, entrance }, geometry))
     }
-
-    fn begin(&self) -> std::io::Result<()> {
-        if let Some(socket) = take(&self.socket) {
-            let thread = socket.serve(self.machine.clone(), self.eeprom.clone())?;
-            *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        }
-        Ok(())
-    }
-
-    fn end(&self) {
-        if let Some(thread) = take(&self.server)
-            && let Err(error) = thread.stop()
-        {
-            eprintln!("tigon2: vfio-user: {error}");
-        }
-        if !self.machine.is_dead() {
-            server::save(&self.machine, &self.eeprom);
-        }
-    }
-}
-
-fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
-    from.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Runs `f` on the model unless it has failed; if it fails now, ends it.
@@ -197,19 +167,16 @@ macro_rules! callbacks {
 
 callbacks! {
     begin(model, message: *mut c_char, bytes: usize) -> bool [false] {
-        // SAFETY: `message` is what `ffi.h` says.
-        let message = unsafe { Message::new(message, bytes) };
-        let begun = model.begin();
-        if let Err(error) = &begun {
-            message.set(&format!("cannot start the server's thread: {error}"));
-        }
-        begun.is_ok()
+        // Nothing that could fail is left: the socket was made with the model.
+        let _ = (message, bytes);
+        model.entrance.begin();
+        true
     }
     end(model) -> () [()] {
-        model.end();
+        model.entrance.end();
     }
     power_on(model) -> () [()] {
-        model.machine.power_on();
+        model.entrance.power_on();
     }
     read(model, number: u32, offset: u32) -> u32 [0] {
         model.machine.cpu_read(cpu(number), offset)

@@ -25,6 +25,7 @@
 //! | [`exact`] | which register accesses end a translation block |
 //! | [`parking`] | idle CPUs sleep |
 //! | [`server`] | the PCI side, over vfio-user |
+//! | [`entrance`] | when a client is let in |
 //! | [`properties`] | what the monitor sees and changes of a running card |
 //! | [`setup`] | the board file and the EEPROM's image |
 //! | [`entry`] | what QEMU calls |
@@ -38,6 +39,7 @@
 // The exceptions are the C interface and the two modules on either side of it.
 #![deny(unsafe_code)]
 
+pub mod entrance;
 #[allow(unsafe_code)]
 pub mod entry;
 pub mod exact;

@@ -1,0 +1,133 @@
+//! The way to the card for vfio-user clients, which opens when the card is switched on.
+//!
+//! A client may connect as soon as there is the socket. But QEMU resets the machine once
+//! more when all of it is made: what a client had done before that would be lost, and the
+//! CPU that it had halted would boot. So it waits for its first answer until then.
+
+use crate::host::Host;
+use crate::machine::Machine;
+use crate::server::{SharedEeprom, Socket, save};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use vfio_user_nic::ServerThread;
+
+/// A machine and its socket.
+pub struct Entrance<H: Host> {
+    machine: Arc<Machine<H>>,
+    eeprom: SharedEeprom,
+    state: Mutex<State>,
+}
+
+/// How far it is.
+#[derive(Default)]
+enum State {
+    /// There is no socket, or not any more.
+    #[default]
+    None,
+    /// The machine is being made.
+    Closed(Socket),
+    /// It is made, and opens the next time that it is switched on.
+    Ready(Socket),
+    Open(ServerThread),
+}
+
+impl<H: Host + 'static> Entrance<H> {
+    /// Closed.
+    pub fn new(machine: Arc<Machine<H>>, eeprom: SharedEeprom, socket: Option<Socket>) -> Self {
+        Entrance {
+            machine,
+            eeprom,
+            state: Mutex::new(socket.map_or(State::None, State::Closed)),
+        }
+    }
+
+    /// All of the machine is made.
+    pub fn begin(&self) {
+        self.change(|state| {
+            Ok(match state {
+                State::Closed(socket) => State::Ready(socket),
+                other => other,
+            })
+        });
+    }
+
+    /// The machine is switched on, or reset.
+    pub fn power_on(&self) {
+        self.machine.power_on();
+        self.change(|state| match state {
+            State::Ready(socket) => {
+                let thread = socket.serve(self.machine.clone(), self.eeprom.clone())?;
+                Ok(State::Open(thread))
+            }
+            other => Ok(other),
+        });
+    }
+
+    /// The machine ends: nobody is served any more, and the EEPROM is saved.
+    pub fn end(&self) {
+        self.change(|state| {
+            if let State::Open(thread) = state {
+                thread.stop()?;
+            }
+            Ok(State::None)
+        });
+        if !self.machine.is_dead() {
+            save(&self.machine, &self.eeprom);
+        }
+    }
+
+    /// Goes on from one state to the next; a failure is told and ends serving.
+    fn change(&self, next: impl FnOnce(State) -> io::Result<State>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match next(std::mem::take(&mut *state)) {
+            Ok(now) => *state = now,
+            Err(error) => eprintln!("tigon2: vfio-user: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::{self, Options};
+    use crate::testing::Notes;
+    use std::time::Duration;
+    use tigon2_chip::bits::CpuState;
+    use tigon2_chip::registers::Register;
+    use vfio_user_nic::message::region;
+
+    /// What a client does before the machine's first reset would be lost in it.
+    #[test]
+    fn a_client_waits_until_the_card_is_switched_on() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("card");
+        let board = tigon2_model::Board::default();
+        let notes = Notes::new(&board);
+        let (card, eeprom) = setup::card(board, &Options::default()).expect("good options");
+        let socket = Socket::bind(&path).expect("a socket");
+        let machine = Arc::new(Machine::new(notes, card, socket.client()));
+        let eeprom = Arc::new(Mutex::new(eeprom));
+        let entrance = Entrance::new(machine.clone(), eeprom, Some(socket));
+        // Resets while the machine is made open nothing.
+        entrance.power_on();
+        entrance.begin();
+        let patience = Duration::from_secs(10);
+        std::thread::scope(|scope| {
+            let halted = scope.spawn(|| {
+                let mut client = vfio_user_nic::Client::connect(&path, patience).expect("a card");
+                let state = u64::from(Register::CpuAState.offset());
+                let halt = CpuState::HALTED.to_le_bytes();
+                let written = client.region_write(region::BAR0, state, &halt);
+                written.expect("it is written");
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!halted.is_finished(), "nobody is served yet");
+            entrance.power_on();
+            // As QEMU does when it has nothing to do, and at its end.
+            machine.host().unlock();
+            halted.join().expect("it is served");
+        });
+        entrance.end();
+        assert!(!path.exists());
+    }
+}
