@@ -11,13 +11,13 @@
 //! ```
 //!
 //! A CPU rests when it has polled its event register twice with the same answer and has
-//! written no register between: it has nothing to do, or cannot do what is there until an
-//! engine gets on.
+//! written nothing new to a register between: it has nothing to do, or cannot do what is
+//! there until an engine gets on.
 
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
-use crate::timing::Timed;
-use tigon2_chip::{Cpu, beyond};
+use crate::timing::{Poll, Timed};
+use tigon2_chip::{Cpu, Register, beyond};
 use tigon2_model::UndefinedKind;
 
 /// Instructions of a CPU in a cycle: firmware that waits for time to pass must see it pass.
@@ -26,11 +26,21 @@ const BUDGET: u32 = 512;
 /// the other CPU stores.
 const REST: u64 = 16;
 
+/// Pointers into the descriptor rings of the DMA assist and the transmitter that firmware
+/// writes.
+const POINTERS: [Register; 5] = [
+    Register::AssistReadProducer,
+    Register::AssistReadReference,
+    Register::AssistWriteProducer,
+    Register::AssistWriteReference,
+    Register::TxDescriptorProducer,
+];
+
 impl Machine {
     /// Whether the CPUs take no time, from now on. Only the cycle model knows of it.
     pub fn set_unlimited(&mut self, unlimited: bool) {
         if let Some(timed) = &mut self.timed {
-            timed.unlimited = unlimited;
+            timed.unlimited = unlimited.then(Default::default);
             // Accesses under way are done; what they wait for is not waited for.
             self.restarted = [true; Cpu::MOST];
             self.ready = [self.cycle; Cpu::MOST];
@@ -40,8 +50,9 @@ impl Machine {
 
     /// A CPU's turn: all that it can do now.
     pub(super) fn tick_unlimited(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
-        let mut polled = None;
-        let mut wrote = false;
+        let polls = timed.unlimited.get_or_insert_default();
+        let mut poll = std::mem::take(&mut polls[cpu.index()]);
+        let mut again = cycle + 1;
         for _ in 0..BUDGET {
             if !self.cpus.core(cpu).running() {
                 return;
@@ -61,19 +72,22 @@ impl Machine {
                     self.read_register(cpu, &executed, offset, target);
                     if offset == beyond::event(cpu) {
                         let seen = Some((executed.pc, self.cpus.core(cpu).gpr(target)));
-                        if seen == polled && !wrote {
-                            timed.pipelines[cpu.index()].ready = cycle + REST;
-                            return;
+                        let rests = seen == poll.seen && !poll.wrote;
+                        poll = Poll { seen, wrote: false };
+                        if rests {
+                            again = cycle + REST;
+                            break;
                         }
-                        polled = seen;
-                        wrote = false;
                     }
                 }
                 Access::WriteRegister { offset, value } => {
-                    wrote = true;
+                    let before = self.pointer(cpu, offset);
                     self.card
                         .cpu_write(&mut environment!(self), cpu, offset, value);
-                    self.settle();
+                    if before.is_none() || self.pointer(cpu, offset) != before {
+                        poll.wrote = true;
+                        self.settle();
+                    }
                 }
                 Access::LoadNothing { address } => {
                     self.undefined(cpu, UndefinedKind::Read, address, 0);
@@ -83,6 +97,74 @@ impl Machine {
                 }
             }
         }
-        timed.pipelines[cpu.index()].ready = cycle + 1;
+        polls[cpu.index()] = poll;
+        timed.pipelines[cpu.index()].ready = again;
+    }
+
+    /// What one of the [`POINTERS`] reads; `None` for any other register. Firmware writes
+    /// them in each turn, moved or not, while an event waits that it cannot serve yet.
+    fn pointer(&mut self, cpu: Cpu, offset: u32) -> Option<u32> {
+        POINTERS
+            .iter()
+            .any(|register| register.offset() == offset)
+            .then(|| self.card.cpu_read(&mut environment!(self), cpu, offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{REGISTERS, get, put};
+    use super::*;
+    use crate::asm::*;
+    use crate::timing::Parameters;
+    use tigon2_chip::memory::SCRATCH_BASE;
+    use tigon2_model::Board;
+
+    /// Turns in so many cycles of a CPU that takes no time and polls for ever, with an
+    /// instruction between that writes a register.
+    fn turns(cycles: u64, write: &[u32]) -> u32 {
+        let setup = [REGISTERS, addiu(A0, ZERO, 0x20)];
+        let again = j(SCRATCH_BASE + 4 * setup.len() as u32);
+        let round = [get(V0, Register::EventA), addiu(V1, V1, 1)];
+        let program = [&setup[..], &round, write, &[again, NOP]].concat();
+
+        let mut machine = Machine::timed(Board::default(), Parameters::default(), 1);
+        machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
+        machine.bar_write(Register::MiscConfig.offset(), 0x10_0055);
+        for (place, word) in program.iter().enumerate() {
+            let core = machine.cpus.core_mut(Cpu::A);
+            core.set_scratch_word(4 * place as u32, *word);
+        }
+        machine.set_unlimited(true);
+        machine.bar_write(Register::CpuAPc.offset(), SCRATCH_BASE);
+        machine.bar_write(Register::CpuAState.offset(), 0);
+        machine.run(cycles);
+        machine.cpus.core(Cpu::A).gpr(V1 as usize)
+    }
+
+    /// A CPU with nothing to do looks about once a rest; one that tells the assist each time
+    /// what the assist knows has nothing to do either.
+    #[test]
+    fn a_cpu_rests_that_writes_nothing_new() {
+        let rests = (1600 / REST) as u32;
+        let same = put(A0, Register::AssistWriteProducer);
+        for write in [&[NOP][..], &[same]] {
+            let turns = turns(1600, write);
+            assert!(
+                (rests..rests + 5).contains(&turns),
+                "{turns}, {rests} rests"
+            );
+        }
+    }
+
+    /// One that moves a pointer, or writes a register which may do something, goes on.
+    #[test]
+    fn a_cpu_goes_on_that_writes_something() {
+        let moved = [addiu(A0, A0, 0x20), put(A0, Register::AssistWriteProducer)];
+        let other = [put(A0, Register::MulticastHash0)];
+        for write in [&moved[..], &other] {
+            let turns = turns(1600, write);
+            assert!(turns > 1600 * 50, "{turns}");
+        }
     }
 }

@@ -105,6 +105,15 @@ impl Fine {
     }
 }
 
+/// A CPU's last look at its event register, and what it has done since.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Poll {
+    /// The instruction that looked, and what it saw.
+    pub seen: Option<(u32, u32)>,
+    /// Whether a register has been written since.
+    pub wrote: bool,
+}
+
 /// The board's engines and pipelines between two cycles.
 #[derive(Clone, Debug)]
 pub struct Timed {
@@ -120,8 +129,8 @@ pub struct Timed {
     pub pipelines: [Pipeline; Cpu::MOST],
     /// Whether data [flows](Self::flow) through this board.
     pub(crate) flows: bool,
-    /// Whether instructions take no time.
-    pub unlimited: bool,
+    /// The last poll of each CPU, if instructions take no time.
+    pub(crate) unlimited: Option<[Poll; Cpu::MOST]>,
     /// CPUs whose waiting is not executed.
     pub(crate) parked: [Option<Parked>; Cpu::MOST],
     /// CPUs that have executed more than is certain.
@@ -138,7 +147,7 @@ impl Timed {
             mac: MacEngine::new(core_hz, parameters.port_bytes),
             pipelines: std::array::from_fn(|_| Pipeline::default()),
             flows: false,
-            unlimited: false,
+            unlimited: None,
             parked: [const { None }; Cpu::MOST],
             leads: Default::default(),
             parameters,
