@@ -63,13 +63,13 @@ pub fn copy_sources(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a target folder for a copy of the sources and returns it: what is built for this
-/// machine is shared, what is built for the card is the copy's own, as its reports are. To Cargo its crates
-/// look like those of the same name here, and what it made of them would stay.
+/// Makes a target folder for a copy of the sources: what is built for this machine is
+/// shared, what is built for the card is the copy's own, as its reports are. To Cargo its
+/// crates look like those of the same name here, and what it made of them would stay.
 ///
 /// # Errors
 /// If there is no room.
-pub fn share_target(copy: &Path) -> Result<PathBuf> {
+pub fn share_target(copy: &Path) -> Result<()> {
     let to = copy.join("target");
     std::fs::create_dir_all(&to)?;
     for entry in std::fs::read_dir(target())? {
@@ -86,5 +86,5 @@ pub fn share_target(copy: &Path) -> Result<PathBuf> {
             _ => std::os::unix::fs::symlink(entry.path(), there)?,
         }
     }
-    Ok(to)
+    Ok(())
 }

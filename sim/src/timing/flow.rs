@@ -18,7 +18,7 @@
 
 use super::dma::{DmaEngine, Phase, Transaction};
 use super::mac::{MacEngine, RECEIVE_EXTRA, TRANSMIT_AHEAD};
-use super::{FRACTION, Fine, Timed};
+use super::{FRACTION, Fine, Timed, pipeline};
 use tigon2_model::Direction;
 
 /// With fewer beats on the bus it is not worth while.
@@ -360,12 +360,9 @@ impl Timed {
         self.dma
             .flowed((passed(calendar.bus), beats), fifos, [read, write]);
         self.dma.wake = self.dma.wake.min(calendar.channels).max(next);
-        let mut cpus = self.port.wanted_by_cpus();
-        while cpus != 0 {
-            let cpu = cpus.trailing_zeros() as usize;
-            self.pipelines[cpu].outvoted(grants.iter().copied().map(u64::from).sum());
-            cpus &= cpus - 1;
-        }
+        let cycles = grants.iter().copied().map(u64::from).sum();
+        let cpus = self.port.wanted_by_cpus();
+        pipeline::hold_up(&mut self.pipelines, cpus, cycles);
     }
 }
 

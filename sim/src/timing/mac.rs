@@ -32,7 +32,7 @@ pub(super) struct Side {
     /// When the frame began.
     pub(super) start: Fine,
     /// When it ends on the wire, and the cycle.
-    pub(super) end: Fine,
+    end: Fine,
     pub(super) ends: u64,
     /// Accesses that were asked for, and how many there are in all.
     pub(super) asked: u64,

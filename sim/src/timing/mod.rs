@@ -172,11 +172,7 @@ impl Timed {
         let Some(client) = port.grant(cycle) else {
             return;
         };
-        let mut outvoted = port.outvoted(client);
-        while outvoted != 0 {
-            pipelines[outvoted.trailing_zeros() as usize].outvoted(1);
-            outvoted &= outvoted - 1;
-        }
+        pipeline::hold_up(pipelines, port.outvoted(client), 1);
         match client {
             Client::MacReceive => mac.receive_granted(cycle, port),
             Client::MacTransmit => mac.transmit_granted(port),

@@ -90,6 +90,16 @@ impl Default for Pipeline {
     }
 }
 
+/// Holds up the CPUs of a set of bits, which asked for the port: other clients had it in so
+/// many cycles.
+#[inline]
+pub fn hold_up(pipelines: &mut [Pipeline], mut cpus: u16, cycles: u64) {
+    while cpus != 0 {
+        pipelines[cpus.trailing_zeros() as usize].outvoted(cycles);
+        cpus &= cpus - 1;
+    }
+}
+
 impl Pipeline {
     /// The CPU starts with a cleared pipeline (3.4, C); stores of its earlier life are
     /// lost to time only, their data is in SRAM.
@@ -328,7 +338,7 @@ impl Pipeline {
 
     /// Another client got the port in so many cycles in which this CPU asked for it.
     #[inline]
-    pub fn outvoted(&mut self, cycles: u64) {
+    fn outvoted(&mut self, cycles: u64) {
         if self.wait != Wait::Nothing {
             self.contended += cycles;
         }
