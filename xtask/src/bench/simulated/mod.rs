@@ -97,14 +97,13 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
         return placements::run(&board);
     }
     let candidates = candidates(arguments)?;
+    let images = candidates.iter();
+    let images = images.map(|it| (it.name.as_str(), &it.image[..]));
     if arguments.golden {
-        let images = candidates.iter();
-        return golden::write(&board, images.map(|it| (it.name.as_str(), &it.image[..])));
+        return golden::write(&board, images);
     }
     if arguments.sensitivity {
-        return candidates
-            .iter()
-            .try_for_each(|it| sensitivity::run(&board, &it.name, &it.image));
+        return sensitivity::run(&board, images);
     }
     let profiles = if arguments.profile == ALL_PROFILES {
         Parameters::profiles(&board)?

@@ -32,17 +32,32 @@ const LOOK: Duration = Duration {
 /// What one change does, in percent of each headline figure.
 #[derive(Debug, Serialize)]
 struct Effect {
+    firmware: String,
     key: String,
     from: String,
     to: String,
     percent: Vec<f64>,
 }
 
-/// Measures and prints, and writes `target/reports/sensitivity.json`.
+/// Measures and prints, and writes `target/reports/sensitivity.json`, for images and their
+/// names.
 ///
 /// # Errors
 /// If a point fails.
-pub fn run(board: &str, firmware: &str, image: &[u8]) -> Result<()> {
+pub fn run<'a>(board: &str, images: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<()> {
+    let mut all = Vec::new();
+    for (firmware, image) in images {
+        let effects = effects(board, firmware, image)?;
+        print(firmware, &effects);
+        all.extend(effects);
+    }
+    let path = write_json("sensitivity", &all)?;
+    println!("report: {}", path.display());
+    Ok(())
+}
+
+/// What each figure's change does to a firmware.
+fn effects(board: &str, firmware: &str, image: &[u8]) -> Result<Vec<Effect>> {
     let reference = headlines(board, firmware, image)?;
     let varied = variations(board);
     let bar = ProgressBar::new(varied.len() as u64);
@@ -53,6 +68,7 @@ pub fn run(board: &str, firmware: &str, image: &[u8]) -> Result<()> {
             bar.inc(1);
             let percent = reference.iter().zip(&changed);
             Ok(Effect {
+                firmware: firmware.to_owned(),
                 key: variation.key.replace("timing.default.", ""),
                 from: variation.from.clone(),
                 to: variation.to.clone(),
@@ -61,12 +77,16 @@ pub fn run(board: &str, firmware: &str, image: &[u8]) -> Result<()> {
                     .collect(),
             })
         })
-        .collect::<Result<Vec<Effect>>>()?;
+        .collect();
     bar.finish_and_clear();
+    effects
+}
+
+fn print(firmware: &str, effects: &[Effect]) {
     let mut header = vec!["parameter", "from", "to"];
     header.extend(HEADLINES.map(|(_, _, name)| name));
     let mut table = framed(&header);
-    for effect in &effects {
+    for effect in effects {
         let mut row = vec![effect.key.clone(), effect.from.clone(), effect.to.clone()];
         row.extend(
             effect
@@ -78,9 +98,6 @@ pub fn run(board: &str, firmware: &str, image: &[u8]) -> Result<()> {
     }
     println!("{firmware}: change of the headline figures, in percent");
     println!("{table}");
-    let path = write_json("sensitivity", &effects)?;
-    println!("report: {}", path.display());
-    Ok(())
 }
 
 /// The headline figures: Mb/s, and microseconds of the ping.
