@@ -15,9 +15,9 @@ mod remarks;
 pub mod sensitivity;
 mod tables;
 
-use self::plan::{Plan, QUICK_SIZES, SIZES, beyond, one_bd, paper};
+use self::plan::{Plan, QUICK_SIZES, SIZES, Task, beyond, one_bd, paper};
 use self::point::{Point, Subject};
-use crate::firmware::{self, FirmwareOptions, Variant};
+use crate::firmware::{self, FirmwareOptions, Placement, Variant};
 use crate::paths;
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
@@ -43,6 +43,14 @@ struct Candidate {
     image: Vec<u8>,
 }
 
+/// What to measure of some firmwares.
+struct Series {
+    /// Where code and state of this project's variants lie; the candidates' place if none.
+    placement: Option<Placement>,
+    tasks: Vec<Task>,
+    duration: Duration,
+}
+
 /// The firmware that is asked for, or all variants of this project's.
 fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
     if let Some(path) = &arguments.firmware {
@@ -54,13 +62,18 @@ fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
         }]);
     }
     setup::ensure(&[Need::Firmware])?;
+    variants(FirmwareOptions::default().placement)
+}
+
+/// All variants of this project's firmware with code and state in some place.
+fn variants(placement: Placement) -> Result<Vec<Candidate>> {
     let variants = Variant::value_variants().iter();
-    let placement = FirmwareOptions::default().placement;
     variants
         .map(|variant| {
             let options = FirmwareOptions {
                 variant: *variant,
-                ..FirmwareOptions::default()
+                placement,
+                quiet: placement != FirmwareOptions::default().placement,
             };
             Ok(Candidate {
                 name: variant.name().to_owned(),
@@ -69,6 +82,42 @@ fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
             })
         })
         .collect()
+}
+
+/// What is asked for. The whole bench has the other places of code and state as well, in the
+/// paper's experiments.
+fn series(arguments: &super::Arguments) -> Vec<Series> {
+    let whole = !arguments.quick && !part::is_asked(arguments);
+    let (tasks, duration) = if part::is_asked(arguments) {
+        (part::tasks(arguments), Duration::QUICK)
+    } else if arguments.quick {
+        let tasks = [
+            paper(&QUICK_SIZES),
+            one_bd(&QUICK_SIZES),
+            beyond(&QUICK_BEYOND_SIZES),
+        ]
+        .concat();
+        (tasks, Duration::QUICK)
+    } else {
+        let tasks = [paper(&SIZES), one_bd(&SIZES), beyond(&BEYOND_SIZES)].concat();
+        (tasks, Duration::FULL)
+    };
+    let mut series = vec![Series {
+        placement: None,
+        tasks,
+        duration,
+    }];
+    if whole && arguments.firmware.is_none() && arguments.profile != ALL_PROFILES {
+        let usual = FirmwareOptions::default().placement;
+        let placements = Placement::value_variants().iter().copied();
+        let others = placements.filter(|placement| *placement != usual);
+        series.extend(others.map(|placement| Series {
+            placement: Some(placement),
+            tasks: paper(&SIZES),
+            duration: Duration::QUICK,
+        }));
+    }
+    series
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -110,27 +159,23 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
     } else {
         vec![arguments.profile.clone()]
     };
-    let part = part::tasks(arguments);
-    let is_part = part.is_some();
-    let (tasks, duration) = if let Some(part) = part {
-        (part, Duration::QUICK)
-    } else if arguments.quick {
-        let tasks = [
-            paper(&QUICK_SIZES),
-            one_bd(&QUICK_SIZES),
-            beyond(&QUICK_BEYOND_SIZES),
-        ]
-        .concat();
-        (tasks, Duration::QUICK)
-    } else {
-        let tasks = [paper(&SIZES), one_bd(&SIZES), beyond(&BEYOND_SIZES)].concat();
-        (tasks, Duration::FULL)
-    };
     let start = Instant::now();
-    let bar = ProgressBar::new((tasks.len() * profiles.len() * candidates.len()) as u64);
+    let series = series(arguments);
+    let tasks = series.iter().map(|it| it.tasks.len()).sum::<usize>();
+    let bar = ProgressBar::new((tasks * profiles.len() * candidates.len()) as u64);
     let mut points = Vec::new();
-    for candidate in &candidates {
-        for profile in &profiles {
+    for Series {
+        placement,
+        tasks,
+        duration,
+    } in &series
+    {
+        let others = placement.map(variants).transpose()?;
+        let candidates = others.as_ref().unwrap_or(&candidates);
+        for (candidate, profile) in candidates
+            .iter()
+            .flat_map(|candidate| profiles.iter().map(move |profile| (candidate, profile)))
+        {
             let plan = Plan {
                 image: &candidate.image,
                 subject: Subject {
@@ -140,13 +185,13 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
                 },
                 board: &board,
                 tasks: tasks.clone(),
-                duration,
+                duration: *duration,
             };
             points.extend(plan.measure(|| bar.inc(1))?);
         }
     }
     bar.finish_and_clear();
-    if is_part {
+    if part::is_asked(arguments) {
         part::report(&points)?;
     } else {
         report(&points)?;
@@ -190,9 +235,54 @@ pub fn report(points: &[Point]) -> Result<()> {
     }
     let path = write_json("bench", &points)?;
     let folder = path.parent().unwrap_or(Path::new("."));
+    let usual = points
+        .iter()
+        .take_while(|point| point.placement == points[0].placement);
+    let (usual, elsewhere) = points.split_at(usual.count());
     for experiment in Experiment::ALL {
-        plot::write(folder, experiment, points)?;
+        plot::write(folder, "bench", experiment, usual)?;
+        if !elsewhere.is_empty() {
+            plot::write(folder, "bench-placements", experiment, points)?;
+        }
     }
     println!("report: {}, plots beside it", path.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        bench: crate::bench::Arguments,
+    }
+
+    fn asked(line: &[&str]) -> Vec<Series> {
+        series(&Line::parse_from([&["bench"], line].concat()).bench)
+    }
+
+    /// The whole bench has each experiment of the paper at each size with code and state at
+    /// each place; a quick look has one place, another's image has its own.
+    #[test]
+    fn the_whole_bench_has_every_placement() {
+        let whole = asked(&[]);
+        assert_eq!(whole.len(), Placement::value_variants().len());
+        for series in &whole {
+            for experiment in Experiment::ALL {
+                let sizes = |task: &&Task| task.experiment == experiment && task.fragments == 2;
+                assert!(series.tasks.iter().filter(sizes).count() >= SIZES.len());
+            }
+        }
+        for line in [
+            &["--quick"][..],
+            &["--firmware", "x"],
+            &["--datagram", "18"],
+            &["--profile", "all"],
+        ] {
+            assert_eq!(asked(line).len(), 1, "{line:?}");
+        }
+    }
 }

@@ -11,18 +11,20 @@ use crate::qemu_run::report::write_json;
 use anyhow::Result;
 use comfy_table::Table;
 
-/// What of the bench is asked for, if it is not all.
-pub fn tasks(arguments: &Arguments) -> Option<Vec<Task>> {
-    if arguments.experiment.is_none() && arguments.datagram.is_none() {
-        return None;
-    }
+/// Whether not all of the bench is asked for.
+pub fn is_asked(arguments: &Arguments) -> bool {
+    arguments.experiment.is_some() || arguments.datagram.is_some()
+}
+
+/// What of the bench is asked for.
+pub fn tasks(arguments: &Arguments) -> Vec<Task> {
     let asked = arguments.datagram.map(|bytes| [bytes]);
     let sizes = asked.as_ref().map_or(&QUICK_SIZES[..], |bytes| bytes);
     let mut tasks = [paper(sizes), one_bd(sizes)].concat();
     if let Some(way) = arguments.experiment {
         tasks.retain(|task| task.experiment == way.experiment());
     }
-    Some(tasks)
+    tasks
 }
 
 /// Prints the points and writes them to `target/reports/bench-part.json`.

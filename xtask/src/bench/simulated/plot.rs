@@ -10,8 +10,12 @@ use tigon2_sim::workload::experiment::Experiment;
 
 /// BDs of a sent frame in the paper's figures.
 const PAPERS_BDS: u32 = 2;
-/// Pixels.
-const SIZE: (u32, u32) = (900, 560);
+/// Pixels: the chart, and the names of the curves beside it.
+const CHART: (u32, u32) = (900, 560);
+const NAMES: u32 = 230;
+const SIZE: (u32, u32) = (CHART.0 + NAMES, CHART.1);
+/// Pixels from one name to the next.
+const LINE: i32 = 24;
 const FONT: &str = "sans-serif";
 
 /// A curve with its name and colour.
@@ -21,8 +25,8 @@ struct Curve {
     points: Vec<(f64, f64)>,
 }
 
-/// Writes `bench-<experiment>.svg` and `.png`.
-pub fn write(folder: &Path, experiment: Experiment, points: &[Point]) -> Result<()> {
+/// Writes `<name>-<experiment>.svg` and `.png`.
+pub fn write(folder: &Path, name: &str, experiment: Experiment, points: &[Point]) -> Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         // The only way for it to fail is a font that is none.
@@ -36,7 +40,7 @@ pub fn write(folder: &Path, experiment: Experiment, points: &[Point]) -> Result<
     if curves.iter().all(|curve| curve.points.is_empty()) {
         return Ok(());
     }
-    let path = |extension: &str| folder.join(format!("bench-{}.{extension}", experiment.name()));
+    let path = |extension: &str| folder.join(format!("{name}-{}.{extension}", experiment.name()));
     let svg = path("svg");
     draw(
         SVGBackend::new(&svg, SIZE).into_drawing_area(),
@@ -52,13 +56,15 @@ pub fn write(folder: &Path, experiment: Experiment, points: &[Point]) -> Result<
 }
 
 /// Colours of the measured firmwares.
-const MEASURED: [RGBColor; 6] = [
+const MEASURED: [RGBColor; 8] = [
     BLUE,
     RGBColor(0, 150, 190),
     RGBColor(230, 130, 0),
     RGBColor(120, 60, 160),
     RGBColor(140, 100, 60),
     RGBColor(90, 140, 20),
+    RGBColor(200, 150, 170),
+    RGBColor(60, 70, 110),
 ];
 
 fn curves(experiment: Experiment, points: &[Point]) -> Vec<Curve> {
@@ -103,13 +109,20 @@ fn curves(experiment: Experiment, points: &[Point]) -> Vec<Curve> {
     }
     for (group, colour) in groups.iter().zip(MEASURED.into_iter().cycle()) {
         let Point {
-            firmware, profile, ..
+            firmware,
+            placement,
+            profile,
+            ..
         } = &group[0];
         let points = of(group, &|point| match experiment {
             Experiment::Ping => point.latency_us,
             _ => Some(point.mbps),
         });
-        add(&format!("{firmware}, {profile}"), colour, points);
+        add(
+            &format!("{firmware}, {placement}, {profile}"),
+            colour,
+            points,
+        );
     }
     for (name, colour) in [("RELEASE", RED), ("BSD", MAGENTA), ("PARALLEL", GREEN)] {
         let figure = |point: &Point| {
@@ -142,7 +155,8 @@ fn draw_on<B: DrawingBackend>(
         .flat_map(|curve| curve.points.iter().map(|point| point.1))
         .fold(1.0, f64::max);
     area.fill(&WHITE).map_err(text)?;
-    let mut chart = ChartBuilder::on(area)
+    let (area_of_chart, names) = area.split_horizontally(CHART.0);
+    let mut chart = ChartBuilder::on(&area_of_chart)
         .caption(experiment.name(), (FONT, 22))
         .margin(12)
         .x_label_area_size(40)
@@ -163,7 +177,7 @@ fn draw_on<B: DrawingBackend>(
         .light_line_style(WHITE)
         .draw()
         .map_err(text)?;
-    for curve in curves {
+    for (curve, line) in curves.iter().zip(2..) {
         let colour = curve.colour;
         if curve.points.len() > 2 {
             let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));
@@ -173,19 +187,12 @@ fn draw_on<B: DrawingBackend>(
             .points
             .iter()
             .map(|point| Circle::new(*point, 4, colour.filled()));
-        chart
-            .draw_series(dots)
-            .map_err(text)?
-            .label(curve.name.as_str())
-            .legend(move |(x, y)| Circle::new((x + 10, y), 4, colour.filled()));
+        chart.draw_series(dots).map_err(text)?;
+        let y = line * LINE;
+        let dot = Circle::new((8, y), 4, colour.filled());
+        names.draw(&dot).map_err(text)?;
+        let name = Text::new(curve.name.as_str(), (20, y - 7), (FONT, 14));
+        names.draw(&name).map_err(text)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK)
-        .label_font((FONT, 14))
-        .draw()
-        .map_err(text)?;
     area.present().map_err(text)
 }
