@@ -3,10 +3,10 @@
 //! Both ways at equal rates with one BD a frame, for one to six CPUs, each handler on a CPU
 //! of its own or several frames of a handler at once; docs/beyond.md says of what.
 
+use super::page::Page;
 use super::tables::framed;
 use crate::firmware::{self, FirmwareOptions, Placement, Variant, own};
 use crate::paths;
-use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
 use anyhow::{Context, Result};
 use comfy_table::Table;
@@ -88,9 +88,10 @@ pub fn run() -> Result<()> {
         )
         .collect::<Result<_>>()?;
     bar.finish_and_clear();
-    println!("both ways, one BD a frame, 10 Gb/s; busy CPUs are A, B, ...");
-    println!("{}", table(&rows));
-    println!("report: {}", write_json("bench-beyond", &rows)?.display());
+    let what = "both ways, one BD a frame, 10 Gb/s; busy CPUs are A, B, ...";
+    let mut page = Page::default();
+    page.table(what, &table(&rows));
+    page.write("bench-beyond", &rows)?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 pub mod cpus;
 pub mod golden;
+mod page;
 pub mod papers;
 mod part;
 mod placements;
@@ -15,11 +16,11 @@ mod remarks;
 pub mod sensitivity;
 mod tables;
 
+use self::page::Page;
 use self::plan::{Plan, QUICK_SIZES, SIZES, Task, beyond, one_bd, paper};
 use self::point::{Point, Subject};
 use crate::firmware::{self, FirmwareOptions, Placement, Variant};
 use crate::paths;
-use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -204,36 +205,32 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints the tables and writes `bench.json` and the plots to `target/reports`.
+/// Prints the tables and writes them, `bench.json` and the plots to `target/reports`.
 ///
 /// # Errors
 /// If a file cannot be written.
 pub fn report(points: &[Point]) -> Result<()> {
+    let mut page = Page::default();
     for group in points.chunk_by(Point::same_subject) {
         let first = &group[0];
-        println!(
-            "\n{}, placement {}, timing profile {}",
+        page.title(&format!(
+            "{}, placement {}, timing profile {}",
             first.firmware, first.placement, first.profile
-        );
+        ));
         for experiment in Experiment::ALL {
-            println!("\n{}", experiment.name());
-            println!("{}", tables::points(experiment, group));
+            page.table(experiment.name(), &tables::points(experiment, group));
         }
-        println!("\ncycles of a frame, both CPUs");
-        println!("{}", tables::causes(group));
-        for (bds, beside) in [(2, "; beside Figure 5 of the paper"), (1, "")] {
-            println!("\nprofile, bidirectional, 64-byte frames of {bds} BDs{beside}");
-            println!("{}", tables::profile(group, bds));
+        page.table("cycles of a frame, both CPUs", &tables::causes(group));
+        for (bds, name) in [(2, "2 BDs; beside Figure 5 of the paper"), (1, "1 BD")] {
+            let what = format!("profile, bidirectional, 64-byte frames of {name}");
+            page.table(&what, &tables::profile(group, bds));
         }
-        for sentence in remarks::sentences(group) {
-            println!("{sentence}");
-        }
+        page.sentences(&remarks::sentences(group));
     }
     if points.iter().any(|point| !point.same_subject(&points[0])) {
-        println!("\nhow it holds");
-        println!("{}", tables::subjects(points));
+        page.table("how it holds", &tables::subjects(points));
     }
-    let path = write_json("bench", &points)?;
+    let path = page.write("bench", &points)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let usual = points
         .iter()
@@ -245,7 +242,7 @@ pub fn report(points: &[Point]) -> Result<()> {
             plot::write(folder, "bench-placements", experiment, points)?;
         }
     }
-    println!("report: {}, plots beside it", path.display());
+    println!("plots: bench-*.svg and .png beside it");
     Ok(())
 }
 

@@ -3,11 +3,11 @@
 //! For whoever has changed a handler: seconds instead of minutes, and a report of its own,
 //! so that the whole bench's stays what it is.
 
+use super::page::Page;
 use super::plan::{QUICK_SIZES, Task, one_bd, paper};
 use super::point::Point;
 use super::tables::framed;
 use crate::bench::Arguments;
-use crate::qemu_run::report::write_json;
 use anyhow::Result;
 use comfy_table::Table;
 
@@ -32,8 +32,9 @@ pub fn tasks(arguments: &Arguments) -> Vec<Task> {
 /// # Errors
 /// If the file cannot be written.
 pub fn report(points: &[Point]) -> Result<()> {
-    println!("{}", table(points));
-    println!("report: {}", write_json("bench-part", &points)?.display());
+    let mut page = Page::default();
+    page.table("what was asked for", &table(points));
+    page.write("bench-part", &points)?;
     Ok(())
 }
 

@@ -4,11 +4,11 @@
 //! the scratch pads, in SRAM, and one of the two in SRAM. The paper's figures are plots; what
 //! stands beside ours is what its text says of them.
 
+use super::page::Page;
 use super::plan::{Plan, paper};
 use super::point::{Subject, rounded};
 use super::tables::framed;
 use crate::firmware::{self, FirmwareOptions, Placement, Variant};
-use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -118,19 +118,17 @@ pub fn run(board: &str) -> Result<()> {
         }
     }
     bar.finish_and_clear();
+    let mut page = Page::default();
     for figure in &FIGURES {
         let unit = match figure.experiment {
             Experiment::Ping => "us",
             _ => "Mb/s",
         };
         let name = figure.experiment.name();
-        println!("\nFigure {}: {name}, {unit}, and busy CPUs", figure.number);
-        println!("{}", table(figure, &rows));
+        let what = format!("Figure {}: {name}, {unit}, and busy CPUs", figure.number);
+        page.table(&what, &table(figure, &rows));
     }
-    println!(
-        "report: {}",
-        write_json("bench-placements", &rows)?.display()
-    );
+    page.write("bench-placements", &rows)?;
     Ok(())
 }
 

@@ -3,11 +3,12 @@
 //! Each figure of the board file's default timing profile is changed by a fifth both ways,
 //! or by one where that is less, and the headline points are measured again.
 
+use super::page::Page;
 use super::plan::{Plan, Task, paper};
 use super::point::Subject;
 use super::tables::framed;
-use crate::qemu_run::report::write_json;
 use anyhow::Result;
+use comfy_table::Table;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -46,13 +47,14 @@ struct Effect {
 /// If a point fails.
 pub fn run<'a>(board: &str, images: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<()> {
     let mut all = Vec::new();
+    let mut page = Page::default();
     for (firmware, image) in images {
         let effects = effects(board, firmware, image)?;
-        print(firmware, &effects);
+        let what = format!("{firmware}: change of the headline figures, in percent");
+        page.table(&what, &table(&effects));
         all.extend(effects);
     }
-    let path = write_json("sensitivity", &all)?;
-    println!("report: {}", path.display());
+    page.write("sensitivity", &all)?;
     Ok(())
 }
 
@@ -82,7 +84,7 @@ fn effects(board: &str, firmware: &str, image: &[u8]) -> Result<Vec<Effect>> {
     effects
 }
 
-fn print(firmware: &str, effects: &[Effect]) {
+fn table(effects: &[Effect]) -> Table {
     let mut header = vec!["parameter", "from", "to"];
     header.extend(HEADLINES.map(|(_, _, name)| name));
     let mut table = framed(&header);
@@ -96,8 +98,7 @@ fn print(firmware: &str, effects: &[Effect]) {
         );
         table.add_row(row);
     }
-    println!("{firmware}: change of the headline figures, in percent");
-    println!("{table}");
+    table
 }
 
 /// The headline figures: Mb/s, and microseconds of the ping.
