@@ -108,10 +108,8 @@ pub(super) fn busy(parameters: Parameters, noise: &mut Noise) -> (Machine, DmaMe
         let image = noise.half(cpu, SCRATCH_BASE);
         machine.load_image(sram, &bytes(&image));
         let pad = noise.half(cpu, sram);
+        machine.load_scratch(cpu, &pad);
         let core = machine.cpus.core_mut(cpu);
-        for (place, word) in (0..).zip(pad) {
-            core.set_scratch_word(4 * place, word);
-        }
         for (register, value) in POINTERS {
             core.set_gpr(register as usize, value);
         }

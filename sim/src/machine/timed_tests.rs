@@ -12,14 +12,16 @@ use tigon2_chip::memory::SCRATCH_BASE;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::{Board, CpuFault};
 
-fn machine(parameters: Parameters) -> Machine {
+/// A machine whose CPUs have not been started.
+pub(super) fn machine(parameters: Parameters) -> Machine {
     let mut machine = Machine::timed(Board::default(), parameters, 1);
     machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
     machine.bar_write(Register::MiscConfig.offset(), 0x10_0055);
     machine
 }
 
-fn start(machine: &mut Machine, pc: u32) {
+/// Starts CPU A.
+pub(super) fn start(machine: &mut Machine, pc: u32) {
     machine.bar_write(Register::CpuAPc.offset(), pc);
     machine.bar_write(Register::CpuAState.offset(), 0);
 }
@@ -30,10 +32,7 @@ fn pad(parameters: &Parameters, program: &[u32], cause: Cause) -> (u64, u64) {
     let mut machine = machine(parameters.clone());
     let setup = [REGISTERS, lui(A0, 0x00C0), addiu(A1, ZERO, RESULT as i32)];
     let program = [&setup[..], program, &[BREAK]].concat();
-    for (place, word) in program.iter().enumerate() {
-        let core = machine.cpus.core_mut(Cpu::A);
-        core.set_scratch_word(4 * place as u32, *word);
-    }
+    machine.load_scratch(Cpu::A, &program);
     start(&mut machine, SCRATCH_BASE);
     let limit = machine.cycle() + 100_000;
     assert!(machine.run_until(limit, |machine| machine.fault(Cpu::A).is_some()));
@@ -113,10 +112,7 @@ fn cpu_a_goes_before_cpu_b() {
         NOP,
     ];
     for cpu in Cpu::ALL {
-        for (place, word) in program.iter().enumerate() {
-            let core = machine.cpus.core_mut(cpu);
-            core.set_scratch_word(4 * place as u32, *word);
-        }
+        machine.load_scratch(cpu, &program);
         let (pc, state) = match cpu {
             Cpu::A => (Register::CpuAPc, Register::CpuAState),
             _ => (Register::CpuBPc, Register::CpuBState),
@@ -168,10 +164,7 @@ fn parking_changes_nothing() {
             for (cpu, result) in [(Cpu::A, RESULT), (Cpu::B, RESULT + 4)] {
                 let ticks = if cpu == Cpu::A { 100 } else { 37 };
                 let program = timer_program(cpu, SCRATCH_BASE, ticks, result, &idle);
-                for (place, word) in program.iter().enumerate() {
-                    let core = machine.cpus.core_mut(cpu);
-                    core.set_scratch_word(4 * place as u32, *word);
-                }
+                machine.load_scratch(cpu, &program);
             }
             start(&mut machine, SCRATCH_BASE);
             machine.bar_write(Register::CpuBPc.offset(), SCRATCH_BASE);

@@ -114,11 +114,11 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{REGISTERS, get, put};
+    use super::super::timed_tests::{machine, start};
     use super::*;
     use crate::asm::*;
     use crate::timing::Parameters;
     use tigon2_chip::memory::SCRATCH_BASE;
-    use tigon2_model::Board;
 
     /// Turns in so many cycles of a CPU that takes no time and polls for ever, with an
     /// instruction between that writes a register.
@@ -128,16 +128,10 @@ mod tests {
         let round = [get(V0, Register::EventA), addiu(V1, V1, 1)];
         let program = [&setup[..], &round, write, &[again, NOP]].concat();
 
-        let mut machine = Machine::timed(Board::default(), Parameters::default(), 1);
-        machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
-        machine.bar_write(Register::MiscConfig.offset(), 0x10_0055);
-        for (place, word) in program.iter().enumerate() {
-            let core = machine.cpus.core_mut(Cpu::A);
-            core.set_scratch_word(4 * place as u32, *word);
-        }
+        let mut machine = machine(Parameters::default());
+        machine.load_scratch(Cpu::A, &program);
         machine.set_unlimited(true);
-        machine.bar_write(Register::CpuAPc.offset(), SCRATCH_BASE);
-        machine.bar_write(Register::CpuAState.offset(), 0);
+        start(&mut machine, SCRATCH_BASE);
         machine.run(cycles);
         machine.cpus.core(Cpu::A).gpr(V1 as usize)
     }
