@@ -3,9 +3,10 @@
 //! Both ways at equal rates with one BD a frame, for one to six CPUs, each handler on a CPU
 //! of its own or several frames of a handler at once; docs/beyond.md says of what.
 
+use super::Candidate;
 use super::page::Page;
 use super::tables::framed;
-use crate::firmware::{self, FirmwareOptions, Placement, Variant, own};
+use crate::firmware::{FirmwareOptions, Placement, Variant, own};
 use crate::paths;
 use crate::setup::{self, Need};
 use anyhow::{Context, Result};
@@ -91,8 +92,7 @@ pub fn run() -> Result<()> {
     let what = "both ways, one BD a frame, 10 Gb/s; busy CPUs are A, B, ...";
     let mut page = Page::default();
     page.table(what, &table(&rows));
-    page.write("bench-beyond", &rows)?;
-    Ok(())
+    page.write("bench-beyond", &rows)
 }
 
 fn row(
@@ -133,12 +133,12 @@ pub fn image(name: &str) -> Result<Vec<u8>> {
             Variant::Own(own.with_context(|| format!("no firmware {other}"))?)
         }
     };
-    let built = firmware::build(FirmwareOptions {
+    let built = Candidate::build(FirmwareOptions {
         variant,
         placement: Placement::Scratch,
         quiet: true,
     })?;
-    std::fs::read(&built.tg2).with_context(|| format!("cannot read {}", built.tg2.display()))
+    Ok(built.image)
 }
 
 /// The board with so many CPUs, and its default timing.

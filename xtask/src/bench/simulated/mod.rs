@@ -44,12 +44,49 @@ struct Candidate {
     image: Vec<u8>,
 }
 
+impl Candidate {
+    /// Builds one of this project's.
+    fn build(options: FirmwareOptions) -> Result<Candidate> {
+        Ok(Candidate {
+            name: options.variant.name().to_owned(),
+            placement: options.placement.name(),
+            image: read(&firmware::build(options)?.tg2)?,
+        })
+    }
+
+    /// It, under a timing profile.
+    fn plan<'a>(&'a self, series: &Series, profile: &str, board: &'a str) -> Plan<'a> {
+        Plan {
+            image: &self.image,
+            subject: Subject {
+                firmware: self.name.clone(),
+                placement: self.placement.to_owned(),
+                profile: profile.to_owned(),
+            },
+            board,
+            tasks: series.tasks.clone(),
+            duration: series.duration,
+        }
+    }
+}
+
 /// What to measure of some firmwares.
 struct Series {
     /// Where code and state of this project's variants lie; the candidates' place if none.
     placement: Option<Placement>,
     tasks: Vec<Task>,
     duration: Duration,
+}
+
+impl Series {
+    /// Of the candidates.
+    fn usual(tasks: Vec<Task>, duration: Duration) -> Series {
+        Series {
+            placement: None,
+            tasks,
+            duration,
+        }
+    }
 }
 
 /// The firmware that is asked for, or all variants of this project's.
@@ -63,23 +100,17 @@ fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
         }]);
     }
     setup::ensure(&[Need::Firmware])?;
-    variants(FirmwareOptions::default().placement)
+    variants(FirmwareOptions::default())
 }
 
-/// All variants of this project's firmware with code and state in some place.
-fn variants(placement: Placement) -> Result<Vec<Candidate>> {
+/// All variants of this project's firmware, otherwise as these options have it.
+fn variants(options: FirmwareOptions) -> Result<Vec<Candidate>> {
     let variants = Variant::value_variants().iter();
     variants
         .map(|variant| {
-            let options = FirmwareOptions {
+            Candidate::build(FirmwareOptions {
                 variant: *variant,
-                placement,
-                quiet: placement != FirmwareOptions::default().placement,
-            };
-            Ok(Candidate {
-                name: variant.name().to_owned(),
-                placement: placement.name(),
-                image: read(&firmware::build(options)?.tg2)?,
+                ..options
             })
         })
         .collect()
@@ -88,27 +119,18 @@ fn variants(placement: Placement) -> Result<Vec<Candidate>> {
 /// What is asked for. The whole bench has the other places of code and state as well, in the
 /// paper's experiments.
 fn series(arguments: &super::Arguments) -> Vec<Series> {
-    let whole = !arguments.quick && !part::is_asked(arguments);
-    let (tasks, duration) = if part::is_asked(arguments) {
-        (part::tasks(arguments), Duration::QUICK)
-    } else if arguments.quick {
-        let tasks = [
-            paper(&QUICK_SIZES),
-            one_bd(&QUICK_SIZES),
-            beyond(&QUICK_BEYOND_SIZES),
-        ]
-        .concat();
-        (tasks, Duration::QUICK)
-    } else {
-        let tasks = [paper(&SIZES), one_bd(&SIZES), beyond(&BEYOND_SIZES)].concat();
-        (tasks, Duration::FULL)
+    if part::is_asked(arguments) {
+        return vec![Series::usual(part::tasks(arguments), Duration::QUICK)];
+    }
+    let every = |sizes: &[usize], beyond_sizes: &[usize]| {
+        [paper(sizes), one_bd(sizes), beyond(beyond_sizes)].concat()
     };
-    let mut series = vec![Series {
-        placement: None,
-        tasks,
-        duration,
-    }];
-    if whole && arguments.firmware.is_none() && arguments.profile != ALL_PROFILES {
+    if arguments.quick {
+        let tasks = every(&QUICK_SIZES, &QUICK_BEYOND_SIZES);
+        return vec![Series::usual(tasks, Duration::QUICK)];
+    }
+    let mut series = vec![Series::usual(every(&SIZES, &BEYOND_SIZES), Duration::FULL)];
+    if arguments.firmware.is_none() && arguments.profile != ALL_PROFILES {
         let usual = FirmwareOptions::default().placement;
         let placements = Placement::value_variants().iter().copied();
         let others = placements.filter(|placement| *placement != usual);
@@ -165,30 +187,20 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
     let tasks = series.iter().map(|it| it.tasks.len()).sum::<usize>();
     let bar = ProgressBar::new((tasks * profiles.len() * candidates.len()) as u64);
     let mut points = Vec::new();
-    for Series {
-        placement,
-        tasks,
-        duration,
-    } in &series
-    {
-        let others = placement.map(variants).transpose()?;
-        let candidates = others.as_ref().unwrap_or(&candidates);
-        for (candidate, profile) in candidates
-            .iter()
-            .flat_map(|candidate| profiles.iter().map(move |profile| (candidate, profile)))
-        {
-            let plan = Plan {
-                image: &candidate.image,
-                subject: Subject {
-                    firmware: candidate.name.clone(),
-                    placement: candidate.placement.to_owned(),
-                    profile: profile.clone(),
-                },
-                board: &board,
-                tasks: tasks.clone(),
-                duration: *duration,
-            };
-            points.extend(plan.measure(|| bar.inc(1))?);
+    for series in &series {
+        let elsewhere = series.placement.map(|placement| {
+            variants(FirmwareOptions {
+                placement,
+                quiet: true,
+                ..FirmwareOptions::default()
+            })
+        });
+        let elsewhere = elsewhere.transpose()?;
+        for candidate in elsewhere.as_ref().unwrap_or(&candidates) {
+            for profile in &profiles {
+                let plan = candidate.plan(series, profile, &board);
+                points.extend(plan.measure(|| bar.inc(1))?);
+            }
         }
     }
     bar.finish_and_clear();
@@ -230,16 +242,16 @@ pub fn report(points: &[Point]) -> Result<()> {
     if points.iter().any(|point| !point.same_subject(&points[0])) {
         page.table("how it holds", &tables::subjects(points));
     }
-    let path = page.write("bench", &points)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
+    page.write("bench", &points)?;
+    let folder = paths::reports();
     let usual = points
         .iter()
         .take_while(|point| point.placement == points[0].placement);
     let (usual, elsewhere) = points.split_at(usual.count());
     for experiment in Experiment::ALL {
-        plot::write(folder, "bench", experiment, usual)?;
+        plot::write(&folder, "bench", experiment, usual)?;
         if !elsewhere.is_empty() {
-            plot::write(folder, "bench-placements", experiment, points)?;
+            plot::write(&folder, "bench-placements", experiment, points)?;
         }
     }
     println!("plots: bench-*.svg and .png beside it");

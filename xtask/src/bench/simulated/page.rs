@@ -4,7 +4,6 @@ use crate::qemu_run::report::write_json;
 use anyhow::{Context, Result};
 use comfy_table::{Row, Table};
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// A page that is printed line by line and written at its end.
 #[derive(Debug, Default)]
@@ -37,17 +36,17 @@ impl Page {
     }
 
     /// Writes `<name>.md` and the figures as `<name>.json` to `target/reports`, and says where
-    /// they are; returns the latter's path.
+    /// they are.
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(&self, name: &str, figures: &impl Serialize) -> Result<PathBuf> {
+    pub fn write(&self, name: &str, figures: &impl Serialize) -> Result<()> {
         let json = write_json(name, figures)?;
         let tables = json.with_extension("md");
         std::fs::write(&tables, &self.markdown)
             .with_context(|| format!("cannot write {}", tables.display()))?;
         println!("report: {}, tables in {name}.md beside it", json.display());
-        Ok(json)
+        Ok(())
     }
 }
 

@@ -34,8 +34,7 @@ pub fn tasks(arguments: &Arguments) -> Vec<Task> {
 pub fn report(points: &[Point]) -> Result<()> {
     let mut page = Page::default();
     page.table("what was asked for", &table(points));
-    page.write("bench-part", &points)?;
-    Ok(())
+    page.write("bench-part", &points)
 }
 
 /// One row a point; what is to be compared stands below each other.

@@ -5,12 +5,13 @@
 //! stands beside ours is what its text says of them.
 
 use super::page::Page;
-use super::plan::{Plan, paper};
-use super::point::{Subject, rounded};
+use super::plan::paper;
+use super::point::rounded;
 use super::tables::framed;
-use crate::firmware::{self, FirmwareOptions, Placement, Variant};
+use super::{Candidate, Series};
+use crate::firmware::{FirmwareOptions, Placement, Variant};
 use crate::setup::{self, Need};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use comfy_table::Table;
 use indicatif::ProgressBar;
@@ -78,43 +79,31 @@ struct Row {
 /// If a firmware cannot be built, or a point fails.
 pub fn run(board: &str) -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
-    let tasks = paper(&SIZES);
+    let series = Series::usual(paper(&SIZES), Duration::QUICK);
     let (variants, placements) = (Variant::value_variants(), Placement::value_variants());
-    let points = tasks.len() * variants.len() * placements.len();
+    let points = series.tasks.len() * variants.len() * placements.len();
     let bar = ProgressBar::new(points as u64);
     let mut rows = Vec::new();
     for variant in variants {
         for placement in placements {
-            let built = firmware::build(FirmwareOptions {
+            let candidate = Candidate::build(FirmwareOptions {
                 variant: *variant,
                 placement: *placement,
                 quiet: true,
             })?;
-            let image = std::fs::read(&built.tg2)
-                .with_context(|| format!("cannot read {}", built.tg2.display()))?;
-            let plan = Plan {
-                image: &image,
-                subject: Subject {
-                    firmware: variant.name().to_owned(),
-                    placement: placement.name().to_owned(),
-                    profile: "default".to_owned(),
-                },
-                board,
-                tasks: tasks.clone(),
-                duration: Duration::QUICK,
-            };
+            let plan = candidate.plan(&series, "default", board);
             let measured = plan.looks(|| bar.inc(1))?;
-            rows.extend(tasks.iter().zip(measured).map(|(task, measured)| Row {
-                firmware: variant.name(),
-                placement: placement.name(),
-                experiment: task.experiment,
-                datagram: task.traffic.mix.largest(),
-                figure: rounded(
-                    measured.latency_us.unwrap_or_else(|| measured.mbps()),
-                    100.0,
-                ),
-                busy: [0, 1].map(|cpu| rounded(measured.busy(cpu), 1e4)),
-            }));
+            for (task, measured) in series.tasks.iter().zip(measured) {
+                let figure = measured.latency_us.unwrap_or_else(|| measured.mbps());
+                rows.push(Row {
+                    firmware: variant.name(),
+                    placement: placement.name(),
+                    experiment: task.experiment,
+                    datagram: task.traffic.mix.largest(),
+                    figure: rounded(figure, 100.0),
+                    busy: [0, 1].map(|cpu| rounded(measured.busy(cpu), 1e4)),
+                });
+            }
         }
     }
     bar.finish_and_clear();
@@ -128,8 +117,7 @@ pub fn run(board: &str) -> Result<()> {
         let what = format!("Figure {}: {name}, {unit}, and busy CPUs", figure.number);
         page.table(&what, &table(figure, &rows));
     }
-    page.write("bench-placements", &rows)?;
-    Ok(())
+    page.write("bench-placements", &rows)
 }
 
 fn find(rows: &[Row], of: (Variant, Placement, Experiment, usize)) -> Option<&Row> {

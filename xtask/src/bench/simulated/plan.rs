@@ -125,9 +125,7 @@ impl Plan<'_> {
     /// # Errors
     /// The first point that fails, named.
     pub fn measure(&self, progress: impl Fn() + Sync) -> Result<Vec<Point>> {
-        let board = Board::from_toml(self.board)?;
-        let parameters = Parameters::from_toml(self.board, &self.subject.profile)?;
-        let setup = Setup::new(board, parameters, self.image);
+        let setup = self.setup()?;
         self.tasks
             .par_iter()
             .map(|task| {
@@ -146,9 +144,7 @@ impl Plan<'_> {
     /// # Errors
     /// The first point that fails.
     pub fn looks(&self, progress: impl Fn() + Sync) -> Result<Vec<Measured>> {
-        let board = Board::from_toml(self.board)?;
-        let parameters = Parameters::from_toml(self.board, &self.subject.profile)?;
-        let setup = Setup::new(board, parameters, self.image);
+        let setup = self.setup()?;
         self.tasks
             .par_iter()
             .map(|task| {
@@ -164,9 +160,7 @@ impl Plan<'_> {
     /// # Errors
     /// The first point that fails.
     pub fn figures(&self) -> Result<Vec<f64>> {
-        let board = Board::from_toml(self.board)?;
-        let parameters = Parameters::from_toml(self.board, &self.subject.profile)?;
-        let setup = Setup::new(board, parameters, self.image);
+        let setup = self.setup()?;
         self.tasks
             .iter()
             .map(|task| {
@@ -178,6 +172,13 @@ impl Plan<'_> {
                 Ok(measured.latency_us.unwrap_or_else(|| measured.mbps()))
             })
             .collect()
+    }
+
+    /// The board, its timing profile and the firmware.
+    fn setup(&self) -> Result<Setup<'_>> {
+        let board = Board::from_toml(self.board)?;
+        let parameters = Parameters::from_toml(self.board, &self.subject.profile)?;
+        Ok(Setup::new(board, parameters, self.image))
     }
 
     fn point(&self, setup: &Setup<'_>, task: &Task) -> Result<Point> {

@@ -15,7 +15,7 @@ const CHART: (u32, u32) = (900, 560);
 const NAMES: u32 = 230;
 const SIZE: (u32, u32) = (CHART.0 + NAMES, CHART.1);
 /// Pixels from one name to the next.
-const LINE: i32 = 24;
+const ROW: i32 = 24;
 const FONT: &str = "sans-serif";
 
 /// A curve with its name and colour.
@@ -177,7 +177,7 @@ fn draw_on<B: DrawingBackend>(
         .light_line_style(WHITE)
         .draw()
         .map_err(text)?;
-    for (curve, line) in curves.iter().zip(2..) {
+    for (curve, row) in curves.iter().zip(2..) {
         let colour = curve.colour;
         if curve.points.len() > 2 {
             let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));
@@ -188,7 +188,7 @@ fn draw_on<B: DrawingBackend>(
             .iter()
             .map(|point| Circle::new(*point, 4, colour.filled()));
         chart.draw_series(dots).map_err(text)?;
-        let y = line * LINE;
+        let y = row * ROW;
         let dot = Circle::new((8, y), 4, colour.filled());
         names.draw(&dot).map_err(text)?;
         let name = Text::new(curve.name.as_str(), (20, y - 7), (FONT, 14));

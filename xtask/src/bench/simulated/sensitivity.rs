@@ -54,8 +54,7 @@ pub fn run<'a>(board: &str, images: impl Iterator<Item = (&'a str, &'a [u8])>) -
         page.table(&what, &table(&effects));
         all.extend(effects);
     }
-    page.write("sensitivity", &all)?;
-    Ok(())
+    page.write("sensitivity", &all)
 }
 
 /// What each figure's change does to a firmware.
