@@ -6,6 +6,7 @@ use integration_tests::tigonctl::{Driver, complaint, program};
 use integration_tests::{Engine, Sim, frames};
 use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,11 @@ fn size(rows: u16, cols: u16) -> PtySize {
         pixel_width: 0,
         pixel_height: 0,
     }
+}
+
+/// Rows or columns of the screen.
+fn cells(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).expect("a screen has cells")
 }
 
 /// A terminal with `top` in it, beside the process that drives the card.
@@ -60,7 +66,7 @@ impl Terminal {
             child,
             keys,
             output,
-            screen: vt100::Parser::new(rows, cols, 0),
+            screen: vt100::Parser::new(cells(rows), cells(cols), 0),
             number: 0,
         }
     }
@@ -154,7 +160,7 @@ fn load_rings_rates_and_drops_are_on_the_screen_until_q() {
                 .cell(row, column)
                 .map(|cell| cell.contents().to_owned())
         };
-        (0..rows).any(|row| cell(row).as_deref() == Some("┐"))
+        (0..rows.get()).any(|row| cell(row).as_deref() == Some("┐"))
     };
     assert!(frame(terminal.screen.screen(), 99), "{}", terminal.text());
     terminal
@@ -162,7 +168,7 @@ fn load_rings_rates_and_drops_are_on_the_screen_until_q() {
         .master
         .resize(size(20, 70))
         .expect("another size");
-    terminal.screen.screen_mut().set_size(20, 70);
+    terminal.screen.screen_mut().set_size(cells(20), cells(70));
     terminal.until("frame at the new edge", |screen| frame(screen, 69));
 
     // The end: the terminal is as it was, and what is typed is seen again.

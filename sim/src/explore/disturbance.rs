@@ -7,7 +7,7 @@
 
 use crate::cpu::Access;
 use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::fmt;
 use tigon2_chip::Cpu;
 use tigon2_model::Direction;

@@ -13,7 +13,7 @@
 use super::{Fine, Parameters};
 use crate::timing::port::{Client, Port};
 use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tigon2_model::dma::Transfer;
 use tigon2_model::{Board, Direction};
 

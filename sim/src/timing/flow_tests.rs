@@ -2,7 +2,7 @@
 
 use super::*;
 use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tigon2_chip::bits::DmaState;
 use tigon2_model::dma::Transfer;
 

@@ -1,7 +1,7 @@
 //! When frames arrive at the card, and how long they are.
 
 use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 const SECOND: f64 = 1e9;
 

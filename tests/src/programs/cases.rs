@@ -7,7 +7,7 @@
 
 use super::{DATA, Program, RESULTS};
 use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tigon2_chip::instruction::{FUNCTION_JOFF, FUNCTION_PRI, jump_target};
 use tigon2_chip::memory::{SCRATCH_BASE, SPILL_WINDOW};
 use tigon2_sim::asm::{BREAK, NOP, RA, ZERO, addiu, beq, immediate, lw, ori, special, sw};

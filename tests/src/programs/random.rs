@@ -7,7 +7,7 @@
 use super::cases::{INSTRUCTIONS, Shape};
 use super::{DATA, Program, RESULTS};
 use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tigon2_chip::memory::SCRATCH_BASE;
 use tigon2_sim::asm::{BREAK, immediate, lw, special, sw};
 

@@ -175,7 +175,7 @@ fn compare(run: &'static str, card: Vec<Throughput>, e1000: Vec<Throughput>) -> 
 
 fn table(report: &Report) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_BORDERS_ONLY);
+    table.load_style(UTF8_BORDERS_ONLY);
     table.set_header(["iperf3 in the guest", "card, Mb/s", "e1000, Mb/s", "ratio"]);
     for row in &report.runs {
         table.add_row([

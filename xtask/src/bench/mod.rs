@@ -208,7 +208,7 @@ fn median(values: &[f64]) -> f64 {
 
 fn table(report: &Report) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_BORDERS_ONLY);
+    table.load_style(UTF8_BORDERS_ONLY);
     table.set_header(["iperf3 TCP", "card, Mb/s", "copy loop, Mb/s", "ratio"]);
     for (name, row) in [("out", &report.tcp_out), ("in", &report.tcp_in)] {
         table.add_row([

@@ -222,7 +222,7 @@ impl Ends {
 
 fn table(report: &Report) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_BORDERS_ONLY);
+    table.load_style(UTF8_BORDERS_ONLY);
     table.set_header([
         "load",
         "simulator, M instr/s",

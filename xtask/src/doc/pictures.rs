@@ -98,7 +98,7 @@ pub fn memories(elf: &[u8]) -> Result<String> {
             continue;
         };
         let name = section.name().unwrap_or_default();
-        if sh_flags & u64::from(object::elf::SHF_ALLOC) == 0 || section.size() == 0 {
+        if !sh_flags.contains(object::elf::SHF_ALLOC) || section.size() == 0 {
             continue;
         }
         let Ok(address) = u32::try_from(section.address()) else {

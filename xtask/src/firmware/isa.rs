@@ -100,7 +100,7 @@ fn is_executable<'data>(section: &impl ObjectSection<'data>) -> bool {
     let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
         return false;
     };
-    sh_flags & u64::from(object::elf::SHF_EXECINSTR) != 0
+    sh_flags.contains(object::elf::SHF_EXECINSTR)
 }
 
 /// Address and demangled name of every function, by address.

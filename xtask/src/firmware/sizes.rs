@@ -59,7 +59,7 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
         file.sections()
             .filter(|section| {
                 let allocated = matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
-                    if sh_flags & u64::from(object::elf::SHF_ALLOC) != 0);
+                    if sh_flags.contains(object::elf::SHF_ALLOC));
                 let name = section.name().unwrap_or_default();
                 let in_pad = section.address() >= u64::from(SCRATCH_BASE);
                 allocated && in_pad && (name.starts_with(prefix) || name == core)

@@ -15,6 +15,7 @@ use super::packages::Packages;
 use super::{kernel, lock, modules, remove};
 use crate::{paths, process};
 use anyhow::{Context, Result};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,7 +107,7 @@ fn key(packages: &Packages, own: &Path) -> Result<String> {
     let mut files = Archive::default();
     files.copy_all("own", own)?;
     hash.update(files.finish()?);
-    Ok(format!("{:x}", hash.finalize()))
+    Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
 fn build(packages: &Packages, own: &Path, work: &Path, result: &Path) -> Result<()> {

@@ -127,7 +127,7 @@ fn needed(bytes: &[u8]) -> Result<Vec<String>> {
         };
         let strings = sections.strings(endian, bytes, strings)?;
         for entry in entries {
-            if entry.d_tag.get(endian) == u64::from(elf::DT_NEEDED) {
+            if entry.d_tag.get(endian) == elf::DT_NEEDED {
                 let at = u32::try_from(entry.d_val.get(endian))?;
                 let name = strings
                     .get(at)

@@ -11,6 +11,7 @@
 use super::remove;
 use crate::{interrupt, process, setup};
 use anyhow::{Context, Result, bail};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ impl Packages {
             hash.update(word);
             hash.update([0]);
         }
-        let name = format!("packages-{}", &format!("{:x}", hash.finalize())[..16]);
+        let name = format!("packages-{}", &HEXLOWER.encode(&hash.finalize())[..16]);
         let folder = cache.join(name);
         if !folder.is_dir() {
             fetch(&kernel, &folder)?;

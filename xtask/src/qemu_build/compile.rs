@@ -6,6 +6,7 @@ use super::progress::{Progress, ninja_count};
 use super::source::Source;
 use crate::{interrupt, process};
 use anyhow::{Context, Result, bail};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -49,7 +50,7 @@ pub fn key(source: &Source, overlay: &Overlay) -> Result<String> {
         hash.update([0]);
     }
     overlay.hash(&mut hash)?;
-    Ok(format!("{:x}", hash.finalize()))
+    Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
 /// Builds `targets` in the folder `work`; the programs are then in

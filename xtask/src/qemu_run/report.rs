@@ -110,7 +110,7 @@ impl Report {
     /// The table for people.
     pub fn table(&self) -> Table {
         let mut table = Table::new();
-        table.load_preset(UTF8_BORDERS_ONLY);
+        table.load_style(UTF8_BORDERS_ONLY);
         let mut row = |name: &str, value: String| {
             table.add_row([name, &value]);
         };

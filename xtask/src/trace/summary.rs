@@ -123,7 +123,7 @@ impl Summary {
     pub fn table(&self) -> Table {
         let mut table = Table::new();
         table
-            .load_preset(UTF8_BORDERS_ONLY)
+            .load_style(UTF8_BORDERS_ONLY)
             .set_header(["frame", "leg", "mean, us", "least", "most"]);
         for leg in &self.legs {
             table.add_row([

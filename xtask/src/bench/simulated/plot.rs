@@ -1,9 +1,11 @@
 //! The curves of the paper's figures, as SVG and as PNG.
 
 use super::point::{CONSTANT, Point};
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Once;
 use tigon2_sim::workload::experiment::Experiment;
@@ -47,12 +49,23 @@ pub fn write(folder: &Path, name: &str, experiment: Experiment, points: &[Point]
         experiment,
         &curves,
     )?;
-    let png = path("png");
+    let mut pixels = vec![0; (SIZE.0 * SIZE.1 * 3) as usize];
     draw(
-        BitMapBackend::new(&png, SIZE).into_drawing_area(),
+        BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area(),
         experiment,
         &curves,
-    )
+    )?;
+    write_png(&path("png"), &pixels)
+}
+
+/// Red, green and blue of each pixel, as a file.
+fn write_png(path: &Path, pixels: &[u8]) -> Result<()> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut encoder = png::Encoder::new(BufWriter::new(file), SIZE.0, SIZE.1);
+    encoder.set_color(png::ColorType::Rgb);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    Ok(writer.finish()?)
 }
 
 /// Colours of the measured firmwares.

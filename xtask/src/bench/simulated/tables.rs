@@ -221,7 +221,7 @@ pub fn subjects(points: &[Point]) -> Table {
 
 pub(super) fn framed(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_BORDERS_ONLY).set_header(header);
+    table.load_style(UTF8_BORDERS_ONLY).set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
