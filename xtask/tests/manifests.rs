@@ -1,5 +1,6 @@
-//! The manifests: each dependency stands once, in the workspace's.
+//! The manifests: each dependency and what a registry shows stand once, in the workspace's.
 
+use std::path::Path;
 use toml_edit::{DocumentMut, Item};
 use xtask::paths;
 
@@ -69,6 +70,46 @@ fn the_workspace_lists_no_dependency_in_vain() {
         assert!(
             used.iter().any(|it| it == name) || name.starts_with("tigon2-qemu"),
             "{name}"
+        );
+    }
+}
+
+#[test]
+fn every_manifest_says_what_a_registry_shows() {
+    let root = manifest("");
+    let package = &root["workspace"]["package"];
+    assert!(
+        package["repository"]
+            .as_str()
+            .expect("an address")
+            .starts_with("https://")
+    );
+    for list in ["keywords", "categories"] {
+        let count = package[list].as_array().expect(list).len();
+        assert!((1..=5).contains(&count), "{list}: {count}");
+    }
+    for folder in members() {
+        let manifest = manifest(&folder);
+        let package = &manifest["package"];
+        assert!(package["description"].is_str(), "{folder}");
+        for key in ["license", "repository", "keywords", "categories"] {
+            assert_eq!(
+                package[key]["workspace"].as_bool(),
+                Some(true),
+                "{folder}: {key}"
+            );
+        }
+        let readme = match package["readme"].as_str() {
+            Some(own) => Path::new(&folder).join(own),
+            None => root["workspace"]["package"]["readme"]
+                .as_str()
+                .expect("a page")
+                .into(),
+        };
+        assert!(
+            paths::root().join(&readme).is_file(),
+            "{folder}: {}",
+            readme.display()
         );
     }
 }
