@@ -16,6 +16,7 @@ pub mod guest;
 pub mod programs;
 pub mod spy;
 pub mod stage;
+pub mod svg;
 pub mod tigonctl;
 pub mod tutorial;
 pub mod xtask_command;

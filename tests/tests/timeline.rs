@@ -198,7 +198,7 @@ fn two_recordings_are_equal_and_bounded() {
         let trace = trace_events::write(timeline, &packets).expect("a trace");
         {
             let page = page::write(timeline, &packets, "a page").expect("a page");
-            (trace, page, picture::write(timeline, &packets))
+            (trace, page, picture::write(timeline, &packets, "a picture"))
         }
     };
     let (first, second) = (recorded(2), recorded(2));

@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod build;
 pub mod card;
+pub mod chart;
 pub mod conversation;
 pub mod doc;
 pub mod explore;

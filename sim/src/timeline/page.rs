@@ -5,7 +5,8 @@
 
 use super::Timeline;
 use super::packets::Packet;
-use super::tracks::{arrows, boxes, of_events, rows};
+use super::tracks::{Box, arrows, boxes, of_events, rows};
+use crate::theme::{self, escaped};
 use serde::Serialize;
 
 /// The page round the data.
@@ -13,11 +14,16 @@ const PAGE: &str = include_str!("page.html");
 /// What stands in it for the title and for the data.
 const TITLE: &str = "@TITLE@";
 const DATA: &str = "@DATA@";
+/// And for the colours.
+const THEME: &str = "@THEME@";
 
 #[derive(Serialize)]
 struct Row<'a> {
     track: &'static str,
     kind: &'a str,
+    /// Of its boxes, and of words on them.
+    colour: String,
+    words: String,
 }
 
 /// A box: row, start and duration in nanoseconds, details, frames.
@@ -88,14 +94,20 @@ pub fn write(timeline: &Timeline, packets: &[Packet], title: &str) -> serde_json
         frames: frames.collect(),
         rows: firsts
             .iter()
-            .map(|first| Row {
-                track: boxes[*first].track.name(),
-                kind: &boxes[*first].kind,
+            .map(|first| {
+                let Box { track, kind, .. } = &boxes[*first];
+                let colour = track.colour();
+                Row {
+                    track: track.name(),
+                    kind,
+                    colour: colour.to_string(),
+                    words: colour.words().to_string(),
+                }
             })
             .collect(),
     };
     // In a script element only "</" could end the data.
     let data = serde_json::to_string(&data)?.replace("</", "<\\/");
-    let title = title.replace('&', "&amp;").replace('<', "&lt;");
-    Ok(PAGE.replace(TITLE, &title).replace(DATA, &data))
+    let page = PAGE.replace(THEME, &theme::properties());
+    Ok(page.replace(TITLE, &escaped(title)).replace(DATA, &data))
 }

@@ -6,6 +6,7 @@
 use super::Timeline;
 use super::event::{DmaTransfer, Event, Payload, Run, Span};
 use super::packets::Packet;
+use crate::theme::{self, Colour};
 use crate::timing::counts::Cause;
 use std::collections::BTreeMap;
 use tigon2_chip::Cpu;
@@ -62,6 +63,21 @@ impl Track {
             Track::Transmit => "MAC transmit",
             Track::Receive => "MAC receive",
             Track::Interrupt => "interrupt",
+        }
+    }
+
+    /// The colour of its boxes; the MAC's are those of the frames that it moves.
+    pub const fn colour(self) -> Colour {
+        match self {
+            Track::Host => theme::QUIET,
+            Track::CpuA => theme::GREEN,
+            Track::CpuB => theme::ORANGE,
+            Track::DmaRead => theme::SKY,
+            Track::DmaWrite => theme::PURPLE,
+            Track::Pci => theme::RULE,
+            Track::Transmit => theme::OUT,
+            Track::Receive => theme::IN,
+            Track::Interrupt => theme::INK,
         }
     }
 

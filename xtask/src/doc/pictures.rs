@@ -12,64 +12,80 @@ use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::{SCRATCH_A_BYTES, SCRATCH_B_BYTES, SCRATCH_BASE};
 use tigon2_chip::{Cpu, memory};
 use tigon2_model::Board;
+use tigon2_sim::theme::{self, escaped};
 use tigon2_sim::timeline::capture::{self, Subject, Window};
 use tigon2_sim::timeline::packets;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::Experiment;
 use tigon2_sim::workload::rig::Setup;
 
-/// Points of a row, of a column.
+/// Points: of a row, round the whole, between columns; the title's line and the heads of the
+/// columns.
 const ROW: usize = 22;
-const COLUMN: usize = 250;
-/// Points of the picture of a memory, and its least part.
+const EDGE: usize = 10;
+const BETWEEN: usize = 28;
+const TITLE: usize = 26;
+const HEADS: usize = 56;
+/// Points of a column of a memory, of its picture, and its least part.
+const COLUMN: usize = 260;
 const HEIGHT: f64 = 420.0;
-const LEAST: f64 = 14.0;
+const FOOT: usize = HEIGHT as usize + 110;
+const LEAST: f64 = 16.0;
 /// End of what a driver loads and the firmware's variables take.
 const SRAM_SHOWN: u32 = 0x1_B000;
 
-const BEGIN: &str = "<style>text{font:13px sans-serif;fill:#222}.h{font-weight:bold}\
-    rect{stroke:#666;stroke-width:.6}</style><rect width=\"100%\" height=\"100%\" \
-    fill=\"#fff\" stroke=\"none\"/>";
-
-fn svg(width: usize, height: usize, inside: &str) -> String {
+fn svg(title: &str, width: usize, height: usize, inside: &str) -> String {
+    let least = 2 * EDGE + theme::width(title, TITLE_SIZE) as usize;
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\
-         {BEGIN}{inside}</svg>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" \
+         font-family=\"{}\" font-size=\"{}\" fill=\"{}\">\
+         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/><title>{title}</title>\
+         <text x=\"{EDGE}\" y=\"{TITLE}\" font-size=\"{TITLE_SIZE}\">{title}</text>{inside}</svg>\n",
+        width.max(least),
+        theme::FONT,
+        theme::SMALL,
+        theme::INK,
+        theme::PAPER,
+        title = escaped(title),
     )
 }
 
+const TITLE_SIZE: u32 = theme::TEXT + 2;
+
 /// The jump tables: event bits from the most urgent on, and the handler of each CPU.
 pub fn dispatch(handlers: &BTreeMap<(usize, u8), String>) -> String {
-    let mut rows = String::new();
-    let mut line = |row: usize, column: usize, class: &str, words: &str| {
-        let (x, y) = (10 + column * COLUMN, 20 + row * ROW);
-        // Writing to a string does not fail.
-        let _ = write!(
-            rows,
-            "<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{words}</text>"
-        );
-    };
-    for (column, words) in ["event", "CPU A", "CPU B"].into_iter().enumerate() {
-        line(0, column, "h", words);
-    }
-    let mut row = 0;
+    let mut columns = ["event", "CPU A", "CPU B"].map(|head| vec![head.to_owned()]);
     for bit in (0..32u8).rev() {
-        let of = |cpu: Cpu| handlers.get(&(cpu.index(), bit));
+        let of = |cpu: Cpu| handlers.get(&(cpu.index(), bit)).cloned();
         if Cpu::ALL.iter().all(|cpu| of(*cpu).is_none()) {
             continue;
         }
-        row += 1;
         let event = EventBit::ALL
             .iter()
             .find(|event| event.number() == u32::from(bit));
         let name = event.map_or("", |event| event.name());
-        line(row, 0, "", &format!("{bit} {name}"));
+        columns[0].push(format!("{bit} {name}"));
         for cpu in Cpu::ALL {
-            let handler = of(cpu).map_or("", String::as_str);
-            line(row, 1 + cpu.index(), "", handler);
+            columns[1 + cpu.index()].push(of(cpu).unwrap_or_default());
         }
     }
-    svg(3 * COLUMN, (row + 2) * ROW, &rows)
+    let (mut inside, mut x) = (String::new(), EDGE);
+    for column in &columns {
+        for (row, words) in column.iter().enumerate() {
+            let weight = if row == 0 { "bold" } else { "normal" };
+            // Writing to a string does not fail.
+            let _ = write!(
+                inside,
+                "<text x=\"{x}\" y=\"{}\" font-weight=\"{weight}\">{}</text>",
+                HEADS + row * ROW,
+                escaped(words)
+            );
+        }
+        let widths = column.iter().map(|words| theme::width(words, theme::SMALL));
+        x += widths.fold(0.0, f64::max) as usize + BETWEEN;
+    }
+    let title = "Who runs what: handlers by event, the most urgent first";
+    svg(title, x, HEADS + columns[0].len() * ROW, &inside)
 }
 
 /// The sections of an ELF in SRAM and in the scratch pads.
@@ -117,36 +133,51 @@ pub fn memories(elf: &[u8]) -> Result<String> {
     let mut inside = String::new();
     for (column, (title, from, to, sections)) in columns.iter_mut().enumerate() {
         sections.sort_unstable();
-        let x = 10 + column * COLUMN;
+        let x = EDGE + column * COLUMN;
         write!(
             inside,
-            "<text x=\"{x}\" y=\"20\" class=\"h\">{title}, {} bytes</text>",
+            "<text x=\"{x}\" y=\"{HEADS}\" font-weight=\"bold\">{title}, {} bytes</text>",
             *to - *from
         )?;
-        let mut y = 30.0;
-        let scale = (HEIGHT - 40.0) / f64::from(*to - *from);
+        let mut y = (HEADS + EDGE) as f64;
+        let scale = HEIGHT / f64::from(*to - *from);
         let mut at = *from;
         for (address, size, name) in sections.iter() {
             y += f64::from(address.saturating_sub(at)) * scale;
             let height = (f64::from(*size) * scale).max(LEAST);
             let fill = if name.contains("text") {
-                "#cfe3f7"
+                theme::CODE
             } else {
-                "#f6e7c8"
+                theme::DATA
             };
             write!(
                 inside,
-                "<rect x=\"{x}\" y=\"{y:.1}\" width=\"{}\" height=\"{height:.1}\" fill=\"{fill}\"/>\
-                 <text x=\"{}\" y=\"{:.1}\">{address:#x} {name} {size}</text>",
-                COLUMN - 20,
+                "<rect x=\"{x}\" y=\"{y:.1}\" width=\"{}\" height=\"{height:.1}\" fill=\"{fill}\" \
+                 stroke=\"{}\"/><text x=\"{}\" y=\"{:.1}\" fill=\"{}\">{address:#x} {name} {size}</text>",
+                COLUMN - BETWEEN,
+                theme::PAPER,
                 x + 4,
                 y + height / 2.0 + 4.0,
+                fill.words(),
             )?;
             y += height;
             at = address + size;
         }
     }
-    Ok(svg(3 * COLUMN, HEIGHT as usize + 60, &inside))
+    let mut x = EDGE;
+    for (words, colour) in [("code", theme::CODE), ("data and stacks", theme::DATA)] {
+        write!(
+            inside,
+            "<rect x=\"{x}\" y=\"{}\" width=\"22\" height=\"12\" fill=\"{colour}\"/>\
+             <text x=\"{}\" y=\"{}\">{words}</text>",
+            FOOT - 11,
+            x + BETWEEN,
+            FOOT
+        )?;
+        x += 2 * BETWEEN + theme::width(words, theme::SMALL) as usize;
+    }
+    let title = "What lies where: address, section and bytes; small ones are drawn larger";
+    Ok(svg(title, 3 * COLUMN, FOOT + EDGE, &inside))
 }
 
 /// The name of the files of [`ping`].
@@ -171,6 +202,7 @@ pub fn ping(image: &[u8], handlers: BTreeMap<(usize, u8), String>, folder: &Path
     let mut timeline = capture::capture(&setup, subject, SHOWN)?;
     timeline.handlers = handlers;
     let packets = packets::on_wire_in(packets::follow(&timeline), timeline.shown);
-    files::write(folder, PING, "A ping of 1472 bytes", &timeline, &packets)?;
+    let title = "A ping of 1472 bytes, there and back, as it passes through the card";
+    files::write(folder, PING, title, &timeline, &packets)?;
     Ok(())
 }

@@ -36,7 +36,7 @@ pub fn write(
     Ok(Written {
         trace: put(".trace.json", trace_events::write(timeline, packets)?)?,
         page: put(".html", page::write(timeline, packets, title)?)?,
-        picture: Some(put(".svg", picture::write(timeline, packets))?),
+        picture: Some(put(".svg", picture::write(timeline, packets, title))?),
     })
 }
 

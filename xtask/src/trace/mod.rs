@@ -83,6 +83,29 @@ impl Way {
     }
 }
 
+impl Arguments {
+    /// What the pictures show, and under which conditions.
+    fn title(&self, firmware: &str) -> String {
+        let what = match self.experiment {
+            Way::Send => "Datagrams out of the host",
+            Way::Receive => "Datagrams into the host",
+            Way::Bidirectional => "Datagrams both ways",
+            Way::Ping => "A ping",
+        };
+        let rate = self.rate.map(|rate| format!(", {rate} frames/s arrive"));
+        format!(
+            "{what}, {} bytes{}: firmware {firmware}, timing profile {}, BDs a sent frame: {}; \
+             {} to {} µs of the load",
+            self.datagram,
+            rate.unwrap_or_default(),
+            self.profile,
+            self.fragments,
+            self.from,
+            self.to
+        )
+    }
+}
+
 /// Runs it and writes the files.
 ///
 /// # Errors
@@ -128,11 +151,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some(folder) => folder.clone(),
         None => paths::reports().join("trace"),
     };
-    let title = format!(
-        "{}, {} bytes, {firmware}",
-        experiment.name(),
-        arguments.datagram
-    );
+    let title = arguments.title(&firmware);
     let written = files::write(&folder, &name, &title, &timeline, &packets)?;
     let summary = Summary::new(
         &firmware,

@@ -10,7 +10,7 @@ pub mod papers;
 mod part;
 mod placements;
 pub mod plan;
-mod plot;
+pub mod plot;
 pub mod point;
 mod remarks;
 pub mod sensitivity;

@@ -1,211 +1,241 @@
-//! The curves of the paper's figures, as SVG and as PNG.
+//! The paper's figures: our curves, the limits over them, the published points beside them.
 
 use super::point::{CONSTANT, Point};
-use anyhow::{Context, Result, anyhow};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use std::fs::File;
-use std::io::BufWriter;
+use crate::chart::{Axis, Chart, Line, Mark, Marks, Sign, Stroke};
+use anyhow::Result;
 use std::path::Path;
-use std::sync::Once;
-use tigon2_sim::workload::experiment::Experiment;
+use tigon2_sim::theme::{self, Colour};
+use tigon2_sim::workload::experiment::{Experiment, wire_limit};
 
 /// BDs of a sent frame in the paper's figures.
 const PAPERS_BDS: u32 = 2;
-/// Pixels: the chart, and the names of the curves beside it.
-const CHART: (u32, u32) = (900, 560);
-const NAMES: u32 = 230;
-const SIZE: (u32, u32) = (CHART.0 + NAMES, CHART.1);
-/// Pixels from one name to the next.
-const ROW: i32 = 24;
-const FONT: &str = "sans-serif";
+/// End of the axis of datagrams.
+const BYTES: f64 = 1500.0;
+/// What is left above the highest figure.
+const ABOVE: f64 = 1.08;
 
-/// A curve with its name and colour.
-struct Curve {
-    name: String,
-    colour: RGBColor,
-    points: Vec<(f64, f64)>,
-}
-
-/// Writes `<name>-<experiment>.svg` and `.png`.
-pub fn write(folder: &Path, name: &str, experiment: Experiment, points: &[Point]) -> Result<()> {
-    static FONTS: Once = Once::new();
-    FONTS.call_once(|| {
-        // The only way for it to fail is a font that is none.
-        let _ = plotters::style::register_font(
-            FONT,
-            FontStyle::Normal,
-            epaint_default_fonts::UBUNTU_LIGHT,
-        );
-    });
-    let curves = curves(experiment, points);
-    if curves.iter().all(|curve| curve.points.is_empty()) {
-        return Ok(());
-    }
-    let path = |extension: &str| folder.join(format!("{name}-{}.{extension}", experiment.name()));
-    let svg = path("svg");
-    draw(
-        SVGBackend::new(&svg, SIZE).into_drawing_area(),
-        experiment,
-        &curves,
-    )?;
-    let mut pixels = vec![0; (SIZE.0 * SIZE.1 * 3) as usize];
-    draw(
-        BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area(),
-        experiment,
-        &curves,
-    )?;
-    write_png(&path("png"), &pixels)
-}
-
-/// Red, green and blue of each pixel, as a file.
-fn write_png(path: &Path, pixels: &[u8]) -> Result<()> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-    let mut encoder = png::Encoder::new(BufWriter::new(file), SIZE.0, SIZE.1);
-    encoder.set_color(png::ColorType::Rgb);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(pixels)?;
-    Ok(writer.finish()?)
-}
-
-/// Colours of the measured firmwares.
-const MEASURED: [RGBColor; 8] = [
-    BLUE,
-    RGBColor(0, 150, 190),
-    RGBColor(230, 130, 0),
-    RGBColor(120, 60, 160),
-    RGBColor(140, 100, 60),
-    RGBColor(90, 140, 20),
-    RGBColor(200, 150, 170),
-    RGBColor(60, 70, 110),
+/// Colours of firmwares, in the order in which they come.
+const FIRMWARES: [Colour; 6] = [
+    theme::VERMILION,
+    theme::BLUE,
+    theme::GREEN,
+    theme::PURPLE,
+    theme::ORANGE,
+    theme::SKY,
 ];
 
-fn curves(experiment: Experiment, points: &[Point]) -> Vec<Curve> {
-    let of = |points: &[Point], value: &dyn Fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
-        points
-            .iter()
-            .filter(|point| point.experiment == experiment && point.traffic == CONSTANT)
-            .filter(|point| point.bds == PAPERS_BDS)
-            .filter_map(|point| Some((point.datagram as f64, value(point)?)))
-            .collect()
-    };
-    let groups: Vec<&[Point]> = points.chunk_by(Point::same_subject).collect();
-    let Some(first) = groups.first() else {
-        return Vec::new();
-    };
-    let mut curves = Vec::new();
-    let mut add = |name: &str, colour, points| {
-        curves.push(Curve {
-            name: name.to_owned(),
-            colour,
-            points,
-        });
-    };
-    let grey = RGBColor(120, 120, 120);
-    if experiment == Experiment::Ping {
-        add(
-            "CPUs without limit",
-            grey,
-            of(first, &|point| point.bound_latency_us),
-        );
-    } else {
-        add(
-            "Ethernet limit",
-            BLACK,
-            of(first, &|point| Some(point.limit_mbps)),
-        );
-        add(
-            "CPUs without limit",
-            grey,
-            of(first, &|point| Some(point.bound_mbps)),
-        );
+/// The cards of the paper.
+const CARDS: [(&str, Colour, Sign); 4] = [
+    ("RELEASE", theme::GREEN, Sign::Square),
+    ("BSD", theme::PURPLE, Sign::Triangle),
+    ("PARALLEL", theme::ORANGE, Sign::Diamond),
+    ("Intel ASIC", theme::INK, Sign::Wedge),
+];
+
+/// Writes `<name>-<experiment>.svg` and `.png`, if there is anything to show.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(folder: &Path, name: &str, experiment: Experiment, points: &[Point]) -> Result<()> {
+    match chart(experiment, points) {
+        Some(chart) => chart.write(folder, &format!("{name}-{}", experiment.name())),
+        None => Ok(()),
     }
-    for (group, colour) in groups.iter().zip(MEASURED.into_iter().cycle()) {
-        let Point {
-            firmware,
-            placement,
-            profile,
-            ..
-        } = &group[0];
-        let points = of(group, &|point| match experiment {
-            Experiment::Ping => point.latency_us,
-            _ => Some(point.mbps),
-        });
-        add(
-            &format!("{firmware}, {placement}, {profile}"),
-            colour,
-            points,
-        );
-    }
-    for (name, colour) in [("RELEASE", RED), ("BSD", MAGENTA), ("PARALLEL", GREEN)] {
-        let figure = |point: &Point| {
-            let mut figures = point.paper.iter().map(|compared| compared.figure);
-            Some(figures.find(|figure| figure.of == name)?.mbps)
-        };
-        add(&format!("{name} (paper)"), colour, of(first, &figure));
-    }
-    curves.retain(|curve| !curve.points.is_empty());
-    curves
 }
 
-fn draw<B: DrawingBackend>(
-    area: DrawingArea<B, Shift>,
-    experiment: Experiment,
-    curves: &[Curve],
-) -> Result<()> {
-    // The backends' errors borrow from them.
-    draw_on(&area, experiment, curves).map_err(|error| anyhow!("cannot draw: {error}"))
-}
-
-fn draw_on<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    experiment: Experiment,
-    curves: &[Curve],
-) -> Result<(), String> {
-    let text = |error: DrawingAreaErrorKind<B::ErrorType>| error.to_string();
-    let top = curves
+/// The figure of an experiment.
+pub fn chart(experiment: Experiment, points: &[Point]) -> Option<Chart> {
+    let points: Vec<&Point> = points
         .iter()
-        .flat_map(|curve| curve.points.iter().map(|point| point.1))
-        .fold(1.0, f64::max);
-    area.fill(&WHITE).map_err(text)?;
-    let (area_of_chart, names) = area.split_horizontally(CHART.0);
-    let mut chart = ChartBuilder::on(&area_of_chart)
-        .caption(experiment.name(), (FONT, 22))
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(64)
-        .build_cartesian_2d(0.0..1500.0, 0.0..top * 1.08)
-        .map_err(text)?;
-    let unit = match experiment {
-        Experiment::Ping => "us, there and back",
-        _ => "Mb/s of datagrams",
-    };
-    chart
-        .configure_mesh()
-        .x_desc("bytes of a UDP datagram")
-        .y_desc(unit)
-        .label_style((FONT, 14))
-        .x_label_formatter(&|bytes| format!("{bytes:.0}"))
-        .y_label_formatter(&|value| format!("{value:.0}"))
-        .light_line_style(WHITE)
-        .draw()
-        .map_err(text)?;
-    for (curve, row) in curves.iter().zip(2..) {
-        let colour = curve.colour;
-        if curve.points.len() > 2 {
-            let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));
-            chart.draw_series(line).map_err(text)?;
-        }
-        let dots = curve
-            .points
-            .iter()
-            .map(|point| Circle::new(*point, 4, colour.filled()));
-        chart.draw_series(dots).map_err(text)?;
-        let y = row * ROW;
-        let dot = Circle::new((8, y), 4, colour.filled());
-        names.draw(&dot).map_err(text)?;
-        let name = Text::new(curve.name.as_str(), (20, y - 7), (FONT, 14));
-        names.draw(&name).map_err(text)?;
+        .filter(|point| point.experiment == experiment && point.traffic == CONSTANT)
+        .filter(|point| point.bds == PAPERS_BDS)
+        .collect();
+    let groups: Vec<&[&Point]> = points.chunk_by(|a, b| a.same_subject(b)).collect();
+    let first = *groups.first()?;
+    let lines = [limits(experiment, first), measured(experiment, &groups)].concat();
+    let marks: Vec<Marks> = CARDS
+        .into_iter()
+        .filter_map(|card| published(first, card))
+        .collect();
+    let figures = lines.iter().flat_map(|line| line.points.iter().copied());
+    let others = marks.iter().flat_map(|marks| marks.points.iter());
+    let top = figures
+        .chain(others.map(|mark| mark.at))
+        .fold(1.0, |top, (_, figure)| f64::max(top, figure));
+    let (title, figure) = titles(experiment);
+    Some(Chart {
+        title: title.to_owned(),
+        conditions: conditions(&points),
+        x: Axis {
+            name: "bytes of a UDP datagram".to_owned(),
+            end: BYTES,
+        },
+        y: Axis {
+            name: figure.to_owned(),
+            end: top * ABOVE,
+        },
+        lines,
+        marks,
+        key: [
+            "printed in the paper (Kim et al. 2003)".to_owned(),
+            "derived from its text".to_owned(),
+        ],
+    })
+}
+
+/// What a figure shows, and what its upright axis has.
+const fn titles(experiment: Experiment) -> (&'static str, &'static str) {
+    const RATE: &str = "Mb/s of datagrams";
+    match experiment {
+        Experiment::Send => (
+            "UDP datagrams out of the host, as many as the card takes",
+            RATE,
+        ),
+        Experiment::Receive => (
+            "UDP datagrams into the host, as many as the card takes",
+            RATE,
+        ),
+        Experiment::Bidirectional => (
+            "UDP datagrams both ways at equal rates",
+            "Mb/s of datagrams, both ways",
+        ),
+        Experiment::Ping => (
+            "A UDP ping's time in card and host",
+            "microseconds, there and back",
+        ),
     }
-    area.present().map_err(text)
+}
+
+/// What holds for every curve of a figure.
+fn conditions(points: &[&Point]) -> String {
+    let first = points[0];
+    let mut words = vec!["simulated Tigon II".to_owned()];
+    if points.iter().all(|point| point.profile == first.profile) {
+        words.push(format!("timing profile {}", first.profile));
+    }
+    if points
+        .iter()
+        .all(|point| point.placement == first.placement)
+    {
+        words.push(format!("placement {}", first.placement));
+    }
+    words.push(format!("{PAPERS_BDS} BDs a sent frame"));
+    words.push("datagrams of one size at equal distances".to_owned());
+    words.join(", ")
+}
+
+/// What no firmware comes beyond.
+fn limits(experiment: Experiment, points: &[&Point]) -> Vec<Line> {
+    let line = |name: &str, stroke, value: &dyn Fn(&Point) -> Option<f64>| Line {
+        name: name.to_owned(),
+        colour: theme::QUIET,
+        stroke,
+        sign: None,
+        points: curve(points, value),
+    };
+    let bound = "bound: CPUs that take no time";
+    if experiment == Experiment::Ping {
+        return vec![line(bound, Stroke::Short, &|point| point.bound_latency_us)];
+    }
+    vec![
+        Line {
+            points: ethernet(experiment),
+            ..line("Ethernet's limit", Stroke::Solid, &|_| None)
+        },
+        line(bound, Stroke::Short, &|point| Some(point.bound_mbps)),
+    ]
+}
+
+/// What the wire allows, by its formula.
+fn ethernet(experiment: Experiment) -> Vec<(f64, f64)> {
+    let ways = match experiment {
+        Experiment::Bidirectional => 2.0,
+        _ => 1.0,
+    };
+    let sizes = (18..1472).step_by(20).chain([1472]);
+    sizes
+        .map(|size| {
+            (
+                size as f64,
+                ways * wire_limit(size) * size as f64 * 8.0 / 1e6,
+            )
+        })
+        .collect()
+}
+
+/// A curve for each firmware, placement and profile: a colour for each firmware, a dash and a
+/// sign for each of its others.
+fn measured(experiment: Experiment, groups: &[&[&Point]]) -> Vec<Line> {
+    let mut firmwares: Vec<&str> = Vec::new();
+    let mut variations: Vec<(&str, &str)> = Vec::new();
+    for point in groups.iter().map(|group| group[0]) {
+        if !firmwares.contains(&point.firmware.as_str()) {
+            firmwares.push(&point.firmware);
+        }
+        let variation = (point.placement.as_str(), point.profile.as_str());
+        if !variations.contains(&variation) {
+            variations.push(variation);
+        }
+    }
+    let varies = |part: fn(&(&str, &str)) -> String| {
+        let first = part(&variations[0]);
+        variations.iter().any(|variation| part(variation) != first)
+    };
+    let placements = varies(|it| it.0.to_owned());
+    let profiles = varies(|it| it.1.to_owned());
+    let lines = groups.iter().map(|group| {
+        let point = group[0];
+        let firmware = firmwares.iter().position(|it| *it == point.firmware);
+        let variation = variations
+            .iter()
+            .position(|it| *it == (point.placement.as_str(), point.profile.as_str()));
+        let (firmware, variation) = (firmware.unwrap_or(0), variation.unwrap_or(0));
+        let mut name = vec![point.firmware.as_str()];
+        if placements {
+            name.push(&point.placement);
+        }
+        if profiles {
+            name.push(&point.profile);
+        }
+        Line {
+            name: name.join(", "),
+            colour: FIRMWARES[firmware % FIRMWARES.len()],
+            stroke: Stroke::ALL[variation % Stroke::ALL.len()],
+            // Firmwares that share a colour differ by sign.
+            sign: Some(Sign::ALL[(variation + firmware / FIRMWARES.len()) % Sign::ALL.len()]),
+            points: curve(group, &|point| match experiment {
+                Experiment::Ping => point.latency_us,
+                _ => Some(point.mbps),
+            }),
+        }
+    });
+    lines.filter(|line| !line.points.is_empty()).collect()
+}
+
+fn curve(points: &[&Point], value: &dyn Fn(&Point) -> Option<f64>) -> Vec<(f64, f64)> {
+    let figures = points
+        .iter()
+        .filter_map(|point| Some((point.datagram as f64, value(point)?)));
+    figures.collect()
+}
+
+/// What the paper says of a card at the sizes that were measured.
+fn published(points: &[&Point], (name, colour, sign): (&str, Colour, Sign)) -> Option<Marks> {
+    let marks: Vec<Mark> = points
+        .iter()
+        .filter_map(|point| {
+            let mut figures = point.paper.iter().map(|compared| compared.figure);
+            let figure = figures.find(|figure| figure.of == name)?;
+            Some(Mark {
+                at: (point.datagram as f64, figure.mbps),
+                derived: figure.derived,
+            })
+        })
+        .collect();
+    (!marks.is_empty()).then(|| Marks {
+        name: name.to_owned(),
+        colour,
+        sign,
+        points: marks,
+    })
 }
