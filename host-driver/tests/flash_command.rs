@@ -1,4 +1,5 @@
-//! `tigonctl flash` on the file that keeps an emulated board's EEPROM, and completions.
+//! `tigonctl flash` on the file that keeps an emulated board's EEPROM, completions, manual
+//! pages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -269,5 +270,25 @@ fn shells_learn_the_commands() {
         let text = String::from_utf8(output.stdout).expect("text");
         assert!(output.status.success());
         assert!(text.contains(word) && text.contains("flash"), "{shell}");
+    }
+}
+
+#[test]
+fn every_verb_has_a_manual_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("man1");
+    let written = Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+        .arg("man")
+        .arg(&pages)
+        .status();
+    assert!(written.expect("the command runs").success());
+    for (page, words) in [
+        ("tigonctl.1", "Works with a Tigon II card"),
+        ("tigonctl-capture.1", "capture"),
+        ("tigonctl-flash-verify.1", "verify"),
+    ] {
+        let text = std::fs::read_to_string(pages.join(page)).expect(page);
+        assert!(text.starts_with(".ie") && text.contains(".TH "), "{page}");
+        assert!(text.contains(words), "{page}: {text}");
     }
 }

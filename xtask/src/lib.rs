@@ -18,6 +18,7 @@ pub mod gdb;
 pub mod guest;
 pub mod guest_device;
 pub mod interrupt;
+pub mod man;
 pub mod monitor;
 pub mod net;
 pub mod new_variant;

@@ -1,11 +1,11 @@
 //! `cargo xtask`: the door to every command of tigon-rs.
 #![forbid(unsafe_code)]
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
-    bench, build, doc, explore, flash, gdb, guest, interrupt, new_variant, qemu_run, setup,
+    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, qemu_run, setup,
     sim_run, soak, test, trace,
 };
 
@@ -87,6 +87,9 @@ enum Verb {
     /// Make the book of docs/, and the pages of every crate
     #[command(after_help = "Examples:\n  cargo xtask doc\n  cargo xtask doc --book")]
     Doc(doc::Arguments),
+    /// Write the manual pages of this command
+    #[command(after_help = "Example: cargo xtask man --out ~/.local/share/man/man1")]
+    Man(man::Arguments),
     /// Run every test there is
     #[command(after_help = "Examples:\n  cargo xtask test\n  \
         cargo xtask test --no-lint --package tigon2-model")]
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
             Verb::Soak(arguments) => soak::run(arguments),
             Verb::NewVariant(arguments) => new_variant::run(arguments),
             Verb::Doc(arguments) => doc::run(arguments),
+            Verb::Man(arguments) => man::run(Cli::command(), arguments),
             Verb::Test(arguments) => test::run(arguments),
         }
         .map(|()| 0)

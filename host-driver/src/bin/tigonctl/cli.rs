@@ -130,6 +130,13 @@ pub enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages of this command, one for each verb.
+    #[command(after_help = "Example: tigonctl man /usr/local/share/man/man1")]
+    Man {
+        /// The folder for them, which is made if it is not there.
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
 }
 
 /// What a link is to be.

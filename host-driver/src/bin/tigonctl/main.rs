@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser};
 
 mod card;
@@ -56,6 +57,9 @@ fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
             clap_complete::generate(*shell, &mut command, "tigonctl", &mut std::io::stdout());
             Ok(())
         }
+        Command::Man { folder } => std::fs::create_dir_all(folder)
+            .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
+            .with_context(|| format!("cannot write to {}", folder.display())),
         Command::Regs { name } => look::regs(arguments, name.as_deref(), output),
         Command::Peek { place, words } => look::peek(arguments, place, *words, output),
         Command::Poke { place, value } => look::poke(arguments, place, *value, output),
