@@ -9,6 +9,14 @@ use host_driver::flash::signature::ImageSigner;
 use host_interface::image::{Image, Version};
 use tempfile::TempDir;
 
+/// The tree's development key.
+fn development() -> ImageSigner {
+    // Of the checkout in which Cargo runs this, and not of that in which it was built.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo test");
+    let key = Path::new(&package).join("../firmware/keys/development.key");
+    ImageSigner::from_file(&key).expect("the development key")
+}
+
 /// A desk with an EEPROM file on it.
 struct Desk(TempDir);
 
@@ -27,6 +35,17 @@ impl Desk {
 
     /// A signed image for a board, which says which build it is.
     fn image(&self, name: &str, device: u16, build: u8) -> String {
+        self.signed(name, device, build, 0, &development())
+    }
+
+    fn signed(
+        &self,
+        name: &str,
+        device: u16,
+        build: u8,
+        counter: u32,
+        signer: &ImageSigner,
+    ) -> String {
         let code = vec![build; 3000];
         let version = Version {
             major: 0,
@@ -38,10 +57,11 @@ impl Desk {
             vendor: 0x12AE,
             device,
         };
-        let key = Path::new(env!("CARGO_MANIFEST_DIR")).join("../firmware/keys/development.key");
-        let signer = ImageSigner::from_file(&key).expect("the development key");
-        let file = signer.sign(Header::of(board, &image, [build; 20]), &code);
-        self.file(name, &file)
+        let header = Header {
+            counter,
+            ..Header::of(board, &image, [build; 20])
+        };
+        self.file(name, &signer.sign(header, &code))
     }
 
     fn file(&self, name: &str, contents: &[u8]) -> String {
@@ -50,7 +70,7 @@ impl Desk {
     }
 
     fn flash(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+        Command::new(std::env::var_os("CARGO_BIN_EXE_tigonctl").expect("cargo test"))
             .args(["flash", "--eeprom"])
             .arg(self.path("eeprom"))
             .args(words)
@@ -83,31 +103,33 @@ fn an_image_goes_into_a_new_file_and_a_second_one_beside_it() {
     let (old, new) = (desk.image("old", 1, 1), desk.image("new", 1, 2));
     assert_eq!(
         desk.says(&["install", &old, "--confirmed"]),
-        "installed in slot 0, confirmed\n"
+        "installed in slot 0, confirmed; signature: development key\n"
     );
     assert_eq!(desk.eeprom().len(), 0x4_0000);
     assert_eq!(desk.eeprom()[0x8C..0x94], [0, 0, 0, 0x60, 0xCF, 0, 0, 1]);
     assert_eq!(
         desk.says(&["install", &new]),
-        "installed in slot 1, on trial\n"
+        "installed in slot 1, on trial; signature: development key\n"
     );
     let info = desk.says(&["info"]);
     let lines: Vec<&str> = info.lines().collect();
     assert_eq!(
         lines[0],
-        "EEPROM 262144 bytes, 130304 for an image, boot record 2"
+        "EEPROM 262144 bytes, 130304 for an image, boot record 2, rollback counter 0"
     );
     let build = "01".repeat(20);
     assert_eq!(
         lines[1],
         format!(
-            "  slot 0: version 0.1.1, 3000 bytes, build {build}, confirmed; starts; \
-             signature: trusted"
+            "  slot 0: version 0.1.1, counter 0, 3000 bytes, build {build}, confirmed; \
+             starts; signature: development key"
         )
     );
     assert!(lines[2].starts_with("* slot 1: version 0.1.2"), "{info}");
     assert!(lines[2].contains("3 trial boots left; starts"), "{info}");
-    assert_eq!(desk.says(&["verify"]).matches(", good").count(), 2);
+    let verified = desk.says(&["verify"]);
+    let good = ", good; signature: development key";
+    assert_eq!(verified.matches(good).count(), 2, "{verified}");
     desk.says(&["confirm", "1"]);
     assert!(!desk.says(&["info"]).contains("trial"));
     assert_eq!(desk.says(&["prefer", "0"]), "slot 0 comes first\n");
@@ -125,6 +147,7 @@ fn json_says_the_same() {
     let value: serde_json::Value =
         serde_json::from_str(&desk.says(&["info", "--json"])).expect("an object");
     assert_eq!(value["slots"][0]["signature"], "trusted");
+    assert_eq!(value["slots"][0]["key"], "development key");
     assert_eq!(value["slots"][1]["state"], "empty");
 }
 
@@ -179,7 +202,7 @@ fn an_image_of_somebody_else_is_refused() {
     let stranger = ed25519_dalek::SigningKey::from_bytes(&[9; 32]);
     let stranger = host_driver::flash::hex(stranger.verifying_key().as_bytes());
     let stranger = desk.file("stranger.pub", stranger.as_bytes());
-    let output = Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+    let output = Command::new(std::env::var_os("CARGO_BIN_EXE_tigonctl").expect("cargo test"))
         .args(["flash", "--eeprom"])
         .arg(desk.path("eeprom"))
         .args(["install", &image])
@@ -190,6 +213,124 @@ fn an_image_of_somebody_else_is_refused() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("not signed with the trusted key"), "{text}");
     assert!(!desk.path("eeprom").exists(), "nothing was written");
+}
+
+/// A key of one's own: `mine.key` and `mine.pub` on a desk.
+fn own_key(desk: &Desk) -> (ImageSigner, String) {
+    let seed = desk.file("mine.key", "09".repeat(32).as_bytes());
+    let signer = ImageSigner::from_file(Path::new(&seed)).expect("a key");
+    let public = ed25519_dalek::SigningKey::from_bytes(&[9; 32]).verifying_key();
+    let public = host_driver::flash::hex(public.as_bytes());
+    (signer, desk.file("mine.pub", public.as_bytes()))
+}
+
+/// Whoever requires a key of their own gets no image that anybody could have signed, and
+/// hears so of what is there.
+#[test]
+fn a_required_key_refuses_the_development_key() {
+    let desk = Desk::new();
+    let (signer, key) = own_key(&desk);
+    let open = desk.image("open", 1, 1);
+    let mine = desk.signed("mine", 1, 2, 0, &signer);
+    desk.says(&["install", &open, "--confirmed"]);
+    let text = desk.refuses(&["--require-key", &key, "install", &open]);
+    assert!(text.contains("with the development key"), "{text}");
+    let text = desk.refuses(&["--require-key", &key, "verify"]);
+    assert!(
+        text.contains("slot 0") && text.contains("development key"),
+        "{text}"
+    );
+    let said = desk.says(&["--require-key", &key, "install", &mine]);
+    assert_eq!(
+        said,
+        "installed in slot 1, on trial; signature: key fd1724385aa0c75b\n"
+    );
+    let info = desk.says(&["--require-key", &key, "info"]);
+    let lines: Vec<&str> = info.lines().collect();
+    assert!(
+        lines[1].ends_with("but with the development key, which anybody has"),
+        "{info}"
+    );
+    assert!(
+        lines[2].ends_with("signature: key fd1724385aa0c75b"),
+        "{info}"
+    );
+
+    let development = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo test"))
+        .join("../firmware/keys/development.pub");
+    let development = development.display().to_string();
+    let text = desk.refuses(&["--require-key", &development, "install", &open]);
+    assert!(text.contains("this is the development key"), "{text}");
+    let text = desk.refuses(&["--require-key", "/nonexistent/key", "info"]);
+    assert!(text.contains("/nonexistent/key"), "{text}");
+}
+
+/// The same, said once for all in the board's file; the key lies beside it.
+#[test]
+fn a_board_file_requires_a_key_beside_it() {
+    let desk = Desk::new();
+    let (signer, _) = own_key(&desk);
+    let board = "[pci]\nvendor = 0x12AE\ndevice = 2\n[boot]\nrequire_key = \"mine.pub\"\n";
+    let board = desk.file("board.toml", board.as_bytes());
+    let open = desk.image("open", 2, 1);
+    let mine = desk.signed("mine", 2, 2, 0, &signer);
+    let text = desk.refuses(&["--board", &board, "install", &open]);
+    assert!(text.contains("with the development key"), "{text}");
+    let text = desk.refuses(&["--board", &board, "install", &desk.image("fibre", 1, 1)]);
+    assert!(text.contains("this is 12ae:0002"), "{text}");
+    let said = desk.says(&["--board", &board, "install", &mine]);
+    assert!(
+        said.ends_with("signature: key fd1724385aa0c75b\n"),
+        "{said}"
+    );
+    desk.file("mine.pub", b"no key");
+    let text = desk.refuses(&["--board", &board, "info"]);
+    assert!(text.contains("mine.pub holds no key"), "{text}");
+}
+
+/// What was confirmed is not followed by something older, unless that is asked for.
+#[test]
+fn an_older_image_is_refused_unless_a_downgrade_is_allowed() {
+    let desk = Desk::new();
+    let old = desk.signed("old", 1, 1, 4, &development());
+    let new = desk.signed("new", 1, 2, 5, &development());
+    desk.says(&["install", &old, "--confirmed"]);
+    let backup = desk.path("backup").display().to_string();
+    desk.says(&["backup", &backup]);
+    desk.says(&["install", &new]);
+    assert!(
+        desk.says(&["info"]).contains("rollback counter 4"),
+        "on trial"
+    );
+    desk.says(&["confirm", "1"]);
+    let info = desk.says(&["info"]);
+    assert!(
+        info.contains("rollback counter 5") && info.contains("counter 4,"),
+        "{info}"
+    );
+
+    for words in [
+        vec!["install", &old],
+        vec!["prefer", "0"],
+        vec!["restore", &backup],
+    ] {
+        let text = desk.refuses(&words);
+        assert!(text.contains("counter is 4, the card's 5"), "{text}");
+        assert!(text.contains("--allow-downgrade"), "{text}");
+    }
+    let said = desk.says(&["install", &old, "--allow-downgrade"]);
+    assert!(said.starts_with("installed in slot 0"), "{said}");
+    desk.says(&["prefer", "1"]);
+    desk.says(&["prefer", "0", "--allow-downgrade"]);
+    assert!(
+        desk.says(&["info"]).contains("rollback counter 5"),
+        "it never falls"
+    );
+    desk.says(&["restore", &backup, "--allow-downgrade"]);
+    assert!(
+        desk.says(&["info"]).contains("rollback counter 4"),
+        "as in the backup"
+    );
 }
 
 #[test]
@@ -263,7 +404,7 @@ fn shells_learn_the_commands() {
         ("zsh", "#compdef"),
         ("fish", "complete"),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+        let output = Command::new(std::env::var_os("CARGO_BIN_EXE_tigonctl").expect("cargo test"))
             .args(["completions", shell])
             .output()
             .expect("the command runs");

@@ -93,12 +93,12 @@ fn small(build: u32) -> Vec<u8> {
     };
     let image = Image::new(version, 0x4000, 0x4000, &code).expect("an image");
     let file = [image.header().as_slice(), image.code()].concat();
-    signed(&file, &build.to_be_bytes(), &Board::default()).expect("the development key")
+    signed(&file, &build.to_be_bytes(), &Board::default(), 0).expect("the development key")
 }
 
 fn firmware() -> Vec<u8> {
     let elf = std::fs::read(&tools().firmware.elf).expect("the firmware's ELF");
-    signed(&stage::firmware(), &elf, &Board::default()).expect("the development key")
+    signed(&stage::firmware(), &elf, &Board::default(), 0).expect("the development key")
 }
 
 /// A card with the boot code and this EEPROM, before power comes on.
@@ -269,7 +269,7 @@ fn our_driver_flashes_a_card_boots_it_and_confirms() -> Result<(), NicError> {
 
     // Over the two wires, as on a real card.
     let trusted = TrustedKey::from_environment().map_err(FlashError::from)?;
-    let mut flasher = nic.flasher(trusted.clone())?;
+    let mut flasher = nic.flasher(trusted)?;
     let slot = flasher.install(&firmware(), Choices::TRIAL, &mut |_, _, _| {})?;
     assert_eq!(slot, Slot::Zero);
 
@@ -345,11 +345,44 @@ fn an_unsigned_image_on_trial_is_not_booted() -> Result<(), NicError> {
     record.slots[0].header_crc = crc;
     record.write(&mut &mut desk).expect("power is on");
 
-    let transport = SimTransport::new(card(&desk.bytes));
-    let mut nic = Nic::probe(transport, Config::default())?;
-    let refused = nic.boot().expect_err("not signed");
-    let text = refused.to_string();
-    assert_eq!(text, "slot 0: the image is not signed with the trusted key");
+    let refused = |desk: &Desk| -> Result<String, NicError> {
+        let transport = SimTransport::new(card(&desk.bytes));
+        let mut nic = Nic::probe(transport, Config::default())?;
+        Ok(nic.boot().expect_err("not signed").to_string())
+    };
+    let text = "slot 0: the image is not signed with the trusted key";
+    assert_eq!(refused(&desk)?, text);
+    // Nor if it is what the card falls back to.
+    let slot = desk.install(&small(2), Choices::CONFIRMED).expect("room");
+    assert_eq!(slot, Slot::One);
+    let image = geometry.image_at(Slot::One) as usize;
+    desk.bytes[image] ^= 1;
+    assert_eq!(refused(&desk)?, text);
+    Ok(())
+}
+
+/// With a required key a card does not start what anybody could have signed, also if it was
+/// confirmed long ago.
+#[test]
+fn a_required_key_keeps_the_development_key_out() -> Result<(), Box<dyn std::error::Error>> {
+    let mut desk = Desk::new();
+    desk.install(&firmware(), Choices::CONFIRMED)?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("mine.pub");
+    // The public key of RFC 8032's first test.
+    let key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    std::fs::write(&path, key)?;
+    let config = Config {
+        required_key: Some(TrustedKey::required(&path)?),
+        ..Config::default()
+    };
+    let mut nic = Nic::probe(SimTransport::new(card(&desk.bytes)), config)?;
+    let refused = nic.boot().expect_err("signed by anybody").to_string();
+    assert!(refused.starts_with("slot 0: "), "{refused}");
+    assert!(refused.contains("development key"), "{refused}");
+    // Its driver can bring firmware of its own.
+    nic.load(&stage::firmware())?;
+    nic.shut_down()?;
     Ok(())
 }
 

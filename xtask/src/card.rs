@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use toml_edit::{DocumentMut, value};
 
 /// What the card's wire is.
 #[derive(Clone, Debug, Default)]
@@ -241,10 +242,13 @@ impl Card {
 fn with_boot_code(board: &Path, code: &Path, folder: &Path) -> Result<PathBuf> {
     let text = std::fs::read_to_string(board)
         .with_context(|| format!("cannot read {}", board.display()))?;
-    // A JSON string is a TOML string.
-    let code = json!(std::path::absolute(code)?);
+    let code = std::path::absolute(code)?;
+    let code = code.to_str().context("the boot code's path is no text")?;
+    let mut text: DocumentMut = text.parse().with_context(|| board.display().to_string())?;
+    // It may have a table of that name, as for the key of its images.
+    text["boot"]["code"] = value(code);
     let path = folder.join("board.toml");
-    std::fs::write(&path, format!("{text}\n[boot]\ncode = {code}\n"))?;
+    std::fs::write(&path, text.to_string())?;
     Ok(path)
 }
 

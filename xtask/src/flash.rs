@@ -4,6 +4,8 @@ use crate::firmware::{self, FirmwareOptions};
 use crate::setup::{self, Need};
 use crate::{paths, process};
 use anyhow::{Context, Result, ensure};
+use host_driver::flash::BoardFile;
+use host_driver::flash::signature::{SIGNING_KEY_VARIABLE, TrustedKey};
 use std::path::PathBuf;
 use tigon2_model::Board;
 
@@ -31,6 +33,12 @@ pub struct Arguments {
     /// Confirm it at once, without trial boots
     #[arg(long)]
     pub confirmed: bool,
+    /// Take only an image signed with this public key; the development key is refused
+    #[arg(long, value_name = "FILE")]
+    pub require_key: Option<PathBuf>,
+    /// Take it also if it is older: its rollback counter is lower than the card's
+    #[arg(long)]
+    pub allow_downgrade: bool,
 }
 
 /// Builds and installs.
@@ -51,9 +59,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             Board::from_toml(&text).with_context(|| path.display().to_string())?
         }
     };
+    let required = required_key(arguments)?;
     let image = match &arguments.image {
         Some(image) => image.clone(),
         None => {
+            if let Some(required) = required {
+                let signer = firmware::flash::signer()?.trusted();
+                ensure!(
+                    signer == required,
+                    "the {required} is required, this build would be signed with the {signer}: \
+                     name the secret half with {SIGNING_KEY_VARIABLE}=FILE"
+                );
+            }
             setup::ensure(&[Need::Firmware])?;
             let built = firmware::build(FirmwareOptions {
                 quiet: false,
@@ -78,7 +95,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(address) = &arguments.pci {
         command.args(["--pci", address]);
     }
-    command.args(["flash", "--board", &id.to_string()]);
+    command.args(["flash", "--board"]);
+    match &arguments.board {
+        Some(file) => command.arg(place(file)?),
+        None => command.arg(id.to_string()),
+    };
+    if let Some(key) = &arguments.require_key {
+        command.arg("--require-key").arg(place(key)?);
+    }
     if let Some(eeprom) = &arguments.eeprom {
         command.arg("--eeprom").arg(place(eeprom)?);
     }
@@ -89,5 +113,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.confirmed {
         command.arg("--confirmed");
     }
+    if arguments.allow_downgrade {
+        command.arg("--allow-downgrade");
+    }
     process::run(&mut command)
+}
+
+/// The key that the command line or else the board file requires.
+fn required_key(arguments: &Arguments) -> Result<Option<TrustedKey>> {
+    let board = arguments.board.as_deref().map(BoardFile::read);
+    let of_board = board.transpose()?.and_then(|board| board.require_key);
+    let path = arguments.require_key.clone().or(of_board);
+    Ok(path.map(|path| TrustedKey::required(&path)).transpose()?)
 }

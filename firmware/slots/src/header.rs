@@ -4,7 +4,7 @@
 //!   0 "TGIM"      4 format    6 header bytes
 //!   8 PCI vendor 10 device   12 version: major, minor, fix, 0
 //!  16 start      20 load     24 bytes of the image    28 its CRC-32
-//!  32 build id (20 bytes)    52 zero (8 bytes)
+//!  32 build id (20 bytes)    52 rollback counter   56 zero (4 bytes)
 //!  60 Ed25519 signature over bytes 0..60 and the image
 //! 124 CRC-32 over bytes 0..124
 //! ```
@@ -12,6 +12,9 @@
 //! The boot code checks all but the signature: it has neither a multiplier nor the room,
 //! and who can write the EEPROM can also write NIC memory. The signature is for those who
 //! bring an image to the card (`host-driver`, `xtask`).
+//!
+//! The rollback counter is raised when no older image is to come back. Images that were
+//! made before there was one have 0 there, as all that counts nothing.
 
 use crate::CRC;
 use crate::geometry::{Geometry, PAGE_BYTES};
@@ -65,7 +68,8 @@ struct Raw {
     image_bytes: U32,
     image_crc: U32,
     build_id: [u8; BUILD_ID_BYTES],
-    zero: [u8; 8],
+    counter: U32,
+    zero: [u8; 4],
     signature: [u8; SIGNATURE_BYTES],
     crc: U32,
 }
@@ -89,6 +93,8 @@ pub struct Header {
     pub image_crc: u32,
     /// Which build it is.
     pub build_id: [u8; BUILD_ID_BYTES],
+    /// Rollback counter: an image with a lower one is older.
+    pub counter: u32,
     /// The signature, unchecked.
     pub signature: [u8; SIGNATURE_BYTES],
 }
@@ -148,7 +154,8 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// The header of an image that drivers could load, without a signature.
+    /// The header of an image that drivers could load, with rollback counter 0 and without a
+    /// signature.
     pub fn of(board: BoardId, image: &Image<'_>, build_id: [u8; BUILD_ID_BYTES]) -> Header {
         Header {
             board,
@@ -158,6 +165,7 @@ impl Header {
             image_bytes: image.code().len() as u32,
             image_crc: CRC.checksum(image.code()),
             build_id,
+            counter: 0,
             signature: [0; SIGNATURE_BYTES],
         }
     }
@@ -177,7 +185,8 @@ impl Header {
             image_bytes: self.image_bytes.into(),
             image_crc: self.image_crc.into(),
             build_id: self.build_id,
-            zero: [0; 8],
+            counter: self.counter.into(),
+            zero: [0; 4],
             signature: self.signature,
             crc: 0.into(),
         };
@@ -219,6 +228,7 @@ impl Header {
             image_bytes: raw.image_bytes.get(),
             image_crc: raw.image_crc.get(),
             build_id: raw.build_id,
+            counter: raw.counter.get(),
             signature: raw.signature,
         };
         if header.can_be_loaded() {

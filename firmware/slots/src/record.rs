@@ -6,13 +6,17 @@
 //!  20 preferred slot   21 zero (3 bytes)
 //!  24 slot 0: CRC of its header, confirmed, trial boots left, zero (2 bytes)
 //!  32 slot 1: the same
-//!  40 zero (20 bytes)   60 CRC-32 over bytes 0..60
+//!  40 rollback counter  44 zero (16 bytes)   60 CRC-32 over bytes 0..60
 //! ```
 //!
 //! There are two copies. A new record goes where the older one is, with the next sequence
 //! number, so a write that fails in its middle leaves the one before. A slot's state holds
 //! only for the image with that header CRC: what an old record says of an image that was
 //! replaced since counts for nothing.
+//!
+//! The rollback counter is the highest of all images that were ever confirmed on the card.
+//! It never falls by an update: an image with a lower one is older than what the card had.
+//! Records that were written before there was one have 0 there, which refuses nothing.
 
 use crate::CRC;
 use crate::geometry::{Geometry, RECORD_COPIES, Slot};
@@ -54,7 +58,8 @@ struct Raw {
     preferred: u8,
     zero_21: [u8; 3],
     slots: [RawSlot; 2],
-    zero_40: [u8; 20],
+    counter: U32,
+    zero_44: [u8; 16],
     crc: U32,
 }
 
@@ -72,6 +77,11 @@ pub struct SlotState {
 }
 
 impl SlotState {
+    /// Whether the boot code may start the image, to be confirmed.
+    pub const fn is_on_trial(&self) -> bool {
+        !self.confirmed && self.trials > 0
+    }
+
     /// Whether the boot code may start the image.
     pub const fn may_start(&self) -> bool {
         self.confirmed || self.trials > 0
@@ -91,6 +101,8 @@ pub struct Record {
     pub preferred: Slot,
     /// What is known of the slots.
     pub slots: [SlotState; 2],
+    /// Rollback counter: the highest of all images that were confirmed.
+    pub counter: u32,
 }
 
 /// What the two copies hold.
@@ -118,6 +130,7 @@ impl Record {
             board,
             preferred: Slot::Zero,
             slots: [NONE; 2],
+            counter: 0,
         }
     }
 
@@ -156,7 +169,8 @@ impl Record {
             preferred: self.preferred.index() as u8,
             zero_21: [0; 3],
             slots: [slot(self.slots[0]), slot(self.slots[1])],
-            zero_40: [0; 20],
+            counter: self.counter.into(),
+            zero_44: [0; 16],
             crc: 0.into(),
         };
         raw.crc = CRC.checksum(&raw.as_bytes()[..RECORD_BYTES - 4]).into();
@@ -186,6 +200,7 @@ impl Record {
             },
             preferred: Slot::from_index(raw.preferred.into())?,
             slots: [slot(&raw.slots[0]), slot(&raw.slots[1])],
+            counter: raw.counter.get(),
         })
     }
 

@@ -13,14 +13,16 @@
 //!                                 both copies of the record, the older one's place last
 //! ```
 //!
-//! Pages that are right already are left alone, and the manufacturing data always.
+//! Pages that are right already are left alone, and the manufacturing data always. The card's
+//! rollback counter becomes the backup's: a backup with a lower one, or that starts an image
+//! with a lower one, is refused unless a [`Downgrade`] is allowed.
 
 use crate::geometry::{FIRST_SLOT, Geometry, MANUFACTURING_BYTES, PAGE_BYTES, RECORD_COPIES, Slot};
-use crate::header::{BoardId, HEADER_BYTES};
+use crate::header::{BoardId, HEADER_BYTES, Header};
 use crate::record::{Found, RECORD_BYTES, Record, SlotState};
 use crate::select::{Nowhere, load, startable};
 use crate::storage::Storage;
-use crate::update::{Progress, Step, UpdateError, write_record};
+use crate::update::{Downgrade, Progress, Step, UpdateError, write_record};
 
 const PAGE: usize = PAGE_BYTES as usize;
 
@@ -42,15 +44,21 @@ impl Storage for Backup<'_> {
     }
 }
 
-/// The newest record of a part and the slot that the boot code would start, if it would.
-fn boots<S: Storage>(storage: &mut S, board: BoardId) -> Result<Option<(Record, Slot)>, S::Error> {
+/// The newest record of a part, and the slot that the boot code would start with its header,
+/// if it would.
+fn boots<S: Storage>(
+    storage: &mut S,
+    board: BoardId,
+) -> Result<Option<(Record, Slot, Header)>, S::Error> {
     let Found::Record(record, _) = Record::find(storage)? else {
         return Ok(None);
     };
     for slot in [record.preferred, record.preferred.other()] {
-        let header = startable(storage, board, &record, slot);
-        if header.is_ok_and(|header| load(storage, &record, slot, &header, &mut Nowhere).is_ok()) {
-            return Ok(Some((record, slot)));
+        let Ok(header) = startable(storage, board, &record, slot) else {
+            continue;
+        };
+        if load(storage, &record, slot, &header, &mut Nowhere).is_ok() {
+            return Ok(Some((record, slot, header)));
         }
     }
     Ok(None)
@@ -71,17 +79,23 @@ struct Restore<'a, 'b, S> {
 /// if both start something.
 ///
 /// # Errors
-/// [`UpdateError::NotKept`] and [`UpdateError::Storage`].
+/// [`UpdateError::Older`] before anything is written, [`UpdateError::NotKept`] and
+/// [`UpdateError::Storage`].
 pub fn restore<S: Storage>(
     storage: &mut S,
     geometry: Geometry,
     board: BoardId,
     backup: &[u8],
+    downgrade: Downgrade,
     progress: Progress<'_>,
 ) -> Result<(), UpdateError<S::Error>> {
     let now = boots(storage, board).map_err(UpdateError::Storage)?;
     // A part of this size reads a backup of this size.
     let wanted = boots(&mut Backup(backup), board).unwrap_or(None);
+    if let Found::Record(record, _) = Record::find(storage).map_err(UpdateError::Storage)? {
+        let counter = wanted.map_or(0, |(of, _, header)| of.counter.min(header.counter));
+        downgrade.judge(counter, record.counter)?;
+    }
     let mut restore = Restore {
         storage,
         geometry,
@@ -89,7 +103,7 @@ pub fn restore<S: Storage>(
         progress,
         done: 0,
     };
-    let (Some((record, started)), Some((target, main))) = (now, wanted) else {
+    let (Some((record, started, _)), Some((target, main, _))) = (now, wanted) else {
         return restore.plainly();
     };
     if record.geometry != geometry || target.geometry != geometry {
@@ -219,7 +233,7 @@ impl<S: Storage> Restore<'_, '_, S> {
         erased.map_err(UpdateError::Storage)?;
         let header = self.of_backup(geometry.header_at(from));
         let header = header.and_then(|page| page.first_chunk::<HEADER_BYTES>());
-        let bytes = match header.map(crate::Header::parse) {
+        let bytes = match header.map(Header::parse) {
             Some(Ok(header)) => header.image_bytes.min(geometry.image_bytes()),
             _ => 0,
         };

@@ -11,6 +11,9 @@
 //!   -- read back --
 //!   record: prefer the target, trial boots or confirmed
 //! ```
+//!
+//! A confirmed image raises the record's rollback counter to its own. An image with a lower
+//! one is refused, unless a [`Downgrade`] is allowed.
 
 use crate::CRC;
 use crate::geometry::{Geometry, PAGE_BYTES, Slot};
@@ -40,6 +43,16 @@ pub enum UpdateError<E> {
     NotKept {
         /// Where.
         at: u32,
+    },
+    /// The image is older than what was confirmed on the card.
+    #[error(
+        "the image is older than the card's: its rollback counter is {image}, the card's {card}"
+    )]
+    Older {
+        /// The image's counter.
+        image: u32,
+        /// The card's.
+        card: u32,
     },
     /// There is no boot record.
     #[error("the EEPROM has no boot record")]
@@ -71,6 +84,26 @@ pub enum Step {
 /// Told of a step, of the bytes done and of all bytes of it.
 pub type Progress<'a> = &'a mut dyn FnMut(Step, u32, u32);
 
+/// Whether an image may be older than what was confirmed on the card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Downgrade {
+    /// It may not.
+    #[default]
+    Refuse,
+    /// It may; the card's counter stays as it is.
+    Allow,
+}
+
+impl Downgrade {
+    /// Judges an image's rollback counter against the card's.
+    pub(crate) const fn judge<E>(self, image: u32, card: u32) -> Result<(), UpdateError<E>> {
+        match self {
+            Downgrade::Refuse if image < card => Err(UpdateError::Older { image, card }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// How to install.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
@@ -78,6 +111,8 @@ pub struct Choices {
     pub slot: Option<Slot>,
     /// Confirmed at once, without trial boots.
     pub confirmed: bool,
+    /// Whether it may be older.
+    pub downgrade: Downgrade,
 }
 
 impl Choices {
@@ -85,11 +120,13 @@ impl Choices {
     pub const TRIAL: Self = Choices {
         slot: None,
         confirmed: false,
+        downgrade: Downgrade::Refuse,
     };
     /// Into the slot that is not started now, for good.
     pub const CONFIRMED: Self = Choices {
         slot: None,
         confirmed: true,
+        downgrade: Downgrade::Refuse,
     };
 }
 
@@ -135,6 +172,9 @@ pub fn install<S: Storage>(
         .map_err(UpdateError::Image)?;
     progress(Step::Look, 0, 1);
     let mut record = record_or_first(storage, geometry, board).map_err(UpdateError::Storage)?;
+    choices
+        .downgrade
+        .judge(file.header.counter, record.counter)?;
     let target = target(storage, &record, choices.slot)?;
     progress(Step::Look, 1, 1);
 
@@ -151,6 +191,9 @@ pub fn install<S: Storage>(
         confirmed: choices.confirmed,
         trials: if choices.confirmed { 0 } else { TRIAL_BOOTS },
     };
+    if choices.confirmed {
+        record.counter = record.counter.max(file.header.counter);
+    }
     write_record(storage, record)?;
     Ok(target)
 }
@@ -285,26 +328,32 @@ pub fn confirm<S: Storage>(storage: &mut S, slot: Slot) -> Result<(), UpdateErro
     // An image that has used up its trials may be the one that runs.
     asked.slot_mut(slot).confirmed = true;
     let judged = startable(storage, record.board, &asked, slot);
-    judged.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
+    let header = judged.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
     if record.slot(slot).confirmed {
         return Ok(());
     }
     let state = record.slot_mut(slot);
     (state.confirmed, state.trials) = (true, 0);
+    record.counter = record.counter.max(header.counter);
     write_record(storage, record)
 }
 
 /// Makes a slot the one that is tried first.
 ///
 /// # Errors
-/// [`UpdateError::NotStartable`] if its image would not be started.
-pub fn prefer<S: Storage>(storage: &mut S, slot: Slot) -> Result<(), UpdateError<S::Error>> {
+/// [`UpdateError::NotStartable`] if its image would not be started, [`UpdateError::Older`].
+pub fn prefer<S: Storage>(
+    storage: &mut S,
+    slot: Slot,
+    downgrade: Downgrade,
+) -> Result<(), UpdateError<S::Error>> {
     let mut record = record(storage)?;
     let judged = starts(storage, &record, slot);
-    judged.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
+    let header = judged.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
     if record.preferred == slot {
         return Ok(());
     }
+    downgrade.judge(header.counter, record.counter)?;
     record.preferred = slot;
     write_record(storage, record)
 }

@@ -8,120 +8,32 @@
 //! ```
 //!
 //! What is written, and in which order, is [`boot_slots`]'s; here is who may write:
-//! [`Flasher::install`] takes no file that [`signature`] does not vouch for.
+//! [`Flasher::install`] takes no file that [`signature`] does not vouch for, and none that is
+//! older than what was confirmed on the card, unless that is allowed.
 
+mod board_file;
 mod card;
+mod error;
 mod file;
+mod report;
 pub mod signature;
 
+pub use board_file::{BoardFile, BoardFileError};
 pub use card::CardEeprom;
+pub use error::FlashError;
 pub use file::FileEeprom;
+pub use report::{EepromReport, SlotReport};
 
 use std::fmt;
 
 use boot_slots::geometry::PAGE_BYTES;
 use boot_slots::record::Found;
 use boot_slots::restore::restore;
-use boot_slots::update::{self, Choices, Progress, Step, UpdateError};
+use boot_slots::select::startable;
+use boot_slots::update::{self, Choices, Downgrade, Progress, Step};
 use boot_slots::{BoardId, Geometry, Header, HeaderError, ImageFile, Record, Slot, Storage};
-use serde::Serialize;
-use thiserror::Error;
 
-use signature::{SignatureError, TrustedKey};
-
-/// Why something could not be done with an EEPROM.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum FlashError {
-    /// The file is no image, is damaged or was cut.
-    #[error(transparent)]
-    Image(#[from] HeaderError),
-    /// Nobody trusted has signed it.
-    #[error(transparent)]
-    Signature(#[from] SignatureError),
-    /// The update was refused or could not be finished.
-    #[error("{0}")]
-    Update(String),
-    /// The EEPROM cannot hold two images.
-    #[error("an EEPROM of {bytes} bytes has no room for boot images")]
-    NoRoom {
-        /// Its size.
-        bytes: u64,
-    },
-    /// A backup of another size.
-    #[error("the backup has {found} bytes, the EEPROM {expected}")]
-    BackupSize {
-        /// Bytes of the backup.
-        found: usize,
-        /// Bytes of the EEPROM.
-        expected: u32,
-    },
-    /// Nothing was ever written to a slot.
-    #[error("{slot}: there is no image")]
-    Empty {
-        /// Which slot.
-        slot: Slot,
-    },
-    /// What is in a slot is not what it should be.
-    #[error("{slot}: {why}")]
-    Slot {
-        /// Which slot.
-        slot: Slot,
-        /// What is wrong.
-        why: String,
-    },
-    /// The EEPROM cannot be reached.
-    #[error("{0}")]
-    Storage(String),
-}
-
-impl<E: fmt::Display> From<UpdateError<E>> for FlashError {
-    fn from(error: UpdateError<E>) -> Self {
-        match error {
-            UpdateError::Image(error) => FlashError::Image(error),
-            UpdateError::Storage(error) => FlashError::Storage(error.to_string()),
-            other => FlashError::Update(other.to_string()),
-        }
-    }
-}
-
-/// What is in a slot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SlotReport {
-    /// Its number.
-    pub slot: usize,
-    /// It is tried first.
-    pub preferred: bool,
-    /// It was confirmed.
-    pub confirmed: bool,
-    /// Trial boots left.
-    pub trials: u8,
-    /// Version of the image, if there is one.
-    pub version: Option<String>,
-    /// Bytes of the image.
-    pub bytes: Option<u32>,
-    /// Which build it is.
-    pub build_id: Option<String>,
-    /// The image is whole and the boot code would start it; else why not.
-    pub state: String,
-    /// Who signed it: `trusted`, or what is wrong.
-    pub signature: String,
-}
-
-/// What is in an EEPROM.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct EepromReport {
-    /// Its size.
-    pub bytes: u32,
-    /// Bytes of image that a slot holds.
-    pub slot_bytes: u32,
-    /// There is a boot record.
-    pub record: bool,
-    /// Number of the boot record.
-    pub sequence: u32,
-    /// The slots.
-    pub slots: Vec<SlotReport>,
-}
+use signature::TrustedKey;
 
 /// An EEPROM, the board that it is on and who may put images there.
 pub struct Flasher<S: Storage> {
@@ -154,6 +66,11 @@ where
             board,
             trusted,
         })
+    }
+
+    /// The key whose images are taken.
+    pub fn trusted(&self) -> TrustedKey {
+        self.trusted
     }
 
     /// The EEPROM back.
@@ -201,6 +118,24 @@ where
         }
     }
 
+    /// The slot whose image the boot code would start.
+    ///
+    /// # Errors
+    /// When the EEPROM does not answer.
+    pub fn started(&mut self) -> Result<Option<Slot>, FlashError> {
+        let Some(record) = self.record()? else {
+            return Ok(None);
+        };
+        for slot in [record.preferred, record.preferred.other()] {
+            if startable(&mut self.storage, self.board, &record, slot).is_ok()
+                && ImageFile::parse(&self.read_slot(slot, &mut |_, _, _| {})?).is_ok()
+            {
+                return Ok(Some(slot));
+            }
+        }
+        Ok(None)
+    }
+
     /// Reads a slot and judges it: header, CRC and signature.
     ///
     /// # Errors
@@ -244,50 +179,6 @@ where
         read.map_err(|error| FlashError::Storage(error.to_string()))
     }
 
-    /// What is in both slots.
-    ///
-    /// # Errors
-    /// When the EEPROM does not answer.
-    pub fn report(&mut self, progress: Progress<'_>) -> Result<EepromReport, FlashError> {
-        let record = self.record()?;
-        let mut slots = Vec::new();
-        for slot in Slot::ALL {
-            let bytes = self.read_slot(slot, progress)?;
-            let header = bytes.first_chunk().map(Header::parse).and_then(Result::ok);
-            let state = match &record {
-                None => Err("no boot record"),
-                Some(record) => update::starts(&mut self.storage, record, slot)
-                    .map(drop)
-                    .map_err(boot_slots::select::Reason::text),
-            };
-            let known = record.map(|record| record.slot(slot)).unwrap_or_default();
-            slots.push(SlotReport {
-                slot: slot.index(),
-                preferred: record.is_some_and(|record| record.preferred == slot),
-                confirmed: known.confirmed,
-                trials: known.trials,
-                version: header.map(|header| header.version.to_string()),
-                bytes: header.map(|header| header.image_bytes),
-                build_id: header.map(|header| hex(&header.build_id)),
-                state: state.err().unwrap_or("starts").to_owned(),
-                signature: match ImageFile::parse(&bytes) {
-                    Err(error) => error.to_string(),
-                    Ok(file) => match self.trusted.verify(&file) {
-                        Ok(()) => "trusted".to_owned(),
-                        Err(error) => error.to_string(),
-                    },
-                },
-            });
-        }
-        Ok(EepromReport {
-            bytes: self.geometry.bytes(),
-            slot_bytes: self.geometry.image_bytes(),
-            record: record.is_some(),
-            sequence: record.map_or(0, |record| record.sequence),
-            slots,
-        })
-    }
-
     /// Confirms the image in a slot.
     ///
     /// # Errors
@@ -299,9 +190,10 @@ where
     /// Makes a slot the first to be tried.
     ///
     /// # Errors
-    /// When its image would not be started, or the EEPROM does not keep it.
-    pub fn prefer(&mut self, slot: Slot) -> Result<(), FlashError> {
-        Ok(update::prefer(&mut self.storage, slot)?)
+    /// When its image would not be started, [`FlashError::Older`], or when the EEPROM does not
+    /// keep it.
+    pub fn prefer(&mut self, slot: Slot, downgrade: Downgrade) -> Result<(), FlashError> {
+        Ok(update::prefer(&mut self.storage, slot, downgrade)?)
     }
 
     /// Everything that the EEPROM holds.
@@ -328,8 +220,13 @@ where
     /// # Errors
     /// [`FlashError::BackupSize`], or [`FlashError::Slot`] for an image that would be started
     /// and that nobody trusted has signed or that is for another board, before anything is
-    /// written; what the EEPROM says.
-    pub fn restore(&mut self, backup: &[u8], progress: Progress<'_>) -> Result<(), FlashError> {
+    /// written; [`FlashError::Older`]; what the EEPROM says.
+    pub fn restore(
+        &mut self,
+        backup: &[u8],
+        downgrade: Downgrade,
+        progress: Progress<'_>,
+    ) -> Result<(), FlashError> {
         let all = self.geometry.bytes();
         if backup.len() != all as usize {
             return Err(FlashError::BackupSize {
@@ -346,6 +243,7 @@ where
             geometry,
             board,
             backup,
+            downgrade,
             progress,
         )?)
     }

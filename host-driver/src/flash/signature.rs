@@ -4,14 +4,22 @@
 //! flashing tool before it writes, the driver before it makes an image on trial permanent.
 //! The card itself checks CRC-32 only (`boot_slots::header`).
 //!
+//! Without further words the development key is trusted, whose secret half stands in the
+//! tree: it tells damaged and foreign files apart, and keeps nobody away. So it is named
+//! wherever a signature is judged, and whoever requires a key ([`TrustedKey::required`]) has
+//! it refused.
+//!
 //! A key file holds 64 hexadecimal digits (the seed of a signing key, or a public key);
 //! lines that begin with `#` are comments.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use boot_slots::{Header, ImageFile};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use thiserror::Error;
+
+use super::hex;
 
 /// Names a file with the seed to sign with, in place of the development key.
 pub const SIGNING_KEY_VARIABLE: &str = "TIGON_SIGNING_KEY";
@@ -19,6 +27,8 @@ pub const SIGNING_KEY_VARIABLE: &str = "TIGON_SIGNING_KEY";
 pub const TRUSTED_KEY_VARIABLE: &str = "TIGON_TRUSTED_KEY";
 
 const DEVELOPMENT_KEY: &str = include_str!("../../../firmware/keys/development.pub");
+/// Bytes of a public key by which it is named.
+const SHOWN_BYTES: usize = 8;
 
 /// Why a signature or a key is not taken.
 #[derive(Debug, Error)]
@@ -26,6 +36,17 @@ pub enum SignatureError {
     /// Somebody else signed it, or it was changed since.
     #[error("the image is not signed with the trusted key")]
     Untrusted,
+    /// It is signed with the development key, which is not the trusted one.
+    #[error(
+        "the image is not signed with the trusted key, but with the development key, which anybody has"
+    )]
+    DevelopmentKey,
+    /// The development key was named as the one that is required.
+    #[error("key {}: this is the development key, which anybody has", .path.display())]
+    DevelopmentKeyRequired {
+        /// The file.
+        path: PathBuf,
+    },
     /// A key file cannot be read.
     #[error("key {}: {error}", .path.display())]
     KeyFile {
@@ -71,8 +92,9 @@ fn read(path: &Path) -> Result<[u8; 32], SignatureError> {
     parse(&text, &path.display().to_string())
 }
 
-/// The key whose images are taken.
-#[derive(Clone, Debug)]
+/// The key whose images are taken. Its name is "development key", or "key" and the first
+/// digits of the public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrustedKey(VerifyingKey);
 
 impl TrustedKey {
@@ -83,8 +105,31 @@ impl TrustedKey {
     pub fn from_environment() -> Result<Self, SignatureError> {
         match std::env::var_os(TRUSTED_KEY_VARIABLE) {
             Some(path) => Self::from_file(Path::new(&path)),
-            None => Self::of(&parse(DEVELOPMENT_KEY, "the development key")?, "it"),
+            None => Self::development(),
         }
+    }
+
+    /// The public key in a file, which must not be the development key.
+    ///
+    /// # Errors
+    /// [`SignatureError::DevelopmentKeyRequired`], or when the file holds no key.
+    pub fn required(path: &Path) -> Result<Self, SignatureError> {
+        let key = Self::from_file(path)?;
+        if key.is_development() {
+            let path = path.to_owned();
+            return Err(SignatureError::DevelopmentKeyRequired { path });
+        }
+        Ok(key)
+    }
+
+    fn development() -> Result<Self, SignatureError> {
+        let place = "the development key";
+        Self::of(&parse(DEVELOPMENT_KEY, place)?, place)
+    }
+
+    /// Whether anybody can sign with it.
+    pub fn is_development(&self) -> bool {
+        Self::development().is_ok_and(|key| key == *self)
     }
 
     /// The public key in a file.
@@ -105,13 +150,29 @@ impl TrustedKey {
     /// Whether this key's owner signed the image.
     ///
     /// # Errors
-    /// [`SignatureError::Untrusted`].
+    /// [`SignatureError::DevelopmentKey`], [`SignatureError::Untrusted`].
     pub fn verify(&self, file: &ImageFile<'_>) -> Result<(), SignatureError> {
         let signature = Signature::from_bytes(&file.header.signature);
-        let judged = self
-            .0
-            .verify_strict(&message(&file.header, file.image), &signature);
-        judged.map_err(|_| SignatureError::Untrusted)
+        let message = message(&file.header, file.image);
+        let signed_by = |key: &Self| key.0.verify_strict(&message, &signature).is_ok();
+        if signed_by(self) {
+            return Ok(());
+        }
+        Err(if Self::development().is_ok_and(|key| signed_by(&key)) {
+            SignatureError::DevelopmentKey
+        } else {
+            SignatureError::Untrusted
+        })
+    }
+}
+
+impl fmt::Display for TrustedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_development() {
+            return f.write_str("development key");
+        }
+        let first = self.0.as_bytes().first_chunk::<SHOWN_BYTES>();
+        write!(f, "key {}", hex(first.map_or(&[], |first| first)))
     }
 }
 
@@ -125,6 +186,11 @@ impl ImageSigner {
     /// When the file holds no key.
     pub fn from_file(path: &Path) -> Result<Self, SignatureError> {
         Ok(Self(SigningKey::from_bytes(&read(path)?)))
+    }
+
+    /// The key that takes what this one signs.
+    pub fn trusted(&self) -> TrustedKey {
+        TrustedKey(self.0.verifying_key())
     }
 
     /// The file to flash: the signed header and the image.
@@ -145,9 +211,9 @@ mod tests {
     use host_interface::image::{Image, Version};
 
     fn signer() -> ImageSigner {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let path = root.join("../firmware/keys/development.key");
-        ImageSigner::from_file(&path).expect("the development key")
+        let key = include_str!("../../../firmware/keys/development.key");
+        let seed = parse(key, "the development key").expect("a key");
+        ImageSigner(SigningKey::from_bytes(&seed))
     }
 
     fn unsigned() -> (Header, Vec<u8>) {
@@ -194,6 +260,39 @@ mod tests {
         header.board.device = 2;
         let readdressed = [header.to_bytes().as_slice(), &code].concat();
         assert!(judge(&readdressed).is_err());
+    }
+
+    #[test]
+    fn keys_are_named() {
+        let development = TrustedKey::from_environment().expect("the development key");
+        assert_eq!(development.to_string(), "development key");
+        assert_eq!(development, signer().trusted());
+        let stranger = ImageSigner(SigningKey::from_bytes(&[9; 32])).trusted();
+        assert_eq!(stranger.to_string(), "key fd1724385aa0c75b");
+    }
+
+    /// Whoever requires a key gets no other, and never the development key.
+    #[test]
+    fn a_required_key_refuses_the_development_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("key.pub");
+        let signer_of_others = ImageSigner(SigningKey::from_bytes(&[9; 32]));
+        let key = hex(signer_of_others.trusted().0.as_bytes());
+        std::fs::write(&path, key).expect("room");
+        let required = TrustedKey::required(&path).expect("a key");
+        let (header, code) = unsigned();
+        let verify = |file: &[u8]| required.verify(&ImageFile::parse(file).expect("whole"));
+        assert!(verify(&signer_of_others.sign(header, &code)).is_ok());
+        let refused = verify(&signer().sign(header, &code));
+        assert!(matches!(refused, Err(SignatureError::DevelopmentKey)));
+        let refused = verify(&[header.to_bytes().as_slice(), &code].concat());
+        assert!(matches!(refused, Err(SignatureError::Untrusted)));
+
+        std::fs::write(&path, DEVELOPMENT_KEY).expect("room");
+        let refused = TrustedKey::required(&path);
+        assert!(
+            matches!(refused, Err(SignatureError::DevelopmentKeyRequired { path: named }) if named == path)
+        );
     }
 
     #[test]

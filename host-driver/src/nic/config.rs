@@ -5,6 +5,8 @@ use std::time::Duration;
 use host_interface::gencom::Gencom;
 use host_interface::{LinkWord, OperatingMode, ring};
 
+use crate::flash::signature::TrustedKey;
+
 use super::memory::{FRAME_OVERHEAD, SLOT_BYTES};
 use super::rings::{ChecksumOffload, JumboRing, ReturnRingSize, SendRingPlace, SendRingSize};
 
@@ -213,6 +215,10 @@ pub struct Config {
     pub transmit_share: u8,
     /// What the firmware shall trace; 0 is nothing.
     pub trace_mask: u32,
+    /// The key with which the card's own firmware must be signed, see
+    /// [`TrustedKey::required`]; none: only an image on trial is judged, by the key of
+    /// [`TrustedKey::from_environment`].
+    pub required_key: Option<TrustedKey>,
     /// Time for the firmware to come up.
     pub firmware_timeout: Duration,
     /// Time for a command to be carried out.
@@ -300,6 +306,7 @@ impl Default for Config {
             multicast: MulticastForm::default(),
             transmit_share: 21,
             trace_mask: 0,
+            required_key: None,
             firmware_timeout: Duration::from_secs(3),
             command_timeout: Duration::from_secs(1),
             watchdog: Duration::from_secs(2),

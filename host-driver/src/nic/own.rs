@@ -7,12 +7,12 @@
 //! ```
 //!
 //! An image on trial is read back and its signature judged before it is started: what is
-//! confirmed starts by itself from then on.
+//! confirmed starts by itself from then on. With a required key every image is judged.
 
 use std::time::{Duration, Instant};
 
 use boot_slots::select::Reason;
-use boot_slots::{BoardId, Slot};
+use boot_slots::{BoardId, Slot, SlotState};
 use host_interface::extension::{BootReport, BootSource, Extension, State};
 use tigon2_chip::Cpu;
 use tigon2_chip::bits::CpuState;
@@ -95,18 +95,21 @@ impl<T: Transport> Nic<T> {
     /// image on trial is confirmed once it is operational.
     ///
     /// # Errors
-    /// [`NicError::NotBooted`] with the boot code's own report, [`NicError::Flash`] if an
-    /// image on trial is not signed as it should be, or as [`Nic::load`].
+    /// [`NicError::NotBooted`] with the boot code's own report, [`NicError::Flash`] if the
+    /// image is not signed as it should be, or as [`Nic::load`].
     pub fn boot(&mut self) -> Result<OwnFirmware, NicError> {
         if self.phase != Phase::Halted {
             bringup::reset(&mut self.transport)?;
             self.phase = Phase::Halted;
         }
-        let trusted = TrustedKey::from_environment().map_err(FlashError::from)?;
-        self.judge_trial(trusted.clone())?;
+        let trusted = match self.config.required_key {
+            Some(key) => key,
+            None => TrustedKey::from_environment().map_err(FlashError::from)?,
+        };
+        let judged = self.judge_own(trusted)?;
         self.forget();
         self.memory.prepare(&self.config)?;
-        let result = self.boot_and_configure(trusted);
+        let result = self.boot_and_configure(trusted, judged);
         if result.is_err() {
             // Nothing may write to this process's memory behind its back.
             let _ = bringup::halt(&mut self.transport);
@@ -115,26 +118,45 @@ impl<T: Transport> Nic<T> {
         result
     }
 
-    /// The image that would be started on trial must be signed.
-    fn judge_trial(&mut self, trusted: TrustedKey) -> Result<(), NicError> {
+    /// The image that would be started must be signed, if it is on trial or a key is
+    /// required; returns the slot if one was judged.
+    fn judge_own(&mut self, trusted: TrustedKey) -> Result<Option<Slot>, NicError> {
+        let required = self.config.required_key.is_some();
         let mut flasher = self.eeprom(trusted)?;
         let Some(record) = flasher.record()? else {
-            return Ok(());
+            return Ok(None);
         };
-        let state = record.slot(record.preferred);
-        if !state.confirmed && state.trials > 0 {
-            flasher.verify(record.preferred, &mut |_, _, _| {})?;
+        // To read an image takes its time.
+        if !required && !record.slots.iter().any(SlotState::is_on_trial) {
+            return Ok(None);
         }
-        Ok(())
+        let Some(slot) = flasher.started()? else {
+            return Ok(None);
+        };
+        if !required && !record.slot(slot).is_on_trial() {
+            return Ok(None);
+        }
+        flasher.verify(slot, &mut |_, _, _| {})?;
+        Ok(Some(slot))
     }
 
-    fn boot_and_configure(&mut self, trusted: TrustedKey) -> Result<OwnFirmware, NicError> {
+    fn boot_and_configure(
+        &mut self,
+        trusted: TrustedKey,
+        judged: Option<Slot>,
+    ) -> Result<OwnFirmware, NicError> {
         // What is there from an earlier boot must not be taken for this one's.
         for word in [Extension::BootSource, Extension::State] {
             self.transport.write(word.bar_offset(), 0)?;
         }
         bringup::restart(&mut self.transport)?;
         let source = self.await_boot()?;
+        let slot = Slot::from_index(source.slot().into()).unwrap_or(Slot::Zero);
+        let must_be_judged = source.trial() || self.config.required_key.is_some();
+        if must_be_judged && judged != Some(slot) {
+            let why = "the card has started it, and its signature was not judged".to_owned();
+            return Err(FlashError::Slot { slot, why }.into());
+        }
         bringup::configure_own(
             &mut self.transport,
             &self.config,
@@ -148,7 +170,6 @@ impl<T: Transport> Nic<T> {
         self.image.clear();
         self.own = true;
         self.await_firmware()?;
-        let slot = Slot::from_index(source.slot().into()).unwrap_or(Slot::Zero);
         if source.trial() {
             self.confirm(slot, trusted)?;
         }

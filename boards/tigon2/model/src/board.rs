@@ -108,6 +108,9 @@ pub struct BootPart {
     /// The file with what it holds, for an engine to read; none: there is no boot memory,
     /// and a reset leaves the card halted for the host.
     pub code: Option<PathBuf>,
+    /// The file with the public key that images in the EEPROM must be signed with, for the
+    /// tool that flashes them.
+    pub require_key: Option<PathBuf>,
 }
 
 /// The copper PHY of a board.
@@ -370,9 +373,11 @@ mod tests {
     #[test]
     fn a_board_file_may_have_a_boot_memory() {
         assert_eq!(Board::default().boot.code, None);
-        let text = format!("{DEFAULT_TOML}\n[boot]\ncode = \"boot.bin\"\n");
+        let text =
+            format!("{DEFAULT_TOML}\n[boot]\ncode = \"boot.bin\"\nrequire_key = \"mine.pub\"\n");
         let board = Board::from_toml(&text).expect("good words");
         assert_eq!(board.boot.code, Some(PathBuf::from("boot.bin")));
+        assert_eq!(board.boot.require_key, Some(PathBuf::from("mine.pub")));
     }
 
     #[test]

@@ -152,6 +152,7 @@ fn the_only_image_that_starts_is_not_overwritten() {
     let choices = Choices {
         slot: Some(Slot::Zero),
         confirmed: false,
+        ..Choices::default()
     };
     let refused = part
         .install(&file(300, 2), choices)

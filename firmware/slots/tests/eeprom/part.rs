@@ -191,3 +191,13 @@ pub fn file_for(board: BoardId, words: usize, build: u32) -> Vec<u8> {
     let header = Header::of(board, &image, [build as u8; 20]);
     [header.to_bytes().as_slice(), &code].concat()
 }
+
+/// A file to flash with a rollback counter.
+pub fn counted(build: u32, counter: u32) -> Vec<u8> {
+    let mut file = file(300, build);
+    let header = file.first_chunk().map(Header::parse);
+    let header = header.expect("whole").expect("a header");
+    let counted = Header { counter, ..header }.to_bytes();
+    file[..counted.len()].copy_from_slice(&counted);
+    file
+}

@@ -5,7 +5,7 @@ use crate::part::{BOARD, NoPower, Part, Torn, code, file};
 use boot_slots::Slot;
 use boot_slots::restore::restore;
 use boot_slots::select::{Choice, Reason};
-use boot_slots::update::{Choices, confirm, prefer};
+use boot_slots::update::{Choices, Downgrade, confirm, prefer};
 
 const OLD: u32 = 1;
 const NEW: u32 = 2;
@@ -97,6 +97,7 @@ fn an_update_of_the_preferred_slot_is_safe_at_every_write() {
     let choices = Choices {
         slot: Some(Slot::One),
         confirmed: true,
+        ..Choices::default()
     };
     let middle = code(1000, 7);
     for torn in Torn::ALL {
@@ -171,7 +172,7 @@ fn confirming_and_preferring_are_safe_at_every_write() {
     });
     let old = code(1000, OLD);
     cut_everywhere(&part.powered(), &new, &old, |part| {
-        let _ = prefer(part, Slot::Zero);
+        let _ = prefer(part, Slot::Zero, Downgrade::Refuse);
     });
 }
 
@@ -260,7 +261,14 @@ fn a_trial_that_cannot_be_counted_is_not_taken() {
 
 fn put_back(part: &mut Part, backup: &Part) {
     let geometry = part.geometry();
-    let _ = restore(part, geometry, BOARD, &backup.bytes, &mut |_, _, _| {});
+    let _ = restore(
+        part,
+        geometry,
+        BOARD,
+        &backup.bytes,
+        Downgrade::Refuse,
+        &mut |_, _, _| {},
+    );
 }
 
 /// A part with an image in slot 0 and perhaps one in slot 1, the slot that comes first last.
@@ -270,6 +278,7 @@ fn with(images: &[(Slot, usize, u32, bool)]) -> Part {
         let choices = Choices {
             slot: Some(*slot),
             confirmed: *confirmed,
+            ..Choices::default()
         };
         assert_eq!(part.install(&file(*words, *build), choices), Ok(*slot));
     }
@@ -297,8 +306,8 @@ fn a_restore_is_safe_at_every_write() {
             with(&[(Zero, 800, 8, true), (One, 1200, NEW, true)]),
             |mut part, n| {
                 let slot = if n % 2 == 0 { Zero } else { One };
-                prefer(&mut part, slot).expect("it starts");
-                prefer(&mut part, One).expect("it starts");
+                prefer(&mut part, slot, Downgrade::Refuse).expect("it starts");
+                prefer(&mut part, One, Downgrade::Refuse).expect("it starts");
                 part.powered()
             },
         ),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use host_driver::flash::signature::TrustedKey;
 use host_driver::nic::{Link, NicStatistics, Notice, SendConsumer, every_field};
 use host_driver::transport::vfio::{Isolation, Vfio};
 use host_driver::transport::vfio_user::VfioUser;
@@ -77,6 +78,8 @@ pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
     let texts = elf.map(log::read_texts).transpose()?;
     let mut config = Config::default();
     options.apply(&mut config);
+    let key = options.require_key.as_deref();
+    config.required_key = key.map(TrustedKey::required).transpose()?;
     let mut nic = connect(arguments, config)?;
     match &firmware {
         Some(firmware) => nic.load(firmware)?,

@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use boot_slots::update::{Choices, Step};
+use boot_slots::update::{Choices, Downgrade, Step};
 use boot_slots::{BoardId, Slot, Storage};
 use host_driver::Config;
 use host_driver::flash::signature::TrustedKey;
-use host_driver::flash::{EepromReport, FileEeprom, FlashError, Flasher, hex};
+use host_driver::flash::{BoardFile, EepromReport, FileEeprom, FlashError, Flasher, hex};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tigon2_chip::eeprom::{MAC_OFFSET, MAX_BYTES, mac_block};
@@ -24,7 +24,7 @@ const FIRST_STATION: [u8; 6] = [0x00, 0x60, 0xCF, 0x00, 0x00, 0x01];
 pub fn flash(arguments: &Arguments, options: &FlashOptions, output: &Output) -> Result<()> {
     // First what can fail without a card.
     let input = Input::read(&options.action)?;
-    let trusted = TrustedKey::from_environment()?;
+    let (board, trusted) = terms(options)?;
     if let Some(path) = &options.eeprom {
         let bytes = match std::fs::metadata(path) {
             Ok(file) => u32::try_from(file.len()).unwrap_or(u32::MAX),
@@ -32,7 +32,7 @@ pub fn flash(arguments: &Arguments, options: &FlashOptions, output: &Output) -> 
         };
         let file = FileEeprom::open(path, bytes, &first_page())
             .with_context(|| format!("EEPROM file {}", path.display()))?;
-        let mut flasher = Flasher::new(file, bytes, options.board, trusted)?;
+        let mut flasher = Flasher::new(file, bytes, board, trusted)?;
         act(&mut flasher, options, &input, output)?;
         let file = flasher.into_storage();
         return file
@@ -44,6 +44,23 @@ pub fn flash(arguments: &Arguments, options: &FlashOptions, output: &Output) -> 
     let result = act(&mut flasher, options, &input, output);
     nic.shut_down()?;
     result
+}
+
+/// Whose EEPROM it is, and whose images it takes: what the command line says counts more than
+/// a board file, and that more than the environment.
+fn terms(options: &FlashOptions) -> Result<(BoardId, TrustedKey)> {
+    let (board, of_board) = match &options.board {
+        BoardChoice::Ids(board) => (*board, None),
+        BoardChoice::File(path) => {
+            let file = BoardFile::read(path)?;
+            (file.board, file.require_key)
+        }
+    };
+    let trusted = match options.require_key.as_ref().or(of_board.as_ref()) {
+        Some(path) => TrustedKey::required(path)?,
+        None => TrustedKey::from_environment()?,
+    };
+    Ok((board, trusted))
 }
 
 /// The manufacturing data of an EEPROM that is made anew.
@@ -60,7 +77,7 @@ impl Input {
     fn read(action: &FlashAction) -> Result<Self> {
         let path = match action {
             FlashAction::Install { image, .. } => image,
-            FlashAction::Restore { file } => file,
+            FlashAction::Restore { file, .. } => file,
             _ => return Ok(Self(Vec::new())),
         };
         let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
@@ -79,6 +96,7 @@ where
 {
     let bar = Bar::new(output);
     let mut progress = |step, done, all| bar.show(step, done, all);
+    let key = flasher.trusted().to_string();
     match &options.action {
         FlashAction::Info => {
             let report = flasher.report(&mut progress)?;
@@ -93,21 +111,20 @@ where
             image,
             slot,
             confirmed,
+            allow_downgrade,
         } => {
             let choices = Choices {
                 slot: *slot,
                 confirmed: *confirmed,
+                downgrade: downgrade(*allow_downgrade),
             };
             let slot = flasher
                 .install(&input.0, choices, &mut progress)
                 .with_context(|| image.display().to_string())?;
             bar.done();
-            let text = if *confirmed {
-                format!("installed in {slot}, confirmed")
-            } else {
-                format!("installed in {slot}, on trial")
-            };
-            let value = json!({ "slot": slot.index(), "confirmed": confirmed });
+            let state = if *confirmed { "confirmed" } else { "on trial" };
+            let text = format!("installed in {slot}, {state}; signature: {key}");
+            let value = json!({ "slot": slot.index(), "confirmed": confirmed, "key": key });
             output.result("installed", value, &text);
         }
         FlashAction::Verify { slot } => {
@@ -122,11 +139,14 @@ where
                 bar.done();
                 images += 1;
                 let build = hex(&header.build_id);
-                let text = format!("{one}: version {}, build {build}, good", header.version);
+                let version = header.version;
+                let text =
+                    format!("{one}: version {version}, build {build}, good; signature: {key}");
                 let value = json!({
                     "slot": one.index(),
                     "version": header.version.to_string(),
                     "build_id": build,
+                    "key": key,
                 });
                 output.result("verified", value, &text);
             }
@@ -140,9 +160,12 @@ where
             let text = format!("{} bytes in {}", contents.len(), file.display());
             output.result("backup", json!({ "bytes": contents.len() }), &text);
         }
-        FlashAction::Restore { file } => {
+        FlashAction::Restore {
+            file,
+            allow_downgrade,
+        } => {
             flasher
-                .restore(&input.0, &mut progress)
+                .restore(&input.0, downgrade(*allow_downgrade), &mut progress)
                 .with_context(|| file.display().to_string())?;
             bar.done();
             let text = "restored; the manufacturing data are the card's own";
@@ -153,8 +176,11 @@ where
             let text = format!("{slot} is confirmed");
             output.result("confirmed", json!({ "slot": slot.index() }), &text);
         }
-        FlashAction::Prefer { slot } => {
-            flasher.prefer(*slot)?;
+        FlashAction::Prefer {
+            slot,
+            allow_downgrade,
+        } => {
+            flasher.prefer(*slot, downgrade(*allow_downgrade))?;
             let text = format!("{slot} comes first");
             output.result("preferred", json!({ "slot": slot.index() }), &text);
         }
@@ -175,8 +201,8 @@ fn write_whole(path: &Path, contents: &[u8]) -> Result<()> {
 fn report_text(report: &EepromReport) -> String {
     let mut lines = vec![if report.record {
         format!(
-            "EEPROM {} bytes, {} for an image, boot record {}",
-            report.bytes, report.slot_bytes, report.sequence
+            "EEPROM {} bytes, {} for an image, boot record {}, rollback counter {}",
+            report.bytes, report.slot_bytes, report.sequence, report.counter
         )
     } else {
         format!("EEPROM {} bytes, no boot record", report.bytes)
@@ -187,10 +213,13 @@ fn report_text(report: &EepromReport) -> String {
             (true, _) => "confirmed".to_owned(),
             (false, trials) => format!("{trials} trial boots left"),
         };
+        let signature = slot.key.as_ref().unwrap_or(&slot.signature);
+        let counter = slot.counter.unwrap_or(0);
         lines.push(match (&slot.version, slot.bytes, &slot.build_id) {
             (Some(version), Some(bytes), Some(build)) => format!(
-                "{mark} slot {}: version {version}, {bytes} bytes, build {build}, {trust}; {}; signature: {}",
-                slot.slot, slot.state, slot.signature
+                "{mark} slot {}: version {version}, counter {counter}, {bytes} bytes, \
+                 build {build}, {trust}; {}; signature: {signature}",
+                slot.slot, slot.state
             ),
             _ => format!("{mark} slot {}: {}", slot.slot, slot.state),
         });
@@ -230,13 +259,38 @@ impl Bar {
     }
 }
 
-/// A board as its PCI ids, such as 12ae:0001.
-pub fn board(text: &str) -> Result<BoardId, String> {
-    let wrong = || format!("{text} is no board: its PCI ids are meant, such as 12ae:0001");
+/// Whether an older image is taken.
+fn downgrade(allowed: bool) -> Downgrade {
+    if allowed {
+        Downgrade::Allow
+    } else {
+        Downgrade::Refuse
+    }
+}
+
+/// How the command line names a board.
+#[derive(Clone, Debug)]
+pub enum BoardChoice {
+    /// By its PCI ids.
+    Ids(BoardId),
+    /// By its board file.
+    File(PathBuf),
+}
+
+/// A board as its PCI ids, such as 12ae:0001, or as a file, such as board.toml.
+pub fn board(text: &str) -> Result<BoardChoice, String> {
+    let wrong = || {
+        format!(
+            "{text} is no board: its PCI ids are meant, such as 12ae:0001, or a file such as board.toml"
+        )
+    };
+    if text.contains(['/', '.']) {
+        return Ok(BoardChoice::File(text.into()));
+    }
     let (vendor, device) = text.split_once(':').ok_or_else(wrong)?;
     let number = |digits| u16::from_str_radix(digits, 16).map_err(|_| wrong());
-    Ok(BoardId {
+    Ok(BoardChoice::Ids(BoardId {
         vendor: number(vendor)?,
         device: number(device)?,
-    })
+    }))
 }

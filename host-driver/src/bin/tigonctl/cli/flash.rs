@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use boot_slots::{BoardId, Slot};
+use boot_slots::Slot;
 use clap::{Args, Subcommand};
 
-use crate::flash::board;
+use crate::flash::{BoardChoice, board};
 
 pub const EXAMPLE: &str = "Examples:\n  \
     tigonctl --socket card.sock flash install parallel.12ae-0001.flash.bin\n  \
@@ -18,9 +18,13 @@ pub struct FlashOptions {
     /// made if it is not there.
     #[arg(long, value_name = "FILE")]
     pub eeprom: Option<PathBuf>,
-    /// The board that the file belongs to, by its PCI ids.
-    #[arg(long, value_name = "IDS", value_parser = board, default_value = "12ae:0001")]
-    pub board: BoardId,
+    /// The board that the file belongs to: its PCI ids, or a board file, which may
+    /// name the key that images must be signed with.
+    #[arg(long, value_name = "IDS|FILE", value_parser = board, default_value = "12ae:0001")]
+    pub board: BoardChoice,
+    /// Take only images signed with this public key; the development key is refused.
+    #[arg(long, value_name = "FILE")]
+    pub require_key: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub action: FlashAction,
@@ -41,6 +45,9 @@ pub enum FlashAction {
         /// Confirm it at once, without trial boots.
         #[arg(long)]
         confirmed: bool,
+        /// Take it also if it is older: its rollback counter is lower than the card's.
+        #[arg(long)]
+        allow_downgrade: bool,
     },
     /// Read images and judge them: header, CRC-32, signature.
     Verify {
@@ -57,6 +64,9 @@ pub enum FlashAction {
     Restore {
         /// The file.
         file: PathBuf,
+        /// Take it also if it is older: its rollback counter is lower than the card's.
+        #[arg(long)]
+        allow_downgrade: bool,
     },
     /// Confirm an image by hand.
     Confirm {
@@ -69,6 +79,9 @@ pub enum FlashAction {
         /// The slot.
         #[arg(value_parser = slot)]
         slot: Slot,
+        /// Take it also if it is older: its rollback counter is lower than the card's.
+        #[arg(long)]
+        allow_downgrade: bool,
     },
 }
 

@@ -15,6 +15,9 @@ pub struct RunOptions {
     /// Let the card boot the firmware in its own EEPROM.
     #[arg(long, conflicts_with = "firmware")]
     pub own: bool,
+    /// Start that firmware only if it is signed with this public key.
+    #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "firmware")]
+    pub require_key: Option<PathBuf>,
     /// The firmware's ELF file: its log is printed at the end.
     #[arg(long, value_name = "FILE", env = "TIGON_ELF")]
     pub elf: Option<PathBuf>,
@@ -126,6 +129,7 @@ mod tests {
             "tigonctl stats --own --firmware x",
             "tigonctl flash --eeprom x install y --slot 2",
             "tigonctl flash --board 12ae info",
+            "tigonctl stats --firmware x --require-key k",
             "tigonctl --pci 00:03.0 --socket s info",
             "tigonctl stats --firmware x --mtu 9001",
             "tigonctl stats --firmware x --vlan 0",
