@@ -1,6 +1,10 @@
 //! What part of its CPU's time each handler takes, by looks at the program counters.
+//!
+//! Each read of a program counter is a sample. The parts of a CPU's time are those of its last
+//! samples, some ten seconds of them; idle and whatever it was seen in, they add up to all of
+//! its time. Of too few samples nothing is said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,13 +29,84 @@ pub fn read_profile(source: &mut Source, path: &Path) -> Result<Profile> {
 pub const LOOK: Duration = Duration::from_millis(25);
 /// Reads of both program counters in a look.
 const READS: usize = 4;
-/// Rows of the handlers' table.
-const MOST_HANDLERS: usize = 40;
+/// Samples of a CPU from which its time is told: a half is then right to a fortieth.
+pub const ENOUGH: u32 = 400;
+/// Samples of a CPU that are kept.
+const KEPT: u32 = 1600;
+/// All of a CPU's time.
+pub const ALL: u32 = 1000;
 
-/// How often each CPU was seen working for whom, since the last sample.
+/// For whom a CPU was seen working, and how often; nobody known where there is no code.
+type Counts = BTreeMap<Option<Owner>, u32>;
+
+/// How often each CPU was seen working for whom.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen([Counts; 2]);
+
+impl Seen {
+    fn note(&mut self, cpu: Cpu, owner: Option<Owner>) {
+        *self.0[cpu.index()].entry(owner).or_default() += 1;
+    }
+
+    pub fn add(&mut self, other: &Seen) {
+        for (counts, other) in self.0.iter_mut().zip(&other.0) {
+            for (owner, count) in other {
+                *counts.entry(owner.clone()).or_default() += count;
+            }
+        }
+    }
+
+    /// Samples of each CPU.
+    pub fn samples(&self) -> [u32; 2] {
+        [0, 1].map(|cpu| self.0[cpu].values().sum())
+    }
+
+    /// Whether a CPU's time is known.
+    pub fn is_enough(&self, cpu: usize) -> bool {
+        self.samples()[cpu] >= ENOUGH && self.is_running(cpu)
+    }
+
+    /// Whether a CPU was seen in any code.
+    pub fn is_running(&self, cpu: usize) -> bool {
+        self.0[cpu].keys().any(Option::is_some)
+    }
+
+    /// The part of a CPU's time in which it was not idle, of [`ALL`]; none if its samples are
+    /// too few.
+    pub fn busy(&self, cpu: usize) -> Option<u32> {
+        let parts = self.parts(cpu);
+        let idle = |part: &&(&Option<Owner>, u32)| part.0.as_ref() == Some(&Owner::Idle);
+        let idle = parts.iter().find(idle).map_or(0, |(_, part)| *part);
+        self.is_enough(cpu).then_some(ALL - idle)
+    }
+
+    /// The parts of a CPU's time, which add up to [`ALL`]; none if its samples are too few.
+    fn parts(&self, cpu: usize) -> Vec<(&Option<Owner>, u32)> {
+        let all = self.samples()[cpu];
+        if !self.is_enough(cpu) {
+            return Vec::new();
+        }
+        // What rounding down has left over goes to those that lost most by it.
+        let counts = self.0[cpu].iter();
+        let mut parts: Vec<_> = counts
+            .map(|(owner, count)| (owner, count * ALL / all, count * ALL % all))
+            .collect();
+        let told: u32 = parts.iter().map(|(_, part, _)| part).sum();
+        parts.sort_by_key(|(_, _, lost)| std::cmp::Reverse(*lost));
+        let left = parts.iter_mut().take((ALL - told) as usize);
+        left.for_each(|(_, part, _)| *part += 1);
+        parts
+            .into_iter()
+            .map(|(owner, part, _)| (owner, part))
+            .collect()
+    }
+}
+
+/// The last samples, by the interval in which they were taken.
 #[derive(Debug, Default)]
 pub struct Looks {
-    seen: [BTreeMap<Owner, u32>; 2],
+    now: Seen,
+    before: VecDeque<Seen>,
 }
 
 impl Looks {
@@ -41,149 +116,229 @@ impl Looks {
         let words = source.registers(&pcs.repeat(READS))?;
         for pair in words.chunks_exact(2) {
             for (cpu, pc) in [Cpu::A, Cpu::B].into_iter().zip(pair) {
-                if let Some(owner) = profile.owner(cpu, *pc) {
-                    self.note(cpu, owner.clone());
-                }
+                self.now.note(cpu, profile.owner(cpu, *pc).cloned());
             }
         }
         Ok(())
     }
 
-    pub fn note(&mut self, cpu: Cpu, owner: Owner) {
-        *self.seen[cpu.index()].entry(owner).or_default() += 1;
-    }
-
-    /// The parts of their CPU's time, and a new beginning.
-    pub fn finish(&mut self) -> Vec<Share> {
-        let mut shares = Vec::new();
-        for (cpu, seen) in [Cpu::A, Cpu::B].into_iter().zip(&mut self.seen) {
-            let all: u32 = seen.values().sum();
-            for (owner, count) in std::mem::take(seen) {
-                let part = f64::from(count) / f64::from(all);
-                shares.push(Share { cpu, owner, part });
+    /// Ends an interval: the last samples, as many as are kept.
+    pub fn finish(&mut self) -> Seen {
+        self.before.push_back(std::mem::take(&mut self.now));
+        let mut seen = Seen::default();
+        let mut kept = 0;
+        for interval in self.before.iter().rev() {
+            if seen.samples()[0] >= KEPT {
+                break;
             }
+            seen.add(interval);
+            kept += 1;
         }
-        shares
+        self.before.drain(..self.before.len() - kept);
+        seen
     }
-}
-
-/// What part of its time a CPU worked for somebody.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Share {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// For whom.
-    pub owner: Owner,
-    /// From 0 to 1.
-    pub part: f64,
 }
 
 /// A row of the handlers' table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activity {
-    /// The handler, or a function that several call.
+    /// The handler, or a function that several call, or what a CPU does else.
     pub name: String,
-    /// Runs a second; functions are not counted.
+    /// Runs a second; only handlers are counted.
     pub runs: Option<f64>,
-    /// The CPU that was seen in it, and for what part of its time.
-    pub load: Option<(Cpu, f64)>,
+    /// Its part of each CPU's time, of [`ALL`], where it was seen.
+    pub parts: [Option<u32>; 2],
 }
 
-/// The table's rows, by load where it is known, then by runs.
-pub fn activities(runs: impl Iterator<Item = (String, f64)>, shares: &[Share]) -> Vec<Activity> {
+impl Activity {
+    fn part(&self) -> u32 {
+        self.parts.iter().flatten().sum()
+    }
+}
+
+/// What a CPU is called that has nothing to do.
+const IDLE: &str = "idle";
+
+/// The table's rows: idle, then by their parts where these are known, then by runs.
+pub fn activities(runs: impl Iterator<Item = (String, f64)>, seen: Option<&Seen>) -> Vec<Activity> {
     let mut rows: Vec<Activity> = runs
         .map(|(name, rate)| Activity {
             name,
             runs: Some(rate),
-            load: None,
+            ..Activity::default()
         })
         .collect();
-    for share in shares {
-        let load = Some((share.cpu, share.part));
-        let (name, runs) = match &share.owner {
-            Owner::Idle => continue,
-            Owner::Handler(name) => (name, Some(0.0)),
-            Owner::Function(name) => (name, None),
-        };
-        let known = |row: &&mut Activity| row.name == *name && row.load.is_none();
-        match rows.iter_mut().find(known) {
-            Some(row) => row.load = load,
-            None => rows.push(Activity {
-                name: name.clone(),
-                runs,
-                load,
-            }),
+    for (seen, cpu) in seen.into_iter().flat_map(|seen| [(seen, 0), (seen, 1)]) {
+        for (owner, part) in seen.parts(cpu) {
+            let (name, runs) = match owner {
+                None => ("unknown code", None),
+                Some(Owner::Idle) => (IDLE, None),
+                Some(Owner::Handler(name)) => (name.as_str(), Some(0.0)),
+                Some(Owner::Function(name)) => (name.as_str(), None),
+            };
+            let at = rows.iter().position(|row| row.name == name);
+            let at = at.unwrap_or_else(|| {
+                rows.push(Activity {
+                    name: name.to_owned(),
+                    runs,
+                    ..Activity::default()
+                });
+                rows.len() - 1
+            });
+            rows[at].parts[cpu] = Some(part);
         }
     }
-    rows.retain(|row| row.runs.is_some_and(|rate| rate > 0.0) || row.load.is_some());
-    let key = |row: &Activity| {
-        (
-            row.load.map_or(0.0, |(_, part)| part),
-            row.runs.unwrap_or(0.0),
-        )
-    };
+    rows.retain(|row| row.runs.is_some_and(|rate| rate > 0.0) || row.parts != [None; 2]);
     rows.sort_by(|a, b| {
-        let (a, b) = (key(a), key(b));
-        b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
+        let (a_idle, b_idle) = (a.name == IDLE, b.name == IDLE);
+        let runs = |row: &Activity| row.runs.unwrap_or(0.0);
+        b_idle
+            .cmp(&a_idle)
+            .then(b.part().cmp(&a.part()))
+            .then(runs(b).total_cmp(&runs(a)))
     });
-    rows.truncate(MOST_HANDLERS);
+    rows
+}
+
+/// The same in so many rows: those that have no room are one, so that all parts are there.
+pub fn folded(mut rows: Vec<Activity>, room: usize) -> Vec<Activity> {
+    if rows.len() <= room || room == 0 {
+        return rows;
+    }
+    let rest = rows.split_off(room - 1);
+    let mut others = Activity {
+        name: format!("{} others", rest.len()),
+        ..Activity::default()
+    };
+    for row in &rest {
+        for (sum, part) in others.parts.iter_mut().zip(row.parts) {
+            *sum = sum.map_or(part, |sum| Some(sum + part.unwrap_or(0)));
+        }
+        others.runs = others
+            .runs
+            .map_or(row.runs, |sum| Some(sum + row.runs.unwrap_or(0.0)));
+    }
+    rows.push(others);
     rows
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn handler(name: &str) -> Owner {
-        Owner::Handler(name.to_owned())
+    fn handler(name: &str) -> Option<Owner> {
+        Some(Owner::Handler(name.to_owned()))
     }
 
-    #[test]
-    fn looks_become_parts_of_each_cpus_time() {
-        let mut looks = Looks::default();
-        for _ in 0..3 {
-            looks.note(Cpu::A, Owner::Idle);
+    /// What was seen of CPU A, or of both.
+    pub fn seen<const N: usize>(samples: [(Cpu, Option<Owner>, u32); N]) -> Seen {
+        let mut seen = Seen::default();
+        for (cpu, owner, count) in samples {
+            for _ in 0..count {
+                seen.note(cpu, owner.clone());
+            }
         }
-        looks.note(Cpu::A, handler("ReceiveComplete"));
-        let share = |owner, part| Share {
-            cpu: Cpu::A,
-            owner,
-            part,
-        };
-        assert_eq!(
-            looks.finish(),
-            [
-                share(Owner::Idle, 0.75),
-                share(handler("ReceiveComplete"), 0.25)
-            ]
-        );
-        assert_eq!(looks.finish(), [], "a new beginning");
+        seen
+    }
+
+    /// Thirds and sevenths: each is rounded, and their sum is all the time there is.
+    #[test]
+    fn parts_of_a_cpus_time_add_up() {
+        for others in [2, 6, 12] {
+            let mut seen = Seen::default();
+            for n in 0..=others {
+                let owner = match n {
+                    0 => Some(Owner::Idle),
+                    n => handler(&format!("handler {n}")),
+                };
+                for _ in 0..ENOUGH + 11 * n {
+                    seen.note(Cpu::A, owner.clone());
+                }
+            }
+            seen.note(Cpu::A, None);
+            let rows = activities(std::iter::empty(), Some(&seen));
+            let sum: u32 = rows.iter().map(Activity::part).sum();
+            assert_eq!((rows.len() as u32, sum), (others + 2, ALL));
+            let idle = rows[0].parts[0].expect("seen");
+            assert_eq!(
+                seen.busy(0),
+                Some(ALL - idle),
+                "the load is what is not idle"
+            );
+            let few = folded(rows, 3);
+            let sum: u32 = few.iter().map(Activity::part).sum();
+            assert_eq!((few.len(), sum), (3, ALL));
+        }
     }
 
     #[test]
-    fn rows_are_handlers_with_runs_and_functions_without() {
+    fn too_few_samples_tell_nothing() {
+        let few = [
+            (Cpu::A, Some(Owner::Idle), ENOUGH - 2),
+            (Cpu::A, handler("Timer"), 1),
+        ];
+        let seen_few = seen(few);
+        assert_eq!(seen_few.busy(0), None);
+        let rows = || [("Timer".to_owned(), 1000.0)].into_iter();
+        assert_eq!(activities(rows(), Some(&seen_few))[0].parts, [None; 2]);
+        // A CPU that was never started is nowhere, however often one looks.
+        let stopped = seen([(Cpu::B, None, 2 * ENOUGH)]);
+        assert!(!stopped.is_running(1) && stopped.busy(1).is_none());
+    }
+
+    /// Each interval adds its samples, until as many are kept as the parts rest on.
+    #[test]
+    fn the_last_samples_are_kept() {
+        let mut looks = Looks::default();
+        let mut samples = Vec::new();
+        for interval in 0..30 {
+            let owner = if interval < 10 {
+                Some(Owner::Idle)
+            } else {
+                handler("ReceiveComplete")
+            };
+            for _ in 0..160 {
+                looks.now.note(Cpu::A, owner.clone());
+            }
+            let seen = looks.finish();
+            samples.push(seen.samples()[0]);
+            if interval == 4 {
+                assert_eq!(seen.busy(0), Some(0));
+            } else if interval == 14 {
+                assert_eq!(seen.busy(0), Some(500));
+            } else if interval == 29 {
+                assert_eq!(seen.busy(0), Some(1000));
+            }
+        }
+        assert_eq!(samples[..4], [160, 320, 480, 640]);
+        assert!(samples[9..].iter().all(|samples| *samples == KEPT));
+        assert!(looks.before.len() <= 11);
+    }
+
+    #[test]
+    fn rows_are_handlers_with_runs_and_what_else_takes_time() {
         let runs = [("Timer", 1000.0), ("Mailbox", 5.0), ("Led", 0.0)];
         let runs = runs.map(|(name, rate)| (name.to_owned(), rate));
-        let function = Owner::Function("dma::queue".to_owned());
-        let shares = [
-            (Cpu::A, Owner::Idle, 0.6),
-            (Cpu::A, handler("Mailbox"), 0.3),
-            (Cpu::A, function.clone(), 0.1),
-            (Cpu::B, function, 0.2),
-        ];
-        let shares = shares.map(|(cpu, owner, part)| Share { cpu, owner, part });
-        let rows = activities(runs.into_iter(), &shares);
+        let function = Some(Owner::Function("dma::queue".to_owned()));
+        let seen = seen([
+            (Cpu::A, Some(Owner::Idle), 600),
+            (Cpu::A, handler("Mailbox"), 300),
+            (Cpu::A, function.clone(), 100),
+            (Cpu::B, Some(Owner::Idle), 800),
+            (Cpu::B, function, 200),
+        ]);
+        let rows = activities(runs.into_iter(), Some(&seen));
         let shown: Vec<_> = rows
             .iter()
-            .map(|r| (r.name.as_str(), r.runs, r.load))
+            .map(|row| (row.name.as_str(), row.runs, row.parts))
             .collect();
         assert_eq!(
             shown,
             [
-                ("Mailbox", Some(5.0), Some((Cpu::A, 0.3))),
-                ("dma::queue", None, Some((Cpu::B, 0.2))),
-                ("dma::queue", None, Some((Cpu::A, 0.1))),
-                ("Timer", Some(1000.0), None),
+                ("idle", None, [Some(600), Some(800)]),
+                ("Mailbox", Some(5.0), [Some(300), None]),
+                ("dma::queue", None, [Some(100), Some(200)]),
+                ("Timer", Some(1000.0), [None, None]),
             ]
         );
     }
