@@ -1,5 +1,8 @@
 //! Hands the linker script of the variant to the linker, for the chip only, and the
 //! placement: in which memory hot code and the handlers' state go.
+//!
+//! The linker gets a copy of the script in Cargo's folder of this build: that is the only one
+//! whose path Cargo mends when a clone was copied or moved with what it has built.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +17,24 @@ fn main() {
     if let Err(error) = std::fs::write(out.join("placement.x"), regions(&placement)) {
         panic!("cannot write placement.x: {error}");
     }
-    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(PathBuf::new, PathBuf::from);
-    let linker = manifest.join("../linker");
     // A variant of somebody's own has the linker script of the one that it is made from.
     let parallel = std::env::var_os("CARGO_FEATURE_PARALLEL").is_some();
     let lanes = std::env::var_os("CARGO_FEATURE_LANES").is_some();
-    let script = linker.join(if lanes {
+    let script = if lanes {
         "lanes.x"
     } else if parallel {
         "parallel.x"
     } else {
         "uniprocessor.x"
-    });
-    for variant in binaries(&manifest.join("src/bin")) {
-        println!("cargo::rerun-if-changed={}", script.display());
+    };
+    // Paths are from the package's folder, in which Cargo runs this.
+    let source = Path::new("../linker").join(script);
+    println!("cargo::rerun-if-changed={}", source.display());
+    let script = out.join(script);
+    if let Err(error) = std::fs::copy(&source, &script) {
+        panic!("cannot copy {}: {error}", source.display());
+    }
+    for variant in binaries(Path::new("src/bin")) {
         let argument = format!("cargo::rustc-link-arg-bin={variant}=");
         println!("{argument}-T{}", script.display());
         println!("{argument}-L{}", out.display());

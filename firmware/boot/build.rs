@@ -1,4 +1,5 @@
-//! Hands the boot code's linker script to the linker, for the chip only.
+//! Hands the boot code's linker script to the linker, for the chip only: a copy in Cargo's
+//! folder of this build, whose path Cargo mends when a clone was copied or moved.
 
 use std::path::PathBuf;
 
@@ -7,9 +8,14 @@ fn main() {
     if std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("mips") {
         return;
     }
-    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(PathBuf::new, PathBuf::from);
-    let script = manifest.join("../../linker/boot.x");
-    println!("cargo::rerun-if-changed={}", script.display());
+    // From the package's folder, in which Cargo runs this.
+    let source = "../../linker/boot.x";
+    println!("cargo::rerun-if-changed={source}");
+    let out = std::env::var_os("OUT_DIR").map_or_else(PathBuf::new, PathBuf::from);
+    let script = out.join("boot.x");
+    if let Err(error) = std::fs::copy(source, &script) {
+        panic!("cannot copy {source}: {error}");
+    }
     println!("cargo::rustc-link-arg-bin=boot=-T{}", script.display());
     println!("cargo::rustc-link-arg-bin=boot=--gc-sections");
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use host_driver::capture::FrameWriter;
 
 fn tigonctl(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+    Command::new(std::env::var_os("CARGO_BIN_EXE_tigonctl").expect("cargo test"))
         .args(arguments)
         .output()
         .expect("the command runs")
@@ -115,7 +115,7 @@ fn the_peer_ends_cleanly_when_it_is_told_to() {
     let folder = tempfile::tempdir().expect("a folder");
     let local = folder.path().join("peer");
     let remote = folder.path().join("card");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+    let mut child = Command::new(std::env::var_os("CARGO_BIN_EXE_tigonctl").expect("cargo test"))
         .args(["peer", "--local"])
         .arg(&local)
         .arg("--remote")

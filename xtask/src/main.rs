@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
-    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, qemu_run, setup,
-    sim_run, soak, test, trace,
+    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, qemu_run,
+    setup, sim_run, soak, test, trace,
 };
 
 /// Builds, runs, measures and tests tigon-rs.
@@ -99,7 +99,9 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     choice::choose(cli.variant, cli.placement);
-    let result = interrupt::install().map_err(Into::into).and_then(|()| {
+    let begun = interrupt::install().map_err(anyhow::Error::from);
+    let begun = begun.and_then(|()| Ok(paths::find()?));
+    let result = begun.and_then(|_| {
         match &cli.verb {
             Verb::Setup => setup::ensure(setup::EVERYTHING),
             Verb::Build => build::run(),

@@ -1,19 +1,35 @@
 //! Where things lie: the checkout, what is built, reports and the cache.
 
+mod checkout;
+
+pub use checkout::CheckoutError;
+
 use anyhow::{Context, Result, ensure};
+use checkout::Signs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
-/// The root of the checkout: `TIGON_ROOT`, for tests that work on a copy, else the one that
-/// this program was built in.
-pub fn root() -> PathBuf {
-    if let Some(root) = std::env::var_os("TIGON_ROOT") {
-        return PathBuf::from(root);
+/// The checkout that this program works on: `TIGON_ROOT`, for tests that work on a copy,
+/// else the one in which Cargo runs it and the working directory is. It stays the same.
+///
+/// # Errors
+/// When there is none, or it is not clear which one is meant.
+pub fn find() -> Result<&'static Path, CheckoutError> {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found);
     }
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies in the workspace's root")
-        .to_path_buf()
+    let found = Signs::of_this_process().checkout()?;
+    Ok(FOUND.get_or_init(|| found))
+}
+
+/// The root of the checkout, which [`find`] has found before.
+///
+/// # Panics
+/// Where it would not find one: `main` and tests begin in a checkout.
+pub fn root() -> PathBuf {
+    find().unwrap_or_else(|error| panic!("{error}")).to_owned()
 }
 
 /// Cargo's target directory: `CARGO_TARGET_DIR`, else `target` in the checkout.

@@ -66,7 +66,7 @@ pub fn all() -> &'static [Own] {
 /// # Errors
 /// If it cannot be read.
 pub fn manifest() -> Result<String> {
-    let path = paths::root().join("firmware/Cargo.toml");
+    let path = paths::find()?.join("firmware/Cargo.toml");
     std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 

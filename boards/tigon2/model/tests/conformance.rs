@@ -13,7 +13,8 @@ struct Named {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo test");
+    Path::new(&package).join("../../..")
 }
 
 /// The file that a path of the table means.
