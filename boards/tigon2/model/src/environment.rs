@@ -41,6 +41,13 @@ pub trait HostMemory {
     /// # Errors
     /// [`HostMemoryError`] if any byte of the range is not mapped.
     fn write(&mut self, address: u64, data: &[u8]) -> Result<(), HostMemoryError>;
+
+    /// Whether an access to this range would have to wait for somebody.
+    /// [`Card::run`](crate::Card::run) then leaves the transfer begun, and the engine
+    /// completes it when it has what it needs.
+    fn waits(&self, _address: u64, _length: usize) -> bool {
+        false
+    }
 }
 
 /// The engine's CPUs as the host's debug registers see them.

@@ -1,8 +1,8 @@
 //! The queued work: DMA transfers and frames to send.
 
 use super::Card;
-use crate::dma::{Direction, HOST_MEMORY_ERROR, Transfer};
-use crate::environment::{Effect, Environment};
+use crate::dma::{Direction, HOST_MEMORY_ERROR, Transfer, gather, reverse_words};
+use crate::environment::{Effect, Environment, Sram};
 use crate::faults::{EXCESS, TransmitFault};
 use crate::mac::Queued;
 use crate::operations::Operation;
@@ -46,14 +46,17 @@ impl Card {
     }
 
     /// Does queued DMA and MAC work until there is none, or until a bound for one call is
-    /// reached; returns whether more remains. Transfers take no time.
+    /// reached; returns whether more remains. Transfers take no time, except those for
+    /// which host memory [waits](crate::HostMemory::waits): they are only begun.
     pub fn run(&mut self, env: &mut Environment<'_>) -> bool {
         let mut spent = 0;
         loop {
             let before = spent;
             for direction in Direction::ALL {
                 if let Some(transfer) = self.dma_begin(env, direction) {
-                    self.dma_complete(env, direction);
+                    if !env.host.waits(transfer.host, transfer.length as usize) {
+                        self.dma_complete(env, direction);
+                    }
                     spent += STEP_COST + transfer.length;
                 }
             }
@@ -92,6 +95,7 @@ impl Card {
             self.dma.assist.loaded(direction);
         }
         let transfer = self.dma.channel_mut(direction).begin()?;
+        self.dma.begun[direction.index()] += 1;
         if transfer.state.no_swap() && transfer.length % 4 != 0 {
             let (local, length) = (transfer.local, transfer.length);
             self.undefined
@@ -104,6 +108,25 @@ impl Card {
     #[inline]
     pub fn dma_transfer(&self, direction: Direction) -> Option<Transfer> {
         self.dma.channel(direction).transfer()
+    }
+
+    /// How many transfers a channel has begun since the card was made. Tells the one that is
+    /// under way from an equal one that was begun later.
+    #[inline]
+    pub fn dma_begun(&self, direction: Direction) -> u64 {
+        self.dma.begun[direction.index()]
+    }
+
+    /// The bytes that go to the host with the transfer that the write channel has begun, as
+    /// they are now.
+    pub fn dma_bytes(&self, sram: &dyn Sram) -> Option<Vec<u8>> {
+        let transfer = self.dma.channel(Direction::Write).transfer()?;
+        let mut bytes = vec![0; transfer.length as usize];
+        gather(sram, self.map, self.mac.buffers, &transfer, &mut bytes);
+        if transfer.state.no_swap() {
+            reverse_words(&mut bytes);
+        }
+        Some(bytes)
     }
 
     /// The transfer that a channel has begun ends: bytes, checksum, pointers and events all

@@ -23,6 +23,7 @@ pub use assist::{Assist, Ring};
 pub use channel::{Channel, HOST_MEMORY_ERROR, Transfer};
 pub use checksum::add_bytes;
 pub use transfer::{Outcome, PacketBuffers};
+pub(crate) use transfer::{gather, reverse_words};
 
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,8 @@ pub struct Dma {
     pub channels: [Channel; 2],
     /// The assist engines.
     pub assist: Assist,
+    /// Transfers that were begun, by channel; a reset does not forget them.
+    pub begun: [u64; 2],
     buffer: Vec<u8>,
 }
 
@@ -72,6 +75,7 @@ impl Default for Dma {
         Dma {
             channels: [Channel::default(); 2],
             assist: Assist::default(),
+            begun: [0; 2],
             buffer: vec![0; MAX_TRANSFER],
         }
     }

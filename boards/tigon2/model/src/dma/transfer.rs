@@ -4,7 +4,7 @@
 //! at TxBase; a write that reaches 0x200000 goes on at RxBase.
 
 use super::{Direction, Dma, Transfer, add_bytes};
-use crate::environment::{Environment, HostMemoryError};
+use crate::environment::{Environment, HostMemoryError, Sram};
 use crate::memory::SramMap;
 use tigon2_chip::memory::{PACKET_MEMORY_END, SRAM_MAX_BYTES};
 
@@ -83,10 +83,25 @@ fn segments(
 }
 
 /// Reverses the bytes of each 32-bit word; a rest that is no word keeps its order (6.4).
-fn reverse_words(bytes: &mut [u8]) {
+pub(crate) fn reverse_words(bytes: &mut [u8]) {
     for word in bytes.chunks_exact_mut(4) {
         word.reverse();
     }
+}
+
+/// Takes the bytes of a transfer to the host out of NIC memory. Returns the NIC address
+/// behind the last one.
+pub(crate) fn gather(
+    sram: &dyn Sram,
+    map: SramMap,
+    buffers: PacketBuffers,
+    transfer: &Transfer,
+    bytes: &mut [u8],
+) -> u32 {
+    let wrap = buffers.wrap(Direction::Write);
+    segments(transfer.local, bytes.len(), wrap, |address, range| {
+        map.read(sram, address, &mut bytes[range]);
+    })
 }
 
 impl Dma {
@@ -130,9 +145,7 @@ impl Dma {
                 })
             }
             Direction::Write => {
-                let end = segments(transfer.local, length, wrap, |address, range| {
-                    map.read(env.sram, address, &mut bytes[range]);
-                });
+                let end = gather(env.sram, map, buffers, transfer, bytes);
                 if state.checksum() {
                     checksum = add_bytes(checksum, transfer.local, bytes);
                 }
