@@ -16,11 +16,13 @@
 //! The role is given up after each read, and no lock is held while the socket is
 //! waited for.
 
-use crate::dma::DmaError;
+mod dma;
+
+pub(crate) use dma::errno_from;
+
 use crate::frame::{FrameError, Framer, Message};
-use crate::message::{
-    self, Command, DEFAULT_MAX_TRANSFER, DmaAccess, HEADER_BYTES, MAX_MESSAGE_BYTES,
-};
+use crate::message::MAX_MESSAGE_BYTES;
+use crate::patience::{LOOK, Patience};
 use crate::server::Disconnect;
 use crate::socket::{self, Waited};
 use rustix::event::PollFlags;
@@ -28,13 +30,24 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use zerocopy::FromBytes;
 
 /// Commands that may pile up while a DMA reply is waited for, in bytes.
 const MAX_BACKLOG_BYTES: usize = 16 * MAX_MESSAGE_BYTES;
+
+/// A client as it comes to the device: connected, agreed on a version, and with its first
+/// commands read.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) socket: OwnedFd,
+    pub(crate) framer: Framer,
+    pub(crate) commands: VecDeque<Message>,
+    /// The connection has ended behind these commands.
+    pub(crate) ended: Option<Disconnect>,
+    /// Largest data of a DMA message that the client takes, in bytes.
+    pub(crate) max_transfer: usize,
+}
 
 /// A connection.
 #[derive(Debug)]
@@ -46,43 +59,47 @@ pub(crate) struct Channel {
     changed: Condvar,
     /// Used only by the thread that has the reader's role.
     framer: Mutex<Framer>,
-    /// Held for one send, so that messages do not mix.
-    sender: Mutex<()>,
-    /// Largest data of a DMA message that the client takes, in bytes.
-    max_transfer: AtomicUsize,
-    dma_timeout: Duration,
-    send_timeout: Duration,
+    max_transfer: usize,
+    patience: Arc<Patience>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// Some thread has the reader's role.
     reading: bool,
+    /// Some thread sends; messages must not mix.
+    sending: bool,
+    /// Threads that wait for a change.
+    waiting: usize,
     backlog: VecDeque<Message>,
     backlog_bytes: usize,
+    /// Since when the rest of a message is missing.
+    within_message: Option<Instant>,
     /// DMA messages under way, by id; with the reply once it is there.
     pending: HashMap<u16, Option<Message>>,
     next_id: u16,
+    /// Time that was lost to DMA that was not answered.
+    unanswered: Duration,
     closed: Option<Disconnect>,
 }
 
 impl Channel {
-    pub(crate) fn new(
-        socket: OwnedFd,
-        wake: Arc<OwnedFd>,
-        dma_timeout: Duration,
-        send_timeout: Duration,
-    ) -> Self {
+    pub(crate) fn new(arrival: Arrival, wake: Arc<OwnedFd>, patience: Arc<Patience>) -> Self {
+        let within = arrival.framer.is_within_message();
+        let state = State {
+            backlog: arrival.commands,
+            within_message: within.then(Instant::now),
+            closed: arrival.ended,
+            ..State::default()
+        };
         Self {
-            socket,
+            socket: arrival.socket,
             wake,
-            state: Mutex::default(),
+            state: Mutex::new(state),
             changed: Condvar::new(),
-            framer: Mutex::new(Framer::new()),
-            sender: Mutex::new(()),
-            max_transfer: AtomicUsize::new(DEFAULT_MAX_TRANSFER),
-            dma_timeout,
-            send_timeout,
+            framer: Mutex::new(arrival.framer),
+            max_transfer: arrival.max_transfer,
+            patience,
         }
     }
 
@@ -90,12 +107,38 @@ impl Channel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the largest data of a DMA message, in bytes.
-    pub(crate) fn set_max_transfer(&self, bytes: u64) {
-        let bytes = usize::try_from(bytes)
-            .unwrap_or(usize::MAX)
-            .clamp(1, DEFAULT_MAX_TRANSFER);
-        self.max_transfer.store(bytes, Ordering::Relaxed);
+    /// Waits for a change, but not past a time.
+    fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        until: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
+        state.waiting += 1;
+        let mut state = match until {
+            Some(until) => {
+                let left = until.saturating_duration_since(Instant::now());
+                let waited = self.changed.wait_timeout(state, left);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => {
+                let waited = self.changed.wait(state);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        state.waiting -= 1;
+        state
+    }
+
+    /// Tells those who wait that something has changed.
+    fn tell(&self, state: &State) {
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Has everybody who waits look again.
+    pub(crate) fn look_again(&self) {
+        self.tell(&self.state());
     }
 
     /// The commands that are there; waits for the first until the deadline, and
@@ -104,6 +147,12 @@ impl Channel {
         &self,
         deadline: Option<Instant>,
     ) -> Result<VecDeque<Message>, Disconnect> {
+        let mut state = self.state();
+        if !state.reading && state.within_message.is_some() {
+            // The rest may have been there for long, and nobody has looked.
+            state.within_message = Some(Instant::now());
+        }
+        drop(state);
         let found = self.pump(deadline, |state| {
             state.backlog_bytes = 0;
             (!state.backlog.is_empty()).then(|| std::mem::take(&mut state.backlog))
@@ -123,169 +172,143 @@ impl Channel {
             if let Some(found) = wanted(&mut state) {
                 return Ok(Some(found));
             }
+            if let Some(since) = state.within_message
+                && self.patience.is_over(since)
+            {
+                state.closed.get_or_insert(Disconnect::Incomplete);
+                self.tell(&state);
+            }
             if let Some(why) = &state.closed {
                 return Err(why.clone());
             }
-            let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
+            let now = Instant::now();
+            if deadline.is_some_and(|deadline| deadline <= now) {
                 return Ok(None);
             }
+            let until = if state.within_message.is_some() {
+                let look = now + LOOK;
+                Some(deadline.map_or(look, |deadline| deadline.min(look)))
+            } else {
+                deadline
+            };
             if state.reading {
-                state = match left {
-                    Some(left) => {
-                        let waited = self.changed.wait_timeout(state, left);
-                        waited.unwrap_or_else(PoisonError::into_inner).0
-                    }
-                    None => self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner),
-                };
+                state = self.wait(state, until);
                 continue;
             }
             state.reading = true;
             drop(state);
             let mut messages = Vec::new();
-            let result = self.read(deadline, &mut messages);
+            let result = self.read(until, &mut messages);
             state = self.state();
             state.reading = false;
+            match result {
+                Ok(true) if messages.is_empty() => {
+                    state.within_message.get_or_insert_with(Instant::now);
+                }
+                Ok(true) => state.within_message = Some(Instant::now()),
+                Ok(false) => state.within_message = None,
+                Err(why) => {
+                    state.closed.get_or_insert(why);
+                }
+            }
             for message in messages {
                 state.sort(message);
             }
-            if let Err(why) = result {
-                state.closed.get_or_insert(why);
-            }
-            self.changed.notify_all();
+            self.tell(&state);
         }
     }
 
-    /// Waits for the socket and reads it once. For the thread with the role only.
-    fn read(&self, deadline: Option<Instant>, out: &mut Vec<Message>) -> Result<(), Disconnect> {
+    /// Waits for the socket and reads it once. For the thread with the role only. Tells
+    /// whether a message has begun that has not ended.
+    fn read(&self, until: Option<Instant>, out: &mut Vec<Message>) -> Result<bool, Disconnect> {
         let wake = Some(self.wake.as_fd());
-        match socket::wait(self.socket.as_fd(), PollFlags::IN, wake, deadline) {
-            Ok(Waited::TimedOut) => return Ok(()),
+        let waited = socket::wait(self.socket.as_fd(), PollFlags::IN, wake, until);
+        let mut framer = self.framer.lock().unwrap_or_else(PoisonError::into_inner);
+        match waited {
+            Ok(Waited::TimedOut) => {}
             Ok(Waited::Woken) => return Err(Disconnect::Stopped),
-            Ok(Waited::Ready) => {}
+            Ok(Waited::Ready) => framer.receive(self.socket.as_fd(), out)?,
             Err(errno) => return Err(Disconnect::Io(errno)),
         }
-        let mut framer = self.framer.lock().unwrap_or_else(PoisonError::into_inner);
-        framer
-            .receive(self.socket.as_fd(), out)
-            .map_err(|error| match error {
-                FrameError::Closed => Disconnect::Closed,
-                FrameError::Io(errno) => Disconnect::Io(errno),
-                FrameError::Size(header) => Disconnect::Size(header),
-            })
+        Ok(framer.is_within_message())
     }
 
     /// Sends whole messages. A failure ends the connection.
     pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Disconnect> {
+        self.send_if(bytes, &|| true).map(|_| ())
+    }
+
+    /// Sends whole messages, unless they are no longer wanted when their turn has come;
+    /// tells whether they were.
+    fn send_if(&self, bytes: &[u8], wanted: &dyn Fn() -> bool) -> Result<bool, Disconnect> {
         if bytes.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
-        let result = {
-            let _turn = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-            let deadline = Instant::now() + self.send_timeout;
-            socket::send_all(self.socket.as_fd(), bytes, &[], deadline)
-        };
-        result.map_err(|errno| {
-            let why = match errno {
-                Errno::PIPE | Errno::CONNRESET => Disconnect::Closed,
-                Errno::TIMEDOUT => Disconnect::Stuck,
-                other => Disconnect::Io(other),
-            };
+        let mut state = self.state();
+        while state.sending {
+            if let Some(why) = &state.closed {
+                return Err(why.clone());
+            }
+            state = self.wait(state, None);
+        }
+        state.sending = true;
+        drop(state);
+        let wanted = wanted();
+        let result = if wanted { self.send_all(bytes) } else { Ok(()) };
+        if let Err(why) = &result {
             self.close(why.clone());
-            why
-        })
+        }
+        let mut state = self.state();
+        state.sending = false;
+        self.tell(&state);
+        result.map(|()| wanted)
+    }
+
+    /// Sends for as long as there is patience with a client that does not read.
+    fn send_all(&self, mut bytes: &[u8]) -> Result<(), Disconnect> {
+        let since = Instant::now();
+        while !bytes.is_empty() {
+            match socket::send_some(self.socket.as_fd(), bytes, &[]) {
+                Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.patience.is_over(since) => {
+                    return Err(Disconnect::Stuck);
+                }
+                Err(Errno::AGAIN) => {
+                    let end = since + self.patience.alone();
+                    let until = Some(end.min(Instant::now() + LOOK));
+                    let wake = Some(self.wake.as_fd());
+                    match socket::wait(self.socket.as_fd(), PollFlags::OUT, wake, until) {
+                        Ok(Waited::Woken) => return Err(Disconnect::Stopped),
+                        Ok(Waited::Ready | Waited::TimedOut) => {}
+                        Err(errno) => return Err(Disconnect::Io(errno)),
+                    }
+                }
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(Disconnect::Closed),
+                Err(errno) => return Err(Disconnect::Io(errno)),
+            }
+        }
+        Ok(())
     }
 
     /// Ends the connection: wakes everybody who waits on it.
     pub(crate) fn close(&self, why: Disconnect) {
-        self.state().closed.get_or_insert(why);
-        self.changed.notify_all();
+        let mut state = self.state();
+        state.closed.get_or_insert(why);
+        self.tell(&state);
+        drop(state);
         // Also wakes a reader that is in `poll`. Fails if the peer is gone already.
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
+}
 
-    /// Reads the client's memory by messages.
-    pub(crate) fn dma_read(&self, address: u64, out: &mut [u8]) -> Result<(), DmaError> {
-        let step = self.max_transfer.load(Ordering::Relaxed);
-        for (i, part) in out.chunks_mut(step).enumerate() {
-            let address = address + (i * step) as u64;
-            let reply = self.transact(Command::DmaRead, address, part.len(), &[])?;
-            let (echo, data) =
-                DmaAccess::read_from_prefix(&reply).map_err(|_| DmaError::Malformed(address))?;
-            let count = part.len();
-            if echo
-                != (DmaAccess {
-                    address,
-                    count: count as u64,
-                })
-                || data.len() != count
-            {
-                return Err(DmaError::Malformed(address));
-            }
-            part.copy_from_slice(data);
+impl From<FrameError> for Disconnect {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Closed => Disconnect::Closed,
+            FrameError::Io(errno) => Disconnect::Io(errno),
+            FrameError::Size(header) => Disconnect::Size(header),
         }
-        Ok(())
-    }
-
-    /// Writes the client's memory by messages, and waits until it is done.
-    pub(crate) fn dma_write(&self, address: u64, data: &[u8]) -> Result<(), DmaError> {
-        let step = self.max_transfer.load(Ordering::Relaxed);
-        for (i, part) in data.chunks(step).enumerate() {
-            let address = address + (i * step) as u64;
-            let reply = self.transact(Command::DmaWrite, address, part.len(), part)?;
-            // The count after the address is 4 bytes by the specification, 8 by its
-            // implementations.
-            match u64::read_from_prefix(&reply) {
-                Ok((echo, _)) if echo == address => {}
-                _ => return Err(DmaError::Malformed(address)),
-            }
-        }
-        Ok(())
-    }
-
-    /// One DMA message and its reply; gives the payload of the reply.
-    fn transact(
-        &self,
-        command: Command,
-        address: u64,
-        count: usize,
-        data: &[u8],
-    ) -> Result<Vec<u8>, DmaError> {
-        let deadline = Instant::now() + self.dma_timeout;
-        let id = self.state().new_id();
-        let access = DmaAccess {
-            address,
-            count: count as u64,
-        };
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + size_of::<DmaAccess>() + data.len());
-        message::encode(
-            &mut bytes,
-            id,
-            command,
-            message::flags::COMMAND,
-            &access,
-            data,
-        );
-        let reply = match self.send(&bytes) {
-            Ok(()) => self.pump(Some(deadline), |state| state.pending.get_mut(&id)?.take()),
-            Err(why) => Err(why),
-        };
-        self.state().pending.remove(&id);
-        let reply = reply.map_err(|_| DmaError::Disconnected)?;
-        let reply = reply.ok_or(DmaError::Timeout(address))?;
-        if reply.header.command != command as u16 {
-            return Err(DmaError::Malformed(address));
-        }
-        if let Some(errno) = reply.header.failure() {
-            return Err(DmaError::Refused {
-                address,
-                errno: errno_from(errno),
-            });
-        }
-        Ok(reply.payload)
     }
 }
 
@@ -317,13 +340,5 @@ impl State {
         self.next_id = id.wrapping_add(1);
         self.pending.insert(id, None);
         id
-    }
-}
-
-/// An errno out of a message; 0 and nonsense become `EIO`.
-pub(crate) fn errno_from(number: u32) -> Errno {
-    match i32::try_from(number) {
-        Ok(number @ 1..=4095) => Errno::from_raw_os_error(number),
-        _ => Errno::IO,
     }
 }

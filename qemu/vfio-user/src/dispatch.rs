@@ -2,21 +2,17 @@
 //!
 //! Every length, index and flag is the client's word and is checked here. A command
 //! that is wrong in itself is answered with an errno and the session goes on, since
-//! its size was right and the next header is where it should be. Only a failed
-//! negotiation ends the session.
+//! its size was right and the next header is where it should be.
 
-use crate::channel::Channel;
 use crate::device::{Device, DeviceLayout};
-use crate::dma::{DmaRange, DmaTable, MAX_MAPS};
+use crate::dma::{DmaRange, DmaTable};
 use crate::frame::Message;
 use crate::interrupt::Interrupts;
 use crate::message::{
     self, Command, DEFAULT_MAX_TRANSFER, DeviceInfo, DmaMap, DmaUnmap, HEADER_BYTES, Header,
-    IrqInfo, IrqSet, MAX_MESSAGE_FDS, MultiWrite, RegionAccess, RegionInfo, VERSION_MAJOR,
-    VERSION_MINOR, device_flags, dma_flags, flags, irq, region, unmap_flags,
+    IrqInfo, IrqSet, MultiWrite, RegionAccess, RegionInfo, device_flags, dma_flags, flags, irq,
+    region, unmap_flags,
 };
-use crate::server::Disconnect;
-use crate::version::{Capabilities, Version};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -27,9 +23,6 @@ pub(crate) struct Session<'a> {
     pub(crate) layout: &'a DeviceLayout,
     pub(crate) dma: &'a DmaTable,
     pub(crate) interrupts: &'a Interrupts,
-    pub(crate) channel: &'a Channel,
-    /// VERSION was agreed on.
-    pub(crate) negotiated: bool,
     /// Commands that were answered with an errno, posted ones included.
     pub(crate) errors: u64,
 }
@@ -78,77 +71,32 @@ impl<'a> Reply<'a> {
     }
 }
 
+/// Appends the reply to a command that was done.
+pub(crate) fn reply(command: &Header, payload: &[u8], out: &mut Vec<u8>) {
+    let mut reply = Reply::new(out);
+    reply.push(payload);
+    reply.finish(command, Ok(()));
+}
+
 /// Appends the reply to a command that failed before it could be looked at.
 pub(crate) fn refuse(command: &Header, errno: Errno, out: &mut Vec<u8>) {
     Reply::new(out).finish(command, Err(errno));
 }
 
 impl Session<'_> {
-    /// Does one command and appends its reply to `out`. An error ends the session,
-    /// after `out` has been sent.
-    pub(crate) fn handle(
-        &mut self,
-        device: &mut impl Device,
-        message: Message,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Disconnect> {
+    /// Does one command and appends its reply to `out`.
+    pub(crate) fn handle(&mut self, device: &mut impl Device, message: Message, out: &mut Vec<u8>) {
         let header = message.header;
-        let command = Command::from_number(header.command);
         let mut reply = Reply::new(out);
-        let (result, end) = match command {
+        let result = match Command::from_number(header.command) {
             // Replies never come here, so this is a type that does not exist.
-            _ if !header.is_command() => (Err(Errno::INVAL), None),
-            _ if message.fds_lost => (Err(Errno::TOOBIG), None),
-            Some(Command::Version) => self.version(device, &message, &mut reply),
-            _ if !self.negotiated => (Err(Errno::INVAL), Some(Disconnect::NoVersion)),
-            Some(command) => (self.command(device, command, message, &mut reply), None),
-            None => (Err(Errno::NOSYS), None),
+            _ if !header.is_command() => Err(Errno::INVAL),
+            _ if message.fds_lost => Err(Errno::TOOBIG),
+            Some(command) => self.command(device, command, message, &mut reply),
+            None => Err(Errno::NOSYS),
         };
         self.errors += u64::from(result.is_err());
         reply.finish(&header, result);
-        match end {
-            Some(why) => Err(why),
-            None => Ok(()),
-        }
-    }
-
-    fn version(
-        &mut self,
-        device: &mut impl Device,
-        message: &Message,
-        reply: &mut Reply<'_>,
-    ) -> (Result<(), Errno>, Option<Disconnect>) {
-        if self.negotiated {
-            return (Err(Errno::INVAL), None);
-        }
-        let proposed = match Version::parse(&message.payload) {
-            Ok(version) => version,
-            Err(error) => {
-                let why = Disconnect::Version(error.to_string());
-                return (Err(Errno::INVAL), Some(why));
-            }
-        };
-        if proposed.major != VERSION_MAJOR {
-            let why = format!("the client speaks major version {}", proposed.major);
-            return (Err(Errno::OPNOTSUPP), Some(Disconnect::Version(why)));
-        }
-        let theirs = proposed.capabilities;
-        self.channel.set_max_transfer(theirs.max_transfer);
-        let answer = Version {
-            major: VERSION_MAJOR,
-            minor: proposed.minor.min(VERSION_MINOR),
-            capabilities: Capabilities {
-                max_message_fds: MAX_MESSAGE_FDS as u64,
-                max_transfer: DEFAULT_MAX_TRANSFER as u64,
-                page_sizes: rustix::param::page_size() as u64,
-                max_dma_maps: MAX_MAPS as u64,
-                write_multiple: theirs.write_multiple,
-            },
-        };
-        reply.push(answer.to_payload().as_slice());
-        self.negotiated = true;
-        device.connected();
-        (Ok(()), None)
     }
 
     fn command(
@@ -173,13 +121,20 @@ impl Session<'_> {
             Command::DeviceGetRegionInfo => self.region_info(payload, reply),
             Command::DeviceGetIrqInfo => self.irq_info(payload, reply),
             Command::DeviceSetIrqs => self.set_irqs(payload, message.fds),
-            Command::DeviceReset if payload.is_empty() => device.reset(),
+            Command::DeviceReset if payload.is_empty() => self.reset(device),
             Command::DeviceGetRegionIoFds => Err(Errno::OPNOTSUPP),
-            // Commands of the server, and those above with a wrong size.
+            // Commands of the server, a second VERSION, and those above with a wrong size.
             Command::DeviceReset | Command::DmaRead | Command::DmaWrite | Command::Version => {
                 Err(Errno::INVAL)
             }
         }
+    }
+
+    /// A driver that has reset the device may give its memory to others.
+    fn reset(&self, device: &mut impl Device) -> Result<(), Errno> {
+        let result = device.reset();
+        self.dma.cancel();
+        result
     }
 
     /// Checks that an access is inside a region and in a permitted direction.

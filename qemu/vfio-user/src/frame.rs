@@ -66,6 +66,11 @@ impl Framer {
         }
     }
 
+    /// Has a message begun that has not ended?
+    pub(crate) fn is_within_message(&self) -> bool {
+        self.filled > 0 || !self.fds.is_empty()
+    }
+
     /// Reads once from the socket and appends the messages that are complete to
     /// `out`. Reading nothing (no data there) is a success. Messages in front of
     /// an error are in `out` as well.
@@ -146,8 +151,9 @@ impl Framer {
 mod tests {
     use super::*;
     use crate::message::{Command, encode};
-    use crate::socket::send_all;
+    use crate::socket::{send_some, wait};
     use proptest::prelude::*;
+    use rustix::event::PollFlags;
     use rustix::fd::AsFd;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     use std::time::{Duration, Instant};
@@ -157,9 +163,13 @@ mod tests {
         socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
     }
 
-    fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        send_all(socket.as_fd(), bytes, fds, deadline).unwrap();
+    fn send(socket: &OwnedFd, mut bytes: &[u8], mut fds: &[BorrowedFd<'_>]) {
+        let deadline = Some(Instant::now() + Duration::from_secs(5));
+        while !bytes.is_empty() {
+            wait(socket.as_fd(), PollFlags::OUT, None, deadline).unwrap();
+            let sent = send_some(socket.as_fd(), bytes, fds).unwrap();
+            (bytes, fds) = (&bytes[sent..], &[]);
+        }
     }
 
     fn message(id: u16, payload: &[u8]) -> Vec<u8> {

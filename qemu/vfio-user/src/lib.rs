@@ -6,7 +6,9 @@
 //!
 //! * [`Server`] stands in front of a [`Device`]. It believes nothing that a client
 //!   says, hands commands over in batches, and works together with threads that do
-//!   DMA ([`DmaTable`]) and raise interrupts ([`Interrupts`]) by themselves.
+//!   DMA ([`DmaTable`]) and raise interrupts ([`Interrupts`]) by themselves. Clients
+//!   that do not behave keep nobody else waiting ([`server`] says who may hold the
+//!   device for how long).
 //! * [`Client`] has timeouts, posted writes and typed errors.
 //!
 //! The protocol is libvfio-user's public specification; the server is loaded into
@@ -47,20 +49,24 @@
 
 mod channel;
 pub mod client;
+mod desk;
 pub mod device;
 mod dispatch;
 pub mod dma;
+mod door;
 mod frame;
+mod handshake;
 pub mod interrupt;
 mod listener;
 pub mod message;
+mod patience;
 pub mod server;
 mod socket;
 pub mod version;
 
 pub use client::{Client, ClientError, DmaHandler};
 pub use device::{Device, DeviceLayout, DeviceLock, Region};
-pub use dma::{DmaError, DmaRange, DmaTable};
+pub use dma::{DmaError, DmaRange, DmaTable, Ticket};
 pub use interrupt::Interrupts;
 pub use listener::BindError;
 pub use rustix::io::Errno;

@@ -1,7 +1,5 @@
 //! The listening socket and its file.
 
-use crate::socket::{self, Waited};
-use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
@@ -9,11 +7,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use thiserror::Error;
-
-/// How long to wait for descriptors or memory before accepting again.
-const SHORTAGE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a server cannot listen.
 #[derive(Debug, Error)]
@@ -54,27 +48,31 @@ impl Listener {
         &self.path
     }
 
-    /// Waits for the next client; `None` once `wake` is readable.
-    pub(crate) fn accept(&self, wake: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
-        loop {
-            match socket::wait(self.socket.as_fd(), PollFlags::IN, Some(wake), None)? {
-                Waited::Woken => return Ok(None),
-                Waited::Ready | Waited::TimedOut => {}
-            }
-            match self.socket.accept() {
-                Ok((stream, _)) => return Ok(Some(stream.into())),
-                Err(error) if is_passing(&error) => {}
-                Err(error) if is_shortage(&error) => {
-                    // The client stays in the queue until there is room for it.
-                    let later = Some(Instant::now() + SHORTAGE_PAUSE);
-                    if socket::wait(wake, PollFlags::IN, None, later)? != Waited::TimedOut {
-                        return Ok(None);
-                    }
-                }
-                Err(error) => return Err(error),
-            }
+    /// The next client, if there is one.
+    pub(crate) fn accept(&self) -> io::Result<Accepted> {
+        match self.socket.accept() {
+            Ok((stream, _)) => Ok(Accepted::Client(stream.into())),
+            Err(error) if is_passing(&error) => Ok(Accepted::Nobody),
+            Err(error) if is_shortage(&error) => Ok(Accepted::Shortage),
+            Err(error) => Err(error),
         }
     }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// What accepting brings.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    Client(OwnedFd),
+    /// Nobody, for the moment.
+    Nobody,
+    /// There are no descriptors or no memory; the client stays in the queue.
+    Shortage,
 }
 
 /// Binding makes the file and only then listens; so it is made under another name.

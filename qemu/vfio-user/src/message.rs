@@ -23,6 +23,9 @@ pub const VERSION_MINOR: u16 = 1;
 pub const HEADER_BYTES: usize = size_of::<Header>();
 /// Largest `count` of a data transfer unless the peer says otherwise, in bytes.
 pub const DEFAULT_MAX_TRANSFER: usize = 1 << 20;
+/// Least `max_data_xfer_size` that a client may name, in bytes: with less, moving a frame
+/// would be a conversation.
+pub const MIN_TRANSFER: usize = 4096;
 /// Room beside the data of the largest message (header and fixed payload), in bytes.
 pub const MESSAGE_OVERHEAD: usize = 4096;
 /// Largest message that this crate accepts, header included, in bytes.

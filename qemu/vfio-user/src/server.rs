@@ -9,16 +9,27 @@
 //!   release it, send the replies               else:   message, wait for reply
 //!   look at the interrupt pin again          Interrupts::set_level
 //! ```
+//!
+//! A third thread, at the door, receives clients meanwhile. Who may hold the device, and for how long:
+//!
+//! | a client that | |
+//! | --- | --- |
+//! | says nothing, or only VERSION | holds nothing; 64 of them at a time, each hung up on after `handshake_timeout` or when more come |
+//! | has given a command | holds the device, for as long as it likes if it owes nothing |
+//! | owes the rest of a message, room for a reply, the answer to a DMA message | is cut off after `patience`, or after `contested_patience` if another waits that has said VERSION; three DMA accesses that it does not answer are forgiven |
 
-use crate::channel::Channel;
+use crate::channel::{Arrival, Channel};
+use crate::desk::Desk;
 use crate::device::{Device, DeviceLayout, DeviceLock};
 use crate::dispatch::{self, Session};
 use crate::dma::DmaTable;
+use crate::door::Door;
 use crate::interrupt::Interrupts;
 use crate::listener::{BindError, Listener};
 use crate::message::{DEFAULT_MAX_TRANSFER, Header};
+use crate::patience::Patience;
 use crate::socket;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,11 +49,13 @@ pub struct ServerConfig {
     pub layout: DeviceLayout,
     /// From an unmask of the pin to the look at its level.
     pub unmask_delay: Duration,
-    /// How long DMA by message waits for the client.
-    pub dma_timeout: Duration,
-    /// How long a reply may wait for room in the socket.
-    pub send_timeout: Duration,
-    /// How long a new client may take until its VERSION.
+    /// How long a client may owe the rest of a message, room for a reply, or the answer to
+    /// DMA (all of an access, however many messages it takes).
+    pub patience: Duration,
+    /// The same while another client waits.
+    pub contested_patience: Duration,
+    /// How long a client that holds nothing may be silent: until its VERSION, and from the
+    /// answer to that until its first command.
     pub handshake_timeout: Duration,
 }
 
@@ -52,8 +65,8 @@ impl ServerConfig {
         Self {
             layout,
             unmask_delay: Interrupts::UNMASK_DELAY,
-            dma_timeout: Duration::from_secs(5),
-            send_timeout: Duration::from_secs(10),
+            patience: Duration::from_secs(5),
+            contested_patience: Duration::from_millis(600),
             handshake_timeout: Duration::from_secs(5),
         }
     }
@@ -75,15 +88,12 @@ pub enum Disconnect {
     /// A header whose size cannot be right.
     #[error("the client sent a header that claims a size of {} bytes", .0.size)]
     Size(Header),
-    /// The client did not agree on a version in time.
-    #[error("the client sent no VERSION in time")]
-    Handshake,
-    /// The client's first message was not VERSION.
-    #[error("the client's first message was not VERSION")]
-    NoVersion,
-    /// The client's VERSION is malformed, or its major version is not ours.
-    #[error("negotiation failed: {0}")]
-    Version(String),
+    /// The client did not end a message that it had begun.
+    #[error("the client did not finish a message")]
+    Incomplete,
+    /// The client did not answer DMA messages.
+    #[error("the client does not answer DMA")]
+    Unanswered,
     /// The client does not read its replies.
     #[error("the client does not read")]
     Stuck,
@@ -97,7 +107,7 @@ pub enum Disconnect {
 pub struct ServerCounters {
     /// Connections accepted.
     pub connections: u64,
-    /// Commands done.
+    /// Commands done, without VERSION.
     pub commands: u64,
     /// Commands that failed.
     pub errors: u64,
@@ -164,17 +174,39 @@ impl Server {
         }
     }
 
-    /// Serves one client after the other on this thread, until it is stopped.
+    /// Serves one client after the other on this thread, until it is stopped. A second
+    /// thread receives them.
     ///
     /// An error means that the socket can no longer accept clients.
     pub fn run<L: DeviceLock>(&mut self, lock: &mut L) -> io::Result<()> {
-        while let Some(socket) = self.listener.accept(self.wake.as_fd())? {
-            self.counters.connections.fetch_add(1, Ordering::Relaxed);
-            if self.serve(socket, lock) == Disconnect::Stopped {
-                break;
+        let desk = Desk::new()?;
+        let config = &self.config;
+        let patience = Arc::new(Patience::new(config.patience, config.contested_patience));
+        let this = &*self;
+        std::thread::scope(|scope| {
+            // Also when the device panics: the scope waits for the door.
+            let wake = WakeAtEnd(&this.wake);
+            let door = Door::new(
+                &this.listener,
+                &this.wake,
+                &desk,
+                &patience,
+                config.handshake_timeout,
+                &this.counters.connections,
+            );
+            let door = std::thread::Builder::new()
+                .name("vfio-user-door".into())
+                .spawn_scoped(scope, || door.run())?;
+            while let Some(arrival) = desk.next() {
+                if this.serve(arrival, &patience, lock) == Disconnect::Stopped {
+                    break;
+                }
+                desk.leave();
             }
-        }
-        Ok(())
+            drop(wake);
+            let ended = door.join();
+            ended.unwrap_or_else(|_| Err(io::Error::other("the door's thread panicked")))
+        })
     }
 
     /// Serves on a thread of its own.
@@ -195,84 +227,80 @@ impl Server {
     }
 
     /// Serves one client until it is gone, and cleans up after it.
-    fn serve<L: DeviceLock>(&self, socket: OwnedFd, lock: &mut L) -> Disconnect {
-        let channel = Arc::new(Channel::new(
-            socket,
-            self.wake.clone(),
-            self.config.dma_timeout,
-            self.config.send_timeout,
-        ));
+    fn serve<L: DeviceLock>(
+        &self,
+        arrival: Arrival,
+        patience: &Arc<Patience>,
+        lock: &mut L,
+    ) -> Disconnect {
+        let channel = Channel::new(arrival, self.wake.clone(), patience.clone());
+        let channel = Arc::new(channel);
         self.dma.set_channel(Some(channel.clone()));
-        let mut session = Session {
-            layout: &self.config.layout,
-            dma: &self.dma,
-            interrupts: &self.interrupts,
-            channel: &channel,
-            negotiated: false,
-            errors: 0,
-        };
-        let why = self.converse(&mut session, lock);
+        lock.with(Device::connected);
+        let why = self.converse(&channel, lock);
         // Wakes a thread that waits for a DMA reply, perhaps with the device's lock.
         channel.close(why.clone());
         self.dma.set_channel(None);
         self.dma.unmap_all();
         self.interrupts.disconnect();
-        if session.negotiated {
-            lock.with(|device| device.disconnected(&why));
-        }
+        lock.with(|device| device.disconnected(&why));
         why
     }
 
     /// Does batches of commands until the connection ends.
-    fn converse<L: DeviceLock>(&self, session: &mut Session<'_>, lock: &mut L) -> Disconnect {
-        let handshake_end = Instant::now() + self.config.handshake_timeout;
+    fn converse<L: DeviceLock>(&self, channel: &Channel, lock: &mut L) -> Disconnect {
+        let mut session = Session {
+            layout: &self.config.layout,
+            dma: &self.dma,
+            interrupts: &self.interrupts,
+            errors: 0,
+        };
         let mut out = Vec::new();
         loop {
-            let deadline = match self.interrupts.next_recheck() {
-                _ if !session.negotiated => Some(handshake_end),
-                recheck => recheck,
-            };
-            let mut commands = match session.channel.next_commands(deadline) {
+            let deadline = self.interrupts.next_recheck();
+            let mut commands = match channel.next_commands(deadline) {
                 Ok(commands) => commands,
                 Err(why) => {
                     if let Disconnect::Size(header) = &why {
                         out.clear();
                         dispatch::refuse(header, Errno::INVAL, &mut out);
                         // The connection ends anyway.
-                        let _ = session.channel.send(&out);
+                        let _ = channel.send(&out);
                     }
                     return why;
                 }
             };
-            let now = Instant::now();
-            self.interrupts.recheck(now);
-            if !session.negotiated && commands.is_empty() && now >= handshake_end {
-                return Disconnect::Handshake;
-            }
+            self.interrupts.recheck(Instant::now());
             while !commands.is_empty() {
                 out.clear();
                 let errors = session.errors;
                 let before = commands.len();
-                let result = lock.with(|device| {
-                    let mut result = Ok(());
+                lock.with(|device| {
                     while out.len() < MAX_REPLY_BYTES
-                        && result.is_ok()
                         && let Some(message) = commands.pop_front()
                     {
-                        result = session.handle(device, message, &mut out);
+                        session.handle(device, message, &mut out);
                     }
                     device.batch_done();
-                    result
                 });
                 let count = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
                 count(&self.counters.batches, 1);
                 count(&self.counters.commands, (before - commands.len()) as u64);
                 count(&self.counters.errors, session.errors - errors);
-                if let Err(why) = session.channel.send(&out).and(result) {
+                if let Err(why) = channel.send(&out) {
                     return why;
                 }
             }
         }
+    }
+}
+
+/// Ends the other threads of a server when it is dropped.
+struct WakeAtEnd<'a>(&'a OwnedFd);
+
+impl Drop for WakeAtEnd<'_> {
+    fn drop(&mut self) {
+        socket::wake(self.0);
     }
 }
 

@@ -65,34 +65,7 @@ fn timespec(duration: Duration) -> Timespec {
     }
 }
 
-/// Sends all of `bytes`; `fds` go with the first of them.
-///
-/// An error (`TIMEDOUT` for the deadline) may leave a message half sent: the
-/// connection is of no use after it.
-pub(crate) fn send_all(
-    socket: BorrowedFd<'_>,
-    mut bytes: &[u8],
-    mut fds: &[BorrowedFd<'_>],
-    deadline: Instant,
-) -> Result<(), Errno> {
-    while !bytes.is_empty() {
-        match send_some(socket, bytes, fds) {
-            Ok(sent) => {
-                bytes = bytes.get(sent..).unwrap_or_default();
-                fds = &[];
-            }
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                if wait(socket, PollFlags::OUT, None, Some(deadline))? == Waited::TimedOut {
-                    return Err(Errno::TIMEDOUT);
-                }
-            }
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
+/// Sends as much of `bytes` as there is room for; `fds` go with the first of them.
 pub(crate) fn send_some(
     socket: BorrowedFd<'_>,
     bytes: &[u8],

@@ -130,7 +130,8 @@ fn another_version_or_a_refusal_is_named() {
 #[test]
 fn a_second_client_waits_until_the_first_is_gone() {
     let bench = Bench::new();
-    let first = bench.client();
+    let mut first = bench.client();
+    first.device_info().unwrap();
     let error = Client::connect(&bench.path, PATIENCE).unwrap_err();
     assert!(matches!(error, ClientError::Busy), "{error}");
     drop(first);

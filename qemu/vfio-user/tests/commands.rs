@@ -17,7 +17,8 @@ fn word(client: &mut Client, offset: u64) -> u32 {
 #[test]
 fn version_names_what_the_server_takes() {
     let bench = Bench::new();
-    let client = bench.client();
+    let mut client = bench.client();
+    client.device_info().unwrap();
     let version = client.version();
     assert_eq!(version.major, 0);
     assert_eq!(version.capabilities.max_transfer, 1 << 20);
@@ -146,7 +147,6 @@ fn large_replies_give_the_lock_back() {
     use common::raw::{Raw, command};
     let bench = Bench::new();
     let mut raw = Raw::negotiated(&bench.path);
-    bench.until(|d| d.batches == 1);
     let read = message::RegionAccess {
         offset: 0,
         region: region::BAR0,
@@ -328,6 +328,7 @@ fn reset_reaches_the_device() {
 fn a_stopped_server_lets_go_of_its_client_and_its_socket() {
     let mut bench = Bench::new();
     let mut client = bench.client();
+    client.device_info().unwrap();
     bench.thread.take().unwrap().stop().unwrap();
     assert_eq!(bench.device().disconnects, [Disconnect::Stopped]);
     let error = client.device_info().unwrap_err();

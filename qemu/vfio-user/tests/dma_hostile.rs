@@ -105,7 +105,7 @@ fn an_error_without_an_errno_is_one() {
 
 #[test]
 fn answers_under_another_id_are_nobodys() {
-    let bench = Bench::with(|config| config.dma_timeout = Duration::from_millis(50));
+    let bench = Bench::with(|config| config.patience = Duration::from_millis(50));
     let mut raw = peer(&bench);
     let result = read_answered(&bench, &mut raw, |id, access| {
         reply(id ^ 1, access, b"evil")

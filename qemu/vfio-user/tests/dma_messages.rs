@@ -160,7 +160,7 @@ fn memory_file() -> std::fs::File {
 
 #[test]
 fn a_client_that_does_not_answer_costs_the_timeout_and_no_more() {
-    let bench = Bench::with(|config| config.dma_timeout = Duration::from_millis(300));
+    let bench = Bench::with(|config| config.patience = Duration::from_millis(300));
     let mut client = bench.client();
     client
         .dma_map(DmaRange::read_write(0x1000, 0x1000), None)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::memory;
+use common::{loose_memory, memory};
 use proptest::prelude::*;
 use rustix::fd::{AsFd, OwnedFd};
 use std::fs::File;
@@ -169,8 +169,10 @@ proptest! {
     #[test]
     fn copies_are_exact(
         writes in prop::collection::vec((0u64..0x2000, prop::collection::vec(any::<u8>(), 0..700)), 1..20),
+        loose: bool,
     ) {
-        let file = memory(0x3000);
+        // Mapped, and by system calls.
+        let file = if loose { loose_memory(0x3000) } else { memory(0x3000) };
         let table = mapped(&[(0, 0x1000, 0x2000), (0x1000, 0x801, 0x800)], &file);
         let mut model = vec![0; 0x1801];
         for (at, data) in writes {

@@ -231,7 +231,7 @@ fn a_silent_client_does_not_keep_the_others_out() {
 
 #[test]
 fn a_client_that_does_not_read_is_hung_up_on() {
-    let bench = Bench::with(|c| c.send_timeout = Duration::from_millis(50));
+    let bench = Bench::with(|c| c.patience = Duration::from_millis(50));
     let mut raw = Raw::negotiated(&bench.path);
     let read = RegionAccess {
         offset: 0,

@@ -87,4 +87,29 @@ proptest! {
         drop(raw);
         works();
     }
+
+    /// Any number of clients at the door, at any stage, in any order of going: whoever
+    /// comes then is served.
+    #[test]
+    fn random_visitors(
+        visitors in vec((0usize..4, vec(any::<u8>(), 0..40), any::<bool>()), 0..12),
+    ) {
+        let mut stay = Vec::new();
+        for (stage, bytes, stays) in &visitors {
+            let mut raw = Raw::connect(&BENCH.path);
+            let whole = framed(1, 13, flags::NO_REPLY, &[]);
+            match stage {
+                0 => raw.send(bytes),
+                1 => raw.send(&version()[..bytes.len()]),
+                2 => raw.send(&version()),
+                _ => raw.send(&[version(), whole[..bytes.len().min(15)].to_vec()].concat()),
+            }
+            if *stays {
+                stay.push(raw);
+            }
+        }
+        works();
+        stay.truncate(visitors.len() / 3);
+        works();
+    }
 }

@@ -51,7 +51,9 @@ fn a_library_must_be_a_client() {
 fn a_card_has_one_user_at_a_time() {
     let (qemu, client) = tools_or_skip!();
     let card = FakeCard::new();
-    let _user = Client::connect(&card.socket, std::time::Duration::from_secs(5)).expect("a card");
+    let user = Client::connect(&card.socket, std::time::Duration::from_secs(5));
+    let mut user = user.expect("a card");
+    user.device_info().expect("it answers, and has a user now");
     let said = refusal(&qemu, &pc::device(&client, &card.socket, 0));
     assert!(said.contains("busy with another client"), "{said}");
 }

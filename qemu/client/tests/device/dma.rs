@@ -13,6 +13,12 @@ fn both_ways(memory: Memory) {
     let mut pc = Pc::start(&tools, memory, &[&card]);
     let data: Vec<u8> = (0..=255).cycle().take(9014).collect();
     let address = 0x12_3457;
+    let by_messages = card.dma.waits(address, data.len());
+    assert_eq!(
+        by_messages,
+        memory == Memory::Private,
+        "sealed memory is mapped"
+    );
     assert_eq!(card.dma.write(address, &data), Ok(()));
     for (i, byte) in data.iter().enumerate().step_by(1001) {
         assert_eq!(pc.read('b', address + i as u64), u64::from(*byte));

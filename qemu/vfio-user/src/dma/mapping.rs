@@ -34,10 +34,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes from `offset` of the file behind `fd`.
-    ///
-    /// A range that is not wholly inside the file is refused (touching it would
-    /// raise SIGBUS), as is a descriptor without the permission that is asked for.
+    /// Maps `len` bytes from `offset` of the file behind `fd`, which must reach that far
+    /// for ever: touching what is behind its end would raise SIGBUS.
     pub(super) fn new(
         fd: impl AsFd,
         offset: u64,
@@ -45,22 +43,10 @@ impl Mapping {
         readable: bool,
         writable: bool,
     ) -> Result<Self, Errno> {
-        let stat = rustix::fs::fstat(&fd)?;
-        let end = offset.checked_add(len).ok_or(Errno::INVAL)?;
-        if len == 0 || end > u64::try_from(stat.st_size).unwrap_or(0) {
-            return Err(Errno::INVAL);
-        }
-        // Files of huge pages are mapped in their own granule.
-        let granule = u64::try_from(stat.st_blksize).unwrap_or(0);
         let page = rustix::param::page_size() as u64;
-        let granule = if granule.is_power_of_two() {
-            granule.max(page)
-        } else {
-            page
-        };
-        let start = offset % granule;
+        let start = offset % page;
         let mapped = (start + len)
-            .checked_next_multiple_of(granule)
+            .checked_next_multiple_of(page)
             .ok_or(Errno::INVAL)?;
         let mapped = usize::try_from(mapped).map_err(|_| Errno::INVAL)?;
         let mut protection = ProtFlags::empty();

@@ -1,8 +1,8 @@
 //! The client's memory as the device sees it: the table of DMA maps.
 //!
-//! A range that came with a file descriptor is mapped and copied directly; a range
-//! without one is read and written by messages to the client. An access may cross
-//! from one range into the next.
+//! A range that came with a memory file that cannot shrink is mapped and copied directly;
+//! everything else is moved in ways that may take their time ([`memory`]). An access may
+//! cross from one range into the next.
 //!
 //! ```text
 //!   iova 0x0000        0x10000        0x18000        0x20000
@@ -13,53 +13,39 @@
 //! Any thread may use the table while the server's thread changes it. A change
 //! waits for copies that are under way, so that after the reply to DMA_UNMAP nobody
 //! touches the memory; it does not wait for messages.
+//!
+//! A device that must not wait for its client (because others wait for the device) asks
+//! [`DmaTable::waits`] first, uses [`DmaTable::read_now`] and [`DmaTable::write_now`], and
+//! leaves the rest to another thread, with a [`Ticket`] so that nothing is moved any more
+//! once [`DmaTable::cancel`] was called or the client has gone.
 
+mod access;
+mod error;
 #[allow(unsafe_code)]
 mod mapping;
+mod memory;
+
+pub(crate) use access::{Bytes, Wait};
+pub use error::DmaError;
 
 use crate::channel::Channel;
 use crate::message::dma_flags;
-use mapping::Mapping;
-use rustix::fd::{AsFd, OwnedFd};
+use memory::{FileId, Memory, MemoryFile};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
-use thiserror::Error;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
-/// Most ranges at a time; the protocol's default for `max_dma_maps`.
-pub const MAX_MAPS: usize = 65535;
+/// Most ranges at a time, announced as `max_dma_maps`. Each may take a mapping of this
+/// process, of which Linux gives it 65530 by default, and threads and allocators need some.
+pub const MAX_MAPS: usize = 4096;
 
-/// Why a DMA access failed. Bytes before the failing one may have been transferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DmaError {
-    /// No range holds this address.
-    #[error("DMA address {0:#x} is not mapped")]
-    Unmapped(u64),
-    /// The range forbids this direction.
-    #[error("DMA address {0:#x} does not permit this access")]
-    Denied(u64),
-    /// The access runs over the end of the address space.
-    #[error("DMA access at {0:#x} runs over the end of the address space")]
-    Overflow(u64),
-    /// The client answered a DMA message with an error.
-    #[error("the client refused DMA at {address:#x}: {errno}")]
-    Refused {
-        /// DMA address of the message.
-        address: u64,
-        /// What the client said.
-        errno: Errno,
-    },
-    /// The client did not answer a DMA message in time.
-    #[error("the client did not answer DMA at {0:#x} in time")]
-    Timeout(u64),
-    /// The client answered a DMA message with nonsense.
-    #[error("the client answered DMA at {0:#x} with a malformed message")]
-    Malformed(u64),
-    /// There is no client any more.
-    #[error("no client is connected")]
-    Disconnected,
-}
+/// Most bytes that are mapped at a time, so that the address space remains this process's.
+pub const MAX_MAPPED_BYTES: u64 = 1 << 40;
+
+/// Most memory files that are kept open at a time because they may shrink.
+pub const MAX_FILES: usize = 64;
 
 /// A range to be added to a [`DmaTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,29 +82,39 @@ impl DmaRange {
 /// The DMA maps of the connected client; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct DmaTable {
-    inner: Arc<RwLock<Table>>,
+    shared: Arc<Shared>,
+}
+
+/// The permission to access the memory of the client that was connected when it was given,
+/// until it is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u64);
+
+#[derive(Debug, Default)]
+struct Shared {
+    table: RwLock<Table>,
+    /// Held while a file is read or written, so that a change can wait for it.
+    files: Mutex<()>,
+    /// Of the tickets that are valid.
+    ticket: AtomicU64,
+    /// Ranges that are not mapped.
+    waiting: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     /// By first address; never overlapping.
     ranges: BTreeMap<u64, Entry>,
+    mapped_bytes: u64,
+    /// The files behind ranges that are not mapped, each opened once.
+    files: Vec<(FileId, Weak<OwnedFd>)>,
     channel: Option<Arc<Channel>>,
 }
 
 #[derive(Debug)]
 struct Entry {
     range: DmaRange,
-    /// Absent: by message.
-    mapping: Option<Mapping>,
-}
-
-/// How far one step of an access came.
-enum Step {
-    /// So many bytes were copied.
-    Copied(usize),
-    /// So many bytes have to go by message.
-    Message(usize, Arc<Channel>),
+    memory: Memory,
 }
 
 impl DmaTable {
@@ -127,11 +123,22 @@ impl DmaTable {
         Self::default()
     }
 
-    /// Adds a range. With a file, it is `offset` bytes into it, and is mapped.
+    fn table(&self) -> RwLockReadGuard<'_, Table> {
+        let table = self.shared.table.read();
+        table.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, Table> {
+        let table = self.shared.table.write();
+        table.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a range. With a file, it is `offset` bytes into it; what kind of file decides
+    /// how its memory is moved.
     ///
     /// Errors are those of DMA_MAP: `EINVAL` (empty, over the end of the address
     /// space or of the file), `EEXIST` (overlaps another range), `ENOSPC` (too many
-    /// ranges), or what mapping the file gave.
+    /// ranges, bytes or files), or what the kernel says of the file.
     pub fn map(&self, range: DmaRange, file: Option<(OwnedFd, u64)>) -> Result<(), Errno> {
         // Addresses are compared by their last byte, so that a range may end with
         // the address space.
@@ -139,17 +146,11 @@ impl DmaTable {
             return Err(Errno::INVAL);
         }
         let last = range.iova.checked_add(range.size - 1).ok_or(Errno::INVAL)?;
-        let mapping = match &file {
-            Some((fd, offset)) => Some(Mapping::new(
-                fd.as_fd(),
-                *offset,
-                range.size,
-                range.readable,
-                range.writable,
-            )?),
-            None => None,
+        let mut memory = match file {
+            Some((fd, offset)) => Memory::of(&range, fd, offset)?,
+            None => Memory::Messages,
         };
-        let mut table = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.change();
         if table.ranges.len() >= MAX_MAPS {
             return Err(Errno::NOSPC);
         }
@@ -158,38 +159,67 @@ impl DmaTable {
         {
             return Err(Errno::EXIST);
         }
-        table.ranges.insert(range.iova, Entry { range, mapping });
+        match &mut memory {
+            Memory::Mapped(_) => {
+                let bytes = table.mapped_bytes.saturating_add(range.size);
+                if bytes > MAX_MAPPED_BYTES {
+                    return Err(Errno::NOSPC);
+                }
+                table.mapped_bytes = bytes;
+            }
+            Memory::File(file) => table.share(file)?,
+            Memory::Messages => {}
+        }
+        let entry = Entry { range, memory };
+        let waits = usize::from(entry.waits());
+        self.shared.waiting.fetch_add(waits, Ordering::Relaxed);
+        table.ranges.insert(range.iova, entry);
         Ok(())
     }
 
     /// Removes a range, which must be exactly one that was added (`ENOENT`).
     pub fn unmap(&self, iova: u64, size: u64) -> Result<(), Errno> {
-        let mut table = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        match table.ranges.get(&iova) {
-            Some(entry) if entry.range.size == size => {
-                table.ranges.remove(&iova);
-                Ok(())
-            }
-            _ => Err(Errno::NOENT),
+        let mut table = self.change();
+        let entry = match table.ranges.get(&iova) {
+            Some(entry) if entry.range.size == size => table.ranges.remove(&iova),
+            _ => None,
+        };
+        let entry = entry.ok_or(Errno::NOENT)?;
+        if matches!(entry.memory, Memory::Mapped(_)) {
+            table.mapped_bytes -= size;
         }
+        let waits = usize::from(entry.waits());
+        self.shared.waiting.fetch_sub(waits, Ordering::Relaxed);
+        drop(table);
+        if waits != 0 {
+            self.files_are_left_alone();
+        }
+        Ok(())
     }
 
     /// Removes all ranges.
     pub fn unmap_all(&self) {
-        self.inner
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .ranges
-            .clear();
+        let mut table = self.change();
+        let ranges = std::mem::take(&mut table.ranges);
+        table.files.clear();
+        table.mapped_bytes = 0;
+        let waiting = self.shared.waiting.swap(0, Ordering::Relaxed);
+        drop(table);
+        // Others need not wait until the kernel has taken all of it apart.
+        drop(ranges);
+        if waiting != 0 {
+            self.files_are_left_alone();
+        }
+    }
+
+    /// Waits until nobody reads or writes a file that was found before this call.
+    fn files_are_left_alone(&self) {
+        drop(self.files());
     }
 
     /// Number of ranges.
     pub fn len(&self) -> usize {
-        self.inner
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .ranges
-            .len()
+        self.table().ranges.len()
     }
 
     /// Are there no ranges?
@@ -197,103 +227,44 @@ impl DmaTable {
         self.len() == 0
     }
 
-    /// Sets or takes away the way to the client for DMA by message.
+    /// Sets or takes away the way to the client for DMA by message; ends all tickets.
     pub(crate) fn set_channel(&self, channel: Option<Arc<Channel>>) {
-        self.inner
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .channel = channel;
+        self.shared.ticket.fetch_add(1, Ordering::SeqCst);
+        self.change().channel = channel;
     }
 
-    /// Reads `out.len()` bytes of the client's memory.
-    ///
-    /// Aligned words are read with single atomic loads (up to 512 bytes at a time).
-    /// The calling thread may hold the device's lock. Only a range without a file
-    /// makes it wait, at most for the DMA timeout of the server.
-    pub fn read(&self, iova: u64, out: &mut [u8]) -> Result<(), DmaError> {
-        check_end(iova, out.len())?;
-        let mut done = 0;
-        while done < out.len() {
-            let address = iova + done as u64;
-            let rest = &mut out[done..];
-            let step = self.step(address, rest.len(), false, |mapping, offset, n| {
-                mapping.read(offset, &mut rest[..n])
-            })?;
-            done += match step {
-                Step::Copied(n) => n,
-                Step::Message(n, channel) => {
-                    channel.dma_read(address, &mut rest[..n])?;
-                    n
-                }
-            };
+    /// A ticket for accesses to the client that is connected now.
+    pub fn ticket(&self) -> Ticket {
+        Ticket(self.shared.ticket.load(Ordering::SeqCst))
+    }
+
+    /// Takes back all tickets: accesses with them end soon with an error, and nothing of
+    /// them reaches the client's memory behind the server's next reply.
+    pub fn cancel(&self) {
+        self.shared.ticket.fetch_add(1, Ordering::SeqCst);
+        self.files_are_left_alone();
+        let channel = self.table().channel.clone();
+        if let Some(channel) = channel {
+            channel.look_again();
         }
+    }
+}
+
+impl Table {
+    /// Opens a file once, however often parts of it are mapped.
+    fn share(&mut self, memory: &mut MemoryFile) -> Result<(), Errno> {
+        let id = memory.id()?;
+        self.files.retain(|(_, file)| file.strong_count() > 0);
+        let known = self.files.iter().find(|(other, _)| *other == id);
+        if let Some(file) = known.and_then(|(_, file)| file.upgrade()) {
+            memory.file = file;
+            return Ok(());
+        }
+        if self.files.len() >= MAX_FILES {
+            return Err(Errno::NOSPC);
+        }
+        self.files.push((id, Arc::downgrade(&memory.file)));
         Ok(())
-    }
-
-    /// Writes `data` to the client's memory.
-    ///
-    /// Aligned words are written with single atomic stores (up to 512 bytes at a
-    /// time), and writes become visible in the order of the calls, so a host that
-    /// polls an index never sees a torn or an early one. Waiting as for
-    /// [`read`](Self::read).
-    pub fn write(&self, iova: u64, data: &[u8]) -> Result<(), DmaError> {
-        check_end(iova, data.len())?;
-        let mut done = 0;
-        while done < data.len() {
-            let address = iova + done as u64;
-            let rest = &data[done..];
-            let step = self.step(address, rest.len(), true, |mapping, offset, n| {
-                mapping.write(offset, &rest[..n])
-            })?;
-            done += match step {
-                Step::Copied(n) => n,
-                Step::Message(n, channel) => {
-                    channel.dma_write(address, &rest[..n])?;
-                    n
-                }
-            };
-        }
-        Ok(())
-    }
-
-    /// Does as much of an access of `len` bytes as lies in one range. The table is
-    /// locked for a copy, but not for a message, which may take long.
-    fn step(
-        &self,
-        address: u64,
-        len: usize,
-        write: bool,
-        copy: impl FnOnce(&Mapping, usize, usize) -> bool,
-    ) -> Result<Step, DmaError> {
-        let table = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        let entry = match table.ranges.range(..=address).next_back() {
-            Some((_, entry)) if entry.last() >= address => entry,
-            _ => return Err(DmaError::Unmapped(address)),
-        };
-        if !(if write {
-            entry.range.writable
-        } else {
-            entry.range.readable
-        }) {
-            return Err(DmaError::Denied(address));
-        }
-        let offset = address - entry.range.iova;
-        let there = entry.range.size - offset;
-        let n = len.min(usize::try_from(there).unwrap_or(usize::MAX));
-        match &entry.mapping {
-            Some(mapping) => {
-                let inside = usize::try_from(offset).is_ok_and(|offset| copy(mapping, offset, n));
-                if inside {
-                    Ok(Step::Copied(n))
-                } else {
-                    Err(DmaError::Unmapped(address))
-                }
-            }
-            None => {
-                let channel = table.channel.clone().ok_or(DmaError::Disconnected)?;
-                Ok(Step::Message(n, channel))
-            }
-        }
     }
 }
 
@@ -302,11 +273,8 @@ impl Entry {
         // Does not overflow: `map` has checked it.
         self.range.iova + (self.range.size - 1)
     }
-}
 
-fn check_end(iova: u64, len: usize) -> Result<(), DmaError> {
-    match iova.checked_add((len as u64).saturating_sub(1)) {
-        Some(_) => Ok(()),
-        None => Err(DmaError::Overflow(iova)),
+    fn waits(&self) -> bool {
+        !matches!(self.memory, Memory::Mapped(_))
     }
 }

@@ -5,7 +5,7 @@ pub mod raw;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -166,9 +166,17 @@ impl Bench {
     }
 }
 
-/// Shared memory as a driver allocates it.
+/// Shared memory as a driver allocates it: it cannot shrink.
 pub fn memory(bytes: u64) -> std::fs::File {
-    let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+    let file = loose_memory(bytes);
+    fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+    file
+}
+
+/// Shared memory that may shrink.
+pub fn loose_memory(bytes: u64) -> std::fs::File {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = memfd_create("test", flags).unwrap();
     ftruncate(&fd, bytes).unwrap();
     fd.into()
 }
