@@ -6,29 +6,26 @@
 
 use crate::host::Host;
 use crate::machine::Machine;
-use crate::server::{SharedEeprom, Socket, save};
+use crate::server::{Service, SharedEeprom, Socket, save};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use vfio_user_nic::ServerThread;
 
 /// A machine and its socket.
 pub struct Entrance<H: Host> {
     machine: Arc<Machine<H>>,
     eeprom: SharedEeprom,
-    state: Mutex<State>,
+    state: Mutex<State<H>>,
 }
 
 /// How far it is.
-#[derive(Default)]
-enum State {
+enum State<H: Host> {
     /// There is no socket, or not any more.
-    #[default]
     None,
     /// The machine is being made.
     Closed(Socket),
     /// It is made, and opens the next time that it is switched on.
     Ready(Socket),
-    Open(ServerThread),
+    Open(Service<H>),
 }
 
 impl<H: Host + 'static> Entrance<H> {
@@ -56,8 +53,8 @@ impl<H: Host + 'static> Entrance<H> {
         self.machine.power_on();
         self.change(|state| match state {
             State::Ready(socket) => {
-                let thread = socket.serve(self.machine.clone(), self.eeprom.clone())?;
-                Ok(State::Open(thread))
+                let service = socket.serve(self.machine.clone(), self.eeprom.clone())?;
+                Ok(State::Open(service))
             }
             other => Ok(other),
         });
@@ -66,8 +63,8 @@ impl<H: Host + 'static> Entrance<H> {
     /// The machine ends: nobody is served any more, and the EEPROM is saved.
     pub fn end(&self) {
         self.change(|state| {
-            if let State::Open(thread) = state {
-                thread.stop()?;
+            if let State::Open(service) = state {
+                service.stop()?;
             }
             Ok(State::None)
         });
@@ -77,9 +74,9 @@ impl<H: Host + 'static> Entrance<H> {
     }
 
     /// Goes on from one state to the next; a failure is told and ends serving.
-    fn change(&self, next: impl FnOnce(State) -> io::Result<State>) {
+    fn change(&self, next: impl FnOnce(State<H>) -> io::Result<State<H>>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match next(std::mem::take(&mut *state)) {
+        match next(std::mem::replace(&mut *state, State::None)) {
             Ok(now) => *state = now,
             Err(error) => eprintln!("tigon2: vfio-user: {error}"),
         }

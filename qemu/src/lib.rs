@@ -25,6 +25,7 @@
 //! | [`exact`] | which register accesses end a translation block |
 //! | [`parking`] | idle CPUs sleep |
 //! | [`server`] | the PCI side, over vfio-user |
+//! | [`waiting`] | DMA for which the client is waited for |
 //! | [`entrance`] | when a client is let in |
 //! | [`properties`] | what the monitor sees and changes of a running card |
 //! | [`setup`] | the board file and the EEPROM's image |
@@ -56,3 +57,4 @@ pub mod server;
 pub mod setup;
 #[cfg(test)]
 mod testing;
+pub mod waiting;

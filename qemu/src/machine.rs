@@ -6,14 +6,17 @@ use crate::host::Host;
 use crate::outbox::{Errand, Outbox};
 use crate::parking::Parking;
 use crate::ports::{ClientMemory, Cpus, SramPort};
+use crate::waiting::{Bell, Job};
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tigon2_chip::memory::SPILL_WINDOW;
 use tigon2_chip::registers::Register;
+use tigon2_model::dma::Direction;
 use tigon2_model::{
-    Accessor, Card, Cpu, CpuFault, Effect, Environment, Fault, Partner, Reception, UndefinedKind,
+    Accessor, Card, Cpu, CpuFault, Effect, Environment, Fault, HostMemory, Partner, Reception,
+    UndefinedKind,
 };
 use vfio_user_nic::{DmaTable, Interrupts};
 
@@ -62,6 +65,8 @@ pub struct Machine<H> {
     /// Where each CPU sleeps, with the lock inside.
     alarms: [Condvar; 2],
     outbox: Outbox,
+    /// Calls the thread that waits for the client.
+    waiting: Bell,
     /// A CPU was halted and may not have stopped yet.
     stopping: AtomicBool,
     dead: AtomicBool,
@@ -105,6 +110,7 @@ impl<H: Host> Machine<H> {
             }),
             alarms: Default::default(),
             outbox: Outbox::default(),
+            waiting: Bell::default(),
             stopping: AtomicBool::new(false),
             dead: AtomicBool::new(false),
         }
@@ -113,6 +119,16 @@ impl<H: Host> Machine<H> {
     /// QEMU.
     pub fn host(&self) -> &H {
         &self.host
+    }
+
+    /// The client's memory.
+    pub(crate) fn memory(&self) -> &DmaTable {
+        &self.client.dma
+    }
+
+    /// Calls the thread that waits for the client.
+    pub(crate) fn waiting(&self) -> &Bell {
+        &self.waiting
     }
 
     /// Whether the model has failed; it is not to be called any more then.
@@ -192,6 +208,12 @@ impl<H: Host> Machine<H> {
         {
             inner.armed = Some(deadline);
             self.host.arm(Some(deadline));
+        }
+
+        // What is left begun has to wait for the client.
+        let waits = |way: &Direction| inner.card.dma_transfer(*way).is_some();
+        if Direction::ALL.iter().any(waits) {
+            self.waiting.ring();
         }
 
         self.show_undefined(inner);
@@ -375,6 +397,39 @@ impl<H: Host> Machine<H> {
         self.enter(Work::Now, |inner, env| {
             inner.parking.busy(cpu);
             inner.card.cpu_fault(env, cpu, fault, pc);
+        });
+    }
+
+    /// The transfer of this direction that waits for the client, if there is one.
+    pub(crate) fn job(&self, direction: Direction) -> Option<Job> {
+        let inner = self.lock();
+        let transfer = inner.card.dma_transfer(direction)?;
+        let bytes = match direction {
+            Direction::Read => vec![0; transfer.length as usize],
+            Direction::Write => inner.card.dma_bytes(&SramPort(&self.host))?,
+        };
+        Some(Job {
+            direction,
+            number: inner.card.dma_begun(direction),
+            transfer,
+            // Under the lock: a reset or the client's end takes it back.
+            ticket: self.client.dma.ticket(),
+            bytes,
+        })
+    }
+
+    /// A transfer is complete, if it is still under way.
+    pub(crate) fn complete(&self, direction: Direction, number: u64, moved: &mut dyn HostMemory) {
+        self.enter(Work::Now, |inner, env| {
+            if inner.card.dma_begun(direction) == number {
+                let mut env = Environment {
+                    now: env.now,
+                    sram: &mut *env.sram,
+                    host: moved,
+                    cpus: &mut *env.cpus,
+                };
+                inner.card.dma_complete(&mut env, direction);
+            }
         });
     }
 

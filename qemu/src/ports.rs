@@ -38,21 +38,25 @@ impl<H: Host> CpuPort for Cpus<'_, H> {
     }
 }
 
-/// Memory that the vfio-user client has mapped for DMA.
+/// Memory that the vfio-user client has mapped for DMA, as far as it is there at once.
 pub struct ClientMemory<'a>(pub &'a DmaTable);
 
 impl HostMemory for ClientMemory<'_> {
     fn read(&mut self, address: u64, out: &mut [u8]) -> Result<(), HostMemoryError> {
         let length = out.len();
         self.0
-            .read(address, out)
+            .read_now(address, out)
             .map_err(|_| HostMemoryError { address, length })
     }
 
     fn write(&mut self, address: u64, data: &[u8]) -> Result<(), HostMemoryError> {
         let length = data.len();
         self.0
-            .write(address, data)
+            .write_now(address, data)
             .map_err(|_| HostMemoryError { address, length })
+    }
+
+    fn waits(&self, address: u64, length: usize) -> bool {
+        self.0.waits(address, length)
     }
 }

@@ -1,7 +1,8 @@
 //! The PCI side of the card, over vfio-user.
 //!
 //! The server's thread works without QEMU's big lock, but for what a batch of
-//! accesses has left in the outbox at its end, and while a CPU halts.
+//! accesses has left in the outbox at its end, and while a CPU halts. Another thread
+//! waits for the client where DMA has to (`waiting`).
 
 use crate::host::Host;
 use crate::machine::{Client, Machine};
@@ -9,6 +10,7 @@ use crate::setup::EepromFile;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use vfio_user_nic::message::region;
 use vfio_user_nic::{
     BindError, Device, DeviceLayout, DeviceLock, Disconnect, Errno, Server, ServerConfig,
@@ -40,16 +42,77 @@ impl Socket {
         }
     }
 
-    /// Serves the machine on a thread of its own.
+    /// Serves the machine on threads of its own.
     pub fn serve<H: Host + 'static>(
         self,
         machine: Arc<Machine<H>>,
         eeprom: SharedEeprom,
-    ) -> io::Result<ServerThread> {
-        self.0.spawn(Card {
+    ) -> io::Result<Service<H>> {
+        let waits = machine.clone();
+        let waiter = std::thread::Builder::new()
+            .name("tigon2-dma".into())
+            .spawn(move || {
+                let _known = Known::to(&*waits);
+                let _guard = Guard(&waits);
+                waits.wait_for_clients();
+            })?;
+        let mut service = Service {
+            machine: machine.clone(),
+            server: None,
+            waiter: Some(waiter),
+        };
+        service.server = Some(self.0.spawn(Card {
             known: false,
             function: Function { machine, eeprom },
-        })
+        })?);
+        Ok(service)
+    }
+}
+
+/// The threads that serve a machine. Dropping it ends them and waits for them.
+pub struct Service<H: Host> {
+    machine: Arc<Machine<H>>,
+    server: Option<ServerThread>,
+    waiter: Option<JoinHandle<()>>,
+}
+
+impl<H: Host> Service<H> {
+    /// Ends the threads and waits for them. The caller must not hold the big lock.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        // The server's end takes back what the other thread waits for.
+        let stopped = self.server.take().map_or(Ok(()), ServerThread::stop);
+        self.machine.end_waiting();
+        match self.waiter.take().map(JoinHandle::join) {
+            Some(Err(_)) => Err(io::Error::other("the thread for DMA panicked")),
+            Some(Ok(())) | None => stopped,
+        }
+    }
+}
+
+impl<H: Host> Drop for Service<H> {
+    fn drop(&mut self) {
+        // Nobody is left to hear of an error; `stop` reports it.
+        let _ = self.finish();
+    }
+}
+
+/// QEMU knows this thread as long as the value is there.
+struct Known<'a, H: Host>(&'a Machine<H>);
+
+impl<'a, H: Host> Known<'a, H> {
+    fn to(machine: &'a Machine<H>) -> Self {
+        machine.host().thread_begin();
+        Known(machine)
+    }
+}
+
+impl<H: Host> Drop for Known<'_, H> {
+    fn drop(&mut self) {
+        self.0.host().thread_end();
     }
 }
 
