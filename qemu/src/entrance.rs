@@ -71,6 +71,7 @@ impl<H: Host + 'static> Entrance<H> {
         if !self.machine.is_dead() {
             save(&self.machine, &self.eeprom);
         }
+        self.machine.lines().finish();
     }
 
     /// Goes on from one state to the next; a failure is told and ends serving.

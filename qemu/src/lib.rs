@@ -28,6 +28,7 @@
 //! | [`waiting`] | DMA for which the client is waited for |
 //! | [`entrance`] | when a client is let in |
 //! | [`properties`] | what the monitor sees and changes of a running card |
+//! | [`limit`] | lines that could come without end |
 //! | [`setup`] | the board file and the EEPROM's image |
 //! | [`entry`] | what QEMU calls |
 //!
@@ -48,6 +49,7 @@ pub mod exact;
 pub mod ffi;
 #[allow(unsafe_code)]
 pub mod host;
+pub mod limit;
 pub mod machine;
 pub mod outbox;
 pub mod parking;

@@ -3,6 +3,7 @@
 mod idle;
 
 use crate::host::Host;
+use crate::limit::Lines;
 use crate::outbox::{Errand, Outbox};
 use crate::parking::Parking;
 use crate::ports::{ClientMemory, Cpus, SramPort};
@@ -67,6 +68,7 @@ pub struct Machine<H> {
     outbox: Outbox,
     /// Calls the thread that waits for the client.
     waiting: Bell,
+    lines: Lines,
     /// A CPU was halted and may not have stopped yet.
     stopping: AtomicBool,
     dead: AtomicBool,
@@ -111,6 +113,7 @@ impl<H: Host> Machine<H> {
             alarms: Default::default(),
             outbox: Outbox::default(),
             waiting: Bell::default(),
+            lines: Lines::default(),
             stopping: AtomicBool::new(false),
             dead: AtomicBool::new(false),
         }
@@ -129,6 +132,11 @@ impl<H: Host> Machine<H> {
     /// Calls the thread that waits for the client.
     pub(crate) fn waiting(&self) -> &Bell {
         &self.waiting
+    }
+
+    /// What is said of clients and CPUs.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     /// Whether the model has failed; it is not to be called any more then.
@@ -393,7 +401,8 @@ impl<H: Host> Machine<H> {
 
     /// A CPU has stopped by itself.
     pub fn cpu_fault(&self, cpu: Cpu, fault: CpuFault, pc: u32) {
-        eprintln!("tigon2: CPU {cpu} stopped at {pc:#010x}: {fault:?}");
+        let faults = &self.lines.faults;
+        faults.say(|| format!("CPU {cpu} stopped at {pc:#010x}: {fault:?}"));
         self.enter(Work::Now, |inner, env| {
             inner.parking.busy(cpu);
             inner.card.cpu_fault(env, cpu, fault, pc);

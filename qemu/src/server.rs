@@ -122,7 +122,7 @@ pub fn save<H: Host>(machine: &Machine<H>, eeprom: &SharedEeprom) {
     if let Some(file) = eeprom.as_mut()
         && let Err(error) = file.save(&machine.eeprom())
     {
-        eprintln!("tigon2: EEPROM: {error}");
+        machine.lines().eeprom.say(|| format!("EEPROM: {error}"));
     }
 }
 
@@ -236,7 +236,8 @@ impl<H: Host> Device for Function<H> {
 
     fn disconnected(&mut self, why: &Disconnect) {
         if !matches!(why, Disconnect::Closed | Disconnect::Stopped) {
-            eprintln!("tigon2: the client was cut off: {why}");
+            let clients = &self.machine.lines().clients;
+            clients.say(|| format!("the client was cut off: {why}"));
         }
         if self.machine.is_dead() {
             return;
