@@ -36,6 +36,9 @@ use std::time::{Duration, Instant};
 /// Commands that may pile up while a DMA reply is waited for, in bytes.
 const MAX_BACKLOG_BYTES: usize = 16 * MAX_MESSAGE_BYTES;
 
+/// What a descriptor in a command counts as: a process has fewer of them than bytes.
+const DESCRIPTOR_BYTES: usize = MAX_BACKLOG_BYTES / 256;
+
 /// A client as it comes to the device: connected, agreed on a version, and with its first
 /// commands read.
 #[derive(Debug)]
@@ -322,7 +325,8 @@ impl State {
             }
             return;
         }
-        self.backlog_bytes += size_of::<Message>() + message.payload.len();
+        let descriptors = message.fds.len() * DESCRIPTOR_BYTES;
+        self.backlog_bytes += size_of::<Message>() + message.payload.len() + descriptors;
         if self.backlog_bytes > MAX_BACKLOG_BYTES {
             self.closed.get_or_insert(Disconnect::Backlog);
             return;

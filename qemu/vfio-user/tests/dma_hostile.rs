@@ -4,6 +4,7 @@ mod common;
 
 use common::raw::{MAP, Raw, command, framed};
 use common::*;
+use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::io::Write;
 use std::time::Duration;
@@ -137,6 +138,32 @@ fn a_flood_in_front_of_an_answer_ends_the_session() {
         .take_while(|_| raw.stream.write_all(&write).is_ok())
         .count();
     assert!(sent < 100, "the server took it all");
+    assert_eq!(vcpu.join().unwrap(), Err(DmaError::Disconnected));
+    bench.until(|d| d.disconnects == [Disconnect::Backlog]);
+    bench.client().device_info().unwrap();
+}
+
+/// The same with descriptors, of which a process has far fewer than bytes.
+#[test]
+fn a_flood_of_descriptors_ends_the_session_too() {
+    let bench = Bench::new();
+    let mut raw = peer(&bench);
+    let (device, dma) = (bench.device.clone(), bench.dma.clone());
+    let vcpu = std::thread::spawn(move || {
+        let _big_lock = device.lock().unwrap();
+        dma.read(ADDRESS, &mut [0; 4])
+    });
+    assert_eq!(raw.reply().unwrap().0.command, Command::DmaRead as u16);
+    let memory = memory(0x1000);
+    let map = command(Command::DmaMap, &MAP);
+    let mut most = 0;
+    for _ in 0..1000 {
+        if !raw.try_send_with(&map, &[memory.as_fd(); 8]) {
+            break;
+        }
+        most = most.max(open_descriptors());
+    }
+    assert!(most < 500, "{most} descriptors");
     assert_eq!(vcpu.join().unwrap(), Err(DmaError::Disconnected));
     bench.until(|d| d.disconnects == [Disconnect::Backlog]);
     bench.client().device_info().unwrap();

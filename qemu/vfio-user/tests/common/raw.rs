@@ -85,12 +85,22 @@ impl Raw {
 
     /// Sends bytes in one call, with descriptors.
     pub fn send_with(&mut self, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
+        assert!(self.try_send_with(bytes, fds), "the server has hung up");
+    }
+
+    /// The same; `false` if the server has hung up.
+    pub fn try_send_with(&mut self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> bool {
         let mut space = vec![MaybeUninit::uninit(); cmsg_space!(ScmRights(64))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(fds)));
         let io = [IoSlice::new(bytes)];
-        let sent = sendmsg(&self.stream, &io, &mut ancillary, SendFlags::NOSIGNAL).unwrap();
-        assert_eq!(sent, bytes.len());
+        match sendmsg(&self.stream, &io, &mut ancillary, SendFlags::NOSIGNAL) {
+            Err(Errno::PIPE | Errno::CONNRESET) => false,
+            sent => {
+                assert_eq!(sent.unwrap(), bytes.len());
+                true
+            }
+        }
     }
 
     /// The next message of the server; `None` once it has hung up.
