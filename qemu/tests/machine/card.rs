@@ -61,12 +61,23 @@ impl Card {
 
     /// A card with further options of the machine, and of QEMU.
     pub fn start_with(machine: &str, options: impl FnOnce(&TempDir) -> Vec<String>) -> Self {
+        Self::start_changed(machine, options, |_, _| ())
+    }
+
+    /// The same, with a last change of QEMU's command.
+    pub fn start_changed(
+        machine: &str,
+        options: impl FnOnce(&TempDir) -> Vec<String>,
+        change: impl FnOnce(&mut Command, &TempDir),
+    ) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let socket = folder.path().join("card.sock");
         let options = options(&folder);
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         let machine = format!("{},socket={}{machine}", model(), socket.display());
-        let qemu = qemu(&machine, &options).spawn().expect("QEMU starts");
+        let mut command = qemu(&machine, &options);
+        change(&mut command, &folder);
+        let qemu = command.spawn().expect("QEMU starts");
         let mut card = Card {
             qemu,
             client: None,
@@ -76,10 +87,20 @@ impl Card {
         card
     }
 
+    /// Where the card serves its clients.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("card.sock")
+    }
+
+    /// Closes the connection to the card, if there is one.
+    pub fn leave(&mut self) {
+        self.client = None;
+    }
+
     /// Closes the connection to the card, if there is one, and makes another.
     pub fn connect(&mut self) {
-        self.client = None;
-        let socket = self.folder.path().join("card.sock");
+        self.leave();
+        let socket = self.socket();
         let start = Instant::now();
         self.client = loop {
             match Client::connect(&socket, PATIENCE) {

@@ -10,7 +10,15 @@ mod command_line;
 mod cpus;
 mod debugger;
 mod dma;
+mod hostile;
 mod memory;
 mod monitor;
 mod parking;
+#[path = "../../vfio-user/tests/common/raw.rs"]
+#[allow(dead_code)] // the server's own tests use the rest
+mod raw;
+mod victim;
 mod wire;
+
+/// How long a test waits for what must happen.
+const LONG: std::time::Duration = std::time::Duration::from_secs(10);
