@@ -19,6 +19,7 @@ pub mod stage;
 pub mod svg;
 pub mod tigonctl;
 pub mod tutorial;
+pub mod unprivileged;
 pub mod xtask_command;
 
 pub use engine::{Engine, Qemu, Sim};

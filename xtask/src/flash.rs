@@ -2,10 +2,11 @@
 
 use crate::firmware::{self, FirmwareOptions};
 use crate::setup::{self, Need};
-use crate::{paths, process};
+use crate::{judge, paths, process};
 use anyhow::{Context, Result, ensure};
 use host_driver::flash::BoardFile;
 use host_driver::flash::signature::{SIGNING_KEY_VARIABLE, TrustedKey};
+use std::fs::File;
 use std::path::PathBuf;
 use tigon2_model::Board;
 
@@ -51,6 +52,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         arguments.eeprom.is_some() || arguments.socket.is_some() || arguments.pci.is_some(),
         "where to? --eeprom FILE of an emulated board, or --socket PATH or --pci ADDRESS of a card"
     );
+    judge::can_be_made_if_given(arguments.eeprom.as_ref())?;
+    if let Some(socket) = &arguments.socket {
+        judge::socket(socket)?;
+    }
+    if let Some(address) = &arguments.pci {
+        judge::pci(address)?;
+    }
+    if let Some(image) = &arguments.image {
+        File::open(image).with_context(|| format!("cannot read {}", image.display()))?;
+    }
     let board = match &arguments.board {
         None => Board::default(),
         Some(path) => {

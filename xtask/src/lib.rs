@@ -7,6 +7,7 @@
 
 pub mod bench;
 pub mod build;
+pub mod cache;
 pub mod card;
 pub mod chart;
 pub mod conversation;
@@ -18,6 +19,7 @@ pub mod gdb;
 pub mod guest;
 pub mod guest_device;
 pub mod interrupt;
+pub mod judge;
 pub mod man;
 pub mod monitor;
 pub mod net;

@@ -4,7 +4,7 @@
 //! asks nothing); elsewhere, or without the privilege, they are named in one
 //! line that can be pasted.
 
-use crate::{firmware, process, qemu_build};
+use crate::{cache, firmware, process, qemu_build};
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 
@@ -48,6 +48,10 @@ impl Need {
 
 /// Installs what is missing for `needs`, or fails naming it.
 pub fn ensure(needs: &[Need]) -> Result<()> {
+    if needs.contains(&Need::Qemu) {
+        // Not when minutes have been spent on what goes there.
+        cache::folder(qemu_build::CACHE)?;
+    }
     let mut wanted: Vec<&str> = needs.iter().flat_map(|need| need.packages()).collect();
     wanted.sort_unstable();
     wanted.dedup();

@@ -8,6 +8,7 @@
 use self::replay::Way;
 use crate::conversation::{self, Volume};
 use crate::firmware::file::{Given, given_or_built};
+use crate::judge;
 use crate::qemu_run::report::write_json;
 use crate::trace::files;
 use anyhow::{Context, Result};
@@ -66,6 +67,10 @@ pub struct Arguments {
 
 /// Runs it, prints the report and writes it.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    judge::can_be_made_if_given(arguments.timeline.as_ref())?;
+    if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
+        judge::captures(input, output)?;
+    }
     let Given { image, elf, .. } = given_or_built(arguments.firmware.as_ref(), false)?;
     if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
         let way = if arguments.from_wire {

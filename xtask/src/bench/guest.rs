@@ -73,8 +73,9 @@ struct Side<'a> {
 
 /// Measures and reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    namespace::privileged().context(super::LINUX)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Guest, Need::Traffic])?;
-    namespace::permitted().context("the comparison needs Linux on both sides")?;
+    namespace::permitted().context(super::LINUX)?;
     qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
     let tools = Tools::build()?;
     let guests = GuestTools::build()?;

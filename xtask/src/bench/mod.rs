@@ -20,6 +20,9 @@ use host_driver::tap::Tap;
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// Why no other stack will do.
+const LINUX: &str = "the comparison needs Linux on both sides";
+
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -123,8 +126,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (Engine::Qemu, true) => return guest::run(arguments),
         (Engine::Qemu, false) => {}
     }
+    namespace::privileged().context(LINUX)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
-    namespace::permitted().context("the comparison needs Linux on both sides")?;
+    namespace::permitted().context(LINUX)?;
     let tools = Tools::build()?;
     let mut card = Vec::new();
     let mut bare = Vec::new();

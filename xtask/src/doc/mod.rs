@@ -15,7 +15,7 @@ pub mod pictures;
 use crate::firmware::{self, FirmwareOptions};
 use crate::setup::{self, Need};
 use crate::trace::handlers;
-use crate::{paths, process};
+use crate::{cache, paths, process};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// mdbook's program; it is installed if it is not there.
 fn mdbook() -> Result<PathBuf> {
-    let folder = paths::cache().join(format!("mdbook-{MDBOOK}"));
+    let folder = cache::folder(&format!("mdbook-{MDBOOK}"))?;
     let program = folder.join("bin/mdbook");
     if !program.is_file() {
         println!("doc: installing mdbook {MDBOOK}, once");

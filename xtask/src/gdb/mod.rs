@@ -19,6 +19,7 @@ mod symbols;
 mod traffic;
 
 use crate::card::{Card, CardOptions};
+use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
 use crate::setup::{self, Need};
 use crate::tools::Tools;
 use crate::{interrupt, paths};
@@ -72,11 +73,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.sim {
         return simulator::run(arguments);
     }
+    let (_, place) = firmware_with(&arguments.at)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Gdb])?;
     let tools = Tools::build()?;
-    let elf = std::fs::read(&tools.firmware.elf)
-        .with_context(|| format!("read {}", tools.firmware.elf.display()))?;
-    let place = symbols::place(&elf, &arguments.at)?;
     let facts = write_facts()?;
     let card = Card::start(
         &tools,
@@ -102,6 +101,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     drop(card);
     drop(traffic);
     ended
+}
+
+/// Builds the firmware, half a minute at most, and finds the function in it: before gdb is
+/// installed and QEMU, which takes minutes.
+fn firmware_with(function: &str) -> Result<(FirmwareArtifacts, String)> {
+    setup::ensure(&[Need::Firmware])?;
+    let options = FirmwareOptions {
+        quiet: true,
+        ..FirmwareOptions::default()
+    };
+    let built = firmware::build(options)?;
+    let elf = std::fs::read(&built.elf).with_context(|| format!("read {}", built.elf.display()))?;
+    let place = symbols::place(&elf, function)?;
+    Ok((built, place))
 }
 
 /// Writes what `tigon.py` knows of the chip, in one go: another session may be reading it.

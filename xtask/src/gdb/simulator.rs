@@ -7,9 +7,9 @@
 //! Nothing runs while gdb looks, so no time-out of anybody ends, and the same commands find
 //! the same cycles in every session.
 
-use super::{Arguments, debug, serve, session, symbols, write_facts};
+use super::{Arguments, debug, firmware_with, serve, session, write_facts};
 use crate::bench::simulated::board_file;
-use crate::firmware::{self, FirmwareOptions};
+use crate::judge;
 use crate::setup::{self, Need};
 use anyhow::{Context, Result};
 use std::net::{Shutdown, TcpListener};
@@ -20,10 +20,9 @@ use tigon2_sim::timing::Parameters;
 
 /// Starts the simulator's stub and gdb, and waits for gdb to end.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    judge::profile(&board_file()?, &arguments.profile)?;
+    let (built, place) = firmware_with(&arguments.at)?;
     setup::ensure(&[Need::Firmware, Need::Gdb])?;
-    let built = firmware::build(FirmwareOptions::default())?;
-    let elf = std::fs::read(&built.elf).with_context(|| format!("read {}", built.elf.display()))?;
-    let place = symbols::place(&elf, &arguments.at)?;
     let facts = write_facts()?;
     let workload = workload(arguments, built.image()?)?;
     if let Some(port) = arguments.serve {

@@ -5,6 +5,7 @@ use super::{Guest, GuestOptions, GuestTools, peer};
 use crate::card::Card;
 use crate::firmware;
 use crate::interrupt;
+use crate::net::namespace;
 use crate::qemu_build::{self, Target};
 use crate::setup::{self, Need};
 use crate::tools::Tools;
@@ -69,6 +70,9 @@ pub enum Peer {
 pub fn run(arguments: &Arguments) -> Result<u8> {
     // A file that is no image is found out before anything takes time.
     firmware::file::judge(arguments.firmware.as_ref())?;
+    if arguments.peer == Peer::Linux {
+        namespace::privileged()?;
+    }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Guest, Need::Traffic])?;
     // Both programs of QEMU at once: their builds have most in common.
     qemu_build::ensure(&[Target::Mips, Target::X86_64])?;

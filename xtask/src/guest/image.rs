@@ -12,8 +12,8 @@
 use super::archive::Archive;
 use super::loader::Loader;
 use super::packages::Packages;
-use super::{kernel, lock, modules, remove};
-use crate::{paths, process};
+use super::{kernel, modules, remove};
+use crate::{cache, paths, process};
 use anyhow::{Context, Result};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
@@ -65,10 +65,8 @@ pub struct Image {
 /// # Errors
 /// One clear line if the packages cannot be had or lack something.
 pub fn ensure() -> Result<Image> {
-    let cache = paths::cache().join("guest");
-    fs::create_dir_all(&cache)
-        .with_context(|| format!("cannot make the cache {}", cache.display()))?;
-    let _lock = lock(&cache)?;
+    let cache = cache::folder("guest")?;
+    let _lock = cache::lock(&cache, "guest: waiting for another command to make it")?;
     let packages = Packages::ensure(&cache)?;
     let own = paths::root().join("guest/root");
     let folder = cache.join(&key(&packages, &own)?[..16]);

@@ -29,7 +29,6 @@ use anyhow::{Context, Result, bail};
 use archive::Archive;
 use connection::Connection;
 use machine::Accelerator;
-use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -410,16 +409,6 @@ fn connect(socket: &Path, process: &mut Process, log: &Path) -> Result<UnixStrea
         }
         interrupt::sleep(Duration::from_millis(5))?;
     }
-}
-
-/// Waits until nobody else makes a guest's files; dropping the file ends the claim.
-fn lock(cache: &Path) -> Result<File> {
-    let path = cache.join("lock");
-    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        interrupt::sleep(Duration::from_millis(100))?;
-    }
-    Ok(file)
 }
 
 /// Removes a folder if it is there.

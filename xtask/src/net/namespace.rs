@@ -5,12 +5,16 @@
 //! other end of the wire.
 
 use crate::process;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use rustix::thread::CapabilitySet;
+use std::fs::File;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const PREFIX: &str = "tigon-";
+const NO_NAMESPACES: &str = "no permission for network namespaces";
 
 /// A namespace; dropping it removes it with everything in it.
 #[derive(Debug)]
@@ -78,15 +82,43 @@ impl Drop for Namespace {
 /// Whether this process may make namespaces and TAP devices; the reason if not.
 ///
 /// # Errors
-/// The first thing that is missing: the privilege, the TAP device or iproute2.
+/// As [`privileged`], without iproute2, and where the system refuses all the same.
 pub fn permitted() -> Result<()> {
+    privileged()?;
+    match Namespace::create("probe") {
+        Ok(_) => Ok(()),
+        Err(error) if is_refusal(&format!("{error:#}")) => Err(error.context(NO_NAMESPACES)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The part of it that is known without iproute2, and so before anything is installed.
+///
+/// # Errors
+/// The first thing that is missing: the privilege, or the TAP device.
+pub fn privileged() -> Result<()> {
+    let own = rustix::thread::capabilities(None).context("the privileges of this process")?;
+    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
+    ensure!(
+        own.effective.contains(needed),
+        "{NO_NAMESPACES}: root may make them"
+    );
     let tun = "/dev/net/tun";
-    std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open(tun)
-        .with_context(|| format!("no permission for TAP devices ({tun})"))?;
-    Namespace::create("probe").map(drop)
+    let opened = File::options().read(true).write(true).open(tun);
+    opened
+        .map(drop)
+        .with_context(|| match Path::new(tun).exists() {
+            true => format!("no permission for TAP devices ({tun})"),
+            false => format!("no TAP devices here ({tun})"),
+        })
+}
+
+/// Whether the system's reason is a lack of privilege. Which of the two it gives depends on
+/// how far `ip` comes: a folder that it may not make, or one that it may not mount.
+fn is_refusal(reason: &str) -> bool {
+    ["Operation not permitted", "Permission denied"]
+        .iter()
+        .any(|refusal| reason.contains(refusal))
 }
 
 fn ip(arguments: &[&str]) -> Result<String> {
@@ -109,8 +141,27 @@ fn remove_stale() {
             .strip_prefix(PREFIX)
             .and_then(|rest| rest.rsplit_once('-'))
             .and_then(|(_, pid)| pid.parse::<u32>().ok());
-        if owner.is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()) {
+        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             remove(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_refusals_of_the_system_are_a_lack_of_permission() {
+        // Where /run/netns is there, and where it is not.
+        for reason in [
+            "mount --make-shared /run/netns failed: Operation not permitted",
+            "mkdir /run/netns failed: Permission denied",
+        ] {
+            assert!(is_refusal(reason), "{reason}");
+        }
+        for reason in ["cannot start ip: No such file", "File exists"] {
+            assert!(!is_refusal(reason), "{reason}");
         }
     }
 }

@@ -22,16 +22,19 @@ mod progress;
 mod source;
 mod tools;
 
-use crate::{interrupt, paths};
+use crate::{cache, paths};
 use anyhow::{Context, Result};
 use progress::Progress;
-use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use source::{MIRROR_VARIABLE, SOURCE_VARIABLE};
 pub use tools::{DEBIAN_PACKAGES, PC_PACKAGES};
+
+/// The folder of the cache.
+pub const CACHE: &str = "qemu";
+const WAITING: &str = "qemu: waiting for another build of it to end";
 
 /// A machine to emulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +94,11 @@ impl QemuPaths {
 /// One clear line if the source cannot be had, a tool is missing or the build
 /// fails.
 pub fn ensure(targets: &[Target]) -> Result<QemuPaths> {
-    let cache = paths::cache().join("qemu");
-    fs::create_dir_all(&cache)
-        .with_context(|| format!("cannot make the cache {}", cache.display()))?;
+    let cache = cache::folder(CACHE)?;
     let source = match source::known(&cache)? {
         Some(source) => source,
         None => {
-            let _lock = lock(&cache)?;
+            let _lock = cache::lock(&cache, WAITING)?;
             match source::known(&cache)? {
                 Some(source) => source,
                 None => source::fetch(&cache)?,
@@ -117,7 +118,7 @@ pub fn ensure(targets: &[Target]) -> Result<QemuPaths> {
         return Ok(qemu);
     }
     tools::check()?;
-    let _lock = lock(&cache)?;
+    let _lock = cache::lock(&cache, WAITING)?;
     // Someone else may have built it while this one waited for the lock.
     let missing = missing();
     if missing.is_empty() {
@@ -140,20 +141,6 @@ pub fn ensure(targets: &[Target]) -> Result<QemuPaths> {
     remove(&work)?;
     println!("qemu: built in {} s", start.elapsed().as_secs());
     Ok(qemu)
-}
-
-/// Waits until no other build is under way; dropping the file ends the claim.
-fn lock(cache: &Path) -> Result<File> {
-    let path = cache.join("lock");
-    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-        return Ok(file);
-    }
-    println!("qemu: waiting for another build of it to end");
-    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        interrupt::sleep(std::time::Duration::from_millis(200))?;
-    }
-    Ok(file)
 }
 
 /// Removes a folder if it is there.

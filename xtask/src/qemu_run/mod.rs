@@ -5,10 +5,10 @@ pub mod replay;
 pub mod report;
 pub mod smoltcp;
 
-use crate::firmware;
 use crate::net::namespace;
 use crate::setup::{self, Need};
 use crate::tools::Tools;
+use crate::{firmware, judge};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -80,17 +80,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         bail!("there is no EEPROM file {name}: cargo xtask flash --eeprom {name} makes one");
     }
     if let (Some(input), Some(output)) = (&arguments.pcap, &arguments.pcap_out) {
+        judge::captures(input, output)?;
         setup::ensure(&[Need::Firmware, Need::Qemu])?;
         let tools = build(arguments)?;
         return replay::run(&tools, input, output);
     }
+    let only_linux = arguments.interactive || arguments.stack == Stack::Linux;
+    if arguments.interactive && arguments.stack == Stack::Smoltcp {
+        bail!("--interactive opens a shell on Linux' own stack: --stack smoltcp has none");
+    }
+    if only_linux {
+        namespace::privileged()?;
+    }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
-    let stack = arguments.stack.choose()?;
+    let stack = match only_linux {
+        true => Stack::Linux,
+        false => arguments.stack,
+    };
+    let stack = stack.choose()?;
     let tools = build(arguments)?;
     if arguments.interactive {
-        if stack != Stack::Linux {
-            bail!("--interactive needs the privilege to make network namespaces");
-        }
         return linux::interactive(&tools, arguments);
     }
     let report = match stack {

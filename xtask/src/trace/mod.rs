@@ -119,14 +119,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         arguments.to
     );
     ensure!(arguments.rate != Some(0), "--rate must be above 0");
+    let board = board_file()?;
+    let parameters = Parameters::from_toml(&board, &arguments.profile)?;
     let given = given_or_built(arguments.firmware.as_ref(), true)?;
     let (firmware, image) = (given.name, given.image);
     let handlers = match &given.elf {
         Some(elf) => handlers::names(&std::fs::read(elf)?)?,
         None => BTreeMap::new(),
     };
-    let board = board_file()?;
-    let parameters = Parameters::from_toml(&board, &arguments.profile)?;
     let setup = Setup {
         fragments: arguments.fragments,
         ..Setup::new(Board::from_toml(&board)?, parameters, &image)

@@ -20,8 +20,8 @@ use self::page::Page;
 use self::plan::{Plan, QUICK_SIZES, SIZES, Task, beyond, one_bd, paper};
 use self::point::{Point, Subject};
 use crate::firmware::{self, FirmwareOptions, Placement, Variant};
-use crate::paths;
 use crate::setup::{self, Need};
+use crate::{judge, paths};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
@@ -156,6 +156,15 @@ pub fn board_file() -> Result<String> {
     std::fs::read_to_string(&board).with_context(|| format!("cannot read {}", board.display()))
 }
 
+/// The timing profiles that are asked for, each of which is there.
+fn profiles(arguments: &super::Arguments, board: &str) -> Result<Vec<String>> {
+    if arguments.profile == ALL_PROFILES {
+        return Ok(Parameters::profiles(board)?);
+    }
+    judge::profile(board, &arguments.profile)?;
+    Ok(vec![arguments.profile.clone()])
+}
+
 /// `cargo xtask bench`, in simulated time.
 ///
 /// # Errors
@@ -168,6 +177,7 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
     if arguments.placements {
         return placements::run(&board);
     }
+    let profiles = profiles(arguments, &board)?;
     let candidates = candidates(arguments)?;
     let images = candidates.iter();
     let images = images.map(|it| (it.name.as_str(), &it.image[..]));
@@ -177,11 +187,6 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
     if arguments.sensitivity {
         return sensitivity::run(&board, images);
     }
-    let profiles = if arguments.profile == ALL_PROFILES {
-        Parameters::profiles(&board)?
-    } else {
-        vec![arguments.profile.clone()]
-    };
     let start = Instant::now();
     let series = series(arguments);
     let tasks = series.iter().map(|it| it.tasks.len()).sum::<usize>();
