@@ -110,6 +110,25 @@ fn json_carries_the_error_too() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// As behind `| head`: whoever reads may have enough.
+#[test]
+fn completions_that_nobody_reads_to_their_end_are_no_failure() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let child = Command::new(env!("CARGO_BIN_EXE_tigonctl"))
+        .args(["completions", "bash"])
+        .stdout(writer)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    let output = child.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text, "");
+    let whole = tigonctl(&["completions", "bash"]).stdout;
+    assert!(String::from_utf8_lossy(&whole).contains("complete -F _tigonctl"));
+}
+
 #[test]
 fn the_peer_ends_cleanly_when_it_is_told_to() {
     let folder = tempfile::tempdir().expect("a folder");

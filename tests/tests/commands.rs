@@ -2,6 +2,7 @@
 
 use integration_tests::xtask_command::{complaint, xtask};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
@@ -106,6 +107,7 @@ fn ctrl_c_leaves_nothing_behind() {
     run(Command::new("kill").args(["-INT", &pid.to_string()]));
     let output = child.wait_with_output().unwrap();
     assert_eq!(complaint(&output), "interrupted");
+    assert_eq!(output.status.code(), Some(130));
 
     assert!(!namespaces().contains(&pid.to_string()), "{}", namespaces());
     let devices = run(Command::new("ip").args(["link"])).stdout;
@@ -115,6 +117,26 @@ fn ctrl_c_leaves_nothing_behind() {
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
     let qemu = run(Command::new("pgrep").args(["-f", &format!("ifname=tgw{pid}")]));
     assert!(qemu.stdout.is_empty(), "QEMU is still there");
+}
+
+/// Shells and scripts tell a command that was ended from one that failed.
+#[test]
+fn a_signal_is_told_by_the_exit_status() {
+    for (signal, status) in [("INT", 130), ("TERM", 143)] {
+        let mut child = xtask(&["sim-run", "--count", "60000"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let begun = |line: &Result<String, _>| line.as_ref().unwrap().contains("ping, 60000");
+        assert!(lines.any(|line| begun(&line)), "it ended by itself");
+        run(Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(complaint(&output), "interrupted");
+        assert_eq!(output.status.code(), Some(status));
+    }
 }
 
 #[test]

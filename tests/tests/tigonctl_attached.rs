@@ -10,7 +10,9 @@ use host_interface::ring::COMMAND_ENTRIES;
 use integration_tests::stage::{elf, elf_of_another_build};
 use integration_tests::tigonctl::{Driver, complaint, objects, said};
 use integration_tests::{Engine, Sim};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 /// How long a card's link may take, by this computer's clock.
@@ -34,6 +36,41 @@ fn until<E: Engine>(driver: &mut Driver<E>, link: Link) {
             driver.stage.nic.link()
         );
         driver.turn();
+    }
+}
+
+/// A command that was to go on for a while failed, as every program does that Ctrl-C ends; one
+/// without an end of its own has done what it was asked for.
+#[test]
+fn ctrl_c_ends_a_command_with_the_status_that_shells_know() {
+    let elf = elf_file();
+    for (words, signal, status) in [
+        (&["--seconds", "600"][..], Signal::INT, 130),
+        (&["--seconds", "600"], Signal::TERM, 143),
+        (&["--follow"], Signal::INT, 0),
+    ] {
+        let mut driver = Driver::<Sim>::open();
+        let mut child = driver.start(&[&["log", "--elf", &elf], words].concat());
+        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        // When it prints, it has heard of signals.
+        let mut printed = Some(std::thread::spawn(|| lines.lines().next()));
+        while printed.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            driver.turn();
+        }
+        let line = printed
+            .take()
+            .map(|thread| thread.join().expect("no panic"));
+        assert!(line.flatten().is_some(), "it ended by itself");
+        kill_process(Pid::from_child(&child), signal).expect("it is ours");
+        let output = driver.finish(child);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {text}");
+        let said = if status == 0 {
+            ""
+        } else {
+            "tigonctl: interrupted\n"
+        };
+        assert_eq!(text, said, "{words:?}");
     }
 }
 
@@ -314,8 +351,8 @@ fn stats_are_watched() {
     while start.elapsed() < Duration::from_millis(1500) {
         driver.turn();
     }
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::INT).expect("it is ours");
     let lines = objects(&driver.finish(child));
     assert!(lines.len() > 2, "{}", lines.len());
     assert!(lines.iter().all(|line| line["kind"] == "statistics"));

@@ -4,9 +4,9 @@
 //! parallel. A failure is named by its seed; `--seed` replays it and writes its timeline.
 
 use crate::firmware::file::{Given, given_or_built};
-use crate::paths;
 use crate::qemu_run::report::write_json;
 use crate::trace::files;
+use crate::{interrupt, paths};
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -81,7 +81,7 @@ fn search(firmware: &str, image: &[u8], first: u64, schedules: u64) -> Result<()
     let results: Vec<(u64, Result<Outcome, String>)> = (first..first.saturating_add(schedules))
         .into_par_iter()
         .filter_map(|seed| {
-            if failed.load(Ordering::Relaxed) >= ENOUGH {
+            if failed.load(Ordering::Relaxed) >= ENOUGH || interrupt::check().is_err() {
                 return None;
             }
             let result = explore::run(image, seed, None).0;
@@ -94,6 +94,7 @@ fn search(firmware: &str, image: &[u8], first: u64, schedules: u64) -> Result<()
         })
         .collect();
     bar.finish_and_clear();
+    interrupt::check()?;
     let good = || {
         results
             .iter()

@@ -1,22 +1,35 @@
-//! Ctrl-C and SIGTERM, turned into an error that unwinds the command.
+//! Ctrl-C, SIGTERM and SIGHUP, turned into an error that unwinds the command.
 //!
 //! Nothing is killed in a signal handler: the handler sets a flag, every wait
 //! of the command runner looks at it, and the guards that own processes,
-//! namespaces and sockets give them back as the error travels up.
+//! namespaces and sockets give them back as the error travels up. The command
+//! then ends with the status that shells know of a signal.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_usize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-static REQUESTED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
 /// The user asked the command to end.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Installs the handler. Call once, from `main`.
-pub fn install() -> Result<(), ctrlc::Error> {
-    ctrlc::set_handler(|| REQUESTED.store(true, Ordering::SeqCst))
+/// Installs the handlers. Call once, from `main`.
+///
+/// # Errors
+/// As the system says.
+pub fn install() -> std::io::Result<()> {
+    for (signal, number) in [(SIGINT, 2), (SIGTERM, 15), (SIGHUP, 1)] {
+        // In this order: whoever sees the flag finds the number.
+        register_usize(signal, SIGNAL.clone(), number)?;
+        register(signal, REQUESTED.clone())?;
+    }
+    Ok(())
 }
 
 /// The flag itself, for loops that take one.
@@ -24,7 +37,17 @@ pub fn flag() -> &'static AtomicBool {
     &REQUESTED
 }
 
+/// The exit status of a command that a signal has ended: 130 after Ctrl-C, 143 after SIGTERM.
+pub fn status() -> Option<u8> {
+    check().err()?;
+    let signal = SIGNAL.load(Ordering::SeqCst);
+    Some(128 + u8::try_from(signal).unwrap_or(0))
+}
+
 /// Fails when the user asked to end.
+///
+/// # Errors
+/// [`Interrupted`].
 pub fn check() -> Result<(), Interrupted> {
     if REQUESTED.load(Ordering::SeqCst) {
         return Err(Interrupted);
@@ -33,6 +56,9 @@ pub fn check() -> Result<(), Interrupted> {
 }
 
 /// Sleeps, but wakes and fails when the user asks to end.
+///
+/// # Errors
+/// [`Interrupted`].
 pub fn sleep(time: Duration) -> Result<(), Interrupted> {
     let end = Instant::now() + time;
     loop {

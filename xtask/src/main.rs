@@ -122,6 +122,11 @@ fn main() -> ExitCode {
         }
         .map(|()| 0)
     });
+    // Whatever else failed on the way to the end, that was the reason.
+    if let (Err(_), Some(status)) = (&result, interrupt::status()) {
+        eprintln!("error: {}", interrupt::Interrupted);
+        return ExitCode::from(status);
+    }
     match result {
         Ok(status) => ExitCode::from(status),
         // One line, the causes behind it.

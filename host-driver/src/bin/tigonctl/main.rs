@@ -3,12 +3,12 @@
 //! Each call connects to the card, resets it, does one thing and halts it again, or looks at
 //! a card as it is or as another process drives it.
 //! What it prints goes to standard output (with `--json` one object a line), what
-//! went wrong to standard error in one line, and then the exit status is 1.
+//! went wrong to standard error in one line, and then the exit status is 1; 130 after a
+//! Ctrl-C that cut the command short.
 #![forbid(unsafe_code)]
 
+use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
@@ -16,6 +16,7 @@ use clap::{CommandFactory, Parser};
 mod card;
 mod cli;
 mod flash;
+mod interrupt;
 mod link;
 mod log;
 mod look;
@@ -25,12 +26,25 @@ mod trace;
 mod traffic;
 
 use cli::{Arguments, Command};
+use interrupt::Interrupt;
 use output::Output;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let output = Output::new(arguments.json);
-    match run(&arguments, &output) {
+    let interrupt = match Interrupt::install() {
+        Ok(interrupt) => interrupt,
+        Err(error) => {
+            output.error(&format!("signal handlers: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let result = run(&arguments, &output, &interrupt);
+    if let Some(status) = interrupt.status(&arguments) {
+        output.error("interrupted");
+        return ExitCode::from(status);
+    }
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // One line, with the causes behind it unless they repeat it.
@@ -46,17 +60,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+/// Writes the completions; who reads them may stop doing so at any time.
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "tigonctl", &mut script);
+    match std::io::stdout().write_all(&script) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow::Result<()> {
+    let stop = interrupt.flag();
     match &arguments.command {
         Command::Flash(options) => flash::flash(arguments, options, output),
-        Command::Completions { shell } => {
-            let mut command = Arguments::command();
-            clap_complete::generate(*shell, &mut command, "tigonctl", &mut std::io::stdout());
-            Ok(())
-        }
+        Command::Completions { shell } => completions(*shell),
         Command::Man { folder } => std::fs::create_dir_all(folder)
             .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
             .with_context(|| format!("cannot write to {}", folder.display())),
@@ -68,18 +86,18 @@ fn run(arguments: &Arguments, output: &Output) -> anyhow::Result<()> {
         Command::Reset => card::reset(arguments, output),
         Command::Top { interval, elf } => {
             let interval = card::seconds(*interval)?;
-            top::top(arguments, interval, elf.as_deref(), &stop)
+            top::top(arguments, interval, elf.as_deref(), stop)
         }
         Command::Info => card::info(arguments, output),
         Command::Load { firmware } => card::load(arguments, firmware, output),
-        Command::Stats(options) => card::stats(arguments, options, output, &stop),
-        Command::Trace(options) => trace::trace(arguments, options, output, &stop),
-        Command::Log(options) => log::log(arguments, options, output, &stop),
-        Command::Bridge(options) => traffic::bridge(arguments, options, output, &stop),
-        Command::Replay(options) => traffic::replay(arguments, options, output, &stop),
-        Command::Capture(options) => traffic::capture(arguments, options, output, &stop),
-        Command::Ping(options) => traffic::ping(arguments, options, output, &stop),
-        Command::Throughput(options) => traffic::throughput(arguments, options, output, &stop),
-        Command::Peer(options) => traffic::peer(options, output, &stop),
+        Command::Stats(options) => card::stats(arguments, options, output, stop),
+        Command::Trace(options) => trace::trace(arguments, options, output, stop),
+        Command::Log(options) => log::log(arguments, options, output, stop),
+        Command::Bridge(options) => traffic::bridge(arguments, options, output, stop),
+        Command::Replay(options) => traffic::replay(arguments, options, output, stop),
+        Command::Capture(options) => traffic::capture(arguments, options, output, stop),
+        Command::Ping(options) => traffic::ping(arguments, options, output, stop),
+        Command::Throughput(options) => traffic::throughput(arguments, options, output, stop),
+        Command::Peer(options) => traffic::peer(options, output, stop),
     }
 }

@@ -7,8 +7,8 @@ use super::Candidate;
 use super::page::Page;
 use super::tables::framed;
 use crate::firmware::{FirmwareOptions, Placement, Variant, own};
-use crate::paths;
 use crate::setup::{self, Need};
+use crate::{interrupt, paths};
 use anyhow::{Context, Result};
 use comfy_table::Table;
 use indicatif::ProgressBar;
@@ -71,6 +71,7 @@ pub fn run() -> Result<()> {
         .par_iter()
         .map(
             |(((_, partition, cpus, _), image, (board, parameters)), size)| {
+                interrupt::check()?;
                 let setup = Setup {
                     fragments: 1,
                     ..Setup::new(board.clone(), parameters.clone(), image)

@@ -1,6 +1,7 @@
 //! What is measured, and the measuring.
 
 use super::point::{CONSTANT, Point, Subject};
+use crate::interrupt;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use tigon2_model::Board;
@@ -129,6 +130,7 @@ impl Plan<'_> {
         self.tasks
             .par_iter()
             .map(|task| {
+                interrupt::check()?;
                 let point = self.point(&setup, task).with_context(|| {
                     let size = task.traffic.datagram();
                     format!("{}, {}, {size:.0} bytes", task.experiment.name(), task.name)
@@ -148,6 +150,7 @@ impl Plan<'_> {
         self.tasks
             .par_iter()
             .map(|task| {
+                interrupt::check()?;
                 let measured = measure(&setup, task, self.duration)?;
                 progress();
                 Ok(measured)
@@ -164,6 +167,7 @@ impl Plan<'_> {
         self.tasks
             .iter()
             .map(|task| {
+                interrupt::check()?;
                 let setup = Setup {
                     fragments: task.fragments,
                     ..setup.clone()
