@@ -134,6 +134,17 @@ fn a_function_that_is_none_is_refused_before_qemu_is_built() {
     }
 }
 
+/// Cargo alone can tell, and needs no build for it.
+#[test]
+fn a_package_that_is_none_is_refused_before_anything_is_built() {
+    let mut command = xtask(&["test", "--package", "nope"]);
+    let said = complaint(&run(command.env("TIGON_QEMU_SRC", "/nonexistent/qemu")));
+    assert!(
+        said.contains("no package nope") && said.contains("xtask"),
+        "{said}"
+    );
+}
+
 /// What cannot go together is refused before anything is built.
 #[test]
 fn options_of_the_guest_that_contradict_each_other_are_refused() {

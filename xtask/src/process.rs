@@ -3,8 +3,9 @@
 use crate::interrupt;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// How long a child may take to leave after SIGTERM before it is killed.
@@ -123,7 +124,10 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<String> {
 /// when this program was built: a rustup toolchain's own binary, called without rustup,
 /// would leave the choice of each crate's compiler to files in the registry.
 pub fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // A test program has it, for its order; crates look at it and would be built anew.
+    cargo.env_remove("RUSTC_BOOTSTRAP");
+    cargo
 }
 
 /// Runs a command that must succeed, its output going to the terminal.
@@ -133,6 +137,48 @@ pub fn run(command: &mut Command) -> Result<()> {
         bail!("{} failed ({status})", shown(command));
     }
     Ok(())
+}
+
+/// Runs a command whose standard output is a pipe, and hands out each line of that as it
+/// comes; what a grandchild says after the child's end is not waited for.
+pub fn watch(
+    command: &mut Command,
+    limit: Duration,
+    mut line: impl FnMut(&str),
+) -> Result<ExitStatus> {
+    let mut process = Process::spawn(command)?;
+    let pipe = process.child.stdout.take().context("no pipe to read")?;
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for bytes in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+            if sender.send(bytes).is_err() {
+                return;
+            }
+        }
+    });
+    let mut end = Instant::now() + limit;
+    let mut ended = None;
+    loop {
+        match lines.recv_timeout(Duration::from_millis(20)) {
+            Ok(bytes) => line(&String::from_utf8_lossy(&bytes)),
+            Err(RecvTimeoutError::Disconnected) => return process.wait(GRACE),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        interrupt::check()?;
+        if ended.is_none() {
+            ended = process.finished()?;
+            if ended.is_some() {
+                end = Instant::now() + GRACE;
+            }
+        }
+        match ended {
+            Some(status) if Instant::now() >= end => return Ok(status),
+            None if Instant::now() >= end => {
+                bail!("{} did not end within {} s", process.name, limit.as_secs())
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Whether a program of this name can be found.
@@ -183,6 +229,21 @@ mod tests {
         command.args(["-c", "echo first >&2; echo no such card >&2; exit 3"]);
         let error = output(&mut command, LIMIT).unwrap_err().to_string();
         assert!(error.ends_with("no such card"), "{error}");
+    }
+
+    #[test]
+    fn lines_come_as_they_are_written_and_a_grandchild_keeps_nobody_waiting() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two; sleep 1000 & echo $!; exit 5"]);
+        command.stdout(Stdio::piped());
+        let mut lines = Vec::new();
+        let start = Instant::now();
+        let status = watch(&mut command, LIMIT, |line| lines.push(line.to_owned()));
+        assert_eq!(status.unwrap().code(), Some(5));
+        assert_eq!(lines[..2], ["one", "two"]);
+        assert!(start.elapsed() < LIMIT);
+        let grandchild = Pid::from_raw(lines[2].parse().unwrap()).unwrap();
+        kill_process(grandchild, Signal::TERM).unwrap();
     }
 
     #[test]

@@ -1,17 +1,24 @@
 //! `cargo xtask test`: format, lints and every test there is, and a core of the stories
 //! with the other variant of the firmware; with `--guest` the stories in which a Linux
-//! guest is the judge.
+//! guest is the judge. Nothing that fails stops the rest; all of it is named at the end.
+
+mod programs;
 
 use crate::firmware::choice::{self, Variant};
 use crate::firmware::{self, FirmwareOptions};
 use crate::guest::GuestTools;
 use crate::qemu_build::{self, Target};
 use crate::tools::{Tools, build_client, build_tigonctl};
-use crate::{paths, process, setup};
-use anyhow::{Context, Result};
+use crate::{interrupt, paths, process, setup};
+use anyhow::{Context, Result, bail, ensure};
+use programs::Program;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// For the list of packages.
+const METADATA_LIMIT: Duration = Duration::from_secs(120);
 
 /// What to leave out.
 #[derive(Debug, clap::Args)]
@@ -25,14 +32,23 @@ pub struct Arguments {
     /// The stories with a Linux guest instead, and nothing else
     #[arg(long, conflicts_with_all = ["no_lint", "package"])]
     pub guest: bool,
+    /// The order of programs and tests; one that is chosen at random, and said, if not given
+    #[arg(long, value_name = "N", conflicts_with = "guest")]
+    pub seed: Option<u32>,
     /// Words for the test programs, such as a part of a test's name
     #[arg(last = true)]
     pub words: Vec<String>,
 }
 
-/// Runs them; the first that fails ends the command.
+/// Runs them.
+///
+/// # Errors
+/// When something cannot be built, and when a test has failed, after all have been run.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
+    if let Some(package) = &arguments.package {
+        judge_package(package)?;
+    }
     setup::ensure(setup::EVERYTHING)?;
     // The card's and the PC's at once: one build of QEMU's source.
     let qemu = qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
@@ -47,27 +63,101 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         client: build_client()?,
         tigonctl: build_tigonctl()?,
     };
+    let mut failed = Vec::new();
     if !arguments.no_lint {
-        step("format");
-        run_cargo(&["fmt", "--all", "--check"], &built).context("cargo fmt --all mends this")?;
-        step("clippy");
-        let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
-        run_cargo(&[&clippy[..], &["--", "-D", "warnings"]].concat(), &built)?;
+        failed.extend(lint(&built)?);
     }
-    step("tests");
-    let mut words = vec!["test"];
-    match &arguments.package {
-        Some(package) => words.extend(["--package", package]),
-        None => words.push("--workspace"),
+    let packages = match &arguments.package {
+        Some(package) => vec!["--package", package],
+        None => vec!["--workspace"],
+    };
+    let seed = arguments.seed.unwrap_or_else(programs::any_seed);
+    let programs = programs::build(cargo(&built)?, &packages, seed)?;
+    step(&format!(
+        "{} programs, in the order of --seed {seed}",
+        programs.len()
+    ));
+    failed.extend(run_all(&programs, &built, seed, &arguments.words)?);
+    if programs.iter().any(|program| program.is_library) {
+        step("examples of the documentation");
+        let mut examples = cargo(&built)?;
+        examples
+            .args(["test", "--doc", "--no-fail-fast"])
+            .args(&packages)
+            .arg("--")
+            .args(&arguments.words);
+        failed.extend(programs::failures_of(&mut examples)?);
     }
-    words.push("--");
-    words.extend(arguments.words.iter().map(String::as_str));
-    run_cargo(&words, &built)?;
     if arguments.package.is_none() && arguments.words.is_empty() {
-        core_of_the_other(&built)?;
+        failed.extend(core_of_the_other(&programs, &built, seed)?);
     }
-    println!("test: all passed in {} s", start.elapsed().as_secs());
+    let seconds = start.elapsed().as_secs();
+    if failed.is_empty() {
+        println!("test: all passed in {seconds} s");
+        return Ok(());
+    }
+    println!("test: failed in {seconds} s, with --seed {seed}:");
+    for test in &failed {
+        println!("  {test}");
+    }
+    bail!("{} failed", failed.len())
+}
+
+/// Fails where the workspace has no such package: that would come out after minutes.
+fn judge_package(name: &str) -> Result<()> {
+    let mut list = process::cargo();
+    list.args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(paths::root());
+    let said = process::output(&mut list, METADATA_LIMIT)?;
+    let said: Value = serde_json::from_str(&said).context("cargo metadata")?;
+    let packages = said["packages"].as_array().into_iter().flatten();
+    let names: Vec<&str> = packages.filter_map(|it| it["name"].as_str()).collect();
+    ensure!(
+        names.contains(&name),
+        "there is no package {name}, but {}",
+        names.join(", ")
+    );
     Ok(())
+}
+
+/// Format and clippy; what of them fails.
+fn lint(built: &Built) -> Result<Vec<String>> {
+    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
+    let clippy = [&clippy[..], &["--", "-D", "warnings"]].concat();
+    let mut failed = Vec::new();
+    for (name, words, advice) in [
+        (
+            "format",
+            &["fmt", "--all", "--check"][..],
+            ": cargo fmt --all mends this",
+        ),
+        ("clippy", &clippy, ""),
+    ] {
+        step(name);
+        if process::run(cargo(built)?.args(words)).is_err() {
+            interrupt::check()?;
+            failed.push(format!("{name}{advice}"));
+        }
+    }
+    Ok(failed)
+}
+
+/// Runs programs one after the other; the tests that failed.
+fn run_all(
+    programs: &[Program],
+    built: &Built,
+    seed: u32,
+    words: &[String],
+) -> Result<Vec<String>> {
+    let mut failed = Vec::new();
+    for (number, program) in (1..).zip(programs) {
+        let (package, name) = (&program.package, &program.name);
+        println!("\ntest: {package}, {name} ({number} of {})", programs.len());
+        let mut command = Command::new(program.path());
+        built.name_in(&mut command)?;
+        failed.extend(program.run(command, seed, words)?);
+    }
+    Ok(failed)
 }
 
 /// The test programs that run with the other variant, too: the handlers, and the stories of
@@ -83,7 +173,7 @@ const CORE: [&str; 6] = [
 ];
 
 /// The core with the variant that the user did not choose.
-fn core_of_the_other(built: &Built) -> Result<()> {
+fn core_of_the_other(programs: &[Program], built: &Built, seed: u32) -> Result<Vec<String>> {
     let variant = if choice::chosen().0.is_parallel() {
         Variant::Uniprocessor
     } else {
@@ -103,10 +193,11 @@ fn core_of_the_other(built: &Built) -> Result<()> {
         tigonctl: built.tigonctl.clone(),
     };
     step(&format!("tests, {}", variant.name()));
-    // The whole workspace, so that nothing is built again with fewer features.
-    let mut words = vec!["test", "--workspace"];
-    words.extend(CORE.iter().flat_map(|program| ["--test", program]));
-    run_cargo(&words, &other)
+    let is_core = |program: &&Program| !program.is_library && CORE.contains(&program.name.as_str());
+    let core: Vec<Program> = programs.iter().filter(is_core).cloned().collect();
+    let failed = run_all(&core, &other, seed, &[])?;
+    let named = |test| format!("{test}, {}", variant.name());
+    Ok(failed.into_iter().map(named).collect())
 }
 
 /// The stories of the test program `guest`, which tells of its progress itself.
@@ -122,7 +213,9 @@ fn guest(arguments: &Arguments, tools: &Tools, start: Instant) -> Result<()> {
         "--quiet",
         "--",
     ];
-    let mut command = cargo(&words, tools, choice::chosen().0)?;
+    let mut command = process::cargo();
+    command.args(words).current_dir(paths::root());
+    name_tools_in(&mut command, tools, choice::chosen().0)?;
     command.args(&arguments.words).envs(guest.environment());
     process::run(&mut command)?;
     println!("test: all passed in {} s", start.elapsed().as_secs());
@@ -145,30 +238,35 @@ fn step(name: &str) {
     println!("test: {name}");
 }
 
-fn run_cargo(words: &[&str], built: &Built) -> Result<()> {
-    let mut command = cargo(words, &built.tools, built.variant)?;
-    command
-        .env("TIGON_GUEST_QEMU", &built.pc)
-        .env("TIGON_GUEST_CLIENT", &built.client)
-        .env("TIGON_TIGONCTL", &built.tigonctl);
-    process::run(&mut command)
+impl Built {
+    /// Sets the variables by which the tests find what was built.
+    fn name_in(&self, command: &mut Command) -> Result<()> {
+        command
+            .env("TIGON_GUEST_QEMU", &self.pc)
+            .env("TIGON_GUEST_CLIENT", &self.client)
+            .env("TIGON_TIGONCTL", &self.tigonctl);
+        name_tools_in(command, &self.tools, self.variant)
+    }
 }
 
-/// Cargo with the variables by which the tests find what was built.
-fn cargo(words: &[&str], tools: &Tools, variant: Variant) -> Result<Command> {
+/// Cargo, with those variables.
+fn cargo(built: &Built) -> Result<Command> {
     let mut command = process::cargo();
+    command.current_dir(paths::root());
+    built.name_in(&mut command)?;
+    Ok(command)
+}
+
+fn name_tools_in(command: &mut Command, tools: &Tools, variant: Variant) -> Result<()> {
+    let (_, placement) = choice::chosen();
     command
-        .args(words)
-        .current_dir(paths::root())
         .env("TIGON_QEMU_MIPS", &tools.qemu)
         .env("TIGON_QEMU_MODEL", &tools.model)
         .env("TIGON_FIRMWARE_ELF", &tools.firmware.elf)
         .env("TIGON_FIRMWARE_TG2", &tools.firmware.tg2)
         .env("TIGON_BOOT_CODE", &tools.boot)
-        .env("TIGON_XTASK", std::env::current_exe()?);
-    let (_, placement) = choice::chosen();
-    command
+        .env("TIGON_XTASK", std::env::current_exe()?)
         .env(choice::VARIANT, variant.name())
         .env(choice::PLACEMENT, placement.name());
-    Ok(command)
+    Ok(())
 }

@@ -1,0 +1,215 @@
+//! The test programs of the workspace, each run to its end, in an order that a seed decides.
+//!
+//! Cargo builds them and says where they are; they are run here, so that one that fails
+//! stops none of the others, and every failure is told at the end. What passes in one order
+//! only is a fault: of programs, and of the tests in each of them.
+
+use crate::process;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// For the whole of one program.
+const LIMIT: Duration = Duration::from_secs(3 * 3600);
+
+/// A program full of tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The package that it tests.
+    pub package: String,
+    /// The file of its tests, or the library or program whose own they are.
+    pub name: String,
+    /// Whether they are a library's own.
+    pub is_library: bool,
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+/// A seed that nobody has chosen, short enough to be typed.
+pub fn any_seed() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
+}
+
+/// Builds the programs of `packages`, cargo's own words, in the order of `seed`.
+///
+/// # Errors
+/// When they do not compile.
+pub fn build(mut cargo: Command, packages: &[&str], seed: u32) -> Result<Vec<Program>> {
+    cargo
+        .args(["test", "--no-run", "--message-format"])
+        .arg("json-render-diagnostics")
+        .args(packages)
+        .stdout(Stdio::piped());
+    let mut programs = Vec::new();
+    let status = process::watch(&mut cargo, LIMIT, |line| {
+        programs.extend(
+            serde_json::from_str(line)
+                .ok()
+                .and_then(|said| built(&said)),
+        );
+    })?;
+    if !status.success() {
+        bail!("the tests do not compile");
+    }
+    programs.sort_by_cached_key(|program| place(program, seed));
+    Ok(programs)
+}
+
+/// The test program that one of cargo's messages tells of.
+fn built(said: &Value) -> Option<Program> {
+    if said["reason"] != "compiler-artifact" || said["profile"]["test"] != true {
+        return None;
+    }
+    let folder = Path::new(said["manifest_path"].as_str()?).parent()?;
+    let id = said["package_id"].as_str()?;
+    // `path+file:///folder#name@version`, or without the name if it is the folder's.
+    let package = id.rsplit_once('#')?.1.split_once('@').map(|(name, _)| name);
+    let named = package.map_or_else(|| folder.file_name()?.to_str(), Some)?;
+    Some(Program {
+        package: named.to_owned(),
+        name: said["target"]["name"].as_str()?.to_owned(),
+        is_library: !matches!(said["target"]["kind"][0].as_str()?, "bin" | "test"),
+        folder: folder.to_path_buf(),
+        path: PathBuf::from(said["executable"].as_str()?),
+    })
+}
+
+/// Where a program stands in the order of a seed.
+fn place(program: &Program, seed: u32) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, &program.package, &program.name).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Program {
+    /// Runs its tests, passing on what it says.
+    ///
+    /// # Errors
+    /// When it cannot be started, or was interrupted; failed tests are no error.
+    pub fn run(&self, mut command: Command, seed: u32, words: &[String]) -> Result<Vec<String>> {
+        command
+            .args(["-Z", "unstable-options", "--shuffle-seed"])
+            .arg(seed.to_string())
+            .args(words)
+            .current_dir(&self.folder)
+            // As cargo does; the order is an option that a stable libtest has for nobody else.
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .env("RUSTC_BOOTSTRAP", "1");
+        let failed = failures_of(&mut command)?;
+        let named = |test| format!("{}, {}: {test}", self.package, self.name);
+        Ok(failed.into_iter().map(named).collect())
+    }
+
+    /// What runs it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Runs what prints as libtest does; the names of the tests that failed, or how it ended if
+/// it did not come as far as to name them.
+///
+/// # Errors
+/// When it cannot be started, or was interrupted.
+pub fn failures_of(command: &mut Command) -> Result<Vec<String>> {
+    let mut listed = Listed::default();
+    command.stdout(Stdio::piped());
+    let status = process::watch(command, LIMIT, |line| {
+        println!("{line}");
+        listed.line(line);
+    })
+    .with_context(|| format!("run {}", command.get_program().display()))?;
+    if status.success() || !listed.failed.is_empty() {
+        return Ok(listed.failed);
+    }
+    Ok(vec![format!("ended early ({status})")])
+}
+
+/// What libtest lists at its end: `failures:`, and a name a line.
+#[derive(Debug, Default)]
+struct Listed {
+    inside: bool,
+    failed: Vec<String>,
+}
+
+impl Listed {
+    fn line(&mut self, line: &str) {
+        if line == "failures:" {
+            // The same word stands above what the tests printed.
+            self.inside = true;
+        } else if let Some(name) = line.strip_prefix("    ").filter(|_| self.inside) {
+            self.failed.push(name.to_owned());
+        } else {
+            self.inside = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Vec<String> {
+        failures_of(Command::new("sh").args(["-c", script])).expect("it runs")
+    }
+
+    #[test]
+    fn every_test_that_failed_is_named() {
+        let said = "test a ... ok\ntest b ... FAILED\ntest c::d ... FAILED\n\nfailures:\n\n\
+            ---- b stdout ----\nassertion failed\n    indented\n\nfailures:\n    b\n    c::d\n\n\
+            test result: FAILED. 1 passed; 2 failed\n";
+        let script = format!("printf '{said}'; exit 101");
+        assert_eq!(shell(&script), ["b", "c::d"]);
+    }
+
+    #[test]
+    fn a_program_that_dies_is_a_failure_and_one_that_passes_is_none() {
+        assert_eq!(shell("echo test a ... ok"), [""; 0]);
+        let died = shell("echo test a ...; kill -SEGV $$");
+        assert!(died[0].contains("signal: 11"), "{died:?}");
+    }
+
+    #[test]
+    fn a_seed_is_an_order() {
+        let program = |name: &str| Program {
+            package: "p".to_owned(),
+            name: name.to_owned(),
+            is_library: false,
+            folder: PathBuf::new(),
+            path: PathBuf::new(),
+        };
+        let order = |seed| {
+            let mut programs: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(program).into();
+            programs.sort_by_cached_key(|program| place(program, seed));
+            programs
+        };
+        assert_eq!(order(7), order(7));
+        assert!((0..20).any(|seed| order(seed) != order(7)));
+    }
+
+    #[test]
+    fn cargo_names_the_programs() {
+        let said = serde_json::json!({
+            "reason": "compiler-artifact",
+            "package_id": "path+file:///clone/tests#integration-tests@0.1.0",
+            "manifest_path": "/clone/tests/Cargo.toml",
+            "target": {"kind": ["test"], "name": "stories"},
+            "profile": {"test": true},
+            "executable": "/clone/target/debug/deps/stories-0",
+        });
+        let program = built(&said).expect("a program");
+        assert_eq!(program.package, "integration-tests");
+        assert_eq!((&program.name[..], program.is_library), ("stories", false));
+        assert_eq!(program.folder, Path::new("/clone/tests"));
+        let mut short = said.clone();
+        short["package_id"] = "path+file:///clone/xtask#0.1.0".into();
+        short["manifest_path"] = "/clone/xtask/Cargo.toml".into();
+        assert_eq!(built(&short).expect("a program").package, "xtask");
+        let mut library = said;
+        library["profile"]["test"] = false.into();
+        assert_eq!(built(&library), None);
+    }
+}
