@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 use host_interface::log::Level;
 use host_interface::trace::TraceEntry;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::log::LogFrame;
-use crate::nic::{Negotiate, Nic, NicError};
+use crate::nic::{Identity, Link, Negotiate, Nic, NicError, every_field};
 use crate::transport::Transport;
 
 /// Longest question, in bytes.
@@ -52,8 +52,12 @@ const BATCH: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {
+    /// What the card is, and who drives it.
+    Card,
     /// All counts.
     Statistics,
+    /// Every word of the statistics block, and what the MAC counts itself.
+    StatisticsBlock,
     /// Words of BAR 0 below the memory window.
     Registers {
         /// Their offsets.
@@ -94,7 +98,9 @@ impl Question {
     /// Whether the card is another one afterwards.
     pub fn changes(&self) -> bool {
         match self {
-            Self::Statistics
+            Self::Card
+            | Self::Statistics
+            | Self::StatisticsBlock
             | Self::Registers { .. }
             | Self::Memory { .. }
             | Self::Log { .. }
@@ -102,6 +108,21 @@ impl Question {
             Self::LogLevels { .. } | Self::TraceMask { .. } | Self::Link { .. } => true,
         }
     }
+}
+
+/// What a driver says of its card.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardAnswer {
+    /// What it is.
+    pub identity: Identity,
+    /// The station address in use.
+    pub station: [u8; 6],
+    /// Version of its firmware.
+    pub firmware_version: String,
+    /// The link.
+    pub link: Link,
+    /// The driver's process.
+    pub process: u32,
 }
 
 /// Messages of a driver's card.
@@ -218,10 +239,21 @@ fn converse<T: Transport>(stream: &UnixStream, nic: &mut Nic<T>) -> io::Result<(
 fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, String> {
     let text = |error: NicError| error.to_string();
     match question {
+        Question::Card => {
+            let card = CardAnswer {
+                identity: *nic.identity(),
+                station: nic.station(),
+                firmware_version: nic.firmware_version(),
+                link: nic.link(),
+                process: std::process::id(),
+            };
+            Ok(json!({ "card": card }))
+        }
         Question::Statistics => {
             let statistics = nic.glance().map_err(text)?;
             Ok(json!({ "statistics": statistics }))
         }
+        Question::StatisticsBlock => statistics_block(nic).map_err(text),
         Question::Registers { offsets } => {
             if offsets.len() > MOST_WORDS as usize {
                 return Err(format!("at most {MOST_WORDS} words"));
@@ -270,6 +302,21 @@ fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, 
             Ok(json!({}))
         }
     }
+}
+
+/// Every word of the statistics block as the card last wrote it, and what the MAC counts
+/// itself: `{"block": {..}, "mac": {..}}`.
+///
+/// # Errors
+/// What the transport says.
+pub fn statistics_block<T: Transport>(nic: &mut Nic<T>) -> Result<Value, NicError> {
+    let block: Map<String, Value> = every_field(&nic.card_statistics()?)
+        .into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect();
+    let mac = nic.mac_statistics()?.into_iter();
+    let mac: Map<String, Value> = mac.map(|(name, value)| (name, value.into())).collect();
+    Ok(json!({ "block": block, "mac": mac }))
 }
 
 fn log_answer<T: Transport>(nic: &mut Nic<T>, from: u64) -> Result<LogAnswer, NicError> {

@@ -57,9 +57,17 @@ fn a_card_that_is_driven_can_be_looked_at() {
     let memory = says(attached(&server, &mut nic, &["peek", "0x5000", "2"]));
     assert_eq!(memory, "005000  12345678 00000000\n");
     let regs = says(attached(&server, &mut nic, &["regs", "cpuastate"]));
-    assert!(regs.starts_with("140 CpuAState"), "{regs}");
+    assert!(
+        regs.starts_with("CPU A (sections 2, 3.4):\n     140 CpuAState "),
+        "{regs}"
+    );
     let rings = says(attached(&server, &mut nic, &["rings"]));
-    assert!(rings.contains("mac receive"), "{rings}");
+    assert!(
+        rings.contains("mac receive") && !rings.contains("0x"),
+        "{rings}"
+    );
+    let rings = says(attached(&server, &mut nic, &["rings", "--addresses"]));
+    assert!(rings.contains("0x"), "{rings}");
     let stats = says(attached(&server, &mut nic, &["--json", "stats"]));
     let stats: serde_json::Value = serde_json::from_str(&stats).expect("an object");
     assert_eq!(stats["kind"], "statistics");
@@ -67,12 +75,65 @@ fn a_card_that_is_driven_can_be_looked_at() {
     nic.service().expect("the card goes on");
 }
 
+/// A newcomer's first command in the shell beside the driver.
+#[test]
+fn what_a_driven_card_is_the_driver_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder);
+    let mut nic = open_card(Config::default());
+    let text = says(attached(&server, &mut nic, &["info"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(
+        lines[0].starts_with("card 12ae:0001, Tigon II revision 6, station 00:60:cf:20:12:34"),
+        "{text}"
+    );
+    let driver = format!("driven by process {}: firmware ", std::process::id());
+    assert!(lines[1].starts_with(&driver), "{text}");
+    let info = says(attached(&server, &mut nic, &["--json", "info"]));
+    let info: serde_json::Value = serde_json::from_str(&info).expect("an object");
+    assert_eq!(info["driver"], std::process::id());
+    assert_eq!(info["station"], "00:60:cf:20:12:34");
+    nic.service().expect("nothing was reset");
+}
+
+/// One name a line, in groups; every word of the card's block, too, if it is asked for.
+#[test]
+fn counts_of_a_driven_card_stand_one_a_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder);
+    let mut nic = open_card(Config::default());
+    let frame = support::frame(1, 100);
+    nic.queue(&[std::io::IoSlice::new(&frame)]).expect("room");
+    nic.submit().expect("the card");
+    let text = says(attached(&server, &mut nic, &["stats"]));
+    let mut lines = text.lines();
+    assert!(
+        lines
+            .next()
+            .is_some_and(|line| line.starts_with("firmware "))
+    );
+    for line in lines {
+        let name = line.strip_prefix("     ").unwrap_or(line);
+        let words: Vec<&str> = name.split_whitespace().collect();
+        let is_heading = line.ends_with(':') && !line.starts_with(' ');
+        assert!(is_heading || words.len() == 2, "{line}");
+        assert!(is_heading || words[0] == words[0].to_lowercase(), "{line}");
+    }
+    assert!(text.contains("\ndriver:\n"), "{text}");
+    let sent = text.lines().find(|line| line.contains("frames_sent:"));
+    assert!(sent.is_some_and(|line| line.ends_with(" 1")), "{text}");
+    let all = says(attached(&server, &mut nic, &["stats", "--all"]));
+    assert!(all.contains("accepted_unicast:"), "{all}");
+    assert!(all.contains("in_octets:"), "{all}");
+}
+
 #[test]
 fn a_card_that_is_driven_cannot_be_changed_from_outside() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = server(&folder);
     let mut nic = open_card(Config::default());
-    for words in [&["poke", "0x5000", "1"][..], &["reset"], &["info"]] {
+    for words in [&["poke", "0x5000", "1"][..], &["reset"]] {
         let output = attached(&server, &mut nic, words);
         let text = String::from_utf8(output.stderr).expect("text");
         assert_eq!(output.status.code(), Some(1), "{words:?}");

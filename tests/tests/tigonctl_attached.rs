@@ -319,7 +319,7 @@ fn what_is_read_is_there_for_programs_too() {
     let stats = one(&["stats"]);
     assert_eq!(stats["driver"]["frames_received"], 1, "{stats}");
     assert!(
-        stats["handlers"]["ReceiveComplete"].as_u64() >= Some(1),
+        stats["handlers"]["receive_complete"].as_u64() >= Some(1),
         "{stats}"
     );
     let rings = one(&["rings"]);
@@ -356,4 +356,14 @@ fn stats_are_watched() {
     let lines = objects(&driver.finish(child));
     assert!(lines.len() > 2, "{}", lines.len());
     assert!(lines.iter().all(|line| line["kind"] == "statistics"));
+    // From the second look on: what came since the one before, and by the second.
+    assert!(lines[0]["deltas"].is_null(), "{}", lines[0]);
+    for line in &lines[1..] {
+        let timers = line["deltas"]["handlers"]["timer"].as_u64();
+        let rate = line["rates"]["handlers"]["timer"].as_f64();
+        let seconds = line["seconds"].as_f64();
+        let (timers, rate, seconds) = (timers.unwrap(), rate.unwrap(), seconds.unwrap());
+        assert!(timers > 0 && seconds >= 0.1, "{line}");
+        assert!((rate * seconds - timers as f64).abs() < 0.5, "{line}");
+    }
 }

@@ -8,6 +8,7 @@ use host_interface::gencom::{Gencom, mac_words};
 use host_interface::image::{HIGHEST, Image};
 use host_interface::info::INFO_BYTES;
 use host_interface::{DmaConfig, bar, pci};
+use serde::{Deserialize, Serialize};
 use tigon2_chip::Cpu;
 use tigon2_chip::bits::{
     AssistState, CpuState, MiscConfig, MiscHostControl, MiscLocalControl, REVISION_TIGON_II,
@@ -38,7 +39,7 @@ const PCI_STATE: u32 = 0x7602_0000;
 const INTERFACE_INDEX: u32 = 1;
 
 /// What is known of a card before firmware runs on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// PCI vendor.
     pub vendor: u16,

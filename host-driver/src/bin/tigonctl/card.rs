@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use host_driver::flash::signature::TrustedKey;
-use host_driver::nic::{Link, NicStatistics, Notice, SendConsumer, every_field};
+use host_driver::nic::{Identity, Link, Notice, SendConsumer};
+use host_driver::status::CardAnswer;
 use host_driver::transport::vfio::{Isolation, Vfio};
 use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic, Transport};
 use serde_json::{Value, json};
 
-use super::cli::{Arguments, RunOptions, StatsOptions};
-use super::log;
+use super::cli::{Arguments, RunOptions};
 use super::look::Source;
 use super::output::Output;
+use super::{log, stats};
 
 /// A card, wherever it is.
 pub type AnyNic = Nic<Box<dyn Transport>>;
@@ -107,7 +108,7 @@ pub fn finish(mut nic: AnyNic, options: &RunOptions, output: &Output) -> Result<
         log::print_rest(&mut nic, elf, output)?;
     }
     let statistics = nic.statistics()?;
-    print_statistics(&statistics, output)?;
+    stats::print(&statistics, output)?;
     nic.shut_down()?;
     Ok(())
 }
@@ -128,8 +129,39 @@ pub fn link_text(link: Link) -> &'static str {
 
 /// `tigonctl info`
 pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
+    if arguments.attach.is_some() {
+        return attached_info(arguments, output);
+    }
     let nic = connect(arguments, Config::default())?;
-    let identity = *nic.identity();
+    let (value, text) = identity(nic.identity());
+    output.result("info", value, &text);
+    nic.shut_down()?;
+    Ok(())
+}
+
+/// The same of a card that another process drives, and what it runs.
+fn attached_info(arguments: &Arguments, output: &Output) -> Result<()> {
+    let card: CardAnswer = Source::open(arguments)?.card()?;
+    let (mut value, mut text) = identity(&card.identity);
+    let link = link_text(card.link);
+    value["driver"] = card.process.into();
+    value["firmware_version"] = card.firmware_version.clone().into();
+    value["link"] = serde_json::to_value(card.link)?;
+    text += &format!(
+        "\ndriven by process {}: firmware {}, link {link}",
+        card.process, card.firmware_version
+    );
+    if card.station != card.identity.station {
+        let station = station_text(card.station);
+        text += &format!(", as station {station}");
+        value["station_in_use"] = station.into();
+    }
+    output.result("info", value, &text);
+    Ok(())
+}
+
+/// What a card is, for programs and for people.
+fn identity(identity: &Identity) -> (Value, String) {
     let station = station_text(identity.station);
     let bits = if identity.bus_64bit { 64 } else { 32 };
     let megahertz = if identity.bus_66mhz { 66 } else { 33 };
@@ -145,9 +177,7 @@ pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
         "bus_bits": bits,
         "bus_mhz": megahertz,
     });
-    output.result("info", value, &text);
-    nic.shut_down()?;
-    Ok(())
+    (value, text)
 }
 
 /// `tigonctl reset`
@@ -175,118 +205,6 @@ pub fn load(arguments: &Arguments, firmware: &Path, output: &Output) -> Result<(
     });
     output.result("load", value, &text);
     nic.shut_down()?;
-    Ok(())
-}
-
-fn print_statistics(statistics: &NicStatistics, output: &Output) -> Result<()> {
-    let value = serde_json::to_value(statistics)?;
-    let text = statistics_text(&value);
-    output.result("statistics", value, &text);
-    Ok(())
-}
-
-/// All counts that are not zero, for people; those of its own a firmware is asked for, so
-/// they are shown at zero, too.
-fn statistics_text(statistics: &Value) -> String {
-    let text = |name: &str| statistics[name].as_str().unwrap_or("unknown").to_owned();
-    let link = serde_json::from_value(statistics["link"].clone());
-    let link = link.map_or("unknown", link_text);
-    let mut lines = vec![format!(
-        "firmware {}, link {link}",
-        text("firmware_version")
-    )];
-    for (title, group) in [
-        ("driver", "driver"),
-        ("dropped by the driver", "driver_drops"),
-        ("dropped by the firmware", "firmware_drops"),
-        ("handler runs", "handlers"),
-        ("counts of its own", "own"),
-        ("statistics block", "card"),
-    ] {
-        let fields = statistics[group].as_object();
-        let counts = fields.into_iter().flatten().filter_map(|(name, count)| {
-            let count = count.as_u64()?;
-            (count > 0 || group == "own").then(|| format!("{name} {count}"))
-        });
-        let counts: Vec<String> = counts.collect();
-        if !counts.is_empty() {
-            lines.push(format!("{title}: {}", counts.join(", ")));
-        }
-    }
-    lines.join("\n")
-}
-
-/// `tigonctl stats`
-pub fn stats(
-    arguments: &Arguments,
-    options: &StatsOptions,
-    output: &Output,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let time = seconds(options.seconds)?;
-    let watch = options.watch.map(seconds).transpose()?;
-    if arguments.attach.is_some() {
-        return attached_stats(arguments, watch, output, stop);
-    }
-    let mut nic = bring_up(arguments, &options.run)?;
-    if let Some(period) = watch {
-        while !stop.load(Ordering::Relaxed) {
-            discard_for(&mut nic, period, stop)?;
-            print_statistics(&nic.statistics()?, output)?;
-        }
-    }
-    discard_for(&mut nic, time, stop)?;
-    if options.all {
-        print_all(&mut nic, output)?;
-    }
-    finish(nic, &options.run, output)
-}
-
-/// The counts of a card that another process drives, once or again and again.
-fn attached_stats(
-    arguments: &Arguments,
-    watch: Option<Duration>,
-    output: &Output,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let mut source = Source::open(arguments)?;
-    loop {
-        let statistics = source.statistics()?;
-        let text = statistics_text(&statistics);
-        output.result("statistics", statistics, &text);
-        let Some(period) = watch else {
-            return Ok(());
-        };
-        let end = Instant::now() + period;
-        while Instant::now() < end {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(20).min(period));
-        }
-    }
-}
-
-/// Every word of the statistics block and the MAC's own counters.
-fn print_all(nic: &mut AnyNic, output: &Output) -> Result<()> {
-    nic.update_statistics()?;
-    let block = every_field(&nic.card_statistics()?);
-    let mac = nic.mac_statistics()?;
-    let lines: Vec<String> = block
-        .iter()
-        .map(|(name, value)| format!("{name} {value}"))
-        .chain(
-            mac.iter()
-                .map(|(name, value)| format!("mac {name} {value}")),
-        )
-        .collect();
-    let object = |fields: Vec<(String, u64)>| -> serde_json::Map<String, Value> {
-        let fields = fields.into_iter();
-        fields.map(|(name, value)| (name, value.into())).collect()
-    };
-    let mac = mac.into_iter().map(|(name, value)| (name, value.into()));
-    let value = json!({ "block": object(block), "mac": object(mac.collect()) });
-    output.result("statistics-block", value, &lines.join("\n"));
     Ok(())
 }
 

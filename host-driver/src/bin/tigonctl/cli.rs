@@ -82,9 +82,9 @@ pub enum Command {
     Throughput(ThroughputOptions),
     /// Be the host at the far end of the wire (a unix datagram socket).
     Peer(PeerOptions),
-    /// Print registers as they are, without a reset.
+    /// Print registers as they are, by the units of the chip, without a reset.
     Regs {
-        /// Only those with this in their names.
+        /// Only those with this in their names, or those of the unit that is called so.
         name: Option<String>,
     },
     /// Print words as they are, without a reset.
@@ -103,8 +103,12 @@ pub enum Command {
         #[arg(value_parser = number)]
         value: u32,
     },
-    /// Print the fill levels of the card's rings as they are, without a reset.
-    Rings,
+    /// Print producer, consumer and fill of the card's rings as they are, without a reset.
+    Rings {
+        /// Print where the entries lie in the card's memory, too.
+        #[arg(long)]
+        addresses: bool,
+    },
     /// Print what the link is, or have the driver take it up or down.
     Link {
         /// What it is to be.

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use host_driver::Transport;
 use host_driver::nic::memory_window;
-use host_driver::status::{self, Question};
-use host_interface::bar;
+use host_driver::status::{self, CardAnswer, Question};
 use host_interface::extension::Extension;
 use host_interface::gencom::Gencom;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tigon2_chip::bits::MiscHostControl;
 use tigon2_chip::registers::Register;
 
@@ -84,6 +83,12 @@ impl Source {
         }
     }
 
+    /// What the driver that was attached to says of its card.
+    pub fn card(&mut self) -> Result<CardAnswer> {
+        let mut answer = self.question(&Question::Card)?;
+        Ok(serde_json::from_value(answer["card"].take())?)
+    }
+
     /// All counts of the driver that was attached to.
     pub fn statistics(&mut self) -> Result<Value> {
         match self {
@@ -129,30 +134,6 @@ impl Place {
     }
 }
 
-/// `tigonctl regs`
-pub fn regs(arguments: &Arguments, filter: Option<&str>, output: &Output) -> Result<()> {
-    let filter = filter.unwrap_or_default().to_ascii_lowercase();
-    let chosen: Vec<Register> = Register::ALL
-        .iter()
-        .copied()
-        .filter(|register| register.name().to_ascii_lowercase().contains(&filter))
-        .collect();
-    if chosen.is_empty() {
-        bail!("no register's name has {filter} in it");
-    }
-    let offsets: Vec<u32> = chosen.iter().map(|register| register.offset()).collect();
-    let words = Source::open(arguments)?.registers(&offsets)?;
-    let mut object = Map::new();
-    let mut lines = Vec::new();
-    for (register, word) in chosen.iter().zip(words) {
-        object.insert(register.name().to_owned(), word.into());
-        let (offset, name) = (register.offset(), register.name());
-        lines.push(format!("{offset:03x} {name:<24} {word:#010x}"));
-    }
-    output.result("registers", Value::Object(object), &lines.join("\n"));
-    Ok(())
-}
-
 /// `tigonctl peek`
 pub fn peek(arguments: &Arguments, place: &str, words: u32, output: &Output) -> Result<()> {
     let place = Place::parse(place)?;
@@ -193,115 +174,5 @@ pub fn poke(arguments: &Arguments, place: &str, value: u32, output: &Output) -> 
     card.flush()?;
     let text = format!("{value:#010x} written");
     output.result("poked", json!({ "value": value }), &text);
-    Ok(())
-}
-
-/// A ring or buffer of the card, by its registers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ring {
-    /// Its name.
-    pub name: &'static str,
-    /// Producer and consumer, as they stand in their words.
-    pub producer: u32,
-    /// The same.
-    pub consumer: u32,
-    /// What is between them, in entries or bytes.
-    pub fill: u32,
-    /// How much there is room for.
-    pub size: u32,
-}
-
-/// Name, producer, consumer, bytes of an entry, entries.
-const RINGS: [(&str, u32, u32, u32, u32); 6] = [
-    (
-        "send",
-        bar::MAILBOX_SEND_PRODUCER,
-        Extension::SendConsumer.bar_offset(),
-        1,
-        512,
-    ),
-    (
-        "command",
-        bar::MAILBOX_COMMAND_PRODUCER,
-        Gencom::CommandConsumer.bar_offset(),
-        1,
-        64,
-    ),
-    (
-        "dma read",
-        Register::AssistReadProducer.offset(),
-        Register::AssistReadConsumer.offset(),
-        32,
-        64,
-    ),
-    (
-        "dma write",
-        Register::AssistWriteProducer.offset(),
-        Register::AssistWriteConsumer.offset(),
-        32,
-        64,
-    ),
-    (
-        "mac transmit",
-        Register::TxDescriptorProducer.offset(),
-        Register::TxDescriptorConsumer.offset(),
-        8,
-        256,
-    ),
-    (
-        "mac receive",
-        Register::RxDescriptorProducer.offset(),
-        Register::RxDescriptorConsumer.offset(),
-        8,
-        512,
-    ),
-];
-
-/// The rings of a card.
-pub fn read_rings(source: &mut Source) -> Result<Vec<Ring>> {
-    let offsets: Vec<u32> = RINGS
-        .iter()
-        .flat_map(|(_, producer, consumer, ..)| [*producer, *consumer])
-        .collect();
-    let words = source.registers(&offsets)?;
-    let rings = RINGS.iter().zip(words.chunks_exact(2));
-    Ok(rings
-        .map(|((name, _, _, bytes, entries), pair)| {
-            // The lowest bits of a pointer may be flags.
-            let (producer, consumer) = (pair[0] & !(bytes - 1), pair[1] & !(bytes - 1));
-            let span = bytes * entries;
-            Ring {
-                name,
-                producer,
-                consumer,
-                fill: (producer.wrapping_sub(consumer) & (span - 1)) / bytes,
-                size: *entries,
-            }
-        })
-        .collect())
-}
-
-/// `tigonctl rings`
-pub fn rings(arguments: &Arguments, output: &Output) -> Result<()> {
-    let rings = read_rings(&mut Source::open(arguments)?)?;
-    let mut lines = vec![format!(
-        "{:<14} {:>10} {:>10} {:>6} {:>6}",
-        "ring", "producer", "consumer", "fill", "of"
-    )];
-    let mut list = Vec::new();
-    for ring in &rings {
-        lines.push(format!(
-            "{:<14} {:>#10x} {:>#10x} {:>6} {:>6}",
-            ring.name, ring.producer, ring.consumer, ring.fill, ring.size
-        ));
-        list.push(json!({
-            "name": ring.name,
-            "producer": ring.producer,
-            "consumer": ring.consumer,
-            "fill": ring.fill,
-            "size": ring.size,
-        }));
-    }
-    output.result("rings", json!({ "rings": list }), &lines.join("\n"));
     Ok(())
 }

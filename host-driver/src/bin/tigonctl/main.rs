@@ -21,6 +21,9 @@ mod link;
 mod log;
 mod look;
 mod output;
+mod regs;
+mod rings;
+mod stats;
 mod top;
 mod trace;
 mod traffic;
@@ -78,10 +81,10 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Man { folder } => std::fs::create_dir_all(folder)
             .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
             .with_context(|| format!("cannot write to {}", folder.display())),
-        Command::Regs { name } => look::regs(arguments, name.as_deref(), output),
+        Command::Regs { name } => regs::regs(arguments, name.as_deref(), output),
         Command::Peek { place, words } => look::peek(arguments, place, *words, output),
         Command::Poke { place, value } => look::poke(arguments, place, *value, output),
-        Command::Rings => look::rings(arguments, output),
+        Command::Rings { addresses } => rings::rings(arguments, *addresses, output),
         Command::Link { wanted } => link::link(arguments, *wanted, output),
         Command::Reset => card::reset(arguments, output),
         Command::Top { interval, elf } => {
@@ -90,7 +93,7 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         }
         Command::Info => card::info(arguments, output),
         Command::Load { firmware } => card::load(arguments, firmware, output),
-        Command::Stats(options) => card::stats(arguments, options, output, stop),
+        Command::Stats(options) => stats::stats(arguments, options, output, stop),
         Command::Trace(options) => trace::trace(arguments, options, output, stop),
         Command::Log(options) => log::log(arguments, options, output, stop),
         Command::Bridge(options) => traffic::bridge(arguments, options, output, stop),

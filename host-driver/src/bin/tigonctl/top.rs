@@ -19,7 +19,8 @@ use ratatui::crossterm::event::{self, Event, KeyCode};
 use serde_json::Value;
 
 use super::cli::Arguments;
-use super::look::{Ring, Source, read_rings};
+use super::look::Source;
+use super::rings::{Ring, read_rings};
 use draw::draw;
 use looks::{Activity, LOOK, Looks, Seen, activities, read_profile};
 
