@@ -6,8 +6,9 @@
 //! on the wire that never was there.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
@@ -27,7 +28,7 @@ pub enum CaptureError {
         /// The file.
         path: String,
         /// What the system says.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// The contents are not those of a capture.
     #[error("{path}: not a usable capture: {error}")]
@@ -57,6 +58,22 @@ pub enum CaptureError {
         /// Bytes on the wire.
         original: u32,
     },
+}
+
+impl CaptureError {
+    /// Whether the capture went into a pipe at whose other end nobody reads any more.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        let error = match self {
+            Self::File { error, .. } => error,
+            Self::Format {
+                error: PcapError::IoError(error),
+                ..
+            } => error,
+            _ => return false,
+        };
+        error.kind() == io::ErrorKind::BrokenPipe
+    }
 }
 
 /// A frame of a capture.
@@ -199,10 +216,31 @@ fn next_generation(
     }
 }
 
+/// A sink of which [`PcapWriter`] has one handle and [`FrameWriter`] the other.
+struct Shared<W>(Arc<Mutex<W>>);
+
+impl<W: Write> Shared<W> {
+    fn with<T>(&self, act: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
+        let sink = self.0.lock();
+        act(&mut *sink.map_err(|_| io::Error::other("the sink has panicked"))?)
+    }
+}
+
+impl<W: Write> Write for Shared<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|sink| sink.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.with(W::flush)
+    }
+}
+
 /// Writes frames to a classic pcap file.
 pub struct FrameWriter<W: Write> {
     path: String,
-    writer: PcapWriter<W>,
+    writer: PcapWriter<Shared<W>>,
+    sink: Shared<W>,
     frames: u64,
 }
 
@@ -232,11 +270,13 @@ impl<W: Write> FrameWriter<W> {
             endianness: Endianness::native(),
             ..PcapHeader::default()
         };
-        let writer =
-            PcapWriter::with_header(sink, header).map_err(|error| format_error(&name, error))?;
+        let sink = Arc::new(Mutex::new(sink));
+        let writer = PcapWriter::with_header(Shared(sink.clone()), header)
+            .map_err(|error| format_error(&name, error))?;
         Ok(Self {
             path: name,
             writer,
+            sink: Shared(sink),
             frames: 0,
         })
     }
@@ -260,17 +300,33 @@ impl<W: Write> FrameWriter<W> {
         self.frames
     }
 
+    /// Lets a reader of the sink see what was written so far.
+    ///
+    /// # Errors
+    /// [`CaptureError`] if it cannot be written.
+    pub fn flush(&mut self) -> Result<(), CaptureError> {
+        let path = &self.path;
+        self.sink.flush().map_err(|error| CaptureError::File {
+            path: path.clone(),
+            error,
+        })
+    }
+
     /// Ends the capture: what is buffered reaches the file.
     ///
     /// # Errors
     /// [`CaptureError`] if the rest cannot be written.
-    pub fn finish(self) -> Result<W, CaptureError> {
-        let mut sink = self.writer.into_writer();
-        sink.flush().map_err(|error| CaptureError::File {
-            path: self.path,
-            error,
-        })?;
-        Ok(sink)
+    pub fn finish(mut self) -> Result<W, CaptureError> {
+        self.flush()?;
+        let Self {
+            path, writer, sink, ..
+        } = self;
+        drop(writer);
+        let sink = Arc::into_inner(sink.0).and_then(|sink| sink.into_inner().ok());
+        sink.ok_or_else(|| CaptureError::File {
+            path,
+            error: io::Error::other("the sink has panicked"),
+        })
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`capture`], [`replay`] | captures: replayed out of the card, recorded from it |
 //! | [`stack`], [`peer`] | a stack in process, on either side of the wire |
 //! | [`status`] | looking at a card that another process drives |
+//! | [`live`] | its frames, for whoever reads beside the driver |
 //! | [`log`] | the firmware's log, decoded |
 //! | [`profile`] | which handler a CPU is in, by its program counter |
 //!
@@ -29,6 +30,7 @@ pub mod checksum;
 pub mod dma;
 pub mod eeprom;
 pub mod flash;
+pub mod live;
 pub mod log;
 pub mod nic;
 pub mod peer;

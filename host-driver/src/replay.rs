@@ -158,6 +158,8 @@ pub fn record<T: Transport, W: Write>(
         }
         nic.service()?;
         if taken == 0 {
+            // Somebody may read it as it grows.
+            writer.flush()?;
             nic.wait(PAUSE)?;
         }
     }

@@ -10,6 +10,9 @@
 //!         <── one line of JSON: {"words": [..]}, {"statistics": {..}} or {"error": ".."} ──
 //! ```
 //!
+//! One question has more than an answer: behind that of [`Question::Capture`] the frames
+//! follow, written by a thread of their own ([`live`](crate::live)).
+//!
 //! None of it takes long. What changes the card is what a developer wants of one that works
 //! ([`Question::changes`]); its registers and memory are the driver's alone.
 //!
@@ -29,6 +32,7 @@ use host_interface::trace::TraceEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::live::{Direction, FrameStream, MOST_FRAMES};
 use crate::log::LogFrame;
 use crate::nic::{Identity, Link, Negotiate, Nic, NicError, every_field};
 use crate::transport::Transport;
@@ -77,6 +81,12 @@ pub enum Question {
     },
     /// The trace ring.
     Trace,
+    /// The frames of one way or both from now on: they follow the answer, as
+    /// [records](crate::live::Record), until the asker shuts its side down.
+    Capture {
+        /// The way.
+        direction: Option<Direction>,
+    },
     /// What the firmware records of its modules from now on.
     LogLevels {
         /// Numbers of modules and of levels, see [`host_interface::log`].
@@ -104,7 +114,8 @@ impl Question {
             | Self::Registers { .. }
             | Self::Memory { .. }
             | Self::Log { .. }
-            | Self::Trace => false,
+            | Self::Trace
+            | Self::Capture { .. } => false,
             Self::LogLevels { .. } | Self::TraceMask { .. } | Self::Link { .. } => true,
         }
     }
@@ -205,6 +216,7 @@ impl StatusServer {
             self.polled.set(Some(Instant::now()));
             // A card that is gone is noticed by who drives it.
             let _ = nic.poll_log();
+            nic.readers().remove_ended();
         }
         for _ in 0..BATCH {
             let Ok((stream, _)) = self.listener.accept() else {
@@ -221,19 +233,26 @@ impl Drop for StatusServer {
     }
 }
 
-fn converse<T: Transport>(stream: &UnixStream, nic: &mut Nic<T>) -> io::Result<()> {
+fn converse<T: Transport>(mut stream: &UnixStream, nic: &mut Nic<T>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
     BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
-    let answer = match serde_json::from_str(&line) {
-        Ok(question) => answer(&question, nic),
-        Err(error) => Err(error.to_string()),
+    let question: Result<Question, String> =
+        serde_json::from_str(&line).map_err(|error| error.to_string());
+    let capture = match &question {
+        Ok(Question::Capture { direction }) => Some(*direction),
+        _ => None,
     };
+    let answer = question.and_then(|question| answer(&question, nic));
+    let good = answer.is_ok();
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
-    let mut stream = stream;
-    writeln!(stream, "{answer}")
+    writeln!(stream, "{answer}")?;
+    match capture {
+        Some(direction) if good => nic.readers().add(stream.try_clone()?, direction),
+        _ => Ok(()),
+    }
 }
 
 fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, String> {
@@ -285,6 +304,11 @@ fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, 
             };
             let words: Vec<u32> = entries.iter().flat_map(words).collect();
             Ok(json!({ "words": words }))
+        }
+        Question::Capture { .. } => {
+            let readers = nic.readers();
+            readers.has_room().map_err(|error| error.to_string())?;
+            Ok(json!({ "capture": { "most_queued": MOST_FRAMES } }))
         }
         Question::LogLevels { levels } => {
             let level = |(module, level): &(usize, u32)| (*module, Level::from_word(*level));
@@ -344,15 +368,30 @@ fn log_answer<T: Transport>(nic: &mut Nic<T>, from: u64) -> Result<LogAnswer, Ni
 /// # Errors
 /// When nobody answers, or with the driver's own words.
 pub fn ask(path: &Path, question: &Question) -> io::Result<Value> {
+    Ok(converse_with(path, question)?.0)
+}
+
+/// Asks the driver that listens at `path` for its card's frames, of one way or both.
+///
+/// # Errors
+/// As [`ask`].
+pub fn capture(path: &Path, direction: Option<Direction>) -> io::Result<FrameStream> {
+    let (_, source) = converse_with(path, &Question::Capture { direction })?;
+    FrameStream::new(source)
+}
+
+/// The driver's answer, and what may follow it.
+fn converse_with(path: &Path, question: &Question) -> io::Result<(Value, BufReader<UnixStream>)> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(ANSWER))?;
     writeln!(stream, "{}", serde_json::to_string(question)?)?;
+    let mut source = BufReader::new(stream);
     let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line)?;
+    source.read_line(&mut line)?;
     let answer: Value = serde_json::from_str(&line)?;
     match answer.get("error").and_then(Value::as_str) {
         Some(error) => Err(io::Error::other(error.to_owned())),
-        None => Ok(answer),
+        None => Ok((answer, source)),
     }
 }
 

@@ -18,6 +18,7 @@ use host_interface::extension::Extension;
 use tigon2_chip::registers::Register;
 
 use crate::eeprom;
+use crate::live::Readers;
 use crate::transport::{Transport, TransportError};
 
 mod bringup;
@@ -117,6 +118,7 @@ pub struct Nic<T: Transport> {
     station: [u8; 6],
     filters: Filters,
     log: log::Log,
+    readers: Readers,
 }
 
 impl<T: Transport> Nic<T> {
@@ -159,6 +161,7 @@ impl<T: Transport> Nic<T> {
             station,
             filters: Filters::default(),
             log: log::Log::default(),
+            readers: Readers::default(),
             transport,
             config,
             memory,
@@ -178,6 +181,11 @@ impl<T: Transport> Nic<T> {
     /// The station address in use.
     pub fn station(&self) -> [u8; 6] {
         self.station
+    }
+
+    /// Whoever reads the frames of this card beside its user.
+    pub fn readers(&mut self) -> &mut Readers {
+        &mut self.readers
     }
 
     /// The transport, for what this interface does not offer.

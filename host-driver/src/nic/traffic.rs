@@ -19,6 +19,7 @@ use super::frame::{Received, ReceivedFrame};
 use super::send::SendOptions;
 use super::{LOOK, Nic, Phase, Ring, memory, window};
 use crate::dma::DmaMemory;
+use crate::live::Direction;
 use crate::transport::Transport;
 
 /// Longest sleep of a polling driver between two looks.
@@ -179,6 +180,10 @@ impl<T: Transport> Nic<T> {
                 .iter()
                 .map(|fragment| fragment.len() as u64)
                 .sum::<u64>();
+            self.readers.offer(Direction::Out, || {
+                let bytes = fragments.iter().flat_map(|fragment| fragment.iter());
+                Some(bytes.copied().collect())
+            });
         }
         Ok(queued)
     }
@@ -209,12 +214,22 @@ impl<T: Transport> Nic<T> {
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
     ) -> Result<Option<usize>, NicError> {
         self.need(Phase::Open)?;
+        let (control, send) = (&self.memory.control, &self.memory.send);
+        let mut place = 0;
         let queued = self
             .send
-            .queue_with(&self.memory.control, &self.memory.send, fill)?;
+            .queue_with(control, send, |memory, offset, room| {
+                place = offset;
+                fill(memory, offset, room)
+            })?;
         if let Some(bytes) = queued.filter(|bytes| *bytes > 0) {
             self.counters.frames_sent += 1;
             self.counters.bytes_sent += bytes as u64;
+            self.readers.offer(Direction::Out, || {
+                let mut frame = vec![0; bytes];
+                send.read_bytes(place, &mut frame).ok()?;
+                Some(frame)
+            });
         }
         Ok(queued)
     }
@@ -273,6 +288,11 @@ impl<T: Transport> Nic<T> {
         let available = self.receive.available(reported)?;
         let taken = available.min(budget);
         for _ in 0..taken {
+            let readers = &mut self.readers;
+            let mut deliver = |frame: ReceivedFrame<'_>| {
+                readers.offer(Direction::In, || frame.to_vec().ok());
+                deliver(frame)
+            };
             let bytes = self.receive.take(control, &mut self.drops, &mut deliver)?;
             if bytes > 0 {
                 self.counters.frames_received += 1;

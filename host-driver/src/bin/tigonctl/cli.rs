@@ -74,7 +74,9 @@ pub enum Command {
     Bridge(BridgeOptions),
     /// Send all frames of a capture out of the card, in order.
     Replay(ReplayOptions),
-    /// Write the frames that the card receives to a capture.
+    /// Write frames to a capture: those that the card receives, or beside its driver those
+    /// of both ways.
+    #[command(after_help = traffic::CAPTURE_EXAMPLE)]
     Capture(CaptureOptions),
     /// Ping a host on the wire, with a stack in this process.
     Ping(PingOptions),

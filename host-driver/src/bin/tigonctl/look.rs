@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use host_driver::Transport;
+use host_driver::live::{Direction, FrameStream};
 use host_driver::nic::memory_window;
 use host_driver::status::{self, CardAnswer, Question};
 use host_interface::extension::Extension;
@@ -80,6 +81,15 @@ impl Source {
         match self {
             Self::Card(_) => bail!("only a driver answers: name its status socket with --attach"),
             Self::Attached(path) => Self::ask(path, question),
+        }
+    }
+
+    /// The frames of the card that the driver which was attached to drives.
+    pub fn capture(&self, direction: Option<Direction>) -> Result<FrameStream> {
+        match self {
+            Self::Card(_) => bail!("only a driver shows its frames: name its status socket"),
+            Self::Attached(path) => status::capture(path, direction)
+                .with_context(|| format!("status {}", path.display())),
         }
     }
 

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
 
+mod capture;
 mod card;
 mod cli;
 mod flash;
@@ -98,7 +99,7 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Log(options) => log::log(arguments, options, output, stop),
         Command::Bridge(options) => traffic::bridge(arguments, options, output, stop),
         Command::Replay(options) => traffic::replay(arguments, options, output, stop),
-        Command::Capture(options) => traffic::capture(arguments, options, output, stop),
+        Command::Capture(options) => capture::capture(arguments, options, output, stop),
         Command::Ping(options) => traffic::ping(arguments, options, output, stop),
         Command::Throughput(options) => traffic::throughput(arguments, options, output, stop),
         Command::Peer(options) => traffic::peer(options, output, stop),

@@ -7,12 +7,26 @@ use serde_json::{Map, Value};
 /// Where and how results are printed.
 pub struct Output {
     json: bool,
+    /// Results go to standard error.
+    beside: bool,
 }
 
 impl Output {
     /// For people, or as JSON.
     pub fn new(json: bool) -> Self {
-        Self { json }
+        Self {
+            json,
+            beside: false,
+        }
+    }
+
+    /// The same on standard error, for a command that has something else for standard
+    /// output.
+    pub fn to_standard_error(&self) -> Self {
+        Self {
+            json: self.json,
+            beside: true,
+        }
     }
 
     /// Whether programs read it.
@@ -35,6 +49,10 @@ impl Output {
         } else {
             text.to_owned()
         };
+        if self.beside {
+            eprintln!("{line}");
+            return;
+        }
         let mut stdout = std::io::stdout().lock();
         // A reader that has gone away does not stop the traffic.
         let _ = writeln!(stdout, "{line}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use host_driver::capture::{FrameReader, FrameWriter, now};
 use host_driver::peer::{self, DatagramWire};
-use host_driver::replay::{self, Limits};
+use host_driver::replay;
 use host_driver::stack::card::CardWire;
 use host_driver::stack::ping::{self, Ping};
 use host_driver::stack::throughput::{DatagramRun, tcp_receive, tcp_send, udp_receive, udp_send};
@@ -18,8 +18,8 @@ use serde_json::json;
 
 use super::card::{bring_up, finish, link_text, seconds, station_text};
 use super::cli::{
-    Arguments, BridgeOptions, CaptureOptions, Direction, PeerOptions, PingOptions, Protocol,
-    ReplayOptions, ThroughputOptions,
+    Arguments, BridgeOptions, Direction, PeerOptions, PingOptions, Protocol, ReplayOptions,
+    ThroughputOptions,
 };
 use super::output::Output;
 
@@ -88,32 +88,6 @@ pub fn replay(
         report.frames, report.bytes, report.seconds, report.full
     );
     output.result("replay", serde_json::to_value(report)?, &text);
-    finish(nic, &options.run, output)
-}
-
-/// `tigonctl capture`
-pub fn capture(
-    arguments: &Arguments,
-    options: &CaptureOptions,
-    output: &Output,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let limits = Limits {
-        frames: options.count,
-        time: options.seconds.map(seconds).transpose()?,
-    };
-    let mut nic = bring_up(arguments, &options.run)?;
-    // Not before: a capture that is there already is not emptied for a card that is not.
-    let mut writer = FrameWriter::create(&options.capture)?;
-    let result = replay::record(&mut nic, &mut writer, limits, stop);
-    // What was recorded before a failure is kept.
-    writer.finish()?;
-    let report = result?;
-    let text = format!(
-        "{} frames, {} bytes in {:.3} s",
-        report.frames, report.bytes, report.seconds
-    );
-    output.result("capture", serde_json::to_value(report)?, &text);
     finish(nic, &options.run, output)
 }
 

@@ -1,14 +1,21 @@
 //! The command lines of what moves frames.
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use host_driver::live;
 use host_driver::nic::MAX_MTU;
 use smoltcp::wire::Ipv4Cidr;
 
 use super::run::RunOptions;
+
+pub const CAPTURE_EXAMPLE: &str = "Examples:\n  \
+    tigonctl --attach tigon0.status capture -w out.pcap\n  \
+    tigonctl --attach tigon0.status capture - | tcpdump -n -r -\n  \
+    tigonctl --attach tigon0.status capture - | wireshark -k -i -\n  \
+    tigonctl --socket card.sock capture --firmware tg2.bin --promiscuous out.pcap";
 
 /// Options of `bridge`.
 #[derive(Debug, Args)]
@@ -43,14 +50,37 @@ pub struct CaptureOptions {
     /// How to run the card.
     #[command(flatten)]
     pub run: RunOptions,
-    /// The capture to write (pcap).
-    pub capture: PathBuf,
+    /// Where to.
+    #[command(flatten)]
+    pub target: CaptureTarget,
     /// Stop after so many frames.
-    #[arg(long)]
+    #[arg(long, short)]
     pub count: Option<u64>,
     /// Stop after this time.
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
+    /// Only frames of this direction; both beside a driver, if not given.
+    #[arg(long, short = 'Q', value_enum)]
+    pub direction: Option<Direction>,
+}
+
+/// Where a capture goes.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct CaptureTarget {
+    /// The capture to write (pcap); `-` is standard output.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The same, as tcpdump has it.
+    #[arg(long, short, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+impl CaptureTarget {
+    /// The file, however it was named.
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_deref().or(self.write.as_deref())
+    }
 }
 
 /// An address and its network, such as 10.84.0.1/24.
@@ -103,13 +133,22 @@ pub enum Protocol {
     Udp,
 }
 
-/// Which way the payload goes, as seen from the card.
+/// Which way frames go, as seen from the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Direction {
     /// Out of the card.
     Out,
     /// Into the card.
     In,
+}
+
+impl From<Direction> for live::Direction {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Out => Self::Out,
+            Direction::In => Self::In,
+        }
+    }
 }
 
 /// Options of `throughput`.
