@@ -1,12 +1,15 @@
 //! `cargo xtask build`: the firmware, checked and measured.
 
 use crate::firmware::{self, FirmwareOptions};
+use crate::progress;
 use crate::setup::{self, Need};
 use anyhow::Result;
 
 /// Builds the firmware that the user chose; the sizes, one line a memory, are its output.
 pub fn run() -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
+    // Here it is no preparation but what was asked for.
+    progress::tell_everything();
     let built = firmware::build(FirmwareOptions::default())?;
     let boot = firmware::boot::build(false)?;
     println!("{}", boot.binary.display());

@@ -26,6 +26,7 @@ pub mod net;
 pub mod new_variant;
 pub mod paths;
 pub mod process;
+pub mod progress;
 pub mod qemu_build;
 pub mod qemu_run;
 pub mod setup;

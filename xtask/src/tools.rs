@@ -1,7 +1,7 @@
 //! What the commands run: QEMU, the model that it loads, the firmware.
 
 use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
-use crate::{paths, process, qemu_build};
+use crate::{paths, process, progress, qemu_build};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
@@ -67,14 +67,14 @@ pub fn build_model() -> Result<PathBuf> {
     if let Some(built) = built_for_tests("TIGON_QEMU_MODEL") {
         return Ok(built);
     }
-    println!("model: building the library that QEMU loads");
-    build_library("tigon2-qemu", "libtigon2_qemu.so")
+    let what = "model: building the library that QEMU loads";
+    build_library("tigon2-qemu", "libtigon2_qemu.so", what)
 }
 
 /// Builds the library that the guest's QEMU loads to reach a card.
 pub fn build_client() -> Result<PathBuf> {
-    println!("client: building the library that the guest's QEMU loads");
-    build_library("tigon2-qemu-client", "libtigon2_qemu_client.so")
+    let what = "client: building the library that the guest's QEMU loads";
+    build_library("tigon2-qemu-client", "libtigon2_qemu_client.so", what)
 }
 
 /// Builds `tigonctl`.
@@ -82,11 +82,12 @@ pub fn build_tigonctl() -> Result<PathBuf> {
     if let Some(built) = built_for_tests("TIGON_TIGONCTL") {
         return Ok(built);
     }
-    process::run(
+    progress::cargo(
         process::cargo()
-            .args(["build", "--release", "--quiet", "--package", "host-driver"])
+            .args(["build", "--release", "--package", "host-driver"])
             .args(["--bin", "tigonctl"])
             .current_dir(paths::root()),
+        "tigonctl: building it",
     )?;
     Ok(paths::target().join("release/tigonctl"))
 }
@@ -98,11 +99,12 @@ fn built_for_tests(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from)
 }
 
-fn build_library(package: &str, file: &str) -> Result<PathBuf> {
-    process::run(
+fn build_library(package: &str, file: &str, what: &str) -> Result<PathBuf> {
+    progress::cargo(
         process::cargo()
-            .args(["build", "--release", "--quiet", "--package", package])
+            .args(["build", "--release", "--package", package])
             .current_dir(paths::root()),
+        what,
     )?;
     Ok(paths::target().join("release").join(file))
 }

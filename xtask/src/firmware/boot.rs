@@ -1,7 +1,7 @@
 //! Builds the boot code: ELF, instruction check, and the bytes of the boot memory.
 
 use super::{Placement, Program, TARGET, Toolchain, compile, isa, replace};
-use crate::paths;
+use crate::{paths, progress};
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{FileHeader32, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -42,7 +42,7 @@ pub fn build(quiet: bool) -> Result<BootCode> {
     let code = flat(&contents)?;
     let binary = target.join("boot.bin");
     replace(&binary, &code).with_context(|| format!("write {}", binary.display()))?;
-    if !quiet {
+    if !quiet && progress::is_verbose() {
         let bytes = code.len();
         println!("boot code  {bytes:>6} of  {SCRATCH_A_BYTES:>5} bytes used");
     }

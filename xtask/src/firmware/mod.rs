@@ -17,8 +17,7 @@ pub mod pads;
 pub mod sizes;
 pub mod toolchain;
 
-use crate::paths;
-use crate::process;
+use crate::{paths, process, progress};
 use anyhow::{Context, Result, bail};
 pub use choice::{Placement, Variant};
 use sizes::Sizes;
@@ -36,7 +35,8 @@ pub struct FirmwareOptions {
     pub variant: Variant,
     /// Where its hot code and data lie.
     pub placement: Placement,
-    /// Print nothing when all goes well.
+    /// Print nothing when all goes well; else what is built if that takes time, and with
+    /// `--verbose` cargo's words and the sizes.
     pub quiet: bool,
 }
 
@@ -120,7 +120,7 @@ fn build_in(
         );
     }
     let sizes = sizes::measure(&bytes)?;
-    if !options.quiet {
+    if !options.quiet && progress::is_verbose() {
         for memory in &sizes.memories {
             println!("{memory}");
         }
@@ -222,8 +222,8 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
                 String::from_utf8_lossy(&output.stderr)
             );
         }
-    } else if !cargo.status().context("start cargo")?.success() {
-        bail!("the firmware does not compile");
+        return Ok(());
     }
-    Ok(())
+    let what = format!("firmware: building {binary}");
+    progress::cargo(&mut cargo, &what).context("the firmware does not compile")
 }

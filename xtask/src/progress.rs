@@ -1,0 +1,52 @@
+//! What a command says of its preparations: a line for each that takes time, or with
+//! `--verbose` everything.
+
+use crate::interrupt;
+use crate::process::{self, Process};
+use anyhow::{Result, bail};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// What is done within this time is not told.
+const SHORT: Duration = Duration::from_secs(1);
+/// The longest build.
+const LIMIT: Duration = Duration::from_secs(3 * 3600);
+
+/// Has everything told from now on.
+pub fn tell_everything() {
+    VERBOSE.store(true, Ordering::Relaxed);
+}
+
+/// Whether everything is to be told.
+pub fn is_verbose() -> bool {
+    VERBOSE.load(Ordering::Relaxed)
+}
+
+/// Runs a build of cargo's that must succeed. Cargo's own words are told with `--verbose`;
+/// else its warnings and errors, and `what` is done if that takes long.
+///
+/// # Errors
+/// If it does not start, fails or is interrupted.
+pub fn cargo(command: &mut Command, what: &str) -> Result<()> {
+    if is_verbose() {
+        return process::run(command);
+    }
+    let status = {
+        let mut cargo = Process::spawn(command.arg("--quiet"))?;
+        let start = Instant::now();
+        while cargo.finished()?.is_none() && start.elapsed() < SHORT {
+            interrupt::sleep(Duration::from_millis(5))?;
+        }
+        if cargo.finished()?.is_none() {
+            println!("{what}");
+        }
+        cargo.wait(LIMIT)?
+    };
+    if !status.success() {
+        bail!("{what}: cargo failed ({status})");
+    }
+    Ok(())
+}
