@@ -1,24 +1,35 @@
 //! `cargo xtask`: the door to every command of tigon-rs.
 #![forbid(unsafe_code)]
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
+use verbs::Use;
 use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
-    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, qemu_run,
+    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, progress, qemu_run,
     setup, sim_run, soak, test, trace,
 };
 
+const FIRMWARE: &str = "Firmware";
+const OUTPUT: &str = "Output";
+
 /// Builds, runs, measures and tests tigon-rs.
+///
+/// The options here stand in front of the verb or behind it; its own help names those that it
+/// takes.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
     /// How the firmware's handlers are divided
-    #[arg(long, global = true, value_enum, env = choice::VARIANT, default_value_t)]
+    #[arg(long, value_enum, env = choice::VARIANT, default_value_t, help_heading = FIRMWARE)]
     variant: Variant,
     /// Where its hot code and state lie
-    #[arg(long, global = true, value_enum, env = choice::PLACEMENT, default_value_t)]
+    #[arg(long, value_enum, env = choice::PLACEMENT, default_value_t, help_heading = FIRMWARE)]
     placement: Placement,
+    /// Tell all of what is built for it: cargo's own words, the firmware's sizes
+    #[arg(long, help_heading = OUTPUT)]
+    verbose: bool,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -96,9 +107,55 @@ enum Verb {
     Test(test::Arguments),
 }
 
+/// What a verb does with an option of all.
+fn use_of(verb: &str, option: &str) -> Use {
+    let builds_the_users_choice = matches!(
+        verb,
+        "build"
+            | "qemu-run"
+            | "sim-run"
+            | "guest"
+            | "flash"
+            | "gdb"
+            | "bench"
+            | "trace"
+            | "explore"
+            | "soak"
+            | "test"
+    );
+    let takes = match option {
+        // Trace and explore build without a word, and build tells all.
+        "verbose" => builds_the_users_choice && !matches!(verb, "build" | "trace" | "explore"),
+        _ => builds_the_users_choice,
+    };
+    if takes { Use::Takes } else { Use::Refuses }
+}
+
+impl Cli {
+    fn description() -> clap::Command {
+        verbs::spread(Self::command(), use_of)
+    }
+
+    fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let description = Self::description();
+        let words = verbs::behind_the_verb(&description, words);
+        let matches = description.try_get_matches_from(words)?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        if let Some((_, verb)) = matches.subcommand() {
+            cli.variant = verbs::value(verb, "variant").unwrap_or_default();
+            cli.placement = verbs::value(verb, "placement").unwrap_or_default();
+            cli.verbose = verbs::value(verb, "verbose").unwrap_or_default();
+        }
+        Ok(cli)
+    }
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     choice::choose(cli.variant, cli.placement);
+    if cli.verbose {
+        progress::tell_everything();
+    }
     let begun = interrupt::install().map_err(anyhow::Error::from);
     let begun = begun.and_then(|()| Ok(paths::find()?));
     let result = begun.and_then(|_| {
@@ -134,5 +191,77 @@ fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::error::ErrorKind;
+
+    fn read(line: &str) -> Result<Cli, clap::Error> {
+        Cli::read(line.split_whitespace().map(OsString::from))
+    }
+
+    fn help(verb: &str) -> String {
+        let line = format!("xtask {verb} --help");
+        read(&line).expect_err("help").to_string()
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::description().debug_assert();
+    }
+
+    #[test]
+    fn a_variant_is_named_in_front_of_the_verb_or_behind_it() {
+        for line in [
+            "xtask --variant uniprocessor --placement=sram-data qemu-run --count 3",
+            "xtask qemu-run --count 3 --variant uniprocessor --placement sram-data",
+            "xtask --variant uniprocessor gdb --placement sram-data -- -ex --variant",
+            "xtask --placement sram-data build --variant=uniprocessor",
+        ] {
+            let cli = read(line).expect(line);
+            assert_eq!(cli.variant, Variant::Uniprocessor, "{line}");
+            assert_eq!(cli.placement, Placement::SramData, "{line}");
+        }
+        let none = read("xtask sim-run").expect("no choice");
+        assert_eq!(none.placement, Placement::default());
+        assert!(read("xtask sim-run --verbose").expect("words").verbose);
+        let nobody = read("xtask --variant nobody qemu-run").expect_err("no such variant");
+        assert_eq!(nobody.kind(), ErrorKind::InvalidValue);
+    }
+
+    #[test]
+    fn a_verb_without_a_use_for_a_variant_neither_shows_nor_takes_it() {
+        for verb in ["setup", "new-variant count-arp", "doc"] {
+            let name = verb.split(' ').next().unwrap_or_default();
+            let help = help(name);
+            for option in ["--variant", "--placement", "--verbose"] {
+                assert!(!help.contains(&format!("{option} ")), "{help}");
+                let value = if option == "--verbose" { "" } else { "scratch" };
+                for line in [
+                    format!("xtask {option} {value} {verb}"),
+                    format!("xtask {verb} {option} {value}"),
+                ] {
+                    let error = read(&line).expect_err(&line);
+                    assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}");
+                    let said = error.to_string();
+                    assert!(
+                        said.contains(&format!("Usage: cargo xtask {name}")),
+                        "{said}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_verbs_own_options_come_first() {
+        let help = help("qemu-run");
+        let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+        assert!(place("--pcap-out") < place("Firmware:"));
+        assert!(place("Firmware:") < place("--variant"));
+        assert!(place("--placement") < place("--verbose"));
     }
 }

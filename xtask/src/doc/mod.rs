@@ -12,7 +12,7 @@ pub mod crates;
 pub mod links;
 pub mod pictures;
 
-use crate::firmware::{self, FirmwareOptions};
+use crate::firmware::{self, FirmwareOptions, Placement, Variant};
 use crate::setup::{self, Need};
 use crate::trace::handlers;
 use crate::{cache, paths, process};
@@ -106,12 +106,15 @@ fn write_source(docs: &Path, folder: &Path, with_crates: bool) -> Result<()> {
                 .with_context(|| format!("copy {}", path.display()))?;
         }
     }
-    let built = firmware::build(FirmwareOptions {
+    // The book is of the firmware that everybody has who chooses none.
+    let options = FirmwareOptions {
+        variant: Variant::default(),
+        placement: Placement::default(),
         quiet: true,
-        ..FirmwareOptions::default()
-    })?;
+    };
+    let built = firmware::build(options)?;
     let elf = std::fs::read(&built.elf)?;
-    let variant = FirmwareOptions::default().variant.name();
+    let variant = options.variant.name();
     let handlers = handlers::names(&elf)?;
     std::fs::write(source.join("dispatch.svg"), pictures::dispatch(&handlers))?;
     std::fs::write(source.join("memories.svg"), pictures::memories(&elf)?)?;

@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use host_driver::transport::vfio::PciAddress;
+use verbs::Use;
 
 mod flash;
 mod look;
@@ -23,32 +25,88 @@ const EXAMPLE: &str = "Example:\n  \
     tigonctl --socket /tmp/card.sock bridge --tap tigon0 --firmware tg2.bin\n  \
     tigonctl --pci 0000:00:03.0 ping 10.84.0.2 --firmware tg2.bin --jumbo --size 8000";
 
+const CARD: &str = "The card";
+const OUTPUT: &str = "Output";
+
 /// Works with a Tigon II card from user space.
+///
+/// The options here stand in front of the command or behind it; its own help names those that
+/// it takes.
 #[derive(Debug, Parser)]
-#[command(name = "tigonctl", version, about, after_help = EXAMPLE)]
+#[command(name = "tigonctl", version, about, long_about, after_help = EXAMPLE)]
 pub struct Arguments {
     /// Socket of the emulated card (vfio-user).
-    #[arg(long, global = true, value_name = "PATH", conflicts_with = "pci")]
+    #[arg(long, value_name = "PATH", group = "which", help_heading = CARD)]
     pub socket: Option<PathBuf>,
     /// PCI address of a card in this machine, bound to vfio-pci.
-    #[arg(long, global = true, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", group = "which", help_heading = CARD)]
     pub pci: Option<PciAddress>,
     /// Status socket of the process that drives the card (`bridge --status`).
-    #[arg(long, global = true, value_name = "PATH", env = "TIGON_ATTACH",
-          conflicts_with_all = ["socket", "pci"])]
+    #[arg(long, value_name = "PATH", env = "TIGON_ATTACH", group = "which", help_heading = CARD)]
     pub attach: Option<PathBuf>,
     /// Print JSON, one object a line.
-    #[arg(long, global = true)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Read the send consumer index from the card instead of host memory.
-    #[arg(long, global = true)]
+    #[arg(long, help_heading = run::HEADING)]
     pub consumer_by_register: bool,
     /// Look at the rings all the time instead of waiting for interrupts.
-    #[arg(long, global = true)]
+    #[arg(long, help_heading = run::HEADING)]
     pub polling: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// What a command does with an option of all: those that work on a card, that look at one
+/// which another process drives, and that run traffic.
+fn use_of(command: &str, option: &str) -> Use {
+    let on_a_card = !matches!(command, "top" | "peer" | "completions");
+    let beside = matches!(
+        command,
+        "info" | "stats" | "trace" | "log" | "capture" | "regs" | "peek" | "rings" | "link" | "top"
+    );
+    let runs = matches!(
+        command,
+        "stats" | "trace" | "log" | "bridge" | "replay" | "capture" | "ping" | "throughput"
+    );
+    let takes = match option {
+        "socket" | "pci" => on_a_card,
+        "attach" if on_a_card && !beside => return Use::Explains,
+        "attach" => beside,
+        "json" => !matches!(command, "top" | "completions"),
+        "consumer_by_register" | "polling" => runs,
+        _ => false,
+    };
+    if takes { Use::Takes } else { Use::Refuses }
+}
+
+impl Arguments {
+    /// The command line's description, for parsing and for completions.
+    pub fn description() -> clap::Command {
+        verbs::spread(Self::command(), use_of)
+    }
+
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What is wrong with it, or what it asks clap for: help, the version.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let description = Self::description();
+        let words = verbs::behind_the_verb(&description, words);
+        let matches = description.try_get_matches_from(words)?;
+        let mut arguments = Self::from_arg_matches(&matches)?;
+        if let Some((_, command)) = matches.subcommand() {
+            arguments.socket = verbs::value(command, "socket");
+            arguments.pci = verbs::value(command, "pci");
+            arguments.attach = verbs::value(command, "attach");
+            arguments.json = verbs::value(command, "json").unwrap_or_default();
+            let by_register = verbs::value(command, "consumer_by_register");
+            arguments.consumer_by_register = by_register.unwrap_or_default();
+            arguments.polling = verbs::value(command, "polling").unwrap_or_default();
+        }
+        Ok(arguments)
+    }
 }
 
 /// What to do with the card.
@@ -157,10 +215,72 @@ pub enum LinkWanted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
+    fn read(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::read(line.split_whitespace().map(OsString::from))
+    }
+
+    fn help(command: &str) -> String {
+        let line = format!("tigonctl {command} --help");
+        read(&line).expect_err("help").to_string()
+    }
 
     #[test]
     fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
+        Arguments::description().debug_assert();
+    }
+
+    #[test]
+    fn the_card_is_named_in_front_of_the_command_or_behind_it() {
+        for line in [
+            "tigonctl --json --socket /card stats --polling",
+            "tigonctl stats --socket=/card --polling --json",
+            "tigonctl --polling --json --socket /card stats",
+        ] {
+            let arguments = read(line).expect(line);
+            let socket = arguments.socket.as_deref();
+            assert_eq!(socket, Some(std::path::Path::new("/card")), "{line}");
+            assert!(arguments.json && arguments.polling, "{line}");
+            assert!(arguments.pci.is_none() && !arguments.consumer_by_register);
+        }
+        assert!(read("tigonctl flash info --json").expect("deep").json);
+        let two = read("tigonctl --socket a info --pci 00:03.0").expect_err("two cards");
+        assert_eq!(two.kind(), ErrorKind::ArgumentConflict);
+    }
+
+    #[test]
+    fn help_shows_what_acts_and_a_commands_own_options_first() {
+        let stats = help("stats");
+        let place = |text: &str| {
+            stats
+                .find(text)
+                .unwrap_or_else(|| panic!("{text}: {stats}"))
+        };
+        assert!(place("--watch") < place("The card:"));
+        assert!(place("--watch") < place("--firmware"));
+        assert!(place("Running the card") < place("--firmware"));
+        let top = help("top");
+        assert!(top.contains("--attach"), "{top}");
+        for option in ["--json", "--socket", "--pci", "--polling"] {
+            assert!(!top.contains(option), "{option}: {top}");
+        }
+        let completions = help("completions");
+        assert!(!completions.contains("--attach") && !completions.contains("--json"));
+        assert!(!help("poke").contains("--attach"), "it only explains");
+    }
+
+    #[test]
+    fn what_means_nothing_to_a_command_is_refused() {
+        for line in [
+            "tigonctl --json top",
+            "tigonctl top --socket /card",
+            "tigonctl --polling info",
+            "tigonctl --attach status peer --local a --remote b",
+            "tigonctl --socket /card completions bash",
+        ] {
+            let error = read(line).expect_err(line);
+            assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}");
+        }
     }
 }

@@ -11,7 +11,6 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
 
 mod capture;
 mod card;
@@ -34,7 +33,7 @@ use interrupt::Interrupt;
 use output::Output;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let output = Output::new(arguments.json);
     let interrupt = match Interrupt::install() {
         Ok(interrupt) => interrupt,
@@ -67,7 +66,7 @@ fn main() -> ExitCode {
 /// Writes the completions; who reads them may stop doing so at any time.
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "tigonctl", &mut script);
+    clap_complete::generate(shell, &mut Arguments::description(), "tigonctl", &mut script);
     match std::io::stdout().write_all(&script) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
@@ -80,7 +79,7 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Flash(options) => flash::flash(arguments, options, output),
         Command::Completions { shell } => completions(*shell),
         Command::Man { folder } => std::fs::create_dir_all(folder)
-            .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
+            .and_then(|()| clap_mangen::generate_to(Arguments::description(), folder))
             .with_context(|| format!("cannot write to {}", folder.display())),
         Command::Regs { name } => regs::regs(arguments, name.as_deref(), output),
         Command::Peek { place, words } => look::peek(arguments, place, *words, output),

@@ -13,9 +13,6 @@ pub const LOG_EXAMPLE: &str = "Examples:\n  \
 /// Options of `trace`.
 #[derive(Debug, Args)]
 pub struct TraceOptions {
-    /// How to run the card.
-    #[command(flatten)]
-    pub run: RunOptions,
     /// For how long.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     pub seconds: f64,
@@ -25,14 +22,14 @@ pub struct TraceOptions {
     /// Print what comes, until Ctrl-C.
     #[arg(long)]
     pub follow: bool,
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Options of `stats`.
 #[derive(Debug, Args)]
 pub struct StatsOptions {
-    /// How to run the card.
-    #[command(flatten)]
-    pub run: RunOptions,
     /// For how long.
     #[arg(long, default_value_t = 0.0, value_name = "SECONDS")]
     pub seconds: f64,
@@ -42,14 +39,14 @@ pub struct StatsOptions {
     /// Print every word of the statistics block and the MAC's counters, zeros too.
     #[arg(long)]
     pub all: bool,
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Options of `log`.
 #[derive(Debug, Args)]
 pub struct LogOptions {
-    /// How to run the card.
-    #[command(flatten)]
-    pub run: RunOptions,
     /// Print what comes for so long.
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
@@ -65,4 +62,7 @@ pub struct LogOptions {
     /// Leave the levels on the card as they are: only filter what is printed.
     #[arg(long)]
     pub leave: bool,
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
 }

@@ -6,8 +6,13 @@ use clap::{Args, ValueEnum};
 use host_driver::Config;
 use host_driver::nic::{ChecksumOffload, MAX_MTU, SendRingPlace};
 
-/// What every command needs that runs traffic.
+/// The heading of these options.
+pub const HEADING: &str = "Running the card";
+
+/// What every command needs that runs traffic. It comes last in a command's options: its
+/// heading holds for those behind it.
 #[derive(Debug, Args)]
+#[command(next_help_heading = HEADING)]
 pub struct RunOptions {
     /// The firmware (tg2.bin).
     #[arg(long, value_name = "FILE")]
@@ -104,13 +109,13 @@ impl RunOptions {
 mod tests {
     use super::*;
     use crate::cli::{Arguments, Command};
-    use clap::Parser;
 
     #[test]
     fn choices_become_a_configuration() {
         let words = "tigonctl --pci 00:03.0 stats --firmware x --jumbo --mini --vlan 5 \
                      --offload --card-send-ring --loopback --trace-mask 0x10";
-        let arguments = Arguments::try_parse_from(words.split_whitespace()).expect("good words");
+        let arguments =
+            Arguments::read(words.split_whitespace().map(Into::into)).expect("good words");
         let Command::Stats(options) = &arguments.command else {
             panic!("another command");
         };
@@ -136,7 +141,7 @@ mod tests {
             "tigonctl stats --firmware x --trace-mask 0x1ffffffff",
         ] {
             assert!(
-                Arguments::try_parse_from(wrong.split_whitespace()).is_err(),
+                Arguments::read(wrong.split_whitespace().map(Into::into)).is_err(),
                 "{wrong}"
             );
         }

@@ -20,9 +20,6 @@ pub const CAPTURE_EXAMPLE: &str = "Examples:\n  \
 /// Options of `bridge`.
 #[derive(Debug, Args)]
 pub struct BridgeOptions {
-    /// How to run the card.
-    #[command(flatten)]
-    pub run: RunOptions,
     /// Name of the TAP device; it is made, and goes away at the end.
     #[arg(long, value_name = "NAME")]
     pub tap: String,
@@ -32,24 +29,24 @@ pub struct BridgeOptions {
     /// Answer at this socket what `tigonctl --attach` asks about the card.
     #[arg(long, value_name = "PATH")]
     pub status: Option<PathBuf>,
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Options of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayOptions {
+    /// The capture (pcap or pcapng, Ethernet).
+    pub capture: PathBuf,
     /// How to run the card.
     #[command(flatten)]
     pub run: RunOptions,
-    /// The capture (pcap or pcapng, Ethernet).
-    pub capture: PathBuf,
 }
 
 /// Options of `capture`.
 #[derive(Debug, Args)]
 pub struct CaptureOptions {
-    /// How to run the card.
-    #[command(flatten)]
-    pub run: RunOptions,
     /// Where to.
     #[command(flatten)]
     pub target: CaptureTarget,
@@ -62,6 +59,9 @@ pub struct CaptureOptions {
     /// Only frames of this direction; both beside a driver, if not given.
     #[arg(long, short = 'Q', value_enum)]
     pub direction: Option<Direction>,
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Where a capture goes.
@@ -105,9 +105,6 @@ impl FromStr for Network {
 /// Options of `ping`.
 #[derive(Debug, Args)]
 pub struct PingOptions {
-    /// How to run the card.
-    #[command(flatten)]
-    pub run: RunOptions,
     /// The host to ping.
     pub target: Ipv4Addr,
     /// This host's own address and network.
@@ -122,6 +119,9 @@ pub struct PingOptions {
     /// Time between requests in milliseconds; 0 sends the next when the answer is there.
     #[arg(long, default_value_t = 0)]
     pub interval: u64,
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// What to measure with.
@@ -154,9 +154,6 @@ impl From<Direction> for live::Direction {
 /// Options of `throughput`.
 #[derive(Debug, Args)]
 pub struct ThroughputOptions {
-    /// How to run the card.
-    #[command(flatten)]
-    pub run: RunOptions,
     /// The peer (`tigonctl peer`).
     pub target: Ipv4Addr,
     /// This host's own address and network.
@@ -177,6 +174,9 @@ pub struct ThroughputOptions {
     /// UDP: bytes of each datagram.
     #[arg(long, default_value_t = 1472, value_parser = clap::value_parser!(u16).range(24..=8972))]
     pub size: u16,
+    /// How to run the card.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Options of `peer`.
