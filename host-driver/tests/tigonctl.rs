@@ -152,3 +152,29 @@ fn the_peer_ends_cleanly_when_it_is_told_to() {
     assert!(child.wait().expect("it ends").success());
     assert!(!local.exists(), "and taken its socket away");
 }
+
+/// What Bash makes of Tab: verbs, and of each verb the options that it takes.
+#[test]
+fn bash_completes_commands_and_their_options() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = tigonctl(&["completions", "bash"]);
+    assert!(script.status.success());
+    let path = folder.path().join("completions");
+    std::fs::write(&path, script.stdout).expect("room");
+    let complete = |words: &str| {
+        let last = words.split(' ').next_back().unwrap_or_default();
+        let count = words.split(' ').count() - 1;
+        let ask = format!(
+            "complete() {{ :; }}; . {}; COMP_WORDS=({words}); COMP_CWORD={count}; \
+             _tigonctl tigonctl '{last}' x; echo ${{COMPREPLY[@]}}",
+            path.display()
+        );
+        let output = Command::new("bash").args(["-c", &ask]).output();
+        let output = output.expect("bash is here");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert_eq!(complete("tigonctl sta"), "stats\n");
+    assert_eq!(complete("tigonctl stats --wa"), "--watch\n");
+    assert_eq!(complete("tigonctl rings --a"), "--addresses --attach\n");
+    assert_eq!(complete("tigonctl top --js"), "\n", "top prints no JSON");
+}

@@ -1,5 +1,6 @@
 //! The commands as a user types them: their reports, their ends, their refusals.
 
+use host_driver::capture::FrameReader;
 use integration_tests::xtask_command::{complaint, xtask};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -65,21 +66,46 @@ fn without_privileges_smoltcp_talks_on_both_sides() {
     assert_healthy(&report_of("smoltcp"), "smoltcp");
 }
 
-/// The shell of `--interactive` is in the namespace behind the card.
+/// The shell of `--interactive` is in the namespace behind the card. What a newcomer tries
+/// there works: ping, iperf3, and the commands that look at the card beside its driver.
 #[test]
 fn an_interactive_shell_reaches_the_peer() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let (shell, said) = (folder.path().join("shell"), folder.path().join("said"));
-    let script = format!("#!/bin/sh\nping -c 3 10.77.0.2 > {}\n", said.display());
+    let capture = folder.path().join("out.pcap");
+    let script = format!(
+        "#!/bin/sh\nexec > {said} 2>&1\n\
+         ping -i 0.1 -c 20 10.77.0.2 &\n\
+         tigonctl capture -w {capture} -c 4\nwait\n\
+         iperf3 -c 10.77.0.2 -t 1\niperf3 -c 10.77.0.2 -t 1 -R\n\
+         tigonctl info\ntigonctl stats\n",
+        said = said.display(),
+        capture = capture.display(),
+    );
     std::fs::write(&shell, script).unwrap();
     std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).unwrap();
     let output = run(xtask(&["qemu-run", "--interactive", "--gdb"]).env("SHELL", &shell));
     assert!(output.status.success());
     let hints = String::from_utf8_lossy(&output.stdout);
     assert!(hints.contains("-ex 'target remote /"), "{hints}");
+    assert!(hints.contains("iperf3 server over there"), "{hints}");
     let said = std::fs::read_to_string(&said).unwrap();
-    assert!(said.contains("3 received"), "{said}");
+    assert!(said.contains("20 received"), "{said}");
+    assert!(said.contains("4 frames, "), "{said}");
+    assert_eq!(said.matches("iperf Done.").count(), 2, "{said}");
+    assert!(said.contains("\ndriven by process "), "{said}");
+    assert!(said.contains("\n     receive_complete: "), "{said}");
+    let mut frames = FrameReader::open(&capture).unwrap();
+    for number in 1..=4 {
+        assert!(frames.next_frame().unwrap().is_some(), "frame {number}");
+    }
+    assert_eq!(frames.next_frame().unwrap(), None);
+    // Neither cargo's words nor the firmware's sizes are what was asked for.
+    let told = format!("{hints}{}", String::from_utf8_lossy(&output.stderr));
+    for noise in ["Finished", "Compiling", "bytes used"] {
+        assert!(!told.contains(noise), "{noise}: {told}");
+    }
 }
 
 #[test]

@@ -1,12 +1,17 @@
 //! `iperf3`: a server in one namespace, a client in the other, JSON from both.
 
 use super::namespace::Namespace;
+use crate::card::outliving_nobody;
+use crate::interrupt;
 use crate::process::{self, Process};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::net::Ipv4Addr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Which way the data goes, seen from the host with the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,67 @@ pub struct Throughput {
     pub datagrams: u64,
     /// UDP datagrams that did not arrive.
     pub lost: u64,
+}
+
+/// The port at which a server listens.
+const PORT: u16 = 5201;
+/// How long a server may take until it does.
+const START: Duration = Duration::from_secs(5);
+
+/// A server that answers one client after the other; dropping it ends it.
+#[derive(Debug)]
+pub struct Server {
+    _process: Process,
+}
+
+impl Server {
+    /// Starts a server in `peer` and waits until it listens at `address`.
+    ///
+    /// # Errors
+    /// If there is no iperf3, or it does not listen.
+    pub fn start(peer: &Namespace, address: Ipv4Addr) -> Result<Server> {
+        if !process::exists("iperf3") {
+            bail!("iperf3 is not installed");
+        }
+        let mut command = outliving_nobody(Path::new("ip"));
+        command
+            .args(["netns", "exec", peer.name(), "iperf3", "--server"])
+            .args(["--bind", &address.to_string()])
+            // Ctrl-C is for what runs in the shell.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut process = Process::spawn(&mut command)?;
+        let sockets = format!("/proc/{}/net/tcp", process.id());
+        let end = Instant::now() + START;
+        // It sees the peer's sockets as soon as it is there.
+        while !listens(
+            &std::fs::read_to_string(&sockets).unwrap_or_default(),
+            address,
+        ) {
+            if let Some(status) = process.finished()? {
+                bail!("iperf3 ended ({status})");
+            }
+            if Instant::now() > end {
+                bail!("iperf3 does not listen");
+            }
+            interrupt::sleep(Duration::from_millis(5))?;
+        }
+        Ok(Server { _process: process })
+    }
+}
+
+/// Whether somebody listens at an address and the server's port, by the kernel's list.
+fn listens(sockets: &str, address: Ipv4Addr) -> bool {
+    const LISTEN: &str = "0A";
+    // The word as it stands in memory.
+    let word = u32::from_ne_bytes(address.octets());
+    let local = format!("{word:08X}:{PORT:04X}");
+    sockets.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields.get(1) == Some(&local.as_str()) && fields.get(3) == Some(&LISTEN)
+    })
 }
 
 /// Runs iperf3 for `seconds` between `host` and a server of its own in `peer`,
@@ -86,7 +152,7 @@ pub fn against(
             .with_context(|| format!("iperf3 said: {}", complaint.trim()))?;
         match report.get("error").and_then(Value::as_str) {
             Some(error) if error.contains("Connection refused") && attempt < 49 => {
-                crate::interrupt::sleep(Duration::from_millis(50))?;
+                interrupt::sleep(Duration::from_millis(50))?;
             }
             Some(error) => bail!("iperf3: {error}"),
             None => {
@@ -178,6 +244,20 @@ mod tests {
         let result = parse(&report, Protocol::Udp(20)).unwrap();
         assert_eq!((result.datagrams, result.lost), (2010, 10));
         assert_eq!(result.bytes, 2_944_000);
+    }
+
+    #[test]
+    fn a_server_listens_at_its_own_address_only() {
+        let sockets = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
+            0: 02004D0A:1451 00000000:0000 0A 00000000:00000000 00:00000000\n   \
+            1: 0100007F:1451 00000000:0000 01 00000000:00000000 00:00000000\n";
+        assert!(listens(sockets, Ipv4Addr::new(10, 77, 0, 2)));
+        assert!(!listens(sockets, Ipv4Addr::new(10, 77, 0, 1)));
+        assert!(
+            !listens(sockets, Ipv4Addr::LOCALHOST),
+            "connected, not listening"
+        );
+        assert!(!listens("", Ipv4Addr::new(10, 77, 0, 2)));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use super::Arguments;
 use super::report::{CardReport, Report};
-use crate::net::iperf::{self, Direction, Protocol};
+use super::shell::Shell;
+use crate::net::iperf::{self, Direction, Protocol, Server};
 use crate::net::ping;
 use crate::testbed::{HOST, Options, PEER, Testbed};
 use crate::tools::{Tools, build_tigonctl};
 use anyhow::{Context, Result};
 use host_driver::log::{BuildId, LogTexts};
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -94,15 +94,29 @@ pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
         eeprom: arguments.eeprom.clone(),
     };
     let testbed = start(tools, &options)?;
+    let folder = tempfile::tempdir().context("cannot make a folder for the shell")?;
+    let shell = Shell::prepare(&tigonctl, folder.path())?;
     let elf = Some(&tools.firmware.elf).filter(|elf| is_of(elf, testbed.build));
-    let shell = std::env::var("SHELL").unwrap_or_else(|_| "sh".into());
+    println!("This is {HOST}, behind the card. At the other end of the wire is {PEER}.");
+    // For the life of the shell.
+    let server = Server::start(&testbed.peer, PEER.parse()?);
+    match &server {
+        Ok(_) => println!("There is an iperf3 server over there: iperf3 -c {PEER}, with -R in."),
+        Err(error) => println!("There is no iperf3 server over there: {error:#}."),
+    }
+    let completed = if shell.completes() {
+        "; Tab completes it"
+    } else {
+        ""
+    };
     println!(
-        "This is {HOST}, behind the card. At the other end of the wire is {PEER}.\n\
-         Try: ping {PEER}, tigonctl stats, tigonctl top. Another shell over there: ip netns \
-         exec {} {shell}\n\
+        "Try: ping {PEER}, tigonctl stats, tigonctl top{completed}. Another shell over there: ip \
+         netns exec {} {}\n\
+         Look at frames: tigonctl capture - | tcpdump -n -r -\n\
          From any other terminal: {} --attach {} stats\n\
          Leave with exit or Ctrl-D; everything goes away then.",
         testbed.peer.name(),
+        shell.name(),
         tigonctl.display(),
         testbed.status().display()
     );
@@ -114,7 +128,7 @@ pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
         );
     }
     // The shell has the terminal: Ctrl-C is for what runs in it.
-    let mut shell = testbed.host.command(&shell);
+    let mut shell = shell.command(&testbed.host);
     if let Some(elf) = elf {
         shell.env("TIGON_ELF", elf);
     } else {
@@ -123,12 +137,12 @@ pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
         );
     }
     let status = shell
-        .env("PATH", with_folder_of(&tigonctl)?)
         .env("TIGON_ATTACH", testbed.status())
         .stdin(Stdio::inherit())
         .status()
         .context("cannot start the shell")?;
     let _ = status; // the user's last command may have failed; that is theirs
+    drop(server);
     let statistics = testbed.finish()?;
     let driver = statistics.driver;
     println!(
@@ -136,12 +150,4 @@ pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
         driver.frames_sent, driver.frames_received
     );
     Ok(())
-}
-
-/// The search path with the folder of a program in front.
-fn with_folder_of(program: &Path) -> Result<OsString> {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let folder = program.parent().map(Path::to_path_buf);
-    let folders = folder.into_iter().chain(std::env::split_paths(&folders));
-    std::env::join_paths(folders).context("the search path")
 }

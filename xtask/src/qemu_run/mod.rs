@@ -3,6 +3,7 @@
 pub mod linux;
 pub mod replay;
 pub mod report;
+pub mod shell;
 pub mod smoltcp;
 
 use crate::net::namespace;
