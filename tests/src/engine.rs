@@ -3,6 +3,7 @@
 use host_driver::Transport;
 use host_driver::peer::DatagramWire;
 use host_driver::transport::vfio_user::VfioUser;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
@@ -20,6 +21,9 @@ pub trait Engine: Sized {
 
     /// Powers a card up.
     fn start() -> (Self, Self::Transport);
+
+    /// Powers a card of another board up, that of this board file.
+    fn start_board(file: &Path) -> (Self, Self::Transport);
 
     /// Puts a frame on the wire towards the card.
     fn send(&mut self, frame: &[u8]);
@@ -61,6 +65,14 @@ impl Engine for Qemu {
     fn start() -> (Self, VfioUser) {
         Qemu::with(&CardOptions {
             monitor: true,
+            ..CardOptions::default()
+        })
+    }
+
+    fn start_board(file: &Path) -> (Self, VfioUser) {
+        Qemu::with(&CardOptions {
+            monitor: true,
+            board: Some(file.to_owned()),
             ..CardOptions::default()
         })
     }
@@ -150,6 +162,11 @@ impl Engine for Sim {
 
     fn start() -> (Self, SimTransport) {
         Sim::of(Board::default())
+    }
+
+    fn start_board(file: &Path) -> (Self, SimTransport) {
+        let text = std::fs::read_to_string(file).expect("the board file");
+        Sim::of(Board::from_toml(&text).expect("a board"))
     }
 
     fn send(&mut self, frame: &[u8]) {

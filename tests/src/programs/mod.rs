@@ -64,7 +64,8 @@ impl Program {
 
 /// An engine whose card runs programs.
 pub struct Bare<E: Engine> {
-    engine: E,
+    /// The card's wire.
+    pub engine: E,
     transport: E::Transport,
 }
 
@@ -72,6 +73,11 @@ impl<E: Engine> Bare<E> {
     /// A card after power-on, its words in the host's order (section 9).
     pub fn start() -> Self {
         let (engine, transport) = E::start();
+        Self::on(engine, transport)
+    }
+
+    /// The same with an engine that was started already.
+    pub fn on(engine: E, transport: E::Transport) -> Self {
         let mut bare = Bare { engine, transport };
         bare.set(Register::MiscHostControl, 0x2200_0022);
         // Its boot code would look for an image, and halt in the middle of the first program.
@@ -79,12 +85,14 @@ impl<E: Engine> Bare<E> {
         bare
     }
 
-    fn set(&mut self, register: Register, value: u32) {
+    /// Writes a register from the host's side.
+    pub fn set(&mut self, register: Register, value: u32) {
         let done = self.transport.write(register.offset(), value);
         done.expect("the card is there");
     }
 
-    fn get(&mut self, register: Register) -> u32 {
+    /// Reads a register from the host's side.
+    pub fn get(&mut self, register: Register) -> u32 {
         let value = self.transport.read(register.offset());
         value.expect("the card is there")
     }

@@ -1,8 +1,10 @@
 //! One board: clock, memory sizes, EEPROM and PCI identity, read from TOML.
 //!
-//! The default is `boards/tigon2/tigon2.toml`, the 1 MB fibre AceNIC; beside it is
-//! `tigon2-copper.toml`, the same card with a copper PHY. Further tables in a board file (timing profiles of the simulator) belong to other readers and are ignored
-//! here; inside the tables below, unknown keys are errors.
+//! The default is `boards/tigon2/tigon2.toml`, the 1 MB fibre AceNIC; beside it are
+//! `tigon2-external-serdes.toml`, the same card with a SERDES beside the chip, and
+//! `tigon2-copper.toml`, the same card with a copper PHY. Further tables in a board file
+//! (timing profiles of the simulator) belong to other readers and are ignored here; inside
+//! the tables below, unknown keys are errors.
 
 use crate::partner::Partner;
 use serde::Deserialize;
@@ -13,6 +15,9 @@ use tigon2_chip::memory::SRAM_MAX_BYTES;
 
 /// The board file that [`Board::default`] reads.
 const DEFAULT_TOML: &str = include_str!("../../tigon2.toml");
+
+/// The board file that [`Board::external_serdes`] reads.
+const EXTERNAL_SERDES_TOML: &str = include_str!("../../tigon2-external-serdes.toml");
 
 /// The board file that [`Board::copper`] reads.
 const COPPER_TOML: &str = include_str!("../../tigon2-copper.toml");
@@ -35,6 +40,14 @@ pub enum BoardError {
         value: u64,
         /// What is allowed.
         rule: &'static str,
+    },
+    /// Two tables that no board has both.
+    #[error("board file: [{one}] and [{other}]: a board has one of them")]
+    Both {
+        /// The one.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
     },
 }
 
@@ -59,6 +72,8 @@ pub struct Board {
     pub pci: PciIdentity,
     /// The copper PHY; none on a fibre board.
     pub phy: Option<PhyPart>,
+    /// What a fibre board has instead, if the file says it: see [`serdes`](Self::serdes).
+    pub fibre: Option<FibrePart>,
     /// What the card is plugged into.
     #[serde(default)]
     pub wire: WirePart,
@@ -123,6 +138,25 @@ pub struct PhyPart {
     pub id: u32,
     /// How long the link takes to settle, in microseconds: at most 10 s.
     pub negotiation_us: u32,
+}
+
+/// The optics of a fibre board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FibrePart {
+    /// Which SERDES they hang on.
+    pub serdes: Serdes,
+}
+
+/// The SERDES of a fibre board: it has one (hardware reference, section 11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Serdes {
+    /// The chip's own: `R[238]` is its control.
+    #[default]
+    OnChip,
+    /// A part beside the chip: the pins of `R[44]` are its control.
+    External,
 }
 
 /// The other end of the cable, when the card is switched on.
@@ -211,6 +245,12 @@ impl Board {
         }
     }
 
+    /// The SERDES; none on a copper board.
+    pub fn serdes(&self) -> Option<Serdes> {
+        let fibre = self.phy.is_none();
+        fibre.then(|| self.fibre.unwrap_or_default().serdes)
+    }
+
     /// Its CPUs.
     pub fn cpus(&self) -> &'static [Cpu] {
         Cpu::first(self.cpus.count as usize)
@@ -280,6 +320,12 @@ impl Board {
         let rule = "must be 33, 66, 133, 266 or 533";
         one_of("pci.mhz", self.pci.mhz, &clocks, rule)?;
         one_of("pci.bits", self.pci.bits, &[32, 64], "must be 32 or 64")?;
+        if self.phy.is_some() && self.fibre.is_some() {
+            return Err(BoardError::Both {
+                one: "phy",
+                other: "fibre",
+            });
+        }
         if let Some(phy) = &self.phy {
             let range = |key, value: u32, range: std::ops::RangeInclusive<u32>, rule| {
                 let value_is_good = range.contains(&value);
@@ -310,6 +356,12 @@ impl Board {
 }
 
 impl Board {
+    /// The 1 MB fibre AceNIC of `boards/tigon2/tigon2-external-serdes.toml`.
+    pub fn external_serdes() -> Self {
+        Board::from_toml(EXTERNAL_SERDES_TOML)
+            .expect("the built-in board file is valid: a test reads it")
+    }
+
     /// The 1 MB copper AceNIC of `boards/tigon2/tigon2-copper.toml`.
     pub fn copper() -> Self {
         Board::from_toml(COPPER_TOML).expect("the built-in board file is valid: a test reads it")
@@ -355,6 +407,34 @@ mod tests {
         assert_eq!((copper.memory, copper.clock), (fibre.memory, fibre.clock));
         assert_eq!((fibre.phy, fibre.wire), (None, copper.wire));
         assert_eq!(fibre.wire.partner, Partner::default());
+    }
+
+    /// Reference 11: a fibre board has one SERDES, the chip's own unless its file says
+    /// otherwise; a copper board has none.
+    #[test]
+    fn a_board_has_one_serdes_or_a_phy() {
+        assert_eq!(Board::default().serdes(), Some(Serdes::OnChip));
+        assert_eq!(Board::copper().serdes(), None);
+        let external = Board::external_serdes();
+        assert_eq!(external.serdes(), Some(Serdes::External));
+        let fibre = Board::default();
+        assert_eq!((external.pci, external.memory), (fibre.pci, fibre.memory));
+
+        let with = |board: &str, line: &str| {
+            let error = Board::from_toml(&format!("{board}\n[fibre]\n{line}\n"));
+            error.unwrap_err().to_string()
+        };
+        let error = with(COPPER_TOML, "serdes = \"external\"");
+        assert!(error.contains("[phy] and [fibre]"), "{error}");
+        let plain = EXTERNAL_SERDES_TOML.replacen("[fibre]", "[of-another-reader]", 1);
+        for (line, named) in [
+            ("serdes = \"outside\"", "outside"),
+            ("loop = 1", "loop"),
+            ("", "serdes"),
+        ] {
+            let error = with(&plain, line);
+            assert!(error.contains(named), "{line}: {error}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //!
 //! On copper the [`Phy`] does it; there are no code words.
 
-use crate::board::Board;
+use crate::board::{Board, Serdes};
 use crate::mdio::{MdioBus, MdioDevices, MdioLines};
 use crate::partner::Partner;
 use crate::phy::{Far, Phy};
@@ -31,6 +31,8 @@ pub struct Link {
     partner: Partner,
     /// On copper boards.
     phy: Option<Phy>,
+    /// On fibre boards.
+    serdes: Option<Serdes>,
     mdio: MdioBus,
     /// `R[204]`.
     tx_word: u32,
@@ -40,7 +42,7 @@ pub struct Link {
     phy_interface: u32,
     /// `R[50]` bits 27:24.
     mac_interface: u8,
-    /// Pin 0 of `R[44]` loops the external SERDES back.
+    /// Pin 0 of `R[44]` is high.
     pin_loopback: bool,
     /// `R[200]` bit 1.
     tx_enabled: bool,
@@ -53,6 +55,7 @@ impl Link {
             cable: true,
             partner: board.wire.partner,
             phy: board.phy.map(|part| Phy::new(part, 0)),
+            serdes: board.serdes(),
             mdio: MdioBus::default(),
             tx_word: 0,
             rx_word: 0,
@@ -77,6 +80,7 @@ impl Link {
             cable: self.cable,
             partner: self.partner,
             phy: self.phy.take(),
+            serdes: self.serdes,
             mdio: MdioBus::default(),
             tx_word: 0,
             rx_word: 0,
@@ -125,11 +129,14 @@ impl Link {
         self.phy.is_none() && self.cable && self.partner.negotiates && !self.tx_enabled
     }
 
-    /// Whether the SERDES loop is closed: `R[238]`, or pin 0 of `R[44]` on boards whose
-    /// SERDES is outside (11, C).
+    /// Whether the SERDES loop is closed, which its own control alone does: `R[238]` on the
+    /// chip, pin 0 of `R[44]` outside (11, C!).
     fn serdes_loopback(&self) -> bool {
-        self.pin_loopback && self.phy.is_none()
-            || self.phy_interface == phy_interface::SERDES_LOOPBACK
+        match self.serdes {
+            Some(Serdes::OnChip) => self.phy_interface == phy_interface::SERDES_LOOPBACK,
+            Some(Serdes::External) => self.pin_loopback,
+            None => false,
+        }
     }
 
     /// Whether sent frames come back: the SERDES loop, or the PHY's if the MAC's interface
