@@ -214,6 +214,9 @@ callbacks! {
     wire_free(model) -> () [()] {
         model.machine.wire_free();
     }
+    lost(model, error: i32) -> () [()] {
+        model.machine.lost(error);
+    }
     get(model, name: *const c_char, text: *mut c_char, bytes: usize) -> bool [false] {
         // SAFETY: the strings are what `ffi.h` says.
         let (name, text) = unsafe { (string(name), Message::new(text, bytes)) };
@@ -259,6 +262,7 @@ const OPS: ModelOps = ModelOps {
     receive,
     cable,
     wire_free,
+    lost,
     get,
     set,
 };

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this interface; QEMU's must be the same.
-pub const ABI: u32 = 5;
+pub const ABI: u32 = 6;
 
 /// CPUs of the card.
 pub const CPUS: usize = 2;
@@ -116,6 +116,7 @@ pub struct ModelOps {
     pub receive: unsafe extern "C" fn(ModelHandle, *const u8, usize) -> bool,
     pub cable: unsafe extern "C" fn(ModelHandle, bool),
     pub wire_free: unsafe extern "C" fn(ModelHandle),
+    pub lost: unsafe extern "C" fn(ModelHandle, i32),
     pub get: unsafe extern "C" fn(ModelHandle, *const c_char, *mut c_char, usize) -> bool,
     pub set:
         unsafe extern "C" fn(ModelHandle, *const c_char, *const c_char, *mut c_char, usize) -> bool,

@@ -42,7 +42,8 @@ pub trait Host: Send + Sync {
     /// A frame for the wire, without CRC. False: it was taken, but the wire is
     /// full now.
     fn transmit(&self, frame: &[u8]) -> bool;
-    /// The card takes frames again after it had refused one.
+    /// The card takes frames again after it had refused one: has the main loop offer them
+    /// soon, never from within this call. Needs no lock.
     fn wire_ready(&self);
     /// Called first by a thread that is not QEMU's, without the big lock.
     fn thread_begin(&self);

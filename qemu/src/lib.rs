@@ -22,6 +22,7 @@
 //! | [`ports`] | QEMU's memory and CPUs as the model wants to see them |
 //! | [`machine`] | the card, its locks and the order of effects |
 //! | [`outbox`] | what waits for QEMU's big lock |
+//! | [`counts`] | what went wrong on the wire or had to wait, counted |
 //! | [`exact`] | which register accesses end a translation block |
 //! | [`parking`] | idle CPUs sleep |
 //! | [`server`] | the PCI side, over vfio-user |
@@ -41,6 +42,7 @@
 // The exceptions are the C interface and the two modules on either side of it.
 #![deny(unsafe_code)]
 
+pub mod counts;
 pub mod entrance;
 #[allow(unsafe_code)]
 pub mod entry;

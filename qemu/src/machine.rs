@@ -1,7 +1,9 @@
 //! The card between QEMU and its client: locks, time, and the order of effects.
 
 mod idle;
+mod wire;
 
+use crate::counts::Counts;
 use crate::host::Host;
 use crate::limit::Lines;
 use crate::outbox::{Errand, Outbox};
@@ -15,10 +17,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tigon2_chip::memory::SPILL_WINDOW;
 use tigon2_chip::registers::Register;
 use tigon2_model::dma::Direction;
-use tigon2_model::{
-    Accessor, Card, Cpu, CpuFault, Effect, Environment, Fault, HostMemory, Partner, Reception,
-    UndefinedKind,
-};
+use tigon2_model::{Accessor, Card, Cpu, CpuFault, Effect, Environment, Fault, UndefinedKind};
 use vfio_user_nic::{DmaTable, Interrupts};
 
 /// Both CPUs.
@@ -69,6 +68,7 @@ pub struct Machine<H> {
     /// Calls the thread that waits for the client.
     waiting: Bell,
     lines: Lines,
+    counts: Counts,
     /// A CPU was halted and may not have stopped yet.
     stopping: AtomicBool,
     dead: AtomicBool,
@@ -114,6 +114,7 @@ impl<H: Host> Machine<H> {
             outbox: Outbox::default(),
             waiting: Bell::default(),
             lines: Lines::default(),
+            counts: Counts::default(),
             stopping: AtomicBool::new(false),
             dead: AtomicBool::new(false),
         }
@@ -229,7 +230,8 @@ impl<H: Host> Machine<H> {
         let halts = inner.card.has_effects() && self.pass_on(inner);
         if inner.refused && inner.card.can_receive() {
             inner.refused = false;
-            self.outbox.put(Errand::WireReady);
+            self.counts.offered.add();
+            self.host.wire_ready();
         }
         halts
     }
@@ -268,6 +270,7 @@ impl<H: Host> Machine<H> {
         self.outbox.deliver(|errand| match errand {
             Errand::Transmit(frame) => {
                 if !self.host.transmit(&frame) {
+                    self.counts.full.add();
                     self.lock().card.set_wire_ready(false);
                 }
             }
@@ -280,7 +283,6 @@ impl<H: Host> Machine<H> {
                 self.host.spill(cpu, offset);
                 self.rouse(cpu);
             }
-            Errand::WireReady => self.host.wire_ready(),
         });
     }
 
@@ -450,65 +452,9 @@ impl<H: Host> Machine<H> {
         });
     }
 
-    /// Whether the card takes a frame from the wire.
-    pub fn can_receive(&self) -> bool {
-        let mut inner = self.lock();
-        let can = inner.card.can_receive();
-        inner.refused |= !can;
-        can
-    }
-
-    /// A frame comes from the wire, without CRC. False if it has to wait.
-    pub fn receive(&self, frame: &[u8]) -> bool {
-        self.enter(Work::Now, |inner, env| {
-            let held = matches!(inner.card.receive(env, frame), Reception::Held);
-            inner.refused |= held;
-            !held
-        })
-    }
-
-    /// The cable is plugged in or pulled out.
-    pub fn set_cable(&self, plugged: bool) {
-        self.enter(Work::Now, |inner, env| inner.card.set_cable(env, plugged));
-    }
-
-    /// Another partner is at the end of the cable.
-    pub fn set_partner(&self, partner: Partner) {
-        self.enter(Work::Now, |inner, env| inner.card.set_partner(env, partner));
-    }
-
-    /// What is at the end of the cable.
-    pub fn partner(&self) -> Partner {
-        self.lock().card.partner()
-    }
-
-    /// The link in words: `down`, `up`, or with a PHY `up 100 full`.
-    pub fn link(&self) -> String {
-        let now = self.host.now();
-        let inner = self.lock();
-        match inner.card.copper_mode(now) {
-            Some(mode) => {
-                let duplex = if mode.full_duplex() { "full" } else { "half" };
-                format!("up {} {duplex}", mode.megabits())
-            }
-            None if inner.card.carries_frames(now) => "up".to_owned(),
-            None => "down".to_owned(),
-        }
-    }
-
-    /// Asks for faults of the wire.
-    pub fn inject(&self, fault: Fault) {
-        self.lock().card.inject(fault);
-    }
-
     /// Accesses that meant nothing, since power-on of QEMU.
     pub fn undefined(&self) -> u64 {
         self.lock().card.undefined().count()
-    }
-
-    /// The wire was full, and takes frames again.
-    pub fn wire_free(&self) {
-        self.enter(Work::Now, |inner, _| inner.card.set_wire_ready(true));
     }
 
     /// The host reads a word of BAR 0. What follows from it waits for

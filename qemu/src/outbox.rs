@@ -29,8 +29,6 @@ pub enum Errand {
     Halt(Cpu),
     /// A CPU's spill window shows SRAM from this offset.
     Spill(Cpu, u32),
-    /// The card takes frames again.
-    WireReady,
 }
 
 /// Errands in their order.

@@ -174,7 +174,7 @@ fn main() -> ExitCode {
             Verb::Soak(arguments) => soak::run(arguments),
             Verb::NewVariant(arguments) => new_variant::run(arguments),
             Verb::Doc(arguments) => doc::run(arguments),
-            Verb::Man(arguments) => man::run(Cli::command(), arguments),
+            Verb::Man(arguments) => man::run(Cli::description(), arguments),
             Verb::Test(arguments) => test::run(arguments),
         }
         .map(|()| 0)

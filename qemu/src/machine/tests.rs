@@ -377,3 +377,35 @@ fn a_full_wire_stops_the_transmitter_until_it_is_free() {
     machine.wire_free();
     assert_eq!(told(&machine), [Told::Transmit(60), Told::Transmit(60)]);
 }
+
+/// Asking for the frames that wait needs nobody's lock, and is no errand that might be
+/// delivered while QEMU is still in the middle of the refusal.
+#[test]
+fn frames_that_were_refused_are_asked_for_without_the_big_lock() {
+    let machine = machine();
+    let write = |register: Register, value| machine.cpu_write(Cpu::A, register.offset(), value);
+    write(Register::MacTxState, 0x1E2);
+    write(Register::MacRxState, 0x6);
+    assert!(!machine.receive(&[0xFF; 60]) && !machine.can_receive());
+    told(&machine);
+    machine.host.unlock();
+    machine.host.taken.store(true, Ordering::Relaxed);
+    write(Register::RxProducer, 0x18_0000);
+    write(Register::RxConsumer, 0x18_0000);
+    assert_eq!(told(&machine), []);
+    write(Register::MacRxState, 0x2);
+    assert_eq!(told(&machine), [Told::WireReady]);
+    let counts = machine.counts().to_string();
+    assert_eq!(counts, "lost=0 full=0 refused=1 offered=1");
+}
+
+#[test]
+fn what_the_wire_does_with_frames_is_counted() {
+    let machine = machine();
+    machine.host.wire_full.store(true, Ordering::Relaxed);
+    queue_frame(&machine, 0);
+    machine.lost(5);
+    machine.lost(0);
+    let counts = machine.counts().to_string();
+    assert_eq!(counts, "lost=2 full=1 refused=0 offered=0");
+}

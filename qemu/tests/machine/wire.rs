@@ -86,6 +86,22 @@ fn frame(n: u8, length: usize) -> Vec<u8> {
     frame
 }
 
+/// Firmware's part: frame `n` since the start lies at `at`, with its descriptor.
+fn send(card: &mut Card, n: u32, at: u32, frame: &[u8]) {
+    let mut padded = frame.to_vec();
+    padded.resize(frame.len().next_multiple_of(4), 0);
+    for (offset, word) in (0..).step_by(4).zip(padded.chunks_exact(4)) {
+        let bytes = word.try_into().expect("four bytes");
+        card.store(at + offset, u32::from_be_bytes(bytes));
+    }
+    let descriptor = TX_RING + 8 * n;
+    card.store(descriptor, at);
+    card.store(descriptor + 4, frame.len() as u32);
+    let end = at + frame.len() as u32;
+    card.write(Register::TxProducer.offset(), end);
+    card.write(Register::TxDescriptorProducer.offset(), descriptor + 8);
+}
+
 /// Reference 10.2: a descriptor and the producers send a frame, which is padded (I) and
 /// leaves without its CRC here.
 #[test]
@@ -94,18 +110,8 @@ fn frames_leave_byte_for_byte() {
     let mut at = TX_BASE;
     for (n, length) in (0..).zip([60, 61, 64, 42, 1514]) {
         let sent = frame(n as u8, length);
-        let mut padded = sent.clone();
-        padded.resize(length.next_multiple_of(4), 0);
-        for (offset, word) in (0..).step_by(4).zip(padded.chunks_exact(4)) {
-            let bytes = word.try_into().expect("four bytes");
-            card.store(at + offset, u32::from_be_bytes(bytes));
-        }
-        let descriptor = TX_RING + 8 * n;
-        card.store(descriptor, at);
-        card.store(descriptor + 4, length as u32);
+        send(&mut card, n, at, &sent);
         let end = at + length as u32;
-        card.write(Register::TxProducer.offset(), end);
-        card.write(Register::TxDescriptorProducer.offset(), descriptor + 8);
         let mut buffer = [0; 2048];
         let got = peer.recv(&mut buffer).expect("a frame comes out");
         let mut expected = sent;
@@ -113,6 +119,21 @@ fn frames_leave_byte_for_byte() {
         assert_eq!(buffer[..got], expected);
         at = end.next_multiple_of(8);
     }
+}
+
+/// A netdev that fails loses the frame: nobody is at the other end of this one any more.
+#[test]
+fn frames_that_the_wire_loses_are_counted() {
+    let (mut card, peer) = start();
+    let mut monitor = Monitor::connect(card.folder.path());
+    assert!(monitor.get("counts").contains("lost=0 "));
+    drop(peer);
+    for n in 0..3 {
+        send(&mut card, n, TX_BASE + 64 * n, &frame(n as u8, 60));
+    }
+    card.wait("all are counted", |_| {
+        monitor.get("counts").contains("lost=3 ")
+    });
 }
 
 /// Reference 10.3: a frame for the station lies in the buffer with its CRC, and has a

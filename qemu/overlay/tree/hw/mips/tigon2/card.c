@@ -61,6 +61,17 @@ static void card_errands(void *opaque)
     card->ops.errands(card->model);
 }
 
+/*
+ * By the main loop with nothing else under way.  From within a delivery to the
+ * card a flush does nothing, and the delivery that ends then stops reception.
+ */
+static void card_offer(void *opaque)
+{
+    Tigon2Card *card = opaque;
+
+    qemu_flush_queued_packets(qemu_get_queue(card->nic));
+}
+
 static void card_make_cpu(Tigon2Card *card, uint32_t index)
 {
     Tigon2View *view = &card->view[index];
@@ -96,6 +107,7 @@ static void card_realize(DeviceState *dev, Error **errp)
     clock_set_hz(card->clock, card->geometry.core_hz);
     card->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, card_timer, card);
     card->errands = qemu_bh_new(card_errands, card);
+    card->offer = qemu_bh_new(card_offer, card);
     tigon2_memory_init(card);
     for (uint32_t i = 0; i < TIGON2_CPUS; i++) {
         card_make_cpu(card, i);
@@ -132,6 +144,7 @@ static const struct {
     { "partner", "Link partner, in words", true, true },
     { "inject", "Fault of the wire, in words", true, false },
     { "undefined", "Count of accesses that mean nothing", false, true },
+    { "counts", "What went wrong or had to wait, counted", false, true },
 };
 
 static bool card_is_running(Tigon2Card *card, Error **errp)

@@ -20,7 +20,7 @@
 OBJECT_DECLARE_SIMPLE_TYPE(Tigon2Card, TIGON2_CARD)
 
 /* Longest line of text from the model. */
-#define TIGON2_TEXT             256
+#define TIGON2_TEXT             1024
 
 /* Memory map of a CPU. */
 #define TIGON2_SRAM_END         0x00800000u
@@ -57,6 +57,7 @@ struct Tigon2Card {
     uint32_t waiting;           /* frames that the wire was too full for */
     QEMUTimer *timer;
     QEMUBH *errands;
+    QEMUBH *offer;              /* frames that the card had refused */
     Clock *clock;
     Notifier exit;
 

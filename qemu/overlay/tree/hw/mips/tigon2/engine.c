@@ -181,10 +181,24 @@ void tigon2_engine_fault(Tigon2CPU *cpu, int exception, uint32_t pc,
 
 /* Wire ------------------------------------------------------------------- */
 
+/* A netdev that fails says so by -1 and errno, or by the negative number. */
+static void note_result(Tigon2Card *card, ssize_t result)
+{
+    if (result < 0) {
+        card->ops.lost(card->model, result == -1 && errno ? errno : -result);
+    }
+}
+
 static void frame_sent(NetClientState *nc, ssize_t result)
 {
     Tigon2Card *card = qemu_get_nic_opaque(nc);
 
+    if (result == 0) {
+        /* Thrown away in the queue. */
+        card->ops.lost(card->model, 0);
+    } else {
+        note_result(card, result);
+    }
     card->waiting--;
     if (!card->waiting) {
         card->ops.wire_free(card->model);
@@ -198,10 +212,15 @@ static void frame_sent(NetClientState *nc, ssize_t result)
 static bool host_transmit(void *opaque, const void *frame, size_t len)
 {
     Tigon2Card *card = opaque;
+    ssize_t result;
 
-    if (qemu_send_packet_async(qemu_get_queue(card->nic), frame, len,
-                               frame_sent) == 0) {
+    errno = 0;
+    result = qemu_send_packet_async(qemu_get_queue(card->nic), frame, len,
+                                    frame_sent);
+    if (result == 0) {
         card->waiting++;
+    } else {
+        note_result(card, result);
     }
     return !card->waiting;
 }
@@ -210,7 +229,7 @@ static void host_wire_ready(void *opaque)
 {
     Tigon2Card *card = opaque;
 
-    qemu_flush_queued_packets(qemu_get_queue(card->nic));
+    qemu_bh_schedule(card->offer);
 }
 
 /* Threads ---------------------------------------------------------------- */

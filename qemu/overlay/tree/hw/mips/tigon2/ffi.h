@@ -18,7 +18,7 @@
 #define HW_MIPS_TIGON2_FFI_H
 
 /* Both sides refuse each other if this differs. */
-#define TIGON2_ABI 5
+#define TIGON2_ABI 6
 
 #define TIGON2_MODEL_SYMBOL "tigon2_model_new"
 
@@ -103,9 +103,16 @@ typedef struct Tigon2HostOps {
      */
     void (*settle)(void *card);
 
-    /* False: taken, but the wire is full until wire_free. */
+    /*
+     * False: taken, but the wire is full until wire_free.  A frame that was
+     * taken may get lost, at once or later: then Tigon2ModelOps.lost is called.
+     */
     bool (*transmit)(void *card, const void *frame, size_t len);
-    /* The card has room again after it had refused a frame. */
+    /*
+     * The card has room again after it had refused a frame: offer the frames
+     * again that wait, soon, and never from within a call of the model.  No
+     * lock.
+     */
     void (*wire_ready)(void *card);
 
     /* For threads of the model; called without the big lock. */
@@ -164,6 +171,11 @@ typedef struct Tigon2ModelOps {
     void (*cable)(void *model, bool plugged);
     /* All frames that the wire was too full for have left. */
     void (*wire_free)(void *model);
+    /*
+     * The wire has lost a frame of the card: an errno, or 0 if it was thrown
+     * away because the machine stopped.  Also from within transmit.
+     */
+    void (*lost)(void *model, int32_t error);
 
     /* Properties: text for text, or false and one line in text. */
     bool (*get)(void *model, const char *name, char *text, size_t bytes);
