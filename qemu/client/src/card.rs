@@ -24,6 +24,8 @@ pub struct Card<H> {
     gone: bool,
     /// The user has heard that something was refused.
     complained: bool,
+    /// The user has heard that an access came from within another.
+    told_of_turns: bool,
 }
 
 /// Memory of the guest that the card may use.
@@ -63,6 +65,7 @@ impl<H: Host> Card<H> {
             watch,
             gone: false,
             complained: false,
+            told_of_turns: false,
         };
         Ok((card, nature))
     }
@@ -155,6 +158,17 @@ impl<H: Host> Card<H> {
             client.post_unmask_irq(irq::INTX);
             client.flush()
         })
+    }
+
+    /// An access has come from within another: the user hears of it once.
+    pub fn tell_of_turns(&mut self, what: &str) {
+        if !self.told_of_turns {
+            self.told_of_turns = true;
+            let path = self.path.display();
+            self.host.refused(&format!(
+                "{path}: an access from within another one {what}; others are only counted"
+            ));
+        }
     }
 
     /// Gives the card up: nobody knows what it or this library would do next.

@@ -6,18 +6,21 @@
 use crate::card::{Card, Memory};
 use crate::ffi::{ABI, ClientHandle, ClientOps, Config, HostOps, Nature};
 use crate::host::Qemu;
-use rustix::fd::BorrowedFd;
+use crate::turns::{Later, Turns};
+use rustix::fd::{AsFd, BorrowedFd, RawFd};
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::slice;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a [`ClientHandle`] points to. QEMU's big lock keeps callers apart; the lock here
-/// makes sure that a call from within a call is refused.
-type Shared = Mutex<Card<Qemu>>;
+/// What a [`ClientHandle`] points to.
+struct Shared {
+    turns: Turns<Card<Qemu>>,
+    /// The card's, which never changes.
+    descriptor: RawFd,
+}
 
 /// Connects to a card for QEMU's device, as `client.h` describes.
 ///
@@ -63,7 +66,9 @@ pub unsafe extern "C" fn tigon2_client_open(
                 ops.write(OPS);
                 nature.write(what);
             }
-            Box::into_raw(Box::new(Shared::new(card))).cast()
+            let descriptor = card.descriptor();
+            let turns = Turns::new(card);
+            Box::into_raw(Box::new(Shared { turns, descriptor })).cast()
         }
         Ok(Err(error)) => fail(&error.to_string()),
         Err(_) => fail("the vfio-user client has failed"),
@@ -85,25 +90,52 @@ unsafe fn tell(message: *mut c_char, bytes: usize, text: &str) {
     }
 }
 
-/// Runs `f` on the card; `otherwise` if the card is busy or `f` fails.
-///
 /// # Safety
-/// `handle` must come from [`tigon2_client_open`] and not be closed.
-unsafe fn guarded<R>(
-    handle: ClientHandle,
-    otherwise: R,
-    f: impl FnOnce(&mut Card<Qemu>) -> R,
-) -> R {
+/// `handle` must come from [`tigon2_client_open`] and not be closed as long as the result
+/// is used.
+unsafe fn shared<'a>(handle: ClientHandle) -> &'a Shared {
     // SAFETY: it was made by `Box::into_raw`; all access is by shared reference.
-    let shared = unsafe { &*handle.cast::<Shared>() };
-    let Ok(mut card) = shared.try_lock() else {
-        return otherwise;
-    };
+    unsafe { &*handle.cast::<Shared>() }
+}
+
+/// Runs `f` on the card; if that fails, the card is given up.
+fn guarded<R>(card: &mut Card<Qemu>, otherwise: R, f: impl FnOnce(&mut Card<Qemu>) -> R) -> R {
     // Caught inside of the lock, so the lock is never poisoned.
-    catch_unwind(AssertUnwindSafe(|| f(&mut card))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| f(card))).unwrap_or_else(|_| {
         card.give_up("the vfio-user client has failed");
         otherwise
     })
+}
+
+impl Shared {
+    /// Runs `f` on the card now; `otherwise` if that cannot be.
+    fn now<R: Copy>(&self, otherwise: R, f: impl FnOnce(&mut Card<Qemu>) -> R) -> R {
+        let done = self.turns.now(|card| guarded(card, otherwise, f));
+        done.unwrap_or_else(|| {
+            // Told by the access further out.
+            self.turns
+                .note(Box::new(|card| card.tell_of_turns("got no answer")));
+            otherwise
+        })
+    }
+
+    /// Runs `f` on the card; from within another access, `later` at the end of that, which
+    /// counts as done.
+    fn in_turn(
+        &self,
+        f: impl FnOnce(&mut Card<Qemu>) -> bool,
+        later: impl FnOnce() -> Later<Card<Qemu>>,
+    ) -> bool {
+        let later = || -> Later<Card<Qemu>> {
+            let later = later();
+            Box::new(move |card| {
+                card.tell_of_turns("had to wait for it");
+                guarded(card, (), later);
+            })
+        };
+        let done = self.turns.in_turn(|card| guarded(card, false, f), later);
+        done.unwrap_or(true)
+    }
 }
 
 /// # Safety
@@ -121,64 +153,95 @@ unsafe fn bytes_mut<'a>(data: *mut c_void, len: u32) -> &'a mut [u8] {
     unsafe { slice::from_raw_parts_mut(data.cast(), len as usize) }
 }
 
-/// Defines the C functions of [`ClientOps`]. Each gets the card that the handle points
-/// to, and is QEMU's to call with arguments as `client.h` says.
+/// Defines the C functions of [`ClientOps`]. Each gets what the handle points to, and is
+/// QEMU's to call with arguments as `client.h` says.
 macro_rules! callbacks {
-    ($($name:ident($card:ident $(, $argument:ident: $type:ty)*) -> $result:ty [$otherwise:expr] $body:block)*) => {
-        $(unsafe extern "C" fn $name(handle: ClientHandle $(, $argument: $type)*) -> $result {
-            let body = |$card: &mut Card<Qemu>| $body;
+    ($($name:ident($shared:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)? $body:block)*) => {
+        $(unsafe extern "C" fn $name(handle: ClientHandle $(, $argument: $type)*) $(-> $result)? {
             // SAFETY: QEMU passes the handle that it got, until it closes it.
-            unsafe { guarded(handle, $otherwise, body) }
+            let $shared = unsafe { shared(handle) };
+            $body
         })*
     };
 }
 
 callbacks! {
-    descriptor(card) -> c_int [-1] { card.descriptor() }
+    descriptor(shared) -> c_int { shared.descriptor }
 
-    serve(card) -> () [()] { card.serve() }
-
-    config_read(card, offset: u32, data: *mut c_void, len: u32) -> bool [false] {
-        // SAFETY: QEMU's own buffer of `len` bytes.
-        card.config_read(offset, unsafe { bytes_mut(data, len) })
+    serve(shared) {
+        // From within an access: what is left is noticed at its end.
+        shared.turns.if_free(|card| guarded(card, (), Card::serve));
     }
 
-    config_write(card, offset: u32, data: *const c_void, len: u32) -> () [()] {
+    config_read(shared, offset: u32, data: *mut c_void, len: u32) -> bool {
         // SAFETY: QEMU's own buffer of `len` bytes.
-        card.config_write(offset, unsafe { bytes(data, len) })
+        shared.now(false, |card| card.config_read(offset, unsafe { bytes_mut(data, len) }))
     }
 
-    bar_read(card, offset: u64, data: *mut c_void, len: u32, unmask: bool) -> bool [false] {
+    config_write(shared, offset: u32, data: *const c_void, len: u32) {
         // SAFETY: QEMU's own buffer of `len` bytes.
-        card.bar_read(offset, unsafe { bytes_mut(data, len) }, unmask)
+        let data = unsafe { bytes(data, len) };
+        let write = |card: &mut Card<Qemu>| { card.config_write(offset, data); true };
+        shared.in_turn(write, || {
+            let data = data.to_vec();
+            Box::new(move |card| card.config_write(offset, &data))
+        });
     }
 
-    bar_write(card, offset: u64, data: *const c_void, len: u32, unmask: bool) -> () [()] {
+    bar_read(shared, offset: u64, data: *mut c_void, len: u32, unmask: bool) -> bool {
         // SAFETY: QEMU's own buffer of `len` bytes.
-        card.bar_write(offset, unsafe { bytes(data, len) }, unmask)
+        shared.now(false, |card| card.bar_read(offset, unsafe { bytes_mut(data, len) }, unmask))
     }
 
-    map(card, address: u64, size: u64, writable: bool, fd: c_int, offset: u64) -> bool [false] {
+    bar_write(shared, offset: u64, data: *const c_void, len: u32, unmask: bool) {
+        // SAFETY: QEMU's own buffer of `len` bytes.
+        let data = unsafe { bytes(data, len) };
+        let write = |card: &mut Card<Qemu>| { card.bar_write(offset, data, unmask); true };
+        shared.in_turn(write, || {
+            let data = data.to_vec();
+            Box::new(move |card| card.bar_write(offset, &data, unmask))
+        });
+    }
+
+    map(shared, address: u64, size: u64, writable: bool, fd: c_int, offset: u64) -> bool {
         // SAFETY: not negative, so it is an open file of QEMU's.
         let file = (fd >= 0).then(|| (unsafe { BorrowedFd::borrow_raw(fd) }, offset));
-        card.map(&Memory { address, size, writable, file })
+        let map = |card: &mut Card<Qemu>| card.map(&Memory { address, size, writable, file });
+        shared.in_turn(map, || {
+            // A file that cannot be kept open until then: by messages, which is slower.
+            let kept = file.and_then(|(fd, offset)| Some((fd.try_clone_to_owned().ok()?, offset)));
+            Box::new(move |card| {
+                let file = kept.as_ref().map(|(fd, offset)| (fd.as_fd(), *offset));
+                card.map(&Memory { address, size, writable, file });
+            })
+        })
     }
 
-    unmap(card, address: u64, size: u64) -> bool [false] { card.unmap(address, size) }
+    unmap(shared, address: u64, size: u64) -> bool {
+        let unmap = move |card: &mut Card<Qemu>| card.unmap(address, size);
+        shared.in_turn(unmap, || Box::new(move |card| { unmap(card); }))
+    }
 
-    connect(card, eventfd: c_int) -> bool [false] {
+    connect(shared, eventfd: c_int) -> bool {
         // SAFETY: QEMU's eventfd, which it keeps open.
-        card.connect_pin(unsafe { BorrowedFd::borrow_raw(eventfd) })
+        shared.now(false, |card| card.connect_pin(unsafe { BorrowedFd::borrow_raw(eventfd) }))
     }
 
-    reset(card) -> bool [false] { card.reset() }
+    reset(shared) -> bool {
+        shared.in_turn(Card::reset, || Box::new(|card| { card.reset(); }))
+    }
+
+    counts(shared, text: *mut c_char, bytes: usize) {
+        // SAFETY: QEMU's own buffer of `bytes` bytes.
+        unsafe { tell(text, bytes, &shared.turns.counts().to_string()) };
+    }
 }
 
 /// Ends the connection. The handle is of no use afterwards.
 unsafe extern "C" fn close(handle: ClientHandle) {
     // SAFETY: made by `Box::into_raw`, and QEMU gives it back once.
     let shared = unsafe { Box::from_raw(handle.cast::<Shared>()) };
-    let card = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let card = shared.turns.into_inner();
     // What a panic leaves behind is the process's end to clean up.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(card)));
 }
@@ -197,4 +260,5 @@ const OPS: ClientOps = ClientOps {
     unmap,
     connect,
     reset,
+    counts,
 };

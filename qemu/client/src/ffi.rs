@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// Version of this interface; QEMU's must be the same.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// Bytes of configuration space.
 pub const CONFIG_BYTES: usize = 256;
@@ -68,6 +68,7 @@ pub struct ClientOps {
     pub unmap: unsafe extern "C" fn(ClientHandle, u64, u64) -> bool,
     pub connect: unsafe extern "C" fn(ClientHandle, c_int) -> bool,
     pub reset: unsafe extern "C" fn(ClientHandle) -> bool,
+    pub counts: unsafe extern "C" fn(ClientHandle, *mut c_char, usize),
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 //! | [`card`] | the card as the guest's machine uses it, and what happens when it dies |
 //! | [`host`] | QEMU behind a safe trait |
 //! | [`watch`] | when QEMU's main loop looks at the card's socket |
+//! | [`turns`] | one access at a time, also if one comes from within another |
 //! | [`entry`] | what QEMU calls |
 //!
 //! A vCPU waits for a read (10 to 14 us) and never for a write. While it waits, the
@@ -37,4 +38,5 @@ pub mod entry;
 pub mod ffi;
 #[allow(unsafe_code)]
 pub mod host;
+pub mod turns;
 pub mod watch;

@@ -15,7 +15,7 @@
 #define HW_NET_TIGON2_CLIENT_H
 
 /* Both sides refuse each other if this differs. */
-#define TIGON2_CLIENT_ABI 1
+#define TIGON2_CLIENT_ABI 2
 
 #define TIGON2_CLIENT_SYMBOL "tigon2_client_open"
 
@@ -87,6 +87,12 @@ typedef struct Tigon2ClientOps {
     bool (*connect)(void *client, int eventfd);
     /* Like power-on.  Also unmasks the pin. */
     bool (*reset)(void *client);
+
+    /*
+     * What went wrong or had to wait, counted, as one line of text.  Alone of
+     * all it may be called from within another call.
+     */
+    void (*counts)(void *client, char *text, size_t bytes);
 } Tigon2ClientOps;
 
 /*

@@ -359,6 +359,17 @@ static void device_reset_hold(Object *obj, ResetType type)
     }
 }
 
+static char *device_get_counts(Object *obj, Error **errp)
+{
+    Tigon2VfioUser *s = TIGON2_VFIO_USER(obj);
+    char text[MESSAGE_BYTES] = "";
+
+    if (s->client) {
+        s->ops.counts(s->client, text, sizeof(text));
+    }
+    return g_strdup(text);
+}
+
 static const Property device_properties[] = {
     DEFINE_PROP_STRING("socket", Tigon2VfioUser, socket_path),
     DEFINE_PROP_STRING("library", Tigon2VfioUser, library_path),
@@ -378,6 +389,10 @@ static void device_class_init(ObjectClass *oc, void *data)
     dc->desc = "Tigon II card behind a vfio-user socket";
     dc->vmsd = &device_vmstate;
     dc->hotpluggable = false;
+    object_class_property_add_str(oc, "counts", device_get_counts, NULL);
+    object_class_property_set_description(oc, "counts",
+                                          "What went wrong or had to wait, "
+                                          "counted");
     device_class_set_props(dc, device_properties);
     pc->realize = device_realize;
     pc->exit = device_exit;
