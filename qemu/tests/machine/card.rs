@@ -64,7 +64,14 @@ impl Card {
         Self::start_changed(machine, options, |_, _| ())
     }
 
-    /// The same, with a last change of QEMU's command.
+    /// A card with further options of QEMU that complains to nobody.
+    pub fn start_silent(options: impl FnOnce(&TempDir) -> Vec<String>) -> Self {
+        Self::start_changed("", options, |command, _| {
+            command.stderr(Stdio::null());
+        })
+    }
+
+    /// The same as [`start_with`](Self::start_with), with a last change of QEMU's command.
     pub fn start_changed(
         machine: &str,
         options: impl FnOnce(&TempDir) -> Vec<String>,

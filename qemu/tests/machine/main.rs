@@ -10,6 +10,7 @@ mod command_line;
 mod cpus;
 mod debugger;
 mod dma;
+mod growth;
 mod hostile;
 mod memory;
 mod monitor;

@@ -25,6 +25,15 @@ static const struct {
     { "eeprom", "Image of the serial EEPROM" },
 };
 
+/*
+ * Firmware is small: the buffer for translated code, which is thrown away only
+ * when it is full, need not be QEMU's usual gigabyte.  -accel tcg,tb-size=N
+ * says otherwise, in MB.
+ */
+static GlobalProperty defaults[] = {
+    { "tcg-accel", "tb-size", "32" },
+};
+
 struct Tigon2Machine {
     MachineState parent_obj;
 
@@ -90,6 +99,7 @@ static void machine_class_init(ObjectClass *oc, void *data)
     mc->no_floppy = true;
     mc->no_parallel = true;
     mc->no_serial = true;
+    compat_props_add(mc->compat_props, defaults, G_N_ELEMENTS(defaults));
     for (uintptr_t i = 0; i < ARRAY_SIZE(options); i++) {
         object_class_property_add(oc, options[i].name, "str", get_option,
                                   set_option, NULL, (void *)i);
