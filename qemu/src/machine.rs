@@ -464,9 +464,11 @@ impl<H: Host> Machine<H> {
     ///
     /// Not for a CPU's thread: who reads that a CPU is halted finds that it has stopped.
     pub fn bar_read(&self, offset: u32) -> u32 {
-        self.see_it_stop(offset);
         let read = |inner: &mut Inner, env: &mut Environment<'_>| inner.card.bar_read(env, offset);
-        self.enter_and_tell(Work::Later, read).0
+        let (value, _) = self.enter_and_tell(Work::Later, read);
+        // After the read: a CPU that halts itself just before it is waited for, too.
+        self.see_it_stop(offset);
+        value
     }
 
     /// The host writes a word of BAR 0. What that sets in motion waits for
