@@ -1,0 +1,45 @@
+//! In place of the vfio-user server: one client that writes a register, once it is served.
+
+use crate::glue::host::Host;
+use crate::glue::machine::Machine;
+use shuttle::sync::{Arc, Mutex};
+use shuttle::thread::JoinHandle;
+use std::io;
+
+/// There is no EEPROM here.
+pub type SharedEeprom = Arc<Mutex<Option<()>>>;
+
+/// What the client writes: this value at this offset.
+pub struct Socket {
+    pub offset: u32,
+    pub value: u32,
+}
+
+/// The client's, and the server's.
+pub struct ServerThread(JoinHandle<()>);
+
+impl Socket {
+    /// Serves the client.
+    pub fn serve<H: Host + 'static>(
+        self,
+        machine: Arc<Machine<H>>,
+        _: SharedEeprom,
+    ) -> io::Result<ServerThread> {
+        Ok(ServerThread(shuttle::thread::spawn(move || {
+            machine.bar_write(self.offset, self.value);
+            machine.host_done();
+        })))
+    }
+}
+
+impl ServerThread {
+    /// Waits for its end.
+    pub fn stop(self) -> io::Result<()> {
+        self.0
+            .join()
+            .map_err(|_| io::Error::other("it has panicked"))
+    }
+}
+
+/// Nothing to save.
+pub fn save<H: Host>(_: &Machine<H>, _: &SharedEeprom) {}
