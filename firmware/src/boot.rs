@@ -4,18 +4,21 @@
 //! sections 19, and the advice of section 18), as far as this firmware does the same.
 //! CPU B is started when what it works with is there, and prepares its own part.
 
-use crate::config::Config;
-use crate::dma::{ReadStates, WriteStates};
-use crate::layout::{
+use crate::control::{host_events, link};
+use crate::events;
+use crate::io::states::{ReadStates, WriteStates};
+use crate::io::{direct, filter};
+use crate::memory::config::Config;
+use crate::memory::layout::{
     self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT, SHARED, SHARED_END,
 };
-use crate::log::{log_debug, log_info};
-use crate::refill::Refill;
-use crate::shared::ANSWER;
-use crate::{
-    SideA, SideB, direct, events, fatal, filter, host_events, link, own, phy, receive, send,
-    statistics, timer, trace,
-};
+use crate::memory::shared::ANSWER;
+use crate::memory::statistics::count;
+use crate::path::buffer_fetch::BufferFetch;
+use crate::path::{receive, send};
+use crate::record::log::{log_debug, log_info};
+use crate::record::{own, trace};
+use crate::sides::{SideA, SideB, fatal, statistics, timer};
 use embedded_hal::delay::DelayNs;
 use host_interface::event::EventCode;
 use host_interface::extension::{
@@ -104,18 +107,18 @@ fn probe_sram<B: Dispatch>(bus: &mut B) -> u32 {
 /// side [`join`] in, where it runs. After a fatal error nothing is let through.
 pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut B)) {
     a.place(block);
-    let bytes = a.bus.load(Extension::SramBytes.nic_address());
+    let bytes = a.io.bus.load(Extension::SramBytes.nic_address());
     if bytes < SRAM_MIN_BYTES {
         return fatal::report(a, FatalCode::Memory, bytes);
     }
-    await_host(&mut a.bus);
+    await_host(&mut a.io.bus);
     quiet(a);
-    a.config.load_gencom(&mut a.bus);
+    a.config.load_gencom(&mut a.io.bus);
     if fetch_information(a).is_err() {
         return;
     }
-    let judged = a.config.load_information(&mut a.bus);
-    host_events::prepare(a);
+    let judged = a.config.load_information(&mut a.io.bus);
+    host_events::prepare(&mut a.io, &a.config);
     if let Err(bad) = judged {
         return fatal::report(a, FatalCode::Configuration, bad as u32);
     }
@@ -124,8 +127,8 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut 
     prepare_dma(a);
     prepare_events(a);
     #[cfg(feature = "lanes")]
-    crate::lanes::clear(&mut a.bus);
-    start_b(&mut a.bus);
+    crate::lanes::clear(&mut a.io.bus);
+    start_b(&mut a.io.bus);
     if let Err(state) = wait_for_b(a) {
         return fatal::report(a, FatalCode::CpuB, state);
     }
@@ -134,14 +137,16 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut 
         return fatal::report(a, FatalCode::CpuB, cpus);
     }
     enable_dma(a);
-    filter::set_station(&mut a.bus);
-    phy::bring_up(a);
+    filter::set_station(&mut a.io.bus);
+    let medium = link::phy::bring_up(&mut a.io.bus);
+    a.link.set_medium(medium);
     let tx_lengths = u32::from(mac::VLAN_TYPE) << 16 | u32::from(mac::TX_LENGTHS);
-    a.bus.write(Register::TxLengths, tx_lengths);
-    a.bus.write(Register::MacThresholds, mac::THRESHOLDS);
+    a.io.bus.write(Register::TxLengths, tx_lengths);
+    a.io.bus.write(Register::MacThresholds, mac::THRESHOLDS);
     statistics::clear(a);
     statistics::clear_profile(a);
-    link::renew(a, link::Renew::Both);
+    link::renew(&mut a.link, &mut a.io, link::Renew::Both);
+    statistics::follow_link(a);
     timer::start(a);
     announce(a);
 }
@@ -149,35 +154,35 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut 
 /// CPU B's part, when CPU A has prepared the chip: its rings and its view of what the host
 /// configured. Its events are let through.
 pub fn join<B: Dispatch>(b: &mut SideB<B>) {
-    let block = layout::block_base(b.bus.load(Extension::SramBytes.nic_address()));
-    let alone = b.bus.core(|core| core.is_alone());
+    let block = layout::block_base(b.io.bus.load(Extension::SramBytes.nic_address()));
+    let alone = b.io.bus.core(|core| core.is_alone());
     if !alone {
         let started = CpuState::new().with_started(true).into_bits();
-        b.bus.modify(Register::CpuBState, started, started);
-        b.bus.prepare(Cpu::B);
+        b.io.bus.modify(Register::CpuBState, started, started);
+        b.io.bus.prepare(Cpu::B);
     }
     b.place(block);
-    let bus = &mut b.bus;
+    let bus = &mut b.io.bus;
     let mut config = Config::new();
     config.load_gencom(bus);
     // CPU A has judged it.
     let _ = config.load_information(bus);
     let base = bus.load(Extension::TransmitBuffer.nic_address());
     let boundary = bus.load(Extension::ReceiveBuffer.nic_address());
-    b.states = ReadStates::configured(bus);
-    b.read_ring.reset(&mut b.bus);
-    b.refill = Refill::configured(&config);
-    send::configure(b, &config, base, boundary);
+    b.io.states = ReadStates::configured(bus);
+    b.io.read_ring.reset(&mut b.io.bus);
+    b.buffer_fetch = BufferFetch::configured(&config);
+    send::configure(&mut b.send, &mut b.io, &config, base, boundary);
     statistics::clear_b(b);
     timer::start_send(b);
-    b.bus
+    b.io.bus
         .core(|core| core.mask |= events::handled(Cpu::B) & HARDWARE_BITS);
     log_debug!(
         "send path ready, transmit buffer {=u32:#x} to {=u32:#x}",
         base,
         boundary
     );
-    ANSWER.set(&b.me, &mut b.bus, JOINED);
+    ANSWER.set(&b.io.me, &mut b.io.bus, JOINED);
 }
 
 /// Starts CPU B at an address (3.4, C).
@@ -196,12 +201,12 @@ fn wait_for_b<B: Dispatch>(a: &mut SideA<B>) -> Result<(), u32> {
     /// driver waits longer.
     const PATIENCE: u32 = 1000;
     for _ in 0..PATIENCE {
-        if ANSWER.get(&mut a.bus) == JOINED {
+        if ANSWER.get(&mut a.io.bus) == JOINED {
             return Ok(());
         }
-        Delay(&mut a.bus).delay_ms(1);
+        Delay(&mut a.io.bus).delay_ms(1);
     }
-    Err(a.bus.read(Register::CpuBState))
+    Err(a.io.bus.read(Register::CpuBState))
 }
 
 /// Firmware that the host has loaded finds gencom filled in. One that the boot code
@@ -218,7 +223,7 @@ fn await_host<B: Bus>(bus: &mut B) {
 
 /// Stops what an earlier life may have left running.
 fn quiet<B: Dispatch>(a: &mut SideA<B>) {
-    let bus = &mut a.bus;
+    let bus = &mut a.io.bus;
     semaphore::free(bus);
     bus.modify(Register::MiscConfig, PRESCALER_MASK, PRESCALER);
     bus.write(Register::Timer, 0);
@@ -239,8 +244,8 @@ fn fetch_information<B: Dispatch>(a: &mut SideA<B>) -> Result<(), ()> {
         fatal::report(a, FatalCode::Configuration, BadConfig::NoInformation as u32);
         return Err(());
     }
-    let bus = &mut a.bus;
-    a.states = WriteStates::configured(bus);
+    let bus = &mut a.io.bus;
+    a.io.states = WriteStates::configured(bus);
     // CPU B, whose channel it is, does not run yet.
     let state = ReadStates::configured(bus).words;
     let bytes = INFO_BYTES as u32;
@@ -254,13 +259,15 @@ fn fetch_information<B: Dispatch>(a: &mut SideA<B>) -> Result<(), ()> {
 /// Divides the packet memory and hands the configuration to both sides.
 fn configure<B: Dispatch>(a: &mut SideA<B>) {
     let base = a.block + block::PACKET_BUFFERS;
-    let share = a.bus.load(Gencom::TransmitShare.nic_address());
+    let share = a.io.bus.load(Gencom::TransmitShare.nic_address());
     let boundary = base + transmit_bytes(PACKET_MEMORY_END - base, share);
     let mode = a.config.mode;
-    a.interrupt.configure(mode);
-    receive::configure(a, boundary);
-    a.bus.store(Extension::TransmitBuffer.nic_address(), base);
-    a.bus
+    a.io.interrupt.configure(mode);
+    a.send_index.configure(&a.config);
+    receive::configure(&mut a.receive, &mut a.io, &a.config, boundary);
+    a.io.bus
+        .store(Extension::TransmitBuffer.nic_address(), base);
+    a.io.bus
         .store(Extension::ReceiveBuffer.nic_address(), boundary);
 }
 
@@ -291,8 +298,8 @@ fn transmit_bytes(bytes: u32, share: u32) -> u32 {
 fn prepare_mac<B: Dispatch>(a: &mut SideA<B>) {
     let block = a.block;
     let buffers = block + block::PACKET_BUFFERS;
-    let boundary = a.bus.load(Extension::ReceiveBuffer.nic_address());
-    let bus = &mut a.bus;
+    let boundary = a.io.bus.load(Extension::ReceiveBuffer.nic_address());
+    let bus = &mut a.io.bus;
     bus.write(Register::MacThresholds, 0);
     bus.write(
         Register::MacTxState,
@@ -329,23 +336,23 @@ fn prepare_mac<B: Dispatch>(a: &mut SideA<B>) {
 /// base from is unknown; all bases it could come from were written before (6.3).
 fn prepare_dma<B: Dispatch>(a: &mut SideA<B>) {
     let assist = AssistState::new().with_unknown_5(true);
-    a.bus.write(Register::AssistState, assist.into_bits());
-    a.write_ring.reset(&mut a.bus);
+    a.io.bus.write(Register::AssistState, assist.into_bits());
+    a.io.write_ring.reset(&mut a.io.bus);
 }
 
 /// Lets the assist work on both rings.
 fn enable_dma<B: Dispatch>(a: &mut SideA<B>) {
     let mut assist = AssistState::new().with_unknown_5(true).with_enable(true);
-    a.bus.write(Register::AssistState, assist.into_bits());
+    a.io.bus.write(Register::AssistState, assist.into_bits());
     if a.config.mode.one_dma() {
         assist.set_one_at_a_time(true);
-        a.bus.write(Register::AssistState, assist.into_bits());
+        a.io.bus.write(Register::AssistState, assist.into_bits());
     }
 }
 
 /// The event register, the mailboxes and the multicast hash.
 fn prepare_events<B: Dispatch>(a: &mut SideA<B>) {
-    let bus = &mut a.bus;
+    let bus = &mut a.io.bus;
     for register in [
         Register::MulticastHash0,
         Register::MulticastHash1,
@@ -363,12 +370,12 @@ fn prepare_events<B: Dispatch>(a: &mut SideA<B>) {
 
 /// Tells the host that the firmware is there, and lets the events through.
 fn announce<B: Dispatch>(a: &mut SideA<B>) {
-    let variant = if a.bus.core(|core| core.is_alone()) {
+    let variant = if a.io.bus.core(|core| core.is_alone()) {
         Variant::Uniprocessor
     } else {
         Variant::Parallel
     };
-    own::prepare(&mut a.bus);
+    own::prepare(&mut a.io.bus);
     for (word, value) in [
         (Extension::Version, extension::VERSION),
         (Extension::State, State::Running as u32),
@@ -377,18 +384,18 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
         (Extension::Variant, variant as u32),
         (Extension::Magic, extension::MAGIC),
     ] {
-        a.bus.store(word.nic_address(), value);
+        a.io.bus.store(word.nic_address(), value);
     }
-    statistics::count!(a, event_firmware_operational);
-    host_events::post(a, EventCode::FirmwareOperational, 0);
-    let bytes = a.bus.load(Extension::SramBytes.nic_address());
-    let boundary = a.bus.load(Extension::ReceiveBuffer.nic_address());
+    count!(a.io.bus, event_firmware_operational);
+    a.io.post(EventCode::FirmwareOperational, 0);
+    let bytes = a.io.bus.load(Extension::SramBytes.nic_address());
+    let boundary = a.io.bus.load(Extension::ReceiveBuffer.nic_address());
     let arguments = [extension::VERSION, bytes, a.block, boundary];
-    trace::record(&mut a.bus, Topic::Boot, 0, arguments);
-    a.bus
+    trace::record(&mut a.io.bus, Topic::Boot, 0, arguments);
+    a.io.bus
         .core(|core| core.mask |= events::handled(Cpu::A) & HARDWARE_BITS);
     // The host may have rung before there was anybody to tell.
-    a.ring();
+    a.io.ring_b();
     log_info!("firmware operational, block at {=u32:#x}", a.block);
 }
 

@@ -10,15 +10,16 @@
 //! when it could not do all (no descriptor or no buffer is free): it will be called again
 //! after what has a higher priority.
 //!
-//! A handler gets the state of its side and nothing else, so that what belongs to the other
-//! CPU cannot be named:
+//! A row names the parts of its CPU's side that the handler may touch, and the entry borrows
+//! exactly those: what belongs to the other CPU, or to another path, cannot be named.
+//! A handler in [`sides`](crate::sides) joins paths and gets `all` of its side.
 //!
 //! ```compile_fail,E0609
 //! use tigon2_hal::events::Dispatch;
 //! use tigon_firmware::SideA;
 //!
 //! fn of_cpu_a<B: Dispatch>(a: &mut SideA<B>) {
-//!     let _ = &a.read_ring; // the read channel is CPU B's
+//!     let _ = &a.io.read_ring; // the read channel is CPU B's
 //! }
 //! ```
 //!
@@ -28,6 +29,23 @@
 //!
 //! fn of_cpu_b<B: Dispatch>(b: &mut SideB<B>) {
 //!     let _ = &b.receive; // received frames are CPU A's
+//! }
+//! ```
+//!
+//! ```compile_fail,E0609
+//! use tigon2_hal::events::Dispatch;
+//! use tigon_firmware::io::IoA;
+//!
+//! fn of_the_receive_path<B: Dispatch>(io: &mut IoA<B>) {
+//!     let _ = &io.link; // the link is not among what a path works with
+//! }
+//! ```
+//!
+//! ```compile_fail,E0616
+//! use tigon_firmware::path::receive::Receive;
+//!
+//! fn of_another_path(receive: &mut Receive) {
+//!     let _ = &receive.rings; // a path's state is its own
 //! }
 //! ```
 //!
@@ -49,7 +67,7 @@
 //! }
 //! ```
 
-use crate::{SideA, SideB};
+use crate::{SideA, SideB, control, path, sides};
 use host_interface::extension;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, Register};
@@ -87,31 +105,41 @@ macro_rules! only {
     ($one:ident $other:ident $($rest:tt)*) => {};
 }
 
+/// Calls a handler with the parts of its side that its row names.
+macro_rules! call {
+    ($side:ident $function:path [all]) => {
+        $function($side)
+    };
+    ($side:ident $function:path [$($part:ident),+]) => {
+        $function($(&mut $side.$part),+)
+    };
+}
+
 /// The entry of one handler, in the scratch pad of its CPU; with `rarely` in SRAM.
 macro_rules! entry {
-    ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path) => {
-        entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function);
+    ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
+        entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
     };
-    (SideA $(#[$doc:meta])+ $name:ident $count:ident $function:path) => {
-        entry!(@ SideA ".scratch_a.text" $(#[$doc])+ $name $count $function);
+    (SideA $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
+        entry!(@ SideA ".scratch_a.text" $(#[$doc])+ $name $count $function [$($part),+]);
     };
-    (SideB $(#[$doc:meta])+ $name:ident $count:ident $function:path) => {
-        entry!(@ SideB ".scratch_b.text" $(#[$doc])+ $name $count $function);
+    (SideB $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
+        entry!(@ SideB ".scratch_b.text" $(#[$doc])+ $name $count $function [$($part),+]);
     };
-    (@ $side:ident $section:literal $(#[$doc:meta])+ $name:ident $count:ident $function:path) => {
+    (@ $side:ident $section:literal $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         $(#[$doc])+
         #[cfg_attr(target_arch = "mips", unsafe(link_section = $section))]
         #[inline(never)]
         pub extern "C" fn $name<B: Dispatch>(side: &mut $side<B>) {
             let count = &mut side.counts[extension::Handler::$count as usize];
             *count = count.wrapping_add(1);
-            $function(side);
+            call!(side $function [$($part),+]);
         }
     };
 }
 
 macro_rules! handlers {
-    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($rarely:ident)?, $count:ident => $function:path, )+) => {
+    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($rarely:ident)?, $count:ident => $function:path [$($part:ident),+], )+) => {
         /// All handlers, lowest priority first.
         pub const HANDLERS: &[Handler] = &[
             $( Handler {
@@ -123,7 +151,7 @@ macro_rules! handlers {
             }, )+
         ];
 
-        $( entry!($side $($rarely)? $(#[doc = $doc])+ $name $count $function); )+
+        $( entry!($side $($rarely)? $(#[doc = $doc])+ $name $count $function [$($part),+]); )+
 
         /// Runs CPU A's handler of an event; `false` if it has none.
         pub fn run_a<B: Dispatch>(side: &mut SideA<B>, event: EventBit) -> bool {
@@ -253,45 +281,45 @@ macro_rules! tables {
 
 handlers! {
     /// Takes the next send BD: queues its data's DMA and, with the last of a frame, the MAC descriptor.
-    send_data_ready: SendDataReady on SideB, SendDataReady => crate::send::data_ready,
+    send_data_ready: SendDataReady on SideB, SendDataReady => path::send::data_ready[send, io],
     /// Fetches send BDs from the host's ring.
-    send_bd_ready: SendBdReady on SideB, SendBdReady => crate::send::bd_ready,
+    send_bd_ready: SendBdReady on SideB, SendBdReady => path::send::bd_ready[send, io],
     /// Takes the next received frame: queues its data's DMA and its return BD.
-    receive_complete: ReceiveComplete on SideA, ReceiveComplete => crate::receive::frame::complete,
+    receive_complete: ReceiveComplete on SideA, ReceiveComplete => path::receive::frame::complete[receive, io],
     /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
-    doorbell_b: DoorbellB on SideB, DoorbellB => crate::doorbell::of_b,
+    doorbell_b: DoorbellB on SideB, DoorbellB => sides::doorbell::doorbell_b[all],
     /// Fetches jumbo receive BDs from the host's ring.
-    jumbo_bd_ready: JumboReceiveBdReady on SideB rarely, JumboReceiveBdReady => crate::refill::jumbo_bd_ready,
+    jumbo_bd_ready: JumboReceiveBdReady on SideB rarely, JumboReceiveBdReady => path::buffer_fetch::jumbo_bd_ready[buffer_fetch, io],
     /// Fetches standard receive BDs from the host's ring.
-    receive_bd_ready: StandardReceiveBdReady on SideB, StandardReceiveBdReady => crate::refill::standard_bd_ready,
+    receive_bd_ready: StandardReceiveBdReady on SideB, StandardReceiveBdReady => path::buffer_fetch::standard_bd_ready[buffer_fetch, io],
     /// Writes the send consumer index for hosts that do not read it, or interrupts for it.
-    write_send_consumer: WriteSendConsumer on SideA, WriteSendConsumer => crate::send_index::write,
+    write_send_consumer: WriteSendConsumer on SideA, WriteSendConsumer => path::send_index::write[send_index, io],
     /// Fetches mini receive BDs from the host's ring.
-    mini_bd_ready: MiniReceiveBdReady on SideB, MiniReceiveBdReady => crate::refill::mini_bd_ready,
+    mini_bd_ready: MiniReceiveBdReady on SideB, MiniReceiveBdReady => path::buffer_fetch::mini_bd_ready[buffer_fetch, io],
     /// Looks at finished transfers to the host and raises the interrupt.
-    dma_write_complete: DmaWriteComplete on SideA, DmaWriteComplete => crate::dma::write_complete,
+    dma_write_complete: DmaWriteComplete on SideA, DmaWriteComplete => sides::completion::write_complete[all],
     /// Looks at finished transfers from the host: BDs arrived, data of frames read.
-    dma_read_complete: DmaReadComplete on SideB, DmaReadComplete => crate::dma::read_complete,
+    dma_read_complete: DmaReadComplete on SideB, DmaReadComplete => sides::completion::read_complete[all],
     /// The write channel reports an error: what it was for is dropped.
-    dma_write_attention: DmaWriteAttention on SideA rarely, DmaWriteAttention => crate::dma::fault::write_attention,
+    dma_write_attention: DmaWriteAttention on SideA rarely, DmaWriteAttention => sides::recovery::write_attention[all],
     /// The read channel reports an error: what it was for is dropped.
-    dma_read_attention: DmaReadAttention on SideB rarely, DmaReadAttention => crate::dma::fault::read_attention,
+    dma_read_attention: DmaReadAttention on SideB rarely, DmaReadAttention => sides::recovery::read_attention[all],
     /// The host moved a producer, queued commands or ended its interrupt service.
-    mailbox: Mailbox on SideA, Mailbox => crate::mailbox::handle,
+    mailbox: Mailbox on SideA, Mailbox => sides::mailbox::handle[all],
     /// Takes the send consumer index for told: the driver reads it, or CPU A tells it.
-    update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer => crate::send::update_consumer,
+    update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer => path::send::update_consumer[send, io],
     /// Tells the host the receive return producer index.
-    update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => crate::receive::index::update_producer,
+    update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => path::receive::index::update_producer[receive, io],
     /// The MAC's receiver wants attention: link or buffer.
-    mac_rx_attention: MacRxAttention on SideA rarely, MacRxAttention => crate::link::receive_attention,
+    mac_rx_attention: MacRxAttention on SideA rarely, MacRxAttention => sides::fatal::receive_attention[all],
     /// The MAC's transmitter wants attention.
-    mac_tx_attention: MacTxAttention on SideA rarely, MacTxAttention => crate::link::transmit_attention,
+    mac_tx_attention: MacTxAttention on SideA rarely, MacTxAttention => control::link::transmit_attention[io],
     /// CPU B has rung: BDs for a frame that waits, word for the host, or an answer.
-    doorbell_a: DoorbellA on SideA, DoorbellA => crate::doorbell::of_a,
+    doorbell_a: DoorbellA on SideA, DoorbellA => sides::doorbell::doorbell_a[all],
     /// A deadline: coalescing of the receive path, or the housekeeping of each millisecond.
-    timer: Timer on SideA, Timer => crate::timer::handle,
+    timer: Timer on SideA, Timer => sides::timer::handle[all],
     /// A deadline: coalescing of the send path, a full transmit buffer, or CPU B's counters.
-    send_timer: Timer on SideB, SendTimer => crate::timer::handle_send,
+    send_timer: Timer on SideB, SendTimer => sides::timer::handle_send[all],
 }
 
 const _: () = {
@@ -303,6 +331,14 @@ const _: () = {
         assert!(before.number() < this.number() || both);
         index += 1;
     }
+    // Who counts for the host goes by the interface's list.
+    let mut index = 0;
+    while index < HANDLERS.len() {
+        let on_b = matches!(HANDLERS[index].cpu, Cpu::B);
+        assert!(HANDLERS[index].count.runs_on_b() == on_b);
+        index += 1;
+    }
+    assert!(HANDLERS.len() == extension::HANDLER_COUNT);
 };
 
 /// The events of a side, as a mask.
@@ -316,33 +352,6 @@ pub const fn handled(side: Cpu) -> u32 {
         index += 1;
     }
     mask
-}
-
-/// Where the runs of CPU A's handlers are counted.
-pub const COUNTED_A: [u8; count(Cpu::A)] = counted(Cpu::A);
-/// Where those of CPU B's are.
-pub const COUNTED_B: [u8; count(Cpu::B)] = counted(Cpu::B);
-
-const fn count(side: Cpu) -> usize {
-    let (mut index, mut count) = (0, 0);
-    while index < HANDLERS.len() {
-        count += (HANDLERS[index].cpu as u8 == side as u8) as usize;
-        index += 1;
-    }
-    count
-}
-
-const fn counted<const N: usize>(side: Cpu) -> [u8; N] {
-    let mut counted = [0; N];
-    let (mut index, mut count) = (0, 0);
-    while index < HANDLERS.len() {
-        if HANDLERS[index].cpu as u8 == side as u8 {
-            counted[count] = HANDLERS[index].count as u8;
-            count += 1;
-        }
-        index += 1;
-    }
-    counted
 }
 
 /// Timer, where one CPU has both sides.
@@ -364,17 +373,17 @@ fn pending<B: Dispatch>(bus: &mut B) -> Option<EventBit> {
 /// Runs the most urgent handler of CPU A; `false` if there is none. The chip's own loop does
 /// the same with its two instructions, see `start`.
 pub fn dispatch_a<B: Dispatch>(a: &mut SideA<B>) -> bool {
-    pending(&mut a.bus).is_some_and(|event| run_a(a, event))
+    pending(&mut a.io.bus).is_some_and(|event| run_a(a, event))
 }
 
 /// Runs the most urgent handler of CPU B; `false` if there is none.
 pub fn dispatch_b<B: Dispatch>(b: &mut SideB<B>) -> bool {
-    pending(&mut b.bus).is_some_and(|event| run_b(b, event))
+    pending(&mut b.io.bus).is_some_and(|event| run_b(b, event))
 }
 
 /// Runs the most urgent handler of either side, both on one CPU; `false` if there is none.
 pub fn dispatch_both<B: Dispatch>(a: &mut SideA<B>, b: &mut SideB<B>) -> bool {
-    match pending(&mut a.bus) {
+    match pending(&mut a.io.bus) {
         Some(EventBit::Timer) => {
             both_timers(a, b);
             true

@@ -7,24 +7,23 @@
 //! Everything is generic over [`tigon2_hal::Bus`]: on the chip the handlers are plain
 //! loads and stores in CPU A's scratch pad, on a host they run against the hardware model.
 //!
-//! | module | what |
-//! | --- | --- |
-//! | `start` (chip only) | reset, dispatch loop, panic |
-//! | [`boot`] | from reset to the dispatch loop |
-//! | [`events`] | the table of events and handlers |
-//! | [`mailbox`] | the host's doorbells |
-//! | [`send`] | host to wire |
-//! | [`receive`] | wire to host |
-//! | [`bd_ring`] | BDs on their way from the host |
-//! | [`dma`] | finished transfers |
-//! | [`command`], [`host_events`], [`interrupt`] | the host's commands, what the host is told |
-//! | [`link`], [`phy`], [`filter`] | the MAC's link and address filter |
-//! | [`timer`] | coalescing deadlines, housekeeping |
-//! | [`statistics`], [`drops`], [`trace`], [`fatal`] | counts, records and ends |
-//! | [`own`] | counts for a handler that is changed |
-//! | [`direct`] | transfers without the assist |
-//! | `lanes` (feature `lanes`) | the packet path on more than two CPUs, for a board beyond the chip |
-//! | [`layout`], [`config`] | where things are in SRAM, what the host configured |
+//! The sources stand on floors. An import goes down, never up, and rooms of one floor do not
+//! know each other; `tests/floors.rs` holds them to it.
+//!
+//! | floor | module | what |
+//! | --- | --- | --- |
+//! | top | `start` (chip only) | reset, dispatch loop, panic |
+//! | | [`boot`] | from reset to the dispatch loop |
+//! | | [`events`] | the table of events and handlers |
+//! | 5 | [`sides`] | the state of each CPU, and what joins paths |
+//! | 4 | [`path`] | the paths of frames |
+//! | 3 | [`control`] | the link, events to the host |
+//! | 2 | [`record`] | log, trace, counts, the end |
+//! | 1 | [`io`] | what a path works with: DMA rings, deadlines, interrupts |
+//! | 0 | [`memory`] | layout, words that both CPUs see, configuration |
+//!
+//! `lanes` (feature `lanes`) is the packet path on more than two CPUs, for a board beyond the
+//! chip.
 //!
 //! In the parallel variant each CPU has its side and its own dispatch loop; in the
 //! uniprocessor variant CPU A has both sides and CPU B stays halted. Either does what vendor
@@ -35,40 +34,17 @@
 // With lanes the handlers of frames are theirs, and those of two CPUs are left out.
 #![cfg_attr(feature = "lanes", allow(dead_code, unused_imports))]
 
-pub mod bd_ring;
 pub mod boot;
-pub mod command;
-pub mod config;
-pub mod direct;
-pub mod dma;
-pub mod doorbell;
-pub mod drops;
+pub mod control;
 pub mod events;
-pub mod fatal;
-pub mod filter;
-pub mod host_events;
-pub mod interrupt;
+pub mod io;
 #[cfg(feature = "lanes")]
 pub mod lanes;
-pub mod layout;
-pub mod link;
-mod log;
-pub mod mailbox;
-pub mod own;
-pub mod phy;
-pub mod question;
-pub mod receive;
-pub mod refill;
-pub mod send;
-pub mod send_index;
-pub mod shared;
-mod side_a;
-mod side_b;
+pub mod memory;
+pub mod path;
+pub mod record;
+pub mod sides;
 #[cfg(target_arch = "mips")]
 mod start;
-pub mod statistics;
-pub mod timer;
-pub mod trace;
 
-pub use side_a::SideA;
-pub use side_b::SideB;
+pub use sides::{SideA, SideB};

@@ -7,9 +7,10 @@
 
 #[cfg(feature = "lanes")]
 use crate::lanes::{self, worker, worker::Worker};
-use crate::layout::LOG;
-use crate::log::log_error;
-use crate::{SideA, SideB, boot, fatal};
+use crate::memory::layout::LOG;
+use crate::record::fatal;
+use crate::record::log::log_error;
+use crate::{SideA, SideB, boot};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use host_interface::extension::{Extension, FatalCode};
@@ -285,12 +286,6 @@ const fn log_words(cpu: Cpu) -> Words {
     }
 }
 
-/// Whether messages of a level are recorded in a module: one load and one branch.
-#[inline(always)]
-pub(crate) fn is_logged(module: usize, level: Level) -> bool {
-    { BUS }.load(LOG + log::level_word(module)) >= level as u32
-}
-
 /// Prepares the log: its block, which names the build, and the rings.
 fn start_log() {
     unsafe extern "C" {
@@ -323,24 +318,20 @@ struct State<T>(UnsafeCell<T>);
 // handler after the other, and the panic handler does not touch it.
 unsafe impl<T> Sync for State<T> {}
 
-const SIDES: (SideA<Mmio>, SideB<Mmio>) = {
-    let Resources {
-        read,
-        write,
-        transmitter,
-        receiver,
-    } = Resources::of_chip();
-    (
-        SideA::new(BUS, write, receiver),
-        SideB::new(BUS, read, transmitter),
-    )
+// Each takes its parts of the chip, and leaves the other's.
+#[unsafe(link_section = ".scratch_a.data")]
+static STATE_A: State<SideA<Mmio>> = {
+    let chip = Resources::of_chip();
+    let side = SideA::new(BUS, chip.write, chip.receiver);
+    State(UnsafeCell::new(side))
 };
 
-#[unsafe(link_section = ".scratch_a.data")]
-static STATE_A: State<SideA<Mmio>> = State(UnsafeCell::new(SIDES.0));
-
 #[unsafe(link_section = ".scratch_b.data")]
-static STATE_B: State<SideB<Mmio>> = State(UnsafeCell::new(SIDES.1));
+static STATE_B: State<SideB<Mmio>> = {
+    let chip = Resources::of_chip();
+    let side = SideB::new(BUS, chip.read, chip.transmitter);
+    State(UnsafeCell::new(side))
+};
 
 // SAFETY: the linker script keeps the image apart from all that `layout` and the hardware
 // name.

@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tigon_firmware::shared;
+use tigon_firmware::memory::shared;
 use tigon2_chip::{Cpu, memory};
 use xtask::card::CardOptions;
 use xtask::firmware::choice::{self, Placement, Variant};
@@ -56,8 +56,8 @@ fn gdb_stops_in_a_handler_and_prints_a_local() {
 
     // Behind this line the handler has judged the frame.
     let judged = line(
-        "firmware/src/receive/frame.rs",
-        "let ring = receive.rings.get(which);",
+        "firmware/src/path/receive/frame.rs",
+        "let ring = receive.rings.get_mut(id);",
     );
     let gdb = gdb(
         &engine.card.gdb(),
@@ -177,7 +177,7 @@ fn a_session_begins_at_the_first_instruction_and_watches_a_word() {
     let shown = session("_start", &["watch *(0x2b8 as *mut u32)", "continue"]);
     assert!(shown.contains("0x00004000 in _start"), "{shown}");
     assert!(shown.contains("Old value = 0\nNew value = 1\n"), "{shown}");
-    assert!(shown.contains("tigon_firmware::send::"), "{shown}");
+    assert!(shown.contains("tigon_firmware::path::send::"), "{shown}");
 }
 
 /// The thread of a CPU that runs a handler: in the uniprocessor firmware CPU A runs all.
@@ -237,7 +237,7 @@ fn a_session_in_a_handler_of_cpu_b_steps_and_watches_what_cpu_a_writes() {
     assert!(before.contains("count = 0x"), "a local: {shown}");
     assert!(behind.contains("Old value = "), "{shown}");
     assert!(behind.contains(&thread(Cpu::A)), "{shown}");
-    assert!(behind.contains("tigon_firmware::receive::"), "{shown}");
+    assert!(behind.contains("tigon_firmware::path::receive::"), "{shown}");
 }
 
 #[test]

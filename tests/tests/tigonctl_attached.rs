@@ -85,7 +85,7 @@ fn the_log_of_a_card_that_somebody_drives() {
         .find(|line| line.contains("link up, 1000 Mb/s"));
     let up = up.unwrap_or_else(|| panic!("{text}"));
     assert!(
-        up.contains(" A INFO ") && up.contains("firmware/src/link/mod.rs:"),
+        up.contains(" A INFO ") && up.contains("firmware/src/control/link/mod.rs:"),
         "{up}"
     );
 
@@ -98,7 +98,7 @@ fn the_log_of_a_card_that_somebody_drives() {
     driver.stage.nic.set_promiscuous(true).expect("it is taken");
     let of_command = |line: &Value| {
         let module = line["module"].as_str().unwrap_or_default();
-        module.starts_with("tigon_firmware::command::")
+        module.starts_with("tigon_firmware::sides::command::")
     };
     let lines = objects(&driver.run(&words));
     assert!(

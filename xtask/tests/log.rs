@@ -98,15 +98,20 @@ fn both_cpus_log_with_time_level_and_place() {
     let up = find('A', "link up, 1000 Mb/s");
     assert_eq!(up.level, "info");
     assert_eq!(up.module_number(), module_named("link"));
-    assert!(up.file.ends_with("firmware/src/link/mod.rs"), "{}", up.file);
-    let source = std::fs::read_to_string(xtask::paths::root().join("firmware/src/link/mod.rs"));
+    assert!(
+        up.file.ends_with("firmware/src/control/link/mod.rs"),
+        "{}",
+        up.file
+    );
+    let source =
+        std::fs::read_to_string(xtask::paths::root().join("firmware/src/control/link/mod.rs"));
     let source = source.expect("the source");
     let line = source.lines().nth(up.line as usize - 1).expect("that line");
     assert!(line.contains("link up"), "{line}");
     // CPU B does its part of the command "clear statistics".
-    let done = find('B', "question 2 of CPU A is done");
+    let done = find('B', "call 2 of CPU A is done");
     assert_eq!(done.level, "debug");
-    assert_eq!(done.module_number(), module_named("question"));
+    assert_eq!(done.module_number(), module_named("cross_call"));
     let times: Vec<u32> = lines.iter().map(|line| line.time_us).collect();
     assert!(times.is_sorted() && times[0] < up.time_us, "{times:?}");
     let counts = nic.log_counts().expect("a log");

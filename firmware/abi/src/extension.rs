@@ -259,6 +259,25 @@ numbered! {
     WriteSendConsumer = 19,
 }
 
+impl Handler {
+    /// Whether the parallel firmware runs it on CPU B; else on CPU A.
+    pub const fn runs_on_b(self) -> bool {
+        matches!(
+            self,
+            Handler::SendDataReady
+                | Handler::SendBdReady
+                | Handler::DoorbellB
+                | Handler::JumboReceiveBdReady
+                | Handler::StandardReceiveBdReady
+                | Handler::MiniReceiveBdReady
+                | Handler::DmaReadComplete
+                | Handler::DmaReadAttention
+                | Handler::UpdateSendConsumer
+                | Handler::SendTimer
+        )
+    }
+}
+
 numbered! {
     /// Why the firmware dropped a frame.
     Drop, DROPS, DROP_COUNT, "How many reasons there are.";

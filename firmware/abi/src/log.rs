@@ -125,15 +125,13 @@ pub const MODULE_NAMES: &[&str] = &[
     "start",
     "boot",
     "command",
-    "question",
+    "cross_call",
     "host_events",
     "fatal",
     "link",
-    "phy",
-    "filter",
-    "dma",
+    "recovery",
     "send",
-    "refill",
+    "buffer_fetch",
     "receive",
     "statistics",
 ];
@@ -150,7 +148,8 @@ pub const fn module_named(name: &str) -> Option<usize> {
     None
 }
 
-/// The number of the module that a path such as `tigon_firmware::link::copper` is part of.
+/// The number of the module that a path such as `tigon_firmware::control::link::copper` is
+/// part of: the first of its names that is one.
 pub const fn module_of(path: &str) -> Option<usize> {
     let path = path.as_bytes();
     let mut at = 0;
@@ -163,7 +162,6 @@ pub const fn module_of(path: &str) -> Option<usize> {
                 }
                 index += 1;
             }
-            return None;
         }
         at += 1;
     }
@@ -202,13 +200,8 @@ mod tests {
         let link = module_named("link");
         assert!(link.is_some());
         assert_eq!(module_of("tigon_firmware::link"), link);
-        assert_eq!(module_of("tigon_firmware::link::copper"), link);
-        for other in [
-            "tigon_firmware::linked",
-            "tigon_firmware",
-            "link",
-            "a::b::link",
-        ] {
+        assert_eq!(module_of("tigon_firmware::control::link::phy"), link);
+        for other in ["tigon_firmware::linked", "tigon_firmware", "link"] {
             assert_eq!(module_of(other), None, "{other}");
         }
         assert_eq!(module_named("lin"), None);

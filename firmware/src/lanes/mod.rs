@@ -37,11 +37,13 @@ pub mod send;
 pub mod turn;
 pub mod worker;
 
-use crate::dma::ReadStates;
-use crate::receive::index;
-use crate::receive::rings::Which;
-use crate::shared::{LINK_UP, RECEIVE_PRODUCERS};
-use crate::{SideA, SideB, dma, doorbell, send as send_path};
+use crate::io::buffer_ring::RingId;
+use crate::io::states::ReadStates;
+use crate::io::{IoA, IoB};
+use crate::memory::shared::{LINK_UP, RECEIVE_PRODUCERS};
+use crate::path::receive::{Receive, index};
+use crate::path::send as send_path;
+use crate::sides::{SideA, SideB, completion};
 use host_interface::bd::destination::UNICAST;
 use host_interface::ring;
 use tigon2_chip::beyond;
@@ -106,7 +108,7 @@ pub fn clear<B: Dispatch>(bus: &mut B) {
 /// # Errors
 /// The number of CPUs if there are too few.
 pub fn start<B: Dispatch>(a: &mut SideA<B>) -> Result<(), u32> {
-    let bus = &mut a.bus;
+    let bus = &mut a.io.bus;
     let there = bus.load(REGISTERS_BASE + beyond::COUNT);
     if there < LEAST || there > Cpu::MOST as u32 {
         return Err(there);
@@ -120,8 +122,8 @@ pub fn start<B: Dispatch>(a: &mut SideA<B>) -> Result<(), u32> {
     for (setting, value) in [
         (Setting::Cpus, cpus),
         (Setting::Block, a.block),
-        (Setting::WriteData, a.states.data),
-        (Setting::WriteWords, a.states.words),
+        (Setting::WriteData, a.io.states.data),
+        (Setting::WriteWords, a.io.states.words),
         (Setting::ReadData, reads.data),
         (Setting::ReadLast, reads.last),
         (
@@ -143,68 +145,70 @@ pub fn start<B: Dispatch>(a: &mut SideA<B>) -> Result<(), u32> {
 }
 
 /// Receive Complete on CPU A: a worker sees to it.
-pub fn receive_elsewhere<B: Dispatch>(a: &mut SideA<B>) {
-    a.bus.clear(EventBit::ReceiveComplete);
-    a.receive.tell_workers(&mut a.bus);
-    Words::WRITE.wake(&mut a.bus);
+pub fn receive_elsewhere<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    io.bus.clear(EventBit::ReceiveComplete);
+    receive.tell_workers(&mut io.bus);
+    Words::WRITE.wake(&mut io.bus);
 }
 
-/// Workers have handed frames on: CPU A's view of the rings follows, and the host is told by
+/// Workers have delivered frames: CPU A's view of the rings follows, and the host is told by
 /// number or time.
 #[inline(always)]
 pub fn returned<B: Dispatch>(a: &mut SideA<B>) {
     let published = Published::WRITE;
-    let producer = a.bus.load(published.first());
+    let producer = a.io.bus.load(published.first());
     let count = a.receive.follow(producer);
-    published.drops_since(&mut a.bus, &mut a.seen, &mut a.counters.drops);
+    let counters = &mut a.receive.counters;
+    published.drops_since(&mut a.io.bus, &mut a.seen, &mut counters.drops);
     if count != 0 {
-        let (more, bytes) = published.since(&mut a.bus, &mut a.seen);
-        a.counters.received(UNICAST, more, bytes);
-        index::returned(a, count, false);
+        let (more, bytes) = published.since(&mut a.io.bus, &mut a.seen);
+        counters.received(UNICAST, more, bytes);
+        index::returned(&mut a.receive, &mut a.io, count, false);
     }
 }
 
 /// The host has moved a receive producer: how far the workers are decides what it may be.
-pub fn follow_bds<B: Dispatch>(a: &mut SideA<B>, which: Which) {
+pub fn follow_bds<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, id: RingId) {
     let published = Published::WRITE;
-    let next = match which {
-        Which::Standard => a.bus.load(published.second()),
-        Which::Mini => a.bus.load(published.third()),
-        Which::Jumbo => which.of(RECEIVE_PRODUCERS).get(&mut a.bus),
+    let next = match id {
+        RingId::Standard => io.bus.load(published.second()),
+        RingId::Mini => io.bus.load(published.third()),
+        RingId::Jumbo => RECEIVE_PRODUCERS.of(id as usize).get(&mut io.bus),
     };
-    a.receive.taken_up_to(which, next);
+    receive.taken_up_to(id, next);
 }
 
 /// Send BDs are in NIC memory up to an index.
 #[inline(always)]
-pub fn send_arrived<B: Dispatch>(b: &mut SideB<B>, after: u32) {
-    b.bus.store(SEND_ARRIVED, after);
-    Words::READ.wake(&mut b.bus);
+pub fn send_arrived<B: Dispatch>(io: &mut IoB<B>, after: u32) {
+    io.bus.store(SEND_ARRIVED, after);
+    Words::READ.wake(&mut io.bus);
 }
 
 /// DMA read complete: what CPU B asked for has come, and all else that was moved are send
 /// BDs, in order.
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
-    let mut walk = b.read_ring.finished(&mut b.bus);
-    let moved = b.read_ring.moved();
-    while let Some(done) = b.read_ring.take(&mut walk) {
+    let mut walk = b.io.read_ring.finished(&mut b.io.bus);
+    let moved = b.io.read_ring.moved();
+    while let Some(done) = b.io.read_ring.take(&mut walk) {
         b.asked = b.asked.wrapping_add(1);
-        dma::others(b, done);
+        completion::others(b, done);
     }
-    b.read_ring.acknowledge(&mut b.bus, walk);
+    b.io.read_ring.acknowledge(&mut b.io.bus, walk);
     let sent = moved.wrapping_sub(b.asked).wrapping_sub(b.sent);
     if sent != 0 {
         b.sent = b.sent.wrapping_add(sent);
-        let (more, bytes) = Published::READ.since(&mut b.bus, &mut b.seen);
-        b.counters.out_octets.add(bytes);
-        let drops = &mut b.counters.drops;
-        if Published::READ.drops_since(&mut b.bus, &mut b.seen, drops)
-            && LINK_UP.get(&mut b.bus) != 0
+        let (more, bytes) = Published::READ.since(&mut b.io.bus, &mut b.seen);
+        b.send.counters.octets.add(bytes);
+        let drops = &mut b.send.counters.drops;
+        if Published::READ.drops_since(&mut b.io.bus, &mut b.seen, drops)
+            && LINK_UP.get(&mut b.io.bus) != 0
         {
-            doorbell::post_error(b);
+            b.io.post_error();
         }
-        send_path::consumed(b, &send_path::Sent::of(sent, more));
+        let sent = send_path::Sent::of(sent, more);
+        send_path::consumed(&mut b.send, &mut b.io, &sent);
     }
 }
 

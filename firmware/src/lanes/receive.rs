@@ -2,11 +2,12 @@
 
 use super::turn::{Lane, Published, Setting};
 use super::worker::Worker;
-use crate::filter::GROUP;
-use crate::layout::{MINI_BDS, RETURN_BDS, RETURN_SLOTS, STANDARD_BDS};
-use crate::receive::frame::{CRC, HEADER};
-use crate::receive::{FLAGS, Taken, flags_of, return_offset};
-use crate::shared::RECEIVE_ARRIVED;
+use crate::io::buffer_ring::RingId;
+use crate::io::filter::GROUP;
+use crate::memory::layout::{MINI_BDS, RETURN_BDS, RETURN_SLOTS, STANDARD_BDS};
+use crate::memory::shared::RECEIVE_ARRIVED;
+use crate::path::receive::frame::{CRC, HEADER};
+use crate::path::receive::{FLAGS, Taken, flags_of, return_offset};
 use host_interface::bd::destination::{BROADCAST, MULTICAST, UNICAST};
 use host_interface::bd::{BdErrors, BdFlags};
 use host_interface::extension::Drop;
@@ -77,8 +78,8 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
         let window = Setting::Window.get(bus);
         let window_bytes = Setting::WindowBytes.get(bus);
         let mini_bytes = Setting::MiniBytes.get(bus);
-        let [standard_bds, mini_bds, _] = RECEIVE_ARRIVED;
-        let (standard_bds, mini_bds) = (standard_bds.get(bus), mini_bds.get(bus));
+        let standard_bds = RECEIVE_ARRIVED.of(RingId::Standard as usize).get(bus);
+        let mini_bds = RECEIVE_ARRIVED.of(RingId::Mini as usize).get(bus);
         for place in plan.iter_mut() {
             if at == producer || room < accepted + 1 + RETURNS {
                 break;

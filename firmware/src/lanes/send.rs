@@ -3,8 +3,8 @@
 use super::SEND_ARRIVED;
 use super::turn::{Lane, Published};
 use super::worker::Worker;
-use crate::send::FRAME_MAX;
-use crate::shared::LINK_UP;
+use crate::memory::shared::LINK_UP;
+use crate::path::send::FRAME_MAX;
 use host_interface::bd::BdFlags;
 use host_interface::extension::Drop;
 use tigon2_chip::Register;

@@ -1,6 +1,6 @@
 //! The words that go round with a turn, and what is told of finished runs.
 
-use crate::drops::Drops;
+use crate::record::drops::Drops;
 use host_interface::extension::{DROP_COUNT, DROPS, Drop};
 use tigon2_hal::Bus;
 use tigon2_hal::assist::Descriptor;

@@ -1,7 +1,7 @@
 //! The documentation shows the table that the firmware is made of.
 
 use tigon_firmware::events::HANDLERS;
-use tigon_firmware::shared;
+use tigon_firmware::memory::shared;
 
 #[test]
 fn the_event_table_of_the_documentation_is_the_firmwares() {

@@ -5,7 +5,7 @@ use host_interface::command::{Command, CommandCode};
 use host_interface::event::{self, EventCode};
 use host_interface::extension::{Extension, FatalCode, State};
 use host_interface::gencom::Gencom;
-use tigon_firmware::fatal;
+use tigon_firmware::sides::fatal;
 use tigon2_chip::Register;
 use tigon2_chip::bits::{AssistState, MacRxState};
 

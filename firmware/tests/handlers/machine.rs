@@ -274,7 +274,7 @@ impl Machine {
                 return;
             }
         }
-        let pending = [&mut self.a.bus, &mut self.b.bus]
+        let pending = [&mut self.a.io.bus, &mut self.b.io.bus]
             .map(|cpu| (cpu.core(|core| core.mask), cpu.read(Register::EventA)));
         panic!("the firmware does not come to rest: {pending:x?}");
     }
@@ -292,7 +292,7 @@ impl Machine {
 
     /// Whether a fatal error stopped the firmware.
     pub fn is_stopped(&mut self) -> bool {
-        self.a.bus.core(|core| core.is_stopped())
+        self.a.io.bus.core(|core| core.is_stopped())
     }
 
     /// Lets microseconds pass, with the handlers running.

@@ -56,8 +56,8 @@ fn the_trace_tells_what_happened() {
     let entries = entries(&mut machine);
     let told: Vec<_> = entries.iter().map(|e| (e.label, e.code)).collect();
     let expected = [
-        (Topic::Event, 1),
         (Topic::Boot, 0),
+        (Topic::Event, 1),
         (Topic::Link, u32::from(event::LINK_GIGABIT_UP)),
         (Topic::Event, 6),
         (Topic::Command, 0x0A),
@@ -68,7 +68,7 @@ fn the_trace_tells_what_happened() {
     assert_eq!(told, expected);
     assert!(entries.is_sorted_by_key(|entry| entry.time));
     let sram = machine.extension(Extension::SramBytes);
-    assert_eq!(entries[1].arguments[1..3], [sram, 0x12_F000]);
+    assert_eq!(entries[0].arguments[1..3], [sram, 0x12_F000]);
     let (word, _) = machine.link_words();
     assert_eq!(entries[2].arguments[0], word.into_bits());
     assert_eq!(entries[4].arguments[0], promiscuous);

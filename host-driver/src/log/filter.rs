@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn a_module_may_have_another_level_than_all() {
-        let words = modules(&["link=trace", "phy=off"]);
+        let words = modules(&["link=trace", "send=off"]);
         let filter = LevelFilter::new(Some(Level::Warn), &words).expect("good words");
         let shows = |name, level| filter.shows(module_named(name), level);
         assert!(shows("link", Level::Trace) && shows("boot", Level::Warn));
-        assert!(!shows("phy", Level::Error) && !shows("boot", Level::Info));
+        assert!(!shows("send", Level::Error) && !shows("boot", Level::Info));
         assert!(filter.shows(None, Level::Trace));
         let empty = LevelFilter::new(None, &[]).expect("nothing wrong");
         assert!(empty.shows(module_named("link"), Level::Trace));

@@ -22,6 +22,15 @@ impl Mmio {
     pub const unsafe fn new() -> Mmio {
         Mmio(())
     }
+
+    /// Reads the word of SRAM that holds a NIC address.
+    #[inline(always)]
+    pub fn peek(address: u32) -> u32 {
+        const SRAM: u32 = tigon2_chip::memory::SRAM_MAX_BYTES - 4;
+        // SAFETY: aligned and within SRAM or an alias of it, where a load has no effect
+        // (reference 2).
+        unsafe { core::ptr::read_volatile((address & SRAM) as *const u32) }
+    }
 }
 
 impl Bus for Mmio {

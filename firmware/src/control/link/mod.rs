@@ -1,0 +1,392 @@
+//! The link: what the host wants of it, what it is, and what the host is told.
+//!
+//! Hardware reference, section 11, and the link words of section 12. Housekeeping turns
+//! the machine of the board's medium once a millisecond:
+//!
+//! ```text
+//!        .---------------- [`fibre`]: Sense, Break, Ability, Acknowledge --.
+//!        |                                                                 v
+//! Off -> Reset -> .                                                      Settle -> Idle -> Up
+//!   ^    ^        |                                                        ^              |
+//!   |    |        '------- [`copper`]: PhyReset, Negotiate ---------------'               |
+//!   |    '---------------------------- lost ----------------------------------------------'
+//!   '- not enabled
+//! ```
+
+mod attention;
+mod copper;
+mod fibre;
+pub mod phy;
+mod requested;
+
+pub use attention::{MacStopped, receive_attention, transmit_attention};
+
+use crate::io::IoA;
+use crate::io::filter::Filter;
+use crate::memory::shared::LINK_UP;
+use crate::memory::statistics::count;
+use crate::record::log::{log_debug, log_info, log_trace};
+use crate::record::trace;
+use embedded_hal::digital::OutputPin;
+use host_interface::LinkWord;
+use host_interface::event::{self, EventCode};
+use host_interface::gencom::Gencom;
+use host_interface::trace::Topic;
+use phy::Medium;
+use requested::Pause;
+use tigon2_chip::Register;
+use tigon2_chip::bits::{MacRxState, MacTxState};
+use tigon2_chip::phy::PhyMode;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::led::{Led, Which};
+
+/// Milliseconds that the steps of the reference last.
+const STEP: u32 = 10;
+
+/// Where the machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The host does not want a link.
+    Off,
+    /// The MAC was reset.
+    Reset,
+    /// Fibre: is there a signal?
+    Sense,
+    /// Fibre: sending 0: break link.
+    Break,
+    /// Fibre: sending abilities, waiting for the partner's.
+    Ability,
+    /// Fibre: sending the acknowledge, waiting for the partner's.
+    Acknowledge,
+    /// Copper: the PHY was reset.
+    PhyReset,
+    /// Copper: the PHY negotiates, or waits for the forced link.
+    Negotiate,
+    /// Agreed; a while of the same.
+    Settle,
+    /// Sending idle; the partner must do so, too.
+    Idle,
+    /// Up.
+    Up,
+}
+
+/// Which of the link words the host wants looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renew {
+    /// Both.
+    Both,
+    /// That of the gigabit link.
+    Gigabit,
+    /// That of the 10/100 link.
+    Fast,
+}
+
+/// State of the link.
+#[derive(Debug)]
+pub struct Link {
+    phase: Phase,
+    /// Milliseconds in this phase.
+    time: u32,
+    /// Whether frames pass.
+    up: bool,
+    /// What the board has.
+    medium: Medium,
+    /// What the host wants of a gigabit link.
+    gigabit: LinkWord,
+    /// What the host wants of a 10/100 link.
+    fast: LinkWord,
+    /// The partner's abilities: its last code word, or the PHY's register 5.
+    partner: u32,
+    /// What was agreed or forced.
+    mode: PhyMode,
+    /// Which pause frames are sent and obeyed.
+    pause: Pause,
+    /// Frames come back.
+    loopback: bool,
+    /// The signal's polarity; it is turned while there is no sync (10.4, I).
+    polarity: bool,
+    /// Something changed that the statistics tell.
+    changed: bool,
+}
+
+impl Link {
+    /// No link.
+    pub const fn new() -> Link {
+        Link {
+            phase: Phase::Off,
+            time: 0,
+            up: false,
+            medium: Medium::OnChipSerdes,
+            gigabit: LinkWord::new(),
+            fast: LinkWord::new(),
+            partner: 0,
+            mode: PhyMode::Full1000,
+            pause: Pause::NONE,
+            loopback: false,
+            polarity: true,
+            changed: false,
+        }
+    }
+
+    /// Whether frames pass.
+    #[inline(always)]
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Speed in bits per second, and in millions of them; 0 while there is no link.
+    pub const fn speed(&self) -> (u32, u32) {
+        if !self.up {
+            return (0, 0);
+        }
+        match self.mode.megabits() {
+            10 => (10_000_000, 10),
+            100 => (100_000_000, 100),
+            _ => (1_000_000_000, 1000),
+        }
+    }
+
+    /// The medium that the board has, found at start.
+    pub fn set_medium(&mut self, medium: Medium) {
+        self.medium = medium;
+    }
+
+    /// Whether the link went up or down since the last call.
+    pub fn take_changed(&mut self) -> bool {
+        core::mem::take(&mut self.changed)
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        log_trace!("phase {=u8} after {=u32} ms", phase as u8, self.time);
+        self.phase = phase;
+        self.time = 0;
+    }
+
+    /// The word that counts for a speed.
+    fn requested(&self) -> LinkWord {
+        if self.mode.megabits() == 1000 {
+            self.gigabit
+        } else {
+            self.fast
+        }
+    }
+
+    /// Whether the host wants a link that this board can make.
+    fn wanted(&self) -> bool {
+        let copper = matches!(self.medium, Medium::Copper(_));
+        requested::gigabit(self.gigabit) || (copper && requested::fast(self.fast))
+    }
+
+    /// `R[220]` of this state; attentions are left as they are. The filter's promiscuous bit
+    /// is in that register, too.
+    fn receive_state(&self, filter: &Filter, enable: bool) -> u32 {
+        filter
+            .state()
+            .with_enable(enable)
+            .with_threshold(MacRxState::THRESHOLD_REVISION_6)
+            .with_polarity(self.polarity)
+            .with_obey_pause(self.pause.obey)
+            .into_bits()
+    }
+
+    /// `R[200]` of this state: 0xE0, 0x70 or 0x20 and the enable bit (10.4).
+    fn transmit_state(&self, enable: bool) -> u32 {
+        let copper = matches!(self.medium, Medium::Copper(_));
+        let gigabit = self.mode.megabits() == 1000;
+        MacTxState::new()
+            .with_fibre(!copper)
+            .with_gmii(copper && gigabit)
+            .with_gigabit(gigabit)
+            .with_full_duplex(self.mode.full_duplex())
+            .with_send_pause(self.pause.send)
+            .with_enable(enable)
+            .into_bits()
+    }
+
+    /// The state words of both links, of which one is 0.
+    fn words(&self) -> (LinkWord, LinkWord) {
+        const NONE: LinkWord = LinkWord::new();
+        if !self.up {
+            return (NONE, NONE);
+        }
+        let requested = self.requested();
+        let (megabits, full) = (self.mode.megabits(), self.mode.full_duplex());
+        let word = LinkWord::new()
+            .with_up(true)
+            .with_enable(true)
+            .with_autonegotiate(requested.autonegotiate())
+            .with_negotiate_flow_control(requested.negotiate_flow_control())
+            .with_preferred(requested.preferred())
+            .with_loopback(self.loopback)
+            .with_speed_1000(megabits == 1000)
+            .with_speed_100(megabits == 100)
+            .with_speed_10(megabits == 10)
+            .with_full_duplex(full)
+            .with_half_duplex(!full)
+            .with_receive_flow_control(self.pause.obey)
+            .with_transmit_flow_control(self.pause.send);
+        if megabits == 1000 {
+            (word, NONE)
+        } else {
+            (NONE, word)
+        }
+    }
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link::new()
+    }
+}
+
+/// Begins anew with what the host wants now.
+pub fn renew<B: Dispatch>(link: &mut Link, io: &mut IoA<B>, which: Renew) {
+    let bus = &mut io.bus;
+    if which != Renew::Fast {
+        link.gigabit = LinkWord::from_bits(bus.load(Gencom::GigabitLink.nic_address()));
+    }
+    if which != Renew::Gigabit {
+        link.fast = LinkWord::from_bits(bus.load(Gencom::FastLink.nic_address()));
+    }
+    restart(link, io);
+}
+
+/// Begins anew.
+fn restart<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    log_debug!("the link begins anew");
+    down(link, io);
+    count!(io.bus, mac_resets);
+    let bus = &mut io.bus;
+    link.mode = PhyMode::Full1000;
+    link.pause = Pause::NONE;
+    link.partner = 0;
+    link.loopback = requested::loopback(link.gigabit, link.fast);
+    let reset = MacTxState::new().with_reset(true).into_bits();
+    bus.write(Register::MacTxState, reset);
+    let reset = MacRxState::new().with_reset(true).into_bits();
+    bus.write(Register::MacRxState, reset);
+    bus.write(Register::TxConfigWord, 0);
+    bus.write(Register::RxConfigWord, 0);
+    phy::set_loopback(bus, link.medium, link.loopback);
+    link.enter(if link.wanted() {
+        Phase::Reset
+    } else {
+        Phase::Off
+    });
+}
+
+/// One millisecond has passed.
+#[inline(never)]
+pub fn tick<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    link.time += 1;
+    let long_enough = link.time >= STEP;
+    match link.phase {
+        Phase::Off if long_enough => {
+            let enabled = |word: u32| LinkWord::from_bits(word).enable();
+            let bus = &mut io.bus;
+            let gigabit = enabled(bus.load(Gencom::GigabitLink.nic_address()));
+            link.time = 0;
+            if gigabit || enabled(io.bus.load(Gencom::FastLink.nic_address())) {
+                later(link, io);
+            }
+        }
+        Phase::Reset if long_enough => match link.medium {
+            Medium::Copper(_) => copper::begin(link, io),
+            _ => fibre::begin(link, io),
+        },
+        Phase::Sense if long_enough => fibre::sense(link, io),
+        Phase::Break if long_enough => fibre::advertise(link, io),
+        Phase::Ability => fibre::ability(link, io),
+        Phase::Acknowledge => fibre::acknowledge(link, io),
+        Phase::PhyReset if long_enough => copper::after_reset(link, io),
+        Phase::Negotiate => copper::negotiate(link, io),
+        Phase::Settle if long_enough => {
+            let bus = &mut io.bus;
+            bus.write(Register::MacTxState, link.transmit_state(true));
+            bus.write(Register::MacRxState, link.receive_state(&io.filter, true));
+            link.enter(Phase::Idle);
+        }
+        Phase::Idle if long_enough => idle(link, io),
+        Phase::Up => watch(link, io),
+        _ => {}
+    }
+}
+
+/// The host wants a link now that it did not want before, without a command.
+fn later<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    let bus = &mut io.bus;
+    link.gigabit = LinkWord::from_bits(bus.load(Gencom::GigabitLink.nic_address()));
+    link.fast = LinkWord::from_bits(bus.load(Gencom::FastLink.nic_address()));
+    if link.wanted() {
+        restart(link, io);
+    }
+}
+
+fn receive_state<B: Dispatch>(bus: &mut B) -> MacRxState {
+    MacRxState::from_bits(bus.read(Register::MacRxState))
+}
+
+/// The partner must have stopped sending code words, and there must be a signal; in
+/// loopback there is nobody.
+fn idle<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    let state = receive_state(&mut io.bus);
+    if link.loopback || (state.synchronised() && !state.code_words()) {
+        up(link, io);
+    } else {
+        restart(link, io);
+    }
+}
+
+/// A link is lost when the signal is, or when the partner negotiates again.
+fn watch<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    if link.loopback {
+        return;
+    }
+    let state = receive_state(&mut io.bus);
+    let copper = matches!(link.medium, Medium::Copper(_));
+    if !state.synchronised() || state.code_words() || (copper && copper::lost(link, io)) {
+        restart(link, io);
+    }
+}
+
+fn up<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    link.enter(Phase::Up);
+    link.up = true;
+    LINK_UP.set(&io.me, &mut io.bus, 1);
+    let code = if link.mode.megabits() == 1000 {
+        event::LINK_GIGABIT_UP
+    } else {
+        event::LINK_10_100_UP
+    };
+    log_info!("link up, {=u32} Mb/s", link.mode.megabits());
+    report(link, io, code);
+}
+
+fn down<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
+    if link.up {
+        log_info!("link down");
+        link.up = false;
+        LINK_UP.set(&io.me, &mut io.bus, 0);
+        report(link, io, event::LINK_DOWN);
+    }
+}
+
+/// The state words, the LED, the trace and the event; the statistics follow.
+fn report<B: Dispatch>(link: &mut Link, io: &mut IoA<B>, code: u16) {
+    let (gigabit, fast) = link.words();
+    let bus = &mut io.bus;
+    bus.store(Gencom::GigabitLinkState.nic_address(), gigabit.into_bits());
+    bus.store(Gencom::FastLinkState.nic_address(), fast.into_bits());
+    // An LED cannot fail: its error type has no value.
+    let _ = Led::new(bus, Which::First).set_state(link.up.into());
+    let arguments = [
+        gigabit.into_bits() | fast.into_bits(),
+        bus.read(Register::MacTxState),
+        bus.read(Register::MacRxState),
+        link.partner,
+    ];
+    trace::record(bus, Topic::Link, code.into(), arguments);
+    link.changed = true;
+    count!(io.bus, event_link_state);
+    io.post(EventCode::LinkState, code);
+}

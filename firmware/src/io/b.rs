@@ -1,0 +1,105 @@
+//! What CPU B works with: the read channel, and the ways to CPU A.
+
+use super::deadline::{Deadlines, SlotB};
+use super::states::ReadStates;
+use crate::memory::shared::{ERRORS, OfB};
+use tigon2_chip::Cpu;
+use tigon2_chip::memory::block;
+use tigon2_hal::assist::{DescriptorRing, Read};
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// CPU B's io.
+#[derive(Debug)]
+pub struct IoB<B: Dispatch> {
+    /// The chip, and what is pending.
+    pub bus: B,
+    /// The right to write what CPU B shares.
+    pub me: OfB,
+    /// State words of transfers.
+    pub states: ReadStates,
+    /// Transfers from the host.
+    pub read_ring: DescriptorRing<Read>,
+    /// When something is due.
+    deadlines: Deadlines<2>,
+}
+
+impl<B: Dispatch> IoB<B> {
+    /// Before anything is known.
+    pub const fn new(bus: B, read: Read) -> IoB<B> {
+        IoB {
+            bus,
+            me: OfB::new(),
+            states: ReadStates::new(0, true, true),
+            read_ring: DescriptorRing::new(read),
+            deadlines: Deadlines::new(),
+        }
+    }
+
+    /// Places the read ring in the descriptor and buffer block with base K.
+    pub fn place(&mut self, block: u32) {
+        self.read_ring.place(block + block::DMA_READ_RING);
+    }
+
+    /// Rings CPU A.
+    #[inline(always)]
+    pub fn ring_a(&mut self) {
+        self.bus.ring(Cpu::A);
+    }
+
+    /// Reports to the host that it configured something that cannot be: CPU A posts the error
+    /// event.
+    #[inline(never)]
+    pub fn post_error(&mut self) {
+        let errors = ERRORS.get(&mut self.bus).wrapping_add(1);
+        ERRORS.set(&self.me, &mut self.bus, errors);
+        self.ring_a();
+    }
+
+    /// Starts housekeeping.
+    pub fn start_timer(&mut self) {
+        let now = timer::now(&mut self.bus);
+        self.deadlines.start(now);
+        self.set_timer(now);
+    }
+
+    /// Arms a slot.
+    #[inline(always)]
+    pub fn arm(&mut self, slot: SlotB, ticks: u32) {
+        let now = timer::now(&mut self.bus);
+        self.deadlines.arm(slot as usize, now, ticks);
+        self.set_timer(now);
+    }
+
+    /// Whether a slot is armed.
+    #[inline(always)]
+    pub fn is_armed(&self, slot: SlotB) -> bool {
+        self.deadlines.is_armed(slot as usize)
+    }
+
+    /// Takes a slot back.
+    #[inline(always)]
+    pub fn disarm(&mut self, slot: SlotB) {
+        self.deadlines.disarm(slot as usize);
+    }
+
+    /// Whether a slot is due; it is not armed any more then.
+    #[inline(always)]
+    pub fn take_due(&mut self, slot: SlotB, now: u32) -> bool {
+        self.deadlines.take(slot as usize, now)
+    }
+
+    /// Whether housekeeping is due.
+    #[inline(always)]
+    pub fn take_period(&mut self, now: u32) -> bool {
+        self.deadlines.take_period(now)
+    }
+
+    /// Sets the chip's reference to what is due first.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
+    pub fn set_timer(&mut self, now: u32) {
+        let first = self.deadlines.first();
+        self.bus.arm(Cpu::B, now, first);
+    }
+}

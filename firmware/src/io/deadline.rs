@@ -1,0 +1,173 @@
+//! Deadlines of a CPU: the period of its housekeeping, and slots that paths arm.
+//!
+//! Hardware reference, section 7. The chip has one timer reference for each CPU, so it is set
+//! to whatever is due first. What is to be done then is the timer handlers' business
+//! (`sides::timer`).
+
+use tigon2_hal::timer;
+
+/// Microseconds between two turns of housekeeping.
+const PERIOD: u32 = 1000;
+
+/// One deadline, in microseconds of the chip's counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    time: u32,
+    armed: bool,
+}
+
+impl Deadline {
+    /// Not armed.
+    pub const NONE: Deadline = Deadline {
+        time: 0,
+        armed: false,
+    };
+
+    /// So many microseconds behind `now`.
+    #[inline(always)]
+    const fn after(now: u32, ticks: u32) -> Deadline {
+        Deadline {
+            time: now.wrapping_add(ticks),
+            armed: true,
+        }
+    }
+
+    /// Whether it is armed.
+    #[inline(always)]
+    pub const fn is_armed(&self) -> bool {
+        self.armed
+    }
+
+    /// Takes it back.
+    #[inline(always)]
+    pub const fn disarm(&mut self) {
+        self.armed = false;
+    }
+
+    /// Whether it is over; it is not armed any more then.
+    pub fn take(&mut self, now: u32) -> bool {
+        let due = self.armed && timer::reached(now, self.time);
+        if due {
+            self.armed = false;
+        }
+        due
+    }
+
+    /// Arms it for every `ticks` microseconds: after a deadline that was just taken the next
+    /// one, else one from `now` on unless the armed one is within `ticks`.
+    pub fn repeat(&mut self, now: u32, due: bool, ticks: u32) {
+        if due {
+            self.time = self.time.wrapping_add(ticks);
+        }
+        // The first one, one that is late, and one that was set with longer ticks.
+        let left = self.time.wrapping_sub(now);
+        if !(due || self.armed) || left == 0 || left > ticks {
+            self.time = now.wrapping_add(ticks);
+        }
+        self.armed = true;
+    }
+
+    /// The earlier of a time and this deadline.
+    #[inline(always)]
+    fn or_earlier(self, time: u32) -> u32 {
+        let sooner = (self.time.wrapping_sub(time) as i32) < 0;
+        if self.armed && sooner {
+            self.time
+        } else {
+            time
+        }
+    }
+}
+
+/// Deadlines of CPU A that paths arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotA {
+    /// Reporting the return producer index.
+    Receive,
+}
+
+/// Deadlines of CPU B that paths arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotB {
+    /// Reporting the send consumer index.
+    Send,
+    /// Looking whether the transmit buffer has room again.
+    Room,
+}
+
+/// The period and `N` slots.
+#[derive(Debug)]
+pub struct Deadlines<const N: usize> {
+    /// When housekeeping is due next.
+    period: u32,
+    slots: [Deadline; N],
+}
+
+impl<const N: usize> Deadlines<N> {
+    /// None is armed.
+    pub const fn new() -> Deadlines<N> {
+        Deadlines {
+            period: 0,
+            slots: [Deadline::NONE; N],
+        }
+    }
+
+    /// Housekeeping begins.
+    pub const fn start(&mut self, now: u32) {
+        self.period = now.wrapping_add(PERIOD);
+    }
+
+    /// Arms a slot for `ticks` microseconds from `now` on.
+    #[inline(always)]
+    pub fn arm(&mut self, slot: usize, now: u32, ticks: u32) {
+        if let Some(deadline) = self.slots.get_mut(slot) {
+            *deadline = Deadline::after(now, ticks);
+        }
+    }
+
+    /// Whether a slot is armed.
+    #[inline(always)]
+    pub fn is_armed(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(Deadline::is_armed)
+    }
+
+    /// Takes a slot back.
+    #[inline(always)]
+    pub fn disarm(&mut self, slot: usize) {
+        if let Some(deadline) = self.slots.get_mut(slot) {
+            deadline.disarm();
+        }
+    }
+
+    /// Whether a slot is due; it is not armed any more then.
+    #[inline(always)]
+    pub fn take(&mut self, slot: usize, now: u32) -> bool {
+        let deadline = self.slots.get_mut(slot);
+        deadline.is_some_and(|deadline| deadline.take(now))
+    }
+
+    /// Whether housekeeping is due; it is due again a period later.
+    #[inline(always)]
+    pub fn take_period(&mut self, now: u32) -> bool {
+        let due = timer::reached(now, self.period);
+        if due {
+            let next = self.period.wrapping_add(PERIOD);
+            let late = timer::reached(now, next);
+            self.period = if late { now.wrapping_add(PERIOD) } else { next };
+        }
+        due
+    }
+
+    /// What is due first.
+    #[inline(always)]
+    pub fn first(&self) -> u32 {
+        let earlier = |time, deadline: &Deadline| deadline.or_earlier(time);
+        self.slots.iter().fold(self.period, earlier)
+    }
+}
+
+impl<const N: usize> Default for Deadlines<N> {
+    fn default() -> Deadlines<N> {
+        Deadlines::new()
+    }
+}

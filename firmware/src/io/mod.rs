@@ -1,0 +1,32 @@
+//! Floor 1: what a path works with.
+//!
+//! A path's function takes its own state and its CPU's io, [`IoA`] or [`IoB`]: the chip, the
+//! DMA ring of its CPU, deadlines, and the ways to reach the host and the other CPU.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`a`], [`b`] | what each CPU has |
+//! | [`note`] | what transfers are for, in one table for each channel |
+//! | [`states`] | state words of transfers |
+//! | [`bd_ring`] | BDs on their way from the host |
+//! | [`buffer_ring`] | the rings of empty buffers: which they are, and where |
+//! | [`deadline`] | the period of housekeeping, and slots that paths arm |
+//! | [`interrupt`] | interrupts to the host |
+//! | [`outbox`] | events that the host is to get |
+//! | [`filter`] | which frames are for this card |
+//! | [`direct`] | transfers without the assist |
+
+pub mod a;
+pub mod b;
+pub mod bd_ring;
+pub mod buffer_ring;
+pub mod deadline;
+pub mod direct;
+pub mod filter;
+pub mod interrupt;
+pub mod note;
+pub mod outbox;
+pub mod states;
+
+pub use a::IoA;
+pub use b::IoB;

@@ -1,0 +1,253 @@
+//! What the host configured: gencom and the general information block.
+//!
+//! Read once at start, into NIC memory, and judged there: what is used later are the
+//! copies in the handlers' state, which the host cannot change.
+
+use crate::memory::layout::INFORMATION;
+use host_interface::extension::BadConfig;
+use host_interface::gencom::Gencom;
+use host_interface::info::RcbFlags;
+use host_interface::{OperatingMode, ring};
+use tigon2_chip::Register;
+use tigon2_chip::bits::PciState;
+use tigon2_chip::memory::{FIRMWARE_BASE, NIC_SEND_RING};
+use tigon2_hal::Bus;
+use tigon2_hal::assist::HostAddress;
+
+/// Offsets in the general information block, in bytes.
+mod offset {
+    use core::mem::offset_of;
+    use host_interface::info::GeneralInformationBlock as Block;
+
+    pub const EVENT: u32 = offset_of!(Block, event) as u32;
+    pub const SEND: u32 = offset_of!(Block, send) as u32;
+    pub const STANDARD: u32 = offset_of!(Block, standard) as u32;
+    pub const JUMBO: u32 = offset_of!(Block, jumbo) as u32;
+    pub const MINI: u32 = offset_of!(Block, mini) as u32;
+    pub const RETURN: u32 = offset_of!(Block, receive_return) as u32;
+    pub const EVENT_PRODUCER: u32 = offset_of!(Block, event_producer) as u32;
+    pub const RETURN_PRODUCER: u32 = offset_of!(Block, return_producer) as u32;
+    pub const SEND_CONSUMER: u32 = offset_of!(Block, send_consumer) as u32;
+    pub const REFRESH: u32 = offset_of!(Block, refresh_statistics) as u32;
+}
+
+/// One ring as its control block says.
+#[derive(Clone, Copy, Debug)]
+pub struct RingConfig {
+    /// Where the ring is.
+    pub address: HostAddress,
+    /// Entries or bytes, as the ring has it.
+    pub max_len: u32,
+    /// The flags.
+    pub flags: RcbFlags,
+}
+
+impl RingConfig {
+    const NONE: RingConfig = RingConfig {
+        address: HostAddress { high: 0, low: 0 },
+        max_len: 0,
+        flags: RcbFlags::new(),
+    };
+
+    fn load<B: Bus>(bus: &mut B, offset: u32) -> RingConfig {
+        let base = INFORMATION + offset;
+        let word = bus.load(base + 8);
+        RingConfig {
+            address: HostAddress {
+                high: bus.load(base),
+                low: bus.load(base + 4),
+            },
+            max_len: word >> 16,
+            flags: RcbFlags::from_bits(word as u16),
+        }
+    }
+
+    /// Whether the host uses the ring: it did not disable it and gave it an address.
+    pub const fn is_used(&self) -> bool {
+        !self.flags.disabled() && !self.address.is_none()
+    }
+
+    /// The flags that must be the same for all receive rings.
+    pub const fn offloads(&self) -> u16 {
+        self.flags.into_bits() & RcbFlags::RECEIVE_CONSISTENCY
+    }
+}
+
+/// What the host configured.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Operating mode.
+    pub mode: OperatingMode,
+    /// The general information block, which begins with the statistics.
+    pub information: HostAddress,
+    /// Event ring.
+    pub events: RingConfig,
+    /// Send ring.
+    pub send: RingConfig,
+    /// Standard receive ring.
+    pub standard: RingConfig,
+    /// Jumbo receive ring.
+    pub jumbo: RingConfig,
+    /// Mini receive ring.
+    pub mini: RingConfig,
+    /// Receive return ring.
+    pub receive_return: RingConfig,
+    /// Where the event producer index goes.
+    pub event_producer: HostAddress,
+    /// Where the receive return producer index goes.
+    pub return_producer: HostAddress,
+    /// Where the send consumer index goes, or 0.
+    pub send_consumer: HostAddress,
+    /// Where refreshed statistics go, or 0.
+    pub refresh: HostAddress,
+}
+
+impl Config {
+    /// Nothing configured.
+    pub const fn new() -> Config {
+        const NONE: HostAddress = HostAddress { high: 0, low: 0 };
+        Config {
+            mode: OperatingMode::new(),
+            information: NONE,
+            events: RingConfig::NONE,
+            send: RingConfig::NONE,
+            standard: RingConfig::NONE,
+            jumbo: RingConfig::NONE,
+            mini: RingConfig::NONE,
+            receive_return: RingConfig::NONE,
+            event_producer: NONE,
+            return_producer: NONE,
+            send_consumer: NONE,
+            refresh: NONE,
+        }
+    }
+
+    /// The part that is in gencom: needed to fetch the rest.
+    pub fn load_gencom<B: Bus>(&mut self, bus: &mut B) {
+        self.mode = OperatingMode::from_bits(bus.load(Gencom::OperatingMode.nic_address()));
+        self.information = HostAddress {
+            high: bus.load(Gencom::InfoHigh.nic_address()),
+            low: bus.load(Gencom::InfoLow.nic_address()),
+        };
+    }
+
+    /// The part that is in the general information block, after it was fetched.
+    ///
+    /// # Errors
+    /// [`BadConfig`] when the firmware could not work with it.
+    pub fn load_information<B: Bus>(&mut self, bus: &mut B) -> Result<(), BadConfig> {
+        self.events = RingConfig::load(bus, offset::EVENT);
+        self.send = RingConfig::load(bus, offset::SEND);
+        self.standard = RingConfig::load(bus, offset::STANDARD);
+        self.jumbo = RingConfig::load(bus, offset::JUMBO);
+        self.mini = RingConfig::load(bus, offset::MINI);
+        self.receive_return = RingConfig::load(bus, offset::RETURN);
+        self.event_producer = pointer(bus, offset::EVENT_PRODUCER);
+        self.return_producer = pointer(bus, offset::RETURN_PRODUCER);
+        self.send_consumer = pointer(bus, offset::SEND_CONSUMER);
+        self.refresh = pointer(bus, offset::REFRESH);
+        self.judge(PciState::from_bits(bus.read(Register::PciState)))
+    }
+
+    /// Whether the firmware can work with it; `pci` is the PCI state register.
+    fn judge(&self, pci: PciState) -> Result<(), BadConfig> {
+        if self.events.address.is_none() || self.event_producer.is_none() {
+            return Err(BadConfig::NoEventRing);
+        }
+        self.judge_send()?;
+        self.judge_receive(pci)?;
+        let misaligned = [
+            self.events.address,
+            self.event_producer,
+            self.send.address,
+            self.standard.address,
+            self.jumbo.address,
+            self.mini.address,
+            self.receive_return.address,
+            self.return_producer,
+            self.send_consumer,
+            self.refresh,
+        ]
+        .into_iter()
+        .any(|address| address.low & 3 != 0);
+        if misaligned {
+            return Err(BadConfig::Misaligned);
+        }
+        Ok(())
+    }
+
+    fn judge_send(&self) -> Result<(), BadConfig> {
+        let entries = self.send.max_len;
+        if ring::nic_send_ring(entries).is_none() {
+            return Err(BadConfig::SendRingSize);
+        }
+        let HostAddress { high, low } = self.send.address;
+        if self.send.flags.host_ring() {
+            return if self.send.address.is_none() {
+                Err(BadConfig::NoSendRing)
+            } else {
+                Ok(())
+            };
+        }
+        // Reference 12 (C): an address of NIC memory, in the room that the map has for it.
+        let room = NIC_SEND_RING..FIRMWARE_BASE;
+        let inside = high == 0 && room.contains(&low) && FIRMWARE_BASE - low >= entries << 4;
+        if inside && low & 7 == 0 {
+            Ok(())
+        } else {
+            Err(BadConfig::NicSendRing)
+        }
+    }
+
+    fn judge_receive(&self, pci: PciState) -> Result<(), BadConfig> {
+        /// An Ethernet header and something behind it.
+        const FRAME_MIN: u32 = 60;
+        if !self.standard.is_used() {
+            return Err(BadConfig::NoStandardRing);
+        }
+        if self.standard.max_len < FRAME_MIN {
+            return Err(BadConfig::StandardRingSize);
+        }
+        let mini = self.mini.is_used();
+        if mini && !(1..=self.standard.max_len).contains(&self.mini.max_len) {
+            return Err(BadConfig::MiniRingSize);
+        }
+        if self.receive_return.address.is_none() || self.return_producer.is_none() {
+            return Err(BadConfig::NoReturnRing);
+        }
+        match ring::return_entries(self.receive_return.max_len as u16) {
+            Some(ring::RETURN_ENTRIES_SMALL) if mini => return Err(BadConfig::ReturnRingSize),
+            Some(_) => {}
+            None => return Err(BadConfig::ReturnRingSize),
+        }
+        // Reference 12 (C): the same offloads for all of the rings that are used.
+        let offloads = self.standard.offloads();
+        if [&self.jumbo, &self.mini]
+            .into_iter()
+            .any(|ring| ring.is_used() && ring.offloads() != offloads)
+        {
+            return Err(BadConfig::InconsistentFlags);
+        }
+        // Reference 9, R[5C] (C): vendor firmware refuses it, too.
+        let checksums =
+            self.standard.flags.transport_checksum() || self.standard.flags.ip_checksum();
+        if checksums && pci.byte_enables() {
+            return Err(BadConfig::ByteEnables);
+        }
+        Ok(())
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::new()
+    }
+}
+
+fn pointer<B: Bus>(bus: &mut B, offset: u32) -> HostAddress {
+    let base = INFORMATION + offset;
+    HostAddress {
+        high: bus.load(base),
+        low: bus.load(base + 4),
+    }
+}

@@ -1,0 +1,13 @@
+//! Floor 0: what lies where in SRAM, what both CPUs see, and what the host configured.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`layout`] | the tables in SRAM |
+//! | [`shared`] | words that cross between the CPUs, each with one writer |
+//! | [`config`] | gencom and the general information block, as they were at start |
+//! | [`statistics`] | the words of the statistics block |
+
+pub mod config;
+pub mod layout;
+pub mod shared;
+pub mod statistics;

@@ -1,0 +1,268 @@
+//! Delivers a frame to the host: its data, its return BD.
+//!
+//! Hardware reference, sections 6.5 and 14. A summed frame costs one transfer more: the
+//! two bytes of the [seed](super::headers), with which the channel's sum begins, go to the
+//! first bytes of the buffer, where the frame overwrites them at once. The channel then
+//! stores the sum into the return BD, which waits behind the data in the same ring:
+//!
+//! ```text
+//! write ring:   [seed] [data ...] [seed] [data ...] ... [return BDs] ...
+//! channel's sum:  0 + seed + data --> its checksum word
+//! ```
+//!
+//! So no event has to come between the data and the return BD.
+
+use super::Receive;
+use super::headers::Headers;
+use super::index::returned;
+use crate::io::IoA;
+use crate::io::buffer_ring::RingId;
+use crate::io::note::WriteNote;
+use crate::io::states::Sum;
+use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::extension::Drop;
+use tigon2_chip::bits::DmaState;
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::ReceivedFrame;
+
+/// Transfers of a frame at most: the seed of its sum, and its data.
+pub(super) const TRANSFERS: u32 = 2;
+/// Where the TCP/UDP sum is in a return BD.
+const SUM_OFFSET: u32 = 18;
+/// Bytes of the seed.
+pub(super) const SEED_BYTES: u32 = 2;
+/// The bit that frees what was moved in the receive buffer.
+const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
+const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
+const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
+pub(super) const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
+const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
+
+/// A frame that the host gets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accepted {
+    /// Where it is.
+    pub frame: ReceivedFrame,
+    /// Its bytes without CRC.
+    pub length: u32,
+    /// The ring whose buffer it takes.
+    pub id: RingId,
+    /// What was wrong with it, as the return BD says it.
+    pub flaws: u32,
+    /// What it was addressed to.
+    pub destination: u8,
+}
+
+/// Queues a frame without flaws that fits into the one buffer of its BD. There is room for
+/// the transfers.
+#[inline(always)]
+pub(super) fn deliver<B: Dispatch>(
+    receive: &mut Receive,
+    io: &mut IoA<B>,
+    accepted: &Accepted,
+    taken: &Taken,
+    found: &Headers,
+) {
+    let bus = &mut io.bus;
+    let ring = receive.rings.get_mut(accepted.id);
+    let bytes = accepted.frame.length - receive.cut - found.stripped;
+    let flag = ring.flag();
+    ring.advance();
+    let slot = receive.returns.slot();
+    let outcome = Outcome::new(accepted, slot, bytes, false, flag).with(found);
+    outcome.stage(bus, taken);
+    let mut transfer = Transfer {
+        host: taken.host,
+        // Frames start at multiples of 8, so a tag does not reach the end of the buffer.
+        local: accepted.frame.start + found.stripped,
+        length: bytes,
+        state: io.states.data,
+        note: WriteNote::receive_data(slot).word(),
+    };
+    if found.summed {
+        put_seed(receive, bus, &mut io.write_ring, &transfer, found.seed);
+        transfer.state |= Sum::ON;
+        store_sum(bus, &io.write_ring, &mut transfer);
+    }
+    io.write_ring.put(bus, &transfer);
+    io.frees_with_data();
+    finish(receive, io, accepted, taken, &outcome);
+}
+
+/// Queues the seed of the sum in front of `data`.
+#[inline(always)]
+pub(super) fn put_seed<B: Dispatch>(
+    receive: &Receive,
+    bus: &mut B,
+    ring: &mut DescriptorRing<Write>,
+    data: &Transfer,
+    seed: u32,
+) {
+    let local = receive.seeds + (ring.next_index() << 5);
+    bus.store(local, seed << 16);
+    let transfer = Transfer {
+        host: data.host,
+        local,
+        length: SEED_BYTES,
+        state: (data.state | Sum::ON | Sum::BEGINS) & !FREES,
+        note: WriteNote::QUIET.word(),
+    };
+    ring.put(bus, &transfer);
+}
+
+/// The sum goes to the return BD when `last` of the data, which is queued next, is done.
+#[inline(always)]
+pub(super) fn store_sum<B: Dispatch>(
+    bus: &mut B,
+    ring: &DescriptorRing<Write>,
+    last: &mut Transfer,
+) {
+    ring.store_sum_at(bus, WriteNote::of_word(last.note).slot() + SUM_OFFSET);
+    last.state |= Sum::STORED;
+}
+
+/// The BD that a frame takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// Its buffer, the first one of an extended BD.
+    pub host: HostAddress,
+    index_and_room: u32,
+    /// Its flags.
+    pub flags: u32,
+    pub opaque: u32,
+}
+
+impl Taken {
+    /// Reads the BD at a NIC address.
+    #[inline(always)]
+    pub fn new<B: Dispatch>(bus: &mut B, bd: u32) -> Taken {
+        Taken {
+            host: HostAddress {
+                high: bus.load(bd),
+                low: bus.load(bd + 4),
+            },
+            index_and_room: bus.load(bd + 8),
+            flags: bus.load(bd + 12),
+            opaque: bus.load(bd + 28),
+        }
+    }
+
+    /// Bytes of its buffer, the first one of an extended BD.
+    #[inline(always)]
+    pub const fn room(&self) -> u32 {
+        self.index_and_room & 0xFFFF
+    }
+
+    /// The third word of the return BD of a frame of `bytes`.
+    #[inline(always)]
+    pub const fn index_and_length(&self, bytes: u32) -> u32 {
+        self.index_and_room & 0xFFFF_0000 | bytes
+    }
+
+    /// Writes of the return BD of a frame of `bytes` into its slot what is the BD's.
+    #[inline(always)]
+    pub fn stage<B: Dispatch>(&self, bus: &mut B, slot: u32, bytes: u32) {
+        let index_and_length = self.index_and_length(bytes);
+        // One by one: a loop over them costs five times as much.
+        bus.store(slot, self.host.high);
+        bus.store(slot + 4, self.host.low);
+        bus.store(slot + 8, index_and_length);
+        bus.store(slot + 28, self.opaque);
+    }
+}
+
+/// Where in a return BD its flags are.
+pub(crate) const FLAGS: u32 = 12;
+
+/// BD flags of a frame without flaws and sums, from the ring with this flag.
+#[inline(always)]
+pub(crate) const fn flags_of(ring_flag: u32, destination: u8) -> u32 {
+    END | ring_flag | (destination as u32) << 5
+}
+
+/// What the return BD of a frame says, and where it is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// NIC address of its slot.
+    slot: u32,
+    /// Bytes that the host gets.
+    bytes: u32,
+    /// BD flags.
+    flags: u32,
+    /// IP and TCP/UDP sum; the latter may come from the DMA channel instead.
+    checksums: u32,
+    /// Error flags, and the VLAN tag.
+    errors_and_tag: u32,
+    truncated: bool,
+}
+
+impl Outcome {
+    /// A frame without sums and tag, in a buffer of the ring with this flag.
+    #[inline(always)]
+    pub const fn new(
+        accepted: &Accepted,
+        slot: u32,
+        bytes: u32,
+        truncated: bool,
+        ring_flag: u32,
+    ) -> Outcome {
+        let flaws = accepted.flaws | if truncated { TRUNCATED } else { 0 };
+        let error = if flaws != 0 { ERROR } else { 0 };
+        Outcome {
+            slot,
+            bytes,
+            flags: flags_of(ring_flag, accepted.destination) | error,
+            checksums: 0,
+            errors_and_tag: flaws << 16,
+            truncated,
+        }
+    }
+
+    /// The same with what the headers say.
+    #[inline(always)]
+    pub const fn with(mut self, found: &Headers) -> Outcome {
+        self.flags |= found.flags;
+        self.checksums = found.ip_sum << 16;
+        self.errors_and_tag |= found.tag;
+        self
+    }
+
+    /// Writes the return BD into its slot.
+    #[inline(always)]
+    pub fn stage<B: Dispatch>(&self, bus: &mut B, taken: &Taken) {
+        taken.stage(bus, self.slot, self.bytes);
+        bus.store(self.slot + FLAGS, self.flags);
+        bus.store(self.slot + 16, self.checksums);
+        bus.store(self.slot + 20, self.errors_and_tag);
+    }
+
+    /// Whether it says that something is wrong with the frame.
+    pub const fn is_flawed(&self) -> bool {
+        self.errors_and_tag >> 16 != 0
+    }
+}
+
+/// The data of a frame is queued: its return BD, which is in its slot, follows with the
+/// [others](super::returns) of the run. Lets the MAC's descriptor go.
+#[inline(always)]
+pub(super) fn finish<B: Dispatch>(
+    receive: &mut Receive,
+    io: &mut IoA<B>,
+    accepted: &Accepted,
+    taken: &Taken,
+    outcome: &Outcome,
+) {
+    receive.ring.release();
+    if receive.untidy != 0 {
+        receive.untidy -= 1;
+    }
+    receive.returns.made();
+    if outcome.truncated {
+        receive.counters.drops.count(Drop::BufferTooSmall);
+    }
+    receive
+        .counters
+        .received(accepted.destination, 1, accepted.length);
+    returned(receive, io, 1, taken.flags & NOW != 0);
+}

@@ -1,0 +1,123 @@
+//! Frames with nothing to look at, several in a run.
+//!
+//! Good frames to this card's own address, of a length that is plainly the standard or the
+//! mini ring's, for a host that wants no sums. What changes from frame to frame is kept in
+//! variables of its own in here, so that it is in registers: that and the words of SRAM that
+//! are not touched are what makes it fast. Whatever else there is about a frame ends the
+//! run, and [`frame`](super::frame) looks at it.
+
+use super::deliver::{FLAGS, NOW, Taken, flags_of};
+use super::{Receive, frame, returns};
+use crate::io::note::WriteNote;
+use crate::io::{IoA, filter};
+use host_interface::bd::destination::UNICAST;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::place::here;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Frames that were delivered.
+    pub count: u32,
+    /// Why it ended.
+    pub end: End,
+    /// Whether a BD asked for an update at once.
+    pub now: bool,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// There is no frame any more, or there were as many as were asked for.
+    Done,
+    /// The next frame has this length, which is not plainly the usual ring's.
+    OtherLength(u32),
+    /// The next frame needs a look or has to wait.
+    Other,
+}
+
+/// Delivers up to `most` frames.
+#[inline(always)]
+pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32) -> Run {
+    let IoA {
+        bus,
+        write_ring,
+        states,
+        ..
+    } = io;
+    let usual = receive.usual;
+    let (shortest, lengths) = receive.lengths(usual);
+    let cut = receive.cut;
+    let mut made = receive.returns.open();
+    let state = states.data;
+    let mut frames = receive.ring.open();
+    let mut queue = write_ring.open();
+    let ring = receive.rings.get_mut(usual);
+    let ring_flags = flags_of(ring.flag(), UNICAST);
+    // What limits the run is looked at in front of it, but for the frames: more arrive.
+    let mut bds = ring.open(bus, most);
+    let room = receive.returns.known_room();
+    let limit = most
+        .min(bds.ready())
+        .min(room)
+        .min(queue.free().saturating_sub(returns::TRANSFERS));
+    let mut left = limit;
+    let (mut octets, mut flags) = (0, 0);
+    let end = loop {
+        if left == 0 {
+            break if limit == most { End::Done } else { End::Other };
+        }
+        let Some(frame) = frames.oldest(bus) else {
+            break End::Done;
+        };
+        // Errors make it longer than any frame.
+        let length = (frame.errors << 16 | frame.length).wrapping_sub(frame::CRC);
+        if length.wrapping_sub(shortest) >= lengths {
+            break End::OtherLength(length);
+        }
+        if filter::is_of_group(bus, frame.start) {
+            break End::Other;
+        }
+        let bytes = frame.length - cut;
+        let taken = Taken::new(bus, bds.next_address());
+        if bytes > taken.room() {
+            break End::Other;
+        }
+        // The frame before this one; the loads have waited for its stores.
+        queue.tell(bus);
+        let descriptor = queue.next();
+        descriptor.local(bus, frame.start);
+        octets = here(octets + length);
+        let slot = here(made.slot());
+        bus.store(slot + FLAGS, ring_flags);
+        made.set(here(made.after()));
+        flags = here(flags | taken.flags);
+        descriptor.length(bus, bytes);
+        let index_and_length = here(taken.index_and_length(bytes));
+        left = here(left - 1);
+        descriptor.state(bus, state);
+        bds.advance();
+        bus.store(slot + 8, index_and_length);
+        frames.release();
+        bus.store(slot + 28, taken.opaque);
+        bus.store(slot, taken.host.high);
+        bus.store(slot + 4, taken.host.low);
+        descriptor.host(bus, taken.host);
+        queue.commit(bus, WriteNote::receive_data(slot).word());
+    };
+    drop(frames);
+    queue.settle(bus);
+    drop(queue);
+    ring.close(bds);
+    let count = limit - left;
+    if count != 0 {
+        receive.returns.close(made);
+        io.frees_with_data();
+        receive.counters.received(UNICAST, count, octets);
+    }
+    Run {
+        count,
+        end,
+        now: flags & NOW != 0,
+    }
+}

@@ -1,0 +1,67 @@
+//! A frame that could not be written to the host's memory.
+//!
+//! Its return BD waits behind the data in the same ring: it says that nothing came. The
+//! frame's bytes in the receive buffer are freed as those of a dropped frame are.
+
+use super::Receive;
+use super::frame::wrapped;
+use crate::io::IoA;
+use crate::io::note::{WriteKind, WriteNote};
+use crate::memory::layout::RETURN_SLOTS;
+use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::extension::Drop;
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+
+/// Data of a frame; the assist is paused at its descriptor.
+pub fn data<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, failed: u32) {
+    let IoA {
+        bus, write_ring, ..
+    } = io;
+    let note = |descriptor| WriteNote::of_word(write_ring.note(descriptor));
+    let is_last = |descriptor| note(descriptor).kind() == WriteKind::ReceiveData;
+    // The last piece of the frame names its return BD.
+    let mut last = failed;
+    while !is_last(last) {
+        match write_ring.behind(last) {
+            Some(next) => last = next,
+            None => return,
+        }
+    }
+    // A later frame frees what this one took.
+    let mut next = write_ring.behind(last);
+    let mut later = false;
+    while let Some(descriptor) = next {
+        later |= is_last(descriptor);
+        next = write_ring.behind(descriptor);
+    }
+    let slot = note(last).slot();
+    let end = bus.load(last + 8) + (bus.load(last + 12) & 0xFFFF) + receive.cut;
+    let refused = refuse(bus, slot);
+    if last == failed && !later && !io.frees_later() {
+        io.free_later(wrapped(receive.base, (end + 7) & !7));
+        io.await_writes();
+    }
+    if refused {
+        receive.counters.drops.count(Drop::ReceiveFault);
+        receive.untidy = RETURN_SLOTS;
+    }
+}
+
+/// Makes the return BD at a NIC address one of no bytes. Returns whether it was not that.
+fn refuse<B: Bus>(bus: &mut B, slot: u32) -> bool {
+    const FLAGS: u32 = BdFlags::new()
+        .with_transport_checksum(true)
+        .with_ip_checksum(true)
+        .with_vlan_tag(true)
+        .into_bits() as u32;
+    const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
+    const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
+    let length = bus.load(slot + 8);
+    bus.store(slot + 8, length & 0xFFFF_0000);
+    let flags = bus.load(slot + 12);
+    bus.store(slot + 12, flags & !FLAGS | ERROR);
+    bus.store(slot + 16, 0);
+    bus.store(slot + 20, TRUNCATED << 16);
+    length & 0xFFFF != 0
+}

@@ -1,0 +1,151 @@
+//! Reports to the host how far the return ring is filled.
+//!
+//! Hardware reference, section 14, steps 7 and 8: after a number of BDs or a time, and at
+//! once for a BD that asks for it.
+
+use super::{Receive, returns};
+use crate::io::IoA;
+use crate::io::deadline::SlotA;
+use crate::io::note::{WriteKind, WriteNote};
+use crate::memory::config::Config;
+use tigon2_chip::events::EventBit;
+use tigon2_hal::assist::HostAddress;
+use tigon2_hal::events::Dispatch;
+
+/// What the host was told, and when it wants to hear more.
+#[derive(Debug)]
+pub struct Index {
+    /// Where the host wants the return producer index.
+    place: HostAddress,
+    /// What the host was told last.
+    reported: u32,
+    /// Return BDs since then.
+    unreported: u32,
+    /// Return BDs after which it is told.
+    threshold: u32,
+    /// Microseconds after which it is told; 0 for at once.
+    ticks: u32,
+    /// Whether only the time interrupts; else reaching the number of BDs does, too.
+    interrupts_by_time: bool,
+    /// Whether a BD asked for an update at once.
+    now: bool,
+    /// Whether the index was written without the interrupt.
+    silent: bool,
+    /// Updates because the number of BDs was reached.
+    threshold_hits: u32,
+}
+
+impl Index {
+    /// Nothing configured.
+    pub const fn new() -> Index {
+        Index {
+            place: HostAddress { high: 0, low: 0 },
+            reported: 0,
+            unreported: 0,
+            threshold: 1,
+            ticks: 0,
+            interrupts_by_time: false,
+            now: false,
+            silent: false,
+            threshold_hits: 0,
+        }
+    }
+
+    /// As the host configured it.
+    pub const fn configured(config: &Config) -> Index {
+        let mut index = Index::new();
+        index.place = config.return_producer;
+        index.interrupts_by_time = config.receive_return.flags.coalesced_update_only();
+        index
+    }
+
+    /// Whether the host is to be told without waiting for the time.
+    #[inline(always)]
+    pub(super) const fn is_due(&self) -> bool {
+        self.now || self.unreported >= self.threshold
+    }
+
+    /// Updates because the number of BDs was reached.
+    pub const fn threshold_hits(&self) -> u32 {
+        self.threshold_hits
+    }
+}
+
+impl Default for Index {
+    fn default() -> Index {
+        Index::new()
+    }
+}
+
+/// The coalescing words, which drivers also change later: 0 microseconds is "at once", 0
+/// BDs "by time only".
+pub fn set_coalescing(receive: &mut Receive, ticks: u32, max_bds: u32) {
+    let index = &mut receive.index;
+    index.ticks = ticks;
+    index.threshold = match (ticks, max_bds) {
+        (0, _) => 1,
+        (_, 0) => u32::MAX,
+        (_, bds) => bds,
+    };
+}
+
+/// Some return BDs are on their way: their index follows by count or time, or now.
+#[inline(always)]
+pub(crate) fn returned<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, count: u32, now: bool) {
+    let index = &mut receive.index;
+    index.unreported += count;
+    if now || index.unreported >= index.threshold {
+        return due(index, io, count, now);
+    }
+    if !io.is_armed(SlotA::Receive) {
+        io.arm(SlotA::Receive, index.ticks);
+    }
+}
+
+/// An update without waiting for the time.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
+fn due<B: Dispatch>(index: &mut Index, io: &mut IoA<B>, count: u32, now: bool) {
+    index.now |= now;
+    let before = index.unreported - count;
+    if index.ticks != 0 && (before..index.unreported).contains(&(index.threshold - 1)) {
+        index.threshold_hits = index.threshold_hits.wrapping_add(1);
+    }
+    if index.interrupts_by_time && index.ticks != 0 && !io.is_armed(SlotA::Receive) {
+        io.arm(SlotA::Receive, index.ticks);
+    }
+    io.bus.set(EventBit::UpdateReceiveReturnProducer);
+}
+
+/// Update receive return producer. With "interrupt only on coalescing" the update by number
+/// of BDs is silent; the interrupt comes when the time is up.
+#[inline(always)]
+pub fn update_producer<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    let producer = receive.returns.producer();
+    let index = &receive.index;
+    let silent = index.interrupts_by_time && !index.now && io.is_armed(SlotA::Receive);
+    if producer != index.reported || index.silent && !silent {
+        let note = if silent {
+            WriteNote::QUIET
+        } else {
+            WriteNote::of(WriteKind::ReturnIndex)
+        };
+        let place = index.place;
+        if !io.has_write_room(1 + returns::TRANSFERS) {
+            return io.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
+        }
+        returns::queue(receive, io, 1);
+        io.put_words(place, &[producer, 0], note);
+        let index = &mut receive.index;
+        index.reported = producer;
+        index.silent = silent;
+        let counters = &mut receive.counters;
+        counters.return_updates = counters.return_updates.wrapping_add(1);
+    }
+    receive.index.unreported = 0;
+    if !silent {
+        receive.index.now = false;
+        io.disarm(SlotA::Receive);
+    }
+    io.bus.clear(EventBit::UpdateReceiveReturnProducer);
+}

@@ -1,0 +1,247 @@
+//! The return ring, and the return BDs of several frames in one transfer.
+//!
+//! They are made in a ring in NIC memory beside the host's, so that those of consecutive
+//! frames lie one behind the other in both:
+//!
+//! ```text
+//!                   queued      producer
+//!                     v            v
+//! host's ring   ...+==+============+--------      entries
+//! slots         ...+==+============+--------      modulo 128
+//!   on their way or    | data is    |
+//!   there              | queued     |
+//! ```
+//!
+//! A slot is free again when its BD has been moved. 128 are enough. A BD that was not is
+//! behind the data of its frame in the descriptor ring, which has 64, or else that data is
+//! done: then it is among the transfers of BDs that follow the data of one run, or it waits
+//! for such a transfer. Neither are more than [`MANY`] and those of a run of
+//! [`FRAMES`](super::frame::FRAMES). Frames without data are queued by themselves.
+
+use super::Receive;
+use super::frame::FRAMES;
+use crate::io::IoA;
+use crate::io::note::WriteNote;
+use crate::memory::config::Config;
+use crate::memory::layout::{RETURN_BDS, RETURN_SLOTS};
+use host_interface::gencom::Gencom;
+use host_interface::ring::return_entries;
+use tigon2_hal::Bus;
+use tigon2_hal::assist::{HostAddress, Transfer};
+use tigon2_hal::events::Dispatch;
+
+/// Transfers for the return BDs of a run and of those that waited: each for [`MANY`], but for
+/// the last one, and for another one round the end of the slots.
+pub(super) const TRANSFERS: u32 = (FRAMES + MANY - 1).div_ceil(MANY) + 1;
+
+/// Return BDs of one transfer at most. Fewer wait for more, as long as the host is not
+/// [told](super::index) of them: it looks at none before.
+pub(super) const MANY: u32 = 8;
+// See above: those of the ring, of one run, and that wait.
+const _: () = assert!(64 + FRAMES + MANY <= RETURN_SLOTS);
+
+/// Where the slot of an entry of the host's ring is among the slots, in bytes.
+#[inline(always)]
+pub(crate) const fn offset(entry: u32) -> u32 {
+    (entry & (RETURN_SLOTS - 1)) << 5
+}
+
+/// A return ring of the host's, and where its BDs are made.
+#[derive(Debug)]
+pub struct ReturnQueue {
+    /// The ring in host memory.
+    host: HostAddress,
+    /// Its entries minus one.
+    mask: u32,
+    /// The next entry.
+    producer: u32,
+    /// The next one whose BD is not on its way.
+    queued: u32,
+    /// The host's consumer index when it was last read.
+    consumer: u32,
+    /// The host has ever written that word.
+    consumer_is_told: bool,
+    /// Where return BDs are made.
+    slots: u32,
+}
+
+impl ReturnQueue {
+    /// Nothing configured.
+    pub const fn new() -> ReturnQueue {
+        ReturnQueue {
+            host: HostAddress { high: 0, low: 0 },
+            mask: 0,
+            producer: 0,
+            queued: 0,
+            consumer: 0,
+            consumer_is_told: false,
+            slots: RETURN_BDS,
+        }
+    }
+
+    /// Takes the configuration.
+    pub fn configure<B: Bus>(&mut self, bus: &mut B, config: &Config) {
+        self.host = config.receive_return.address;
+        let entries = return_entries(config.receive_return.max_len as u16).unwrap_or(1);
+        self.mask = entries - 1;
+        // What is not written for each frame is 0.
+        for word in (0..RETURN_SLOTS * 32).step_by(4) {
+            bus.store(self.slots + word, 0);
+        }
+    }
+
+    /// The next entry.
+    #[inline(always)]
+    pub const fn producer(&self) -> u32 {
+        self.producer
+    }
+
+    /// NIC address at which the next return BD is made.
+    #[inline(always)]
+    pub const fn slot(&self) -> u32 {
+        self.slot_of(self.producer)
+    }
+
+    #[inline(always)]
+    const fn slot_of(&self, entry: u32) -> u32 {
+        self.slots + offset(entry)
+    }
+
+    /// One more return BD is made.
+    #[inline(always)]
+    pub const fn made(&mut self) {
+        self.producer = (self.producer + 1) & self.mask;
+    }
+
+    /// Begins to make several.
+    #[inline(always)]
+    pub const fn open(&self) -> Made {
+        Made {
+            slots: self.slots,
+            mask: self.mask,
+            producer: self.producer,
+        }
+    }
+
+    /// They are made.
+    #[inline(always)]
+    pub const fn close(&mut self, made: Made) {
+        self.producer = made.producer;
+    }
+
+    /// Free entries by the host's consumer index when it was last read.
+    #[inline(always)]
+    pub const fn known_room(&self) -> u32 {
+        self.consumer.wrapping_sub(self.producer + 1) & self.mask
+    }
+
+    /// Whether the host has not read the entry behind the next one. The host's consumer index
+    /// is read only if it had not at the last look.
+    #[inline(always)]
+    pub fn is_full<B: Bus>(&mut self, bus: &mut B) -> bool {
+        let after = (self.producer + 1) & self.mask;
+        if after != self.consumer {
+            return false;
+        }
+        let consumer = bus.load(Gencom::ReceiveReturnConsumer.nic_address());
+        self.consumer = consumer & self.mask;
+        // Linux never says how far it has read, and need not: it gives a buffer back only
+        // behind its return BD, and there are fewer buffers than entries.
+        self.consumer_is_told |= consumer != 0;
+        after == self.consumer && self.consumer_is_told
+    }
+
+    /// Return BDs that are made and not on their way.
+    #[inline(always)]
+    fn waiting(&self) -> u32 {
+        self.producer.wrapping_sub(self.queued) & self.mask
+    }
+
+    /// The transfer of some, up to the end of the slots, which is that of the host's ring,
+    /// too.
+    #[inline(always)]
+    fn next_run(&mut self, state: u32) -> Transfer {
+        let first = self.queued;
+        let to_end = RETURN_SLOTS - (first & (RETURN_SLOTS - 1));
+        let count = self.waiting().min(to_end).min(MANY);
+        self.queued = (first + count) & self.mask;
+        Transfer {
+            host: self.host.plus(first << 5),
+            local: self.slot_of(first),
+            length: count << 5,
+            state,
+            note: WriteNote::QUIET.word(),
+        }
+    }
+
+    /// Others have made and moved the BDs in front of `producer`; how many are new.
+    #[cfg(feature = "lanes")]
+    pub fn follow(&mut self, producer: u32) -> u32 {
+        let count = producer.wrapping_sub(self.producer) & self.mask;
+        self.producer = producer;
+        self.queued = producer;
+        count
+    }
+
+    /// The ring in host memory.
+    #[cfg(feature = "lanes")]
+    pub const fn host(&self) -> HostAddress {
+        self.host
+    }
+
+    /// Entries minus one.
+    #[cfg(feature = "lanes")]
+    pub const fn mask(&self) -> u32 {
+        self.mask
+    }
+}
+
+impl Default for ReturnQueue {
+    fn default() -> ReturnQueue {
+        ReturnQueue::new()
+    }
+}
+
+/// Return BDs that are being made, one after the other; kept in registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    slots: u32,
+    mask: u32,
+    producer: u32,
+}
+
+impl Made {
+    /// NIC address of the next slot.
+    #[inline(always)]
+    pub const fn slot(&self) -> u32 {
+        self.slots + offset(self.producer)
+    }
+
+    /// The index behind the next slot.
+    #[inline(always)]
+    pub const fn after(&self) -> u32 {
+        (self.producer + 1) & self.mask
+    }
+
+    /// Goes on to that index.
+    #[inline(always)]
+    pub const fn set(&mut self, producer: u32) {
+        self.producer = producer;
+    }
+}
+
+/// Queues the return BDs of the frames whose data is queued, until fewer than `enough` are
+/// left. There is room for [`TRANSFERS`].
+#[inline(always)]
+pub(super) fn queue<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, enough: u32) {
+    while receive.returns.waiting() >= enough {
+        run(&mut receive.returns, io);
+    }
+}
+
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
+fn run<B: Dispatch>(returns: &mut ReturnQueue, io: &mut IoA<B>) {
+    let transfer = returns.next_run(io.states.words);
+    io.write_ring.put(&mut io.bus, &transfer);
+}

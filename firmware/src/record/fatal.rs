@@ -1,0 +1,91 @@
+//! The end: words for the host, then the CPU halts.
+
+use super::trace;
+use crate::io::direct;
+use crate::memory::layout::{INFORMATION, LAST_EVENT};
+use core::mem::offset_of;
+use host_interface::event::{self, Event, EventCode};
+use host_interface::extension::{Extension, FatalCode, State};
+use host_interface::gencom::Gencom;
+use host_interface::info::GeneralInformationBlock as Information;
+use host_interface::ring::{EVENT_BYTES, EVENT_ENTRIES, advance};
+use tigon2_chip::bits::{AssistState, CpuState, MacRxState, MiscLocalControl};
+use tigon2_chip::{Cpu, Register};
+use tigon2_hal::assist::HostAddress;
+use tigon2_hal::events::Dispatch;
+
+/// Writes the words, tells the host by an event and an interrupt, and halts both CPUs. Either
+/// CPU may do it: it halts the other one first, and then all is its own. The order of vendor
+/// firmware: DMA is paused and the receiver stopped first (hardware reference, section 3.4).
+#[inline(never)]
+pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
+    let cpu = bus.core(|core| {
+        core.stop();
+        core.cpu()
+    });
+    let halt = CpuState::new().with_halt(true).into_bits();
+    bus.modify(Register::cpu_state(cpu.other()), halt, halt);
+    let pause = AssistState::new().with_pause(true).into_bits();
+    bus.modify(Register::AssistState, pause, pause);
+    let quiet = MacRxState::new().with_stop(true).into_bits();
+    bus.modify(Register::MacRxState, MacRxState::ATTENTION | quiet, quiet);
+    let pc = match cpu {
+        Cpu::A => bus.read(Register::CpuAPc),
+        _ => bus.read(Register::CpuBPc) | 1,
+    };
+    trace::panic(bus, code as u32, [argument, pc, 0, 0]);
+    // In front of the event: a host that has the event looks for them.
+    bus.store(Extension::FatalCode.nic_address(), code as u32);
+    bus.store(Extension::FatalArgument.nic_address(), argument);
+    bus.store(Extension::FatalCpuPc.nic_address(), pc);
+    bus.store(Extension::State.nic_address(), State::Fatal as u32);
+    last_event(bus, code);
+    let raise = MiscLocalControl::new()
+        .with_raise_interrupt(true)
+        .into_bits();
+    bus.modify(Register::MiscLocalControl, raise, raise);
+    bus.modify(Register::cpu_state(cpu), halt, halt);
+}
+
+/// The error event, past the assist, which is paused: what it has not moved stays behind.
+/// So the event goes to the place behind the last one that the host was told of.
+fn last_event<B: Dispatch>(bus: &mut B, code: FatalCode) {
+    let state = bus.load(LAST_EVENT);
+    let producer = bus.load(LAST_EVENT + 4);
+    let next = advance(producer, 1, EVENT_ENTRIES);
+    if state == 0 || next == bus.load(Gencom::EventConsumer.nic_address()) {
+        return;
+    }
+    let event = if matches!(code, FatalCode::Configuration) {
+        Event::new(EventCode::Error, event::ERROR_BAD_CONFIGURATION)
+    } else {
+        Event {
+            index: code as u16,
+            ..Event::new(EventCode::Error, event::ERROR_FATAL)
+        }
+    };
+    let [word, reserved] = event.pack();
+    let words = [word, reserved, next, 0];
+    for (address, word) in (LAST_EVENT + 8..).step_by(4).zip(words) {
+        bus.store(address, word);
+    }
+    let ring = pointer(bus, offset_of!(Information, event));
+    let index = pointer(bus, offset_of!(Information, event_producer));
+    let entry = ring.plus(advance(producer, 0, EVENT_ENTRIES) * EVENT_BYTES);
+    direct::finished(bus, direct::WRITE);
+    direct::reset(bus, direct::WRITE);
+    for (host, local) in [(entry, LAST_EVENT + 8), (index, LAST_EVENT + 16)] {
+        if direct::transfer(bus, direct::WRITE, host, local, 8, state).is_err() {
+            return;
+        }
+    }
+}
+
+/// An address of the general information block.
+fn pointer<B: Dispatch>(bus: &mut B, offset: usize) -> HostAddress {
+    let place = INFORMATION + offset as u32;
+    HostAddress {
+        high: bus.load(place),
+        low: bus.load(place + 4),
+    }
+}

@@ -1,0 +1,17 @@
+//! Floor 2: what is written down about what happens.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `log` | messages for developers |
+//! | [`trace`] | entries about what is rare, for the host |
+//! | [`drops`] | frames that go nowhere, by reason |
+//! | [`counters`] | what each side counts for each frame |
+//! | [`own`] | counts for a handler that is changed |
+//! | [`fatal`] | the end |
+
+pub mod counters;
+pub mod drops;
+pub mod fatal;
+pub(crate) mod log;
+pub mod own;
+pub mod trace;

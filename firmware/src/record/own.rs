@@ -1,0 +1,77 @@
+//! Counts of one's own: for a handler that is changed to count something more.
+//!
+//! A name in [`NAMES`], and a line where the thing happens:
+//!
+//! ```ignore
+//! own::count(bus, const { own::number("pings") });
+//! ```
+//!
+//! The count is in NIC memory with its name beside it, so `tigonctl stats` shows it without
+//! being told of it. It costs a call, a load and a store of SRAM where it is counted, and
+//! nothing elsewhere. As with every word in SRAM there must be one CPU only that counts it.
+
+use crate::memory::layout::OWN_COUNTS;
+use host_interface::extension::Extension;
+use host_interface::own::{ENTRY_BYTES, MOST, NAME_WORDS, name_words};
+use tigon2_hal::Bus;
+
+/// What is counted besides what every firmware counts: up to 15 names of up to 12 letters.
+pub const NAMES: &[&str] = &[];
+
+/// The chip cannot multiply.
+const ENTRY_SHIFT: u32 = ENTRY_BYTES.trailing_zeros();
+
+const _: () = {
+    assert!(NAMES.len() < MOST, "the list ends with an entry of no name");
+    assert!(ENTRY_BYTES.is_power_of_two());
+};
+
+/// The names as they stand in their entries.
+const WORDS: [[u32; NAME_WORDS]; NAMES.len()] = {
+    let mut words = [[0; NAME_WORDS]; NAMES.len()];
+    let mut number = 0;
+    while number < NAMES.len() {
+        words[number] = name_words(NAMES[number]);
+        number += 1;
+    }
+    words
+};
+
+/// The number of a name: a constant, so that a wrong name does not compile.
+pub const fn number(name: &str) -> u32 {
+    let wanted = name_words(name);
+    let mut number = 0;
+    while number < NAMES.len() {
+        let [a, b, c] = WORDS[number];
+        if a == wanted[0] && b == wanted[1] && c == wanted[2] {
+            return number as u32;
+        }
+        number += 1;
+    }
+    panic!("no such name in NAMES")
+}
+
+/// Counts one more.
+#[inline(never)]
+pub fn count<B: Bus>(bus: &mut B, number: u32) {
+    let address = OWN_COUNTS + (number << ENTRY_SHIFT);
+    let value = bus.load(address).wrapping_add(1);
+    bus.store(address, value);
+}
+
+/// Writes the names, and says where they are if there are any.
+pub(crate) fn prepare<B: Bus>(bus: &mut B) {
+    if NAMES.is_empty() {
+        return;
+    }
+    let mut at = OWN_COUNTS;
+    for [first, second, third] in WORDS {
+        for word in [0, first, second, third] {
+            bus.store(at, word);
+            at += 4;
+        }
+    }
+    // The end: an entry of no name.
+    bus.store(at + 4, 0);
+    bus.store(Extension::OwnCounts.nic_address(), OWN_COUNTS);
+}

@@ -1,0 +1,27 @@
+//! Fatal errors of CPU A: counts first, then the end.
+
+use super::{SideA, statistics};
+use crate::control::link;
+use crate::record::fatal;
+use crate::record::log::log_error;
+use host_interface::extension::FatalCode;
+use tigon2_hal::events::Dispatch;
+
+/// Reports a fatal error and stops the firmware. On the chip nothing runs after it.
+#[inline(never)]
+pub fn report<B: Dispatch>(a: &mut SideA<B>, code: FatalCode, argument: u32) {
+    log_error!(
+        "fatal: code {=u32}, argument {=u32:#x}",
+        code as u32,
+        argument
+    );
+    statistics::publish_a(a);
+    fatal::stop(&mut a.io.bus, code, argument);
+}
+
+/// MAC RX attention; one that is fatal is the end.
+pub fn receive_attention<B: Dispatch>(a: &mut SideA<B>) {
+    if let Err(link::MacStopped(state)) = link::receive_attention(&mut a.io) {
+        report(a, FatalCode::Mac, state);
+    }
+}

@@ -1,0 +1,159 @@
+//! A channel stopped with an error.
+//!
+//! Hardware reference, sections 6.1 and 6.2: the attention events, bit 0 of the channel's
+//! state, and the pause of the assist "used round error recovery" (all I). What the
+//! channel does after an error is not known; here it stands at its descriptor until
+//! software resets it. The host named memory that it does not have, so the descriptor is
+//! passed over, what it was for is dropped, and both directions go on.
+
+use super::{SideA, SideB};
+use crate::io::buffer_ring::RingId;
+use crate::io::direct;
+use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
+use crate::memory::layout::{STAGING, STATISTICS, TABLES_END};
+use crate::memory::statistics::count;
+use crate::path::{buffer_fetch, receive, send};
+use crate::record::log::log_warn;
+use crate::record::trace;
+use host_interface::event;
+use host_interface::trace::Topic;
+use tigon2_chip::Register;
+use tigon2_chip::bits::{AssistState, DmaState};
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::semaphore;
+
+/// DMA read attention.
+#[inline(never)]
+pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
+    let state = b.io.bus.read(Register::DmaReadState);
+    let left = b.io.bus.read(Register::DmaReadLength);
+    if is_benign(state, left) {
+        let clear = state & !DmaState::ERRORS;
+        return b.io.bus.write(Register::DmaReadState, clear);
+    }
+    log_warn!("DMA read error {=u32:#x}, {=u32} bytes left", state, left);
+    b.send.counters.read_aborts += 1;
+    pause(&mut b.io.bus);
+    if let Some(descriptor) = b.io.read_ring.current(&mut b.io.bus) {
+        let note = b.io.read_ring.note(descriptor);
+        let kind = ReadNote::of_word(note).kind();
+        describe(&mut b.io.bus, 0, state, descriptor, kind as u32);
+        match kind {
+            ReadKind::Nothing => {}
+            ReadKind::SendData => send::fault::data(&mut b.send, &mut b.io, descriptor),
+            ReadKind::SendBds => bds(b, descriptor, None),
+            ReadKind::StandardBds => bds(b, descriptor, Some(RingId::Standard)),
+            ReadKind::MiniBds => bds(b, descriptor, Some(RingId::Mini)),
+            ReadKind::JumboBds => bds(b, descriptor, Some(RingId::Jumbo)),
+        }
+        b.io.read_ring.skip(&mut b.io.bus);
+    }
+    direct::reset(&mut b.io.bus, direct::READ);
+    go_on(&mut b.io.bus);
+}
+
+/// BDs could not be fetched: they are fetched again when the host rings next. What was
+/// requested behind them is given up as well, so that no BD arrives before its turn.
+fn bds<B: Dispatch>(b: &mut SideB<B>, failed: u32, ring: Option<RingId>) {
+    let kind = ring.map_or(ReadKind::SendBds, RingId::kind);
+    let mut next = Some(failed);
+    let mut again = true;
+    while let Some(descriptor) = next {
+        let note = ReadNote::of_word(b.io.read_ring.note(descriptor));
+        if note.kind() == kind {
+            let nothing = ReadNote::NOTHING.word();
+            b.io.read_ring.set_note(descriptor, nothing);
+            let local = b.io.bus.load(descriptor + 8);
+            let wanted = match ring {
+                None => {
+                    send::fault::bds(&mut b.send, local, again);
+                    true
+                }
+                Some(id) => buffer_fetch::given_up(&mut b.buffer_fetch, id, local, again),
+            };
+            again &= !wanted;
+        }
+        next = b.io.read_ring.behind(descriptor);
+    }
+    b.io.post_error();
+}
+
+/// DMA write attention.
+#[inline(never)]
+pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
+    let state = a.io.bus.read(Register::DmaWriteState);
+    let left = a.io.bus.read(Register::DmaWriteLength);
+    if is_benign(state, left) {
+        let clear = state & !DmaState::ERRORS;
+        return a.io.bus.write(Register::DmaWriteState, clear);
+    }
+    log_warn!("DMA write error {=u32:#x}, {=u32} bytes left", state, left);
+    pause(&mut a.io.bus);
+    count!(a.io.bus, dma_write_master_aborts);
+    if let Some(descriptor) = a.io.write_ring.current(&mut a.io.bus) {
+        let note = a.io.write_ring.note(descriptor);
+        let kind = WriteNote::of_word(note).kind();
+        describe(&mut a.io.bus, 1, state, descriptor, kind as u32);
+        let told = written(a, descriptor, kind);
+        a.io.write_ring.skip(&mut a.io.bus);
+        direct::reset(&mut a.io.bus, direct::WRITE);
+        go_on(&mut a.io.bus);
+        if told {
+            a.io.post_error(event::ERROR_BAD_CONFIGURATION);
+        }
+    } else {
+        direct::reset(&mut a.io.bus, direct::WRITE);
+        go_on(&mut a.io.bus);
+    }
+}
+
+/// Something could not be written. Returns whether the host can be told: not of events
+/// that do not reach it.
+fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> bool {
+    let bus = &mut a.io.bus;
+    let (local, length) = (bus.load(descriptor + 8), bus.load(descriptor + 12) & 0xFFFF);
+    match kind {
+        WriteKind::SendIndex | WriteKind::ReturnIndex | WriteKind::EventIndex => {
+            let quiet = WriteNote::QUIET.word();
+            a.io.write_ring.set_note(descriptor, quiet);
+            a.io.has_ended();
+            kind != WriteKind::EventIndex
+        }
+        WriteKind::Quiet | WriteKind::ReceiveData => {
+            // The receive buffer lies behind all tables.
+            if local >= TABLES_END {
+                receive::fault::data(&mut a.receive, &mut a.io, descriptor);
+                return true;
+            }
+            // An event, or the seed of a frame's sum: the frame's data will tell.
+            !((STAGING..STATISTICS).contains(&local) && length <= 8)
+        }
+    }
+}
+
+/// The end of a transfer at a 4 GB boundary is benign and cleared (6.1, I).
+fn is_benign(state: u32, left: u32) -> bool {
+    state & DmaState::ERRORS == DmaState::BOUNDARY_4GB && left == 0
+}
+
+/// Has the assist load no descriptor. The register and what else recovery touches are not
+/// one CPU's alone, so it owns the semaphore until it [goes on](go_on).
+fn pause<B: Dispatch>(bus: &mut B) {
+    let cpu = bus.core(|core| core.cpu());
+    semaphore::acquire(bus, cpu);
+    let bit = AssistState::new().with_pause(true).into_bits();
+    bus.modify(Register::AssistState, bit, bit);
+}
+
+fn go_on<B: Dispatch>(bus: &mut B) {
+    let bit = AssistState::new().with_pause(true).into_bits();
+    bus.modify(Register::AssistState, bit, 0);
+    let cpu = bus.core(|core| core.cpu());
+    semaphore::release(bus, cpu);
+}
+
+/// Traces the transfer of a kind that failed.
+fn describe<B: Dispatch>(bus: &mut B, direction: u32, state: u32, descriptor: u32, kind: u32) {
+    let (high, low) = (bus.load(descriptor), bus.load(descriptor + 4));
+    trace::record(bus, Topic::Dma, direction, [state, high, low, kind]);
+}

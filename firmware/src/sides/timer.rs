@@ -1,0 +1,189 @@
+//! The timer: what is due, and the housekeeping of each millisecond.
+//!
+//! Hardware reference, sections 7 and 15. Vendor firmware lets CPU B count ticks of 5
+//! microseconds; here each side sets the timer event for its own next
+//! [deadline](crate::io::deadline). Coalescing belongs to the side whose index is reported,
+//! housekeeping to the side whose state it is.
+
+use super::{SideA, SideB, command, statistics};
+use crate::control::{host_events, link};
+use crate::io::deadline::{Deadline, SlotA, SlotB};
+use crate::memory::statistics::count;
+use crate::path::{receive, send};
+use host_interface::gencom::Gencom;
+use tigon2_chip::events::EventBit;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// Turns between two copies of the counters to NIC memory, a hundredth of a second: copying
+/// them costs some 4000 cycles while the engines have most of the SRAM port.
+const PUBLISHED: u32 = 10;
+
+/// Turns of housekeeping since the counters were copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns(u32);
+
+impl Turns {
+    /// None.
+    pub const fn new() -> Turns {
+        Turns(0)
+    }
+
+    /// One more. Returns whether it is the counters' turn.
+    fn count(&mut self) -> bool {
+        self.0 += 1;
+        let over = self.0 == PUBLISHED;
+        if over {
+            self.0 = 0;
+        }
+        over
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns::new()
+    }
+}
+
+/// CPU A's account of its housekeeping.
+#[derive(Debug)]
+pub struct Housekeeping {
+    /// The statistics' turn.
+    statistics: Deadline,
+    /// Hundredths of a second since the start.
+    hundredths: u32,
+    turns: Turns,
+}
+
+impl Housekeeping {
+    /// None was done.
+    pub const fn new() -> Housekeeping {
+        Housekeeping {
+            statistics: Deadline::NONE,
+            hundredths: 0,
+            turns: Turns::new(),
+        }
+    }
+
+    /// Hundredths of a second since the start, as RFC 1213 counts time.
+    pub const fn hundredths(&self) -> u32 {
+        self.hundredths
+    }
+
+    /// A millisecond is over. Returns whether a hundredth of a second is.
+    fn count(&mut self) -> bool {
+        let over = self.turns.count();
+        if over {
+            self.hundredths = self.hundredths.wrapping_add(1);
+        }
+        over
+    }
+}
+
+impl Default for Housekeeping {
+    fn default() -> Housekeeping {
+        Housekeeping::new()
+    }
+}
+
+/// Starts housekeeping of CPU A.
+pub fn start<B: Dispatch>(a: &mut SideA<B>) {
+    reload(a);
+    a.io.start_timer();
+}
+
+/// Starts that of CPU B.
+pub fn start_send<B: Dispatch>(b: &mut SideB<B>) {
+    reload_send(b);
+    b.io.start_timer();
+}
+
+/// Timer, of CPU A's side.
+#[inline(always)]
+pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
+    let now = timer::now(&mut a.io.bus);
+    if a.io.take_due(SlotA::Receive, now) {
+        a.io.bus.set(EventBit::UpdateReceiveReturnProducer);
+    }
+    if a.io.take_period(now) {
+        housekeeping(a);
+    }
+    a.io.set_timer(now);
+}
+
+/// Timer, of CPU B's side. Not often enough for the scratch pad.
+#[inline(never)]
+pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
+    let now = timer::now(&mut b.io.bus);
+    if b.io.take_due(SlotB::Send, now) {
+        b.io.bus.set(EventBit::UpdateSendConsumer);
+    }
+    if b.io.take_due(SlotB::Room, now) {
+        b.io.bus.set(EventBit::SendDataReady);
+    }
+    if b.io.take_period(now) {
+        reload_send(b);
+        if b.turns.count() {
+            statistics::publish_b(b);
+        }
+    }
+    b.io.set_timer(now);
+}
+
+/// What CPU A looks at each millisecond.
+#[inline(never)]
+fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
+    link::tick(&mut a.link, &mut a.io);
+    statistics::follow_link(a);
+    reload(a);
+    receive::retry(&mut a.io);
+    a.io.bus.set(EventBit::MacRxAttention);
+    a.io.bus.set(EventBit::MacTxAttention);
+    command::run(a);
+    // What is held is counted already.
+    let _ = host_events::send_waiting(&mut a.host_events, &mut a.io, &a.config);
+    a.io.raise_deferred();
+    if a.housekeeping.count() {
+        statistics::publish_a(a);
+    }
+    refresh(a);
+}
+
+/// Sends the statistics when it is their turn: every so many microseconds, to the next
+/// millisecond.
+fn refresh<B: Dispatch>(a: &mut SideA<B>) {
+    /// The longest interval: the counter's comparison is signed (reference 7).
+    const LONGEST: u32 = 1 << 30;
+    let ticks = a.io.bus.load(Gencom::StatisticsTicks.nic_address());
+    let ticks = if ticks < LONGEST { ticks } else { LONGEST };
+    let now = timer::now(&mut a.io.bus);
+    let turn = &mut a.housekeeping.statistics;
+    if ticks == 0 {
+        return turn.disarm();
+    }
+    let due = turn.take(now);
+    turn.repeat(now, due, ticks);
+    // Without room the statistics of this turn are left out.
+    if due && statistics::update(a).is_err() {
+        count!(a.io.bus, dma_write_ring_full);
+    }
+}
+
+/// Takes the words that drivers change while the firmware runs.
+fn reload<B: Dispatch>(a: &mut SideA<B>) {
+    let bus = &mut a.io.bus;
+    let receive_ticks = bus.load(Gencom::ReceiveTicks.nic_address());
+    let receive_bds = bus.load(Gencom::ReceiveMaxBds.nic_address());
+    let mtu = bus.load(Gencom::InterfaceMtu.nic_address());
+    receive::index::set_coalescing(&mut a.receive, receive_ticks, receive_bds);
+    receive::set_longest(&mut a.receive, &mut a.io, mtu);
+}
+
+/// Those of them that CPU B needs.
+fn reload_send<B: Dispatch>(b: &mut SideB<B>) {
+    let bus = &mut b.io.bus;
+    let send_ticks = bus.load(Gencom::TransmitTicks.nic_address());
+    let send_bds = bus.load(Gencom::TransmitMaxBds.nic_address());
+    send::set_coalescing(&mut b.send, send_ticks, send_bds);
+}
