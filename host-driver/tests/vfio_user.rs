@@ -152,7 +152,10 @@ fn dma_memory_is_the_same_on_both_sides_and_ends_where_it_ends() {
     let second = transport.allocate(4096).expect("memory");
     assert!(first.iova() >= 1 << 32, "above 4 GB");
     let waits = card.dma.waits(first.iova(), first.len());
-    assert!(!waits, "sealed memory is mapped: the card never waits for it");
+    assert!(
+        !waits,
+        "sealed memory is mapped: the card never waits for it"
+    );
     first.write_bytes(4999, &[0xAB]).expect("inside");
     let mut byte = [0];
     card.dma

@@ -17,9 +17,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tigon2_chip::memory::SPILL_WINDOW;
 use tigon2_chip::registers::Register;
 use tigon2_model::dma::Direction;
-use tigon2_model::{
-    Accessor, Card, Cpu, CpuFault, Effect, Environment, Fault, HostMemory, UndefinedKind,
-};
+use tigon2_model::{Accessor, Card, Cpu, CpuFault, Effect, Environment, HostMemory, UndefinedKind};
 use vfio_user_nic::{DmaTable, Interrupts};
 
 /// Both CPUs.

@@ -194,7 +194,7 @@ fn thread_of(cpu: Cpu) -> usize {
 /// CPU B reads.
 #[test]
 fn a_session_in_a_handler_of_cpu_b_steps_and_watches_what_cpu_a_writes() {
-    let word = shared::RECEIVE_PRODUCERS[0].address();
+    let word = shared::RECEIVE_PRODUCERS.of(0).address();
     let shown = session(
         "send_data_ready",
         &[
@@ -237,7 +237,10 @@ fn a_session_in_a_handler_of_cpu_b_steps_and_watches_what_cpu_a_writes() {
     assert!(before.contains("count = 0x"), "a local: {shown}");
     assert!(behind.contains("Old value = "), "{shown}");
     assert!(behind.contains(&thread(Cpu::A)), "{shown}");
-    assert!(behind.contains("tigon_firmware::path::receive::"), "{shown}");
+    assert!(
+        behind.contains("tigon_firmware::path::receive::"),
+        "{shown}"
+    );
 }
 
 #[test]

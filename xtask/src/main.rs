@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use verbs::Use;
 use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
-    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, progress, qemu_run,
-    setup, sim_run, soak, test, trace,
+    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, progress,
+    qemu_run, setup, sim_run, soak, test, trace,
 };
 
 const FIRMWARE: &str = "Firmware";

@@ -5,6 +5,7 @@ use crate::glue::machine::Machine;
 use shuttle::sync::{Arc, Mutex};
 use shuttle::thread::JoinHandle;
 use std::io;
+use std::marker::PhantomData;
 
 /// There is no EEPROM here.
 pub type SharedEeprom = Arc<Mutex<Option<()>>>;
@@ -16,7 +17,7 @@ pub struct Socket {
 }
 
 /// The client's, and the server's.
-pub struct ServerThread(JoinHandle<()>);
+pub struct Service<H>(JoinHandle<()>, PhantomData<H>);
 
 impl Socket {
     /// Serves the client.
@@ -24,15 +25,16 @@ impl Socket {
         self,
         machine: Arc<Machine<H>>,
         _: SharedEeprom,
-    ) -> io::Result<ServerThread> {
-        Ok(ServerThread(shuttle::thread::spawn(move || {
+    ) -> io::Result<Service<H>> {
+        let client = shuttle::thread::spawn(move || {
             machine.bar_write(self.offset, self.value);
             machine.host_done();
-        })))
+        });
+        Ok(Service(client, PhantomData))
     }
 }
 
-impl ServerThread {
+impl<H> Service<H> {
     /// Waits for its end.
     pub fn stop(self) -> io::Result<()> {
         self.0

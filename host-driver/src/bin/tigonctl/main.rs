@@ -66,7 +66,12 @@ fn main() -> ExitCode {
 /// Writes the completions; who reads them may stop doing so at any time.
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::description(), "tigonctl", &mut script);
+    clap_complete::generate(
+        shell,
+        &mut Arguments::description(),
+        "tigonctl",
+        &mut script,
+    );
     match std::io::stdout().write_all(&script) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),

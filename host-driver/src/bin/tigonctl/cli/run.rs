@@ -21,7 +21,12 @@ pub struct RunOptions {
     #[arg(long, conflicts_with = "firmware")]
     pub own: bool,
     /// Start that firmware only if it is signed with this public key.
-    #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "firmware")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "own",
+        conflicts_with = "firmware"
+    )]
     pub require_key: Option<PathBuf>,
     /// The firmware's ELF file: its log is printed at the end.
     #[arg(long, value_name = "FILE", env = "TIGON_ELF")]
