@@ -248,7 +248,10 @@ fn converse<T: Transport>(mut stream: &UnixStream, nic: &mut Nic<T>) -> io::Resu
     let answer = question.and_then(|question| answer(&question, nic));
     let good = answer.is_ok();
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
-    writeln!(stream, "{answer}")?;
+    // In one piece: each takes a buffer of its own, and the socket has room for some hundred of
+    // them. An asker who comes late to its answer would find it cut.
+    stream.write_all(format!("{answer}
+").as_bytes())?;
     match capture {
         Some(direction) if good => nic.readers().add(stream.try_clone()?, direction),
         _ => Ok(()),

@@ -141,6 +141,31 @@ fn a_card_that_is_driven_cannot_be_changed_from_outside() {
     }
 }
 
+/// An asker that has to wait for a CPU takes its answer later than the driver has it: all of
+/// it waits in the socket.
+#[test]
+fn an_answer_is_whole_for_whoever_takes_it_late() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder);
+    let mut nic = open_card(Config::default());
+    let longest = Question::Memory {
+        address: 0,
+        words: 512,
+    };
+    for question in [Question::Statistics, longest] {
+        let mut asker = UnixStream::connect(server.path()).expect("a connection");
+        let question = serde_json::to_string(&question).expect("text");
+        asker
+            .write_all(format!("{question}\n").as_bytes())
+            .expect("room");
+        server.serve(&mut nic);
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut asker, &mut answer).expect("an answer");
+        let read = serde_json::from_str::<serde_json::Value>(&answer);
+        assert!(read.is_ok(), "{question}: {} bytes: {read:?}", answer.len());
+    }
+}
+
 #[test]
 fn what_cannot_be_answered_is_said_and_nobody_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
