@@ -181,6 +181,11 @@ impl<'a> Image<'a> {
         self.version
     }
 
+    /// Whether it has the seal of this project's files.
+    pub const fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
     /// Where CPU A starts.
     pub const fn start(&self) -> u32 {
         self.start

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use host_interface::extension::{BadConfig, FatalCode};
-use host_interface::image::ImageError;
+use host_interface::image::{ImageError, Version};
 use thiserror::Error;
 
 use crate::dma::DmaError;
@@ -53,8 +53,44 @@ pub struct CardState {
     pub cpu_a_pc: u32,
     /// The main event register of CPU A, `R[60]`.
     pub events: u32,
-    /// The firmware's own state word, if it is ours.
-    pub firmware_state: Option<u32>,
+    /// What is known of the firmware itself.
+    pub firmware: FirmwareSaid,
+}
+
+/// What a firmware has said of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirmwareSaid {
+    /// This project's: its state word.
+    State(u32),
+    /// This project's, and it has not signed in.
+    NotSignedIn,
+    /// One of others, which has no state word and signs in nowhere.
+    Foreign {
+        /// The version in its file.
+        version: Version,
+        /// Its event that it is operational has come.
+        operational: bool,
+    },
+}
+
+impl fmt::Display for FirmwareSaid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State(state) => write!(f, "firmware state {state}"),
+            Self::NotSignedIn => write!(f, "firmware has not signed in"),
+            Self::Foreign {
+                version,
+                operational,
+            } => {
+                let not = if *operational { "" } else { "not " };
+                write!(
+                    f,
+                    "the firmware is another's, version {version}, and has {not}reported that it \
+                     is operational"
+                )
+            }
+        }
+    }
 }
 
 impl fmt::Display for CardState {
@@ -66,13 +102,9 @@ impl fmt::Display for CardState {
         };
         write!(
             f,
-            "CPU A {running} at {:#x}, events {:#010x}",
-            self.cpu_a_pc, self.events
-        )?;
-        match self.firmware_state {
-            Some(state) => write!(f, ", firmware state {state}"),
-            None => write!(f, ", firmware has not signed in"),
-        }
+            "CPU A {running} at {:#x}, events {:#010x}, {}",
+            self.cpu_a_pc, self.events, self.firmware
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use host_interface::image::Image;
 use tigon2_chip::Cpu;
 use tigon2_chip::registers::Register;
 
-use super::error::{CardState, FatalReport, NicError};
+use super::error::{CardState, FatalReport, FirmwareSaid, NicError};
 use super::events::{EventLog, Link};
 use super::receive::ReceiveRings;
 use super::send::SendRing;
@@ -207,16 +207,26 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says.
     pub fn card_state(&mut self) -> Result<CardState, NicError> {
-        let signed_in = self.extension(Extension::Magic)? == extension::MAGIC;
+        let firmware = self.firmware_said()?;
         Ok(CardState {
             cpu_a_state: self.transport.read(Register::cpu_state(Cpu::A).offset())?,
             cpu_a_pc: self.transport.read(Register::cpu_pc(Cpu::A).offset())?,
             events: self.transport.read(Register::event(Cpu::A).offset())?,
-            firmware_state: if signed_in {
-                Some(self.extension(Extension::State)?)
-            } else {
-                None
+            firmware,
+        })
+    }
+
+    /// What the firmware has said of itself. A file without this project's seal is of others.
+    fn firmware_said(&mut self) -> Result<FirmwareSaid, NicError> {
+        if self.extension(Extension::Magic)? == extension::MAGIC {
+            return Ok(FirmwareSaid::State(self.extension(Extension::State)?));
+        }
+        Ok(match Image::parse(&self.image) {
+            Ok(image) if !image.is_sealed() => FirmwareSaid::Foreign {
+                version: image.version(),
+                operational: self.events.operational,
             },
+            _ => FirmwareSaid::NotSignedIn,
         })
     }
 

@@ -46,10 +46,11 @@ mod window;
 pub use bringup::Identity;
 pub use buffers::Ring;
 pub use config::{
-    Coalescing, Config, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice, SendConsumer,
+    Coalescing, Config, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice,
+    SendConsumer,
 };
 pub use drops::{DropCounts, DropReason};
-pub use error::{CardState, FatalReport, NicError};
+pub use error::{CardState, FatalReport, FirmwareSaid, NicError};
 pub use events::Link;
 /// NIC memory through the window of BAR 0.
 pub mod memory_window {
