@@ -250,8 +250,7 @@ fn converse<T: Transport>(mut stream: &UnixStream, nic: &mut Nic<T>) -> io::Resu
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
     // In one piece: each takes a buffer of its own, and the socket has room for some hundred of
     // them. An asker who comes late to its answer would find it cut.
-    stream.write_all(format!("{answer}
-").as_bytes())?;
+    stream.write_all(format!("{answer}\n").as_bytes())?;
     match capture {
         Some(direction) if good => nic.readers().add(stream.try_clone()?, direction),
         _ => Ok(()),

@@ -4,7 +4,7 @@ use host_driver::capture::FrameReader;
 use integration_tests::xtask_command::{complaint, xtask};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -43,6 +43,7 @@ fn assert_healthy(report: &Value, stack: &str) {
     };
     assert_eq!(report["engine"], "qemu");
     assert_eq!(report["stack"], stack);
+    assert_eq!(report["dma_channels"], "both");
     assert_eq!(report["firmware_version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(number("/ping/sent"), 400.0);
     assert_eq!(number("/ping/received"), 400.0, "{report}");
@@ -177,23 +178,80 @@ fn no_qemu_source_is_one_clear_line() {
 
 /// An image that somebody else has made: ours without its seal and with another
 /// version stands for it.
-#[test]
-fn the_simulator_runs_an_image_of_the_users_choice() {
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+fn foreign_image() -> (tempfile::TempDir, PathBuf) {
     let mut image = integration_tests::stage::firmware();
     image[..4].copy_from_slice(&[12, 4, 99, 0]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tg2.bin");
     std::fs::write(&path, image).unwrap();
+    (folder, path)
+}
+
+/// The timing model was calibrated with somebody else's image and one DMA channel at a time;
+/// others are measured in that way unless the user wants it otherwise. The report says which.
+#[test]
+fn the_bench_of_a_foreign_image_says_how_its_dma_channels_worked() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let (_folder, path) = foreign_image();
+    let point = ["bench", "--experiment", "send", "--datagram", "1472"];
+    let firmware = ["--firmware", path.to_str().unwrap()];
+    for (words, channels, host, said) in [
+        (
+            &[][..],
+            "one",
+            "driver",
+            "one DMA channel at a time, this project's driver",
+        ),
+        (
+            &["--dma-channels", "both"],
+            "both",
+            "driver",
+            "both DMA channels at once, this project's driver",
+        ),
+        (
+            &["--host", "calibration"],
+            "one",
+            "calibration",
+            "one DMA channel at a time, the calibration's host",
+        ),
+    ] {
+        let output = run(&mut xtask(&[&point, &firmware[..], words].concat()));
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{complaint}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let path = xtask::paths::reports().join("bench-part.json");
+        let page = std::fs::read_to_string(path.with_extension("md")).unwrap();
+        for text in [&printed, &*page] {
+            assert!(text.contains(&format!("measured with {said}")), "{text}");
+        }
+        let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let points = report.as_array().expect("points");
+        assert_eq!(points.len(), 2, "one BD a frame, and two");
+        for point in points {
+            assert_eq!(point["dma_channels"], channels);
+            assert_eq!(point["host"], host);
+            assert_eq!(point["experiment"], "send");
+        }
+    }
+}
+
+#[test]
+fn the_simulator_runs_an_image_of_the_users_choice() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let (_folder, path) = foreign_image();
     let words = ["sim-run", "--count", "50", "--seconds", "1", "--firmware"];
+    let how = ["--dma-channels", "one"];
     let output = run(&mut xtask(
-        &[&words[..], &[path.to_str().unwrap()]].concat(),
+        &[&words[..], &[path.to_str().unwrap()], &how].concat(),
     ));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(table.contains("one DMA channel at a time"), "{table}");
     let path = xtask::paths::reports().join("sim-run.json");
     let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(report["engine"], "sim");
+    assert_eq!(report["dma_channels"], "one");
     assert_eq!(report["ping"]["sent"], 100);
     assert_eq!(report["ping"]["received"], 100, "{report}");
     assert!(report["iperf"]["tcp_mbps_out"].as_f64().unwrap() > 0.1);

@@ -1,11 +1,15 @@
 //! The paper's microbenchmarks with the real firmware, in simulated time.
 
+use host_driver::nic::{JumboRing, Ring};
 use integration_tests::stage;
+use tigon2_chip::Register;
+use tigon2_chip::bits::AssistState;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::bound::{self, Demand};
 use tigon2_sim::workload::experiment::{Duration, Experiment, Measured, run, wire_limit};
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::host::Host;
+use tigon2_sim::workload::rig::{Rig, Setup};
 use xtask::firmware::choice::{self, Variant};
 
 fn measure_with(experiment: Experiment, datagram: usize, unlimited: bool) -> Measured {
@@ -148,6 +152,52 @@ fn without_limit_the_firmware_reaches_the_engines_bound() {
             (0.95..1.03).contains(&share),
             "{datagram} bytes: {share:.3}"
         );
+    }
+}
+
+/// `R[11C]` bit 2 by bit 6 of the operating mode: the channels take turns, and the same
+/// firmware carries less.
+#[test]
+fn one_dma_channel_at_a_time_is_a_condition_of_the_experiment() {
+    let firmware = stage::firmware();
+    let usual = Setup::new(Board::default(), Parameters::default(), &firmware);
+    let carried = [false, true].map(|one_dma| {
+        let setup = Setup {
+            one_dma,
+            ..usual.clone()
+        };
+        let rig = Rig::start(&setup).expect("it comes up");
+        let assist = rig
+            .machine()
+            .lock()
+            .bar_read(Register::AssistState.offset());
+        assert_eq!(AssistState::from_bits(assist).one_at_a_time(), one_dma);
+        let measured = run(&setup, Experiment::Bidirectional, 1472, Duration::QUICK);
+        measured.expect("it carries frames").mbps()
+    });
+    assert!(carried[1] < carried[0] * 0.95, "{carried:?}");
+}
+
+/// `timing.md` 1.6: 256 standard and 256 mini buffers, and a jumbo ring, to which a driver
+/// gives buffers when the MTU asks for them.
+#[test]
+fn a_card_can_have_the_calibrations_host() {
+    let firmware = stage::firmware();
+    let setup = Setup {
+        host: Host::Calibration,
+        one_dma: true,
+        ..Setup::new(Board::default(), Parameters::default(), &firmware)
+    };
+    let mut rig = Rig::start(&setup).expect("it comes up");
+    for (ring, buffers) in [(Ring::Standard, 256), (Ring::Mini, 256), (Ring::Jumbo, 0)] {
+        assert_eq!(rig.nic().receive_outstanding_in(ring), buffers, "{ring:?}");
+    }
+    assert_eq!(rig.nic().config().jumbo, JumboRing::Normal);
+    for datagram in [18, 1472] {
+        let measured = run(&setup, Experiment::Receive, datagram, Duration::QUICK);
+        let measured = measured.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(measured.dropped, 0, "{datagram}");
+        assert!(measured.received > 100, "{datagram}");
     }
 }
 

@@ -1,7 +1,8 @@
 //! Every ring of the interface in every size, full and empty.
 
-use host_driver::Config;
-use host_driver::nic::{ReturnRingSize, Ring, SendRingPlace, SendRingSize};
+use host_driver::nic::{GiveBack, ReturnRingSize, Ring, SendRingPlace, SendRingSize};
+use host_driver::{Config, Transport};
+use host_interface::{bar, ring};
 use integration_tests::{Engine, Stage, frames, stories};
 use std::io::IoSlice;
 use std::time::Duration;
@@ -12,6 +13,7 @@ stories!(
     a_full_send_ring_empties_in_order,
     the_mini_ring_wraps,
     the_small_return_ring_wraps,
+    buffers_are_given_back_by_the_eighth_or_each_time,
     a_host_without_buffers_gets_frames_again_once_it_has_some,
     both_directions_at_once_with_every_ring,
 );
@@ -122,6 +124,36 @@ fn the_small_return_ring_wraps<E: Engine>() {
         let frame = stage.inbound(number);
         stage.engine.send(&frame);
         assert_eq!(stage.receive(1), [frame], "frame {number}");
+    }
+}
+
+/// The card reads what the driver has told it in the ring's mailbox.
+fn buffers_are_given_back_by_the_eighth_or_each_time<E: Engine>() {
+    for (give_back, told) in [
+        (GiveBack::Eighth, [0, 0, 8]),
+        (GiveBack::EachTime, [1, 2, 8]),
+    ] {
+        let mut stage = Stage::<E>::open_with(Config {
+            receive_buffers: 64,
+            give_back,
+            ..Config::default()
+        });
+        let producer = |stage: &mut Stage<E>| {
+            let mailbox = stage.nic.transport().read(bar::MAILBOX_STANDARD_PRODUCER);
+            mailbox.expect("the card is there")
+        };
+        let before = producer(&mut stage);
+        let mut taken = 0;
+        for (frames, told) in [1, 2, 8].into_iter().zip(told) {
+            while taken < frames {
+                let frame = stage.inbound(taken);
+                stage.engine.send(&frame);
+                assert_eq!(stage.receive(1), [frame], "frame {taken}");
+                taken += 1;
+            }
+            let moved = producer(&mut stage).wrapping_sub(before) % ring::STANDARD_ENTRIES;
+            assert_eq!(moved, told, "{give_back:?}, {frames} frames");
+        }
     }
 }
 

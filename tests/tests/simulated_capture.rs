@@ -5,6 +5,7 @@ use host_driver::capture::{CapturedFrame, FrameReader, FrameWriter};
 use integration_tests::{frames, stage};
 use std::path::Path;
 use std::time::Duration;
+use xtask::conditions::DmaChannels;
 use xtask::sim_run::replay::{Way, run};
 
 /// Frames of all lengths, a millisecond's tenth apart, for somebody else's station.
@@ -35,7 +36,8 @@ fn a_capture_comes_through_whole_either_way() {
     let firmware = stage::firmware();
     for way in [Way::Out, Way::In] {
         let files = ["a.pcap", "b.pcap"].map(|name| folder.path().join(name));
-        let summaries = [0, 1].map(|n| run(&firmware, &input, &files[n], way).unwrap());
+        let summaries =
+            [0, 1].map(|n| run(&firmware, &input, &files[n], way, DmaChannels::Both).unwrap());
         assert_eq!(
             (summaries[0].frames_in, summaries[0].frames_out),
             (200, 200)

@@ -1,6 +1,7 @@
 //! The conversation between smoltcp behind the driver and smoltcp at the end of
 //! the wire: ping, TCP and UDP, with a report, whatever runs the card.
 
+use crate::conditions::DmaChannels;
 use crate::interrupt;
 use crate::net::iperf::Throughput;
 use crate::net::ping::{Percentiles, Ping};
@@ -71,6 +72,7 @@ pub fn hold<T: Transport>(
     let mut report = Report {
         engine: engine.into(),
         stack: "smoltcp".into(),
+        dma_channels: DmaChannels::of(nic.config()),
         ..Report::default()
     };
     let mut host = Host::new(CardWire::new(nic), identity);

@@ -10,6 +10,7 @@ pub mod build;
 pub mod cache;
 pub mod card;
 pub mod chart;
+pub mod conditions;
 pub mod conversation;
 pub mod doc;
 pub mod explore;

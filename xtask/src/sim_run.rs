@@ -6,14 +6,15 @@
 //! simulation is on this machine, not how fast the card is.
 
 use self::replay::Way;
+use crate::conditions::DmaChannels;
 use crate::conversation::{self, Volume};
 use crate::firmware::file::{Given, given_or_built};
 use crate::judge;
 use crate::qemu_run::report::write_json;
 use crate::trace::files;
 use anyhow::{Context, Result};
+use host_driver::Nic;
 use host_driver::log::{LogBlock, LogReader, LogTexts, by_time};
-use host_driver::{Config, Nic};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tigon2_model::Board;
@@ -37,6 +38,9 @@ pub struct Arguments {
     /// An image in the drivers' load format to use in place of our firmware
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
+    /// DMA channels that move data at a time
+    #[arg(long, value_enum, default_value_t = DmaChannels::Both)]
+    pub dma_channels: DmaChannels,
     /// Echo requests of each size
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]
     pub count: u16,
@@ -78,13 +82,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         } else {
             Way::Out
         };
-        return replay::report(&image, input, output, way);
+        return replay::report(&image, input, output, way, arguments.dma_channels);
     }
     println!("sim-run: starting the card, loading the firmware, bringing the link up");
     let mut card = SimTransport::power_on(Board::default());
     let machine = card.machine();
     let peered = Peered::new(&mut card, conversation::peer());
-    let mut nic = Nic::probe(peered, Config::default())?;
+    let mut nic = Nic::probe(peered, arguments.dma_channels.config())?;
     nic.load(&image).context("the firmware does not start")?;
     nic.open()?;
     nic.wait_link(LINK)?;

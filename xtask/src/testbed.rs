@@ -6,6 +6,7 @@
 //! ```
 
 use crate::card::{Card, CardOptions, Wire};
+use crate::conditions::DmaChannels;
 use crate::net::namespace::Namespace;
 use crate::tools::Tools;
 use crate::worker::Worker;
@@ -15,7 +16,7 @@ use host_driver::nic::NicStatistics;
 use host_driver::status::StatusServer;
 use host_driver::tap::Tap;
 use host_driver::transport::vfio_user::VfioUser;
-use host_driver::{Config, Nic, bridge};
+use host_driver::{Nic, bridge};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct Options {
     pub gdb: bool,
     /// The card boots its own firmware, from the EEPROM in this file.
     pub eeprom: Option<PathBuf>,
+    /// How many DMA channels move data at a time.
+    pub dma_channels: DmaChannels,
 }
 
 impl Testbed {
@@ -75,7 +78,7 @@ impl Testbed {
             },
         )?;
         peer.adopt(&wire_tap, &format!("{PEER}/24"))?;
-        let mut nic = open_booted(tools, &card, eeprom.is_some())?;
+        let mut nic = open_booted(tools, &card, eeprom.is_some(), options.dma_channels)?;
         let build = nic.log_block()?.map(|block| block.build);
         let tap = Tap::create(&host_tap, nic.station(), MTU, false)?;
         host.adopt(&host_tap, &format!("{HOST}/24"))?;
@@ -125,17 +128,31 @@ fn status(card: &Card) -> PathBuf {
 
 /// Probes the card, loads the firmware, opens it and waits for the link.
 pub fn open_nic(tools: &Tools, card: &Card) -> Result<Nic<VfioUser>> {
+    load_and_open(tools, card, DmaChannels::default())
+}
+
+/// The same with so many DMA channels at a time.
+pub fn load_and_open(
+    tools: &Tools,
+    card: &Card,
+    dma_channels: DmaChannels,
+) -> Result<Nic<VfioUser>> {
     let firmware = std::fs::read(&tools.firmware.tg2)
         .with_context(|| format!("cannot read {}", tools.firmware.tg2.display()))?;
-    open(card, |nic| Ok(nic.load(&firmware)?))
+    open(card, dma_channels, |nic| Ok(nic.load(&firmware)?))
 }
 
 /// The same, with the firmware that the card has booted if it is `own`, which is said.
-pub fn open_booted(tools: &Tools, card: &Card, own: bool) -> Result<Nic<VfioUser>> {
+pub fn open_booted(
+    tools: &Tools,
+    card: &Card,
+    own: bool,
+    dma_channels: DmaChannels,
+) -> Result<Nic<VfioUser>> {
     if !own {
-        return open_nic(tools, card);
+        return load_and_open(tools, card, dma_channels);
     }
-    open(card, |nic| {
+    open(card, dma_channels, |nic| {
         let own = nic.boot()?;
         let confirmed = if own.confirmed_now {
             ", now confirmed"
@@ -149,9 +166,10 @@ pub fn open_booted(tools: &Tools, card: &Card, own: bool) -> Result<Nic<VfioUser
 
 fn open(
     card: &Card,
+    dma_channels: DmaChannels,
     start: impl FnOnce(&mut Nic<VfioUser>) -> Result<()>,
 ) -> Result<Nic<VfioUser>> {
-    let mut nic = Nic::probe(VfioUser::connect(&card.socket())?, Config::default())?;
+    let mut nic = Nic::probe(VfioUser::connect(&card.socket())?, dma_channels.config())?;
     start(&mut nic)?;
     nic.open()?;
     nic.wait_link(LINK)?;

@@ -85,6 +85,16 @@ pub enum Notice {
     Polling,
 }
 
+/// When the card is told of the receive buffers that it has back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GiveBack {
+    /// When an eighth of a ring's buffers waits for it.
+    #[default]
+    Eighth,
+    /// Each time that all received frames have been taken.
+    EachTime,
+}
+
 /// How multicast addresses are told to the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MulticastForm {
@@ -187,6 +197,8 @@ pub struct Config {
     pub mini: Option<u16>,
     /// Buffers kept in the mini ring, 1 to 1023.
     pub mini_buffers: u16,
+    /// When the card is told of buffers.
+    pub give_back: GiveBack,
     /// Entries of the receive return ring; 2048 with a mini ring.
     pub return_ring: ReturnRingSize,
     /// Checksums that the card makes of sent frames that ask for it.
@@ -290,6 +302,7 @@ impl Default for Config {
             jumbo_buffers: 64,
             mini: None,
             mini_buffers: 256,
+            give_back: GiveBack::default(),
             return_ring: ReturnRingSize::default(),
             send_checksums: ChecksumOffload::NONE,
             receive_checksums: ChecksumOffload::NONE,

@@ -46,7 +46,7 @@ mod window;
 pub use bringup::Identity;
 pub use buffers::Ring;
 pub use config::{
-    Coalescing, Config, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice,
+    Coalescing, Config, GiveBack, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice,
     SendConsumer,
 };
 pub use drops::{DropCounts, DropReason};

@@ -12,7 +12,7 @@ use host_interface::extension::Extension;
 use host_interface::gencom::Gencom;
 use tigon2_chip::registers::Register;
 
-use super::config::{Notice, SendConsumer};
+use super::config::{GiveBack, Notice, SendConsumer};
 use super::error::NicError;
 use super::events::Link;
 use super::frame::{Received, ReceivedFrame};
@@ -370,7 +370,7 @@ impl<T: Transport> Nic<T> {
 
     /// Tells the card which buffers and return BDs it has back.
     fn tell_receive(&mut self, all: bool) -> Result<(), NicError> {
-        self.tell_buffers(false)?;
+        self.tell_buffers(all && self.config.give_back == GiveBack::EachTime)?;
         if let Some(consumer) = self.receive.tell_due(all) {
             self.transport
                 .write(Gencom::ReceiveReturnConsumer.bar_offset(), consumer)?;

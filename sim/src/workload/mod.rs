@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | [`datagram`] | numbered UDP datagrams, and the sink that checks them |
 //! | [`arrivals`] | when frames come: constant, in bursts, Poisson |
+//! | [`host`] | whose driver there is |
 //! | [`rig`] | card, driver and both ends under a load |
 //! | [`bound`] | the engines without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
@@ -24,6 +25,7 @@ pub mod arrivals;
 pub mod bound;
 pub mod datagram;
 pub mod experiment;
+pub mod host;
 pub mod measured;
 pub mod model_table;
 pub(crate) mod ping;

@@ -8,6 +8,7 @@
 use super::WorkloadError;
 use super::arrivals::{Arrivals, Mix};
 use super::datagram::{Flow, HEADERS, LARGEST, Mismatch, PEER, SMALLEST, Sink};
+use super::host::Host;
 use crate::machine::Machine;
 use crate::timing::Parameters;
 use crate::timing::counts::Counts;
@@ -50,6 +51,10 @@ pub struct Setup<'a> {
     pub fragments: u32,
     /// When the host is told.
     pub coalescing: Coalescing,
+    /// Only one DMA channel moves data at a time: operating mode, bit 6.
+    pub one_dma: bool,
+    /// Whose host it is.
+    pub host: Host,
     /// Whether the CPUs take no time once the link is up.
     pub unlimited: bool,
     /// How long the driver waits for anything, on this computer's clock.
@@ -76,6 +81,8 @@ impl<'a> Setup<'a> {
             seed: 1,
             fragments: 2,
             coalescing: BSD,
+            one_dma: false,
+            host: Host::Driver,
             unlimited: false,
             patience: PATIENCE,
         }
@@ -185,7 +192,7 @@ impl Rig {
             firmware_timeout: setup.patience,
             command_timeout: setup.patience,
             watchdog: setup.patience,
-            ..Config::default()
+            ..setup.host.config(setup.one_dma)
         };
         let mut nic = Nic::probe(transport, config)?;
         nic.load(setup.firmware)?;

@@ -11,6 +11,7 @@
 
 use super::{Arguments, median};
 use crate::card::Card;
+use crate::conditions::DmaChannels;
 use crate::guest::command::Peer;
 use crate::guest::{Guest, GuestOptions, GuestTools, peer};
 use crate::net::iperf::{self, Direction, Protocol, Throughput};
@@ -57,6 +58,8 @@ struct Compared {
 #[derive(Debug, Serialize)]
 struct Report {
     engine: &'static str,
+    /// Linux' driver has both work.
+    dma_channels: DmaChannels,
     accelerator: String,
     kernel: String,
     seconds: u32,
@@ -114,6 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let report = Report {
         engine: "qemu",
+        dma_channels: DmaChannels::Both,
         accelerator: format!("{:?}", guest.accelerator()).to_lowercase(),
         kernel: guest.sh("uname -r")?,
         seconds: arguments.seconds,
@@ -124,7 +128,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .map(|((name, ..), [card, e1000])| compare(name, card, e1000))
             .collect(),
     };
-    println!("{}", table(&report));
+    println!("bench: with {}\n{}", report.dma_channels, table(&report));
     println!("report: {}", write_json("bench-guest", &report)?.display());
     Ok(())
 }

@@ -5,6 +5,7 @@ mod guest;
 pub mod simulated;
 pub mod speed;
 
+use crate::conditions::{Conditions, DmaChannels, HostKind};
 use crate::firmware::choice;
 use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::namespace::{self, Namespace};
@@ -45,6 +46,13 @@ pub struct Arguments {
     /// sim: a firmware image in the drivers' load format, instead of this project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
+    /// DMA channels that move data at a time; if it is not said, one with --firmware, else both
+    #[arg(long, value_enum, conflicts_with_all = ["golden", "speed", "guest"])]
+    pub dma_channels: Option<DmaChannels>,
+    /// sim: whose host the card has
+    #[arg(long, value_enum, default_value_t = HostKind::Driver,
+          conflicts_with_all = ["golden", "speed", "guest"])]
+    pub host: HostKind,
     /// sim: the timing profile of the board file, or "all" of them
     #[arg(long, default_value = "default")]
     pub profile: String,
@@ -70,6 +78,21 @@ pub struct Arguments {
     /// How often the two are measured in turn; the medians are reported
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub rounds: u32,
+}
+
+impl Arguments {
+    /// What to measure under. Images of others are measured as in the timing model's
+    /// calibration, which was made with such a one.
+    pub fn conditions(&self) -> Conditions {
+        let usual = match self.firmware {
+            Some(_) => DmaChannels::One,
+            None => DmaChannels::Both,
+        };
+        Conditions {
+            dma_channels: self.dma_channels.unwrap_or(usual),
+            host: self.host,
+        }
+    }
 }
 
 /// The bytes of a datagram that the experiments can number and a frame can hold.
@@ -106,6 +129,7 @@ struct Compared {
 struct Report {
     engine: &'static str,
     firmware: &'static str,
+    dma_channels: DmaChannels,
     seconds: u32,
     rounds: u32,
     tcp_out: Compared,
@@ -126,6 +150,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (Engine::Qemu, true) => return guest::run(arguments),
         (Engine::Qemu, false) => {}
     }
+    let dma_channels = arguments.dma_channels.unwrap_or_default();
+    if arguments.host != HostKind::Driver {
+        bail!("--host needs --engine sim");
+    }
     namespace::privileged().context(LINUX)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
     namespace::permitted().context(LINUX)?;
@@ -134,7 +162,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut bare = Vec::new();
     for round in 1..=arguments.rounds {
         println!("bench: round {round} of {}: the card", arguments.rounds);
-        card.push(through_card(&tools, arguments.seconds)?);
+        card.push(through_card(&tools, dma_channels, arguments.seconds)?);
         println!(
             "bench: round {round} of {}: the copy loop",
             arguments.rounds
@@ -144,18 +172,23 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let report = Report {
         engine: "qemu",
         firmware: choice::chosen().0.name(),
+        dma_channels,
         seconds: arguments.seconds,
         rounds: arguments.rounds,
         tcp_out: compare(&card, &bare, |round| round.0),
         tcp_in: compare(&card, &bare, |round| round.1),
     };
-    println!("{}", table(&report));
+    println!("bench: with {dma_channels}\n{}", table(&report));
     println!("report: {}", write_json("bench-qemu", &report)?.display());
     Ok(())
 }
 
-fn through_card(tools: &Tools, seconds: u32) -> Result<Round> {
-    let mut testbed = Testbed::start(tools, &testbed::Options::default())?;
+fn through_card(tools: &Tools, dma_channels: DmaChannels, seconds: u32) -> Result<Round> {
+    let options = testbed::Options {
+        dma_channels,
+        ..testbed::Options::default()
+    };
+    let mut testbed = Testbed::start(tools, &options)?;
     let round = tcp(&testbed.host, &testbed.peer, seconds);
     testbed.check()?;
     testbed.finish()?;

@@ -12,6 +12,7 @@
 
 use super::Arguments;
 use crate::card::{Card, CardOptions};
+use crate::conditions::DmaChannels;
 use crate::qemu_build::{self, Target};
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
@@ -56,6 +57,7 @@ struct Row {
 #[derive(Debug, Serialize)]
 struct Report {
     firmware: String,
+    dma_channels: DmaChannels,
     simulated_ms: u64,
     qemu_seconds: u32,
     rows: Vec<Row>,
@@ -91,11 +93,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .variant
             .name()
             .to_owned(),
+        dma_channels: DmaChannels::default(),
         simulated_ms: SIMULATED_NS / 1_000_000,
         qemu_seconds: arguments.seconds,
         rows,
     };
-    println!("{}", table(&report));
+    println!("bench: with {}\n{}", report.dma_channels, table(&report));
     println!("report: {}", write_json("bench-speed", &report)?.display());
     Ok(())
 }

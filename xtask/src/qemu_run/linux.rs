@@ -23,12 +23,14 @@ const UDP_MBPS: u32 = 50;
 pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     let options = Options {
         eeprom: arguments.eeprom.clone(),
+        dma_channels: arguments.dma_channels,
         ..Options::default()
     };
     let mut testbed = start(tools, &options)?;
     let mut report = Report {
         engine: "qemu".into(),
         stack: "linux".into(),
+        dma_channels: arguments.dma_channels,
         ..Report::default()
     };
     for payload in PAYLOADS {
@@ -92,6 +94,7 @@ pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
         attended: true,
         gdb,
         eeprom: arguments.eeprom.clone(),
+        dma_channels: arguments.dma_channels,
     };
     let testbed = start(tools, &options)?;
     let folder = tempfile::tempdir().context("cannot make a folder for the shell")?;

@@ -6,6 +6,7 @@ pub mod report;
 pub mod shell;
 pub mod smoltcp;
 
+use crate::conditions::DmaChannels;
 use crate::net::namespace;
 use crate::setup::{self, Need};
 use crate::tools::Tools;
@@ -35,8 +36,11 @@ pub struct Arguments {
     /// An image in the drivers' load format to use in place of our firmware
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
+    /// DMA channels that move data at a time
+    #[arg(long, value_enum, default_value_t = DmaChannels::Both)]
+    pub dma_channels: DmaChannels,
     /// Let the card boot from its own EEPROM, in this file of cargo xtask flash
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["firmware", "pcap"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["firmware", "pcap", "dma_channels"])]
     pub eeprom: Option<PathBuf>,
     /// Send the frames of this capture out of the card, instead of traffic
     #[arg(long, value_name = "IN", requires = "pcap_out")]
@@ -84,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         judge::captures(input, output)?;
         setup::ensure(&[Need::Firmware, Need::Qemu])?;
         let tools = build(arguments)?;
-        return replay::run(&tools, input, output);
+        return replay::run(&tools, input, output, arguments.dma_channels);
     }
     let only_linux = arguments.interactive || arguments.stack == Stack::Linux;
     if arguments.interactive && arguments.stack == Stack::Smoltcp {

@@ -5,7 +5,8 @@
 //! that the MAC pads frames of less than 60 bytes (hardware reference, 10.2).
 
 use crate::card::{Card, CardOptions};
-use crate::testbed::open_nic;
+use crate::conditions::DmaChannels;
+use crate::testbed::load_and_open;
 use crate::tools::Tools;
 use crate::worker::Worker;
 use crate::{interrupt, qemu_run::report::write_json};
@@ -27,6 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug, Serialize)]
 struct ReplaySummary {
     engine: &'static str,
+    dma_channels: DmaChannels,
     frames_in: u64,
     bytes_in: u64,
     frames_out: u64,
@@ -40,11 +42,11 @@ struct ReplaySummary {
 /// # Errors
 /// When either file is unusable, a frame cannot be sent, or fewer frames came
 /// out than went in.
-pub fn run(tools: &Tools, input: &Path, output: &Path) -> Result<()> {
+pub fn run(tools: &Tools, input: &Path, output: &Path, dma_channels: DmaChannels) -> Result<()> {
     let mut reader = FrameReader::open(input)?;
     let card = Card::start(tools, &CardOptions::default())?;
     let recorder = Recorder::start(&card, output)?;
-    let mut nic = open_nic(tools, &card)?;
+    let mut nic = load_and_open(tools, &card, dma_channels)?;
     let sent = replay::replay(&mut nic, &mut reader, interrupt::flag())?;
     interrupt::check()?;
     recorder.await_frames(sent.frames)?;
@@ -52,6 +54,7 @@ pub fn run(tools: &Tools, input: &Path, output: &Path) -> Result<()> {
     let received = recorder.finish()?;
     let summary = ReplaySummary {
         engine: "qemu",
+        dma_channels,
         frames_in: sent.frames,
         bytes_in: sent.bytes,
         frames_out: received,
@@ -59,7 +62,8 @@ pub fn run(tools: &Tools, input: &Path, output: &Path) -> Result<()> {
         seconds: sent.seconds,
     };
     println!(
-        "qemu-run: {} frames, {} bytes went in; {} frames came out of the wire to {}",
+        "qemu-run: with {dma_channels}, {} frames, {} bytes went in; {} frames came out of the \
+         wire to {}",
         summary.frames_in,
         summary.bytes_in,
         summary.frames_out,

@@ -1,5 +1,6 @@
 //! What `qemu-run` found out: a table for people, JSON for programs.
 
+use crate::conditions::DmaChannels;
 use crate::net::iperf::Throughput;
 use crate::net::ping::Ping;
 use crate::paths;
@@ -17,6 +18,8 @@ pub struct Report {
     pub engine: String,
     /// Whose network stacks talked: `linux` or `smoltcp`.
     pub stack: String,
+    /// How many DMA channels moved data at a time.
+    pub dma_channels: DmaChannels,
     /// The firmware's version, as it reports it.
     pub firmware_version: String,
     /// Echo requests and replies, all runs added up.
@@ -115,6 +118,7 @@ impl Report {
             table.add_row([name, &value]);
         };
         row("engine, stacks", format!("{}, {}", self.engine, self.stack));
+        row("card", format!("{}", self.dma_channels));
         row("firmware", self.firmware_version.clone());
         for run in &self.ping.runs {
             let time = run.round_trip_us;
@@ -224,6 +228,7 @@ mod tests {
         let json = serde_json::to_value(&report).unwrap();
         for path in [
             "/engine",
+            "/dma_channels",
             "/firmware_version",
             "/ping/sent",
             "/ping/received",

@@ -20,7 +20,7 @@ pub fn run(tools: &Tools, arguments: &Arguments) -> Result<Report> {
     let eeprom = arguments.eeprom.as_ref();
     let card = Card::start(tools, &CardOptions::booting(tools, eeprom))?;
     let mut peer = start_peer(&card)?;
-    let mut nic = open_booted(tools, &card, eeprom.is_some())?;
+    let mut nic = open_booted(tools, &card, eeprom.is_some(), arguments.dma_channels)?;
     let volume = Volume {
         count: arguments.count,
         seconds: arguments.seconds,

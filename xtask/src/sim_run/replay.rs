@@ -8,11 +8,12 @@
 //! The card has the board's timing, and OUT has the card's time: the same capture and the
 //! same firmware give the same file, byte for byte.
 
+use crate::conditions::DmaChannels;
 use crate::{interrupt, qemu_run::report::write_json};
 use anyhow::{Context, Result, bail};
+use host_driver::Nic;
 use host_driver::capture::{FrameReader, FrameWriter};
 use host_driver::replay;
-use host_driver::{Config, Nic};
 use serde::Serialize;
 use std::fs::File;
 use std::io::BufWriter;
@@ -47,6 +48,8 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ReplaySummary {
     engine: &'static str,
+    /// How many DMA channels moved data at a time.
+    pub dma_channels: DmaChannels,
     /// Frames of the capture.
     pub frames_in: u64,
     /// Frames that came through the card.
@@ -66,10 +69,16 @@ struct Up {
 /// # Errors
 /// When either file is unusable, a frame cannot be sent, or fewer frames came through than
 /// went in.
-pub fn run(image: &[u8], input: &Path, output: &Path, way: Way) -> Result<ReplaySummary> {
+pub fn run(
+    image: &[u8],
+    input: &Path,
+    output: &Path,
+    way: Way,
+    dma_channels: DmaChannels,
+) -> Result<ReplaySummary> {
     let mut reader = FrameReader::open(input)?;
     let mut writer = FrameWriter::create(output)?;
-    let mut up = start(image)?;
+    let mut up = start(image, dma_channels)?;
     let begun = up.machine.lock().now();
     let frames_in = match way {
         Way::Out => send(&mut up, &mut reader, &mut writer)?,
@@ -77,6 +86,7 @@ pub fn run(image: &[u8], input: &Path, output: &Path, way: Way) -> Result<Replay
     };
     let summary = ReplaySummary {
         engine: "sim",
+        dma_channels,
         frames_in,
         frames_out: writer.frames(),
         nanoseconds: up.machine.lock().now() - begun,
@@ -90,10 +100,16 @@ pub fn run(image: &[u8], input: &Path, output: &Path, way: Way) -> Result<Replay
 ///
 /// # Errors
 /// As of [`run`].
-pub fn report(image: &[u8], input: &Path, output: &Path, way: Way) -> Result<()> {
-    let summary = run(image, input, output, way)?;
+pub fn report(
+    image: &[u8],
+    input: &Path,
+    output: &Path,
+    way: Way,
+    dma_channels: DmaChannels,
+) -> Result<()> {
+    let summary = run(image, input, output, way, dma_channels)?;
     println!(
-        "sim-run: {} frames went in, {} came through the card to {}, in {:.3} ms of its time",
+        "sim-run: with {dma_channels}, {} frames went in, {} came through the card to {}, in {:.3} ms of its time",
         summary.frames_in,
         summary.frames_out,
         output.display(),
@@ -106,13 +122,13 @@ pub fn report(image: &[u8], input: &Path, output: &Path, way: Way) -> Result<()>
     Ok(())
 }
 
-fn start(image: &[u8]) -> Result<Up> {
+fn start(image: &[u8], dma_channels: DmaChannels) -> Result<Up> {
     let parameters = Parameters::default();
     let timing = HostTiming::of(&parameters);
     let mut transport = SimTransport::new(Machine::timed(Board::default(), parameters, SEED));
     transport.set_timing(timing);
     let machine = transport.machine();
-    let mut nic = Nic::probe(transport, Config::default())?;
+    let mut nic = Nic::probe(transport, dma_channels.config())?;
     nic.load(image).context("the firmware does not start")?;
     nic.open()?;
     nic.wait_link(LINK)?;

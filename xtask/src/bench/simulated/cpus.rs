@@ -6,6 +6,7 @@
 use super::Candidate;
 use super::page::Page;
 use super::tables::framed;
+use crate::conditions::Conditions;
 use crate::firmware::{FirmwareOptions, Placement, Variant, own};
 use crate::setup::{self, Need};
 use crate::{interrupt, paths};
@@ -56,7 +57,7 @@ struct Row {
 ///
 /// # Errors
 /// If a firmware cannot be built, or a point fails.
-pub fn run() -> Result<()> {
+pub fn run(conditions: Conditions) -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
     let cases: Vec<_> = CASES
         .into_iter()
@@ -74,7 +75,7 @@ pub fn run() -> Result<()> {
                 interrupt::check()?;
                 let setup = Setup {
                     fragments: 1,
-                    ..Setup::new(board.clone(), parameters.clone(), image)
+                    ..conditions.of(Setup::new(board.clone(), parameters.clone(), image))
                 };
                 let look = |setup: &Setup<'_>| {
                     experiment::run(setup, Experiment::Bidirectional, *size, Duration::QUICK)
@@ -91,7 +92,7 @@ pub fn run() -> Result<()> {
         .collect::<Result<_>>()?;
     bar.finish_and_clear();
     let what = "both ways, one BD a frame, 10 Gb/s; busy CPUs are A, B, ...";
-    let mut page = Page::default();
+    let mut page = Page::new(conditions);
     page.table(what, &table(&rows));
     page.write("bench-beyond", &rows)
 }

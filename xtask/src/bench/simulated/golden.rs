@@ -12,6 +12,7 @@
 
 use super::plan::{Plan, Task, paper};
 use super::point::{Point, Subject};
+use crate::conditions::Conditions;
 use crate::paths;
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -60,6 +61,7 @@ pub fn points(board: &str, firmware: &str, image: &[u8]) -> Result<GoldenImage> 
         board,
         tasks,
         duration: LOOK,
+        conditions: Conditions::default(),
     };
     Ok(GoldenImage {
         firmware: firmware.to_owned(),

@@ -19,6 +19,7 @@ mod tables;
 use self::page::Page;
 use self::plan::{Plan, QUICK_SIZES, SIZES, Task, beyond, one_bd, paper};
 use self::point::{Point, Subject};
+use crate::conditions::Conditions;
 use crate::firmware::{self, FirmwareOptions, Placement, Variant};
 use crate::setup::{self, Need};
 use crate::{judge, paths};
@@ -55,7 +56,13 @@ impl Candidate {
     }
 
     /// It, under a timing profile.
-    fn plan<'a>(&'a self, series: &Series, profile: &str, board: &'a str) -> Plan<'a> {
+    fn plan<'a>(
+        &'a self,
+        series: &Series,
+        profile: &str,
+        board: &'a str,
+        conditions: Conditions,
+    ) -> Plan<'a> {
         Plan {
             image: &self.image,
             subject: Subject {
@@ -66,6 +73,7 @@ impl Candidate {
             board,
             tasks: series.tasks.clone(),
             duration: series.duration,
+            conditions,
         }
     }
 }
@@ -170,12 +178,13 @@ fn profiles(arguments: &super::Arguments, board: &str) -> Result<Vec<String>> {
 /// # Errors
 /// If the firmware cannot be built or read, or a point fails.
 pub fn run(arguments: &super::Arguments) -> Result<()> {
+    let conditions = arguments.conditions();
     if arguments.beyond {
-        return cpus::run();
+        return cpus::run(conditions);
     }
     let board = board_file()?;
     if arguments.placements {
-        return placements::run(&board);
+        return placements::run(&board, conditions);
     }
     let profiles = profiles(arguments, &board)?;
     let candidates = candidates(arguments)?;
@@ -185,7 +194,7 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
         return golden::write(&board, images);
     }
     if arguments.sensitivity {
-        return sensitivity::run(&board, images);
+        return sensitivity::run(&board, images, conditions);
     }
     let start = Instant::now();
     let series = series(arguments);
@@ -203,16 +212,16 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
         let elsewhere = elsewhere.transpose()?;
         for candidate in elsewhere.as_ref().unwrap_or(&candidates) {
             for profile in &profiles {
-                let plan = candidate.plan(series, profile, &board);
+                let plan = candidate.plan(series, profile, &board, conditions);
                 points.extend(plan.measure(|| bar.inc(1))?);
             }
         }
     }
     bar.finish_and_clear();
     if part::is_asked(arguments) {
-        part::report(&points)?;
+        part::report(&points, conditions)?;
     } else {
-        report(&points)?;
+        report(&points, conditions)?;
     }
     println!(
         "bench: {} points in {} s",
@@ -226,8 +235,8 @@ pub fn run(arguments: &super::Arguments) -> Result<()> {
 ///
 /// # Errors
 /// If a file cannot be written.
-pub fn report(points: &[Point]) -> Result<()> {
-    let mut page = Page::default();
+pub fn report(points: &[Point], conditions: Conditions) -> Result<()> {
+    let mut page = Page::new(conditions);
     for group in points.chunk_by(Point::same_subject) {
         let first = &group[0];
         page.title(&format!(
@@ -247,7 +256,7 @@ pub fn report(points: &[Point]) -> Result<()> {
     if points.iter().any(|point| !point.same_subject(&points[0])) {
         page.table("how it holds", &tables::subjects(points));
     }
-    page.write("bench", &points)?;
+    page.write("bench", points)?;
     let folder = paths::reports();
     let usual = points
         .iter()

@@ -1,17 +1,37 @@
 //! What people read of a bench: on the terminal as it comes, and as Markdown beside the JSON.
 
+use crate::conditions::Conditions;
 use crate::qemu_run::report::write_json;
 use anyhow::{Context, Result};
 use comfy_table::{Row, Table};
 use serde::Serialize;
 
 /// A page that is printed line by line and written at its end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Page {
+    conditions: Conditions,
     markdown: String,
 }
 
+/// A row of figures with what it was measured under.
+#[derive(Debug, Serialize)]
+struct Under<'a, T> {
+    #[serde(flatten)]
+    conditions: Conditions,
+    #[serde(flatten)]
+    figures: &'a T,
+}
+
 impl Page {
+    /// A page that begins with what all on it was measured under.
+    pub fn new(conditions: Conditions) -> Page {
+        println!("\n{conditions}");
+        Page {
+            conditions,
+            markdown: format!("{conditions}\n\n"),
+        }
+    }
+
     /// What stands above a group of tables.
     pub fn title(&mut self, words: &str) {
         println!("\n{words}");
@@ -35,13 +55,18 @@ impl Page {
         }
     }
 
-    /// Writes `<name>.md` and the figures as `<name>.json` to `target/reports`, and says where
-    /// they are.
+    /// Writes `<name>.md` and the rows of figures, each with the conditions, as `<name>.json`
+    /// to `target/reports`, and says where they are.
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(&self, name: &str, figures: &impl Serialize) -> Result<()> {
-        let json = write_json(name, figures)?;
+    pub fn write(&self, name: &str, rows: &[impl Serialize]) -> Result<()> {
+        let conditions = self.conditions;
+        let rows = rows.iter().map(|figures| Under {
+            conditions,
+            figures,
+        });
+        let json = write_json(name, &rows.collect::<Vec<_>>())?;
         let tables = json.with_extension("md");
         std::fs::write(&tables, &self.markdown)
             .with_context(|| format!("cannot write {}", tables.display()))?;

@@ -8,6 +8,7 @@ use super::plan::{QUICK_SIZES, Task, one_bd, paper};
 use super::point::Point;
 use super::tables::framed;
 use crate::bench::Arguments;
+use crate::conditions::Conditions;
 use anyhow::Result;
 use comfy_table::Table;
 
@@ -31,10 +32,10 @@ pub fn tasks(arguments: &Arguments) -> Vec<Task> {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn report(points: &[Point]) -> Result<()> {
-    let mut page = Page::default();
+pub fn report(points: &[Point], conditions: Conditions) -> Result<()> {
+    let mut page = Page::new(conditions);
     page.table("what was asked for", &table(points));
-    page.write("bench-part", &points)
+    page.write("bench-part", points)
 }
 
 /// One row a point; what is to be compared stands below each other.

@@ -9,6 +9,7 @@ use super::plan::paper;
 use super::point::rounded;
 use super::tables::framed;
 use super::{Candidate, Series};
+use crate::conditions::Conditions;
 use crate::firmware::{FirmwareOptions, Placement, Variant};
 use crate::setup::{self, Need};
 use anyhow::Result;
@@ -77,7 +78,7 @@ struct Row {
 ///
 /// # Errors
 /// If a firmware cannot be built, or a point fails.
-pub fn run(board: &str) -> Result<()> {
+pub fn run(board: &str, conditions: Conditions) -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
     let series = Series::usual(paper(&SIZES), Duration::QUICK);
     let (variants, placements) = (Variant::value_variants(), Placement::value_variants());
@@ -91,7 +92,7 @@ pub fn run(board: &str) -> Result<()> {
                 placement: *placement,
                 quiet: true,
             })?;
-            let plan = candidate.plan(&series, "default", board);
+            let plan = candidate.plan(&series, "default", board, conditions);
             let measured = plan.looks(|| bar.inc(1))?;
             for (task, measured) in series.tasks.iter().zip(measured) {
                 let figure = measured.latency_us.unwrap_or_else(|| measured.mbps());
@@ -107,7 +108,7 @@ pub fn run(board: &str) -> Result<()> {
         }
     }
     bar.finish_and_clear();
-    let mut page = Page::default();
+    let mut page = Page::new(conditions);
     for figure in &FIGURES {
         let unit = match figure.experiment {
             Experiment::Ping => "us",

@@ -1,6 +1,7 @@
 //! What is measured, and the measuring.
 
 use super::point::{CONSTANT, Point, Subject};
+use crate::conditions::Conditions;
 use crate::interrupt;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
@@ -118,6 +119,8 @@ pub struct Plan<'a> {
     pub tasks: Vec<Task>,
     /// How long to look at each point.
     pub duration: Duration,
+    /// DMA channels and host.
+    pub conditions: Conditions,
 }
 
 impl Plan<'_> {
@@ -182,7 +185,8 @@ impl Plan<'_> {
     fn setup(&self) -> Result<Setup<'_>> {
         let board = Board::from_toml(self.board)?;
         let parameters = Parameters::from_toml(self.board, &self.subject.profile)?;
-        Ok(Setup::new(board, parameters, self.image))
+        let setup = Setup::new(board, parameters, self.image);
+        Ok(self.conditions.of(setup))
     }
 
     fn point(&self, setup: &Setup<'_>, task: &Task) -> Result<Point> {
@@ -223,7 +227,7 @@ fn engines(setup: &Setup<'_>, datagram: usize) -> Result<f64> {
         datagram,
         fragments: setup.fragments,
         return_bds: RETURN_BDS,
-        one_at_a_time: false,
+        one_at_a_time: setup.one_dma,
     };
     let (board, parameters) = (setup.board.clone(), setup.parameters.clone());
     let bound = bound::run(board, parameters, demand, BOUND_NS, setup.seed)?;

@@ -7,6 +7,7 @@ use super::page::Page;
 use super::plan::{Plan, Task, paper};
 use super::point::Subject;
 use super::tables::framed;
+use crate::conditions::Conditions;
 use anyhow::Result;
 use comfy_table::Table;
 use indicatif::ProgressBar;
@@ -45,11 +46,15 @@ struct Effect {
 ///
 /// # Errors
 /// If a point fails.
-pub fn run<'a>(board: &str, images: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<()> {
+pub fn run<'a>(
+    board: &str,
+    images: impl Iterator<Item = (&'a str, &'a [u8])>,
+    conditions: Conditions,
+) -> Result<()> {
     let mut all = Vec::new();
-    let mut page = Page::default();
+    let mut page = Page::new(conditions);
     for (firmware, image) in images {
-        let effects = effects(board, firmware, image)?;
+        let effects = effects(board, firmware, image, conditions)?;
         let what = format!("{firmware}: change of the headline figures, in percent");
         page.table(&what, &table(&effects));
         all.extend(effects);
@@ -58,14 +63,19 @@ pub fn run<'a>(board: &str, images: impl Iterator<Item = (&'a str, &'a [u8])>) -
 }
 
 /// What each figure's change does to a firmware.
-fn effects(board: &str, firmware: &str, image: &[u8]) -> Result<Vec<Effect>> {
-    let reference = headlines(board, firmware, image)?;
+fn effects(
+    board: &str,
+    firmware: &str,
+    image: &[u8],
+    conditions: Conditions,
+) -> Result<Vec<Effect>> {
+    let reference = headlines(board, firmware, image, conditions)?;
     let varied = variations(board);
     let bar = ProgressBar::new(varied.len() as u64);
     let effects = varied
         .par_iter()
         .map(|variation| {
-            let changed = headlines(&variation.board, firmware, image)?;
+            let changed = headlines(&variation.board, firmware, image, conditions)?;
             bar.inc(1);
             let percent = reference.iter().zip(&changed);
             Ok(Effect {
@@ -101,7 +111,12 @@ fn table(effects: &[Effect]) -> Table {
 }
 
 /// The headline figures: Mb/s, and microseconds of the ping.
-fn headlines(board: &str, firmware: &str, image: &[u8]) -> Result<Vec<f64>> {
+fn headlines(
+    board: &str,
+    firmware: &str,
+    image: &[u8],
+    conditions: Conditions,
+) -> Result<Vec<f64>> {
     let tasks: Vec<Task> = HEADLINES
         .iter()
         .flat_map(|(experiment, size, _)| {
@@ -116,6 +131,7 @@ fn headlines(board: &str, firmware: &str, image: &[u8]) -> Result<Vec<f64>> {
         board,
         tasks,
         duration: LOOK,
+        conditions,
     };
     plan.figures()
 }
