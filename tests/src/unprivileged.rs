@@ -61,6 +61,7 @@ impl Nobody {
     ///
     /// # Panics
     /// Without room for it.
+    #[expect(clippy::new_without_default, reason = "it makes a folder")]
     pub fn new() -> Nobody {
         let folder = tempfile::tempdir().expect("a folder");
         let open = |path: &Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o755));

@@ -78,7 +78,6 @@ fn no_point_loses_a_frame_or_beats_its_limits() {
             let name = format!("{}, {datagram} bytes", experiment.name());
             assert_eq!(measured.dropped, 0, "{name}");
             assert!(measured.mbps() > 0.0, "{name}");
-            in_sram_before_it_is_told(&measured, &name);
             // Frames in flight at the window's ends count to one side or the other.
             assert!(measured.mbps() <= measured.limit_mbps() * 1.05, "{name}");
             divided_as_the_variant_says(&measured, &name);
@@ -87,15 +86,6 @@ fn no_point_loses_a_frame_or_beats_its_limits() {
                 assert!(measured.mbps() <= bound * 1.02, "{name}: bound {bound}");
             }
         }
-    }
-}
-
-/// A store may wait for the port for 100 cycles and more, and register writes go past it: what a
-/// descriptor says has to be in SRAM before its producer says that it is.
-fn in_sram_before_it_is_told(measured: &Measured, name: &str) {
-    let [before, after] = &measured.readings;
-    for (cpu, (before, after)) in before.counts.iter().zip(&after.counts).enumerate() {
-        assert_eq!(after.since(before).overtakes(), 0, "{name}, CPU {cpu}");
     }
 }
 

@@ -76,6 +76,29 @@ fn accesses_cost_what_the_rules_say() {
     assert_eq!(cost(&[beq(ZERO, ZERO, 1), NOP, NOP], Cause::Branch), (3, 0));
 }
 
+/// `timing.md` 1.1, 7: who tells another unit while a store of its own waits for the port is
+/// counted; a load in between waits for the store, and other registers tell nobody.
+#[test]
+fn what_is_told_ahead_of_a_store_is_counted() {
+    let overtakes = |rest: &[u32]| {
+        let mut machine = machine(Parameters {
+            beat: 4,
+            wb: 2,
+            ..Parameters::default()
+        });
+        let stores = [REGISTERS, sw(ZERO, 0x200, ZERO), sw(ZERO, 0x208, ZERO)];
+        machine.load_scratch(Cpu::A, &[&stores, rest, &[BREAK]].concat());
+        start(&mut machine, SCRATCH_BASE);
+        machine.run(1000);
+        let counts = &machine.timing().expect("timed").pipelines[0].counts;
+        counts.overtakes()
+    };
+    let tell = put(ZERO, Register::AssistReadProducer);
+    assert_eq!(overtakes(&[tell]), 1);
+    assert_eq!(overtakes(&[lw(V0, 0x200, ZERO), tell]), 0);
+    assert_eq!(overtakes(&[put(ZERO, Register::MulticastHash0)]), 0);
+}
+
 /// `timing.md` 1.1, 3: one line of 16 instructions; the first one of a line costs the grant
 /// and the latency, those behind it stream in.
 #[test]

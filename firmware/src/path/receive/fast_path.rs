@@ -83,7 +83,7 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         if bytes > taken.room() {
             break End::Other;
         }
-        // The frame before this one; the loads have waited for its stores.
+        // The frame before this one: the loads have waited for its stores anyway.
         queue.tell(bus);
         let descriptor = queue.next();
         descriptor.local(bus, frame.start);
@@ -106,7 +106,7 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         queue.commit(bus, WriteNote::receive_data(slot).word());
     };
     drop(frames);
-    queue.settle(bus);
+    queue.tell(bus);
     drop(queue);
     ring.close(bds);
     let count = limit - left;

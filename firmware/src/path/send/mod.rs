@@ -322,8 +322,6 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
         }
         let bd = bds.next_address();
         let word = bus.load(bd + 8);
-        // The BD before this one; the load has waited for its stores.
-        queue.tell(bus);
         let length = word >> 16;
         let bytes = so_far + length;
         if length == 0 || bytes > FRAME_MAX || !passes {
@@ -377,8 +375,8 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
         }
         descriptor.host(bus, host);
         queue.commit(bus, note.word());
+        queue.tell(bus);
     };
-    queue.settle(bus);
     frames.close(bus);
     send.buffer = buffer;
     *send.bds = bds;
