@@ -4,9 +4,14 @@
 //! asks nothing); elsewhere, or without the privilege, they are named in one
 //! line that can be pasted.
 
-use crate::{cache, firmware, process, qemu_build};
-use anyhow::{Context, Result, bail};
+use crate::progress_bar::Progress;
+use crate::{cache, firmware, first_time, process, qemu_build};
+use anyhow::{Context, Result, bail, ensure};
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// For one call of apt-get.
+const APT_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
 /// What a command is going to do, and so what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,7 @@ pub fn ensure(needs: &[Need]) -> Result<()> {
     wanted.sort_unstable();
     wanted.dedup();
     if !process::exists("dpkg-query") {
+        first_time::announce(needs, false)?;
         println!(
             "setup: not a Debian system, so nothing is installed; needed here are the \
              counterparts of: {}",
@@ -64,6 +70,7 @@ pub fn ensure(needs: &[Need]) -> Result<()> {
         return Ok(());
     }
     let missing = missing(&wanted)?;
+    first_time::announce(needs, !missing.is_empty())?;
     if missing.is_empty() {
         return Ok(());
     }
@@ -93,10 +100,32 @@ fn apt(program: &[&str], arguments: &[&str]) -> Result<()> {
     command
         .args(words)
         .args(arguments)
+        // How far it is, among its other lines.
+        .args(["-o", "APT::Status-Fd=1"])
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    process::run(&mut command)
+        .stdout(Stdio::piped());
+    let mut progress = Progress::new("setup");
+    let status = process::watch(&mut command, APT_LIMIT, |line| {
+        if let Some(percent) = percent(line) {
+            progress.count(percent, 100);
+        }
+    })?;
+    drop(progress);
+    ensure!(status.success(), "apt-get failed ({status})");
+    Ok(())
+}
+
+/// What a line of apt's status says: half of the work is to fetch, half to install.
+fn percent(line: &str) -> Option<u64> {
+    let mut fields = line.split(':');
+    let behind = match fields.next()? {
+        "dlstatus" => 0.0,
+        "pmstatus" => 50.0,
+        _ => return None,
+    };
+    let part: f64 = fields.nth(1)?.parse().ok()?;
+    Some((behind + part / 2.0) as u64)
 }
 
 /// Those of `packages` that are not installed.
@@ -124,4 +153,17 @@ fn privileged_apt() -> Option<Vec<&'static str>> {
     quiet_sudo
         .is_ok_and(|status| status.success())
         .then(|| vec!["sudo", "-n", "apt-get"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apt_tells_how_far_it_is() {
+        assert_eq!(percent("dlstatus:1:40.5:Retrieving file 1 of 2"), Some(20));
+        assert_eq!(percent("pmstatus:flex:60.0:Unpacking flex"), Some(80));
+        assert_eq!(percent("Reading package lists..."), None);
+        assert_eq!(percent("pmstatus:flex:soon:"), None);
+    }
 }

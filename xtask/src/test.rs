@@ -7,8 +7,8 @@ mod programs;
 use crate::firmware::choice::{self, Variant};
 use crate::firmware::{self, FirmwareOptions};
 use crate::guest::GuestTools;
-use crate::qemu_build::{self, Target};
-use crate::tools::{Tools, build_client, build_tigonctl};
+use crate::qemu_build::Target;
+use crate::tools::{Tools, beside_qemu, build_client, build_tigonctl};
 use crate::{interrupt, paths, process, setup};
 use anyhow::{Context, Result, bail, ensure};
 use programs::Program;
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     setup::ensure(setup::EVERYTHING)?;
     // The card's and the PC's at once: one build of QEMU's source.
-    let qemu = qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
+    let qemu = beside_qemu(&[Target::Mips, Target::X86_64])?;
     let tools = Tools::build()?;
     if arguments.guest {
         return guest(arguments, &tools, start);

@@ -22,7 +22,7 @@ impl Tools {
     /// Builds what is not built yet, saying what it does. What that needs has
     /// been seen to by [`crate::setup::ensure`].
     pub fn build() -> Result<Tools> {
-        let qemu = qemu_build::ensure(&[qemu_build::Target::Mips])?.mips;
+        let qemu = beside_qemu(&[qemu_build::Target::Mips])?.mips;
         let model = build_model()?;
         let firmware = firmware::build(FirmwareOptions::default())?;
         let boot = firmware::boot::build(false)?.binary;
@@ -61,6 +61,30 @@ impl Tools {
     }
 }
 
+/// Builds QEMU for `targets` if need be, and meanwhile what does not depend on it: a build of
+/// QEMU leaves a core idle for a third of its time.
+///
+/// # Errors
+/// QEMU's. Whoever needs the rest builds it again, in no time, and hears of its errors.
+pub fn beside_qemu(targets: &[qemu_build::Target]) -> Result<qemu_build::QemuPaths> {
+    if qemu_build::missing(targets)?.is_empty() {
+        return qemu_build::ensure(targets);
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let options = FirmwareOptions {
+                quiet: true,
+                ..FirmwareOptions::default()
+            };
+            let firmware = firmware::build(options).and_then(|_| firmware::boot::build(true));
+            if firmware.is_ok() {
+                let _ = build_model();
+            }
+        });
+        qemu_build::ensure(targets)
+    })
+}
+
 /// Builds the library that the card's QEMU loads; always optimised, as it runs inside
 /// the emulated CPUs' register accesses.
 pub fn build_model() -> Result<PathBuf> {
@@ -82,13 +106,7 @@ pub fn build_tigonctl() -> Result<PathBuf> {
     if let Some(built) = built_for_tests("TIGON_TIGONCTL") {
         return Ok(built);
     }
-    progress::cargo(
-        process::cargo()
-            .args(["build", "--release", "--package", "host-driver"])
-            .args(["--bin", "tigonctl"])
-            .current_dir(paths::root()),
-        "tigonctl: building it",
-    )?;
+    build_beside_xtask("host-driver", &["--bin", "tigonctl"], "tigonctl: building it")?;
     Ok(paths::target().join("release/tigonctl"))
 }
 
@@ -100,11 +118,19 @@ fn built_for_tests(variable: &str) -> Option<PathBuf> {
 }
 
 fn build_library(package: &str, file: &str, what: &str) -> Result<PathBuf> {
+    build_beside_xtask(package, &["--lib"], what)?;
+    Ok(paths::target().join("release").join(file))
+}
+
+/// Builds a package with the features that its dependencies have in this program: those are
+/// compiled already. Alone it would have fewer of them, and nearly everything twice.
+fn build_beside_xtask(package: &str, targets: &[&str], what: &str) -> Result<()> {
     progress::cargo(
         process::cargo()
-            .args(["build", "--release", "--package", package])
+            .args(["build", "--release"])
+            .args(["--package", package, "--package", "xtask"])
+            .args(targets)
             .current_dir(paths::root()),
         what,
-    )?;
-    Ok(paths::target().join("release").join(file))
+    )
 }

@@ -6,9 +6,9 @@ use crate::card::Card;
 use crate::firmware;
 use crate::interrupt;
 use crate::net::namespace;
-use crate::qemu_build::{self, Target};
+use crate::qemu_build::Target;
 use crate::setup::{self, Need};
-use crate::tools::Tools;
+use crate::tools::{Tools, beside_qemu};
 use anyhow::Result;
 use clap::ValueEnum;
 use std::io::Write;
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
     }
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Guest, Need::Traffic])?;
     // Both programs of QEMU at once: their builds have most in common.
-    qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
+    beside_qemu(&[Target::Mips, Target::X86_64])?;
     let tools = Tools::build()?;
     let guests = GuestTools::build()?;
     let firmware = tools.firmware.clone().or_file(arguments.firmware.as_ref());

@@ -2,8 +2,8 @@
 
 use super::Target;
 use super::overlay::Overlay;
-use super::progress::{Progress, ninja_count};
 use super::source::Source;
+use crate::progress_bar::Progress;
 use crate::{interrupt, process};
 use anyhow::{Context, Result, bail};
 use data_encoding::HEXLOWER;
@@ -142,4 +142,24 @@ fn ninja(build: &Path, targets: &[Target], progress: &mut Progress) -> Result<()
         );
     }
     Ok(())
+}
+
+/// What ninja says at the start of each line: `[12/345] ...`.
+fn ninja_count(line: &str) -> Option<(u64, u64)> {
+    let (done, all) = line.strip_prefix('[')?.split_once(']')?.0.split_once('/')?;
+    Some((done.parse().ok()?, all.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ninja_count;
+
+    #[test]
+    fn ninja_lines_are_read_and_others_are_not() {
+        let line = "[930/1221] Compiling C object libcommon.a.p/plugins_core.c.o";
+        assert_eq!(ninja_count(line), Some((930, 1221)));
+        assert_eq!(ninja_count("[930] x"), None);
+        assert_eq!(ninja_count("ninja: error"), None);
+        assert_eq!(ninja_count("[a/b] x"), None);
+    }
 }

@@ -18,13 +18,12 @@
 
 mod compile;
 mod overlay;
-mod progress;
 mod source;
 mod tools;
 
+use crate::progress_bar::Progress;
 use crate::{cache, paths};
 use anyhow::{Context, Result};
-use progress::Progress;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -76,12 +75,37 @@ impl QemuPaths {
         }
     }
 
+    /// Those of `targets` whose program is not there.
+    fn without_program(&self, targets: &[Target]) -> Vec<Target> {
+        let is_missing = |target: &Target| !self.of(*target).is_file();
+        targets.iter().copied().filter(is_missing).collect()
+    }
+
     fn of(&self, target: Target) -> &Path {
         match target {
             Target::Mips => &self.mips,
             Target::X86_64 => &self.x86_64,
         }
     }
+}
+
+/// Those of `targets` that [`ensure`] would have to build.
+///
+/// # Errors
+/// As [`ensure`]; nothing is fetched or built.
+pub fn missing(targets: &[Target]) -> Result<Vec<Target>> {
+    let cache = cache::folder(CACHE)?;
+    let Some(source) = source::known(&cache)? else {
+        return Ok(targets.to_vec());
+    };
+    let overlay = overlay::Overlay::find(&paths::root().join("qemu/overlay"))?;
+    let folder = folder(&cache, &source, &overlay)?;
+    Ok(QemuPaths::in_folder(&folder).without_program(targets))
+}
+
+/// The folder of the cache for a build of this source.
+fn folder(cache: &Path, source: &source::Source, overlay: &overlay::Overlay) -> Result<PathBuf> {
+    Ok(cache.join(&compile::key(source, overlay)?[..16]))
 }
 
 /// Makes sure that QEMU for `targets` is there, building it if need be.
@@ -107,13 +131,9 @@ pub fn ensure(targets: &[Target]) -> Result<QemuPaths> {
     };
 
     let overlay = overlay::Overlay::find(&paths::root().join("qemu/overlay"))?;
-    let key = compile::key(&source, &overlay)?;
-    let folder = cache.join(&key[..16]);
+    let folder = folder(&cache, &source, &overlay)?;
     let qemu = QemuPaths::in_folder(&folder);
-    let missing = || -> Vec<Target> {
-        let is_missing = |target: &Target| !qemu.of(*target).is_file();
-        targets.iter().copied().filter(is_missing).collect()
-    };
+    let missing = || qemu.without_program(targets);
     if missing().is_empty() {
         return Ok(qemu);
     }
@@ -131,7 +151,13 @@ pub fn ensure(targets: &[Target]) -> Result<QemuPaths> {
     let work = cache.join("work");
     remove(&work)?;
     fs::create_dir_all(&work)?;
-    compile::build(&source, &overlay, &missing, &work, &mut Progress::new())?;
+    compile::build(
+        &source,
+        &overlay,
+        &missing,
+        &work,
+        &mut Progress::new("qemu"),
+    )?;
     fs::create_dir_all(&folder)?;
     for target in missing {
         let built = work.join("build").join(target.program());
