@@ -181,7 +181,12 @@ pub fn regs(arguments: &Arguments, filter: Option<&str>, output: &Output) -> Res
     let mut lines = Vec::new();
     for (unit, registers) in &units {
         let (name, section) = unit.name();
-        lines.push(format!("{name} (sections {section}):"));
+        let sections = if section.contains(',') {
+            "sections"
+        } else {
+            "section"
+        };
+        lines.push(format!("{name} ({sections} {section}):"));
         for (register, word) in registers.iter().zip(&mut words) {
             object.insert(register.name().to_owned(), word.into());
             let (offset, name) = (register.offset(), register.name());

@@ -154,7 +154,7 @@ pub fn rings(arguments: &Arguments, addresses: bool, output: &Output) -> Result<
         "ring", "producer", "consumer", "fill", "of"
     );
     if addresses {
-        heading += &format!(" {:>10} {:>10}", "at", "at");
+        heading += &format!(" {:>11} {:>11}", "producer at", "consumer at");
     }
     let mut lines = vec![heading];
     let mut list = Vec::new();
@@ -172,7 +172,7 @@ pub fn rings(arguments: &Arguments, addresses: bool, output: &Output) -> Result<
             "size": ring.size,
         });
         if addresses && let Some([producer, consumer]) = place.addresses(words) {
-            line += &format!(" {producer:>#10x} {consumer:>#10x}");
+            line += &format!(" {producer:>#11x} {consumer:>#11x}");
             value["producer_address"] = producer.into();
             value["consumer_address"] = consumer.into();
         }
