@@ -34,7 +34,8 @@ const SOURCES: [Source; 11] = [
         "../src/parking.rs",
         &[
             NO_TESTS,
-            // Sooner asleep, so that a run has fewer steps.
+            // Sooner asleep, so that a run has fewer steps. Not after one turn: that a CPU
+            // which was roused looks for orders before it sleeps rests on a second one.
             ("PATIENCE: u32 = 32", "PATIENCE: u32 = 2"),
             ("RELAPSE: u32 = 4", "RELAPSE: u32 = 1"),
         ],
