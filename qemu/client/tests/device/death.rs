@@ -73,6 +73,7 @@ fn what_the_card_refuses_reads_as_ones_and_is_told_once() {
     }
     card.registers().bar[0x40] = 6;
     assert_eq!(pc.read('l', BAR + 0x40), 6, "it goes on");
+    pc.wait_error("the server refused");
     let said = pc.errors();
     assert_eq!(said.matches("the server refused").count(), 1, "{said}");
 }
