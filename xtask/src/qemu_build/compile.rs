@@ -22,7 +22,6 @@ const OPTIONS: &[&str] = &[
     "--with-devices-x86_64=tigon2",
     "--enable-tcg",
     "--enable-fdt",
-    "--enable-plugins",
     "--enable-slirp",
     "--disable-debug-info",
     "--disable-docs",
