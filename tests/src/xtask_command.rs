@@ -1,7 +1,8 @@
 //! `cargo xtask` as a user runs it, for stories about the commands themselves.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 /// A command line of `cargo xtask` with the words given. The runner itself has
 /// been built by whoever runs the tests.
@@ -9,6 +10,14 @@ pub fn xtask(words: &[&str]) -> Command {
     let mut command = Command::new(runner());
     command.args(words).current_dir(xtask::paths::root());
     command
+}
+
+/// Sends a signal to a command. (`kill` is a program that a small system lacks.)
+///
+/// # Panics
+/// When that has ended, and was waited for.
+pub fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it is ours");
 }
 
 /// The one line by which a failed command says why, without `error: `.

@@ -1,7 +1,8 @@
 //! The commands as a user types them: their reports, their ends, their refusals.
 
 use host_driver::capture::FrameReader;
-use integration_tests::xtask_command::{complaint, xtask};
+use integration_tests::xtask_command::{complaint, signal, xtask};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,17 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().expect("it starts")
+}
+
+/// The command lines of all processes that have this in them. (`pgrep` is a program that a
+/// small system lacks.)
+fn command_lines_with(part: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").expect("it is mounted").flatten();
+    let lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(part))
+        .collect()
 }
 
 /// Runs `qemu-run` with little traffic and returns its report.
@@ -131,7 +143,7 @@ fn ctrl_c_leaves_nothing_behind() {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(Duration::from_millis(100));
     }
-    run(Command::new("kill").args(["-INT", &pid.to_string()]));
+    signal(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(complaint(&output), "interrupted");
     assert_eq!(output.status.code(), Some(130));
@@ -142,14 +154,14 @@ fn ctrl_c_leaves_nothing_behind() {
     assert!(!devices.contains(&format!("tgh{pid}")), "{devices}");
     assert!(!devices.contains(&format!("tgw{pid}")), "{devices}");
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
-    let qemu = run(Command::new("pgrep").args(["-f", &format!("ifname=tgw{pid}")]));
-    assert!(qemu.stdout.is_empty(), "QEMU is still there");
+    let wire = format!("ifname=tgw{pid}");
+    assert_eq!(command_lines_with(&wire), [""; 0], "QEMU is still there");
 }
 
 /// Shells and scripts tell a command that was ended from one that failed.
 #[test]
 fn a_signal_is_told_by_the_exit_status() {
-    for (signal, status) in [("INT", 130), ("TERM", 143)] {
+    for (which, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut child = xtask(&["sim-run", "--count", "60000"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -159,7 +171,7 @@ fn a_signal_is_told_by_the_exit_status() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let begun = |line: &Result<String, _>| line.as_ref().unwrap().contains("ping, 60000");
         assert!(lines.any(|line| begun(&line)), "it ended by itself");
-        run(Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]));
+        signal(&child, which);
         let output = child.wait_with_output().unwrap();
         assert_eq!(complaint(&output), "interrupted");
         assert_eq!(output.status.code(), Some(status));

@@ -3,8 +3,9 @@
 
 use host_driver::{Config, Nic};
 use integration_tests::engine::tools;
-use integration_tests::xtask_command::{complaint, xtask};
+use integration_tests::xtask_command::{complaint, signal, xtask};
 use integration_tests::{Engine, Qemu, frames, stage};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -263,8 +264,7 @@ struct Server(Child);
 
 impl Server {
     fn interrupt(&self) {
-        let id = self.0.id().to_string();
-        Command::new("kill").args(["-INT", &id]).status().unwrap();
+        signal(&self.0, Signal::INT);
     }
 }
 

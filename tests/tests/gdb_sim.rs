@@ -3,7 +3,8 @@
 use integration_tests::engine::tools;
 use integration_tests::stage;
 use integration_tests::stage::elf_of_another_build;
-use integration_tests::xtask_command::{complaint, xtask};
+use integration_tests::xtask_command::{complaint, signal, xtask};
+use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -274,8 +275,7 @@ fn the_simulator_waits_at_a_port() {
     let words = format!("It is of build {wrong}, the card runs build {right}.");
     assert!(said.contains(&words), "{shown}{said}");
     assert!(!shown.contains("breakpoint 1"), "{shown}");
-    let id = server.id().to_string();
-    Command::new("kill").args(["-INT", &id]).status().unwrap();
+    signal(&server, Signal::INT);
     assert!(server.wait().unwrap().success(), "Ctrl-C is its end");
 }
 

@@ -26,6 +26,8 @@ pub enum Need {
     Traffic,
     /// Debug with gdb.
     Gdb,
+    /// Run the tests: some work on a copy of the clone.
+    Tests,
 }
 
 /// All there are.
@@ -35,6 +37,7 @@ pub const EVERYTHING: &[Need] = &[
     Need::Guest,
     Need::Traffic,
     Need::Gdb,
+    Need::Tests,
 ];
 
 impl Need {
@@ -47,6 +50,7 @@ impl Need {
             Need::Guest => qemu_build::PC_PACKAGES.to_vec(),
             Need::Traffic => vec!["iproute2", "iputils-ping", "iperf3", "tcpdump"],
             Need::Gdb => vec!["gdb-multiarch"],
+            Need::Tests => vec!["git"],
         }
     }
 }
