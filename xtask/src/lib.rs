@@ -32,6 +32,7 @@ pub mod progress;
 pub mod progress_bar;
 pub mod qemu_build;
 pub mod qemu_run;
+pub mod repeat;
 pub mod setup;
 pub mod sim_run;
 pub mod soak;

@@ -8,7 +8,7 @@ use verbs::Use;
 use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
     bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, progress,
-    qemu_run, setup, sim_run, soak, test, trace,
+    qemu_run, repeat, setup, sim_run, soak, test, trace,
 };
 
 const FIRMWARE: &str = "Firmware";
@@ -105,6 +105,12 @@ enum Verb {
     #[command(after_help = "Examples:\n  cargo xtask test\n  \
         cargo xtask test --no-lint --package tigon2-model")]
     Test(test::Arguments),
+    /// Run another command again and again beside busy loops, and count its failures
+    #[command(after_help = "Examples:\n  \
+        cargo xtask repeat --times 1000 --hogs 3 -- \
+            test --no-lint -p integration-tests -- the_send_ring_wraps_three_times\n  \
+        cargo xtask repeat --times 50 -- test --guest -- loaded_and_unloaded_twenty_times")]
+    Repeat(repeat::Arguments),
 }
 
 /// What a verb does with an option of all.
@@ -176,6 +182,7 @@ fn main() -> ExitCode {
             Verb::Doc(arguments) => doc::run(arguments),
             Verb::Man(arguments) => man::run(Cli::description(), arguments),
             Verb::Test(arguments) => test::run(arguments),
+            Verb::Repeat(arguments) => repeat::run(arguments),
         }
         .map(|()| 0)
     });
