@@ -23,8 +23,9 @@ type Source = (
 
 const NO_TESTS: (&str, &str) = ("#[cfg(test)]\nmod tests {", "#[cfg(any())]\nmod tests {");
 
-const SOURCES: [Source; 11] = [
+const SOURCES: [Source; 12] = [
     ("counts", "../src/counts.rs", &[]),
+    ("stalls", "../src/stalls.rs", &[]),
     ("limit", "../src/limit.rs", &[NO_TESTS]),
     ("ports", "../src/ports.rs", &[]),
     ("waiting", "../src/waiting.rs", &[NO_TESTS]),

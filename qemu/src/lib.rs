@@ -59,6 +59,7 @@ pub mod ports;
 pub mod properties;
 pub mod server;
 pub mod setup;
+pub mod stalls;
 #[cfg(test)]
 mod testing;
 pub mod waiting;

@@ -9,16 +9,20 @@ use crate::limit::Lines;
 use crate::outbox::{Errand, Outbox};
 use crate::parking::Parking;
 use crate::ports::{ClientMemory, Cpus, SramPort};
+use crate::stalls::Stalls;
 use crate::waiting::{Bell, Job};
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
+use tigon2_chip::bits::MiscHostControl;
 use tigon2_chip::memory::SPILL_WINDOW;
 use tigon2_chip::registers::Register;
 use tigon2_model::dma::Direction;
 use tigon2_model::{Accessor, Card, Cpu, CpuFault, Effect, Environment, HostMemory, UndefinedKind};
 use vfio_user_nic::{DmaTable, Interrupts};
+use wire::AHEAD;
 
 /// Both CPUs.
 const CPUS: [Cpu; 2] = [Cpu::A, Cpu::B];
@@ -72,6 +76,7 @@ pub struct Machine<H> {
     /// A CPU was halted and may not have stopped yet.
     stopping: AtomicBool,
     dead: AtomicBool,
+    stalls: Stalls,
 }
 
 struct Inner {
@@ -81,6 +86,10 @@ struct Inner {
     armed: Option<u64>,
     /// A frame waits outside.
     refused: bool,
+    /// Frames between the transmitter and the wire.
+    on_way: u32,
+    /// Of these, frames that the wire was too full for.
+    queued: u32,
     /// Undefined accesses that were counted when last looked at.
     undefined: u64,
     /// Where the card's operations go.
@@ -98,7 +107,8 @@ impl<H: Host> Drop for Unlock<'_, H> {
 
 impl<H: Host> Machine<H> {
     /// A machine with this card, which is not powered on yet.
-    pub fn new(host: H, card: Card, client: Client) -> Self {
+    pub fn new(host: H, mut card: Card, client: Client) -> Self {
+        card.set_wire_room(Some(AHEAD));
         Machine {
             host,
             client,
@@ -107,6 +117,8 @@ impl<H: Host> Machine<H> {
                 parking: Parking::default(),
                 armed: None,
                 refused: false,
+                on_way: 0,
+                queued: 0,
                 undefined: 0,
                 operations: None,
             }),
@@ -117,6 +129,7 @@ impl<H: Host> Machine<H> {
             counts: Counts::default(),
             stopping: AtomicBool::new(false),
             dead: AtomicBool::new(false),
+            stalls: Stalls::default(),
         }
     }
 
@@ -161,7 +174,27 @@ impl<H: Host> Machine<H> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.inner.try_lock() {
+            Ok(inner) => return inner,
+            Err(TryLockError::Poisoned(error)) => return error.into_inner(),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let start = Instant::now();
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stalls.contended.add();
+        self.stalls.lock_wait.note(start.elapsed());
+        inner
+    }
+
+    /// Takes QEMU's big lock, for which it may wait.
+    fn lock_big(&self) -> Unlock<'_, H> {
+        if !self.host.try_lock() {
+            let start = Instant::now();
+            self.host.lock();
+            self.stalls.big_lock_waits.add();
+            self.stalls.big_lock_wait.note(start.elapsed());
+        }
+        Unlock(&self.host)
     }
 
     /// Runs `f` on the card and carries out what follows from it, or has it done soon.
@@ -179,6 +212,7 @@ impl<H: Host> Machine<H> {
         f: impl FnOnce(&mut Inner, &mut Environment<'_>) -> R,
     ) -> (R, bool) {
         let mut inner = self.lock();
+        let taken = self.stalls.hold();
         // Under the lock, so that time never goes back for the card.
         let now = self.host.now();
         let mut environment = Environment {
@@ -190,6 +224,9 @@ impl<H: Host> Machine<H> {
         let result = f(&mut inner, &mut environment);
         let more = work == Work::Now && (0..TURNS).all(|_| inner.card.run(&mut environment));
         let halts = self.leave(&mut inner, now, more);
+        if let Some(taken) = taken {
+            self.stalls.lock_held.note(taken.elapsed());
+        }
         self.wake(inner);
         (result, halts)
     }
@@ -246,7 +283,10 @@ impl<H: Host> Machine<H> {
                     self.client.interrupts.set_level(level);
                     continue;
                 }
-                Effect::Transmit(frame) => Errand::Transmit(frame),
+                Effect::Transmit(frame) => {
+                    inner.on_way += 1;
+                    Errand::Transmit(frame)
+                }
                 Effect::CpuStart { cpu, pc } => {
                     inner.parking.busy(cpu);
                     Errand::Start(cpu, pc)
@@ -265,15 +305,29 @@ impl<H: Host> Machine<H> {
         halts
     }
 
-    /// Does what waits for the big lock. With the big lock, without the machine's.
+    /// Does what waits for the big lock, and what follows from that. With the big lock,
+    /// without the machine's.
     pub fn deliver(&self) {
-        self.outbox.deliver(|errand| match errand {
-            Errand::Transmit(frame) => {
-                if !self.host.transmit(&frame) {
-                    self.counts.full.add();
-                    self.lock().card.set_wire_ready(false);
-                }
+        while self.outbox.waiting() > 0 {
+            let start = Instant::now();
+            let mut left = 0;
+            let done = self.outbox.deliver(|errand| left += self.carry_out(errand));
+            if !done {
+                // The call further out does it.
+                return;
             }
+            self.stalls.delivery.note(start.elapsed());
+            if left > 0 {
+                self.frames_left(left);
+            }
+        }
+    }
+
+    /// Does one errand; gives how many frames have left by it.
+    fn carry_out(&self, errand: Errand) -> u32 {
+        match errand {
+            Errand::Transmit(frame) if self.host.transmit(&frame) => return 1,
+            Errand::Transmit(_) => self.wire_full(),
             Errand::Start(cpu, pc) => self.host.start(cpu, pc),
             Errand::Halt(cpu) => {
                 self.host.halt(cpu);
@@ -283,7 +337,8 @@ impl<H: Host> Machine<H> {
                 self.host.spill(cpu, offset);
                 self.rouse(cpu);
             }
-        });
+        }
+        0
     }
 
     /// The same, by this thread if the big lock can be had without waiting, else by
@@ -295,26 +350,29 @@ impl<H: Host> Machine<H> {
         }
         if self.host.locked() {
             self.deliver();
-        } else if waiting > PATIENCE || self.host.try_lock() {
-            if waiting > PATIENCE {
-                self.host.lock();
-            }
+        } else if waiting > PATIENCE {
+            let _unlock = self.lock_big();
+            self.deliver();
+        } else if self.host.try_lock() {
             let _unlock = Unlock(&self.host);
             self.deliver();
         } else {
+            self.stalls.deferred.add();
             self.host.call_errands();
         }
     }
 
     /// Runs `f` with the big lock, for which it may wait. Without the machine's lock.
     fn with_big_lock<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _unlock = if self.host.locked() {
-            None
-        } else {
-            self.host.lock();
-            Some(Unlock(&self.host))
-        };
+        let _unlock = (!self.host.locked()).then(|| self.lock_big());
         f()
+    }
+
+    /// Everything that is counted, as `name=value name=value ..`: what went wrong or had to
+    /// wait, and what explains a stall.
+    pub fn all_counts(&self) -> String {
+        let interrupts = self.client.interrupts.counts();
+        format!("{} {interrupts} {}", self.counts, self.stalls)
     }
 
     /// Writes every operation of the card to a file from now on, a line each; see
@@ -464,6 +522,13 @@ impl<H: Host> Machine<H> {
     pub fn bar_read(&self, offset: u32) -> u32 {
         let read = |inner: &mut Inner, env: &mut Environment<'_>| inner.card.bar_read(env, offset);
         let (value, _) = self.enter_and_tell(Work::Later, read);
+        // Drivers of a shared line look first whether the interrupt is the card's.
+        if offset == Register::MiscHostControl.offset() && self.client.interrupts.take_told() {
+            let control = MiscHostControl::from_bits(value);
+            if !control.interrupt_pending() {
+                self.stalls.spurious.add();
+            }
+        }
         // After the read: a CPU that halts itself just before it is waited for, too.
         self.see_it_stop(offset);
         value

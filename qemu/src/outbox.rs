@@ -58,13 +58,14 @@ impl Outbox {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Does every errand, also those that are added meanwhile. With the big lock.
+    /// Does every errand, also those that are added meanwhile; false if it did nothing.
+    /// With the big lock.
     ///
     /// An errand may lead back here, as a frame that is answered at once does: then
     /// the call further out does the rest, so that the order stays.
-    pub fn deliver(&self, mut carry_out: impl FnMut(Errand)) {
+    pub fn deliver(&self, mut carry_out: impl FnMut(Errand)) -> bool {
         if self.waiting() == 0 || self.delivering.swap(true, Ordering::Relaxed) {
-            return;
+            return false;
         }
         let _end = End(&self.delivering);
         loop {
@@ -74,7 +75,7 @@ impl Outbox {
                 std::mem::take(&mut *queue)
             };
             if errands.is_empty() {
-                return;
+                return true;
             }
             errands.into_iter().for_each(&mut carry_out);
         }

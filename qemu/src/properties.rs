@@ -6,7 +6,7 @@
 //! | `partner` | the link partner, in words | another one |
 //! | `inject` | | a fault of the wire: `receive crc 2`, `transmit late-collision`, `none` |
 //! | `undefined` | count of accesses that mean nothing | |
-//! | `counts` | what went wrong or had to wait, see [`Counts`](crate::counts::Counts) | |
+//! | `counts` | what went wrong or had to wait, see [`crate::counts`] and [`crate::stalls`] | |
 
 use crate::host::Host;
 use crate::machine::Machine;
@@ -41,7 +41,7 @@ pub fn get<H: Host>(machine: &Machine<H>, name: &str) -> Result<String, Property
         "link" => Ok(machine.link()),
         "partner" => Ok(machine.partner().to_string()),
         "undefined" => Ok(machine.undefined().to_string()),
-        "counts" => Ok(machine.counts().to_string()),
+        "counts" => Ok(machine.all_counts()),
         _ => Err(unknown(name, "get")),
     }
 }

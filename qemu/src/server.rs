@@ -21,6 +21,9 @@ use vfio_user_nic::{
 /// the 16 KB is empty (reference 2.1 and 9).
 pub const BAR0_BYTES: u64 = 0x4000;
 
+/// Bytes of the region of counts: as much as the monitor's property holds.
+const COUNTS_BYTES: u64 = 1024;
+
 /// The file that keeps the EEPROM, if the user named one.
 pub type SharedEeprom = Arc<Mutex<Option<EepromFile>>>;
 
@@ -30,7 +33,8 @@ pub struct Socket(Server);
 impl Socket {
     /// Makes the socket.
     pub fn bind(path: &Path) -> Result<Self, BindError> {
-        let config = ServerConfig::new(DeviceLayout::pci(BAR0_BYTES));
+        let layout = DeviceLayout::pci(BAR0_BYTES).with_counts(COUNTS_BYTES);
+        let config = ServerConfig::new(layout);
         Server::bind(path, config).map(Socket)
     }
 
@@ -204,6 +208,12 @@ impl<H: Host> Device for Function<H> {
                 let offset = usize::try_from(offset).map_err(|_| Errno::INVAL)?;
                 self.machine.config_read(offset, data);
             }
+            region::COUNTS => {
+                let offset = usize::try_from(offset).map_err(|_| Errno::INVAL)?;
+                let text = self.machine.all_counts();
+                let text = text.bytes().skip(offset).chain(std::iter::repeat(0));
+                data.iter_mut().zip(text).for_each(|(to, byte)| *to = byte);
+            }
             _ => return Err(Errno::INVAL),
         }
         Ok(())
@@ -318,6 +328,25 @@ mod tests {
         }
         let other = function.region_read(region::CONFIG + 1, 0, &mut [0; 4]);
         assert_eq!(other, Err(Errno::INVAL));
+    }
+
+    /// A driver that gives up says what the emulator has counted.
+    #[test]
+    fn counts_are_text_that_ends_with_zeros() {
+        let mut function = function(&Options::default());
+        let mut text = [0xFF; COUNTS_BYTES as usize];
+        assert_eq!(function.region_read(region::COUNTS, 0, &mut text), Ok(()));
+        let text = String::from_utf8(text.to_vec()).expect("text");
+        let counts = text.trim_end_matches('\0').to_owned();
+        assert!(counts.len() < text.len(), "all of it fits");
+        for name in ["lost", "refused", "spurious", "waiting", "lock_held_us"] {
+            assert!(counts.contains(&format!("{name}=")), "{name} in {counts}");
+        }
+        let mut part = [0; 4];
+        assert_eq!(function.region_read(region::COUNTS, 1, &mut part), Ok(()));
+        assert_eq!(part, counts.as_bytes()[1..5]);
+        let written = function.region_write(region::COUNTS, 0, &part);
+        assert_eq!(written, Err(Errno::INVAL));
     }
 
     /// Reference 19: drivers read configuration space in all sizes.

@@ -42,6 +42,9 @@ pub trait Engine: Sized {
 
     /// Asks for a fault of the wire, in the words of the hardware model's `faults`.
     fn inject(&mut self, fault: &str);
+
+    /// What the engine has counted that explains a stall, for who gives up waiting.
+    fn counts(&self) -> String;
 }
 
 /// The tools that `cargo xtask test` has built.
@@ -120,6 +123,12 @@ impl Engine for Qemu {
     fn inject(&mut self, fault: &str) {
         let done = self.card.set("inject", fault);
         done.unwrap_or_else(|error| panic!("{error:#}"));
+    }
+
+    fn counts(&self) -> String {
+        // Without a monitor, or a card that answers, there is less to say.
+        let counts = self.card.counts();
+        counts.unwrap_or_else(|error| format!("no counts: {error:#}"))
     }
 }
 
@@ -203,5 +212,9 @@ impl Engine for Sim {
     fn inject(&mut self, fault: &str) {
         let fault = fault.parse().unwrap_or_else(|error| panic!("{error}"));
         self.machine.lock().inject(fault);
+    }
+
+    fn counts(&self) -> String {
+        String::new()
     }
 }

@@ -105,7 +105,9 @@ impl<E: Engine> Stage<E> {
         if came {
             self.nic.acknowledge().expect("the card is there");
         }
-        self.nic.service().unwrap_or_else(|error| panic!("{error}"));
+        if let Err(error) = self.nic.service() {
+            panic!("{error}; {}", self.engine.counts());
+        }
         came
     }
 

@@ -206,6 +206,17 @@ impl Card {
         Ok(())
     }
 
+    /// What explains a stall, as `name=value name=value ..` (docs/qemu.md).
+    ///
+    /// # Errors
+    /// As [`Card::plug`].
+    pub fn counts(&self) -> Result<String> {
+        let arguments = json!({"path": "/machine/card", "property": "counts"});
+        let counts = self.monitor()?.execute("qom-get", arguments)?;
+        let counts = counts.as_str().context("the card's counts are no text")?;
+        Ok(counts.to_owned())
+    }
+
     /// NIC memory as QEMU's monitor shows it, past the driver; with [`CardOptions::monitor`].
     pub fn memory(&self) -> MemoryByMonitor {
         MemoryByMonitor(self.folder.path().join(MONITOR))

@@ -271,21 +271,31 @@ fn a_cpu_takes_the_big_lock_that_is_free() {
     assert!(!machine.host.locked(), "it gave the lock back");
 }
 
-/// Firmware cannot fill this machine's memory with frames that nobody takes.
+/// Firmware cannot fill this machine's memory with errands that nobody does.
 #[test]
 fn a_cpu_waits_for_the_big_lock_when_too_much_has_piled_up() {
     let machine = machine();
     machine.host.unlock();
     machine.host.taken.store(true, Ordering::Relaxed);
-    let most = super::PATIENCE as u32;
-    for n in 0..most {
-        queue_frame(&machine, n);
+    let command = |n: usize| {
+        let value = if n % 2 == 0 { 0 } else { HALT };
+        machine.cpu_write(Cpu::A, Register::CpuBState.offset(), value);
+    };
+    let done = || {
+        let told = told(&machine);
+        let done = |told: &&Told| matches!(told, Told::Start(..) | Told::Halt(_));
+        told.iter().filter(done).count()
+    };
+    for n in 0..super::PATIENCE {
+        command(n);
     }
-    assert!(!told(&machine).contains(&Told::Transmit(60)));
-    queue_frame(&machine, most);
-    let frames = told(&machine);
-    let sent = frames.iter().filter(|told| **told == Told::Transmit(60));
-    assert_eq!(sent.count(), super::PATIENCE + 1);
+    assert_eq!(done(), 0);
+    command(super::PATIENCE);
+    assert_eq!(done(), super::PATIENCE + 1);
+    let waits = machine.all_counts();
+    assert!(waits.contains(" big_lock_waits=1 "), "{waits}");
+    let left = format!(" deferred={} ", super::PATIENCE);
+    assert!(waits.contains(&left), "{waits}");
 }
 
 /// Both CPUs and the main loop at once: every errand is done, once, and in its order.
@@ -408,4 +418,34 @@ fn what_the_wire_does_with_frames_is_counted() {
     machine.lost(0);
     let counts = machine.counts().to_string();
     assert_eq!(counts, "lost=2 full=1 refused=0 offered=0");
+}
+
+/// The host sees the BDs of a frame come back when it has left the transmitter, so one that
+/// hands its whole ring over at once is silent until the last of it is on the wire: with a
+/// peer that takes a dozen frames at a time the host's watchdog barked.
+#[test]
+fn the_transmitter_is_not_far_ahead_of_a_wire_that_is_slow() {
+    let machine = machine();
+    queue_frame(&machine, 0);
+    assert_eq!(told(&machine), [Told::Transmit(60)]);
+    machine.host.wire_full.store(true, Ordering::Relaxed);
+    let all = 3 * AHEAD;
+    // All are there before anybody delivers.
+    machine.host.unlock();
+    machine.host.taken.store(true, Ordering::Relaxed);
+    for number in 1..=all {
+        queue_frame(&machine, number);
+    }
+    machine.host.lock();
+    machine.host.told();
+    machine.deliver();
+    let sent = told(&machine).len();
+    assert_eq!(sent, AHEAD as usize, "as many as may be ahead");
+    // The wire takes them, and is full again with the next.
+    machine.wire_free();
+    assert_eq!(told(&machine).len(), AHEAD as usize);
+    machine.host.wire_full.store(false, Ordering::Relaxed);
+    machine.wire_free();
+    assert_eq!(told(&machine).len(), AHEAD as usize, "the rest, in one go");
+    assert_eq!(told(&machine), []);
 }

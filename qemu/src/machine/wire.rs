@@ -20,6 +20,14 @@ use crate::host::Host;
 use std::io;
 use tigon2_model::{Fault, Partner, Reception};
 
+/// Frames that may be on their way from the transmitter to the wire: in the outbox, or in
+/// QEMU's queue because the wire is full.
+///
+/// The card's buffer space is free as soon as a frame has left the transmitter, so this is
+/// by how much the host is told of sent BDs in one go. Few, so that a slow wire is seen to
+/// go on; enough for one turn of whoever delivers.
+pub(super) const AHEAD: u32 = 32;
+
 impl<H: Host> Machine<H> {
     /// Whether the card takes a frame from the wire.
     pub fn can_receive(&self) -> bool {
@@ -102,8 +110,45 @@ impl<H: Host> Machine<H> {
         self.lock().card.inject(fault);
     }
 
-    /// The wire was full, and takes frames again.
+    /// The wire was full, and takes frames again: all that waited have left.
     pub fn wire_free(&self) {
-        self.enter(Work::Now, |inner, _| inner.card.set_wire_ready(true));
+        self.enter(Work::Now, |inner, _| {
+            inner.on_way = inner.on_way.saturating_sub(inner.queued);
+            inner.queued = 0;
+            inner.make_room();
+        });
+    }
+
+    /// The wire has taken a frame, but is full now.
+    pub(super) fn wire_full(&self) {
+        self.counts.full.add();
+        let mut inner = self.lock();
+        inner.queued += 1;
+        inner.make_room();
+    }
+
+    /// So many frames are on the wire: the transmitter goes on if it had to wait.
+    pub(super) fn frames_left(&self, frames: u32) {
+        let mut inner = self.lock();
+        inner.on_way = inner.on_way.saturating_sub(frames);
+        let waited = inner.card.wire_room() == Some(0);
+        inner.make_room();
+        drop(inner);
+        if waited {
+            self.enter_and_tell(Work::Now, |_, _| ());
+        }
+    }
+}
+
+impl Inner {
+    /// Tells the transmitter how far it may be ahead of the wire.
+    fn make_room(&mut self) {
+        let full = self.queued > 0;
+        let room = if full {
+            0
+        } else {
+            AHEAD.saturating_sub(self.on_way)
+        };
+        self.card.set_wire_room(Some(room));
     }
 }

@@ -120,6 +120,17 @@ impl DeviceLayout {
         layout
     }
 
+    /// The same with a [region of counts](region::COUNTS) of `bytes` bytes.
+    #[must_use]
+    pub const fn with_counts(mut self, bytes: u64) -> Self {
+        self.regions[region::COUNTS as usize] = Region {
+            size: bytes,
+            readable: true,
+            writable: false,
+        };
+        self
+    }
+
     /// Flags and number of the interrupts of kind `index`.
     pub(crate) fn irq(&self, index: u32) -> (u32, u32) {
         use crate::message::irq::{INTX, MSI};

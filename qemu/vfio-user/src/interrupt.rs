@@ -43,6 +43,31 @@ struct State {
     intx: Option<OwnedFd>,
     msi: Option<OwnedFd>,
     signals: u64,
+    repeats: u64,
+    /// The client has been told and has not looked yet.
+    told: bool,
+}
+
+/// What has happened to the interrupts of a device since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterruptCounts {
+    /// Signals that the client got.
+    pub signals: u64,
+    /// Of these, signals after an unmask, since the pin was still high. If the client was
+    /// about to lower it, that is one for nothing.
+    pub repeats: u64,
+    /// The pin is high, and the client has been told and has not unmasked it.
+    pub waiting: bool,
+}
+
+impl std::fmt::Display for InterruptCounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            signals, repeats, ..
+        } = self;
+        let waiting = u8::from(self.waiting);
+        write!(f, "signals={signals} repeats={repeats} waiting={waiting}")
+    }
 }
 
 impl Default for Interrupts {
@@ -68,6 +93,8 @@ impl Interrupts {
                 intx: None,
                 msi: None,
                 signals: 0,
+                repeats: 0,
+                told: false,
             })),
         }
     }
@@ -108,6 +135,21 @@ impl Interrupts {
         self.state().signals
     }
 
+    /// What has happened to them.
+    pub fn counts(&self) -> InterruptCounts {
+        let state = self.state();
+        InterruptCounts {
+            signals: state.signals,
+            repeats: state.repeats,
+            waiting: state.level && state.masked,
+        }
+    }
+
+    /// Whether the client has been told of an interrupt since the last call.
+    pub fn take_told(&self) -> bool {
+        std::mem::take(&mut self.state().told)
+    }
+
     /// When [`recheck`](Self::recheck) wants to be called next.
     pub fn next_recheck(&self) -> Option<Instant> {
         self.state().recheck
@@ -120,6 +162,7 @@ impl Interrupts {
         if state.recheck.is_some_and(|due| due <= now) {
             state.recheck = None;
             if state.level {
+                state.repeats += 1;
                 state.raise();
             }
         }
@@ -230,6 +273,7 @@ impl State {
         let Some(fd) = fd else { return };
         signal(fd);
         self.signals += 1;
+        self.told = true;
         if index == irq::INTX {
             self.masked = true;
             self.recheck = None;

@@ -67,7 +67,7 @@ pub mod version;
 pub use client::{Client, ClientError, DmaHandler};
 pub use device::{Device, DeviceLayout, DeviceLock, Region};
 pub use dma::{DmaError, DmaRange, DmaTable, Ticket};
-pub use interrupt::Interrupts;
+pub use interrupt::{InterruptCounts, Interrupts};
 pub use listener::BindError;
 pub use rustix::io::Errno;
 pub use server::{Disconnect, Server, ServerConfig, ServerCounters, ServerThread, StopHandle};

@@ -272,8 +272,11 @@ pub mod region {
     pub const ROM: u32 = 6;
     /// Configuration space.
     pub const CONFIG: u32 = 7;
-    /// Number of regions of a PCI device (BAR 0-5, ROM, configuration, VGA).
-    pub const COUNT: u32 = 9;
+    /// Behind those that every PCI device has (VGA is the last): what the device's emulator
+    /// has counted, as text `name=value name=value ..` that ends with a zero.
+    pub const COUNTS: u32 = 9;
+    /// Number of regions (BAR 0-5, ROM, configuration, VGA, counts).
+    pub const COUNT: u32 = 10;
 }
 
 /// Payload of DEVICE_GET_IRQ_INFO and of its reply.

@@ -65,8 +65,8 @@ pub struct Card {
     dma: Dma,
     mac: Mac,
     link: Link,
-    /// The engine's wire takes no frame at the moment.
-    wire_full: bool,
+    /// Frames that the engine's wire takes at the moment; `None`: all.
+    wire_room: Option<u32>,
     faults: Faults,
     eeprom: Eeprom,
     /// What the boot memory holds, in words; empty: the card has none.
@@ -99,7 +99,7 @@ impl Card {
             dma: Dma::default(),
             mac: Mac::default(),
             link: Link::new(&board),
-            wire_full: false,
+            wire_room: None,
             faults: Faults::default(),
             eeprom: Eeprom::new(board.eeprom.bytes, board.eeprom.page_bytes),
             boot_code: Vec::new(),

@@ -73,15 +73,29 @@ impl Card {
         let megabits = self.link.megabits(env.now);
         if let Some(quanta) = self.mac.next_pause(env.now, sends, megabits) {
             let frame = pause_frame(&self.mac.filter.station(), quanta);
-            self.effects.push(Effect::Transmit(frame));
+            self.put_on_wire(frame);
         }
     }
 
-    /// Whether the engine's wire takes frames. While it does not, the transmitter holds what
-    /// is queued, as it does for a partner's pause frames; [`run`](Card::run) goes on when it
-    /// does again. A card starts with a wire that takes all.
-    pub fn set_wire_ready(&mut self, ready: bool) {
-        self.wire_full = !ready;
+    /// How many frames the engine's wire takes; each that leaves takes one away. With none
+    /// left the transmitter holds what is queued, as it does for a partner's pause frames;
+    /// [`run`](Card::run) goes on when there are more. A card starts with a wire that takes
+    /// all, which is `None`.
+    pub fn set_wire_room(&mut self, frames: Option<u32>) {
+        self.wire_room = frames;
+    }
+
+    /// Frames that the engine's wire takes, as [`set_wire_room`](Card::set_wire_room) says.
+    pub fn wire_room(&self) -> Option<u32> {
+        self.wire_room
+    }
+
+    /// A pause frame leaves whether there is room or not: it is the MAC's own.
+    pub(super) fn put_on_wire(&mut self, frame: Vec<u8>) {
+        if let Some(room) = &mut self.wire_room {
+            *room = room.saturating_sub(1);
+        }
+        self.effects.push(Effect::Transmit(frame));
     }
 
     /// A frame has begun to arrive (true) or has ended: E0 bit 2 (10.1, I). For engines that

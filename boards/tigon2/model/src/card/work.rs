@@ -2,7 +2,7 @@
 
 use super::Card;
 use crate::dma::{Direction, HOST_MEMORY_ERROR, Transfer, gather, reverse_words};
-use crate::environment::{Effect, Environment, Sram};
+use crate::environment::{Environment, Sram};
 use crate::faults::{EXCESS, TransmitFault};
 use crate::mac::Queued;
 use crate::operations::Operation;
@@ -167,7 +167,7 @@ impl Card {
     /// The transmitter takes the next frame if its data is there (10.2); returns its length
     /// on the wire without CRC. Empty descriptors are skipped.
     pub fn transmit_begin(&mut self, env: &mut Environment<'_>) -> Option<usize> {
-        if self.wire_full {
+        if self.wire_room == Some(0) {
             return None;
         }
         // At most a ring of empty descriptors, then something else.
@@ -199,7 +199,7 @@ impl Card {
         if self.link.loopback(env.now) {
             self.accept(env, &frame, RxError::NONE);
         } else if self.link.carries_frames(env.now) && self.survives(env) {
-            self.effects.push(Effect::Transmit(frame));
+            self.put_on_wire(frame);
         }
     }
 

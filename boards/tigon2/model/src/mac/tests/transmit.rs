@@ -117,17 +117,26 @@ fn a_stopped_transmitter_holds_its_frames() {
     }
 }
 
-/// An engine whose wire is full loses no frame: the transmitter holds them in order.
+/// An engine whose wire is full loses no frame: the transmitter holds them in order, and
+/// does not run ahead of it by more than it has room for.
 #[test]
 fn a_full_wire_holds_the_transmitter() {
     let mut bench = bench();
-    let frame = frame_to([2; 6], 60);
-    bench.card.set_wire_ready(false);
-    queue(&mut bench, TX_BASE, 60, None);
-    fill(&mut bench, TX_BASE, &frame);
+    let frames = [60, 64, 68].map(|length| frame_to([2; 6], length));
+    bench.card.set_wire_room(Some(0));
+    let mut at = TX_BASE;
+    for frame in &frames {
+        queue(&mut bench, at, frame.len() as u16, None);
+        fill(&mut bench, at, frame);
+        at += 128;
+    }
     bench.run();
     assert!(bench.sent().is_empty());
-    bench.card.set_wire_ready(true);
+    bench.card.set_wire_room(Some(2));
     bench.run();
-    assert_eq!(bench.sent(), [frame]);
+    assert_eq!(bench.sent(), frames[..2]);
+    assert_eq!(bench.card.wire_room(), Some(0));
+    bench.card.set_wire_room(None);
+    bench.run();
+    assert_eq!(bench.sent(), frames[2..]);
 }

@@ -1,0 +1,92 @@
+//! Counts that explain a stall: who waited for whom, how often, and how long at most. They
+//! stand behind those of [`crate::counts`] in the monitor's property `counts`.
+//!
+//! | name | what |
+//! | --- | --- |
+//! | `signals` | interrupts that the client was told of |
+//! | `repeats` | of these, told again after an unmask, as the pin was still high |
+//! | `spurious` | interrupts for which a client looked at `R[40]` and found none pending |
+//! | `waiting` | 1: the pin is high, and the client has been told and has not unmasked it |
+//! | `contended` | times that a thread found the machine's lock taken |
+//! | `lock_wait_us` | longest wait for the machine's lock |
+//! | `lock_held_us` | longest time that it was held, of each 64th time |
+//! | `deferred` | times that errands were left to QEMU's main loop |
+//! | `big_lock_waits` | times that QEMU's big lock was waited for |
+//! | `big_lock_wait_us` | longest of these waits |
+//! | `delivery_us` | longest time that errands were carried out under it |
+//!
+//! They cost next to nothing: the clock is read where a thread has to wait anyway, where
+//! frames leave, and for each 64th hold of the machine's lock.
+
+use crate::counts::Count;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How many holds of the machine's lock share one measurement, less one.
+const SAMPLE: u64 = 63;
+
+/// The longest of some times.
+#[derive(Debug, Default)]
+pub struct Longest(AtomicU64);
+
+impl Longest {
+    /// One more of them.
+    pub fn note(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.0.fetch_max(micros, Ordering::Relaxed);
+    }
+
+    fn micros(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// All of one machine. A reader may find one a moment before another.
+#[derive(Debug, Default)]
+pub struct Stalls {
+    /// A look at the interrupt found none.
+    pub spurious: Count,
+    /// The machine's lock was taken.
+    pub contended: Count,
+    /// How long it was waited for.
+    pub lock_wait: Longest,
+    /// How long it was held.
+    pub lock_held: Longest,
+    /// Errands were left to the main loop.
+    pub deferred: Count,
+    /// The big lock was waited for.
+    pub big_lock_waits: Count,
+    /// How long it was waited for.
+    pub big_lock_wait: Longest,
+    /// How long errands took.
+    pub delivery: Longest,
+    holds: AtomicU64,
+}
+
+impl Stalls {
+    /// The machine's lock was just taken: when, if this time is one that is measured.
+    pub fn hold(&self) -> Option<Instant> {
+        // Under the lock, so no other thread counts meanwhile.
+        let holds = self.holds.load(Ordering::Relaxed);
+        self.holds.store(holds.wrapping_add(1), Ordering::Relaxed);
+        (holds & SAMPLE == 0).then(Instant::now)
+    }
+}
+
+impl fmt::Display for Stalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = [
+            ("spurious", self.spurious.get()),
+            ("contended", self.contended.get()),
+            ("lock_wait_us", self.lock_wait.micros()),
+            ("lock_held_us", self.lock_held.micros()),
+            ("deferred", self.deferred.get()),
+            ("big_lock_waits", self.big_lock_waits.get()),
+            ("big_lock_wait_us", self.big_lock_wait.micros()),
+            ("delivery_us", self.delivery.micros()),
+        ];
+        let text: Vec<_> = named.map(|(name, value)| format!("{name}={value}")).into();
+        f.write_str(&text.join(" "))
+    }
+}
