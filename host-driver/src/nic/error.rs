@@ -45,7 +45,7 @@ impl fmt::Display for FatalReport {
 }
 
 /// What the registers say about a card that does not do what it should.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardState {
     /// CPU A's state register, `R[140]`.
     pub cpu_a_state: u32,
@@ -55,6 +55,8 @@ pub struct CardState {
     pub events: u32,
     /// What is known of the firmware itself.
     pub firmware: FirmwareSaid,
+    /// What the card's emulator has counted, if there is one.
+    pub emulator: Option<String>,
 }
 
 /// What a firmware has said of itself.
@@ -104,7 +106,11 @@ impl fmt::Display for CardState {
             f,
             "CPU A {running} at {:#x}, events {:#010x}, {}",
             self.cpu_a_pc, self.events, self.firmware
-        )
+        )?;
+        match &self.emulator {
+            Some(counts) => write!(f, "; emulator: {counts}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -213,6 +213,7 @@ impl<T: Transport> Nic<T> {
             cpu_a_pc: self.transport.read(Register::cpu_pc(Cpu::A).offset())?,
             events: self.transport.read(Register::event(Cpu::A).offset())?,
             firmware,
+            emulator: self.transport.counts()?,
         })
     }
 

@@ -80,6 +80,9 @@ pub struct NicStatistics {
     pub own: BTreeMap<String, u64>,
     /// The statistics block, fields that are not zero.
     pub card: Named,
+    /// What the card's emulator has counted that explains a stall; empty without one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub emulator: BTreeMap<String, u64>,
     /// Times that the link changed.
     pub link_changes: u64,
     /// Events of unknown kind and errors reported by the firmware.
@@ -145,6 +148,15 @@ fn named_counts(words: &[u32]) -> BTreeMap<String, u64> {
         (!name.is_empty()).then_some((name, u64::from(*count)))
     });
     named.collect()
+}
+
+/// The emulator's counts out of its text; what is none is left out.
+fn emulator_counts(text: &str) -> BTreeMap<String, u64> {
+    let counts = text.split_whitespace().filter_map(|count| {
+        let (name, value) = count.split_once('=')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    });
+    counts.collect()
 }
 
 impl<T: Transport> Nic<T> {
@@ -280,6 +292,7 @@ impl<T: Transport> Nic<T> {
             handlers: self.handler_counts()?,
             own: self.own_counts()?,
             card: card_counts(&self.card_statistics()?),
+            emulator: emulator_counts(&self.transport.counts()?.unwrap_or_default()),
             link_changes: self.events.link_changes,
             unknown_events: self.events.unknown,
             firmware_errors: self.events.errors,
@@ -290,6 +303,14 @@ impl<T: Transport> Nic<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_emulators_counts_are_numbers_with_names() {
+        let counts = emulator_counts("lost=0 lock_held_us=12 nonsense x=y =");
+        let expected = [("lost".to_owned(), 0), ("lock_held_us".to_owned(), 12)];
+        assert_eq!(counts, expected.into());
+        assert!(emulator_counts("").is_empty());
+    }
 
     #[test]
     fn own_counts_end_with_the_first_that_has_no_name() {

@@ -167,6 +167,15 @@ pub trait Transport {
     /// [`TransportError`] if the card is gone.
     fn unmask_interrupt(&mut self) -> Result<(), TransportError>;
 
+    /// What the card's emulator has counted that explains a stall, as
+    /// `name=value name=value ..`; None where nobody counts.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the card does not answer.
+    fn counts(&mut self) -> Result<Option<String>, TransportError> {
+        Ok(None)
+    }
+
     /// Resets the PCI function. DMA memory stays known to the card.
     ///
     /// # Errors
@@ -215,6 +224,9 @@ macro_rules! forward {
             }
             fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
                 (**self).interrupt_fd()
+            }
+            fn counts(&mut self) -> Result<Option<String>, TransportError> {
+                (**self).counts()
             }
             fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
                 (**self).unmask_interrupt()

@@ -27,6 +27,8 @@ const FIRST_IOVA: u64 = 0x1_0000_0000;
 const GAP_BYTES: u64 = 0x1_0000;
 /// Bytes of BAR0.
 const BAR_BYTES: u32 = host_interface::bar::BYTES;
+/// No emulator's counts are longer.
+const MAX_COUNTS_BYTES: usize = 0x1_0000;
 /// Bytes of configuration space that are used.
 const CONFIG_BYTES: u32 = 256;
 
@@ -35,6 +37,8 @@ pub struct VfioUser {
     client: Client,
     interrupt: OwnedFd,
     next_iova: u64,
+    /// Bytes of the region with the emulator's counts; 0: it has none.
+    counts_bytes: usize,
     /// The card's memory must stay while the server may use it.
     memory: Vec<DmaMemory>,
 }
@@ -82,6 +86,9 @@ impl VfioUser {
         if pin.count == 0 {
             return Err(AttachError::NotACard("it has no interrupt pin".into()));
         }
+        // A server that is not ours may have no such region, or something else there.
+        let counts = client.region_info(region::COUNTS);
+        let counts_bytes = counts.map_or(0, |info| usize::try_from(info.size).unwrap_or(0));
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| AttachError::Transport(TransportError::Io(error.into())))?;
         client
@@ -91,6 +98,7 @@ impl VfioUser {
             client,
             interrupt,
             next_iova: FIRST_IOVA,
+            counts_bytes,
             memory: Vec::new(),
         })
     }
@@ -256,6 +264,18 @@ impl Transport for VfioUser {
     fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
         self.client.post_unmask_irq(irq::INTX);
         Ok(())
+    }
+
+    fn counts(&mut self) -> Result<Option<String>, TransportError> {
+        if self.counts_bytes == 0 || self.counts_bytes > MAX_COUNTS_BYTES {
+            return Ok(None);
+        }
+        let mut text = vec![0; self.counts_bytes];
+        self.client
+            .region_read(region::COUNTS, 0, &mut text)
+            .map_err(|error| convert("the emulator's counts", error))?;
+        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(Some(String::from_utf8_lossy(text).into_owned()))
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {
