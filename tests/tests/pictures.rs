@@ -1,5 +1,6 @@
 //! The pictures as a reader sees them: charts of the bench, event graphs, the book's drawings.
 
+use integration_tests::stage;
 use integration_tests::svg::{Picture, Place, Shape, Words};
 use std::collections::{BTreeMap, BTreeSet};
 use tigon2_chip::Cpu;
@@ -360,11 +361,15 @@ fn the_drawings_of_the_book_look_the_same() {
         ((0, 6), "receive_complete".to_owned()),
         ((1, 4), LONG.to_owned()),
     ]);
-    let picture = Picture::read(&pictures::dispatch(&handlers));
-    assert!(picture.faults().is_empty(), "{:#?}", picture.faults());
-    assert!(
-        picture.words[0].text.contains("Who runs what"),
-        "{:?}",
-        picture.words[0]
-    );
+    let elf = std::fs::read(stage::elf()).expect("the ELF");
+    let memories = pictures::memories(&elf).expect("its sections");
+    for (svg, title) in [
+        (pictures::dispatch(&handlers), "Who runs what"),
+        (memories, "What lies where"),
+    ] {
+        let picture = Picture::read(&svg);
+        assert!(picture.faults().is_empty(), "{:#?}", picture.faults());
+        let first = &picture.words[0].text;
+        assert!(first.contains(title), "{first}");
+    }
 }

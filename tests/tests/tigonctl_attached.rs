@@ -179,7 +179,7 @@ fn the_log_is_followed() {
     assert_eq!(line("command 0xf")["cpu"], "A");
     let parallel = xtask::firmware::choice::chosen().0.is_parallel();
     let cpu = if parallel { "B" } else { "A" };
-    assert_eq!(line("question 2 of CPU A is done")["cpu"], cpu);
+    assert_eq!(line("call 2 of CPU A is done")["cpu"], cpu);
     assert!(
         line("question 2")["line"]
             .as_u64()

@@ -106,7 +106,11 @@ pub fn build_tigonctl() -> Result<PathBuf> {
     if let Some(built) = built_for_tests("TIGON_TIGONCTL") {
         return Ok(built);
     }
-    build_beside_xtask("host-driver", &["--bin", "tigonctl"], "tigonctl: building it")?;
+    build_beside_xtask(
+        "host-driver",
+        &["--bin", "tigonctl"],
+        "tigonctl: building it",
+    )?;
     Ok(paths::target().join("release/tigonctl"))
 }
 

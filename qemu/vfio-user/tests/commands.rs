@@ -44,7 +44,8 @@ fn device_regions_and_interrupts_are_those_of_the_layout() {
     let sizes: Vec<_> = (0..region::COUNT)
         .map(|i| client.region_info(i).unwrap().size)
         .collect();
-    assert_eq!(sizes, [BAR_BYTES, 0, 0, 0, 0, 0, 0, 256, 0]);
+    // The last one is the counts', which this device has not.
+    assert_eq!(sizes, [BAR_BYTES, 0, 0, 0, 0, 0, 0, 256, 0, 0]);
     assert_eq!(client.region_info(region::BAR0).unwrap().flags, 3);
     let intx = client.irq_info(irq::INTX).unwrap();
     assert_eq!(intx.count, 1);

@@ -94,6 +94,9 @@ impl QemuPaths {
 /// # Errors
 /// As [`ensure`]; nothing is fetched or built.
 pub fn missing(targets: &[Target]) -> Result<Vec<Target>> {
+    if targets.is_empty() {
+        return Ok(Vec::new());
+    }
     let cache = cache::folder(CACHE)?;
     let Some(source) = source::known(&cache)? else {
         return Ok(targets.to_vec());

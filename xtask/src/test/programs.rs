@@ -26,6 +26,8 @@ pub struct Program {
     pub is_library: bool,
     folder: PathBuf,
     path: PathBuf,
+    /// The package's own programs: the variables by which cargo names them, and where they are.
+    binaries: Vec<(String, PathBuf)>,
 }
 
 /// A seed that nobody has chosen, short enough to be typed.
@@ -44,15 +46,21 @@ pub fn build(mut cargo: Command, packages: &[&str], seed: u32) -> Result<Vec<Pro
         .args(packages)
         .stdout(Stdio::piped());
     let mut programs = Vec::new();
+    let mut binaries = Vec::new();
     let status = process::watch(&mut cargo, LIMIT, |line| {
-        programs.extend(
-            serde_json::from_str(line)
-                .ok()
-                .and_then(|said| built(&said)),
-        );
+        if let Ok(said) = serde_json::from_str(line) {
+            programs.extend(built(&said));
+            binaries.extend(binary(&said));
+        }
     })?;
     if !status.success() {
         bail!("the tests do not compile");
+    }
+    for program in &mut programs {
+        let own = binaries.iter().filter(|(of, ..)| *of == program.folder);
+        program.binaries = own
+            .map(|(_, name, path)| (name.clone(), path.clone()))
+            .collect();
     }
     programs.sort_by_cached_key(|program| place(program, seed));
     Ok(programs)
@@ -74,7 +82,25 @@ fn built(said: &Value) -> Option<Program> {
         is_library: !matches!(said["target"]["kind"][0].as_str()?, "bin" | "test"),
         folder: folder.to_path_buf(),
         path: PathBuf::from(said["executable"].as_str()?),
+        binaries: Vec::new(),
     })
+}
+
+/// The program that one of cargo's messages tells of: its package's folder, the variable by
+/// which cargo names it to the package's tests, and where it is.
+fn binary(said: &Value) -> Option<(PathBuf, String, PathBuf)> {
+    let is_binary = said["target"]["kind"][0] == "bin" && said["profile"]["test"] == false;
+    if said["reason"] != "compiler-artifact" || !is_binary {
+        return None;
+    }
+    let folder = Path::new(said["manifest_path"].as_str()?).parent()?;
+    let name = said["target"]["name"].as_str()?;
+    let path = said["executable"].as_str()?;
+    Some((
+        folder.to_path_buf(),
+        format!("CARGO_BIN_EXE_{name}"),
+        path.into(),
+    ))
 }
 
 /// Where a program stands in the order of a seed.
@@ -97,6 +123,7 @@ impl Program {
             .current_dir(&self.folder)
             // As cargo does; the order is an option that a stable libtest has for nobody else.
             .env("CARGO_MANIFEST_DIR", &self.folder)
+            .envs(self.binaries.iter().map(|(name, path)| (name, path)))
             .env("RUSTC_BOOTSTRAP", "1");
         let failed = failures_of(&mut command)?;
         let named = |test| format!("{}, {}: {test}", self.package, self.name);
@@ -180,6 +207,7 @@ mod tests {
             is_library: false,
             folder: PathBuf::new(),
             path: PathBuf::new(),
+            binaries: Vec::new(),
         };
         let order = |seed| {
             let mut programs: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(program).into();
@@ -208,8 +236,13 @@ mod tests {
         short["package_id"] = "path+file:///clone/xtask#0.1.0".into();
         short["manifest_path"] = "/clone/xtask/Cargo.toml".into();
         assert_eq!(built(&short).expect("a program").package, "xtask");
-        let mut library = said;
-        library["profile"]["test"] = false.into();
-        assert_eq!(built(&library), None);
+        let mut other = said;
+        other["profile"]["test"] = false.into();
+        assert_eq!((built(&other), binary(&other)), (None, None));
+        other["target"] = serde_json::json!({"kind": ["bin"], "name": "tigonctl"});
+        let (folder, name, path) = binary(&other).expect("a program");
+        assert_eq!(folder, Path::new("/clone/tests"));
+        assert_eq!(name, "CARGO_BIN_EXE_tigonctl");
+        assert_eq!(path, Path::new("/clone/target/debug/deps/stories-0"));
     }
 }
