@@ -51,6 +51,16 @@ fn answer(request: &[u8]) -> Vec<u8> {
     reply
 }
 
+/// Stories ask at the same time, in threads of one program.
+#[test]
+fn many_may_ask_at_once_for_the_privilege() {
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(permitted);
+        }
+    });
+}
+
 /// The longest frame there is: MTU 9000 and a VLAN tag.
 #[test]
 fn a_tagged_jumbo_frame_passes_the_cable_both_ways() {

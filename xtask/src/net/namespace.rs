@@ -10,6 +10,7 @@ use rustix::thread::CapabilitySet;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -85,7 +86,10 @@ impl Drop for Namespace {
 /// As [`privileged`], without iproute2, and where the system refuses all the same.
 pub fn permitted() -> Result<()> {
     privileged()?;
-    match Namespace::create("probe") {
+    /// Threads may try at the same time, so each tries with a name of its own.
+    static TRIES: AtomicU32 = AtomicU32::new(0);
+    let number = TRIES.fetch_add(1, Ordering::Relaxed);
+    match Namespace::create(&format!("probe{number}")) {
         Ok(_) => Ok(()),
         Err(error) if is_refusal(&format!("{error:#}")) => Err(error.context(NO_NAMESPACES)),
         Err(error) => Err(error),
