@@ -17,7 +17,7 @@ use crate::memory::statistics::count;
 use crate::path::buffer_fetch::BufferFetch;
 use crate::path::{receive, send};
 use crate::record::log::{log_debug, log_info};
-use crate::record::{own, trace};
+use crate::record::{custom_counters, trace};
 use crate::sides::{SideA, SideB, fatal, statistics, timer};
 use embedded_hal::delay::DelayNs;
 use host_interface::event::EventCode;
@@ -375,7 +375,7 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
     } else {
         Variant::Parallel
     };
-    own::prepare(&mut a.io.bus);
+    custom_counters::prepare(&mut a.io.bus);
     for (word, value) in [
         (Extension::Version, extension::VERSION),
         (Extension::State, State::Running as u32),

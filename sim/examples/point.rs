@@ -9,7 +9,7 @@ use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::timing::counts::{Activity, Cause};
 use tigon2_sim::workload::experiment::{self, Duration, Experiment, Measured};
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::testbench::Setup;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

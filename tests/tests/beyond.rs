@@ -8,7 +8,7 @@ use integration_tests::{Engine, Sim, frames};
 use std::time::Duration as Time;
 use tigon2_model::Board;
 use tigon2_sim::workload::experiment::{self, Duration, Experiment, Measured};
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::testbench::Setup;
 use tigon2_sim::{SimTransport, explore};
 use xtask::bench::simulated::cpus;
 

@@ -15,8 +15,8 @@ use tigon2_sim::Machine;
 use tigon2_sim::machine::probe::{Position, Probe, Verdict};
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::transport::{SharedMachine, SimTransport};
-use tigon2_sim::workload::rig::Setup;
 use tigon2_sim::workload::talk;
+use tigon2_sim::workload::testbench::Setup;
 
 /// What `cargo xtask gdb --sim` shows with these commands of gdb.
 fn session(options: &[&str], script: &[&str]) -> String {

@@ -9,7 +9,7 @@ use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::bound::{self, Demand};
 use tigon2_sim::workload::experiment::{Duration, Experiment, Measured, run, wire_limit};
 use tigon2_sim::workload::host::Host;
-use tigon2_sim::workload::rig::{Rig, Setup};
+use tigon2_sim::workload::testbench::{Setup, Testbench};
 use xtask::firmware::choice::{self, Variant};
 
 fn measure_with(experiment: Experiment, datagram: usize, unlimited: bool) -> Measured {
@@ -156,8 +156,8 @@ fn one_dma_channel_at_a_time_is_a_condition_of_the_experiment() {
             one_dma,
             ..usual.clone()
         };
-        let rig = Rig::start(&setup).expect("it comes up");
-        let assist = rig
+        let testbench = Testbench::start(&setup).expect("it comes up");
+        let assist = testbench
             .machine()
             .lock()
             .bar_read(Register::AssistState.offset());
@@ -178,11 +178,15 @@ fn a_card_can_have_the_calibrations_host() {
         one_dma: true,
         ..Setup::new(Board::default(), Parameters::default(), &firmware)
     };
-    let mut rig = Rig::start(&setup).expect("it comes up");
+    let mut testbench = Testbench::start(&setup).expect("it comes up");
     for (ring, buffers) in [(Ring::Standard, 256), (Ring::Mini, 256), (Ring::Jumbo, 0)] {
-        assert_eq!(rig.nic().receive_outstanding_in(ring), buffers, "{ring:?}");
+        assert_eq!(
+            testbench.nic().receive_outstanding_in(ring),
+            buffers,
+            "{ring:?}"
+        );
     }
-    assert_eq!(rig.nic().config().jumbo, JumboRing::Normal);
+    assert_eq!(testbench.nic().config().jumbo, JumboRing::Normal);
     for datagram in [18, 1472] {
         let measured = run(&setup, Experiment::Receive, datagram, Duration::QUICK);
         let measured = measured.unwrap_or_else(|error| panic!("{error}"));

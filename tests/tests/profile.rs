@@ -14,8 +14,8 @@ use tigon2_sim::machine::probe::{Position, Probe, Verdict};
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::timing::counts::{Activity, Counts};
 use tigon2_sim::transport::{SharedMachine, SimTransport};
-use tigon2_sim::workload::rig::Setup;
 use tigon2_sim::workload::talk;
+use tigon2_sim::workload::testbench::Setup;
 
 /// Behind the start of the traffic; the link is up within 103 ms.
 const FROM: u64 = 9_300_000;

@@ -14,7 +14,7 @@ use tigon2_sim::timeline::tracks::{Track, boxes};
 use tigon2_sim::timeline::{LIMIT, Recorder, Timeline, number, page, picture, trace_events};
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::datagram::Flow;
-use tigon2_sim::workload::rig::{Load, Reading, Rig, Setup};
+use tigon2_sim::workload::testbench::{Load, Reading, Setup, Testbench};
 use xtask::firmware::choice::{self, Variant};
 use xtask::trace::handlers;
 
@@ -36,35 +36,38 @@ fn run(limit: Option<usize>, fragments: u32) -> (Option<Timeline>, Reading, u64)
         coalescing: COALESCING,
         ..Setup::new(Board::default(), Parameters::default(), &firmware)
     };
-    let mut rig = Rig::start(&setup).expect("a card");
+    let mut testbench = Testbench::start(&setup).expect("a card");
     if let Some(limit) = limit {
         let recorder = Recorder::new(limit, number::of_datagram);
-        rig.machine().lock().record(recorder);
+        testbench.machine().lock().record(recorder);
     }
-    let mut out = rig.outbound(600).expect("a size");
-    let mut into = rig.inbound(300).expect("a size");
-    let start = rig.now();
+    let mut out = testbench.outbound(600).expect("a size");
+    let mut into = testbench.inbound(300).expect("a size");
+    let start = testbench.now();
     for n in 0..FRAMES {
-        rig.machine()
+        testbench
+            .machine()
             .lock()
             .send_frame(start + 40_000 * n, into.frame());
-        queue(&mut rig, &mut out, fragments);
+        queue(&mut testbench, &mut out, fragments);
         if n % 3 == 0 {
-            rig.nic().submit().expect("a doorbell");
+            testbench.nic().submit().expect("a doorbell");
         }
-        rig.run(&mut Load::default(), 30_000)
+        testbench
+            .run(&mut Load::default(), 30_000)
             .expect("a card that runs");
     }
-    rig.nic().submit().expect("a doorbell");
-    rig.run(&mut Load::default(), 3_000_000)
+    testbench.nic().submit().expect("a doorbell");
+    testbench
+        .run(&mut Load::default(), 3_000_000)
         .expect("a card that runs");
-    let reading = rig.reading();
-    let now = rig.now();
-    let timeline = rig.machine().lock().recorded();
+    let reading = testbench.reading();
+    let now = testbench.now();
+    let timeline = testbench.machine().lock().recorded();
     (timeline, reading, now)
 }
 
-fn queue(rig: &mut Rig, flow: &mut Flow, fragments: u32) {
+fn queue(testbench: &mut Testbench, flow: &mut Flow, fragments: u32) {
     let frame = flow.frame();
     let (headers, payload) = frame.split_at(42);
     let parts = [IoSlice::new(headers), IoSlice::new(payload)];
@@ -74,7 +77,10 @@ fn queue(rig: &mut Rig, flow: &mut Flow, fragments: u32) {
     } else {
         &whole[..]
     };
-    assert!(rig.nic().queue(parts).expect("a frame"), "there is room");
+    assert!(
+        testbench.nic().queue(parts).expect("a frame"),
+        "there is room"
+    );
 }
 
 fn recorded(fragments: u32) -> Timeline {

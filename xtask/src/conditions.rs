@@ -5,7 +5,7 @@ use host_driver::Config;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tigon2_sim::workload::host::Host;
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::testbench::Setup;
 
 /// How many DMA channels move data at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -44,9 +44,9 @@ extension! {
     SendConsumer = 0x2B8,
     /// BAR 0x6BC: NIC address of the log block ([`crate::log`]), 0 if there is none.
     LogBlock = 0x2BC,
-    /// BAR 0x6C0: NIC address of the counts of a firmware's own ([`crate::own`]), 0 if there
-    /// are none.
-    OwnCounts = 0x2C0,
+    /// BAR 0x6C0: NIC address of the firmware's [custom counters](crate::custom_counters), 0 if
+    /// there are none.
+    CustomCounters = 0x2C0,
     /// BAR 0x6D0: NIC address of [`HANDLER_COUNT`] words: how often each handler ran, in
     /// the order of [`HANDLERS`].
     HandlerCounts = 0x2D0,
@@ -280,7 +280,7 @@ impl Handler {
 
 numbered! {
     /// Why the firmware dropped a frame.
-    Drop, DROPS, DROP_COUNT, "How many reasons there are.";
+    DropReason, DROPS, DROP_COUNT, "How many reasons there are.";
     /// Receive: the host's stack is down.
     StackDown = 0,
     /// Receive: the MAC marked an error.
@@ -318,12 +318,15 @@ numbered! {
     Parallel = 2,
 }
 
-impl Drop {
+impl DropReason {
     /// Whether it is about a frame of the host's; else about one of the wire's.
     pub const fn is_send(self) -> bool {
         matches!(
             self,
-            Drop::BadSendBd | Drop::SendTooLong | Drop::LinkDown | Drop::SendFault
+            DropReason::BadSendBd
+                | DropReason::SendTooLong
+                | DropReason::LinkDown
+                | DropReason::SendFault
         )
     }
 }
@@ -431,11 +434,11 @@ mod tests {
         }
         for (index, reason) in DROPS.iter().enumerate() {
             assert_eq!(reason.number() as usize, index);
-            assert_eq!(Drop::from_number(index as u32), Some(*reason));
+            assert_eq!(DropReason::from_number(index as u32), Some(*reason));
         }
         assert_eq!(Handler::from_number(HANDLER_COUNT as u32), None);
-        assert_eq!(Drop::from_number(DROP_COUNT as u32), None);
-        assert_eq!(Drop::NoReceiveBd.name(), "NoReceiveBd");
+        assert_eq!(DropReason::from_number(DROP_COUNT as u32), None);
+        assert_eq!(DropReason::NoReceiveBd.name(), "NoReceiveBd");
     }
 
     #[test]

@@ -25,7 +25,7 @@
 //! | [`event`] | NIC to host | event ring in host memory |
 //! | [`statistics`] | the statistics block | host memory |
 //! | [`trace`] | the trace ring of vendor firmware | NIC memory |
-//! | [`own`] | counts of a changed handler's own | NIC memory |
+//! | [`custom_counters`] | counts of a changed handler's own | NIC memory |
 //! | [`log`] | this project's log rings | NIC memory |
 //! | [`image`] | the firmware file | `acenic/tg2.bin` |
 #![cfg_attr(not(test), no_std)]
@@ -34,6 +34,7 @@
 pub mod bar;
 pub mod bd;
 pub mod command;
+pub mod custom_counters;
 pub mod event;
 pub mod extension;
 pub mod gencom;
@@ -42,7 +43,6 @@ pub mod info;
 mod link;
 pub mod log;
 mod mode;
-pub mod own;
 pub mod pci;
 pub mod ring;
 pub mod statistics;

@@ -3,6 +3,7 @@
 //! Hardware reference, sections 6 and 14. The ring works strictly in order, so an index that
 //! is queued behind the data that it announces arrives behind it.
 
+use super::Busy;
 use super::deadline::{Deadlines, SlotA};
 use super::filter::Filter;
 use super::interrupt::Interrupt;
@@ -15,7 +16,7 @@ use host_interface::event::EventCode;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register};
-use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Position, Transfer, Write};
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Position, Transfer, WriteChannel};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
@@ -29,7 +30,7 @@ pub struct IoA<B: Dispatch> {
     /// State words of transfers.
     pub states: WriteStates,
     /// Transfers to the host.
-    pub write_ring: DescriptorRing<Write>,
+    pub write_ring: DescriptorRing<WriteChannel>,
     /// Transfers whose end is awaited: something follows.
     awaited: u32,
     /// Events that wait for a write descriptor.
@@ -52,7 +53,7 @@ pub struct IoA<B: Dispatch> {
 
 impl<B: Dispatch> IoA<B> {
     /// Before anything is known.
-    pub const fn new(bus: B, write: Write) -> IoA<B> {
+    pub const fn new(bus: B, write: WriteChannel) -> IoA<B> {
         IoA {
             bus,
             me: OfA::new(),
@@ -88,16 +89,16 @@ impl<B: Dispatch> IoA<B> {
     /// They lie in the staging slot of the descriptor, so they stay until it is reused.
     ///
     /// # Errors
-    /// [`Full`] when no write descriptor is free.
+    /// [`Busy`] when no write descriptor is free.
     #[inline(always)]
     pub fn write_words(
         &mut self,
         host: HostAddress,
         words: &[u32],
         note: WriteNote,
-    ) -> Result<(), Full> {
+    ) -> Result<(), Busy> {
         if !self.has_write_room(1) {
-            return Err(Full);
+            return Err(Busy);
         }
         self.put_words(host, words, note);
         Ok(())

@@ -19,7 +19,7 @@
 
 use super::note::{ReadKind, ReadNote};
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{DescriptorRing, HostAddress, Read, Transfer};
+use tigon2_hal::assist::{DescriptorRing, HostAddress, ReadChannel, Transfer};
 
 /// A producer index that cannot be; it was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl<const SHIFT: u32> Fetch<SHIFT> {
     pub fn fetch<B: Bus>(
         &mut self,
         bus: &mut B,
-        descriptors: &mut DescriptorRing<Read>,
+        descriptors: &mut DescriptorRing<ReadChannel>,
         state: u32,
         kind: ReadKind,
     ) -> bool {
@@ -268,7 +268,7 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
     pub fn fetch<B: Bus>(
         &mut self,
         bus: &mut B,
-        descriptors: &mut DescriptorRing<Read>,
+        descriptors: &mut DescriptorRing<ReadChannel>,
         state: u32,
         kind: ReadKind,
     ) -> bool {

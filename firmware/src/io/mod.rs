@@ -30,3 +30,7 @@ pub mod states;
 
 pub use a::IoA;
 pub use b::IoB;
+
+/// No room for it, or not done yet: nothing was queued, the caller comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;

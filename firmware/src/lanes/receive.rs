@@ -10,7 +10,7 @@ use crate::path::receive::frame::{CRC, HEADER};
 use crate::path::receive::{FLAGS, Taken, flags_of, return_offset};
 use host_interface::bd::destination::{BROADCAST, MULTICAST, UNICAST};
 use host_interface::bd::{BdErrors, BdFlags};
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use tigon2_chip::Register;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block::MAC_RX_RING_BYTES;
@@ -193,15 +193,15 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
 }
 
 /// Why a frame that is for no ring is dropped.
-const fn why(status: u32, window_bytes: u32) -> Drop {
+const fn why(status: u32, window_bytes: u32) -> DropReason {
     if window_bytes == 0 {
-        Drop::StackDown
+        DropReason::StackDown
     } else if status >> 16 != 0 {
-        Drop::BadFrame
+        DropReason::BadFrame
     } else if status < HEADER + CRC {
-        Drop::TooShort
+        DropReason::TooShort
     } else {
-        Drop::TooLong
+        DropReason::TooLong
     }
 }
 

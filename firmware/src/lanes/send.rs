@@ -6,7 +6,7 @@ use super::worker::Worker;
 use crate::memory::shared::LINK_UP;
 use crate::path::send::FRAME_MAX;
 use host_interface::bd::BdFlags;
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use tigon2_chip::Register;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block::MAC_TX_RING_BYTES;
@@ -59,13 +59,13 @@ impl Place {
 
 /// Why a frame of these BDs is dropped.
 #[cold]
-fn why(passes: bool, frame: &[u32]) -> Drop {
+fn why(passes: bool, frame: &[u32]) -> DropReason {
     if !passes {
-        Drop::LinkDown
+        DropReason::LinkDown
     } else if frame.iter().any(|word| word >> 16 == 0) {
-        Drop::BadSendBd
+        DropReason::BadSendBd
     } else {
-        Drop::SendTooLong
+        DropReason::SendTooLong
     }
 }
 
@@ -158,7 +158,7 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
                 waits = true;
             } else {
                 if rest == 0 {
-                    Published::READ.dropped(bus, Drop::BadSendBd);
+                    Published::READ.dropped(bus, DropReason::BadSendBd);
                 }
                 plan.fill(0);
                 (planned, next, rest) = (MOST, entry, 1);

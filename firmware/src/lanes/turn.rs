@@ -1,7 +1,7 @@
 //! The words that go round with a turn, and what is told of finished runs.
 
 use crate::record::drops::Drops;
-use host_interface::extension::{DROP_COUNT, DROPS, Drop};
+use host_interface::extension::{DROP_COUNT, DROPS, DropReason};
 use tigon2_hal::Bus;
 use tigon2_hal::assist::Descriptor;
 use tigon2_hal::requests::Words;
@@ -101,7 +101,7 @@ impl Published {
         self.0 + 20
     }
 
-    const fn drops_for(self, reason: Drop) -> u32 {
+    const fn drops_for(self, reason: DropReason) -> u32 {
         self.drops() + 4 + ((reason as u32) << 2)
     }
 
@@ -115,7 +115,7 @@ impl Published {
     /// Counts a frame that is dropped. For who has the turn.
     #[cold]
     #[inline(never)]
-    pub fn dropped<B: Bus>(self, bus: &mut B, reason: Drop) {
+    pub fn dropped<B: Bus>(self, bus: &mut B, reason: DropReason) {
         add(bus, self.drops_for(reason), 1);
         add(bus, self.drops(), 1);
     }

@@ -12,7 +12,7 @@
 //! The tables lie at fixed addresses, apart from Rust's variables: the DMA channels and
 //! the host write them.
 
-use host_interface::{log, own};
+use host_interface::{custom_counters, log};
 use tigon2_chip::memory::{FIRMWARE_BASE, PACKET_MEMORY_END, block};
 
 /// First byte of the tables, end of the image.
@@ -59,10 +59,10 @@ pub const SHARED: u32 = PROFILE + 0x80;
 pub const SHARED_END: u32 = SHARED + 0x80;
 /// The log block: rings of messages, and what is recorded.
 pub const LOG: u32 = SHARED_END;
-/// Counts of a changed handler's own, see `record::own`.
-pub const OWN_COUNTS: u32 = LOG + log::BLOCK_BYTES;
+/// Counts of a changed handler's own, see `record::custom_counters`.
+pub const CUSTOM_COUNTERS: u32 = LOG + log::BLOCK_BYTES;
 /// End of the tables.
-pub const TABLES_END: u32 = OWN_COUNTS + own::BYTES;
+pub const TABLES_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
 
 /// Distance of the block's base K from the lowest alias of SRAM below
 /// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).

@@ -1,26 +1,26 @@
 //! Frames that go nowhere, each counted with its reason.
 
-use host_interface::extension::{DROP_COUNT, Drop};
+use host_interface::extension::{DROP_COUNT, DropReason};
 
 /// Reasons of CPU B's side: frames to send.
-pub const SEND: &[Drop] = &[
-    Drop::BadSendBd,
-    Drop::SendTooLong,
-    Drop::LinkDown,
-    Drop::SendFault,
+pub const SEND: &[DropReason] = &[
+    DropReason::BadSendBd,
+    DropReason::SendTooLong,
+    DropReason::LinkDown,
+    DropReason::SendFault,
 ];
 
 /// Reasons of CPU A's side: received frames.
-pub const RECEIVE: &[Drop] = &[
-    Drop::StackDown,
-    Drop::BadFrame,
-    Drop::TooLong,
-    Drop::TooShort,
-    Drop::NotSubscribed,
-    Drop::NoReceiveBd,
-    Drop::BufferTooSmall,
-    Drop::ReturnRingFull,
-    Drop::ReceiveFault,
+pub const RECEIVE: &[DropReason] = &[
+    DropReason::StackDown,
+    DropReason::BadFrame,
+    DropReason::TooLong,
+    DropReason::TooShort,
+    DropReason::NotSubscribed,
+    DropReason::NoReceiveBd,
+    DropReason::BufferTooSmall,
+    DropReason::ReturnRingFull,
+    DropReason::ReceiveFault,
 ];
 
 const _: () = assert!(SEND.len() + RECEIVE.len() == DROP_COUNT);
@@ -37,20 +37,20 @@ impl Drops {
 
     /// Counts a dropped frame.
     #[inline(always)]
-    pub fn count(&mut self, reason: Drop) {
+    pub fn count(&mut self, reason: DropReason) {
         self.add(reason, 1);
     }
 
     /// Counts more of one reason.
     #[inline(always)]
-    pub fn add(&mut self, reason: Drop, more: u32) {
+    pub fn add(&mut self, reason: DropReason, more: u32) {
         if let Some(count) = self.0.get_mut(reason as usize) {
             *count = count.wrapping_add(more);
         }
     }
 
     /// How many there were of some reasons: [`SEND`] or [`RECEIVE`].
-    pub fn of(&self, reasons: &'static [Drop]) -> impl Iterator<Item = (Drop, u32)> {
+    pub fn of(&self, reasons: &'static [DropReason]) -> impl Iterator<Item = (DropReason, u32)> {
         reasons
             .iter()
             .map(|reason| (*reason, self.0.get(*reason as usize).copied().unwrap_or(0)))

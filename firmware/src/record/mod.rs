@@ -6,12 +6,12 @@
 //! | [`trace`] | entries about what is rare, for the host |
 //! | [`drops`] | frames that go nowhere, by reason |
 //! | [`counters`] | what each side counts for each frame |
-//! | [`own`] | counts for a handler that is changed |
+//! | [`custom_counters`] | counts for a handler that is changed |
 //! | [`fatal`] | the end |
 
 pub mod counters;
+pub mod custom_counters;
 pub mod drops;
 pub mod fatal;
 pub(crate) mod log;
-pub mod own;
 pub mod trace;

@@ -14,7 +14,7 @@ use crate::memory::config::Config;
 use crate::path::receive::Receive;
 use crate::path::send_index::SendIndex;
 use host_interface::extension;
-use tigon2_hal::assist::Write;
+use tigon2_hal::assist::WriteChannel;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceiveRing;
 use tigon2_hal::resources::Receiver;
@@ -53,7 +53,7 @@ pub struct SideA<B: Dispatch> {
 impl<B: Dispatch> SideA<B> {
     /// The state before anything is known. It is a constant, so that on the chip it comes
     /// with the image instead of being copied together by code.
-    pub const fn new(bus: B, write: Write, receiver: Receiver) -> SideA<B> {
+    pub const fn new(bus: B, write: WriteChannel, receiver: Receiver) -> SideA<B> {
         SideA {
             io: IoA::new(bus, write),
             counts: [0; extension::HANDLER_COUNT],

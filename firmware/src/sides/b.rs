@@ -8,7 +8,7 @@ use crate::io::IoB;
 use crate::path::buffer_fetch::BufferFetch;
 use crate::path::send::SendPath;
 use host_interface::extension;
-use tigon2_hal::assist::Read;
+use tigon2_hal::assist::ReadChannel;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::TransmitRing;
 use tigon2_hal::resources::Transmitter;
@@ -44,7 +44,7 @@ pub struct SideB<B: Dispatch> {
 
 impl<B: Dispatch> SideB<B> {
     /// The state before anything is known, a constant as that of CPU A.
-    pub const fn new(bus: B, read: Read, transmitter: Transmitter) -> SideB<B> {
+    pub const fn new(bus: B, read: ReadChannel, transmitter: Transmitter) -> SideB<B> {
         SideB {
             io: IoB::new(bus, read),
             counts: [0; extension::HANDLER_COUNT],

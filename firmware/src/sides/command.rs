@@ -8,6 +8,7 @@
 use super::cross_call::{self, Call};
 use super::{SideA, statistics};
 use crate::control::link::{self, Renew};
+use crate::io::Busy;
 use crate::io::buffer_ring::RingId;
 use crate::io::filter;
 use crate::memory::statistics::count;
@@ -25,7 +26,6 @@ use host_interface::ring::{COMMAND_BYTES, COMMAND_ENTRIES, advance, used};
 use host_interface::trace::Topic;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::memory::COMMAND_RING;
-use tigon2_hal::assist::Full;
 use tigon2_hal::events::Dispatch;
 
 /// Carries out what the host queued.
@@ -43,7 +43,7 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>) {
         let queued = used(producer, consumer, COMMAND_ENTRIES);
         let taken = match one(a, consumer, queued) {
             Ok(taken) => taken,
-            Err(Full) => return,
+            Err(Busy) => return,
         };
         let next = advance(consumer, taken, COMMAND_ENTRIES);
         a.io.bus.store(Gencom::CommandConsumer.nic_address(), next);
@@ -64,7 +64,7 @@ fn word<B: Dispatch>(bus: &mut B, index: u32) -> u32 {
 
 /// Carries out the command at `index`, behind which up to `queued` entries are valid;
 /// returns how many it took.
-fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Full> {
+fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Busy> {
     let command = match Command::unpack(word(&mut a.io.bus, index)) {
         Ok(command) => command,
         Err(UnknownCommand(word)) => {
@@ -95,7 +95,7 @@ fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Fu
 }
 
 /// Has CPU B do its part first, where it has one.
-fn call<B: Dispatch>(a: &mut SideA<B>, command: CommandCode) -> Result<(), Full> {
+fn call<B: Dispatch>(a: &mut SideA<B>, command: CommandCode) -> Result<(), Busy> {
     let what = match command {
         CommandCode::UpdateStatistics
         | CommandCode::RefreshStatistics
@@ -115,7 +115,7 @@ fn carry_out<B: Dispatch>(
     command: Command,
     high: u32,
     low: u32,
-) -> Result<(), Full> {
+) -> Result<(), Busy> {
     match command.command {
         CommandCode::HostState => {
             count!(a.io.bus, command_host_state);

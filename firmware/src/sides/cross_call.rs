@@ -9,10 +9,10 @@
 //! ```
 
 use super::{SideA, SideB, statistics};
+use crate::io::Busy;
 use crate::memory::shared::{ANSWER, CALL};
 use crate::path::buffer_fetch;
 use crate::record::log::log_debug;
-use tigon2_hal::assist::Full;
 use tigon2_hal::events::Dispatch;
 
 /// What CPU B can be called for.
@@ -63,8 +63,8 @@ impl Default for Calls {
 /// Calls CPU B, or finds that it was called and is done.
 ///
 /// # Errors
-/// [`Full`] until CPU B has answered: the caller comes again.
-pub fn call<B: Dispatch>(a: &mut SideA<B>, what: Call) -> Result<(), Full> {
+/// [`Busy`] until CPU B has answered: the caller comes again.
+pub fn call<B: Dispatch>(a: &mut SideA<B>, what: Call) -> Result<(), Busy> {
     let Calls { newest, open } = a.calls;
     if !open || newest & WHAT != what as u32 {
         let next = ((newest & !WHAT) + WHAT + 1) | what as u32;
@@ -75,10 +75,10 @@ pub fn call<B: Dispatch>(a: &mut SideA<B>, what: Call) -> Result<(), Full> {
         a.io.rare_work = true;
         CALL.set(&a.io.me, &mut a.io.bus, next);
         a.io.ring_b();
-        return Err(Full);
+        return Err(Busy);
     }
     if ANSWER.get(&mut a.io.bus) != newest {
-        return Err(Full);
+        return Err(Busy);
     }
     a.calls.open = false;
     Ok(())

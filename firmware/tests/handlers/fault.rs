@@ -5,7 +5,7 @@ use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::bd::{BdFlags, ReceiveBd, SendBd};
 use host_interface::command::{Command, CommandCode};
 use host_interface::event::{self, EventCode};
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use host_interface::gencom::Gencom;
 use host_interface::info::HostAddress;
 use host_interface::statistics::Statistics;
@@ -129,7 +129,7 @@ fn a_send_bd_that_names_no_memory_costs_its_frame() {
             let expected = if alone { vec![] } else { vec![before, after] };
             assert!(machine.wire == expected, "{bds:?} {alone}");
             assert_eq!(machine.send_consumer(), machine.send_producer());
-            assert_eq!(machine.drops(Drop::SendFault), 1, "{bds:?} {alone}");
+            assert_eq!(machine.drops(DropReason::SendFault), 1, "{bds:?} {alone}");
             assert_eq!(errors(&mut machine), 1, "{bds:?} {alone}");
             is_well(&mut machine);
             let found = statistics(&mut machine);
@@ -168,7 +168,7 @@ fn bad_send_bds_for_ever_do_not_fill_the_buffer() {
         machine.events();
     }
     machine.pass(3000);
-    assert_eq!(machine.drops(Drop::SendFault), 300 + 20 * 60);
+    assert_eq!(machine.drops(DropReason::SendFault), 300 + 20 * 60);
     machine.events();
     carries(&mut machine);
 }
@@ -225,7 +225,7 @@ fn a_receive_bd_that_names_no_memory_comes_back_empty() {
         assert_eq!(bd.flags().error(), index != 1);
         assert_eq!(bd.errors().truncated(), index != 1);
     }
-    assert_eq!(machine.drops(Drop::ReceiveFault), 3);
+    assert_eq!(machine.drops(DropReason::ReceiveFault), 3);
     assert_eq!(errors(&mut machine), 3);
     is_well(&mut machine);
     // What the frames took in the receive buffer is free.

@@ -326,7 +326,7 @@ impl Machine {
     }
 
     /// Frames dropped for a reason, once the firmware has copied its counters.
-    pub fn drops(&mut self, reason: host_interface::extension::Drop) -> u32 {
+    pub fn drops(&mut self, reason: host_interface::extension::DropReason) -> u32 {
         self.pass(COPIED);
         let counts = self.extension(Extension::DropCounts);
         self.bench.borrow().word(counts + 4 * reason as u32)

@@ -3,7 +3,7 @@
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::bd::{BdFlags, ReceiveBd, destination};
 use host_interface::command::{Command, CommandCode, DISABLE, ENABLE, STACK_DOWN};
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use host_interface::gencom::mac_words;
 use tigon2_chip::Register;
 use tigon2_chip::mailbox::Mailbox;
@@ -142,7 +142,7 @@ fn the_multicast_list_is_exact() {
     );
     machine.pass(2000);
     assert!(machine.received().is_empty());
-    assert_eq!(machine.drops(Drop::NotSubscribed), 1);
+    assert_eq!(machine.drops(DropReason::NotSubscribed), 1);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn what_does_not_fit_is_dropped_or_cut() {
     machine.arrive(&frame(MAC, PEER, 1515, 1));
     machine.pass(2000);
     assert!(machine.received().is_empty());
-    assert_eq!(machine.drops(Drop::TooLong), 1);
+    assert_eq!(machine.drops(DropReason::TooLong), 1);
 
     // A buffer that is smaller than the ring promises.
     let mut machine = Machine::boot(&Setup::default());
@@ -175,7 +175,7 @@ fn what_does_not_fit_is_dropped_or_cut() {
         assert_eq!(*bytes, sent[..room]);
         assert!(bd.flags().error() && bd.errors().truncated());
     }
-    assert_eq!(machine.drops(Drop::BufferTooSmall), 2);
+    assert_eq!(machine.drops(DropReason::BufferTooSmall), 2);
 }
 
 /// Reference 14: with the stack down everything received is dropped, and the receive
@@ -193,7 +193,7 @@ fn with_the_stack_down_frames_are_dropped_and_freed() {
     }
     machine.pass(2000);
     assert!(machine.received().is_empty());
-    assert_eq!(machine.drops(Drop::StackDown), 1000);
+    assert_eq!(machine.drops(DropReason::StackDown), 1000);
     let producer = machine.bar(Register::RxProducer.offset());
     assert_eq!(machine.bar(Register::RxConsumer.offset()), producer);
 }

@@ -6,7 +6,7 @@ use host_interface::OperatingMode;
 use host_interface::bd::{BdErrors, BdFlags, ReceiveBd, ReturnBd};
 use host_interface::command::{Command, CommandCode};
 use host_interface::event::{ERROR_BAD_CONFIGURATION, EventCode};
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use host_interface::gencom::Gencom;
 use host_interface::info::{RcbFlags, RingControlBlock};
 use tigon2_chip::mac::RxError;
@@ -128,7 +128,7 @@ fn without_a_jumbo_ring_long_frames_are_dropped() {
     machine.arrive(&frame(MAC, PEER, STANDARD_MAX, 2));
     machine.pass(2000);
     assert_eq!(machine.received().len(), 1);
-    assert_eq!(machine.drops(Drop::TooLong), 1);
+    assert_eq!(machine.drops(DropReason::TooLong), 1);
 }
 
 /// Reference 12: gencom 660 is the longest frame without CRC. With a VLAN tag it may be
@@ -150,7 +150,7 @@ fn the_mtu_limits_frames_and_a_tag_does_not_count() {
     for limit in [1518u32, 4000, 1000] {
         mtu(&mut machine, limit);
         let limit = limit as usize;
-        let before = machine.drops(Drop::TooLong);
+        let before = machine.drops(DropReason::TooLong);
         for sent in [
             frame(MAC, PEER, limit, 1),
             frame(MAC, PEER, limit + 1, 2),
@@ -162,7 +162,7 @@ fn the_mtu_limits_frames_and_a_tag_does_not_count() {
         machine.pass(2000);
         let lengths: Vec<usize> = machine.received().iter().map(|(_, b)| b.len()).collect();
         assert_eq!(lengths, [limit, limit + 4]);
-        assert_eq!(machine.drops(Drop::TooLong), before + 2);
+        assert_eq!(machine.drops(DropReason::TooLong), before + 2);
     }
 }
 
@@ -180,7 +180,7 @@ fn a_waiting_jumbo_frame_goes_with_a_lower_mtu() {
         .bar_write(Gencom::InterfaceMtu.bar_offset(), 1518);
     machine.pass(3000);
     assert_eq!(machine.received().len(), 1);
-    assert_eq!(machine.drops(Drop::TooLong), 1);
+    assert_eq!(machine.drops(DropReason::TooLong), 1);
 }
 
 /// Second section 19: on close Linux resets the jumbo ring ("Jumbo ring flushed"), frees
@@ -301,7 +301,7 @@ fn an_extended_bd_has_up_to_four_buffers() {
         assert_eq!((bd.flags().error(), bd.errors().truncated()), (cut, cut));
     }
     machine.pass(2000);
-    assert_eq!(machine.drops(Drop::BufferTooSmall), 3);
+    assert_eq!(machine.drops(DropReason::BufferTooSmall), 3);
 }
 
 /// Reference 18: bad indices are reported and change nothing; the other rings and the
@@ -371,7 +371,7 @@ fn bds_of_extreme_lengths_are_taken_at_their_word() {
     let received = machine.received();
     assert_eq!(received.len(), 2);
     assert_eq!((received[0].1.len(), &received[1].1), (0, &sent));
-    assert_eq!(machine.drops(Drop::BufferTooSmall), 1);
+    assert_eq!(machine.drops(DropReason::BufferTooSmall), 1);
 }
 
 fn with_mode(mode: OperatingMode) -> Setup {
@@ -410,7 +410,7 @@ fn bad_frames_are_passed_when_asked_for() {
     let received = machine.received();
     assert_eq!(received.len(), 1);
     assert!(!received[0].0.flags().error());
-    assert_eq!(machine.drops(Drop::BadFrame), errors.len() as u32);
+    assert_eq!(machine.drops(DropReason::BadFrame), errors.len() as u32);
 
     let mut machine = full(&with_mode(OperatingMode::new().with_bad_frames(true)));
     for error in errors {
@@ -430,7 +430,7 @@ fn bad_frames_are_passed_when_asked_for() {
     assert_eq!(giant.errors(), BdErrors::new().with_giant(true));
     assert!(giant.flags().error() && giant.flags().jumbo_ring());
     assert_eq!(bytes.len(), 2000);
-    assert_eq!(machine.drops(Drop::BadFrame), 0);
+    assert_eq!(machine.drops(DropReason::BadFrame), 0);
 }
 
 /// The return BDs of plain frames are made without the words that are 0 in all of them.

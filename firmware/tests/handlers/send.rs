@@ -3,7 +3,7 @@
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::bd::{BdFlags, SendBd};
 use host_interface::event::EventCode;
-use host_interface::extension::{Drop, Extension};
+use host_interface::extension::{DropReason, Extension};
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_model::testing::HOST_BASE;
 
@@ -113,14 +113,14 @@ fn a_bd_can_ask_to_be_reported_at_once() {
 fn bad_bds_are_dropped_and_the_next_frame_goes_out() {
     let end = BdFlags::new().with_end(true);
     let data = HOST_BASE + 0x3_0000;
-    let cases: [(&[SendBd], Drop); 3] = [
-        (&[SendBd::new(data, 0, end, 0)], Drop::BadSendBd),
+    let cases: [(&[SendBd], DropReason); 3] = [
+        (&[SendBd::new(data, 0, end, 0)], DropReason::BadSendBd),
         (
             &[
                 SendBd::new(data, 100, BdFlags::new(), 0),
                 SendBd::new(data, 0, end, 0),
             ],
-            Drop::BadSendBd,
+            DropReason::BadSendBd,
         ),
         (
             &[
@@ -128,7 +128,7 @@ fn bad_bds_are_dropped_and_the_next_frame_goes_out() {
                 SendBd::new(data, 9000, BdFlags::new(), 0),
                 SendBd::new(data, 9000, end, 0),
             ],
-            Drop::SendTooLong,
+            DropReason::SendTooLong,
         ),
     ];
     for (bds, reason) in cases {
@@ -192,6 +192,6 @@ fn frames_are_dropped_while_the_link_is_down() {
     machine.send();
     machine.pass(2000);
     assert_eq!(machine.send_consumer(), 1);
-    assert_eq!(machine.drops(Drop::LinkDown), 1);
+    assert_eq!(machine.drops(DropReason::LinkDown), 1);
     assert!(machine.wire.is_empty());
 }

@@ -4,7 +4,7 @@ use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use crate::packet::{Packet, TCP};
 use host_interface::bd::{BdFlags, SendBd};
 use host_interface::event::{ERROR_BAD_CONFIGURATION, EventCode};
-use host_interface::extension::{Drop, Extension};
+use host_interface::extension::{DropReason, Extension};
 use host_interface::info::{RcbFlags, RingControlBlock};
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_model::testing::HOST_BASE;
@@ -125,7 +125,7 @@ fn a_bd_of_65535_bytes_is_dropped() {
     machine.send();
     machine.pass(2000);
     assert_eq!(machine.wire, [before, after]);
-    assert_eq!(machine.drops(Drop::SendTooLong), 2);
+    assert_eq!(machine.drops(DropReason::SendTooLong), 2);
     assert_eq!(machine.events().len(), 2);
     assert_eq!(machine.send_consumer(), machine.send_producer());
 }
@@ -147,7 +147,7 @@ fn a_frame_that_never_ends_stops_nothing() {
         machine.pass(100);
         assert_eq!(machine.received().len(), 1);
     }
-    assert_eq!(machine.drops(Drop::SendTooLong), 1);
+    assert_eq!(machine.drops(DropReason::SendTooLong), 1);
     let events = machine.events();
     assert_eq!(events.len(), 1);
     assert_eq!(
@@ -199,7 +199,7 @@ fn a_link_that_goes_in_the_middle_of_a_frame_drops_it() {
     machine.put_frame(&[&first]);
     machine.send();
     machine.pass(2000);
-    assert_eq!(machine.drops(Drop::LinkDown), 2);
+    assert_eq!(machine.drops(DropReason::LinkDown), 2);
     assert_eq!(machine.send_consumer(), machine.send_producer());
     machine.bench().with(|card, env| card.set_cable(env, true));
     for _ in 0..300 {

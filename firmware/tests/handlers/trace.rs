@@ -3,7 +3,7 @@
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::command::{Command, CommandCode};
 use host_interface::event;
-use host_interface::extension::{Drop, Extension};
+use host_interface::extension::{DropReason, Extension};
 use host_interface::gencom::Gencom;
 use host_interface::trace::{ENTRY_BYTES, Topic, TraceEntry, newest_first};
 use tigon2_chip::Register;
@@ -61,7 +61,7 @@ fn the_trace_tells_what_happened() {
         (Topic::Link, u32::from(event::LINK_GIGABIT_UP)),
         (Topic::Event, 6),
         (Topic::Command, 0x0A),
-        (Topic::Drop, Drop::StackDown as u32),
+        (Topic::Drop, DropReason::StackDown as u32),
         (Topic::Event, 7),
     ]
     .map(|(topic, code)| (topic.label(), code));

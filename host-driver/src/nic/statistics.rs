@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use host_interface::custom_counters;
 use host_interface::extension::{DROP_COUNT, DROPS, Extension, HANDLER_COUNT, HANDLERS};
-use host_interface::own;
 use host_interface::statistics::{FIELDS, Statistics, WORDS};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -139,12 +139,12 @@ pub fn every_field(statistics: &Statistics) -> Vec<(String, u64)> {
     fields
 }
 
-/// The entries of [`own`], up to the first without a name.
+/// The entries of [`custom_counters`], up to the first without a name.
 fn named_counts(words: &[u32]) -> BTreeMap<String, u64> {
-    let entries = words.chunks_exact(1 + own::NAME_WORDS);
+    let entries = words.chunks_exact(1 + custom_counters::NAME_WORDS);
     let named = entries.map_while(|entry| {
         let (count, name) = entry.split_first()?;
-        let name: String = own::name_of(name.try_into().ok()?).collect();
+        let name: String = custom_counters::name_of(name.try_into().ok()?).collect();
         (!name.is_empty()).then_some((name, u64::from(*count)))
     });
     named.collect()
@@ -246,9 +246,9 @@ impl<T: Transport> Nic<T> {
     ///
     /// # Errors
     /// What the transport says.
-    pub fn own_counts(&mut self) -> Result<BTreeMap<String, u64>, NicError> {
-        const WORDS: usize = own::BYTES as usize / 4;
-        let words = self.counts::<WORDS>(Extension::OwnCounts)?;
+    pub fn custom_counters(&mut self) -> Result<BTreeMap<String, u64>, NicError> {
+        const WORDS: usize = custom_counters::BYTES as usize / 4;
+        let words = self.counts::<WORDS>(Extension::CustomCounters)?;
         Ok(words.map_or_else(BTreeMap::new, |words| named_counts(&words)))
     }
 
@@ -290,7 +290,7 @@ impl<T: Transport> Nic<T> {
             driver_drops: named(&self.drops),
             firmware_drops: self.firmware_drops()?,
             handlers: self.handler_counts()?,
-            own: self.own_counts()?,
+            own: self.custom_counters()?,
             card: card_counts(&self.card_statistics()?),
             emulator: emulator_counts(&self.transport.counts()?.unwrap_or_default()),
             link_changes: self.events.link_changes,
@@ -313,10 +313,10 @@ mod tests {
     }
 
     #[test]
-    fn own_counts_end_with_the_first_that_has_no_name() {
+    fn custom_counters_end_with_the_first_that_has_no_name() {
         let entry = |count, name| {
             let mut entry = vec![count];
-            entry.extend(own::name_words(name));
+            entry.extend(custom_counters::name_words(name));
             entry
         };
         let words = [

@@ -1,7 +1,7 @@
 //! The simulator as a target of gdb: both CPUs as threads, forward and backward.
 //!
 //! ```text
-//!   gdb ── remote protocol ── serve: gdbstub ── Session ── channel ── Leash, a Probe
+//!   gdb ── remote protocol ── serve: gdbstub ── Session ── channel ── RunControl, a Probe
 //!                                                  │                    │ stops
 //!                                                  └── starts ──► Workload: driver, card, wire
 //! ```
@@ -15,13 +15,13 @@
 //! | --- | --- |
 //! | `arch` | the CPUs as gdb knows them |
 //! | `stops` | breakpoints and watched memory |
-//! | `leash` | the simulation's side, on its own thread |
+//! | `run_control` | the simulation's side, on its own thread |
 //! | `session` | runs, and searching backward |
 //! | `target` | gdb's requests |
 //! | [`workload`] | what runs meanwhile |
 
 mod arch;
-mod leash;
+mod run_control;
 mod session;
 mod stops;
 mod target;
@@ -31,7 +31,7 @@ use crate::machine::probe::Probe;
 use gdbstub::conn::Connection;
 use gdbstub::stub::state_machine::GdbStubStateMachine;
 use gdbstub::stub::{DisconnectReason, GdbStub, GdbStubError, MultiThreadStopReason};
-use leash::News;
+use run_control::News;
 use session::{Lost, Session};
 use std::collections::VecDeque;
 use std::io::{self, Read};

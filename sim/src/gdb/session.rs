@@ -9,7 +9,7 @@
 //! way, and up to the window it does so at full speed; a window in which nothing is found
 //! is followed by one that begins earlier.
 
-use super::leash::{Halt, Leash, Mode, News, Order, Why};
+use super::run_control::{Halt, Mode, News, Order, RunControl, Why};
 use super::stops::Stops;
 use super::{Event, Workload};
 use crate::machine::Machine;
@@ -121,7 +121,7 @@ impl Session {
         let events = self.events.clone();
         // A session that is gone needs no news.
         let tell = move |news| drop(events.send(Event::News(number, news)));
-        let probe = Leash::new(receiver, tell, self.interrupt.clone(), mode);
+        let probe = RunControl::new(receiver, tell, self.interrupt.clone(), mode);
         let (workload, events) = (self.workload.clone(), self.events.clone());
         let thread = std::thread::spawn(move || {
             workload(Box::new(probe));

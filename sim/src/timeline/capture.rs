@@ -6,7 +6,7 @@ use crate::workload::WorkloadError;
 use crate::workload::arrivals::{Arrivals, Pattern};
 use crate::workload::experiment::{self, Duration, Experiment, wire_limit};
 use crate::workload::ping::AT_ONCE;
-use crate::workload::rig::{Load, Rig, Setup, Source};
+use crate::workload::testbench::{Load, Setup, Source, Testbench};
 use std::io::IoSlice;
 
 /// The longest that a ping may take one way, in nanoseconds.
@@ -77,19 +77,19 @@ pub fn capture(
         }
         (None, _) => wire_limit(datagram),
     };
-    let mut rig = Rig::start(setup)?;
+    let mut testbench = Testbench::start(setup)?;
     let mut load = Load::default();
     if experiment != Experiment::Receive {
-        load.send = Some(rig.outbound(datagram)?);
+        load.send = Some(testbench.outbound(datagram)?);
     }
     if experiment != Experiment::Send {
-        let arrivals = Arrivals::new(Pattern::Constant, rate, rig.now(), setup.seed);
-        load.receive = Some(Source::new(rig.inbound(datagram)?, arrivals));
+        let arrivals = Arrivals::new(Pattern::Constant, rate, testbench.now(), setup.seed);
+        load.receive = Some(Source::new(testbench.inbound(datagram)?, arrivals));
     }
-    let start = rig.now();
-    record(&rig, subject);
-    rig.run(&mut load, window.to + AFTER)?;
-    recorded(&rig, start, window)
+    let start = testbench.now();
+    record(&testbench, subject);
+    testbench.run(&mut load, window.to + AFTER)?;
+    recorded(&testbench, start, window)
 }
 
 fn capture_pings(
@@ -101,35 +101,35 @@ fn capture_pings(
         coalescing: AT_ONCE,
         ..setup.clone()
     };
-    let mut rig = Rig::start(&setup)?;
+    let mut testbench = Testbench::start(&setup)?;
     let (mut out, mut back) = (
-        rig.outbound(subject.datagram)?,
-        rig.inbound(subject.datagram)?,
+        testbench.outbound(subject.datagram)?,
+        testbench.inbound(subject.datagram)?,
     );
-    let start = rig.now();
-    let mut ping_until = |rig: &mut Rig, end: u64| -> Result<(), WorkloadError> {
-        while rig.now() < end {
+    let start = testbench.now();
+    let mut ping_until = |testbench: &mut Testbench, end: u64| -> Result<(), WorkloadError> {
+        while testbench.now() < end {
             let frame = out.frame();
-            rig.nic().queue(&[IoSlice::new(&frame)])?;
-            rig.nic().submit()?;
-            rig.wait_sent(PATIENCE)?;
-            rig.machine().lock().send_frame(0, back.frame());
-            rig.wait_received(PATIENCE)?;
+            testbench.nic().queue(&[IoSlice::new(&frame)])?;
+            testbench.nic().submit()?;
+            testbench.wait_sent(PATIENCE)?;
+            testbench.machine().lock().send_frame(0, back.frame());
+            testbench.wait_received(PATIENCE)?;
         }
         Ok(())
     };
-    record(&rig, subject);
-    ping_until(&mut rig, start + window.to + AFTER)?;
-    recorded(&rig, start, window)
+    record(&testbench, subject);
+    ping_until(&mut testbench, start + window.to + AFTER)?;
+    recorded(&testbench, start, window)
 }
 
-fn record(rig: &Rig, subject: Subject) {
+fn record(testbench: &Testbench, subject: Subject) {
     let recorder = Recorder::new(subject.limit, number::of_datagram);
-    rig.machine().lock().record(recorder);
+    testbench.machine().lock().record(recorder);
 }
 
-fn recorded(rig: &Rig, start: u64, window: Window) -> Result<Timeline, WorkloadError> {
-    let recorded = rig.machine().lock().recorded();
+fn recorded(testbench: &Testbench, start: u64, window: Window) -> Result<Timeline, WorkloadError> {
+    let recorded = testbench.machine().lock().recorded();
     let mut timeline = recorded.ok_or(WorkloadError::NotRecorded)?;
     let cycle = |after: u64| timeline.clock.cycle_at(start + after);
     timeline.shown = Span {

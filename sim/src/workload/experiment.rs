@@ -9,8 +9,8 @@ use super::WorkloadError;
 use super::arrivals::{Arrivals, Mix, Pattern};
 use super::datagram::HEADERS;
 pub use super::measured::Measured;
-use super::rig::{Load, Rig, Setup, Source};
 use super::search::{Look, highest};
+use super::testbench::{Load, Setup, Source, Testbench};
 use serde::Serialize;
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
 
@@ -175,17 +175,17 @@ fn at_rate(
     rate: f64,
     duration: Duration,
 ) -> Result<Measured, WorkloadError> {
-    let mut rig = Rig::start(setup)?;
+    let mut testbench = Testbench::start(setup)?;
     let mut load = Load::default();
     if experiment != Experiment::Receive {
-        load.send = Some(rig.outbound(&traffic.mix)?);
+        load.send = Some(testbench.outbound(&traffic.mix)?);
     }
     if matches!(experiment, Experiment::Receive | Experiment::Bidirectional) {
-        let arrivals = Arrivals::new(traffic.pattern, rate, rig.now(), setup.seed);
-        load.receive = Some(Source::new(rig.inbound(&traffic.mix)?, arrivals));
+        let arrivals = Arrivals::new(traffic.pattern, rate, testbench.now(), setup.seed);
+        load.receive = Some(Source::new(testbench.inbound(&traffic.mix)?, arrivals));
     }
-    rig.run(&mut load, duration.warm_up)?;
-    let before = rig.reading();
-    rig.run(&mut load, duration.window)?;
-    Ok(Measured::new(&rig, experiment, traffic, before))
+    testbench.run(&mut load, duration.warm_up)?;
+    let before = testbench.reading();
+    testbench.run(&mut load, duration.window)?;
+    Ok(Measured::new(&testbench, experiment, traffic, before))
 }

@@ -1,7 +1,7 @@
 //! What an experiment found, and what limited it.
 
 use super::experiment::{Experiment, Traffic};
-use super::rig::{Reading, Rig};
+use super::testbench::{Reading, Testbench};
 use crate::timing::counts::Activity;
 use tigon2_chip::Cpu;
 
@@ -44,18 +44,18 @@ pub struct Measured {
 impl Measured {
     /// What has happened since a reading.
     pub(super) fn new(
-        rig: &Rig,
+        testbench: &Testbench,
         experiment: Experiment,
         traffic: &Traffic,
         before: Reading,
     ) -> Measured {
-        let after = rig.reading();
-        let hertz = rig.machine().lock().clock().cycle_at(1_000_000_000) as f64;
+        let after = testbench.reading();
+        let hertz = testbench.machine().lock().clock().cycle_at(1_000_000_000) as f64;
         let bytes = |reading: &Reading| reading.sent_bytes + reading.received_bytes;
         Measured {
             experiment,
             datagram: traffic.datagram(),
-            wire_limit: traffic.wire_limit() * rig.wire_times(),
+            wire_limit: traffic.wire_limit() * testbench.wire_times(),
             seconds: (after.cycle - before.cycle) as f64 / hertz,
             sent: after.sent - before.sent,
             received: after.received - before.received,

@@ -13,7 +13,7 @@
 //! | [`datagram`] | numbered UDP datagrams, and the sink that checks them |
 //! | [`arrivals`] | when frames come: constant, in bursts, Poisson |
 //! | [`host`] | whose driver there is |
-//! | [`rig`] | card, driver and both ends under a load |
+//! | [`testbench`] | card, driver and both ends under a load |
 //! | [`bound`] | the engines without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
 //! | [`model_table`] | the cycle model in a few numbers, without firmware |
@@ -29,10 +29,10 @@ pub mod host;
 pub mod measured;
 pub mod model_table;
 pub(crate) mod ping;
-pub mod rig;
 mod search;
 pub mod speed;
 pub mod talk;
+pub mod testbench;
 
 use crate::timing::ProfileError;
 use crate::workload::datagram::Mismatch;

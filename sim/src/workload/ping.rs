@@ -8,7 +8,7 @@
 use super::WorkloadError;
 use super::arrivals::Mix;
 use super::experiment::{Duration, Experiment, Measured, Traffic};
-use super::rig::{Rig, Setup};
+use super::testbench::{Setup, Testbench};
 use host_driver::nic::Coalescing;
 
 /// Pings of a measurement for each millisecond of its window.
@@ -34,24 +34,24 @@ pub(super) fn run(
         coalescing: AT_ONCE,
         ..setup.clone()
     };
-    let mut rig = Rig::start(&setup)?;
+    let mut testbench = Testbench::start(&setup)?;
     let mix = Mix::only(datagram);
-    let (mut out, mut back) = (rig.outbound(&mix)?, rig.inbound(&mix)?);
+    let (mut out, mut back) = (testbench.outbound(&mix)?, testbench.inbound(&mix)?);
     let count = (duration.window / 1_000_000 * PER_MS).max(4);
-    let before = rig.reading();
+    let before = testbench.reading();
     let mut total = 0;
     for _ in 0..count {
         let frame = out.frame();
-        let start = rig.now();
-        rig.queue(&frame)?;
-        rig.nic().submit()?;
-        total += rig.wait_sent(PATIENCE)? - start;
-        let answer = rig.now();
-        rig.machine().lock().send_frame(0, back.frame());
-        total += rig.wait_received(PATIENCE)? - answer;
+        let start = testbench.now();
+        testbench.queue(&frame)?;
+        testbench.nic().submit()?;
+        total += testbench.wait_sent(PATIENCE)? - start;
+        let answer = testbench.now();
+        testbench.machine().lock().send_frame(0, back.frame());
+        total += testbench.wait_received(PATIENCE)? - answer;
     }
     let traffic = Traffic::of(datagram);
-    let mut measured = Measured::new(&rig, Experiment::Ping, &traffic, before);
+    let mut measured = Measured::new(&testbench, Experiment::Ping, &traffic, before);
     measured.latency_us = Some(total as f64 / count as f64 / 1000.0);
     Ok(measured)
 }

@@ -5,7 +5,7 @@
 
 use super::WorkloadError;
 use super::arrivals::{Arrivals, Pattern};
-use super::rig::{Load, Reading, Rig, Setup, Source};
+use super::testbench::{Load, Reading, Setup, Source, Testbench};
 use crate::timing::Parameters;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tigon2_chip::Cpu;
@@ -89,7 +89,7 @@ impl Speed {
 /// Simulates a load for a time of the card's; `clock` gives seconds of the host's.
 ///
 /// # Errors
-/// As [`Rig::start`] and [`Rig::run`].
+/// As [`Testbench::start`] and [`Testbench::run`].
 pub fn measure(
     firmware: &[u8],
     load: &SpeedLoad,
@@ -98,22 +98,22 @@ pub fn measure(
 ) -> Result<Speed, WorkloadError> {
     let parameters = Parameters::default();
     let setup = Setup::new(Board::default(), parameters, firmware);
-    let mut rig = Rig::start(&setup)?;
+    let mut testbench = Testbench::start(&setup)?;
     let mut carried = Load::default();
     if load.send {
-        carried.send = Some(rig.outbound(load.datagram)?);
+        carried.send = Some(testbench.outbound(load.datagram)?);
     }
     if load.arrivals > 0.0 {
-        let flow = rig.inbound(load.datagram)?;
-        let arrivals = Arrivals::new(Pattern::Poisson, load.arrivals, rig.now(), SEED);
+        let flow = testbench.inbound(load.datagram)?;
+        let arrivals = Arrivals::new(Pattern::Poisson, load.arrivals, testbench.now(), SEED);
         carried.receive = Some(Source::new(flow, arrivals));
     }
-    rig.run(&mut carried, WARM_UP_NS)?;
-    let before = rig.reading();
+    testbench.run(&mut carried, WARM_UP_NS)?;
+    let before = testbench.reading();
     let start = clock();
-    rig.run(&mut carried, nanoseconds)?;
+    testbench.run(&mut carried, nanoseconds)?;
     let seconds = clock() - start;
-    let after = rig.reading();
+    let after = testbench.reading();
     Ok(Speed {
         sent: after.sent - before.sent,
         received: after.received - before.received,
@@ -121,11 +121,11 @@ pub fn measure(
         instructions: after.instructions - before.instructions,
         seconds,
         core_hz: f64::from(setup.board.clock.core_hz),
-        digest: digest(&rig, &after),
+        digest: digest(&testbench, &after),
     })
 }
 
-fn digest(rig: &Rig, reading: &Reading) -> u64 {
+fn digest(testbench: &Testbench, reading: &Reading) -> u64 {
     let mut digest = DefaultHasher::new();
     let frames = (reading.sent, reading.received);
     (
@@ -141,7 +141,7 @@ fn digest(rig: &Rig, reading: &Reading) -> u64 {
             (activity, tally.runs, tally.instructions, tally.cycles).hash(&mut digest);
         }
     }
-    let machine = rig.machine().lock();
+    let machine = testbench.machine().lock();
     machine.cpus().core(Cpu::A).gprs().hash(&mut digest);
     for address in (0..DIGESTED).step_by(4) {
         machine.word(address).hash(&mut digest);

@@ -8,7 +8,7 @@
 use super::WorkloadError;
 use super::arrivals::Mix;
 use super::datagram::PEER;
-use super::rig::{Load, Rig, Setup};
+use super::testbench::{Load, Setup, Testbench};
 use crate::transport::SimTransport;
 use etherparse::{ArpHardwareId, ArpPacket, EtherType, PacketBuilder};
 
@@ -26,14 +26,14 @@ const HOST: u8 = 1;
 /// # Errors
 /// [`WorkloadError`]: what fails.
 pub fn talk(transport: SimTransport, setup: &Setup<'_>, rounds: u64) -> Result<(), WorkloadError> {
-    let mut rig = Rig::start_on(transport, setup)?;
+    let mut testbench = Testbench::start_on(transport, setup)?;
     let mix = Mix::new(&SIZES);
-    let (mut out, mut into) = (rig.outbound(mix.clone())?, rig.inbound(mix)?);
-    let station = rig.nic().station();
+    let (mut out, mut into) = (testbench.outbound(mix.clone())?, testbench.inbound(mix)?);
+    let station = testbench.nic().station();
     for round in 0..rounds {
         let frame = out.frame();
-        rig.queue(&frame)?;
-        rig.nic().submit()?;
+        testbench.queue(&frame)?;
+        testbench.nic().submit()?;
         let mut arriving = vec![into.frame()];
         match round % SPECIAL {
             1 => arriving.push(arp_request()),
@@ -41,11 +41,11 @@ pub fn talk(transport: SimTransport, setup: &Setup<'_>, rounds: u64) -> Result<(
             _ => {}
         }
         for frame in arriving {
-            let mut machine = rig.machine().lock();
+            let mut machine = testbench.machine().lock();
             let now = machine.now();
             machine.send_frame(now, frame);
         }
-        rig.run(&mut Load::default(), PAUSE_NS)?;
+        testbench.run(&mut Load::default(), PAUSE_NS)?;
     }
     Ok(())
 }

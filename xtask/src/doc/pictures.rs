@@ -17,7 +17,7 @@ use tigon2_sim::timeline::capture::{self, Subject, Window};
 use tigon2_sim::timeline::packets;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::Experiment;
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::testbench::Setup;
 
 /// Points: of a row, round the whole, between columns; the title's line and the heads of the
 /// columns.

@@ -21,7 +21,7 @@ use tigon2_sim::timeline::capture::{self, Subject, Window};
 use tigon2_sim::timeline::packets;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::Experiment;
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::testbench::Setup;
 
 /// What to run and which part of it to show.
 #[derive(Debug, clap::Args)]

@@ -61,9 +61,9 @@ pub trait Direction {
 /// Host to NIC: the read channel. There is one; it comes from
 /// [`Resources`](crate::resources::Resources).
 #[derive(Debug)]
-pub struct Read(pub(crate) ());
+pub struct ReadChannel(pub(crate) ());
 
-impl Direction for Read {
+impl Direction for ReadChannel {
     const PRODUCER: Register = Register::AssistReadProducer;
     const CONSUMER: Register = Register::AssistReadConsumer;
     const REFERENCE: Register = Register::AssistReadReference;
@@ -79,9 +79,9 @@ impl Direction for Read {
 /// NIC to host: the write channel. There is one; it comes from
 /// [`Resources`](crate::resources::Resources).
 #[derive(Debug)]
-pub struct Write(pub(crate) ());
+pub struct WriteChannel(pub(crate) ());
 
-impl Direction for Write {
+impl Direction for WriteChannel {
     const PRODUCER: Register = Register::AssistWriteProducer;
     const CONSUMER: Register = Register::AssistWriteConsumer;
     const REFERENCE: Register = Register::AssistWriteReference;

@@ -31,10 +31,10 @@ pub mod led;
 pub mod log_ring;
 pub mod mac;
 pub mod mdio;
-pub mod place;
 #[cfg(feature = "lanes")]
 pub mod requests;
 pub mod resources;
+pub mod schedule;
 pub mod semaphore;
 pub mod timer;
 

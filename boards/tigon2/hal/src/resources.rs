@@ -3,7 +3,7 @@
 //! Hardware reference, sections 6 and 10. A queue is made from the part that works on it,
 //! so who has the part has the queue, and nobody else can queue anything there.
 
-use crate::assist::{Read, Write};
+use crate::assist::{ReadChannel, WriteChannel};
 
 /// The MAC's transmitter with its descriptor ring and its buffer.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ pub struct Receiver(());
 #[derive(Debug)]
 pub struct Resources {
     /// Host to NIC.
-    pub read: Read,
+    pub read: ReadChannel,
     /// NIC to host.
-    pub write: Write,
+    pub write: WriteChannel,
     /// NIC to wire.
     pub transmitter: Transmitter,
     /// Wire to NIC.
@@ -30,8 +30,8 @@ impl Resources {
     /// The parts of a chip. To be called once for each: where a chip starts.
     pub const fn of_chip() -> Resources {
         Resources {
-            read: Read(()),
-            write: Write(()),
+            read: ReadChannel(()),
+            write: WriteChannel(()),
             transmitter: Transmitter(()),
             receiver: Receiver(()),
         }

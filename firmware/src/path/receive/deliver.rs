@@ -20,9 +20,9 @@ use crate::io::buffer_ring::RingId;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use host_interface::bd::{BdErrors, BdFlags};
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use tigon2_chip::bits::DmaState;
-use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, WriteChannel};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
@@ -95,7 +95,7 @@ pub(super) fn deliver<B: Dispatch>(
 pub(super) fn put_seed<B: Dispatch>(
     receive: &Receive,
     bus: &mut B,
-    ring: &mut DescriptorRing<Write>,
+    ring: &mut DescriptorRing<WriteChannel>,
     data: &Transfer,
     seed: u32,
 ) {
@@ -115,7 +115,7 @@ pub(super) fn put_seed<B: Dispatch>(
 #[inline(always)]
 pub(super) fn store_sum<B: Dispatch>(
     bus: &mut B,
-    ring: &DescriptorRing<Write>,
+    ring: &DescriptorRing<WriteChannel>,
     last: &mut Transfer,
 ) {
     ring.store_sum_at(bus, WriteNote::of_word(last.note).slot() + SUM_OFFSET);
@@ -259,7 +259,7 @@ pub(super) fn finish<B: Dispatch>(
     }
     receive.returns.made();
     if outcome.truncated {
-        receive.counters.drops.count(Drop::BufferTooSmall);
+        receive.counters.drops.count(DropReason::BufferTooSmall);
     }
     receive
         .counters

@@ -12,7 +12,7 @@ use crate::io::note::WriteNote;
 use crate::io::{IoA, filter};
 use host_interface::bd::destination::UNICAST;
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::place::here;
+use tigon2_hal::schedule::barrier;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug)]
@@ -87,14 +87,14 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         queue.tell(bus);
         let descriptor = queue.next();
         descriptor.local(bus, frame.start);
-        octets = here(octets + length);
-        let slot = here(made.slot());
+        octets = barrier(octets + length);
+        let slot = barrier(made.slot());
         bus.store(slot + FLAGS, ring_flags);
-        made.set(here(made.after()));
-        flags = here(flags | taken.flags);
+        made.set(barrier(made.after()));
+        flags = barrier(flags | taken.flags);
         descriptor.length(bus, bytes);
-        let index_and_length = here(taken.index_and_length(bytes));
-        left = here(left - 1);
+        let index_and_length = barrier(taken.index_and_length(bytes));
+        left = barrier(left - 1);
         descriptor.state(bus, state);
         bds.advance();
         bus.store(slot + 8, index_and_length);

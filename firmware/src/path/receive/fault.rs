@@ -9,7 +9,7 @@ use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::layout::RETURN_SLOTS;
 use host_interface::bd::{BdErrors, BdFlags};
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
@@ -43,7 +43,7 @@ pub fn data<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, failed: u32) {
         io.await_writes();
     }
     if refused {
-        receive.counters.drops.count(Drop::ReceiveFault);
+        receive.counters.drops.count(DropReason::ReceiveFault);
         receive.untidy = RETURN_SLOTS;
     }
 }

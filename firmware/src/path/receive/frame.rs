@@ -15,7 +15,7 @@ use crate::memory::shared::STARVED;
 use crate::memory::statistics::count;
 use host_interface::bd::BdErrors;
 use host_interface::bd::destination::MULTICAST;
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mac::VLAN_TYPE;
 use tigon2_chip::memory::PACKET_MEMORY_END;
@@ -144,20 +144,20 @@ fn judge<B: Dispatch>(
     io: &mut IoA<B>,
     frame: ReceivedFrame,
     destination: u8,
-) -> Result<(RingId, u32), Drop> {
+) -> Result<(RingId, u32), DropReason> {
     if !receive.stack_up {
-        return Err(Drop::StackDown);
+        return Err(DropReason::StackDown);
     }
     let mut flaws = frame.errors & !HARMLESS;
     if flaws != 0 && !receive.bad_frames {
-        return Err(Drop::BadFrame);
+        return Err(DropReason::BadFrame);
     }
     if frame.length < HEADER + CRC {
-        return Err(Drop::TooShort);
+        return Err(DropReason::TooShort);
     }
     let bus = &mut io.bus;
     if destination == MULTICAST && !io.filter.takes(bus, frame.start) {
-        return Err(Drop::NotSubscribed);
+        return Err(DropReason::NotSubscribed);
     }
     // With a tag a frame may be longer by it; a tag that is taken off needs no room.
     let length = frame.length - CRC;
@@ -175,7 +175,7 @@ fn judge<B: Dispatch>(
     }
     if length > limit {
         if !receive.bad_frames {
-            return Err(Drop::TooLong);
+            return Err(DropReason::TooLong);
         }
         flaws |= GIANT;
     }
@@ -186,7 +186,7 @@ fn judge<B: Dispatch>(
     } else if receive.rings.get(RingId::Jumbo).longest() != 0 {
         Ok((RingId::Jumbo, flaws))
     } else {
-        Err(Drop::TooLong)
+        Err(DropReason::TooLong)
     }
 }
 
@@ -221,11 +221,16 @@ fn count_no_descriptors<B: Dispatch>(io: &mut IoA<B>) {
 /// Lets a frame go. Its bytes may only be freed when no older frame is being read from
 /// the buffer any more; the next frame that is delivered frees them as well.
 #[inline(never)]
-fn drop<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, frame: ReceivedFrame, reason: Drop) {
+fn drop<B: Dispatch>(
+    receive: &mut Receive,
+    io: &mut IoA<B>,
+    frame: ReceivedFrame,
+    reason: DropReason,
+) {
     receive.counters.drops.count(reason);
     match reason {
-        Drop::BadFrame => count_errors(&mut io.bus, frame.errors),
-        Drop::TooLong => count!(io.bus, frames_too_long),
+        DropReason::BadFrame => count_errors(&mut io.bus, frame.errors),
+        DropReason::TooLong => count!(io.bus, frames_too_long),
         _ => {}
     }
     io.free_later(end_of(receive.base, &frame));

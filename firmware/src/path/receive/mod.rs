@@ -26,6 +26,7 @@ pub mod returns;
 pub mod rings;
 mod slow_path;
 
+use crate::io::Busy;
 use crate::io::IoA;
 use crate::io::buffer_ring::RingId;
 use crate::memory::config::Config;
@@ -44,7 +45,6 @@ use rings::BufferRings;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::Full;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceiveRing;
 
@@ -307,13 +307,13 @@ pub fn freeze_jumbo<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
 /// of the old BDs reaches it in front of the event: nothing is under way when it frees them.
 ///
 /// # Errors
-/// [`Full`] when there is no room to tell the host.
+/// [`Busy`] when there is no room to tell the host.
 #[inline(never)]
-pub fn reset_jumbo<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> Result<(), Full> {
+pub fn reset_jumbo<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> Result<(), Busy> {
     /// The return BDs that wait and the producer index.
     const TRANSFERS: u32 = returns::TRANSFERS + 1;
     if !io.has_write_room(TRANSFERS) {
-        return Err(Full);
+        return Err(Busy);
     }
     receive.rings.get_mut(RingId::Jumbo).restart();
     index::update_producer(receive, io);

@@ -13,7 +13,7 @@ use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::memory::layout::RETURN_SLOTS;
 use crate::memory::statistics::count;
-use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, Write};
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, WriteChannel};
 use tigon2_hal::events::Dispatch;
 
 /// Buffers of an extended BD.
@@ -153,7 +153,7 @@ impl Buffers {
     fn put<B: Dispatch>(
         &self,
         bus: &mut B,
-        ring: &mut DescriptorRing<Write>,
+        ring: &mut DescriptorRing<WriteChannel>,
         base: u32,
         whole: Transfer,
         summed: bool,

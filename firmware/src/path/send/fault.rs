@@ -7,7 +7,7 @@ use super::{SKIPPED, SendPath};
 use crate::io::note::{ReadKind, ReadNote};
 use crate::io::{IoB, filter};
 use crate::record::log::log_warn;
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use tigon2_chip::bits::DmaState;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -45,7 +45,7 @@ pub fn data<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, failed: u32) {
         send.counters.not_sent(destination);
     }
     log_warn!("a frame of {=u32} bytes cannot be read", length);
-    send.counters.drops.count(Drop::SendFault);
+    send.counters.drops.count(DropReason::SendFault);
     io.post_error();
 }
 

@@ -34,7 +34,7 @@ use crate::record::counters::SendCounters;
 use consumer::report;
 pub use consumer::{Sent, consumed, update_consumer};
 use host_interface::bd::BdFlags;
-use host_interface::extension::Drop;
+use host_interface::extension::DropReason;
 use host_interface::ring;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
@@ -400,14 +400,14 @@ fn skip<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     let so_far = send.frame_bytes;
     if so_far != SKIPPED {
         let reason = if length == 0 {
-            Drop::BadSendBd
+            DropReason::BadSendBd
         } else if so_far + length > FRAME_MAX {
-            Drop::SendTooLong
+            DropReason::SendTooLong
         } else {
-            Drop::LinkDown
+            DropReason::LinkDown
         };
         send.counters.drops.count(reason);
-        if reason != Drop::LinkDown {
+        if reason != DropReason::LinkDown {
             io.post_error();
         }
     }

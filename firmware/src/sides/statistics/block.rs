@@ -4,6 +4,7 @@
 //! counters of the MIBs mean; hardware reference, section 10.5, for those of the MAC.
 
 use super::{is_of_b, publish_a};
+use crate::io::Busy;
 use crate::io::note::WriteNote;
 use crate::memory::layout::{DROP_COUNTS, HANDLER_COUNTS, PROFILE, STATISTICS};
 use crate::memory::statistics::{count, get, set};
@@ -17,7 +18,7 @@ use host_interface::gencom::Gencom;
 use host_interface::statistics::{BYTES, Statistics};
 use tigon2_chip::mac::MacStatistic;
 use tigon2_chip::memory::{MAC_STATISTICS, MAC_STATISTICS_BYTES};
-use tigon2_hal::assist::{Full, HostAddress, Transfer};
+use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 
 /// What the interface calls itself: 32 characters.
@@ -222,10 +223,10 @@ fn collisions<B: Dispatch>(bus: &mut B) {
 /// Queues the block for the host.
 ///
 /// # Errors
-/// [`Full`] when no write descriptor is free.
-pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), Full> {
+/// [`Busy`] when no write descriptor is free.
+pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), Busy> {
     if !a.io.has_write_room(1) {
-        return Err(Full);
+        return Err(Busy);
     }
     publish_a(a);
     describe(a);
@@ -244,10 +245,10 @@ pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), 
 /// Queues the block and the event that tells of it.
 ///
 /// # Errors
-/// [`Full`] when no write descriptor is free.
-pub fn update<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Full> {
+/// [`Busy`] when no write descriptor is free.
+pub fn update<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Busy> {
     if !a.io.has_write_room(1) {
-        return Err(Full);
+        return Err(Busy);
     }
     // The block says that the event is on its way.
     count!(a.io.bus, event_statistics_updated);

@@ -17,7 +17,7 @@ use crate::record::counters::{ByDestination, SendCounters};
 use crate::record::drops::{RECEIVE, SEND};
 use crate::record::trace;
 use core::mem::offset_of;
-use host_interface::extension::{Drop, Extension, HANDLER_COUNT, HANDLERS};
+use host_interface::extension::{DropReason, Extension, HANDLER_COUNT, HANDLERS};
 use host_interface::statistics::Statistics;
 use host_interface::trace::Topic;
 use tigon2_hal::Bus;
@@ -88,7 +88,7 @@ pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
         .fold(0, |sum: u32, (reason, count)| {
             let good = !matches!(
                 reason,
-                Drop::BadFrame | Drop::NotSubscribed | Drop::TooShort
+                DropReason::BadFrame | DropReason::NotSubscribed | DropReason::TooShort
             );
             if good { sum.wrapping_add(count) } else { sum }
         });
@@ -116,7 +116,7 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
     for (reason, count) in counters.drops.of(SEND) {
         let [errors, discards] = &mut sums;
         let sum = match reason {
-            Drop::BadSendBd | Drop::SendTooLong | Drop::SendFault => errors,
+            DropReason::BadSendBd | DropReason::SendTooLong | DropReason::SendFault => errors,
             _ => discards,
         };
         *sum = sum.wrapping_add(count);
@@ -184,7 +184,7 @@ fn publish_runs<B: Bus>(bus: &mut B, side: &[u8], counts: &[u32; HANDLER_COUNT])
 }
 
 /// Frames that one side dropped; what is new is traced.
-fn publish_drops<B: Dispatch>(bus: &mut B, drops: impl Iterator<Item = (Drop, u32)>) {
+fn publish_drops<B: Dispatch>(bus: &mut B, drops: impl Iterator<Item = (DropReason, u32)>) {
     for (reason, count) in drops {
         let address = DROP_COUNTS + (reason.number() << 2);
         let before = bus.load(address);

@@ -18,7 +18,7 @@ use serde::Serialize;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::{self, Duration, Experiment, Measured};
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::testbench::Setup;
 
 /// Bytes of a datagram.
 const SIZES: [usize; 3] = [18, 400, 1472];

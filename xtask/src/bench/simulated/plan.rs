@@ -10,7 +10,7 @@ use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::arrivals::{IMIX, Mix, Pattern};
 use tigon2_sim::workload::bound::{self, Demand};
 use tigon2_sim::workload::experiment::{self, Duration, Experiment, Measured, Traffic};
-use tigon2_sim::workload::rig::Setup;
+use tigon2_sim::workload::testbench::Setup;
 
 /// The paper's datagram sizes, in bytes.
 pub const SIZES: [usize; 10] = [18, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1472];

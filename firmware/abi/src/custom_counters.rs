@@ -1,6 +1,6 @@
-//! Counts of one's own: what a changed handler counts, with its name beside it.
+//! Custom counters: what a changed handler counts, with its name beside it.
 //!
-//! [`Extension::OwnCounts`](crate::extension::Extension::OwnCounts) holds the NIC address of
+//! [`Extension::CustomCounters`](crate::extension::Extension::CustomCounters) holds the NIC address of
 //! [`MOST`] entries, or 0. An entry is the count, then the name: ASCII, filled up with zeros.
 //! The first entry without a name ends the list. Since the names stand beside the counts, a
 //! host shows those of any firmware, also of one that was made after it.

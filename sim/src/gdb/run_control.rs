@@ -70,7 +70,7 @@ pub(super) enum News {
 }
 
 /// The probe.
-pub(super) struct Leash {
+pub(super) struct RunControl {
     orders: Receiver<Order>,
     tell: Box<dyn Fn(News) + Send>,
     interrupt: Arc<AtomicBool>,
@@ -85,15 +85,15 @@ pub(super) struct Leash {
     stored: Option<(Cpu, Watch)>,
 }
 
-impl Leash {
+impl RunControl {
     /// A probe that goes to a position and tells so.
     pub fn new(
         orders: Receiver<Order>,
         tell: impl Fn(News) + Send + 'static,
         interrupt: Arc<AtomicBool>,
         mode: Mode,
-    ) -> Leash {
-        Leash {
+    ) -> RunControl {
+        RunControl {
             orders,
             tell: Box::new(tell),
             interrupt,
@@ -240,7 +240,7 @@ impl Leash {
     }
 }
 
-impl Probe for Leash {
+impl Probe for RunControl {
     fn look(&mut self, machine: &mut Machine, at: Position) -> Verdict {
         let interrupted =
             self.interrupt.load(Ordering::Relaxed) && self.interrupt.swap(false, Ordering::Relaxed);

@@ -1,18 +1,18 @@
-//! Counts of one's own: for a handler that is changed to count something more.
+//! Custom counters: for a handler that is changed to count something more.
 //!
 //! A name in [`NAMES`], and a line where the thing happens:
 //!
 //! ```ignore
-//! own::count(bus, const { own::number("pings") });
+//! custom_counters::count(bus, const { custom_counters::number("pings") });
 //! ```
 //!
 //! The count is in NIC memory with its name beside it, so `tigonctl stats` shows it without
 //! being told of it. It costs a call, a load and a store of SRAM where it is counted, and
 //! nothing elsewhere. As with every word in SRAM there must be one CPU only that counts it.
 
-use crate::memory::layout::OWN_COUNTS;
+use crate::memory::layout::CUSTOM_COUNTERS;
+use host_interface::custom_counters::{ENTRY_BYTES, MOST, NAME_WORDS, name_words};
 use host_interface::extension::Extension;
-use host_interface::own::{ENTRY_BYTES, MOST, NAME_WORDS, name_words};
 use tigon2_hal::Bus;
 
 /// What is counted besides what every firmware counts: up to 15 names of up to 12 letters.
@@ -54,7 +54,7 @@ pub const fn number(name: &str) -> u32 {
 /// Counts one more.
 #[inline(never)]
 pub fn count<B: Bus>(bus: &mut B, number: u32) {
-    let address = OWN_COUNTS + (number << ENTRY_SHIFT);
+    let address = CUSTOM_COUNTERS + (number << ENTRY_SHIFT);
     let value = bus.load(address).wrapping_add(1);
     bus.store(address, value);
 }
@@ -64,7 +64,7 @@ pub(crate) fn prepare<B: Bus>(bus: &mut B) {
     if NAMES.is_empty() {
         return;
     }
-    let mut at = OWN_COUNTS;
+    let mut at = CUSTOM_COUNTERS;
     for [first, second, third] in WORDS {
         for word in [0, first, second, third] {
             bus.store(at, word);
@@ -73,5 +73,5 @@ pub(crate) fn prepare<B: Bus>(bus: &mut B) {
     }
     // The end: an entry of no name.
     bus.store(at + 4, 0);
-    bus.store(Extension::OwnCounts.nic_address(), OWN_COUNTS);
+    bus.store(Extension::CustomCounters.nic_address(), CUSTOM_COUNTERS);
 }

@@ -9,7 +9,7 @@
 /// [`Bus`](crate::Bus): not further up, not further down.
 #[inline(always)]
 #[must_use]
-pub fn here(value: u32) -> u32 {
+pub fn barrier(value: u32) -> u32 {
     #[cfg(target_arch = "mips")]
     {
         let mut value = value;

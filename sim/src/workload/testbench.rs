@@ -160,7 +160,7 @@ pub struct Reading {
 }
 
 /// A card that carries frames, and all around it.
-pub struct Rig {
+pub struct Testbench {
     nic: Nic<SimTransport>,
     machine: SharedMachine,
     parameters: Parameters,
@@ -169,21 +169,24 @@ pub struct Rig {
     host: Vec<Sink>,
 }
 
-impl Rig {
+impl Testbench {
     /// Powers a card up, loads its firmware and waits for the link.
     ///
     /// # Errors
     /// What the driver reports.
-    pub fn start(setup: &Setup<'_>) -> Result<Rig, WorkloadError> {
+    pub fn start(setup: &Setup<'_>) -> Result<Testbench, WorkloadError> {
         let machine = Machine::timed(setup.board.clone(), setup.parameters.clone(), setup.seed);
-        Rig::start_on(SimTransport::new(machine), setup)
+        Testbench::start_on(SimTransport::new(machine), setup)
     }
 
     /// The same with a machine of the setup's board that somebody has prepared.
     ///
     /// # Errors
     /// As of [`start`](Self::start).
-    pub fn start_on(mut transport: SimTransport, setup: &Setup<'_>) -> Result<Rig, WorkloadError> {
+    pub fn start_on(
+        mut transport: SimTransport,
+        setup: &Setup<'_>,
+    ) -> Result<Testbench, WorkloadError> {
         transport.set_timing(HostTiming::of(&setup.parameters));
         let machine = transport.machine();
         let config = Config {
@@ -201,7 +204,7 @@ impl Rig {
         if setup.unlimited {
             machine.lock().set_unlimited(true);
         }
-        Ok(Rig {
+        Ok(Testbench {
             nic,
             machine,
             parameters: setup.parameters.clone(),
