@@ -6,9 +6,12 @@
 //! send BD        0 host address  8 len|flags    12 reserved|vlan
 //! receive BD     0 host address  8 idx|len      12 type|flags  16 ip_sum|transport_sum
 //! (and return)  20 error|vlan   24 reserved     28 opaque
+//!               in queue mode type is hash type|queue and 24 the hash
 //! extended BD    0 address 1, 8 address 2, 16 address 3, 24 len1|len2, 28 len3|reserved,
 //!               32 a receive BD with address 0 and length 0
 //! ```
+
+mod classified;
 
 use crate::info::HostAddress;
 use bitfield_struct::bitfield;
@@ -161,7 +164,7 @@ pub struct ReceiveBd {
     pub checksums: u32,
     /// Bits 31:16 errors, 15:0 VLAN tag.
     pub errors_and_vlan: u32,
-    /// Not used.
+    /// Not used; in queue mode the hash.
     pub reserved: u32,
     /// The host's: copied to the return BD.
     pub opaque: u32,
@@ -194,7 +197,7 @@ impl ReceiveBd {
         self.index_and_length as u16
     }
 
-    /// The type; only Tigon I uses it.
+    /// The type; only Tigon I uses it, and queue mode.
     pub const fn kind(&self) -> u16 {
         (self.kind_and_flags >> 16) as u16
     }

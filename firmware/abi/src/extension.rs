@@ -47,6 +47,8 @@ extension! {
     /// BAR 0x6C0: NIC address of the firmware's [custom counters](crate::custom_counters), 0 if
     /// there are none.
     CustomCounters = 0x2C0,
+    /// BAR 0x6C4: NIC address of the queue block ([`crate::queue`]), 0 if there are no queues.
+    Queues = 0x2C4,
     /// BAR 0x6D0: NIC address of [`HANDLER_COUNT`] words: how often each handler ran, in
     /// the order of [`HANDLERS`].
     HandlerCounts = 0x2D0,
@@ -82,10 +84,14 @@ pub const VERSION: u32 = 2;
 /// The first version with [`Extension::LogBlock`].
 pub const VERSION_WITH_LOG_BLOCK: u32 = 2;
 
+/// The first version with [`Extension::Queues`]: that of the first firmware with a queue block.
+/// Earlier ones leave the word 0.
+pub const VERSION_WITH_QUEUES: u32 = 3;
+
 /// Whether a host of this version knows what a firmware of another one means: version 1 has
-/// all words but the log's.
+/// all words but the log's, version 2 all but the queues'.
 pub const fn is_known(version: u32) -> bool {
-    version >= 1 && version <= VERSION
+    version >= 1 && version <= VERSION_WITH_QUEUES
 }
 
 impl Extension {
@@ -439,6 +445,15 @@ mod tests {
         assert_eq!(Handler::from_number(HANDLER_COUNT as u32), None);
         assert_eq!(DropReason::from_number(DROP_COUNT as u32), None);
         assert_eq!(DropReason::NoReceiveBd.name(), "NoReceiveBd");
+    }
+
+    /// Words that a later version adds are known before firmware fills them.
+    #[test]
+    fn versions_up_to_that_of_the_queues_are_known() {
+        let known: Vec<u32> = (0..10).filter(|version| is_known(*version)).collect();
+        assert_eq!(known, [1, 2, VERSION_WITH_QUEUES]);
+        assert!(is_known(VERSION));
+        assert_eq!(Extension::Queues.bar_offset(), 0x6C4);
     }
 
     #[test]

@@ -26,6 +26,7 @@
 //! | [`statistics`] | the statistics block | host memory |
 //! | [`trace`] | the trace ring of vendor firmware | NIC memory |
 //! | [`custom_counters`] | counts of a changed handler's own | NIC memory |
+//! | [`queue`] | receive queues | NIC and host memory |
 //! | [`log`] | this project's log rings | NIC memory |
 //! | [`image`] | the firmware file | `acenic/tg2.bin` |
 #![cfg_attr(not(test), no_std)]
@@ -44,6 +45,7 @@ mod link;
 pub mod log;
 mod mode;
 pub mod pci;
+pub mod queue;
 pub mod ring;
 pub mod statistics;
 pub mod trace;
