@@ -1,0 +1,342 @@
+//! The hash: look-ups in rows of precomputed words.
+//!
+//! The published function XORs a window of the key for each bit of the input that is set. It
+//! is linear, so the input may be cut into pieces, each looked up in a *row*: the XORs of the
+//! windows of its bits, for each value of the piece.
+//!
+//! ```text
+//!   input   | b0 | b1 | b2 | ... | b35 |        piece: a byte (256 words a row)
+//!             │    │    │                        or a nibble (16 words a row)
+//!           row 0 row 1 row 2    ──► XOR ──► hash
+//! ```
+//!
+//! A key that repeats itself after 2 or 4 bytes has the same rows again and again: the
+//! pieces are XORed first and looked up once.
+//!
+//! Rows lie where the caller has room for them, see [`Memory`]; [`build`] makes them.
+
+use crate::frame::Frame;
+use crate::key::{Key, Period};
+use crate::table::ENTRY_MASK;
+use host_interface::queue::TABLE_ENTRIES;
+
+/// Bytes of the longest input: two IPv6 addresses and two ports.
+pub const INPUT_BYTES: u32 = 36;
+
+/// How the input is cut.
+pub trait Pieces {
+    /// Bytes of all rows of a byte of the input, as a shift.
+    const ROW_SHIFT: u32;
+    /// Bits of a piece.
+    const BITS: u32;
+
+    /// The XOR of the entries of a byte of the input, which are bits `high..high-8` of `word`.
+    fn look_up<M: Memory>(memory: &mut M, position: u32, word: u32, high: u32) -> u32;
+}
+
+/// Bytes: 1 KB for each byte of the input, 12 KB for IPv4 and 36 KB for all.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes;
+
+/// Nibbles: 128 bytes for each byte of the input, 1.5 KB for IPv4 and 4.5 KB for all.
+#[derive(Clone, Copy, Debug)]
+pub struct Nibbles;
+
+/// Bits `high - 1` down of a word, moved so that the lowest of `mask` is bit 2.
+#[inline(always)]
+const fn scaled(word: u32, shift: u32, mask: u32) -> u32 {
+    if shift >= 2 {
+        word >> (shift - 2) & mask
+    } else {
+        word << (2 - shift) & mask
+    }
+}
+
+impl Pieces for Bytes {
+    const ROW_SHIFT: u32 = 10;
+    const BITS: u32 = 8;
+
+    #[inline(always)]
+    fn look_up<M: Memory>(memory: &mut M, position: u32, word: u32, high: u32) -> u32 {
+        memory.row((position << 10) + scaled(word, high - 8, 0x3FC))
+    }
+}
+
+impl Pieces for Nibbles {
+    const ROW_SHIFT: u32 = 7;
+    const BITS: u32 = 4;
+
+    #[inline(always)]
+    fn look_up<M: Memory>(memory: &mut M, position: u32, word: u32, high: u32) -> u32 {
+        let upper = memory.row((position << 7) + scaled(word, high - 4, 0x3C));
+        upper ^ memory.row((position << 7) + 64 + scaled(word, high - 8, 0x3C))
+    }
+}
+
+/// Where rows and indirection table lie.
+pub trait Memory {
+    /// How the rows are cut.
+    type Pieces: Pieces;
+
+    /// The word at an offset in bytes from the start of the rows.
+    fn row(&mut self, offset: u32) -> u32;
+
+    /// The queue in an entry of the indirection table, 0 to 127.
+    fn queue(&mut self, entry: u32) -> u32;
+
+    /// Slots of the cache of flows, a power of two of [`FLOW_BYTES`] each; 0 where there is none.
+    const FLOWS: u32 = 0;
+
+    /// A word of the cache, by its offset in bytes.
+    #[inline(always)]
+    fn flow(&mut self, _offset: u32) -> u32 {
+        0
+    }
+
+    /// Changes a word of the cache.
+    #[inline(always)]
+    fn set_flow(&mut self, _offset: u32, _value: u32) {}
+}
+
+/// Bytes of the rows that an input of `bytes` needs.
+pub const fn rows_bytes<P: Pieces>(bytes: u32) -> u32 {
+    bytes << P::ROW_SHIFT
+}
+
+/// Builds the rows for inputs of up to `bytes`: calls `store` with the offset and the value
+/// of each word, in order. Cold: it takes some cycles a word.
+pub fn build<P: Pieces>(key: &Key, bytes: u32, mut store: impl FnMut(u32, u32)) {
+    let mut offset = 0;
+    let mut bit = 0;
+    while bit < 8 * bytes {
+        for value in 0..1u32 << P::BITS {
+            let mut entry = 0;
+            for number in 0..P::BITS {
+                if value >> (P::BITS - 1 - number) & 1 != 0 {
+                    entry ^= key.window(bit + number);
+                }
+            }
+            store(offset, entry);
+            offset += 4;
+        }
+        bit += P::BITS;
+    }
+}
+
+/// The look-ups of bits 15:0 of a word.
+#[inline(always)]
+fn of_half<M: Memory>(memory: &mut M, position: u32, half: u32) -> u32 {
+    M::Pieces::look_up(memory, position, half, 16)
+        ^ M::Pieces::look_up(memory, position + 1, half, 8)
+}
+
+/// The look-ups of a word.
+#[inline(always)]
+fn of_word<M: Memory>(memory: &mut M, position: u32, word: u32) -> u32 {
+    M::Pieces::look_up(memory, position, word, 32)
+        ^ M::Pieces::look_up(memory, position + 1, word, 24)
+        ^ of_half(memory, position + 2, word)
+}
+
+/// The hash of halfwords that were XORed: those of even number in bits 15:0, of odd number in
+/// bits 31:16.
+#[inline(always)]
+fn of_folded<M: Memory>(memory: &mut M, period: Period, folded: u32) -> u32 {
+    match period {
+        Period::Halfword => of_half(memory, 0, folded ^ folded >> 16),
+        _ => of_half(memory, 0, folded) ^ of_half(memory, 2, folded >> 16),
+    }
+}
+
+/// The input of an untagged IPv4 datagram without options, as the frame's words have it.
+///
+/// ```text
+///   first  | -      | source |    third | destination | source port |
+///   second | source | destination |     ports | -     | destination port |
+/// ```
+pub(crate) struct Ipv4Input {
+    pub first: u32,
+    pub second: u32,
+    /// Without ports the lower half is 0.
+    pub third: u32,
+    /// The destination port, if ports count.
+    pub ports: Option<u32>,
+}
+
+impl Ipv4Input {
+    #[inline(always)]
+    pub fn hash<M: Memory>(&self, memory: &mut M, period: Period) -> u32 {
+        if matches!(period, Period::None) {
+            return self.remembered(memory);
+        }
+        let addresses = self.first & 0xFFFF ^ self.second ^ self.third;
+        let port = self.ports.unwrap_or(0);
+        of_folded(memory, period, addresses ^ port << 16)
+    }
+
+    /// The hash of a key without a period, from the cache if it is there.
+    #[inline(always)]
+    fn remembered<M: Memory>(&self, memory: &mut M) -> u32 {
+        if M::FLOWS == 0 {
+            return self.looked_up(memory);
+        }
+        let rest = self.first << 16 | self.ports.unwrap_or(0);
+        let flow = CachedFlow([self.second, self.third, rest]);
+        let slot = flow.slot(M::FLOWS);
+        if memory.flow(slot) == flow.0[0]
+            && memory.flow(slot + 4) == flow.0[1]
+            && memory.flow(slot + 8) == flow.0[2]
+        {
+            return memory.flow(slot + 12);
+        }
+        let hash = self.looked_up(memory);
+        memory.set_flow(slot, flow.0[0]);
+        memory.set_flow(slot + 4, flow.0[1]);
+        memory.set_flow(slot + 8, flow.0[2]);
+        memory.set_flow(slot + 12, hash);
+        hash
+    }
+
+    #[inline(always)]
+    fn looked_up<M: Memory>(&self, memory: &mut M) -> u32 {
+        let mut sum = of_half(memory, 0, self.first);
+        sum ^= of_word(memory, 2, self.second);
+        sum ^= of_half(memory, 6, self.third >> 16);
+        if let Some(port) = self.ports {
+            sum ^= of_half(memory, 8, self.third) ^ of_half(memory, 10, port);
+        }
+        sum
+    }
+}
+
+/// A flow in the cache: the input of a hash, word for word.
+///
+/// A look-up takes eight cycles and IPv4 needs twelve of them; a flow whose hash was made
+/// lately is found by four loads. A slot holds the input and its hash, so that a hit is exact
+/// and whatever finds its slot taken just takes it. An input without ports has zeros there,
+/// which the hash does not see; slots of nothing but zeros are right, too.
+///
+/// ```text
+///   +0 second word   +4 third word   +8 first half | destination port   +12 hash
+/// ```
+///
+/// A new key needs slots of zeros.
+pub(crate) struct CachedFlow([u32; 3]);
+
+/// Bytes of a slot of the cache.
+pub const FLOW_BYTES: u32 = 16;
+
+impl CachedFlow {
+    /// Offset of the flow's slot. Clients are told apart by the lowest bits of their addresses
+    /// and of their ports, so these must not fall onto each other.
+    #[inline(always)]
+    const fn slot(&self, slots: u32) -> u32 {
+        let [a, b, c] = self.0;
+        let mixed = a ^ b ^ c;
+        (mixed << 4 ^ mixed >> 8) & (slots - 1) << 4
+    }
+}
+
+/// Where the input of any datagram lies. All offsets are 2 above a multiple of 4.
+pub(crate) struct Input {
+    /// Offset of both addresses.
+    pub addresses: u32,
+    /// Bytes of both.
+    pub bytes: u32,
+    /// Offset of both ports, if they count.
+    pub ports: Option<u32>,
+}
+
+impl Input {
+    #[inline(never)]
+    pub fn hash<V: Frame + Memory>(&self, view: &mut V, period: Period) -> u32 {
+        if matches!(period, Period::None) {
+            return self.looked_up(view);
+        }
+        // Both begin at a halfword of even number.
+        let mut folded = view.half(self.addresses);
+        let mut at = self.addresses + 2;
+        let last = self.addresses + self.bytes - 2;
+        while at < last {
+            folded ^= view.word(at);
+            at += 4;
+        }
+        folded ^= view.half(last) << 16;
+        if let Some(ports) = self.ports {
+            folded ^= view.half(ports) ^ view.half(ports + 2) << 16;
+        }
+        of_folded(view, period, folded)
+    }
+
+    #[inline(always)]
+    fn looked_up<V: Frame + Memory>(&self, view: &mut V) -> u32 {
+        let half = view.half(self.addresses);
+        let mut sum = of_half(view, 0, half);
+        let mut position = 2;
+        while position < self.bytes - 2 {
+            let word = view.word(self.addresses + position);
+            sum ^= of_word(view, position, word);
+            position += 4;
+        }
+        let half = view.half(self.addresses + position);
+        sum ^= of_half(view, position, half);
+        if let Some(ports) = self.ports {
+            let both = view.half(ports) << 16 | view.half(ports + 2);
+            sum ^= of_word(view, position + 2, both);
+        }
+        sum
+    }
+}
+
+/// Rows and indirection table in one's own memory: 36 KB, for hosts and tests.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    rows: [u32; rows_bytes::<Bytes>(INPUT_BYTES) as usize / 4],
+    queues: [u8; TABLE_ENTRIES],
+}
+
+impl Tables {
+    /// The tables of a key.
+    pub fn new(key: &Key, table: &crate::IndirectionTable) -> Tables {
+        let mut rows = [0; rows_bytes::<Bytes>(INPUT_BYTES) as usize / 4];
+        build::<Bytes>(key, INPUT_BYTES, |offset, value| {
+            rows[offset as usize / 4] = value;
+        });
+        Tables {
+            rows,
+            queues: *table.entries(),
+        }
+    }
+}
+
+/// A frame and the tables, side by side.
+impl<F: Frame> Frame for (F, &Tables) {
+    fn word(&mut self, offset: u32) -> u32 {
+        self.0.word(offset)
+    }
+
+    fn half(&mut self, offset: u32) -> u32 {
+        self.0.half(offset)
+    }
+}
+
+impl<F> Memory for (F, &Tables) {
+    type Pieces = Bytes;
+
+    fn row(&mut self, offset: u32) -> u32 {
+        self.1.rows[offset as usize / 4]
+    }
+
+    fn queue(&mut self, entry: u32) -> u32 {
+        u32::from(self.1.queues[(entry & ENTRY_MASK) as usize])
+    }
+}
+
+/// Bytes of rows that a key of a period needs for inputs of `bytes`.
+pub const fn needed<P: Pieces>(period: Period, bytes: u32) -> u32 {
+    match period {
+        Period::Halfword => rows_bytes::<P>(2),
+        Period::Word => rows_bytes::<P>(4),
+        Period::None => rows_bytes::<P>(bytes),
+    }
+}
