@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
+pub mod flows;
 pub mod frames;
 pub mod guest;
 pub mod programs;
