@@ -1,4 +1,5 @@
 //! The classifier that firmware, driver and simulator share, against other code.
 
+mod cycles;
 mod properties;
 mod vectors;

@@ -24,23 +24,8 @@ pub struct BootCode {
 /// # Errors
 /// As for the firmware; also when it does not fit in the boot memory.
 pub fn build(quiet: bool) -> Result<BootCode> {
-    let toolchain = Toolchain::find()?;
-    let target = paths::target().join("firmware");
-    let program = Program {
-        package: "tigon-boot",
-        binary: "boot",
-        placement: Placement::Scratch,
-        messages: None,
-    };
-    compile(&toolchain, program, &target, quiet)?;
-    let elf = target.join(TARGET).join("firmware").join("boot");
-    let contents = std::fs::read(&elf).with_context(|| format!("read {}", elf.display()))?;
-    let faults = isa::check(&contents).context("check the boot code's instructions")?;
-    if let Some(fault) = faults.first() {
-        bail!("the boot code has an instruction that the chip lacks: {fault}");
-    }
-    let code = flat(&contents)?;
-    let binary = target.join("boot.bin");
+    let (elf, code) = pad_program("tigon-boot", "boot", quiet)?;
+    let binary = paths::target().join("firmware").join("boot.bin");
     replace(&binary, &code).with_context(|| format!("write {}", binary.display()))?;
     if !quiet && progress::is_verbose() {
         let bytes = code.len();
@@ -51,6 +36,35 @@ pub fn build(quiet: bool) -> Result<BootCode> {
         binary,
         bytes: code.len(),
     })
+}
+
+/// Builds a program that runs in CPU A's scratch pad as the boot code does, and checks it: its
+/// ELF file, and its bytes.
+///
+/// # Errors
+/// As [`build`].
+pub fn pad_program(
+    package: &'static str,
+    binary: &'static str,
+    quiet: bool,
+) -> Result<(PathBuf, Vec<u8>)> {
+    let toolchain = Toolchain::find()?;
+    let target = paths::target().join("firmware");
+    let program = Program {
+        package,
+        binary,
+        placement: Placement::Scratch,
+        messages: None,
+    };
+    compile(&toolchain, program, &target, quiet)?;
+    let elf = target.join(TARGET).join("firmware").join(binary);
+    let contents = std::fs::read(&elf).with_context(|| format!("read {}", elf.display()))?;
+    let faults = isa::check(&contents).with_context(|| format!("check {binary}"))?;
+    if let Some(fault) = faults.first() {
+        bail!("{binary} has an instruction that the chip lacks: {fault}");
+    }
+    let code = flat(&contents)?;
+    Ok((elf, code))
 }
 
 /// The segments as they stand in the scratch pad, from its first byte on.
