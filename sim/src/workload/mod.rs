@@ -17,6 +17,7 @@
 //! | [`bound`] | the engines without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
 //! | [`model_table`] | the cycle model in a few numbers, without firmware |
+//! | [`knet`] | a host with several CPUs |
 //! | [`speed`] | how fast this computer simulates it |
 //! | [`measured`] | what they find, and what limits it |
 //! | [`talk`] | single frames without end, for a debugger |
@@ -26,6 +27,7 @@ pub mod bound;
 pub mod datagram;
 pub mod experiment;
 pub mod host;
+pub mod knet;
 pub mod measured;
 pub mod model_table;
 pub(crate) mod ping;
