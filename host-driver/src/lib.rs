@@ -15,6 +15,7 @@
 //! | [`stack`], [`peer`] | a stack in process, on either side of the wire |
 //! | [`status`] | looking at a card that another process drives |
 //! | [`live`] | its frames, for whoever reads beside the driver |
+//! | [`rss`] | which receive queue a flow belongs to, and why |
 //! | [`log`] | the firmware's log, decoded |
 //! | [`profile`] | which handler a CPU is in, by its program counter |
 //!
@@ -36,6 +37,7 @@ pub mod nic;
 pub mod peer;
 pub mod profile;
 pub mod replay;
+pub mod rss;
 pub mod stack;
 pub mod status;
 pub mod tap;
