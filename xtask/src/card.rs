@@ -231,6 +231,28 @@ impl Card {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
+    /// What there is to read when somebody gives up waiting for the card: what explains a
+    /// stall, where its CPUs are, and what QEMU and the model have printed.
+    pub fn testimony(&self) -> String {
+        let told = |what: Result<String>| what.unwrap_or_else(|error| format!("? ({error:#})"));
+        let log = self.log();
+        let said = match log.trim() {
+            "" => "nothing",
+            said => said,
+        };
+        let (counts, places) = (told(self.counts()), told(self.places()));
+        format!("the card: {counts}; CPUs at {places}; it has said {said}")
+    }
+
+    /// The program counter of each CPU.
+    fn places(&self) -> Result<String> {
+        let command = json!({"command-line": "info registers -a"});
+        let said = self.monitor()?.execute("human-monitor-command", command)?;
+        let words = said.as_str().unwrap_or_default().split_whitespace();
+        let places: Vec<&str> = words.filter_map(|word| word.strip_prefix("pc=")).collect();
+        Ok(places.join(" "))
+    }
+
     /// What the card has done so far, a line for each operation (`tigon2_model::operations`).
     ///
     /// # Errors

@@ -4,9 +4,9 @@
 //!   guest ── card ════ cable ════ card ── guest, or our driver and a namespace
 //! ```
 
-use super::kernel_log::{KernelLog, last_words};
+use super::kernel_log::KernelLog;
 use super::playbill::Scene;
-use super::stage::{boot, card, options, sh, wait_for};
+use super::stage::{boot, card, options, sh, testimony, wait_for_or};
 use crate::engine::tools;
 use host_driver::nic::NicStatistics;
 use host_driver::tap::Tap;
@@ -42,17 +42,21 @@ impl Machine {
         log.read(&guest.kernel_log().expect("the guest answers"));
         sh(&guest, "modprobe acenic");
         for (number, address) in addresses.iter().enumerate() {
-            sh(
-                &guest,
-                &format!(
-                    "ip address add {address}/24 dev eth{number} && ip link set eth{number} up"
-                ),
-            );
+            let device = format!("eth{number}");
+            let command =
+                format!("ip address add {address}/24 dev {device} && ip link set {device} up");
+            let up = guest.sh(&command);
+            up.unwrap_or_else(|error| panic!("{error:#}\n{}", testimony(&guest, 12, &cards)));
         }
-        wait_for(LINK, "link UP of each card", || {
-            let said = guest.kernel_log().expect("the guest answers");
-            said.matches("link UP").count() >= cards.len()
-        });
+        wait_for_or(
+            LINK,
+            "link UP of each card",
+            || {
+                let said = guest.kernel_log().expect("the guest answers");
+                said.matches("link UP").count() >= cards.len()
+            },
+            || testimony(&guest, 12, &cards),
+        );
         Machine { guest, cards, log }
     }
 
@@ -65,9 +69,7 @@ impl Machine {
     }
 
     fn testimony(&self) -> String {
-        let tail = last_words(&self.guest, 12);
-        let cards: Vec<String> = self.cards.iter().map(Card::log).collect();
-        format!("  kernel:\n    {tail}\n  cards: {}", cards.join(" ").trim())
+        testimony(&self.guest, 12, &self.cards)
     }
 }
 
@@ -183,9 +185,9 @@ impl Scene for GuestAndDriver {
 
     fn testimony(&self) -> String {
         format!(
-            "{}\n  our driver's card: {}",
+            "{}\n  our driver: {}",
             self.guest.testimony(),
-            self.card.log()
+            self.card.testimony()
         )
     }
 }

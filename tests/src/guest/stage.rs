@@ -119,26 +119,57 @@ pub fn ping_from(guest: &Guest, address: &str, payload: u32, count: u32) {
 ///
 /// # Panics
 /// When the driver does not come up.
-pub fn bring_up(guest: &Guest, address: &str) {
-    sh(guest, "modprobe acenic");
-    sh(
-        guest,
-        &format!("ip address add {address} dev eth0 && ip link set eth0 up"),
-    );
-    wait_for(LINK, "link UP", || {
+pub fn bring_up(guest: &Guest, card: &Card, address: &str) {
+    let witness = || testimony(guest, 25, [card]);
+    let up = format!("modprobe acenic; ip address add {address} dev eth0 && ip link set eth0 up");
+    let up = guest.sh(&up);
+    up.unwrap_or_else(|error| panic!("{error:#}\n{}", witness()));
+    let linked = || {
         let log = guest.kernel_log().expect("the guest answers");
         log.contains("link UP")
-    });
+    };
+    wait_for_or(LINK, "link UP", linked, witness);
+}
+
+/// What there is to read after a failure: the end of the guest's kernel log, and of each of
+/// its cards what explains a stall.
+pub fn testimony<'a>(
+    guest: &Guest,
+    lines: usize,
+    cards: impl IntoIterator<Item = &'a Card>,
+) -> String {
+    let tail = last_words(guest, lines);
+    let cards = cards.into_iter().map(Card::testimony);
+    let cards: Vec<String> = cards.collect();
+    format!(
+        "  the kernel's last words:\n    {tail}\n  {}",
+        cards.join("\n  ")
+    )
 }
 
 /// Waits until `done`.
 ///
 /// # Panics
 /// When `what` does not come in time.
-pub fn wait_for(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
+pub fn wait_for(limit: Duration, what: &str, done: impl FnMut() -> bool) {
+    wait_for_or(limit, what, done, String::new);
+}
+
+/// The same where no stage is there yet that is asked after a failure.
+///
+/// # Panics
+/// When `what` does not come in time, with what `witness` says then.
+pub fn wait_for_or(
+    limit: Duration,
+    what: &str,
+    mut done: impl FnMut() -> bool,
+    witness: impl Fn() -> String,
+) {
     let end = Instant::now() + limit;
     while !done() {
-        assert!(Instant::now() < end, "no {what} within {limit:?}");
+        if Instant::now() >= end {
+            panic!("no {what} within {limit:?}\n{}", witness());
+        }
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -294,7 +325,7 @@ pub fn inspect(card: &mut Card, cable: &mut Cable, log: &mut KernelLog, guest: &
 impl Scene for GuestStage {
     fn raise() -> Self {
         let stage = GuestStage::booted();
-        bring_up(&stage.guest, &format!("{GUEST}/24"));
+        bring_up(&stage.guest, &stage.card, &format!("{GUEST}/24"));
         stage
     }
 
@@ -303,11 +334,10 @@ impl Scene for GuestStage {
     }
 
     fn testimony(&self) -> String {
-        let tail = last_words(&self.guest, 25);
         format!(
-            "  the cable: {:?}\n  the kernel's last words:\n    {tail}\n  the card's: {}",
+            "  the cable: {:?}\n{}",
             self.cable.counts(),
-            self.card.log().trim()
+            testimony(&self.guest, 25, [&self.card])
         )
     }
 }

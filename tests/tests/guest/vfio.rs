@@ -3,10 +3,10 @@
 //! Debian's kernel has no no-IOMMU mode; where one has it, the driver works the
 //! same without the protection (`docs/driver.md`, "Kernel VFIO").
 
-use integration_tests::guest::kernel_log::{KernelLog, last_words};
+use integration_tests::guest::kernel_log::KernelLog;
 use integration_tests::guest::playbill::Scene;
 use integration_tests::guest::stage::{
-    boot, bring_up, card, inspect, options, ping_from, sh, wait_for,
+    boot, bring_up, card, inspect, options, ping_from, sh, testimony, wait_for,
 };
 use integration_tests::guest::{Cable, Peer};
 use serde_json::Value;
@@ -32,7 +32,10 @@ pub struct BehindIommu {
 
 impl Scene for BehindIommu {
     fn raise() -> Self {
-        let card = card(&CardOptions::default());
+        let card = card(&CardOptions {
+            monitor: true,
+            ..CardOptions::default()
+        });
         let (peer, tap) = Peer::start("vfio", 99, &format!("{PEER}/24"))
             .unwrap_or_else(|error| panic!("{error:#}"));
         let cable = Cable::join(&card.wire_peer(), &card.wire_card(), tap)
@@ -65,8 +68,7 @@ impl Scene for BehindIommu {
     }
 
     fn testimony(&self) -> String {
-        let tail = last_words(&self.guest, 15);
-        format!("  kernel:\n    {tail}\n  card: {}", self.card.log().trim())
+        testimony(&self.guest, 15, [&self.card])
     }
 }
 
@@ -152,7 +154,7 @@ pub fn acenic_takes_over_from_our_driver(stage: &mut BehindIommu) {
     sh(&stage.guest, &tigonctl);
     sh(&stage.guest, "modprobe acenic");
     stage.bind("acenic");
-    bring_up(&stage.guest, &format!("{GUEST}/24"));
+    bring_up(&stage.guest, &stage.card, &format!("{GUEST}/24"));
     for size in [56, 1472] {
         ping_from(&stage.guest, PEER, size, 20);
     }

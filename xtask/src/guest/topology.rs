@@ -143,8 +143,11 @@ fn start<const N: usize>(
             }
         })
         .collect();
-    stations.iter().try_for_each(Station::load)?;
-    stations.iter().try_for_each(Station::up)?;
+    for step in [Station::load, Station::up] {
+        for station in &stations {
+            step(station).with_context(|| station.testimony())?;
+        }
+    }
     <[Station; N]>::try_from(stations).map_err(|_| anyhow!("another number of guests"))
 }
 
@@ -161,6 +164,12 @@ fn card(tools: &Tools, port: Port) -> Result<(Card, String)> {
 impl Station {
     fn load(&self) -> Result<()> {
         self.guest.load_driver(self.cards.len())
+    }
+
+    /// What its cards say when it does not come up.
+    fn testimony(&self) -> String {
+        let cards: Vec<String> = self.cards.iter().map(Card::testimony).collect();
+        cards.join("; ")
     }
 
     /// Every device up; both ends of a cable must have their firmware by then.
