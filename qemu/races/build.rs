@@ -23,7 +23,7 @@ type Source = (
 
 const NO_TESTS: (&str, &str) = ("#[cfg(test)]\nmod tests {", "#[cfg(any())]\nmod tests {");
 
-const SOURCES: [Source; 12] = [
+const SOURCES: [Source; 16] = [
     ("counts", "../src/counts.rs", &[]),
     ("stalls", "../src/stalls.rs", &[]),
     ("limit", "../src/limit.rs", &[NO_TESTS]),
@@ -41,14 +41,25 @@ const SOURCES: [Source; 12] = [
             ("RELAPSE: u32 = 4", "RELAPSE: u32 = 1"),
         ],
     ),
+    ("effects", "../src/machine/effects.rs", &[]),
+    ("errands", "../src/machine/errands.rs", &[]),
     ("idle", "../src/machine/idle.rs", &[]),
+    ("locks", "../src/machine/locks.rs", &[]),
+    ("transfers", "../src/machine/transfers.rs", &[]),
     ("wire", "../src/machine/wire.rs", &[]),
     (
         "machine",
         "../src/machine.rs",
         &[
             ("#[cfg(test)]\nmod tests;", ""),
+            ("mod effects;\n", "#[path = \"effects.rs\"]\nmod effects;\n"),
+            ("mod errands;\n", "#[path = \"errands.rs\"]\nmod errands;\n"),
             ("mod idle;\n", "#[path = \"idle.rs\"]\nmod idle;\n"),
+            ("mod locks;\n", "#[path = \"locks.rs\"]\nmod locks;\n"),
+            (
+                "mod transfers;\n",
+                "#[path = \"transfers.rs\"]\nmod transfers;\n",
+            ),
             ("mod wire;\n", "#[path = \"wire.rs\"]\nmod wire;\n"),
             (
                 "use vfio_user_nic::{DmaTable, Interrupts};",
@@ -68,7 +79,7 @@ const SOURCES: [Source; 12] = [
 const OURS: [&str; 3] = ["glue", "seeds", "server"];
 
 /// Modules of the sources inside of `machine`.
-const NESTED: [&str; 2] = ["idle", "wire"];
+const NESTED: [&str; 6] = ["effects", "errands", "idle", "locks", "transfers", "wire"];
 
 fn read(path: &str) -> String {
     println!("cargo::rerun-if-changed={path}");

@@ -39,14 +39,14 @@ pub const SEEDS: [Seed; 12] = [
                from within the delivery: the flush does nothing, reception stays stopped",
         edits: &[
             (
-                "machine",
+                "effects",
                 "            self.host.wire_ready();\n",
                 "            if crate::seeds::on(\"flush_in_mid_call\") {\n                \
                  self.outbox.put(Errand::WireReady);\n            } else {\n                \
                  self.host.wire_ready();\n            }\n",
             ),
             (
-                "machine",
+                "errands",
                 "            Errand::Start(cpu, pc) => self.host.start(cpu, pc),\n",
                 "            Errand::Start(cpu, pc) => self.host.start(cpu, pc),\n            \
                  Errand::WireReady => self.host.wire_ready(),\n",
@@ -101,7 +101,7 @@ pub const SEEDS: [Seed; 12] = [
         what: "a CPU that is to halt is woken when that is decided, but not when QEMU is \
                told: in between it has fallen asleep again",
         edits: &[(
-            "machine",
+            "errands",
             "                self.host.halt(cpu);\n                self.rouse(cpu);\n",
             "                self.host.halt(cpu);\n                \
              if !crate::seeds::on(\"halted_cpu_sleeps_on\") {\n                    \
@@ -150,7 +150,7 @@ pub const SEEDS: [Seed; 12] = [
         story: "halted by each other",
         what: "a CPU that finds the big lock taken leaves its errand to nobody",
         edits: &[(
-            "machine",
+            "errands",
             "            self.host.call_errands();\n",
             "            if !crate::seeds::on(\"main_loop_not_called\") {\n                \
              self.host.call_errands();\n            }\n",
