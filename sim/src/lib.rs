@@ -26,6 +26,7 @@
 //! | [`explore`] | the same work under random schedules of both CPUs |
 //! | [`gdb`] | both CPUs in gdb, forward and backward |
 //! | [`timing`] | what takes how long on the board |
+//! | [`stalls`] | counts that explain a stall |
 //! | [`theme`] | how pictures look |
 //! | [`transport`] | the way of a driver to it |
 //! | [`workload`] | a host and a wire for experiments |
@@ -39,6 +40,7 @@ pub mod gdb;
 pub mod log;
 pub mod machine;
 pub mod memory;
+pub mod stalls;
 pub mod theme;
 pub mod timeline;
 pub mod timing;

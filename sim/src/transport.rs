@@ -7,10 +7,13 @@
 //! speed of the computer that it runs on.
 
 use crate::machine::Machine;
+use crate::stalls::{Pin, Stalls};
 use crate::timing::Parameters;
 use host_driver::{DmaMemory, Transport, TransportError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tigon2_chip::Register;
+use tigon2_chip::bits::MiscHostControl;
 use tigon2_model::Board;
 
 /// Bytes of BAR 0.
@@ -56,19 +59,36 @@ impl Default for HostTiming {
 
 /// The machine, for a test that looks at it or sends frames beside the driver.
 #[derive(Clone)]
-pub struct SharedMachine(Arc<Mutex<Machine>>);
+pub struct SharedMachine {
+    machine: Arc<Mutex<Machine>>,
+    /// Its interrupt pin; locked after the machine.
+    pin: Arc<Mutex<Pin>>,
+}
 
 impl SharedMachine {
     /// A machine that others may look at beside the driver.
     pub fn new(machine: Machine) -> SharedMachine {
-        SharedMachine(Arc::new(Mutex::new(machine)))
+        SharedMachine {
+            machine: Arc::new(Mutex::new(machine)),
+            pin: Arc::default(),
+        }
     }
 
     /// Exclusive access. Do not call the driver while holding it.
     pub fn lock(&self) -> MutexGuard<'_, Machine> {
         // A panic of another holder leaves a machine that is whole: calls into it either
         // happened or did not.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pin(&self) -> MutexGuard<'_, Pin> {
+        self.pin.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What explains a stall. Do not call it while holding the machine.
+    pub fn stalls(&self) -> Stalls {
+        let machine = self.lock();
+        Stalls::of(&machine, &self.pin())
     }
 }
 
@@ -77,7 +97,6 @@ pub struct SimTransport {
     machine: SharedMachine,
     timing: HostTiming,
     next_iova: u64,
-    masked: bool,
 }
 
 impl SimTransport {
@@ -88,11 +107,11 @@ impl SimTransport {
 
     /// The way to a machine that is shared already.
     pub fn to(machine: &SharedMachine) -> Self {
+        machine.pin().reset();
         SimTransport {
             machine: machine.clone(),
             timing: HostTiming::default(),
             next_iova: FIRST_IOVA,
-            masked: false,
         }
     }
 
@@ -140,12 +159,20 @@ fn word(offset: u32, bytes: u32) -> Result<u32, TransportError> {
 impl Transport for SimTransport {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
         let offset = word(bar_offset, BAR_BYTES)?;
-        Ok(self.after(self.timing.read_ns)?.bar_read(offset))
+        let value = self.after(self.timing.read_ns)?.bar_read(offset);
+        // Drivers of a shared line look first whether the interrupt is the card's.
+        if offset == Register::MiscHostControl.offset() {
+            let control = MiscHostControl::from_bits(value);
+            self.machine.pin().asked(control);
+        }
+        Ok(value)
     }
 
     fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
         let offset = word(bar_offset, BAR_BYTES)?;
-        self.after(self.timing.write_ns)?.bar_write(offset, value);
+        let mut machine = self.after(self.timing.write_ns)?;
+        machine.bar_write(offset, value);
+        self.machine.pin().look(machine.interrupt());
         Ok(())
     }
 
@@ -176,10 +203,12 @@ impl Transport for SimTransport {
         let mut machine = self.machine.lock();
         let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let limit = machine.cycle().saturating_add(machine.clock().cycle_at(ns));
-        let masked = self.masked;
+        let mut pin = self.machine.pin();
+        pin.look(machine.interrupt());
+        let masked = pin.is_masked();
         let came = machine.run_until(limit, |machine| machine.interrupt() && !masked);
-        self.masked |= came;
         if came {
+            pin.signal();
             let delay = machine.clock().cycle_at(self.timing.interrupt_ns);
             machine.run(delay);
         }
@@ -190,13 +219,18 @@ impl Transport for SimTransport {
     }
 
     fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
-        self.masked = false;
+        let machine = self.machine.lock();
+        self.machine.pin().unmask(machine.interrupt());
         Ok(())
+    }
+
+    fn counts(&mut self) -> Result<Option<String>, TransportError> {
+        Ok(Some(self.machine.stalls().to_string()))
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {
         self.machine.lock().reset();
-        self.masked = false;
+        self.machine.pin().reset();
         Ok(())
     }
 }
@@ -209,191 +243,4 @@ impl Drop for SimTransport {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::asm::*;
-    use host_interface::bar;
-    use host_interface::image::{Image, Version};
-    use tigon2_chip::{Cpu, Register};
-    use tigon2_model::CpuFault;
-
-    /// Adds one to each send producer that the host writes, puts the sum into a host word
-    /// by a direct DMA write (reference 6.1), and interrupts.
-    fn program() -> Vec<u32> {
-        let register = |register: Register| register.offset() as i32;
-        vec![
-            lui(T1, 0xC000),
-            get(V0, Register::EventA),
-            lui(A1, 0x0040),
-            special(0x24, V0, V0, A1, 0),
-            beq(V0, ZERO, -4),
-            NOP,
-            get(V1, Register::MailboxEventA),
-            sw(V1, register(Register::MailboxEventA), T1),
-            immediate(0x0C, V1, V1, 4),
-            beq(V1, ZERO, -9),
-            NOP,
-            // The word at 0x2F0 = send producer + 1.
-            lw(V0, 0x114, ZERO),
-            addiu(V0, V0, 1),
-            sw(V0, 0x2F0, ZERO),
-            // Host address from gencom's 0x208/0x20C, as the information block's.
-            lw(V0, 0x208, ZERO),
-            sw(V0, register(Register::DmaWriteHostHigh), T1),
-            lw(V0, 0x20C, ZERO),
-            sw(V0, register(Register::DmaWriteHostLow), T1),
-            addiu(V0, ZERO, 0x2F0),
-            sw(V0, register(Register::DmaWriteLocal), T1),
-            addiu(V0, ZERO, 4),
-            sw(V0, register(Register::DmaWriteLength), T1),
-            addiu(V0, ZERO, 6),
-            sw(V0, register(Register::DmaWriteState), T1),
-            addiu(V0, ZERO, 4),
-            sw(V0, register(Register::MiscLocalControl), T1),
-            beq(ZERO, ZERO, -26),
-            NOP,
-        ]
-    }
-
-    fn get(rt: u32, register: Register) -> u32 {
-        lw(rt, register.offset() as i32, T1)
-    }
-
-    /// Loads and starts the program as a driver does: halt, window, program counter, run.
-    fn started() -> Result<SimTransport, TransportError> {
-        let mut card = SimTransport::power_on(Board::default());
-        card.write(Register::MiscHostControl.offset(), 0x2200_0022)?;
-        let code = bytes(&program());
-        let version = Version {
-            major: 1,
-            minor: 0,
-            fix: 0,
-        };
-        let image = Image::new(version, 0x4000, 0x4000, &code).expect("a good image");
-        for (address, word) in image.words() {
-            let (base, offset) = bar::window(address);
-            card.write(Register::WindowBase.offset(), base)?;
-            card.write(offset, word)?;
-        }
-        card.write(Register::CpuAPc.offset(), image.start())?;
-        card.write(Register::CpuAState.offset(), 0)?;
-        Ok(card)
-    }
-
-    /// The whole way round: mailbox, CPU, DMA into the driver's memory, interrupt.
-    #[test]
-    fn a_driver_and_a_program_talk_through_the_card() -> Result<(), TransportError> {
-        let mut card = started()?;
-        let memory = card.allocate(64)?;
-        card.write(0x608, (memory.iova() >> 32) as u32)?;
-        card.write(0x60C, memory.iova() as u32 + 8)?;
-        for round in 1..=3 {
-            card.write(bar::MAILBOX_SEND_PRODUCER, 100 * round)?;
-            assert!(card.wait_interrupt(Duration::from_millis(1))?);
-            assert_eq!(memory.read_word(8)?, 100 * round + 1);
-            // The line is still asserted, but the transport has masked it.
-            assert!(!card.wait_interrupt(Duration::from_micros(10))?);
-            card.unmask_interrupt()?;
-            assert!(card.wait_interrupt(Duration::from_micros(10))?);
-            card.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
-            card.unmask_interrupt()?;
-            assert!(!card.wait_interrupt(Duration::from_micros(10))?);
-        }
-        assert_eq!(card.machine().lock().fault(Cpu::A), None);
-        Ok(())
-    }
-
-    #[test]
-    fn time_passes_on_the_card_only_in_the_driver_s_calls() -> Result<(), TransportError> {
-        let mut card = started()?;
-        let timing = HostTiming {
-            read_ns: 1000,
-            write_ns: 125,
-            interrupt_ns: 250,
-        };
-        card.set_timing(timing);
-        let cycle = |card: &SimTransport| card.machine().lock().cycle();
-        let start = cycle(&card);
-        card.read(Register::Timer.offset())?;
-        assert_eq!(cycle(&card) - start, 88);
-        card.write(Register::Timer.offset(), 0)?;
-        assert_eq!(cycle(&card) - start, 88 + 11);
-        assert!(
-            !card.wait_interrupt(Duration::from_secs(3))?,
-            "nothing happens"
-        );
-        assert_eq!(cycle(&card) - start, 88 + 11 + 3 * 88_000_000);
-        let machine = card.machine();
-        let strobe = Register::MiscLocalControl;
-        machine.lock().register_write(Cpu::A, strobe, 4);
-        let start = cycle(&card);
-        assert!(card.wait_interrupt(Duration::from_secs(1))?);
-        assert_eq!(cycle(&card) - start, 22, "the driver hears of it later");
-        Ok(())
-    }
-
-    /// Host/NIC software interface: BAR 0 is 16 KB of aligned words.
-    #[test]
-    fn offsets_that_no_bar_has_are_refused() {
-        let mut card = SimTransport::power_on(Board::default());
-        for offset in [2, 0x4000, 0xFFFF_FFFC, 0x41] {
-            assert!(
-                matches!(card.read(offset), Err(TransportError::BadOffset(bad)) if bad == offset)
-            );
-            assert!(matches!(
-                card.write(offset, 0),
-                Err(TransportError::BadOffset(_))
-            ));
-        }
-        assert!(card.read(0x3FFC).is_ok());
-        assert!(matches!(
-            card.config_read(0x100),
-            Err(TransportError::BadOffset(0x100))
-        ));
-        assert_eq!(card.config_read(0).ok(), Some(0x0001_12AE), "an AceNIC");
-    }
-
-    #[test]
-    fn memories_do_not_touch_and_lie_above_4_gb() -> Result<(), TransportError> {
-        let mut card = SimTransport::power_on(Board::default());
-        let (first, second) = (card.allocate(5000)?, card.allocate(1)?);
-        assert_eq!((first.iova(), first.len()), (FIRST_IOVA, 8192));
-        assert!(second.iova() > first.iova() + first.len() as u64);
-        Ok(())
-    }
-
-    /// A card whose driver has gone can no longer write to that driver's memory.
-    #[test]
-    fn a_dropped_transport_takes_its_memory_along() -> Result<(), TransportError> {
-        let mut card = started()?;
-        let memory = card.allocate(64)?;
-        card.write(0x608, (memory.iova() >> 32) as u32)?;
-        card.write(0x60C, memory.iova() as u32)?;
-        let machine = card.machine();
-        drop(card);
-        let mut machine = machine.lock();
-        machine.bar_write(bar::MAILBOX_SEND_PRODUCER, 1);
-        machine.run(1000);
-        assert_eq!(machine.word(0x2F0), 2, "the program ran");
-        assert_eq!(memory.read_word(0)?, 0);
-        let state = machine.bar_read(Register::DmaWriteState.offset());
-        assert_ne!(state & tigon2_chip::bits::DmaState::ERRORS, 0);
-        Ok(())
-    }
-
-    /// A reset halts both CPUs; the driver can load and start again.
-    #[test]
-    fn a_reset_card_can_be_started_again() -> Result<(), TransportError> {
-        let mut card = started()?;
-        card.reset()?;
-        assert_ne!(card.read(Register::CpuAState.offset())? & 0x1_0000, 0);
-        assert!(!card.machine().lock().cpus().any_running());
-        card.machine().lock().load_image(0x4000, &bytes(&[BREAK]));
-        card.write(Register::CpuAPc.offset(), 0x4000)?;
-        card.write(Register::CpuAState.offset(), 0)?;
-        assert!(!card.wait_interrupt(Duration::from_micros(1))?);
-        let fault = card.machine().lock().fault(Cpu::A);
-        assert_eq!(fault, Some((CpuFault::Break, 0x4000)));
-        Ok(())
-    }
-}
+mod tests;

@@ -39,6 +39,8 @@ pub struct Wire {
     to_card: VecDeque<Frame>,
     to_card_free: u64,
     held: bool,
+    /// Times that a frame was held.
+    refused: u64,
     /// Nanoseconds by which frames were held, in all.
     late: u64,
     from_card: VecDeque<Frame>,
@@ -53,6 +55,7 @@ impl Default for Wire {
             to_card: VecDeque::new(),
             to_card_free: 0,
             held: false,
+            refused: 0,
             late: 0,
             from_card: VecDeque::new(),
             from_card_free: 0,
@@ -136,7 +139,12 @@ impl Wire {
 
     /// The card cannot take the frame of [`Wire::arrived`] now.
     pub fn hold(&mut self) {
-        self.held = true;
+        self.refused += u64::from(!std::mem::replace(&mut self.held, true));
+    }
+
+    /// Frames that the card could not take when they arrived.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Nanoseconds for which a card that could not follow has held the frames towards it.
@@ -227,6 +235,8 @@ mod tests {
         assert_eq!(wire.send(0, vec![1; 60]), 576);
         assert_eq!(wire.send(0, vec![2; 60]), 672 + 576);
         wire.hold();
+        wire.hold();
+        assert_eq!(wire.refused(), 1, "one frame");
         assert!(wire.take_arrived(10_576).is_some());
         assert_eq!(wire.next_arrival(), Some(10_000 + 672 + 576));
         assert_eq!(wire.send(0, vec![3; 60]), 10_000 + 2 * 672 + 576);

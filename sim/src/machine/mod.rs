@@ -383,6 +383,11 @@ impl Machine {
         self.wire.late()
     }
 
+    /// Frames that had to wait on the wire for room in the card.
+    pub fn refused_frames(&self) -> u64 {
+        self.wire.refused()
+    }
+
     /// What became of the frames that arrived so far.
     pub fn received(&self) -> Received {
         self.received
