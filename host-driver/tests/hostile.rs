@@ -10,7 +10,7 @@ use host_driver::nic::{DropReason, SLOT_BYTES};
 use host_driver::{Config, Nic, NicError};
 use host_interface::bd::{BdFlags, ReceiveBd};
 use host_interface::command::CommandCode;
-use support::{Faults, ScriptedCard, firmware_file, frame, open_card, quick};
+use support::{COUNTS, Faults, ScriptedCard, firmware_file, frame, open_card, quick};
 
 fn card_with(faults: Faults) -> Nic<ScriptedCard> {
     let mut card = ScriptedCard::default();
@@ -46,6 +46,36 @@ fn silent_firmware_is_given_up_with_what_the_registers_say() {
     assert!(matches!(error, NicError::FirmwareSilent { .. }), "{error}");
     assert!(error.to_string().contains("CPU A runs"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+/// Every wait that ends without what was waited for: one account of the card for all of them.
+#[test]
+fn whoever_gives_up_says_what_the_emulator_has_counted() {
+    let faults = || Faults {
+        no_link: true,
+        ..Faults::default()
+    };
+    let silent = load_error(Faults {
+        silent: true,
+        ..Faults::default()
+    });
+    let mut nic = card_with(faults());
+    nic.load(&firmware_file()).expect("it comes up");
+    nic.open().expect("a firmware that listens");
+    let link = nic
+        .wait_link(Duration::from_millis(10))
+        .expect_err("no link");
+    nic.transport().faults.deaf = true;
+    let command = nic.set_promiscuous(true).expect_err("nobody listens");
+    nic.transport().faults.keeps_bds = true;
+    send_one(&mut nic);
+    let drained = nic.drain(Duration::from_millis(10));
+    let drained = drained.expect_err("nothing leaves");
+    for error in [silent, link, command, drained] {
+        let text = error.to_string();
+        assert_eq!(text.matches(COUNTS).count(), 1, "{text}");
+        assert!(text.contains("CPU A runs at"), "{text}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ struct Memory {
     bar: Vec<u8>,
     writes: Vec<(u64, usize)>,
     resets: u32,
+    counts: Vec<u8>,
 }
 
 impl Device for Memory {
@@ -27,6 +28,13 @@ impl Device for Memory {
             return Ok(());
         }
         let at = at as usize;
+        if region == region::COUNTS {
+            let text = self.counts.iter().copied().chain(std::iter::repeat(0));
+            data.iter_mut()
+                .zip(text.skip(at))
+                .for_each(|(to, byte)| *to = byte);
+            return Ok(());
+        }
         data.copy_from_slice(&self.bar[at..at + data.len()]);
         Ok(())
     }
@@ -192,6 +200,30 @@ fn an_interrupt_comes_once_until_it_is_unmasked() {
     assert!(!transport.wait_interrupt(short).expect("a card"));
     transport.reset().expect("a card");
     assert_eq!(card.device.lock().expect("no panic").resets, 1);
+}
+
+/// The region of counts goes over the socket; a device without one, or with something else
+/// in its place, is a card all the same.
+#[test]
+fn an_emulators_counts_are_read_from_its_region() {
+    let text = b"lost=0 signals=12 waiting=1";
+    let counted = Card::new(DeviceLayout::pci(0x4000).with_counts(64));
+    counted.device.lock().expect("no panic").counts = text.to_vec();
+    let counts = counted.connect().counts().expect("a card");
+    assert_eq!(counts.as_deref(), Some("lost=0 signals=12 waiting=1"));
+
+    let full = Card::new(DeviceLayout::pci(0x4000).with_counts(8));
+    full.device.lock().expect("no panic").counts = text.to_vec();
+    let counts = full.connect().counts().expect("a card");
+    assert_eq!(
+        counts.as_deref(),
+        Some("lost=0 s"),
+        "it ends with its region"
+    );
+
+    assert_eq!(card().connect().counts().expect("a card"), None);
+    let huge = Card::new(DeviceLayout::pci(0x4000).with_counts(1 << 40));
+    assert_eq!(huge.connect().counts().expect("a card"), None);
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! | `big_lock_waits` | times that QEMU's big lock was waited for |
 //! | `big_lock_wait_us` | longest of these waits |
 //! | `delivery_us` | longest time that errands were carried out under it |
+//! | `undefined` | accesses of CPUs and host that meant nothing |
 //!
 //! They cost next to nothing: the clock is read where a thread has to wait anyway, where
 //! frames leave, and for each 64th hold of the machine's lock.
@@ -42,6 +43,21 @@ impl Longest {
     }
 }
 
+/// A count that is kept elsewhere, as it was last.
+#[derive(Debug, Default)]
+pub struct Latest(AtomicU64);
+
+impl Latest {
+    /// It is so many by now.
+    pub fn set(&self, count: u64) {
+        self.0.store(count, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// All of one machine. A reader may find one a moment before another.
 #[derive(Debug, Default)]
 pub struct Stalls {
@@ -61,6 +77,8 @@ pub struct Stalls {
     pub big_lock_wait: Longest,
     /// How long errands took.
     pub delivery: Longest,
+    /// Accesses that meant nothing.
+    pub undefined: Latest,
     holds: AtomicU64,
 }
 
@@ -85,6 +103,7 @@ impl fmt::Display for Stalls {
             ("big_lock_waits", self.big_lock_waits.get()),
             ("big_lock_wait_us", self.big_lock_wait.micros()),
             ("delivery_us", self.delivery.micros()),
+            ("undefined", self.undefined.get()),
         ];
         let text: Vec<_> = named.map(|(name, value)| format!("{name}={value}")).into();
         f.write_str(&text.join(" "))

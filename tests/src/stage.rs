@@ -4,7 +4,7 @@ use crate::engine::{Engine, tools};
 use crate::frames;
 use host_driver::log::{BuildId, LogTexts};
 use host_driver::nic::{Link, Received, SendOptions};
-use host_driver::{Config, Nic};
+use host_driver::{Config, Nic, Transport};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl<E: Engine> Stage<E> {
         let end = Instant::now() + PATIENCE;
         let queue = |nic: &mut Nic<E::Transport>| nic.queue_as(&slices, options);
         while !queue(&mut self.nic).expect("a frame that can be sent") {
-            assert!(Instant::now() < end, "the send ring stays full");
+            in_time(end, &mut self.nic, "the send ring stays full");
             self.nic.submit().expect("the card is there");
             while let Some(frame) = self.engine.receive_now() {
                 self.left.push_back(frame);
@@ -106,9 +106,20 @@ impl<E: Engine> Stage<E> {
             self.nic.acknowledge().expect("the card is there");
         }
         if let Err(error) = self.nic.service() {
-            panic!("{error}; {}", self.engine.counts());
+            self.give_up(&error.to_string());
         }
         came
+    }
+
+    /// [`give_up`], by a way past the driver if the driver's does not work any more.
+    ///
+    /// # Panics
+    /// Always.
+    pub fn give_up(&mut self, why: &str) -> ! {
+        if let Err(error) = self.nic.card_state() {
+            panic!("{why} ({error}; emulator: {})", self.engine.counts());
+        }
+        give_up(&mut self.nic, why)
     }
 
     /// Receives until `count` frames are there.
@@ -133,11 +144,8 @@ impl<E: Engine> Stage<E> {
             if received.len() >= count {
                 return received;
             }
-            assert!(
-                Instant::now() < end,
-                "{} of {count} frames arrived",
-                received.len()
-            );
+            let arrived = format!("{} of {count} frames arrived", received.len());
+            in_time(end, &mut self.nic, &arrived);
             self.turn();
         }
     }
@@ -164,7 +172,9 @@ impl<E: Engine> Stage<E> {
     pub fn wire(&mut self) -> Vec<u8> {
         loop {
             let frame = self.wire_now().or_else(|| self.engine.receive());
-            let frame = frame.expect("a frame on the wire");
+            let Some(frame) = frame else {
+                self.give_up("no frame on the wire");
+            };
             if !is_flow_control(&frame) {
                 return frame;
             }
@@ -180,6 +190,28 @@ impl<E: Engine> Stage<E> {
                 return Some(frame);
             }
         }
+    }
+}
+
+/// Fails, with what is known of the card: who waits for it in a story and gives up, does so
+/// here.
+///
+/// # Panics
+/// Always.
+pub fn give_up<T: Transport>(nic: &mut Nic<T>, why: &str) -> ! {
+    match nic.card_state() {
+        Ok(state) => panic!("{why} ({state})"),
+        Err(error) => panic!("{why} ({error})"),
+    }
+}
+
+/// Gives up if it is later than `end`.
+///
+/// # Panics
+/// If it is.
+pub fn in_time<T: Transport>(end: Instant, nic: &mut Nic<T>, why: &str) {
+    if Instant::now() >= end {
+        give_up(nic, why);
     }
 }
 

@@ -5,6 +5,7 @@ use host_driver::nic::NicStatistics;
 use host_driver::{Config, Nic, NicError, Transport};
 use host_interface::bar;
 use integration_tests::spy::{END, SEND_RING, STANDARD_RING, Shared, Spy};
+use integration_tests::stage::{give_up, in_time};
 use integration_tests::{Engine, frames, stage, stories};
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
@@ -85,8 +86,12 @@ impl<E: Engine> Host<E> {
         self.nic.submit().expect("the card is there");
         let end = Instant::now() + PATIENCE;
         // What a story's descriptors made the card send comes before it.
-        while self.engine.receive().expect("a frame on the wire") != frame {
-            assert!(Instant::now() < end, "the frame did not leave");
+        loop {
+            match self.engine.receive() {
+                Some(left) if left == frame => return,
+                Some(_) => in_time(end, &mut self.nic, "the frame did not leave"),
+                None => give_up(&mut self.nic, "no frame on the wire"),
+            }
         }
     }
 
@@ -96,7 +101,7 @@ impl<E: Engine> Host<E> {
         self.engine.send(&frame);
         let end = Instant::now() + PATIENCE;
         while !self.take().contains(&frame) {
-            assert!(Instant::now() < end, "the frame did not arrive");
+            in_time(end, &mut self.nic, "the frame did not arrive");
         }
     }
 
@@ -134,7 +139,7 @@ impl<E: Engine> Host<E> {
                 Ok(_) | Err(NicError::FirmwareRefused { .. }) => {}
                 Err(error) => panic!("{what}: {error}"),
             }
-            assert!(Instant::now() < end, "{what}: not reported");
+            in_time(end, &mut self.nic, &format!("{what}: not reported"));
         }
     }
 

@@ -6,6 +6,7 @@ use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic};
 use integration_tests::engine::tools;
 use integration_tests::guest::{Cable, Peer, Sight, Way};
+use integration_tests::stage::in_time;
 use integration_tests::{Engine, Qemu, frames, stage};
 use std::io::IoSlice;
 use std::os::unix::net::UnixDatagram;
@@ -138,7 +139,7 @@ fn a_stalled_cable_loses_nothing() {
 fn await_link(nic: &mut Nic<VfioUser>, wanted: Link) {
     let end = Instant::now() + LIMIT;
     while nic.link() != wanted {
-        assert!(Instant::now() < end, "the link stays {:?}", nic.link());
+        in_time(end, nic, &format!("the link stays {:?}", nic.link()));
         nic.wait(Duration::from_millis(20))
             .expect("the card is there");
         nic.acknowledge().expect("the card is there");
@@ -218,7 +219,7 @@ fn next(nic: &mut Nic<VfioUser>) -> Vec<u8> {
         if let Some(frame) = frames.into_iter().next() {
             return frame;
         }
-        assert!(Instant::now() < end, "the frame did not arrive");
+        in_time(end, nic, "the frame did not arrive");
         nic.wait(Duration::from_millis(20))
             .expect("the card is there");
         nic.acknowledge().expect("the card is there");

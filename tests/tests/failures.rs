@@ -5,7 +5,9 @@ use host_driver::{Config, Nic, NicError, Transport};
 use host_interface::bar;
 use host_interface::extension::{BadConfig, FatalCode};
 use integration_tests::spy::{END, SEND_RING, Shared, Spy};
+use integration_tests::stage::in_time;
 use integration_tests::{Engine, Sim, Stage, frames, stage, stories};
+use std::collections::BTreeSet;
 use std::io::IoSlice;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -22,6 +24,7 @@ stories!(
     a_descriptor_to_nowhere_costs_its_frame_alone,
     a_firmware_that_stops_says_why,
     a_halted_cpu_is_noticed_and_recovered_from,
+    what_explains_a_stall_reaches_the_driver,
 );
 
 const LINK: Duration = Duration::from_secs(5);
@@ -65,7 +68,7 @@ fn carries_frames<E: Engine, T: Transport>(engine: &mut E, nic: &mut Nic<T>) {
             assert_eq!(frames, [into]);
             return;
         }
-        assert!(Instant::now() < end, "the frame did not arrive");
+        in_time(end, nic, "the frame did not arrive");
     }
 }
 
@@ -80,7 +83,7 @@ fn until<T: Transport>(nic: &mut Nic<T>, wanted: impl Fn(&NicStatistics) -> bool
         if wanted(&statistics) {
             return;
         }
-        assert!(Instant::now() < end, "not reported: {statistics:?}");
+        in_time(end, nic, &format!("not reported: {statistics:?}"));
     }
 }
 
@@ -143,7 +146,7 @@ fn an_unknown_command_is_reported<E: Engine>() {
     let end = Instant::now() + PATIENCE;
     while stage.nic.firmware_errors() == 0 {
         stage.turn();
-        assert!(Instant::now() < end, "the command was not reported");
+        in_time(end, &mut stage.nic, "the command was not reported");
     }
     let Stage { nic, engine, .. } = &mut stage;
     carries_frames(engine, nic);
@@ -162,7 +165,7 @@ fn a_descriptor_without_length_is_dropped_and_counted<E: Engine>() {
         nic.wait(Duration::from_millis(20))
             .expect("the card is there");
         received = nic.receive_batch(64).expect("no nonsense");
-        assert!(Instant::now() < end, "the frame did not arrive");
+        in_time(end, &mut nic, "the frame did not arrive");
     }
     assert_eq!(received, [frame]);
 }
@@ -254,13 +257,39 @@ fn a_halted_cpu_is_noticed_and_recovered_from<E: Engine>() {
         if let Err(error) = stage.nic.service() {
             break error;
         }
-        assert!(Instant::now() < end, "the halt was not noticed");
+        in_time(end, &mut stage.nic, "the halt was not noticed");
     };
     assert!(matches!(error, NicError::Stuck { .. }), "{error}");
     assert!(error.is_recoverable());
+    let text = error.to_string();
+    assert!(text.contains("; emulator: "), "{text}");
+    assert!(text.contains(" signals="), "{text}");
     stage.nic.recover().expect("a reset mends it");
     stage.nic.wait_link(LINK).expect("the cable is in");
     let Stage { nic, engine, .. } = &mut stage;
     carries_frames(engine, nic);
     assert_eq!(nic.counters().recoveries, 1);
+}
+
+/// What the engine counts of interrupts, frames and locks: the driver reads the same by its own
+/// way to the card as others do past it.
+fn what_explains_a_stall_reaches_the_driver<E: Engine>() {
+    let mut stage = Stage::<E>::open();
+    let frame = stage.inbound(1);
+    stage.engine.send(&frame);
+    assert_eq!(stage.receive(1), [frame]);
+    let statistics = stage.nic.statistics().expect("the card answers");
+    let past = stage.engine.counts();
+    let names = past.split_whitespace().map(|count| {
+        let (name, _) = count.split_once('=').expect("a count");
+        name.to_owned()
+    });
+    let names: BTreeSet<String> = names.collect();
+    let found: BTreeSet<String> = statistics.emulator.keys().cloned().collect();
+    assert_eq!(found, names);
+    for name in ["signals", "spurious", "waiting", "refused", "undefined"] {
+        assert!(names.contains(name), "{name} in {past}");
+    }
+    assert!(statistics.emulator["signals"] > 0, "{statistics:?}");
+    assert_eq!(statistics.emulator["refused"], 0, "{statistics:?}");
 }

@@ -8,7 +8,7 @@ use host_interface::command::{Command, CommandCode};
 use host_interface::gencom::Gencom;
 use host_interface::log::{Level, module_named};
 use host_interface::ring::COMMAND_ENTRIES;
-use integration_tests::stage::{elf, elf_of_another_build};
+use integration_tests::stage::{elf, elf_of_another_build, in_time};
 use integration_tests::tigonctl::{Driver, complaint, objects, said};
 use integration_tests::{Engine, Sim};
 use rustix::process::{Pid, Signal, kill_process};
@@ -31,11 +31,8 @@ fn texts(lines: &[Value]) -> Vec<&str> {
 fn until<E: Engine>(driver: &mut Driver<E>, link: Link) {
     let end = Instant::now() + PATIENCE;
     while driver.stage.nic.link() != link {
-        assert!(
-            Instant::now() < end,
-            "the link stays {:?}",
-            driver.stage.nic.link()
-        );
+        let nic = &mut driver.stage.nic;
+        in_time(end, nic, &format!("the link stays {:?}", nic.link()));
         driver.turn();
     }
 }

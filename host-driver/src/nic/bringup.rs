@@ -121,12 +121,14 @@ pub(super) fn halt<T: Transport>(transport: &mut T) -> Result<(), NicError> {
     Ok(())
 }
 
-/// Clears NIC memory and copies the image.
-pub(super) fn load<T: Transport>(transport: &mut T, image: &Image<'_>) -> Result<(), NicError> {
+/// Whether CPU A has halted.
+pub(super) fn is_halted<T: Transport>(transport: &mut T) -> Result<bool, NicError> {
     let state = transport.read(Register::cpu_state(Cpu::A).offset())?;
-    if state >> 16 == 0 {
-        return Err(NicError::NotHalted { state });
-    }
+    Ok(state >> 16 != 0)
+}
+
+/// Clears NIC memory and copies the image. CPU A must be halted.
+pub(super) fn load<T: Transport>(transport: &mut T, image: &Image<'_>) -> Result<(), NicError> {
     window::clear(transport, CLEAR_FROM, HIGHEST - CLEAR_FROM)?;
     let words: Vec<u32> = image.words().map(|(_, word)| word).collect();
     window::write(transport, image.load(), &words)?;

@@ -44,7 +44,8 @@ impl fmt::Display for FatalReport {
     }
 }
 
-/// What the registers say about a card that does not do what it should.
+/// What is known of a card that does not do what it should: the one account that every error
+/// of who gives up waiting for a card ends with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardState {
     /// CPU A's state register, `R[140]`.
@@ -142,12 +143,17 @@ pub enum NicError {
     #[error(transparent)]
     Eeprom(#[from] EepromError),
     /// The card has not started firmware of its own.
-    #[error("the card has not booted{}: {why}", if *.prom_failed { " (PROM failed)" } else { "" })]
+    #[error(
+        "the card has not booted{}: {why} ({state})",
+        if *.prom_failed { " (PROM failed)" } else { "" }
+    )]
     NotBooted {
         /// What its boot code says.
         why: String,
         /// It has set the chip's "PROM failed".
         prom_failed: bool,
+        /// What the registers say.
+        state: CardState,
     },
     /// The images in the EEPROM.
     #[error(transparent)]
@@ -156,10 +162,10 @@ pub enum NicError {
     #[error("firmware image: {0}")]
     Image(#[from] ImageError),
     /// CPU A goes on although it was told to halt.
-    #[error("CPU A does not halt (state {state:#010x}), firmware cannot be loaded")]
+    #[error("CPU A does not halt, firmware cannot be loaded ({state})")]
     NotHalted {
-        /// CPU A's state register.
-        state: u32,
+        /// What the registers say.
+        state: CardState,
     },
     /// The firmware did not come up in time and left no report.
     #[error("firmware is not operational after {} ms: {state}", after.as_millis())]
@@ -219,10 +225,12 @@ pub enum NicError {
         state: CardState,
     },
     /// The link did not come up in time.
-    #[error("no link after {} ms: is the wire connected?", after.as_millis())]
+    #[error("no link after {} ms: is the wire connected? ({state})", after.as_millis())]
     NoLink {
         /// How long it was waited for.
         after: Duration,
+        /// What the registers say.
+        state: CardState,
     },
     /// The call needs a card in another state.
     #[error("the card is {is}, this needs it {needs}")]

@@ -36,6 +36,10 @@ impl<T: Transport> Nic<T> {
         }
         self.forget();
         self.memory.prepare(&self.config)?;
+        if !bringup::is_halted(&mut self.transport)? {
+            let state = self.card_state()?;
+            return Err(NicError::NotHalted { state });
+        }
         bringup::load(&mut self.transport, &image)?;
         bringup::configure(
             &mut self.transport,
@@ -126,7 +130,10 @@ impl<T: Transport> Nic<T> {
             }
             if start.elapsed() >= timeout {
                 self.check_fatal()?;
-                return Err(NicError::NoLink { after: timeout });
+                return Err(NicError::NoLink {
+                    after: timeout,
+                    state: self.card_state()?,
+                });
             }
             self.wait(LOOK)?;
         }

@@ -201,7 +201,12 @@ impl<T: Transport> Nic<T> {
                     None => report_text(report),
                 };
                 let prom_failed = now.rom_failed();
-                return Err(NicError::NotBooted { why, prom_failed });
+                let state = self.card_state()?;
+                return Err(NicError::NotBooted {
+                    why,
+                    prom_failed,
+                    state,
+                });
             }
         }
     }

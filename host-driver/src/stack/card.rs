@@ -9,7 +9,7 @@ use smoltcp::time::Instant as StackInstant;
 
 use super::{StackError, Wire};
 use crate::checksum;
-use crate::nic::{DropReason, Nic, NicError, SendOptions};
+use crate::nic::{CardState, DropReason, Nic, NicError, SendOptions};
 use crate::transport::Transport;
 
 /// Received frames that are fetched at a time.
@@ -180,5 +180,9 @@ impl<T: Transport> Wire for CardWire<'_, T> {
         self.nic.wait(timeout)?;
         self.nic.service()?;
         Ok(())
+    }
+
+    fn card_state(&mut self) -> Result<Option<CardState>, StackError> {
+        Ok(Some(self.nic.card_state()?))
     }
 }

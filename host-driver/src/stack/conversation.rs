@@ -128,6 +128,7 @@ impl<'a, W: Wire> Conversation<'a, W> {
                 what: self.what,
                 address: self.target,
                 after: SILENCE,
+                card: self.host.card_state()?.map(Box::new),
             });
         }
         if !self.host.turn()? {

@@ -21,6 +21,8 @@ use smoltcp::time::Instant as StackInstant;
 use smoltcp::wire::{EthernetAddress, IpCidr, Ipv4Cidr};
 use thiserror::Error;
 
+use crate::nic::CardState;
+
 pub mod card;
 mod conversation;
 pub mod ping;
@@ -41,7 +43,11 @@ pub enum StackError {
     #[error("the wire failed: {0}")]
     Wire(#[from] std::io::Error),
     /// The other host did not answer.
-    #[error("{what}: no answer from {address} within {} ms", after.as_millis())]
+    #[error(
+        "{what}: no answer from {address} within {} ms{}",
+        after.as_millis(),
+        card.as_ref().map_or(String::new(), |state| format!(" (our card: {state})"))
+    )]
     NoAnswer {
         /// What was asked for.
         what: &'static str,
@@ -49,6 +55,8 @@ pub enum StackError {
         address: std::net::Ipv4Addr,
         /// How long it was waited for.
         after: Duration,
+        /// What is known of the card on our side, if it is one.
+        card: Option<Box<CardState>>,
     },
     /// The other host broke the connection off or said something else.
     #[error("{what}: {reason}")]
@@ -76,6 +84,14 @@ pub trait Wire: Device {
     /// # Errors
     /// [`StackError`] if the device failed.
     fn wait(&mut self, timeout: Duration) -> Result<(), StackError>;
+
+    /// What is known of the card, if this is one, for who gives up waiting.
+    ///
+    /// # Errors
+    /// [`StackError`] if the device failed.
+    fn card_state(&mut self) -> Result<Option<CardState>, StackError> {
+        Ok(None)
+    }
 }
 
 /// Who a host is on the wire.
@@ -162,5 +178,13 @@ impl<W: Wire> Host<W> {
             Duration::from_micros(delay.total_micros())
         });
         self.wire.wait(due.min(limit).min(LONGEST_TURN))
+    }
+
+    /// What is known of the card that it sits on, if it is one.
+    ///
+    /// # Errors
+    /// [`StackError`] if the device failed.
+    pub fn card_state(&mut self) -> Result<Option<CardState>, StackError> {
+        self.wire.card_state()
     }
 }

@@ -117,6 +117,7 @@ impl<H: Host> Machine<H> {
             }
         }
         inner.undefined = count;
+        self.stalls.undefined.set(count);
     }
 
     /// Writes every operation of the card to a file from now on, a line each; see

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// The groups in the order in which they are shown: their key in the driver's answer, and
 /// their heading. One that is not listed comes behind these, with its key as its heading.
-const GROUPS: [(&str, &str); 9] = [
+const GROUPS: [(&str, &str); 10] = [
     ("driver", "driver"),
     ("driver_drops", "dropped by the driver"),
     ("firmware_drops", "dropped by the firmware"),
@@ -18,6 +18,7 @@ const GROUPS: [(&str, &str); 9] = [
     ("card", "statistics block"),
     ("block", "statistics block, every word"),
     ("mac", "MAC"),
+    ("emulator", "emulator"),
 ];
 /// The group of what a firmware counts of its own: it was asked for, so zeros are shown.
 const OWN: &str = "own";
