@@ -45,4 +45,4 @@ pub mod transport;
 
 pub use dma::{DmaError, DmaMemory};
 pub use nic::{Config, Nic, NicError};
-pub use transport::{Transport, TransportError};
+pub use transport::{Transport, TransportError, Vector};

@@ -3,7 +3,7 @@
 mod support;
 
 use host_driver::eeprom::{EepromError, read_byte, station_address};
-use host_driver::transport::Transport;
+use host_driver::transport::{Transport, Vector};
 use support::{STATION, ScriptedCard};
 use tigon2_chip::Register;
 
@@ -65,14 +65,15 @@ impl Transport for NoEeprom {
     ) -> Result<host_driver::DmaMemory, host_driver::TransportError> {
         self.0.allocate(bytes)
     }
-    fn wait_interrupt(
+    fn wait(
         &mut self,
+        vector: Vector,
         timeout: std::time::Duration,
     ) -> Result<bool, host_driver::TransportError> {
-        self.0.wait_interrupt(timeout)
+        self.0.wait(vector, timeout)
     }
-    fn unmask_interrupt(&mut self) -> Result<(), host_driver::TransportError> {
-        self.0.unmask_interrupt()
+    fn unmask(&mut self, vector: Vector) -> Result<(), host_driver::TransportError> {
+        self.0.unmask(vector)
     }
     fn reset(&mut self) -> Result<(), host_driver::TransportError> {
         self.0.reset()

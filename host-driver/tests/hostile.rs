@@ -416,7 +416,7 @@ fn frames_that_cannot_be_sent_are_refused() {
 
 #[test]
 fn something_else_is_not_touched() {
-    use host_driver::transport::{Transport, TransportError};
+    use host_driver::transport::{Transport, TransportError, Vector};
 
     /// A PCI function of another vendor, which must not be written to.
     struct Stranger;
@@ -436,10 +436,10 @@ fn something_else_is_not_touched() {
         fn allocate(&mut self, _: usize) -> Result<host_driver::DmaMemory, TransportError> {
             panic!("a stranger gets no memory")
         }
-        fn wait_interrupt(&mut self, _: Duration) -> Result<bool, TransportError> {
+        fn wait(&mut self, _: Vector, _: Duration) -> Result<bool, TransportError> {
             panic!("a stranger does not interrupt")
         }
-        fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+        fn unmask(&mut self, _: Vector) -> Result<(), TransportError> {
             panic!("a stranger does not interrupt")
         }
         fn reset(&mut self) -> Result<(), TransportError> {

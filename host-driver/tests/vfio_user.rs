@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use host_driver::transport::vfio_user::VfioUser;
-use host_driver::transport::{Transport, TransportError};
+use host_driver::transport::{Transport, TransportError, Vector};
 use vfio_user_nic::message::region;
 use vfio_user_nic::server::ServerThread;
 use vfio_user_nic::{Device, DeviceLayout, DmaTable, Errno, Interrupts, Server, ServerConfig};
@@ -185,19 +185,19 @@ fn an_interrupt_comes_once_until_it_is_unmasked() {
     let mut transport = card.connect();
     let long = Duration::from_secs(5);
     let short = Duration::from_millis(20);
-    assert!(!transport.wait_interrupt(short).expect("a card"));
+    assert!(!transport.wait(Vector::INTERRUPT, short).expect("a card"));
     card.interrupts.set_level(true);
-    assert!(transport.wait_interrupt(long).expect("a card"));
+    assert!(transport.wait(Vector::INTERRUPT, long).expect("a card"));
     assert!(
-        !transport.wait_interrupt(short).expect("a card"),
+        !transport.wait(Vector::INTERRUPT, short).expect("a card"),
         "it is masked"
     );
     // The line is still up: it comes again.
-    transport.unmask_interrupt().expect("a card");
-    assert!(transport.wait_interrupt(long).expect("a card"));
+    transport.unmask(Vector::INTERRUPT).expect("a card");
+    assert!(transport.wait(Vector::INTERRUPT, long).expect("a card"));
     card.interrupts.set_level(false);
-    transport.unmask_interrupt().expect("a card");
-    assert!(!transport.wait_interrupt(short).expect("a card"));
+    transport.unmask(Vector::INTERRUPT).expect("a card");
+    assert!(!transport.wait(Vector::INTERRUPT, short).expect("a card"));
     transport.reset().expect("a card");
     assert_eq!(card.device.lock().expect("no panic").resets, 1);
 }
@@ -231,7 +231,11 @@ fn a_card_that_goes_away_is_noticed() {
     let mut card = card();
     let mut transport = card.connect();
     card.stop();
-    assert!(transport.wait_interrupt(Duration::from_secs(5)).is_err());
+    assert!(
+        transport
+            .wait(Vector::INTERRUPT, Duration::from_secs(5))
+            .is_err()
+    );
     assert!(transport.read(0x40).is_err());
 }
 

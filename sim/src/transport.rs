@@ -2,14 +2,14 @@
 //!
 //! There is no second thread: the card runs while the driver waits. Each access of the
 //! driver to the card takes [`HostTiming`] of the card's time, and
-//! [`Transport::wait_interrupt`] lets the card run until it interrupts or until the
+//! [`Transport::wait`] lets the card run until it interrupts or until the
 //! time-out has passed on the card's clock. So a driver sees the same card whatever the
 //! speed of the computer that it runs on.
 
 use crate::machine::Machine;
 use crate::stalls::{Pin, Stalls};
 use crate::timing::Parameters;
-use host_driver::{DmaMemory, Transport, TransportError};
+use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tigon2_chip::Register;
@@ -199,7 +199,8 @@ impl Transport for SimTransport {
         Ok(memory)
     }
 
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
+        vector.must_be_pin()?;
         let mut machine = self.machine.lock();
         let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let limit = machine.cycle().saturating_add(machine.clock().cycle_at(ns));
@@ -218,7 +219,8 @@ impl Transport for SimTransport {
         Ok(came)
     }
 
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        vector.must_be_pin()?;
         let machine = self.machine.lock();
         self.machine.pin().unmask(machine.interrupt());
         Ok(())

@@ -5,7 +5,7 @@
 //! It may also change what the driver has prepared in the moment before the
 //! card is started, as a driver with a mistake would.
 
-use host_driver::{DmaMemory, Transport, TransportError};
+use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use host_interface::bar;
 use host_interface::gencom::Gencom;
 use std::os::fd::BorrowedFd;
@@ -193,7 +193,7 @@ impl<T: Transport> Transport for Spy<T> {
             .push(memory.clone());
         Ok(memory)
     }
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
         let act = self
             .shared
             .before_wait
@@ -203,13 +203,13 @@ impl<T: Transport> Transport for Spy<T> {
         if let Some(act) = act {
             act();
         }
-        self.inner.wait_interrupt(timeout)
+        self.inner.wait(vector, timeout)
     }
-    fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.interrupt_fd()
+    fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+        self.inner.vector_fd(vector)
     }
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
-        self.inner.unmask_interrupt()
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        self.inner.unmask(vector)
     }
     fn reset(&mut self) -> Result<(), TransportError> {
         self.inner.reset()

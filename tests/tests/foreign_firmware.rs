@@ -2,7 +2,7 @@
 //! what it knows.
 
 use host_driver::nic::SendConsumer;
-use host_driver::{Config, DmaMemory, Nic, NicError, Transport, TransportError};
+use host_driver::{Config, DmaMemory, Nic, NicError, Transport, TransportError, Vector};
 use host_interface::extension::Extension;
 use host_interface::image::{SEAL, SEAL_BYTES, SEALED};
 use integration_tests::{frames, stage};
@@ -40,12 +40,12 @@ impl Transport for Foreign {
         self.0.allocate(bytes)
     }
 
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
-        self.0.wait_interrupt(timeout)
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
+        self.0.wait(vector, timeout)
     }
 
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
-        self.0.unmask_interrupt()
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        self.0.unmask(vector)
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {

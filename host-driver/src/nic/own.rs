@@ -23,7 +23,7 @@ use super::{LOOK, Nic, Phase, bringup};
 use crate::eeprom::EepromError;
 use crate::flash::signature::TrustedKey;
 use crate::flash::{CardEeprom, FlashError, Flasher};
-use crate::transport::Transport;
+use crate::transport::{Transport, Vector};
 
 /// How long the boot code may take: about 1.3 s for an image of 50 KB on a real card.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -184,8 +184,8 @@ impl<T: Transport> Nic<T> {
         let start = Instant::now();
         let state = Register::cpu_state(Cpu::A).offset();
         loop {
-            self.transport.wait_interrupt(LOOK)?;
-            self.transport.unmask_interrupt()?;
+            self.transport.wait(Vector::INTERRUPT, LOOK)?;
+            self.transport.unmask(Vector::INTERRUPT)?;
             let source = BootSource::from_word(self.extension(Extension::BootSource)?);
             if let Some(source) = source
                 && self.extension(Extension::State)? == State::AwaitingHost.number()

@@ -20,7 +20,7 @@ use super::send::SendOptions;
 use super::{LOOK, Nic, Phase, Ring, memory, window};
 use crate::dma::DmaMemory;
 use crate::live::Direction;
-use crate::transport::Transport;
+use crate::transport::{Transport, Vector};
 
 /// Longest sleep of a polling driver between two looks.
 const POLL_PAUSE: Duration = Duration::from_micros(50);
@@ -29,7 +29,7 @@ impl<T: Transport> Nic<T> {
     /// A descriptor that becomes readable when the card has raised its interrupt.
     /// After it, call [`Nic::wait`] with no time, and then [`Nic::service`].
     pub fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.transport.interrupt_fd()
+        self.transport.vector_fd(Vector::INTERRUPT)
     }
 
     /// Waits until the card may have something, at most for `timeout`. True if it
@@ -42,7 +42,7 @@ impl<T: Transport> Nic<T> {
         self.transport.flush()?;
         match self.config.notice {
             Notice::Interrupt => {
-                let came = self.transport.wait_interrupt(timeout)?;
+                let came = self.transport.wait(Vector::INTERRUPT, timeout)?;
                 if came {
                     self.counters.interrupts += 1;
                     self.acknowledge()?;
@@ -60,7 +60,8 @@ impl<T: Transport> Nic<T> {
                         return Ok(false);
                     }
                     // An in-process engine gets its time in here.
-                    self.transport.wait_interrupt(left.min(POLL_PAUSE))?;
+                    self.transport
+                        .wait(Vector::INTERRUPT, left.min(POLL_PAUSE))?;
                 }
             }
         }
@@ -75,7 +76,7 @@ impl<T: Transport> Nic<T> {
     pub fn acknowledge(&mut self) -> Result<(), NicError> {
         if self.config.notice == Notice::Interrupt {
             self.transport.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
-            self.transport.unmask_interrupt()?;
+            self.transport.unmask(Vector::INTERRUPT)?;
             // The write may be posted. Until it has arrived the firmware keeps quiet
             // about what it does meanwhile, and whoever looked at the indices before
             // that would sleep through it. Reading the mailbox back waits for it.

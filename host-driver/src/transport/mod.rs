@@ -14,8 +14,11 @@ use thiserror::Error;
 
 use crate::dma::{DmaError, DmaMemory};
 
+mod vector;
 pub mod vfio;
 pub mod vfio_user;
+
+pub use vector::Vector;
 
 /// Why a transport could not do what it was asked for.
 #[derive(Debug, Error)]
@@ -59,6 +62,9 @@ pub enum TransportError {
     /// A BAR or configuration offset outside the card or not aligned.
     #[error("offset {0:#x} is outside the card or not aligned")]
     BadOffset(u32),
+    /// The card has no such interrupt.
+    #[error("the card has no interrupt vector {0}")]
+    NoVector(Vector),
     /// An access outside a piece of DMA memory.
     #[error(transparent)]
     Dma(#[from] DmaError),
@@ -145,18 +151,21 @@ pub trait Transport {
     /// [`TransportError`] if the system has no memory or the card refuses it.
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError>;
 
-    /// Waits for the card's interrupt. Gives true if one came, which is then
-    /// consumed and stays masked until [`Transport::unmask_interrupt`]; false if
-    /// none came within `timeout`. An in-process engine runs in here.
+    /// Waits for an interrupt. Gives true if it came, which is then consumed and stays
+    /// masked until [`Transport::unmask`]; false if none came within `timeout`. An
+    /// in-process engine runs in here.
     ///
     /// # Errors
-    /// [`TransportError`] if the card is gone.
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError>;
+    /// [`TransportError::NoVector`] if the card has no such interrupt; [`TransportError`]
+    /// if the card is gone.
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError>;
 
     /// A descriptor that becomes readable when an interrupt is there, for `poll`
     /// next to other descriptors; the interrupt is still consumed by
-    /// [`Transport::wait_interrupt`]. None if the engine runs in process.
-    fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
+    /// [`Transport::wait`]. None if the engine runs in process, or if the card has no
+    /// such interrupt.
+    fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+        let _ = vector;
         None
     }
 
@@ -164,8 +173,9 @@ pub trait Transport {
     /// comes again.
     ///
     /// # Errors
-    /// [`TransportError`] if the card is gone.
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError>;
+    /// [`TransportError::NoVector`] if the card has no such interrupt; [`TransportError`]
+    /// if the card is gone.
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError>;
 
     /// What the card's emulator has counted that explains a stall, as
     /// `name=value name=value ..`; None where nobody counts.
@@ -219,17 +229,17 @@ macro_rules! forward {
             fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
                 (**self).allocate(bytes)
             }
-            fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
-                (**self).wait_interrupt(timeout)
+            fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
+                (**self).wait(vector, timeout)
             }
-            fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
-                (**self).interrupt_fd()
+            fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+                (**self).vector_fd(vector)
             }
             fn counts(&mut self) -> Result<Option<String>, TransportError> {
                 (**self).counts()
             }
-            fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
-                (**self).unmask_interrupt()
+            fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+                (**self).unmask(vector)
             }
             fn reset(&mut self) -> Result<(), TransportError> {
                 (**self).reset()

@@ -14,7 +14,7 @@ use vfio_user_nic::dma::DmaRange;
 use vfio_user_nic::message::{irq, region};
 use vfio_user_nic::{Client, ClientError};
 
-use super::{Transport, TransportError};
+use super::{Transport, TransportError, Vector};
 use crate::dma::DmaMemory;
 
 /// Time for the connection and for each request.
@@ -225,7 +225,8 @@ impl Transport for VfioUser {
         Ok(memory)
     }
 
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
+        vector.must_be_pin()?;
         self.flush()?;
         // The usual case under load costs one system call.
         if self.consume()? {
@@ -257,11 +258,12 @@ impl Transport for VfioUser {
         self.consume()
     }
 
-    fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.interrupt.as_fd())
+    fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+        (vector == Vector::INTERRUPT).then(|| self.interrupt.as_fd())
     }
 
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        vector.must_be_pin()?;
         self.client.post_unmask_irq(irq::INTX);
         Ok(())
     }
@@ -284,6 +286,6 @@ impl Transport for VfioUser {
             .map_err(|error| convert("a reset", error))?;
         // An interrupt of the card's earlier life means nothing to the next one.
         self.consume()?;
-        self.unmask_interrupt()
+        self.unmask(Vector::INTERRUPT)
     }
 }

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use host_driver::nic::Ring;
-use host_driver::transport::{Transport, TransportError};
+use host_driver::transport::{Transport, TransportError, Vector};
 use host_driver::{Config, DmaMemory, Nic};
 use host_interface::bar;
 use host_interface::bd::{ReceiveBd, SendBd};
@@ -514,7 +514,8 @@ impl Transport for ScriptedCard {
         Ok(memory)
     }
 
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
+        vector.must_be_pin()?;
         if self.faults.storm {
             self.interrupt = true;
         }
@@ -527,7 +528,8 @@ impl Transport for ScriptedCard {
         Ok(false)
     }
 
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        vector.must_be_pin()?;
         self.masked = false;
         Ok(())
     }

@@ -79,15 +79,15 @@ fn a_driver_and_a_program_talk_through_the_card() -> Result<(), TransportError> 
     card.write(0x60C, memory.iova() as u32 + 8)?;
     for round in 1..=3 {
         card.write(bar::MAILBOX_SEND_PRODUCER, 100 * round)?;
-        assert!(card.wait_interrupt(Duration::from_millis(1))?);
+        assert!(card.wait(Vector::INTERRUPT, Duration::from_millis(1))?);
         assert_eq!(memory.read_word(8)?, 100 * round + 1);
         // The line is still asserted, but the transport has masked it.
-        assert!(!card.wait_interrupt(Duration::from_micros(10))?);
-        card.unmask_interrupt()?;
-        assert!(card.wait_interrupt(Duration::from_micros(10))?);
+        assert!(!card.wait(Vector::INTERRUPT, Duration::from_micros(10))?);
+        card.unmask(Vector::INTERRUPT)?;
+        assert!(card.wait(Vector::INTERRUPT, Duration::from_micros(10))?);
         card.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
-        card.unmask_interrupt()?;
-        assert!(!card.wait_interrupt(Duration::from_micros(10))?);
+        card.unmask(Vector::INTERRUPT)?;
+        assert!(!card.wait(Vector::INTERRUPT, Duration::from_micros(10))?);
     }
     assert_eq!(card.machine().lock().fault(Cpu::A), None);
     Ok(())
@@ -109,7 +109,7 @@ fn time_passes_on_the_card_only_in_the_driver_s_calls() -> Result<(), TransportE
     card.write(Register::Timer.offset(), 0)?;
     assert_eq!(cycle(&card) - start, 88 + 11);
     assert!(
-        !card.wait_interrupt(Duration::from_secs(3))?,
+        !card.wait(Vector::INTERRUPT, Duration::from_secs(3))?,
         "nothing happens"
     );
     assert_eq!(cycle(&card) - start, 88 + 11 + 3 * 88_000_000);
@@ -117,7 +117,7 @@ fn time_passes_on_the_card_only_in_the_driver_s_calls() -> Result<(), TransportE
     let strobe = Register::MiscLocalControl;
     machine.lock().register_write(Cpu::A, strobe, 4);
     let start = cycle(&card);
-    assert!(card.wait_interrupt(Duration::from_secs(1))?);
+    assert!(card.wait(Vector::INTERRUPT, Duration::from_secs(1))?);
     assert_eq!(cycle(&card) - start, 22, "the driver hears of it later");
     Ok(())
 }
@@ -139,6 +139,19 @@ fn offsets_that_no_bar_has_are_refused() {
         Err(TransportError::BadOffset(0x100))
     ));
     assert_eq!(card.config_read(0).ok(), Some(0x0001_12AE), "an AceNIC");
+}
+
+/// Whoever waits for a vector that the card does not have would wait for ever.
+#[test]
+fn the_card_has_one_interrupt() {
+    let mut card = SimTransport::power_on(Board::default());
+    let other = Vector::new(3);
+    assert!(matches!(
+        card.wait(other, Duration::from_micros(1)),
+        Err(TransportError::NoVector(vector)) if vector == other
+    ));
+    assert!(card.unmask(other).is_err());
+    assert!(card.unmask(Vector::INTERRUPT).is_ok());
 }
 
 #[test]
@@ -179,7 +192,7 @@ fn a_reset_card_can_be_started_again() -> Result<(), TransportError> {
     card.machine().lock().load_image(0x4000, &bytes(&[BREAK]));
     card.write(Register::CpuAPc.offset(), 0x4000)?;
     card.write(Register::CpuAState.offset(), 0)?;
-    assert!(!card.wait_interrupt(Duration::from_micros(1))?);
+    assert!(!card.wait(Vector::INTERRUPT, Duration::from_micros(1))?);
     let fault = card.machine().lock().fault(Cpu::A);
     assert_eq!(fault, Some((CpuFault::Break, 0x4000)));
     Ok(())
@@ -199,12 +212,12 @@ fn what_explains_a_stall_is_counted() -> Result<(), TransportError> {
 
     // Told, looked, and the pin is high; unmasked too early, so told again.
     card.write(bar::MAILBOX_SEND_PRODUCER, 1)?;
-    assert!(card.wait_interrupt(soon)?);
+    assert!(card.wait(Vector::INTERRUPT, soon)?);
     card.read(look)?;
     (expected.signals, expected.waiting) = (1, true);
     assert_eq!(counted(&card), expected);
-    card.unmask_interrupt()?;
-    assert!(card.wait_interrupt(soon)?);
+    card.unmask(Vector::INTERRUPT)?;
+    assert!(card.wait(Vector::INTERRUPT, soon)?);
     (expected.signals, expected.repeats) = (2, 1);
     assert_eq!(counted(&card), expected);
 
@@ -217,16 +230,16 @@ fn what_explains_a_stall_is_counted() -> Result<(), TransportError> {
     assert_eq!(counted(&card), expected, "nobody was told");
 
     // Lowered and unmasked in this order, an interrupt is told once.
-    card.unmask_interrupt()?;
+    card.unmask(Vector::INTERRUPT)?;
     card.write(bar::MAILBOX_SEND_PRODUCER, 2)?;
-    assert!(card.wait_interrupt(soon)?);
+    assert!(card.wait(Vector::INTERRUPT, soon)?);
     (expected.signals, expected.waiting) = (3, true);
     assert_eq!(counted(&card), expected);
 
     // No such register; and a frame that meets no link.
     card.read(0x3FC)?;
     card.machine().lock().send_frame(0, vec![0; 60]);
-    assert!(!card.wait_interrupt(soon)?);
+    assert!(!card.wait(Vector::INTERRUPT, soon)?);
     (expected.undefined, expected.dropped) = (1, 1);
     assert_eq!(counted(&card), expected);
     assert_eq!(card.counts()?, Some(expected.to_string()));

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::timing::Parameters;
 use crate::timing::counts::Activity;
 use crate::transport::{HostTiming, SimTransport};
-use host_driver::{DmaMemory, NicError, Transport};
+use host_driver::{DmaMemory, NicError, Transport, Vector};
 use std::time::Duration;
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::memory::{FIRMWARE_BASE, SCRATCH_BASE};
@@ -202,7 +202,7 @@ impl Bench<'_> {
         machine
             .lock()
             .register_write(Cpu::A, Register::MiscLocalControl, 4);
-        let taken = transport.wait_interrupt(Duration::from_millis(1));
+        let taken = transport.wait(Vector::INTERRUPT, Duration::from_millis(1));
         taken.map_err(NicError::from)?;
         let interrupt = cycle() - start;
         let read = transport.read(Register::Timer.offset());

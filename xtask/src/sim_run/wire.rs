@@ -2,7 +2,7 @@
 
 use host_driver::stack::service::Service;
 use host_driver::stack::{Host, Identity, StackError, Wire};
-use host_driver::{DmaMemory, Transport, TransportError};
+use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::time::Duration;
@@ -67,12 +67,12 @@ impl Transport for Peered<'_> {
         self.card.allocate(bytes)
     }
 
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
         let mut left = timeout;
         loop {
             self.serve();
             let slice = left.min(SLICE);
-            if self.card.wait_interrupt(slice)? {
+            if self.card.wait(vector, slice)? {
                 return Ok(true);
             }
             left -= slice;
@@ -82,8 +82,8 @@ impl Transport for Peered<'_> {
         }
     }
 
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
-        self.card.unmask_interrupt()
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        self.card.unmask(vector)
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {

@@ -27,7 +27,7 @@ use vfio_bindings::bindings::vfio::{
     VFIO_TYPE1_IOMMU, VFIO_TYPE1v2_IOMMU,
 };
 
-use super::{Transport, TransportError};
+use super::{Transport, TransportError, Vector};
 use crate::dma::{DmaMemory, HUGE_PAGE_BYTES};
 
 #[allow(unsafe_code)]
@@ -286,7 +286,8 @@ impl Transport for Vfio {
         Ok(memory)
     }
 
-    fn wait_interrupt(&mut self, timeout: Duration) -> Result<bool, TransportError> {
+    fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
+        vector.must_be_pin()?;
         // The usual case under load costs one system call.
         if self.consume()? {
             return Ok(true);
@@ -306,11 +307,12 @@ impl Transport for Vfio {
         }
     }
 
-    fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.interrupt.as_fd())
+    fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+        (vector == Vector::INTERRUPT).then(|| self.interrupt.as_fd())
     }
 
-    fn unmask_interrupt(&mut self) -> Result<(), TransportError> {
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        vector.must_be_pin()?;
         Ok(ioctl::unmask_interrupt(self.device.as_fd())?)
     }
 
@@ -321,7 +323,7 @@ impl Transport for Vfio {
         }
         // An interrupt of the card's earlier life means nothing to the next one.
         self.consume()?;
-        self.unmask_interrupt()
+        self.unmask(Vector::INTERRUPT)
     }
 }
 
