@@ -6,7 +6,6 @@
 
 use host_interface::gencom::{Gencom, mac_words};
 use host_interface::image::{HIGHEST, Image};
-use host_interface::info::INFO_BYTES;
 use host_interface::{DmaConfig, bar, pci};
 use serde::{Deserialize, Serialize};
 use tigon2_chip::Cpu;
@@ -17,7 +16,7 @@ use tigon2_chip::registers::Register;
 
 use super::config::{Config, Notice};
 use super::error::NicError;
-use super::memory::{FRAME_OVERHEAD, INFO, Memory};
+use super::sizes::FRAME_OVERHEAD;
 use super::window;
 use crate::transport::Transport;
 
@@ -139,21 +138,21 @@ pub(super) fn load<T: Transport>(transport: &mut T, image: &Image<'_>) -> Result
 pub(super) fn configure<T: Transport>(
     transport: &mut T,
     config: &Config,
-    memory: &Memory,
+    info: u64,
     station: [u8; 6],
 ) -> Result<(), NicError> {
     // What an earlier firmware left: its commands, indices and report.
     let zeros = [0; 64];
     transport.write_block(bar::GENCOM, &zeros)?;
     transport.write_block(bar::COMMAND_RING, &zeros)?;
-    fill_gencom(transport, config, memory, station)
+    fill_gencom(transport, config, info, station)
 }
 
 /// The same for firmware that runs already and has its report in the extension words.
 pub(super) fn configure_own<T: Transport>(
     transport: &mut T,
     config: &Config,
-    memory: &Memory,
+    info: u64,
     station: [u8; 6],
 ) -> Result<(), NicError> {
     let zeros = [0; 64];
@@ -161,13 +160,13 @@ pub(super) fn configure_own<T: Transport>(
     transport.write_block(bar::GENCOM, &zeros[..gencom as usize])?;
     transport.write_block(bar::COMMAND_RING, &zeros)?;
     clear_mailboxes(transport)?;
-    fill_gencom(transport, config, memory, station)
+    fill_gencom(transport, config, info, station)
 }
 
 fn fill_gencom<T: Transport>(
     transport: &mut T,
     config: &Config,
-    memory: &Memory,
+    info: u64,
     station: [u8; 6],
 ) -> Result<(), NicError> {
     let mode = config
@@ -178,7 +177,6 @@ fn fill_gencom<T: Transport>(
     let dma = DmaConfig::new()
         .with_threshold_words(DMA_THRESHOLD)
         .into_bits();
-    let info = memory.control.address(INFO, INFO_BYTES)?;
     let (mac_high, mac_low) = mac_words(station);
     let words = [
         (Gencom::OperatingMode, mode.into_bits()),

@@ -7,19 +7,18 @@
 //! it fits what was queued, so a buffer that is handed back twice is noticed too.
 
 use host_interface::bar;
-use host_interface::bd::{BdFlags, ExtendedReceiveBd, ReceiveBd};
+use host_interface::bd::{ExtendedReceiveBd, ReceiveBd};
 use host_interface::info::HostAddress;
 use host_interface::ring;
-use serde::Serialize;
 
-use super::config::Config;
 use super::drops::DropReason;
 use super::error::NicError;
-use super::memory::{
-    JUMBO_RING, JUMBO_SLOT_BYTES, MINI_RING, Memory, SLOT_BYTES, STANDARD_RING, mini_slot,
-};
-use super::rings::JumboRing;
-use crate::dma::DmaMemory;
+use super::layout::BufferTable;
+use super::plan::BufferPlan;
+use super::region::{Slots, Table};
+use super::rings::Ring;
+use super::sizes::JUMBO_SLOT_BYTES;
+use crate::dma::{DmaError, DmaMemory};
 
 /// The first turn of every buffer: a number that is not in memory by chance.
 const FIRST_TURN: u16 = 0x5452;
@@ -37,51 +36,35 @@ const _: () = {
     assert!(JUMBO_PIECE.1 <= JUMBO_SLOT_BYTES);
 };
 
-/// Which ring a receive buffer is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ring {
-    /// The standard ring.
-    Standard,
-    /// The jumbo ring.
-    Jumbo,
-    /// The mini ring.
-    Mini,
+/// The memory of one ring: its BDs and its buffers.
+pub(super) struct BufferMemory {
+    pub bds: BufferTable<Table<8>, Table<16>>,
+    pub slots: Slots,
 }
 
-impl Ring {
-    /// The ring that the flags of a return BD name, if they name one.
-    fn of(flags: BdFlags) -> Option<Self> {
-        match (flags.jumbo_ring(), flags.mini_ring()) {
-            (false, false) => Some(Self::Standard),
-            (true, false) => Some(Self::Jumbo),
-            (false, true) => Some(Self::Mini),
-            (true, true) => None,
+impl BufferMemory {
+    /// Address of the ring as the card sees it.
+    fn address(&self) -> Result<u64, DmaError> {
+        match &self.bds {
+            BufferTable::Normal(table) => table.address(),
+            BufferTable::Extended(table) => table.address(),
         }
     }
 
-    fn flags(self) -> BdFlags {
-        BdFlags::new()
-            .with_jumbo_ring(self == Self::Jumbo)
-            .with_mini_ring(self == Self::Mini)
-    }
-
-    /// The ring and a buffer's number in 16 bits: the lower half of the opaque word.
-    fn mark(self, buffer: u16) -> u16 {
-        (self as u16) << 14 | buffer
+    fn clear(&self) -> Result<(), DmaError> {
+        match &self.bds {
+            BufferTable::Normal(table) => table.clear(),
+            BufferTable::Extended(table) => table.clear(),
+        }
     }
 }
 
 /// One ring with its buffers.
 pub(super) struct BufferRing {
     kind: Ring,
-    /// Where the ring is in control memory.
-    place: usize,
     entries: u32,
-    extended: bool,
     mailbox: u32,
-    memory: DmaMemory,
-    slot: usize,
+    memory: BufferMemory,
     /// The parts of a slot that the card fills, in their order.
     pieces: &'static [(usize, usize)],
     producer: u32,
@@ -91,52 +74,40 @@ pub(super) struct BufferRing {
 }
 
 impl BufferRing {
-    /// The rings that a configuration asks for, all buffers with the driver.
-    pub fn all(config: &Config, memory: &Memory) -> Vec<Self> {
-        let new = |kind, count: u16, memory: &DmaMemory| {
-            let (place, entries, mailbox) = match kind {
-                Ring::Standard => (
-                    STANDARD_RING,
-                    ring::STANDARD_ENTRIES,
-                    bar::MAILBOX_STANDARD_PRODUCER,
-                ),
-                Ring::Jumbo => (JUMBO_RING, ring::JUMBO_ENTRIES, bar::MAILBOX_JUMBO_PRODUCER),
-                Ring::Mini => (MINI_RING, ring::MINI_ENTRIES, bar::MAILBOX_MINI_PRODUCER),
-            };
-            let extended = kind == Ring::Jumbo && config.jumbo == JumboRing::Extended;
-            let (slot, pieces): (usize, &'static [(usize, usize)]) = match kind {
-                Ring::Standard => (SLOT_BYTES, &[(0, SLOT_BYTES)]),
-                Ring::Jumbo if extended => (JUMBO_SLOT_BYTES, &EXTENDED_PIECES),
-                Ring::Jumbo => (JUMBO_SLOT_BYTES, &[JUMBO_PIECE]),
-                // The slot of a mini buffer is its only piece.
-                Ring::Mini => (config.mini.map_or(SLOT_BYTES, mini_slot), &[]),
-            };
-            Self {
-                kind,
-                place,
-                entries,
-                extended,
-                mailbox,
-                memory: memory.clone(),
-                slot,
-                pieces,
-                producer: 0,
-                rung: 0,
-                queued: vec![(FIRST_TURN, false); usize::from(count)],
-            }
-        };
-        let mut rings = vec![new(
-            Ring::Standard,
-            config.receive_buffers,
-            &memory.standard,
-        )];
-        if let Some(memory) = &memory.jumbo {
-            rings.push(new(Ring::Jumbo, config.jumbo_buffers, memory));
+    /// The ring of a plan, all buffers with the driver.
+    pub fn new(plan: &BufferPlan, memory: BufferMemory) -> Self {
+        let kind = plan.ring;
+        Self {
+            kind,
+            entries: plan.entries(),
+            mailbox: match kind {
+                Ring::Standard => bar::MAILBOX_STANDARD_PRODUCER,
+                Ring::Jumbo => bar::MAILBOX_JUMBO_PRODUCER,
+                Ring::Mini => bar::MAILBOX_MINI_PRODUCER,
+            },
+            memory,
+            pieces: match kind {
+                Ring::Jumbo if plan.extended => &EXTENDED_PIECES,
+                Ring::Jumbo => &[JUMBO_PIECE],
+                // The slot is the only piece.
+                Ring::Standard | Ring::Mini => &[],
+            },
+            producer: 0,
+            rung: 0,
+            queued: vec![(FIRST_TURN, false); usize::from(plan.buffers)],
         }
-        if let Some(memory) = &memory.mini {
-            rings.push(new(Ring::Mini, config.mini_buffers, memory));
-        }
-        rings
+    }
+
+    /// The card begins anew: its ring is empty.
+    pub fn restart(&mut self) -> Result<(), DmaError> {
+        self.forget();
+        self.queued.fill((FIRST_TURN, false));
+        self.memory.clear()
+    }
+
+    /// Address of the ring as the card sees it.
+    pub fn address(&self) -> Result<u64, DmaError> {
+        self.memory.address()
     }
 
     pub fn kind(&self) -> Ring {
@@ -144,13 +115,13 @@ impl BufferRing {
     }
 
     pub fn memory(&self) -> &DmaMemory {
-        &self.memory
+        self.memory.slots.memory()
     }
 
     /// The pieces of a buffer: offsets in memory and bytes.
     pub fn pieces(&self, buffer: u16) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let start = usize::from(buffer) * self.slot;
-        let whole = [(0, self.slot)];
+        let start = self.memory.slots.offset(usize::from(buffer));
+        let whole = [(0, self.memory.slots.slot_bytes())];
         let count = self.pieces.len().max(1);
         (0..count).map(move |index| {
             let (offset, bytes) = self.pieces.get(index).copied().unwrap_or(whole[0]);
@@ -170,11 +141,11 @@ impl BufferRing {
     }
 
     /// Queues every buffer that is not with the card.
-    pub fn fill(&mut self, control: &DmaMemory) -> Result<(), NicError> {
+    pub fn fill(&mut self) -> Result<(), NicError> {
         for buffer in 0..self.queued.len() as u16 {
             let state = self.queued.get(usize::from(buffer));
             if state.is_some_and(|(_, with_card)| !with_card) {
-                self.queue(control, buffer)?;
+                self.queue(buffer)?;
             }
         }
         Ok(())
@@ -189,10 +160,10 @@ impl BufferRing {
         }
     }
 
-    pub fn queue(&mut self, control: &DmaMemory, buffer: u16) -> Result<(), NicError> {
+    pub fn queue(&mut self, buffer: u16) -> Result<(), NicError> {
         let mut parts = [(0, 0); MAX_PIECES];
         for (part, (offset, bytes)) in parts.iter_mut().zip(self.pieces(buffer)) {
-            *part = (self.memory.address(offset, bytes)?, bytes as u16);
+            *part = (self.memory().address(offset, bytes)?, bytes as u16);
         }
         let Some((turn, with_card)) = self.queued.get_mut(usize::from(buffer)) else {
             return Ok(());
@@ -202,20 +173,20 @@ impl BufferRing {
         let opaque = u32::from(*turn) << 16 | u32::from(self.kind.mark(buffer));
         let [(address, length), rest @ ..] = parts;
         let base = ReceiveBd::new(address, length, self.kind.flags(), buffer, opaque);
-        let index = self.producer as usize;
-        if self.extended {
-            let [second, third, fourth] = rest;
-            let bd = ExtendedReceiveBd {
-                address1: HostAddress::new(second.0),
-                address2: HostAddress::new(third.0),
-                address3: HostAddress::new(fourth.0),
-                lengths_1_2: u32::from(second.1) << 16 | u32::from(third.1),
-                length_3: u32::from(fourth.1) << 16,
-                base,
-            };
-            control.write_words(self.place + index * 64, &extended_words(&bd))?;
-        } else {
-            control.write_words(self.place + index * 32, &base.words())?;
+        match &self.memory.bds {
+            BufferTable::Normal(bds) => bds.write(self.producer, &base.words())?,
+            BufferTable::Extended(bds) => {
+                let [second, third, fourth] = rest;
+                let bd = ExtendedReceiveBd {
+                    address1: HostAddress::new(second.0),
+                    address2: HostAddress::new(third.0),
+                    address3: HostAddress::new(fourth.0),
+                    lengths_1_2: u32::from(second.1) << 16 | u32::from(third.1),
+                    length_3: u32::from(fourth.1) << 16,
+                    base,
+                };
+                bds.write(self.producer, &extended_words(&bd))?;
+            }
         }
         self.producer = ring::advance(self.producer, 1, self.entries);
         Ok(())

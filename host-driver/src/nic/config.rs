@@ -7,8 +7,8 @@ use host_interface::{LinkWord, OperatingMode, ring};
 
 use crate::flash::signature::TrustedKey;
 
-use super::memory::{FRAME_OVERHEAD, SLOT_BYTES};
 use super::rings::{ChecksumOffload, JumboRing, ReturnRingSize, SendRingPlace, SendRingSize};
+use super::sizes::{FRAME_OVERHEAD, SLOT_BYTES};
 
 /// Smallest MTU: what IPv4 needs.
 pub(super) const MIN_MTU: u16 = 68;

@@ -8,8 +8,7 @@ use host_interface::ring;
 use serde::{Deserialize, Serialize};
 
 use super::error::NicError;
-use super::memory::{EVENT_PRODUCER, EVENT_RING};
-use crate::dma::DmaMemory;
+use super::memory::ControlMemory;
 
 /// The link, as the firmware last reported it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,8 +49,8 @@ pub(super) struct EventLog {
 impl EventLog {
     /// Reads what is new in the ring. Gives the consumer index to tell the card, if
     /// there was anything.
-    pub fn take(&mut self, control: &DmaMemory) -> Result<Option<u32>, NicError> {
-        let producer = control.read_word(EVENT_PRODUCER)?;
+    pub fn take(&mut self, control: &ControlMemory) -> Result<Option<u32>, NicError> {
+        let producer = control.event_producer()?;
         if producer >= ring::EVENT_ENTRIES {
             return Err(NicError::BadIndex {
                 what: "event producer index",
@@ -64,16 +63,15 @@ impl EventLog {
         }
         // At most the whole ring: the producer was read once.
         while self.consumer != producer {
-            let place = EVENT_RING + (self.consumer * ring::EVENT_BYTES) as usize;
-            self.note(control.read_word(place)?);
+            self.note(control.events().first_word(self.consumer)?);
             self.consumer = ring::advance(self.consumer, 1, ring::EVENT_ENTRIES);
         }
         Ok(Some(self.consumer))
     }
 
     /// True if the card has put events that were not taken yet.
-    pub fn pending(&self, control: &DmaMemory) -> Result<bool, NicError> {
-        Ok(control.read_word(EVENT_PRODUCER)? != self.consumer)
+    pub fn pending(&self, control: &ControlMemory) -> Result<bool, NicError> {
+        Ok(control.event_producer()? != self.consumer)
     }
 
     fn note(&mut self, word: u32) {
@@ -115,17 +113,17 @@ impl EventLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dma::DmaMemory;
+    use crate::nic::layout::ControlLayout;
 
-    fn memory(events: &[[u32; 2]], producer: u32) -> DmaMemory {
-        let control = DmaMemory::new(0x2000, 0).expect("two pages");
-        for (index, event) in events.iter().enumerate() {
-            control
-                .write_words(EVENT_RING + index * 8, event)
-                .expect("in the ring");
+    fn memory(events: &[[u32; 2]], producer: u32) -> ControlMemory {
+        let layout = ControlLayout::new();
+        let memory = DmaMemory::new(layout.bytes, 0).expect("some pages");
+        let control = ControlMemory::new(layout, &memory);
+        for (index, event) in (0..).zip(events) {
+            control.events().write(index, event).expect("in the ring");
         }
-        control
-            .write_word(EVENT_PRODUCER, producer)
-            .expect("in the memory");
+        control.set_event_producer(producer).expect("in the memory");
         control
     }
 
@@ -164,13 +162,9 @@ mod tests {
         let mut log = EventLog::default();
         assert_eq!(log.take(&control).expect("a good index"), Some(255));
         assert_eq!(log.unknown, 255, "zero words are no events");
-        control
-            .write_word(EVENT_PRODUCER, 1)
-            .expect("in the memory");
+        control.set_event_producer(1).expect("in the memory");
         let up = Event::new(EventCode::LinkState, LINK_GIGABIT_UP).pack();
-        control
-            .write_words(EVENT_RING + 255 * 8, &up)
-            .expect("in the ring");
+        control.events().write(255, &up).expect("in the ring");
         assert_eq!(log.take(&control).expect("a good index"), Some(1));
         assert_eq!(log.link, Link::Gigabit);
     }

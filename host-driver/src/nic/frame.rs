@@ -5,7 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use host_interface::bd::{BdErrors, BdFlags, ReceiveBd};
 
-use super::buffers::{MAX_PIECES, Ring};
+use super::buffers::MAX_PIECES;
+use super::rings::Ring;
 use crate::dma::{DmaError, DmaMemory};
 
 /// Checksums that the card made of a received frame: one's-complement sums of

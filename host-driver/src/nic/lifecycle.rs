@@ -11,10 +11,8 @@ use tigon2_chip::registers::Register;
 
 use super::error::{CardState, FatalReport, FirmwareSaid, NicError};
 use super::events::{EventLog, Link};
-use super::receive::ReceiveRings;
-use super::send::SendRing;
 use super::settings::wants_jumbo_buffers;
-use super::{DropReason, LOOK, Nic, Phase, Ring, bringup, largest_frame};
+use super::{DropReason, LOOK, Nic, Phase, Ring, bringup};
 use crate::transport::Transport;
 
 /// A card that interrupts all the time while its firmware starts is looked at once in so
@@ -34,8 +32,7 @@ impl<T: Transport> Nic<T> {
             bringup::reset(&mut self.transport)?;
             self.phase = Phase::Halted;
         }
-        self.forget();
-        self.memory.prepare(&self.config)?;
+        self.forget()?;
         if !bringup::is_halted(&mut self.transport)? {
             let state = self.card_state()?;
             return Err(NicError::NotHalted { state });
@@ -44,7 +41,7 @@ impl<T: Transport> Nic<T> {
         bringup::configure(
             &mut self.transport,
             &self.config,
-            &self.memory,
+            self.memory.info_address()?,
             self.station,
         )?;
         bringup::start(&mut self.transport, image.start())?;
@@ -60,16 +57,16 @@ impl<T: Transport> Nic<T> {
         result
     }
 
-    /// Begins anew with empty rings.
-    pub(super) fn forget(&mut self) {
-        let largest = largest_frame(&self.config);
-        self.send = SendRing::new(&self.config, largest);
-        self.receive = ReceiveRings::new(&self.config, &self.memory);
+    /// Begins anew with empty rings, of which the information block tells the card.
+    pub(super) fn forget(&mut self) -> Result<(), NicError> {
+        self.send.restart()?;
+        self.receive.restart()?;
         self.events = EventLog::default();
         self.command_producer = 0;
         self.last_command = 0;
         self.ours = false;
         self.log.restart();
+        self.memory.prepare(&self.config, &self.send, &self.receive)
     }
 
     pub(super) fn await_firmware(&mut self) -> Result<(), NicError> {
@@ -107,8 +104,7 @@ impl<T: Transport> Nic<T> {
     pub fn open(&mut self) -> Result<(), NicError> {
         self.need(Phase::Running)?;
         let jumbo = wants_jumbo_buffers(&self.config);
-        self.receive
-            .fill(&self.memory.control, |ring| jumbo || ring != Ring::Jumbo)?;
+        self.receive.fill(|ring| jumbo || ring != Ring::Jumbo)?;
         self.tell_buffers(true)?;
         self.clear_statistics()?;
         self.set_stack(true)?;

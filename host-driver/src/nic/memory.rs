@@ -1,194 +1,194 @@
-//! Where everything is in the memory that driver and card share.
+//! The memory of control: the general information block, by which the card finds all else.
 //!
-//! ```text
-//! control memory                          offset
-//!   general information block             0x00000  (0x490 bytes)
-//!   indices that the card writes          0x00800  event, return, send: 64 bytes apart
-//!   event ring       256 x  8 bytes       0x01000
-//!   send ring        512 x 16 bytes       0x02000
-//!   standard ring    512 x 32 bytes       0x04000
-//!   return ring     2048 x 32 bytes       0x08000
-//!   mini ring       1024 x 32 bytes       0x18000
-//!   jumbo ring       256 x 64 bytes       0x20000
-//!                                         0x24000
-//! send memory:     one slot for each BD of the send ring
-//! standard, jumbo and mini memory: one slot for each of the ring's buffers
-//! ```
-//!
-//! Slots are of a power of two of bytes, so that none lies across a boundary at which
-//! the card's addresses may jump ([`DmaMemory::address`]).
+//! Host/NIC software interface, "General information block".
 
 use host_interface::info::{GeneralInformationBlock, HostAddress, RcbFlags, RingControlBlock};
-use host_interface::ring;
+use host_interface::statistics;
 use zerocopy::IntoBytes;
 
+use super::buffers::BufferMemory;
 use super::config::Config;
 use super::error::NicError;
-use super::rings::{JumboRing, ReturnRingSize, SendRingPlace};
-use crate::dma::DmaMemory;
-use crate::transport::Transport;
-
-/// Bytes of a send or receive slot for standard frames.
-pub const SLOT_BYTES: usize = 2048;
-/// Bytes of a send or receive slot for jumbo frames.
-pub const JUMBO_SLOT_BYTES: usize = 16 * 1024;
-
-pub(super) const INFO: usize = 0;
-pub(super) const EVENT_PRODUCER: usize = 0x800;
-pub(super) const RETURN_PRODUCER: usize = 0x840;
-pub(super) const SEND_CONSUMER: usize = 0x880;
-/// The information block starts with the statistics, and refreshed ones go there too.
-pub(super) const STATISTICS: usize = INFO;
-pub(super) const EVENT_RING: usize = 0x1000;
-pub(super) const SEND_RING: usize = 0x2000;
-pub(super) const STANDARD_RING: usize = 0x4000;
-pub(super) const RETURN_RING: usize = 0x8000;
-pub(super) const MINI_RING: usize = 0x1_8000;
-pub(super) const JUMBO_RING: usize = 0x2_0000;
-const CONTROL_BYTES: usize = 0x2_4000;
-
-/// Bytes that an Ethernet header and a VLAN tag add to a packet.
-pub(super) const FRAME_OVERHEAD: u16 = 18;
-/// Bytes of the CRC, which is delivered on request.
-pub(super) const CRC_BYTES: usize = 4;
-
-const _: () = {
-    assert!(size_of::<GeneralInformationBlock>() <= EVENT_PRODUCER);
-    assert!(SEND_CONSUMER + 8 <= EVENT_RING);
-    assert!(EVENT_RING + (ring::EVENT_ENTRIES * ring::EVENT_BYTES) as usize <= SEND_RING);
-    assert!(SEND_RING + ring::SEND_ENTRIES_MAX as usize * 16 <= STANDARD_RING);
-    assert!(STANDARD_RING + ring::STANDARD_ENTRIES as usize * 32 <= RETURN_RING);
-    assert!(RETURN_RING + ring::RETURN_ENTRIES as usize * 32 <= MINI_RING);
-    assert!(MINI_RING + ring::MINI_ENTRIES as usize * 32 <= JUMBO_RING);
-    assert!(JUMBO_RING + ring::JUMBO_ENTRIES as usize * 64 <= CONTROL_BYTES);
+use super::layout::{
+    BufferTable, CardLayout, ControlLayout, INFO_WORDS, ReceiveLayout, SendLayout,
 };
+use super::plan::Plan;
+use super::receive::{ReceiveMemory, ReceiveRings};
+use super::region::Table;
+use super::rings::{JumboRing, ReturnRingSize, Ring};
+use super::send::{SendMemory, SendRing};
+use crate::dma::{DmaError, DmaMemory};
+use crate::transport::{Transport, TransportError};
 
-/// The pieces of DMA memory of a card.
-pub(super) struct Memory {
-    pub control: DmaMemory,
-    pub send: DmaMemory,
-    pub standard: DmaMemory,
-    pub jumbo: Option<DmaMemory>,
-    pub mini: Option<DmaMemory>,
+/// What control and the card share.
+pub(super) struct ControlMemory {
+    info: Table<INFO_WORDS>,
+    event_producer: Table<2>,
+    events: Table<2>,
 }
 
-/// Bytes of a send slot: the largest MTU that may be set later decides.
-pub(super) fn send_slot(config: &Config) -> usize {
-    if config.has_jumbo() {
-        JUMBO_SLOT_BYTES
-    } else {
-        SLOT_BYTES
-    }
+/// The memory of a card, a piece for control and one for each queue of the plan.
+pub(super) struct SharedMemory {
+    pub control: ControlMemory,
+    pub send: Vec<SendMemory>,
+    pub receive: Vec<ReceiveMemory>,
 }
 
-/// Bytes of a slot of the mini ring.
-pub(super) fn mini_slot(longest: u16) -> usize {
-    (usize::from(longest) + CRC_BYTES).next_power_of_two()
-}
-
-impl Memory {
-    pub fn allocate<T: Transport>(transport: &mut T, config: &Config) -> Result<Self, NicError> {
-        let control = transport.allocate(CONTROL_BYTES)?;
-        let send = config.send_ring.entries() as usize * send_slot(config);
-        let send = transport.allocate(send)?;
-        let standard = transport.allocate(usize::from(config.receive_buffers) * SLOT_BYTES)?;
-        let jumbo = if config.has_jumbo() {
-            let bytes = usize::from(config.jumbo_buffers) * JUMBO_SLOT_BYTES;
-            Some(transport.allocate(bytes)?)
-        } else {
-            None
-        };
-        let mini = match config.mini {
-            Some(longest) => {
-                let bytes = usize::from(config.mini_buffers) * mini_slot(longest);
-                Some(transport.allocate(bytes)?)
-            }
-            None => None,
-        };
+impl SharedMemory {
+    /// Allocates what the queues of a plan take.
+    pub fn allocate<T: Transport>(transport: &mut T, plan: &Plan) -> Result<Self, TransportError> {
+        let layout = CardLayout::of(plan);
+        let memory = transport.allocate(layout.control.bytes)?;
+        let control = ControlMemory::new(layout.control, &memory);
+        let mut send = Vec::new();
+        for layout in layout.send {
+            let memory = transport.allocate(layout.bytes)?;
+            send.push(SendMemory::new(layout, &memory));
+        }
+        let mut receive = Vec::new();
+        for layout in layout.receive {
+            let memory = transport.allocate(layout.bytes)?;
+            receive.push(ReceiveMemory::new(layout, &memory));
+        }
         Ok(Self {
             control,
             send,
-            standard,
-            jumbo,
-            mini,
+            receive,
         })
     }
+}
 
-    /// Clears the control memory and fills in the information block.
-    pub fn prepare(&self, config: &Config) -> Result<(), NicError> {
-        self.control.clear(0, self.control.len())?;
-        let at = |offset: usize, bytes: usize| self.control.address(offset, bytes);
-        let index = |offset: usize| at(offset, 8).map(HostAddress::new);
+impl SendMemory {
+    fn new(layout: SendLayout, memory: &DmaMemory) -> Self {
+        Self {
+            consumer: layout.consumer.within(memory),
+            bds: layout.bds.map(|bds| bds.within(memory)),
+            slots: layout.slots.within(memory),
+        }
+    }
+}
+
+impl ReceiveMemory {
+    fn new(layout: ReceiveLayout, memory: &DmaMemory) -> Self {
+        let rings = layout.rings.into_iter().map(|(bds, slots)| BufferMemory {
+            bds: match bds {
+                BufferTable::Normal(bds) => BufferTable::Normal(bds.within(memory)),
+                BufferTable::Extended(bds) => BufferTable::Extended(bds.within(memory)),
+            },
+            slots: slots.within(memory),
+        });
+        Self {
+            producer: layout.producer.within(memory),
+            returns: layout.returns.within(memory),
+            rings: rings.collect(),
+        }
+    }
+}
+
+impl ControlMemory {
+    pub(super) fn new(layout: ControlLayout, memory: &DmaMemory) -> Self {
+        Self {
+            info: layout.info.within(memory),
+            event_producer: layout.event_producer.within(memory),
+            events: layout.events.within(memory),
+        }
+    }
+
+    /// Address of the information block as the card sees it.
+    pub fn info_address(&self) -> Result<u64, DmaError> {
+        self.info.address()
+    }
+
+    /// The event ring.
+    pub fn events(&self) -> &Table<2> {
+        &self.events
+    }
+
+    /// The event producer index, as the card has last written it.
+    pub fn event_producer(&self) -> Result<u32, DmaError> {
+        self.event_producer.first_word(0)
+    }
+
+    /// What a card would write.
+    #[cfg(test)]
+    pub fn set_event_producer(&self, index: u32) -> Result<(), DmaError> {
+        self.event_producer.write(0, &[index, 0])
+    }
+
+    /// The statistics, with which the information block starts.
+    pub fn statistics(&self) -> Result<[u32; statistics::WORDS], DmaError> {
+        let words = self.info.read(0)?;
+        let mut statistics = [0; statistics::WORDS];
+        statistics
+            .iter_mut()
+            .zip(words)
+            .for_each(|(to, word)| *to = word);
+        Ok(statistics)
+    }
+
+    /// Clears the memory and fills in the information block.
+    pub fn prepare(
+        &self,
+        config: &Config,
+        send: &SendRing,
+        receive: &ReceiveRings,
+    ) -> Result<(), NicError> {
+        self.event_producer.clear()?;
+        self.events.clear()?;
         let none = RcbFlags::new();
         let disabled = RingControlBlock::new(0, 0, none.with_disabled(true));
-        let receive = config
+        let flags = config
             .receive_checksums
             .flags()
             .with_vlan_assist(config.vlan);
+        let ring = |kind, longest, flags| -> Result<RingControlBlock, DmaError> {
+            let address = receive.address_of(kind)?;
+            let block = |address| RingControlBlock::new(address, longest, flags);
+            Ok(address.map_or(disabled, block))
+        };
+        let extended = config.jumbo == JumboRing::Extended;
+        let (returns, return_producer) = receive.return_addresses()?;
+        let info = self.info_address()?;
         let block = GeneralInformationBlock {
-            event: RingControlBlock::new(at(EVENT_RING, 0x800)?, 0, none),
+            event: RingControlBlock::new(self.events.address()?, 0, none),
             // Drivers name the command ring by this number and firmware ignores it.
             command: RingControlBlock::new(0x100, 0, none),
-            send: self.send_block(config)?,
-            standard: RingControlBlock::new(
-                at(STANDARD_RING, 0x4000)?,
-                config.standard_frame(),
-                receive,
-            ),
-            jumbo: match config.jumbo {
-                JumboRing::Normal | JumboRing::Extended => RingControlBlock::new(
-                    at(JUMBO_RING, 0x4000)?,
-                    0,
-                    receive.with_extended_bd(config.jumbo == JumboRing::Extended),
-                ),
-                JumboRing::Automatic | JumboRing::Off => disabled,
-            },
-            mini: match config.mini {
-                Some(longest) => RingControlBlock::new(at(MINI_RING, 0x8000)?, longest, receive),
-                None => disabled,
-            },
+            send: send_block(config, send)?,
+            standard: ring(Ring::Standard, config.standard_frame(), flags)?,
+            jumbo: ring(Ring::Jumbo, 0, flags.with_extended_bd(extended))?,
+            mini: ring(Ring::Mini, config.mini.unwrap_or(0), flags)?,
             receive_return: RingControlBlock::new(
-                at(RETURN_RING, 0x1_0000)?,
+                returns,
                 match config.return_ring {
                     ReturnRingSize::Entries1024 => 1024,
                     ReturnRingSize::Entries2048 => 2048,
                 },
                 none,
             ),
-            event_producer: index(EVENT_PRODUCER)?,
-            return_producer: index(RETURN_PRODUCER)?,
-            send_consumer: index(SEND_CONSUMER)?,
-            refresh_statistics: HostAddress::new(at(STATISTICS, 1024)?),
+            event_producer: HostAddress::new(self.event_producer.address()?),
+            return_producer: HostAddress::new(return_producer),
+            send_consumer: HostAddress::new(send.consumer_address()?),
+            // The block starts with the statistics, and refreshed ones go there too.
+            refresh_statistics: HostAddress::new(info),
             ..GeneralInformationBlock::default()
         };
-        for (offset, bytes) in (INFO..).step_by(4).zip(block.as_bytes().chunks_exact(4)) {
-            let mut word = [0; 4];
-            word.copy_from_slice(bytes);
-            self.control.write_word(offset, u32::from_ne_bytes(word))?;
+        let mut words = [0; INFO_WORDS];
+        for (word, bytes) in words.iter_mut().zip(block.as_bytes().chunks_exact(4)) {
+            let mut four = [0; 4];
+            four.copy_from_slice(bytes);
+            *word = u32::from_ne_bytes(four);
         }
-        Ok(())
-    }
-
-    fn send_block(&self, config: &Config) -> Result<RingControlBlock, NicError> {
-        let entries = config.send_ring.entries();
-        let flags = config
-            .send_checksums
-            .flags()
-            .with_vlan_assist(config.vlan)
-            .with_coalesced_update_only(!config.send_interrupts_by_count);
-        let (address, flags) = match config.send_ring_place {
-            SendRingPlace::Host => (
-                self.control.address(SEND_RING, entries as usize * 16)?,
-                flags.with_host_ring(true),
-            ),
-            SendRingPlace::Card => (u64::from(card_send_ring(entries)), flags),
-        };
-        Ok(RingControlBlock::new(address, entries as u16, flags))
+        Ok(self.info.write(0, &words)?)
     }
 }
 
-/// NIC address of a send ring that lies on the card.
-pub(super) fn card_send_ring(entries: u32) -> u32 {
-    // Every size of `SendRingSize` has one.
-    ring::nic_send_ring(entries).unwrap_or(0x3800)
+fn send_block(config: &Config, send: &SendRing) -> Result<RingControlBlock, DmaError> {
+    let flags = config
+        .send_checksums
+        .flags()
+        .with_vlan_assist(config.vlan)
+        .with_coalesced_update_only(!config.send_interrupts_by_count)
+        .with_host_ring(!send.is_on_card());
+    let address = send.address()?;
+    Ok(RingControlBlock::new(address, send.entries() as u16, flags))
 }

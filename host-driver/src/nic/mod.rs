@@ -30,21 +30,24 @@ mod error;
 mod events;
 mod filters;
 mod frame;
+mod layout;
 mod lifecycle;
 mod log;
 mod memory;
 mod own;
+mod plan;
 mod receive;
+mod region;
 mod rings;
 mod send;
 mod settings;
+mod sizes;
 mod statistics;
 mod trace;
 mod traffic;
 mod window;
 
 pub use bringup::Identity;
-pub use buffers::Ring;
 pub use config::{
     Coalescing, Config, GiveBack, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice,
     SendConsumer,
@@ -61,18 +64,20 @@ pub use log::CardMemory;
 pub use trace::read_trace;
 
 pub use frame::{Received, ReceivedChecksums, ReceivedFrame};
-pub use memory::{JUMBO_SLOT_BYTES, SLOT_BYTES};
 pub use own::OwnFirmware;
-pub use rings::{ChecksumOffload, JumboRing, ReturnRingSize, SendRingPlace, SendRingSize};
-pub use send::{MAX_FRAGMENTS, MIN_FRAME, SendOptions};
+pub use rings::{ChecksumOffload, JumboRing, ReturnRingSize, Ring, SendRingPlace, SendRingSize};
+pub use send::{MAX_FRAGMENTS, SendOptions};
 pub use settings::{LinkState, Negotiate};
+pub use sizes::{JUMBO_SLOT_BYTES, MIN_FRAME, SLOT_BYTES};
 pub use statistics::{DriverCounters, Named, NicStatistics, every_field};
 
 use events::EventLog;
 use filters::Filters;
-use memory::Memory;
+use memory::{ControlMemory, SharedMemory};
+use plan::Plan;
 use receive::ReceiveRings;
 use send::SendRing;
+use sizes::largest_frame;
 
 /// How often a wait for the firmware looks at its report.
 const LOOK: Duration = Duration::from_millis(20);
@@ -100,7 +105,7 @@ pub struct Nic<T: Transport> {
     transport: T,
     config: Config,
     identity: Identity,
-    memory: Memory,
+    memory: ControlMemory,
     phase: Phase,
     send: SendRing,
     receive: ReceiveRings,
@@ -137,8 +142,17 @@ impl<T: Transport> Nic<T> {
         let station = eeprom::station_address(&mut transport)?;
         let pci =
             tigon2_chip::bits::PciState::from_bits(transport.read(Register::PciState.offset())?);
-        let memory = Memory::allocate(&mut transport, &config)?;
-        let largest = largest_frame(&config);
+        let plan = Plan::classic(&config);
+        let memory = SharedMemory::allocate(&mut transport, &plan)?;
+        let largest = largest_frame(config.mtu);
+        let bad_frames = config.mode.bad_frames();
+        let mut send = (plan.send.iter().zip(memory.send))
+            .map(|(plan, memory)| SendRing::new(plan, memory, largest));
+        let mut receive = (plan.receive.iter().zip(memory.receive))
+            .map(|(plan, memory)| ReceiveRings::new(plan, memory, bad_frames));
+        let (Some(send), Some(receive)) = (send.next(), receive.next()) else {
+            return Err(TransportError::Other("a plan without queues".into()).into());
+        };
         Ok(Self {
             identity: Identity {
                 vendor,
@@ -149,8 +163,8 @@ impl<T: Transport> Nic<T> {
                 bus_66mhz: pci.bus_66mhz(),
             },
             phase: Phase::Halted,
-            send: SendRing::new(&config, largest),
-            receive: ReceiveRings::new(&config, &memory),
+            send,
+            receive,
             events: EventLog::default(),
             command_producer: 0,
             last_command: 0,
@@ -165,7 +179,7 @@ impl<T: Transport> Nic<T> {
             readers: Readers::default(),
             transport,
             config,
-            memory,
+            memory: memory.control,
         })
     }
 
@@ -248,9 +262,4 @@ impl<T: Transport> Nic<T> {
     fn extension(&mut self, word: Extension) -> Result<u32, TransportError> {
         self.transport.read(word.bar_offset())
     }
-}
-
-/// Longest frame that is sent, without CRC: a VLAN tag may be among it.
-fn largest_frame(config: &Config) -> usize {
-    usize::from(config.mtu) + usize::from(memory::FRAME_OVERHEAD)
 }

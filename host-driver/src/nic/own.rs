@@ -107,8 +107,7 @@ impl<T: Transport> Nic<T> {
             None => TrustedKey::from_environment().map_err(FlashError::from)?,
         };
         let judged = self.judge_own(trusted)?;
-        self.forget();
-        self.memory.prepare(&self.config)?;
+        self.forget()?;
         let result = self.boot_and_configure(trusted, judged);
         if result.is_err() {
             // Nothing may write to this process's memory behind its back.
@@ -160,7 +159,7 @@ impl<T: Transport> Nic<T> {
         bringup::configure_own(
             &mut self.transport,
             &self.config,
-            &self.memory,
+            self.memory.info_address()?,
             self.station,
         )?;
         let go = Extension::State.bar_offset();

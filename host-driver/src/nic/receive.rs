@@ -9,17 +9,29 @@
 use host_interface::bd::ReceiveBd;
 use host_interface::ring;
 
-use super::buffers::{self, BufferRing, Ring};
-use super::config::Config;
+use super::buffers::{self, BufferMemory, BufferRing};
 use super::drops::{DropCounts, DropReason};
 use super::error::NicError;
 use super::frame::ReceivedFrame;
-use super::memory::{Memory, RETURN_RING};
-use super::send::MIN_FRAME;
-use crate::dma::DmaMemory;
+use super::plan::ReceivePlan;
+use super::region::Table;
+use super::rings::Ring;
+use super::sizes::MIN_FRAME;
+use crate::dma::DmaError;
 
+/// The memory of a receive queue.
+pub(super) struct ReceiveMemory {
+    pub producer: Table<2>,
+    pub returns: Table<8>,
+    /// In the order of the plan.
+    pub rings: Vec<BufferMemory>,
+}
+
+/// The rings of a receive queue, and the memory that they are in.
 pub(super) struct ReceiveRings {
     rings: Vec<BufferRing>,
+    producer: Table<2>,
+    returns: Table<8>,
     /// Frames with errors are wanted.
     bad_frames: bool,
     entries: u32,
@@ -33,23 +45,43 @@ pub(super) struct ReceiveRings {
 }
 
 impl ReceiveRings {
-    pub fn new(config: &Config, memory: &Memory) -> Self {
-        let mut buffers = u32::from(config.receive_buffers);
-        if config.has_jumbo() {
-            buffers += u32::from(config.jumbo_buffers);
-        }
-        if config.mini.is_some() {
-            buffers += u32::from(config.mini_buffers);
-        }
+    /// Empty rings.
+    pub fn new(plan: &ReceivePlan, memory: ReceiveMemory, bad_frames: bool) -> Self {
+        let rings = plan.rings.iter().zip(memory.rings);
         Self {
-            rings: BufferRing::all(config, memory),
-            bad_frames: config.mode.bad_frames(),
-            entries: config.return_ring.entries(),
+            rings: rings
+                .map(|(plan, memory)| BufferRing::new(plan, memory))
+                .collect(),
+            producer: memory.producer,
+            returns: memory.returns,
+            bad_frames,
+            entries: plan.returns,
             consumer: 0,
             told: 0,
             nonsense: 0,
-            buffers,
+            buffers: plan.buffers(),
         }
+    }
+
+    /// The card begins anew: all rings are empty.
+    pub fn restart(&mut self) -> Result<(), DmaError> {
+        (self.consumer, self.told, self.nonsense) = (0, 0, 0);
+        for ring in &mut self.rings {
+            ring.restart()?;
+        }
+        self.returns.clear()?;
+        self.producer.clear()
+    }
+
+    /// Addresses of the return ring and of its producer index, as the card sees them.
+    pub fn return_addresses(&self) -> Result<(u64, u64), DmaError> {
+        Ok((self.returns.address()?, self.producer.address()?))
+    }
+
+    /// Address of a ring of buffers as the card sees it; None if there is none.
+    pub fn address_of(&self, kind: Ring) -> Result<Option<u64>, DmaError> {
+        let ring = self.rings.iter().find(|ring| ring.kind() == kind);
+        ring.map(BufferRing::address).transpose()
     }
 
     /// Buffers that the card has, in all rings.
@@ -64,13 +96,9 @@ impl ReceiveRings {
     }
 
     /// Queues the buffers of these rings that are not with the card.
-    pub fn fill(
-        &mut self,
-        control: &DmaMemory,
-        wanted: impl Fn(Ring) -> bool,
-    ) -> Result<(), NicError> {
+    pub fn fill(&mut self, wanted: impl Fn(Ring) -> bool) -> Result<(), NicError> {
         for ring in self.rings.iter_mut().filter(|ring| wanted(ring.kind())) {
-            ring.fill(control)?;
+            ring.fill()?;
         }
         Ok(())
     }
@@ -100,8 +128,10 @@ impl ReceiveRings {
         })
     }
 
-    /// Checks a return producer index from the card.
-    pub fn available(&self, reported: u32) -> Result<u32, NicError> {
+    /// Return BDs that the card has filled and nobody has taken, by its producer index,
+    /// which is read and checked here.
+    pub fn available(&self) -> Result<u32, NicError> {
+        let reported = self.producer.first_word(0)?;
         if reported >= self.entries {
             return Err(NicError::BadIndex {
                 what: "return producer index",
@@ -116,13 +146,11 @@ impl ReceiveRings {
     /// why not otherwise, and queues the buffer again.
     pub fn take(
         &mut self,
-        control: &DmaMemory,
         drops: &mut DropCounts,
         deliver: &mut impl FnMut(ReceivedFrame<'_>) -> Result<(), NicError>,
     ) -> Result<usize, NicError> {
         // A copy: the card may change the ring while this one is looked at.
-        let mut words = [0; 8];
-        control.read_words(RETURN_RING + self.consumer as usize * 32, &mut words)?;
+        let words = self.returns.read(self.consumer)?;
         self.consumer = ring::advance(self.consumer, 1, self.entries);
         let bd = ReceiveBd::from_words(words);
         let (at, buffer) = match buffers::judge(&self.rings, &bd) {
@@ -146,7 +174,7 @@ impl ReceiveRings {
             }
         };
         // Also when the taker failed: the buffer is the card's again.
-        ring.queue(control, buffer)?;
+        ring.queue(buffer)?;
         result
     }
 

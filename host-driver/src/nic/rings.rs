@@ -3,8 +3,10 @@
 //! Host/NIC software interface, "General information block", from "A ring control
 //! block" on.
 
+use host_interface::bd::BdFlags;
 use host_interface::info::RcbFlags;
 use host_interface::ring;
+use serde::Serialize;
 
 /// Entries of the send ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,6 +76,41 @@ pub enum JumboRing {
     Normal,
     /// BDs of 64 bytes, four buffers each.
     Extended,
+}
+
+/// Which ring a receive buffer is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ring {
+    /// The standard ring.
+    Standard,
+    /// The jumbo ring.
+    Jumbo,
+    /// The mini ring.
+    Mini,
+}
+
+impl Ring {
+    /// The ring that the flags of a return BD name, if they name one.
+    pub(super) fn of(flags: BdFlags) -> Option<Self> {
+        match (flags.jumbo_ring(), flags.mini_ring()) {
+            (false, false) => Some(Self::Standard),
+            (true, false) => Some(Self::Jumbo),
+            (false, true) => Some(Self::Mini),
+            (true, true) => None,
+        }
+    }
+
+    pub(super) fn flags(self) -> BdFlags {
+        BdFlags::new()
+            .with_jumbo_ring(self == Self::Jumbo)
+            .with_mini_ring(self == Self::Mini)
+    }
+
+    /// The ring and a buffer's number in 16 bits: the lower half of the opaque word.
+    pub(super) fn mark(self, buffer: u16) -> u16 {
+        (self as u16) << 14 | buffer
+    }
 }
 
 /// Which checksums the card makes, of sent or of received frames.

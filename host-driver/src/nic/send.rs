@@ -10,21 +10,19 @@
 //! ```
 
 use std::io::{self, IoSlice};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use host_interface::bd::{BdFlags, SendBd};
 use host_interface::ring;
 
-use super::config::Config;
 use super::error::NicError;
-use super::memory::{SEND_RING, card_send_ring, send_slot};
-use super::rings::SendRingPlace;
-use crate::dma::DmaMemory;
+use super::plan::SendPlan;
+use super::region::{Slots, Table};
+use super::sizes::MIN_FRAME;
+use crate::dma::{DmaError, DmaMemory};
 
 /// Most fragments of a frame, as many as kernel drivers use.
 pub const MAX_FRAGMENTS: usize = 18;
-/// Shortest frame that makes sense: an Ethernet header.
-pub const MIN_FRAME: usize = 14;
 
 /// What the card shall do with a frame besides sending it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +48,17 @@ impl SendOptions {
     }
 }
 
+/// The memory of a send queue.
+pub(super) struct SendMemory {
+    pub consumer: Table<2>,
+    /// None if the ring is on the card.
+    pub bds: Option<Table<4>>,
+    pub slots: Slots,
+}
+
+/// The ring of a send queue, and the memory that it is in.
 pub(super) struct SendRing {
+    memory: SendMemory,
     entries: u32,
     /// Where the next BD goes.
     producer: u32,
@@ -59,42 +67,94 @@ pub(super) struct SendRing {
     /// Up to here the card has reported BDs as sent.
     consumer: u32,
     /// Longest frame.
-    pub largest: usize,
-    slot: usize,
-    /// Address of the ring if it is on the card, and the BDs from `rung` on, which are
-    /// not there yet.
-    card: Option<u32>,
+    largest: usize,
+    /// The BDs from `rung` on that are not in a ring on the card yet.
     waiting: Vec<u32>,
     /// When the card last got on, or was given work while it had none.
-    pub progress: Instant,
+    progress: Instant,
 }
 
 impl SendRing {
-    pub fn new(config: &Config, largest: usize) -> Self {
-        let entries = config.send_ring.entries();
-        let slot = send_slot(config);
+    /// An empty ring for frames up to `largest` bytes.
+    pub fn new(plan: &SendPlan, memory: SendMemory, largest: usize) -> Self {
         Self {
-            entries,
+            entries: plan.entries,
             producer: 0,
             rung: 0,
             consumer: 0,
-            largest: largest.min(slot),
-            slot,
-            card: match config.send_ring_place {
-                SendRingPlace::Host => None,
-                SendRingPlace::Card => Some(card_send_ring(entries)),
-            },
+            largest: largest.min(plan.slot),
             waiting: Vec::new(),
             progress: Instant::now(),
+            memory,
         }
+    }
+
+    /// The card begins anew: its ring is empty.
+    pub fn restart(&mut self) -> Result<(), DmaError> {
+        (self.producer, self.rung, self.consumer) = (0, 0, 0);
+        self.waiting.clear();
+        self.start_clock();
+        if let Some(bds) = &self.memory.bds {
+            bds.clear()?;
+        }
+        self.memory.consumer.clear()
+    }
+
+    /// Takes frames of so many bytes from now on.
+    pub fn set_largest(&mut self, largest: usize) {
+        self.largest = largest.min(self.memory.slots.slot_bytes());
+    }
+
+    /// True if the ring is on the card.
+    pub fn is_on_card(&self) -> bool {
+        self.memory.bds.is_none()
+    }
+
+    /// Address of the ring: in host memory, or on the card.
+    pub fn address(&self) -> Result<u64, DmaError> {
+        match &self.memory.bds {
+            Some(bds) => bds.address(),
+            None => Ok(self.card_address().into()),
+        }
+    }
+
+    /// Address of the consumer index as the card sees it.
+    pub fn consumer_address(&self) -> Result<u64, DmaError> {
+        self.memory.consumer.address()
+    }
+
+    /// The ring's entries.
+    pub fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    fn card_address(&self) -> u32 {
+        // Every size of `SendRingSize` has one.
+        ring::nic_send_ring(self.entries).unwrap_or(0x3800)
+    }
+
+    /// The consumer index in host memory, as the card has last written it.
+    pub fn reported(&self) -> Result<u32, DmaError> {
+        self.memory.consumer.first_word(0)
+    }
+
+    /// For how long the card has got on with nothing, while it had work.
+    pub fn waiting_for(&self) -> Duration {
+        if self.outstanding() == 0 {
+            return Duration::ZERO;
+        }
+        self.progress.elapsed()
+    }
+
+    /// The card could not get on until now.
+    pub fn excuse(&mut self) {
+        self.progress = Instant::now();
     }
 
     /// The words to write to a ring on the card before it is told of them: at most two
     /// runs, each with its NIC address.
     pub fn take_waiting(&mut self) -> Vec<(u32, Vec<u32>)> {
-        let Some(ring) = self.card else {
-            return Vec::new();
-        };
+        let ring = self.card_address();
         if self.waiting.is_empty() {
             return Vec::new();
         }
@@ -170,8 +230,6 @@ impl SendRing {
     /// has no room for it now.
     pub fn queue(
         &mut self,
-        control: &DmaMemory,
-        send: &DmaMemory,
         fragments: &[IoSlice<'_>],
         options: SendOptions,
     ) -> Result<bool, NicError> {
@@ -188,8 +246,9 @@ impl SendRing {
         let mut left = count;
         for fragment in fragments.iter().filter(|fragment| !fragment.is_empty()) {
             left -= 1;
-            send.write_bytes(self.slot(), fragment)?;
-            self.push(control, send, fragment.len(), left == 0, options)?;
+            let slot = self.slot();
+            self.memory().write_bytes(slot, fragment)?;
+            self.push(fragment.len(), left == 0, options)?;
         }
         Ok(true)
     }
@@ -198,24 +257,27 @@ impl SendRing {
     /// has no room; `fill` is not called then. Some(0) if `fill` had no frame.
     pub fn queue_with(
         &mut self,
-        control: &DmaMemory,
-        send: &DmaMemory,
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
     ) -> Result<Option<usize>, NicError> {
         if self.free() == 0 {
             return Ok(None);
         }
-        let (bytes, options) = fill(send, self.slot(), self.slot)?;
+        let (bytes, options) = fill(self.memory(), self.slot(), self.memory.slots.slot_bytes())?;
         if bytes > 0 {
             self.check(bytes, 1)?;
             self.start_clock();
-            self.push(control, send, bytes, true, options)?;
+            self.push(bytes, true, options)?;
         }
         Ok(Some(bytes))
     }
 
     fn slot(&self) -> usize {
-        self.producer as usize * self.slot
+        self.memory.slots.offset(self.producer as usize)
+    }
+
+    /// The memory that frames are copied to.
+    pub fn memory(&self) -> &DmaMemory {
+        self.memory.slots.memory()
     }
 
     /// An idle card is not late with anything.
@@ -225,28 +287,20 @@ impl SendRing {
         }
     }
 
-    fn push(
-        &mut self,
-        control: &DmaMemory,
-        send: &DmaMemory,
-        bytes: usize,
-        end: bool,
-        options: SendOptions,
-    ) -> Result<(), NicError> {
+    fn push(&mut self, bytes: usize, end: bool, options: SendOptions) -> Result<(), NicError> {
         // Near the end of the ring the driver wants to know of every frame.
         let close = self.free() < self.entries / 8;
         let flags = options
             .flags()
             .with_end(end)
             .with_coalesce_now(end && (close || options.coalesce_now));
-        let address = send.address(self.slot(), bytes)?;
+        let address = self.memory().address(self.slot(), bytes)?;
         let vlan = options.vlan.unwrap_or(0);
         // Checked against the slot before.
         let bd = SendBd::new(address, bytes as u16, flags, vlan);
-        if self.card.is_some() {
-            self.waiting.extend(bd.words());
-        } else {
-            control.write_words(SEND_RING + self.producer as usize * 16, &bd.words())?;
+        match &self.memory.bds {
+            Some(bds) => bds.write(self.producer, &bd.words())?,
+            None => self.waiting.extend(bd.words()),
         }
         self.producer = ring::advance(self.producer, 1, self.entries);
         Ok(())

@@ -12,8 +12,8 @@ use host_interface::gencom::Gencom;
 use super::commands::Completion;
 use super::config::{Coalescing, Config, LinkWish, MIN_MTU, STANDARD_MTU};
 use super::error::NicError;
-use super::memory::FRAME_OVERHEAD;
-use super::{Nic, Phase, Ring, largest_frame};
+use super::sizes::{FRAME_OVERHEAD, largest_frame};
+use super::{Nic, Phase, Ring};
 use crate::transport::Transport;
 
 /// Which links to negotiate anew.
@@ -63,7 +63,7 @@ impl<T: Transport> Nic<T> {
             });
         }
         self.config.mtu = mtu;
-        self.send.largest = largest_frame(&self.config);
+        self.send.set_largest(largest_frame(mtu));
         if self.phase == Phase::Halted {
             return Ok(());
         }
@@ -82,8 +82,7 @@ impl<T: Transport> Nic<T> {
     }
 
     fn fill_jumbo(&mut self) -> Result<(), NicError> {
-        self.receive
-            .fill(&self.memory.control, |ring| ring == Ring::Jumbo)?;
+        self.receive.fill(|ring| ring == Ring::Jumbo)?;
         self.tell_buffers(true)
     }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use host_interface::custom_counters;
 use host_interface::extension::{DROP_COUNT, DROPS, Extension, HANDLER_COUNT, HANDLERS};
-use host_interface::statistics::{FIELDS, Statistics, WORDS};
+use host_interface::statistics::{FIELDS, Statistics};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::drops::DropCounts;
 use super::error::NicError;
 use super::events::Link;
-use super::{Nic, memory, window};
+use super::{Nic, window};
 use crate::transport::Transport;
 use tigon2_chip::mac::MacStatistic;
 
@@ -184,11 +184,7 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// [`NicError::Dma`] is impossible here; it is passed on rather than hidden.
     pub fn card_statistics(&self) -> Result<Statistics, NicError> {
-        let mut words = [0; WORDS];
-        self.memory
-            .control
-            .read_words(memory::STATISTICS, &mut words)?;
-        Ok(Statistics::from_words(words))
+        Ok(Statistics::from_words(self.memory.statistics()?))
     }
 
     /// What the MAC itself counts in NIC memory (BAR 480), as Linux reads it.

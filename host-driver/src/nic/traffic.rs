@@ -17,7 +17,7 @@ use super::error::NicError;
 use super::events::Link;
 use super::frame::{Received, ReceivedFrame};
 use super::send::SendOptions;
-use super::{LOOK, Nic, Phase, Ring, memory, window};
+use super::{LOOK, Nic, Phase, Ring, window};
 use crate::dma::DmaMemory;
 use crate::live::Direction;
 use crate::transport::{Transport, Vector};
@@ -86,9 +86,7 @@ impl<T: Transport> Nic<T> {
     }
 
     fn has_work(&self) -> Result<bool, NicError> {
-        let control = &self.memory.control;
-        let received = control.read_word(memory::RETURN_PRODUCER)?;
-        Ok(self.receive.available(received)? > 0 || self.events.pending(control)?)
+        Ok(self.receive.available()? > 0 || self.events.pending(&self.memory)?)
     }
 
     /// Handles events and takes sent BDs back. Bounded: it looks at each index once.
@@ -104,7 +102,7 @@ impl<T: Transport> Nic<T> {
     }
 
     pub(super) fn take_events(&mut self) -> Result<(), NicError> {
-        if let Some(consumer) = self.events.take(&self.memory.control)? {
+        if let Some(consumer) = self.events.take(&self.memory)? {
             self.transport
                 .write(Gencom::EventConsumer.bar_offset(), consumer)?;
         }
@@ -118,7 +116,7 @@ impl<T: Transport> Nic<T> {
         let reported = if self.ours && self.config.send_consumer == SendConsumer::Register {
             self.extension(Extension::SendConsumer)?
         } else {
-            self.memory.control.read_word(memory::SEND_CONSUMER)?
+            self.send.reported()?
         };
         self.send.reclaim(reported)?;
         Ok(())
@@ -126,14 +124,14 @@ impl<T: Transport> Nic<T> {
 
     /// The watchdog: sent BDs must come back while there is a link.
     fn watch(&mut self) -> Result<(), NicError> {
-        let after = self.send.progress.elapsed();
+        let after = self.send.waiting_for();
         if self.send.outstanding() == 0 || after < self.config.watchdog {
             return Ok(());
         }
         self.check_fatal()?;
         if self.events.link == Link::Down {
             // Nothing leaves a card without a link; the clock starts when it is back.
-            self.send.progress = Instant::now();
+            self.send.excuse();
             return Ok(());
         }
         Err(NicError::Stuck {
@@ -172,9 +170,7 @@ impl<T: Transport> Nic<T> {
         options: SendOptions,
     ) -> Result<bool, NicError> {
         self.need(Phase::Open)?;
-        let queued =
-            self.send
-                .queue(&self.memory.control, &self.memory.send, fragments, options)?;
+        let queued = self.send.queue(fragments, options)?;
         if queued {
             self.counters.frames_sent += 1;
             self.counters.bytes_sent += fragments
@@ -215,20 +211,17 @@ impl<T: Transport> Nic<T> {
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
     ) -> Result<Option<usize>, NicError> {
         self.need(Phase::Open)?;
-        let (control, send) = (&self.memory.control, &self.memory.send);
         let mut place = 0;
-        let queued = self
-            .send
-            .queue_with(control, send, |memory, offset, room| {
-                place = offset;
-                fill(memory, offset, room)
-            })?;
+        let queued = self.send.queue_with(|memory, offset, room| {
+            place = offset;
+            fill(memory, offset, room)
+        })?;
         if let Some(bytes) = queued.filter(|bytes| *bytes > 0) {
             self.counters.frames_sent += 1;
             self.counters.bytes_sent += bytes as u64;
             self.readers.offer(Direction::Out, || {
                 let mut frame = vec![0; bytes];
-                send.read_bytes(place, &mut frame).ok()?;
+                self.send.memory().read_bytes(place, &mut frame).ok()?;
                 Some(frame)
             });
         }
@@ -284,9 +277,7 @@ impl<T: Transport> Nic<T> {
         budget: u32,
         mut deliver: impl FnMut(ReceivedFrame<'_>) -> Result<(), NicError>,
     ) -> Result<u32, NicError> {
-        let control = &self.memory.control;
-        let reported = control.read_word(memory::RETURN_PRODUCER)?;
-        let available = self.receive.available(reported)?;
+        let available = self.receive.available()?;
         let taken = available.min(budget);
         for _ in 0..taken {
             let readers = &mut self.readers;
@@ -294,7 +285,7 @@ impl<T: Transport> Nic<T> {
                 readers.offer(Direction::In, || frame.to_vec().ok());
                 deliver(frame)
             };
-            let bytes = self.receive.take(control, &mut self.drops, &mut deliver)?;
+            let bytes = self.receive.take(&mut self.drops, &mut deliver)?;
             if bytes > 0 {
                 self.counters.frames_received += 1;
                 self.counters.bytes_received += bytes as u64;
