@@ -64,7 +64,7 @@ pub mod server;
 mod socket;
 pub mod version;
 
-pub use client::{Client, ClientError, DmaHandler};
+pub use client::{Client, ClientError, DmaHandler, Poster};
 pub use device::{Device, DeviceLayout, DeviceLock, Region};
 pub use dma::{DmaError, DmaRange, DmaTable, Ticket};
 pub use interrupt::{InterruptCounts, Interrupts};

@@ -337,3 +337,41 @@ fn a_stopped_server_lets_go_of_its_client_and_its_socket() {
     assert!(error.is_fatal());
     assert!(!bench.path.exists());
 }
+
+/// Posters of two threads beside a client that asks all the time: each message arrives
+/// whole, and each thread's in their order.
+#[test]
+fn threads_post_beside_a_client() {
+    const WRITES: u32 = 3000;
+    let bench = Bench::new();
+    let mut client = bench.client();
+    std::thread::scope(|scope| {
+        for place in [0x10, 0x20] {
+            let mut poster = client.poster();
+            scope.spawn(move || {
+                for number in 1..=WRITES {
+                    let value = number.to_ne_bytes();
+                    poster.region_post(region::BAR0, place, &value).unwrap();
+                    if number % 3 == 0 {
+                        poster.flush().unwrap();
+                    }
+                }
+            });
+        }
+        let mut last = [0; 2];
+        while last != [WRITES; 2] {
+            for (last, place) in last.iter_mut().zip([0x10, 0x20]) {
+                let now = word(&mut client, place);
+                assert!((*last..=WRITES).contains(&now), "{now} after {last}");
+                *last = now;
+            }
+            client
+                .region_post(region::BAR0, 0x30, &last[0].to_ne_bytes())
+                .unwrap();
+        }
+    });
+    assert_eq!(word(&mut client, 0x30), WRITES);
+    let huge = vec![0; (1 << 20) + 4];
+    let refused = client.poster().region_post(region::BAR0, 0, &huge);
+    assert!(matches!(refused, Err(ClientError::TooLarge { .. })));
+}

@@ -1,6 +1,7 @@
 //! The client's side of the socket: requests, replies, and the server's own
 //! requests in between.
 
+use super::outgoing::Outgoing;
 use super::{ClientError, DmaHandler};
 use crate::frame::{Framer, Message};
 use crate::message::{
@@ -12,13 +13,11 @@ use crate::version::{Capabilities, Version};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect as connect_to,
-    shutdown,
-};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect as connect_to};
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -49,19 +48,40 @@ pub(super) fn connect(path: &Path, deadline: Instant) -> Result<UnixStream, Clie
 
 /// A connected socket and the messages on it.
 pub(super) struct Connection {
-    socket: OwnedFd,
-    framer: Framer,
-    arrived: VecDeque<Message>,
+    outgoing: Arc<Outgoing>,
+    incoming: Incoming,
     handler: Option<Box<dyn DmaHandler>>,
     next_id: u16,
+}
+
+/// What has come and nobody has looked at.
+struct Incoming {
+    framer: Framer,
+    arrived: VecDeque<Message>,
+}
+
+impl Incoming {
+    /// Takes what the socket holds.
+    fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<(), ClientError> {
+        let mut messages = Vec::new();
+        let result = self.framer.receive(socket, &mut messages);
+        self.arrived.extend(messages);
+        match result {
+            // What came before the end is looked at first.
+            Err(_) if !self.arrived.is_empty() => Ok(()),
+            other => other.map_err(ClientError::from),
+        }
+    }
 }
 
 impl Connection {
     pub(super) fn new(socket: OwnedFd) -> Self {
         Self {
-            socket,
-            framer: Framer::new(),
-            arrived: VecDeque::new(),
+            outgoing: Arc::new(Outgoing::new(socket)),
+            incoming: Incoming {
+                framer: Framer::new(),
+                arrived: VecDeque::new(),
+            },
             handler: None,
             next_id: 0,
         }
@@ -111,38 +131,25 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Sends whole messages; `fds` go with the first. Serves the server meanwhile if
-    /// the socket is full, since the server may be waiting for us just then.
+    /// Sends whole messages; `fds` go with the first. Reads meanwhile if the socket is
+    /// full, since the server may be waiting for us just then.
     pub(super) fn send(
         &mut self,
         command: Command,
-        mut bytes: &[u8],
-        mut fds: &[BorrowedFd<'_>],
+        bytes: &[u8],
+        fds: &[BorrowedFd<'_>],
         deadline: Instant,
     ) -> Result<(), ClientError> {
-        while !bytes.is_empty() {
-            match socket::send_some(self.socket.as_fd(), bytes, fds) {
-                Ok(sent) => {
-                    bytes = bytes.get(sent..).unwrap_or_default();
-                    fds = &[];
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    let both = PollFlags::OUT | PollFlags::IN;
-                    match socket::wait(self.socket.as_fd(), both, None, Some(deadline)) {
-                        Ok(Waited::TimedOut) => {
-                            // A message may be half sent: nothing can follow it.
-                            let _ = shutdown(&self.socket, Shutdown::Both);
-                            return Err(ClientError::Timeout(command));
-                        }
-                        Ok(_) => self.receive()?,
-                        Err(errno) => return Err(ClientError::from_socket(errno)),
-                    }
-                }
-                Err(errno) => return Err(ClientError::from_socket(errno)),
-            }
-        }
-        Ok(())
+        let Self {
+            outgoing, incoming, ..
+        } = self;
+        let mut arrived = || incoming.receive(outgoing.as_fd());
+        outgoing.send(command, bytes, fds, deadline, Some(&mut arrived))
+    }
+
+    /// The sending side, for another thread.
+    pub(super) fn outgoing(&self) -> Arc<Outgoing> {
+        self.outgoing.clone()
     }
 
     /// Sends a request and waits for the payload of its reply.
@@ -159,7 +166,7 @@ impl Connection {
         message::encode(&mut bytes, id, command, flags::COMMAND, payload, data);
         self.send(command, &bytes, fds, deadline)?;
         loop {
-            while let Some(message) = self.arrived.pop_front() {
+            while let Some(message) = self.incoming.arrived.pop_front() {
                 if message.header.is_command() {
                     self.answer(&message, deadline)?;
                 } else if message.header.is_reply() && message.header.id == id {
@@ -180,30 +187,18 @@ impl Connection {
             if Instant::now() >= deadline {
                 return Err(ClientError::Timeout(command));
             }
-            match socket::wait(self.socket.as_fd(), PollFlags::IN, None, Some(deadline)) {
+            match socket::wait(self.outgoing.as_fd(), PollFlags::IN, None, Some(deadline)) {
                 Ok(Waited::TimedOut) => return Err(ClientError::Timeout(command)),
-                Ok(_) => self.receive()?,
+                Ok(_) => self.incoming.receive(self.outgoing.as_fd())?,
                 Err(errno) => return Err(ClientError::from_socket(errno)),
             }
-        }
-    }
-
-    /// Takes what the socket holds.
-    fn receive(&mut self) -> Result<(), ClientError> {
-        let mut messages = Vec::new();
-        let result = self.framer.receive(self.socket.as_fd(), &mut messages);
-        self.arrived.extend(messages);
-        match result {
-            // What came before the end is looked at first.
-            Err(_) if !self.arrived.is_empty() => Ok(()),
-            other => other.map_err(ClientError::from),
         }
     }
 
     /// Answers the requests of the server that have arrived; gives their number.
     pub(super) fn answer_arrived(&mut self, deadline: Instant) -> Result<usize, ClientError> {
         let mut served = 0;
-        while let Some(message) = self.arrived.pop_front() {
+        while let Some(message) = self.incoming.arrived.pop_front() {
             if message.header.is_command() {
                 self.answer(&message, deadline)?;
                 served += 1;
@@ -223,9 +218,9 @@ impl Connection {
         loop {
             served += self.answer_arrived(Instant::now() + patience)?;
             let deadline = Instant::now() + idle;
-            match socket::wait(self.socket.as_fd(), PollFlags::IN, None, Some(deadline)) {
+            match socket::wait(self.outgoing.as_fd(), PollFlags::IN, None, Some(deadline)) {
                 Ok(Waited::TimedOut) => return Ok(served),
-                Ok(_) => self.receive()?,
+                Ok(_) => self.incoming.receive(self.outgoing.as_fd())?,
                 Err(errno) => return Err(ClientError::from_socket(errno)),
             }
         }
@@ -264,7 +259,7 @@ impl Connection {
 
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.outgoing.as_fd()
     }
 }
 

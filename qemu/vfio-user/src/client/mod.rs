@@ -13,8 +13,10 @@
 
 mod connection;
 mod error;
+mod outgoing;
 
 pub use error::ClientError;
+pub use outgoing::Poster;
 
 use crate::dma::DmaRange;
 use crate::message::{
@@ -217,6 +219,18 @@ impl Client {
         self.connection.answer_arrived(deadline).map(drop)
     }
 
+    /// Makes a way for another thread to post writes beside this client.
+    pub fn poster(&self) -> Poster {
+        let outgoing = self.connection.outgoing();
+        Poster::new(outgoing, self.max_transfer(), self.timeout)
+    }
+
+    /// Most bytes of an access.
+    fn max_transfer(&self) -> usize {
+        let theirs = usize::try_from(self.version.capabilities.max_transfer).unwrap_or(usize::MAX);
+        theirs.min(DEFAULT_MAX_TRANSFER)
+    }
+
     /// Makes a range of this process's memory known to the device. With a file, it
     /// starts `offset` bytes into it; without one, the [`DmaHandler`] serves it.
     pub fn dma_map(
@@ -344,8 +358,7 @@ impl Client {
     }
 
     fn access(&self, region: u32, offset: u64, bytes: usize) -> Result<RegionAccess, ClientError> {
-        let theirs = usize::try_from(self.version.capabilities.max_transfer).unwrap_or(usize::MAX);
-        let max = theirs.min(DEFAULT_MAX_TRANSFER);
+        let max = self.max_transfer();
         if bytes > max {
             return Err(ClientError::TooLarge { bytes, max });
         }
