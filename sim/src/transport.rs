@@ -1,6 +1,7 @@
 //! A driver's way to the simulated card: [`SimTransport`].
 //!
-//! There is no second thread: the card runs while the driver waits. Each access of the
+//! There is no second thread: the card runs while the driver waits (a driver of several
+//! threads has a port for each, and the card runs in whichever waits). Each access of the
 //! driver to the card takes [`HostTiming`] of the card's time, and
 //! [`Transport::wait`] lets the card run until it interrupts or until the
 //! time-out has passed on the card's clock. So a driver sees the same card whatever the
@@ -9,7 +10,9 @@
 use crate::machine::Machine;
 use crate::stalls::{Pin, Stalls};
 use crate::timing::Parameters;
+use host_driver::transport::{Bell, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tigon2_chip::Register;
@@ -24,6 +27,9 @@ const CONFIG_BYTES: u32 = 0x100;
 const FIRST_IOVA: u64 = 0x1_0000_0000;
 /// Distance between the ends and starts of DMA memories, so that overruns are caught.
 const IOVA_GAP: u64 = 0x1_0000;
+
+/// How long a waiting thread runs the card before the others have their turns.
+const SLICE: Duration = Duration::from_micros(10);
 
 /// How long the host's accesses to the card take, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,30 +65,41 @@ impl Default for HostTiming {
 
 /// The machine, for a test that looks at it or sends frames beside the driver.
 #[derive(Clone)]
-pub struct SharedMachine {
-    machine: Arc<Mutex<Machine>>,
+pub struct SharedMachine(Arc<Turns>);
+
+/// The machine, and how many wait for their turn with it.
+struct Turns {
+    machine: Mutex<Machine>,
+    waiting: AtomicUsize,
     /// Its interrupt pin; locked after the machine.
-    pin: Arc<Mutex<Pin>>,
+    pin: Mutex<Pin>,
 }
 
 impl SharedMachine {
     /// A machine that others may look at beside the driver.
     pub fn new(machine: Machine) -> SharedMachine {
-        SharedMachine {
-            machine: Arc::new(Mutex::new(machine)),
-            pin: Arc::default(),
-        }
+        SharedMachine(Arc::new(Turns {
+            machine: Mutex::new(machine),
+            waiting: AtomicUsize::new(0),
+            pin: Mutex::default(),
+        }))
     }
 
     /// Exclusive access. Do not call the driver while holding it.
     pub fn lock(&self) -> MutexGuard<'_, Machine> {
+        let Turns {
+            machine, waiting, ..
+        } = &*self.0;
+        waiting.fetch_add(1, Ordering::Relaxed);
         // A panic of another holder leaves a machine that is whole: calls into it either
         // happened or did not.
-        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+        let machine = machine.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.fetch_sub(1, Ordering::Relaxed);
+        machine
     }
 
     fn pin(&self) -> MutexGuard<'_, Pin> {
-        self.pin.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.pin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What explains a stall. Do not call it while holding the machine.
@@ -90,13 +107,107 @@ impl SharedMachine {
         let machine = self.lock();
         Stalls::of(&machine, &self.pin())
     }
+
+    /// Lets others have the machine first: a thread that has just given it back would
+    /// usually have it again before they wake up.
+    fn give_way(&self) {
+        while self.0.waiting.load(Ordering::Relaxed) > 0 {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// A simulated card as a driver reaches it.
 pub struct SimTransport {
-    machine: SharedMachine,
+    card: Arc<Card>,
     timing: HostTiming,
     next_iova: u64,
+}
+
+/// A way to the card for one thread of several. Time passes on the card by the accesses of
+/// all of them together, so what they see depends on their turns.
+struct SimPort {
+    card: Arc<Card>,
+    timing: HostTiming,
+}
+
+/// What the transport and its ports share.
+struct Card {
+    machine: SharedMachine,
+}
+
+impl Card {
+    /// The machine, after `ns` nanoseconds have passed on it.
+    fn after(&self, ns: u64) -> Result<MutexGuard<'_, Machine>, TransportError> {
+        let mut machine = self.machine.lock();
+        let cycles = machine.clock().cycle_at(ns);
+        machine.run(cycles);
+        if machine.is_left() {
+            return Err(left());
+        }
+        Ok(machine)
+    }
+
+    fn read(&self, bar_offset: u32, timing: HostTiming) -> Result<u32, TransportError> {
+        let offset = word(bar_offset, BAR_BYTES)?;
+        let value = self.after(timing.read_ns)?.bar_read(offset);
+        // Drivers of a shared line look first whether the interrupt is the card's.
+        if offset == Register::MiscHostControl.offset() {
+            let control = MiscHostControl::from_bits(value);
+            self.machine.pin().asked(control);
+        }
+        Ok(value)
+    }
+
+    fn write(&self, bar_offset: u32, value: u32, timing: HostTiming) -> Result<(), TransportError> {
+        let offset = word(bar_offset, BAR_BYTES)?;
+        let mut machine = self.after(timing.write_ns)?;
+        machine.bar_write(offset, value);
+        self.machine.pin().look(machine.interrupt());
+        Ok(())
+    }
+
+    /// The driver hears of interrupts again.
+    fn unmask(&self) {
+        let machine = self.machine.lock();
+        self.machine.pin().unmask(machine.interrupt());
+    }
+
+    /// Lets the machine run to the cycle `limit`, or until an interrupt, which is masked
+    /// then. True if it came.
+    fn run_to(
+        &self,
+        machine: &mut Machine,
+        limit: u64,
+        timing: HostTiming,
+    ) -> Result<bool, TransportError> {
+        let mut pin = self.machine.pin();
+        pin.look(machine.interrupt());
+        let masked = pin.is_masked();
+        let came = machine.run_until(limit, |machine| machine.interrupt() && !masked);
+        if came {
+            pin.signal();
+            let delay = machine.clock().cycle_at(timing.interrupt_ns);
+            machine.run(delay);
+        }
+        if machine.is_left() {
+            return Err(left());
+        }
+        Ok(came)
+    }
+}
+
+/// The cycle at which a wait ends.
+fn limit(machine: &Machine, timeout: Duration) -> u64 {
+    let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    machine.cycle().saturating_add(machine.clock().cycle_at(ns))
+}
+
+impl Drop for Card {
+    /// The card loses the driver's memory: it must not write to it any more.
+    fn drop(&mut self) {
+        self.machine.lock().unmap_all();
+    }
 }
 
 impl SimTransport {
@@ -109,7 +220,9 @@ impl SimTransport {
     pub fn to(machine: &SharedMachine) -> Self {
         machine.pin().reset();
         SimTransport {
-            machine: machine.clone(),
+            card: Arc::new(Card {
+                machine: machine.clone(),
+            }),
             timing: HostTiming::default(),
             next_iova: FIRST_IOVA,
         }
@@ -127,18 +240,7 @@ impl SimTransport {
 
     /// A handle to the machine.
     pub fn machine(&self) -> SharedMachine {
-        self.machine.clone()
-    }
-
-    /// The machine, after `ns` nanoseconds have passed on it.
-    fn after(&self, ns: u64) -> Result<MutexGuard<'_, Machine>, TransportError> {
-        let mut machine = self.machine.lock();
-        let cycles = machine.clock().cycle_at(ns);
-        machine.run(cycles);
-        if machine.is_left() {
-            return Err(left());
-        }
-        Ok(machine)
+        self.card.machine.clone()
     }
 }
 
@@ -158,28 +260,18 @@ fn word(offset: u32, bytes: u32) -> Result<u32, TransportError> {
 
 impl Transport for SimTransport {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
-        let offset = word(bar_offset, BAR_BYTES)?;
-        let value = self.after(self.timing.read_ns)?.bar_read(offset);
-        // Drivers of a shared line look first whether the interrupt is the card's.
-        if offset == Register::MiscHostControl.offset() {
-            let control = MiscHostControl::from_bits(value);
-            self.machine.pin().asked(control);
-        }
-        Ok(value)
+        self.card.read(bar_offset, self.timing)
     }
 
     fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
-        let offset = word(bar_offset, BAR_BYTES)?;
-        let mut machine = self.after(self.timing.write_ns)?;
-        machine.bar_write(offset, value);
-        self.machine.pin().look(machine.interrupt());
-        Ok(())
+        self.card.write(bar_offset, value, self.timing)
     }
 
     fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
         let offset = word(offset, CONFIG_BYTES)?;
         let mut bytes = [0; 4];
-        self.after(self.timing.read_ns)?
+        self.card
+            .after(self.timing.read_ns)?
             .config_read(offset as usize, &mut bytes);
         Ok(u32::from_le_bytes(bytes))
     }
@@ -187,7 +279,8 @@ impl Transport for SimTransport {
     fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
         let offset = word(offset, CONFIG_BYTES)?;
         let bytes = value.to_le_bytes();
-        self.after(self.timing.write_ns)?
+        self.card
+            .after(self.timing.write_ns)?
             .config_write(offset as usize, &bytes);
         Ok(())
     }
@@ -195,52 +288,81 @@ impl Transport for SimTransport {
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
         let memory = DmaMemory::new(bytes, self.next_iova)?;
         self.next_iova += memory.len() as u64 + IOVA_GAP;
-        self.machine.lock().map(memory.clone());
+        self.card.machine.lock().map(memory.clone());
         Ok(memory)
     }
 
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
         vector.must_be_pin()?;
-        let mut machine = self.machine.lock();
-        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let limit = machine.cycle().saturating_add(machine.clock().cycle_at(ns));
-        let mut pin = self.machine.pin();
-        pin.look(machine.interrupt());
-        let masked = pin.is_masked();
-        let came = machine.run_until(limit, |machine| machine.interrupt() && !masked);
-        if came {
-            pin.signal();
-            let delay = machine.clock().cycle_at(self.timing.interrupt_ns);
-            machine.run(delay);
-        }
-        if machine.is_left() {
-            return Err(left());
-        }
-        Ok(came)
+        let mut machine = self.card.machine.lock();
+        let limit = limit(&machine, timeout);
+        self.card.run_to(&mut machine, limit, self.timing)
     }
 
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
         vector.must_be_pin()?;
-        let machine = self.machine.lock();
-        self.machine.pin().unmask(machine.interrupt());
+        self.card.unmask();
         Ok(())
     }
 
+    fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
+        Ok(Box::new(SimPort {
+            card: self.card.clone(),
+            timing: self.timing,
+        }))
+    }
+
     fn counts(&mut self) -> Result<Option<String>, TransportError> {
-        Ok(Some(self.machine.stalls().to_string()))
+        Ok(Some(self.card.machine.stalls().to_string()))
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {
-        self.machine.lock().reset();
-        self.machine.pin().reset();
+        self.card.machine.lock().reset();
+        self.card.machine.pin().reset();
         Ok(())
     }
 }
 
-impl Drop for SimTransport {
-    /// The card loses the driver's memory: it must not write to it any more.
-    fn drop(&mut self) {
-        self.machine.lock().unmap_all();
+impl Port for SimPort {
+    fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
+        self.card.read(bar_offset, self.timing)
+    }
+
+    fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
+        self.card.write(bar_offset, value, self.timing)
+    }
+
+    /// The card runs in slices: between two of them the other threads have their turns.
+    fn wait(
+        &mut self,
+        vector: Vector,
+        timeout: Duration,
+        bell: &Bell,
+    ) -> Result<bool, TransportError> {
+        vector.must_be_pin()?;
+        let end = limit(&self.card.machine.lock(), timeout);
+        loop {
+            if bell.is_rung() {
+                return Ok(false);
+            }
+            {
+                let mut machine = self.card.machine.lock();
+                let slice = limit(&machine, SLICE).min(end);
+                if self.card.run_to(&mut machine, slice, self.timing)? {
+                    return Ok(true);
+                }
+                if machine.cycle() >= end {
+                    return Ok(false);
+                }
+            }
+            self.card.machine.give_way();
+        }
+    }
+
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        vector.must_be_pin()?;
+        self.card.unmask();
+        Ok(())
     }
 }
 

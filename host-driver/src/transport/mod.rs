@@ -14,10 +14,12 @@ use thiserror::Error;
 
 use crate::dma::{DmaError, DmaMemory};
 
+mod port;
 mod vector;
 pub mod vfio;
 pub mod vfio_user;
 
+pub use port::{Bell, Port};
 pub use vector::Vector;
 
 /// Why a transport could not do what it was asked for.
@@ -62,6 +64,9 @@ pub enum TransportError {
     /// A BAR or configuration offset outside the card or not aligned.
     #[error("offset {0:#x} is outside the card or not aligned")]
     BadOffset(u32),
+    /// Only one thread can use the card this way.
+    #[error("this way to the card is for one thread")]
+    NotShared,
     /// The card has no such interrupt.
     #[error("the card has no interrupt vector {0}")]
     NoVector(Vector),
@@ -177,6 +182,15 @@ pub trait Transport {
     /// if the card is gone.
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError>;
 
+    /// Makes a way to the same card for another thread. The card stays reachable, and
+    /// keeps its DMA memory, until the transport and all its ports are gone.
+    ///
+    /// # Errors
+    /// [`TransportError::NotShared`] if there is none; what the system says.
+    fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
+        Err(TransportError::NotShared)
+    }
+
     /// What the card's emulator has counted that explains a stall, as
     /// `name=value name=value ..`; None where nobody counts.
     ///
@@ -234,6 +248,9 @@ macro_rules! forward {
             }
             fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
                 (**self).vector_fd(vector)
+            }
+            fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
+                (**self).port()
             }
             fn counts(&mut self) -> Result<Option<String>, TransportError> {
                 (**self).counts()

@@ -6,15 +6,16 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use vfio_user_nic::dma::DmaRange;
 use vfio_user_nic::message::{irq, region};
-use vfio_user_nic::{Client, ClientError};
+use vfio_user_nic::{Client, ClientError, Poster};
 
-use super::{Transport, TransportError, Vector};
+use super::{Bell, Port, Transport, TransportError, Vector, port};
 use crate::dma::DmaMemory;
 
 /// Time for the connection and for each request.
@@ -34,13 +35,47 @@ const CONFIG_BYTES: u32 = 256;
 
 /// A connection to an emulated card.
 pub struct VfioUser {
-    client: Client,
-    interrupt: OwnedFd,
+    card: Arc<Card>,
     next_iova: u64,
     /// Bytes of the region with the emulator's counts; 0: it has none.
     counts_bytes: usize,
+}
+
+/// What the transport and its ports share; the last of them gives the card back.
+struct Card {
+    /// Locked for a request and its reply. Posted writes of ports do not take this lock.
+    client: Mutex<Client>,
+    interrupt: OwnedFd,
     /// The card's memory must stay while the server may use it.
-    memory: Vec<DmaMemory>,
+    memory: Mutex<Vec<DmaMemory>>,
+}
+
+/// A thread's own way to the card.
+struct VfioUserPort {
+    /// Posted writes go straight to the socket, between other threads' messages.
+    poster: Poster,
+    card: Arc<Card>,
+}
+
+impl Card {
+    fn client(&self) -> MutexGuard<'_, Client> {
+        // A panic of another holder leaves a client whose messages were sent whole or not.
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, bar_offset: u32, out: &mut [u32]) -> Result<(), TransportError> {
+        check(bar_offset, out.len(), BAR_BYTES)?;
+        let mut bytes = vec![0; out.len() * 4];
+        self.client()
+            .region_read(region::BAR0, bar_offset.into(), &mut bytes)
+            .map_err(|error| convert("a register read", error))?;
+        for (word, bytes) in out.iter_mut().zip(bytes.chunks_exact(4)) {
+            let mut four = [0; 4];
+            four.copy_from_slice(bytes);
+            *word = u32::from_le_bytes(four);
+        }
+        Ok(())
+    }
 }
 
 impl VfioUser {
@@ -95,22 +130,14 @@ impl VfioUser {
             .set_irq_eventfd(irq::INTX, Some(interrupt.as_fd()))
             .map_err(|error| AttachError::Transport(convert("DEVICE_SET_IRQS", error)))?;
         Ok(Self {
-            client,
-            interrupt,
+            card: Arc::new(Card {
+                client: Mutex::new(client),
+                interrupt,
+                memory: Mutex::new(Vec::new()),
+            }),
             next_iova: FIRST_IOVA,
             counts_bytes,
-            memory: Vec::new(),
         })
-    }
-
-    /// Takes what the eventfd has counted; true if it was anything.
-    fn consume(&self) -> Result<bool, TransportError> {
-        let mut count = [0; 8];
-        match rustix::io::read(&self.interrupt, &mut count) {
-            Ok(_) => Ok(true),
-            Err(Errno::AGAIN) => Ok(false),
-            Err(error) => Err(TransportError::Io(error.into())),
-        }
     }
 }
 
@@ -160,7 +187,8 @@ impl Transport for VfioUser {
 
     fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
         check(bar_offset, 1, BAR_BYTES)?;
-        self.client
+        self.card
+            .client()
             .region_post(region::BAR0, bar_offset.into(), &value.to_le_bytes())
             .map_err(|error| convert("a register write", error))
     }
@@ -168,27 +196,19 @@ impl Transport for VfioUser {
     fn write_block(&mut self, bar_offset: u32, words: &[u32]) -> Result<(), TransportError> {
         check(bar_offset, words.len(), BAR_BYTES)?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.client
+        self.card
+            .client()
             .region_post(region::BAR0, bar_offset.into(), &bytes)
             .map_err(|error| convert("a memory write", error))
     }
 
     fn read_block(&mut self, bar_offset: u32, out: &mut [u32]) -> Result<(), TransportError> {
-        check(bar_offset, out.len(), BAR_BYTES)?;
-        let mut bytes = vec![0; out.len() * 4];
-        self.client
-            .region_read(region::BAR0, bar_offset.into(), &mut bytes)
-            .map_err(|error| convert("a register read", error))?;
-        for (word, bytes) in out.iter_mut().zip(bytes.chunks_exact(4)) {
-            let mut four = [0; 4];
-            four.copy_from_slice(bytes);
-            *word = u32::from_le_bytes(four);
-        }
-        Ok(())
+        self.card.read(bar_offset, out)
     }
 
     fn flush(&mut self) -> Result<(), TransportError> {
-        self.client
+        self.card
+            .client()
             .flush()
             .map_err(|error| convert("posted writes", error))
     }
@@ -196,7 +216,8 @@ impl Transport for VfioUser {
     fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
         check(offset, 1, CONFIG_BYTES)?;
         let mut bytes = [0; 4];
-        self.client
+        self.card
+            .client()
             .region_read(region::CONFIG, offset.into(), &mut bytes)
             .map_err(|error| convert("a configuration read", error))?;
         Ok(u32::from_le_bytes(bytes))
@@ -204,7 +225,8 @@ impl Transport for VfioUser {
 
     fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
         check(offset, 1, CONFIG_BYTES)?;
-        self.client
+        self.card
+            .client()
             .region_write(region::CONFIG, offset.into(), &value.to_le_bytes())
             .map_err(|error| convert("a configuration write", error))
     }
@@ -217,11 +239,14 @@ impl Transport for VfioUser {
             readable: true,
             writable: true,
         };
-        self.client
+        self.card
+            .client()
             .dma_map(range, Some((memory.fd(), 0)))
             .map_err(|error| convert("DMA memory", error))?;
         self.next_iova += memory.len() as u64 + GAP_BYTES;
-        self.memory.push(memory.clone());
+        let all = self.card.memory.lock();
+        all.unwrap_or_else(PoisonError::into_inner)
+            .push(memory.clone());
         Ok(memory)
     }
 
@@ -229,21 +254,18 @@ impl Transport for VfioUser {
         vector.must_be_pin()?;
         self.flush()?;
         // The usual case under load costs one system call.
-        if self.consume()? {
+        if port::consume(&self.card.interrupt)? {
             return Ok(true);
         }
         if timeout.is_zero() {
             return Ok(false);
         }
-        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec {
-            tv_sec: i64::from(i32::MAX),
-            tv_nsec: 0,
-        });
+        let mut client = self.card.client();
         let mut fds = [
-            PollFd::new(&self.interrupt, PollFlags::IN),
-            PollFd::new(&self.client, PollFlags::IN),
+            PollFd::new(&self.card.interrupt, PollFlags::IN),
+            PollFd::new(&*client, PollFlags::IN),
         ];
-        match poll(&mut fds, Some(&timeout)) {
+        match poll(&mut fds, Some(&port::timespec(timeout))) {
             Ok(0) | Err(Errno::INTR) => return Ok(false),
             Ok(_) => {}
             Err(error) => return Err(TransportError::Io(error.into())),
@@ -251,21 +273,28 @@ impl Transport for VfioUser {
         let [_, socket] = &fds;
         if !socket.revents().is_empty() {
             // A message of the server's, or its end.
-            self.client
+            client
                 .serve(Duration::ZERO)
                 .map_err(|error| convert("an interrupt", error))?;
         }
-        self.consume()
+        port::consume(&self.card.interrupt)
     }
 
     fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
-        (vector == Vector::INTERRUPT).then(|| self.interrupt.as_fd())
+        (vector == Vector::INTERRUPT).then(|| self.card.interrupt.as_fd())
     }
 
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
         vector.must_be_pin()?;
-        self.client.post_unmask_irq(irq::INTX);
+        self.card.client().post_unmask_irq(irq::INTX);
         Ok(())
+    }
+
+    fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
+        Ok(Box::new(VfioUserPort {
+            poster: self.card.client().poster(),
+            card: self.card.clone(),
+        }))
     }
 
     fn counts(&mut self) -> Result<Option<String>, TransportError> {
@@ -273,7 +302,8 @@ impl Transport for VfioUser {
             return Ok(None);
         }
         let mut text = vec![0; self.counts_bytes];
-        self.client
+        self.card
+            .client()
             .region_read(region::COUNTS, 0, &mut text)
             .map_err(|error| convert("the emulator's counts", error))?;
         let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -281,11 +311,57 @@ impl Transport for VfioUser {
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {
-        self.client
+        self.card
+            .client()
             .reset()
             .map_err(|error| convert("a reset", error))?;
         // An interrupt of the card's earlier life means nothing to the next one.
-        self.consume()?;
+        port::consume(&self.card.interrupt)?;
         self.unmask(Vector::INTERRUPT)
+    }
+}
+
+impl Port for VfioUserPort {
+    fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
+        // On the same socket, so the read comes behind the writes.
+        self.flush()?;
+        let mut word = [0];
+        self.card.read(bar_offset, &mut word)?;
+        Ok(word[0])
+    }
+
+    fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
+        check(bar_offset, 1, BAR_BYTES)?;
+        self.poster
+            .region_post(region::BAR0, bar_offset.into(), &value.to_le_bytes())
+            .map_err(|error| convert("a register write", error))
+    }
+
+    fn flush(&mut self) -> Result<(), TransportError> {
+        self.poster
+            .flush()
+            .map_err(|error| convert("posted writes", error))
+    }
+
+    fn wait(
+        &mut self,
+        vector: Vector,
+        timeout: Duration,
+        bell: &Bell,
+    ) -> Result<bool, TransportError> {
+        vector.must_be_pin()?;
+        self.flush()?;
+        let socket = Some(self.poster.as_fd());
+        port::wait_shared(&self.card.interrupt, bell, socket, timeout)
+    }
+
+    fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+        (vector == Vector::INTERRUPT).then(|| self.card.interrupt.as_fd())
+    }
+
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        vector.must_be_pin()?;
+        self.poster.post_unmask_irq(irq::INTX);
+        Ok(())
     }
 }

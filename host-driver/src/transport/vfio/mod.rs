@@ -18,16 +18,17 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use vfio_bindings::bindings::vfio::{
     VFIO_API_VERSION, VFIO_NOIOMMU_IOMMU, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX,
     VFIO_TYPE1_IOMMU, VFIO_TYPE1v2_IOMMU,
 };
 
-use super::{Transport, TransportError, Vector};
+use super::{Bell, Port, Transport, TransportError, Vector, port};
 use crate::dma::{DmaMemory, HUGE_PAGE_BYTES};
 
 #[allow(unsafe_code)]
@@ -62,6 +63,13 @@ pub enum Isolation {
 
 /// A card behind the kernel's VFIO.
 pub struct Vfio {
+    card: Arc<Card>,
+    can_reset: bool,
+    next_iova: u64,
+}
+
+/// What the transport and its ports share; the last of them gives the card back.
+struct Card {
     registers: Registers,
     config: Region,
     // In this order they go: the function first, then its group and container, so that
@@ -71,10 +79,11 @@ pub struct Vfio {
     container: File,
     interrupt: OwnedFd,
     isolation: Isolation,
-    can_reset: bool,
-    next_iova: u64,
-    memory: Vec<DmaMemory>,
+    memory: Mutex<Vec<DmaMemory>>,
 }
+
+/// A thread's own way to the card: the registers are mapped for all.
+struct VfioPort(Arc<Card>);
 
 fn unreachable(place: impl std::fmt::Display, reason: impl std::fmt::Display) -> TransportError {
     TransportError::Unreachable {
@@ -186,33 +195,41 @@ impl Vfio {
         let can_reset =
             ioctl::can_reset(device.as_fd()).map_err(|error| refused("the function", error))?;
         Ok(Self {
-            registers,
-            config,
-            device,
-            _group: file,
-            container,
-            interrupt,
-            isolation,
+            card: Arc::new(Card {
+                registers,
+                config,
+                device,
+                _group: file,
+                container,
+                interrupt,
+                isolation,
+                memory: Mutex::new(Vec::new()),
+            }),
             can_reset,
             next_iova: FIRST_IOVA,
-            memory: Vec::new(),
         })
     }
 
     /// Whether an IOMMU keeps the card from other memory.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
-        self.isolation
+        self.card.isolation
+    }
+}
+
+impl Card {
+    fn read(&self, bar_offset: u32) -> Result<u32, TransportError> {
+        let word = self.registers.read(bar_offset);
+        word.ok_or(TransportError::BadOffset(bar_offset))
     }
 
-    /// Takes what the eventfd has counted; true if it was anything.
-    fn consume(&self) -> Result<bool, TransportError> {
-        let mut count = [0; 8];
-        match rustix::io::read(&self.interrupt, &mut count) {
-            Ok(_) => Ok(true),
-            Err(Errno::AGAIN) => Ok(false),
-            Err(error) => Err(TransportError::Io(error.into())),
-        }
+    fn write(&self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
+        let written = self.registers.write(bar_offset, value);
+        written.ok_or(TransportError::BadOffset(bar_offset))
+    }
+
+    fn unmask(&self) -> Result<(), TransportError> {
+        Ok(ioctl::unmask_interrupt(self.device.as_fd())?)
     }
 
     fn config_offset(&self, offset: u32) -> Result<u64, TransportError> {
@@ -243,94 +260,124 @@ fn huge_pages(bytes: usize) -> Result<DmaMemory, TransportError> {
 
 impl Transport for Vfio {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
-        self.registers
-            .read(bar_offset)
-            .ok_or(TransportError::BadOffset(bar_offset))
+        self.card.read(bar_offset)
     }
 
     fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
-        self.registers
-            .write(bar_offset, value)
-            .ok_or(TransportError::BadOffset(bar_offset))
+        self.card.write(bar_offset, value)
     }
 
     fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
         let mut bytes = [0; 4];
-        self.device
-            .read_exact_at(&mut bytes, self.config_offset(offset)?)?;
+        let place = self.card.config_offset(offset)?;
+        self.card.device.read_exact_at(&mut bytes, place)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
     fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
-        let place = self.config_offset(offset)?;
-        self.device.write_all_at(&value.to_le_bytes(), place)?;
+        let place = self.card.config_offset(offset)?;
+        self.card.device.write_all_at(&value.to_le_bytes(), place)?;
         Ok(())
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
-        let memory = match self.isolation {
+        let memory = match self.card.isolation {
             Isolation::None => huge_pages(bytes)?,
             Isolation::Iommu => {
                 let memory = DmaMemory::new(bytes, self.next_iova)?;
-                ioctl::map_dma(self.container.as_fd(), self.next_iova, &memory).map_err(
-                    |error| TransportError::Refused {
+                let container = self.card.container.as_fd();
+                ioctl::map_dma(container, self.next_iova, &memory).map_err(|error| {
+                    TransportError::Refused {
                         what: "DMA memory",
                         reason: format!("{error} (is the limit of locked memory too low?)"),
-                    },
-                )?;
+                    }
+                })?;
                 self.next_iova += memory.len() as u64 + GAP_BYTES;
                 memory
             }
         };
-        self.memory.push(memory.clone());
+        // A panic of another holder leaves a list that is whole.
+        let all = self.card.memory.lock();
+        all.unwrap_or_else(PoisonError::into_inner)
+            .push(memory.clone());
         Ok(memory)
     }
 
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
         vector.must_be_pin()?;
         // The usual case under load costs one system call.
-        if self.consume()? {
+        if port::consume(&self.card.interrupt)? {
             return Ok(true);
         }
         if timeout.is_zero() {
             return Ok(false);
         }
-        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec {
-            tv_sec: i64::from(i32::MAX),
-            tv_nsec: 0,
-        });
-        let mut fds = [PollFd::new(&self.interrupt, PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
+        let mut fds = [PollFd::new(&self.card.interrupt, PollFlags::IN)];
+        match poll(&mut fds, Some(&port::timespec(timeout))) {
             Ok(0) | Err(Errno::INTR) => Ok(false),
-            Ok(_) => self.consume(),
+            Ok(_) => port::consume(&self.card.interrupt),
             Err(error) => Err(TransportError::Io(error.into())),
         }
     }
 
     fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
-        (vector == Vector::INTERRUPT).then(|| self.interrupt.as_fd())
+        (vector == Vector::INTERRUPT).then(|| self.card.interrupt.as_fd())
     }
 
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
         vector.must_be_pin()?;
-        Ok(ioctl::unmask_interrupt(self.device.as_fd())?)
+        self.card.unmask()
+    }
+
+    fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
+        Ok(Box::new(VfioPort(self.card.clone())))
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {
         // Without it the chip's own reset bit has to do; the driver sets it next.
         if self.can_reset {
-            ioctl::reset(self.device.as_fd())?;
+            ioctl::reset(self.card.device.as_fd())?;
         }
         // An interrupt of the card's earlier life means nothing to the next one.
-        self.consume()?;
-        self.unmask(Vector::INTERRUPT)
+        port::consume(&self.card.interrupt)?;
+        self.card.unmask()
     }
 }
 
-impl Drop for Vfio {
+impl Port for VfioPort {
+    fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
+        self.0.read(bar_offset)
+    }
+
+    fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError> {
+        self.0.write(bar_offset, value)
+    }
+
+    fn wait(
+        &mut self,
+        vector: Vector,
+        timeout: Duration,
+        bell: &Bell,
+    ) -> Result<bool, TransportError> {
+        vector.must_be_pin()?;
+        port::wait_shared(&self.0.interrupt, bell, None, timeout)
+    }
+
+    fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+        (vector == Vector::INTERRUPT).then(|| self.0.interrupt.as_fd())
+    }
+
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
+        vector.must_be_pin()?;
+        self.0.unmask()
+    }
+}
+
+impl Drop for Card {
     fn drop(&mut self) {
         if self.isolation == Isolation::Iommu {
-            for memory in &self.memory {
+            let memory = self.memory.get_mut();
+            for memory in memory.unwrap_or_else(|error| error.into_inner()) {
                 // Closing the container would do it too.
                 let _ =
                     ioctl::unmap_dma(self.container.as_fd(), memory.iova(), memory.len() as u64);

@@ -17,6 +17,9 @@ pub struct Registers {
 // SAFETY: the mapping belongs to no thread, and it is only accessed by volatile reads
 // and writes of words.
 unsafe impl Send for Registers {}
+// SAFETY: as above; the only shared state is the device, each access to it is one word, and
+// it orders words of several threads as they come.
+unsafe impl Sync for Registers {}
 
 impl Registers {
     /// Maps `bytes` bytes (whole pages) of a region.

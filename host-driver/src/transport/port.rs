@@ -1,0 +1,201 @@
+//! A thread's own way to a card that others use, too.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+
+use super::{TransportError, Vector};
+
+/// Registers and interrupt of a card, for one thread of several.
+///
+/// [`super::Transport::port`] makes one. A queue that is served by a thread of its own rings
+/// its mailboxes through it. Writes of one port arrive in their order; those of two ports in
+/// any order, as long as nobody reads: a read follows all writes of its own port. The card
+/// keeps its DMA memory as long as there is a port.
+pub trait Port: Send {
+    /// Reads the word at `bar_offset`. Earlier writes of this port reach the card first.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the card does not answer.
+    fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError>;
+
+    /// Writes the word at `bar_offset`. The write may be posted: it is on its way when this
+    /// returns or at the latest after [`Port::flush`].
+    ///
+    /// # Errors
+    /// [`TransportError`] if the card is gone.
+    fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError>;
+
+    /// Sends off posted writes that the port still holds back.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the card is gone.
+    fn flush(&mut self) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    /// Waits for an interrupt as [`super::Transport::wait`] does, among others that wait for
+    /// the same one: one of them gets it. Ends early, with false, when `bell` is rung.
+    ///
+    /// # Errors
+    /// [`TransportError::NoVector`] if the card has no such interrupt; [`TransportError`] if
+    /// the card is gone.
+    fn wait(
+        &mut self,
+        vector: Vector,
+        timeout: Duration,
+        bell: &Bell,
+    ) -> Result<bool, TransportError>;
+
+    /// The descriptor of an interrupt, as [`super::Transport::vector_fd`].
+    fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
+        let _ = vector;
+        None
+    }
+
+    /// Lets the next interrupt through, as [`super::Transport::unmask`].
+    ///
+    /// # Errors
+    /// As [`super::Transport::unmask`].
+    fn unmask(&mut self, vector: Vector) -> Result<(), TransportError>;
+}
+
+/// What wakes one waiter: whoever has taken an interrupt for all rings the others' bells.
+///
+/// A ring stays until it is taken, and many are one.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    /// A bell that nobody has rung.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(eventfd(
+            0,
+            EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK,
+        )?))
+    }
+
+    /// Rings it.
+    pub fn ring(&self) {
+        // It fails when the count is full, and then the bell rings already.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+
+    /// Takes what was rung; true if it was.
+    #[must_use]
+    pub fn take(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0; 8]).is_ok()
+    }
+
+    /// True if it was rung and nobody has taken it.
+    #[must_use]
+    pub fn is_rung(&self) -> bool {
+        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0)
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Takes what an interrupt's eventfd has counted; true if it was anything.
+pub(super) fn consume(interrupt: &OwnedFd) -> Result<bool, TransportError> {
+    match rustix::io::read(interrupt, &mut [0; 8]) {
+        Ok(_) => Ok(true),
+        Err(Errno::AGAIN) => Ok(false),
+        Err(error) => Err(TransportError::Io(error.into())),
+    }
+}
+
+/// How long poll is to wait.
+pub(super) fn timespec(timeout: Duration) -> Timespec {
+    Timespec::try_from(timeout).unwrap_or(Timespec {
+        tv_sec: i64::from(i32::MAX),
+        tv_nsec: 0,
+    })
+}
+
+/// Waits for an interrupt's eventfd or a bell, and for the end of `peer`.
+pub(super) fn wait_shared(
+    interrupt: &OwnedFd,
+    bell: &Bell,
+    peer: Option<BorrowedFd<'_>>,
+    timeout: Duration,
+) -> Result<bool, TransportError> {
+    // The usual case under load costs one system call.
+    if consume(interrupt)? {
+        return Ok(true);
+    }
+    if timeout.is_zero() {
+        return Ok(false);
+    }
+    let mut fds = vec![
+        PollFd::new(interrupt, PollFlags::IN),
+        PollFd::new(bell, PollFlags::IN),
+    ];
+    // What the peer says is another's to read; its end is everybody's.
+    fds.extend(peer.map(|peer| PollFd::from_borrowed_fd(peer, PollFlags::empty())));
+    match poll(&mut fds, Some(&timespec(timeout))) {
+        Ok(0) | Err(Errno::INTR) => return Ok(false),
+        Ok(_) => {}
+        Err(error) => return Err(TransportError::Io(error.into())),
+    }
+    let gone = |fd: &PollFd<'_>| !fd.revents().is_empty();
+    if fds.get(2).is_some_and(gone) {
+        return Err(TransportError::Gone("it closed the connection".into()));
+    }
+    // Another waiter may have been faster; then it rings the bell.
+    consume(interrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_kept_and_are_one() {
+        let bell = Bell::new().expect("a descriptor");
+        assert!(!bell.is_rung() && !bell.take());
+        bell.ring();
+        bell.ring();
+        assert!(bell.is_rung() && bell.take());
+        assert!(!bell.is_rung() && !bell.take());
+    }
+
+    /// One of two waiters gets the interrupt, and a bell ends the other's wait.
+    #[test]
+    fn an_interrupt_is_taken_once() {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let interrupt = eventfd(0, flags).expect("a descriptor");
+        let bell = Bell::new().expect("a descriptor");
+        let wait = |timeout| wait_shared(&interrupt, &bell, None, timeout).expect("no error");
+        rustix::io::write(&interrupt, &1_u64.to_ne_bytes()).expect("room");
+        assert!(wait(Duration::from_secs(10)));
+        assert!(!wait(Duration::ZERO));
+        bell.ring();
+        assert!(!wait(Duration::from_secs(3600)), "the bell ends the wait");
+        assert!(bell.take());
+    }
+
+    #[test]
+    fn the_end_of_the_peer_is_told_to_every_waiter() {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let interrupt = eventfd(0, flags).expect("a descriptor");
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        let bells = [(); 2].map(|()| Bell::new().expect("a descriptor"));
+        drop(theirs);
+        for bell in &bells {
+            let waited = wait_shared(&interrupt, bell, Some(ours.as_fd()), Duration::from_secs(9));
+            assert!(matches!(waited, Err(TransportError::Gone(_))));
+        }
+    }
+}
