@@ -2,9 +2,9 @@
 
 use std::io::{self, BufWriter, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -52,23 +52,37 @@ struct Reader {
     thread: Option<JoinHandle<()>>,
 }
 
-/// All readers of a card.
+/// All readers of a card; every thread that moves its frames has a clone.
+#[derive(Clone, Default)]
+pub struct Readers(Arc<Shared>);
+
 #[derive(Default)]
-pub struct Readers(Vec<Reader>);
+struct Shared {
+    /// How many there are: with none, nobody takes the lock.
+    count: AtomicUsize,
+    readers: Mutex<Vec<Reader>>,
+}
+
+impl Shared {
+    fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
+        // A panic of another holder leaves a list that is whole.
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Readers {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.0.count.load(Ordering::Relaxed)
     }
 
     /// Whether there may be one more.
     ///
     /// # Errors
     /// When there are [`MOST_READERS`].
-    pub fn has_room(&mut self) -> io::Result<()> {
+    pub fn has_room(&self) -> io::Result<()> {
         self.remove_ended();
-        if self.0.len() >= MOST_READERS {
+        if self.count() >= MOST_READERS {
             let text = format!("there are {MOST_READERS} captures of this card already");
             return Err(io::Error::other(text));
         }
@@ -80,7 +94,7 @@ impl Readers {
     ///
     /// # Errors
     /// When there are [`MOST_READERS`] already; what the system says.
-    pub fn add(&mut self, stream: UnixStream, wanted: Option<Direction>) -> io::Result<()> {
+    pub fn add(&self, stream: UnixStream, wanted: Option<Direction>) -> io::Result<()> {
         self.has_room()?;
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(STALL))?;
@@ -93,28 +107,34 @@ impl Readers {
                 // A reader that is gone, or that takes nothing, has no frames to come.
                 let _ = write_frames(own, &frames, &own_tally);
             })?;
-        self.0.push(Reader {
+        let mut readers = self.0.readers();
+        readers.push(Reader {
             wanted,
             queue: Some(queue),
             tally,
             stream,
             thread: Some(thread),
         });
+        self.0.count.store(readers.len(), Ordering::Relaxed);
         Ok(())
     }
 
     /// Shows a frame to everybody who reads its direction; `copy` is called if there is
-    /// somebody. Never waits.
-    pub fn offer(&mut self, direction: Direction, copy: impl FnOnce() -> Option<Vec<u8>>) {
+    /// somebody. Waits for nobody but another thread that shows one.
+    pub fn offer(&self, direction: Direction, copy: impl FnOnce() -> Option<Vec<u8>>) {
         let wants = |reader: &Reader| reader.wanted.is_none_or(|wanted| wanted == direction);
-        if !self.0.iter().any(wants) {
+        if self.count() == 0 {
+            return;
+        }
+        let readers = self.0.readers();
+        if !readers.iter().any(wants) {
             return;
         }
         let Some(bytes) = copy() else {
             return;
         };
         let (time, bytes): (_, Arc<[u8]>) = (now(), bytes.into());
-        for reader in self.0.iter().filter(|reader| wants(reader)) {
+        for reader in readers.iter().filter(|reader| wants(reader)) {
             reader.take(Sighting {
                 direction,
                 time,
@@ -124,12 +144,17 @@ impl Readers {
     }
 
     /// Forgets readers that have gone.
-    pub fn remove_ended(&mut self) {
+    pub fn remove_ended(&self) {
         let ended = |reader: &mut Reader| {
             let thread = reader.thread.as_ref();
             thread.is_none_or(JoinHandle::is_finished)
         };
-        self.0.extract_if(.., ended).for_each(drop);
+        let mut readers = self.0.readers();
+        let ended: Vec<Reader> = readers.extract_if(.., ended).collect();
+        self.0.count.store(readers.len(), Ordering::Relaxed);
+        // Their threads are joined without the lock.
+        drop(readers);
+        drop(ended);
     }
 }
 
@@ -138,7 +163,7 @@ impl Reader {
         let length = sighting.bytes.len();
         let queued = self.tally.queued.load(Ordering::Relaxed);
         let fits = queued + length <= MOST_BYTES && length <= MOST_FRAME;
-        // Only this thread adds; the other one takes away after the frame is there.
+        // Whoever adds holds the lock; the other one takes away after the frame is there.
         self.tally.queued.fetch_add(length, Ordering::Relaxed);
         let sent = match &self.queue {
             Some(queue) if fits => queue.try_send(sighting),
