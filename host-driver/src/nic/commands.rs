@@ -12,8 +12,9 @@ use host_interface::gencom::Gencom;
 use host_interface::ring;
 use std::time::Duration;
 
+use super::LOOK;
+use super::control::Control;
 use super::error::NicError;
-use super::{LOOK, Nic};
 use crate::transport::Transport;
 
 /// How a command shows that it has been carried out.
@@ -29,7 +30,7 @@ pub(super) enum Completion {
     JumboReset,
 }
 
-impl<T: Transport> Nic<T> {
+impl<T: Transport> Control<T> {
     /// Gives a command and waits until it has been carried out.
     pub(super) fn issue(
         &mut self,

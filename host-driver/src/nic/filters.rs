@@ -1,15 +1,16 @@
 //! Which frames the card takes: its address, multicast addresses, everything.
 //!
-//! All of it is kept by the driver and given to the card again by [`Nic::open`], so
+//! All of it is kept by the driver and given to the card again by [`Control::open`], so
 //! that a card that was reset takes the same frames as before.
 
 use host_interface::command::{Command, CommandCode, DISABLE, ENABLE};
 use host_interface::gencom::{Gencom, mac_words};
 
+use super::Phase;
 use super::commands::Completion;
 use super::config::MulticastForm;
+use super::control::Control;
 use super::error::NicError;
-use super::{Nic, Phase};
 use crate::transport::Transport;
 
 /// What the driver wants to receive besides broadcasts and its own address.
@@ -20,9 +21,9 @@ pub(super) struct Filters {
     multicast: Vec<[u8; 6]>,
 }
 
-impl<T: Transport> Nic<T> {
+impl<T: Transport> Control<T> {
     /// Lets the card take every frame on the wire, or only its own. Kept across
-    /// [`Nic::recover`].
+    /// [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -33,7 +34,7 @@ impl<T: Transport> Nic<T> {
     }
 
     /// Lets the card take every multicast frame, or only those of its list. Kept
-    /// across [`Nic::recover`].
+    /// across [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -55,7 +56,7 @@ impl<T: Transport> Nic<T> {
     }
 
     /// Adds an address to the card's multicast list; one that is there already is
-    /// added again without harm. Kept across [`Nic::recover`].
+    /// added again without harm. Kept across [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -105,7 +106,7 @@ impl<T: Transport> Nic<T> {
         self.issue(name, command, extra, Completion::Multicast)
     }
 
-    /// Gives the card another station address. Kept across [`Nic::recover`]; the
+    /// Gives the card another station address. Kept across [`super::Nic::recover`]; the
     /// EEPROM is not changed.
     ///
     /// # Errors

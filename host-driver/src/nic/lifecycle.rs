@@ -2,15 +2,17 @@
 //!
 //! What a card goes through from [`Nic::probe`] on; the drawing is in [`super`].
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use host_interface::extension::{self, Extension};
 use host_interface::image::Image;
 use tigon2_chip::Cpu;
 use tigon2_chip::registers::Register;
 
+use super::config::SendConsumer;
+use super::control::Control;
 use super::error::{CardState, FatalReport, FirmwareSaid, NicError};
-use super::events::{EventLog, Link};
+use super::events::EventLog;
 use super::settings::wants_jumbo_buffers;
 use super::{DropReason, LOOK, Nic, Phase, Ring, bringup};
 use crate::transport::Transport;
@@ -38,11 +40,12 @@ impl<T: Transport> Nic<T> {
             return Err(NicError::NotHalted { state });
         }
         bringup::load(&mut self.transport, &image)?;
+        let control = &mut self.control;
         bringup::configure(
-            &mut self.transport,
-            &self.config,
-            self.memory.info_address()?,
-            self.station,
+            &mut control.transport,
+            &control.config,
+            control.memory.info_address()?,
+            control.station,
         )?;
         bringup::start(&mut self.transport, image.start())?;
         self.phase = Phase::Running;
@@ -59,14 +62,16 @@ impl<T: Transport> Nic<T> {
 
     /// Begins anew with empty rings, of which the information block tells the card.
     pub(super) fn forget(&mut self) -> Result<(), NicError> {
-        self.send.restart()?;
-        self.receive.restart()?;
-        self.events = EventLog::default();
-        self.command_producer = 0;
-        self.last_command = 0;
-        self.ours = false;
-        self.log.restart();
-        self.memory.prepare(&self.config, &self.send, &self.receive)
+        let (send, receive) = (&mut self.send.ring, &mut self.receive.rings);
+        send.restart()?;
+        receive.restart()?;
+        let control = &mut self.control;
+        control.events = EventLog::default();
+        control.command_producer = 0;
+        control.last_command = 0;
+        control.ours = false;
+        control.log.restart();
+        control.memory.prepare(&control.config, send, receive)
     }
 
     pub(super) fn await_firmware(&mut self) -> Result<(), NicError> {
@@ -93,6 +98,8 @@ impl<T: Transport> Nic<T> {
         }
         self.ours = self.extension(Extension::Magic)? == extension::MAGIC
             && extension::is_known(self.extension(Extension::Version)?);
+        let by_register = self.ours && self.config.send_consumer == SendConsumer::Register;
+        self.send.read_by_register(by_register);
         self.restore_log_levels()
     }
 
@@ -104,35 +111,13 @@ impl<T: Transport> Nic<T> {
     pub fn open(&mut self) -> Result<(), NicError> {
         self.need(Phase::Running)?;
         let jumbo = wants_jumbo_buffers(&self.config);
-        self.receive.fill(|ring| jumbo || ring != Ring::Jumbo)?;
+        let rings = &mut self.receive.rings;
+        rings.fill(|ring| jumbo || ring != Ring::Jumbo)?;
         self.tell_buffers(true)?;
         self.clear_statistics()?;
         self.set_stack(true)?;
         self.phase = Phase::Open;
-        self.restore_filters()?;
-        Ok(())
-    }
-
-    /// Waits until the card reports a link.
-    ///
-    /// # Errors
-    /// [`NicError::NoLink`] after `timeout`; what the card or the transport says.
-    pub fn wait_link(&mut self, timeout: Duration) -> Result<Link, NicError> {
-        let start = Instant::now();
-        loop {
-            self.service()?;
-            if self.events.link != Link::Down {
-                return Ok(self.events.link);
-            }
-            if start.elapsed() >= timeout {
-                self.check_fatal()?;
-                return Err(NicError::NoLink {
-                    after: timeout,
-                    state: self.card_state()?,
-                });
-            }
-            self.wait(LOOK)?;
-        }
+        self.restore_filters()
     }
 
     /// Stops frames. Receive buffers stay with the card until it is loaded again.
@@ -151,14 +136,8 @@ impl<T: Transport> Nic<T> {
     ///
     /// # Errors
     /// What the transport says.
-    pub fn shut_down(mut self) -> Result<T, NicError> {
-        if self.phase == Phase::Open {
-            // A card that no longer answers is halted all the same.
-            let _ = self.close();
-        }
-        bringup::halt(&mut self.transport)?;
-        self.transport.flush()?;
-        Ok(self.transport)
+    pub fn shut_down(self) -> Result<T, NicError> {
+        self.control.shut_down()
     }
 
     /// Resets the card after a failure, loads the same firmware and opens it again if
@@ -174,9 +153,9 @@ impl<T: Transport> Nic<T> {
             });
         }
         let was_open = self.phase == Phase::Open;
-        let lost = u64::from(self.send.outstanding());
-        self.drops.add(DropReason::LostInReset, lost);
-        self.counters.recoveries += 1;
+        let lost = u64::from(self.send_outstanding());
+        self.count_drops(DropReason::LostInReset, lost);
+        self.counts.recovery();
         // What a firmware said before its end is worth most; one that wrote nonsense is
         // reset all the same.
         let _ = self.poll_log();
@@ -194,15 +173,22 @@ impl<T: Transport> Nic<T> {
         }
         Ok(())
     }
+}
 
-    pub(super) fn need(&self, phase: Phase) -> Result<(), NicError> {
-        if self.phase == phase {
-            return Ok(());
+impl<T: Transport> Control<T> {
+    /// Stops frames, halts the card and gives the transport back. After it the card writes
+    /// to no memory; queues that are still there get nothing more.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub fn shut_down(mut self) -> Result<T, NicError> {
+        if self.phase == Phase::Open {
+            // A card that no longer answers is halted all the same.
+            let _ = self.set_stack(false);
         }
-        Err(NicError::WrongState {
-            is: self.phase.name(),
-            needs: phase.name(),
-        })
+        bringup::halt(&mut self.transport)?;
+        self.transport.flush()?;
+        Ok(self.transport)
     }
 
     /// The registers that say what a card is doing.

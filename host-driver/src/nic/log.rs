@@ -1,12 +1,13 @@
 //! The firmware's log and what it records.
 //!
-//! [`Nic::poll_log`] takes messages off the card into a backlog, from which everybody who
-//! wants them takes them with a place of his own; [`Nic::drain_log`] is the driver's.
+//! [`Control::poll_log`] takes messages off the card into a backlog, from which everybody who
+//! wants them takes them with a place of his own; [`Control::drain_log`] is the driver's.
 
 use host_interface::log::{Level, RING_COUNT};
 
+use super::control::Control;
 use super::error::NicError;
-use super::{Nic, window};
+use super::window;
 use crate::log::{Backlog, LogBlock, LogCounts, LogFrame, LogReadError, LogReader, NicMemory};
 use crate::transport::{Transport, TransportError};
 
@@ -15,7 +16,7 @@ use crate::transport::{Transport, TransportError};
 pub(super) struct Log {
     reader: LogReader,
     backlog: Backlog,
-    /// Where [`Nic::drain_log`] is in the backlog.
+    /// Where [`Control::drain_log`] is in the backlog.
     drained: u64,
     /// Lost before the firmware was started last, and since then.
     lost: [(u64, u32); RING_COUNT],
@@ -62,7 +63,7 @@ impl From<LogReadError<TransportError>> for NicError {
     }
 }
 
-impl<T: Transport> Nic<T> {
+impl<T: Transport> Control<T> {
     /// What the card says of its log; none if the firmware has none. Also when the firmware
     /// died before it was operational.
     ///
@@ -75,7 +76,7 @@ impl<T: Transport> Nic<T> {
     /// Takes what is new in the firmware's log into the backlog.
     ///
     /// # Errors
-    /// As [`Nic::log_block`].
+    /// As [`Control::log_block`].
     pub fn poll_log(&mut self) -> Result<(), NicError> {
         let Some(block) = self.log_block()? else {
             return Ok(());
@@ -98,7 +99,7 @@ impl<T: Transport> Nic<T> {
     /// long.
     ///
     /// # Errors
-    /// As [`Nic::log_block`].
+    /// As [`Control::log_block`].
     pub fn drain_log(&mut self) -> Result<(Vec<LogFrame>, u64), NicError> {
         self.poll_log()?;
         let log = &mut self.log;
@@ -119,7 +120,7 @@ impl<T: Transport> Nic<T> {
     /// Messages that CPU A and CPU B have recorded and lost since the firmware started.
     ///
     /// # Errors
-    /// As [`Nic::log_block`].
+    /// As [`Control::log_block`].
     pub fn log_counts(&mut self) -> Result<[LogCounts; RING_COUNT], NicError> {
         let block = self.log_block()?;
         Ok(block.map(|block| block.counts).unwrap_or_default())
@@ -127,10 +128,10 @@ impl<T: Transport> Nic<T> {
 
     /// Has the firmware record what is as detailed as a level, in some modules by their
     /// numbers among [`host_interface::log::MODULE_NAMES`]. It takes effect at once and is
-    /// kept across [`Nic::recover`].
+    /// kept across [`super::Nic::recover`].
     ///
     /// # Errors
-    /// As [`Nic::log_block`].
+    /// As [`Control::log_block`].
     pub fn set_log_levels(&mut self, levels: &[(usize, Level)]) -> Result<(), NicError> {
         for (module, level) in levels {
             self.log.levels.retain(|(other, _)| other != module);

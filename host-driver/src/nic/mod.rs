@@ -12,19 +12,23 @@
 //!               └──── recover: reset, load, open ─┘
 //! ```
 
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
-use host_interface::extension::Extension;
 use tigon2_chip::registers::Register;
 
 use crate::eeprom;
 use crate::live::Readers;
 use crate::transport::{Transport, TransportError};
 
+mod bar;
 mod bringup;
 mod buffers;
 mod commands;
 mod config;
+mod control;
+mod counters;
 mod drops;
 mod error;
 mod events;
@@ -32,16 +36,21 @@ mod filters;
 mod frame;
 mod layout;
 mod lifecycle;
+mod line;
 mod log;
 mod memory;
 mod own;
 mod plan;
+mod queues;
 mod receive;
+mod receive_path;
 mod region;
 mod rings;
 mod send;
+mod send_path;
 mod settings;
 mod sizes;
+mod split;
 mod statistics;
 mod trace;
 mod traffic;
@@ -52,6 +61,8 @@ pub use config::{
     Coalescing, Config, GiveBack, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice,
     SendConsumer,
 };
+pub use control::Control;
+pub use counters::DriverCounters;
 pub use drops::{DropCounts, DropReason};
 pub use error::{CardState, FatalReport, FirmwareSaid, NicError};
 pub use events::Link;
@@ -65,18 +76,23 @@ pub use trace::read_trace;
 
 pub use frame::{Received, ReceivedChecksums, ReceivedFrame};
 pub use own::OwnFirmware;
+pub use queues::{ReceiveQueue, SendQueue};
 pub use rings::{ChecksumOffload, JumboRing, ReturnRingSize, Ring, SendRingPlace, SendRingSize};
 pub use send::{MAX_FRAGMENTS, SendOptions};
 pub use settings::{LinkState, Negotiate};
 pub use sizes::{JUMBO_SLOT_BYTES, MIN_FRAME, SLOT_BYTES};
-pub use statistics::{DriverCounters, Named, NicStatistics, every_field};
+pub use split::{Parts, SplitError};
+pub use statistics::{Named, NicStatistics, every_field};
 
+use counters::Counts;
 use events::EventLog;
 use filters::Filters;
-use memory::{ControlMemory, SharedMemory};
+use memory::SharedMemory;
 use plan::Plan;
 use receive::ReceiveRings;
+use receive_path::ReceivePath;
 use send::SendRing;
+use send_path::SendPath;
 use sizes::largest_frame;
 
 /// How often a wait for the firmware looks at its report.
@@ -100,31 +116,16 @@ impl Phase {
     }
 }
 
-/// An AceNIC behind a transport.
+/// An AceNIC behind a transport: its [`Control`] and its queues in one hand.
+///
+/// All that control offers is here, too ([`Deref`]). [`Nic::split`] gives control and the
+/// queues to threads of their own.
 pub struct Nic<T: Transport> {
-    transport: T,
-    config: Config,
-    identity: Identity,
-    memory: ControlMemory,
-    phase: Phase,
-    send: SendRing,
-    receive: ReceiveRings,
-    events: EventLog,
-    command_producer: u32,
-    last_command: u8,
-    counters: DriverCounters,
-    drops: DropCounts,
-    /// The firmware file, kept for [`Nic::recover`].
-    image: Vec<u8>,
-    /// The card has booted its own firmware, which [`Nic::recover`] lets it do again.
-    own: bool,
-    /// The firmware is this project's: the extension words are valid.
-    ours: bool,
-    /// The address that the card answers to: the EEPROM's, unless it was changed.
-    station: [u8; 6],
-    filters: Filters,
-    log: log::Log,
-    readers: Readers,
+    control: Control<T>,
+    send: SendPath,
+    receive: ReceivePath,
+    /// The next wait ends at once: there may be something that no interrupt will tell of.
+    look_first: bool,
 }
 
 impl<T: Transport> Nic<T> {
@@ -153,7 +154,11 @@ impl<T: Transport> Nic<T> {
         let (Some(send), Some(receive)) = (send.next(), receive.next()) else {
             return Err(TransportError::Other("a plan without queues".into()).into());
         };
-        Ok(Self {
+        let (counts, readers) = (Arc::<Counts>::default(), Readers::default());
+        let send = SendPath::new(send, counts.clone(), readers.clone());
+        let (own_counts, own_readers) = (counts.clone(), readers.clone());
+        let receive = ReceivePath::new(receive, own_counts, own_readers, config.give_back);
+        let control = Control {
             identity: Identity {
                 vendor,
                 device,
@@ -163,103 +168,41 @@ impl<T: Transport> Nic<T> {
                 bus_66mhz: pci.bus_66mhz(),
             },
             phase: Phase::Halted,
-            send,
-            receive,
             events: EventLog::default(),
             command_producer: 0,
             last_command: 0,
-            counters: DriverCounters::default(),
-            drops: DropCounts::default(),
+            counts,
             image: Vec::new(),
             own: false,
             ours: false,
             station,
             filters: Filters::default(),
             log: log::Log::default(),
-            readers: Readers::default(),
+            readers,
+            wake: None,
             transport,
             config,
             memory: memory.control,
+        };
+        Ok(Self {
+            control,
+            send,
+            receive,
+            look_first: false,
         })
     }
+}
 
-    /// What the card is.
-    pub fn identity(&self) -> &Identity {
-        &self.identity
+impl<T: Transport> Deref for Nic<T> {
+    type Target = Control<T>;
+
+    fn deref(&self) -> &Control<T> {
+        &self.control
     }
+}
 
-    /// The configuration in use.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// The station address in use.
-    pub fn station(&self) -> [u8; 6] {
-        self.station
-    }
-
-    /// Whoever reads the frames of this card beside its user.
-    pub fn readers(&mut self) -> &mut Readers {
-        &mut self.readers
-    }
-
-    /// The transport, for what this interface does not offer.
-    pub fn transport(&mut self) -> &mut T {
-        &mut self.transport
-    }
-
-    /// Reads a word of BAR 0 below the memory window; nothing there changes by being read.
-    ///
-    /// # Errors
-    /// [`TransportError::BadOffset`] for the window and beyond; what the transport says.
-    pub fn peek_register(&mut self, offset: u32) -> Result<u32, NicError> {
-        if offset >= host_interface::bar::WINDOW || !offset.is_multiple_of(4) {
-            return Err(TransportError::BadOffset(offset).into());
-        }
-        Ok(self.transport.read(offset)?)
-    }
-
-    /// Reads words of NIC memory.
-    ///
-    /// # Errors
-    /// What the transport says.
-    pub fn peek_memory(&mut self, address: u32, out: &mut [u32]) -> Result<(), NicError> {
-        Ok(window::read(&mut self.transport, address, out)?)
-    }
-
-    /// True if the firmware is this project's, with its extension words.
-    pub fn has_extension(&self) -> bool {
-        self.ours
-    }
-
-    /// Frames that were dropped, by reason.
-    pub fn drops(&self) -> &DropCounts {
-        &self.drops
-    }
-
-    /// Counts frames that the user of this driver could not take or give.
-    pub fn count_drops(&mut self, reason: DropReason, frames: u64) {
-        self.drops.add(reason, frames);
-    }
-
-    /// Asks an idle card whether it is still well: the way to it holds and the
-    /// firmware has left no report of its end.
-    ///
-    /// # Errors
-    /// [`NicError::FirmwareFatal`] or what the transport says.
-    pub fn look_alive(&mut self) -> Result<(), NicError> {
-        if self.ours {
-            self.check_fatal()?;
-        }
-        Ok(())
-    }
-
-    /// The link as last reported.
-    pub fn link(&self) -> Link {
-        self.events.link
-    }
-
-    fn extension(&mut self, word: Extension) -> Result<u32, TransportError> {
-        self.transport.read(word.bar_offset())
+impl<T: Transport> DerefMut for Nic<T> {
+    fn deref_mut(&mut self) -> &mut Control<T> {
+        &mut self.control
     }
 }

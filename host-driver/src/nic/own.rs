@@ -18,6 +18,7 @@ use tigon2_chip::Cpu;
 use tigon2_chip::bits::CpuState;
 use tigon2_chip::registers::Register;
 
+use super::control::Control;
 use super::error::NicError;
 use super::{LOOK, Nic, Phase, bringup};
 use crate::eeprom::EepromError;
@@ -59,7 +60,7 @@ pub(super) fn report_text(word: u32) -> String {
     )
 }
 
-impl<T: Transport> Nic<T> {
+impl<T: Transport> Control<T> {
     /// The card's EEPROM, to look at it or to change it. The card is halted for that, so
     /// it must be loaded or booted again afterwards.
     ///
@@ -91,32 +92,6 @@ impl<T: Transport> Nic<T> {
         Ok(Flasher::new(storage, bytes, board, trusted)?)
     }
 
-    /// Lets the card boot from its EEPROM and configures the firmware that comes up. An
-    /// image on trial is confirmed once it is operational.
-    ///
-    /// # Errors
-    /// [`NicError::NotBooted`] with the boot code's own report, [`NicError::Flash`] if the
-    /// image is not signed as it should be, or as [`Nic::load`].
-    pub fn boot(&mut self) -> Result<OwnFirmware, NicError> {
-        if self.phase != Phase::Halted {
-            bringup::reset(&mut self.transport)?;
-            self.phase = Phase::Halted;
-        }
-        let trusted = match self.config.required_key {
-            Some(key) => key,
-            None => TrustedKey::from_environment().map_err(FlashError::from)?,
-        };
-        let judged = self.judge_own(trusted)?;
-        self.forget()?;
-        let result = self.boot_and_configure(trusted, judged);
-        if result.is_err() {
-            // Nothing may write to this process's memory behind its back.
-            let _ = bringup::halt(&mut self.transport);
-            self.phase = Phase::Halted;
-        }
-        result
-    }
-
     /// The image that would be started must be signed, if it is on trial or a key is
     /// required; returns the slot if one was judged.
     fn judge_own(&mut self, trusted: TrustedKey) -> Result<Option<Slot>, NicError> {
@@ -137,45 +112,6 @@ impl<T: Transport> Nic<T> {
         }
         flasher.verify(slot, &mut |_, _, _| {})?;
         Ok(Some(slot))
-    }
-
-    fn boot_and_configure(
-        &mut self,
-        trusted: TrustedKey,
-        judged: Option<Slot>,
-    ) -> Result<OwnFirmware, NicError> {
-        // What is there from an earlier boot must not be taken for this one's.
-        for word in [Extension::BootSource, Extension::State] {
-            self.transport.write(word.bar_offset(), 0)?;
-        }
-        bringup::restart(&mut self.transport)?;
-        let source = self.await_boot()?;
-        let slot = Slot::from_index(source.slot().into()).unwrap_or(Slot::Zero);
-        let must_be_judged = source.trial() || self.config.required_key.is_some();
-        if must_be_judged && judged != Some(slot) {
-            let why = "the card has started it, and its signature was not judged".to_owned();
-            return Err(FlashError::Slot { slot, why }.into());
-        }
-        bringup::configure_own(
-            &mut self.transport,
-            &self.config,
-            self.memory.info_address()?,
-            self.station,
-        )?;
-        let go = Extension::State.bar_offset();
-        self.transport.write(go, State::Boot.number())?;
-        self.transport.flush()?;
-        self.phase = Phase::Running;
-        self.image.clear();
-        self.own = true;
-        self.await_firmware()?;
-        if source.trial() {
-            self.confirm(slot, trusted)?;
-        }
-        Ok(OwnFirmware {
-            slot,
-            confirmed_now: source.trial(),
-        })
     }
 
     /// Waits until firmware asks for its host.
@@ -227,5 +163,73 @@ impl<T: Transport> Nic<T> {
         }
         self.transport.flush()?;
         confirmed
+    }
+}
+
+impl<T: Transport> Nic<T> {
+    /// Lets the card boot from its EEPROM and configures the firmware that comes up. An
+    /// image on trial is confirmed once it is operational.
+    ///
+    /// # Errors
+    /// [`NicError::NotBooted`] with the boot code's own report, [`NicError::Flash`] if the
+    /// image is not signed as it should be, or as [`Nic::load`].
+    pub fn boot(&mut self) -> Result<OwnFirmware, NicError> {
+        if self.phase != Phase::Halted {
+            bringup::reset(&mut self.transport)?;
+            self.phase = Phase::Halted;
+        }
+        let trusted = match self.config.required_key {
+            Some(key) => key,
+            None => TrustedKey::from_environment().map_err(FlashError::from)?,
+        };
+        let judged = self.judge_own(trusted)?;
+        self.forget()?;
+        let result = self.boot_and_configure(trusted, judged);
+        if result.is_err() {
+            // Nothing may write to this process's memory behind its back.
+            let _ = bringup::halt(&mut self.transport);
+            self.phase = Phase::Halted;
+        }
+        result
+    }
+
+    fn boot_and_configure(
+        &mut self,
+        trusted: TrustedKey,
+        judged: Option<Slot>,
+    ) -> Result<OwnFirmware, NicError> {
+        // What is there from an earlier boot must not be taken for this one's.
+        for word in [Extension::BootSource, Extension::State] {
+            self.transport.write(word.bar_offset(), 0)?;
+        }
+        bringup::restart(&mut self.transport)?;
+        let source = self.await_boot()?;
+        let slot = Slot::from_index(source.slot().into()).unwrap_or(Slot::Zero);
+        let must_be_judged = source.trial() || self.config.required_key.is_some();
+        if must_be_judged && judged != Some(slot) {
+            let why = "the card has started it, and its signature was not judged".to_owned();
+            return Err(FlashError::Slot { slot, why }.into());
+        }
+        let control = &mut self.control;
+        bringup::configure_own(
+            &mut control.transport,
+            &control.config,
+            control.memory.info_address()?,
+            control.station,
+        )?;
+        let go = Extension::State.bar_offset();
+        self.transport.write(go, State::Boot.number())?;
+        self.transport.flush()?;
+        self.phase = Phase::Running;
+        self.image.clear();
+        self.own = true;
+        self.await_firmware()?;
+        if source.trial() {
+            self.confirm(slot, trusted)?;
+        }
+        Ok(OwnFirmware {
+            slot,
+            confirmed_now: source.trial(),
+        })
     }
 }

@@ -10,7 +10,8 @@ use host_interface::bd::ReceiveBd;
 use host_interface::ring;
 
 use super::buffers::{self, BufferMemory, BufferRing};
-use super::drops::{DropCounts, DropReason};
+use super::counters::Counts;
+use super::drops::DropReason;
 use super::error::NicError;
 use super::frame::ReceivedFrame;
 use super::plan::ReceivePlan;
@@ -146,7 +147,7 @@ impl ReceiveRings {
     /// why not otherwise, and queues the buffer again.
     pub fn take(
         &mut self,
-        drops: &mut DropCounts,
+        counts: &Counts,
         deliver: &mut impl FnMut(ReceivedFrame<'_>) -> Result<(), NicError>,
     ) -> Result<usize, NicError> {
         // A copy: the card may change the ring while this one is looked at.
@@ -156,7 +157,7 @@ impl ReceiveRings {
         let (at, buffer) = match buffers::judge(&self.rings, &bd) {
             Ok(found) => found,
             Err(reason) => {
-                drops.count(reason);
+                counts.drop_frames(reason, 1);
                 return self.tolerate();
             }
         };
@@ -169,7 +170,7 @@ impl ReceiveRings {
                 deliver(ReceivedFrame::new(ring.memory(), places, bd, ring.kind())).map(|()| bytes)
             }
             Err(reason) => {
-                drops.count(reason);
+                counts.drop_frames(reason, 1);
                 Ok(0)
             }
         };

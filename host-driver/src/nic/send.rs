@@ -138,6 +138,11 @@ impl SendRing {
         self.memory.consumer.first_word(0)
     }
 
+    /// True if the card has written another consumer index to host memory.
+    pub fn has_news(&self) -> Result<bool, DmaError> {
+        Ok(self.reported()? != self.consumer)
+    }
+
     /// For how long the card has got on with nothing, while it had work.
     pub fn waiting_for(&self) -> Duration {
         if self.outstanding() == 0 {

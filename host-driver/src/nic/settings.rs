@@ -11,6 +11,7 @@ use host_interface::gencom::Gencom;
 
 use super::commands::Completion;
 use super::config::{Coalescing, Config, LinkWish, MIN_MTU, STANDARD_MTU};
+use super::control::Control;
 use super::error::NicError;
 use super::sizes::{FRAME_OVERHEAD, largest_frame};
 use super::{Nic, Phase, Ring};
@@ -62,8 +63,8 @@ impl<T: Transport> Nic<T> {
                 allowed: format!("{MIN_MTU} to {largest} with these rings"),
             });
         }
-        self.config.mtu = mtu;
-        self.send.set_largest(largest_frame(mtu));
+        self.control.config.mtu = mtu;
+        self.send.ring.set_largest(largest_frame(mtu));
         if self.phase == Phase::Halted {
             return Ok(());
         }
@@ -73,7 +74,7 @@ impl<T: Transport> Nic<T> {
         if self.phase == Phase::Open {
             if wants_jumbo_buffers(&self.config) {
                 self.fill_jumbo()?;
-            } else if self.receive.outstanding_in(Ring::Jumbo) > 0 {
+            } else if self.receive.rings.outstanding_in(Ring::Jumbo) > 0 {
                 self.reset_jumbo_ring()?;
             }
         }
@@ -82,7 +83,7 @@ impl<T: Transport> Nic<T> {
     }
 
     fn fill_jumbo(&mut self) -> Result<(), NicError> {
-        self.receive.fill(|ring| ring == Ring::Jumbo)?;
+        self.receive.rings.fill(|ring| ring == Ring::Jumbo)?;
         self.tell_buffers(true)
     }
 
@@ -95,14 +96,36 @@ impl<T: Transport> Nic<T> {
     pub fn reset_jumbo_ring(&mut self) -> Result<(), NicError> {
         let command = Command::new(CommandCode::ResetJumboRing, 0);
         self.issue("reset jumbo ring", command, &[], Completion::JumboReset)?;
-        self.receive.forget(Ring::Jumbo);
+        self.receive.rings.forget(Ring::Jumbo);
         self.transport.write(bar::MAILBOX_JUMBO_PRODUCER, 0)?;
         self.transport.flush()?;
         Ok(())
     }
 
+    /// Waits for events, at most for `timeout`, until the driver has seen this many
+    /// changes of the link. True if it has.
+    ///
+    /// # Errors
+    /// What the card or the transport says.
+    pub fn wait_link_changes(&mut self, count: u64, timeout: Duration) -> Result<bool, NicError> {
+        let start = std::time::Instant::now();
+        loop {
+            self.service()?;
+            if self.events.link_changes >= count {
+                return Ok(true);
+            }
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            self.wait(left.min(super::LOOK))?;
+        }
+    }
+}
+
+impl<T: Transport> Control<T> {
     /// Changes the coalescing of interrupts and updates. Kept across
-    /// [`Nic::recover`].
+    /// [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the transport says.
@@ -118,7 +141,7 @@ impl<T: Transport> Nic<T> {
     }
 
     /// Changes what is wished of the link and negotiates it anew. The link goes down
-    /// meanwhile; [`Nic::wait_link`] waits for it. Kept across [`Nic::recover`].
+    /// meanwhile; [`super::Nic::wait_link`] waits for it. Kept across [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -202,26 +225,6 @@ impl<T: Transport> Nic<T> {
             });
         }
         self.plain("of the user", command, code)
-    }
-
-    /// Waits for events, at most for `timeout`, until the driver has seen this many
-    /// changes of the link. True if it has.
-    ///
-    /// # Errors
-    /// What the card or the transport says.
-    pub fn wait_link_changes(&mut self, count: u64, timeout: Duration) -> Result<bool, NicError> {
-        let start = std::time::Instant::now();
-        loop {
-            self.service()?;
-            if self.events.link_changes >= count {
-                return Ok(true);
-            }
-            let left = timeout.saturating_sub(start.elapsed());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            self.wait(left.min(super::LOOK))?;
-        }
     }
 
     /// Times that the link has changed since the firmware was loaded.

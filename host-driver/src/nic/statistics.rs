@@ -8,31 +8,14 @@ use host_interface::statistics::{FIELDS, Statistics};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::control::Control;
+use super::counters::DriverCounters;
 use super::drops::DropCounts;
 use super::error::NicError;
 use super::events::Link;
-use super::{Nic, window};
+use super::window;
 use crate::transport::Transport;
 use tigon2_chip::mac::MacStatistic;
-
-/// What the driver counts itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct DriverCounters {
-    /// Frames queued for sending.
-    pub frames_sent: u64,
-    /// Their bytes, without CRC.
-    pub bytes_sent: u64,
-    /// Frames that were received and delivered.
-    pub frames_received: u64,
-    /// Their bytes, without CRC.
-    pub bytes_received: u64,
-    /// Interrupts taken.
-    pub interrupts: u64,
-    /// Times that the card was told of frames to send.
-    pub send_rings: u64,
-    /// Resets after a failure.
-    pub recoveries: u64,
-}
 
 /// Counts by name, in their own order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -159,12 +142,7 @@ fn emulator_counts(text: &str) -> BTreeMap<String, u64> {
     counts.collect()
 }
 
-impl<T: Transport> Nic<T> {
-    /// The driver's own counts.
-    pub fn counters(&self) -> &DriverCounters {
-        &self.counters
-    }
-
+impl<T: Transport> Control<T> {
     /// Errors that the firmware has reported by events since it was loaded.
     pub fn firmware_errors(&self) -> u64 {
         self.events.errors
@@ -282,8 +260,8 @@ impl<T: Transport> Nic<T> {
         Ok(NicStatistics {
             link: self.events.link,
             firmware_version: self.firmware_version(),
-            driver: self.counters,
-            driver_drops: named(&self.drops),
+            driver: self.counters(),
+            driver_drops: named(&self.drops()),
             firmware_drops: self.firmware_drops()?,
             handlers: self.handler_counts()?,
             own: self.custom_counters()?,

@@ -7,15 +7,16 @@
 use host_interface::gencom::Gencom;
 use host_interface::trace::{ENTRY_BYTES, TraceEntry};
 
+use super::control::Control;
 use super::error::NicError;
-use super::{Nic, window};
+use super::window;
 use crate::transport::Transport;
 
 /// Largest trace ring that makes sense, in bytes.
 const LARGEST_RING: u32 = 256 * 1024;
 const ENTRY: u32 = ENTRY_BYTES as u32;
 
-impl<T: Transport> Nic<T> {
+impl<T: Transport> Control<T> {
     /// The trace, as [`read_trace`] gives it.
     ///
     /// # Errors
@@ -24,7 +25,7 @@ impl<T: Transport> Nic<T> {
         read_trace(&mut self.transport)
     }
 
-    /// Chooses what the firmware traces from now on. Kept across [`Nic::recover`].
+    /// Chooses what the firmware traces from now on. Kept across [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the transport says.

@@ -7,29 +7,22 @@ use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use host_interface::bar;
-use host_interface::extension::Extension;
-use host_interface::gencom::Gencom;
 use tigon2_chip::registers::Register;
 
-use super::config::{GiveBack, Notice, SendConsumer};
+use super::bar::Whole;
 use super::error::NicError;
 use super::events::Link;
 use super::frame::{Received, ReceivedFrame};
 use super::send::SendOptions;
 use super::{LOOK, Nic, Phase, Ring, window};
 use crate::dma::DmaMemory;
-use crate::live::Direction;
 use crate::transport::{Transport, Vector};
-
-/// Longest sleep of a polling driver between two looks.
-const POLL_PAUSE: Duration = Duration::from_micros(50);
 
 impl<T: Transport> Nic<T> {
     /// A descriptor that becomes readable when the card has raised its interrupt.
     /// After it, call [`Nic::wait`] with no time, and then [`Nic::service`].
     pub fn interrupt_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.transport.vector_fd(Vector::INTERRUPT)
+        self.control.transport.vector_fd(Vector::INTERRUPT)
     }
 
     /// Waits until the card may have something, at most for `timeout`. True if it
@@ -39,32 +32,12 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says.
     pub fn wait(&mut self, timeout: Duration) -> Result<bool, NicError> {
-        self.transport.flush()?;
-        match self.config.notice {
-            Notice::Interrupt => {
-                let came = self.transport.wait(Vector::INTERRUPT, timeout)?;
-                if came {
-                    self.counters.interrupts += 1;
-                    self.acknowledge()?;
-                }
-                Ok(came)
-            }
-            Notice::Polling => {
-                let start = Instant::now();
-                loop {
-                    if self.has_work()? {
-                        return Ok(true);
-                    }
-                    let left = timeout.saturating_sub(start.elapsed());
-                    if left.is_zero() {
-                        return Ok(false);
-                    }
-                    // An in-process engine gets its time in here.
-                    self.transport
-                        .wait(Vector::INTERRUPT, left.min(POLL_PAUSE))?;
-                }
-            }
+        if std::mem::take(&mut self.look_first) {
+            return Ok(true);
         }
+        let rings = &self.receive.rings;
+        let has_frames = || Ok(rings.available()? > 0);
+        self.control.wait_for(timeout, has_frames)
     }
 
     /// Takes the interrupt away on the card and lets the next one through, before the
@@ -74,19 +47,7 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says.
     pub fn acknowledge(&mut self) -> Result<(), NicError> {
-        if self.config.notice == Notice::Interrupt {
-            self.transport.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
-            self.transport.unmask(Vector::INTERRUPT)?;
-            // The write may be posted. Until it has arrived the firmware keeps quiet
-            // about what it does meanwhile, and whoever looked at the indices before
-            // that would sleep through it. Reading the mailbox back waits for it.
-            self.transport.read(bar::MAILBOX_HOST_INTERRUPT)?;
-        }
-        Ok(())
-    }
-
-    fn has_work(&self) -> Result<bool, NicError> {
-        Ok(self.receive.available()? > 0 || self.events.pending(&self.memory)?)
+        self.control.acknowledge()
     }
 
     /// Handles events and takes sent BDs back. Bounded: it looks at each index once.
@@ -96,59 +57,44 @@ impl<T: Transport> Nic<T> {
     /// [`NicError::Stuck`] or [`NicError::FirmwareFatal`] if sent BDs have not come
     /// back for too long; what the transport says.
     pub fn service(&mut self) -> Result<(), NicError> {
-        self.take_events()?;
-        self.reclaim()?;
-        self.watch()
-    }
-
-    pub(super) fn take_events(&mut self) -> Result<(), NicError> {
-        if let Some(consumer) = self.events.take(&self.memory)? {
-            self.transport
-                .write(Gencom::EventConsumer.bar_offset(), consumer)?;
+        self.control.take_events()?;
+        self.send.reclaim(&mut Whole(&mut self.control.transport))?;
+        if self.control.watch(self.send.waiting_for())? {
+            self.send.ring.excuse();
         }
         Ok(())
     }
 
-    fn reclaim(&mut self) -> Result<(), NicError> {
-        if self.send.outstanding() == 0 {
-            return Ok(());
+    /// Waits until the card reports a link.
+    ///
+    /// # Errors
+    /// [`NicError::NoLink`] after `timeout`; what the card or the transport says.
+    pub fn wait_link(&mut self, timeout: Duration) -> Result<Link, NicError> {
+        let start = Instant::now();
+        loop {
+            self.service()?;
+            if self.link() != Link::Down {
+                return Ok(self.link());
+            }
+            if start.elapsed() >= timeout {
+                self.check_fatal()?;
+                return Err(NicError::NoLink {
+                    after: timeout,
+                    state: self.card_state()?,
+                });
+            }
+            self.wait(LOOK)?;
         }
-        let reported = if self.ours && self.config.send_consumer == SendConsumer::Register {
-            self.extension(Extension::SendConsumer)?
-        } else {
-            self.send.reported()?
-        };
-        self.send.reclaim(reported)?;
-        Ok(())
-    }
-
-    /// The watchdog: sent BDs must come back while there is a link.
-    fn watch(&mut self) -> Result<(), NicError> {
-        let after = self.send.waiting_for();
-        if self.send.outstanding() == 0 || after < self.config.watchdog {
-            return Ok(());
-        }
-        self.check_fatal()?;
-        if self.events.link == Link::Down {
-            // Nothing leaves a card without a link; the clock starts when it is back.
-            self.send.excuse();
-            return Ok(());
-        }
-        Err(NicError::Stuck {
-            what: "sent BDs do not come back",
-            after,
-            state: self.card_state()?,
-        })
     }
 
     /// Send BDs that are free now.
     pub fn send_room(&self) -> u32 {
-        self.send.free()
+        self.send.ring.free()
     }
 
     /// Send BDs that are with the card.
     pub fn send_outstanding(&self) -> u32 {
-        self.send.outstanding()
+        self.send.ring.outstanding()
     }
 
     /// Queues a frame of one or more fragments, copying it once. False if the ring is
@@ -170,19 +116,7 @@ impl<T: Transport> Nic<T> {
         options: SendOptions,
     ) -> Result<bool, NicError> {
         self.need(Phase::Open)?;
-        let queued = self.send.queue(fragments, options)?;
-        if queued {
-            self.counters.frames_sent += 1;
-            self.counters.bytes_sent += fragments
-                .iter()
-                .map(|fragment| fragment.len() as u64)
-                .sum::<u64>();
-            self.readers.offer(Direction::Out, || {
-                let bytes = fragments.iter().flat_map(|fragment| fragment.iter());
-                Some(bytes.copied().collect())
-            });
-        }
-        Ok(queued)
+        self.send.queue(fragments, options)
     }
 
     /// Lets `fill` put a frame straight into the next send slot: it gets the memory,
@@ -211,21 +145,7 @@ impl<T: Transport> Nic<T> {
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
     ) -> Result<Option<usize>, NicError> {
         self.need(Phase::Open)?;
-        let mut place = 0;
-        let queued = self.send.queue_with(|memory, offset, room| {
-            place = offset;
-            fill(memory, offset, room)
-        })?;
-        if let Some(bytes) = queued.filter(|bytes| *bytes > 0) {
-            self.counters.frames_sent += 1;
-            self.counters.bytes_sent += bytes as u64;
-            self.readers.offer(Direction::Out, || {
-                let mut frame = vec![0; bytes];
-                self.send.memory().read_bytes(place, &mut frame).ok()?;
-                Some(frame)
-            });
-        }
-        Ok(queued)
+        self.send.queue_with(fill)
     }
 
     /// Tells the card of everything that was queued, with one mailbox write.
@@ -233,15 +153,11 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says.
     pub fn submit(&mut self) -> Result<(), NicError> {
-        for (address, words) in self.send.take_waiting() {
-            window::write(&mut self.transport, address, &words)?;
+        let transport = &mut self.control.transport;
+        for (address, words) in self.send.ring.take_waiting() {
+            window::write(transport, address, &words)?;
         }
-        if let Some(producer) = self.send.ring_due() {
-            self.transport.write(bar::MAILBOX_SEND_PRODUCER, producer)?;
-            self.counters.send_rings += 1;
-        }
-        self.transport.flush()?;
-        Ok(())
+        Ok(self.send.submit(&mut Whole(transport))?)
     }
 
     /// Queues frames in order as long as there is room and tells the card once.
@@ -275,26 +191,10 @@ impl<T: Transport> Nic<T> {
     pub fn receive(
         &mut self,
         budget: u32,
-        mut deliver: impl FnMut(ReceivedFrame<'_>) -> Result<(), NicError>,
+        deliver: impl FnMut(ReceivedFrame<'_>) -> Result<(), NicError>,
     ) -> Result<u32, NicError> {
-        let available = self.receive.available()?;
-        let taken = available.min(budget);
-        for _ in 0..taken {
-            let readers = &mut self.readers;
-            let mut deliver = |frame: ReceivedFrame<'_>| {
-                readers.offer(Direction::In, || frame.to_vec().ok());
-                deliver(frame)
-            };
-            let bytes = self.receive.take(&mut self.drops, &mut deliver)?;
-            if bytes > 0 {
-                self.counters.frames_received += 1;
-                self.counters.bytes_received += bytes as u64;
-            }
-        }
-        if taken > 0 {
-            self.tell_receive(taken == available)?;
-        }
-        Ok(taken)
+        let mut card = Whole(&mut self.control.transport);
+        self.receive.receive(&mut card, budget, deliver)
     }
 
     /// Copies at most `budget` received frames out.
@@ -333,7 +233,7 @@ impl<T: Transport> Nic<T> {
         let start = Instant::now();
         loop {
             self.service()?;
-            if self.send.outstanding() == 0 && self.transmit_ring_is_empty()? {
+            if self.send_outstanding() == 0 && self.transmit_ring_is_empty()? {
                 return Ok(());
             }
             if start.elapsed() >= timeout {
@@ -351,40 +251,25 @@ impl<T: Transport> Nic<T> {
     /// Reference 10.1: `R[F0]` is the producer, `R[F4]` the consumer with flags in bits
     /// 2:0 (C).
     fn transmit_ring_is_empty(&mut self) -> Result<bool, NicError> {
-        let producer = self
-            .transport
-            .read(Register::TxDescriptorProducer.offset())?;
-        let consumer = self
-            .transport
-            .read(Register::TxDescriptorConsumer.offset())?;
+        let transport = &mut self.control.transport;
+        let producer = transport.read(Register::TxDescriptorProducer.offset())?;
+        let consumer = transport.read(Register::TxDescriptorConsumer.offset())?;
         Ok(producer & !7 == consumer & !7)
-    }
-
-    /// Tells the card which buffers and return BDs it has back.
-    fn tell_receive(&mut self, all: bool) -> Result<(), NicError> {
-        self.tell_buffers(all && self.config.give_back == GiveBack::EachTime)?;
-        if let Some(consumer) = self.receive.tell_due(all) {
-            self.transport
-                .write(Gencom::ReceiveReturnConsumer.bar_offset(), consumer)?;
-        }
-        Ok(())
     }
 
     /// Tells the card of the buffers that wait for it, if there are enough of them.
     pub(super) fn tell_buffers(&mut self, all: bool) -> Result<(), NicError> {
-        for (mailbox, producer) in self.receive.rings_due(all) {
-            self.transport.write(mailbox, producer)?;
-        }
-        Ok(())
+        let mut card = Whole(&mut self.control.transport);
+        Ok(self.receive.tell_buffers(&mut card, all)?)
     }
 
     /// Receive buffers that are with the card.
     pub fn receive_outstanding(&self) -> usize {
-        self.receive.outstanding()
+        self.receive.rings.outstanding()
     }
 
     /// Receive buffers of one ring that are with the card.
     pub fn receive_outstanding_in(&self, ring: Ring) -> usize {
-        self.receive.outstanding_in(ring)
+        self.receive.rings.outstanding_in(ring)
     }
 }

@@ -6,6 +6,8 @@
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
+pub mod shared;
+
 use std::time::Duration;
 
 use host_driver::nic::Ring;
