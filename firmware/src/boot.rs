@@ -10,12 +10,14 @@ use crate::io::states::{ReadStates, WriteStates};
 use crate::io::{direct, filter};
 use crate::memory::config::Config;
 use crate::memory::layout::{
-    self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT, SHARED, SHARED_END,
+    self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT, QUEUE_BLOCK, QUEUE_SHARED,
+    QUEUE_SHARED_END, QUEUES, SHARED, SHARED_END,
 };
 use crate::memory::shared::ANSWER;
 use crate::memory::statistics::count;
 use crate::path::buffer_fetch::BufferFetch;
-use crate::path::{receive, send};
+use crate::path::receive::{self, queues};
+use crate::path::send;
 use crate::record::log::{log_debug, log_info};
 use crate::record::{custom_counters, trace};
 use crate::sides::{SideA, SideB, fatal, statistics, timer};
@@ -60,6 +62,12 @@ pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
     let source = bus.load(Extension::BootSource.nic_address());
     for address in (SHARED..SHARED_END).step_by(4) {
         bus.store(address, 0);
+    }
+    if QUEUES != 0 {
+        for address in (QUEUE_SHARED..QUEUE_SHARED_END).step_by(4) {
+            bus.store(address, 0);
+        }
+        queues::open::describe(bus);
     }
     for word in Extension::ALL {
         bus.store(word.nic_address(), 0);
@@ -382,6 +390,7 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
         (Extension::HandlerCounts, HANDLER_COUNTS),
         (Extension::DropCounts, DROP_COUNTS),
         (Extension::Variant, variant as u32),
+        (Extension::Queues, if QUEUES == 0 { 0 } else { QUEUE_BLOCK }),
         (Extension::Magic, extension::MAGIC),
     ] {
         a.io.bus.store(word.nic_address(), value);

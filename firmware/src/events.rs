@@ -285,7 +285,7 @@ handlers! {
     /// Fetches send BDs from the host's ring.
     send_bd_ready: SendBdReady on SideB, SendBdReady => path::send::bd_ready[send, io],
     /// Takes the next received frame: queues its data's DMA and its return BD.
-    receive_complete: ReceiveComplete on SideA, ReceiveComplete => path::receive::frame::complete[receive, io],
+    receive_complete: ReceiveComplete on SideA, ReceiveComplete => path::receive::frame::complete[receive, queues, io],
     /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
     doorbell_b: DoorbellB on SideB, DoorbellB => sides::doorbell::doorbell_b[all],
     /// Fetches jumbo receive BDs from the host's ring.
@@ -309,7 +309,7 @@ handlers! {
     /// Takes the send consumer index for told: the driver reads it, or CPU A tells it.
     update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer => path::send::update_consumer[send, io],
     /// Tells the host the receive return producer index.
-    update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => path::receive::index::update_producer[receive, io],
+    update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => path::receive::index::update[receive, queues, io],
     /// The MAC's receiver wants attention: link or buffer.
     mac_rx_attention: MacRxAttention on SideA rarely, MacRxAttention => sides::fatal::receive_attention[all],
     /// The MAC's transmitter wants attention.

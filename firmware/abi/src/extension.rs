@@ -80,7 +80,7 @@ pub const END: u32 = 0x300;
 /// What [`Extension::Magic`] holds: "TGRS".
 pub const MAGIC: u32 = 0x5447_5253;
 /// What [`Extension::Version`] holds.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The first version with [`Extension::LogBlock`].
 pub const VERSION_WITH_LOG_BLOCK: u32 = 2;
 

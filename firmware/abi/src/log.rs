@@ -134,6 +134,7 @@ pub const MODULE_NAMES: &[&str] = &[
     "buffer_fetch",
     "receive",
     "statistics",
+    "queues",
 ];
 
 /// The number of the module with a name.

@@ -79,8 +79,10 @@ impl Plan {
     }
 }
 
-/// How queues are chosen.
+/// How queues are chosen. All fields are words, which a chip can copy that stores no others
+/// across words.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Classifier {
     kind: ClassifierKind,
     queues: u32,
@@ -141,42 +143,90 @@ impl Classifier {
         }
     }
 
+    /// Where an untagged IPv4 datagram without options goes, which takes little code; `None`
+    /// for any other frame, of which [`classify_in_general`](Self::classify_in_general) knows.
+    #[inline(always)]
+    pub fn classify_straight<V: Frame + Memory>(
+        &mut self,
+        view: &mut V,
+        length: u32,
+    ) -> Option<Verdict> {
+        match self.kind {
+            ClassifierKind::Single => Some(Verdict::NONE),
+            ClassifierKind::SourceAddress => {
+                let byte = straight_source(view, length)?;
+                Some(Verdict::without_hash(byte & (self.queues - 1)))
+            }
+            ClassifierKind::Toeplitz => {
+                let hashed = self.hashed_straight(view, length)?;
+                Some(chosen(view, hashed))
+            }
+            ClassifierKind::RoundRobin => {
+                straight_source(view, length)?;
+                Some(self.in_turn())
+            }
+        }
+    }
+
+    /// Where any frame goes, more slowly and in less code than [`classify`](Self::classify).
+    #[inline(always)]
+    pub fn classify_in_general<V: Frame + Memory>(&mut self, view: &mut V, length: u32) -> Verdict {
+        match self.kind {
+            ClassifierKind::Single => Verdict::NONE,
+            ClassifierKind::SourceAddress => {
+                let byte = source_in_general(view, length).unwrap_or(0);
+                Verdict::without_hash(byte & (self.queues - 1))
+            }
+            ClassifierKind::Toeplitz => {
+                let hashed = self.hashed_in_general(view, length);
+                chosen(view, hashed)
+            }
+            ClassifierKind::RoundRobin if source_in_general(view, length).is_none() => {
+                Verdict::NONE
+            }
+            ClassifierKind::RoundRobin => self.in_turn(),
+        }
+    }
+
     /// By the hash.
     #[inline(always)]
     fn toeplitz<V: Frame + Memory>(&self, view: &mut V, length: u32) -> Verdict {
-        let (hash_type, hash) = self.hashed(view, length);
-        if hash_type == HashType::None {
-            return Verdict::NONE;
-        }
-        Verdict {
-            queue: view.queue(hash & ENTRY_MASK),
-            hash_type,
-            hash,
-        }
+        let hashed = self.hashed(view, length);
+        chosen(view, hashed)
     }
 
     /// The hash of a frame and its type. What is straight is judged here; what is not, in
     /// general.
     #[inline(always)]
     fn hashed<V: Frame + Memory>(&self, view: &mut V, length: u32) -> (HashType, u32) {
-        if length < straight::LEAST {
-            return self.hashed_in_general(view, length);
+        if let Some(hashed) = self.hashed_straight(view, length) {
+            return hashed;
         }
-        let kind = view.word(12);
-        if kind >> 8 != straight::IPV4 {
-            if kind >> 12 == straight::IPV6 {
-                return self.hashed_ipv6(view, length);
-            }
-            return self.hashed_in_general(view, length);
+        if length >= straight::LEAST && view.word(12) >> 12 == straight::IPV6 {
+            return self.hashed_ipv6(view, length);
+        }
+        self.hashed_in_general(view, length)
+    }
+
+    /// The same of an untagged IPv4 datagram without options that carries all of a TCP or UDP
+    /// header.
+    #[inline(always)]
+    fn hashed_straight<V: Frame + Memory>(
+        &self,
+        view: &mut V,
+        length: u32,
+    ) -> Option<(HashType, u32)> {
+        if length < straight::LEAST || view.word(12) >> 8 != straight::IPV4 {
+            return None;
         }
         let total = view.word(16) >> 16;
         let (hash_type, least) = match view.word(20) & straight::PROTOCOL {
             fields::UDP => (self.v4.udp, fields::IPV4_HEADER + fields::UDP_HEADER),
             fields::TCP => (self.v4.tcp, fields::IPV4_HEADER + fields::TCP_HEADER),
-            _ => return self.hashed_in_general(view, length),
+            _ => return None,
         };
         if total < least || total + straight::IP > length {
-            return self.hashed_in_general(view, length);
+            return None;
         }
         // Halfwords of the words from 24 on: - S | S D | D P | P -
         let input = if hash_type as u8 > HashType::Ipv4 as u8 {
@@ -187,7 +237,7 @@ impl Classifier {
                 ports: Some(view.word(36) >> 16),
             }
         } else if hash_type == HashType::None {
-            return (HashType::None, 0);
+            return Some((HashType::None, 0));
         } else {
             Ipv4Input {
                 first: view.word(24),
@@ -196,7 +246,7 @@ impl Classifier {
                 ports: None,
             }
         };
-        (hash_type, input.hash(view, self.period))
+        Some((hash_type, input.hash(view, self.period)))
     }
 
     /// The same of an untagged IPv6 datagram of at least [`straight::LEAST`] bytes.
@@ -259,6 +309,11 @@ impl Classifier {
         if source(view, length).is_none() {
             return Verdict::NONE;
         }
+        self.in_turn()
+    }
+
+    #[inline(always)]
+    fn in_turn(&mut self) -> Verdict {
         let queue = self.next;
         self.next = if queue + 1 == self.queues {
             0
@@ -284,24 +339,43 @@ mod straight {
     pub const LEAST: u32 = 42;
 }
 
+/// The queue of a hash.
+#[inline(always)]
+fn chosen<V: Memory>(view: &mut V, (hash_type, hash): (HashType, u32)) -> Verdict {
+    if hash_type == HashType::None {
+        return Verdict::NONE;
+    }
+    Verdict {
+        queue: view.queue(hash & ENTRY_MASK),
+        hash_type,
+        hash,
+    }
+}
+
 /// The last byte of a datagram's source address, with whatever is in higher bits.
 #[inline(always)]
 fn source<V: Frame + Memory>(view: &mut V, length: u32) -> Option<u32> {
-    if length >= straight::LEAST {
-        let kind = view.word(12);
-        if kind >> 8 == straight::IPV4 {
-            let total = view.word(16) >> 16;
-            if total >= fields::IPV4_HEADER && total + straight::IP <= length {
-                return Some(view.word(28) >> 16);
-            }
-        } else if kind >> 12 == straight::IPV6 {
-            let payload = view.word(16) & 0xFFFF;
-            if payload + straight::IPV6_PAYLOAD <= length {
-                return Some(view.word(36) >> 16);
-            }
+    if let Some(byte) = straight_source(view, length) {
+        return Some(byte);
+    }
+    if length >= straight::LEAST && view.word(12) >> 12 == straight::IPV6 {
+        let payload = view.word(16) & 0xFFFF;
+        if payload + straight::IPV6_PAYLOAD <= length {
+            return Some(view.word(36) >> 16);
         }
     }
     source_in_general(view, length)
+}
+
+/// The same of an untagged IPv4 datagram without options.
+#[inline(always)]
+fn straight_source<V: Frame>(view: &mut V, length: u32) -> Option<u32> {
+    if length < straight::LEAST || view.word(12) >> 8 != straight::IPV4 {
+        return None;
+    }
+    let total = view.word(16) >> 16;
+    let whole = total >= fields::IPV4_HEADER && total + straight::IP <= length;
+    whole.then(|| view.word(28) >> 16)
 }
 
 #[cold]

@@ -3,12 +3,14 @@
 use host_interface::queue::KEY_BYTES;
 
 /// A key: 40 bytes, of which each bit of the input, from the first on, chooses the 32 that
-/// begin with the bit of the same number.
+/// begin with the bit of the same number. Aligned, so that a chip reads its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(align(4))]
 pub struct Key(pub [u8; KEY_BYTES]);
 
 /// After how many bits a key repeats itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
 pub enum Period {
     /// 16: the hash is that of the input's halfwords, XORed.
     Halfword,

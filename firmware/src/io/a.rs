@@ -12,7 +12,7 @@ use super::outbox::Outbox;
 use super::states::WriteStates;
 use crate::memory::layout::STAGING;
 use crate::memory::shared::OfA;
-use host_interface::event::EventCode;
+use host_interface::event::{Event, EventCode};
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register};
@@ -308,7 +308,14 @@ impl<B: Dispatch> IoA<B> {
     /// Reports an event to the host, soon or when there is room.
     #[inline(never)]
     pub fn post(&mut self, event: EventCode, code: u16) {
-        self.outbox.post(&mut self.bus, event, code);
+        let [word, _] = Event::new(event, code).pack();
+        self.post_word(word);
+    }
+
+    /// The same with the event's word.
+    #[inline(never)]
+    pub fn post_word(&mut self, word: u32) {
+        self.outbox.post(&mut self.bus, word);
         // CPU A's own doorbell: what it answers sends the event.
         self.rare_work = true;
         self.bus.ring(Cpu::A);

@@ -122,8 +122,13 @@ impl<const SHIFT: u32> Fetch<SHIFT> {
 
     /// Forgets all BDs and begins at index 0 again. What is being fetched still arrives.
     pub fn restart(&mut self) {
-        self.producer = 0;
-        self.requested = 0;
+        self.restart_at(0);
+    }
+
+    /// The same, beginning at `next`.
+    pub fn restart_at(&mut self, next: u32) {
+        self.producer = next & self.mask;
+        self.requested = self.producer;
     }
 }
 

@@ -54,6 +54,10 @@ kinds! {
         MiniBds = 0x18 of "buffer fetch",
         /// Jumbo receive BDs; likewise, extended ones count twice.
         JumboBds = 0x20 of "buffer fetch",
+        /// BDs of a receive queue; its number stands in bits 8 to 10.
+        QueueBds = 0x28 of "buffer fetch",
+        /// The queue control block.
+        QueueControl = 0x30 of "buffer fetch",
     }
 }
 
@@ -70,6 +74,8 @@ kinds! {
         ReturnIndex = 3 of "receive",
         /// The event producer index: likewise.
         EventIndex = 4 of "events to the host",
+        /// The status line of a receive queue, with an interrupt.
+        QueueStatus = 5 of "receive",
     }
 }
 
@@ -82,6 +88,8 @@ impl ReadNote {
     const KIND: u32 = 0x3C;
     /// How far the index behind the last BD is shifted.
     const AFTER_SHIFT: u32 = 16;
+    /// How far the number of a queue is shifted.
+    const QUEUE_SHIFT: u32 = 8;
     /// How far the NIC address of a frame, a multiple of 8, is shifted.
     const START_SHIFT: u32 = 8;
     const DATA: u32 = ReadKind::SendData as u32;
@@ -99,6 +107,16 @@ impl ReadNote {
     pub const fn bds(kind: ReadKind, after: u32) -> ReadNote {
         ReadNote(after << Self::AFTER_SHIFT | kind as u32)
     }
+
+    /// BDs of a receive queue, up to the one in front of index `after`.
+    #[inline(always)]
+    pub const fn queue_bds(queue: u32, after: u32) -> ReadNote {
+        let kind = ReadKind::QueueBds as u32;
+        ReadNote(after << Self::AFTER_SHIFT | queue << Self::QUEUE_SHIFT | kind)
+    }
+
+    /// The queue control block.
+    pub const CONTROL: ReadNote = ReadNote(ReadKind::QueueControl as u32);
 
     /// Data of a frame; `flag` in a word of its BD says whether the host wants to hear of it
     /// at once.
@@ -158,6 +176,12 @@ impl ReadNote {
     #[inline(always)]
     pub const fn after(self) -> u32 {
         self.0 >> Self::AFTER_SHIFT
+    }
+
+    /// Of BDs of a receive queue: its number.
+    #[inline(always)]
+    pub const fn queue(self) -> u32 {
+        self.0 >> Self::QUEUE_SHIFT & 7
     }
 
     /// Of data: where the frame begins, if it begins with this.

@@ -5,7 +5,6 @@
 
 use crate::memory::statistics::count;
 use heapless::Deque;
-use host_interface::event::{Event, EventCode};
 use tigon2_hal::Bus;
 
 /// Events that can wait.
@@ -27,8 +26,7 @@ impl Outbox {
 
     /// Puts an event behind the others. With the queue full the event is lost and counted:
     /// the host has not read its ring for long.
-    pub fn post<B: Bus>(&mut self, bus: &mut B, event: EventCode, code: u16) {
-        let [word, _] = Event::new(event, code).pack();
+    pub fn post<B: Bus>(&mut self, bus: &mut B, word: u32) {
         if self.waiting.push_back(word).is_err() {
             count!(*bus, event_ring_full);
         }

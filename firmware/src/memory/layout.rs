@@ -4,6 +4,7 @@
 //! 0x00_0000  mailboxes, gencom, command ring          (the host sees them in its BAR)
 //! 0x00_2000  send BDs, 512 x 16                       (hardware reference, section 2.1)
 //! 0x00_4000  image and variables                      (linker/*.x)
+//! 0x01_9E00  hash tables of the receive queues, where the variant has queues
 //! 0x01_B000  the tables below
 //! K          descriptor and buffer block              (hardware reference, section 2.2)
 //! 0x20_0000  end of packet memory
@@ -12,6 +13,7 @@
 //! The tables lie at fixed addresses, apart from Rust's variables: the DMA channels and
 //! the host write them.
 
+use host_interface::queue::{QUEUES_MAX, block::BLOCK_BYTES, control::CONTROL_BYTES};
 use host_interface::{custom_counters, log};
 use tigon2_chip::memory::{FIRMWARE_BASE, PACKET_MEMORY_END, block};
 
@@ -64,6 +66,37 @@ pub const CUSTOM_COUNTERS: u32 = LOG + log::BLOCK_BYTES;
 /// End of the tables.
 pub const TABLES_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
 
+/// Receive queues that can be opened; 0 in firmware that has none. The uniprocessor variant
+/// has no room in its scratch pad for them.
+pub const QUEUES: usize =
+    if cfg!(any(not(target_arch = "mips"), feature = "parallel")) && !cfg!(feature = "lanes") {
+        QUEUES_MAX
+    } else {
+        0
+    };
+/// BDs of a queue that are in NIC memory at most; as many return BDs are made there.
+pub const QUEUE_WINDOW: u32 = 128;
+/// How far a queue's number is shifted to find its rings.
+pub const QUEUE_SHIFT: u32 = 13;
+/// Rings of the queues, 8 KB each: [`QUEUE_WINDOW`] copies of BDs, then as many slots in which
+/// return BDs are made. They lie where classic mode has its copies of BDs, which are fetched
+/// again when the queues are closed.
+pub const QUEUE_RINGS: u32 = STANDARD_BDS;
+/// Distance of a queue's return slots from its copies of BDs.
+pub const QUEUE_SLOTS: u32 = QUEUE_WINDOW * 32;
+/// The tables that a hash is looked up in, 16 words for each half byte of what is hashed.
+pub const HASH_TABLES: u32 = TABLES - 72 * 64;
+/// The queue block, see [`host_interface::queue::block`].
+pub const QUEUE_BLOCK: u32 = TABLES_END.next_multiple_of(32);
+/// The queue control block as it was read from the host.
+pub const QUEUE_CONTROL: u32 = QUEUE_BLOCK + BLOCK_BYTES;
+/// The indirection table, a byte for each entry.
+pub const INDIRECTION: u32 = QUEUE_CONTROL + CONTROL_BYTES as u32;
+/// Words of the queues that both CPUs see.
+pub const QUEUE_SHARED: u32 = INDIRECTION + 128;
+/// End of those.
+pub const QUEUE_SHARED_END: u32 = QUEUE_SHARED + 0x80;
+
 /// Distance of the block's base K from the lowest alias of SRAM below
 /// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).
 pub const BLOCK_OFFSET: u32 = 0x2_F000;
@@ -87,6 +120,10 @@ const _: () = {
     assert!(INFORMATION.is_multiple_of(8) && STAGING.is_multiple_of(32));
     assert!(TRACE_BYTES.is_power_of_two());
     assert!(BLOCK_OFFSET.is_multiple_of(block::ALIGNMENT));
+    assert!(QUEUE_SHARED_END <= BLOCK_OFFSET);
+    assert!(QUEUE_SLOTS * 2 == 1 << QUEUE_SHIFT);
+    assert!(QUEUE_RINGS + ((QUEUES_MAX as u32) << QUEUE_SHIFT) == STAGING);
+    assert!(QUEUE_CONTROL.is_multiple_of(8) && QUEUE_BLOCK.is_multiple_of(4));
     // With 512 KB the packet buffers still get more than half of it.
     assert!(PACKET_MEMORY_END - block_base(0x8_0000) - block::PACKET_BUFFERS > 0x4_0000);
 };

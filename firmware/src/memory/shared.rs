@@ -12,7 +12,7 @@
 //! Shared<OfB>: set(&OfB, ...)   get by anybody
 //! ```
 
-use crate::memory::layout::SHARED;
+use crate::memory::layout::{QUEUE_SHARED, SHARED};
 use core::marker::PhantomData;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_hal::Bus;
@@ -100,7 +100,7 @@ impl<W> Shared<W> {
     }
 }
 
-/// Words of which each receive ring has one.
+/// Words of which each receive ring or queue has one.
 #[derive(Debug)]
 pub struct SharedArray<W> {
     first: Shared<W>,
@@ -115,7 +115,7 @@ impl<W> Clone for SharedArray<W> {
 impl<W> Copy for SharedArray<W> {}
 
 impl<W> SharedArray<W> {
-    /// The word of the ring with this number, 0 to 2.
+    /// The word of the ring or queue with this number.
     #[inline(always)]
     pub const fn of(self, ring: usize) -> Shared<W> {
         Shared::at(self.first.address + ((ring as u32) << 2))
@@ -123,19 +123,24 @@ impl<W> SharedArray<W> {
 }
 
 macro_rules! shared {
-    ($( $writer:ident $name:ident $shape:tt, $why:literal; )+) => {
-        /// All of them: name, writer, words, what for.
-        pub const ALL: &[(&str, &str, u32, &str)] = &[
+    ($all:ident, $all_doc:literal, $at:expr;
+        $( $writer:ident $name:ident $shape:tt, $why:literal; )+) => {
+        #[doc = $all_doc]
+        pub const $all: &[(&str, &str, u32, &str)] = &[
             $( (stringify!($name), stringify!($writer), shared!(@words $shape), $why), )+
         ];
 
-        shared!(@place SHARED; $( $writer $name $shape $why; )+);
+        shared!(@place $at; $( $writer $name $shape $why; )+);
     };
     (@words one) => { 1 };
     (@words rings) => { 3 };
+    (@words queues) => { 8 };
     (@words host) => { 1 };
     (@place $at:expr;) => {
-        const _: () = assert!($at <= crate::memory::layout::SHARED_END);
+        const _: () = {
+            use crate::memory::layout::{QUEUE_SHARED_END, SHARED_END};
+            assert!($at <= SHARED_END && $at > SHARED || $at <= QUEUE_SHARED_END);
+        };
     };
     (@place $at:expr; $writer:ident $name:ident one $why:literal; $($rest:tt)*) => {
         #[doc = $why]
@@ -149,6 +154,13 @@ macro_rules! shared {
         };
         shared!(@place $at + 12; $($rest)*);
     };
+    (@place $at:expr; $writer:ident $name:ident queues $why:literal; $($rest:tt)*) => {
+        #[doc = $why]
+        pub const $name: SharedArray<$writer> = SharedArray {
+            first: Shared::at($at),
+        };
+        shared!(@place $at + 32; $($rest)*);
+    };
     (@place $at:expr; $writer:ident $name:ident host $why:literal; $($rest:tt)*) => {
         #[doc = $why]
         pub const $name: Shared<$writer> = Shared::at(Mailbox::SendProducer.nic_address());
@@ -157,6 +169,7 @@ macro_rules! shared {
 }
 
 shared! {
+    ALL, "All of them: name, writer, words, what for.", SHARED;
     OfHost SEND_PRODUCER host, "Packet path: the driver's send producer, in its mailbox; B reads it when A has rung.";
     OfA RECEIVE_PRODUCERS rings, "Packet path: the driver's receive producers, which A has judged; B fetches up to them.";
     OfB RECEIVE_ARRIVED rings, "Packet path: the receive rings' own producers: BDs in front of them are in NIC memory.";
@@ -167,4 +180,13 @@ shared! {
     OfB ERRORS one, "How many error events B wanted: the write channel is A's.";
     OfA CALL one, "What A has B do for a command, with a number that makes it another one.";
     OfB ANSWER one, "The call that B has done: the command goes on.";
+}
+
+shared! {
+    OF_QUEUES, "Those of the receive queues.", QUEUE_SHARED;
+    OfA QUEUE_PRODUCERS queues, "Packet path: how far B may fetch a queue's BDs: the driver's producer, or as many as there is room for.";
+    OfB QUEUE_ARRIVED queues, "Packet path: a queue's BDs in front of it are in NIC memory.";
+    OfA QUEUE_MOVES one, "How often a queue's producer moved, so that B looks at all of them only then.";
+    OfA CLASSIC_NEXT rings, "The first BD of each ring of classic mode that A has not taken, when it is used again.";
+    OfB CONTROL_READ one, "What came of reading the control block: 1 it is there, 2 it cannot be read.";
 }

@@ -6,12 +6,14 @@
 //! is here because the receiver is.
 
 use super::cross_call::Calls;
+use super::queues::Stage;
 use super::timer::Housekeeping;
 use crate::control::host_events::HostEvents;
 use crate::control::link::Link;
 use crate::io::IoA;
 use crate::memory::config::Config;
 use crate::path::receive::Receive;
+use crate::path::receive::queues::Queues;
 use crate::path::send_index::SendIndex;
 use host_interface::extension;
 use tigon2_hal::assist::WriteChannel;
@@ -31,6 +33,10 @@ pub struct SideA<B: Dispatch> {
     pub(crate) counts: [u32; extension::HANDLER_COUNT],
     /// The receive path.
     pub(crate) receive: Receive,
+    /// The receive queues.
+    pub(crate) queues: Queues,
+    /// How far a command about them is.
+    pub(crate) queue_stage: Stage,
     /// Reporting the send consumer index to the host.
     pub(crate) send_index: SendIndex,
     /// Events to the host.
@@ -58,6 +64,8 @@ impl<B: Dispatch> SideA<B> {
             io: IoA::new(bus, write),
             counts: [0; extension::HANDLER_COUNT],
             receive: Receive::new(ReceiveRing::new(receiver)),
+            queues: Queues::new(),
+            queue_stage: Stage::Idle,
             send_index: SendIndex::new(),
             host_events: HostEvents::new(),
             calls: Calls::new(),

@@ -6,7 +6,7 @@
 //! until that is done.
 
 use super::cross_call::{self, Call};
-use super::{SideA, statistics};
+use super::{SideA, queues, statistics};
 use crate::control::link::{self, Renew};
 use crate::io::Busy;
 use crate::io::buffer_ring::RingId;
@@ -22,6 +22,7 @@ use host_interface::command::{
 use host_interface::event::{self, EventCode};
 use host_interface::extension::{Extension, State};
 use host_interface::gencom::Gencom;
+use host_interface::queue::QueueCommand;
 use host_interface::ring::{COMMAND_BYTES, COMMAND_ENTRIES, advance, used};
 use host_interface::trace::Topic;
 use tigon2_chip::mailbox::Mailbox;
@@ -68,6 +69,11 @@ fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Bu
     let command = match Command::unpack(word(&mut a.io.bus, index)) {
         Ok(command) => command,
         Err(UnknownCommand(word)) => {
+            if let Some(command) = QueueCommand::from_number((word >> 24) as u8) {
+                let entries = 1 + command.extra_entries();
+                queues::command(a, command)?;
+                return Ok(entries.min(queued));
+            }
             log_warn!("unknown command {=u32:#x}", word);
             count!(a.io.bus, command_unknown);
             a.io.post_error(event::ERROR_INVALID_COMMAND);

@@ -8,7 +8,8 @@ use crate::control::host_events;
 use crate::io::IoA;
 use crate::io::buffer_ring::RingId;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
-use crate::path::buffer_fetch;
+use crate::memory::layout::QUEUES;
+use crate::path::buffer_fetch::{self, queues};
 use crate::path::send::{self, Sent};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::{Finished, Walk};
@@ -59,6 +60,12 @@ pub(crate) fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
         ReadKind::StandardBds => RingId::Standard,
         ReadKind::MiniBds => RingId::Mini,
         ReadKind::JumboBds => RingId::Jumbo,
+        ReadKind::QueueBds | ReadKind::QueueControl => {
+            if QUEUES != 0 {
+                queues::arrived(&mut buffer_fetch.queues, io, note);
+            }
+            return;
+        }
     };
     buffer_fetch::arrived(buffer_fetch, io, ring, note.after());
 }
@@ -95,7 +102,9 @@ fn indices<B: Dispatch>(io: &mut IoA<B>, walk: &mut Walk) -> bool {
         match WriteNote::of_word(done.note).kind() {
             WriteKind::Quiet | WriteKind::ReceiveData => continue,
             WriteKind::SendIndex => interrupt |= io.interrupt.for_send,
-            WriteKind::ReturnIndex => interrupt |= io.interrupt.for_receive,
+            WriteKind::ReturnIndex | WriteKind::QueueStatus => {
+                interrupt |= io.interrupt.for_receive;
+            }
             WriteKind::EventIndex => {
                 let local = done.local(&mut io.bus);
                 host_events::reported(&mut io.bus, local);

@@ -11,7 +11,7 @@
 use super::{SideA, SideB, statistics};
 use crate::io::Busy;
 use crate::memory::shared::{ANSWER, CALL};
-use crate::path::buffer_fetch;
+use crate::path::buffer_fetch::{self, queues};
 use crate::record::log::log_debug;
 use tigon2_hal::events::Dispatch;
 
@@ -25,6 +25,12 @@ pub enum Call {
     Clear = 2,
     /// Forget the jumbo BDs.
     ResetJumbo = 3,
+    /// Fetch nothing of classic mode any more and read the queue control block.
+    ReadQueues = 4,
+    /// Fetch no BDs of queues any more and read what the control block says of the classifier.
+    ReadClassifier = 5,
+    /// As many queues are open as the queue block says.
+    QueuesOpened = 6,
 }
 
 /// Bits of a call that say what for; the others number it.
@@ -102,10 +108,24 @@ fn carry_out<B: Dispatch>(b: &mut SideB<B>, call: u32) {
         what if what == Call::ResetJumbo as u32 => {
             buffer_fetch::reset_jumbo(&mut b.buffer_fetch, &mut b.io);
         }
+        what if what == Call::ReadQueues as u32 => {
+            buffer_fetch::rest(&mut b.buffer_fetch, &mut b.io);
+            return read(b, call, queues::WHOLE);
+        }
+        what if what == Call::ReadClassifier as u32 => return read(b, call, queues::CLASSIFIER),
+        what if what == Call::QueuesOpened as u32 => {
+            queues::opened(&mut b.buffer_fetch, &mut b.io);
+        }
         _ => {}
     }
     log_debug!("call {=u32} of CPU A is done", call & WHAT);
     b.answered = call;
     ANSWER.set(&b.io.me, &mut b.io.bus, call);
     b.io.ring_a();
+}
+
+/// Reads the control block; the call is answered when it is there.
+fn read<B: Dispatch>(b: &mut SideB<B>, call: u32, bytes: u32) {
+    b.answered = call;
+    queues::ask(&mut b.buffer_fetch, &mut b.io, call, bytes);
 }

@@ -6,7 +6,10 @@
 
 use super::{SideA, command};
 use crate::io::buffer_ring::RingId;
-use crate::path::receive;
+use crate::memory::layout::QUEUES;
+use crate::path::receive::{self, queues};
+use host_interface::queue::QUEUES_MAX;
+use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
 use tigon2_chip::Register;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_hal::events::Dispatch;
@@ -14,6 +17,12 @@ use tigon2_hal::events::Dispatch;
 /// The mailboxes of the receive rings' producers.
 const RECEIVE: u32 =
     Mailbox::StandardProducer.mask() | Mailbox::JumboProducer.mask() | Mailbox::MiniProducer.mask();
+
+/// The mailboxes of the receive queues.
+const OF_QUEUES: u32 = {
+    let each = (1 << QUEUES_MAX) - 1;
+    each << BUFFER_MAILBOX | each << REARM_MAILBOX
+};
 
 /// Mailbox.
 #[inline(always)]
@@ -27,6 +36,10 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     }
     if pending & RECEIVE != 0 {
         receive_producers(a, pending);
+    }
+    if QUEUES != 0 && pending & OF_QUEUES != 0 {
+        let (produced, rearmed) = (pending >> BUFFER_MAILBOX, pending >> REARM_MAILBOX);
+        queues::mailboxes(&mut a.queues, &mut a.io, produced, rearmed);
     }
     if pending & Mailbox::HostInterrupt.mask() != 0 {
         a.io.raise_deferred();

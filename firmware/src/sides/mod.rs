@@ -10,6 +10,7 @@
 //! | [`timer`] | what is due: coalescing, housekeeping |
 //! | [`command`] | the host's commands |
 //! | [`cross_call`] | what CPU A has CPU B do for them |
+//! | [`queues`] | commands that open and close the receive queues |
 //! | [`statistics`] | the statistics block |
 //! | [`fatal`] | fatal errors of CPU A |
 
@@ -21,6 +22,7 @@ pub mod cross_call;
 pub mod doorbell;
 pub mod fatal;
 pub mod mailbox;
+pub mod queues;
 pub mod recovery;
 pub mod statistics;
 pub mod timer;

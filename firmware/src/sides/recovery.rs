@@ -12,7 +12,8 @@ use crate::io::direct;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
 use crate::memory::layout::{STAGING, STATISTICS, TABLES_END};
 use crate::memory::statistics::count;
-use crate::path::{buffer_fetch, receive, send};
+use crate::path::buffer_fetch::{self, queues};
+use crate::path::{receive, send};
 use crate::record::log::log_warn;
 use crate::record::trace;
 use host_interface::event;
@@ -45,6 +46,12 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
             ReadKind::StandardBds => bds(b, descriptor, Some(RingId::Standard)),
             ReadKind::MiniBds => bds(b, descriptor, Some(RingId::Mini)),
             ReadKind::JumboBds => bds(b, descriptor, Some(RingId::Jumbo)),
+            ReadKind::QueueBds => queue_bds(b, descriptor),
+            ReadKind::QueueControl => {
+                b.io.read_ring
+                    .set_note(descriptor, ReadNote::NOTHING.word());
+                queues::answer(&mut b.buffer_fetch.queues, &mut b.io, queues::UNREADABLE);
+            }
         }
         b.io.read_ring.skip(&mut b.io.bus);
     }
@@ -75,6 +82,24 @@ fn bds<B: Dispatch>(b: &mut SideB<B>, failed: u32, ring: Option<RingId>) {
         }
         next = b.io.read_ring.behind(descriptor);
     }
+    b.io.post_error();
+}
+
+/// BDs of a queue could not be fetched: as those of a ring of classic mode.
+fn queue_bds<B: Dispatch>(b: &mut SideB<B>, failed: u32) {
+    let note = |b: &SideB<B>, descriptor| ReadNote::of_word(b.io.read_ring.note(descriptor));
+    let number = note(b, failed).queue();
+    let local = b.io.bus.load(failed + 8);
+    let mut next = Some(failed);
+    while let Some(descriptor) = next {
+        let note = note(b, descriptor);
+        if note.kind() == ReadKind::QueueBds && note.queue() == number {
+            let nothing = ReadNote::NOTHING.word();
+            b.io.read_ring.set_note(descriptor, nothing);
+        }
+        next = b.io.read_ring.behind(descriptor);
+    }
+    queues::given_up(&mut b.buffer_fetch.queues, number, local);
     b.io.post_error();
 }
 
@@ -113,7 +138,10 @@ fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> b
     let bus = &mut a.io.bus;
     let (local, length) = (bus.load(descriptor + 8), bus.load(descriptor + 12) & 0xFFFF);
     match kind {
-        WriteKind::SendIndex | WriteKind::ReturnIndex | WriteKind::EventIndex => {
+        WriteKind::SendIndex
+        | WriteKind::ReturnIndex
+        | WriteKind::EventIndex
+        | WriteKind::QueueStatus => {
             let quiet = WriteNote::QUIET.word();
             a.io.write_ring.set_note(descriptor, quiet);
             a.io.has_ended();
@@ -122,7 +150,7 @@ fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> b
         WriteKind::Quiet | WriteKind::ReceiveData => {
             // The receive buffer lies behind all tables.
             if local >= TABLES_END {
-                receive::fault::data(&mut a.receive, &mut a.io, descriptor);
+                receive::fault::data(&mut a.receive, &mut a.queues, &mut a.io, descriptor);
                 return true;
             }
             // An event, or the seed of a frame's sum: the frame's data will tell.

@@ -9,7 +9,7 @@ use super::{SideA, SideB, command, statistics};
 use crate::control::{host_events, link};
 use crate::io::deadline::{Deadline, SlotA, SlotB};
 use crate::memory::statistics::count;
-use crate::path::{receive, send};
+use crate::path::{buffer_fetch, receive, send};
 use host_interface::gencom::Gencom;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
@@ -124,6 +124,7 @@ pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
     }
     if b.io.take_period(now) {
         reload_send(b);
+        buffer_fetch::queues::read_control(&mut b.buffer_fetch.queues, &mut b.io);
         if b.turns.count() {
             statistics::publish_b(b);
         }

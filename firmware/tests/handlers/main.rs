@@ -11,6 +11,7 @@ mod link;
 mod machine;
 mod multicast;
 mod packet;
+mod queues;
 mod receive;
 mod receive_offload;
 mod receive_rings;

@@ -126,7 +126,7 @@ impl QueueEvent {
 
 /// What came of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
-#[repr(u16)]
+#[repr(u32)]
 pub enum QueueResult {
     /// It is done.
     #[error("done")]

@@ -58,7 +58,7 @@ impl ClassifierKind {
 
 /// What a hash was made of: virtio's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
+#[repr(u32)]
 pub enum HashType {
     /// There is no hash.
     #[default]

@@ -19,6 +19,7 @@ use crate::io::IoA;
 use crate::io::buffer_ring::RingId;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
+use flow_classify::Verdict;
 use host_interface::bd::{BdErrors, BdFlags};
 use host_interface::extension::DropReason;
 use tigon2_chip::bits::DmaState;
@@ -38,6 +39,21 @@ const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
 pub(super) const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
 const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
+
+impl Accepted {
+    /// A frame of a receive queue; the ring means nothing.
+    pub const OF_QUEUE: Accepted = Accepted {
+        frame: ReceivedFrame {
+            start: 0,
+            length: 0,
+            errors: 0,
+        },
+        length: 0,
+        id: RingId::Standard,
+        flaws: 0,
+        destination: 0,
+    };
+}
 
 /// A frame that the host gets.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +170,11 @@ impl Taken {
         self.index_and_room & 0xFFFF
     }
 
+    /// Whether it asks for an update at once.
+    pub const fn asks_now(&self) -> bool {
+        self.flags & NOW != 0
+    }
+
     /// The third word of the return BD of a frame of `bytes`.
     #[inline(always)]
     pub const fn index_and_length(&self, bytes: u32) -> u32 {
@@ -235,6 +256,19 @@ impl Outcome {
         bus.store(self.slot + FLAGS, self.flags);
         bus.store(self.slot + 16, self.checksums);
         bus.store(self.slot + 20, self.errors_and_tag);
+    }
+
+    /// The same for a frame of a receive queue, with what the classifier says of it.
+    pub fn stage_classified<B: Dispatch>(&self, bus: &mut B, taken: &Taken, verdict: Verdict) {
+        self.stage(bus, taken);
+        let kind = (verdict.hash_type as u32) << 24 | verdict.queue << 16;
+        bus.store(self.slot + FLAGS, kind | self.flags);
+        bus.store(self.slot + 24, verdict.hash);
+    }
+
+    /// Whether it has words that the fast path does not write.
+    pub const fn has_more(&self) -> bool {
+        self.checksums | self.errors_and_tag != 0
     }
 
     /// Whether it says that something is wrong with the frame.

@@ -5,6 +5,7 @@
 
 use super::Receive;
 use super::frame::wrapped;
+use super::queues::Queues;
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::layout::RETURN_SLOTS;
@@ -14,7 +15,7 @@ use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
 /// Data of a frame; the assist is paused at its descriptor.
-pub fn data<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, failed: u32) {
+pub fn data<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>, failed: u32) {
     let IoA {
         bus, write_ring, ..
     } = io;
@@ -44,7 +45,11 @@ pub fn data<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, failed: u32) {
     }
     if refused {
         receive.counters.drops.count(DropReason::ReceiveFault);
-        receive.untidy = RETURN_SLOTS;
+        if queues.is_open() {
+            queues.refused(&mut io.bus, slot);
+        } else {
+            receive.untidy = RETURN_SLOTS;
+        }
     }
 }
 

@@ -8,9 +8,11 @@ use super::deliver::{self, Accepted, Taken, deliver};
 use super::fast_path::{self, End};
 use super::headers::{self, Headers};
 use super::index::returned;
+use super::queues::{self, Queues};
 use super::{Receive, returns, slow_path};
 use crate::io::buffer_ring::RingId;
 use crate::io::{IoA, filter};
+use crate::memory::layout::QUEUES;
 use crate::memory::shared::STARVED;
 use crate::memory::statistics::count;
 use host_interface::bd::BdErrors;
@@ -43,7 +45,10 @@ pub use crate::lanes::receive_elsewhere as complete;
 /// Receive complete: some frames.
 #[cfg(not(feature = "lanes"))]
 #[inline(always)]
-pub fn complete<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
+    if QUEUES != 0 && receive.sorts {
+        return queues::complete(receive, queues, io);
+    }
     let mut left = FRAMES;
     while left != 0 {
         if receive.wants | receive.untidy == 0 {
@@ -145,20 +150,8 @@ fn judge<B: Dispatch>(
     frame: ReceivedFrame,
     destination: u8,
 ) -> Result<(RingId, u32), DropReason> {
-    if !receive.stack_up {
-        return Err(DropReason::StackDown);
-    }
-    let mut flaws = frame.errors & !HARMLESS;
-    if flaws != 0 && !receive.bad_frames {
-        return Err(DropReason::BadFrame);
-    }
-    if frame.length < HEADER + CRC {
-        return Err(DropReason::TooShort);
-    }
+    let mut flaws = judge_beginning(receive, io, frame, destination)?;
     let bus = &mut io.bus;
-    if destination == MULTICAST && !io.filter.takes(bus, frame.start) {
-        return Err(DropReason::NotSubscribed);
-    }
     // With a tag a frame may be longer by it; a tag that is taken off needs no room.
     let length = frame.length - CRC;
     let standard = receive.rings.get(RingId::Standard).longest();
@@ -188,6 +181,56 @@ fn judge<B: Dispatch>(
     } else {
         Err(DropReason::TooLong)
     }
+}
+
+/// What is the same in both modes; returns the frame's flaws.
+#[inline(never)]
+fn judge_beginning<B: Dispatch>(
+    receive: &Receive,
+    io: &mut IoA<B>,
+    frame: ReceivedFrame,
+    destination: u8,
+) -> Result<u32, DropReason> {
+    if !receive.stack_up {
+        return Err(DropReason::StackDown);
+    }
+    let flaws = frame.errors & !HARMLESS;
+    if flaws != 0 && !receive.bad_frames {
+        return Err(DropReason::BadFrame);
+    }
+    if frame.length < HEADER + CRC {
+        return Err(DropReason::TooShort);
+    }
+    if destination == MULTICAST && !io.filter.takes(&mut io.bus, frame.start) {
+        return Err(DropReason::NotSubscribed);
+    }
+    Ok(flaws)
+}
+
+/// Judges a frame of queue mode, where the length chooses no ring. Returns its flaws.
+#[inline(never)]
+pub(super) fn judge_in_queue<B: Dispatch>(
+    receive: &Receive,
+    io: &mut IoA<B>,
+    frame: ReceivedFrame,
+    destination: u8,
+) -> Result<u32, DropReason> {
+    let mut flaws = judge_beginning(receive, io, frame, destination)?;
+    let length = frame.length - CRC;
+    let mut limit = receive.longest;
+    if length > limit {
+        let kind = io.bus.load(wrapped(receive.base, frame.start + 12)) >> 16;
+        if kind == u32::from(VLAN_TYPE) {
+            limit += TAG;
+        }
+    }
+    if length > limit {
+        if !receive.bad_frames {
+            return Err(DropReason::TooLong);
+        }
+        flaws |= GIANT;
+    }
+    Ok(flaws)
 }
 
 /// The ring for the frame is empty. The event stays on, so it is held back until CPU B
@@ -221,7 +264,7 @@ fn count_no_descriptors<B: Dispatch>(io: &mut IoA<B>) {
 /// Lets a frame go. Its bytes may only be freed when no older frame is being read from
 /// the buffer any more; the next frame that is delivered frees them as well.
 #[inline(never)]
-fn drop<B: Dispatch>(
+pub(super) fn drop<B: Dispatch>(
     receive: &mut Receive,
     io: &mut IoA<B>,
     frame: ReceivedFrame,

@@ -3,11 +3,13 @@
 //! Hardware reference, section 14, steps 7 and 8: after a number of BDs or a time, and at
 //! once for a BD that asks for it.
 
+use super::queues::{self, Queues};
 use super::{Receive, returns};
 use crate::io::IoA;
 use crate::io::deadline::SlotA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::config::Config;
+use crate::memory::layout::QUEUES;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
@@ -119,6 +121,15 @@ fn due<B: Dispatch>(index: &mut Index, io: &mut IoA<B>, count: u32, now: bool) {
 
 /// Update receive return producer. With "interrupt only on coalescing" the update by number
 /// of BDs is silent; the interrupt comes when the time is up.
+#[inline(always)]
+pub fn update<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
+    if QUEUES != 0 && receive.sorts {
+        return queues::report::report(receive, queues, io);
+    }
+    update_producer(receive, io);
+}
+
+/// The same of classic mode's return ring.
 #[inline(always)]
 pub fn update_producer<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     let producer = receive.returns.producer();

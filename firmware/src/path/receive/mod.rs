@@ -14,6 +14,7 @@
 //! | `slow_path` | the same in all other cases |
 //! | [`returns`] | the return ring, and the return BDs of several frames in one transfer |
 //! | [`headers`] | what a frame's headers say, and what its sum has to leave out |
+//! | [`queues`] | queue mode: one receive queue for each CPU of the host |
 //! | [`index`] | reporting to the host how far the return ring is filled |
 
 mod deliver;
@@ -22,6 +23,7 @@ pub mod fault;
 pub mod frame;
 pub mod headers;
 pub mod index;
+pub mod queues;
 pub mod returns;
 pub mod rings;
 mod slow_path;
@@ -78,6 +80,8 @@ pub struct Receive {
     stack_up: bool,
     /// Whether a frame waits for BDs.
     waiting: bool,
+    /// Whether frames are sorted into queues.
+    sorts: bool,
     /// What else the host wants done, as flags of a ring control block; 0 for nothing.
     wants: u32,
     /// The return ring.
@@ -107,6 +111,7 @@ impl Receive {
             bad_frames: false,
             stack_up: false,
             waiting: false,
+            sorts: false,
             wants: 0,
             returns: ReturnQueue::new(),
             seeds: STAGING,
@@ -164,6 +169,26 @@ impl Receive {
         let id = self.plainly(length);
         self.usual = id.unwrap_or(self.usual);
         id.is_some()
+    }
+
+    /// Frames are sorted into queues from now on, or not any more.
+    fn set_queues(&mut self, sorts: bool) {
+        self.sorts = sorts;
+    }
+
+    /// How many lengths, from that of a header on, a queue takes without another look.
+    #[inline(always)]
+    fn queue_lengths(&self) -> u32 {
+        if self.wants == 0 && self.stack_up {
+            (self.longest + 1).saturating_sub(frame::HEADER)
+        } else {
+            0
+        }
+    }
+
+    /// Whether a good frame of this length without CRC needs no judgement.
+    fn takes_in_queue(&self, length: u32) -> bool {
+        self.stack_up && length >= frame::HEADER && length <= self.longest
     }
 
     /// Index updates because the number of BDs was reached.

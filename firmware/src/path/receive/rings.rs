@@ -158,6 +158,18 @@ impl BufferRing {
         self.producer = 0;
     }
 
+    /// The ring rests while queues are open. Returns the first BD that was not taken.
+    pub fn rest(&mut self) -> u32 {
+        self.frozen = true;
+        self.bds.forget();
+        self.bds.next()
+    }
+
+    /// The ring is used again; its BDs are fetched anew.
+    pub fn resume(&mut self) {
+        self.frozen = false;
+    }
+
     /// The ring was reset; it begins at 0 again.
     pub fn restart(&mut self) {
         self.frozen = false;

@@ -10,6 +10,12 @@ impl Machine {
             .bar_write(mailbox.bar_offset(), value);
     }
 
+    /// The host writes the mailbox with a number.
+    pub fn ring_number(&mut self, number: u32, value: u32) {
+        let offset = tigon2_chip::mailbox::BAR_BASE + 8 * number + 4;
+        self.bench.borrow_mut().bar_write(offset, value);
+    }
+
     /// A word of the host's memory, by its offset.
     pub fn host_word(&self, offset: u64) -> u32 {
         let mut bench = self.bench.borrow_mut();
@@ -30,11 +36,18 @@ impl Machine {
 
     /// The events since the last call.
     pub fn events(&mut self) -> Vec<Event> {
+        let words = self.event_words().into_iter();
+        words
+            .map(|word| Event::unpack(word).expect("an event"))
+            .collect()
+    }
+
+    /// The first words of the events since the last call.
+    pub fn event_words(&mut self) -> Vec<u32> {
         let producer = self.host_word(EVENT_PRODUCER);
         let mut events = Vec::new();
         while self.event_consumer != producer {
-            let word = self.host_word(EVENT_RING + 8 * u64::from(self.event_consumer));
-            events.push(Event::unpack(word).expect("an event"));
+            events.push(self.host_word(EVENT_RING + 8 * u64::from(self.event_consumer)));
             self.event_consumer = (self.event_consumer + 1) % 256;
         }
         let word = Gencom::EventConsumer.bar_offset();
@@ -177,7 +190,7 @@ impl Machine {
     }
 
     /// Writes words of NIC memory through the window of the BAR.
-    fn through_window(&self, address: u32, words: &[u32]) {
+    pub fn through_window(&self, address: u32, words: &[u32]) {
         let mut bench = self.bench.borrow_mut();
         for (at, word) in (address..).step_by(4).zip(words) {
             bench.bar_write(Register::WindowBase.offset(), at & !0x7FF);

@@ -9,11 +9,15 @@
 //!                   A <--RECEIVE_ARRIVED---- B <--done----'
 //! ```
 
+pub mod queues;
+
 use crate::io::IoB;
 use crate::io::bd_ring::Fetch;
 use crate::io::buffer_ring::{Geometry, RINGS, RingId};
 use crate::memory::config::Config;
-use crate::memory::shared::{RECEIVE_ARRIVED, RECEIVE_PRODUCERS, STARVED};
+use crate::memory::layout::QUEUES;
+use crate::memory::shared::{CLASSIC_NEXT, RECEIVE_ARRIVED, RECEIVE_PRODUCERS, STARVED};
+use queues::QueueFetch;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
@@ -28,6 +32,10 @@ pub struct BufferFetch {
     fetching: u32,
     /// How many of them began before the ring was reset: what they bring is not wanted.
     stale: u32,
+    /// Whether the rings rest, while queues are open.
+    rests: bool,
+    /// The receive queues.
+    pub queues: QueueFetch,
 }
 
 impl BufferFetch {
@@ -39,6 +47,8 @@ impl BufferFetch {
             uses_jumbo: false,
             fetching: 0,
             stale: 0,
+            rests: false,
+            queues: QueueFetch::new(),
         }
     }
 
@@ -75,6 +85,9 @@ impl Default for BufferFetch {
 /// CPU A has rung: producers may have moved.
 #[inline(always)]
 pub fn host_produced<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
+    if QUEUES != 0 && fetch.rests {
+        return queues::producers_moved(&mut fetch.queues, io);
+    }
     let (uses_mini, uses_jumbo) = (fetch.uses_mini, fetch.uses_jumbo);
     produced(fetch, io, RingId::Standard);
     if uses_mini {
@@ -102,6 +115,9 @@ pub fn standard_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) 
 /// Mini receive BD ready.
 #[inline(always)]
 pub fn mini_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
+    if QUEUES != 0 && fetch.rests {
+        return queues::fetch_some(&mut fetch.queues, io);
+    }
     fetch_some(fetch, io, RingId::Mini);
 }
 
@@ -155,6 +171,27 @@ pub fn given_up(fetch: &mut BufferFetch, id: RingId, local: u32, again: bool) ->
         id.in_array_mut(&mut fetch.rings).request_again(local);
     }
     true
+}
+
+/// The rings rest: what was requested of them still arrives, nothing more is fetched.
+pub fn rest<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
+    fetch.rests = true;
+    for id in RingId::ALL {
+        io.bus.clear(id.event());
+    }
+}
+
+/// The rings are used again: all that CPU A has not taken is fetched once more, since other
+/// things were in its place.
+pub fn resume<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
+    fetch.rests = false;
+    for id in RingId::ALL {
+        let next = CLASSIC_NEXT.of(id as usize).get(&mut io.bus);
+        id.in_array_mut(&mut fetch.rings).restart_at(next);
+        let arrived = RECEIVE_ARRIVED.of(id as usize);
+        arrived.set(&io.me, &mut io.bus, next);
+    }
+    host_produced(fetch, io);
 }
 
 /// Forgets all BDs of the jumbo ring; it begins at 0 again. CPU A has shared that the

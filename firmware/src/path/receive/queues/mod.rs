@@ -1,0 +1,249 @@
+//! Queue mode: received frames are sorted into one queue for each CPU of the host.
+//!
+//! "Packet classification in the NIC for improved SMP-based Internet servers" (KNET), section
+//! 3; the interface is [`host_interface::queue`]. A frame is classified, takes a BD of its
+//! queue, and its data goes to the host; the return BDs of a queue follow several in a
+//! transfer, and its status line by count or time:
+//!
+//! ```text
+//!             classify        data, in the order of the wire     return BDs, queue by queue
+//!   MAC ring ─────────► queue ─────────────────────────────► host
+//!                         │ no BD, or return ring full: dropped and counted at once
+//! ```
+//!
+//! So a queue whose thread is slow delays no other, and causes no PAUSE. Nothing of this runs
+//! in classic mode, but for one test of a flag when frames have arrived.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | this one | all queues, and a run of frames |
+//! | [`queue`] | the rings of one queue |
+//! | [`classify`](self::classify) | from a frame to its queue |
+//! | `fast_path` | frames with nothing to look at |
+//! | `slow_path` | all others, and drops |
+//! | [`report`] | status lines, polled marks, interrupts |
+//! | [`open`] | judging the control block; opening and closing |
+
+pub mod classify;
+mod fast_path;
+pub mod open;
+pub mod queue;
+pub mod report;
+mod slow_path;
+
+use super::Receive;
+use super::frame::FRAMES;
+use super::returns::MANY;
+use crate::io::IoA;
+use crate::memory::layout::{QUEUE_RINGS, QUEUE_SHIFT, QUEUES};
+use crate::memory::shared::QUEUE_MOVES;
+use classify::Classify;
+use host_interface::queue::{QueueCounter, RearmWord, block};
+use queue::Queue;
+use report::Notify;
+use tigon2_hal::Bus;
+use tigon2_hal::assist::HostAddress;
+use tigon2_hal::events::Dispatch;
+
+/// All queues.
+#[derive(Debug)]
+pub struct Queues {
+    table: [Queue; QUEUES],
+    /// How many are open; 0 in classic mode.
+    open: u32,
+    /// How a frame's queue is found.
+    classify: Classify,
+    /// What the host is told, and when.
+    notify: [Notify; QUEUES],
+    /// Queues whose host is to be told now, a bit for each.
+    due: u32,
+    /// Whether return BDs found no descriptor.
+    stuck: bool,
+    /// The return rings in host memory.
+    returns: [HostAddress; QUEUES],
+}
+
+impl Queues {
+    /// None is open.
+    pub const fn new() -> Queues {
+        Queues {
+            table: [const { Queue::UNUSED }; QUEUES],
+            open: 0,
+            classify: Classify::SINGLE,
+            notify: [Notify::UNUSED; QUEUES],
+            due: 0,
+            stuck: false,
+            returns: [const { HostAddress { high: 0, low: 0 } }; QUEUES],
+        }
+    }
+
+    /// Whether the card is in queue mode.
+    #[inline(always)]
+    pub const fn is_open(&self) -> bool {
+        QUEUES != 0 && self.open != 0
+    }
+
+    /// The data of a frame whose return BD is at `slot` could not be written.
+    pub(super) fn refused<B: Bus>(&mut self, bus: &mut B, slot: u32) {
+        let number = slot.wrapping_sub(QUEUE_RINGS) >> QUEUE_SHIFT;
+        if let Some(queue) = self.table.get_mut(number as usize) {
+            queue.count(bus, QueueCounter::Fault);
+            queue.is_untidy();
+        }
+    }
+
+    /// The open queues, each with its return ring in host memory.
+    #[inline(always)]
+    fn open_table(&mut self) -> impl Iterator<Item = (&mut Queue, &HostAddress)> {
+        let open = self.open as usize;
+        let table = self.table.get_mut(..open).unwrap_or_default();
+        table.iter_mut().zip(&self.returns)
+    }
+
+    /// How many are open.
+    pub const fn count(&self) -> u32 {
+        self.open
+    }
+}
+
+impl Default for Queues {
+    fn default() -> Queues {
+        Queues::new()
+    }
+}
+
+/// Receive complete, in queue mode: some frames.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
+pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
+    // Return BDs that found no descriptor go first: as many more as a run makes have room.
+    if queues.stuck && !send_stuck(queues, io) {
+        return;
+    }
+    let mut left = FRAMES;
+    let mut touched = 0;
+    while left != 0 {
+        let run = fast_path::run(receive, queues, io, left);
+        left -= run.count;
+        touched |= run.touched;
+        if run.done {
+            break;
+        }
+        match slow_path::one(receive, queues, io, run.verdict) {
+            Some(queue) => touched |= queue,
+            None => break,
+        }
+        left -= 1;
+    }
+    receive.ring.give_back(&mut io.bus);
+    finish(queues, io, touched);
+}
+
+/// Sends return BDs that found no descriptor; `false` if there is none again.
+#[inline(never)]
+fn send_stuck<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> bool {
+    for (queue, host) in queues.open_table() {
+        if !send_returns(queue, *host, io, MANY) {
+            return false;
+        }
+    }
+    queues.stuck = false;
+    true
+}
+
+/// Return BDs, reports and fetches that follow a run in which the queues of `touched` got
+/// frames.
+#[inline(always)]
+fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
+    let Queues {
+        table,
+        notify,
+        returns,
+        due,
+        stuck,
+        ..
+    } = queues;
+    let mut moved = false;
+    let mut left = touched;
+    for ((queue, notify), host) in table.iter_mut().zip(notify).zip(returns) {
+        if left & 1 != 0 {
+            moved |= queue.share(&io.me, &mut io.bus);
+            *stuck |= !send_returns(queue, *host, io, MANY);
+            *due |= notify.judge(queue, io);
+        }
+        left >>= 1;
+        if left == 0 {
+            break;
+        }
+    }
+    if *due != 0 {
+        report::soon(io);
+    }
+    if moved {
+        tell_b(io);
+    }
+}
+
+/// CPU B looks how far it may fetch.
+fn tell_b<B: Dispatch>(io: &mut IoA<B>) {
+    let moves = QUEUE_MOVES.get(&mut io.bus).wrapping_add(1);
+    QUEUE_MOVES.set(&io.me, &mut io.bus, moves);
+    io.ring_b();
+}
+
+/// Sends return BDs of a queue until fewer than `enough` are left; `false` if there is no
+/// descriptor for them.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+#[inline(never)]
+fn send_returns<B: Dispatch>(
+    queue: &mut Queue,
+    host: HostAddress,
+    io: &mut IoA<B>,
+    enough: u32,
+) -> bool {
+    while queue.waiting() >= enough {
+        if !io.has_write_room(1) {
+            return false;
+        }
+        let transfer = queue.next_run(host, io.states.words);
+        io.write_ring.put(&mut io.bus, &transfer);
+    }
+    true
+}
+
+/// The host wrote mailboxes of queues: a bit for each, buffer producers and re-arm words.
+#[inline(never)]
+pub fn mailboxes<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, produced: u32, rearmed: u32) {
+    let mut moved = false;
+    for (number, queue) in (0..queues.open).zip(&mut queues.table) {
+        let bit = 1 << number;
+        if produced & bit != 0 {
+            let producer = io.bus.load(mailbox(block::BUFFER_MAILBOX + number));
+            if queue.produced(producer).is_err() {
+                queue.count(&mut io.bus, QueueCounter::BadIndices);
+            }
+            moved |= queue.share(&io.me, &mut io.bus);
+        }
+        if rearmed & bit != 0 {
+            let word = io.bus.load(mailbox(block::REARM_MAILBOX + number));
+            let word = RearmWord::from_bits(word);
+            let holds = queue.rearm(&mut io.bus, word);
+            if holds == Ok(true) && !word.stay_polled() {
+                queues.due |= bit;
+            }
+        }
+    }
+    if queues.due != 0 {
+        report::soon(io);
+    }
+    if moved {
+        tell_b(io);
+    }
+}
+
+/// NIC address of the low word of a mailbox.
+const fn mailbox(number: u32) -> u32 {
+    tigon2_chip::memory::MAILBOXES + (number << 3) + 4
+}
+
+const _: () = assert!(tigon2_chip::mailbox::BYTES == 1 << 3);

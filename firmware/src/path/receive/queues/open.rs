@@ -1,0 +1,273 @@
+//! Judging the queue control block; opening and closing the queues.
+//!
+//! The host's memory may change at any time: what is judged here is the copy in NIC memory,
+//! and nothing else of it is used later.
+
+use super::classify::Classify;
+use super::queue::Queue;
+use super::report::Notify;
+use super::{Queues, Receive, report, send_returns};
+use crate::io::buffer_ring::RingId;
+use crate::io::note::WriteNote;
+use crate::io::{Busy, IoA};
+use crate::memory::layout::{QUEUE_BLOCK, QUEUE_CONTROL, QUEUES};
+use crate::memory::shared::CLASSIC_NEXT;
+use core::mem::offset_of;
+use host_interface::queue::{
+    BlockWord, QueueControl, QueueControlBlock, QueueResult, block, is_ring_size,
+};
+use tigon2_hal::Bus;
+use tigon2_hal::assist::HostAddress;
+use tigon2_hal::events::Dispatch;
+
+/// Why a command of queue mode is not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What is wrong.
+    pub result: QueueResult,
+    /// The queue or the table entry that it is about.
+    pub index: u32,
+}
+
+impl Refused {
+    /// What is about no single queue or entry.
+    pub const fn of(result: QueueResult) -> Refused {
+        Refused::about(result, 0)
+    }
+
+    /// What is about one of them.
+    pub const fn about(result: QueueResult, index: u32) -> Refused {
+        Refused { result, index }
+    }
+}
+
+/// Bytes of a BD, as a shift.
+const BD_SHIFT: u32 = 5;
+/// What addresses of rings are multiples of: transfers move words, and the bus doubles.
+const RING_ALIGNMENT: u32 = 8;
+
+/// A ring as its control block says.
+#[derive(Clone, Copy, Debug)]
+struct Ring {
+    host: HostAddress,
+    entries: u32,
+}
+
+impl Ring {
+    fn load<B: Bus>(bus: &mut B, rcb: u32) -> Ring {
+        Ring {
+            host: HostAddress {
+                high: bus.load(rcb),
+                low: bus.load(rcb + 4),
+            },
+            entries: bus.load(rcb + 8) >> 16,
+        }
+    }
+
+    /// Whether there can be such a ring.
+    const fn is_possible(&self) -> bool {
+        !self.host.is_none()
+            && self.host.low & (RING_ALIGNMENT - 1) == 0
+            && is_ring_size(self.entries)
+            && self.start() <= u64::MAX - self.bytes()
+    }
+
+    const fn start(&self) -> u64 {
+        (self.host.high as u64) << 32 | self.host.low as u64
+    }
+
+    const fn bytes(&self) -> u64 {
+        (self.entries << BD_SHIFT) as u64
+    }
+
+    const fn overlaps(&self, other: &Ring) -> bool {
+        self.start() < other.start() + other.bytes() && other.start() < self.start() + self.bytes()
+    }
+}
+
+/// Offset of a field of queue `number` in NIC memory.
+const fn of_queue(number: u32, offset: usize) -> u32 {
+    const FIRST: u32 = QUEUE_CONTROL + offset_of!(QueueControlBlock, queue) as u32;
+    FIRST + (number << 6) + offset as u32
+}
+
+const _: () = assert!(size_of::<QueueControl>() == 1 << 6);
+
+fn buffers<B: Bus>(bus: &mut B, number: u32) -> Ring {
+    Ring::load(bus, of_queue(number, offset_of!(QueueControl, buffers)))
+}
+
+fn returns<B: Bus>(bus: &mut B, number: u32) -> Ring {
+    Ring::load(bus, of_queue(number, offset_of!(QueueControl, returns)))
+}
+
+/// Where the status line of a queue is.
+fn status<B: Bus>(bus: &mut B, number: u32) -> HostAddress {
+    let at = of_queue(number, offset_of!(QueueControl, status));
+    HostAddress {
+        high: bus.load(at),
+        low: bus.load(at + 4),
+    }
+}
+
+/// Whether a ring lies where one of the queues in front of `number` has one.
+fn meets_another<B: Bus>(bus: &mut B, number: u32, ring: &Ring) -> bool {
+    (0..number).any(|other| {
+        let (buffers, returns) = (buffers(bus, other), returns(bus, other));
+        ring.overlaps(&buffers) || ring.overlaps(&returns)
+    })
+}
+
+/// Judges one queue.
+fn judge<B: Bus>(bus: &mut B, number: u32) -> Result<(), QueueResult> {
+    const STATUS_ALIGNMENT: u32 = 16;
+    let ring = buffers(bus, number);
+    if !ring.is_possible() || meets_another(bus, number, &ring) {
+        return Err(QueueResult::BufferRing);
+    }
+    let back = returns(bus, number);
+    if !back.is_possible() || back.overlaps(&ring) || meets_another(bus, number, &back) {
+        return Err(QueueResult::ReturnRing);
+    }
+    let line = status(bus, number);
+    if line.is_none() || line.low & (STATUS_ALIGNMENT - 1) != 0 {
+        return Err(QueueResult::StatusLine);
+    }
+    if bus.load(of_queue(number, offset_of!(QueueControl, message))) != 0 {
+        return Err(QueueResult::Message);
+    }
+    Ok(())
+}
+
+/// The rings of classic mode rest: none of their BDs is given to a frame, and CPU B is asked
+/// to fetch no more.
+#[inline(never)]
+pub fn rest<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    for id in RingId::ALL {
+        let next = receive.rings.get_mut(id).rest();
+        CLASSIC_NEXT.of(id as usize).set(&io.me, &mut io.bus, next);
+    }
+}
+
+/// They are used again; CPU B fetches what it had fetched once more.
+#[inline(never)]
+pub fn resume<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    for id in RingId::ALL {
+        receive.rings.get_mut(id).resume();
+    }
+    super::super::retry(io);
+}
+
+/// Judges the control block that was read, and makes the queues ready; returns how many.
+/// [`begin`] follows when CPU B is ready as well.
+///
+/// # Errors
+/// [`Refused`]; nothing has changed then.
+#[inline(never)]
+pub fn prepare<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> Result<u32, Refused> {
+    let bus = &mut io.bus;
+    let count = bus.load(QUEUE_CONTROL + offset_of!(QueueControlBlock, queues) as u32);
+    if count == 0 || count > QUEUES as u32 {
+        return Err(Refused::of(QueueResult::QueueCount));
+    }
+    for number in 0..count {
+        judge(bus, number).map_err(|result| Refused::about(result, number))?;
+    }
+    queues.classify = Classify::configured(bus, count)?;
+    let every = queues
+        .table
+        .iter_mut()
+        .zip(&mut queues.notify)
+        .zip(&mut queues.returns);
+    for (number, ((queue, notify), host)) in (0..count).zip(every) {
+        let (buffers, returns) = (buffers(bus, number), returns(bus, number));
+        *queue = Queue::open(bus, number, buffers.entries, returns.entries);
+        *host = returns.host;
+        let mut word = |offset| bus.load(of_queue(number, offset));
+        let ticks = word(offset_of!(QueueControl, coalescing_ticks));
+        let frames = word(offset_of!(QueueControl, coalescing_frames));
+        *notify = Notify::configured(status(bus, number), ticks, frames);
+    }
+    queues.due = 0;
+    Ok(count)
+}
+
+/// Frames are sorted from now on.
+pub fn begin<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>, open: u32) {
+    queues.open = open;
+    receive.set_queues(open != 0);
+    super::super::retry(io);
+}
+
+/// The classifier as the control block has it by now.
+///
+/// # Errors
+/// [`Refused`]; the old one stays.
+#[inline(never)]
+pub fn update<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> Result<(), Refused> {
+    queues.classify = Classify::configured(&mut io.bus, queues.open)?;
+    count_read(&mut io.bus);
+    Ok(())
+}
+
+/// Counts that the classifier was read.
+pub fn count_read<B: Bus>(bus: &mut B) {
+    let at = QUEUE_BLOCK + BlockWord::ClassifierReads as u32;
+    let reads = bus.load(at).wrapping_add(1);
+    bus.store(at, reads);
+}
+
+/// No frame goes to a queue any more. The return BDs that were made go to the host, and the
+/// status lines, without interrupts.
+///
+/// # Errors
+/// [`Busy`] while there is no descriptor for them: the caller comes again.
+#[inline(never)]
+pub fn end<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+) -> Result<(), Busy> {
+    let open = queues.open;
+    let every = queues
+        .table
+        .iter_mut()
+        .zip(&queues.notify)
+        .zip(&queues.returns);
+    for ((queue, notify), host) in every.take(open as usize) {
+        while queue.waiting() != 0 || queue.unreported != 0 {
+            if !io.has_write_room(report::TRANSFERS) {
+                return Err(Busy);
+            }
+            let _ = send_returns(queue, *host, io, 1);
+            queue.polled = true;
+            let (line, _) = queue.report(&mut io.bus);
+            io.put_words(notify.status, &line, WriteNote::QUIET);
+        }
+    }
+    queues.open = 0;
+    queues.due = 0;
+    receive.set_queues(false);
+    Ok(())
+}
+
+/// Says in the queue block what this firmware can do.
+pub fn describe<B: Bus>(bus: &mut B) {
+    use host_interface::queue::{ClassifierKind, HashTypes, TABLE_ENTRIES};
+    let kinds = ClassifierKind::ALL
+        .iter()
+        .fold(0, |mask, kind| mask | kind.mask());
+    for offset in (0..block::BLOCK_BYTES).step_by(4) {
+        bus.store(QUEUE_BLOCK + offset, 0);
+    }
+    for (word, value) in [
+        (BlockWord::Queues, QUEUES as u32),
+        (BlockWord::Classifiers, kinds),
+        (BlockWord::HashTypes, HashTypes::ALL.into_bits()),
+        (BlockWord::TableEntries, TABLE_ENTRIES as u32),
+        (BlockWord::BufferMailbox, block::BUFFER_MAILBOX),
+        (BlockWord::RearmMailbox, block::REARM_MAILBOX),
+    ] {
+        bus.store(QUEUE_BLOCK + word as u32, value);
+    }
+}
