@@ -248,7 +248,7 @@ fn quiet<B: Dispatch>(a: &mut SideA<B>) {
 /// Fetches the general information block without the assist (6.1, "direct use").
 fn fetch_information<B: Dispatch>(a: &mut SideA<B>) -> Result<(), ()> {
     let place = a.config.information;
-    if place.is_none() {
+    if place.is_null() {
         fatal::report(a, FatalCode::Configuration, BadConfig::NoInformation as u32);
         return Err(());
     }

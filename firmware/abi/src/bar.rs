@@ -11,22 +11,26 @@
 //! 0x1000 nothing: reads 0, writes ignored
 //! ```
 
+use tigon2_chip::mailbox::{self, Mailbox};
+use tigon2_chip::memory;
+use tigon2_chip::registers::PCI_CONFIGURATION_BYTES;
+
 /// Size of BAR 0 in bytes.
 pub const BYTES: u32 = crate::pci::BAR0_BYTES;
 /// First chip register.
-pub const REGISTERS: u32 = 0x040;
+pub const REGISTERS: u32 = PCI_CONFIGURATION_BYTES;
 /// Lowest NIC memory seen directly; NIC address = offset - this.
-pub const DIRECT: u32 = 0x400;
+pub const DIRECT: u32 = memory::REGISTERS_BYTES;
 /// Bytes of NIC memory seen directly.
-pub const DIRECT_BYTES: u32 = 0x400;
+pub const DIRECT_BYTES: u32 = memory::DIRECT_BYTES;
 /// MAC statistics: 32 words that the MAC counts itself.
-pub const MAC_STATISTICS: u32 = 0x480;
+pub const MAC_STATISTICS: u32 = DIRECT + memory::MAC_STATISTICS;
 /// 32 mailboxes of two words.
-pub const MAILBOXES: u32 = 0x500;
+pub const MAILBOXES: u32 = mailbox::BAR_BASE;
 /// General communication block.
-pub const GENCOM: u32 = 0x600;
+pub const GENCOM: u32 = DIRECT + memory::GENCOM;
 /// Command ring.
-pub const COMMAND_RING: u32 = 0x700;
+pub const COMMAND_RING: u32 = DIRECT + memory::COMMAND_RING;
 /// Memory window.
 pub const WINDOW: u32 = 0x800;
 /// Bytes of the memory window.
@@ -36,17 +40,17 @@ pub const UNUSED: u32 = 0x1000;
 
 /// Host interrupt mailbox: any write takes INTA# away; 0 lets further interrupts come,
 /// other values hold them back until 0 is written.
-pub const MAILBOX_HOST_INTERRUPT: u32 = 0x504;
+pub const MAILBOX_HOST_INTERRUPT: u32 = Mailbox::HostInterrupt.bar_offset();
 /// Command producer mailbox.
-pub const MAILBOX_COMMAND_PRODUCER: u32 = 0x50C;
+pub const MAILBOX_COMMAND_PRODUCER: u32 = Mailbox::CommandProducer.bar_offset();
 /// Send producer mailbox.
-pub const MAILBOX_SEND_PRODUCER: u32 = 0x514;
+pub const MAILBOX_SEND_PRODUCER: u32 = Mailbox::SendProducer.bar_offset();
 /// Standard receive producer mailbox.
-pub const MAILBOX_STANDARD_PRODUCER: u32 = 0x51C;
+pub const MAILBOX_STANDARD_PRODUCER: u32 = Mailbox::StandardProducer.bar_offset();
 /// Jumbo receive producer mailbox.
-pub const MAILBOX_JUMBO_PRODUCER: u32 = 0x524;
+pub const MAILBOX_JUMBO_PRODUCER: u32 = Mailbox::JumboProducer.bar_offset();
 /// Mini receive producer mailbox.
-pub const MAILBOX_MINI_PRODUCER: u32 = 0x52C;
+pub const MAILBOX_MINI_PRODUCER: u32 = Mailbox::MiniProducer.bar_offset();
 
 /// BAR offset of a word of directly visible NIC memory; `None` if the host sees the
 /// address only through the window.
@@ -68,6 +72,8 @@ pub const fn window(nic_address: u32) -> (u32, u32) {
 }
 
 const _: () = {
+    assert!(REGISTERS == 0x040 && DIRECT == 0x400 && MAC_STATISTICS == 0x480);
+    assert!(MAILBOXES == 0x500 && GENCOM == 0x600 && COMMAND_RING == 0x700);
     assert!(DIRECT + DIRECT_BYTES == WINDOW);
     assert!(WINDOW + WINDOW_BYTES == UNUSED);
     assert!(COMMAND_RING + 4 * crate::ring::COMMAND_ENTRIES == WINDOW);
@@ -83,6 +89,17 @@ mod tests {
         assert_eq!(direct_offset(0x000), Some(0x400));
         assert_eq!(direct_offset(0x3FC), Some(0x7FC));
         assert_eq!(direct_offset(0x400), None);
+    }
+
+    /// "Mailboxes": where drivers write.
+    #[test]
+    fn mailboxes_are_where_drivers_write() {
+        assert_eq!(MAILBOX_HOST_INTERRUPT, 0x504);
+        assert_eq!(MAILBOX_COMMAND_PRODUCER, 0x50C);
+        assert_eq!(MAILBOX_SEND_PRODUCER, 0x514);
+        assert_eq!(MAILBOX_STANDARD_PRODUCER, 0x51C);
+        assert_eq!(MAILBOX_JUMBO_PRODUCER, 0x524);
+        assert_eq!(MAILBOX_MINI_PRODUCER, 0x52C);
     }
 
     /// "host address 800 + (a mod 800) reads NIC address WinBase + (a mod 800)".

@@ -311,7 +311,7 @@ impl ExtendedReceiveBd {
             1 => (self.address1, (self.lengths_1_2 >> 16) as u16),
             2 => (self.address2, self.lengths_1_2 as u16),
             3 => (self.address3, (self.length_3 >> 16) as u16),
-            _ => (HostAddress::new(0), 0),
+            _ => (HostAddress::NULL, 0),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Host/NIC software interface, "Gencom words"; hardware reference, section 12. Plain
 //! memory: the host writes the configuration before it starts the firmware.
 
+use tigon2_chip::memory;
+
 macro_rules! gencom {
     ($( $(#[$doc:meta])* $name:ident = $address:literal, )+) => {
         /// A word of the block; the value of a variant is its NIC address.
@@ -88,9 +90,9 @@ gencom! {
 }
 
 /// NIC address of the block.
-pub const BASE: u32 = 0x200;
+pub const BASE: u32 = memory::GENCOM;
 /// Bytes of the block.
-pub const BYTES: u32 = 0x100;
+pub const BYTES: u32 = memory::COMMAND_RING - memory::GENCOM;
 
 impl Gencom {
     /// The word's NIC address.
@@ -122,7 +124,7 @@ pub const fn mac_address(high: u32, low: u32) -> [u8; 6] {
 }
 
 const _: () = {
-    assert!(BASE + crate::bar::DIRECT == crate::bar::GENCOM);
+    assert!(BASE == 0x200 && BYTES == 0x100);
     let mut index = 0;
     while index < Gencom::ALL.len() {
         let address = Gencom::ALL[index].nic_address();

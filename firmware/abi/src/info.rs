@@ -13,39 +13,8 @@
 
 use crate::statistics::Statistics;
 use bitfield_struct::bitfield;
+pub use tigon2_chip::HostAddress;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-
-/// A 64-bit host address as two words, high word first.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
-)]
-#[repr(C)]
-pub struct HostAddress {
-    /// Bits 63:32.
-    pub high: u32,
-    /// Bits 31:0.
-    pub low: u32,
-}
-
-impl HostAddress {
-    /// The two words of an address.
-    pub const fn new(address: u64) -> Self {
-        HostAddress {
-            high: (address >> 32) as u32,
-            low: address as u32,
-        }
-    }
-
-    /// The address.
-    pub const fn get(self) -> u64 {
-        (self.high as u64) << 32 | self.low as u64
-    }
-
-    /// Whether it is 0: an optional pointer that the host did not give.
-    pub const fn is_null(self) -> bool {
-        self.high | self.low == 0
-    }
-}
 
 /// Flags of a ring control block.
 #[bitfield(u16)]
@@ -153,7 +122,6 @@ pub const INFO_BYTES: usize = 0x490;
 const _: () = {
     use core::mem::offset_of;
     type Info = GeneralInformationBlock;
-    assert!(size_of::<HostAddress>() == 8);
     assert!(size_of::<RingControlBlock>() == 16);
     assert!(size_of::<Info>() == INFO_BYTES);
     assert!(offset_of!(Info, event) == 0x400);
@@ -201,8 +169,6 @@ mod tests {
         let block = RingControlBlock::new(0x2_0000_3000, 512, RcbFlags::from_bits(0x79));
         assert_eq!(block.max_len_and_flags, 0x0200_0079);
         assert_eq!((block.max_len(), block.flags().into_bits()), (512, 0x79));
-        assert_eq!((block.address.high, block.address.low), (2, 0x3000));
-        assert_eq!(block.address.get(), 0x2_0000_3000);
-        assert!(HostAddress::default().is_null() && !block.address.is_null());
+        assert_eq!(block.address, HostAddress::new(0x2_0000_3000));
     }
 }

@@ -1,48 +1,17 @@
-//! The interface and the chip name some of the same places: they must be the same.
-//!
-//! The crate itself does not depend on the chip's, because drivers for other hosts need
-//! the one without the other.
+//! What the interface says of the chip in words of its own must be the chip's.
 
 use host_interface::bd::BdErrors;
-use host_interface::{bar, gencom, image, pci, ring};
+use host_interface::{image, ring};
 use tigon2_chip::mac::RxError;
-use tigon2_chip::mailbox::{self, Mailbox};
 use tigon2_chip::{bits, memory};
 
 #[test]
-fn mailboxes_are_where_the_chip_has_them() {
-    for (offset, mailbox) in [
-        (bar::MAILBOX_HOST_INTERRUPT, Mailbox::HostInterrupt),
-        (bar::MAILBOX_COMMAND_PRODUCER, Mailbox::CommandProducer),
-        (bar::MAILBOX_SEND_PRODUCER, Mailbox::SendProducer),
-        (bar::MAILBOX_STANDARD_PRODUCER, Mailbox::StandardProducer),
-        (bar::MAILBOX_JUMBO_PRODUCER, Mailbox::JumboProducer),
-        (bar::MAILBOX_MINI_PRODUCER, Mailbox::MiniProducer),
-    ] {
-        assert_eq!(offset, mailbox.bar_offset(), "{mailbox:?}");
-    }
-    assert_eq!(bar::MAILBOXES, mailbox::BAR_BASE);
-}
-
-#[test]
 fn nic_memory_has_one_map() {
-    let seen = |address| bar::direct_offset(address).expect("it is directly visible");
-    assert_eq!(bar::DIRECT_BYTES, memory::DIRECT_BYTES);
-    assert_eq!(bar::MAC_STATISTICS, seen(memory::MAC_STATISTICS));
-    assert_eq!(bar::MAILBOXES, seen(memory::MAILBOXES));
-    assert_eq!(bar::GENCOM, seen(memory::GENCOM));
-    assert_eq!(bar::COMMAND_RING, seen(memory::COMMAND_RING));
-    assert_eq!(gencom::BASE, memory::GENCOM);
-    assert_eq!(gencom::BASE + gencom::BYTES, memory::COMMAND_RING);
     assert_eq!(
         ring::nic_send_ring(ring::SEND_ENTRIES_MAX),
         Some(memory::NIC_SEND_RING)
     );
     assert_eq!(image::LOWEST, memory::FIRMWARE_BASE);
-    assert_eq!(
-        (bar::BYTES, bar::DIRECT),
-        (pci::BAR0_BYTES, memory::REGISTERS_BYTES)
-    );
 }
 
 /// Hardware reference 10.3: the MAC's errors have the order of the public BDERR bits (C).

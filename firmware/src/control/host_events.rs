@@ -63,7 +63,7 @@ impl Default for HostEvents {
 pub fn prepare<B: Dispatch>(io: &mut IoA<B>, config: &Config) {
     let ring = config.events.address;
     let index = config.event_producer;
-    let usable = !ring.is_none() && !index.is_none() && (ring.low | index.low) & 3 == 0;
+    let usable = !ring.is_null() && !index.is_null() && (ring.low | index.low) & 3 == 0;
     let state = if usable { io.states.words } else { 0 };
     io.bus.store(LAST_EVENT, state);
     io.bus.store(LAST_EVENT + 4, 0);

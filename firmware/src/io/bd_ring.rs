@@ -59,7 +59,7 @@ pub struct Fetch<const SHIFT: u32> {
 
 impl<const SHIFT: u32> Fetch<SHIFT> {
     /// A ring that the host does not use.
-    pub const UNUSED: Fetch<SHIFT> = Fetch::new(HostAddress { high: 0, low: 0 }, 0, 1);
+    pub const UNUSED: Fetch<SHIFT> = Fetch::new(HostAddress::NULL, 0, 1);
 
     /// The empty ring at `host` of `entries` BDs, a power of two, whose copies lie from
     /// NIC address `copies` on.

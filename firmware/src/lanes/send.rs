@@ -187,10 +187,7 @@ pub fn run<B: Dispatch>(w: &mut Worker<B>) {
     let (mut place, mut start, mut bytes) = (begins, begins.at, 0);
     for word in plan.iter().take(planned) {
         let bd = bds + (entry << 4);
-        let host = HostAddress {
-            high: bus.load(bd),
-            low: bus.load(bd + 4),
-        };
+        let host = bus.load_host_address(bd);
         entry = (entry + 1) & mask;
         let length = word >> 16;
         let last = word & END != 0;

@@ -75,7 +75,7 @@ impl<B: Dispatch> Worker<B> {
                 return_mask: 0,
                 standard_mask: 0,
                 mini_mask: 0,
-                returns: HostAddress { high: 0, low: 0 },
+                returns: HostAddress::NULL,
                 cut: 0,
                 buffer: 0,
                 buffer_end: 0,

@@ -44,7 +44,7 @@ pub struct RingConfig {
 
 impl RingConfig {
     const NONE: RingConfig = RingConfig {
-        address: HostAddress { high: 0, low: 0 },
+        address: HostAddress::NULL,
         max_len: 0,
         flags: RcbFlags::new(),
     };
@@ -53,10 +53,7 @@ impl RingConfig {
         let base = INFORMATION + offset;
         let word = bus.load(base + 8);
         RingConfig {
-            address: HostAddress {
-                high: bus.load(base),
-                low: bus.load(base + 4),
-            },
+            address: bus.load_host_address(base),
             max_len: word >> 16,
             flags: RcbFlags::from_bits(word as u16),
         }
@@ -64,7 +61,7 @@ impl RingConfig {
 
     /// Whether the host uses the ring: it did not disable it and gave it an address.
     pub const fn is_used(&self) -> bool {
-        !self.flags.disabled() && !self.address.is_none()
+        !self.flags.disabled() && !self.address.is_null()
     }
 
     /// The flags that must be the same for all receive rings.
@@ -105,20 +102,19 @@ pub struct Config {
 impl Config {
     /// Nothing configured.
     pub const fn new() -> Config {
-        const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         Config {
             mode: OperatingMode::new(),
-            information: NONE,
+            information: HostAddress::NULL,
             events: RingConfig::NONE,
             send: RingConfig::NONE,
             standard: RingConfig::NONE,
             jumbo: RingConfig::NONE,
             mini: RingConfig::NONE,
             receive_return: RingConfig::NONE,
-            event_producer: NONE,
-            return_producer: NONE,
-            send_consumer: NONE,
-            refresh: NONE,
+            event_producer: HostAddress::NULL,
+            return_producer: HostAddress::NULL,
+            send_consumer: HostAddress::NULL,
+            refresh: HostAddress::NULL,
         }
     }
 
@@ -151,7 +147,7 @@ impl Config {
 
     /// Whether the firmware can work with it; `pci` is the PCI state register.
     fn judge(&self, pci: PciState) -> Result<(), BadConfig> {
-        if self.events.address.is_none() || self.event_producer.is_none() {
+        if self.events.address.is_null() || self.event_producer.is_null() {
             return Err(BadConfig::NoEventRing);
         }
         self.judge_send()?;
@@ -183,7 +179,7 @@ impl Config {
         }
         let HostAddress { high, low } = self.send.address;
         if self.send.flags.host_ring() {
-            return if self.send.address.is_none() {
+            return if self.send.address.is_null() {
                 Err(BadConfig::NoSendRing)
             } else {
                 Ok(())
@@ -212,7 +208,7 @@ impl Config {
         if mini && !(1..=self.standard.max_len).contains(&self.mini.max_len) {
             return Err(BadConfig::MiniRingSize);
         }
-        if self.receive_return.address.is_none() || self.return_producer.is_none() {
+        if self.receive_return.address.is_null() || self.return_producer.is_null() {
             return Err(BadConfig::NoReturnRing);
         }
         match ring::return_entries(self.receive_return.max_len as u16) {
@@ -246,8 +242,5 @@ impl Default for Config {
 
 fn pointer<B: Bus>(bus: &mut B, offset: u32) -> HostAddress {
     let base = INFORMATION + offset;
-    HostAddress {
-        high: bus.load(base),
-        low: bus.load(base + 4),
-    }
+    bus.load_host_address(base)
 }

@@ -25,7 +25,7 @@ impl SendIndex {
     /// Nothing.
     pub const fn new() -> SendIndex {
         SendIndex {
-            place: HostAddress { high: 0, low: 0 },
+            place: HostAddress::NULL,
             reported: 0,
             interrupts: 0,
         }
@@ -59,7 +59,7 @@ pub fn write<B: Dispatch>(index: &mut SendIndex, io: &mut IoA<B>) {
     let consumer = SEND_INDEX.get(&mut io.bus);
     let silent = interrupts == index.interrupts;
     let place = index.place;
-    if !place.is_none() {
+    if !place.is_null() {
         let note = if silent {
             WriteNote::QUIET
         } else {

@@ -84,8 +84,5 @@ fn last_event<B: Dispatch>(bus: &mut B, code: FatalCode) {
 /// An address of the general information block.
 fn pointer<B: Dispatch>(bus: &mut B, offset: usize) -> HostAddress {
     let place = INFORMATION + offset as u32;
-    HostAddress {
-        high: bus.load(place),
-        low: bus.load(place + 4),
-    }
+    bus.load_host_address(place)
 }

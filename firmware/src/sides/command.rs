@@ -133,7 +133,7 @@ fn carry_out<B: Dispatch>(
         }
         CommandCode::RefreshStatistics => {
             let place = a.config.refresh;
-            let place = if place.is_none() {
+            let place = if place.is_null() {
                 a.config.information
             } else {
                 place

@@ -18,11 +18,11 @@ use super::datagram::HEADERS;
 use crate::machine::Machine;
 use crate::timing::Parameters;
 use host_driver::DmaMemory;
-use tigon2_chip::Register;
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor, RING_BYTES, next, next_free};
 use tigon2_chip::mac::{TX_RING_BYTES, TxDescriptor};
 use tigon2_chip::memory::{PACKET_MEMORY_END, block};
+use tigon2_chip::{HostAddress, Register};
 use tigon2_model::{Board, Cpu};
 
 /// Base K of the descriptor and buffer block.
@@ -374,8 +374,7 @@ impl Script {
 
 fn push(machine: &mut Machine, at: u32, host: u64, local: u32, length: u32, state: DmaState) {
     let descriptor = DmaDescriptor {
-        host_high: (host >> 32) as u32,
-        host_low: host as u32,
+        host: HostAddress::new(host),
         local,
         length,
         state,

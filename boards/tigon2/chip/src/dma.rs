@@ -11,6 +11,7 @@
 //!                           reference: the event rises when the consumer has passed it
 //! ```
 
+use crate::HostAddress;
 use crate::bits::DmaState;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -29,10 +30,8 @@ pub const RING_BYTES: u32 = RING_ENTRIES * DESCRIPTOR_BYTES;
 )]
 #[repr(C)]
 pub struct DmaDescriptor {
-    /// Word 0: host address, high half.
-    pub host_high: u32,
-    /// Word 1: host address, low half.
-    pub host_low: u32,
+    /// Words 0 and 1: host address.
+    pub host: HostAddress,
     /// Word 2: NIC address.
     pub local: u32,
     /// Word 3: bits 15:0 length in bytes; the rest is not looked at.
@@ -43,18 +42,23 @@ pub struct DmaDescriptor {
     pub checksum_target: u32,
     /// Word 6: software's: type of the transfer.
     pub kind: u32,
-    /// Word 7: software's: opaque.
+    /// Word 7: software's: opaque; vendor uses it as the source of index writes to the host.
     pub opaque: u32,
 }
 
-/// Byte offset of [`DmaDescriptor::opaque`]; vendor uses that word as the source of index
-/// writes to the host (6.3).
-pub const OPAQUE_OFFSET: u32 = 28;
+crate::place! {
+    /// A [`DmaDescriptor`] in NIC memory.
+    DmaDescriptorAt: DmaDescriptor {
+        host, local, length, state, checksum_target, kind, opaque,
+    }
+}
 
 const _: () = {
+    let first = DmaDescriptorAt(0);
     assert!(size_of::<DmaDescriptor>() == DESCRIPTOR_BYTES as usize);
-    assert!(core::mem::offset_of!(DmaDescriptor, state) == 16);
-    assert!(core::mem::offset_of!(DmaDescriptor, opaque) == OPAQUE_OFFSET as usize);
+    assert!(first.host() == 0 && first.local() == 8 && first.length() == 12);
+    assert!(first.state() == 16 && first.checksum_target() == 20);
+    assert!(first.kind() == 24 && first.opaque() == 28);
 };
 
 impl DmaDescriptor {
@@ -69,8 +73,10 @@ impl DmaDescriptor {
             ])
         };
         DmaDescriptor {
-            host_high: word(0),
-            host_low: word(1),
+            host: HostAddress {
+                high: word(0),
+                low: word(1),
+            },
             local: word(2),
             length: word(3),
             state: DmaState::from_bits(word(4)),
@@ -93,8 +99,8 @@ impl DmaDescriptor {
     #[inline]
     pub const fn words(&self) -> [u32; 8] {
         [
-            self.host_high,
-            self.host_low,
+            self.host.high,
+            self.host.low,
             self.local,
             self.length,
             self.state.into_bits(),
@@ -102,12 +108,6 @@ impl DmaDescriptor {
             self.kind,
             self.opaque,
         ]
-    }
-
-    /// The 64-bit host address.
-    #[inline]
-    pub const fn host(&self) -> u64 {
-        (self.host_high as u64) << 32 | self.host_low as u64
     }
 
     /// The length in bytes: the low 16 bits of word 3.
@@ -235,8 +235,7 @@ mod tests {
     #[test]
     fn a_descriptor_is_big_endian_in_nic_memory() {
         let descriptor = DmaDescriptor {
-            host_high: 1,
-            host_low: 0x8000_0010,
+            host: HostAddress::new(0x1_8000_0010),
             local: 0x13_4000,
             length: 0xABCD_05EA,
             state: DmaState::from_bits(0x0002_0004),
@@ -248,7 +247,7 @@ mod tests {
         assert_eq!(bytes[..8], [0, 0, 0, 1, 0x80, 0, 0, 0x10]);
         assert_eq!(bytes[16..20], [0, 2, 0, 4]);
         assert_eq!(DmaDescriptor::from_nic_bytes(&bytes), descriptor);
-        assert_eq!(descriptor.host(), 0x1_8000_0010);
+        assert_eq!(descriptor.host.get(), 0x1_8000_0010);
         assert_eq!(descriptor.length_bytes(), 1514);
     }
 }

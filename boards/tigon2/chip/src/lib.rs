@@ -21,6 +21,8 @@
 //! | [`eeprom`], [`mdio`] | the two bit-banged buses | 9 |
 //! | [`mac`] | MAC descriptors, statistics, filters | 10 |
 //! | [`phy`] | registers of the copper PHY | 11 |
+//! | [`HostAddress`] | an address in host memory | 6.3 |
+//! | [`place`] | NIC addresses of a structure's fields | none |
 //! | [`beyond`] | CPUs that the chip does not have | none |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -31,13 +33,16 @@ mod cpu;
 pub mod dma;
 pub mod eeprom;
 pub mod events;
+mod host_address;
 pub mod instruction;
 pub mod mac;
 pub mod mailbox;
 pub mod mdio;
 pub mod memory;
 pub mod phy;
+mod place;
 pub mod registers;
 
 pub use cpu::Cpu;
+pub use host_address::{HostAddress, HostAddressAt};
 pub use registers::Register;

@@ -125,7 +125,19 @@ impl RxDescriptor {
     }
 }
 
+crate::place! {
+    /// A [`TxDescriptor`] in NIC memory.
+    TxDescriptorAt: TxDescriptor { start_and_flags, length_and_tag }
+}
+
+crate::place! {
+    /// An [`RxDescriptor`] in NIC memory.
+    RxDescriptorAt: RxDescriptor { start, length_and_error }
+}
+
 const _: () = {
+    assert!(TxDescriptorAt(0).start_and_flags() == 0 && TxDescriptorAt(0).length_and_tag() == 4);
+    assert!(RxDescriptorAt(0).start() == 0 && RxDescriptorAt(0).length_and_error() == 4);
     assert!(size_of::<TxDescriptor>() == DESCRIPTOR_BYTES as usize);
     assert!(size_of::<RxDescriptor>() == DESCRIPTOR_BYTES as usize);
     assert!(TX_RING_BYTES == crate::memory::block::MAC_TX_RING_BYTES);

@@ -28,6 +28,7 @@ mod queue;
 use crate::Bus;
 use core::marker::PhantomData;
 pub use queue::{Descriptor, Queue};
+pub use tigon2_chip::HostAddress;
 use tigon2_chip::Register;
 
 /// Bytes of one descriptor (6.3, C).
@@ -97,33 +98,6 @@ impl Direction for WriteChannel {
 /// The ring has no room; nothing was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
-
-/// A host address as the two words of a descriptor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostAddress {
-    /// Bits 63:32.
-    pub high: u32,
-    /// Bits 31:0.
-    pub low: u32,
-}
-
-impl HostAddress {
-    /// The address `bytes` further on.
-    #[inline(always)]
-    pub const fn plus(self, bytes: u32) -> HostAddress {
-        let (low, carry) = self.low.overflowing_add(bytes);
-        HostAddress {
-            high: self.high.wrapping_add(carry as u32),
-            low,
-        }
-    }
-
-    /// Whether the address is 0, by which drivers say "none".
-    #[inline(always)]
-    pub const fn is_none(self) -> bool {
-        self.high | self.low == 0
-    }
-}
 
 /// One transfer to queue.
 #[derive(Clone, Copy, Debug)]

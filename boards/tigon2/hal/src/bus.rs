@@ -1,6 +1,6 @@
 //! One CPU's view of the chip: registers and SRAM.
 
-use tigon2_chip::Register;
+use tigon2_chip::{HostAddress, HostAddressAt, Register};
 
 /// One CPU's view of the chip (hardware reference, section 2).
 ///
@@ -32,6 +32,24 @@ pub trait Bus {
 
     /// Stores a byte to SRAM.
     fn store_byte(&mut self, address: u32, value: u8);
+
+    /// Loads the two words of a host address from SRAM.
+    #[inline(always)]
+    fn load_host_address(&mut self, at: u32) -> HostAddress {
+        let at = HostAddressAt(at);
+        HostAddress {
+            high: self.load(at.high()),
+            low: self.load(at.low()),
+        }
+    }
+
+    /// Stores the two words of a host address to SRAM.
+    #[inline(always)]
+    fn store_host_address(&mut self, at: u32, address: HostAddress) {
+        let at = HostAddressAt(at);
+        self.store(at.high(), address.high);
+        self.store(at.low(), address.low);
+    }
 
     /// Changes some bits of a register that only this CPU writes: those of `mask`
     /// become those of `value`.

@@ -360,7 +360,7 @@ fn host_addresses_carry_into_the_high_word() {
         low: 0xFFFF_FFF0,
     };
     assert_eq!(address.plus(0x20), HostAddress { high: 2, low: 0x10 });
-    assert!(HostAddress::default().is_none() && !address.is_none());
+    assert!(HostAddress::default().is_null() && !address.is_null());
 }
 
 /// Reference 10.2: frames go out in order; the ring and the buffer go round.

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use tigon2_chip::dma::DmaDescriptor;
-use tigon2_chip::{Cpu, Register};
+use tigon2_chip::{Cpu, HostAddress, Register};
 use tigon2_model::testing::{Bench, HOST_BASE, K, RX_BASE, STATION, TX_BASE};
 use tigon2_model::{Board, CpuFault, Direction, Effect, Fault, Partner, Reception};
 
@@ -109,8 +109,7 @@ fn descriptor() -> impl Strategy<Value = DmaDescriptor> {
     ];
     (host, value(), 0u32..0x2_0000, value(), value()).prop_map(
         |(host, local, length, state, target)| DmaDescriptor {
-            host_high: (host >> 32) as u32,
-            host_low: host as u32,
+            host: HostAddress::new(host),
             local,
             length,
             state: tigon2_chip::bits::DmaState::from_bits(state),

@@ -154,10 +154,7 @@ impl Taken {
     #[inline(always)]
     pub fn new<B: Dispatch>(bus: &mut B, bd: u32) -> Taken {
         Taken {
-            host: HostAddress {
-                high: bus.load(bd),
-                low: bus.load(bd + 4),
-            },
+            host: bus.load_host_address(bd),
             index_and_room: bus.load(bd + 8),
             flags: bus.load(bd + 12),
             opaque: bus.load(bd + 28),

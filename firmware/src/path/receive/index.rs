@@ -41,7 +41,7 @@ impl Index {
     /// Nothing configured.
     pub const fn new() -> Index {
         Index {
-            place: HostAddress { high: 0, low: 0 },
+            place: HostAddress::NULL,
             reported: 0,
             unreported: 0,
             threshold: 1,

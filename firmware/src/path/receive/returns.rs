@@ -69,7 +69,7 @@ impl ReturnQueue {
     /// Nothing configured.
     pub const fn new() -> ReturnQueue {
         ReturnQueue {
-            host: HostAddress { high: 0, low: 0 },
+            host: HostAddress::NULL,
             mask: 0,
             producer: 0,
             queued: 0,

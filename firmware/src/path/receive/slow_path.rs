@@ -113,9 +113,13 @@ struct Buffers {
 impl Buffers {
     /// The buffer of an ordinary BD.
     fn one(taken: &Taken) -> Buffers {
-        const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         Buffers {
-            hosts: [taken.host, NONE, NONE, NONE],
+            hosts: [
+                taken.host,
+                HostAddress::NULL,
+                HostAddress::NULL,
+                HostAddress::NULL,
+            ],
             rooms: [taken.room(), 0, 0, 0],
             count: 1,
             room: taken.room(),
@@ -137,10 +141,7 @@ impl Buffers {
             if self.room >= wanted || length == 0 || self.room == 0 {
                 return;
             }
-            *host = HostAddress {
-                high: bus.load(address),
-                low: bus.load(address + 4),
-            };
+            *host = bus.load_host_address(address);
             *room = length;
             self.room += length;
             self.count += 1;

@@ -106,11 +106,10 @@ pub struct SendPath {
 impl SendPath {
     /// Nothing configured.
     pub const fn new(ring: TransmitRing) -> SendPath {
-        const NONE: HostAddress = HostAddress { high: 0, low: 0 };
         SendPath {
             ring,
             buffer: TransmitBuffer::new(0, 0),
-            bds: BdRing::new(NONE, 0, 1),
+            bds: BdRing::new(HostAddress::NULL, 0, 1),
             in_host: true,
             consumed: 0,
             reported: 0,
@@ -162,7 +161,7 @@ pub fn configure<B: Dispatch>(
         config.send.address.low
     };
     send.bds = BdRing::new(config.send.address, copies, entries);
-    send.has_index = !config.send_consumer.is_none();
+    send.has_index = !config.send_consumer.is_null();
     send.interrupts = !config.mode.no_transmit_interrupts();
     send.interrupts_by_time = config.send.flags.coalesced_update_only();
     send.offloads = offload::Offloads::new(config.send.flags);
@@ -354,10 +353,7 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
         }
         bds.advance();
         descriptor.length(bus, length);
-        let host = HostAddress {
-            high: bus.load(bd),
-            low: bus.load(bd + 4),
-        };
+        let host = bus.load_host_address(bd);
         descriptor.state(bus, state);
         left -= 1;
         if last {

@@ -120,7 +120,7 @@ impl Channel {
 
     /// Puts a descriptor into the registers and makes it the job.
     pub fn load(&mut self, descriptor: &DmaDescriptor) {
-        self.host = descriptor.host();
+        self.host = descriptor.host.get();
         self.local = descriptor.local;
         self.length = descriptor.length_bytes();
         self.state = descriptor

@@ -3,11 +3,11 @@
 
 use crate::testing::{Bench, HOST_BASE, STATION};
 use crate::{Cpu, DropReason, Effect, Reception};
-use tigon2_chip::Register as R;
 use tigon2_chip::bits::MiscLocalControl;
 use tigon2_chip::dma::DmaDescriptor;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mdio;
+use tigon2_chip::{HostAddress, Register as R};
 
 fn read_by(bench: &mut Bench, cpu: Cpu, register: R) -> u32 {
     bench.with(|card, env| card.cpu_read(env, cpu, register.offset()))
@@ -206,7 +206,7 @@ fn a_fatal_end_is_quiet() {
         bench.write(register, value | bits);
     }
     let descriptor = DmaDescriptor {
-        host_high: (HOST_BASE >> 32) as u32,
+        host: HostAddress::new(HOST_BASE & !0xFFFF_FFFF),
         local: 0x6000,
         length: 4,
         ..DmaDescriptor::default()

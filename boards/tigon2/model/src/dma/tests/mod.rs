@@ -2,11 +2,11 @@
 
 use crate::testing::{Bench, HOST_BASE, K, RX_BASE, TX_BASE};
 use crate::{Cpu, UndefinedKind};
-use tigon2_chip::Register as R;
 use tigon2_chip::bits::{AssistState, DmaState};
 use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor};
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
+use tigon2_chip::{HostAddress, Register as R};
 
 mod assist;
 mod data;
@@ -25,8 +25,7 @@ fn bench() -> Bench {
 
 fn descriptor(host: u64, local: u32, length: u32, state: u32) -> DmaDescriptor {
     DmaDescriptor {
-        host_high: (host >> 32) as u32,
-        host_low: host as u32,
+        host: HostAddress::new(host),
         local,
         length,
         state: DmaState::from_bits(state | 4),
