@@ -9,9 +9,10 @@ use crate::events;
 use crate::io::states::{ReadStates, WriteStates};
 use crate::io::{direct, filter};
 use crate::memory::config::Config;
+use crate::memory::last_event::LAST_EVENT;
 use crate::memory::layout::{
-    self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, LAST_EVENT, QUEUE_BLOCK, QUEUE_SHARED,
-    QUEUE_SHARED_END, QUEUES, SHARED, SHARED_END,
+    self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, QUEUE_BLOCK, QUEUE_SHARED, QUEUE_SHARED_END,
+    QUEUES, SHARED, SHARED_END,
 };
 use crate::memory::shared::ANSWER;
 use crate::memory::statistics::count;
@@ -82,7 +83,7 @@ pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
     }
     bus.store(Extension::SramBytes.nic_address(), bytes);
     // No event can be posted before there is a ring.
-    bus.store(LAST_EVENT, 0);
+    bus.store(LAST_EVENT.state(), 0);
     trace::start(bus);
     block
 }
@@ -323,9 +324,8 @@ fn prepare_mac<B: Dispatch>(a: &mut SideA<B>) {
         } else {
             block::MAC_RX_RING_BYTES
         };
-        for descriptor in (ring..ring + bytes).step_by(8) {
-            bus.store(descriptor, 0);
-            bus.store(descriptor + 4, 0);
+        for word in (ring..ring + bytes).step_by(4) {
+            bus.store(word, 0);
         }
     }
     bus.write(Register::Unknown23c, 0);

@@ -15,6 +15,7 @@ mod classified;
 
 use crate::info::HostAddress;
 use bitfield_struct::bitfield;
+use tigon2_chip::place;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Flags of a BD.
@@ -316,10 +317,30 @@ impl ExtendedReceiveBd {
     }
 }
 
+place! {
+    /// A [`SendBd`] in NIC memory.
+    SendBdAt: SendBd { address, length_and_flags, vlan }
+}
+
+place! {
+    /// A [`ReceiveBd`], or a [`ReturnBd`], in NIC memory.
+    ReceiveBdAt: ReceiveBd {
+        address, index_and_length, kind_and_flags, checksums, errors_and_vlan, reserved, opaque,
+    }
+}
+
+place! {
+    /// An [`ExtendedReceiveBd`] in NIC memory.
+    ExtendedReceiveBdAt: ExtendedReceiveBd {
+        address1, address2, address3, lengths_1_2, length_3, base,
+    }
+}
+
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<SendBd>() == 16);
     assert!(offset_of!(SendBd, length_and_flags) == 8);
+    assert!(offset_of!(SendBd, vlan) == 12);
     assert!(size_of::<ReceiveBd>() == 32);
     assert!(offset_of!(ReceiveBd, index_and_length) == 8);
     assert!(offset_of!(ReceiveBd, kind_and_flags) == 12);
@@ -327,7 +348,9 @@ const _: () = {
     assert!(offset_of!(ReceiveBd, errors_and_vlan) == 20);
     assert!(offset_of!(ReceiveBd, opaque) == 28);
     assert!(size_of::<ExtendedReceiveBd>() == 64);
+    assert!(offset_of!(ExtendedReceiveBd, address2) == 8);
     assert!(offset_of!(ExtendedReceiveBd, lengths_1_2) == 24);
+    assert!(offset_of!(ExtendedReceiveBd, length_3) == 28);
     assert!(offset_of!(ExtendedReceiveBd, base) == 32);
 };
 

@@ -14,6 +14,7 @@
 use crate::statistics::Statistics;
 use bitfield_struct::bitfield;
 pub use tigon2_chip::HostAddress;
+use tigon2_chip::place;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Flags of a ring control block.
@@ -116,6 +117,19 @@ pub struct GeneralInformationBlock {
     pub refresh_statistics: HostAddress,
 }
 
+place! {
+    /// A [`RingControlBlock`] in NIC memory.
+    RingControlBlockAt: RingControlBlock { address, max_len_and_flags }
+}
+
+place! {
+    /// A [`GeneralInformationBlock`] in NIC memory.
+    InformationAt: GeneralInformationBlock {
+        statistics, event, command, send, standard, jumbo, mini, receive_return,
+        event_producer, return_producer, send_consumer, refresh_statistics,
+    }
+}
+
 /// Bytes of the general information block.
 pub const INFO_BYTES: usize = 0x490;
 
@@ -123,6 +137,7 @@ const _: () = {
     use core::mem::offset_of;
     type Info = GeneralInformationBlock;
     assert!(size_of::<RingControlBlock>() == 16);
+    assert!(offset_of!(RingControlBlock, max_len_and_flags) == 8);
     assert!(size_of::<Info>() == INFO_BYTES);
     assert!(offset_of!(Info, event) == 0x400);
     assert!(offset_of!(Info, command) == 0x410);

@@ -7,7 +7,7 @@
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::config::Config;
-use crate::memory::layout::LAST_EVENT;
+use crate::memory::last_event::LAST_EVENT;
 use crate::memory::statistics::count;
 use crate::record::trace;
 use host_interface::gencom::Gencom;
@@ -65,14 +65,14 @@ pub fn prepare<B: Dispatch>(io: &mut IoA<B>, config: &Config) {
     let index = config.event_producer;
     let usable = !ring.is_null() && !index.is_null() && (ring.low | index.low) & 3 == 0;
     let state = if usable { io.states.words } else { 0 };
-    io.bus.store(LAST_EVENT, state);
-    io.bus.store(LAST_EVENT + 4, 0);
+    io.bus.store(LAST_EVENT.state(), state);
+    io.bus.store(LAST_EVENT.producer(), 0);
 }
 
 /// The host has got an event; `local` is where its index lies.
 pub fn reported<B: Bus>(bus: &mut B, local: u32) {
     let index = bus.load(local);
-    bus.store(LAST_EVENT + 4, index);
+    bus.store(LAST_EVENT.producer(), index);
 }
 
 /// Why events wait.

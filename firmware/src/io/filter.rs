@@ -19,6 +19,20 @@ const HASH: [Register; 4] = [
     Register::MulticastHash3,
 ];
 
+/// A multicast address of the list, in the two words that commands bring it in.
+#[repr(C)]
+struct MulticastEntry {
+    /// Bits 15:0 are its first two bytes.
+    high: u32,
+    /// Its last four.
+    low: u32,
+}
+
+tigon2_chip::place! {
+    /// An entry of the list in NIC memory.
+    MulticastEntryAt: MulticastEntry { high, low }
+}
+
 /// The bit of a frame's first word that says that it is for a group.
 pub(crate) const GROUP: u32 = 0x0100_0000;
 
@@ -96,7 +110,8 @@ impl Filter {
         let end = MULTICAST_LIST + (self.count << 3);
         let mut entry = MULTICAST_LIST;
         while entry != end {
-            if bus.load(entry) == high && bus.load(entry + 4) == low {
+            let address = MulticastEntryAt(entry);
+            if bus.load(address.high()) == high && bus.load(address.low()) == low {
                 return Some(entry);
             }
             entry += 8;
@@ -114,9 +129,9 @@ impl Filter {
         if self.count == MULTICAST_ENTRIES {
             self.unlisted = self.unlisted.saturating_add(1);
         } else {
-            let entry = MULTICAST_LIST + (self.count << 3);
-            bus.store(entry, high);
-            bus.store(entry + 4, low);
+            let entry = MulticastEntryAt(MULTICAST_LIST + (self.count << 3));
+            bus.store(entry.high(), high);
+            bus.store(entry.low(), low);
             self.count += 1;
         }
         self.write_hash(bus);
@@ -128,10 +143,11 @@ impl Filter {
         match self.find(bus, high & 0xFFFF, low) {
             Some(entry) => {
                 self.count -= 1;
-                let last = MULTICAST_LIST + (self.count << 3);
-                let (high, low) = (bus.load(last), bus.load(last + 4));
-                bus.store(entry, high);
-                bus.store(entry + 4, low);
+                let entry = MulticastEntryAt(entry);
+                let last = MulticastEntryAt(MULTICAST_LIST + (self.count << 3));
+                let (high, low) = (bus.load(last.high()), bus.load(last.low()));
+                bus.store(entry.high(), high);
+                bus.store(entry.low(), low);
             }
             None => self.unlisted = self.unlisted.saturating_sub(1),
         }
@@ -164,9 +180,9 @@ impl Filter {
     fn write_hash<B: Bus>(&self, bus: &mut B) {
         let mut hash = [if self.every_multicast() { u32::MAX } else { 0 }; 4];
         for index in 0..self.count {
-            let entry = MULTICAST_LIST + (index << 3);
-            let [_, _, a, b] = bus.load(entry).to_be_bytes();
-            let [c, d, e, f] = bus.load(entry + 4).to_be_bytes();
+            let entry = MulticastEntryAt(MULTICAST_LIST + (index << 3));
+            let [_, _, a, b] = bus.load(entry.high()).to_be_bytes();
+            let [c, d, e, f] = bus.load(entry.low()).to_be_bytes();
             let (word, mask) = multicast_hash_position(multicast_hash_bit(&[a, b, c, d, e, f]));
             if let Some(word) = hash.get_mut(word) {
                 *word |= mask;

@@ -7,9 +7,9 @@ use crate::io::filter::GROUP;
 use crate::memory::layout::{MINI_BDS, RETURN_BDS, RETURN_SLOTS, STANDARD_BDS};
 use crate::memory::shared::RECEIVE_ARRIVED;
 use crate::path::receive::frame::{CRC, HEADER};
-use crate::path::receive::{FLAGS, Taken, flags_of, return_offset};
+use crate::path::receive::{Taken, flags_of, return_offset};
 use host_interface::bd::destination::{BROADCAST, MULTICAST, UNICAST};
-use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::bd::{BdErrors, BdFlags, ReceiveBdAt};
 use host_interface::extension::DropReason;
 use tigon2_chip::Register;
 use tigon2_chip::events::EventBit;
@@ -234,8 +234,9 @@ fn fill<'a, B: Dispatch>(
             let (cut, flaws) = if wanted > bytes { CUT } else { (0, 0) };
             let slot = RETURN_BDS + return_offset(entry);
             taken.stage(bus, slot, bytes);
-            bus.store(slot + FLAGS, flags_of(flag | cut, destination));
-            bus.store(slot + 20, flaws);
+            let staged = ReceiveBdAt(slot);
+            bus.store(staged.kind_and_flags(), flags_of(flag | cut, destination));
+            bus.store(staged.errors_and_vlan(), flaws);
             let descriptor = Lane::descriptor(descriptors, count);
             let transfer = Transfer {
                 host: taken.host,

@@ -6,7 +6,7 @@
 use crate::memory::layout::INFORMATION;
 use host_interface::extension::BadConfig;
 use host_interface::gencom::Gencom;
-use host_interface::info::RcbFlags;
+use host_interface::info::{InformationAt, RcbFlags, RingControlBlockAt};
 use host_interface::{OperatingMode, ring};
 use tigon2_chip::Register;
 use tigon2_chip::bits::PciState;
@@ -14,22 +14,8 @@ use tigon2_chip::memory::{FIRMWARE_BASE, NIC_SEND_RING};
 use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
 
-/// Offsets in the general information block, in bytes.
-mod offset {
-    use core::mem::offset_of;
-    use host_interface::info::GeneralInformationBlock as Block;
-
-    pub const EVENT: u32 = offset_of!(Block, event) as u32;
-    pub const SEND: u32 = offset_of!(Block, send) as u32;
-    pub const STANDARD: u32 = offset_of!(Block, standard) as u32;
-    pub const JUMBO: u32 = offset_of!(Block, jumbo) as u32;
-    pub const MINI: u32 = offset_of!(Block, mini) as u32;
-    pub const RETURN: u32 = offset_of!(Block, receive_return) as u32;
-    pub const EVENT_PRODUCER: u32 = offset_of!(Block, event_producer) as u32;
-    pub const RETURN_PRODUCER: u32 = offset_of!(Block, return_producer) as u32;
-    pub const SEND_CONSUMER: u32 = offset_of!(Block, send_consumer) as u32;
-    pub const REFRESH: u32 = offset_of!(Block, refresh_statistics) as u32;
-}
+/// The general information block's copy.
+const BLOCK: InformationAt = InformationAt(INFORMATION);
 
 /// One ring as its control block says.
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +35,11 @@ impl RingConfig {
         flags: RcbFlags::new(),
     };
 
-    fn load<B: Bus>(bus: &mut B, offset: u32) -> RingConfig {
-        let base = INFORMATION + offset;
-        let word = bus.load(base + 8);
+    fn load<B: Bus>(bus: &mut B, block: u32) -> RingConfig {
+        let block = RingControlBlockAt(block);
+        let word = bus.load(block.max_len_and_flags());
         RingConfig {
-            address: bus.load_host_address(base),
+            address: bus.load_host_address(block.address()),
             max_len: word >> 16,
             flags: RcbFlags::from_bits(word as u16),
         }
@@ -132,16 +118,16 @@ impl Config {
     /// # Errors
     /// [`BadConfig`] when the firmware could not work with it.
     pub fn load_information<B: Bus>(&mut self, bus: &mut B) -> Result<(), BadConfig> {
-        self.events = RingConfig::load(bus, offset::EVENT);
-        self.send = RingConfig::load(bus, offset::SEND);
-        self.standard = RingConfig::load(bus, offset::STANDARD);
-        self.jumbo = RingConfig::load(bus, offset::JUMBO);
-        self.mini = RingConfig::load(bus, offset::MINI);
-        self.receive_return = RingConfig::load(bus, offset::RETURN);
-        self.event_producer = pointer(bus, offset::EVENT_PRODUCER);
-        self.return_producer = pointer(bus, offset::RETURN_PRODUCER);
-        self.send_consumer = pointer(bus, offset::SEND_CONSUMER);
-        self.refresh = pointer(bus, offset::REFRESH);
+        self.events = RingConfig::load(bus, BLOCK.event());
+        self.send = RingConfig::load(bus, BLOCK.send());
+        self.standard = RingConfig::load(bus, BLOCK.standard());
+        self.jumbo = RingConfig::load(bus, BLOCK.jumbo());
+        self.mini = RingConfig::load(bus, BLOCK.mini());
+        self.receive_return = RingConfig::load(bus, BLOCK.receive_return());
+        self.event_producer = bus.load_host_address(BLOCK.event_producer());
+        self.return_producer = bus.load_host_address(BLOCK.return_producer());
+        self.send_consumer = bus.load_host_address(BLOCK.send_consumer());
+        self.refresh = bus.load_host_address(BLOCK.refresh_statistics());
         self.judge(PciState::from_bits(bus.read(Register::PciState)))
     }
 
@@ -238,9 +224,4 @@ impl Default for Config {
     fn default() -> Config {
         Config::new()
     }
-}
-
-fn pointer<B: Bus>(bus: &mut B, offset: u32) -> HostAddress {
-    let base = INFORMATION + offset;
-    bus.load_host_address(base)
 }

@@ -2,16 +2,15 @@
 
 use super::trace;
 use crate::io::direct;
-use crate::memory::layout::{INFORMATION, LAST_EVENT};
-use core::mem::offset_of;
+use crate::memory::last_event::LAST_EVENT;
+use crate::memory::layout::INFORMATION;
 use host_interface::event::{self, Event, EventCode};
 use host_interface::extension::{Extension, FatalCode, State};
 use host_interface::gencom::Gencom;
-use host_interface::info::GeneralInformationBlock as Information;
+use host_interface::info::InformationAt;
 use host_interface::ring::{EVENT_BYTES, EVENT_ENTRIES, advance};
 use tigon2_chip::bits::{AssistState, CpuState, MacRxState, MiscLocalControl};
 use tigon2_chip::{Cpu, Register};
-use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
 
 /// Writes the words, tells the host by an event and an interrupt, and halts both CPUs. Either
@@ -50,8 +49,8 @@ pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
 /// The error event, past the assist, which is paused: what it has not moved stays behind.
 /// So the event goes to the place behind the last one that the host was told of.
 fn last_event<B: Dispatch>(bus: &mut B, code: FatalCode) {
-    let state = bus.load(LAST_EVENT);
-    let producer = bus.load(LAST_EVENT + 4);
+    let state = bus.load(LAST_EVENT.state());
+    let producer = bus.load(LAST_EVENT.producer());
     let next = advance(producer, 1, EVENT_ENTRIES);
     if state == 0 || next == bus.load(Gencom::EventConsumer.nic_address()) {
         return;
@@ -66,23 +65,18 @@ fn last_event<B: Dispatch>(bus: &mut B, code: FatalCode) {
     };
     let [word, reserved] = event.pack();
     let words = [word, reserved, next, 0];
-    for (address, word) in (LAST_EVENT + 8..).step_by(4).zip(words) {
+    for (address, word) in (LAST_EVENT.entry()..).step_by(4).zip(words) {
         bus.store(address, word);
     }
-    let ring = pointer(bus, offset_of!(Information, event));
-    let index = pointer(bus, offset_of!(Information, event_producer));
+    let information = InformationAt(INFORMATION);
+    let ring = bus.load_host_address(information.event());
+    let index = bus.load_host_address(information.event_producer());
     let entry = ring.plus(advance(producer, 0, EVENT_ENTRIES) * EVENT_BYTES);
     direct::finished(bus, direct::WRITE);
     direct::reset(bus, direct::WRITE);
-    for (host, local) in [(entry, LAST_EVENT + 8), (index, LAST_EVENT + 16)] {
+    for (host, local) in [(entry, LAST_EVENT.entry()), (index, LAST_EVENT.index())] {
         if direct::transfer(bus, direct::WRITE, host, local, 8, state).is_err() {
             return;
         }
     }
-}
-
-/// An address of the general information block.
-fn pointer<B: Dispatch>(bus: &mut B, offset: usize) -> HostAddress {
-    let place = INFORMATION + offset as u32;
-    bus.load_host_address(place)
 }

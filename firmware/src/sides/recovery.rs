@@ -20,6 +20,7 @@ use host_interface::event;
 use host_interface::trace::Topic;
 use tigon2_chip::Register;
 use tigon2_chip::bits::{AssistState, DmaState};
+use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::semaphore;
 
@@ -70,7 +71,7 @@ fn bds<B: Dispatch>(b: &mut SideB<B>, failed: u32, ring: Option<RingId>) {
         if note.kind() == kind {
             let nothing = ReadNote::NOTHING.word();
             b.io.read_ring.set_note(descriptor, nothing);
-            let local = b.io.bus.load(descriptor + 8);
+            let local = b.io.bus.load(DmaDescriptorAt(descriptor).local());
             let wanted = match ring {
                 None => {
                     send::fault::bds(&mut b.send, local, again);
@@ -136,7 +137,8 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
 /// that do not reach it.
 fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> bool {
     let bus = &mut a.io.bus;
-    let (local, length) = (bus.load(descriptor + 8), bus.load(descriptor + 12) & 0xFFFF);
+    let at = DmaDescriptorAt(descriptor);
+    let (local, length) = (bus.load(at.local()), bus.load(at.length()) & 0xFFFF);
     match kind {
         WriteKind::SendIndex
         | WriteKind::ReturnIndex
@@ -182,6 +184,7 @@ fn go_on<B: Dispatch>(bus: &mut B) {
 
 /// Traces the transfer of a kind that failed.
 fn describe<B: Dispatch>(bus: &mut B, direction: u32, state: u32, descriptor: u32, kind: u32) {
-    let (high, low) = (bus.load(descriptor), bus.load(descriptor + 4));
-    trace::record(bus, Topic::Dma, direction, [state, high, low, kind]);
+    let host = bus.load_host_address(DmaDescriptorAt(descriptor).host());
+    let arguments = [state, host.high, host.low, kind];
+    trace::record(bus, Topic::Dma, direction, arguments);
 }

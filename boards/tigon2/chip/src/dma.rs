@@ -46,6 +46,10 @@ pub struct DmaDescriptor {
     pub opaque: u32,
 }
 
+/// Where in a descriptor vendor firmware has its checksum stored: the low half of
+/// [`DmaDescriptor::checksum_target`] itself (6.5, C).
+pub const CHECKSUM_OFFSET: u32 = DmaDescriptorAt(0).checksum_target() + 2;
+
 crate::place! {
     /// A [`DmaDescriptor`] in NIC memory.
     DmaDescriptorAt: DmaDescriptor {

@@ -30,17 +30,12 @@ use core::marker::PhantomData;
 pub use queue::{Descriptor, Queue};
 pub use tigon2_chip::HostAddress;
 use tigon2_chip::Register;
+use tigon2_chip::dma::{
+    CHECKSUM_OFFSET, DESCRIPTOR_BYTES, DmaDescriptorAt, RING_BYTES, RING_ENTRIES,
+};
 
-/// Bytes of one descriptor (6.3, C).
-const DESCRIPTOR_BYTES: u32 = 32;
-/// Descriptors of one ring (6.3, C).
-const ENTRIES: usize = 64;
-/// Bytes of one ring.
-const RING_BYTES: u32 = ENTRIES as u32 * DESCRIPTOR_BYTES;
-/// Word 5 of a descriptor: where the sum is stored (6.3, C).
-const SUM_ADDRESS: u32 = 20;
-/// Where in a descriptor vendor firmware has its sum stored: the low half of that word.
-const SUM: u32 = 22;
+/// Descriptors of one ring.
+const ENTRIES: usize = RING_ENTRIES as usize;
 /// Descriptors that always stay free: reference 18 advises 64 bytes from a full ring.
 const SPARE: u32 = 2;
 
@@ -226,7 +221,8 @@ impl<D: Direction> DescriptorRing<D> {
     #[inline(always)]
     pub fn store_sum<B: Bus>(&self, bus: &mut B) {
         let descriptor = self.base + self.producer;
-        bus.store(descriptor + SUM_ADDRESS, descriptor + SUM);
+        let target = DmaDescriptorAt(descriptor).checksum_target();
+        bus.store(target, descriptor + CHECKSUM_OFFSET);
     }
 
     /// Like [`store_sum`](Self::store_sum), but the sum goes to the halfword at NIC address
@@ -234,7 +230,8 @@ impl<D: Direction> DescriptorRing<D> {
     /// finds the sum there (6.3, C).
     #[inline(always)]
     pub fn store_sum_at<B: Bus>(&self, bus: &mut B, address: u32) {
-        bus.store(self.base + self.producer + SUM_ADDRESS, address);
+        let descriptor = DmaDescriptorAt(self.base + self.producer);
+        bus.store(descriptor.checksum_target(), address);
     }
 
     /// Where the channel is.
@@ -393,7 +390,7 @@ impl Finished {
     /// Where in NIC memory it was.
     #[inline(always)]
     pub fn local<B: Bus>(&self, bus: &mut B) -> u32 {
-        bus.load(self.descriptor + 8)
+        bus.load(DmaDescriptorAt(self.descriptor).local())
     }
 
     /// The one's-complement sum of all bytes since the sum was begun at 0, folded and not
@@ -401,7 +398,7 @@ impl Finished {
     /// before.
     #[inline(always)]
     pub fn sum<B: Bus>(&self, bus: &mut B) -> u16 {
-        bus.load_half(self.descriptor + SUM)
+        bus.load_half(self.descriptor + CHECKSUM_OFFSET)
     }
 }
 

@@ -7,11 +7,9 @@ use crate::Bus;
 use crate::resources::{Receiver, Transmitter};
 use tigon2_chip::Register;
 use tigon2_chip::bits::MacTxState;
-use tigon2_chip::mac::TxDescriptor;
-use tigon2_chip::memory::block::{MAC_RX_RING_BYTES, MAC_TX_RING_BYTES};
-
-/// Bytes of a MAC descriptor (10.2, 10.3).
-const DESCRIPTOR_BYTES: u32 = 8;
+use tigon2_chip::mac::{
+    DESCRIPTOR_BYTES, RX_RING_BYTES, RxDescriptorAt, TX_RING_BYTES, TxDescriptor, TxDescriptorAt,
+};
 
 /// The ring of frames to send: 256 descriptors.
 ///
@@ -72,17 +70,17 @@ impl TransmitRing {
     /// Start and length of the oldest frame that is held.
     #[inline(always)]
     pub fn oldest_held<B: Bus>(&self, bus: &mut B) -> (u32, u32) {
-        let descriptor =
-            self.base + (self.producer.wrapping_sub(self.held) & (MAC_TX_RING_BYTES - 1));
-        let start = bus.load(descriptor) & TxDescriptor::START_MASK;
-        (start, bus.load(descriptor + 4) & 0xFFFF)
+        let descriptor = self.base + (self.producer.wrapping_sub(self.held) & (TX_RING_BYTES - 1));
+        let descriptor = TxDescriptorAt(descriptor);
+        let start = bus.load(descriptor.start_and_flags()) & TxDescriptor::START_MASK;
+        (start, bus.load(descriptor.length_and_tag()) & 0xFFFF)
     }
 
     /// Lets the MAC have the oldest frame that is held.
     #[inline(always)]
     pub fn release<B: Bus>(&mut self, bus: &mut B) {
         self.held -= DESCRIPTOR_BYTES;
-        let producer = self.producer.wrapping_sub(self.held) & (MAC_TX_RING_BYTES - 1);
+        let producer = self.producer.wrapping_sub(self.held) & (TX_RING_BYTES - 1);
         bus.write(Register::TxDescriptorProducer, self.base + producer);
     }
 
@@ -95,19 +93,22 @@ impl TransmitRing {
         bus: &mut B,
         wanted: impl Fn(u32, u32) -> bool,
     ) -> Option<(u32, u32)> {
-        let mask = MAC_TX_RING_BYTES - 1;
+        let mask = TX_RING_BYTES - 1;
         let stop = MacTxState::new().with_stop(true).into_bits();
         // Attentions are write 1 to clear: they are left as they are.
         bus.modify(Register::MacTxState, stop | MacTxState::ATTENTION, stop);
         let mut at = bus.read(Register::TxDescriptorConsumer) & mask & !7;
         let mut found = None;
         while at != self.producer {
-            let (word, status) = (bus.load(self.base + at), bus.load(self.base + at + 4));
+            let here = TxDescriptorAt(self.base + at);
+            let word = bus.load(here.start_and_flags());
+            let status = bus.load(here.length_and_tag());
             let (start, length) = (word & TxDescriptor::START_MASK, status & 0xFFFF);
             if found.is_some() {
                 let before = self.base + (at.wrapping_sub(DESCRIPTOR_BYTES) & mask);
-                bus.store(before, word);
-                bus.store(before + 4, status);
+                let before = TxDescriptorAt(before);
+                bus.store(before.start_and_flags(), word);
+                bus.store(before.length_and_tag(), status);
             } else if wanted(start, length) {
                 found = Some((start, length));
                 let behind = self.producer.wrapping_sub(at) & mask;
@@ -128,7 +129,7 @@ impl TransmitRing {
 
     /// Whether the MAC has sent all frames of the ring, held ones too.
     pub fn is_empty<B: Bus>(&self, bus: &mut B) -> bool {
-        bus.read(Register::TxDescriptorConsumer) & (MAC_TX_RING_BYTES - 1) & !7 == self.producer
+        bus.read(Register::TxDescriptorConsumer) & (TX_RING_BYTES - 1) & !7 == self.producer
     }
 }
 
@@ -165,7 +166,7 @@ impl Frames<'_> {
     #[inline(always)]
     fn look<B: Bus>(&mut self, bus: &mut B) {
         let consumer = bus.read(Register::TxDescriptorConsumer) & !7;
-        self.room = consumer.wrapping_sub(self.at + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
+        self.room = consumer.wrapping_sub(self.at + DESCRIPTOR_BYTES) & (TX_RING_BYTES - 1);
     }
 
     /// Queues a frame that begins at `start` of the transmit buffer and has `length` bytes
@@ -174,18 +175,19 @@ impl Frames<'_> {
     /// if a descriptor is [`free`](Self::free), and while no frame is held.
     #[inline(always)]
     pub fn push<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, tag: Option<u32>) {
-        let descriptor = self.base + self.at;
+        let descriptor = TxDescriptorAt(self.base + self.at);
         match tag {
             None => {
-                bus.store(descriptor, start);
-                bus.store(descriptor + 4, length);
+                bus.store(descriptor.start_and_flags(), start);
+                bus.store(descriptor.length_and_tag(), length);
             }
             Some(tag) => {
-                bus.store(descriptor, start | TxDescriptor::INSERT_TAG);
-                bus.store(descriptor + 4, tag << 16 | length);
+                let flagged = start | TxDescriptor::INSERT_TAG;
+                bus.store(descriptor.start_and_flags(), flagged);
+                bus.store(descriptor.length_and_tag(), tag << 16 | length);
             }
         }
-        self.at = (self.at + DESCRIPTOR_BYTES) & (MAC_TX_RING_BYTES - 1);
+        self.at = (self.at + DESCRIPTOR_BYTES) & (TX_RING_BYTES - 1);
         self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
     }
 
@@ -211,7 +213,7 @@ impl Frames<'_> {
         self.ring.held = self.held;
         self.ring.room = self.room;
         if moved {
-            let seen = self.at.wrapping_sub(self.held) & (MAC_TX_RING_BYTES - 1);
+            let seen = self.at.wrapping_sub(self.held) & (TX_RING_BYTES - 1);
             bus.write(Register::TxDescriptorProducer, self.base + seen);
         }
     }
@@ -429,14 +431,14 @@ impl Arrivals<'_> {
         if self.producer == self.at {
             // Bits 2:0 are flags (10.1).
             let producer = bus.read(Register::RxDescriptorProducer);
-            self.producer = producer & (MAC_RX_RING_BYTES - 1) & !7;
+            self.producer = producer & (RX_RING_BYTES - 1) & !7;
             if self.producer == self.at {
                 return None;
             }
         }
-        let descriptor = self.base + self.at;
-        let start = bus.load(descriptor);
-        let status = bus.load(descriptor + 4);
+        let descriptor = RxDescriptorAt(self.base + self.at);
+        let start = bus.load(descriptor.start());
+        let status = bus.load(descriptor.length_and_error());
         Some(ReceivedFrame {
             start,
             length: status & 0xFFFF,
@@ -449,7 +451,7 @@ impl Arrivals<'_> {
     /// consumer register.
     #[inline(always)]
     pub fn release(&mut self) {
-        self.at = (self.at + DESCRIPTOR_BYTES) & (MAC_RX_RING_BYTES - 1);
+        self.at = (self.at + DESCRIPTOR_BYTES) & (RX_RING_BYTES - 1);
     }
 }
 

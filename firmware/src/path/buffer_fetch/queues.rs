@@ -201,7 +201,7 @@ pub fn read_control<B: Dispatch>(fetch: &mut QueueFetch, io: &mut IoB<B>) {
         high: word(BlockWord::ControlHigh),
         low: word(BlockWord::ControlLow),
     };
-    if host.is_none() || host.low & 7 != 0 {
+    if host.is_null() || host.low & 7 != 0 {
         return answer(fetch, io, UNREADABLE);
     }
     let transfer = Transfer {
@@ -263,10 +263,7 @@ fn configured<B: Bus>(bus: &mut B, number: u32) -> Ring {
     let rcb = FIRST + (number << 6);
     let entries = bus.load(rcb + 8) >> 16;
     Ring {
-        host: HostAddress {
-            high: bus.load(rcb),
-            low: bus.load(rcb + 4),
-        },
+        host: bus.load_host_address(rcb),
         mask: entries.wrapping_sub(1),
         producer: 0,
         requested: 0,

@@ -20,7 +20,7 @@ use crate::io::buffer_ring::RingId;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use flow_classify::Verdict;
-use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::bd::{BdErrors, BdFlags, ReceiveBdAt};
 use host_interface::extension::DropReason;
 use tigon2_chip::bits::DmaState;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, WriteChannel};
@@ -153,11 +153,12 @@ impl Taken {
     /// Reads the BD at a NIC address.
     #[inline(always)]
     pub fn new<B: Dispatch>(bus: &mut B, bd: u32) -> Taken {
+        let bd = ReceiveBdAt(bd);
         Taken {
-            host: bus.load_host_address(bd),
-            index_and_room: bus.load(bd + 8),
-            flags: bus.load(bd + 12),
-            opaque: bus.load(bd + 28),
+            host: bus.load_host_address(bd.address()),
+            index_and_room: bus.load(bd.index_and_length()),
+            flags: bus.load(bd.kind_and_flags()),
+            opaque: bus.load(bd.opaque()),
         }
     }
 
@@ -181,17 +182,14 @@ impl Taken {
     /// Writes of the return BD of a frame of `bytes` into its slot what is the BD's.
     #[inline(always)]
     pub fn stage<B: Dispatch>(&self, bus: &mut B, slot: u32, bytes: u32) {
+        let slot = ReceiveBdAt(slot);
         let index_and_length = self.index_and_length(bytes);
         // One by one: a loop over them costs five times as much.
-        bus.store(slot, self.host.high);
-        bus.store(slot + 4, self.host.low);
-        bus.store(slot + 8, index_and_length);
-        bus.store(slot + 28, self.opaque);
+        bus.store_host_address(slot.address(), self.host);
+        bus.store(slot.index_and_length(), index_and_length);
+        bus.store(slot.opaque(), self.opaque);
     }
 }
-
-/// Where in a return BD its flags are.
-pub(crate) const FLAGS: u32 = 12;
 
 /// BD flags of a frame without flaws and sums, from the ring with this flag.
 #[inline(always)]
@@ -249,18 +247,20 @@ impl Outcome {
     /// Writes the return BD into its slot.
     #[inline(always)]
     pub fn stage<B: Dispatch>(&self, bus: &mut B, taken: &Taken) {
+        let slot = ReceiveBdAt(self.slot);
         taken.stage(bus, self.slot, self.bytes);
-        bus.store(self.slot + FLAGS, self.flags);
-        bus.store(self.slot + 16, self.checksums);
-        bus.store(self.slot + 20, self.errors_and_tag);
+        bus.store(slot.kind_and_flags(), self.flags);
+        bus.store(slot.checksums(), self.checksums);
+        bus.store(slot.errors_and_vlan(), self.errors_and_tag);
     }
 
     /// The same for a frame of a receive queue, with what the classifier says of it.
     pub fn stage_classified<B: Dispatch>(&self, bus: &mut B, taken: &Taken, verdict: Verdict) {
         self.stage(bus, taken);
         let kind = (verdict.hash_type as u32) << 24 | verdict.queue << 16;
-        bus.store(self.slot + FLAGS, kind | self.flags);
-        bus.store(self.slot + 24, verdict.hash);
+        let slot = ReceiveBdAt(self.slot);
+        bus.store(slot.kind_and_flags(), kind | self.flags);
+        bus.store(slot.reserved(), verdict.hash);
     }
 
     /// Whether it has words that the fast path does not write.

@@ -6,10 +6,11 @@
 //! are not touched are what makes it fast. Whatever else there is about a frame ends the
 //! run, and [`frame`](super::frame) looks at it.
 
-use super::deliver::{FLAGS, NOW, Taken, flags_of};
+use super::deliver::{NOW, Taken, flags_of};
 use super::{Receive, frame, returns};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, filter};
+use host_interface::bd::ReceiveBdAt;
 use host_interface::bd::destination::UNICAST;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
@@ -89,7 +90,8 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         descriptor.local(bus, frame.start);
         octets = barrier(octets + length);
         let slot = barrier(made.slot());
-        bus.store(slot + FLAGS, ring_flags);
+        let staged = ReceiveBdAt(slot);
+        bus.store(staged.kind_and_flags(), ring_flags);
         made.set(barrier(made.after()));
         flags = barrier(flags | taken.flags);
         descriptor.length(bus, bytes);
@@ -97,11 +99,10 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         left = barrier(left - 1);
         descriptor.state(bus, state);
         bds.advance();
-        bus.store(slot + 8, index_and_length);
+        bus.store(staged.index_and_length(), index_and_length);
         frames.release();
-        bus.store(slot + 28, taken.opaque);
-        bus.store(slot, taken.host.high);
-        bus.store(slot + 4, taken.host.low);
+        bus.store(staged.opaque(), taken.opaque);
+        bus.store_host_address(staged.address(), taken.host);
         descriptor.host(bus, taken.host);
         queue.commit(bus, WriteNote::receive_data(slot).word());
     };

@@ -9,8 +9,9 @@ use super::queues::Queues;
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::layout::RETURN_SLOTS;
-use host_interface::bd::{BdErrors, BdFlags};
+use host_interface::bd::{BdErrors, BdFlags, ReceiveBdAt};
 use host_interface::extension::DropReason;
+use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
@@ -37,7 +38,8 @@ pub fn data<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut Io
         next = write_ring.behind(descriptor);
     }
     let slot = note(last).slot();
-    let end = bus.load(last + 8) + (bus.load(last + 12) & 0xFFFF) + receive.cut;
+    let last_at = DmaDescriptorAt(last);
+    let end = bus.load(last_at.local()) + (bus.load(last_at.length()) & 0xFFFF) + receive.cut;
     let refused = refuse(bus, slot);
     if last == failed && !later && !io.frees_later() {
         io.free_later(wrapped(receive.base, (end + 7) & !7));
@@ -62,11 +64,12 @@ fn refuse<B: Bus>(bus: &mut B, slot: u32) -> bool {
         .into_bits() as u32;
     const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
     const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
-    let length = bus.load(slot + 8);
-    bus.store(slot + 8, length & 0xFFFF_0000);
-    let flags = bus.load(slot + 12);
-    bus.store(slot + 12, flags & !FLAGS | ERROR);
-    bus.store(slot + 16, 0);
-    bus.store(slot + 20, TRUNCATED << 16);
+    let slot = ReceiveBdAt(slot);
+    let length = bus.load(slot.index_and_length());
+    bus.store(slot.index_and_length(), length & 0xFFFF_0000);
+    let flags = bus.load(slot.kind_and_flags());
+    bus.store(slot.kind_and_flags(), flags & !FLAGS | ERROR);
+    bus.store(slot.checksums(), 0);
+    bus.store(slot.errors_and_vlan(), TRUNCATED << 16);
     length & 0xFFFF != 0
 }

@@ -36,7 +36,7 @@ use crate::memory::layout::STAGING;
 use crate::memory::shared::RECEIVE_PRODUCERS;
 use crate::record::counters::ReceiveCounters;
 #[cfg(feature = "lanes")]
-pub(crate) use deliver::{FLAGS, Taken, flags_of};
+pub(crate) use deliver::{Taken, flags_of};
 use frame::CRC;
 use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;

@@ -13,6 +13,7 @@ use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::memory::layout::RETURN_SLOTS;
 use crate::memory::statistics::count;
+use host_interface::bd::ExtendedReceiveBdAt;
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, WriteChannel};
 use tigon2_hal::events::Dispatch;
 
@@ -129,14 +130,15 @@ impl Buffers {
     /// The other buffers of an extended BD at a NIC address, as far as `wanted` bytes need
     /// them. A length of 0 ends the list.
     fn extend<B: Dispatch>(&mut self, bus: &mut B, bd: u32, wanted: u32) {
+        let bd = ExtendedReceiveBdAt(bd);
         let lengths = [
-            bus.load(bd + 24) >> 16,
-            bus.load(bd + 24) & 0xFFFF,
-            bus.load(bd + 28) >> 16,
+            bus.load(bd.lengths_1_2()) >> 16,
+            bus.load(bd.lengths_1_2()) & 0xFFFF,
+            bus.load(bd.length_3()) >> 16,
         ];
         let [_, hosts @ ..] = &mut self.hosts;
         let [_, rooms @ ..] = &mut self.rooms;
-        let mut address = bd;
+        let mut address = bd.address1();
         for ((host, room), length) in hosts.iter_mut().zip(rooms).zip(lengths) {
             if self.room >= wanted || length == 0 || self.room == 0 {
                 return;
@@ -145,7 +147,7 @@ impl Buffers {
             *room = length;
             self.room += length;
             self.count += 1;
-            address += 8;
+            address += size_of::<HostAddress>() as u32;
         }
     }
 

@@ -9,6 +9,7 @@ use crate::io::{IoB, filter};
 use crate::record::log::log_warn;
 use host_interface::extension::DropReason;
 use tigon2_chip::bits::DmaState;
+use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
@@ -19,7 +20,7 @@ pub fn data<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, failed: u32) {
         return;
     }
     let bus = &mut io.bus;
-    let local = bus.load(failed + 8);
+    let local = bus.load(DmaDescriptorAt(failed).local());
     let SendPath { ring, buffer, .. } = send;
     let queued = ring.remove(bus, |start, length| buffer.distance(start, local) < length);
     let (start, length) = match queued {
@@ -58,15 +59,16 @@ fn abandon<B: Dispatch>(send: &SendPath, io: &mut IoB<B>, start: u32, length: u3
     let mut next = read_ring.oldest();
     while let Some(descriptor) = next {
         let note = ReadNote::of_word(read_ring.note(descriptor));
-        let local = bus.load(descriptor + 8);
+        let at = DmaDescriptorAt(descriptor);
+        let local = bus.load(at.local());
         let mine = note.kind() == ReadKind::SendData
             && !note.is_abandoned()
             && send.buffer.distance(start, local) < length;
         if mine {
             first |= note.start().is_some();
             read_ring.set_note(descriptor, note.abandoned().word());
-            let state = bus.load(descriptor + 16);
-            bus.store(descriptor + 16, state & !END);
+            let state = bus.load(at.state());
+            bus.store(at.state(), state & !END);
         }
         next = read_ring.behind(descriptor);
     }

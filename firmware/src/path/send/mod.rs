@@ -33,7 +33,7 @@ use crate::memory::shared::{LINK_UP, SEND_PRODUCER};
 use crate::record::counters::SendCounters;
 use consumer::report;
 pub use consumer::{Sent, consumed, update_consumer};
-use host_interface::bd::BdFlags;
+use host_interface::bd::{BdFlags, SendBdAt};
 use host_interface::extension::DropReason;
 use host_interface::ring;
 use tigon2_chip::events::EventBit;
@@ -320,7 +320,7 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
             };
         }
         let bd = bds.next_address();
-        let word = bus.load(bd + 8);
+        let word = bus.load(SendBdAt(bd).length_and_flags());
         let length = word >> 16;
         let bytes = so_far + length;
         if length == 0 || bytes > FRAME_MAX || !passes {
@@ -353,7 +353,7 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
         }
         bds.advance();
         descriptor.length(bus, length);
-        let host = bus.load_host_address(bd);
+        let host = bus.load_host_address(SendBdAt(bd).address());
         descriptor.state(bus, state);
         left -= 1;
         if last {
@@ -391,7 +391,8 @@ fn skip<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     if send.is_reading() {
         return;
     }
-    let word = io.bus.load(send.bds.next_address() + 8);
+    let bd = SendBdAt(send.bds.next_address());
+    let word = io.bus.load(bd.length_and_flags());
     let length = word >> 16;
     let so_far = send.frame_bytes;
     if so_far != SKIPPED {

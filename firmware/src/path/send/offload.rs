@@ -13,7 +13,7 @@ use super::SendPath;
 use super::checksum::{self, HEADERS, Wanted};
 use crate::io::note::ReadNote;
 use crate::io::states::Sum;
-use host_interface::bd::BdFlags;
+use host_interface::bd::{BdFlags, SendBdAt};
 use host_interface::info::RcbFlags;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::Finished;
@@ -81,7 +81,7 @@ pub fn begin<B: Bus>(
         flags |= HELD;
     }
     let tag = if flags & VLAN != 0 {
-        bus.load(bd + 12) & 0xFFFF
+        bus.load(SendBdAt(bd).vlan()) & 0xFFFF
     } else {
         0
     };

@@ -10,8 +10,8 @@
 //! (`timing.md` 1.1, 7), so nothing waits for the stores here. The simulator counts it.
 
 use super::{
-    DESCRIPTOR_BYTES, Direction, ENTRIES, HostAddress, RING_BYTES, SPARE, SUM, SUM_ADDRESS,
-    Transfer, index,
+    CHECKSUM_OFFSET, DESCRIPTOR_BYTES, Direction, DmaDescriptorAt, ENTRIES, HostAddress,
+    RING_BYTES, SPARE, Transfer, index,
 };
 use crate::Bus;
 use core::marker::PhantomData;
@@ -49,7 +49,7 @@ impl<D: Direction> Queue<'_, D> {
     /// The descriptor that is queued next, to be written word by word.
     #[inline(always)]
     pub fn next(&self) -> Descriptor {
-        Descriptor(self.base + self.at)
+        Descriptor(DmaDescriptorAt(self.base + self.at))
     }
 
     /// The [next](Self::next) descriptor is written, all words of it. [`tell`](Self::tell)
@@ -83,7 +83,8 @@ impl<D: Direction> Queue<'_, D> {
     #[inline(always)]
     pub fn store_sum<B: Bus>(&self, bus: &mut B) {
         let descriptor = self.base + self.at;
-        bus.store(descriptor + SUM_ADDRESS, descriptor + SUM);
+        let target = DmaDescriptorAt(descriptor).checksum_target();
+        bus.store(target, descriptor + CHECKSUM_OFFSET);
     }
 }
 
@@ -91,14 +92,14 @@ impl<D: Direction> Queue<'_, D> {
 /// [queued](Queue::commit), so its words may be written in any order, with other work in
 /// between while the SRAM port is busy, and for nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Descriptor(u32);
+pub struct Descriptor(DmaDescriptorAt);
 
 impl Descriptor {
     /// The descriptor at an SRAM address, of a ring that the caller manages itself.
     #[cfg(feature = "lanes")]
     #[inline(always)]
     pub const fn at(address: u32) -> Descriptor {
-        Descriptor(address)
+        Descriptor(DmaDescriptorAt(address))
     }
 
     /// Copies the words of a descriptor that lies elsewhere in SRAM.
@@ -107,7 +108,7 @@ impl Descriptor {
     pub fn copy<B: Bus>(self, bus: &mut B, from: u32) {
         for offset in [0, 4, 8, 12, 16] {
             let word = bus.load(from + offset);
-            bus.store(self.0 + offset, word);
+            bus.store(self.0.0 + offset, word);
         }
     }
 
@@ -123,26 +124,25 @@ impl Descriptor {
     /// Where in host memory.
     #[inline(always)]
     pub fn host<B: Bus>(self, bus: &mut B, address: HostAddress) {
-        bus.store(self.0, address.high);
-        bus.store(self.0 + 4, address.low);
+        bus.store_host_address(self.0.host(), address);
     }
 
     /// Where in NIC memory.
     #[inline(always)]
     pub fn local<B: Bus>(self, bus: &mut B, address: u32) {
-        bus.store(self.0 + 8, address);
+        bus.store(self.0.local(), address);
     }
 
     /// How many bytes, 16 bits.
     #[inline(always)]
     pub fn length<B: Bus>(self, bus: &mut B, bytes: u32) {
-        bus.store(self.0 + 12, bytes);
+        bus.store(self.0.length(), bytes);
     }
 
     /// The state word: [`tigon2_chip::bits::DmaState`].
     #[inline(always)]
     pub fn state<B: Bus>(self, bus: &mut B, state: u32) {
-        bus.store(self.0 + 16, state);
+        bus.store(self.0.state(), state);
     }
 }
 

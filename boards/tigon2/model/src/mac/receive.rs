@@ -11,7 +11,7 @@
 use super::{Mac, buffer_distance};
 use crate::environment::Sram;
 use crate::memory::SramMap;
-use tigon2_chip::mac::{CRC_BYTES, FRAME_ALIGNMENT, RxDescriptor, RxError};
+use tigon2_chip::mac::{CRC_BYTES, FRAME_ALIGNMENT, RxDescriptor, RxDescriptorAt, RxError};
 use tigon2_chip::memory::PACKET_MEMORY_END;
 
 /// What became of a frame from the wire.
@@ -103,9 +103,9 @@ impl Mac {
         let end = self.put(sram, map, at, &crc);
         let length = (frame.len() + CRC_BYTES) as u16;
         let descriptor = RxDescriptor::new(start, length, error);
-        let address = self.rx_descriptor_producer.get();
-        map.set_word(sram, address, descriptor.start);
-        map.set_word(sram, address + 4, descriptor.length_and_error);
+        let at = RxDescriptorAt(self.rx_descriptor_producer.get());
+        map.set_word(sram, at.start(), descriptor.start);
+        map.set_word(sram, at.length_and_error(), descriptor.length_and_error);
         self.rx_producer
             .set(self.wrapped(end.next_multiple_of(FRAME_ALIGNMENT)));
         self.rx_descriptor_producer.advance();

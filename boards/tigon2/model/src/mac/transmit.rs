@@ -5,7 +5,7 @@
 use super::Mac;
 use crate::environment::Sram;
 use crate::memory::SramMap;
-use tigon2_chip::mac::{ADDRESSES_BYTES, MIN_FRAME, TxDescriptor};
+use tigon2_chip::mac::{ADDRESSES_BYTES, MIN_FRAME, TxDescriptor, TxDescriptorAt};
 
 /// A frame on its way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,9 +47,10 @@ impl Mac {
         {
             return Queued::Nothing;
         }
+        let at = TxDescriptorAt(consumer.get());
         let descriptor = TxDescriptor {
-            start_and_flags: map.word(sram, consumer.get()),
-            length_and_tag: map.word(sram, consumer.get() + 4),
+            start_and_flags: map.word(sram, at.start_and_flags()),
+            length_and_tag: map.word(sram, at.length_and_tag()),
         };
         if descriptor.length() == 0 {
             Queued::Empty

@@ -7,9 +7,10 @@
 use super::{Queues, Receive, classify};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, filter};
-use crate::path::receive::deliver::{FLAGS, NOW, Taken, flags_of};
+use crate::path::receive::deliver::{NOW, Taken, flags_of};
 use crate::path::receive::frame::{CRC, HEADER};
 use flow_classify::Verdict;
+use host_interface::bd::ReceiveBdAt;
 use host_interface::bd::destination::UNICAST;
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::events::Dispatch;
@@ -88,24 +89,24 @@ pub(super) fn run<B: Dispatch>(
         }
         let descriptor = writes.next();
         let slot = queue.slot();
+        let staged = ReceiveBdAt(slot);
         descriptor.local(bus, frame.start);
         octets += length;
         descriptor.length(bus, bytes);
         let kind = (found.hash_type as u32) << 24 | found.queue << 16;
         descriptor.state(bus, state);
         touched |= queue.bit();
-        bus.store(slot + FLAGS, kind | flags_of(0, UNICAST));
+        bus.store(staged.kind_and_flags(), kind | flags_of(0, UNICAST));
         queue.advance(length);
-        bus.store(slot + 8, taken.index_and_length(bytes));
+        bus.store(staged.index_and_length(), taken.index_and_length(bytes));
         if taken.flags & NOW != 0 {
             *due |= queue.bit();
         }
-        bus.store(slot + 24, found.hash);
+        bus.store(staged.reserved(), found.hash);
         frames.release();
-        bus.store(slot + 28, taken.opaque);
+        bus.store(staged.opaque(), taken.opaque);
         left -= 1;
-        bus.store(slot, taken.host.high);
-        bus.store(slot + 4, taken.host.low);
+        bus.store_host_address(staged.address(), taken.host);
         descriptor.host(bus, taken.host);
         writes.commit(bus, WriteNote::receive_data(slot).word());
         writes.tell(bus);

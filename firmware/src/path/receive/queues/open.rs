@@ -56,17 +56,14 @@ struct Ring {
 impl Ring {
     fn load<B: Bus>(bus: &mut B, rcb: u32) -> Ring {
         Ring {
-            host: HostAddress {
-                high: bus.load(rcb),
-                low: bus.load(rcb + 4),
-            },
+            host: bus.load_host_address(rcb),
             entries: bus.load(rcb + 8) >> 16,
         }
     }
 
     /// Whether there can be such a ring.
     const fn is_possible(&self) -> bool {
-        !self.host.is_none()
+        !self.host.is_null()
             && self.host.low & (RING_ALIGNMENT - 1) == 0
             && is_ring_size(self.entries)
             && self.start() <= u64::MAX - self.bytes()
@@ -104,10 +101,7 @@ fn returns<B: Bus>(bus: &mut B, number: u32) -> Ring {
 /// Where the status line of a queue is.
 fn status<B: Bus>(bus: &mut B, number: u32) -> HostAddress {
     let at = of_queue(number, offset_of!(QueueControl, status));
-    HostAddress {
-        high: bus.load(at),
-        low: bus.load(at + 4),
-    }
+    bus.load_host_address(at)
 }
 
 /// Whether a ring lies where one of the queues in front of `number` has one.
@@ -130,7 +124,7 @@ fn judge<B: Bus>(bus: &mut B, number: u32) -> Result<(), QueueResult> {
         return Err(QueueResult::ReturnRing);
     }
     let line = status(bus, number);
-    if line.is_none() || line.low & (STATUS_ALIGNMENT - 1) != 0 {
+    if line.is_null() || line.low & (STATUS_ALIGNMENT - 1) != 0 {
         return Err(QueueResult::StatusLine);
     }
     if bus.load(of_queue(number, offset_of!(QueueControl, message))) != 0 {
