@@ -129,7 +129,8 @@ class Regs(Sub):
             raise gdb.GdbError(f"no register is called {arguments[0]}")
         for entry in found:
             value = word(facts()["registers_base"] + entry["offset"])
-            print(f"0x{entry['offset']:03x} {entry['name']:<24} 0x{value:08x}")
+            access, name = entry["access"], entry["name"]
+            print(f"0x{entry['offset']:03x} {access:<3} {name:<24} 0x{value:08x}")
 
 
 class Events(Sub):

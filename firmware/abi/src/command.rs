@@ -3,46 +3,46 @@
 //! Host/NIC software interface, "Commands". Bits 31:24 command, 23:12 code, 11:0 index.
 //! The extended multicast commands take the two ring entries after their own as well.
 
-/// A command, bits 31:24.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum CommandCode {
-    /// 0x01 the host's stack is up or down: [`STACK_UP`], [`STACK_DOWN`].
-    HostState = 0x01,
-    /// 0x02 software address filter (Tigon I only).
-    FdrFiltering = 0x02,
-    /// 0x03 set the standard producer (obsolete: mailbox).
-    SetStandardProducer = 0x03,
-    /// 0x04 write the statistics to the host and report it.
-    UpdateStatistics = 0x04,
-    /// 0x05 give all jumbo buffers back; the event of that name answers.
-    ResetJumboRing = 0x05,
-    /// 0x06 set the partial receive count.
-    SetPartialReceiveCount = 0x06,
-    /// 0x08 add the multicast address in gencom (obsolete).
-    AddMulticast = 0x08,
-    /// 0x09 delete the multicast address in gencom (obsolete).
-    DeleteMulticast = 0x09,
-    /// 0x0A promiscuous mode: [`ENABLE`], [`DISABLE`].
-    Promiscuous = 0x0A,
-    /// 0x0B negotiate: [`NEGOTIATE_BOTH`], [`NEGOTIATE_GIGABIT`], [`NEGOTIATE_10_100`].
-    LinkNegotiation = 0x0B,
-    /// 0x0C take the MAC address from gencom.
-    SetMacAddress = 0x0C,
-    /// 0x0D clear the profile.
-    ClearProfile = 0x0D,
-    /// 0x0E accept all multicast: [`ENABLE`], [`DISABLE`].
-    AllMulticast = 0x0E,
-    /// 0x0F clear the statistics.
-    ClearStatistics = 0x0F,
-    /// 0x10 set the jumbo producer (obsolete: mailbox).
-    SetJumboProducer = 0x10,
-    /// 0x11 write the statistics to the host without an event.
-    RefreshStatistics = 0x11,
-    /// 0x12 add a multicast address; it follows in two entries.
-    AddMulticastExtended = 0x12,
-    /// 0x13 delete a multicast address; it follows in two entries.
-    DeleteMulticastExtended = 0x13,
+tigon2_chip::table! {
+    /// A command, bits 31:24.
+    pub enum CommandCode: u8 {
+        /// 0x01 the host's stack is up or down: [`STACK_UP`], [`STACK_DOWN`].
+        HostState = 0x01,
+        /// 0x02 software address filter (Tigon I only).
+        FdrFiltering = 0x02,
+        /// 0x03 set the standard producer (obsolete: mailbox).
+        SetStandardProducer = 0x03,
+        /// 0x04 write the statistics to the host and report it.
+        UpdateStatistics = 0x04,
+        /// 0x05 give all jumbo buffers back; the event of that name answers.
+        ResetJumboRing = 0x05,
+        /// 0x06 set the partial receive count.
+        SetPartialReceiveCount = 0x06,
+        /// 0x08 add the multicast address in gencom (obsolete).
+        AddMulticast = 0x08,
+        /// 0x09 delete the multicast address in gencom (obsolete).
+        DeleteMulticast = 0x09,
+        /// 0x0A promiscuous mode: [`ENABLE`], [`DISABLE`].
+        Promiscuous = 0x0A,
+        /// 0x0B negotiate: [`NEGOTIATE_BOTH`], [`NEGOTIATE_GIGABIT`], [`NEGOTIATE_10_100`].
+        LinkNegotiation = 0x0B,
+        /// 0x0C take the MAC address from gencom.
+        SetMacAddress = 0x0C,
+        /// 0x0D clear the profile.
+        ClearProfile = 0x0D,
+        /// 0x0E accept all multicast: [`ENABLE`], [`DISABLE`].
+        AllMulticast = 0x0E,
+        /// 0x0F clear the statistics.
+        ClearStatistics = 0x0F,
+        /// 0x10 set the jumbo producer (obsolete: mailbox).
+        SetJumboProducer = 0x10,
+        /// 0x11 write the statistics to the host without an event.
+        RefreshStatistics = 0x11,
+        /// 0x12 add a multicast address; it follows in two entries.
+        AddMulticastExtended = 0x12,
+        /// 0x13 delete a multicast address; it follows in two entries.
+        DeleteMulticastExtended = 0x13,
+    }
 }
 
 /// Code of [`CommandCode::HostState`]: the stack is up.
@@ -61,53 +61,6 @@ pub const NEGOTIATE_GIGABIT: u16 = 1;
 pub const NEGOTIATE_10_100: u16 = 2;
 
 impl CommandCode {
-    /// All commands.
-    pub const ALL: [CommandCode; 18] = [
-        CommandCode::HostState,
-        CommandCode::FdrFiltering,
-        CommandCode::SetStandardProducer,
-        CommandCode::UpdateStatistics,
-        CommandCode::ResetJumboRing,
-        CommandCode::SetPartialReceiveCount,
-        CommandCode::AddMulticast,
-        CommandCode::DeleteMulticast,
-        CommandCode::Promiscuous,
-        CommandCode::LinkNegotiation,
-        CommandCode::SetMacAddress,
-        CommandCode::ClearProfile,
-        CommandCode::AllMulticast,
-        CommandCode::ClearStatistics,
-        CommandCode::SetJumboProducer,
-        CommandCode::RefreshStatistics,
-        CommandCode::AddMulticastExtended,
-        CommandCode::DeleteMulticastExtended,
-    ];
-
-    /// The command with a number, if there is one.
-    pub const fn from_number(number: u8) -> Option<CommandCode> {
-        Some(match number {
-            0x01 => CommandCode::HostState,
-            0x02 => CommandCode::FdrFiltering,
-            0x03 => CommandCode::SetStandardProducer,
-            0x04 => CommandCode::UpdateStatistics,
-            0x05 => CommandCode::ResetJumboRing,
-            0x06 => CommandCode::SetPartialReceiveCount,
-            0x08 => CommandCode::AddMulticast,
-            0x09 => CommandCode::DeleteMulticast,
-            0x0A => CommandCode::Promiscuous,
-            0x0B => CommandCode::LinkNegotiation,
-            0x0C => CommandCode::SetMacAddress,
-            0x0D => CommandCode::ClearProfile,
-            0x0E => CommandCode::AllMulticast,
-            0x0F => CommandCode::ClearStatistics,
-            0x10 => CommandCode::SetJumboProducer,
-            0x11 => CommandCode::RefreshStatistics,
-            0x12 => CommandCode::AddMulticastExtended,
-            0x13 => CommandCode::DeleteMulticastExtended,
-            _ => return None,
-        })
-    }
-
     /// How many ring entries after its own the command takes.
     pub const fn extra_entries(self) -> u32 {
         match self {
@@ -148,7 +101,7 @@ impl Command {
     /// # Errors
     /// [`UnknownCommand`] if bits 31:24 name none.
     pub const fn unpack(word: u32) -> Result<Command, UnknownCommand> {
-        match CommandCode::from_number((word >> 24) as u8) {
+        match CommandCode::from_number(word >> 24) {
             Some(command) => Ok(Command {
                 command,
                 code: (word >> 12 & 0xFFF) as u16,
@@ -194,7 +147,7 @@ mod tests {
         }
         assert_eq!(known, CommandCode::ALL);
         for command in CommandCode::ALL {
-            assert_eq!(CommandCode::from_number(command as u8), Some(command));
+            assert_eq!(CommandCode::from_number(command.number()), Some(*command));
         }
     }
 
@@ -202,7 +155,7 @@ mod tests {
     #[test]
     fn only_extended_commands_take_more_entries() {
         for command in CommandCode::ALL {
-            let expected = if command as u8 >= 0x12 { 2 } else { 0 };
+            let expected = if command.number() >= 0x12 { 2 } else { 0 };
             assert_eq!(command.extra_entries(), expected);
         }
     }

@@ -3,22 +3,22 @@
 //! Host/NIC software interface, "Events". First word: bits 31:24 event, 23:12 code, 11:0
 //! index; the second word is reserved.
 
-/// An event, bits 31:24.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum EventCode {
-    /// 0x01 the firmware runs.
-    FirmwareOperational = 0x01,
-    /// 0x04 the statistics were written to the host.
-    StatisticsUpdated = 0x04,
-    /// 0x06 the link changed: [`LINK_GIGABIT_UP`], [`LINK_DOWN`], [`LINK_10_100_UP`].
-    LinkState = 0x06,
-    /// 0x07 an error: [`ERROR_INVALID_COMMAND`] and the like.
-    Error = 0x07,
-    /// 0x08 the multicast list changed: [`MULTICAST_ADDED`], [`MULTICAST_DELETED`].
-    MulticastUpdated = 0x08,
-    /// 0x09 all jumbo buffers were given back.
-    JumboRingReset = 0x09,
+tigon2_chip::table! {
+    /// An event, bits 31:24.
+    pub enum EventCode: u8 {
+        /// 0x01 the firmware runs.
+        FirmwareOperational = 0x01,
+        /// 0x04 the statistics were written to the host.
+        StatisticsUpdated = 0x04,
+        /// 0x06 the link changed: [`LINK_GIGABIT_UP`], [`LINK_DOWN`], [`LINK_10_100_UP`].
+        LinkState = 0x06,
+        /// 0x07 an error: [`ERROR_INVALID_COMMAND`] and the like.
+        Error = 0x07,
+        /// 0x08 the multicast list changed: [`MULTICAST_ADDED`], [`MULTICAST_DELETED`].
+        MulticastUpdated = 0x08,
+        /// 0x09 all jumbo buffers were given back.
+        JumboRingReset = 0x09,
+    }
 }
 
 /// Code of [`EventCode::LinkState`]: a gigabit link is up.
@@ -40,31 +40,6 @@ pub const ERROR_FATAL: u16 = 0xFFF;
 pub const MULTICAST_ADDED: u16 = 1;
 /// Code of [`EventCode::MulticastUpdated`]: an address was deleted.
 pub const MULTICAST_DELETED: u16 = 2;
-
-impl EventCode {
-    /// All events.
-    pub const ALL: [EventCode; 6] = [
-        EventCode::FirmwareOperational,
-        EventCode::StatisticsUpdated,
-        EventCode::LinkState,
-        EventCode::Error,
-        EventCode::MulticastUpdated,
-        EventCode::JumboRingReset,
-    ];
-
-    /// The event with a number, if there is one.
-    pub const fn from_number(number: u8) -> Option<EventCode> {
-        Some(match number {
-            0x01 => EventCode::FirmwareOperational,
-            0x04 => EventCode::StatisticsUpdated,
-            0x06 => EventCode::LinkState,
-            0x07 => EventCode::Error,
-            0x08 => EventCode::MulticastUpdated,
-            0x09 => EventCode::JumboRingReset,
-            _ => return None,
-        })
-    }
-}
 
 /// An event with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +75,7 @@ impl Event {
     /// # Errors
     /// [`UnknownEvent`] if bits 31:24 name none.
     pub const fn unpack(word: u32) -> Result<Event, UnknownEvent> {
-        match EventCode::from_number((word >> 24) as u8) {
+        match EventCode::from_number(word >> 24) {
             Some(event) => Ok(Event {
                 event,
                 code: (word >> 12 & 0xFFF) as u16,

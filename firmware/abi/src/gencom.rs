@@ -5,88 +5,69 @@
 
 use tigon2_chip::memory;
 
-macro_rules! gencom {
-    ($( $(#[$doc:meta])* $name:ident = $address:literal, )+) => {
-        /// A word of the block; the value of a variant is its NIC address.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u16)]
-        pub enum Gencom {
-            $( $(#[$doc])* $name = $address, )+
-        }
-
-        impl Gencom {
-            /// All words in the order of their addresses.
-            pub const ALL: &[Gencom] = &[ $( Gencom::$name, )+ ];
-
-            /// The word's name as it is spelled here.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $( Gencom::$name => stringify!($name), )+
-                }
-            }
-        }
-    };
-}
-
-gencom! {
-    /// BAR 0x600: bits 15:0 are the first two bytes of the MAC address.
-    MacAddressHigh = 0x200,
-    /// BAR 0x604: the last four bytes of the MAC address.
-    MacAddressLow = 0x204,
-    /// BAR 0x608: host address of the general information block, high half.
-    InfoHigh = 0x208,
-    /// BAR 0x60C: host address of the general information block, low half.
-    InfoLow = 0x20C,
-    /// BAR 0x610: address for the obsolete multicast commands, first two bytes.
-    MulticastHigh = 0x210,
-    /// BAR 0x614: address for the obsolete multicast commands, last four bytes.
-    MulticastLow = 0x214,
-    /// BAR 0x618: [`crate::OperatingMode`].
-    OperatingMode = 0x218,
-    /// BAR 0x61C: [`crate::DmaConfig`] of reads.
-    DmaReadConfig = 0x21C,
-    /// BAR 0x620: [`crate::DmaConfig`] of writes.
-    DmaWriteConfig = 0x220,
-    /// BAR 0x624: the transmit buffer's share of the packet memory in 64ths.
-    TransmitShare = 0x224,
-    /// BAR 0x628: event ring consumer index, written by the host.
-    EventConsumer = 0x228,
-    /// BAR 0x62C: command ring consumer index, written by the NIC.
-    CommandConsumer = 0x22C,
-    /// BAR 0x630: receive coalescing time in microseconds.
-    ReceiveTicks = 0x230,
-    /// BAR 0x634: transmit coalescing time in microseconds.
-    TransmitTicks = 0x234,
-    /// BAR 0x638: time between statistics updates in microseconds.
-    StatisticsTicks = 0x238,
-    /// BAR 0x63C: transmit BDs before an update.
-    TransmitMaxBds = 0x23C,
-    /// BAR 0x640: receive BDs before an update.
-    ReceiveMaxBds = 0x240,
-    /// BAR 0x644: what the firmware traces.
-    TraceMask = 0x244,
-    /// BAR 0x648: [`crate::LinkWord`] that the host wants on gigabit links.
-    GigabitLink = 0x248,
-    /// BAR 0x64C: [`crate::LinkWord`] that the host wants on 10/100 links.
-    FastLink = 0x24C,
-    /// BAR 0x650: NIC address where the next trace entry goes.
-    TracePointer = 0x250,
-    /// BAR 0x654: NIC address of the trace ring.
-    TraceStart = 0x254,
-    /// BAR 0x658: bytes of the trace ring.
-    TraceLength = 0x258,
-    /// BAR 0x65C: the interface's index, repeated in the statistics.
-    InterfaceIndex = 0x25C,
-    /// BAR 0x660: longest frame that is accepted, without CRC.
-    InterfaceMtu = 0x260,
-    /// BAR 0x664: not 0 keeps the firmware from raising interrupts.
-    MaskInterrupts = 0x264,
-    /// BAR 0x668: [`crate::LinkWord`] of the gigabit link as it is.
-    GigabitLinkState = 0x268,
-    /// BAR 0x66C: [`crate::LinkWord`] of the 10/100 link as it is.
-    FastLinkState = 0x26C,
-    /// BAR 0x680: receive return ring consumer index, written by the host.
-    ReceiveReturnConsumer = 0x280,
+tigon2_chip::table! {
+    /// A word of the block; the value of a variant is its NIC address. What the host only reads
+    /// is the NIC's to write, all else the host's.
+    pub enum Gencom: u16 with access {
+        /// BAR 0x600: bits 15:0 are the first two bytes of the MAC address.
+        MacAddressHigh: RW = 0x200,
+        /// BAR 0x604: the last four bytes of the MAC address.
+        MacAddressLow: RW = 0x204,
+        /// BAR 0x608: host address of the general information block, high half.
+        InfoHigh: RW = 0x208,
+        /// BAR 0x60C: host address of the general information block, low half.
+        InfoLow: RW = 0x20C,
+        /// BAR 0x610: address for the obsolete multicast commands, first two bytes.
+        MulticastHigh: RW = 0x210,
+        /// BAR 0x614: address for the obsolete multicast commands, last four bytes.
+        MulticastLow: RW = 0x214,
+        /// BAR 0x618: [`crate::OperatingMode`].
+        OperatingMode: RW = 0x218,
+        /// BAR 0x61C: [`crate::DmaConfig`] of reads.
+        DmaReadConfig: RW = 0x21C,
+        /// BAR 0x620: [`crate::DmaConfig`] of writes.
+        DmaWriteConfig: RW = 0x220,
+        /// BAR 0x624: the transmit buffer's share of the packet memory in 64ths.
+        TransmitShare: RW = 0x224,
+        /// BAR 0x628: event ring consumer index, written by the host.
+        EventConsumer: RW = 0x228,
+        /// BAR 0x62C: command ring consumer index, written by the NIC.
+        CommandConsumer: R = 0x22C,
+        /// BAR 0x630: receive coalescing time in microseconds.
+        ReceiveTicks: RW = 0x230,
+        /// BAR 0x634: transmit coalescing time in microseconds.
+        TransmitTicks: RW = 0x234,
+        /// BAR 0x638: time between statistics updates in microseconds.
+        StatisticsTicks: RW = 0x238,
+        /// BAR 0x63C: transmit BDs before an update.
+        TransmitMaxBds: RW = 0x23C,
+        /// BAR 0x640: receive BDs before an update.
+        ReceiveMaxBds: RW = 0x240,
+        /// BAR 0x644: what the firmware traces.
+        TraceMask: RW = 0x244,
+        /// BAR 0x648: [`crate::LinkWord`] that the host wants on gigabit links.
+        GigabitLink: RW = 0x248,
+        /// BAR 0x64C: [`crate::LinkWord`] that the host wants on 10/100 links.
+        FastLink: RW = 0x24C,
+        /// BAR 0x650: NIC address where the next trace entry goes.
+        TracePointer: R = 0x250,
+        /// BAR 0x654: NIC address of the trace ring.
+        TraceStart: R = 0x254,
+        /// BAR 0x658: bytes of the trace ring.
+        TraceLength: R = 0x258,
+        /// BAR 0x65C: the interface's index, repeated in the statistics.
+        InterfaceIndex: RW = 0x25C,
+        /// BAR 0x660: longest frame that is accepted, without CRC.
+        InterfaceMtu: RW = 0x260,
+        /// BAR 0x664: not 0 keeps the firmware from raising interrupts.
+        MaskInterrupts: RW = 0x264,
+        /// BAR 0x668: [`crate::LinkWord`] of the gigabit link as it is.
+        GigabitLinkState: R = 0x268,
+        /// BAR 0x66C: [`crate::LinkWord`] of the 10/100 link as it is.
+        FastLinkState: R = 0x26C,
+        /// BAR 0x680: receive return ring consumer index, written by the host.
+        ReceiveReturnConsumer: RW = 0x280,
+    }
 }
 
 /// NIC address of the block.
@@ -129,7 +110,6 @@ const _: () = {
     while index < Gencom::ALL.len() {
         let address = Gencom::ALL[index].nic_address();
         assert!(address.is_multiple_of(4) && address >= BASE && address < BASE + BYTES);
-        assert!(index == 0 || Gencom::ALL[index - 1].nic_address() < address);
         index += 1;
     }
 };

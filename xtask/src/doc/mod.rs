@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   docs/*.md, SUMMARY.md ──links: does each lead somewhere?──┐
-//!   firmware ──pictures: dispatch tables, memories, a ping────┴─► mdbook ─► target/doc/book
+//!   firmware ──pictures: dispatch tables, memories, a ping────┼─► mdbook ─► target/doc/book
+//!   chip, host interface ──tables: registers, words, commands─┘
 //!   every crate ──rustdoc, no warning────────────────────────────────────► target/doc
 //! ```
 //!
@@ -11,6 +12,7 @@
 pub mod crates;
 pub mod links;
 pub mod pictures;
+pub mod tables;
 
 use crate::firmware::{self, FirmwareOptions, Placement, Variant};
 use crate::setup::{self, Need};
@@ -25,6 +27,7 @@ use std::process::Command;
 const MDBOOK: &str = "0.5.4";
 /// The chapters that are made here.
 const PICTURES: &str = "pictures.md";
+const TABLES: &str = "tables.md";
 const CRATES: &str = "crates.md";
 
 /// mdbook's own file. Commands and their output are wider than prose.
@@ -131,6 +134,8 @@ fn write_source(docs: &Path, folder: &Path, with_crates: bool) -> Result<()> {
     std::fs::write(source.join(PICTURES), page)?;
     let mut summary = std::fs::read_to_string(docs.join(links::SUMMARY))?;
     writeln!(summary, "- [Pictures from the sources]({PICTURES})")?;
+    std::fs::write(source.join(TABLES), tables::page())?;
+    writeln!(summary, "- [Registers, words, commands]({TABLES})")?;
     if with_crates {
         std::fs::write(source.join(CRATES), crates::page()?)?;
         writeln!(summary, "- [The crates]({CRATES})")?;

@@ -17,12 +17,13 @@ pub fn facts() -> Value {
         "firmware_base": memory::FIRMWARE_BASE,
         "registers": list(Register::ALL, |register| json!({
             "name": register.name(), "offset": register.offset(),
+            "access": register.access().name(),
         })),
         "events": list(EventBit::ALL, |event| json!({
             "name": event.name(), "bit": event.number(),
         })),
-        "mailboxes": list(&Mailbox::ALL, |mailbox| json!({
-            "name": format!("{mailbox:?}"), "bit": mailbox.number(),
+        "mailboxes": list(Mailbox::ALL, |mailbox| json!({
+            "name": mailbox.name(), "bit": mailbox.number(),
         })),
         "words": shared_words(),
         "magic": extension::MAGIC,

@@ -6,88 +6,54 @@
 
 use crate::Cpu;
 
-macro_rules! events {
-    ($( $(#[$doc:meta])* $name:ident = $bit:literal, )+) => {
-        /// An event; the value of a variant is its bit number.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum EventBit {
-            $( $(#[$doc])* $name = $bit, )+
-        }
-
-        impl EventBit {
-            /// All events with a known use, lowest priority first.
-            pub const ALL: &[EventBit] = &[ $( EventBit::$name, )+ ];
-
-            /// The event with a bit number, if that bit has a known use.
-            #[inline]
-            pub const fn from_number(number: u32) -> Option<EventBit> {
-                match number {
-                    $( $bit => Some(EventBit::$name), )+
-                    _ => None,
-                }
-            }
-
-            /// The event's name as it is spelled here.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $( EventBit::$name => stringify!($name), )+
-                }
-            }
-        }
-    };
-}
-
-events! {
-    /// bit 3, software: send BDs are in NIC memory and wait for their data (C).
-    SendDataReady = 3,
-    /// bit 4, software: the host moved the send producer, BDs must be fetched (C).
-    SendBdReady = 4,
-    /// bit 6, hardware: a frame was received: (`R[E0]` & !7) != `R[E8]` (C).
-    ReceiveComplete = 6,
-    /// bit 7, software: CPU A rings CPU B; vendor firmware has its LED update here (C).
-    DoorbellB = 7,
-    /// bit 8, software: jumbo receive BDs must be fetched (C).
-    JumboReceiveBdReady = 8,
-    /// bit 9, software: standard receive BDs must be fetched (C).
-    StandardReceiveBdReady = 9,
-    /// bit 10, software: CPU A tells the host the send consumer index for CPU B; vendor's
-    /// CPU B sets it at its start and nobody tests it (C).
-    WriteSendConsumer = 10,
-    /// bit 11, software: mini receive BDs must be fetched (C).
-    MiniReceiveBdReady = 11,
-    /// bit 14, hardware: the DMA write ring's consumer has passed its reference (C!).
-    DmaWriteComplete = 14,
-    /// bit 15, hardware: the DMA read ring's consumer has passed its reference (C!).
-    DmaReadComplete = 15,
-    /// bit 19, hardware: error bits in the write channel's state (I).
-    DmaWriteAttention = 19,
-    /// bit 20, hardware: error bits in the read channel's state (I).
-    DmaReadAttention = 20,
-    /// bit 22, hardware: the CPU's mailbox event register is not 0 (C).
-    Mailbox = 22,
-    /// bit 23, software: tell the host the send consumer index (C).
-    UpdateSendConsumer = 23,
-    /// bit 24, software: tell the host the receive return producer index (C).
-    UpdateReceiveReturnProducer = 24,
-    /// bit 25, hardware: an attention bit of `R[220]` is set (C).
-    MacRxAttention = 25,
-    /// bit 26, hardware: an attention bit of `R[200]` is set (I).
-    MacTxAttention = 26,
-    /// bit 27, software: CPU B rings CPU A; vendor firmware sets it at its start and waits
-    /// to read it (C!).
-    DoorbellA = 27,
-    /// bit 28, hardware: the timer reached the CPU's reference (C).
-    Timer = 28,
+crate::table! {
+    /// An event with a known use; the value of a variant is its bit number, so that the order
+    /// is that of the priorities, lowest first. Hardware's bits are read only.
+    pub enum EventBit: u8 with access {
+        /// bit 3, software: send BDs are in NIC memory and wait for their data (C).
+        SendDataReady: RW = 3,
+        /// bit 4, software: the host moved the send producer, BDs must be fetched (C).
+        SendBdReady: RW = 4,
+        /// bit 6, hardware: a frame was received: (`R[E0]` & !7) != `R[E8]` (C).
+        ReceiveComplete: R = 6,
+        /// bit 7, software: CPU A rings CPU B; vendor firmware has its LED update here (C).
+        DoorbellB: RW = 7,
+        /// bit 8, software: jumbo receive BDs must be fetched (C).
+        JumboReceiveBdReady: RW = 8,
+        /// bit 9, software: standard receive BDs must be fetched (C).
+        StandardReceiveBdReady: RW = 9,
+        /// bit 10, software: CPU A tells the host the send consumer index for CPU B; vendor's
+        /// CPU B sets it at its start and nobody tests it (C).
+        WriteSendConsumer: RW = 10,
+        /// bit 11, software: mini receive BDs must be fetched (C).
+        MiniReceiveBdReady: RW = 11,
+        /// bit 14, hardware: the DMA write ring's consumer has passed its reference (C!).
+        DmaWriteComplete: R = 14,
+        /// bit 15, hardware: the DMA read ring's consumer has passed its reference (C!).
+        DmaReadComplete: R = 15,
+        /// bit 19, hardware: error bits in the write channel's state (I).
+        DmaWriteAttention: R = 19,
+        /// bit 20, hardware: error bits in the read channel's state (I).
+        DmaReadAttention: R = 20,
+        /// bit 22, hardware: the CPU's mailbox event register is not 0 (C).
+        Mailbox: R = 22,
+        /// bit 23, software: tell the host the send consumer index (C).
+        UpdateSendConsumer: RW = 23,
+        /// bit 24, software: tell the host the receive return producer index (C).
+        UpdateReceiveReturnProducer: RW = 24,
+        /// bit 25, hardware: an attention bit of `R[220]` is set (C).
+        MacRxAttention: R = 25,
+        /// bit 26, hardware: an attention bit of `R[200]` is set (I).
+        MacTxAttention: R = 26,
+        /// bit 27, software: CPU B rings CPU A; vendor firmware sets it at its start and waits
+        /// to read it (C!).
+        DoorbellA: RW = 27,
+        /// bit 28, hardware: the timer reached the CPU's reference (C).
+        Timer: R = 28,
+    }
 }
 
 impl EventBit {
-    /// The bit number, 0..32.
-    #[inline]
-    pub const fn number(self) -> u32 {
-        self as u32
-    }
-
     /// A word with only this bit set.
     #[inline]
     pub const fn mask(self) -> u32 {
@@ -106,20 +72,23 @@ impl EventBit {
     /// Whether hardware makes the bit; software cannot write it then.
     #[inline]
     pub const fn is_hardware(self) -> bool {
-        self.mask() & HARDWARE_BITS != 0
+        !self.access().is_writable()
     }
 }
 
 /// The bits that hardware makes: read-only levels, writes to them are ignored (5, C!).
-pub const HARDWARE_BITS: u32 = EventBit::ReceiveComplete.mask()
-    | EventBit::DmaWriteComplete.mask()
-    | EventBit::DmaReadComplete.mask()
-    | EventBit::DmaWriteAttention.mask()
-    | EventBit::DmaReadAttention.mask()
-    | EventBit::Mailbox.mask()
-    | EventBit::MacRxAttention.mask()
-    | EventBit::MacTxAttention.mask()
-    | EventBit::Timer.mask();
+pub const HARDWARE_BITS: u32 = {
+    let mut bits = 0;
+    let mut index = 0;
+    while index < EventBit::ALL.len() {
+        let event = EventBit::ALL[index];
+        if !event.access().is_writable() {
+            bits |= event.mask();
+        }
+        index += 1;
+    }
+    bits
+};
 
 /// The bits that a register write replaces (5, C!).
 pub const SOFTWARE_BITS: u32 = !HARDWARE_BITS;

@@ -22,7 +22,8 @@
 //! | [`mac`] | MAC descriptors, statistics, filters | 10 |
 //! | [`phy`] | registers of the copper PHY | 11 |
 //! | [`HostAddress`] | an address in host memory | 6.3 |
-//! | [`place`] | NIC addresses of a structure's fields | none |
+//! | [`place!`] | NIC addresses of a structure's fields | none |
+//! | [`table!`] | numbered things with names, docs and access | none |
 //! | [`beyond`] | CPUs that the chip does not have | none |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -42,7 +43,9 @@ pub mod memory;
 pub mod phy;
 mod place;
 pub mod registers;
+mod table;
 
 pub use cpu::Cpu;
 pub use host_address::{HostAddress, HostAddressAt};
 pub use registers::Register;
+pub use table::Access;

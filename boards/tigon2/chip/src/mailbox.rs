@@ -13,41 +13,25 @@ pub const BYTES: u32 = 8;
 /// BAR offset of the first mailbox (8, C).
 pub const BAR_BASE: u32 = 0x500;
 
-/// The mailboxes in use; the value of a variant is the mailbox's number (8, C).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Mailbox {
-    /// 0: any write clears the pending interrupt; 1 holds further ones back, 0 allows them.
-    HostInterrupt = 0,
-    /// 1: command ring producer index.
-    CommandProducer = 1,
-    /// 2: send ring producer index.
-    SendProducer = 2,
-    /// 3: standard receive ring producer index.
-    StandardProducer = 3,
-    /// 4: jumbo receive ring producer index.
-    JumboProducer = 4,
-    /// 5: mini receive ring producer index.
-    MiniProducer = 5,
+crate::table! {
+    /// The mailboxes in use; the value of a variant is the mailbox's number (8, C).
+    pub enum Mailbox: u8 {
+        /// 0: any write clears the pending interrupt; 1 holds further ones back, 0 allows them.
+        HostInterrupt = 0,
+        /// 1: command ring producer index.
+        CommandProducer = 1,
+        /// 2: send ring producer index.
+        SendProducer = 2,
+        /// 3: standard receive ring producer index.
+        StandardProducer = 3,
+        /// 4: jumbo receive ring producer index.
+        JumboProducer = 4,
+        /// 5: mini receive ring producer index.
+        MiniProducer = 5,
+    }
 }
 
 impl Mailbox {
-    /// All that are in use.
-    pub const ALL: [Mailbox; 6] = [
-        Mailbox::HostInterrupt,
-        Mailbox::CommandProducer,
-        Mailbox::SendProducer,
-        Mailbox::StandardProducer,
-        Mailbox::JumboProducer,
-        Mailbox::MiniProducer,
-    ];
-
-    /// The mailbox's number.
-    #[inline]
-    pub const fn number(self) -> u32 {
-        self as u32
-    }
-
     /// The mailbox's bit in `R[64]` and `R[74]`.
     #[inline]
     pub const fn mask(self) -> u32 {
@@ -87,7 +71,7 @@ mod tests {
     /// Reference 8, table (C).
     #[test]
     fn low_words_are_where_drivers_write() {
-        let offsets = Mailbox::ALL.map(Mailbox::bar_offset);
+        let offsets: Vec<_> = Mailbox::ALL.iter().map(|one| one.bar_offset()).collect();
         assert_eq!(offsets, [0x504, 0x50C, 0x514, 0x51C, 0x524, 0x52C]);
         assert_eq!(Mailbox::SendProducer.nic_address(), 0x114);
         assert_eq!(Mailbox::MiniProducer.mask(), 0x20);

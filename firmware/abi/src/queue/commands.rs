@@ -193,8 +193,8 @@ const _: () = {
     while index < QueueCommand::ALL.len() {
         let number = QueueCommand::ALL[index] as u8;
         // Neither is one of the published interface.
-        assert!(crate::command::CommandCode::from_number(number).is_none());
-        assert!(crate::event::EventCode::from_number(number).is_none());
+        assert!(crate::command::CommandCode::from_number(number as u32).is_none());
+        assert!(crate::event::EventCode::from_number(number as u32).is_none());
         assert!(QueueEvent::ALL[index] as u8 == number);
         index += 1;
     }

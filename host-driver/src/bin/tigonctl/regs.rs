@@ -190,7 +190,10 @@ pub fn regs(arguments: &Arguments, filter: Option<&str>, output: &Output) -> Res
         for (register, word) in registers.iter().zip(&mut words) {
             object.insert(register.name().to_owned(), word.into());
             let (offset, name) = (register.offset(), register.name());
-            lines.push(format!("     {offset:03x} {name:<24} {word:#010x}"));
+            let access = register.access().name();
+            lines.push(format!(
+                "     {offset:03x} {access:<3} {name:<24} {word:#010x}"
+            ));
         }
     }
     output.result("registers", Value::Object(object), &lines.join("\n"));

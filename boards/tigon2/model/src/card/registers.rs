@@ -201,6 +201,11 @@ impl Card {
         let Some(register) = at(offset) else {
             return self.write_without_register(env, by, offset, value);
         };
+        if !register.access().is_writable() {
+            self.undefined
+                .note(by, UndefinedKind::ReadOnly, offset, value);
+            return;
+        }
         match register {
             Register::EventA => self.software_events.write(Cpu::A, value),
             Register::EventB => self.software_events.write(Cpu::B, value),
@@ -251,10 +256,7 @@ impl Card {
             | Register::AssistReadNextFree
             | Register::AssistWriteNextFree
             | Register::CpuAGpr0
-            | Register::CpuBGpr0 => {
-                self.undefined
-                    .note(by, UndefinedKind::ReadOnly, offset, value);
-            }
+            | Register::CpuBGpr0 => debug_assert!(false, "{register:?} is read only"),
             Register::CpuAState => self.write_cpu_state(env, by, Cpu::A, value),
             Register::CpuBState => self.write_cpu_state(env, by, Cpu::B, value),
             Register::CpuAPc => self.write_cpu_pc(by, Cpu::A, value),

@@ -3,9 +3,9 @@
 
 use crate::testing::{Bench, HOST_BASE, K, RX_BASE, STATION, TX_BASE};
 use crate::{Accessor, Cpu, Effect, UndefinedKind};
-use tigon2_chip::Register as R;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
+use tigon2_chip::{Access, Register as R};
 
 mod boot;
 mod signals;
@@ -399,4 +399,45 @@ fn undefined_accesses_are_noted() {
         ]
     );
     assert_eq!(bench.card.undefined().count(), 3);
+}
+
+/// The chip's table says how each register can be written, and the card keeps to it: a write
+/// to one that is read only is counted and changes nothing.
+#[test]
+fn registers_can_be_written_as_the_table_says() {
+    for register in R::ALL {
+        let mut bench = Bench::default();
+        bench.bring_up();
+        let noted = bench.card.undefined().count();
+        let before = bench.read(*register);
+        bench.write(*register, !before);
+        let read_only = bench
+            .card
+            .undefined()
+            .latest()
+            .any(|access| access.kind == UndefinedKind::ReadOnly);
+        assert_eq!(read_only, register.access() == Access::R, "{register:?}");
+        if read_only {
+            assert_eq!(bench.read(*register), before, "{register:?}");
+            assert_eq!(bench.card.undefined().count(), noted + 1, "{register:?}");
+        }
+    }
+}
+
+/// Reference 8: ones clear, zeros leave.
+#[test]
+fn ones_clear_where_the_table_says_so() {
+    let clearing = R::ALL.iter().filter(|one| one.access() == Access::W1C);
+    let clearing: Vec<_> = clearing.copied().collect();
+    assert_eq!(clearing, [R::MailboxEventA, R::MailboxEventB]);
+    for register in clearing {
+        let mut bench = Bench::default();
+        bench.bar_write(0x50C, 0);
+        bench.bar_write(0x514, 0);
+        assert_eq!(bench.read(register), 0b110, "{register:?}");
+        bench.write(register, 0b010);
+        assert_eq!(bench.read(register), 0b100, "{register:?}");
+        bench.write(register, 0);
+        assert_eq!(bench.read(register), 0b100, "{register:?}");
+    }
 }
