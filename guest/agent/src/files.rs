@@ -1,6 +1,6 @@
 //! Files on their way into the guest and out of it.
 
-use crate::serve::Outbox;
+use crate::outbox::Outbox;
 use crate::wire::{Answer, PIECE};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, Permissions};

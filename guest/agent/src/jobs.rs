@@ -1,6 +1,6 @@
 //! Commands under way: each in a process group of its own.
 
-use crate::serve::Outbox;
+use crate::outbox::Outbox;
 use crate::wire::{Answer, PIECE};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashMap;

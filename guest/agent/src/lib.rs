@@ -8,6 +8,7 @@
 
 pub mod files;
 pub mod jobs;
+pub mod outbox;
 pub mod serve;
 pub mod wire;
 

@@ -20,10 +20,10 @@ mod dma;
 
 pub(crate) use dma::errno_from;
 
-use crate::frame::{FrameError, Framer, Message};
+use crate::disconnect::Disconnect;
+use crate::frame::{Framer, Message};
 use crate::message::MAX_MESSAGE_BYTES;
 use crate::patience::{LOOK, Patience};
-use crate::server::Disconnect;
 use crate::socket::{self, Waited};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, OwnedFd};
@@ -302,16 +302,6 @@ impl Channel {
         drop(state);
         // Also wakes a reader that is in `poll`. Fails if the peer is gone already.
         let _ = shutdown(&self.socket, Shutdown::Both);
-    }
-}
-
-impl From<FrameError> for Disconnect {
-    fn from(error: FrameError) -> Self {
-        match error {
-            FrameError::Closed => Disconnect::Closed,
-            FrameError::Io(errno) => Disconnect::Io(errno),
-            FrameError::Size(header) => Disconnect::Size(header),
-        }
     }
 }
 

@@ -5,8 +5,8 @@
 //! one: it asks a [`DeviceLock`] for it, once for each batch of requests. A plain
 //! `Arc<Mutex<impl Device>>` is such a lock; QEMU's glue wraps the big lock.
 
+use crate::disconnect::Disconnect;
 use crate::message::{irq_info_flags, region, region_flags};
-use crate::server::Disconnect;
 use rustix::io::Errno;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -14,12 +14,12 @@
 
 use crate::channel::Arrival;
 use crate::desk::Desk;
+use crate::disconnect::Disconnect;
 use crate::dispatch;
 use crate::frame::{FrameError, Framer, Message};
 use crate::handshake::{Greeting, greet};
 use crate::listener::{Accepted, Listener};
 use crate::patience::Patience;
-use crate::server::Disconnect;
 use crate::socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};

@@ -51,6 +51,7 @@ mod channel;
 pub mod client;
 mod desk;
 pub mod device;
+mod disconnect;
 mod dispatch;
 pub mod dma;
 mod door;
@@ -66,8 +67,9 @@ pub mod version;
 
 pub use client::{Client, ClientError, DmaHandler, Poster};
 pub use device::{Device, DeviceLayout, DeviceLock, Region};
+pub use disconnect::Disconnect;
 pub use dma::{DmaError, DmaRange, DmaTable, Ticket};
 pub use interrupt::{InterruptCounts, Interrupts};
 pub use listener::BindError;
 pub use rustix::io::Errno;
-pub use server::{Disconnect, Server, ServerConfig, ServerCounters, ServerThread, StopHandle};
+pub use server::{Server, ServerConfig, ServerCounters, ServerThread, StopHandle};

@@ -21,12 +21,13 @@
 use crate::channel::{Arrival, Channel};
 use crate::desk::Desk;
 use crate::device::{Device, DeviceLayout, DeviceLock};
+use crate::disconnect::Disconnect;
 use crate::dispatch::{self, Session};
 use crate::dma::DmaTable;
 use crate::door::Door;
 use crate::interrupt::Interrupts;
 use crate::listener::{BindError, Listener};
-use crate::message::{DEFAULT_MAX_TRANSFER, Header};
+use crate::message::DEFAULT_MAX_TRANSFER;
 use crate::patience::Patience;
 use crate::socket;
 use rustix::fd::OwnedFd;
@@ -37,7 +38,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// Replies that may pile up before the device's lock is released, in bytes.
 const MAX_REPLY_BYTES: usize = DEFAULT_MAX_TRANSFER / 4;
@@ -70,36 +70,6 @@ impl ServerConfig {
             handshake_timeout: Duration::from_secs(5),
         }
     }
-}
-
-/// Why a connection has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Disconnect {
-    /// The client closed it.
-    #[error("the client closed the connection")]
-    Closed,
-    /// [`StopHandle::stop`] was called.
-    #[error("the server was told to stop")]
-    Stopped,
-    /// The socket failed.
-    #[error("socket: {0}")]
-    Io(Errno),
-    /// A header whose size cannot be right.
-    #[error("the client sent a header that claims a size of {} bytes", .0.size)]
-    Size(Header),
-    /// The client did not end a message that it had begun.
-    #[error("the client did not finish a message")]
-    Incomplete,
-    /// The client did not answer DMA messages.
-    #[error("the client does not answer DMA")]
-    Unanswered,
-    /// The client does not read its replies.
-    #[error("the client does not read")]
-    Stuck,
-    /// The client sent too much while it owed a DMA reply.
-    #[error("the client sent too much in front of a DMA reply")]
-    Backlog,
 }
 
 /// Counters of a server since its start.

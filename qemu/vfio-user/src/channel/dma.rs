@@ -1,7 +1,10 @@
 //! DMA by messages to the client.
 
-use super::{Channel, Disconnect, Message};
-use crate::dma::{Bytes, DmaError, Wait};
+use super::Channel;
+use crate::disconnect::Disconnect;
+use crate::dma::error::DmaError;
+use crate::dma::transfer::{Bytes, Wait};
+use crate::frame::Message;
 use crate::message::{self, Command, DmaAccess, HEADER_BYTES};
 use crate::patience::LOOK;
 use rustix::io::Errno;

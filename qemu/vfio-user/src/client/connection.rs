@@ -1,8 +1,9 @@
 //! The client's side of the socket: requests, replies, and the server's own
 //! requests in between.
 
+use super::error::ClientError;
+use super::handler::DmaHandler;
 use super::outgoing::Outgoing;
-use super::{ClientError, DmaHandler};
 use crate::frame::{Framer, Message};
 use crate::message::{
     self, Command, DEFAULT_MAX_TRANSFER, DmaAccess, Header, MAX_MESSAGE_FDS, VERSION_MAJOR,

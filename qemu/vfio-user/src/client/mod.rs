@@ -13,9 +13,11 @@
 
 mod connection;
 mod error;
+mod handler;
 mod outgoing;
 
 pub use error::ClientError;
+pub use handler::DmaHandler;
 pub use outgoing::Poster;
 
 use crate::dma::DmaRange;
@@ -26,7 +28,6 @@ use crate::message::{
 use crate::version::Version;
 use connection::Connection;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::Errno;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -34,17 +35,6 @@ use zerocopy::FromBytes;
 
 /// Posted writes are sent when this many bytes of messages have been collected.
 const POST_BYTES: usize = 32 << 10;
-
-/// The client's memory, for a server that reads and writes it by messages.
-///
-/// Only needed for ranges mapped without a file. The server's messages are served
-/// while the client waits for an answer, and in [`Client::serve`].
-pub trait DmaHandler: Send {
-    /// Copies client memory at a DMA address to `out`.
-    fn dma_read(&mut self, address: u64, out: &mut [u8]) -> Result<(), Errno>;
-    /// Copies `data` to client memory at a DMA address.
-    fn dma_write(&mut self, address: u64, data: &[u8]) -> Result<(), Errno>;
-}
 
 /// A connection to a vfio-user server.
 pub struct Client {

@@ -1,47 +1,13 @@
 //! Reading and writing the client's memory, range by range.
 
+use super::error::DmaError;
 use super::memory::{Memory, MemoryFile};
-use super::{DmaError, DmaTable, Ticket};
+use super::transfer::{Bytes, Wait};
+use super::{DmaTable, Ticket};
 use crate::channel::Channel;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
-
-/// What is moved, and which way.
-pub(crate) enum Bytes<'a> {
-    /// From the client's memory.
-    Read(&'a mut [u8]),
-    /// To the client's memory.
-    Write(&'a [u8]),
-}
-
-impl Bytes<'_> {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Bytes::Read(out) => out.len(),
-            Bytes::Write(data) => data.len(),
-        }
-    }
-
-    /// `len` bytes from `at` on, or as many as there are.
-    pub(crate) fn part(&mut self, at: usize, len: usize) -> Bytes<'_> {
-        let at = at.min(self.len());
-        let end = at.saturating_add(len).min(self.len());
-        match self {
-            Bytes::Read(out) => Bytes::Read(&mut out[at..end]),
-            Bytes::Write(data) => Bytes::Write(&data[at..end]),
-        }
-    }
-}
-
-/// How long an access may wait.
-#[derive(Clone, Copy)]
-pub(crate) struct Wait<'a> {
-    /// When it began to.
-    pub(crate) since: Instant,
-    /// Whether it was not taken back.
-    pub(crate) valid: &'a dyn Fn() -> bool,
-}
 
 /// How far one step of an access came.
 enum Step {

@@ -14,8 +14,10 @@
 //! waiting for as long as it likes, and a hole in a file of huge pages may raise SIGBUS
 //! when there are no more of them; hence messages.
 
+use super::error::DmaError;
 use super::mapping::Mapping;
-use super::{Bytes, DmaError, DmaRange};
+use super::range::DmaRange;
+use super::transfer::Bytes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, SealFlags, StatxFlags};
 use rustix::io::Errno;

@@ -20,16 +20,17 @@
 //! once [`DmaTable::cancel`] was called or the client has gone.
 
 mod access;
-mod error;
+pub(crate) mod error;
 #[allow(unsafe_code)]
 mod mapping;
 mod memory;
+mod range;
+pub(crate) mod transfer;
 
-pub(crate) use access::{Bytes, Wait};
 pub use error::DmaError;
+pub use range::DmaRange;
 
 use crate::channel::Channel;
-use crate::message::dma_flags;
 use memory::{FileId, Memory, MemoryFile};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -46,38 +47,6 @@ pub const MAX_MAPPED_BYTES: u64 = 1 << 40;
 
 /// Most memory files that are kept open at a time because they may shrink.
 pub const MAX_FILES: usize = 64;
-
-/// A range to be added to a [`DmaTable`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DmaRange {
-    /// First DMA address.
-    pub iova: u64,
-    /// Bytes, at least 1.
-    pub size: u64,
-    /// The device may read the range.
-    pub readable: bool,
-    /// The device may write the range.
-    pub writable: bool,
-}
-
-impl DmaRange {
-    /// A range for reading and writing.
-    pub const fn read_write(iova: u64, size: u64) -> Self {
-        Self {
-            iova,
-            size,
-            readable: true,
-            writable: true,
-        }
-    }
-
-    /// Flags of the range in the protocol.
-    pub(crate) fn flags(&self) -> u32 {
-        let read = if self.readable { dma_flags::READ } else { 0 };
-        let write = if self.writable { dma_flags::WRITE } else { 0 };
-        read | write
-    }
-}
 
 /// The DMA maps of the connected client; clones share them.
 #[derive(Clone, Debug, Default)]
