@@ -32,7 +32,7 @@ impl Machine {
         horizon: u64,
         cpu: Cpu,
     ) {
-        timed.leads[cpu.index()].end();
+        self.leads[cpu.index()].end();
         let ready = timed.pipelines[cpu.index()].ready;
         if ready >= horizon || !self.cpus.core(cpu).running() {
             return;
@@ -81,7 +81,7 @@ impl Machine {
         for other in Cpu::EVERY.into_iter().take(N) {
             if other != cpu
                 && self.cpus.core(other).running()
-                && timed.parked[other.index()].is_none()
+                && self.parked[other.index()].is_none()
             {
                 let issues = timed.pipelines[other.index()].issues_from(cycle, &timed.parameters);
                 // In a cycle they go in their order.

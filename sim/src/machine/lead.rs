@@ -17,7 +17,7 @@ use tigon2_chip::{Cpu, Register, beyond};
 
 /// The lead of a CPU, if it has one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lead {
+pub(super) struct Lead {
     /// Where it was taken: registers, cycle, the register that was loaded last.
     start: Option<(Checkpoint, (u64, u32))>,
     /// What was executed since.
@@ -75,7 +75,7 @@ impl Machine {
     #[inline]
     pub(super) fn lead(&mut self, timed: &mut Timed, horizon: u64, cpu: Cpu) {
         let pipeline = &mut timed.pipelines[cpu.index()];
-        let lead = &mut timed.leads[cpu.index()];
+        let lead = &mut self.leads[cpu.index()];
         let core = self.cpus.core_mut(cpu);
         let place = pipeline.place();
         lead.start = Some((core.checkpoint(), place));
@@ -89,7 +89,7 @@ impl Machine {
     #[inline]
     pub(super) fn bring_back(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
         let pipeline = &mut timed.pipelines[cpu.index()];
-        let lead = &mut timed.leads[cpu.index()];
+        let lead = &mut self.leads[cpu.index()];
         let Some(start) = lead.start.take() else {
             return;
         };

@@ -35,8 +35,9 @@ mod timed;
 mod unlimited;
 pub(crate) mod view;
 
-pub(crate) use lead::Lead;
-pub(crate) use parking::Parked;
+use lead::Lead;
+use parking::Parked;
+use unlimited::Poll;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -106,6 +107,12 @@ pub struct Machine {
     timing: Timing,
     /// The cycle model, if there is one and [`Machine::run`] has not borrowed it.
     timed: Option<Box<Timed>>,
+    /// The last poll of each CPU, if instructions take no time.
+    unlimited: Option<[Poll; Cpu::MOST]>,
+    /// CPUs whose waiting is not executed.
+    parked: [Option<Parked>; Cpu::MOST],
+    /// CPUs that have executed more than is certain.
+    leads: [Lead; Cpu::MOST],
     /// Whether instructions take one cycle and the engines none.
     instant: bool,
     /// The card has changed since the engines last looked for work.
@@ -147,6 +154,9 @@ impl Machine {
             clock: Clock::new(board.clock.core_hz),
             timing: Timing,
             timed: None,
+            unlimited: None,
+            parked: [const { None }; Cpu::MOST],
+            leads: Default::default(),
             instant: true,
             recheck: false,
             restarted: [false; Cpu::MOST],

@@ -16,7 +16,7 @@ use tigon2_chip::{Cpu, beyond};
 
 /// A CPU that waits.
 #[derive(Clone, Debug)]
-pub(crate) struct Parked {
+pub(super) struct Parked {
     round: Round,
     /// What a round counts.
     tally: Tally,
@@ -96,7 +96,7 @@ impl Machine {
         let round = prove(core, &mut self.sram, &mut cost, waiting);
         match round {
             Some(round) if cost.loaded == loaded && pipeline.counts.idle() => {
-                timed.parked[cpu.index()] = Some(Parked {
+                self.parked[cpu.index()] = Some(Parked {
                     round,
                     tally: cost.tally,
                     since: pipeline.ready,
@@ -111,7 +111,7 @@ impl Machine {
     /// Brings a parked CPU to `cycle`, exclusive, and lets it run from there.
     #[inline]
     pub(super) fn unpark(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
-        let Some(parked) = timed.parked[cpu.index()].take() else {
+        let Some(parked) = self.parked[cpu.index()].take() else {
             return;
         };
         let Parked {
@@ -142,7 +142,7 @@ impl Machine {
     #[inline]
     pub(super) fn unpark_changed(&mut self, timed: &mut Timed, cycle: u64, writer: Option<Cpu>) {
         for cpu in self.cpus.all().iter().copied() {
-            let Some(parked) = &timed.parked[cpu.index()] else {
+            let Some(parked) = &self.parked[cpu.index()] else {
                 continue;
             };
             if self.card.events(self.now(), cpu) != parked.value {

@@ -39,7 +39,7 @@ impl Machine {
             for index in 0..N {
                 let cpu = Cpu::EVERY[index];
                 if timed.pipelines[index].attention() <= cycle && self.cpus.core(cpu).running() {
-                    if timed.unlimited.is_some() {
+                    if self.unlimited.is_some() {
                         self.tick_unlimited(timed, cycle, cpu);
                     } else {
                         self.tick_cpu(timed, cycle, cpu);
@@ -90,7 +90,7 @@ impl Machine {
     fn catch_up(&mut self, timed: &mut Timed) {
         self.recheck = false;
         timed.recheck();
-        if timed.unlimited.is_some() {
+        if self.unlimited.is_some() {
             let cycle = self.cycle;
             for pipeline in &mut timed.pipelines {
                 pipeline.ready = pipeline.ready.min(cycle);

@@ -16,12 +16,21 @@
 
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
-use crate::timing::{Poll, Timed};
+use crate::timing::Timed;
 use tigon2_chip::{Cpu, Register, beyond};
 use tigon2_model::UndefinedKind;
 
 /// Instructions of a CPU in a cycle: firmware that waits for time to pass must see it pass.
 const BUDGET: u32 = 512;
+/// A CPU's last look at its event register, and what it has done since.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Poll {
+    /// The instruction that looked, and what it saw.
+    pub seen: Option<(u32, u32)>,
+    /// Whether a register has been written since.
+    pub wrote: bool,
+}
+
 /// A CPU at rest looks again after so many cycles: what it waits for may be a word that
 /// the other CPU stores.
 const REST: u64 = 16;
@@ -39,8 +48,8 @@ const POINTERS: [Register; 5] = [
 impl Machine {
     /// Whether the CPUs take no time, from now on. Only the cycle model knows of it.
     pub fn set_unlimited(&mut self, unlimited: bool) {
-        if let Some(timed) = &mut self.timed {
-            timed.unlimited = unlimited.then(Default::default);
+        if self.timed.is_some() {
+            self.unlimited = unlimited.then(Default::default);
             // Accesses under way are done; what they wait for is not waited for.
             self.restarted = [true; Cpu::MOST];
             self.ready = [self.cycle; Cpu::MOST];
@@ -48,10 +57,13 @@ impl Machine {
         }
     }
 
+    fn poll_of(&mut self, cpu: Cpu) -> &mut Poll {
+        &mut self.unlimited.get_or_insert_default()[cpu.index()]
+    }
+
     /// A CPU's turn: all that it can do now.
     pub(super) fn tick_unlimited(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
-        let polls = timed.unlimited.get_or_insert_default();
-        let mut poll = std::mem::take(&mut polls[cpu.index()]);
+        let mut poll = std::mem::take(self.poll_of(cpu));
         let mut again = cycle + 1;
         for _ in 0..BUDGET {
             if !self.cpus.core(cpu).running() {
@@ -97,7 +109,7 @@ impl Machine {
                 }
             }
         }
-        polls[cpu.index()] = poll;
+        *self.poll_of(cpu) = poll;
         timed.pipelines[cpu.index()].ready = again;
     }
 

@@ -10,7 +10,8 @@
 //! One transaction at a time is on the bus, at most [`Parameters::burst`] bytes long; the
 //! channels alternate when both ask.
 
-use super::{Fine, Parameters};
+use super::fine::{FRACTION, Fine};
+use super::parameters::Parameters;
 use crate::timing::port::{Client, Port};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -129,7 +130,7 @@ impl DmaEngine {
             bus_last: Direction::Write,
             beat,
             latency: [parameters.pci_rd, parameters.pci_wr].map(|clocks| clock.times(clocks)),
-            jitter: (parameters.jit * f64::from(1 << super::FRACTION)).round() as u64,
+            jitter: (parameters.jit * f64::from(1 << FRACTION)).round() as u64,
             random: SplitMix64::seed_from_u64(seed),
             busy: Fine::default(),
         }
@@ -158,7 +159,7 @@ impl DmaEngine {
 
     /// Cycles in which a transaction was on the bus, latencies included.
     pub fn bus_busy(&self) -> u64 {
-        self.busy.0 >> super::FRACTION
+        self.busy.0 >> FRACTION
     }
 
     /// Who has the bus, and the cycle from which on it was free last.
@@ -373,9 +374,9 @@ impl DmaEngine {
 
     /// The latency of a transaction: uniform in [1 - jitter, 1 + jitter] times its figure.
     fn latency(&mut self, owner: Direction) -> Fine {
-        const ONE: u64 = 1 << super::FRACTION;
+        const ONE: u64 = 1 << FRACTION;
         let part = u64::from(self.random.next_u32() & (ONE as u32 - 1));
-        let factor = ONE - self.jitter + ((2 * self.jitter * part) >> super::FRACTION);
+        let factor = ONE - self.jitter + ((2 * self.jitter * part) >> FRACTION);
         self.latency[owner.index()].scaled(factor)
     }
 
@@ -441,7 +442,7 @@ impl DmaEngine {
                     Direction::Read => u64::from(live.sram / (parameters.port_bytes / 8)),
                     Direction::Write => {
                         let time = self.beat.times(u64::from(live.bus).saturating_sub(1));
-                        time.0 >> super::FRACTION
+                        time.0 >> FRACTION
                     }
                 };
                 cycle + left.max(1) + parameters.dma_end

@@ -17,8 +17,10 @@
 //! themselves, in the same cycle as without this.
 
 use super::dma::{DmaEngine, Phase, Transaction};
+use super::fine::{FRACTION, Fine};
 use super::mac::{MacEngine, RECEIVE_EXTRA, TRANSMIT_AHEAD};
-use super::{FRACTION, Fine, Timed, pipeline};
+use super::pipeline;
+use super::timed::Timed;
 use tigon2_model::Direction;
 
 /// With fewer beats on the bus it is not worth while.

@@ -1,10 +1,14 @@
 //! Data that flows is where it would be if each cycle had been gone through.
 
-use super::*;
+use super::parameters::Parameters;
+use super::port::Client;
+use super::{Fine, Timed, dma};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use tigon2_chip::Cpu;
 use tigon2_chip::bits::DmaState;
 use tigon2_model::dma::Transfer;
+use tigon2_model::{Board, Direction};
 
 /// Cycles of a story.
 const CYCLES: u64 = 3000;

@@ -8,7 +8,7 @@
 //!                   16 byte times, then 1 write every 8        E0 when all are written
 //! ```
 
-use super::Fine;
+use super::fine::Fine;
 use crate::timing::port::{Client, Port};
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
 

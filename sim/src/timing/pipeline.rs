@@ -6,8 +6,8 @@
 //! buffer; a load waits until it is empty. Per CPU the port serves line beats first, then
 //! stores, then the load.
 
-use super::Parameters;
 use super::counts::{Cause, Counts};
+use super::parameters::Parameters;
 use super::port::{Client, Port};
 use crate::cpu::Stretch;
 
