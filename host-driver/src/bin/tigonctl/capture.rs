@@ -14,10 +14,11 @@ use host_driver::replay::{self, Limits, ReplayError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
-use super::card::{bring_up, finish, seconds};
 use super::cli::{Arguments, CaptureOptions};
+use super::connect::seconds;
 use super::look::Source;
 use super::output::Output;
+use super::session::{bring_up, finish};
 
 /// How long to wait at a time for frames.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -1,131 +1,19 @@
 //! Commands that look at the card itself.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use host_driver::flash::signature::TrustedKey;
-use host_driver::nic::{Identity, Link, Notice, SendConsumer};
+use anyhow::Result;
+use host_driver::Config;
+use host_driver::nic::Identity;
 use host_driver::status::CardAnswer;
-use host_driver::transport::vfio::{Isolation, Vfio};
-use host_driver::transport::vfio_user::VfioUser;
-use host_driver::{Config, Nic, Transport};
 use serde_json::{Value, json};
 
-use super::cli::{Arguments, RunOptions};
+use super::cli::Arguments;
+use super::connect::connect;
 use super::look::Source;
-use super::output::Output;
-use super::{log, stats};
-
-/// A card, wherever it is.
-pub type AnyNic = Nic<Box<dyn Transport>>;
-
-/// Refuses to look at a card through another process.
-fn needs_the_card(arguments: &Arguments) -> Result<()> {
-    if arguments.attach.is_some() {
-        bail!("this needs the card itself; through --attach it can only be looked at");
-    }
-    Ok(())
-}
-
-/// Opens the way to the card that the arguments name.
-pub fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
-    needs_the_card(arguments)?;
-    if let Some(address) = arguments.pci {
-        let card = Vfio::open(address)?;
-        if card.isolation() == Isolation::None {
-            eprintln!(
-                "tigonctl: no IOMMU: {address} works with physical addresses and can reach \
-                 all memory of this machine"
-            );
-        }
-        return Ok(Box::new(card));
-    }
-    let Some(socket) = &arguments.socket else {
-        bail!("which card? Name its socket with --socket PATH or its place with --pci ADDRESS");
-    };
-    Ok(Box::new(VfioUser::connect(socket)?))
-}
-
-/// Connects to the card that the arguments name.
-pub fn connect(arguments: &Arguments, mut config: Config) -> Result<AnyNic> {
-    if arguments.consumer_by_register {
-        config.send_consumer = SendConsumer::Register;
-    }
-    if arguments.polling {
-        config.notice = Notice::Polling;
-    }
-    Ok(Nic::probe(transport(arguments)?, config)?)
-}
-
-/// Reads a firmware file.
-pub fn read_firmware(path: &Path) -> Result<Vec<u8>> {
-    let file = std::fs::read(path).with_context(|| format!("firmware {}", path.display()))?;
-    host_interface::image::Image::parse(&file)
-        .with_context(|| format!("firmware {} is refused", path.display()))?;
-    Ok(file)
-}
-
-/// Connects, loads, opens and waits for the link.
-pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
-    // First what can fail without a card.
-    needs_the_card(arguments)?;
-    if options.firmware.is_none() && !options.own {
-        bail!("which firmware? Name a file with --firmware FILE or take the card's --own");
-    }
-    let firmware = options.firmware.as_deref().map(read_firmware).transpose()?;
-    let elf = options.elf.as_deref();
-    let texts = elf.map(log::read_texts).transpose()?;
-    let mut config = Config::default();
-    options.apply(&mut config);
-    let key = options.require_key.as_deref();
-    config.required_key = key.map(TrustedKey::required).transpose()?;
-    let mut nic = connect(arguments, config)?;
-    match &firmware {
-        Some(firmware) => nic.load(firmware)?,
-        None => {
-            nic.boot()?;
-        }
-    }
-    // Not when the work is done.
-    if let (Some(elf), Some(texts), Some(block)) = (elf, &texts, nic.log_block()?) {
-        let named = || format!("ELF file {}", elf.display());
-        texts.check(block.build).with_context(named)?;
-    }
-    nic.open()?;
-    nic.set_all_multicast(true)?;
-    if options.promiscuous {
-        nic.set_promiscuous(true)?;
-    }
-    nic.wait_link(Duration::from_secs(options.link_timeout))?;
-    Ok(nic)
-}
-
-/// Prints the log if there are texts, all counts, and halts the card.
-pub fn finish(mut nic: AnyNic, options: &RunOptions, output: &Output) -> Result<()> {
-    if let Some(elf) = &options.elf {
-        log::print_rest(&mut nic, elf, output)?;
-    }
-    let statistics = nic.statistics()?;
-    stats::print(&statistics, output)?;
-    nic.shut_down()?;
-    Ok(())
-}
-
-/// An address as people write it.
-pub fn station_text(station: [u8; 6]) -> String {
-    station.map(|byte| format!("{byte:02x}")).join(":")
-}
-
-/// The link as people name it.
-pub fn link_text(link: Link) -> &'static str {
-    match link {
-        Link::Down => "down",
-        Link::Gigabit => "1000 Mb/s",
-        Link::Fast => "10/100 Mb/s",
-    }
-}
+use super::output::{Output, link_text, station_text};
+use super::session::read_firmware;
 
 /// `tigonctl info`
 pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
@@ -206,26 +94,4 @@ pub fn load(arguments: &Arguments, firmware: &Path, output: &Output) -> Result<(
     output.result("load", value, &text);
     nic.shut_down()?;
     Ok(())
-}
-
-/// Serves the card for a time, or until it is told to stop.
-pub fn discard_for(nic: &mut AnyNic, time: Duration, stop: &AtomicBool) -> Result<()> {
-    let start = Instant::now();
-    while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
-        discard(nic)?;
-    }
-    Ok(())
-}
-
-/// Serves the card for a moment; what it receives is thrown away.
-pub fn discard(nic: &mut AnyNic) -> Result<()> {
-    nic.wait(Duration::from_millis(20))?;
-    nic.service()?;
-    nic.receive(64, |_| Ok(()))?;
-    Ok(())
-}
-
-/// A time from the command line.
-pub fn seconds(value: f64) -> Result<Duration> {
-    Duration::try_from_secs_f64(value).with_context(|| format!("{value} is no time in seconds"))
 }

@@ -12,7 +12,7 @@ mod look;
 mod run;
 mod traffic;
 
-pub use flash::{FlashAction, FlashOptions};
+pub use flash::{BoardChoice, FlashAction, FlashOptions};
 pub use look::{LogOptions, StatsOptions, TraceOptions};
 pub use run::{RunOptions, number};
 pub use traffic::{

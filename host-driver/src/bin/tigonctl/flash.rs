@@ -13,8 +13,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tigon2_chip::eeprom::{MAC_OFFSET, MAX_BYTES, mac_block};
 
-use super::card::connect;
-use super::cli::{Arguments, FlashAction, FlashOptions};
+use super::cli::{Arguments, BoardChoice, FlashAction, FlashOptions};
+use super::connect::connect;
 use super::output::Output;
 
 /// Station address of an EEPROM that is made anew.
@@ -266,31 +266,4 @@ fn downgrade(allowed: bool) -> Downgrade {
     } else {
         Downgrade::Refuse
     }
-}
-
-/// How the command line names a board.
-#[derive(Clone, Debug)]
-pub enum BoardChoice {
-    /// By its PCI ids.
-    Ids(BoardId),
-    /// By its board file.
-    File(PathBuf),
-}
-
-/// A board as its PCI ids, such as 12ae:0001, or as a file, such as board.toml.
-pub fn board(text: &str) -> Result<BoardChoice, String> {
-    let wrong = || {
-        format!(
-            "{text} is no board: its PCI ids are meant, such as 12ae:0001, or a file such as board.toml"
-        )
-    };
-    if text.contains(['/', '.']) {
-        return Ok(BoardChoice::File(text.into()));
-    }
-    let (vendor, device) = text.split_once(':').ok_or_else(wrong)?;
-    let number = |digits| u16::from_str_radix(digits, 16).map_err(|_| wrong());
-    Ok(BoardChoice::Ids(BoardId {
-        vendor: number(vendor)?,
-        device: number(device)?,
-    }))
 }

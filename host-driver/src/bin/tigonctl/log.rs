@@ -4,25 +4,22 @@
 //! Levels are set on the card, whose CPUs then spare the messages that nobody wants, and
 //! they filter what is printed, since the card may have recorded more before.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use host_driver::Transport;
-use host_driver::log::{
-    BuildId, LevelFilter, LogBlock, LogDecoder, LogFrame, LogLine, LogReader, LogTexts, NicMemory,
-    level_named,
-};
+use host_driver::log::{BuildId, LevelFilter, LogBlock, LogReader, NicMemory, level_named};
 use host_driver::nic::CardMemory;
 use host_driver::status::{LogAnswer, Question};
 use host_interface::log::Level;
-use serde_json::json;
 
-use super::card::{AnyNic, bring_up, discard, seconds};
 use super::cli::{Arguments, LogOptions};
+use super::connect::{AnyNic, discard, seconds};
 use super::look::Source;
+use super::messages::{Fetched, Printer, read_texts};
 use super::output::Output;
+use super::session::bring_up;
 
 /// How often the log is fetched.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -35,16 +32,6 @@ enum Feed {
     AsItIs(Box<dyn Transport>, LogReader),
     /// The process that drives it, and the number of the message that is next.
     Attached(Source, u64),
-}
-
-/// What was fetched.
-#[derive(Default)]
-struct Fetched {
-    frames: Vec<LogFrame>,
-    /// Messages that were not kept until they could be fetched.
-    missed: u64,
-    /// Messages of CPU A and B that found no room on the card.
-    lost: [u64; 2],
 }
 
 impl Feed {
@@ -155,85 +142,6 @@ pub fn attached_build(source: &mut Source) -> Result<Option<BuildId>> {
     let build = ask_for_log(source, u64::MAX)?.build;
     let build = build.as_deref().map(str::parse).transpose();
     build.context("the driver's answer names no build")
-}
-
-/// Reads the texts of a firmware.
-pub fn read_texts(elf: &Path) -> Result<LogTexts> {
-    let contents = std::fs::read(elf).with_context(|| format!("ELF file {}", elf.display()))?;
-    LogTexts::parse(&contents).with_context(|| format!("ELF file {}", elf.display()))
-}
-
-/// Prints messages, and what was lost since the last time.
-struct Printer<'a> {
-    decoder: LogDecoder<'a>,
-    filter: LevelFilter,
-    lost: [u64; 2],
-    malformed: u64,
-    output: &'a Output,
-}
-
-impl<'a> Printer<'a> {
-    fn new(texts: &'a LogTexts, filter: LevelFilter, output: &'a Output) -> Self {
-        Self {
-            decoder: texts.decoder(),
-            filter,
-            lost: [0; 2],
-            malformed: 0,
-            output,
-        }
-    }
-
-    fn print(&mut self, fetched: &Fetched) -> Result<()> {
-        for line in self.decoder.decode(&fetched.frames) {
-            if self.filter.shows(line.module_number(), line.level()) {
-                print_line(&line, self.output)?;
-            }
-        }
-        let malformed = self.decoder.malformed();
-        if fetched.lost == self.lost && fetched.missed == 0 && malformed == self.malformed {
-            return Ok(());
-        }
-        self.lost = fetched.lost;
-        self.malformed = malformed;
-        let ([a, b], missed) = (fetched.lost, fetched.missed);
-        let value = json!({ "cpu_a": a, "cpu_b": b, "missed": missed, "malformed": malformed });
-        let text = format!(
-            "lost for lack of room on the card: CPU A {a}, CPU B {b}; not kept by the driver: \
-             {missed}; not decoded: {malformed}"
-        );
-        self.output.result("log-lost", value, &text);
-        Ok(())
-    }
-}
-
-fn print_line(line: &LogLine, output: &Output) -> Result<()> {
-    let value = serde_json::to_value(line)?;
-    // Who works in the sources' folder sees places as he types them.
-    let here = std::env::current_dir().ok();
-    let file =
-        here.and_then(|here| Some(Path::new(&line.file).strip_prefix(here).ok()?.to_owned()));
-    let text = match file {
-        Some(file) => LogLine {
-            file: file.display().to_string(),
-            ..line.clone()
-        }
-        .to_string(),
-        None => line.to_string(),
-    };
-    output.result("log", value, &text);
-    Ok(())
-}
-
-/// Prints what a card that this process drives has logged so far.
-pub fn print_rest(nic: &mut AnyNic, elf: &Path, output: &Output) -> Result<()> {
-    let texts = read_texts(elf)?;
-    let (frames, missed) = nic.drain_log()?;
-    let fetched = Fetched {
-        frames,
-        missed,
-        lost: nic.log_lost(),
-    };
-    Printer::new(&texts, LevelFilter::default(), output).print(&fetched)
 }
 
 /// `tigonctl log`

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tigon2_chip::bits::MiscHostControl;
 use tigon2_chip::registers::Register;
 
-use super::card::transport;
 use super::cli::{Arguments, number};
+use super::connect::transport;
 use super::output::Output;
 
 /// Where to look: at a card, or at one that another process drives.

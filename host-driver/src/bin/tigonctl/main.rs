@@ -15,14 +15,17 @@ use anyhow::Context;
 mod capture;
 mod card;
 mod cli;
+mod connect;
 mod flash;
 mod interrupt;
 mod link;
 mod log;
 mod look;
+mod messages;
 mod output;
 mod regs;
 mod rings;
+mod session;
 mod stats;
 mod top;
 mod trace;
@@ -93,7 +96,7 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Link { wanted } => link::link(arguments, *wanted, output),
         Command::Reset => card::reset(arguments, output),
         Command::Top { interval, elf } => {
-            let interval = card::seconds(*interval)?;
+            let interval = connect::seconds(*interval)?;
             top::top(arguments, interval, elf.as_deref(), stop)
         }
         Command::Info => card::info(arguments, output),

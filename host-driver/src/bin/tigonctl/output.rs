@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use host_driver::nic::Link;
 use serde_json::{Map, Value};
 
 /// Where and how results are printed.
@@ -65,5 +66,19 @@ impl Output {
             self.result("error", serde_json::json!({ "error": text }), text);
         }
         eprintln!("tigonctl: {text}");
+    }
+}
+
+/// An address as people write it.
+pub fn station_text(station: [u8; 6]) -> String {
+    station.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// The link as people name it.
+pub fn link_text(link: Link) -> &'static str {
+    match link {
+        Link::Down => "down",
+        Link::Gigabit => "1000 Mb/s",
+        Link::Fast => "10/100 Mb/s",
     }
 }

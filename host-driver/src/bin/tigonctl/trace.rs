@@ -12,10 +12,11 @@ use host_interface::gencom::Gencom;
 use host_interface::trace::TraceEntry;
 use serde_json::json;
 
-use super::card::{AnyNic, bring_up, discard, discard_for, seconds};
 use super::cli::{Arguments, TraceOptions};
+use super::connect::{AnyNic, discard, discard_for, seconds};
 use super::look::Source;
 use super::output::Output;
+use super::session::bring_up;
 
 /// How often the ring is looked at when it is followed.
 const PERIOD: Duration = Duration::from_millis(100);

@@ -16,12 +16,14 @@ use host_driver::tap::Tap;
 use host_driver::{Transport, bridge};
 use serde_json::json;
 
-use super::card::{bring_up, finish, link_text, seconds, station_text};
 use super::cli::{
     Arguments, BridgeOptions, Direction, PeerOptions, PingOptions, Protocol, ReplayOptions,
     ThroughputOptions,
 };
+use super::connect::seconds;
 use super::output::Output;
+use super::output::{link_text, station_text};
+use super::session::{bring_up, finish};
 
 /// A wire on which nothing came for so long is quiet.
 const QUIET: Duration = Duration::from_millis(100);

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use boot_slots::Slot;
+use boot_slots::{BoardId, Slot};
 use clap::{Args, Subcommand};
-
-use crate::flash::{BoardChoice, board};
 
 pub const EXAMPLE: &str = "Examples:\n  \
     tigonctl --socket card.sock flash install parallel.12ae-0001.flash.bin\n  \
@@ -88,4 +86,31 @@ pub enum FlashAction {
 fn slot(text: &str) -> Result<Slot, String> {
     let slot = text.parse().ok().and_then(Slot::from_index);
     slot.ok_or_else(|| format!("{text} is no slot: there are 0 and 1"))
+}
+
+/// How the command line names a board.
+#[derive(Clone, Debug)]
+pub enum BoardChoice {
+    /// By its PCI ids.
+    Ids(BoardId),
+    /// By its board file.
+    File(PathBuf),
+}
+
+/// A board as its PCI ids, such as 12ae:0001, or as a file, such as board.toml.
+fn board(text: &str) -> Result<BoardChoice, String> {
+    let wrong = || {
+        format!(
+            "{text} is no board: its PCI ids are meant, such as 12ae:0001, or a file such as board.toml"
+        )
+    };
+    if text.contains(['/', '.']) {
+        return Ok(BoardChoice::File(text.into()));
+    }
+    let (vendor, device) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |digits| u16::from_str_radix(digits, 16).map_err(|_| wrong());
+    Ok(BoardChoice::Ids(BoardId {
+        vendor: number(vendor)?,
+        device: number(device)?,
+    }))
 }
