@@ -22,7 +22,11 @@ fn load_error(faults: Faults) -> NicError {
     let mut nic = card_with(faults);
     let error = nic.load(&firmware_file()).expect_err("it cannot come up");
     assert!(
-        nic.transport().bench.card.halted(tigon2_chip::Cpu::A),
+        nic.transport()
+            .bench
+            .card
+            .inspect()
+            .halted(tigon2_chip::Cpu::A),
         "a firmware that failed is halted"
     );
     error

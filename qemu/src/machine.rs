@@ -180,7 +180,7 @@ impl<H: Host> Machine<H> {
         self.enter(Work::Now, |inner, env| {
             CPUS.into_iter().for_each(|cpu| inner.parking.busy(cpu));
             inner.card.power_on(env);
-            inner.undefined = inner.card.undefined().count();
+            inner.undefined = inner.card.inspect().undefined().count();
         });
     }
 
@@ -237,7 +237,7 @@ impl<H: Host> Machine<H> {
 
     /// Accesses that meant nothing, since power-on of QEMU.
     pub fn undefined(&self) -> u64 {
-        self.lock().card.undefined().count()
+        self.lock().card.inspect().undefined().count()
     }
 
     /// The host reads a word of BAR 0. What follows from it waits for
@@ -312,7 +312,7 @@ impl<H: Host> Machine<H> {
 
     /// Contents of the serial EEPROM.
     pub fn eeprom(&self) -> Vec<u8> {
-        self.lock().card.eeprom().bytes().to_vec()
+        self.lock().card.inspect().eeprom().bytes().to_vec()
     }
 }
 

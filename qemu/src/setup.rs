@@ -118,7 +118,7 @@ impl EepromFile {
     fn open(path: &Path, card: &mut Card) -> Result<Self, SetupError> {
         let saved = match fs::read(path) {
             Ok(data) => {
-                let expected = card.eeprom().bytes().len();
+                let expected = card.inspect().eeprom().bytes().len();
                 if data.len() != expected {
                     return Err(SetupError::EepromSize {
                         path: path.to_owned(),

@@ -452,7 +452,7 @@ impl ScriptedCard {
             .any(|effect| matches!(effect, Effect::CpuStart { .. }));
         if started {
             self.start();
-        } else if self.bench.card.halted(tigon2_chip::Cpu::A) {
+        } else if self.bench.card.inspect().halted(tigon2_chip::Cpu::A) {
             self.firmware.running = false;
         }
         if !self.firmware.running {

@@ -99,7 +99,7 @@ impl<H: Host> Machine<H> {
     }
 
     fn show_undefined(&self, inner: &mut Inner) {
-        let log = inner.card.undefined();
+        let log = inner.card.inspect().undefined();
         let count = log.count();
         let new = count - inner.undefined.min(count);
         if new == 0 {

@@ -88,19 +88,19 @@ impl<H: Host> Machine<H> {
 
     /// What is at the end of the cable.
     pub fn partner(&self) -> Partner {
-        self.lock().card.partner()
+        self.lock().card.inspect().partner()
     }
 
     /// The link in words: `down`, `up`, or with a PHY `up 100 full`.
     pub fn link(&self) -> String {
         let now = self.host.now();
         let inner = self.lock();
-        match inner.card.copper_mode(now) {
+        match inner.card.inspect().copper_mode(now) {
             Some(mode) => {
                 let duplex = if mode.full_duplex() { "full" } else { "half" };
                 format!("up {} {duplex}", mode.megabits())
             }
-            None if inner.card.carries_frames(now) => "up".to_owned(),
+            None if inner.card.inspect().carries_frames(now) => "up".to_owned(),
             None => "down".to_owned(),
         }
     }

@@ -56,7 +56,8 @@ use host_driver::DmaMemory;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::eeprom::Eeprom;
 use tigon2_model::{
-    Board, BootCodeTooLarge, Card, CpuFault, Effect, Environment, Fault, Operation, Partner,
+    Board, BootCodeTooLarge, Card, CpuFault, Effect, Environment, Fault, Inspect, Operation,
+    Partner,
 };
 
 /// How many times in a row the card may do work before time goes on by a cycle.
@@ -211,9 +212,9 @@ impl Machine {
         self.clock
     }
 
-    /// The card's model.
-    pub fn card(&self) -> &Card {
-        &self.card
+    /// The card, to look at.
+    pub fn card(&self) -> Inspect<'_> {
+        self.card.inspect()
     }
 
     /// Keeps what the card does from now on, for [`Machine::take_operations`].
@@ -245,6 +246,7 @@ impl Machine {
     /// started again.
     pub fn fault(&self, cpu: Cpu) -> Option<(CpuFault, u32)> {
         self.card
+            .inspect()
             .fault(cpu)
             .map(|fault| (fault, self.cpus.core(cpu).pc()))
     }

@@ -216,9 +216,9 @@ mod tests {
         assert_eq!(bench.effects(), [Effect::CpuHalt { cpu: Cpu::A }]);
         assert_eq!(bench.bar_read(0x140) & CpuState::HALTED, 0x1_0000);
         assert_eq!(bench.bar_read(0x144), 0x4444);
-        assert_eq!(bench.card.fault(Cpu::A), Some(CpuFault::Break));
+        assert_eq!(bench.card.inspect().fault(Cpu::A), Some(CpuFault::Break));
         bench.bar_write(0x140, 0);
-        assert_eq!(bench.card.fault(Cpu::A), None);
+        assert_eq!(bench.card.inspect().fault(Cpu::A), None);
     }
 
     /// Reference 3.4: registers and scratch pads are visible to the host (I).

@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn a_sequential_read_goes_on_until_it_is_not_acknowledged() {
         let mut master = Master(Bench::default());
-        let address = master.0.card.eeprom().mac_address();
+        let address = master.0.card.inspect().eeprom().mac_address();
         master.read_byte(0x8D);
         // Current-address read: the counter stands behind the last byte.
         master.start();
@@ -420,8 +420,11 @@ mod tests {
         assert_eq!(master.read_byte(0x200), 3);
         assert_eq!(master.read_byte(0x201), 4);
         assert_eq!(master.read_byte(0x300), 0xFF);
-        assert_eq!(master.0.card.eeprom().bytes()[0x2FE..0x300], [1, 2]);
-        assert_eq!(master.0.card.eeprom().writes(), 1);
+        assert_eq!(
+            master.0.card.inspect().eeprom().bytes()[0x2FE..0x300],
+            [1, 2]
+        );
+        assert_eq!(master.0.card.inspect().eeprom().writes(), 1);
     }
 
     /// The board's part has 256 KB: two address bits are in the select byte.
@@ -435,7 +438,7 @@ mod tests {
             assert!(master.send(byte));
         }
         master.stop();
-        assert_eq!(master.0.card.eeprom().bytes()[0x2_1234], 0x77);
+        assert_eq!(master.0.card.inspect().eeprom().bytes()[0x2_1234], 0x77);
         assert_eq!(master.read_byte(0x1234), 0x11);
     }
 

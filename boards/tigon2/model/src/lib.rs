@@ -9,7 +9,8 @@
 //! ```text
 //!   register access, frame, time ──►┌──────┐──► Effect::Interrupt, Transmit,
 //!   Sram, HostMemory, CpuPort  ◄───►│ Card │    CpuStart, CpuHalt, SpillBase
-//!                                   └──────┘
+//!                                   └──┬───┘
+//!                             inspect()└──────► Inspect: read only, for tests and reports
 //! ```
 //!
 //! Principles:
@@ -68,7 +69,7 @@ pub mod undefined;
 pub mod window;
 
 pub use board::{Board, BoardError};
-pub use card::{BootCodeTooLarge, Card, DmaWork};
+pub use card::{BootCodeTooLarge, Card, DmaWork, Inspect};
 pub use cpu::CpuFault;
 pub use dma::Direction;
 pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};

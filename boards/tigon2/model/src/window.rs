@@ -154,11 +154,11 @@ mod tests {
     #[test]
     fn the_rest_of_the_bar_is_empty() {
         let mut bench = Bench::default();
-        let before = bench.card.undefined().count();
+        let before = bench.card.inspect().undefined().count();
         bench.bar_write(0x1000, 5);
         assert_eq!(bench.bar_read(0x3FFC), 0);
         assert_eq!(bench.bar_read(0xFFFF_FFFC), 0);
-        let log: &UndefinedLog = bench.card.undefined();
+        let log: &UndefinedLog = bench.card.inspect().undefined();
         assert_eq!(log.count(), before + 3);
     }
 }

@@ -236,7 +236,7 @@ fn check(bench: &mut Bench) -> Result<(), TestCaseError> {
     if let Some(deadline) = bench.card.next_deadline(bench.now) {
         prop_assert!(deadline > bench.now);
     }
-    prop_assert!(bench.card.undefined().latest().count() <= 256);
+    prop_assert!(bench.card.inspect().undefined().latest().count() <= 256);
     Ok(())
 }
 
@@ -267,7 +267,7 @@ proptest! {
         bench.bar_write(0x40, 0x2200_0022);
         prop_assert_eq!(bench.bar_read(0x40), 0x6000_0020);
         prop_assert_eq!(bench.read(Register::EventA), 0);
-        prop_assert!(bench.card.halted(Cpu::A) && bench.card.halted(Cpu::B));
+        prop_assert!(bench.card.inspect().halted(Cpu::A) && bench.card.inspect().halted(Cpu::B));
         bench.card.inject(Fault::None);
         bench.bring_up();
         bench.with(|card, env| card.set_partner(env, Partner::default()));

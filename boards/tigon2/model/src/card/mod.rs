@@ -1,12 +1,14 @@
 //! The card: all parts together, and the calls of an engine.
 
 mod host;
+mod inspect;
 mod registers;
 #[cfg(test)]
 mod tests;
 mod wire;
 mod work;
 
+pub use inspect::Inspect;
 pub use work::DmaWork;
 
 use crate::board::Board;
@@ -31,7 +33,6 @@ use crate::undefined::{Accessor, UndefinedKind, UndefinedLog};
 use crate::window::Window;
 use tigon2_chip::Cpu;
 use tigon2_chip::memory::SCRATCH_BASE;
-use tigon2_chip::phy::PhyMode;
 
 /// Words of the register page.
 const REGISTER_WORDS: usize = tigon2_chip::memory::REGISTERS_BYTES as usize / 4;
@@ -112,9 +113,9 @@ impl Card {
         }
     }
 
-    /// The board that this card is.
-    pub fn board(&self) -> &Board {
-        &self.board
+    /// The card as an observer sees it.
+    pub fn inspect(&self) -> Inspect<'_> {
+        Inspect::new(self)
     }
 
     /// Power comes on, or RST# of the bus: PCI configuration and chip go to their reset
@@ -249,25 +250,10 @@ impl Card {
         }
     }
 
-    /// The fault that halted a CPU, until it is started again.
-    pub fn fault(&self, cpu: Cpu) -> Option<CpuFault> {
-        self.cpus[cpu.index()].fault()
-    }
-
-    /// Whether a CPU is halted.
-    pub fn halted(&self, cpu: Cpu) -> bool {
-        self.cpus[cpu.index()].halted()
-    }
-
     /// Notes an access that only the engine sees: a CPU address at which there is neither
     /// memory nor a register, an access of a width that the bus does not have.
     pub fn note_undefined(&mut self, by: Accessor, kind: UndefinedKind, address: u32, value: u32) {
         self.undefined.note(by, kind, address, value);
-    }
-
-    /// Undefined accesses since power-on.
-    pub fn undefined(&self) -> &UndefinedLog {
-        &self.undefined
     }
 
     /// What the engine has to do, in order.
@@ -300,31 +286,15 @@ impl Card {
         }
     }
 
-    /// The level of INTA#.
-    pub fn interrupt_level(&self) -> bool {
-        self.interrupt.level()
-    }
-
     /// The mapping of NIC addresses to installed SRAM.
     pub fn sram_map(&self) -> SramMap {
         self.map
     }
 
-    /// The physical SRAM address that a CPU reaches at `address` (SRAM, alias or spill
-    /// window), `None` if there is no SRAM.
-    pub fn sram_address(&self, cpu: Cpu, address: u32) -> Option<u32> {
-        self.map.decode(address, self.spill_base(cpu))
-    }
-
     /// Base of a CPU's spill window: `R[150]` or `R[250]`, in steps of 4 KB.
-    pub fn spill_base(&self, cpu: Cpu) -> u32 {
+    pub(super) fn spill_base(&self, cpu: Cpu) -> u32 {
         let register = tigon2_chip::Register::spill_base(cpu);
         self.stored[register.offset() as usize / 4] & SPILL_BASE_MASK
-    }
-
-    /// The serial EEPROM.
-    pub fn eeprom(&self) -> &Eeprom {
-        &self.eeprom
     }
 
     /// The serial EEPROM, to load or change its contents.
@@ -352,24 +322,9 @@ impl Card {
         }
     }
 
-    /// What is at the other end of the cable.
-    pub fn partner(&self) -> Partner {
-        self.link.partner()
-    }
-
     /// Speed of the wire in Mb/s: 10, 100 or 1000. Without a link it is 1000.
     pub fn link_megabits(&self, now: u64) -> u32 {
         self.link.megabits(now) * self.board.mac.times
-    }
-
-    /// Whether frames pass between card and wire.
-    pub fn carries_frames(&self, now: u64) -> bool {
-        self.link.carries_frames(now)
-    }
-
-    /// The mode of a copper link that is up; `None` on fibre.
-    pub fn copper_mode(&self, now: u64) -> Option<PhyMode> {
-        self.link.copper_mode(now)
     }
 
     fn settle_interrupt(&mut self) {

@@ -126,10 +126,10 @@ fn the_vendor_boot_sequence() {
     bench.write(R::MacThresholds, 0x100B_07E3);
     bench.write(R::MiscLocalControl, 4);
     assert_eq!(
-        bench.card.undefined().count(),
+        bench.card.inspect().undefined().count(),
         0,
         "{:?}",
-        bench.card.undefined()
+        bench.card.inspect().undefined()
     );
     let effects = bench.effects();
     assert!(effects.contains(&Effect::SpillBase {
@@ -146,14 +146,14 @@ fn the_vendor_boot_sequence() {
     }));
     assert_eq!(effects.last(), Some(&Effect::Interrupt(true)));
     assert_eq!(
-        bench.card.sram_address(Cpu::A, 0x00BF_F000),
+        bench.card.inspect().sram_address(Cpu::A, 0x00BF_F000),
         Some(K & 0xF_FFFF)
     );
     assert_eq!(
-        bench.card.sram_address(Cpu::B, 0x00BF_E000),
+        bench.card.inspect().sram_address(Cpu::B, 0x00BF_E000),
         Some(K & 0xF_FFFF)
     );
-    assert_eq!(bench.card.sram_address(Cpu::A, 0x00C0_0000), None);
+    assert_eq!(bench.card.inspect().sram_address(Cpu::A, 0x00C0_0000), None);
 }
 
 /// Reference 19 and 6.2: the accesses of the real driver up to the start of CPU A, its 1 in
@@ -202,10 +202,10 @@ fn the_driver_start_sequence() {
         }]
     );
     assert_eq!(
-        bench.card.undefined().count(),
+        bench.card.inspect().undefined().count(),
         0,
         "{:?}",
-        bench.card.undefined()
+        bench.card.inspect().undefined()
     );
 }
 
@@ -368,7 +368,7 @@ fn a_chip_reset_leaves_only_what_is_not_the_chip() {
         assert_eq!(bench.read(*register), expected, "{register:?}");
     }
     assert_eq!(bench.word(0x10C), 9, "NIC memory stays");
-    assert_eq!(bench.card.eeprom().mac_address(), STATION);
+    assert_eq!(bench.card.inspect().eeprom().mac_address(), STATION);
     let mut command = [0; 2];
     bench.card.config_read(4, &mut command);
     assert_eq!(command, [6, 0]);
@@ -385,7 +385,7 @@ fn undefined_accesses_are_noted() {
     bench.with(|card, env| card.cpu_write(env, Cpu::B, 0x10C, 5));
     bench.with(|card, env| card.cpu_write(env, Cpu::A, 0x61, 8));
     bench.write(R::EventA, 0);
-    let log: Vec<_> = bench.card.undefined().latest().copied().collect();
+    let log: Vec<_> = bench.card.inspect().undefined().latest().copied().collect();
     let noted: Vec<_> = log
         .iter()
         .map(|access| (access.by, access.kind, access.address))
@@ -398,7 +398,7 @@ fn undefined_accesses_are_noted() {
             (Accessor::Cpu(Cpu::A), UndefinedKind::Unaligned, 0x61),
         ]
     );
-    assert_eq!(bench.card.undefined().count(), 3);
+    assert_eq!(bench.card.inspect().undefined().count(), 3);
 }
 
 /// The chip's table says how each register can be written, and the card keeps to it: a write
@@ -408,18 +408,23 @@ fn registers_can_be_written_as_the_table_says() {
     for register in R::ALL {
         let mut bench = Bench::default();
         bench.bring_up();
-        let noted = bench.card.undefined().count();
+        let noted = bench.card.inspect().undefined().count();
         let before = bench.read(*register);
         bench.write(*register, !before);
         let read_only = bench
             .card
+            .inspect()
             .undefined()
             .latest()
             .any(|access| access.kind == UndefinedKind::ReadOnly);
         assert_eq!(read_only, register.access() == Access::R, "{register:?}");
         if read_only {
             assert_eq!(bench.read(*register), before, "{register:?}");
-            assert_eq!(bench.card.undefined().count(), noted + 1, "{register:?}");
+            assert_eq!(
+                bench.card.inspect().undefined().count(),
+                noted + 1,
+                "{register:?}"
+            );
         }
     }
 }

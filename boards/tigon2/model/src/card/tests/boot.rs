@@ -27,7 +27,7 @@ fn a_reset_starts_the_boot_code() {
     bench.with(|card, env| card.power_on(env));
     assert_eq!(bench.effects(), [STARTED]);
     assert_eq!(bench.cpus.scratch[0][..2], [0x1122_3344, 0x5500_0000]);
-    assert!(bench.card.halted(Cpu::B));
+    assert!(bench.card.inspect().halted(Cpu::B));
     // The chip reset of R[40] does the same again, whatever has become of the scratch pad.
     bench.cpus.scratch[0][0] = 0;
     bench.bar_write(0x40, 0x0800_0008);
@@ -42,7 +42,7 @@ fn without_boot_code_a_reset_leaves_both_cpus_halted() {
     bench.with(|card, env| card.power_on(env));
     bench.bar_write(0x40, 0x0800_0008);
     assert_eq!(bench.effects(), []);
-    assert!(bench.card.halted(Cpu::A));
+    assert!(bench.card.inspect().halted(Cpu::A));
 }
 
 /// A driver halts the CPU and loads its own firmware, as it always did (19, start).

@@ -172,7 +172,7 @@ fn no_phy_answers_on_a_fibre_board() {
             assert!(!line(&mut bench, false, false, true));
         }
     }
-    assert_eq!(bench.card.undefined().count(), 0);
+    assert_eq!(bench.card.inspect().undefined().count(), 0);
 }
 
 /// Reference 9 and 11: the values of R[50] for each medium read back, and their prescaler

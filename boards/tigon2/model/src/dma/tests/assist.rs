@@ -216,7 +216,7 @@ fn an_index_write_out_of_its_own_descriptor() {
 #[test]
 fn odd_descriptors_are_noted() {
     let mut bench = bench();
-    let before = bench.card.undefined().count();
+    let before = bench.card.inspect().undefined().count();
     let mut odd = descriptor(HOST_BASE, 0x6000, 7, 2);
     odd.state = DmaState::from_bits(2);
     fill_host(&mut bench, 0, &[1, 2, 3, 4, 5, 6, 7]);
@@ -224,11 +224,12 @@ fn odd_descriptors_are_noted() {
     bench.run();
     let kinds: Vec<_> = bench
         .card
+        .inspect()
         .undefined()
         .latest()
         .map(|access| access.kind)
         .collect();
-    assert_eq!(bench.card.undefined().count(), before + 2);
+    assert_eq!(bench.card.inspect().undefined().count(), before + 2);
     assert!(kinds.ends_with(&[UndefinedKind::NoStart, UndefinedKind::PartialWord]));
     assert_eq!(bench.bytes(0x6000, 8), [4, 3, 2, 1, 5, 6, 7, 0]);
     // A length of 0 is done at once, without touching the host.

@@ -55,7 +55,7 @@ fn firmware_finds_the_phy_and_negotiates_gigabit() {
     assert_ne!(bench.mdio_read(1, 1) & status::LINK, 0);
     let state = MacRxState::from_bits(bench.read(R::MacRxState));
     assert!(state.synchronised() && !state.code_words());
-    assert_eq!(bench.card.undefined().count(), 0);
+    assert_eq!(bench.card.inspect().undefined().count(), 0);
 }
 
 /// Reference 9: some writes go to address 0 (C).
