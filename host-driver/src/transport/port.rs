@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
@@ -131,30 +131,40 @@ pub(super) fn wait_shared(
     peer: Option<BorrowedFd<'_>>,
     timeout: Duration,
 ) -> Result<bool, TransportError> {
-    // The usual case under load costs one system call.
-    if consume(interrupt)? {
-        return Ok(true);
+    let start = Instant::now();
+    loop {
+        // The usual case under load costs one system call.
+        if consume(interrupt)? {
+            return Ok(true);
+        }
+        // Another waiter may have been faster: it rings the bell once it has acknowledged,
+        // and to end before that would be to say that nothing came.
+        let left = timeout.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let mut fds = vec![
+            PollFd::new(interrupt, PollFlags::IN),
+            PollFd::new(bell, PollFlags::IN),
+        ];
+        // What the peer says is another's to read; its end is everybody's.
+        fds.extend(peer.map(|peer| PollFd::from_borrowed_fd(peer, PollFlags::empty())));
+        match poll(&mut fds, Some(&timespec(left))) {
+            Ok(0) => return Ok(false),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(TransportError::Io(error.into())),
+        }
+        let ready = |place| {
+            fds.get(place)
+                .is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty())
+        };
+        if ready(2) {
+            return Err(TransportError::Gone("it closed the connection".into()));
+        }
+        if ready(1) {
+            return consume(interrupt);
+        }
     }
-    if timeout.is_zero() {
-        return Ok(false);
-    }
-    let mut fds = vec![
-        PollFd::new(interrupt, PollFlags::IN),
-        PollFd::new(bell, PollFlags::IN),
-    ];
-    // What the peer says is another's to read; its end is everybody's.
-    fds.extend(peer.map(|peer| PollFd::from_borrowed_fd(peer, PollFlags::empty())));
-    match poll(&mut fds, Some(&timespec(timeout))) {
-        Ok(0) | Err(Errno::INTR) => return Ok(false),
-        Ok(_) => {}
-        Err(error) => return Err(TransportError::Io(error.into())),
-    }
-    let gone = |fd: &PollFd<'_>| !fd.revents().is_empty();
-    if fds.get(2).is_some_and(gone) {
-        return Err(TransportError::Gone("it closed the connection".into()));
-    }
-    // Another waiter may have been faster; then it rings the bell.
-    consume(interrupt)
 }
 
 #[cfg(test)]
@@ -184,6 +194,31 @@ mod tests {
         bell.ring();
         assert!(!wait(Duration::from_secs(3600)), "the bell ends the wait");
         assert!(bell.take());
+    }
+
+    /// The slower of two waiters sleeps on until the faster rings its bell.
+    #[test]
+    fn who_came_too_late_waits_for_its_bell() {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let interrupt = eventfd(0, flags).expect("a descriptor");
+        let bells = [(); 2].map(|()| Bell::new().expect("a descriptor"));
+        let wait = |own: &Bell, other: &Bell| {
+            let long = Duration::from_secs(3600);
+            if wait_shared(&interrupt, own, None, long).expect("no error") {
+                std::thread::sleep(Duration::from_millis(1));
+                other.ring();
+            } else {
+                assert!(own.take(), "nothing had come");
+            }
+        };
+        for _ in 0..100 {
+            std::thread::scope(|scope| {
+                scope.spawn(|| wait(&bells[0], &bells[1]));
+                scope.spawn(|| wait(&bells[1], &bells[0]));
+                std::thread::sleep(Duration::from_micros(200));
+                rustix::io::write(&interrupt, &1_u64.to_ne_bytes()).expect("room");
+            });
+        }
     }
 
     #[test]
