@@ -135,15 +135,9 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut 
     prepare_mac(a);
     prepare_dma(a);
     prepare_events(a);
-    #[cfg(feature = "lanes")]
-    crate::lanes::clear(&mut a.io.bus);
     start_b(&mut a.io.bus);
     if let Err(state) = wait_for_b(a) {
         return fatal::report(a, FatalCode::CpuB, state);
-    }
-    #[cfg(feature = "lanes")]
-    if let Err(cpus) = crate::lanes::start(a) {
-        return fatal::report(a, FatalCode::CpuB, cpus);
     }
     enable_dma(a);
     filter::set_station(&mut a.io.bus);

@@ -175,7 +175,7 @@ macro_rules! handlers {
         // bit n. Each is a jump whose delay slot hands the handler its side, $20 or $21; an
         // entry without handler goes back to the loop, as entry 0 does. A row is the bit and,
         // from bit 8 on, the CPU. Alone, one timer is for the deadlines of both sides.
-        #[cfg(target_arch = "mips")]
+        #[cfg(all(target_arch = "mips", any(feature = "uniprocessor", feature = "parallel")))]
         core::arch::global_asm!(
             ".macro dispatch_row cpu, row, target",
             ".set mine, of_a",
@@ -239,13 +239,13 @@ macro_rules! handlers {
 
 // What the table of both sides has for the timer. In the parallel firmware there is no such
 // table, and nothing may be there that calls handlers of both CPUs.
-#[cfg(all(target_arch = "mips", not(feature = "parallel")))]
+#[cfg(all(target_arch = "mips", feature = "uniprocessor"))]
 use both_timers as timer_alone;
 #[cfg(all(target_arch = "mips", feature = "parallel"))]
 use timer as timer_alone;
 
 /// Which tables an image has, and for which sides.
-#[cfg(all(target_arch = "mips", not(feature = "parallel")))]
+#[cfg(all(target_arch = "mips", feature = "uniprocessor"))]
 macro_rules! tables {
     () => {
         r#"

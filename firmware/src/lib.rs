@@ -22,29 +22,22 @@
 //! | 1 | [`io`] | what a path works with: DMA rings, deadlines, interrupts |
 //! | 0 | [`memory`] | layout, words that both CPUs see, configuration |
 //!
-//! `lanes` (feature `lanes`) is the packet path on more than two CPUs, for a board beyond the
-//! chip.
-//!
 //! In the parallel variant each CPU has its side and its own dispatch loop; in the
 //! uniprocessor variant CPU A has both sides and CPU B stays halted. Either does what vendor
 //! firmware leaves to CPU B (hardware reference, section 15) by other means: coalescing by
 //! the timer events, and the DMA rings by the chip's assist engines.
 #![no_std]
 #![cfg_attr(target_arch = "mips", feature(asm_experimental_arch))]
-// With lanes the handlers of frames are theirs, and those of two CPUs are left out.
-#![cfg_attr(feature = "lanes", allow(dead_code, unused_imports))]
 
 pub mod boot;
 pub mod control;
 pub mod events;
 pub mod io;
-#[cfg(feature = "lanes")]
-pub mod lanes;
 pub mod memory;
 pub mod path;
 pub mod record;
 pub mod sides;
 #[cfg(target_arch = "mips")]
-mod start;
+pub mod start;
 
 pub use sides::{SideA, SideB};

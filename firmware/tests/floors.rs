@@ -11,9 +11,6 @@ const FLOORS: [&str; 6] = ["memory", "io", "record", "control", "path", "sides"]
 /// Floors on which no room may know another.
 const APART: [&str; 2] = ["control", "path"];
 
-/// Beside the floors: the packet path of boards with more CPUs hooks into them by a feature.
-const BESIDE: &str = "lanes";
-
 /// A room: a floor and a module on it.
 type Room = (String, String);
 
@@ -88,7 +85,7 @@ fn imports() -> BTreeMap<Room, BTreeSet<Room>> {
             .join("\n");
         let to = graph.entry(((*own).into(), module.into())).or_default();
         for name in named(&code, "crate::") {
-            if floor(name).is_none() && name != BESIDE {
+            if floor(name).is_none() {
                 to.insert((name.into(), String::new()));
             }
         }

@@ -16,7 +16,7 @@ use host_interface::event::{Event, EventCode};
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register};
-use tigon2_hal::assist::{DescriptorRing, HostAddress, Position, Transfer, WriteChannel};
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Position, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
@@ -30,7 +30,7 @@ pub struct IoA<B: Dispatch> {
     /// State words of transfers.
     pub states: WriteStates,
     /// Transfers to the host.
-    pub write_ring: DescriptorRing<WriteChannel>,
+    pub write_ring: DescriptorRing<B::WriteChannel>,
     /// Transfers whose end is awaited: something follows.
     awaited: u32,
     /// Events that wait for a write descriptor.
@@ -53,7 +53,7 @@ pub struct IoA<B: Dispatch> {
 
 impl<B: Dispatch> IoA<B> {
     /// Before anything is known.
-    pub const fn new(bus: B, write: WriteChannel) -> IoA<B> {
+    pub const fn new(bus: B, write: B::WriteChannel) -> IoA<B> {
         IoA {
             bus,
             me: OfA::new(),
@@ -167,6 +167,15 @@ impl<B: Dispatch> IoA<B> {
         }
         self.await_writes();
         false
+    }
+
+    /// Looks at the channel if fewer than `count` descriptors are known to be free and nothing
+    /// follows when a transfer is done.
+    #[inline(always)]
+    pub fn look_for_room(&mut self, count: u32) {
+        if !self.write_ring.has_room(count) && !self.awaits_anything() {
+            self.pass_writes();
+        }
     }
 
     /// Passes over the transfers that are done, as nothing follows.

@@ -5,7 +5,7 @@ use super::states::ReadStates;
 use crate::memory::shared::{ERRORS, OfB};
 use tigon2_chip::Cpu;
 use tigon2_chip::memory::block;
-use tigon2_hal::assist::{DescriptorRing, ReadChannel};
+use tigon2_hal::assist::DescriptorRing;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
@@ -19,14 +19,14 @@ pub struct IoB<B: Dispatch> {
     /// State words of transfers.
     pub states: ReadStates,
     /// Transfers from the host.
-    pub read_ring: DescriptorRing<ReadChannel>,
+    pub read_ring: DescriptorRing<B::ReadChannel>,
     /// When something is due.
     deadlines: Deadlines<2>,
 }
 
 impl<B: Dispatch> IoB<B> {
     /// Before anything is known.
-    pub const fn new(bus: B, read: ReadChannel) -> IoB<B> {
+    pub const fn new(bus: B, read: B::ReadChannel) -> IoB<B> {
         IoB {
             bus,
             me: OfB::new(),

@@ -19,7 +19,7 @@
 
 use super::note::{ReadKind, ReadNote};
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{DescriptorRing, HostAddress, ReadChannel, Transfer};
+use tigon2_hal::assist::{DescriptorRing, Direction, HostAddress, Transfer};
 
 /// A producer index that cannot be; it was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,10 +85,10 @@ impl<const SHIFT: u32> Fetch<SHIFT> {
     /// ring. When it is done, the transfer's note says how far BDs have arrived.
     /// Returns whether all BDs are requested; `false` also when no descriptor is free.
     #[inline(always)]
-    pub fn fetch<B: Bus>(
+    pub fn fetch<B: Bus, D: Direction>(
         &mut self,
         bus: &mut B,
-        descriptors: &mut DescriptorRing<ReadChannel>,
+        descriptors: &mut DescriptorRing<D>,
         state: u32,
         kind: ReadKind,
     ) -> bool {
@@ -207,10 +207,10 @@ impl<const SHIFT: u32> Take<SHIFT> {
         self.copies + (self.next << SHIFT)
     }
 
-    /// Others have worked on the BDs in front of `next`.
-    #[cfg(feature = "lanes")]
-    pub fn taken_up_to(&mut self, next: u32) {
-        self.next = next;
+    /// Goes on by `count` BDs.
+    #[inline(always)]
+    pub fn pass(&mut self, count: u32) {
+        self.next = (self.next + count) & self.mask;
     }
 
     /// Goes on to the BD behind it.
@@ -270,10 +270,10 @@ impl<const SHIFT: u32> BdRing<SHIFT> {
 
     /// See [`Fetch::fetch`].
     #[inline(always)]
-    pub fn fetch<B: Bus>(
+    pub fn fetch<B: Bus, D: Direction>(
         &mut self,
         bus: &mut B,
-        descriptors: &mut DescriptorRing<ReadChannel>,
+        descriptors: &mut DescriptorRing<D>,
         state: u32,
         kind: ReadKind,
     ) -> bool {

@@ -66,14 +66,13 @@ pub const CUSTOM_COUNTERS: u32 = LOG + log::BLOCK_BYTES;
 /// End of the tables.
 pub const TABLES_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
 
-/// Receive queues that can be opened; 0 in firmware that has none. The uniprocessor variant
-/// has no room in its scratch pad for them.
-pub const QUEUES: usize =
-    if cfg!(any(not(target_arch = "mips"), feature = "parallel")) && !cfg!(feature = "lanes") {
-        QUEUES_MAX
-    } else {
-        0
-    };
+/// Receive queues that can be opened; 0 in firmware that has none: the uniprocessor variant
+/// has no room in its scratch pad for them, and more CPUs do not sort.
+pub const QUEUES: usize = if cfg!(any(not(target_arch = "mips"), feature = "parallel")) {
+    QUEUES_MAX
+} else {
+    0
+};
 /// BDs of a queue that are in NIC memory at most; as many return BDs are made there.
 pub const QUEUE_WINDOW: u32 = 128;
 /// How far a queue's number is shifted to find its rings.

@@ -16,7 +16,6 @@ use crate::path::receive::Receive;
 use crate::path::receive::queues::Queues;
 use crate::path::send_index::SendIndex;
 use host_interface::extension;
-use tigon2_hal::assist::WriteChannel;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceiveRing;
 use tigon2_hal::resources::Receiver;
@@ -32,7 +31,7 @@ pub struct SideA<B: Dispatch> {
     /// How often each handler ran, in the order of [`extension::HANDLERS`].
     pub(crate) counts: [u32; extension::HANDLER_COUNT],
     /// The receive path.
-    pub(crate) receive: Receive,
+    pub receive: Receive,
     /// The receive queues.
     pub(crate) queues: Queues,
     /// How far a command about them is.
@@ -51,15 +50,12 @@ pub struct SideA<B: Dispatch> {
     pub(crate) config: Config,
     /// Base K of the descriptor and buffer block.
     pub(crate) block: u32,
-    /// Frames and bytes of the workers that were counted.
-    #[cfg(feature = "lanes")]
-    pub(crate) seen: crate::lanes::turn::Seen,
 }
 
 impl<B: Dispatch> SideA<B> {
     /// The state before anything is known. It is a constant, so that on the chip it comes
     /// with the image instead of being copied together by code.
-    pub const fn new(bus: B, write: WriteChannel, receiver: Receiver) -> SideA<B> {
+    pub const fn new(bus: B, write: B::WriteChannel, receiver: Receiver) -> SideA<B> {
         SideA {
             io: IoA::new(bus, write),
             counts: [0; extension::HANDLER_COUNT],
@@ -73,8 +69,14 @@ impl<B: Dispatch> SideA<B> {
             housekeeping: Housekeeping::new(),
             config: Config::new(),
             block: 0,
-            #[cfg(feature = "lanes")]
-            seen: crate::lanes::turn::Seen::NOTHING,
+        }
+    }
+
+    /// A handler has run in part: for who does not enter it by the event table.
+    #[inline(always)]
+    pub fn count_run(&mut self, handler: extension::Handler) {
+        if let Some(count) = self.counts.get_mut(handler as usize) {
+            *count = count.wrapping_add(1);
         }
     }
 

@@ -8,7 +8,6 @@ use crate::io::IoB;
 use crate::path::buffer_fetch::BufferFetch;
 use crate::path::send::SendPath;
 use host_interface::extension;
-use tigon2_hal::assist::ReadChannel;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::TransmitRing;
 use tigon2_hal::resources::Transmitter;
@@ -24,27 +23,18 @@ pub struct SideB<B: Dispatch> {
     /// How often each handler ran, in the order of [`extension::HANDLERS`].
     pub(crate) counts: [u32; extension::HANDLER_COUNT],
     /// The send path.
-    pub(crate) send: SendPath,
+    pub send: SendPath,
     /// The receive BDs that the host gives.
     pub(crate) buffer_fetch: BufferFetch,
     /// When the counters are copied.
     pub(crate) turns: Turns,
     /// The call of CPU A that was answered last.
     pub(crate) answered: u32,
-    /// Transfers of its own that are done.
-    #[cfg(feature = "lanes")]
-    pub(crate) asked: u32,
-    /// Send BDs whose data was read.
-    #[cfg(feature = "lanes")]
-    pub(crate) sent: u32,
-    /// Frames and bytes of the workers that were counted.
-    #[cfg(feature = "lanes")]
-    pub(crate) seen: crate::lanes::turn::Seen,
 }
 
 impl<B: Dispatch> SideB<B> {
     /// The state before anything is known, a constant as that of CPU A.
-    pub const fn new(bus: B, read: ReadChannel, transmitter: Transmitter) -> SideB<B> {
+    pub const fn new(bus: B, read: B::ReadChannel, transmitter: Transmitter) -> SideB<B> {
         SideB {
             io: IoB::new(bus, read),
             counts: [0; extension::HANDLER_COUNT],
@@ -52,12 +42,14 @@ impl<B: Dispatch> SideB<B> {
             buffer_fetch: BufferFetch::new(),
             turns: Turns::new(),
             answered: 0,
-            #[cfg(feature = "lanes")]
-            asked: 0,
-            #[cfg(feature = "lanes")]
-            sent: 0,
-            #[cfg(feature = "lanes")]
-            seen: crate::lanes::turn::Seen::NOTHING,
+        }
+    }
+
+    /// A handler has run in part: for who does not enter it by the event table.
+    #[inline(always)]
+    pub fn count_run(&mut self, handler: extension::Handler) {
+        if let Some(count) = self.counts.get_mut(handler as usize) {
+            *count = count.wrapping_add(1);
         }
     }
 

@@ -15,12 +15,7 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
 
-/// DMA read complete, where the data of frames is other CPUs'.
-#[cfg(feature = "lanes")]
-pub use crate::lanes::read_complete;
-
 /// DMA read complete.
-#[cfg(not(feature = "lanes"))]
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     let mut walk = b.io.read_ring.finished(&mut b.io.bus);
@@ -45,7 +40,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
 /// Something else than the data of a frame that needs nothing more.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
-pub(crate) fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
+fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
     let SideB {
         io,
         send,

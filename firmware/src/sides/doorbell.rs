@@ -18,8 +18,6 @@ use tigon2_hal::events::Dispatch;
 #[inline(always)]
 pub fn doorbell_a<B: Dispatch>(a: &mut SideA<B>) {
     a.io.bus.answer(Cpu::A);
-    #[cfg(feature = "lanes")]
-    crate::lanes::returned(a);
     if a.receive.is_starved() {
         STARVED.set(&a.io.me, &mut a.io.bus, 0);
         a.receive.try_again();

@@ -13,6 +13,9 @@ pub const VARIANT: &str = "TIGON_VARIANT";
 /// The environment variable of the placement, which the firmware's build script heeds.
 pub const PLACEMENT: &str = "TIGON_PLACEMENT";
 
+/// The package with the variants for the chip.
+const CHIP: &str = "tigon-firmware";
+
 /// How the handlers are divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
@@ -35,6 +38,20 @@ impl Variant {
         }
     }
 
+    /// The package of the binary.
+    pub fn package(self) -> &'static str {
+        match self {
+            Variant::Own(own) if own.is_beyond() => "tigon-beyond",
+            _ => CHIP,
+        }
+    }
+
+    /// All that run on the chip: but for those for a board beyond it.
+    pub fn for_chip() -> impl Iterator<Item = Variant> {
+        let variants = Variant::value_variants().iter().copied();
+        variants.filter(|variant| variant.package() == CHIP)
+    }
+
     /// Whether the handlers are divided between both CPUs.
     pub fn is_parallel(self) -> bool {
         match self {
@@ -53,6 +70,7 @@ impl ValueEnum for Variant {
             let first = [Variant::Uniprocessor, Variant::Parallel];
             first
                 .into_iter()
+                .chain(own::beyond().iter().map(Variant::Own))
                 .chain(own::all().iter().map(Variant::Own))
                 .collect()
         })
@@ -62,6 +80,9 @@ impl ValueEnum for Variant {
         let help = match self {
             Variant::Uniprocessor => "Every handler on CPU A".to_owned(),
             Variant::Parallel => "The handlers divided between CPU A and CPU B".to_owned(),
+            Variant::Own(own) if own.is_beyond() => {
+                "For a simulated board with more CPUs".to_owned()
+            }
             Variant::Own(own) => format!("Made from {}", own.from),
         };
         Some(PossibleValue::new(self.name()).help(help))

@@ -90,7 +90,7 @@ fn build_in(
     let toolchain = Toolchain::find()?;
     let binary = options.variant.name();
     let program = Program {
-        package: "tigon-firmware",
+        package: options.variant.package(),
         binary,
         placement: options.placement,
         messages,

@@ -24,6 +24,11 @@ pub struct Own {
 }
 
 impl Own {
+    /// Whether it is for a board beyond the chip.
+    pub fn is_beyond(&self) -> bool {
+        BEYOND.contains(&self.name.as_str())
+    }
+
     /// Whether the handlers are divided between both CPUs.
     pub fn is_parallel(&self) -> bool {
         let mut from = self.from.as_str();
@@ -79,8 +84,7 @@ pub fn listed(manifest: &str) -> Result<Vec<Own>> {
     let binaries = manifest.get("bin").and_then(Item::as_array_of_tables);
     let names = binaries.into_iter().flatten().filter_map(|binary| {
         let name = binary.get("name")?.as_str()?;
-        let known = FIRST.contains(&name) || BEYOND.contains(&name);
-        (!known).then_some(name)
+        (!FIRST.contains(&name)).then_some(name)
     });
     let own = names.filter_map(|name| {
         let from = manifest.get("features")?.get(name)?.as_array()?.get(0)?;

@@ -11,7 +11,7 @@ use tigon2_chip::Cpu;
 use tigon2_chip::memory::{SCRATCH_BASE, scratch_bytes};
 
 /// The sections of hot code.
-const HOT: [&str; 3] = [".scratch_a.text", ".scratch_b.text", ".scratch_w.text"];
+const HOT: [&str; 2] = [".scratch_a.text", ".scratch_b.text"];
 /// Opcode of `jal`, and its target's bits.
 const JAL: u32 = 3;
 const TARGET: u32 = 0x03FF_FFFF;

@@ -26,8 +26,7 @@
 mod queue;
 
 use crate::Bus;
-use core::marker::PhantomData;
-pub use queue::{Descriptor, Queue};
+pub use queue::{Descriptor, Descriptors, Queue};
 pub use tigon2_chip::HostAddress;
 use tigon2_chip::Register;
 use tigon2_chip::dma::{
@@ -40,7 +39,7 @@ const ENTRIES: usize = RING_ENTRIES as usize;
 const SPARE: u32 = 2;
 
 /// The direction of a ring: which registers it has.
-pub trait Direction {
+pub trait Direction: core::fmt::Debug {
     /// Where software adds.
     const PRODUCER: Register;
     /// Where the channel works.
@@ -49,9 +48,12 @@ pub trait Direction {
     const REFERENCE: Register;
     /// The second set of pointers, of unknown purpose: kept 0 (6.3, U).
     const UNKNOWN: [Register; 3];
-    /// Where other CPUs are asked to fill the ring.
-    #[cfg(feature = "lanes")]
-    const REQUESTS: crate::requests::Words;
+
+    /// Lets the channel have the descriptors in front of offset `end`.
+    #[inline(always)]
+    fn tell<B: Bus>(&self, bus: &mut B, end: u32) {
+        bus.write(Self::PRODUCER, end);
+    }
 }
 
 /// Host to NIC: the read channel. There is one; it comes from
@@ -68,8 +70,6 @@ impl Direction for ReadChannel {
         Register::AssistRead114,
         Register::AssistRead118,
     ];
-    #[cfg(feature = "lanes")]
-    const REQUESTS: crate::requests::Words = crate::requests::Words::READ;
 }
 
 /// NIC to host: the write channel. There is one; it comes from
@@ -86,8 +86,6 @@ impl Direction for WriteChannel {
         Register::AssistWrite134,
         Register::AssistWrite138,
     ];
-    #[cfg(feature = "lanes")]
-    const REQUESTS: crate::requests::Words = crate::requests::Words::WRITE;
 }
 
 /// The ring has no room; nothing was queued.
@@ -120,10 +118,7 @@ pub struct DescriptorRing<D: Direction> {
     reference: u32,
     /// The note of each descriptor.
     notes: [u32; ENTRIES],
-    /// Descriptors that the channel had moved at the last look, from the start on.
-    #[cfg(feature = "lanes")]
-    moved: u32,
-    _channel: D,
+    channel: D,
 }
 
 impl<D: Direction> DescriptorRing<D> {
@@ -134,9 +129,7 @@ impl<D: Direction> DescriptorRing<D> {
             producer: 0,
             reference: 0,
             notes: [0; ENTRIES],
-            #[cfg(feature = "lanes")]
-            moved: 0,
-            _channel: channel,
+            channel,
         }
     }
 
@@ -144,10 +137,6 @@ impl<D: Direction> DescriptorRing<D> {
     /// [`reset`](Self::reset).
     pub const fn place(&mut self, base: u32) {
         self.base = base;
-        #[cfg(feature = "lanes")]
-        {
-            self.base = D::REQUESTS.ring();
-        }
     }
 
     /// Zeroes all pointers of this direction.
@@ -202,6 +191,18 @@ impl<D: Direction> DescriptorRing<D> {
         self.open().put(bus, transfer);
     }
 
+    /// The channel, with what it keeps of its own.
+    #[inline(always)]
+    pub const fn channel_mut(&mut self) -> &mut D {
+        &mut self.channel
+    }
+
+    /// Lets the channel have all that was queued.
+    #[inline(always)]
+    pub fn tell<B: Bus>(&self, bus: &mut B) {
+        self.channel.tell(bus, self.producer);
+    }
+
     /// Begins to queue several transfers.
     #[inline(always)]
     pub fn open(&mut self) -> Queue<'_, D> {
@@ -211,7 +212,7 @@ impl<D: Direction> DescriptorRing<D> {
             at: self.producer,
             producer: &mut self.producer,
             notes: &mut self.notes,
-            channel: PhantomData,
+            channel: &self.channel,
         }
     }
 
@@ -235,43 +236,15 @@ impl<D: Direction> DescriptorRing<D> {
     }
 
     /// Where the channel is.
-    #[cfg(not(feature = "lanes"))]
     #[inline(always)]
     fn done<B: Bus>(&self, bus: &mut B) -> u32 {
         bus.read(D::CONSUMER) & (RING_BYTES - DESCRIPTOR_BYTES)
-    }
-
-    /// Where the channel is, in the ring of requests.
-    #[cfg(feature = "lanes")]
-    #[inline(always)]
-    fn done<B: Bus>(&self, bus: &mut B) -> u32 {
-        D::REQUESTS.done(bus, self.reference, self.moved)
-    }
-
-    /// Looks how many descriptors the channel has moved, from the start on: those of other
-    /// CPUs and requests. What is [finished](Self::finished) is among these.
-    #[cfg(feature = "lanes")]
-    #[inline(always)]
-    fn look<B: Bus>(&mut self, bus: &mut B) {
-        let moved = D::REQUESTS.moved(bus, D::CONSUMER);
-        if moved.wrapping_sub(self.moved) as i32 > 0 {
-            self.moved = moved;
-        }
-    }
-
-    /// How many it had moved at that look.
-    #[cfg(feature = "lanes")]
-    #[inline(always)]
-    pub const fn moved(&self) -> u32 {
-        self.moved
     }
 
     /// The transfers that are done and were not looked at. They are looked at with
     /// [`take`](Self::take), and what was is [acknowledged](Self::acknowledge).
     #[inline(always)]
     pub fn finished<B: Bus>(&mut self, bus: &mut B) -> Walk {
-        #[cfg(feature = "lanes")]
-        self.look(bus);
         Walk {
             at: self.reference,
             end: self.done(bus),
@@ -302,11 +275,7 @@ impl<D: Direction> DescriptorRing<D> {
     #[inline(always)]
     pub fn acknowledge<B: Bus>(&mut self, bus: &mut B, walk: Walk) {
         self.reference = walk.at;
-        #[cfg(not(feature = "lanes"))]
-        let seen = walk.at;
-        #[cfg(feature = "lanes")]
-        let seen = (self.moved * DESCRIPTOR_BYTES) & (RING_BYTES - 1);
-        bus.write(D::REFERENCE, seen);
+        bus.write(D::REFERENCE, walk.at);
     }
 
     /// A place behind all that was queued so far, for [`has_passed`](Self::has_passed).

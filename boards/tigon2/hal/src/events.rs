@@ -18,6 +18,7 @@
 //! yet to look.
 
 use crate::Bus;
+use crate::assist::Direction;
 use tigon2_chip::events::{EventBit, SOFTWARE_BITS};
 use tigon2_chip::{Cpu, Register};
 
@@ -84,6 +85,11 @@ impl Core {
 
 /// A CPU as its handlers see it: the chip, and what is pending.
 pub trait Dispatch: Bus + Sized {
+    /// The channel from the host: the chip's, or one that more CPUs share.
+    type ReadChannel: Direction;
+    /// The channel to the host.
+    type WriteChannel: Direction;
+
     /// The core of the CPU that runs.
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R;
 

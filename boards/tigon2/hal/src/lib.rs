@@ -11,7 +11,6 @@
 //! | [`events`] | pending events, the other CPU's doorbell, the priority encoder | 3.2, 5 |
 //! | [`resources`] | DMA channels and MAC queues as things with an owner | 6, 10 |
 //! | [`assist`] | the two DMA descriptor rings | 6 |
-//! | `requests` (feature `lanes`) | the same rings where other CPUs fill them | none |
 //! | [`mac`] | MAC descriptor rings and the transmit buffer | 10 |
 //! | [`semaphore`] | the hardware semaphore, also as `critical-section` | 4 |
 //! | [`timer`] | the microsecond counter as an embedded-hal delay | 7 |
@@ -31,8 +30,6 @@ pub mod led;
 pub mod log_ring;
 pub mod mac;
 pub mod mdio;
-#[cfg(feature = "lanes")]
-pub mod requests;
 pub mod resources;
 pub mod schedule;
 pub mod semaphore;

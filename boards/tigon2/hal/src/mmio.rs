@@ -1,6 +1,7 @@
 //! The chip itself as a [`Bus`].
 
 use crate::Bus;
+use crate::assist::{ReadChannel, WriteChannel};
 use crate::events::{Core, Dispatch};
 use core::cell::UnsafeCell;
 use tigon2_chip::{Cpu, Register};
@@ -104,6 +105,9 @@ impl Mmio {
 }
 
 impl Dispatch for Mmio {
+    type ReadChannel = ReadChannel;
+    type WriteChannel = WriteChannel;
+
     #[inline(always)]
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
         // SAFETY: see `PrivateCore`.

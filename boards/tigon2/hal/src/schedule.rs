@@ -22,3 +22,16 @@ pub fn barrier(value: u32) -> u32 {
     #[cfg(not(target_arch = "mips"))]
     value
 }
+
+/// Keeps a compiler from moving accesses to variables over this place of the program. The
+/// chip's CPUs make theirs in order, so that no instruction is needed: it has none for it.
+#[inline(always)]
+pub fn fence() {
+    #[cfg(target_arch = "mips")]
+    // SAFETY: there is no instruction in it, a comment only.
+    unsafe {
+        core::arch::asm!("# fence", options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "mips"))]
+    core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+}

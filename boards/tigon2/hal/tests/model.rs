@@ -8,6 +8,7 @@ use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register, eeprom};
 use tigon2_hal::assist::{DescriptorRing, Full, HostAddress, Transfer};
+use tigon2_hal::assist::{ReadChannel, WriteChannel};
 use tigon2_hal::eeprom::EepromBus;
 use tigon2_hal::events::{Core, Dispatch, priority};
 use tigon2_hal::led::{Led, Which};
@@ -157,6 +158,9 @@ fn the_semaphore_has_one_owner() {
 }
 
 impl Dispatch for ModelBus {
+    type ReadChannel = ReadChannel;
+    type WriteChannel = WriteChannel;
+
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
         use_it(&mut self.core)
     }

@@ -153,8 +153,6 @@ pub fn arrived<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId
     }
     let arrived = RECEIVE_ARRIVED.of(id as usize);
     arrived.set(&io.me, &mut io.bus, after);
-    #[cfg(feature = "lanes")]
-    tigon2_hal::requests::Words::WRITE.wake(&mut io.bus);
     // Behind that store: CPU A looks once more when it has said that it waits.
     if STARVED.get(&mut io.bus) != 0 {
         io.ring_a();

@@ -23,7 +23,7 @@ use flow_classify::Verdict;
 use host_interface::bd::{BdErrors, BdFlags, ReceiveBdAt};
 use host_interface::extension::DropReason;
 use tigon2_chip::bits::DmaState;
-use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, WriteChannel};
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
@@ -38,6 +38,8 @@ const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
 pub(super) const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
+/// Flag, and flaws, of a frame that its buffer does not hold.
+pub(super) const CUT: (u32, u32) = (ERROR, TRUNCATED << 16);
 const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
 
 impl Accepted {
@@ -111,7 +113,7 @@ pub(super) fn deliver<B: Dispatch>(
 pub(super) fn put_seed<B: Dispatch>(
     receive: &Receive,
     bus: &mut B,
-    ring: &mut DescriptorRing<WriteChannel>,
+    ring: &mut DescriptorRing<B::WriteChannel>,
     data: &Transfer,
     seed: u32,
 ) {
@@ -131,7 +133,7 @@ pub(super) fn put_seed<B: Dispatch>(
 #[inline(always)]
 pub(super) fn store_sum<B: Dispatch>(
     bus: &mut B,
-    ring: &DescriptorRing<WriteChannel>,
+    ring: &DescriptorRing<B::WriteChannel>,
     last: &mut Transfer,
 ) {
     ring.store_sum_at(bus, WriteNote::of_word(last.note).slot() + SUM_OFFSET);
@@ -140,7 +142,7 @@ pub(super) fn store_sum<B: Dispatch>(
 
 /// The BD that a frame takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
+pub(super) struct Taken {
     /// Its buffer, the first one of an extended BD.
     pub host: HostAddress,
     index_and_room: u32,
@@ -193,7 +195,7 @@ impl Taken {
 
 /// BD flags of a frame without flaws and sums, from the ring with this flag.
 #[inline(always)]
-pub(crate) const fn flags_of(ring_flag: u32, destination: u8) -> u32 {
+pub(super) const fn flags_of(ring_flag: u32, destination: u8) -> u32 {
     END | ring_flag | (destination as u32) << 5
 }
 

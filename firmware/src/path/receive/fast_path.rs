@@ -104,7 +104,7 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         bus.store(staged.opaque(), taken.opaque);
         bus.store_host_address(staged.address(), taken.host);
         descriptor.host(bus, taken.host);
-        queue.commit(bus, WriteNote::receive_data(slot).word());
+        queue.commit(WriteNote::receive_data(slot).word());
     };
     drop(frames);
     queue.tell(bus);

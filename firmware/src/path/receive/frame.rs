@@ -38,12 +38,7 @@ const HARMLESS: u32 = BdErrors::new().with_runt(true).into_bits() as u32;
 /// Frames of one run: more save little, and what frees resources waits.
 pub(super) const FRAMES: u32 = 16;
 
-/// Receive complete, where the frames are other CPUs'.
-#[cfg(feature = "lanes")]
-pub use crate::lanes::receive_elsewhere as complete;
-
 /// Receive complete: some frames.
-#[cfg(not(feature = "lanes"))]
 #[inline(always)]
 pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
     if QUEUES != 0 && receive.sorts {

@@ -10,6 +10,7 @@
 //! | [`rings`] | the rings of empty buffers |
 //! | [`frame`] | a frame that arrived: drop it or deliver it |
 //! | `fast_path` | delivery of frames with nothing to look at, several in a run |
+//! | [`claim`] | the same where several CPUs receive |
 //! | `deliver` | a frame's data and its return BD, with the channel's sum |
 //! | `slow_path` | the same in all other cases |
 //! | [`returns`] | the return ring, and the return BDs of several frames in one transfer |
@@ -17,6 +18,7 @@
 //! | [`queues`] | queue mode: one receive queue for each CPU of the host |
 //! | [`index`] | reporting to the host how far the return ring is filled |
 
+pub mod claim;
 mod deliver;
 mod fast_path;
 pub mod fault;
@@ -35,14 +37,10 @@ use crate::memory::config::Config;
 use crate::memory::layout::STAGING;
 use crate::memory::shared::RECEIVE_PRODUCERS;
 use crate::record::counters::ReceiveCounters;
-#[cfg(feature = "lanes")]
-pub(crate) use deliver::{Taken, flags_of};
 use frame::CRC;
 use host_interface::event::{self, EventCode};
 use host_interface::info::RcbFlags;
 use returns::ReturnQueue;
-#[cfg(feature = "lanes")]
-pub(crate) use returns::offset as return_offset;
 use rings::BufferRings;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
@@ -201,41 +199,6 @@ impl Receive {
         [RingId::Standard, RingId::Jumbo, RingId::Mini].map(|id| self.rings.get_mut(id).ready(bus))
     }
 
-    /// Tells the workers what they hand on, and where.
-    #[cfg(feature = "lanes")]
-    pub(crate) fn tell_workers<B: Bus>(&mut self, bus: &mut B) {
-        use crate::lanes::turn::Setting;
-        for (setting, value) in [
-            (Setting::ReturnMask, self.returns.mask()),
-            (Setting::ReturnHigh, self.returns.host().high),
-            (Setting::ReturnLow, self.returns.host().low),
-            (Setting::Cut, self.cut),
-            (Setting::Window, self.window),
-            (Setting::WindowBytes, self.window_bytes),
-            (Setting::MiniBytes, self.mini_bytes),
-            (
-                Setting::StandardMask,
-                self.rings.get(RingId::Standard).mask(),
-            ),
-            (Setting::MiniMask, self.rings.get(RingId::Mini).mask()),
-        ] {
-            bus.store(setting.address(), value);
-        }
-    }
-
-    /// Workers have returned BDs in front of `producer`; how many are new.
-    #[cfg(feature = "lanes")]
-    #[inline(always)]
-    pub(crate) fn follow(&mut self, producer: u32) -> u32 {
-        self.returns.follow(producer)
-    }
-
-    /// Workers have taken the BDs of a ring in front of `next`.
-    #[cfg(feature = "lanes")]
-    pub(crate) fn taken_up_to(&mut self, id: RingId, next: u32) {
-        self.rings.get_mut(id).taken_up_to(next);
-    }
-
     /// Whether a frame waits for BDs.
     pub fn is_starved(&self) -> bool {
         self.waiting
@@ -272,13 +235,9 @@ const fn wants(flags: RcbFlags) -> u32 {
 }
 
 /// The longest frame that the interface takes, without CRC; 0 leaves it to the rings.
-pub fn set_longest<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, mtu: u32) {
+pub fn set_longest(receive: &mut Receive, mtu: u32) {
     receive.longest = if mtu == 0 { 0xFFFF } else { mtu.min(0xFFFF) };
     receive.set_window();
-    #[cfg(feature = "lanes")]
-    receive.tell_workers(&mut io.bus);
-    #[cfg(not(feature = "lanes"))]
-    let _ = io;
 }
 
 /// Whether the host's stack takes frames. What arrives while it does not is dropped.
@@ -298,8 +257,6 @@ pub fn host_produced<B: Dispatch>(
     id: RingId,
     producer: u32,
 ) {
-    #[cfg(feature = "lanes")]
-    crate::lanes::follow_bds(receive, io, id);
     match receive.rings.get_mut(id).produced(producer) {
         Err(_) => io.post_error(event::ERROR_BAD_CONFIGURATION),
         Ok(None) => {}

@@ -42,7 +42,7 @@ const _: () = assert!(64 + FRAMES + MANY <= RETURN_SLOTS);
 
 /// Where the slot of an entry of the host's ring is among the slots, in bytes.
 #[inline(always)]
-pub(crate) const fn offset(entry: u32) -> u32 {
+const fn offset(entry: u32) -> u32 {
     (entry & (RETURN_SLOTS - 1)) << 5
 }
 
@@ -173,27 +173,6 @@ impl ReturnQueue {
             note: WriteNote::QUIET.word(),
         }
     }
-
-    /// Others have made and moved the BDs in front of `producer`; how many are new.
-    #[cfg(feature = "lanes")]
-    pub fn follow(&mut self, producer: u32) -> u32 {
-        let count = producer.wrapping_sub(self.producer) & self.mask;
-        self.producer = producer;
-        self.queued = producer;
-        count
-    }
-
-    /// The ring in host memory.
-    #[cfg(feature = "lanes")]
-    pub const fn host(&self) -> HostAddress {
-        self.host
-    }
-
-    /// Entries minus one.
-    #[cfg(feature = "lanes")]
-    pub const fn mask(&self) -> u32 {
-        self.mask
-    }
 }
 
 impl Default for ReturnQueue {
@@ -211,6 +190,13 @@ pub struct Made {
 }
 
 impl Made {
+    /// Nowhere.
+    pub const NONE: Made = Made {
+        slots: 0,
+        mask: 0,
+        producer: 0,
+    };
+
     /// NIC address of the next slot.
     #[inline(always)]
     pub const fn slot(&self) -> u32 {

@@ -139,18 +139,6 @@ impl BufferRing {
         Ok(moved.then_some(producer))
     }
 
-    /// Others have taken the BDs in front of `next`.
-    #[cfg(feature = "lanes")]
-    pub fn taken_up_to(&mut self, next: u32) {
-        self.bds.taken_up_to(next);
-    }
-
-    /// Entries minus one.
-    #[cfg(feature = "lanes")]
-    pub const fn mask(&self) -> u32 {
-        self.bds.mask()
-    }
-
     /// The ring is to be reset: its BDs are for no frame any more.
     pub fn freeze(&mut self) {
         self.frozen = true;

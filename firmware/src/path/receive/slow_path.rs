@@ -14,7 +14,7 @@ use crate::io::states::Sum;
 use crate::memory::layout::RETURN_SLOTS;
 use crate::memory::statistics::count;
 use host_interface::bd::ExtendedReceiveBdAt;
-use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer, WriteChannel};
+use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 
 /// Buffers of an extended BD.
@@ -156,7 +156,7 @@ impl Buffers {
     fn put<B: Dispatch>(
         &self,
         bus: &mut B,
-        ring: &mut DescriptorRing<WriteChannel>,
+        ring: &mut DescriptorRing<B::WriteChannel>,
         base: u32,
         whole: Transfer,
         summed: bool,

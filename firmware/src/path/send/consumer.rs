@@ -32,16 +32,6 @@ impl Sent {
         unicast: 0,
     };
 
-    /// So many, of so many frames.
-    #[cfg(feature = "lanes")]
-    pub const fn of(count: u32, frames: u32) -> Sent {
-        Sent {
-            count,
-            notes: 0,
-            unicast: frames,
-        }
-    }
-
     /// One more, by the note of its transfer.
     #[inline(always)]
     pub fn add<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, note: ReadNote) {

@@ -20,6 +20,7 @@
 //! has arrived and was patched, see `offload`.
 
 mod checksum;
+pub mod claim;
 mod consumer;
 pub mod fault;
 mod offload;
@@ -197,9 +198,6 @@ pub fn host_produced<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
         EventBit::SendBdReady
     } else {
         send.bds.arrived_with_producer();
-        #[cfg(feature = "lanes")]
-        return crate::lanes::send_arrived(io, producer);
-        #[cfg(not(feature = "lanes"))]
         EventBit::SendDataReady
     };
     io.bus.set(event);
@@ -222,9 +220,6 @@ pub fn bd_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
 #[inline(always)]
 pub fn bds_arrived<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, after: u32) {
     send.bds.arrived(after);
-    #[cfg(feature = "lanes")]
-    crate::lanes::send_arrived(io, after);
-    #[cfg(not(feature = "lanes"))]
     io.bus.set(EventBit::SendDataReady);
 }
 
@@ -370,7 +365,7 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
             so_far = bytes;
         }
         descriptor.host(bus, host);
-        queue.commit(bus, note.word());
+        queue.commit(note.word());
         queue.tell(bus);
     };
     frames.close(bus);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tigon2_chip::Register;
 use tigon2_hal::Bus;
+use tigon2_hal::assist::{ReadChannel, WriteChannel};
 use tigon2_hal::events::{Core, Dispatch};
 use tigon2_model::testing::Bench;
 
@@ -15,6 +16,9 @@ const ACCESS: u64 = 100;
 pub struct ModelBus(pub Rc<RefCell<Bench>>, pub Rc<RefCell<Core>>);
 
 impl Dispatch for ModelBus {
+    type ReadChannel = ReadChannel;
+    type WriteChannel = WriteChannel;
+
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
         use_it(&mut self.1.borrow_mut())
     }

@@ -113,14 +113,8 @@ fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
 
 /// All variants of this project's firmware, otherwise as these options have it.
 fn variants(options: FirmwareOptions) -> Result<Vec<Candidate>> {
-    let variants = Variant::value_variants().iter();
-    variants
-        .map(|variant| {
-            Candidate::build(FirmwareOptions {
-                variant: *variant,
-                ..options
-            })
-        })
+    Variant::for_chip()
+        .map(|variant| Candidate::build(FirmwareOptions { variant, ..options }))
         .collect()
 }
 

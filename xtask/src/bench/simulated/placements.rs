@@ -81,14 +81,15 @@ struct Row {
 pub fn run(board: &str, conditions: Conditions) -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
     let series = Series::usual(paper(&SIZES), Duration::QUICK);
-    let (variants, placements) = (Variant::value_variants(), Placement::value_variants());
+    let variants: Vec<Variant> = Variant::for_chip().collect();
+    let placements = Placement::value_variants();
     let points = series.tasks.len() * variants.len() * placements.len();
     let bar = ProgressBar::new(points as u64);
     let mut rows = Vec::new();
-    for variant in variants {
+    for variant in variants.iter().copied() {
         for placement in placements {
             let candidate = Candidate::build(FirmwareOptions {
-                variant: *variant,
+                variant,
                 placement: *placement,
                 quiet: true,
             })?;
@@ -135,11 +136,11 @@ fn table(figure: &Figure, rows: &[Row]) -> Table {
     header.extend(sizes.iter().map(String::as_str));
     header.push("paper");
     let mut table = framed(&header);
-    for variant in Variant::value_variants() {
+    for variant in Variant::for_chip() {
         for placement in Placement::value_variants() {
             let mut line = vec![variant.name().to_owned(), placement.name().to_owned()];
             line.extend(SIZES.map(|size| {
-                let row = find(rows, (*variant, *placement, figure.experiment, size));
+                let row = find(rows, (variant, *placement, figure.experiment, size));
                 row.map_or_else(String::new, |row| {
                     let [a, b] = row.busy.map(|busy| busy * 100.0);
                     format!("{:.1} ({a:.0}, {b:.0} %)", row.figure)

@@ -14,7 +14,6 @@ use super::{
     RING_BYTES, SPARE, Transfer, index,
 };
 use crate::Bus;
-use core::marker::PhantomData;
 
 /// Descriptors that are being queued, one after the other. What is known of the ring is
 /// meanwhile in here, so that a compiler keeps it in registers.
@@ -27,7 +26,7 @@ pub struct Queue<'a, D: Direction> {
     pub(super) room: u32,
     pub(super) producer: &'a mut u32,
     pub(super) notes: &'a mut [u32; ENTRIES],
-    pub(super) channel: PhantomData<D>,
+    pub(super) channel: &'a D,
 }
 
 impl<D: Direction> Queue<'_, D> {
@@ -42,7 +41,7 @@ impl<D: Direction> Queue<'_, D> {
     #[inline(always)]
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
         self.next().fill(bus, transfer);
-        self.commit(bus, transfer.note);
+        self.commit(transfer.note);
         self.tell(bus);
     }
 
@@ -52,31 +51,31 @@ impl<D: Direction> Queue<'_, D> {
         Descriptor(DmaDescriptorAt(self.base + self.at))
     }
 
+    /// The descriptors from the next one on, for who fills them after they were
+    /// [committed](Self::commit): on a board where several CPUs do that.
+    #[inline(always)]
+    pub const fn ahead(&self) -> Descriptors {
+        Descriptors {
+            base: self.base,
+            at: self.at,
+        }
+    }
+
     /// The [next](Self::next) descriptor is written, all words of it. [`tell`](Self::tell)
     /// follows.
     #[inline(always)]
-    pub fn commit<B: Bus>(&mut self, bus: &mut B, note: u32) {
+    pub fn commit(&mut self, note: u32) {
         if let Some(kept) = index(self.at, |entry| self.notes.get_mut(entry)) {
             *kept = note;
         }
         self.at = (self.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
         self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
-        #[cfg(feature = "lanes")]
-        {
-            bus.store(D::REQUESTS.produced(), self.at);
-            D::REQUESTS.wake(bus);
-        }
-        #[cfg(not(feature = "lanes"))]
-        let _ = bus;
     }
 
     /// Queues all that was [committed](Self::commit).
     #[inline(always)]
     pub fn tell<B: Bus>(&mut self, bus: &mut B) {
-        #[cfg(not(feature = "lanes"))]
-        bus.write(D::PRODUCER, self.at);
-        #[cfg(feature = "lanes")]
-        let _ = bus;
+        self.channel.tell(bus, self.at);
     }
 
     /// See [`DescriptorRing::store_sum`].
@@ -88,6 +87,32 @@ impl<D: Direction> Queue<'_, D> {
     }
 }
 
+/// Descriptors of a ring, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptors {
+    base: u32,
+    at: u32,
+}
+
+impl Descriptors {
+    /// Nowhere.
+    pub const NONE: Descriptors = Descriptors { base: 0, at: 0 };
+
+    /// The offset in the ring at which they begin.
+    #[inline(always)]
+    pub const fn offset(&self) -> u32 {
+        self.at
+    }
+
+    /// The next one.
+    #[inline(always)]
+    pub const fn next(&mut self) -> Descriptor {
+        let descriptor = Descriptor(DmaDescriptorAt(self.base + self.at));
+        self.at = (self.at + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
+        descriptor
+    }
+}
+
 /// A descriptor that is free: the channel does not look at it before it is
 /// [queued](Queue::commit), so its words may be written in any order, with other work in
 /// between while the SRAM port is busy, and for nothing.
@@ -95,23 +120,6 @@ impl<D: Direction> Queue<'_, D> {
 pub struct Descriptor(DmaDescriptorAt);
 
 impl Descriptor {
-    /// The descriptor at an SRAM address, of a ring that the caller manages itself.
-    #[cfg(feature = "lanes")]
-    #[inline(always)]
-    pub const fn at(address: u32) -> Descriptor {
-        Descriptor(DmaDescriptorAt(address))
-    }
-
-    /// Copies the words of a descriptor that lies elsewhere in SRAM.
-    #[cfg(feature = "lanes")]
-    #[inline(always)]
-    pub fn copy<B: Bus>(self, bus: &mut B, from: u32) {
-        for offset in [0, 4, 8, 12, 16] {
-            let word = bus.load(from + offset);
-            bus.store(self.0.0 + offset, word);
-        }
-    }
-
     /// All words, those of a transfer but for its note.
     #[inline(always)]
     pub fn fill<B: Bus>(self, bus: &mut B, transfer: &Transfer) {

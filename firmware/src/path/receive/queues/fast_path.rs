@@ -108,7 +108,7 @@ pub(super) fn run<B: Dispatch>(
         left -= 1;
         bus.store_host_address(staged.address(), taken.host);
         descriptor.host(bus, taken.host);
-        writes.commit(bus, WriteNote::receive_data(slot).word());
+        writes.commit(WriteNote::receive_data(slot).word());
         writes.tell(bus);
         done = left == 0 && limit == most;
     }

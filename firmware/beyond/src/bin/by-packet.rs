@@ -1,7 +1,7 @@
 //! More than two CPUs: several CPUs of a board beyond the chip run a handler at once.
 //!
-//! All code is in the library; its `lanes` module says how.
+//! All code is in the library; its `start` module holds the reset entry.
 #![no_std]
 #![no_main]
 
-use tigon_firmware as _;
+use tigon_beyond as _;

@@ -1,7 +1,7 @@
 //! More than two CPUs: each handler has one CPU of a board beyond the chip.
 //!
-//! All code is in the library; its `lanes` module says how.
+//! All code is in the library; its `start` module holds the reset entry.
 #![no_std]
 #![no_main]
 
-use tigon_firmware as _;
+use tigon_beyond as _;

@@ -1,0 +1,136 @@
+//! The images for the chip: handlers on one CPU or on two.
+//!
+//! `_start` is at the image's first address, where the driver points CPU A. It moves the
+//! hot part to the scratch pad, clears the variables, calls [`main_a`] and goes into the
+//! dispatch loop, which runs for ever. In the parallel firmware
+//! CPU A has CPU B started at `_start_b` on its way, which does the same for its own pad.
+
+use super::{BUS, State, start_log};
+use crate::{SideA, SideB, assembler_macros, boot};
+use core::arch::global_asm;
+use tigon2_chip::{Cpu, Register};
+use tigon2_hal::Mmio;
+use tigon2_hal::resources::Resources;
+
+/// Where the driver points CPU A.
+macro_rules! start {
+    () => {
+        r#"
+    .section .text.start, "ax", @progbits
+    .globl _start
+    .type _start, @function
+_start:
+    fill_pad a
+    clear_variables
+    jal   {main_a}
+    nop
+    load_address $20, {state_a}
+"#
+    };
+}
+
+#[cfg(not(feature = "parallel"))]
+global_asm!(
+    assembler_macros!(),
+    start!(),
+    r#"
+    load_address $21, {state_b}
+    enter_loop u
+    .size _start, . - _start
+
+    .section .scratch_a.text, "ax", @progbits
+    dispatch_loop u, {event_a}
+    .set pop
+"#,
+    main_a = sym main_a,
+    state_a = sym STATE_A,
+    state_b = sym STATE_B,
+    event_a = const Register::EventA.offset(),
+    pri = const tigon2_chip::instruction::encode_pri(8, 8, 9),
+    joff = const tigon2_chip::instruction::encode_joff(18, 8),
+);
+
+#[cfg(feature = "parallel")]
+global_asm!(
+    assembler_macros!(),
+    start!(),
+    r#"
+    enter_loop a
+    .size _start, . - _start
+
+    .section .text.start_b, "ax", @progbits
+    .globl _start_b
+    .type _start_b, @function
+_start_b:
+    fill_pad b
+    jal   {main_b}
+    nop
+    load_address $21, {state_b}
+    enter_loop b
+    .size _start_b, . - _start_b
+
+    .section .scratch_a.text, "ax", @progbits
+    dispatch_loop a, {event_a}
+
+    .section .scratch_b.text, "ax", @progbits
+    dispatch_loop b, {event_b}
+    .set pop
+"#,
+    main_a = sym main_a,
+    main_b = sym main_b,
+    state_a = sym STATE_A,
+    state_b = sym STATE_B,
+    event_a = const Register::EventA.offset(),
+    event_b = const Register::EventB.offset(),
+    pri = const tigon2_chip::instruction::encode_pri(8, 8, 9),
+    joff = const tigon2_chip::instruction::encode_joff(18, 8),
+);
+
+// Each takes its parts of the chip, and leaves the other's.
+#[unsafe(link_section = ".scratch_a.data")]
+static STATE_A: State<SideA<Mmio>> = {
+    let chip = Resources::of_chip();
+    let side = SideA::new(BUS, chip.write, chip.receiver);
+    State::new(side)
+};
+
+#[unsafe(link_section = ".scratch_b.data")]
+static STATE_B: State<SideB<Mmio>> = {
+    let chip = Resources::of_chip();
+    let side = SideB::new(BUS, chip.read, chip.transmitter);
+    State::new(side)
+};
+
+/// Prepares the chip and CPU A's side.
+extern "C" fn main_a() {
+    Mmio::begin(Cpu::A, cfg!(not(feature = "parallel")));
+    let block = boot::claim(&mut { BUS });
+    start_log();
+    // SAFETY: the only reference to it until the loop makes its own.
+    let a = unsafe { &mut *STATE_A.get() };
+    boot::run(a, block, start_b);
+}
+
+/// CPU B's side, where CPU A has it.
+#[cfg(not(feature = "parallel"))]
+fn start_b(_: &mut Mmio) {
+    // SAFETY: as for CPU A's.
+    boot::join(unsafe { &mut *STATE_B.get() });
+}
+
+/// Starts CPU B (hardware reference, section 3.4).
+#[cfg(feature = "parallel")]
+fn start_b(bus: &mut Mmio) {
+    unsafe extern "C" {
+        fn _start_b();
+    }
+    boot::start_cpu_b(bus, _start_b as *const () as u32);
+}
+
+/// Prepares CPU B's side.
+#[cfg(feature = "parallel")]
+extern "C" fn main_b() {
+    Mmio::begin(Cpu::B, false);
+    // SAFETY: the only reference to it until the loop makes its own.
+    boot::join(unsafe { &mut *STATE_B.get() });
+}
