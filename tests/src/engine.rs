@@ -25,6 +25,11 @@ pub trait Engine: Sized {
     /// Powers a card of another board up, that of this board file.
     fn start_board(file: &Path) -> (Self, Self::Transport);
 
+    /// The image that runs on the card.
+    fn firmware() -> Vec<u8> {
+        crate::stage::firmware()
+    }
+
     /// Puts a frame on the wire towards the card.
     fn send(&mut self, frame: &[u8]);
 

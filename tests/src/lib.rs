@@ -10,6 +10,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod beyond;
 pub mod engine;
 pub mod flows;
 pub mod frames;

@@ -56,7 +56,7 @@ impl<E: Engine> Stage<E> {
     /// Loads the firmware, opens the card and waits for the link.
     pub fn load_and_open(&mut self) {
         let mut up = || -> Result<Link, host_driver::NicError> {
-            self.nic.load(&firmware())?;
+            self.nic.load(&E::firmware())?;
             self.nic.open()?;
             self.nic.wait_link(LINK)
         };

@@ -6,7 +6,7 @@ use host_interface::bar;
 use host_interface::extension::{BadConfig, FatalCode};
 use integration_tests::spy::{END, SEND_RING, Shared, Spy};
 use integration_tests::stage::in_time;
-use integration_tests::{Engine, Sim, Stage, frames, stage, stories};
+use integration_tests::{Engine, Sim, Stage, frames, stage, stories, stories_beyond};
 use std::collections::BTreeSet;
 use std::io::IoSlice;
 use std::sync::mpsc;
@@ -27,6 +27,13 @@ stories!(
     what_explains_a_stall_reaches_the_driver,
 );
 
+stories_beyond!(
+    a_producer_outside_of_the_ring_is_reported,
+    an_unknown_command_is_reported,
+    a_descriptor_without_length_is_dropped_and_counted,
+    a_descriptor_to_nowhere_costs_its_frame_alone,
+);
+
 const LINK: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -35,7 +42,7 @@ fn open_with_view<E: Engine>() -> (E, Nic<Spy<E::Transport>>, Shared) {
     let (engine, transport) = E::start();
     let (spy, shared) = Spy::on(transport);
     let mut nic = Nic::probe(spy, Config::default()).expect("a card");
-    nic.load(&stage::firmware()).expect("our firmware");
+    nic.load(&E::firmware()).expect("our firmware");
     nic.open().expect("a loaded card");
     nic.wait_link(LINK).expect("the cable is in");
     (engine, nic, shared)
@@ -225,7 +232,7 @@ fn a_firmware_that_stops_says_why<E: Engine>() {
     let mut nic = Nic::probe(spy, Config::default()).expect("a card");
     // A send ring of 3 entries.
     shared.before_start(|shared, info| shared.write(info + SEND_RING + 8, &[3 << 16]));
-    let error = nic.load(&stage::firmware()).expect_err("no such ring");
+    let error = nic.load(&E::firmware()).expect_err("no such ring");
     let NicError::FirmwareFatal(report) = error else {
         panic!("without its report: {error}");
     };
