@@ -12,7 +12,18 @@
 //! others in between two handlers. The chip's semaphore would do for CPU A and CPU B alone.
 
 use core::sync::atomic::{AtomicU32, Ordering};
-use tigon2_hal::schedule::fence;
+use tigon2_hal::schedule::{barrier, fence};
+
+/// Waits until another CPU's word is 0. In between the SRAM port is left to who has the lock.
+#[inline(always)]
+fn wait_for(word: &AtomicU32) {
+    while word.load(Ordering::Relaxed) != 0 {
+        let mut turns = 4;
+        while turns != 0 {
+            turns = barrier(turns - 1);
+        }
+    }
+}
 
 /// The words, one for each CPU of a group.
 #[derive(Debug, Default)]
@@ -41,10 +52,10 @@ impl Lock {
                 }
                 if cpu < me as usize {
                     mine.store(0, Ordering::Relaxed);
-                    while word.load(Ordering::Relaxed) != 0 {}
+                    wait_for(word);
                     continue 'again;
                 }
-                while word.load(Ordering::Relaxed) != 0 {}
+                wait_for(word);
             }
             break;
         }
