@@ -7,10 +7,8 @@
 
 pub mod bench;
 pub mod build;
-pub mod cache;
 pub mod card;
 pub mod chart;
-pub mod conditions;
 pub mod conversation;
 pub mod doc;
 pub mod explore;
@@ -20,16 +18,10 @@ pub mod flash;
 pub mod gdb;
 pub mod guest;
 pub mod guest_device;
-pub mod interrupt;
 pub mod judge;
 pub mod man;
-pub mod monitor;
 pub mod net;
 pub mod new_variant;
-pub mod paths;
-pub mod process;
-pub mod progress;
-pub mod progress_bar;
 pub mod qemu_build;
 pub mod qemu_run;
 pub mod repeat;
@@ -40,4 +32,7 @@ pub mod test;
 pub mod testbed;
 pub mod tools;
 pub mod trace;
-pub mod worker;
+
+pub use ::testbed::{
+    cache, conditions, interrupt, monitor, paths, process, progress, progress_bar, worker,
+};
