@@ -12,8 +12,6 @@ pub mod chart;
 pub mod conversation;
 pub mod doc;
 pub mod explore;
-pub mod firmware;
-pub mod first_time;
 pub mod flash;
 pub mod gdb;
 pub mod guest;
@@ -22,17 +20,15 @@ pub mod judge;
 pub mod man;
 pub mod net;
 pub mod new_variant;
-pub mod qemu_build;
 pub mod qemu_run;
 pub mod repeat;
-pub mod setup;
 pub mod sim_run;
 pub mod soak;
 pub mod test;
 pub mod testbed;
-pub mod tools;
 pub mod trace;
 
 pub use ::testbed::{
-    cache, conditions, interrupt, monitor, paths, process, progress, progress_bar, worker,
+    cache, conditions, firmware, interrupt, monitor, paths, process, progress, progress_bar,
+    qemu_build, setup, tools, worker,
 };

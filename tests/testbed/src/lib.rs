@@ -4,10 +4,14 @@
 
 pub mod cache;
 pub mod conditions;
+pub mod firmware;
 pub mod interrupt;
 pub mod monitor;
 pub mod paths;
 pub mod process;
 pub mod progress;
 pub mod progress_bar;
+pub mod qemu_build;
+pub mod setup;
+pub mod tools;
 pub mod worker;

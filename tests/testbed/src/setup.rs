@@ -4,8 +4,10 @@
 //! asks nothing); elsewhere, or without the privilege, they are named in one
 //! line that can be pasted.
 
+mod first_time;
+
 use crate::progress_bar::Progress;
-use crate::{cache, firmware, first_time, process, qemu_build};
+use crate::{cache, firmware, process, qemu_build};
 use anyhow::{Context, Result, bail, ensure};
 use std::process::{Command, Stdio};
 use std::time::Duration;

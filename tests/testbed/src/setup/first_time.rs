@@ -5,8 +5,8 @@
 //! are divided by the cores that there are: whoever waits wants to know whether to get a
 //! coffee, no more.
 
+use super::Need;
 use crate::qemu_build::{self, Target};
-use crate::setup::Need;
 use crate::{paths, process};
 use anyhow::Result;
 use std::thread::available_parallelism;
