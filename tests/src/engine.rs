@@ -5,11 +5,11 @@ use host_driver::peer::DatagramWire;
 use host_driver::transport::vfio_user::VfioUser;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use testbed::card::{Card, CardOptions};
+use testbed::tools::Tools;
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 use tigon2_sim::transport::SharedMachine;
-use xtask::card::{Card, CardOptions};
-use xtask::tools::Tools;
 
 /// How long a frame may take before a story says that it is lost.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -144,7 +144,7 @@ impl Engine for Qemu {
 
 impl Qemu {
     /// A card started with options of the story's own; its wire must be
-    /// [`xtask::card::Wire::Datagram`].
+    /// [`testbed::card::Wire::Datagram`].
     pub fn with(options: &CardOptions) -> (Qemu, VfioUser) {
         let card = Card::start(&tools(), options).unwrap_or_else(|error| panic!("{error:#}"));
         let wire = DatagramWire::bind(&card.wire_peer(), &card.wire_card())

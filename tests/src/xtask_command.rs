@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output};
 /// been built by whoever runs the tests.
 pub fn xtask(words: &[&str]) -> Command {
     let mut command = Command::new(runner());
-    command.args(words).current_dir(xtask::paths::root());
+    command.args(words).current_dir(testbed::paths::root());
     command
 }
 

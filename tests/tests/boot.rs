@@ -16,12 +16,12 @@ use integration_tests::{Engine, Qemu};
 use integration_tests::{frames, stage};
 use std::io::IoSlice;
 use std::time::Duration;
+use testbed::card::CardOptions;
+use testbed::firmware::flash::{board_id, signed};
 use tigon2_chip::bits::CpuState;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::Board;
 use tigon2_sim::{Machine, SimTransport};
-use xtask::card::CardOptions;
-use xtask::firmware::flash::{board_id, signed};
 
 /// The boot code leaves the EEPROM alone for 50 ms, and takes 1.2 s for the firmware.
 const LONG_ENOUGH: u64 = 88_000_000 * 3;

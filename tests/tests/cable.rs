@@ -11,8 +11,8 @@ use integration_tests::{Engine, Qemu, frames, stage};
 use std::io::IoSlice;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
-use xtask::card::{Card, CardOptions, Wire};
-use xtask::net::namespace;
+use testbed::card::{Card, CardOptions, Wire};
+use testbed::net::namespace;
 
 const LIMIT: Duration = Duration::from_secs(5);
 

@@ -43,7 +43,7 @@ fn report_of(stack: &str) -> Value {
     let output = run(&mut xtask(&words));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let path = xtask::paths::reports().join("qemu-run.json");
+    let path = testbed::paths::reports().join("qemu-run.json");
     serde_json::from_slice(&std::fs::read(path).expect("the report")).expect("JSON")
 }
 
@@ -231,7 +231,7 @@ fn the_bench_of_a_foreign_image_says_how_its_dma_channels_worked() {
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{complaint}");
         let printed = String::from_utf8_lossy(&output.stdout);
-        let path = xtask::paths::reports().join("bench-part.json");
+        let path = testbed::paths::reports().join("bench-part.json");
         let page = std::fs::read_to_string(path.with_extension("md")).unwrap();
         for text in [&printed, &*page] {
             assert!(text.contains(&format!("measured with {said}")), "{text}");
@@ -260,7 +260,7 @@ fn the_simulator_runs_an_image_of_the_users_choice() {
     assert!(output.status.success(), "{said}");
     let table = String::from_utf8_lossy(&output.stdout);
     assert!(table.contains("one DMA channel at a time"), "{table}");
-    let path = xtask::paths::reports().join("sim-run.json");
+    let path = testbed::paths::reports().join("sim-run.json");
     let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(report["engine"], "sim");
     assert_eq!(report["dma_channels"], "one");

@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::io::IoSlice;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use testbed::firmware::choice::{self, Variant};
 use tigon2_chip::Cpu;
 use tigon2_chip::bits::CpuState;
 use tigon2_chip::registers::Register;
-use xtask::firmware::choice::{self, Variant};
 
 stories!(
     bad_firmware_is_refused_before_the_card_is_touched,

@@ -97,7 +97,7 @@ fn what_does_not_belong_there_is_refused() {
     let image = desk.flashed(&["--confirmed"]);
     let bytes = std::fs::read(&image).expect("the image");
 
-    let board = xtask::paths::root().join("boards/tigon2/tigon2-copper.toml");
+    let board = testbed::paths::root().join("boards/tigon2/tigon2-copper.toml");
     let other = Desk::new();
     let copper = other.flashed(&["--board", &text(&board)]);
     let said = desk.refused(&["--image", &text(&copper)]);

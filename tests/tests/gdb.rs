@@ -13,14 +13,14 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use testbed::card::CardOptions;
+use testbed::firmware::choice::{self, Placement, Variant};
 use tigon_firmware::memory::shared;
 use tigon2_chip::{Cpu, memory};
-use xtask::card::CardOptions;
-use xtask::firmware::choice::{self, Placement, Variant};
 
 /// The line of a source file that begins with these words.
 fn line(file: &str, words: &str) -> String {
-    let source = std::fs::read_to_string(xtask::paths::root().join(file)).unwrap();
+    let source = std::fs::read_to_string(testbed::paths::root().join(file)).unwrap();
     let found = source
         .lines()
         .position(|l| l.trim_start().starts_with(words));
@@ -318,7 +318,7 @@ fn a_card_waits_at_a_port_for_any_gdb() {
 #[test]
 fn the_editor_starts_the_same_card() {
     let read = |name: &str| -> Value {
-        let path = xtask::paths::root().join(".vscode").join(name);
+        let path = testbed::paths::root().join(".vscode").join(name);
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     };
     let (tasks, launch) = (read("tasks.json"), read("launch.json"));
@@ -339,10 +339,10 @@ fn the_editor_starts_the_same_card() {
     let built = tools().firmware.elf;
     let built = built.parent().unwrap();
     assert_eq!(
-        built.strip_prefix(xtask::paths::target()).unwrap(),
+        built.strip_prefix(testbed::paths::target()).unwrap(),
         Path::new(folder).strip_prefix("target").unwrap()
     );
     let script = configuration["setupCommands"][1]["text"].as_str().unwrap();
     let script = script.strip_prefix("source ${workspaceFolder}/").unwrap();
-    assert!(xtask::paths::root().join(script).is_file());
+    assert!(testbed::paths::root().join(script).is_file());
 }

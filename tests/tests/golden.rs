@@ -3,7 +3,8 @@
 //! The images are files, so nothing but a change of the simulator, the driver or the board
 //! file can change a digit. `cargo xtask bench --golden` writes images and table anew.
 
-use xtask::bench::simulated::{board_file, golden};
+use testbed::paths::board_file;
+use xtask::bench::simulated::golden;
 
 fn read(path: &std::path::Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

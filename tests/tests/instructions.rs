@@ -10,9 +10,9 @@ use integration_tests::programs::random::{self, RandomProgram};
 use integration_tests::programs::{Bare, DATA, ORIGIN, Program, RESULTS};
 use integration_tests::{Engine, Qemu, Sim};
 use std::collections::BTreeSet;
+use testbed::firmware::isa;
 use tigon2_chip::instruction::{Class, FUNCTION_PRI, classify};
 use tigon2_sim::asm::*;
-use xtask::firmware::isa;
 
 /// Reference 3.1: the results of each case, register by register.
 #[test]

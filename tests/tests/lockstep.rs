@@ -14,9 +14,9 @@ use integration_tests::engine::Engine;
 use integration_tests::{Qemu, Sim, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use testbed::card::CardOptions;
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::{Direction, Operation};
-use xtask::card::CardOptions;
 
 /// No updates but those that frames cause, one for each: no timer decides anything.
 const COALESCING: Coalescing = Coalescing {

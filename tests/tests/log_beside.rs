@@ -6,8 +6,8 @@ use integration_tests::engine::tools;
 use integration_tests::stage::Stage;
 use integration_tests::{Engine, Qemu, Sim};
 use std::fmt::Debug;
+use testbed::card::CardOptions;
 use tigon2_sim::log::BesideTheCard;
-use xtask::card::CardOptions;
 
 /// What a card's log says by now.
 fn lines<M: NicMemory<Error: Debug>>(memory: &mut M, reader: &mut LogReader) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use host_driver::nic::{JumboRing, Ring};
 use integration_tests::stage;
+use testbed::firmware::choice::{self, Variant};
 use tigon2_chip::Register;
 use tigon2_chip::bits::AssistState;
 use tigon2_model::Board;
@@ -10,7 +11,6 @@ use tigon2_sim::workload::bound::{self, Demand};
 use tigon2_sim::workload::experiment::{Duration, Experiment, Measured, run, wire_limit};
 use tigon2_sim::workload::host::Host;
 use tigon2_sim::workload::testbench::{Setup, Testbench};
-use xtask::firmware::choice::{self, Variant};
 
 fn measure_with(experiment: Experiment, datagram: usize, unlimited: bool) -> Measured {
     measure_of(experiment, datagram, 2, unlimited)

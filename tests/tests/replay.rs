@@ -8,11 +8,11 @@ use integration_tests::xtask_command::{complaint, xtask};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+use testbed::net::iperf::{self, Direction, Protocol};
+use testbed::net::namespace::{self, Namespace};
+use testbed::net::ping;
+use testbed::process::{self, Process};
 use xtask::bench::copy_loop;
-use xtask::net::iperf::{self, Direction, Protocol};
-use xtask::net::namespace::{self, Namespace};
-use xtask::net::ping;
-use xtask::process::{self, Process};
 
 const HOST: &str = "10.78.0.1";
 const PEER: &str = "10.78.0.2";

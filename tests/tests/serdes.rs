@@ -45,7 +45,7 @@ fn outside() -> PathBuf {
 }
 
 fn board(name: &str) -> PathBuf {
-    xtask::paths::root().join("boards/tigon2").join(name)
+    testbed::paths::root().join("boards/tigon2").join(name)
 }
 
 fn set(program: &mut Program, register: Register, value: u32) {

@@ -5,7 +5,7 @@ use host_driver::capture::{CapturedFrame, FrameReader, FrameWriter};
 use integration_tests::{frames, stage};
 use std::path::Path;
 use std::time::Duration;
-use xtask::conditions::DmaChannels;
+use testbed::conditions::DmaChannels;
 use xtask::sim_run::replay::{Way, run};
 
 /// Frames of all lengths, a millisecond's tenth apart, for somebody else's station.

@@ -174,7 +174,7 @@ fn the_log_is_followed() {
         found.unwrap_or_else(|| panic!("nobody says {part}: {lines:#?}"))
     };
     assert_eq!(line("command 0xf")["cpu"], "A");
-    let parallel = xtask::firmware::choice::chosen().0.is_parallel();
+    let parallel = testbed::firmware::choice::chosen().0.is_parallel();
     let cpu = if parallel { "B" } else { "A" };
     assert_eq!(line("call 2 of CPU A is done")["cpu"], cpu);
     assert!(line("call 2")["line"].as_u64().is_some_and(|line| line > 0));

@@ -9,7 +9,7 @@ use integration_tests::tigonctl::{complaint, objects, program, said};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use xtask::card::{Card, CardOptions};
+use testbed::card::{Card, CardOptions};
 
 /// A card that waits for commands.
 struct Desk {

@@ -25,8 +25,8 @@ impl Clone {
     fn new() -> Clone {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("tigon-rs");
-        xtask::paths::copy_sources(&root).expect("a copy");
-        xtask::paths::share_target(&root).expect("room");
+        testbed::paths::copy_sources(&root).expect("a copy");
+        testbed::paths::share_target(&root).expect("room");
         let clone = Clone {
             _folder: folder,
             root,
@@ -74,7 +74,7 @@ impl Clone {
 }
 
 fn tutorial() -> String {
-    let path = xtask::paths::root().join("docs/tutorial.md");
+    let path = testbed::paths::root().join("docs/tutorial.md");
     std::fs::read_to_string(path).expect("the tutorial")
 }
 
@@ -92,7 +92,10 @@ fn the_patches_fit_the_sources() {
         std::fs::write(&patch, text).expect("room");
         let mut git = Command::new("git");
         git.args(["apply", "--check"]).arg(&patch);
-        let output = git.current_dir(xtask::paths::root()).output().expect("git");
+        let output = git
+            .current_dir(testbed::paths::root())
+            .output()
+            .expect("git");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {said}");
         patches += 1;

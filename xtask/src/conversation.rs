@@ -3,15 +3,10 @@
 
 use crate::conditions::DmaChannels;
 use crate::interrupt;
-use crate::net::iperf::Throughput;
-use crate::net::ping::{Percentiles, Ping};
 use crate::qemu_run::report::{CardReport, Report};
 use anyhow::Result;
 use host_driver::stack::card::CardWire;
-use host_driver::stack::ping::PingReport;
-use host_driver::stack::throughput::{
-    DatagramReport, DatagramRun, StreamReport, tcp_receive, tcp_send, udp_receive, udp_send,
-};
+use host_driver::stack::throughput::{DatagramRun, tcp_receive, tcp_send, udp_receive, udp_send};
 use host_driver::stack::{Host, Identity, StackError, ping};
 use host_driver::{Nic, Transport};
 use std::net::Ipv4Addr;
@@ -125,46 +120,4 @@ fn said<T>(result: Result<T, StackError>) -> Result<T> {
 
 fn smoltcp_address(address: Ipv4Addr) -> smoltcp::wire::Ipv4Cidr {
     smoltcp::wire::Ipv4Cidr::new(address, PREFIX)
-}
-
-impl From<PingReport> for Ping {
-    fn from(report: PingReport) -> Ping {
-        let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        Ping {
-            payload: number(report.payload as u64),
-            sent: number(report.sent),
-            // A reply with other contents is no reply.
-            received: number(report.received - report.corrupt.min(report.received)),
-            duplicates: 0,
-            round_trip_us: Percentiles {
-                min: report.min_us,
-                p50: report.p50_us,
-                p90: report.p90_us,
-                p99: report.p99_us,
-                max: report.max_us,
-            },
-        }
-    }
-}
-
-impl From<StreamReport> for Throughput {
-    fn from(report: StreamReport) -> Throughput {
-        Throughput {
-            mbps: report.mbps,
-            bytes: report.bytes,
-            ..Throughput::default()
-        }
-    }
-}
-
-impl From<DatagramReport> for Throughput {
-    fn from(report: DatagramReport) -> Throughput {
-        Throughput {
-            mbps: report.mbps,
-            bytes: report.received * report.payload as u64,
-            datagrams: report.sent,
-            lost: report.sent.saturating_sub(report.received),
-            ..Throughput::default()
-        }
-    }
 }

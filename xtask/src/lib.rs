@@ -7,7 +7,6 @@
 
 pub mod bench;
 pub mod build;
-pub mod card;
 pub mod chart;
 pub mod conversation;
 pub mod doc;
@@ -15,20 +14,16 @@ pub mod explore;
 pub mod flash;
 pub mod gdb;
 pub mod guest;
-pub mod guest_device;
-pub mod judge;
 pub mod man;
-pub mod net;
 pub mod new_variant;
 pub mod qemu_run;
 pub mod repeat;
 pub mod sim_run;
 pub mod soak;
 pub mod test;
-pub mod testbed;
 pub mod trace;
 
-pub use ::testbed::{
-    cache, conditions, firmware, interrupt, monitor, paths, process, progress, progress_bar,
-    qemu_build, setup, tools, worker,
+pub use testbed::{
+    cache, card, conditions, firmware, hosts, interrupt, judge, monitor, net, paths, process,
+    progress, progress_bar, qemu_build, setup, tools, worker,
 };

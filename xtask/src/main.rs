@@ -4,8 +4,8 @@
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use testbed::firmware::choice::{self, Placement, Variant};
 use verbs::Use;
-use xtask::firmware::choice::{self, Placement, Variant};
 use xtask::{
     bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, progress,
     qemu_run, repeat, setup, sim_run, soak, test, trace,
@@ -57,7 +57,7 @@ enum Verb {
         cargo xtask guest --command 'ping -c 3 10.77.0.2'\n  \
         cargo xtask guest --router --command 'ping -c 3 10.77.2.1'\n  \
         cargo xtask guest --firmware original.bin")]
-    Guest(guest::command::Arguments),
+    Guest(guest::Arguments),
     /// Build the firmware and install it in a card's own EEPROM
     #[command(after_help = "Examples:\n  cargo xtask flash --eeprom card.eeprom\n  \
         cargo xtask flash --eeprom card.eeprom --slot 1 --confirmed\n  \
@@ -171,7 +171,7 @@ fn main() -> ExitCode {
             Verb::QemuRun(arguments) => qemu_run::run(arguments),
             Verb::SimRun(arguments) => sim_run::run(arguments),
             // The guest's command has an exit status of its own.
-            Verb::Guest(arguments) => return guest::command::run(arguments),
+            Verb::Guest(arguments) => return guest::run(arguments),
             Verb::Flash(arguments) => flash::run(arguments),
             Verb::Gdb(arguments) => gdb::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),

@@ -4,7 +4,6 @@
 //! all that a variant is ([`own`]). It is the same firmware until sources ask for its
 //! feature.
 
-use crate::bench::simulated::board_file;
 use crate::firmware::own::{self, Own};
 use crate::firmware::{self, FirmwareOptions, Placement, Variant};
 use crate::paths;
@@ -13,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use host_driver::{Config, Nic};
 use std::time::Duration;
+use testbed::paths::board_file;
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};

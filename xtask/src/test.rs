@@ -6,7 +6,6 @@ mod programs;
 
 use crate::firmware::choice::{self, Variant};
 use crate::firmware::{self, FirmwareOptions};
-use crate::guest::GuestTools;
 use crate::qemu_build::Target;
 use crate::tools::{Tools, beside_qemu, build_client, build_tigonctl};
 use crate::{interrupt, paths, process, setup};
@@ -16,6 +15,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use testbed::guest::GuestTools;
 
 /// For the list of packages.
 const METADATA_LIMIT: Duration = Duration::from_secs(120);

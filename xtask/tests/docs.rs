@@ -1,8 +1,8 @@
 //! The book: every link of `docs/` leads somewhere, and one that does not is named.
 
+use testbed::firmware::{self, FirmwareOptions, Variant};
+use testbed::paths;
 use xtask::doc::{links, pictures};
-use xtask::firmware::{self, FirmwareOptions, Variant};
-use xtask::paths;
 use xtask::trace::handlers;
 
 #[test]

@@ -1,8 +1,8 @@
 //! The manifests: each dependency and what a registry shows stand once, in the workspace's.
 
 use std::path::Path;
+use testbed::paths;
 use toml_edit::{DocumentMut, Item};
-use xtask::paths;
 
 fn manifest(folder: &str) -> DocumentMut {
     let path = paths::root().join(folder).join("Cargo.toml");

@@ -15,7 +15,7 @@ const VARIANT: &str = "\n[[bin]]\nname = \"only-in-the-copy\"\n\
 impl Moved {
     fn new() -> Moved {
         let folder = tempfile::tempdir().expect("a folder");
-        let root = xtask::paths::root();
+        let root = testbed::paths::root();
         for name in ["Cargo.toml", "firmware/Cargo.toml", "xtask/Cargo.toml"] {
             let to = folder.path().join(name);
             std::fs::create_dir_all(to.parent().expect("a folder")).expect("room");
@@ -77,7 +77,7 @@ fn it_knows_the_variants_of_the_copy() {
 #[test]
 fn a_new_variant_is_made_in_the_copy() {
     let moved = Moved::new();
-    let ours = xtask::paths::root().join("firmware/Cargo.toml");
+    let ours = testbed::paths::root().join("firmware/Cargo.toml");
     let before = std::fs::read_to_string(&ours).expect("the manifest");
     let cargo = moved.path("cargo");
     let script =
@@ -105,7 +105,7 @@ fn a_new_variant_is_made_in_the_copy() {
 #[test]
 fn which_one_is_meant_must_be_clear() {
     let moved = Moved::new();
-    let ours = xtask::paths::root().join("xtask");
+    let ours = testbed::paths::root().join("xtask");
     let two = said(&mut moved.xtask(&["build"], Some(&ours)));
     assert!(two.starts_with("error: which checkout?"), "{two}");
     let nowhere = tempfile::tempdir().expect("a folder");
@@ -118,7 +118,7 @@ fn which_one_is_meant_must_be_clear() {
 /// no test may look for files there.
 #[test]
 fn no_source_remembers_where_it_was_compiled() {
-    let root = xtask::paths::root();
+    let root = testbed::paths::root();
     let mut list = Command::new("git");
     let folder = concat!("env!(\"CARGO_", "MANIFEST_DIR\")");
     let program = concat!("env!(\"CARGO_", "BIN_EXE");

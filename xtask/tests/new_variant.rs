@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use xtask::firmware::own;
+use testbed::firmware::own;
 
 /// The command in the copy.
 fn xtask(root: &Path, words: &[&str]) -> Output {
@@ -25,8 +25,8 @@ fn said(output: &Output) -> String {
 fn a_new_variant_builds_and_starts_and_is_listed() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
-    xtask::paths::copy_sources(root).expect("a copy");
-    xtask::paths::share_target(root).expect("room");
+    testbed::paths::copy_sources(root).expect("a copy");
+    testbed::paths::share_target(root).expect("room");
     let manifest = root.join("firmware/Cargo.toml");
     let before = std::fs::read_to_string(&manifest).expect("the manifest");
 

@@ -2,8 +2,8 @@
 //! container, an editor's entries, references.
 
 use serde_json::Value;
-use xtask::firmware::Variant;
-use xtask::paths;
+use testbed::firmware::Variant;
+use testbed::paths;
 
 fn text(path: &str) -> String {
     std::fs::read_to_string(paths::root().join(path)).expect(path)

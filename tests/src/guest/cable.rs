@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use xtask::worker::Worker;
+use testbed::worker::Worker;
 
 /// Longest frame that is carried: a jumbo frame with a VLAN tag, and more, so
 /// that one that is too long is seen at its length.

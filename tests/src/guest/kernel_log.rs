@@ -1,6 +1,6 @@
 //! The guest's kernel log as a witness.
 
-use xtask::guest::Guest;
+use testbed::guest::Guest;
 
 /// What no kernel that is well says.
 const COMPLAINTS: &[&str] = &[

@@ -13,11 +13,11 @@ use host_driver::tap::Tap;
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
-use xtask::card::{Card, CardOptions, Wire};
-use xtask::guest::Guest;
-use xtask::net::namespace::Namespace;
-use xtask::testbed;
-use xtask::worker::Worker;
+use testbed::card::{Card, CardOptions, Wire};
+use testbed::guest::Guest;
+use testbed::hosts;
+use testbed::net::namespace::Namespace;
+use testbed::worker::Worker;
 
 /// How long a driver may take until its link is up.
 const LINK: Duration = Duration::from_secs(30);
@@ -160,7 +160,7 @@ impl Scene for GuestAndDriver {
         let (one, other) = cards_back_to_back(&folder, 2);
         let guest = Machine::boot(vec![one], &[Self::GUEST]);
         let host = Namespace::create("driver").unwrap_or_else(|error| panic!("{error:#}"));
-        let nic = testbed::open_nic(&tools(), &other).unwrap_or_else(|e| panic!("{e:#}"));
+        let nic = hosts::open_nic(&tools(), &other).unwrap_or_else(|e| panic!("{e:#}"));
         let name = format!("tgd{}", std::process::id());
         let tap = Tap::create(&name, nic.station(), 1500, false);
         let tap = tap.unwrap_or_else(|error| panic!("{error}"));
@@ -169,7 +169,7 @@ impl Scene for GuestAndDriver {
         GuestAndDriver {
             guest,
             host,
-            driver: testbed::drive(nic, tap, |_| ()),
+            driver: hosts::drive(nic, tap, |_| ()),
             card: other,
             _folder: folder,
         }

@@ -5,9 +5,9 @@ use anyhow::{Context, Result, bail};
 use host_driver::tap::Tap;
 use std::process::Stdio;
 use std::time::Duration;
-use xtask::net::namespace::Namespace;
-use xtask::net::ping::{self, Ping};
-use xtask::process::{self, Process};
+use testbed::net::namespace::Namespace;
+use testbed::net::ping::{self, Ping};
+use testbed::process::{self, Process};
 
 /// How long an ordinary command may take.
 const LIMIT: Duration = Duration::from_secs(60);

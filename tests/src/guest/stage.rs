@@ -9,9 +9,9 @@ use crate::engine::tools;
 use crate::stage::firmware;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
-use xtask::card::{Card, CardOptions};
-use xtask::guest::{Guest, GuestOptions, GuestTools};
-use xtask::net::iperf::{self, Direction, Protocol, Throughput};
+use testbed::card::{Card, CardOptions};
+use testbed::guest::{Guest, GuestOptions, GuestTools};
+use testbed::net::iperf::{self, Direction, Protocol, Throughput};
 
 /// The guest's address.
 pub const GUEST: &str = "10.79.0.1";

@@ -1,12 +1,34 @@
-//! What the commands and the tests both start, as values: a process that ends with its owner,
-//! a card's monitor, the places of a checkout.
+//! What the commands and the tests both start, as values: cards under QEMU, Linux guests with
+//! cards in them, hosts in namespaces, and the builds of QEMU and of the firmware that all of
+//! these run.
+//!
+//! ```text
+//!   hosts     guest ─── guest_device   two Linux hosts joined by a card; a Linux PC with cards
+//!     │         │
+//!    net ──── card ──── monitor        a namespace, iperf3 and ping; a card under QEMU
+//!               │
+//!             tools ─── setup          what a card is made of, and the packages that this needs
+//!            ╱     ╲
+//!     firmware     qemu_build          the builds
+//!            ╲     ╱
+//!   process, progress, cache, paths    what everything stands on
+//! ```
+//!
+//! Whoever owns a value owns what it started: dropping it ends processes and gives namespaces,
+//! sockets and folders back.
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod card;
 pub mod conditions;
 pub mod firmware;
+pub mod guest;
+pub mod guest_device;
+pub mod hosts;
 pub mod interrupt;
+pub mod judge;
 pub mod monitor;
+pub mod net;
 pub mod paths;
 pub mod process;
 pub mod progress;

@@ -32,6 +32,15 @@ pub fn root() -> PathBuf {
     find().unwrap_or_else(|error| panic!("{error}")).to_owned()
 }
 
+/// The text of this project's board file.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn board_file() -> Result<String> {
+    let board = root().join("boards/tigon2/tigon2.toml");
+    std::fs::read_to_string(&board).with_context(|| format!("cannot read {}", board.display()))
+}
+
 /// Cargo's target directory: `CARGO_TARGET_DIR`, else `target` in the checkout.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)

@@ -116,8 +116,9 @@ fn check(machine: &Machine, case: Case, types: HashTypes, frames: &[Vec<u8>]) {
 /// cycles, 60 % are 283, and handing a frame to its queue has to fit beside.
 #[test]
 fn classification_keeps_its_budget_of_cycles() {
-    let (_, code) = xtask::firmware::boot::pad_program("classify-cycles", "classify-cycles", true)
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    let (_, code) =
+        testbed::firmware::boot::pad_program("classify-cycles", "classify-cycles", true)
+            .unwrap_or_else(|error| panic!("{error:#}"));
     let words = Key({
         let mut key = Key::SYMMETRIC.0;
         key.iter_mut().step_by(4).for_each(|byte| *byte = 0x35);

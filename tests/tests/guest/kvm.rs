@@ -5,8 +5,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
-use xtask::guest::machine::Accelerator;
-use xtask::guest::{Guest, GuestOptions, GuestTools};
+use testbed::guest::machine::Accelerator;
+use testbed::guest::{Guest, GuestOptions, GuestTools};
 
 /// A machine on which KVM is of no use.
 pub struct UselessKvm {

@@ -5,8 +5,8 @@ use integration_tests::guest::peer::answered;
 use integration_tests::guest::stage::{ping_from, sh, wait_for};
 use serde_json::Value;
 use std::time::Duration;
-use xtask::guest::{Guest, Output};
-use xtask::net::iperf::{self, Direction, Protocol};
+use testbed::guest::{Guest, Output};
+use testbed::net::iperf::{self, Direction, Protocol};
 
 /// Pings of these sizes, all answered.
 fn pings(from: &Guest, to: &str, sizes: &[u32]) {
@@ -28,7 +28,7 @@ fn run(guest: &Guest, command: &str, limit: Duration) -> Output {
 }
 
 /// Starts a server in a guest and waits until it listens at a TCP port.
-fn listen(guest: &Guest, command: &str, port: u16) -> xtask::guest::Job {
+fn listen(guest: &Guest, command: &str, port: u16) -> testbed::guest::Job {
     let server = guest
         .spawn(command)
         .unwrap_or_else(|e| panic!("{command}: {e:#}"));

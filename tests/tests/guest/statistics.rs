@@ -3,7 +3,7 @@
 use integration_tests::frames;
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER, wait_for};
 use std::time::Duration;
-use xtask::net::iperf::{Direction, Protocol};
+use testbed::net::iperf::{Direction, Protocol};
 
 /// The story's own frames come from here.
 const SOMEBODY: [u8; 6] = [0x02, 0x54, 0x47, 0xEE, 0, 3];

@@ -3,7 +3,7 @@
 use integration_tests::guest::Way;
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER};
 use std::time::Duration;
-use xtask::net::iperf::{Direction, Protocol};
+use testbed::net::iperf::{Direction, Protocol};
 
 /// Every size of an ICMP payload that fits a frame, both ways, and floods of some.
 pub fn ping_of_every_size(stage: &mut GuestStage) {

@@ -11,9 +11,9 @@ use integration_tests::guest::stage::{
 use integration_tests::guest::{Cable, Peer};
 use serde_json::Value;
 use std::time::Duration;
-use xtask::card::{Card, CardOptions};
-use xtask::guest::{Guest, GuestOptions};
-use xtask::net::iperf::{self, Direction, Protocol};
+use testbed::card::{Card, CardOptions};
+use testbed::guest::{Guest, GuestOptions};
+use testbed::net::iperf::{self, Direction, Protocol};
 
 const GUEST: &str = "10.84.0.1";
 const PEER: &str = "10.84.0.2";

@@ -12,8 +12,6 @@
 use super::{Arguments, median};
 use crate::card::Card;
 use crate::conditions::DmaChannels;
-use crate::guest::command::Peer;
-use crate::guest::{Guest, GuestOptions, GuestTools, peer};
 use crate::net::iperf::{self, Direction, Protocol, Throughput};
 use crate::net::namespace::{self, Namespace};
 use crate::qemu_build::{self, Target};
@@ -24,6 +22,8 @@ use anyhow::{Context, Result};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use serde::Serialize;
 use std::time::Duration;
+use testbed::guest::peer::Peer;
+use testbed::guest::{Guest, GuestOptions, GuestTools, peer};
 
 /// The e1000's side: the guest and its peer.
 const E1000: (&str, &str) = ("10.78.0.1", "10.78.0.2");

@@ -11,7 +11,6 @@ use crate::net::iperf::{self, Direction, Protocol};
 use crate::net::namespace::{self, Namespace};
 use crate::qemu_run::report::write_json;
 use crate::setup::{self, Need};
-use crate::testbed::{self, HOST, PEER, Testbed};
 use crate::tools::Tools;
 use crate::trace::Way;
 use anyhow::{Context, Result, bail};
@@ -20,6 +19,7 @@ use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use host_driver::tap::Tap;
 use serde::Serialize;
 use std::path::PathBuf;
+use testbed::hosts::{self, HOST, PEER, Testbed};
 
 /// Why no other stack will do.
 const LINUX: &str = "the comparison needs Linux on both sides";
@@ -184,9 +184,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn through_card(tools: &Tools, dma_channels: DmaChannels, seconds: u32) -> Result<Round> {
-    let options = testbed::Options {
+    let options = hosts::Options {
         dma_channels,
-        ..testbed::Options::default()
+        ..hosts::Options::default()
     };
     let mut testbed = Testbed::start(tools, &options)?;
     let round = tcp(&testbed.host, &testbed.peer, seconds);

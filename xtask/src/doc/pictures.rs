@@ -1,13 +1,13 @@
 //! Pictures of a firmware: who runs what and what lies where, from its ELF, and what happens
 //! when, from a run.
 
-use crate::bench::simulated::board_file;
 use crate::trace::files;
 use anyhow::{Context, Result};
 use object::{Object, ObjectSection, SectionFlags};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use testbed::paths::board_file;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::{SCRATCH_A_BYTES, SCRATCH_B_BYTES, SCRATCH_BASE};
 use tigon2_chip::{Cpu, memory};

@@ -5,12 +5,12 @@ use super::report::{CardReport, Report};
 use super::shell::Shell;
 use crate::net::iperf::{self, Direction, Protocol, Server};
 use crate::net::ping;
-use crate::testbed::{HOST, Options, PEER, Testbed};
 use crate::tools::{Tools, build_tigonctl};
 use anyhow::{Context, Result};
 use host_driver::log::{BuildId, LogTexts};
 use std::path::Path;
 use std::process::Stdio;
+use testbed::hosts::{HOST, Options, PEER, Testbed};
 
 /// Payloads of the echo requests: ping's usual one, and one that fills a frame.
 const PAYLOADS: [u32; 2] = [56, 1472];

@@ -6,7 +6,6 @@
 
 use crate::card::{Card, CardOptions};
 use crate::conditions::DmaChannels;
-use crate::testbed::load_and_open;
 use crate::tools::Tools;
 use crate::worker::Worker;
 use crate::{interrupt, qemu_run::report::write_json};
@@ -19,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use testbed::hosts::load_and_open;
 
 /// How long the last frames may take from the card to the capture.
 const SETTLE: Duration = Duration::from_secs(5);

@@ -4,12 +4,12 @@ use super::Arguments;
 use super::report::Report;
 use crate::card::{Card, CardOptions};
 use crate::conversation::{self, Volume};
-use crate::testbed::open_booted;
 use crate::tools::Tools;
 use crate::worker::Worker;
 use anyhow::Result;
 use host_driver::peer::{self, DatagramWire};
 use std::time::Duration;
+use testbed::hosts::open_booted;
 
 /// One UDP datagram of 1472 bytes each 235 us is 50 Mb/s, as with iperf3.
 const UDP_INTERVAL: Duration = Duration::from_micros(235);

@@ -1,10 +1,10 @@
 //! What a soak counts: payloads that arrived, drops that somebody counted, and
 //! lines in the kernels' logs that must not be there.
 
-use crate::guest::{Guest, Output};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use testbed::guest::{Guest, Output};
 
 /// What the payload checksum tool reports, both directions together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -7,8 +7,6 @@
 mod account;
 
 use crate::firmware;
-use crate::guest::topology::{Station, Topology};
-use crate::guest::{GuestOptions, GuestTools, Job, Output};
 use crate::interrupt;
 use crate::net::ping::{self, Ping};
 use crate::qemu_build::{self, Target};
@@ -21,6 +19,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use testbed::guest::topology::{Station, Topology};
+use testbed::guest::{GuestOptions, GuestTools, Job, Output};
 
 /// What is left of the time limit for a busy machine.
 const SLACK: Duration = Duration::from_secs(120);

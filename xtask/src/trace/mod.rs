@@ -7,7 +7,6 @@ pub mod files;
 pub mod handlers;
 mod summary;
 
-use crate::bench::simulated::board_file;
 use crate::firmware::file::given_or_built;
 use crate::paths;
 use crate::qemu_run::report::write_json;
@@ -16,6 +15,7 @@ use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use summary::Summary;
+use testbed::paths::board_file;
 use tigon2_model::Board;
 use tigon2_sim::timeline::capture::{self, Subject, Window};
 use tigon2_sim::timeline::packets;

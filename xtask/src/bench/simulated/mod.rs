@@ -28,6 +28,7 @@ use clap::ValueEnum;
 use indicatif::ProgressBar;
 use std::path::Path;
 use std::time::Instant;
+use testbed::paths::board_file;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::{Duration, Experiment};
 
@@ -147,15 +148,6 @@ fn series(arguments: &super::Arguments) -> Vec<Series> {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-/// The text of this project's board file.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn board_file() -> Result<String> {
-    let board = paths::root().join("boards/tigon2/tigon2.toml");
-    std::fs::read_to_string(&board).with_context(|| format!("cannot read {}", board.display()))
 }
 
 /// The timing profiles that are asked for, each of which is there.

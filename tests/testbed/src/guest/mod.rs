@@ -6,7 +6,6 @@
 
 pub mod archive;
 pub mod binaries;
-pub mod command;
 pub mod connection;
 pub mod image;
 pub mod kernel;

@@ -1,16 +1,27 @@
 //! Who is at the other end of a card's wire: this machine's Linux in a network
 //! namespace, or smoltcp in this process.
 
-use super::command::Peer;
 use crate::card::{Card, CardOptions, Wire};
 use crate::net::namespace::{self, Namespace};
 use crate::tools::Tools;
 use crate::worker::Worker;
 use anyhow::Result;
+use clap::ValueEnum;
 use host_driver::peer::{self, DatagramWire};
 use host_driver::stack::Identity;
 use smoltcp::wire::Ipv4Cidr;
 use std::net::Ipv4Addr;
+
+/// Who is at the other end of the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Peer {
+    /// Linux where that is permitted, else smoltcp
+    Auto,
+    /// This machine's Linux, in a network namespace (needs root)
+    Linux,
+    /// smoltcp in this process (needs no privilege)
+    Smoltcp,
+}
 
 /// Cards with somebody at the other end of each wire.
 #[derive(Debug)]

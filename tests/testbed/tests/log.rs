@@ -6,6 +6,7 @@ use host_interface::bar;
 use host_interface::gencom::Gencom;
 use host_interface::log::{Level, MODULE_NAMES, module_named};
 use std::time::Duration;
+use testbed::firmware::{self, FirmwareOptions, Variant};
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mailbox::Mailbox;
@@ -14,7 +15,6 @@ use tigon2_sim::Machine;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::timing::counts::{Activity, Tally};
 use tigon2_sim::transport::{SharedMachine, SimTransport};
-use xtask::firmware::{self, FirmwareOptions, Variant};
 
 fn options() -> FirmwareOptions {
     FirmwareOptions {
@@ -104,7 +104,7 @@ fn both_cpus_log_with_time_level_and_place() {
         up.file
     );
     let source =
-        std::fs::read_to_string(xtask::paths::root().join("firmware/src/control/link/mod.rs"));
+        std::fs::read_to_string(testbed::paths::root().join("firmware/src/control/link/mod.rs"));
     let source = source.expect("the source");
     let line = source.lines().nth(up.line as usize - 1).expect("that line");
     assert!(line.contains("link up"), "{line}");

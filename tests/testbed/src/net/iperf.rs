@@ -5,6 +5,7 @@ use crate::card::outliving_nobody;
 use crate::interrupt;
 use crate::process::{self, Process};
 use anyhow::{Context, Result, bail};
+use host_driver::stack::throughput::{DatagramReport, StreamReport};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::Ipv4Addr;
@@ -216,6 +217,28 @@ pub fn parse(report: &Value, protocol: Protocol) -> Option<Throughput> {
                 lost,
                 ..Throughput::default()
             })
+        }
+    }
+}
+
+impl From<StreamReport> for Throughput {
+    fn from(report: StreamReport) -> Throughput {
+        Throughput {
+            mbps: report.mbps,
+            bytes: report.bytes,
+            ..Throughput::default()
+        }
+    }
+}
+
+impl From<DatagramReport> for Throughput {
+    fn from(report: DatagramReport) -> Throughput {
+        Throughput {
+            mbps: report.mbps,
+            bytes: report.received * report.payload as u64,
+            datagrams: report.sent,
+            lost: report.sent.saturating_sub(report.received),
+            ..Throughput::default()
         }
     }
 }

@@ -1,7 +1,5 @@
 //! `cargo xtask guest`: a Linux machine with the card in it.
 
-use super::topology::Topology;
-use super::{Guest, GuestOptions, GuestTools, peer};
 use crate::card::Card;
 use crate::firmware;
 use crate::interrupt;
@@ -10,10 +8,12 @@ use crate::qemu_build::Target;
 use crate::setup::{self, Need};
 use crate::tools::{Tools, beside_qemu};
 use anyhow::Result;
-use clap::ValueEnum;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use testbed::guest::peer::Peer;
+use testbed::guest::topology::Topology;
+use testbed::guest::{Guest, GuestOptions, GuestTools, peer};
 
 /// How many cards fit into a guest.
 const MOST_CARDS: i64 = 4;
@@ -53,17 +53,6 @@ pub struct Arguments {
     #[arg(long, value_name = "MB", default_value_t = 256,
         value_parser = clap::value_parser!(u32).range(128..=16384))]
     pub memory: u32,
-}
-
-/// Who is at the other end of the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Peer {
-    /// Linux where that is permitted, else smoltcp
-    Auto,
-    /// This machine's Linux, in a network namespace (needs root)
-    Linux,
-    /// smoltcp in this process (needs no privilege)
-    Smoltcp,
 }
 
 /// Starts it; the exit status is that of `--command`.

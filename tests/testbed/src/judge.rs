@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_profile_that_is_none_is_named() {
-        let board = crate::bench::simulated::board_file().expect("the board file");
+        let board = crate::paths::board_file().expect("the board file");
         assert!(profile(&board, "default").is_ok());
         let error = profile(&board, "nope").expect_err("no profile").to_string();
         assert!(error.contains("nope"), "{error}");

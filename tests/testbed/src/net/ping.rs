@@ -4,6 +4,7 @@ use super::namespace::Namespace;
 use crate::process;
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
+use host_driver::stack::ping::PingReport;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -94,6 +95,26 @@ pub fn parse(text: &str, payload: u32) -> Option<Ping> {
         duplicates: number("duplicates").unwrap_or(0),
         round_trip_us: Percentiles::of(times),
     })
+}
+
+impl From<PingReport> for Ping {
+    fn from(report: PingReport) -> Ping {
+        let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        Ping {
+            payload: number(report.payload as u64),
+            sent: number(report.sent),
+            // A reply with other contents is no reply.
+            received: number(report.received - report.corrupt.min(report.received)),
+            duplicates: 0,
+            round_trip_us: Percentiles {
+                min: report.min_us,
+                p50: report.p50_us,
+                p90: report.p90_us,
+                p99: report.p99_us,
+                max: report.max_us,
+            },
+        }
+    }
 }
 
 #[cfg(test)]

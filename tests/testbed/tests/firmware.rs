@@ -6,9 +6,9 @@ use host_interface::extension::{Extension, Handler};
 use host_interface::image::Image;
 use std::io::IoSlice;
 use std::time::Duration;
+use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, isa};
 use tigon2_model::Board;
 use tigon2_sim::transport::SimTransport;
-use xtask::firmware::{self, FirmwareArtifacts, FirmwareOptions, isa};
 
 fn build() -> FirmwareArtifacts {
     let options = FirmwareOptions {
