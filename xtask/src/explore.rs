@@ -3,8 +3,8 @@
 //! Every schedule is a simulation of its own, with a card of its own, so they run in
 //! parallel. A failure is named by its seed; `--seed` replays it and writes its timeline.
 
-use crate::firmware::file::{Given, given_or_built};
 use crate::qemu_run::report::write_json;
+use crate::tools::{Given, given_or_built};
 use crate::trace::files;
 use crate::{interrupt, paths};
 use anyhow::{Result, bail};

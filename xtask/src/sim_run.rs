@@ -8,9 +8,9 @@
 use self::replay::Way;
 use crate::conditions::DmaChannels;
 use crate::conversation::{self, Volume};
-use crate::firmware::file::{Given, given_or_built};
 use crate::judge;
 use crate::qemu_run::report::write_json;
+use crate::tools::{Given, given_or_built};
 use crate::trace::files;
 use anyhow::{Context, Result};
 use host_driver::Nic;

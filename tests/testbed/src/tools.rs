@@ -1,6 +1,7 @@
 //! What the commands run: QEMU, the model that it loads, the firmware.
 
-use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
+use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions, file};
+use crate::setup::{self, Need};
 use crate::{paths, process, progress, qemu_build};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub struct Tools {
 
 impl Tools {
     /// Builds what is not built yet, saying what it does. What that needs has
-    /// been seen to by [`crate::setup::ensure`].
+    /// been seen to by [`setup::ensure`].
     pub fn build() -> Result<Tools> {
         let qemu = beside_qemu(&[qemu_build::Target::Mips])?.mips;
         let model = build_model()?;
@@ -59,6 +60,43 @@ impl Tools {
             boot: path("TIGON_BOOT_CODE")?,
         })
     }
+}
+
+/// The firmware that a command runs.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The user's file, or the variant.
+    pub name: String,
+    /// The image in the drivers' load format.
+    pub image: Vec<u8>,
+    /// The ELF file, if the firmware is ours.
+    pub elf: Option<PathBuf>,
+}
+
+/// The user's image, if there is one, else the chosen variant, which is built. `quiet`: says
+/// nothing of that when all goes well.
+///
+/// # Errors
+/// As [`file::read`] and [`firmware::build`].
+pub fn given_or_built(path: Option<&PathBuf>, quiet: bool) -> Result<Given> {
+    if let Some(path) = path {
+        return Ok(Given {
+            name: path.display().to_string(),
+            image: file::read(path)?,
+            elf: None,
+        });
+    }
+    setup::ensure(&[Need::Firmware])?;
+    let options = FirmwareOptions {
+        quiet,
+        ..FirmwareOptions::default()
+    };
+    let built = firmware::build(options)?;
+    Ok(Given {
+        name: options.variant.name().to_owned(),
+        image: built.image()?,
+        elf: Some(built.elf),
+    })
 }
 
 /// Builds QEMU for `targets` if need be, and meanwhile what does not depend on it: a build of

@@ -7,9 +7,9 @@ pub mod files;
 pub mod handlers;
 mod summary;
 
-use crate::firmware::file::given_or_built;
 use crate::paths;
 use crate::qemu_run::report::write_json;
+use crate::tools::given_or_built;
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use std::collections::BTreeMap;

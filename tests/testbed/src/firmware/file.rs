@@ -1,7 +1,6 @@
 //! `--firmware FILE`: an image in the drivers' load format in place of ours.
 
-use super::{FirmwareArtifacts, FirmwareOptions};
-use crate::setup::{self, Need};
+use super::FirmwareArtifacts;
 use anyhow::{Context, Result};
 use host_interface::image::Image;
 use std::path::{Path, PathBuf};
@@ -24,43 +23,6 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 /// As [`read`].
 pub fn judge(path: Option<&PathBuf>) -> Result<()> {
     path.map_or(Ok(()), |path| read(path).map(drop))
-}
-
-/// The firmware that a command runs.
-#[derive(Clone, Debug)]
-pub struct Given {
-    /// The user's file, or the variant.
-    pub name: String,
-    /// The image in the drivers' load format.
-    pub image: Vec<u8>,
-    /// The ELF file, if the firmware is ours.
-    pub elf: Option<PathBuf>,
-}
-
-/// The user's image, if there is one, else the chosen variant, which is built. `quiet`: says
-/// nothing of that when all goes well.
-///
-/// # Errors
-/// As [`read`] and [`super::build`].
-pub fn given_or_built(path: Option<&PathBuf>, quiet: bool) -> Result<Given> {
-    if let Some(path) = path {
-        return Ok(Given {
-            name: path.display().to_string(),
-            image: read(path)?,
-            elf: None,
-        });
-    }
-    setup::ensure(&[Need::Firmware])?;
-    let options = FirmwareOptions {
-        quiet,
-        ..FirmwareOptions::default()
-    };
-    let built = super::build(options)?;
-    Ok(Given {
-        name: options.variant.name().to_owned(),
-        image: built.image()?,
-        elf: Some(built.elf),
-    })
 }
 
 impl FirmwareArtifacts {
