@@ -90,14 +90,8 @@ pub(super) fn deliver<B: Dispatch>(
     let slot = receive.returns.slot();
     let outcome = Outcome::new(accepted, slot, bytes, false, flag).with(found);
     outcome.stage(bus, taken);
-    let mut transfer = Transfer {
-        host: taken.host,
-        // Frames start at multiples of 8, so a tag does not reach the end of the buffer.
-        local: accepted.frame.start + found.stripped,
-        length: bytes,
-        state: io.states.data,
-        note: WriteNote::receive_data(slot).word(),
-    };
+    let state = io.states.data;
+    let mut transfer = data_transfer(accepted, taken, found, state, slot, bytes);
     if found.summed {
         put_seed(receive, bus, &mut io.write_ring, &transfer, found.seed);
         transfer.state |= Sum::ON;
@@ -106,6 +100,27 @@ pub(super) fn deliver<B: Dispatch>(
     io.write_ring.put(bus, &transfer);
     io.frees_with_data();
     finish(receive, io, accepted, taken, &outcome);
+}
+
+/// The transfer of `bytes` of a frame to the first buffer of a BD; its return BD is made in
+/// `slot`.
+#[inline(always)]
+pub(super) const fn data_transfer(
+    accepted: &Accepted,
+    taken: &Taken,
+    found: &Headers,
+    state: u32,
+    slot: u32,
+    bytes: u32,
+) -> Transfer {
+    Transfer {
+        host: taken.host,
+        // Frames start at multiples of 8, so a tag does not reach the end of the buffer.
+        local: accepted.frame.start + found.stripped,
+        length: bytes,
+        state,
+        note: WriteNote::receive_data(slot).word(),
+    }
 }
 
 /// Queues the seed of the sum in front of `data`.

@@ -4,7 +4,9 @@
 //! round the end of the receive buffer, and extended BDs, whose up to four buffers take a
 //! frame in pieces. Not on the packet path, but for extended BDs.
 
-use super::deliver::{Accepted, Outcome, SEED_BYTES, Taken, finish, put_seed, store_sum};
+use super::deliver::{
+    Accepted, Outcome, SEED_BYTES, Taken, data_transfer, finish, put_seed, store_sum,
+};
 use super::frame::{CRC, end_of, wrapped};
 use super::headers::{self, Headers};
 use super::{Receive, returns};
@@ -74,13 +76,8 @@ pub(super) fn deliver<B: Dispatch>(
         // This one included, which [`finish`] takes off.
         receive.untidy = RETURN_SLOTS + 1;
     }
-    let mut whole = Transfer {
-        host: taken.host,
-        local: frame.start + found.stripped,
-        length: bytes,
-        state: io.states.data,
-        note: WriteNote::receive_data(slot).word(),
-    };
+    let state = io.states.data;
+    let mut whole = data_transfer(&accepted, &taken, &found, state, slot, bytes);
     if found.summed {
         put_seed(receive, bus, &mut io.write_ring, &whole, found.seed);
         whole.state |= Sum::ON;
