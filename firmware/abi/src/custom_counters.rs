@@ -14,8 +14,28 @@
 pub const NAME_WORDS: usize = 3;
 /// Bytes of a name: the longest has as many letters.
 pub const NAME_BYTES: usize = 4 * NAME_WORDS;
+/// An entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct CustomCounter {
+    /// How often.
+    pub count: u32,
+    /// The name as [`name_words`] makes it; zeros: the list has ended.
+    pub name: [u32; NAME_WORDS],
+}
+
+tigon2_chip::place! {
+    /// A [`CustomCounter`] in NIC memory.
+    CustomCounterAt: CustomCounter { count, name }
+}
+
 /// Bytes of an entry.
-pub const ENTRY_BYTES: u32 = 4 + NAME_BYTES as u32;
+pub const ENTRY_BYTES: u32 = size_of::<CustomCounter>() as u32;
+
+const _: () = {
+    assert!(ENTRY_BYTES == 16 && CustomCounterAt(0).name() == 4);
+};
+
 /// How many entries there is room for.
 pub const MOST: usize = 16;
 /// Bytes of all entries.

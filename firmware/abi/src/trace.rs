@@ -51,40 +51,30 @@ impl TraceEntry {
     }
 }
 
-/// What an entry is about: its label, and its bit in gencom's trace mask. The bits of
-/// vendor firmware are unknown; these are this project's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum Topic {
-    /// Bit 0: start. Always traced. Code 0; the version of the extension, bytes of SRAM,
-    /// base of the block, end of the transmit buffer.
-    Boot = 0,
-    /// Bit 1: link. Code: that of the event; the state word, `R[200]`, `R[220]`, the
-    /// partner's abilities.
-    Link = 1,
-    /// Bit 2: commands. Code: the command; its word and the two entries behind it.
-    Command = 2,
-    /// Bit 3: events. Code: the event; its word, the producer index.
-    Event = 3,
-    /// Bit 4: drops, at most once a hundredth of a second for each reason. Code: the reason; how
-    /// many there were before, how many there are now.
-    Drop = 4,
-    /// Bit 5: DMA errors. Always traced. Code: 0 read, 1 write; the channel's state, host
-    /// address, kind of transfer.
-    Dma = 5,
+tigon2_chip::table! {
+    /// What an entry is about: its label, and its bit in gencom's trace mask. The bits of
+    /// vendor firmware are unknown; these are this project's.
+    pub enum Topic: u32 {
+        /// Bit 0: start. Always traced. Code 0; the version of the extension, bytes of SRAM,
+        /// base of the block, end of the transmit buffer.
+        Boot = 0,
+        /// Bit 1: link. Code: that of the event; the state word, `R[200]`, `R[220]`, the
+        /// partner's abilities.
+        Link = 1,
+        /// Bit 2: commands. Code: the command; its word and the two entries behind it.
+        Command = 2,
+        /// Bit 3: events. Code: the event; its word, the producer index.
+        Event = 3,
+        /// Bit 4: drops, at most once a hundredth of a second for each reason. Code: the reason; how
+        /// many there were before, how many there are now.
+        Drop = 4,
+        /// Bit 5: DMA errors. Always traced. Code: 0 read, 1 write; the channel's state, host
+        /// address, kind of transfer.
+        Dma = 5,
+    }
 }
 
 impl Topic {
-    /// All topics in the order of their bits.
-    pub const ALL: [Topic; 6] = [
-        Topic::Boot,
-        Topic::Link,
-        Topic::Command,
-        Topic::Event,
-        Topic::Drop,
-        Topic::Dma,
-    ];
-
     /// Topics that are traced whatever the mask says.
     pub const ALWAYS: u32 = Topic::Boot.mask() | Topic::Dma.mask();
 
@@ -146,7 +136,7 @@ mod tests {
 
     #[test]
     fn topics_have_their_own_bits_and_labels() {
-        for (bit, topic) in Topic::ALL.into_iter().enumerate() {
+        for (bit, topic) in Topic::ALL.iter().enumerate() {
             assert_eq!(topic.mask(), 1 << bit);
             assert_ne!(topic.label(), label_words(PANIC_LABEL));
         }

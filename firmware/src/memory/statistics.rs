@@ -4,6 +4,7 @@
 //! [`host_interface::statistics::Statistics`]; each has one writer.
 
 use super::layout::STATISTICS;
+use core::mem::offset_of;
 use host_interface::statistics::Counter64;
 use tigon2_hal::Bus;
 
@@ -37,6 +38,6 @@ pub fn set<B: Bus>(bus: &mut B, offset: usize, value: u32) {
 
 /// Sets the two words at a byte offset of the block.
 pub fn set64<B: Bus>(bus: &mut B, offset: usize, value: Counter64) {
-    set(bus, offset, value.high);
-    set(bus, offset + 4, value.low);
+    set(bus, offset + offset_of!(Counter64, high), value.high);
+    set(bus, offset + offset_of!(Counter64, low), value.low);
 }

@@ -11,7 +11,7 @@
 //! nothing elsewhere. As with every word in SRAM there must be one CPU only that counts it.
 
 use crate::memory::layout::CUSTOM_COUNTERS;
-use host_interface::custom_counters::{ENTRY_BYTES, MOST, NAME_WORDS, name_words};
+use host_interface::custom_counters::{CustomCounterAt, ENTRY_BYTES, MOST, NAME_WORDS, name_words};
 use host_interface::extension::Extension;
 use tigon2_hal::Bus;
 
@@ -54,7 +54,7 @@ pub const fn number(name: &str) -> u32 {
 /// Counts one more.
 #[inline(never)]
 pub fn count<B: Bus>(bus: &mut B, number: u32) {
-    let address = CUSTOM_COUNTERS + (number << ENTRY_SHIFT);
+    let address = CustomCounterAt(CUSTOM_COUNTERS + (number << ENTRY_SHIFT)).count();
     let value = bus.load(address).wrapping_add(1);
     bus.store(address, value);
 }
@@ -72,6 +72,6 @@ pub(crate) fn prepare<B: Bus>(bus: &mut B) {
         }
     }
     // The end: an entry of no name.
-    bus.store(at + 4, 0);
+    bus.store(CustomCounterAt(at).name(), 0);
     bus.store(Extension::CustomCounters.nic_address(), CUSTOM_COUNTERS);
 }
