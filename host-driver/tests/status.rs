@@ -58,7 +58,7 @@ fn a_card_that_is_driven_can_be_looked_at() {
     assert_eq!(memory, "005000  12345678 00000000\n");
     let regs = says(attached(&server, &mut nic, &["regs", "cpuastate"]));
     assert!(
-        regs.starts_with("CPU A (sections 2, 3.4):\n     140 CpuAState "),
+        regs.starts_with("CPU A (sections 2, 3.4):\n     140 RW  CpuAState "),
         "{regs}"
     );
     let rings = says(attached(&server, &mut nic, &["rings"]));

@@ -155,7 +155,7 @@ fn a_session_begins_in_the_handler_and_knows_the_chip() {
     let used = ring.split_whitespace().nth(2).expect("a count");
     assert_ne!(used, "0", "{shown}");
     // K is 0x12F000 with 1 MB, and the ring of 64 descriptors at K + 0x4000 (reference 2.2).
-    let producer = after(&shown, "0x100 AssistReadProducer").trim();
+    let producer = after(&shown, "0x100 RW  AssistReadProducer").trim();
     let producer = u32::from_str_radix(&producer[2..], 16).expect("a word");
     assert!((0x13_3000..0x13_3800).contains(&producer), "{shown}");
     assert!(shown.contains("us BOOT"), "{shown}");
