@@ -74,3 +74,30 @@ fn the_picture_of_a_ping_is_that_of_the_firmware() {
         }
     }
 }
+
+/// A page is read in a terminal and in a diff, too: prose is wrapped at 100 columns. Tables, code
+/// and a link that is longer by itself are not.
+#[test]
+fn prose_is_wrapped_at_100_columns() {
+    let root = paths::root();
+    let pages = std::fs::read_dir(root.join("docs")).expect("the book");
+    let mut pages: Vec<_> = pages.map(|entry| entry.expect("a page").path()).collect();
+    pages.extend(["README.md", "CHANGELOG.md"].map(|name| root.join(name)));
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let mut wide = Vec::new();
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("text");
+        let mut code = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim_start().starts_with("```") {
+                code = !code;
+            }
+            let set = line.trim_start().starts_with(['|', '#', '<']) || line.starts_with("    ");
+            let words = line.split_whitespace().count();
+            if !code && !set && words > 1 && line.chars().count() > 100 {
+                wide.push(format!("{}:{number}", page.display()));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "{wide:#?}");
+}
