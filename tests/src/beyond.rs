@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
+use tigon_bench::simulated::cpus;
 use tigon2_sim::SimTransport;
-use xtask::bench::simulated::cpus;
 
 /// A firmware for such a board, and the board.
 pub trait Partition {

@@ -6,11 +6,11 @@ use host_interface::bar;
 use integration_tests::spy::{END, Spy};
 use integration_tests::{Engine, Sim, frames};
 use std::time::Duration as Time;
+use tigon_bench::simulated::cpus;
 use tigon2_model::Board;
 use tigon2_sim::workload::experiment::{self, Duration, Experiment, Measured};
 use tigon2_sim::workload::testbench::Setup;
 use tigon2_sim::{SimTransport, explore};
-use xtask::bench::simulated::cpus;
 
 /// Short looks.
 const LOOK: Duration = Duration {

@@ -4,7 +4,7 @@
 //! file can change a digit. `cargo xtask bench --golden` writes images and table anew.
 
 use testbed::paths::board_file;
-use xtask::bench::simulated::golden;
+use tigon_bench::simulated::golden;
 
 fn read(path: &std::path::Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

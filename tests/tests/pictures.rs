@@ -3,6 +3,12 @@
 use integration_tests::stage;
 use integration_tests::svg::{Picture, Place, Shape, Words};
 use std::collections::{BTreeMap, BTreeSet};
+use tigon_bench::chart::Chart;
+use tigon_bench::pictures;
+use tigon_bench::simulated::papers::{Compared, published};
+use tigon_bench::simulated::plan::SIZES;
+use tigon_bench::simulated::plot::chart;
+use tigon_bench::simulated::point::{CONSTANT, PerFrame, Point};
 use tigon2_chip::Cpu;
 use tigon2_model::Direction;
 use tigon2_sim::clock::Clock;
@@ -11,12 +17,6 @@ use tigon2_sim::timeline::event::{Event, Run, Span};
 use tigon2_sim::timeline::{Timeline, page, picture};
 use tigon2_sim::timing::counts::Tally;
 use tigon2_sim::workload::experiment::Experiment;
-use xtask::bench::simulated::papers::{Compared, published};
-use xtask::bench::simulated::plan::SIZES;
-use xtask::bench::simulated::plot::chart;
-use xtask::bench::simulated::point::{CONSTANT, PerFrame, Point};
-use xtask::chart::Chart;
-use xtask::doc::pictures;
 
 /// A measurement that is `share` of what Ethernet allows.
 fn point(subject: (&str, &str), experiment: Experiment, datagram: usize, share: f64) -> Point {

@@ -12,7 +12,7 @@ use testbed::net::iperf::{self, Direction, Protocol};
 use testbed::net::namespace::{self, Namespace};
 use testbed::net::ping;
 use testbed::process::{self, Process};
-use xtask::bench::copy_loop;
+use tigon_bench::copy_loop;
 
 const HOST: &str = "10.78.0.1";
 const PEER: &str = "10.78.0.2";

@@ -6,7 +6,7 @@ use integration_tests::{frames, stage};
 use std::path::Path;
 use std::time::Duration;
 use testbed::conditions::DmaChannels;
-use xtask::sim_run::replay::{Way, run};
+use tigon_bench::replay::{Way, run};
 
 /// Frames of all lengths, a millisecond's tenth apart, for somebody else's station.
 fn capture(into: &Path) -> Vec<Vec<u8>> {

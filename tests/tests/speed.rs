@@ -3,8 +3,8 @@
 
 use integration_tests::engine::tools;
 use integration_tests::stage::firmware;
+use tigon_bench::speed::through_qemu;
 use tigon2_sim::workload::speed::{LOADS, measure};
-use xtask::bench::speed::through_qemu;
 
 /// The simulator sees nothing of the clock that times it.
 #[test]

@@ -6,6 +6,7 @@ use integration_tests::stage;
 use std::collections::HashMap;
 use std::io::IoSlice;
 use testbed::firmware::choice::{self, Variant};
+use tigon_bench::trace::handlers;
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
@@ -16,7 +17,6 @@ use tigon2_sim::timeline::{LIMIT, Recorder, Timeline, number, page, picture, tra
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::datagram::Flow;
 use tigon2_sim::workload::testbench::{Load, Reading, Setup, Testbench};
-use xtask::trace::handlers;
 
 const FRAMES: u64 = 40;
 const COALESCING: Coalescing = Coalescing {

@@ -1,9 +1,9 @@
 //! `cargo xtask build`: the firmware, checked and measured.
 
-use crate::firmware::{self, FirmwareOptions};
-use crate::progress;
-use crate::setup::{self, Need};
 use anyhow::Result;
+use testbed::firmware::{self, FirmwareOptions};
+use testbed::progress;
+use testbed::setup::{self, Need};
 
 /// Builds the firmware that the user chose; the sizes, one line a memory, are its output.
 pub fn run() -> Result<()> {

@@ -1,13 +1,13 @@
 //! `cargo xtask flash`: builds the firmware, signs it, and lets `tigonctl flash` install it.
 
-use crate::firmware::{self, FirmwareOptions};
-use crate::setup::{self, Need};
-use crate::{judge, paths, process};
 use anyhow::{Context, Result, ensure};
 use host_driver::flash::BoardFile;
 use host_driver::flash::signature::{SIGNING_KEY_VARIABLE, TrustedKey};
 use std::fs::File;
 use std::path::PathBuf;
+use testbed::firmware::{self, FirmwareOptions};
+use testbed::setup::{self, Need};
+use testbed::{judge, paths, process};
 use tigon2_model::Board;
 
 /// What to install, and where.

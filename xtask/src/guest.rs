@@ -1,19 +1,18 @@
 //! `cargo xtask guest`: a Linux machine with the card in it.
 
-use crate::card::Card;
-use crate::firmware;
-use crate::interrupt;
-use crate::net::namespace;
-use crate::qemu_build::Target;
-use crate::setup::{self, Need};
-use crate::tools::{Tools, beside_qemu};
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use testbed::card::Card;
 use testbed::guest::peer::Peer;
 use testbed::guest::topology::Topology;
 use testbed::guest::{Guest, GuestOptions, GuestTools, peer};
+use testbed::net::namespace;
+use testbed::qemu_build::Target;
+use testbed::setup::{self, Need};
+use testbed::tools::{Tools, beside_qemu};
+use testbed::{firmware, interrupt};
 
 /// How many cards fit into a guest.
 const MOST_CARDS: i64 = 4;

@@ -5,11 +5,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use testbed::firmware::choice::{self, Placement, Variant};
+use testbed::{interrupt, paths, progress, setup};
+use tigon_bench::{explore, linux as bench, soak, trace};
 use verbs::Use;
-use xtask::{
-    bench, build, doc, explore, flash, gdb, guest, interrupt, man, new_variant, paths, progress,
-    qemu_run, repeat, setup, sim_run, soak, test, trace,
-};
+use xtask::{build, doc, flash, gdb, guest, man, new_variant, qemu_run, repeat, sim_run, test};
 
 const FIRMWARE: &str = "Firmware";
 const OUTPUT: &str = "Output";

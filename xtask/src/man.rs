@@ -1,9 +1,9 @@
 //! `cargo xtask man`: the manual pages of `cargo xtask`, one for each verb.
 
-use crate::paths;
 use anyhow::{Context, Result};
 use clap::Command;
 use std::path::PathBuf;
+use testbed::paths;
 
 /// The name of the pages.
 const NAME: &str = "cargo-xtask";

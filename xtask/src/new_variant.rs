@@ -4,15 +4,15 @@
 //! all that a variant is ([`own`]). It is the same firmware until sources ask for its
 //! feature.
 
-use crate::firmware::own::{self, Own};
-use crate::firmware::{self, FirmwareOptions, Placement, Variant};
-use crate::paths;
-use crate::setup::{self, Need};
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use host_driver::{Config, Nic};
 use std::time::Duration;
+use testbed::firmware::own::{self, Own};
+use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
+use testbed::paths;
 use testbed::paths::board_file;
+use testbed::setup::{self, Need};
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};

@@ -3,7 +3,6 @@
 //! What fails once in fifty is a fault like any other, and shows when something else wants
 //! the processors. The hogs are threads that count.
 
-use crate::{interrupt, paths, process};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::hint::black_box;
@@ -13,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use testbed::{interrupt, paths, process};
 
 /// How long one repetition may take.
 const LIMIT: Duration = Duration::from_secs(1800);

@@ -5,25 +5,24 @@
 //! driver waits or touches the card, so the figures tell how fast the
 //! simulation is on this machine, not how fast the card is.
 
-use self::replay::Way;
-use crate::conditions::DmaChannels;
-use crate::conversation::{self, Volume};
-use crate::judge;
-use crate::qemu_run::report::write_json;
-use crate::tools::{Given, given_or_built};
-use crate::trace::files;
 use anyhow::{Context, Result};
 use host_driver::Nic;
 use host_driver::log::{LogBlock, LogReader, LogTexts, by_time};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use testbed::conditions::DmaChannels;
+use testbed::judge;
+use testbed::tools::{Given, given_or_built};
+use tigon_bench::conversation::{self, Volume};
+use tigon_bench::replay::{self, Way};
+use tigon_bench::report::write_json;
+use tigon_bench::trace::files;
 use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 use tigon2_sim::log::BesideTheCard;
 use tigon2_sim::transport::SharedMachine;
 use wire::Peered;
 
-pub mod replay;
 mod wire;
 
 /// A simulated card is slower than QEMU's.

@@ -4,18 +4,18 @@
 
 mod programs;
 
-use crate::firmware::choice::{self, Variant};
-use crate::firmware::{self, FirmwareOptions};
-use crate::qemu_build::Target;
-use crate::tools::{Tools, beside_qemu, build_client, build_tigonctl};
-use crate::{interrupt, paths, process, setup};
 use anyhow::{Context, Result, bail, ensure};
 use programs::Program;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use testbed::firmware::choice::{self, Variant};
+use testbed::firmware::{self, FirmwareOptions};
 use testbed::guest::GuestTools;
+use testbed::qemu_build::Target;
+use testbed::tools::{Tools, beside_qemu, build_client, build_tigonctl};
+use testbed::{interrupt, paths, process, setup};
 
 /// For the list of packages.
 const METADATA_LIMIT: Duration = Duration::from_secs(120);

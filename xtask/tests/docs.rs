@@ -2,8 +2,9 @@
 
 use testbed::firmware::{self, FirmwareOptions, Variant};
 use testbed::paths;
-use xtask::doc::{links, pictures};
-use xtask::trace::handlers;
+use tigon_bench::pictures;
+use tigon_bench::trace::handlers;
+use xtask::doc::links;
 
 #[test]
 fn every_link_of_the_book_leads_somewhere() {

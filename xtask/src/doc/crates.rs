@@ -1,8 +1,8 @@
 //! The page of the book that leads to the pages of the crates.
 
-use crate::paths;
 use anyhow::{Context, Result};
 use std::fmt::Write;
+use testbed::paths;
 use toml_edit::DocumentMut;
 
 /// A row for each crate of the workspace that is a library: its name, which leads to its

@@ -11,17 +11,17 @@
 
 pub mod crates;
 pub mod links;
-pub mod pictures;
 pub mod tables;
 
-use crate::firmware::{self, FirmwareOptions, Placement, Variant};
-use crate::setup::{self, Need};
-use crate::trace::handlers;
-use crate::{cache, paths, process};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
+use testbed::setup::{self, Need};
+use testbed::{cache, paths, process};
+use tigon_bench::pictures;
+use tigon_bench::trace::handlers;
 
 /// The version of mdbook.
 const MDBOOK: &str = "0.5.4";

@@ -18,11 +18,6 @@ mod simulator;
 mod symbols;
 mod traffic;
 
-use crate::card::{Card, CardOptions};
-use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions};
-use crate::setup::{self, Need};
-use crate::tools::Tools;
-use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::net::TcpListener;
@@ -30,6 +25,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::NamedTempFile;
+use testbed::card::{Card, CardOptions};
+use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions};
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
+use testbed::{interrupt, paths};
 
 pub use facts::facts;
 

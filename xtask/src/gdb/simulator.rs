@@ -8,12 +8,12 @@
 //! the same cycles in every session.
 
 use super::{Arguments, debug, firmware_with, serve, session, write_facts};
-use crate::judge;
-use crate::setup::{self, Need};
 use anyhow::{Context, Result};
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixListener;
+use testbed::judge;
 use testbed::paths::board_file;
+use testbed::setup::{self, Need};
 use tigon2_model::Board;
 use tigon2_sim::gdb::{self, GdbError, Workload, workload};
 use tigon2_sim::timing::Parameters;

@@ -1,10 +1,6 @@
 //! A host that is never in a hurry: it loads the firmware, opens the card and pings for
 //! as long as gdb likes to look.
 
-use crate::card::Card;
-use crate::conversation;
-use crate::tools::Tools;
-use crate::worker::Worker;
 use anyhow::Result;
 use host_driver::peer::{self, DatagramWire};
 use host_driver::stack::card::CardWire;
@@ -13,6 +9,10 @@ use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Config, Nic};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use testbed::card::Card;
+use testbed::tools::Tools;
+use testbed::worker::Worker;
+use tigon_bench::conversation;
 
 /// Longer than anyone looks at one breakpoint.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -1,16 +1,16 @@
 //! Linux on both sides: ping and iperf3 between two namespaces.
 
 use super::Arguments;
-use super::report::{CardReport, Report};
 use super::shell::Shell;
-use crate::net::iperf::{self, Direction, Protocol, Server};
-use crate::net::ping;
-use crate::tools::{Tools, build_tigonctl};
 use anyhow::{Context, Result};
 use host_driver::log::{BuildId, LogTexts};
 use std::path::Path;
 use std::process::Stdio;
 use testbed::hosts::{HOST, Options, PEER, Testbed};
+use testbed::net::iperf::{self, Direction, Protocol, Server};
+use testbed::net::ping;
+use testbed::tools::{Tools, build_tigonctl};
+use tigon_bench::report::{CardReport, Report};
 
 /// Payloads of the echo requests: ping's usual one, and one that fills a frame.
 const PAYLOADS: [u32; 2] = [56, 1472];

@@ -2,18 +2,17 @@
 
 pub mod linux;
 pub mod replay;
-pub mod report;
 pub mod shell;
 pub mod smoltcp;
 
-use crate::conditions::DmaChannels;
-use crate::net::namespace;
-use crate::setup::{self, Need};
-use crate::tools::Tools;
-use crate::{firmware, judge};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use std::path::PathBuf;
+use testbed::conditions::DmaChannels;
+use testbed::net::namespace;
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
+use testbed::{firmware, judge};
 
 /// What to run, and how much of it.
 #[derive(Debug, clap::Args)]

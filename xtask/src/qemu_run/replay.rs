@@ -4,11 +4,6 @@
 //! the wire is written down as it comes: the same bytes in the same order, but
 //! that the MAC pads frames of less than 60 bytes (hardware reference, 10.2).
 
-use crate::card::{Card, CardOptions};
-use crate::conditions::DmaChannels;
-use crate::tools::Tools;
-use crate::worker::Worker;
-use crate::{interrupt, qemu_run::report::write_json};
 use anyhow::{Context, Result, bail};
 use host_driver::capture::{FrameReader, FrameWriter, now};
 use host_driver::peer::DatagramWire;
@@ -18,7 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use testbed::card::{Card, CardOptions};
+use testbed::conditions::DmaChannels;
 use testbed::hosts::load_and_open;
+use testbed::interrupt;
+use testbed::tools::Tools;
+use testbed::worker::Worker;
+use tigon_bench::report::write_json;
 
 /// How long the last frames may take from the card to the capture.
 const SETTLE: Duration = Duration::from_secs(5);

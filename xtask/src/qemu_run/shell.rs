@@ -1,12 +1,12 @@
 //! The shell behind the card: the user's own, in which `tigonctl` is found and completed.
 
-use crate::net::namespace::Namespace;
-use crate::process;
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use testbed::net::namespace::Namespace;
+use testbed::process;
 
 /// How long `tigonctl` may take to print its completions.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -1,15 +1,15 @@
 //! Without privileges: smoltcp behind the driver and at the end of the wire.
 
 use super::Arguments;
-use super::report::Report;
-use crate::card::{Card, CardOptions};
-use crate::conversation::{self, Volume};
-use crate::tools::Tools;
-use crate::worker::Worker;
 use anyhow::Result;
 use host_driver::peer::{self, DatagramWire};
 use std::time::Duration;
+use testbed::card::{Card, CardOptions};
 use testbed::hosts::open_booted;
+use testbed::tools::Tools;
+use testbed::worker::Worker;
+use tigon_bench::conversation::{self, Volume};
+use tigon_bench::report::Report;
 
 /// One UDP datagram of 1472 bytes each 235 us is 50 Mb/s, as with iperf3.
 const UDP_INTERVAL: Duration = Duration::from_micros(235);

@@ -4,13 +4,13 @@
 //! stops none of the others, and every failure is told at the end. What passes in one order
 //! only is a fault: of programs, and of the tests in each of them.
 
-use crate::process;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use testbed::process;
 
 /// For the whole of one program.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);

@@ -10,13 +10,8 @@
 //! offer what the card takes. Every datagram is checked in both. QEMU counts no
 //! instructions: what can be compared are frames in a second.
 
-use super::Arguments;
-use crate::card::{Card, CardOptions};
-use crate::conditions::DmaChannels;
-use crate::qemu_build::{self, Target};
-use crate::qemu_run::report::write_json;
-use crate::setup::{self, Need};
-use crate::tools::Tools;
+use crate::linux::Arguments;
+use crate::report::write_json;
 use anyhow::{Context, Result, anyhow, bail};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use host_driver::Nic;
@@ -25,7 +20,12 @@ use host_driver::transport::vfio_user::VfioUser;
 use serde::Serialize;
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
+use testbed::card::{Card, CardOptions};
+use testbed::conditions::DmaChannels;
 use testbed::hosts::open_nic;
+use testbed::qemu_build::{self, Target};
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
 use tigon2_model::is_flow_control;
 use tigon2_sim::workload::datagram::{Flow, HEADERS, PEER, Sink};
 use tigon2_sim::workload::speed::{self, LOADS, SpeedLoad};
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         });
     }
     let report = Report {
-        firmware: crate::firmware::FirmwareOptions::default()
+        firmware: testbed::firmware::FirmwareOptions::default()
             .variant
             .name()
             .to_owned(),

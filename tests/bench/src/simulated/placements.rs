@@ -9,14 +9,14 @@ use super::plan::paper;
 use super::point::rounded;
 use super::tables::framed;
 use super::{Candidate, Series};
-use crate::conditions::Conditions;
-use crate::firmware::{FirmwareOptions, Placement, Variant};
-use crate::setup::{self, Need};
 use anyhow::Result;
 use clap::ValueEnum;
 use comfy_table::Table;
 use indicatif::ProgressBar;
 use serde::Serialize;
+use testbed::conditions::Conditions;
+use testbed::firmware::{FirmwareOptions, Placement, Variant};
+use testbed::setup::{self, Need};
 use tigon2_sim::workload::experiment::{Duration, Experiment};
 
 /// The sizes of which the paper's text has numbers, in bytes.

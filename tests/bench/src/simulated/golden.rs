@@ -12,11 +12,11 @@
 
 use super::plan::{Plan, Task, paper};
 use super::point::{Point, Subject};
-use crate::conditions::Conditions;
-use crate::paths;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use testbed::conditions::Conditions;
+use testbed::paths;
 use tigon2_sim::workload::experiment::Duration;
 use tigon2_sim::workload::model_table;
 

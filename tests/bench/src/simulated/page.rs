@@ -1,10 +1,10 @@
 //! What people read of a bench: on the terminal as it comes, and as Markdown beside the JSON.
 
-use crate::conditions::Conditions;
-use crate::qemu_run::report::write_json;
+use crate::report::write_json;
 use anyhow::{Context, Result};
 use comfy_table::{Row, Table};
 use serde::Serialize;
+use testbed::conditions::Conditions;
 
 /// A page that is printed line by line and written at its end.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! What is measured, and the measuring.
 
 use super::point::{CONSTANT, Point, Subject};
-use crate::conditions::Conditions;
-use crate::interrupt;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
+use testbed::conditions::Conditions;
+use testbed::interrupt;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::arrivals::{IMIX, Mix, Pattern};

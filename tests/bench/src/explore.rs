@@ -3,10 +3,8 @@
 //! Every schedule is a simulation of its own, with a card of its own, so they run in
 //! parallel. A failure is named by its seed; `--seed` replays it and writes its timeline.
 
-use crate::qemu_run::report::write_json;
-use crate::tools::{Given, given_or_built};
+use crate::report::write_json;
 use crate::trace::files;
-use crate::{interrupt, paths};
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -14,6 +12,8 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use testbed::tools::{Given, given_or_built};
+use testbed::{interrupt, paths};
 use tigon2_chip::Cpu;
 use tigon2_sim::explore::{self, Disturbance, Outcome};
 

@@ -8,8 +8,7 @@
 //! The card has the board's timing, and OUT has the card's time: the same capture and the
 //! same firmware give the same file, byte for byte.
 
-use crate::conditions::DmaChannels;
-use crate::{interrupt, qemu_run::report::write_json};
+use crate::report::write_json;
 use anyhow::{Context, Result, bail};
 use host_driver::Nic;
 use host_driver::capture::{FrameReader, FrameWriter};
@@ -19,6 +18,8 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
+use testbed::conditions::DmaChannels;
+use testbed::interrupt;
 use tigon2_model::{Board, is_flow_control};
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::transport::{HostTiming, SharedMachine};

@@ -9,21 +9,21 @@
 //! Both cross the same guest, the same QEMU and a TAP device each, so what is
 //! compared is the device and its driver.
 
-use super::{Arguments, median};
-use crate::card::Card;
-use crate::conditions::DmaChannels;
-use crate::net::iperf::{self, Direction, Protocol, Throughput};
-use crate::net::namespace::{self, Namespace};
-use crate::qemu_build::{self, Target};
-use crate::qemu_run::report::write_json;
-use crate::setup::{self, Need};
-use crate::tools::Tools;
+use crate::linux::{self, Arguments, median};
+use crate::report::write_json;
 use anyhow::{Context, Result};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use serde::Serialize;
 use std::time::Duration;
+use testbed::card::Card;
+use testbed::conditions::DmaChannels;
 use testbed::guest::peer::Peer;
 use testbed::guest::{Guest, GuestOptions, GuestTools, peer};
+use testbed::net::iperf::{self, Direction, Protocol, Throughput};
+use testbed::net::namespace::{self, Namespace};
+use testbed::qemu_build::{self, Target};
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
 
 /// The e1000's side: the guest and its peer.
 const E1000: (&str, &str) = ("10.78.0.1", "10.78.0.2");
@@ -76,9 +76,9 @@ struct Side<'a> {
 
 /// Measures and reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    namespace::privileged().context(super::LINUX)?;
+    namespace::privileged().context(linux::LINUX)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Guest, Need::Traffic])?;
-    namespace::permitted().context(super::LINUX)?;
+    namespace::permitted().context(linux::LINUX)?;
     qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
     let tools = Tools::build()?;
     let guests = GuestTools::build()?;

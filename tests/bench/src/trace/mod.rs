@@ -7,15 +7,15 @@ pub mod files;
 pub mod handlers;
 mod summary;
 
-use crate::paths;
-use crate::qemu_run::report::write_json;
-use crate::tools::given_or_built;
+use crate::report::write_json;
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use summary::Summary;
+use testbed::paths;
 use testbed::paths::board_file;
+use testbed::tools::given_or_built;
 use tigon2_model::Board;
 use tigon2_sim::timeline::capture::{self, Subject, Window};
 use tigon2_sim::timeline::packets;

@@ -1,9 +1,7 @@
 //! The conversation between smoltcp behind the driver and smoltcp at the end of
 //! the wire: ping, TCP and UDP, with a report, whatever runs the card.
 
-use crate::conditions::DmaChannels;
-use crate::interrupt;
-use crate::qemu_run::report::{CardReport, Report};
+use crate::report::{CardReport, Report};
 use anyhow::Result;
 use host_driver::stack::card::CardWire;
 use host_driver::stack::throughput::{DatagramRun, tcp_receive, tcp_send, udp_receive, udp_send};
@@ -11,6 +9,8 @@ use host_driver::stack::{Host, Identity, StackError, ping};
 use host_driver::{Nic, Transport};
 use std::net::Ipv4Addr;
 use std::time::Duration;
+use testbed::conditions::DmaChannels;
+use testbed::interrupt;
 
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The address of the host at the end of the wire.

@@ -1,17 +1,6 @@
 //! `cargo xtask bench`: how fast it is, beside what it could be at most.
 
-pub mod copy_loop;
-mod guest;
-pub mod simulated;
-pub mod speed;
-
-use crate::conditions::{Conditions, DmaChannels, HostKind};
-use crate::firmware::choice;
-use crate::net::iperf::{self, Direction, Protocol};
-use crate::net::namespace::{self, Namespace};
-use crate::qemu_run::report::write_json;
-use crate::setup::{self, Need};
-use crate::tools::Tools;
+use crate::report::write_json;
 use crate::trace::Way;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -19,10 +8,16 @@ use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use host_driver::tap::Tap;
 use serde::Serialize;
 use std::path::PathBuf;
+use testbed::conditions::{Conditions, DmaChannels, HostKind};
+use testbed::firmware::choice;
 use testbed::hosts::{self, HOST, PEER, Testbed};
+use testbed::net::iperf::{self, Direction, Protocol};
+use testbed::net::namespace::{self, Namespace};
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
 
 /// Why no other stack will do.
-const LINUX: &str = "the comparison needs Linux on both sides";
+pub(crate) const LINUX: &str = "the comparison needs Linux on both sides";
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -142,12 +137,12 @@ type Round = (f64, f64);
 /// Measures and reports.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.speed {
-        return speed::run(arguments);
+        return crate::speed::run(arguments);
     }
     match (arguments.engine, arguments.guest) {
-        (Engine::Sim, false) => return simulated::run(arguments),
+        (Engine::Sim, false) => return crate::simulated::run(arguments),
         (Engine::Sim, true) => bail!("a guest needs --engine qemu"),
-        (Engine::Qemu, true) => return guest::run(arguments),
+        (Engine::Qemu, true) => return crate::guest::run(arguments),
         (Engine::Qemu, false) => {}
     }
     let dma_channels = arguments.dma_channels.unwrap_or_default();
@@ -208,7 +203,7 @@ fn through_copy_loop(seconds: u32) -> Result<Round> {
     };
     let left = tap("h", [2, 0x54, 0x47, 0, 0, 1], &host, HOST)?;
     let right = tap("w", [2, 0x54, 0x47, 0, 0, 2], &peer, PEER)?;
-    let mut wire = copy_loop::start(left, right);
+    let mut wire = crate::copy_loop::start(left, right);
     let round = tcp(&host, &peer, seconds);
     wire.join()?;
     round
@@ -233,7 +228,7 @@ fn compare(card: &[Round], bare: &[Round], direction: fn(&Round) -> f64) -> Comp
 }
 
 /// The middle value; the mean of the middle two of an even number.
-fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {

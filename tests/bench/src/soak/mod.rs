@@ -6,13 +6,7 @@
 
 mod account;
 
-use crate::firmware;
-use crate::interrupt;
-use crate::net::ping::{self, Ping};
-use crate::qemu_build::{self, Target};
-use crate::qemu_run::report::write_json;
-use crate::setup::{self, Need};
-use crate::tools::Tools;
+use crate::report::write_json;
 use account::{Checked, Drops, bad_lines};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -21,6 +15,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use testbed::guest::topology::{Station, Topology};
 use testbed::guest::{GuestOptions, GuestTools, Job, Output};
+use testbed::net::ping::{self, Ping};
+use testbed::qemu_build::{self, Target};
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
+use testbed::{firmware, interrupt};
 
 /// What is left of the time limit for a busy machine.
 const SLACK: Duration = Duration::from_secs(120);

@@ -1,15 +1,15 @@
 //! What `qemu-run` found out: a table for people, JSON for programs.
 
-use crate::conditions::DmaChannels;
-use crate::net::iperf::Throughput;
-use crate::net::ping::Ping;
-use crate::paths;
 use anyhow::{Context, Result};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use host_driver::nic::NicStatistics;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use testbed::conditions::DmaChannels;
+use testbed::net::iperf::Throughput;
+use testbed::net::ping::Ping;
+use testbed::paths;
 
 /// The whole report, as it stands in `target/reports/qemu-run.json`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

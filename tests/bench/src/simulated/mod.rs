@@ -19,16 +19,17 @@ mod tables;
 use self::page::Page;
 use self::plan::{Plan, QUICK_SIZES, SIZES, Task, beyond, one_bd, paper};
 use self::point::{Point, Subject};
-use crate::conditions::Conditions;
-use crate::firmware::{self, FirmwareOptions, Placement, Variant};
-use crate::setup::{self, Need};
-use crate::{judge, paths};
+use crate::linux::Arguments;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use std::path::Path;
 use std::time::Instant;
+use testbed::conditions::Conditions;
+use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
 use testbed::paths::board_file;
+use testbed::setup::{self, Need};
+use testbed::{judge, paths};
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::{Duration, Experiment};
 
@@ -99,7 +100,7 @@ impl Series {
 }
 
 /// The firmware that is asked for, or all variants of this project's.
-fn candidates(arguments: &super::Arguments) -> Result<Vec<Candidate>> {
+fn candidates(arguments: &Arguments) -> Result<Vec<Candidate>> {
     if let Some(path) = &arguments.firmware {
         let name = path.file_name().unwrap_or(path.as_os_str());
         return Ok(vec![Candidate {
@@ -121,7 +122,7 @@ fn variants(options: FirmwareOptions) -> Result<Vec<Candidate>> {
 
 /// What is asked for. The whole bench has the other places of code and state as well, in the
 /// paper's experiments.
-fn series(arguments: &super::Arguments) -> Vec<Series> {
+fn series(arguments: &Arguments) -> Vec<Series> {
     if part::is_asked(arguments) {
         return vec![Series::usual(part::tasks(arguments), Duration::QUICK)];
     }
@@ -151,7 +152,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The timing profiles that are asked for, each of which is there.
-fn profiles(arguments: &super::Arguments, board: &str) -> Result<Vec<String>> {
+fn profiles(arguments: &Arguments, board: &str) -> Result<Vec<String>> {
     if arguments.profile == ALL_PROFILES {
         return Ok(Parameters::profiles(board)?);
     }
@@ -163,7 +164,7 @@ fn profiles(arguments: &super::Arguments, board: &str) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// If the firmware cannot be built or read, or a point fails.
-pub fn run(arguments: &super::Arguments) -> Result<()> {
+pub fn run(arguments: &Arguments) -> Result<()> {
     let conditions = arguments.conditions();
     if arguments.beyond {
         return cpus::run(conditions);
@@ -266,7 +267,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        bench: crate::bench::Arguments,
+        bench: Arguments,
     }
 
     fn asked(line: &[&str]) -> Vec<Series> {

@@ -7,12 +7,12 @@ use super::page::Page;
 use super::plan::{Plan, Task, paper};
 use super::point::Subject;
 use super::tables::framed;
-use crate::conditions::Conditions;
 use anyhow::Result;
 use comfy_table::Table;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::Serialize;
+use testbed::conditions::Conditions;
 use tigon2_sim::timing::variation::variations;
 use tigon2_sim::workload::experiment::{Duration, Experiment};
 

@@ -7,10 +7,10 @@ use super::page::Page;
 use super::plan::{QUICK_SIZES, Task, one_bd, paper};
 use super::point::Point;
 use super::tables::framed;
-use crate::bench::Arguments;
-use crate::conditions::Conditions;
+use crate::linux::Arguments;
 use anyhow::Result;
 use comfy_table::Table;
+use testbed::conditions::Conditions;
 
 /// Whether not all of the bench is asked for.
 pub fn is_asked(arguments: &Arguments) -> bool {

@@ -5,13 +5,13 @@
 //! other: no card, no rings, no firmware. A throughput through the card is
 //! reported beside the one through this.
 
-use crate::worker::Worker;
 use anyhow::{Context, Result};
 use host_driver::tap::Tap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testbed::worker::Worker;
 
 /// Frames taken from one device before the other has its turn.
 const BATCH: usize = 64;
