@@ -262,10 +262,8 @@ fn our_driver_flashes_a_card_boots_it_and_confirms() -> Result<(), NicError> {
     let mut nic = Nic::probe(transport, Config::default())?;
     let nothing = nic.boot().expect_err("the EEPROM is blank");
     let text = nothing.to_string();
-    assert_eq!(
-        text,
-        "the card has not booted: the EEPROM holds no firmware"
-    );
+    let said = "the card has not booted: the EEPROM holds no firmware (CPU A is halted";
+    assert!(text.starts_with(said), "{text}");
 
     // Over the two wires, as on a real card.
     let trusted = TrustedKey::from_environment().map_err(FlashError::from)?;

@@ -355,13 +355,18 @@ fn chosen<V: Memory>(view: &mut V, (hash_type, hash): (HashType, u32)) -> Verdic
 /// The last byte of a datagram's source address, with whatever is in higher bits.
 #[inline(always)]
 fn source<V: Frame + Memory>(view: &mut V, length: u32) -> Option<u32> {
-    if let Some(byte) = straight_source(view, length) {
-        return Some(byte);
-    }
-    if length >= straight::LEAST && view.word(12) >> 12 == straight::IPV6 {
-        let payload = view.word(16) & 0xFFFF;
-        if payload + straight::IPV6_PAYLOAD <= length {
-            return Some(view.word(36) >> 16);
+    if length >= straight::LEAST {
+        let kind = view.word(12);
+        if kind >> 8 == straight::IPV4 {
+            let total = view.word(16) >> 16;
+            if total >= fields::IPV4_HEADER && total + straight::IP <= length {
+                return Some(view.word(28) >> 16);
+            }
+        } else if kind >> 12 == straight::IPV6 {
+            let payload = view.word(16) & 0xFFFF;
+            if payload + straight::IPV6_PAYLOAD <= length {
+                return Some(view.word(36) >> 16);
+            }
         }
     }
     source_in_general(view, length)

@@ -101,7 +101,6 @@ impl Classify {
 
     /// The verdict on a frame of `length` bytes without CRC, if it is an untagged IPv4 datagram
     /// without options. Its first [`REACH`] bytes lie at one piece.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
     #[inline(never)]
     pub fn straight<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32) -> Option<Verdict> {
         // In a register, not a constant in each look-up.

@@ -14,6 +14,9 @@
 //! So a queue whose thread is slow delays no other, and causes no PAUSE. Nothing of this runs
 //! in classic mode, but for one test of a flag when frames have arrived.
 //!
+//! The code lies in SRAM: there is room for it in CPU A's scratch pad, but not at addresses
+//! where CPU B has no code, by which a debugger tells the two apart.
+//!
 //! | module | what |
 //! | --- | --- |
 //! | this one | all queues, and a run of frames |
@@ -113,7 +116,6 @@ impl Default for Queues {
 }
 
 /// Receive complete, in queue mode: some frames.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
 pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
     // Return BDs that found no descriptor go first: as many more as a run makes have room.
@@ -193,7 +195,6 @@ fn tell_b<B: Dispatch>(io: &mut IoA<B>) {
 
 /// Sends return BDs of a queue until fewer than `enough` are left; `false` if there is no
 /// descriptor for them.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
 fn send_returns<B: Dispatch>(
     queue: &mut Queue,
