@@ -178,6 +178,15 @@ impl<B: Dispatch> IoA<B> {
         }
     }
 
+    /// Whether all that was queued has been written.
+    pub fn all_written(&mut self) -> bool {
+        if !self.awaits_anything() {
+            self.pass_writes();
+        }
+        let now = self.write_ring.position();
+        self.write_ring.has_passed(now)
+    }
+
     /// Passes over the transfers that are done, as nothing follows.
     #[inline(always)]
     fn pass_writes(&mut self) {

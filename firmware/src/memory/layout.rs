@@ -4,7 +4,8 @@
 //! 0x00_0000  mailboxes, gencom, command ring          (the host sees them in its BAR)
 //! 0x00_2000  send BDs, 512 x 16                       (hardware reference, section 2.1)
 //! 0x00_4000  image and variables                      (linker/*.x)
-//! 0x01_9E00  hash tables of the receive queues, where the variant has queues
+//! 0x01_AE00  hash tables of the receive queues, where the variant has queues: while these are
+//!            open, also in place of the classic return BDs
 //! 0x01_B000  the tables below
 //! K          descriptor and buffer block              (hardware reference, section 2.2)
 //! 0x20_0000  end of packet memory
@@ -83,8 +84,9 @@ pub const QUEUE_SHIFT: u32 = 13;
 pub const QUEUE_RINGS: u32 = STANDARD_BDS;
 /// Distance of a queue's return slots from its copies of BDs.
 pub const QUEUE_SLOTS: u32 = QUEUE_WINDOW * 32;
-/// The tables that a hash is looked up in, 16 words for each half byte of what is hashed.
-pub const HASH_TABLES: u32 = TABLES - 72 * 64;
+/// The tables that a hash is looked up in, 16 words for each half byte of what is hashed. Most of
+/// them lie where classic mode makes its return BDs, [`RETURN_BDS`].
+pub const HASH_TABLES: u32 = STANDARD_BDS - 72 * 64;
 /// The queue block, see [`host_interface::queue::block`].
 pub const QUEUE_BLOCK: u32 = TABLES_END.next_multiple_of(32);
 /// The queue control block as it was read from the host.

@@ -73,6 +73,7 @@ fn open<B: Dispatch>(a: &mut SideA<B>) -> Result<Result<(), Refused>, Busy> {
         if state == State::StackUp as u32 {
             return Ok(Err(Refused::of(QueueResult::StackUp)));
         }
+        open::settle(&mut a.receive, &mut a.io)?;
         open::rest(&mut a.receive, &mut a.io);
         cross_call::call(a, Call::ReadQueues)?;
         let judged = if CONTROL_READ.get(&mut a.io.bus) == READ {

@@ -84,7 +84,12 @@ impl ReturnQueue {
         self.host = config.receive_return.address;
         let entries = return_entries(config.receive_return.max_len as u16).unwrap_or(1);
         self.mask = entries - 1;
-        // What is not written for each frame is 0.
+        self.clear_slots(bus);
+    }
+
+    /// What is not written for each frame is 0.
+    #[inline(never)]
+    pub fn clear_slots<B: Bus>(&self, bus: &mut B) {
         for word in (0..RETURN_SLOTS * 32).step_by(4) {
             bus.store(self.slots + word, 0);
         }
@@ -153,7 +158,7 @@ impl ReturnQueue {
 
     /// Return BDs that are made and not on their way.
     #[inline(always)]
-    fn waiting(&self) -> u32 {
+    pub(super) fn waiting(&self) -> u32 {
         self.producer.wrapping_sub(self.queued) & self.mask
     }
 

@@ -133,6 +133,21 @@ fn judge<B: Bus>(bus: &mut B, number: u32) -> Result<(), QueueResult> {
     Ok(())
 }
 
+/// All return BDs of classic mode reach the host: other things are to be in their slots.
+///
+/// # Errors
+/// [`Busy`] while some are under way.
+#[inline(never)]
+pub fn settle<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> Result<(), Busy> {
+    if receive.returns.waiting() != 0 {
+        super::super::index::update_producer(receive, io);
+    }
+    if receive.returns.waiting() != 0 || !io.all_written() {
+        return Err(Busy);
+    }
+    Ok(())
+}
+
 /// The rings of classic mode rest: none of their BDs is given to a frame, and CPU B is asked
 /// to fetch no more.
 #[inline(never)]
@@ -146,6 +161,7 @@ pub fn rest<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
 /// They are used again; CPU B fetches what it had fetched once more.
 #[inline(never)]
 pub fn resume<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    receive.returns.clear_slots(&mut io.bus);
     for id in RingId::ALL {
         receive.rings.get_mut(id).resume();
     }
