@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 
 /// Links all binaries in `src/bin` by a script of the folder `linker`. Paths are from the
-/// package's folder, in which Cargo runs this. `symbols` are defined for the script.
+/// package's folder, in which Cargo runs this. `symbols` are defined for the script, as
+/// `_scratch_b_bytes`, or `_has_workers` where more than two CPUs copy the pads' images.
 pub fn link(linker: &Path, script: &str, symbols: &[&str]) {
     if std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("mips") {
         return;
@@ -75,5 +76,9 @@ fn regions(placement: &str) -> String {
             format!("REGION_ALIAS(\"{what}_{cpu}\", {cpu_pad})\n")
         })
         .collect();
-    format!("{regions}_code_in_pads = {};\n", u32::from(code))
+    format!(
+        "{regions}_code_in_pads = {};\n_state_in_pads = {};\n",
+        u32::from(code),
+        u32::from(state)
+    )
 }

@@ -1,5 +1,5 @@
-//! Hands the boot code's linker script to the linker, for the chip only: a copy in Cargo's
-//! folder of this build, whose path Cargo mends when a clone was copied or moved.
+//! Passes the boot code's linker script to the linker, for the chip only. The script is a copy in
+//! Cargo's build folder, whose path Cargo updates when a clone was copied or moved.
 
 use std::path::PathBuf;
 

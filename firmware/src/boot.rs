@@ -1,27 +1,26 @@
 //! From reset to the dispatch loop.
 //!
-//! The order of register accesses is that of vendor firmware (hardware reference, both
-//! sections 19, and the advice of section 18), as far as this firmware does the same.
-//! CPU B is started when what it works with is there, and prepares its own part.
+//! The order of register accesses follows vendor firmware (hardware reference, both sections 19,
+//! and the advice of section 18) wherever this firmware does the same. CPU A starts CPU B once the
+//! state that CPU B needs is ready; CPU B then prepares its own part.
 
 use crate::control::{host_events, link};
 use crate::events;
 use crate::io::states::{ReadStates, WriteStates};
-use crate::io::{direct, filter};
+use crate::io::{direct, filter, loadable};
 use crate::memory::config::Config;
 use crate::memory::last_event::LAST_EVENT;
 use crate::memory::layout::{
     self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, QUEUE_BLOCK, QUEUE_SHARED, QUEUE_SHARED_END,
-    QUEUES, SHARED, SHARED_END,
+    QUEUES, SHARED, SHARED_END, SPINE, SPINE_SHARED, SPINE_SHARED_END,
 };
 use crate::memory::shared::ANSWER;
 use crate::memory::statistics::count;
-use crate::path::buffer_fetch::BufferFetch;
 use crate::path::receive::{self, queues};
 use crate::path::send;
 use crate::record::log::{log_debug, log_info};
 use crate::record::{custom_counters, trace};
-use crate::sides::{SideA, SideB, fatal, statistics, timer};
+use crate::sides::{SideA, SideB, fatal, spine, statistics, timer};
 use embedded_hal::delay::DelayNs;
 use host_interface::event::EventCode;
 use host_interface::extension::{
@@ -47,7 +46,7 @@ const PRESCALER: u32 = 0x55;
 /// The timer's prescaler field in `R[50]`.
 const PRESCALER_MASK: u32 = 0x7F;
 
-/// The very first accesses: what must be done before the stack grows beyond the scratch
+/// Makes the very first accesses: what has to happen before the stack grows beyond the scratch
 /// pad. Returns the base K of the descriptor and buffer block.
 #[inline(never)]
 pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
@@ -70,11 +69,16 @@ pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
         }
         queues::open::describe(bus);
     }
+    if SPINE != 0 {
+        for address in (SPINE_SHARED..SPINE_SHARED_END).step_by(4) {
+            bus.store(address, 0);
+        }
+    }
     for word in Extension::ALL {
         bus.store(word.nic_address(), 0);
     }
-    // Only a word that the boot code wrote for this very start counts: what an earlier
-    // one left in SRAM has lost its mark.
+    // Only a word that the boot code wrote for this start counts. A word that an earlier start left
+    // in SRAM has lost its mark.
     if let Some(source) = BootSource::from_word(source)
         && source.handed_over()
     {
@@ -82,7 +86,7 @@ pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
         bus.store(Extension::BootSource.nic_address(), source.signed());
     }
     bus.store(Extension::SramBytes.nic_address(), bytes);
-    // No event can be posted before there is a ring.
+    // No event can be posted before the ring exists.
     bus.store(LAST_EVENT.state(), 0);
     trace::start(bus);
     block
@@ -112,8 +116,8 @@ fn probe_sram<B: Dispatch>(bus: &mut B) -> u32 {
     size
 }
 
-/// All the rest, up to the dispatch loop, with the block of [`claim`]. `start_b` has CPU B's
-/// side [`join`] in, where it runs. After a fatal error nothing is let through.
+/// Does the rest, up to the dispatch loop, with the block that [`claim`] returned. `start_b` makes
+/// CPU B run [`join`]. After a fatal error no event is enabled.
 pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut B)) {
     a.place(block);
     let bytes = a.io.bus.load(Extension::SramBytes.nic_address());
@@ -154,8 +158,8 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut 
     announce(a);
 }
 
-/// CPU B's part, when CPU A has prepared the chip: its rings and its view of what the host
-/// configured. Its events are let through.
+/// Prepares CPU B's part after CPU A has prepared the chip: its rings and its copy of the host's
+/// configuration. Then enables its events.
 pub fn join<B: Dispatch>(b: &mut SideB<B>) {
     let block = layout::block_base(b.io.bus.load(Extension::SramBytes.nic_address()));
     let alone = b.io.bus.core(|core| core.is_alone());
@@ -168,13 +172,13 @@ pub fn join<B: Dispatch>(b: &mut SideB<B>) {
     let bus = &mut b.io.bus;
     let mut config = Config::new();
     config.load_gencom(bus);
-    // CPU A has judged it.
+    // CPU A has validated it.
     let _ = config.load_information(bus);
     let base = bus.load(Extension::TransmitBuffer.nic_address());
     let boundary = bus.load(Extension::ReceiveBuffer.nic_address());
     b.io.states = ReadStates::configured(bus);
     b.io.read_ring.reset(&mut b.io.bus);
-    b.buffer_fetch = BufferFetch::configured(&config);
+    b.buffer_fetch.configure(&config);
     send::configure(&mut b.send, &mut b.io, &config, base, boundary);
     statistics::clear_b(b);
     timer::start_send(b);
@@ -194,14 +198,13 @@ pub fn start_cpu_b<B: Bus>(bus: &mut B, entry: u32) {
     bus.write(Register::CpuBState, 0);
 }
 
-/// What CPU B answers, not asked, when it has joined in.
+/// What CPU B writes as its answer, unasked, when it has joined.
 const JOINED: u32 = u32::MAX;
 
-/// Waits until CPU B has joined in; its state if it does not.
+/// Waits until CPU B has joined. Returns CPU B's state if it does not.
 fn wait_for_b<B: Dispatch>(a: &mut SideA<B>) -> Result<(), u32> {
-    /// Milliseconds. The chip takes less than one; under an emulator whose CPUs are threads of
-    /// a busy computer it has been seen to take twenty. CPU A has nothing else to do, and a
-    /// driver waits longer.
+    /// Milliseconds. The chip takes less than one; an emulator whose CPUs are threads on a busy
+    /// computer has taken twenty. CPU A has nothing else to do, and a driver waits longer.
     const PATIENCE: u32 = 1000;
     for _ in 0..PATIENCE {
         if ANSWER.get(&mut a.io.bus) == JOINED {
@@ -212,8 +215,8 @@ fn wait_for_b<B: Dispatch>(a: &mut SideA<B>) -> Result<(), u32> {
     Err(a.io.bus.read(Register::CpuBState))
 }
 
-/// Firmware that the host has loaded finds gencom filled in. One that the boot code
-/// started waits for that.
+/// The host fills gencom before it starts firmware that it loaded itself. Firmware that the boot
+/// code started waits for the host here.
 fn await_host<B: Bus>(bus: &mut B) {
     let state = Extension::State.nic_address();
     if bus.load(Extension::BootSource.nic_address()) == 0 {
@@ -224,7 +227,7 @@ fn await_host<B: Bus>(bus: &mut B) {
     while bus.load(state) == State::AwaitingHost as u32 {}
 }
 
-/// Stops what an earlier life may have left running.
+/// Stops whatever earlier firmware left running.
 fn quiet<B: Dispatch>(a: &mut SideA<B>) {
     let bus = &mut a.io.bus;
     semaphore::free(bus);
@@ -249,7 +252,7 @@ fn fetch_information<B: Dispatch>(a: &mut SideA<B>) -> Result<(), ()> {
     }
     let bus = &mut a.io.bus;
     a.io.states = WriteStates::configured(bus);
-    // CPU B, whose channel it is, does not run yet.
+    // The read channel is CPU B's, but CPU B does not run yet.
     let state = ReadStates::configured(bus).words;
     let bytes = INFO_BYTES as u32;
     if let Err(state) = direct::transfer(bus, direct::READ, place, INFORMATION, bytes, state) {
@@ -274,9 +277,8 @@ fn configure<B: Dispatch>(a: &mut SideA<B>) {
         .store(Extension::ReceiveBuffer.nic_address(), boundary);
 }
 
-/// The transmit side's bytes of a packet memory, by its share in 64ths. Either side gets
-/// at least 8 of them, so that the longest frame fits; a share of 0 means the drivers'
-/// default.
+/// Bytes of packet memory for the transmit side, from its share in 64ths. Each side gets at least
+/// 8 of them, so that the longest frame fits; a share of 0 selects the drivers' default.
 fn transmit_bytes(bytes: u32, share: u32) -> u32 {
     const DEFAULT: u32 = 21;
     const LEAST: u32 = 8;
@@ -286,7 +288,7 @@ fn transmit_bytes(bytes: u32, share: u32) -> u32 {
         share if share > 64 - LEAST => 64 - LEAST,
         share => share,
     };
-    // Multiplied by adding, since the chip cannot; in units of 8 bytes.
+    // The chip cannot multiply, so this adds, in units of 8 bytes.
     let part = bytes >> 6;
     let mut sum = 0;
     for bit in 0..6 {
@@ -334,15 +336,15 @@ fn prepare_mac<B: Dispatch>(a: &mut SideA<B>) {
     }
 }
 
-/// The write ring; CPU B prepares that of the other direction. Where the chip takes their
-/// base from is unknown; all bases it could come from were written before (6.3).
+/// Prepares the write ring; CPU B prepares the read ring. It is unknown from which register the
+/// chip takes their base, so all candidates were written before (6.3).
 fn prepare_dma<B: Dispatch>(a: &mut SideA<B>) {
     let assist = AssistState::new().with_unknown_5(true);
     a.io.bus.write(Register::AssistState, assist.into_bits());
     a.io.write_ring.reset(&mut a.io.bus);
 }
 
-/// Lets the assist work on both rings.
+/// Enables the assist for both rings.
 fn enable_dma<B: Dispatch>(a: &mut SideA<B>) {
     let mut assist = AssistState::new().with_unknown_5(true).with_enable(true);
     a.io.bus.write(Register::AssistState, assist.into_bits());
@@ -352,7 +354,7 @@ fn enable_dma<B: Dispatch>(a: &mut SideA<B>) {
     }
 }
 
-/// The event register, the mailboxes and the multicast hash.
+/// Prepares the event register, the mailboxes and the multicast hash.
 fn prepare_events<B: Dispatch>(a: &mut SideA<B>) {
     let bus = &mut a.io.bus;
     for register in [
@@ -370,7 +372,7 @@ fn prepare_events<B: Dispatch>(a: &mut SideA<B>) {
     bus.store(Gencom::FastLinkState.nic_address(), 0);
 }
 
-/// Tells the host that the firmware is there, and lets the events through.
+/// Reports to the host that the firmware is operational, and enables the events.
 fn announce<B: Dispatch>(a: &mut SideA<B>) {
     let variant = if a.io.bus.core(|core| core.is_alone()) {
         Variant::Uniprocessor
@@ -378,6 +380,10 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
         Variant::Parallel
     };
     custom_counters::prepare(&mut a.io.bus);
+    loadable::prepare(&mut a.io.bus);
+    if SPINE != 0 {
+        spine::load::describe(&mut a.io.bus);
+    }
     for (word, value) in [
         (Extension::Version, extension::VERSION),
         (Extension::State, State::Running as u32),
@@ -397,27 +403,10 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
     trace::record(&mut a.io.bus, Topic::Boot, 0, arguments);
     a.io.bus
         .core(|core| core.mask |= events::handled(Cpu::A) & HARDWARE_BITS);
-    // The host may have rung before there was anybody to tell.
+    // The host may have rung before CPU B was there to hear it.
     a.io.ring_b();
     log_info!("firmware operational, block at {=u32:#x}", a.block);
 }
 
 #[cfg(test)]
-mod tests {
-    use super::transmit_bytes;
-
-    #[test]
-    fn the_transmit_share_is_in_64ths_and_kept_within_bounds() {
-        let bytes = 0xC_C000;
-        for share in 8..=56 {
-            assert_eq!(
-                transmit_bytes(bytes, share),
-                bytes / 64 * share / 8 * 8,
-                "{share}"
-            );
-        }
-        assert_eq!(transmit_bytes(bytes, 0), transmit_bytes(bytes, 21));
-        assert_eq!(transmit_bytes(bytes, 1), transmit_bytes(bytes, 8));
-        assert_eq!(transmit_bytes(bytes, u32::MAX), transmit_bytes(bytes, 56));
-    }
-}
+mod tests;

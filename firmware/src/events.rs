@@ -1,18 +1,17 @@
 //! The events that the firmware handles, each declared once.
 //!
-//! From the one table below come the entry of each handler, its place in the scratch pad of
-//! its CPU, the order of the counts that the host can read, the dispatch on a host, the jump
-//! tables of CPU A, of CPU B and of the uniprocessor firmware, and the table in
-//! `docs/firmware.md`.
+//! One table below generates the entry of each handler, its place in the scratch pad of its CPU,
+//! the order of the counts that the host reads, the dispatch on a host, the jump tables of CPU A,
+//! of CPU B and of the uniprocessor firmware, and the table in `docs/firmware.md`.
 //!
-//! Hardware reference, section 5; for the CPU of each: paper, section 4.2, and the sides'
-//! own modules. A handler runs to its end; nothing interrupts it. It leaves its event set
-//! when it could not do all (no descriptor or no buffer is free): it will be called again
-//! after what has a higher priority.
+//! Hardware reference, section 5. Section 4.2 of the paper and the sides' own modules give the CPU
+//! of each event. A handler runs to completion; nothing interrupts it. A handler that could not
+//! finish, because no descriptor or no buffer is free, leaves its event set: the dispatch loop
+//! calls it again after the events of higher priority.
 //!
 //! A row names the parts of its CPU's side that the handler may touch, and the entry borrows
-//! exactly those: what belongs to the other CPU, or to another path, cannot be named.
-//! A handler in [`sides`](crate::sides) joins paths and gets `all` of its side.
+//! exactly those. A handler therefore cannot name state of the other CPU or of another path. A
+//! handler in [`sides`] joins paths and gets `all` of its side.
 //!
 //! ```compile_fail,E0609
 //! use tigon2_hal::events::Dispatch;
@@ -67,6 +66,7 @@
 //! }
 //! ```
 
+use crate::io::loadable;
 use crate::{SideA, SideB, control, path, sides};
 use host_interface::extension;
 use tigon2_chip::events::EventBit;
@@ -76,13 +76,28 @@ use tigon2_hal::events::Dispatch;
 /// One line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handler {
-    /// The event's bit; the highest goes first.
+    /// The event's bit; the highest bit has the highest priority.
     pub event: EventBit,
     /// The CPU that runs it in the parallel firmware.
     pub cpu: Cpu,
-    /// Where its runs are counted.
+    /// The counter of its runs.
     pub count: extension::Handler,
     /// The name of the entry, as gdb and the reports show it.
+    pub name: &'static str,
+    /// What it does.
+    pub summary: &'static str,
+}
+
+/// A line of the table whose handler comes later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Later {
+    /// The event's bit, one of software's.
+    pub event: EventBit,
+    /// The CPU that runs it in the parallel firmware.
+    pub cpu: Cpu,
+    /// The row of the host's block, see [`host_interface::loadable`].
+    pub row: u32,
+    /// The name of the entry.
     pub name: &'static str,
     /// What it does.
     pub summary: &'static str,
@@ -115,7 +130,7 @@ macro_rules! call {
     };
 }
 
-/// The entry of one handler, in the scratch pad of its CPU; with `rarely` in SRAM.
+/// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`.
 macro_rules! entry {
     ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
@@ -139,7 +154,9 @@ macro_rules! entry {
 }
 
 macro_rules! handlers {
-    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($rarely:ident)?, $count:ident => $function:path [$($part:ident),+], )+) => {
+    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($rarely:ident)?, $count:ident => $function:path [$($part:ident),+], )+
+      later:
+      $( $(#[doc = $later_doc:literal])+ $later:ident: $later_event:ident on $later_side:ident, $row:literal, )+) => {
         /// All handlers, lowest priority first.
         pub const HANDLERS: &[Handler] = &[
             $( Handler {
@@ -151,12 +168,37 @@ macro_rules! handlers {
             }, )+
         ];
 
+        /// The events whose handlers come later, in firmware that has
+        /// [room](loadable::HAS_ROOM) for them; lowest priority first.
+        pub const LATER: &[Later] = &[
+            $( Later {
+                event: EventBit::$later_event,
+                cpu: cpu!($later_side),
+                row: $row,
+                name: stringify!($later),
+                summary: concat!($($later_doc),+).trim_ascii(),
+            }, )+
+        ];
+
         $( entry!($side $($rarely)? $(#[doc = $doc])+ $name $count $function [$($part),+]); )+
+
+        $(
+            $(#[doc = $later_doc])+
+            #[cfg_attr(target_arch = "mips", unsafe(link_section = ".text.later"))]
+            #[inline(never)]
+            pub extern "C" fn $later<B: Dispatch>(side: &mut $later_side<B>) {
+                loadable::run(&mut side.io.bus, $row);
+            }
+        )+
 
         /// Runs CPU A's handler of an event; `false` if it has none.
         pub fn run_a<B: Dispatch>(side: &mut SideA<B>, event: EventBit) -> bool {
             $( only!(SideA $side if event == EventBit::$event {
                 $name(side);
+                return true;
+            }); )+
+            $( only!(SideA $later_side if event == EventBit::$later_event {
+                $later(side);
                 return true;
             }); )+
             false
@@ -168,47 +210,36 @@ macro_rules! handlers {
                 $name(side);
                 return true;
             }); )+
+            $( only!(SideB $later_side if event == EventBit::$later_event {
+                $later(side);
+                return true;
+            }); )+
             false
         }
 
         // The jump tables of the chip: entry 0 is "nothing pending", entry n + 1 belongs to
         // bit n. Each is a jump whose delay slot hands the handler its side, $20 or $21; an
         // entry without handler goes back to the loop, as entry 0 does. A row is the bit and,
-        // from bit 8 on, the CPU. Alone, one timer is for the deadlines of both sides.
+        // from bit 8 on, the CPU. Alone, one timer is for the deadlines of both sides. What
+        // comes later is where no handler is, if there is room for it.
         #[cfg(all(target_arch = "mips", any(feature = "uniprocessor", feature = "parallel")))]
         core::arch::global_asm!(
-            ".macro dispatch_row cpu, row, target",
-            ".set mine, of_a",
-            ".if \\row >> 8",
-            ".set mine, of_b",
+            include_str!("events/rows.s"),
+            ".macro dispatch_between cpu, next",
+            ".set between, previous + 1",
+            ".rept \\next - previous - 1",
+            ".set filled, 0",
+            ".if {has_room}",
+            $( concat!(
+                "dispatch_later \\cpu, {", stringify!($later_event), "}, {", stringify!($later), "}",
+            ), )+
             ".endif",
-            ".if (\\row & 255) <= previous",
-            ".set mine, 0",
-            ".endif",
-            ".if mine",
-            ".rept (\\row & 255) - previous - 1",
+            ".if filled == 0",
             "j dispatch_loop_\\cpu",
             "nop",
+            ".endif",
+            ".set between, between + 1",
             ".endr",
-            ".set both, 0",
-            ".if of_a + of_b == 2",
-            ".if (\\row & 255) == {timer_bit}",
-            ".set both, 1",
-            ".endif",
-            ".endif",
-            ".if both",
-            "j dispatch_timers",
-            "move $5, $21",
-            ".else",
-            "j \\target",
-            ".if \\row >> 8",
-            "move $4, $21",
-            ".else",
-            "move $4, $20",
-            ".endif",
-            ".endif",
-            ".set previous, \\row & 255",
-            ".endif",
             ".endm",
             ".macro dispatch_table cpu",
             ".set push",
@@ -222,29 +253,29 @@ macro_rules! handlers {
             $( concat!(
                 "dispatch_row \\cpu, {", stringify!($count), "}, {", stringify!($name), "}",
             ), )+
-            ".rept 31 - previous",
-            "j dispatch_loop_\\cpu",
-            "nop",
-            ".endr",
+            "dispatch_between \\cpu, 32",
             ".set pop",
             ".endm",
             tables!(),
             timer_bit = const EventBit::Timer.number(),
             $( $count = const EventBit::$event.number() | (cpu!($side) as u32) << 8, )+
             $( $name = sym $name::<tigon2_hal::Mmio>, )+
+            has_room = const loadable::HAS_ROOM as u32,
+            $( $later_event = const EventBit::$later_event.number() | (cpu!($later_side) as u32) << 8, )+
+            $( $later = sym $later::<tigon2_hal::Mmio>, )+
             both_timers = sym timer_alone::<tigon2_hal::Mmio>,
         );
     };
 }
 
-// What the table of both sides has for the timer. In the parallel firmware there is no such
-// table, and nothing may be there that calls handlers of both CPUs.
+// The timer's entry in the table of both sides. The parallel firmware has no such table, and must
+// not contain code that calls handlers of both CPUs.
 #[cfg(all(target_arch = "mips", feature = "uniprocessor"))]
 use both_timers as timer_alone;
 #[cfg(all(target_arch = "mips", feature = "parallel"))]
 use timer as timer_alone;
 
-/// Which tables an image has, and for which sides.
+/// The tables of an image, and their sides.
 #[cfg(all(target_arch = "mips", feature = "uniprocessor"))]
 macro_rules! tables {
     () => {
@@ -280,46 +311,54 @@ macro_rules! tables {
 }
 
 handlers! {
+    /// Classifies received frames ahead of CPU A, which sorts them into queues.
+    classify_ahead: ClassifyAhead on SideB rarely, ClassifyAhead => path::ahead::classify[ahead, io],
     /// Takes the next send BD: queues its data's DMA and, with the last of a frame, the MAC descriptor.
     send_data_ready: SendDataReady on SideB, SendDataReady => path::send::data_ready[send, io],
     /// Fetches send BDs from the host's ring.
     send_bd_ready: SendBdReady on SideB, SendBdReady => path::send::bd_ready[send, io],
     /// Takes the next received frame: queues its data's DMA and its return BD.
-    receive_complete: ReceiveComplete on SideA, ReceiveComplete => path::receive::frame::complete[receive, queues, io],
+    receive_complete: ReceiveComplete on SideA, ReceiveComplete => sides::spine::complete[receive, queues, spine, io],
     /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
     doorbell_b: DoorbellB on SideB, DoorbellB => sides::doorbell::doorbell_b[all],
     /// Fetches jumbo receive BDs from the host's ring.
     jumbo_bd_ready: JumboReceiveBdReady on SideB rarely, JumboReceiveBdReady => path::buffer_fetch::jumbo_bd_ready[buffer_fetch, io],
     /// Fetches standard receive BDs from the host's ring.
     receive_bd_ready: StandardReceiveBdReady on SideB, StandardReceiveBdReady => path::buffer_fetch::standard_bd_ready[buffer_fetch, io],
-    /// Writes the send consumer index for hosts that do not read it, or interrupts for it.
+    /// Writes the send consumer index for hosts that do not read it, or raises its interrupt.
     write_send_consumer: WriteSendConsumer on SideA, WriteSendConsumer => path::send_index::write[send_index, io],
     /// Fetches mini receive BDs from the host's ring.
     mini_bd_ready: MiniReceiveBdReady on SideB, MiniReceiveBdReady => path::buffer_fetch::mini_bd_ready[buffer_fetch, io],
-    /// Looks at finished transfers to the host and raises the interrupt.
+    /// Retires completed transfers to the host and raises the interrupt.
     dma_write_complete: DmaWriteComplete on SideA, DmaWriteComplete => sides::completion::write_complete[all],
-    /// Looks at finished transfers from the host: BDs arrived, data of frames read.
+    /// Retires completed transfers from the host: BDs have arrived, data of frames was read.
     dma_read_complete: DmaReadComplete on SideB, DmaReadComplete => sides::completion::read_complete[all],
-    /// The write channel reports an error: what it was for is dropped.
+    /// The write channel reports an error: drops the failed transfer and its frame.
     dma_write_attention: DmaWriteAttention on SideA rarely, DmaWriteAttention => sides::recovery::write_attention[all],
-    /// The read channel reports an error: what it was for is dropped.
+    /// The read channel reports an error: drops the failed transfer and its frame.
     dma_read_attention: DmaReadAttention on SideB rarely, DmaReadAttention => sides::recovery::read_attention[all],
     /// The host moved a producer, queued commands or ended its interrupt service.
     mailbox: Mailbox on SideA, Mailbox => sides::mailbox::handle[all],
-    /// Takes the send consumer index for told: the driver reads it, or CPU A tells it.
+    /// Reports the send consumer index: the driver reads it, or CPU A writes it to the host.
     update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer => path::send::update_consumer[send, io],
-    /// Tells the host the receive return producer index.
+    /// Reports the receive return producer index to the host.
     update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => path::receive::index::update[receive, queues, io],
-    /// The MAC's receiver wants attention: link or buffer.
+    /// The MAC's receiver raises an attention: link or buffer.
     mac_rx_attention: MacRxAttention on SideA rarely, MacRxAttention => sides::fatal::receive_attention[all],
-    /// The MAC's transmitter wants attention.
+    /// The MAC's transmitter raises an attention.
     mac_tx_attention: MacTxAttention on SideA rarely, MacTxAttention => control::link::transmit_attention[io],
-    /// CPU B has rung: BDs for a frame that waits, word for the host, or an answer.
+    /// CPU B has rung: BDs for a waiting frame, a report for the host, or an answer to a cross call.
     doorbell_a: DoorbellA on SideA, DoorbellA => sides::doorbell::doorbell_a[all],
     /// A deadline: coalescing of the receive path, or the housekeeping of each millisecond.
-    timer: Timer on SideA, Timer => sides::timer::handle[all],
+    timer: Timer on SideA rarely, Timer => sides::timer::handle[all],
     /// A deadline: coalescing of the send path, a full transmit buffer, or CPU B's counters.
     send_timer: Timer on SideB, SendTimer => sides::timer::handle_send[all],
+
+    later:
+    /// What the host has loaded, behind the frames that have arrived.
+    loaded: Loaded on SideA, 0,
+    /// What the host has loaded, in front of all else.
+    loaded_urgent: LoadedUrgent on SideA, 1,
 }
 
 const _: () = {
@@ -331,7 +370,7 @@ const _: () = {
         assert!(before.number() < this.number() || both);
         index += 1;
     }
-    // Who counts for the host goes by the interface's list.
+    // The counters follow the order of the host interface's list.
     let mut index = 0;
     while index < HANDLERS.len() {
         let on_b = matches!(HANDLERS[index].cpu, Cpu::B);
@@ -339,6 +378,13 @@ const _: () = {
         index += 1;
     }
     assert!(HANDLERS.len() == extension::HANDLER_COUNT);
+    let mut index = 0;
+    while index < LATER.len() {
+        let later = LATER[index];
+        assert!(later.row as usize == index && !later.event.is_hardware());
+        assert!(loadable::EVENTS[index] as u8 == later.event as u8);
+        index += 1;
+    }
 };
 
 /// The events of a side, as a mask.
@@ -354,14 +400,14 @@ pub const fn handled(side: Cpu) -> u32 {
     mask
 }
 
-/// Timer, where one CPU has both sides.
+/// The timer handler where one CPU has both sides.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 pub extern "C" fn both_timers<B: Dispatch>(a: &mut SideA<B>, b: &mut SideB<B>) {
     timer(a);
     send_timer(b);
 }
 
-/// The most urgent event of a CPU, if there is any.
+/// The highest-priority pending event of a CPU, if any.
 fn pending<B: Dispatch>(bus: &mut B) -> Option<EventBit> {
     let cpu = bus.core(|core| core.cpu());
     let events = bus.read(Register::event(cpu));
@@ -370,18 +416,19 @@ fn pending<B: Dispatch>(bus: &mut B) -> Option<EventBit> {
     number.checked_sub(1).and_then(EventBit::from_number)
 }
 
-/// Runs the most urgent handler of CPU A; `false` if there is none. The chip's own loop does
-/// the same with its two instructions, see `start`.
+/// Runs the highest-priority handler of CPU A; `false` if no event is pending. The chip's own loop
+/// does the same with its two instructions, see `start`.
 pub fn dispatch_a<B: Dispatch>(a: &mut SideA<B>) -> bool {
     pending(&mut a.io.bus).is_some_and(|event| run_a(a, event))
 }
 
-/// Runs the most urgent handler of CPU B; `false` if there is none.
+/// Runs the highest-priority handler of CPU B; `false` if no event is pending.
 pub fn dispatch_b<B: Dispatch>(b: &mut SideB<B>) -> bool {
     pending(&mut b.io.bus).is_some_and(|event| run_b(b, event))
 }
 
-/// Runs the most urgent handler of either side, both on one CPU; `false` if there is none.
+/// Runs the highest-priority handler of either side, both on one CPU; `false` if no event is
+/// pending.
 pub fn dispatch_both<B: Dispatch>(a: &mut SideA<B>, b: &mut SideB<B>) -> bool {
     match pending(&mut a.io.bus) {
         Some(EventBit::Timer) => {

@@ -1,9 +1,8 @@
-//! Captures: frames read from and written to pcap files.
+//! Captures: reads and writes frames in pcap files.
 //!
-//! [`FrameReader`] takes classic pcap and pcapng, [`FrameWriter`] writes classic
-//! pcap with microsecond time stamps. Only Ethernet captures are accepted, and a
-//! frame that the capture cut short is an error: replaying it would put something
-//! on the wire that never was there.
+//! [`FrameReader`] reads classic pcap and pcapng; [`FrameWriter`] writes classic pcap with
+//! microsecond time stamps. Only Ethernet captures are accepted. A truncated frame is an error,
+//! because replaying it would send something that never was on the wire.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -27,7 +26,7 @@ pub enum CaptureError {
     File {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The contents are not those of a capture.
@@ -35,7 +34,7 @@ pub enum CaptureError {
     Format {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The reader's error.
         error: PcapError,
     },
     /// The capture was not made on Ethernet.
@@ -46,7 +45,7 @@ pub enum CaptureError {
         /// Its link type.
         link: DataLink,
     },
-    /// A frame was cut when it was captured.
+    /// A frame was truncated when it was captured.
     #[error("{path}: frame {number} was cut to {kept} of {original} bytes when captured")]
     Cut {
         /// The file.
@@ -61,7 +60,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// Whether the capture went into a pipe at whose other end nobody reads any more.
+    /// Whether the capture went into a pipe whose reader has gone.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         let error = match self {
@@ -216,7 +215,7 @@ fn next_generation(
     }
 }
 
-/// A sink of which [`PcapWriter`] has one handle and [`FrameWriter`] the other.
+/// A sink with two handles, for [`PcapWriter`] and for [`FrameWriter`].
 struct Shared<W>(Arc<Mutex<W>>);
 
 impl<W: Write> Shared<W> {
@@ -245,7 +244,7 @@ pub struct FrameWriter<W: Write> {
 }
 
 impl FrameWriter<BufWriter<File>> {
-    /// Makes (or overwrites) a capture file.
+    /// Creates (or overwrites) a capture file.
     ///
     /// # Errors
     /// [`CaptureError`] if it cannot be written.
@@ -260,7 +259,7 @@ impl FrameWriter<BufWriter<File>> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Starts a capture on any sink; `name` is for messages.
+    /// Starts a capture on any sink; messages use `name`.
     ///
     /// # Errors
     /// [`CaptureError`] if the header cannot be written.
@@ -300,7 +299,7 @@ impl<W: Write> FrameWriter<W> {
         self.frames
     }
 
-    /// Lets a reader of the sink see what was written so far.
+    /// Flushes everything that was written so far to the sink.
     ///
     /// # Errors
     /// [`CaptureError`] if it cannot be written.
@@ -312,7 +311,7 @@ impl<W: Write> FrameWriter<W> {
         })
     }
 
-    /// Ends the capture: what is buffered reaches the file.
+    /// Ends the capture and flushes it to the file.
     ///
     /// # Errors
     /// [`CaptureError`] if the rest cannot be written.
@@ -330,7 +329,7 @@ impl<W: Write> FrameWriter<W> {
     }
 }
 
-/// The present time as captures count it.
+/// The current time in the captures' format.
 #[must_use]
 pub fn now() -> Duration {
     std::time::SystemTime::now()
@@ -339,103 +338,4 @@ pub fn now() -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write_file(bytes: &[u8]) -> tempfile::NamedTempFile {
-        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-        file.write_all(bytes).expect("room for it");
-        file.flush().expect("room for it");
-        file
-    }
-
-    #[test]
-    fn frames_come_back_byte_for_byte_and_in_order() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let frames: Vec<Vec<u8>> = (1..=60u8)
-            .map(|n| (0..usize::from(n) * 25).map(|i| n ^ i as u8).collect())
-            .collect();
-        let mut writer = FrameWriter::create(file.path()).unwrap();
-        for (index, frame) in frames.iter().enumerate() {
-            writer
-                .write(Duration::from_micros(index as u64), frame)
-                .unwrap();
-        }
-        assert_eq!(writer.frames(), 60);
-        writer.finish().unwrap();
-
-        let mut reader = FrameReader::open(file.path()).unwrap();
-        for (index, frame) in frames.iter().enumerate() {
-            let read = reader.next_frame().unwrap().expect("one frame more");
-            assert_eq!(&read.bytes, frame);
-            assert_eq!(read.time, Duration::from_micros(index as u64));
-        }
-        assert_eq!(reader.next_frame().unwrap(), None);
-    }
-
-    #[test]
-    fn what_is_no_capture_is_refused() {
-        let text = write_file(b"this is not a capture, it only lies in a file of that name");
-        assert!(matches!(
-            FrameReader::open(text.path()),
-            Err(CaptureError::Format { .. })
-        ));
-        let empty = write_file(b"");
-        assert!(FrameReader::open(empty.path()).is_err());
-        assert!(matches!(
-            FrameReader::open(Path::new("/nonexistent/capture.pcap")),
-            Err(CaptureError::File { .. })
-        ));
-    }
-
-    #[test]
-    fn a_capture_of_another_link_type_is_refused() {
-        let header = PcapHeader {
-            datalink: DataLink::RAW,
-            ..PcapHeader::default()
-        };
-        let bytes = PcapWriter::with_header(Vec::new(), header)
-            .unwrap()
-            .into_writer();
-        let file = write_file(&bytes);
-        assert!(matches!(
-            FrameReader::open(file.path()),
-            Err(CaptureError::LinkType {
-                link: DataLink::RAW,
-                ..
-            })
-        ));
-    }
-
-    #[test]
-    fn a_frame_that_was_cut_is_an_error() {
-        let mut writer = PcapWriter::new(Vec::new()).unwrap();
-        writer
-            .write_packet(&PcapPacket::new(Duration::ZERO, 100, &[1; 64]))
-            .unwrap();
-        let file = write_file(&writer.into_writer());
-        let mut reader = FrameReader::open(file.path()).unwrap();
-        assert!(matches!(
-            reader.next_frame(),
-            Err(CaptureError::Cut {
-                number: 1,
-                kept: 64,
-                original: 100,
-                ..
-            })
-        ));
-    }
-
-    #[test]
-    fn a_file_that_ends_in_the_middle_of_a_frame_is_an_error() {
-        let mut writer = FrameWriter::new(Vec::new(), "memory".into()).unwrap();
-        writer.write(Duration::ZERO, &[7; 100]).unwrap();
-        let bytes = writer.finish().unwrap();
-        let file = write_file(&bytes[..bytes.len() - 10]);
-        let mut reader = FrameReader::open(file.path()).unwrap();
-        assert!(matches!(
-            reader.next_frame(),
-            Err(CaptureError::Format { .. })
-        ));
-    }
-}
+mod tests;

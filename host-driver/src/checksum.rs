@@ -1,10 +1,9 @@
-//! Internet checksums, where card and host share the work.
+//! Internet checksums that card and host compute together.
 //!
-//! The card sums what it moves; who adds the pseudo-header is a flag of the ring
-//! (Host/NIC software interface, "Checksum conventions"). [`prepare`] makes a frame
-//! ready for a card that finishes its checksums, [`judge`] says whether the sums that
-//! a card made of a received frame are right. Sums are one's-complement sums of
-//! big-endian 16-bit words, not inverted, unless said otherwise.
+//! The card sums the bytes that it moves; a flag of the ring decides who adds the pseudo-header
+//! (Host/NIC software interface, "Checksum conventions"). [`prepare`] prepares a frame for a card
+//! that completes its checksums; [`check`] checks a received frame by the card's sums. Sums are
+//! one's-complement sums of big-endian 16-bit words, not inverted, unless stated otherwise.
 
 use crate::nic::{ChecksumOffload, ReceivedChecksums, SendOptions};
 
@@ -42,15 +41,15 @@ pub fn sum(bytes: &[u8]) -> u16 {
     total as u16
 }
 
-/// Zero has two forms in one's complement: both mean that a checksum is right.
+/// Zero has two forms in one's complement, and both mean a correct checksum.
 const fn is_zero(sum: u16) -> bool {
     sum == 0 || sum == 0xFFFF
 }
 
-/// What a frame is, as far as checksums are concerned.
+/// The parts of a frame that matter to checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
-    /// Offset of the IPv4 header, and behind it.
+    /// Offset of the IPv4 header, and of what follows it.
     network: usize,
     transport: usize,
     /// End of the IPv4 packet; padding may follow.
@@ -65,7 +64,7 @@ fn word(bytes: &[u8], offset: usize) -> Option<u16> {
 }
 
 impl Layout {
-    /// None for anything but a whole IPv4 packet.
+    /// The layout of a complete IPv4 packet; None for anything else.
     fn of(frame: &[u8]) -> Option<Self> {
         let mut network = ETHERNET;
         let mut kind = word(frame, 12)?;
@@ -114,9 +113,9 @@ impl Layout {
     }
 }
 
-/// Makes a frame ready for a card whose send ring makes these checksums: clears or
-/// fills in the fields that the card will complete, and says what to ask it for. A
-/// frame without such fields is left alone.
+/// Prepares a frame for a card that computes these checksums: clears or fills in the fields that
+/// the card will complete, and returns the requests to set in the BD. Frames without such fields
+/// stay unchanged.
 pub fn prepare(frame: &mut [u8], offload: ChecksumOffload) -> SendOptions {
     let mut options = SendOptions::default();
     let Some(layout) = Layout::of(frame) else {
@@ -144,32 +143,31 @@ pub fn prepare(frame: &mut [u8], offload: ChecksumOffload) -> SendOptions {
     options
 }
 
-/// What the card's sums say of a frame.
+/// The result of checking a frame by the card's sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// Whether the TCP or UDP checksum is right; None if the card made no sum, or the
-    /// frame has no such checksum.
+    /// Whether the TCP or UDP checksum is correct; None if the card computed no sum, or the frame
+    /// has no such checksum.
     pub transport: Option<bool>,
-    /// Whether the IPv4 header checksum is right; None as above.
+    /// Whether the IPv4 header checksum is correct; None as above.
     pub ip: Option<bool>,
 }
 
 impl Verdict {
-    /// True if nothing is known to be wrong.
+    /// Whether no error is known.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.transport != Some(false) && self.ip != Some(false)
     }
 }
 
-/// Judges a received frame (without CRC) by the sums that the card made of it, with
-/// the receive rings' settings. The payload is not looked at.
+/// Checks a received frame (without CRC) by the card's sums, with the receive rings' settings.
+/// Does not read the payload.
 ///
-/// The card sums everything behind the Ethernet header, padding too. An IPv4 header
-/// that is right adds nothing to the sum, so that it does not matter whether the card
-/// has left it out.
+/// The card sums everything after the Ethernet header, including padding. A correct IPv4 header
+/// adds nothing to the sum, so it does not matter whether the card has left it out.
 #[must_use]
-pub fn judge(frame: &[u8], sums: ReceivedChecksums, offload: ChecksumOffload) -> Verdict {
+pub fn check(frame: &[u8], sums: ReceivedChecksums, offload: ChecksumOffload) -> Verdict {
     let Some(layout) = Layout::of(frame) else {
         return Verdict::default();
     };
@@ -177,14 +175,14 @@ pub fn judge(frame: &[u8], sums: ReceivedChecksums, offload: ChecksumOffload) ->
     let transport = sums.transport.and_then(|made| {
         let field = layout.field()?;
         if layout.protocol == UDP && word(frame, field)? == 0 {
-            // The sender made no checksum.
+            // The sender computed no checksum.
             return None;
         }
         let mut total = made;
         if offload.no_pseudo_header {
             total = add(total, layout.pseudo(frame));
         }
-        // Padding was summed, but is no part of the datagram.
+        // Padding was summed, but does not belong to the datagram.
         let mut padding = sum(frame.get(layout.end..).unwrap_or(&[]));
         if (layout.end - layout.network) % 2 == 1 {
             padding = padding.swap_bytes();
@@ -243,7 +241,7 @@ mod tests {
                 (ChecksumOffload::LINUX, false),
                 (ChecksumOffload::FULL, true),
             ] {
-                let verdict = judge(&frame, made(&frame, pseudo), offload);
+                let verdict = check(&frame, made(&frame, pseudo), offload);
                 assert_eq!(verdict.transport, Some(true), "{padding} {pseudo}");
                 assert_eq!(verdict.ip, Some(true));
             }
@@ -254,7 +252,7 @@ mod tests {
     fn a_changed_byte_is_noticed_in_its_own_sum() {
         let mut frame = frame(0);
         frame[44] ^= 1;
-        let verdict = judge(&frame, made(&frame, false), ChecksumOffload::LINUX);
+        let verdict = check(&frame, made(&frame, false), ChecksumOffload::LINUX);
         assert_eq!((verdict.transport, verdict.ip), (Some(false), Some(true)));
         assert!(!verdict.is_good());
     }
@@ -307,7 +305,7 @@ mod tests {
                 transport: Some(0x1234),
                 ip: None,
             };
-            let verdict = judge(&frame, sums, ChecksumOffload::LINUX);
+            let verdict = check(&frame, sums, ChecksumOffload::LINUX);
             assert_eq!(verdict.transport, None, "{what}");
         }
     }

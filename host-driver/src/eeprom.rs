@@ -1,4 +1,4 @@
-//! The serial EEPROM, read by moving its two wires through `R[44]`.
+//! The serial EEPROM, bit-banged through `R[44]`.
 //!
 //! Hardware reference, sections 9 (`R[44]`) and "Serial EEPROM, confirmed": a
 //! 24Cxx-type two-wire device at select byte 0xA0 (write) / 0xA1 (read) with a
@@ -10,8 +10,8 @@
 //! START = data falls while the clock is high, STOP = data rises while it is high
 //! ```
 //!
-//! Parts of more than 64 KB have the upper address bits in their select bytes. Nobody else
-//! may move the wires meanwhile: the card's CPUs must be halted.
+//! Parts of more than 64 KB take the upper address bits from their select bytes. The card's CPUs
+//! must be halted, because nothing else may drive the wires meanwhile.
 
 use thiserror::Error;
 use tigon2_chip::bits::MiscLocalControl;
@@ -23,19 +23,19 @@ use crate::transport::{Transport, TransportError};
 /// Bytes that hold the MAC address: two zero bytes and the six of the address.
 const MAC_FIELD_BYTES: usize = 8;
 
-/// How often a part that is busy writing is asked whether it is done. On the emulated card
-/// it is at once, on a real one after 10 ms at most; a question takes 20 us or more.
+/// How often a part that is busy writing is polled. The emulated card is ready at once, a real one
+/// after at most 10 ms; a poll takes 20 us or more.
 const QUESTIONS: u32 = 1000;
 
 /// Why the EEPROM could not be read or written.
 #[derive(Debug, Error)]
 pub enum EepromError {
-    /// The device did not acknowledge a byte: there is none, or it is not ready.
+    /// The device did not acknowledge a byte: it is missing or not ready.
     #[error("the serial EEPROM does not acknowledge {what} (at byte {address:#06x})")]
     NoAcknowledge {
-        /// Which byte of the dialogue stayed unanswered.
+        /// The unacknowledged byte.
         what: &'static str,
-        /// The EEPROM address that was meant.
+        /// The EEPROM address of the access.
         address: u32,
     },
     /// The address field holds no usable station address.
@@ -58,10 +58,10 @@ struct Wires<'a, T: Transport> {
 }
 
 impl<'a, T: Transport> Wires<'a, T> {
-    /// Takes the wires over, both high (idle).
+    /// Takes control of the wires, both high (idle).
     fn new(transport: &'a mut T) -> Result<Self, TransportError> {
         let now = transport.read(Register::MiscLocalControl.offset())?;
-        // The interrupt strobe reads 0; it must in no case be written back as 1.
+        // The interrupt strobe reads 0; it must never be written back as 1.
         let control = MiscLocalControl::from_bits(now).with_raise_interrupt(false);
         let mut wires = Self { transport, control };
         wires.data(true)?;
@@ -82,7 +82,7 @@ impl<'a, T: Transport> Wires<'a, T> {
         self.put()
     }
 
-    /// Lets go of the data line, so that the EEPROM can drive it.
+    /// Releases the data line, so that the EEPROM can drive it.
     fn release(&mut self) -> Result<(), TransportError> {
         self.control = self.control.with_eeprom_drive(false).with_eeprom_out(true);
         self.put()
@@ -127,7 +127,7 @@ impl<'a, T: Transport> Wires<'a, T> {
         Ok(acknowledged)
     }
 
-    /// Receives a byte and asks for the next one, or answers with "no more" (line high).
+    /// Receives a byte and acknowledges it if `more` follow (otherwise the line stays high).
     fn receive(&mut self, more: bool) -> Result<u8, TransportError> {
         self.release()?;
         let mut byte = 0;
@@ -176,7 +176,7 @@ pub fn read<T: Transport>(
     })
 }
 
-/// Writes bytes of one page and waits until the device has done so.
+/// Writes bytes of one page and waits until the device has stored them.
 ///
 /// # Errors
 /// [`EepromError`] if the device does not acknowledge or the card is gone.
@@ -200,8 +200,8 @@ pub fn write_page<T: Transport>(
     expect(false, "the end of a write", address)
 }
 
-/// The size of the device, by the select bytes that it answers to: 64 KB or less cannot be
-/// told apart and count as 64 KB.
+/// The size of the device, by the select bytes that it acknowledges. Sizes up to 64 KB look the
+/// same and count as 64 KB.
 ///
 /// # Errors
 /// [`EepromError`] if the device does not acknowledge or the card is gone.
@@ -214,8 +214,7 @@ pub fn size<T: Transport>(transport: &mut T) -> Result<u32, EepromError> {
     Ok(bytes)
 }
 
-/// Ends a transfer that somebody else has left unfinished: the card's boot code may have
-/// been halted in the middle of one.
+/// Ends an unfinished transfer: the card's boot code may have been halted in the middle of one.
 ///
 /// # Errors
 /// [`TransportError`] if the card is gone.
@@ -246,8 +245,7 @@ fn in_dialogue<T: Transport>(
 ) -> Result<(), EepromError> {
     let mut wires = Wires::new(transport)?;
     let result = dialogue(&mut wires);
-    // Also after a failure: a device that is left in the middle of a byte would
-    // not understand the next START.
+    // Also after a failure: a device in the middle of a byte would not understand the next START.
     wires.stop()?;
     result
 }
@@ -260,7 +258,7 @@ fn expect(acknowledged: bool, what: &'static str, address: u32) -> Result<(), Ee
     }
 }
 
-/// Tells the device the address of what follows.
+/// Sends the address of the next access.
 fn seek<T: Transport>(wires: &mut Wires<'_, T>, address: u32) -> Result<(), EepromError> {
     let [high, low] = (address as u16).to_be_bytes();
     wires.start()?;

@@ -5,22 +5,23 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`dma`] | memory that driver and card share |
-//! | [`transport`] | the way to a card: registers, memory, interrupt |
-//! | [`eeprom`] | the station address, by moving two wires |
+//! | [`transport`] | access to a card: registers, memory, interrupt |
+//! | [`eeprom`] | the serial EEPROM, with the station address |
 //! | [`flash`] | firmware in the card's own EEPROM |
 //! | [`nic`] | the card as a network interface: load, open, send, receive, recover |
-//! | [`checksum`] | checksums that card and host share |
+//! | [`checksum`] | checksums that card and host compute together |
 //! | [`tap`], [`bridge`] | the kernel's network stack as the user of the card |
 //! | [`capture`], [`replay`] | captures: replayed out of the card, recorded from it |
 //! | [`stack`], [`peer`] | a stack in process, on either side of the wire |
-//! | [`status`] | looking at a card that another process drives |
-//! | [`live`] | its frames, for whoever reads beside the driver |
-//! | [`rss`] | which receive queue a flow belongs to, and why |
+//! | [`status`] | status of a card that another process drives |
+//! | [`knet`] | network threads: one for each receive queue, bound to a CPU |
+//! | [`live`] | its frames, for readers beside the driver |
+//! | [`rss`] | the receive queue of a flow, explained |
 //! | [`log`] | the firmware's log, decoded |
-//! | [`profile`] | which handler a CPU is in, by its program counter |
+//! | [`profile`] | profiles: the handler of a CPU's program counter |
 //!
-//! What it relies on: section numbers in the docs are those of the project's
-//! hardware reference, and "Host/NIC software interface" is the page of that name.
+//! Section numbers in the docs are those of the project's hardware reference; "Host/NIC software
+//! interface" is the page of that name.
 
 #![deny(unsafe_code)]
 
@@ -31,6 +32,7 @@ pub mod checksum;
 pub mod dma;
 pub mod eeprom;
 pub mod flash;
+pub mod knet;
 pub mod live;
 pub mod log;
 pub mod nic;

@@ -1,9 +1,9 @@
-//! The other end of the wire: a unix datagram socket that QEMU speaks to.
+//! The far end of the wire: a unix datagram socket to QEMU.
 //!
-//! QEMU's `-netdev dgram` sends each frame that leaves the card as one datagram
-//! and takes each datagram as a frame for the card. [`DatagramWire`] is the other
-//! end, raw ([`DatagramWire::receive_frame`], [`DatagramWire::send_frame`]) or with
-//! a stack on it ([`crate::stack::Host`]).
+//! QEMU's `-netdev dgram` sends each frame that leaves the card as one datagram, and delivers each
+//! datagram to the card as a frame. [`DatagramWire`] is the other end, raw
+//! ([`DatagramWire::receive_frame`], [`DatagramWire::send_frame`]) or with a network stack
+//! ([`crate::stack::Host`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,13 +20,13 @@ use smoltcp::time::Instant as StackInstant;
 use crate::stack::service::Service;
 use crate::stack::{Host, Identity, StackError, Wire};
 
-/// Largest frame that is taken from the wire, with room for jumbo frames.
+/// Largest frame that is received, with room for jumbo frames.
 const LARGEST_FRAME: usize = 9216;
-/// Largest packet that the stack sends unless it was told otherwise.
+/// Largest packet that the stack sends by default.
 const MTU: u16 = 1500;
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
-/// Frames that wait here while the other side's queue is full.
+/// Frames that wait while the other side's queue is full.
 const BACKLOG: usize = 512;
 
 /// The far end of a wire that is a pair of unix datagram sockets.
@@ -37,13 +37,13 @@ pub struct DatagramWire {
     buffer: Vec<u8>,
     backlog: VecDeque<Vec<u8>>,
     mtu: u16,
-    /// Frames that were lost because nobody listens at the other end.
+    /// Frames that were lost because nothing listens at the other end.
     pub lost: u64,
 }
 
 impl DatagramWire {
-    /// Binds the socket `local`; frames go to the socket `remote`, which need not be
-    /// there yet. A socket that an earlier run left behind is replaced.
+    /// Binds the socket `local`; frames go to the socket `remote`, which need not exist yet.
+    /// Replaces a socket that an earlier run left behind.
     ///
     /// # Errors
     /// What the system says.
@@ -87,12 +87,12 @@ impl DatagramWire {
         }
     }
 
-    /// Puts a frame on the wire towards the card. False if the other side's queue is
-    /// full; the frame is not sent then.
+    /// Puts a frame on the wire towards the card. Returns false without sending it if the other
+    /// side's queue is full.
     ///
     /// # Errors
-    /// What the system says. A socket that is not there is no error: the frame is
-    /// lost, as on a cable that nobody has plugged in.
+    /// The system's error. A missing socket is no error: the frame is lost, as on an unplugged
+    /// cable.
     pub fn send_frame(&mut self, frame: &[u8]) -> io::Result<bool> {
         match self.socket.send_to(frame, &self.remote) {
             Ok(_) => Ok(true),
@@ -110,7 +110,7 @@ impl DatagramWire {
         }
     }
 
-    /// Waits until a frame has come, at most for `timeout`. True if one has.
+    /// Waits until a frame has arrived, at most for `timeout`. True if one has.
     ///
     /// # Errors
     /// What the system says.
@@ -213,9 +213,14 @@ impl Wire for DatagramWire {
         self.wait_frame(timeout)?;
         Ok(())
     }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // Frames that wait to be sent need another look.
+        self.backlog.is_empty().then(|| self.socket.as_fd())
+    }
 }
 
-/// Answers ping and serves the measuring protocol on a wire until `stop` is set.
+/// Answers pings and serves the measuring protocol on a wire until `stop` is set.
 ///
 /// # Errors
 /// [`StackError`] if the wire failed.

@@ -1,4 +1,4 @@
-//! Captures through the card: replayed out of it, recorded from it.
+//! Captures through the card: replays them into it, and records from it.
 
 use std::io::{IoSlice, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +11,9 @@ use crate::capture::{CaptureError, FrameReader, FrameWriter, now};
 use crate::nic::{Nic, NicError};
 use crate::transport::Transport;
 
-/// Frames that the card is told of together.
+/// Frames for which the card is notified once.
 const BATCH: u32 = 64;
-/// How long to wait at a time for room or for frames.
+/// The longest wait for room or for frames.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Time for the last frames to leave.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ pub enum ReplayError {
     },
 }
 
-/// What was replayed or recorded.
+/// Counts of a replay or a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ReplayReport {
     /// Frames.
@@ -46,16 +46,15 @@ pub struct ReplayReport {
     pub bytes: u64,
     /// Times that the send ring was full.
     pub full: u64,
-    /// In seconds.
+    /// The duration in seconds.
     pub seconds: f64,
 }
 
-/// Sends all frames of a capture out of the card, in order and as they are, as fast
-/// as the card takes them, and waits until the last has left. Frames that arrive
-/// meanwhile are thrown away.
+/// Sends all frames of a capture through the card, in order and unchanged, as fast as the card
+/// takes them, and waits until the last has left. Frames that arrive meanwhile are discarded.
 ///
 /// # Errors
-/// [`ReplayError`]; what was sent before it stays sent.
+/// [`ReplayError`]; earlier frames stay sent.
 pub fn replay<T: Transport>(
     nic: &mut Nic<T>,
     reader: &mut FrameReader,
@@ -109,10 +108,10 @@ fn discard<T: Transport>(nic: &mut Nic<T>) -> Result<(), NicError> {
     Ok(())
 }
 
-/// When a recording ends; with neither limit only by `stop`.
+/// When a recording ends; without limits only `stop` ends it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
-    /// After so many frames.
+    /// After this many frames.
     pub frames: Option<u64>,
     /// After this time.
     pub time: Option<Duration>,
@@ -121,7 +120,7 @@ pub struct Limits {
 /// Writes the frames that the card receives to a capture.
 ///
 /// # Errors
-/// [`ReplayError`]; what was recorded before it is in the capture.
+/// [`ReplayError`]; earlier frames are in the capture.
 pub fn record<T: Transport, W: Write>(
     nic: &mut Nic<T>,
     writer: &mut FrameWriter<W>,
@@ -158,7 +157,7 @@ pub fn record<T: Transport, W: Write>(
         }
         nic.service()?;
         if taken == 0 {
-            // Somebody may read it as it grows.
+            // Another process may read the capture as it grows.
             writer.flush()?;
             nic.wait(PAUSE)?;
         }

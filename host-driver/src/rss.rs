@@ -1,31 +1,31 @@
-//! Which receive queue a flow belongs to, and why.
+//! The receive queue of a flow, with an explanation.
 //!
-//! People ask before they choose ports, or when a queue is full and others are empty. The
-//! answer comes from the code that the firmware runs (`flow-classify`), from a frame of the
-//! flow, so it cannot differ from what the card does with the same settings.
+//! It helps to choose ports, or to find out why one queue is full and others are empty. The code
+//! that the firmware runs (`flow-classify`) computes the answer from a frame of the flow, so it
+//! cannot differ from the card's with the same settings.
 //!
 //! ```text
 //!   flow ──► frame ──► classifier ──► type of hash, hash ──► entry ──► queue
 //! ```
 
 use flow_classify::frame::Whole;
-use flow_classify::{
-    BadClassifier, Classifier, ClassifierKind, HashType, HashTypes, IndirectionTable, Key, Tables,
-    Verdict,
-};
+use flow_classify::{BadClassifier, Classifier, Tables, Verdict};
+pub use flow_classify::{ClassifierKind, HashType, HashTypes, IndirectionTable, Key};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use thiserror::Error;
 
-/// What a flow's datagrams carry.
+pub mod words;
+
+/// The protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP segments.
     Tcp,
     /// UDP datagrams.
     Udp,
-    /// Anything else, and fragments: ports do not count.
+    /// Anything else, and fragments: ports are ignored.
     Other,
 }
 
@@ -40,10 +40,10 @@ pub struct Flow {
     pub destination: SocketAddr,
 }
 
-/// A question that has no answer.
+/// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RssError {
-    /// Settings that a card would refuse.
+    /// Settings that a card would reject.
     #[error(transparent)]
     Classifier(#[from] BadClassifier),
     /// An entry of the indirection table.
@@ -57,7 +57,7 @@ pub enum RssError {
     Versions(IpAddr, IpAddr),
 }
 
-/// How a card's queues are chosen.
+/// The classification settings of a card.
 #[derive(Clone, Debug)]
 pub struct Rss {
     classifier: Classifier,
@@ -66,49 +66,49 @@ pub struct Rss {
     tables: Box<Tables>,
 }
 
-/// Where a flow goes, and why.
+/// The queue of a flow, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The queue; `None` when it is another one for each datagram.
+    /// The queue; `None` if it differs for each datagram.
     pub queue: Option<u32>,
-    /// What decided.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What decides about a queue.
+/// Why a flow goes to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The classifier sends everything to queue 0.
     Single,
-    /// The classifier takes the queues in turn.
+    /// The classifier uses the queues in turn.
     InTurn,
     /// The last byte of the source address.
     SourceAddress {
         /// That byte.
         last_byte: u8,
-        /// How many queues there are.
+        /// The number of queues.
         queues: u32,
     },
     /// A hash.
     Hash {
-        /// What it was made of.
+        /// Its input.
         hash_type: HashType,
         /// Its value.
         hash: u32,
-        /// The entry of the table that it chooses.
+        /// The table entry that it selects.
         entry: u32,
-        /// Whether the flow has ports that were left out, their type of hash being off.
+        /// Whether the flow's ports were ignored because their hash type is off.
         ports_left_out: bool,
     },
-    /// No type of hash that the flow could have is on.
+    /// No hash type that fits the flow is on.
     NoHash,
 }
 
 impl Rss {
-    /// The settings of a card.
+    /// Checks the settings of a card.
     ///
     /// # Errors
-    /// [`RssError`] if a card would refuse them.
+    /// [`RssError`] if a card would reject them.
     pub fn new(
         kind: ClassifierKind,
         queues: u32,
@@ -128,10 +128,10 @@ impl Rss {
         })
     }
 
-    /// Where a flow goes, and why.
+    /// The queue of a flow, and the reason.
     ///
     /// # Errors
-    /// [`RssError::Versions`] for addresses that no datagram can have together.
+    /// [`RssError::Versions`] for addresses that cannot be in one datagram.
     pub fn explain(&self, flow: &Flow) -> Result<Explanation, RssError> {
         let verdict = self.classify(&frame(flow)?);
         let explanation = |queue, reason| Explanation { queue, reason };
@@ -161,8 +161,8 @@ impl Rss {
         })
     }
 
-    /// The first source port of a range with which the flow goes to a queue; `None` if there
-    /// is none, as when ports do not count.
+    /// The first source port of a range that leads the flow to a queue; `None` if there is none,
+    /// for example when ports are ignored.
     ///
     /// # Errors
     /// As [`Rss::explain`].
@@ -186,7 +186,7 @@ impl Rss {
         Ok(None)
     }
 
-    /// The types of hash that are on.
+    /// The hash types that are on.
     pub fn hash_types(&self) -> HashTypes {
         self.types
     }
@@ -251,10 +251,10 @@ fn last_byte(address: IpAddr) -> u8 {
     }
 }
 
-/// Bytes behind the IP header: those of a TCP header.
+/// Bytes after the IP header: a TCP header.
 const PAYLOAD: u8 = 20;
 
-/// A frame of the flow, with all that a classifier looks at.
+/// A frame of the flow, with everything that a classifier reads.
 fn frame(flow: &Flow) -> Result<Vec<u8>, RssError> {
     let protocol = match flow.protocol {
         Protocol::Tcp => 6,

@@ -1,25 +1,25 @@
-//! Looking at a card that another process drives.
+//! Status of a card that another process drives.
 //!
-//! A card has one driver: its vfio-user server takes one client, and the kernel gives a
-//! VFIO group to one process. When that process goes, the card is reset. So nobody can
-//! look past the driver; instead the driver answers for its card. `tigonctl bridge
-//! --status PATH` listens at a Unix socket, and `tigonctl --attach PATH ...` asks there.
+//! A card has one driver: its vfio-user server accepts one client, and the kernel gives a VFIO
+//! group to one process. When that process ends, the card is reset. Other processes therefore
+//! cannot access the card; they ask its driver instead. `tigonctl bridge --status PATH` listens at
+//! a Unix socket, and `tigonctl --attach PATH ...` sends requests there.
 //!
 //! ```text
-//!   asker ── one Question a connection, a line of JSON ──> StatusServer, in the bridge's loop
+//!   client ── one Request per connection, a line of JSON ──> StatusServer, in the bridge's loop
 //!         <── one line of JSON: {"words": [..]}, {"statistics": {..}} or {"error": ".."} ──
 //! ```
 //!
-//! One question has more than an answer: behind that of [`Question::Capture`] the frames
-//! follow, written by a thread of their own ([`live`](crate::live)).
+//! [`Request::Capture`] has more than an answer: the frames follow it, written by a thread of
+//! their own ([`live`](crate::live)).
 //!
-//! None of it takes long. What changes the card is what a developer wants of one that works
-//! ([`Question::changes`]); its registers and memory are the driver's alone.
+//! No request takes long. Requests that change the card ([`Request::changes`]) are those that a
+//! developer needs on a running card; its registers and memory stay the driver's.
 //!
-//! The driver takes the log's messages off the card between two questions and keeps the
-//! newest ([`Backlog`](crate::log::Backlog)), so that any number of askers see them.
+//! Between two requests the driver takes log messages off the card and keeps the newest
+//! ([`Backlog`](crate::log::Backlog)), so that any number of clients see them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -31,36 +31,42 @@ use host_interface::log::Level;
 use host_interface::trace::TraceEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use spine_linker::extensions::Extensions;
+use spine_linker::policy::Policy;
 
 use crate::live::{Direction, FrameStream, MOST_FRAMES};
 use crate::log::LogFrame;
-use crate::nic::{Identity, Link, Negotiate, Nic, NicError, every_field};
+use crate::nic::{Control, Identity, Link, Negotiate, NicError, every_field};
+use crate::rss::words::RssWords;
 use crate::transport::Transport;
 
-/// Longest question, in bytes.
-const LONGEST: u64 = 4096;
+mod extensions;
+mod queues;
+
+/// Longest request, in bytes: one with an extension, in hexadecimal digits.
+const LONGEST: u64 = 0x4_0000;
 /// Most words in an answer.
 const MOST_WORDS: u32 = 512;
-/// How long the driver waits for a question that was announced.
+/// How long the driver waits for a request on an accepted connection.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How long an asker waits for the driver.
+/// How long a client waits for the driver.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How often the log is fetched at least, while the driver has time to attend.
+/// The longest interval between two reads of the log, while the driver has time.
 const LOG_PERIOD: Duration = Duration::from_millis(20);
 /// Most messages in an answer.
 const MOST_MESSAGES: usize = 500;
-/// Questions that are answered in one go.
+/// Requests that are answered at once.
 const BATCH: usize = 8;
 
-/// What can be asked.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Question {
-    /// What the card is, and who drives it.
+pub enum Request {
+    /// The card's identity, and its driver.
     Card,
     /// All counts.
     Statistics,
-    /// Every word of the statistics block, and what the MAC counts itself.
+    /// Every word of the statistics block, and the MAC's own counters.
     StatisticsBlock,
     /// Words of BAR 0 below the memory window.
     Registers {
@@ -71,41 +77,69 @@ pub enum Question {
     Memory {
         /// NIC address of the first.
         address: u32,
-        /// How many.
+        /// The number of words.
         words: u32,
     },
     /// Messages of the log.
     Log {
-        /// The number of the first that is wanted.
+        /// The number of the first requested message.
         from: u64,
     },
     /// The trace ring.
     Trace,
-    /// The frames of one way or both from now on: they follow the answer, as
-    /// [records](crate::live::Record), until the asker shuts its side down.
+    /// The frames of one or both directions from now on: they follow the answer, as
+    /// [records](crate::live::Record), until the client shuts its side down.
     Capture {
-        /// The way.
+        /// The direction; None for both.
         direction: Option<Direction>,
     },
-    /// What the firmware records of its modules from now on.
+    /// Sets the recorded levels of the firmware's modules.
     LogLevels {
         /// Numbers of modules and of levels, see [`host_interface::log`].
         levels: Vec<(usize, u32)>,
     },
-    /// What the firmware traces from now on.
+    /// Sets the firmware's trace mask.
     TraceMask {
         /// The mask.
         mask: u32,
     },
-    /// Whether there is to be a link.
+    /// What card and driver say of each receive queue.
+    Queues,
+    /// How queues are chosen.
+    Rss,
+    /// How queues are to be chosen from now on.
+    SetRss {
+        /// That; as many queues as are open.
+        rss: RssWords,
+    },
+    /// The extensions on the card, and what they did.
+    Extensions,
+    /// Loads an extension into the running card.
+    LoadExtension {
+        /// Its container, in hexadecimal digits.
+        container: String,
+        /// Which frames go to it: [`spine_linker::guard`].
+        guards: Vec<String>,
+    },
+    /// Takes an extension off the card.
+    UnloadExtension {
+        /// Its domain.
+        domain: u32,
+    },
+    /// Lets an extension run again that was suspended.
+    ResumeExtension {
+        /// Its domain.
+        domain: u32,
+    },
+    /// Takes the link up or down.
     Link {
-        /// Whether there is.
+        /// Whether it is to be up.
         up: bool,
     },
 }
 
-impl Question {
-    /// Whether the card is another one afterwards.
+impl Request {
+    /// Whether it changes the card.
     pub fn changes(&self) -> bool {
         match self {
             Self::Card
@@ -115,16 +149,25 @@ impl Question {
             | Self::Memory { .. }
             | Self::Log { .. }
             | Self::Trace
+            | Self::Queues
+            | Self::Rss
+            | Self::Extensions
             | Self::Capture { .. } => false,
-            Self::LogLevels { .. } | Self::TraceMask { .. } | Self::Link { .. } => true,
+            Self::SetRss { .. }
+            | Self::LoadExtension { .. }
+            | Self::UnloadExtension { .. }
+            | Self::ResumeExtension { .. }
+            | Self::LogLevels { .. }
+            | Self::TraceMask { .. }
+            | Self::Link { .. } => true,
         }
     }
 }
 
-/// What a driver says of its card.
+/// A driver's answer about its card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardAnswer {
-    /// What it is.
+    /// The card's identity.
     pub identity: Identity,
     /// The station address in use.
     pub station: [u8; 6],
@@ -143,7 +186,7 @@ pub struct LogAnswer {
     pub first: u64,
     /// CPU and bytes of each, in hexadecimal digits.
     pub frames: Vec<(u8, String)>,
-    /// Messages of CPU A and B that found no room on the card.
+    /// Messages of CPU A and B that were dropped on the card.
     pub lost: [u64; 2],
     /// The build of the firmware, if it is one with a log.
     pub build: Option<String>,
@@ -153,7 +196,7 @@ impl LogAnswer {
     /// The messages.
     ///
     /// # Errors
-    /// When they are no hexadecimal digits.
+    /// If they are no hexadecimal digits.
     pub fn frames(&self) -> io::Result<Vec<LogFrame>> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidData, "messages that are no digits");
         let frame = |(cpu, digits): &(u8, String)| {
@@ -171,21 +214,23 @@ impl LogAnswer {
     }
 }
 
-/// The driver's side.
+/// The driver's side of the status socket.
 pub struct StatusServer {
     listener: UnixListener,
     path: PathBuf,
     /// When the log was fetched last.
     polled: Cell<Option<Instant>>,
+    /// What is loaded on the card; none where the driver has no policy.
+    extensions: RefCell<Option<Extensions>>,
 }
 
 impl StatusServer {
     /// Listens at `path`, for the user that this process runs as.
     ///
     /// # Errors
-    /// When there is something else, or somebody listens there already.
+    /// If the path is not a socket, or another process listens there.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        // A socket that nobody listens at was left by a process that was killed.
+        // A socket without a listener was left by a process that was killed.
         let is_socket = path
             .metadata()
             .is_ok_and(|file| file.file_type().is_socket());
@@ -200,21 +245,28 @@ impl StatusServer {
             listener,
             path: path.to_owned(),
             polled: Cell::new(None),
+            extensions: RefCell::new(None),
         })
     }
 
-    /// Where it listens.
+    /// Loads extensions, too: those that the policy lets in.
+    #[must_use]
+    pub fn with_extensions(self, policy: Policy) -> Self {
+        self.extensions.replace(Some(Extensions::new(policy)));
+        self
+    }
+
+    /// The path of its socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Answers what was asked meanwhile, and keeps the log. An asker that misbehaves is
-    /// dropped.
-    pub fn serve<T: Transport>(&self, nic: &mut Nic<T>) {
+    /// Answers pending requests, and collects the log. Drops clients that misbehave.
+    pub fn serve<T: Transport>(&self, nic: &mut Control<T>) {
         let due = |at: Instant| at.elapsed() >= LOG_PERIOD;
         if self.polled.get().is_none_or(due) {
             self.polled.set(Some(Instant::now()));
-            // A card that is gone is noticed by who drives it.
+            // The driver's own loop notices a card that has gone.
             let _ = nic.poll_log();
             nic.readers().remove_ended();
         }
@@ -222,7 +274,7 @@ impl StatusServer {
             let Ok((stream, _)) = self.listener.accept() else {
                 return;
             };
-            let _ = converse(&stream, nic);
+            let _ = converse(&stream, nic, &mut self.extensions.borrow_mut());
         }
     }
 }
@@ -233,23 +285,27 @@ impl Drop for StatusServer {
     }
 }
 
-fn converse<T: Transport>(mut stream: &UnixStream, nic: &mut Nic<T>) -> io::Result<()> {
+fn converse<T: Transport>(
+    mut stream: &UnixStream,
+    nic: &mut Control<T>,
+    extensions: &mut Option<Extensions>,
+) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
     BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
-    let question: Result<Question, String> =
+    let request: Result<Request, String> =
         serde_json::from_str(&line).map_err(|error| error.to_string());
-    let capture = match &question {
-        Ok(Question::Capture { direction }) => Some(*direction),
+    let capture = match &request {
+        Ok(Request::Capture { direction }) => Some(*direction),
         _ => None,
     };
-    let answer = question.and_then(|question| answer(&question, nic));
+    let answer = request.and_then(|request| answer(&request, nic, extensions));
     let good = answer.is_ok();
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
-    // In one piece: each takes a buffer of its own, and the socket has room for some hundred of
-    // them. An asker who comes late to its answer would find it cut.
+    // In one write: each write takes a buffer of its own, and the socket has room for some hundred.
+    // A client that reads late would find its answer truncated.
     stream.write_all(format!("{answer}\n").as_bytes())?;
     match capture {
         Some(direction) if good => nic.readers().add(stream.try_clone()?, direction),
@@ -257,10 +313,14 @@ fn converse<T: Transport>(mut stream: &UnixStream, nic: &mut Nic<T>) -> io::Resu
     }
 }
 
-fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, String> {
+fn answer<T: Transport>(
+    request: &Request,
+    nic: &mut Control<T>,
+    loaded: &mut Option<Extensions>,
+) -> Result<Value, String> {
     let text = |error: NicError| error.to_string();
-    match question {
-        Question::Card => {
+    match request {
+        Request::Card => {
             let card = CardAnswer {
                 identity: *nic.identity(),
                 station: nic.station(),
@@ -270,12 +330,12 @@ fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, 
             };
             Ok(json!({ "card": card }))
         }
-        Question::Statistics => {
+        Request::Statistics => {
             let statistics = nic.glance().map_err(text)?;
             Ok(json!({ "statistics": statistics }))
         }
-        Question::StatisticsBlock => statistics_block(nic).map_err(text),
-        Question::Registers { offsets } => {
+        Request::StatisticsBlock => statistics_block(nic).map_err(text),
+        Request::Registers { offsets } => {
             if offsets.len() > MOST_WORDS as usize {
                 return Err(format!("at most {MOST_WORDS} words"));
             }
@@ -285,7 +345,7 @@ fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, 
             }
             Ok(json!({ "words": words }))
         }
-        Question::Memory { address, words } => {
+        Request::Memory { address, words } => {
             if *words > MOST_WORDS {
                 return Err(format!("at most {MOST_WORDS} words"));
             }
@@ -293,11 +353,11 @@ fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, 
             nic.peek_memory(*address, &mut out).map_err(text)?;
             Ok(json!({ "words": out }))
         }
-        Question::Log { from } => {
+        Request::Log { from } => {
             let answer = log_answer(nic, *from).map_err(text)?;
             Ok(json!({ "log": answer }))
         }
-        Question::Trace => {
+        Request::Trace => {
             let entries = nic.trace().map_err(text)?;
             let words = |entry: &TraceEntry| -> Vec<u32> {
                 let [a, b, c, d] = entry.arguments;
@@ -307,35 +367,42 @@ fn answer<T: Transport>(question: &Question, nic: &mut Nic<T>) -> Result<Value, 
             let words: Vec<u32> = entries.iter().flat_map(words).collect();
             Ok(json!({ "words": words }))
         }
-        Question::Capture { .. } => {
+        Request::Capture { .. } => {
             let readers = nic.readers();
             readers.has_room().map_err(|error| error.to_string())?;
             Ok(json!({ "capture": { "most_queued": MOST_FRAMES } }))
         }
-        Question::LogLevels { levels } => {
+        Request::LogLevels { levels } => {
             let level = |(module, level): &(usize, u32)| (*module, Level::from_word(*level));
             let levels: Vec<(usize, Level)> = levels.iter().map(level).collect();
             nic.set_log_levels(&levels).map_err(text)?;
             Ok(json!({}))
         }
-        Question::TraceMask { mask } => {
+        Request::TraceMask { mask } => {
             nic.set_trace_mask(*mask).map_err(text)?;
             Ok(json!({}))
         }
-        Question::Link { up } => {
-            let wish = nic.config().link.with_enabled(*up);
-            nic.set_link(wish, Negotiate::Both).map_err(text)?;
+        Request::Queues => queues::reports(nic),
+        Request::Rss => queues::rss(nic),
+        Request::SetRss { rss } => queues::set_rss(nic, rss),
+        Request::Extensions
+        | Request::LoadExtension { .. }
+        | Request::UnloadExtension { .. }
+        | Request::ResumeExtension { .. } => extensions::answer(loaded, request, nic),
+        Request::Link { up } => {
+            let link = nic.config().link.with_enabled(*up);
+            nic.set_link(link, Negotiate::Both).map_err(text)?;
             Ok(json!({}))
         }
     }
 }
 
-/// Every word of the statistics block as the card last wrote it, and what the MAC counts
-/// itself: `{"block": {..}, "mac": {..}}`.
+/// Every word of the statistics block as the card last wrote it, and the MAC's own counters:
+/// `{"block": {..}, "mac": {..}}`.
 ///
 /// # Errors
 /// What the transport says.
-pub fn statistics_block<T: Transport>(nic: &mut Nic<T>) -> Result<Value, NicError> {
+pub fn statistics_block<T: Transport>(nic: &mut Control<T>) -> Result<Value, NicError> {
     let block: Map<String, Value> = every_field(&nic.card_statistics()?)
         .into_iter()
         .map(|(name, value)| (name, value.into()))
@@ -345,7 +412,7 @@ pub fn statistics_block<T: Transport>(nic: &mut Nic<T>) -> Result<Value, NicErro
     Ok(json!({ "block": block, "mac": mac }))
 }
 
-fn log_answer<T: Transport>(nic: &mut Nic<T>, from: u64) -> Result<LogAnswer, NicError> {
+fn log_answer<T: Transport>(nic: &mut Control<T>, from: u64) -> Result<LogAnswer, NicError> {
     nic.poll_log()?;
     let build = nic.log_block()?.map(|block| block.build.to_string());
     let (first, frames) = nic.log_backlog().from(from);
@@ -365,28 +432,28 @@ fn log_answer<T: Transport>(nic: &mut Nic<T>, from: u64) -> Result<LogAnswer, Ni
     })
 }
 
-/// Asks the driver that listens at `path`.
+/// Sends a request to the driver that listens at `path`.
 ///
 /// # Errors
-/// When nobody answers, or with the driver's own words.
-pub fn ask(path: &Path, question: &Question) -> io::Result<Value> {
-    Ok(converse_with(path, question)?.0)
+/// If nothing answers, or with the driver's own words.
+pub fn ask(path: &Path, request: &Request) -> io::Result<Value> {
+    Ok(converse_with(path, request)?.0)
 }
 
-/// Asks the driver that listens at `path` for its card's frames, of one way or both.
+/// Requests the card's frames, of one or both directions, from the driver that listens at `path`.
 ///
 /// # Errors
 /// As [`ask`].
 pub fn capture(path: &Path, direction: Option<Direction>) -> io::Result<FrameStream> {
-    let (_, source) = converse_with(path, &Question::Capture { direction })?;
+    let (_, source) = converse_with(path, &Request::Capture { direction })?;
     FrameStream::new(source)
 }
 
-/// The driver's answer, and what may follow it.
-fn converse_with(path: &Path, question: &Question) -> io::Result<(Value, BufReader<UnixStream>)> {
+/// The driver's answer, and the stream that may follow it.
+fn converse_with(path: &Path, request: &Request) -> io::Result<(Value, BufReader<UnixStream>)> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(ANSWER))?;
-    writeln!(stream, "{}", serde_json::to_string(question)?)?;
+    writeln!(stream, "{}", serde_json::to_string(request)?)?;
     let mut source = BufReader::new(stream);
     let mut line = String::new();
     source.read_line(&mut line)?;

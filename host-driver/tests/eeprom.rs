@@ -1,4 +1,4 @@
-//! The serial EEPROM by bit-banging, against the hardware model's.
+//! Tests the serial EEPROM by bit-banging, against the hardware model's.
 
 mod support;
 

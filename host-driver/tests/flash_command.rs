@@ -1,5 +1,5 @@
-//! `tigonctl flash` on the file that keeps an emulated board's EEPROM, completions, manual
-//! pages.
+//! Tests `tigonctl flash` on the file that keeps an emulated board's EEPROM, shell completions,
+//! and manual pages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -424,7 +424,7 @@ fn every_verb_has_a_manual_page() {
         .status();
     assert!(written.expect("the command runs").success());
     for (page, words) in [
-        ("tigonctl.1", "Works with a Tigon II card"),
+        ("tigonctl.1", "Controls a Tigon II card"),
         ("tigonctl-capture.1", "capture"),
         ("tigonctl-flash-verify.1", "verify"),
     ] {

@@ -1,5 +1,5 @@
-//! The driver with firmware that lies, dies or falls silent: errors and counts, never
-//! a panic, never an access outside its memory.
+//! Tests the driver with firmware that sends wrong data, dies or hangs: errors and counts, never a
+//! panic, never an access outside its memory.
 
 mod support;
 

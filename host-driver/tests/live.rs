@@ -1,5 +1,5 @@
-//! Frames for readers beside a driver: all of them to who keeps up, and no harm from who
-//! does not.
+//! Tests live frames for readers of a driver: a fast reader gets all of them, and a slow reader
+//! does no harm.
 
 mod support;
 

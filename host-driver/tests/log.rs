@@ -1,4 +1,4 @@
-//! The log's rings as the driver reads them, right ones and wrong ones.
+//! Tests the driver's reading of the log's rings, valid and invalid ones.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! The driver with a firmware that does what it should.
+//! Tests the driver with correct firmware.
 
 mod support;
 

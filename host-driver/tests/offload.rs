@@ -1,4 +1,4 @@
-//! What driver and card say to each other beside the frames: checksums, tags, errors.
+//! Tests the metadata between driver and card: checksums, tags, errors.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! The rings beyond the standard one: jumbo, mini, on the card, small.
+//! Tests the rings beyond the standard one: jumbo, mini, on the card, small.
 
 mod support;
 

@@ -1,10 +1,10 @@
-//! Commands, and what a reset must not make the card forget.
+//! Tests commands, and settings that must survive a reset.
 
 mod support;
 
 use std::time::Duration;
 
-use host_driver::nic::{Coalescing, LinkWish, MulticastForm, Negotiate};
+use host_driver::nic::{Coalescing, LinkSettings, MulticastForm, Negotiate};
 use host_driver::{Config, Nic, NicError};
 use host_interface::event::{Event, EventCode, LINK_DOWN};
 use host_interface::gencom::Gencom;
@@ -37,7 +37,7 @@ fn every_call_gives_its_command() {
     nic.clear_profile().expect("a firmware");
     nic.refresh_statistics().expect("a firmware");
     nic.update_statistics().expect("a firmware");
-    nic.set_link(LinkWish::default(), Negotiate::Gigabit)
+    nic.set_link(LinkSettings::default(), Negotiate::Gigabit)
         .expect("a firmware");
     assert_eq!(
         commands_since(&mut nic, before),

@@ -1,4 +1,4 @@
-//! Control and queues apart, over the scripted card.
+//! Tests separate control and queue handles, on the scripted card.
 
 mod support;
 

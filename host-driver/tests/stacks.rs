@@ -1,4 +1,4 @@
-//! Two in-process stacks over a wire of unix datagrams: the measuring protocol.
+//! Tests the measuring protocol between two in-process stacks over unix datagrams.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

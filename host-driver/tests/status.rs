@@ -1,4 +1,4 @@
-//! Looking at a card: past nobody, but through the process that drives it.
+//! Tests status queries to a card: through the process that drives it, never past it.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use host_driver::status::{Question, StatusServer, ask, words};
+use host_driver::status::{Request, StatusServer, ask, words};
 use host_driver::{Config, Nic};
 use host_interface::extension::{self, Extension};
 use support::{ScriptedCard, open_card};
@@ -148,21 +148,21 @@ fn an_answer_is_whole_for_whoever_takes_it_late() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = server(&folder);
     let mut nic = open_card(Config::default());
-    let longest = Question::Memory {
+    let longest = Request::Memory {
         address: 0,
         words: 512,
     };
-    for question in [Question::Statistics, longest] {
+    for request in [Request::Statistics, longest] {
         let mut asker = UnixStream::connect(server.path()).expect("a connection");
-        let question = serde_json::to_string(&question).expect("text");
+        let request = serde_json::to_string(&request).expect("text");
         asker
-            .write_all(format!("{question}\n").as_bytes())
+            .write_all(format!("{request}\n").as_bytes())
             .expect("room");
         server.serve(&mut nic);
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut asker, &mut answer).expect("an answer");
         let read = serde_json::from_str::<serde_json::Value>(&answer);
-        assert!(read.is_ok(), "{question}: {} bytes: {read:?}", answer.len());
+        assert!(read.is_ok(), "{request}: {} bytes: {read:?}", answer.len());
     }
 }
 
@@ -182,14 +182,14 @@ fn what_cannot_be_answered_is_said_and_nobody_is_kept() {
 
     let path = server.path().to_owned();
     let asker = std::thread::spawn(move || {
-        let window = Question::Registers {
+        let window = Request::Registers {
             offsets: vec![0x800],
         };
-        let long = Question::Memory {
+        let long = Request::Memory {
             address: 0,
             words: 513,
         };
-        let word = Question::Registers {
+        let word = Request::Registers {
             offsets: vec![Extension::Magic.bar_offset()],
         };
         (ask(&path, &window), ask(&path, &long), ask(&path, &word))
@@ -231,4 +231,18 @@ fn the_socket_is_nobody_elses() {
         std::fs::read_to_string(&path).expect("still there"),
         "a file"
     );
+}
+
+#[test]
+fn a_card_in_classic_mode_says_that_it_has_no_queues() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = server(&folder);
+    let mut nic = open_card(Config::default());
+    for words in [&["queues"][..], &["rss", "show"], &["rss", "set", "equal"]] {
+        let output = attached(&server, &mut nic, words);
+        let text = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains("bridge --queues opens them"), "{text}");
+    }
 }

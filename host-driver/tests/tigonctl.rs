@@ -1,4 +1,4 @@
-//! The command: clear one-line errors and exit status 1, before any card is needed.
+//! Tests the command's errors: one clear line and exit status 1, before a card is needed.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -177,4 +177,117 @@ fn bash_completes_commands_and_their_options() {
     assert_eq!(complete("tigonctl stats --wa"), "--watch\n");
     assert_eq!(complete("tigonctl rings --a"), "--addresses --attach\n");
     assert_eq!(complete("tigonctl top --js"), "\n", "top prints no JSON");
+}
+
+#[test]
+fn queues_are_judged_before_the_card_is_looked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let firmware = write(folder.path(), "good", &image(0x4000, 0x4000));
+    let bridge = |words: &[&str]| {
+        let mut line = vec!["--socket", "/nonexistent/card", "bridge", "--tap", "t0"];
+        line.extend(["--firmware", &firmware]);
+        line.extend(words);
+        failure(&line)
+    };
+    for (words, said) in [
+        (&["--queues", "0"][..], "there are 1 to 8 queues, not 0"),
+        (&["--queues", "9"], "there are 1 to 8 queues, not 9"),
+        (
+            &["--queues", "3", "--classifier", "source-address"],
+            "3 queues: source-address needs a power of two",
+        ),
+        (
+            &["--queues", "1", "--classifier", "rss"],
+            "rss is no classifier",
+        ),
+        (
+            &["--queues", "1", "--queue-entries", "100"],
+            "a power of two, 64 to 512",
+        ),
+        (
+            &["--queues", "1", "--cpus", "4095"],
+            "CPU 4095 is not one of",
+        ),
+        (
+            &["--queues", "2", "--cpus", "0"],
+            "2 queues want a CPU each, and 0 were named",
+        ),
+        // Good ones come as far as the card.
+        (&["--queues", "1"], "cannot reach a card"),
+    ] {
+        let text = bridge(words);
+        assert!(text.contains(said), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn questions_about_queues_are_judged() {
+    let explain = |words: &[&str]| {
+        let mut line = vec!["rss", "explain", "10.84.0.2:40000", "10.84.0.1:80"];
+        line.extend(words);
+        failure(&line)
+    };
+    for (words, said) in [
+        (&[][..], "how many queues?"),
+        (&["--queues", "9"], "there are 1 to 8 queues, not 9"),
+        (&["--queues", "0"], "there are 1 to 8 queues, not 0"),
+        (
+            &["--queues", "4", "--key", "6d5a"],
+            "a key has 40 bytes, not 2",
+        ),
+        (
+            &["--queues", "4", "--table", "0,1,2"],
+            "a table has 128 entries",
+        ),
+        (
+            &["--queues", "4", "--table", "0,4"],
+            "table entry 1 names a queue that is not open",
+        ),
+        (
+            &["--queues", "4", "--fields", "tcp"],
+            "tcp is no type of hash",
+        ),
+        (
+            &["--queues", "4", "--protocol", "udp", "--to", "9"],
+            "no source port from 40000 on leads to queue 9",
+        ),
+    ] {
+        let text = explain(words);
+        assert!(text.contains(said), "{words:?}: {text}");
+    }
+    let other = failure(&["rss", "explain", "10.0.0.1:1", "[::1]:2", "--queues", "2"]);
+    assert!(other.contains("not of one version of IP"), "{other}");
+    for words in [&["queues"][..], &["rss", "show"], &["rss", "set", "equal"]] {
+        let text = failure(words);
+        assert!(text.contains("--attach"), "{words:?}: {text}");
+    }
+    let nobody = failure(&["--attach", "/nonexistent/status", "queues"]);
+    assert!(nobody.contains("/nonexistent/status"), "{nobody}");
+}
+
+#[test]
+fn a_flow_is_explained_without_a_card() {
+    let explain = |words: &[&str]| {
+        let mut line = vec!["rss", "explain", "10.84.0.2:40000", "10.84.0.1:80"];
+        line.extend(["--queues", "4"]);
+        line.extend(words);
+        let output = tigonctl(&line);
+        assert!(output.status.success(), "{line:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = explain(&[]);
+    assert!(text.contains("queue ") && text.contains("entry "), "{text}");
+    for queue in ["0", "1", "2", "3"] {
+        let text = explain(&["--to", queue]);
+        assert!(text.contains(&format!(": queue {queue}: hash ")), "{text}");
+    }
+    let text = explain(&["--classifier", "source-address"]);
+    assert!(
+        text.contains("queue 2: the source address ends in 2"),
+        "{text}"
+    );
+    let all = ["--json", "--to", "3"];
+    let value: serde_json::Value = serde_json::from_str(&explain(&all)).expect("an object");
+    assert_eq!(value["kind"], "explanation");
+    assert_eq!(value["queue"], 3);
 }

@@ -1,4 +1,4 @@
-//! The vfio-user transport against a server with a small device behind it.
+//! Tests the vfio-user transport against a server with a small device.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;

@@ -1,9 +1,8 @@
-//! Writes the sources of the glue again for the checker, with seeded faults to switch on.
+//! Copies the sources of the glue for the checker, with seeded faults that can be enabled.
 //!
-//! The sources themselves know nothing of this. Their threads, locks and atomics become
-//! the checker's by a change of their `use` lines; a fault is an edit of their text. An
-//! edit that does not find its text exactly once ends the build: whoever changes the text
-//! changes the fault, too.
+//! The sources themselves contain nothing of this. Changes of their `use` lines replace threads,
+//! locks and atomics by the checker's; a fault is an edit of the text. The build fails if an edit
+//! does not match exactly once, so a change of the text requires a change of the fault.
 
 use std::path::Path;
 use std::{env, fs};

@@ -1,11 +1,11 @@
-//! What went wrong on the wire or had to wait, counted: the monitor's property `counts`.
+//! Counts errors and delays on the wire: the monitor's property `counts`.
 //!
-//! | name | what |
+//! | name | meaning |
 //! | --- | --- |
-//! | `lost` | frames of the card that the wire has lost: the netdev failed, or the machine stood still |
+//! | `lost` | frames of the card that were lost: the netdev failed, or the machine was stopped |
 //! | `full` | times that the wire was full and the transmitter waited |
-//! | `refused` | times that a frame from the wire had to wait for room in the card |
-//! | `offered` | times that the frames that wait were asked for again |
+//! | `refused` | times that a frame from the wire waited because the card had no room |
+//! | `offered` | times that QEMU was asked to deliver the waiting frames again |
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
-//! The way to the card for vfio-user clients, which opens when the card is switched on.
+//! Admits vfio-user clients only after the card is switched on.
 //!
-//! A client may connect as soon as there is the socket. But QEMU resets the machine once
-//! more when all of it is made: what a client had done before that would be lost, and the
-//! CPU that it had halted would boot. So it waits for its first answer until then.
+//! A client can connect as soon as the socket exists. But QEMU resets the machine once more when
+//! it has been created completely: earlier work of a client would be lost, and a CPU that the
+//! client had halted would boot. So the client's first answer is delayed until then.
 
 use crate::host::Host;
 use crate::machine::Machine;
@@ -60,7 +60,7 @@ impl<H: Host + 'static> Entrance<H> {
         });
     }
 
-    /// The machine ends: nobody is served any more, and the EEPROM is saved.
+    /// The machine ends: clients are no longer served, and the EEPROM is saved.
     pub fn end(&self) {
         self.change(|state| {
             if let State::Open(service) = state {
@@ -74,7 +74,7 @@ impl<H: Host + 'static> Entrance<H> {
         self.machine.lines().finish();
     }
 
-    /// Goes on from one state to the next; a failure is told and ends serving.
+    /// Changes from one state to the next; a failure is reported and ends serving.
     fn change(&self, next: impl FnOnce(State<H>) -> io::Result<State<H>>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match next(std::mem::replace(&mut *state, State::None)) {

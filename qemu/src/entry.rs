@@ -1,4 +1,4 @@
-//! What QEMU calls.
+//! The entry points that QEMU calls.
 //!
 //! A panic never reaches QEMU: it is reported, the card is halted, and every
 //! later call returns at once.

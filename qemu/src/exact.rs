@@ -1,8 +1,8 @@
-//! Which registers a CPU accesses between two instructions, and which in passing.
+//! Classifies register accesses: some end the translation block, most do not.
 //!
-//! Most register accesses have no effect on the CPU that makes them, so they are
-//! made without QEMU's big lock and without leaving the translated code. The
-//! exceptions control CPUs or show what is inside of one.
+//! Most register accesses have no effect on the CPU that makes them, so they run without QEMU's
+//! big lock and within the translated code. The exceptions control CPUs or show their internal
+//! state.
 
 use tigon2_chip::registers::{GPR_COUNT, Register, cpu_gpr};
 use tigon2_model::Cpu;

@@ -1,8 +1,7 @@
 //! The C interface between QEMU and this library.
 //!
-//! A mirror of `qemu/overlay/tree/hw/mips/tigon2/ffi.h`, which says what each
-//! function does and which locks are held. A test compares the two by the
-//! names and the order of their fields.
+//! This module mirrors `qemu/overlay/tree/hw/mips/tigon2/ffi.h`, which documents each function and
+//! the locks that are held. A test compares the names and the order of the fields in both.
 
 use std::ffi::{c_char, c_void};
 
@@ -32,7 +31,7 @@ pub mod fault {
     pub const RESERVED: u32 = 4;
 }
 
-/// What the command line says; null where it says nothing.
+/// The options of the command line; null where one is missing.
 #[repr(C)]
 pub struct Config {
     /// Path of the vfio-user socket.

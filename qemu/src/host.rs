@@ -1,7 +1,7 @@
 //! QEMU behind a safe trait.
 //!
-//! [`Host`] is what the rest of the crate knows of QEMU, so that it can be
-//! tested without; [`Qemu`] is the real one.
+//! The rest of the crate uses QEMU only through [`Host`], so it can be tested without QEMU;
+//! [`Qemu`] is the implementation.
 
 use crate::ffi::{HostOps, NEVER};
 use tigon2_model::Cpu;
@@ -53,7 +53,7 @@ pub trait Host: Send + Sync {
     fn locked(&self) -> bool;
     /// Takes the big lock; called without it.
     fn lock(&self);
-    /// Takes the big lock if nobody has it; called without it.
+    /// Takes the big lock if it is free; called without it.
     fn try_lock(&self) -> bool;
     /// Gives the big lock back.
     fn unlock(&self);

@@ -1,7 +1,7 @@
 //! The hardware model as a library that QEMU's machine `tigon2` loads.
 //!
-//! QEMU brings the two CPUs, memory, time and the wire; [`tigon2_model`] brings
-//! the chip; `vfio_user_nic` brings the PCI side. This crate joins them:
+//! QEMU provides the two CPUs, memory, time and the wire; [`tigon2_model`] provides the chip;
+//! `vfio_user_nic` provides the PCI side. This crate connects them:
 //!
 //! ```text
 //!   vCPU threads      QEMU's main loop        server thread
@@ -15,29 +15,28 @@
 //!                    outbox ──► CPUs, wire                  under the big lock only
 //! ```
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`ffi`] | the C interface, a mirror of `hw/mips/tigon2/ffi.h` |
 //! | [`host`] | QEMU behind a safe trait |
-//! | [`ports`] | QEMU's memory and CPUs as the model wants to see them |
-//! | [`machine`] | the card, its locks and the order of effects |
-//! | [`outbox`] | what waits for QEMU's big lock |
-//! | [`counts`] | what went wrong on the wire or had to wait, counted |
+//! | [`ports`] | QEMU's memory and CPUs in the form that the model needs |
+//! | [`machine`] | the card, its locks and the order of their effects |
+//! | [`outbox`] | effects that wait for QEMU's big lock |
+//! | [`counts`] | counts of errors and delays on the wire |
 //! | [`exact`] | which register accesses end a translation block |
 //! | [`parking`] | idle CPUs sleep |
 //! | [`server`] | the PCI side, over vfio-user |
-//! | [`waiting`] | DMA for which the client is waited for |
+//! | [`waiting`] | DMA that waits for the client |
 //! | [`entrance`] | when a client is let in |
-//! | [`properties`] | what the monitor sees and changes of a running card |
-//! | [`limit`] | lines that could come without end |
+//! | [`properties`] | properties of a running card in the monitor |
+//! | [`limit`] | limits repeated messages |
 //! | [`setup`] | the board file and the EEPROM's image |
-//! | [`entry`] | what QEMU calls |
+//! | [`entry`] | the entry points that QEMU calls |
 //!
-//! Lock order: QEMU's big lock, then the machine's, then those inside of it (the
-//! outbox, the interrupt, the client's memory). Nothing waits for the big lock
-//! under another one, and no frame leaves under the machine's lock, because it
-//! may come back as another one before the call returns. A CPU's access to a
-//! register needs the machine's lock only.
+//! Lock order: QEMU's big lock, then the machine's, then the inner ones (the outbox, the
+//! interrupt, the client's memory). No thread waits for the big lock while it holds another lock,
+//! and no frame is sent under the machine's lock, because the call may deliver another frame
+//! before it returns. A CPU's register access needs only the machine's lock.
 
 // The exceptions are the C interface and the two modules on either side of it.
 #![deny(unsafe_code)]

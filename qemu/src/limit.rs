@@ -1,4 +1,4 @@
-//! What could be said without end is said a few times, then counted.
+//! Limits repeated messages: the first few are printed, the rest are counted.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ impl Limiter {
     /// Says a line, or counts it.
     pub fn say(&self, line: impl FnOnce() -> String) {
         if let Some(left_out) = self.admit(Instant::now()) {
-            self.tell(left_out);
+            self.report(left_out);
             eprintln!("tigon2: {}", line());
         }
     }
@@ -76,10 +76,10 @@ impl Limiter {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let left_out = std::mem::take(&mut state.left_out);
         drop(state);
-        self.tell(left_out);
+        self.report(left_out);
     }
 
-    fn tell(&self, left_out: u64) {
+    fn report(&self, left_out: u64) {
         if left_out > 0 {
             eprintln!("tigon2: {left_out} more {} were left out", self.what);
         }

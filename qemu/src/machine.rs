@@ -1,14 +1,14 @@
 //! The card between QEMU and its client: locks, time, and the order of effects.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | this | what CPUs, host and timer ask of the card |
+//! | this | entry points for CPUs, host and timer |
 //! | `locks` | the machine's lock, and QEMU's big one |
-//! | `effects` | what follows from it at once, under the machine's lock |
-//! | `errands` | what follows from it under the big lock |
-//! | `idle` | where a CPU sleeps that polls |
+//! | `effects` | effects applied at once, under the machine's lock |
+//! | `errands` | effects applied under the big lock |
+//! | `idle` | the sleep of a CPU that polls |
 //! | `transfers` | transfers that wait for the client ([`crate::waiting`]) |
-//! | `wire` | frames, cable, partner |
+//! | `wire` | frames, cable, link partner |
 
 mod effects;
 mod errands;
@@ -148,7 +148,7 @@ impl<H: Host> Machine<H> {
         &self.waiting
     }
 
-    /// What is said of clients and CPUs.
+    /// Messages about clients and CPUs.
     pub fn lines(&self) -> &Lines {
         &self.lines
     }
@@ -248,7 +248,7 @@ impl<H: Host> Machine<H> {
         let read = |inner: &mut Inner, env: &mut Environment<'_>| inner.card.bar_read(env, offset);
         let (value, _) = self.enter_and_tell(Work::Later, read);
         // Drivers of a shared line look first whether the interrupt is the card's.
-        if offset == Register::MiscHostControl.offset() && self.client.interrupts.take_told() {
+        if offset == Register::MiscHostControl.offset() && self.client.interrupts.take_reported() {
             let control = MiscHostControl::from_bits(value);
             if !control.interrupt_pending() {
                 self.stalls.spurious.add();
@@ -283,7 +283,7 @@ impl<H: Host> Machine<H> {
         }
     }
 
-    /// A CPU that has halted itself goes on for some instructions until QEMU stops it.
+    /// A CPU that has halted itself continues for some instructions until QEMU stops it.
     /// The host that accesses its state waits for that.
     fn see_it_stop(&self, offset: u32) {
         let state = CPUS.map(|cpu| Register::cpu_state(cpu).offset());

@@ -1,7 +1,7 @@
-//! What waits for QEMU's big lock, in order.
+//! Queues effects that need QEMU's big lock, in order.
 //!
-//! A CPU accesses its registers without the big lock. What follows from that and
-//! needs the lock is put here, and done by whoever has the lock first:
+//! A CPU accesses its registers without the big lock. Effects that need the lock are put here, and
+//! the first thread that holds the lock delivers them:
 //!
 //! ```text
 //!   under the machine's lock             under the big lock, machine's lock free
@@ -10,8 +10,8 @@
 //!                                        asked to
 //! ```
 //!
-//! Errands are put under the machine's lock, so their order is that of their
-//! causes. One thread at a time delivers, because the big lock is one.
+//! Errands are added under the machine's lock, so their order is that of their causes. Only one
+//! thread at a time delivers, since it holds the big lock.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

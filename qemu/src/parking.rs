@@ -1,10 +1,10 @@
-//! Idle CPUs sleep, and software cannot notice.
+//! Puts idle CPUs to sleep without any effect that software could notice.
 //!
-//! The firmware's dispatch loop reads its event register, and the instruction PRI finds the
-//! most urgent event of those that it wants (hardware reference, 3.2 and 5), for as long as
-//! there is none. Executing that faithfully takes a core of the host for each CPU, and the
-//! card's lock a few million times a second. So a CPU that has done nothing else many
-//! times in a row is put to sleep until an event comes that it wants.
+//! The firmware's dispatch loop reads its event register, and the instruction PRI finds the most
+//! urgent enabled event (hardware reference, 3.2 and 5); the loop repeats until there is one.
+//! Emulating every turn would occupy a host core for each CPU and take the card's lock a few
+//! million times a second. So a CPU that has only polled for many turns in a row sleeps until an
+//! event arrives that it has enabled.
 //!
 //! ```text
 //!   event register   1 1 1 0 1 1 0 1   hardware's levels and software's bits, all of them
@@ -12,13 +12,13 @@
 //!   PRI              . . . . . . . .   nothing: an idle turn
 //! ```
 //!
-//! Software that looks at the register without PRI wants every event.
+//! Software that reads the register without PRI is woken by every event.
 //!
-//! A sleep has an end of its own too: firmware may also wait for a word in SRAM, which
-//! nobody reports.
+//! Each sleep also has a time limit: firmware may be waiting for a word in SRAM, and changes of
+//! SRAM are not reported.
 //!
-//! There is no lost wake-up: the register is read, the CPU noted as asleep and any event
-//! raised under one lock, and after everything that may raise an event this is told of it.
+//! No wake-up is lost: the register read, the note that the CPU sleeps and the raising of an event
+//! happen under one lock, and this module is notified after everything that may raise an event.
 
 use tigon2_model::Cpu;
 
@@ -27,7 +27,7 @@ use tigon2_model::Cpu;
 pub const PATIENCE: u32 = 32;
 
 /// Idle turns before a CPU sleeps again if it has woken for nothing: enough for a loop
-/// that looks at something else in between.
+/// that reads something else in between.
 const RELAPSE: u32 = 4;
 
 /// Longest sleep in nanoseconds. Short for a person, long beside the time that
@@ -52,7 +52,7 @@ struct Sleeper {
     /// Idle turns in a row.
     idle: u32,
     sleep: Option<Sleep>,
-    /// Its sleep has ended, which its thread is yet to be told.
+    /// Its sleep has ended, but its thread is not notified yet.
     alarm: bool,
 }
 
@@ -126,7 +126,7 @@ impl Parking {
         }
     }
 
-    /// Whether the sleep of `cpu` was ended and its thread is to be told, once.
+    /// Whether the sleep of `cpu` was ended and its thread must be notified, once.
     pub fn take_alarm(&mut self, cpu: Cpu) -> bool {
         std::mem::take(&mut self.sleepers[cpu.index()].alarm)
     }

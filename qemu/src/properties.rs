@@ -1,12 +1,12 @@
-//! What can be looked at and changed while the card runs: QEMU's `qom-get` and `qom-set`.
+//! Properties of the running card: QEMU's `qom-get` and `qom-set`.
 //!
 //! | property | get | set |
 //! | --- | --- | --- |
 //! | `link` | `down`, `up`, or with a PHY `up 100 full` | |
 //! | `partner` | the link partner, in words | another one |
 //! | `inject` | | a fault of the wire: `receive crc 2`, `transmit late-collision`, `none` |
-//! | `undefined` | count of accesses that mean nothing | |
-//! | `counts` | what went wrong or had to wait, see [`crate::counts`] and [`crate::stalls`] | |
+//! | `undefined` | number of undefined accesses | |
+//! | `counts` | counts of errors and delays, see [`crate::counts`] and [`crate::stalls`] | |
 
 use crate::host::Host;
 use crate::machine::Machine;

@@ -1,4 +1,4 @@
-//! The board file, and the file that keeps the serial EEPROM.
+//! Reads the board file, and opens the file that keeps the serial EEPROM.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use tigon2_model::{Board, BoardError, BootCodeTooLarge, Card};
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The vfio-user socket; none: nobody can use the card.
+    /// The vfio-user socket; none: no client can use the card.
     pub socket: Option<PathBuf>,
     /// The board file; none: the built-in board.
     pub board: Option<PathBuf>,

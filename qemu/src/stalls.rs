@@ -1,23 +1,23 @@
-//! Counts that explain a stall: who waited for whom, how often, and how long at most. They
-//! stand behind those of [`crate::counts`] in the monitor's property `counts`.
+//! Counts that explain a stall: which thread waited for which, how often, and for how long at
+//! most. The monitor's property `counts` shows them after those of [`crate::counts`].
 //!
-//! | name | what |
+//! | name | meaning |
 //! | --- | --- |
-//! | `signals` | interrupts that the client was told of |
-//! | `repeats` | of these, told again after an unmask, as the pin was still high |
-//! | `spurious` | interrupts for which a client looked at `R[40]` and found none pending |
-//! | `waiting` | 1: the pin is high, and the client has been told and has not unmasked it |
+//! | `signals` | interrupts signalled to the client |
+//! | `repeats` | of these, signals repeated after an unmask, because the pin was still high |
+//! | `spurious` | interrupts for which a client read `R[40]` and found none pending |
+//! | `waiting` | 1: the pin is high, and the client has been signalled and has not unmasked it |
 //! | `contended` | times that a thread found the machine's lock taken |
 //! | `lock_wait_us` | longest wait for the machine's lock |
-//! | `lock_held_us` | longest time that it was held, of each 64th time |
+//! | `lock_held_us` | longest time that it was held, measured every 64th time |
 //! | `deferred` | times that errands were left to QEMU's main loop |
-//! | `big_lock_waits` | times that QEMU's big lock was waited for |
+//! | `big_lock_waits` | times that a thread waited for QEMU's big lock |
 //! | `big_lock_wait_us` | longest of these waits |
-//! | `delivery_us` | longest time that errands were carried out under it |
-//! | `undefined` | accesses of CPUs and host that meant nothing |
+//! | `delivery_us` | longest time that a thread delivered errands under it |
+//! | `undefined` | undefined accesses by CPUs and host |
 //!
-//! They cost next to nothing: the clock is read where a thread has to wait anyway, where
-//! frames leave, and for each 64th hold of the machine's lock.
+//! They cost almost nothing: the clock is read only where a thread waits anyway, where frames are
+//! sent, and at every 64th hold of the machine's lock.
 
 use crate::counts::Count;
 use std::fmt;
@@ -61,7 +61,7 @@ impl Latest {
 /// All of one machine. A reader may find one a moment before another.
 #[derive(Debug, Default)]
 pub struct Stalls {
-    /// A look at the interrupt found none.
+    /// A client read the interrupt register and found none pending.
     pub spurious: Count,
     /// The machine's lock was taken.
     pub contended: Count,

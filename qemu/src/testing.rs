@@ -1,4 +1,4 @@
-//! A host that only writes down what it is told, for tests.
+//! A host that only records its calls, for tests.
 
 use crate::host::Host;
 use crate::parking::NO_PRI;
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use tigon2_model::{Board, Cpu};
 
-/// What the machine told QEMU.
+/// The calls of the machine to QEMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Call {
     Arm(Option<u64>),
     Spill(Cpu, u32),
     Start(Cpu, u32),
@@ -17,16 +17,16 @@ pub enum Told {
     Settle,
     Transmit(usize),
     WireReady,
-    CallErrands,
+    RunErrands,
 }
 
 pub struct Notes {
     now: AtomicU64,
     sram: Mutex<Vec<u8>>,
-    told: Mutex<Vec<Told>>,
+    calls: Mutex<Vec<Call>>,
     /// What [`Host::transmit`] is to say.
     pub wire_full: AtomicBool,
-    /// Who holds the big lock; at first whoever has made this.
+    /// The thread that holds the big lock; at first the creator.
     holder: Mutex<Option<ThreadId>>,
     /// Whether [`Host::try_lock`] is to find the lock taken.
     pub taken: AtomicBool,
@@ -44,7 +44,7 @@ impl Notes {
         Notes {
             now: AtomicU64::new(1),
             sram: Mutex::new(vec![0; board.memory.sram_bytes as usize]),
-            told: Mutex::default(),
+            calls: Mutex::default(),
             wire_full: AtomicBool::new(false),
             holder: Mutex::new(Some(std::thread::current().id())),
             taken: AtomicBool::new(false),
@@ -58,11 +58,11 @@ impl Notes {
         self.now.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// Takes out what was told since the last time, but for the timer.
-    pub fn told(&self) -> Vec<Told> {
-        let mut told = std::mem::take(&mut *self.told.lock().unwrap());
-        told.retain(|told| !matches!(told, Told::Arm(_)));
-        told
+    /// Takes the calls since the last time, except for the timer.
+    pub fn calls(&self) -> Vec<Call> {
+        let mut calls = std::mem::take(&mut *self.calls.lock().unwrap());
+        calls.retain(|call| !matches!(call, Call::Arm(_)));
+        calls
     }
 
     /// Somebody answers the next frame before [`Host::transmit`] returns.
@@ -85,8 +85,8 @@ impl Notes {
         free
     }
 
-    fn tell(&self, told: Told) {
-        self.told.lock().unwrap().push(told);
+    fn record(&self, call: Call) {
+        self.calls.lock().unwrap().push(call);
     }
 }
 
@@ -95,7 +95,7 @@ impl Host for Notes {
         self.now.load(Ordering::Relaxed)
     }
     fn arm(&self, deadline: Option<u64>) {
-        self.tell(Told::Arm(deadline));
+        self.record(Call::Arm(deadline));
     }
     fn sram_read(&self, address: u32, out: &mut [u8]) {
         let at = address as usize;
@@ -110,7 +110,7 @@ impl Host for Notes {
     }
     fn scratch_write(&self, _: Cpu, _: u32, _: u32) {}
     fn spill(&self, cpu: Cpu, offset: u32) {
-        self.tell(Told::Spill(cpu, offset));
+        self.record(Call::Spill(cpu, offset));
     }
     fn pc(&self, _: Cpu) -> u32 {
         0
@@ -119,19 +119,19 @@ impl Host for Notes {
         number as u32
     }
     fn start(&self, cpu: Cpu, pc: u32) {
-        self.tell(Told::Start(cpu, pc));
+        self.record(Call::Start(cpu, pc));
     }
     fn halt(&self, cpu: Cpu) {
-        self.tell(Told::Halt(cpu));
+        self.record(Call::Halt(cpu));
     }
     fn encoded(&self, _: Cpu) -> [u32; 2] {
         NO_PRI
     }
     fn settle(&self) {
-        self.tell(Told::Settle);
+        self.record(Call::Settle);
     }
     fn transmit(&self, frame: &[u8]) -> bool {
-        self.tell(Told::Transmit(frame.len()));
+        self.record(Call::Transmit(frame.len()));
         let answer = self.answer.lock().unwrap().take();
         if let Some(answer) = answer {
             answer();
@@ -139,7 +139,7 @@ impl Host for Notes {
         !self.wire_full.load(Ordering::Relaxed)
     }
     fn wire_ready(&self) {
-        self.tell(Told::WireReady);
+        self.record(Call::WireReady);
     }
     fn thread_begin(&self) {}
     fn thread_end(&self) {}
@@ -160,6 +160,6 @@ impl Host for Notes {
     }
     fn call_errands(&self) {
         self.called.store(true, Ordering::Relaxed);
-        self.tell(Told::CallErrands);
+        self.record(Call::RunErrands);
     }
 }

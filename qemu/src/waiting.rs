@@ -1,7 +1,7 @@
-//! DMA that has to wait for the client, on a thread of its own.
+//! Performs DMA that has to wait for the client, on a separate thread.
 //!
-//! Memory that the client has not shared, or could take away, is moved by messages or
-//! system calls. The client decides how long that takes, so it happens without any lock:
+//! Memory that the client has not shared, or could take away, is transferred by messages or system
+//! calls. The client decides how long that takes, so no lock is held:
 //!
 //! ```text
 //!   card                        this thread                client
@@ -11,7 +11,7 @@
 //!   the transfer is complete ◄─ if it is still the same
 //! ```
 //!
-//! So a channel that waits looks like a slow one, to firmware and driver.
+//! So firmware and driver see a channel that waits as a slow one.
 
 use crate::host::Host;
 use crate::machine::Machine;

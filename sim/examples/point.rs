@@ -1,8 +1,9 @@
-//! One point of the experiments and where its cycles went, for a look after each change:
-//! `point IMAGE EXPERIMENT BDS SIZE[,SIZE...] [PROFILE]`, EXPERIMENT being `send`, `receive`,
-//! `both` or `ping`, BDS those of a sent frame. With `POINT_BOUND=1` beside the bound, with
-//! `POINT_CAUSES=1` with the causes of each handler's cycles, with `POINT_BOARD=FILE` on
-//! another board, with `POINT_FULL=1` as long as `cargo xtask bench` looks.
+//! Measures one point of the experiments and prints how its cycles were spent, as a quick check
+//! after a change:
+//! `point IMAGE EXPERIMENT BDS SIZE[,SIZE...] [PROFILE]`, where EXPERIMENT is `send`, `receive`,
+//! `both` or `ping` and BDS is the number of BDs of a sent frame. `POINT_BOUND=1` adds the bound,
+//! `POINT_CAUSES=1` the causes of each handler's cycles, `POINT_BOARD=FILE` selects another board,
+//! `POINT_FULL=1` measures as long as `cargo xtask bench` does.
 
 use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
@@ -33,8 +34,8 @@ fn main() {
         fragments: fragments.parse().expect("a number"),
         ..Setup::new(board, parameters, &image)
     };
-    let wish = |name| std::env::var_os(name).is_some();
-    let duration = if wish("POINT_FULL") {
+    let has = |name| std::env::var_os(name).is_some();
+    let duration = if has("POINT_FULL") {
         Duration::FULL
     } else {
         Duration::QUICK
@@ -45,13 +46,13 @@ fn main() {
             experiment::run(setup, experiment, size, duration).expect("it runs")
         };
         let measured = measure(&setup);
-        let bound = wish("POINT_BOUND").then(|| {
+        let bound = has("POINT_BOUND").then(|| {
             measure(&Setup {
                 unlimited: true,
                 ..setup.clone()
             })
         });
-        report(size, &measured, bound.as_ref(), wish("POINT_CAUSES"));
+        report(size, &measured, bound.as_ref(), has("POINT_CAUSES"));
     }
 }
 

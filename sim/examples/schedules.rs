@@ -1,5 +1,6 @@
-//! Random schedules of an image on a board file's card, for a look after a change:
-//! `schedules IMAGE BOARD FROM TO`, FROM and TO being seeds. Says which ones fail, and how.
+//! Runs random schedules of an image on a board file's card, as a quick check after a change:
+//! `schedules IMAGE BOARD FROM TO`, where FROM and TO are seeds. It prints the schedules that
+//! fail, and the reasons.
 
 use tigon2_model::Board;
 use tigon2_sim::Machine;

@@ -1,5 +1,6 @@
-//! How fast the timed card is simulated under a load, and a digest of all that was counted.
-//! `speed IMAGE [MS [LOAD]]`; equal digests before and after a change: not a cycle has changed.
+//! Measures how fast the timed card is simulated under a load, and prints a digest of all
+//! counters. `speed IMAGE [MS [LOAD]]`; equal digests before and after a change show that no cycle
+//! has changed.
 
 use tigon2_sim::workload::speed::{LOADS, measure};
 

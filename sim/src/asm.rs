@@ -1,4 +1,4 @@
-//! Instruction words for small programs, written as an assembler spells them.
+//! Instruction words for small programs, in the notation of an assembler.
 
 pub use tigon2_chip::instruction::{encode_joff as joff, encode_pri as pri};
 

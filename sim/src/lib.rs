@@ -1,17 +1,17 @@
-//! Runs the firmware on both CPUs of the card, deterministic and without QEMU.
+//! Runs the firmware on both CPUs of the card, deterministically and without QEMU.
 //!
-//! The second engine round the hardware model: two MIPS II interpreters, SRAM, the wire and
-//! host memory under one clock, in one thread. A program for the card is loaded by the
-//! driver through [`SimTransport`] as on real hardware, or put in memory by a test with
+//! This is the second engine for the hardware model: two MIPS II interpreters, SRAM, the wire and
+//! host memory under one clock, in one thread. A driver loads a program for the card through
+//! [`SimTransport`], as on real hardware, or a test puts it in memory with
 //! [`Machine::load_image`].
 //!
 //! - Deterministic: the same inputs at the same cycles give the same outputs. Host time,
 //!   threads and addresses of this process do not matter.
-//! - Two clocks to choose from. Functional ([`Machine::new`]): each instruction takes one
-//!   cycle, DMA and the MAC take none, the wire has the speed of gigabit Ethernet. Timed
-//!   ([`Machine::timed`]): everything takes what it takes on the board, see [`timing`].
-//! - Waiting is free: while all CPUs poll empty event registers, time jumps to the next
-//!   deadline, with the same result as of executing the polls.
+//! - Two clocks. Functional ([`Machine::new`]): each instruction takes one cycle, DMA and the MAC
+//!   take none, the wire has the speed of gigabit Ethernet. Timed ([`Machine::timed`]): everything
+//!   takes as long as on the board, see [`timing`].
+//! - Waiting is free: while all CPUs poll empty event registers, time jumps to the next deadline,
+//!   with the same result as executing the polls.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -25,11 +25,12 @@
 //! | [`timeline`] | what happened when |
 //! | [`explore`] | the same work under random schedules of both CPUs |
 //! | [`gdb`] | both CPUs in gdb, forward and backward |
-//! | [`timing`] | what takes how long on the board |
+//! | [`timing`] | the cycle model of the board |
 //! | [`stalls`] | counts that explain a stall |
-//! | [`theme`] | how pictures look |
-//! | [`transport`] | the way of a driver to it |
+//! | [`theme`] | the style of all pictures |
+//! | [`transport`] | a driver's access to the machine |
 //! | [`workload`] | a host and a wire for experiments |
+//! | [`hosts`] | a host with several CPUs |
 #![forbid(unsafe_code)]
 
 pub mod asm;
@@ -37,6 +38,7 @@ pub mod clock;
 pub mod cpu;
 pub mod explore;
 pub mod gdb;
+pub mod hosts;
 pub mod log;
 pub mod machine;
 pub mod memory;

@@ -1,8 +1,8 @@
-//! The firmware's log, taken out of the card's memory by the engine: no driver is asked, and
-//! no time passes on the card.
+//! The engine reads the firmware's log from the card's memory: this needs no driver and takes no
+//! time on the card.
 //!
-//! For a driver that knows nothing of the log, such as another system's, and for a card that
-//! nobody drives.
+//! This serves drivers without support for the log, such as those of other systems, and cards
+//! without a driver.
 
 use crate::transport::SharedMachine;
 use host_driver::log::NicMemory;

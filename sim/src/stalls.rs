@@ -1,21 +1,21 @@
 //! Counts that explain a stall of the simulated card: [`Stalls`].
 //!
-//! A driver reads them as it does an emulator's, by [`Transport::counts`], and puts them
-//! into the error with which it gives up. Names that `qemu/src/stalls.rs` and
-//! `qemu/src/counts.rs` have too mean the same:
+//! A driver reads them through [`Transport::counts`], as it reads an emulator's, and puts them
+//! into the error with which it gives up. Names that are also in `qemu/src/stalls.rs` and
+//! `qemu/src/counts.rs` have the same meaning:
 //!
-//! | name | what |
+//! | name | meaning |
 //! | --- | --- |
-//! | `refused` | times that a frame from the wire had to wait for room in the card |
-//! | `signals` | interrupts that the driver was told of |
-//! | `repeats` | of these, told again after an unmask, as the pin was still high |
-//! | `waiting` | 1: the pin is high, and the driver has been told and has not unmasked it |
-//! | `spurious` | interrupts for which the driver looked at `R[40]` and found none pending |
-//! | `undefined` | accesses of CPUs and host that meant nothing |
+//! | `refused` | times that a frame from the wire waited because the card had no room |
+//! | `signals` | interrupts signalled to the driver |
+//! | `repeats` | of these, signals repeated after an unmask, because the pin was still high |
+//! | `waiting` | 1: the pin is high, and the driver has been signalled and has not unmasked it |
+//! | `spurious` | interrupts for which the driver read `R[40]` and found none pending |
+//! | `undefined` | undefined accesses by CPUs and host |
 //! | `held_us` | how long the wire has held frames towards the card, on the card's clock |
 //! | `dropped` | frames that the card dropped: no link, a filter, no room |
 //!
-//! There is no second thread, so nobody waits for a lock, and no access is put off.
+//! There is no second thread, so no thread waits for a lock, and no access is deferred.
 //!
 //! [`Transport::counts`]: host_driver::Transport::counts
 
@@ -30,7 +30,7 @@ pub(crate) struct Pin {
     signals: u64,
     repeats: u64,
     spurious: u64,
-    /// The driver has been told and has not looked yet.
+    /// The driver was signalled and has not read the register yet.
     told: bool,
     /// The pin was high at the last unmask, and has been since.
     still_high: bool,
@@ -42,7 +42,7 @@ impl Pin {
         self.masked
     }
 
-    /// The pin is high and the driver is told.
+    /// The pin is high and the driver is signalled.
     pub(crate) fn signal(&mut self) {
         self.masked = true;
         self.told = true;
@@ -79,11 +79,11 @@ impl Pin {
 pub struct Stalls {
     /// A frame had to wait for room.
     pub refused: u64,
-    /// Interrupts that the driver was told of.
+    /// Interrupts signalled to the driver.
     pub signals: u64,
-    /// Of these, told again.
+    /// Of these, repeated signals.
     pub repeats: u64,
-    /// The driver has been told and has not unmasked the pin, which is high.
+    /// The driver was signalled and has not unmasked the pin, which is high.
     pub waiting: bool,
     /// Interrupts for nothing.
     pub spurious: u64,

@@ -1,9 +1,9 @@
-//! How every picture of this project looks: colours, type, marks.
+//! The style of all pictures of this project: colours, type, marks.
 //!
-//! Charts, event graphs and the book's drawings take what they need from here. The colours
-//! are those of Okabe and Ito ("Color Universal Design"), which people with any kind of
-//! colour vision tell apart; and no picture leaves it to a colour alone, but has a name, a
-//! shape or a dash beside it. Their yellow is left out: it cannot be seen on white.
+//! Charts, event graphs and the book's drawings use these definitions. The colours are those of
+//! Okabe and Ito ("Color Universal Design"), which people with any kind of colour vision can
+//! distinguish; and no picture relies on colour alone: each colour comes with a name, a shape or a
+//! dash. Their yellow is omitted because it is invisible on white.
 
 use std::fmt;
 

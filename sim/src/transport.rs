@@ -1,11 +1,10 @@
-//! A driver's way to the simulated card: [`SimTransport`].
+//! A driver's transport to the simulated card: [`SimTransport`].
 //!
-//! There is no second thread: the card runs while the driver waits (a driver of several
-//! threads has a port for each, and the card runs in whichever waits). Each access of the
-//! driver to the card takes [`HostTiming`] of the card's time, and
-//! [`Transport::wait`] lets the card run until it interrupts or until the
-//! time-out has passed on the card's clock. So a driver sees the same card whatever the
-//! speed of the computer that it runs on.
+//! There is no second thread: the card runs while the driver waits (a driver with several threads
+//! has a port for each, and the card runs in the thread that waits). Each access of the driver
+//! takes [`HostTiming`] of the card's time, and [`Transport::wait`] lets the card run until it
+//! raises an interrupt or the time-out expires on the card's clock. So a driver sees the same card
+//! whatever the speed of the computer.
 
 use crate::machine::Machine;
 use crate::stalls::{Pin, Stalls};
@@ -63,7 +62,7 @@ impl Default for HostTiming {
     }
 }
 
-/// The machine, for a test that looks at it or sends frames beside the driver.
+/// The machine, for a test that inspects it or sends frames beside the driver.
 #[derive(Clone)]
 pub struct SharedMachine(Arc<Turns>);
 
@@ -76,7 +75,7 @@ struct Turns {
 }
 
 impl SharedMachine {
-    /// A machine that others may look at beside the driver.
+    /// A machine that others may inspect beside the driver.
     pub fn new(machine: Machine) -> SharedMachine {
         SharedMachine(Arc::new(Turns {
             machine: Mutex::new(machine),
@@ -167,7 +166,7 @@ impl Card {
         Ok(())
     }
 
-    /// The driver hears of interrupts again.
+    /// Interrupts are signalled to the driver again.
     fn unmask(&self) {
         let machine = self.machine.lock();
         self.machine.pin().unmask(machine.interrupt());

@@ -1,10 +1,9 @@
-//! The wire between the card and whoever is at its other end.
+//! The wire between the card and its peer.
 //!
-//! At 1000 Mb/s each byte takes 8 ns, at 100 ten times and at 10 a hundred times as long;
-//! each frame has 8 bytes of preamble before, 4 of CRC and 12 of gap behind it, and each
-//! direction carries one frame at a time. A frame for the card arrives when its last byte
-//! does; while the card cannot take it, the wire holds it, as a peer does that obeys pause
-//! frames.
+//! At 1000 Mb/s each byte takes 8 ns, at 100 ten times and at 10 a hundred times as long; each
+//! frame has 8 bytes of preamble before it, 4 of CRC and 12 of gap after it, and each direction
+//! carries one frame at a time. A frame for the card arrives with its last byte; the wire holds it
+//! while the card cannot take it, like a peer that obeys pause frames.
 
 use std::collections::VecDeque;
 
@@ -176,9 +175,14 @@ impl Wire {
         }
     }
 
-    /// The oldest frame from the card that nobody has taken yet.
+    /// The oldest frame from the card that has not been taken yet.
     pub fn receive(&mut self) -> Option<Frame> {
         self.from_card.pop_front()
+    }
+
+    /// Frames from the card that have not been taken yet.
+    pub fn outgoing(&self) -> usize {
+        self.from_card.len()
     }
 
     /// Lets `peer` have the card's frames; they no longer queue up for

@@ -1,4 +1,4 @@
-//! Boards beyond the chip: more CPUs, a faster wire.
+//! Tests boards beyond the chip: more CPUs, a faster wire.
 
 use tigon2_chip::{Cpu, Register, beyond};
 use tigon2_model::{Board, CpuFault};

@@ -1,4 +1,4 @@
-//! The engines against the published bounds of the timing model: `timing.md`, section 4.
+//! Compares the engines with the published bounds of the timing model: `timing.md`, section 4.
 
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;

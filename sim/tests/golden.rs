@@ -1,4 +1,4 @@
-//! The model's table against `sim/golden/model.txt`, to the digit.
+//! Compares the model's reference numbers with `sim/golden/model.txt`, every digit.
 
 use std::collections::BTreeMap;
 use tigon2_model::Board;

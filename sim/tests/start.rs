@@ -1,4 +1,4 @@
-//! Where and how a CPU goes on after a halt, on the whole machine.
+//! Tests where and how a CPU continues after a halt, on the whole machine.
 
 use tigon2_chip::{Cpu, Register};
 use tigon2_model::Board;

@@ -1,4 +1,4 @@
-//! Boards with more CPUs than the chip, as engines of stories.
+//! Boards with more CPUs than the chip, as engines for stories.
 
 use crate::engine::{Engine, Sim};
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! What runs the card in a story.
+//! The engine that runs the card in a story.
 
 use host_driver::Transport;
 use host_driver::peer::DatagramWire;
@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use testbed::card::{Card, CardOptions};
 use testbed::tools::Tools;
 use tigon2_model::Board;
-use tigon2_sim::SimTransport;
+use tigon2_sim::timing::Parameters;
 use tigon2_sim::transport::SharedMachine;
+use tigon2_sim::{Machine, SimTransport};
 
 /// How long a frame may take before a story says that it is lost.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -163,6 +164,20 @@ impl Sim {
     /// The machine.
     pub fn machine(&self) -> &SharedMachine {
         &self.machine
+    }
+
+    /// A card that keeps time as the chip does, by the timing profile of a name.
+    ///
+    /// # Panics
+    /// If there is no such profile.
+    pub fn timed(profile: &str) -> (Self, SimTransport) {
+        let text = testbed::paths::board_file().expect("the board file");
+        let parameters = Parameters::from_toml(&text, profile);
+        let parameters = parameters.unwrap_or_else(|error| panic!("{error}"));
+        let machine = Machine::timed(Board::default(), parameters, 1);
+        let transport = SimTransport::new(machine);
+        let machine = transport.machine();
+        (Sim { machine }, transport)
     }
 
     /// A card of some board.

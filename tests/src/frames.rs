@@ -1,4 +1,4 @@
-//! Frames that can be told apart, of all lengths.
+//! Distinguishable frames of all lengths.
 
 /// Shortest frame, without CRC: the MAC pads what is shorter.
 pub const SHORTEST: usize = 60;

@@ -1,8 +1,7 @@
-//! The stage for stories over whole systems: firmware, engine, driver and wire.
+//! The stage for stories on whole systems: firmware, engine, driver and wire.
 //!
-//! A story is told once and played on every [`Engine`]: a host at one end of a
-//! [`Stage`], a wire at the other, and between them the driver, the card and the
-//! firmware's real MIPS code.
+//! A story is written once and runs on every [`Engine`]: a host at one end of a [`Stage`], a wire
+//! at the other, and between them the driver, the card and the firmware's real MIPS code.
 //!
 //! ```text
 //!   the story: nic.queue(..), nic.receive(..)        engine.send(..), engine.receive()

@@ -1,10 +1,11 @@
-//! A transport that lets a story reach into the memory that driver and card share.
+//! A transport through which a story accesses the memory that driver and card share.
 //!
-//! The story finds its way as the card does: from the general information
-//! block's address in gencom to the control block of a ring to its descriptors.
-//! It may also change what the driver has prepared in the moment before the
+//! The story finds structures as the card does: from the address of the general information block
+//! in gencom to a ring's control block to its descriptors. It can also change the driver's data
+//! just before the card starts, to imitate a faulty driver.
 //! card is started, as a driver with a mistake would.
 
+use host_driver::transport::Port;
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use host_interface::bar;
 use host_interface::gencom::Gencom;
@@ -84,6 +85,11 @@ impl Shared {
 
     fn address(&self, at: u64) -> u64 {
         u64::from(self.word(at)) << 32 | u64::from(self.word(at + 4))
+    }
+
+    /// How often memory was allocated.
+    pub fn allocations(&self) -> usize {
+        self.memory.lock().expect("no panic elsewhere").len()
     }
 
     /// Where the information block is.
@@ -192,6 +198,9 @@ impl<T: Transport> Transport for Spy<T> {
             .expect("no panic elsewhere")
             .push(memory.clone());
         Ok(memory)
+    }
+    fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
+        self.inner.port()
     }
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
         let act = self

@@ -1,4 +1,4 @@
-//! A card that is up: firmware loaded, opened, link there.
+//! A running card: firmware loaded, opened, link up.
 
 use crate::engine::{Engine, tools};
 use crate::frames;
@@ -34,6 +34,11 @@ impl<E: Engine> Stage<E> {
     /// The same with an engine that was started already.
     pub fn on(engine: E, transport: E::Transport, config: Config) -> Self {
         let nic = Nic::probe(transport, config).unwrap_or_else(|error| panic!("{error}"));
+        Self::resume(nic, engine)
+    }
+
+    /// A card that something else was done with before.
+    pub fn resume(nic: Nic<E::Transport>, engine: E) -> Self {
         Stage {
             nic,
             engine,

@@ -1,4 +1,4 @@
-//! What stands in a picture (SVG): words and where they reach, corners of shapes, colours.
+//! Reads a picture (SVG): texts and their extent, corners of shapes, colours.
 
 use roxmltree::{Document, Node};
 use std::collections::BTreeSet;

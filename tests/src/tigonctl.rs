@@ -1,10 +1,11 @@
-//! `tigonctl` as a user runs it: on a card, or beside the process that drives one.
+//! Runs `tigonctl` as a user does: on a card, or beside the process that drives one.
 
 use crate::engine::Engine;
 use crate::stage::Stage;
 use host_driver::Config;
 use host_driver::status::StatusServer;
 use serde_json::Value;
+use spine_linker::policy::Policy;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -68,12 +69,26 @@ pub struct Driver<E: Engine> {
 impl<E: Engine> Driver<E> {
     /// Opens a card.
     pub fn open() -> Self {
+        Driver::of(Stage::open_with(Config::default()))
+    }
+
+    /// Drives a card that is open.
+    pub fn of(stage: Stage<E>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let server = StatusServer::bind(&folder.path().join("status")).expect("a socket");
         Driver {
-            stage: Stage::open_with(Config::default()),
+            stage,
             server,
             _folder: folder,
+        }
+    }
+
+    /// Loads extensions, too: those that a policy lets in.
+    #[must_use]
+    pub fn with_extensions(self, policy: Policy) -> Self {
+        Driver {
+            server: self.server.with_extensions(policy),
+            ..self
         }
     }
 

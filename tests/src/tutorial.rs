@@ -1,4 +1,4 @@
-//! The parts of a page that are to be tried: what is typed, what is shown, what is saved.
+//! Parses a tutorial page: commands, their output, and files.
 
 /// A block of the page.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Step {
     pub shown: String,
 }
 
-/// The blocks of a page: those of `console`, and those of `diff` with a name behind it.
+/// The blocks of a page: those of `console`, and those of `diff` and `rust` with a name behind it.
 ///
 /// # Panics
 /// When a block of `console` begins with what no command shows.
@@ -39,7 +39,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
         let inside: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
         if kind == "console" {
             blocks.push(Block::Console(steps(&inside)));
-        } else if let Some(name) = kind.strip_prefix("diff ") {
+        } else if let Some(("diff" | "rust", name)) = kind.split_once(' ') {
             let text = inside.iter().map(|line| format!("{line}\n")).collect();
             blocks.push(Block::File {
                 name: name.to_owned(),
@@ -81,7 +81,8 @@ mod tests {
     #[test]
     fn a_page_is_commands_and_files() {
         let page = "Do\n```console\n$ one\nshown\n...\n$ two\n# typed\n# exit\nbye\n```\n\
-            ```text\n$ not this\n```\n```diff a.patch\n+new\n context\n```\n";
+            ```text\n$ not this\n```\n```diff a.patch\n+new\n context\n```\n\
+            ```rust\nnot_this();\n```\n```rust a.rs\nfn main() {}\n```\n";
         let step = |command: &str, typed: &[&str], shown: &str| Step {
             command: command.to_owned(),
             typed: typed.iter().map(|line| (*line).to_owned()).collect(),
@@ -97,6 +98,10 @@ mod tests {
                 Block::File {
                     name: "a.patch".to_owned(),
                     text: "+new\n context\n".to_owned(),
+                },
+                Block::File {
+                    name: "a.rs".to_owned(),
+                    text: "fn main() {}\n".to_owned(),
                 },
             ]
         );

@@ -1,4 +1,4 @@
-//! `cargo xtask` as a user without privileges runs it, on machines of several kinds.
+//! Runs `cargo xtask` as a user without privileges, on several kinds of machines.
 
 use crate::xtask_command::xtask;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! `cargo xtask` as a user runs it, for stories about the commands themselves.
+//! Runs `cargo xtask` as a user does, for tests of the commands themselves.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;

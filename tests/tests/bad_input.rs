@@ -1,5 +1,5 @@
-//! A driver that does everything wrong: the card says so, serves the direction
-//! that is not concerned, and is well again after a reset.
+//! Tests a driver that makes every kind of mistake: the card reports it, serves the other
+//! direction, and works again after a reset.
 
 use host_driver::nic::NicStatistics;
 use host_driver::{Config, Nic, NicError, Transport};

@@ -1,4 +1,4 @@
-//! More than two CPUs (section 7 of the paper), on the boards beyond the chip: the firmware
+//! Tests more than two CPUs (section 7 of the paper), on the boards beyond the chip: the firmware
 //! by handler and by packet. docs/beyond.md has the figures of `cargo xtask bench --beyond`.
 
 use host_driver::{Config, Nic, Transport};

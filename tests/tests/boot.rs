@@ -1,4 +1,4 @@
-//! The card boots from its own EEPROM: the real boot code, in the simulator.
+//! Tests the boot from the card's EEPROM: the real boot code, in the simulator.
 
 use boot_slots::geometry::PAGE_BYTES;
 use boot_slots::record::Found;

@@ -1,5 +1,5 @@
-//! Cables: the one that the stories watch, the one that is pulled out, and the
-//! one between two cards.
+//! Tests cables: the one that the stories observe, one that is pulled out, and one between two
+//! cards.
 
 use host_driver::nic::Link;
 use host_driver::transport::vfio_user::VfioUser;

@@ -1,4 +1,4 @@
-//! The commands as a user types them: their reports, their ends, their refusals.
+//! Tests the commands as a user types them: their reports, exit statuses and refusals.
 
 use host_driver::capture::FrameReader;
 use integration_tests::xtask_command::{complaint, signal, xtask};
@@ -115,9 +115,9 @@ fn an_interactive_shell_reaches_the_peer() {
     }
     assert_eq!(frames.next_frame().unwrap(), None);
     // Neither cargo's words nor the firmware's sizes are what was asked for.
-    let told = format!("{hints}{}", String::from_utf8_lossy(&output.stderr));
+    let reported = format!("{hints}{}", String::from_utf8_lossy(&output.stderr));
     for noise in ["Finished", "Compiling", "bytes used"] {
-        assert!(!told.contains(noise), "{noise}: {told}");
+        assert!(!reported.contains(noise), "{noise}: {reported}");
     }
 }
 

@@ -1,7 +1,7 @@
-//! The commands of the interface, seen from the wire.
+//! Tests the commands of the interface by their effects on the wire.
 
 use host_driver::Config;
-use host_driver::nic::{Link, LinkWish, MulticastForm, Negotiate};
+use host_driver::nic::{Link, LinkSettings, MulticastForm, Negotiate};
 use host_interface::command::CommandCode;
 use integration_tests::{Engine, Stage, frames, stories};
 use std::time::Duration;
@@ -152,7 +152,7 @@ fn statistics_are_cleared_updated_and_refreshed<E: Engine>() {
 
 fn frames_are_looped_back<E: Engine>() {
     let mut stage = Stage::<E>::open_with(Config {
-        link: LinkWish::default().with_loopback(true),
+        link: LinkSettings::default().with_loopback(true),
         ..Config::default()
     });
     for number in 0..20 {
@@ -168,8 +168,8 @@ fn the_link_is_negotiated_again<E: Engine>() {
     let mut stage = Stage::<E>::open();
     for which in [Negotiate::Both, Negotiate::Gigabit] {
         let changes = stage.nic.link_changes();
-        let wish = LinkWish::default();
-        stage.nic.set_link(wish, which).expect("it is taken");
+        let link = LinkSettings::default();
+        stage.nic.set_link(link, which).expect("it is taken");
         let seen = stage.nic.wait_link_changes(changes + 2, LINK);
         assert!(seen.expect("the card is well"), "down and up again");
         assert_eq!(stage.nic.link(), Link::Gigabit);

@@ -1,4 +1,4 @@
-//! What gdb reads from the firmware's ELF file without a card.
+//! Tests what gdb reads from the firmware's ELF file without a card.
 
 use integration_tests::engine::tools;
 use std::process::{Command, Stdio};

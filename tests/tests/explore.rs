@@ -1,4 +1,4 @@
-//! The firmware under random schedules of both CPUs, DMA and MAC: every frame exactly once,
+//! Tests the firmware under random schedules of both CPUs, DMA and MAC: every frame exactly once,
 //! in order, every byte. `cargo xtask explore` runs thousands of them.
 
 use integration_tests::stage;

@@ -1,4 +1,4 @@
-//! What happens when something is wrong: a clear reason, and a way back.
+//! Tests failures: a clear reason, and a way to recover.
 
 use host_driver::nic::NicStatistics;
 use host_driver::{Config, Nic, NicError, Transport};

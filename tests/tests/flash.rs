@@ -1,5 +1,5 @@
-//! `cargo xtask flash` as a user runs it, on the file of an emulated board's EEPROM, and what
-//! `tigonctl flash` then finds there.
+//! Tests `cargo xtask flash` on the file of an emulated board's EEPROM, and what `tigonctl flash`
+//! reads from it afterwards.
 
 use integration_tests::tigonctl::{complaint, program, said};
 use integration_tests::xtask_command::xtask;
@@ -137,10 +137,10 @@ fn a_card_boots_what_was_flashed() {
 
     desk.flashed(&[]);
     assert!(desk.look(&["info"]).contains("3 trial boots left"));
-    let (shell, told) = (desk.path("shell"), desk.path("told"));
+    let (shell, reported) = (desk.path("shell"), desk.path("told"));
     let script = format!(
         "#!/bin/sh\nexec > {}\nping -c 3 10.77.0.2\ntigonctl log\n",
-        text(&told)
+        text(&reported)
     );
     std::fs::write(&shell, script).expect("room");
     std::fs::set_permissions(&shell, PermissionsExt::from_mode(0o755)).expect("it is ours");
@@ -148,10 +148,10 @@ fn a_card_boots_what_was_flashed() {
     let output = command.env("SHELL", &shell).stdin(Stdio::null()).output();
     let output = said(&output.expect("the command runs"));
     assert!(output.contains("booted slot 0, now confirmed"), "{output}");
-    let told = std::fs::read_to_string(&told).expect("what the shell said");
-    assert!(told.contains("3 received"), "{told}");
+    let reported = std::fs::read_to_string(&reported).expect("what the shell said");
+    assert!(reported.contains("3 received"), "{reported}");
     // The ELF file of this tree is that of the firmware that was flashed.
-    assert!(told.contains("link up, 1000 Mb/s"), "{told}");
+    assert!(reported.contains("link up, 1000 Mb/s"), "{reported}");
     let info = desk.look(&["info"]);
     assert!(info.contains("confirmed; starts"), "{info}");
 }

@@ -1,5 +1,5 @@
-//! Firmware that is not ours has no extension words: the driver does without, and says of it
-//! what it knows.
+//! Tests firmware of other origin, which has no extension words: the driver works without them and
+//! reports what it knows.
 
 use host_driver::nic::SendConsumer;
 use host_driver::{Config, DmaMemory, Nic, NicError, Transport, TransportError, Vector};

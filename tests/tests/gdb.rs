@@ -1,5 +1,5 @@
-//! `gdb-multiarch` on the machine's stub: both CPUs, a Rust handler by name, a
-//! local by name; and `cargo xtask gdb`, which prepares all of it.
+//! Tests `gdb-multiarch` on the machine's stub: both CPUs, a Rust handler by name, a local by
+//! name; and `cargo xtask gdb`, which prepares all of it.
 
 use host_driver::{Config, Nic};
 use integration_tests::engine::tools;
@@ -335,7 +335,7 @@ fn the_editor_starts_the_same_card() {
     // The task names no variant, so it starts the project's default.
     let name = choice::file_name(Variant::default(), Placement::default());
     let (folder, file) = program.rsplit_once('/').unwrap();
-    assert_eq!(file, name);
+    assert_eq!(file, format!("{name}.elf"));
     let built = tools().firmware.elf;
     let built = built.parent().unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `cargo xtask gdb --sim`: gdb on the simulator, forward and backward, and twice the same.
+//! Tests `cargo xtask gdb --sim`: gdb on the simulator, forward and backward, repeatably.
 
 use integration_tests::engine::tools;
 use integration_tests::stage;
@@ -34,11 +34,11 @@ fn session(options: &[&str], script: &[&str]) -> String {
 
 /// The cycles that `monitor where` told, in order.
 fn cycles(shown: &str) -> Vec<u64> {
-    let told = shown.lines().filter_map(|line| {
+    let reported = shown.lines().filter_map(|line| {
         let words = line.strip_prefix("cycle ")?;
         words.split(',').next()?.parse().ok()
     });
-    told.collect()
+    reported.collect()
 }
 
 /// The values that watched words had and have, in order.

@@ -1,7 +1,7 @@
-//! Simulated points of checked-in firmware images against `tests/golden/bench.json`.
+//! Compares simulated points of checked-in firmware images with `tests/golden/bench.json`.
 //!
-//! The images are files, so nothing but a change of the simulator, the driver or the board
-//! file can change a digit. `cargo xtask bench --golden` writes images and table anew.
+//! The images are files, so only a change of the simulator, the driver or the board file can
+//! change a digit. `cargo xtask bench --golden` regenerates images and table.
 
 use testbed::paths::board_file;
 use tigon_bench::simulated::golden;

@@ -1,8 +1,8 @@
-//! The CPU of QEMU's machine and the simulator's are the same.
+//! Tests that the CPUs of QEMU's machine and of the simulator are the same.
 //!
-//! Hardware reference, section 3: every instruction that an image may contain, with
-//! operands at the edges and at random; every encoding that one must not contain; delay
-//! slots; what halts. The programs of each test run in one boot of each engine.
+//! Hardware reference, section 3: every instruction that an image may contain, with edge-case and
+//! random operands; every forbidden encoding; delay slots; halts. The programs of each test run in
+//! one boot of each engine.
 
 use integration_tests::engine::tools;
 use integration_tests::programs::cases::{self, Batch, INSTRUCTIONS};
@@ -23,10 +23,10 @@ fn every_instruction_does_the_same_on_both_engines() {
         let count = cases::WORDS * batch.cases.len();
         let ours = sim.results(&batch.program, count);
         let theirs = qemu.results(&batch.program, count);
-        let told = ours.iter().filter(|word| **word != 0).count();
+        let reported = ours.iter().filter(|word| **word != 0).count();
         assert!(
-            told >= ours.len() / 2 || count == cases::WORDS,
-            "{name}: {told} of {count}"
+            reported >= ours.len() / 2 || count == cases::WORDS,
+            "{name}: {reported} of {count}"
         );
         let results = ours.chunks(cases::WORDS).zip(theirs.chunks(cases::WORDS));
         for (case, (ours, theirs)) in batch.cases.iter().zip(results) {

@@ -1,4 +1,4 @@
-//! Jumbo frames: rings, sizes, and an MTU that changes while the card runs.
+//! Tests jumbo frames: rings, sizes, and an MTU that changes while the card runs.
 
 use host_driver::Config;
 use host_driver::nic::{JumboRing, Ring};

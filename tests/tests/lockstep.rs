@@ -1,11 +1,11 @@
-//! Both engines do the same: the firmware's register writes, the card's DMA transfers and
-//! frames are equal, up to timing.
+//! Tests that both engines do the same: the firmware's register writes, the card's DMA transfers
+//! and frames are equal, except for timing.
 //!
-//! Each story is told to QEMU's card and to the simulator's, step by step: a step begins
-//! when the card has come to rest, so that the engines' speed decides nothing. What the
-//! model has done meanwhile ([`tigon2_model::operations`]) is split by channel: the writes
-//! of each CPU to each register, both DMA channels, both sides of the wire. Each channel's
-//! sequence must be the same. [`housekeeping`] says what is left out, and why.
+//! Each story runs on QEMU's card and on the simulator's, step by step: a step begins when the
+//! card is idle, so the engines' speed has no influence. The model's operations
+//! ([`tigon2_model::operations`]) are split by channel: the writes of each CPU to each register,
+//! both DMA channels, both directions of the wire. Each channel's sequence must be the same.
+//! [`housekeeping`] defines the exceptions, with reasons.
 
 use host_driver::Config;
 use host_driver::checksum;

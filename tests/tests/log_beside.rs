@@ -1,4 +1,4 @@
-//! The firmware's log without the driver's help: each engine takes it out of the card's memory.
+//! Tests the firmware's log without the driver: each engine reads it from the card's memory.
 
 use host_driver::Config;
 use host_driver::log::{LogBlock, LogReader, LogTexts, NicMemory};
@@ -25,23 +25,25 @@ fn lines<M: NicMemory<Error: Debug>>(memory: &mut M, reader: &mut LogReader) -> 
 /// it sees each message once.
 fn is_read_beside<E: Engine, M: NicMemory<Error: Debug>>(stage: &mut Stage<E>, memory: &mut M) {
     let mut reader = LogReader::new();
-    let told = lines(memory, &mut reader);
+    let reported = lines(memory, &mut reader);
     assert!(
-        told.iter().any(|line| line.contains("link up, 1000 Mb/s")),
-        "{told:?}"
+        reported
+            .iter()
+            .any(|line| line.contains("link up, 1000 Mb/s")),
+        "{reported:?}"
     );
     assert_eq!(lines(memory, &mut reader), [""; 0], "nothing new");
     stage.engine.plug(false);
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    let told = loop {
+    let reported = loop {
         stage.engine.pass(std::time::Duration::from_millis(20));
-        let told = lines(memory, &mut reader);
-        if !told.is_empty() {
-            break told;
+        let reported = lines(memory, &mut reader);
+        if !reported.is_empty() {
+            break reported;
         }
         assert!(std::time::Instant::now() < end, "the link's end is told");
     };
-    assert!(told[0].contains("link down"), "{told:?}");
+    assert!(reported[0].contains("link down"), "{reported:?}");
 }
 
 #[test]

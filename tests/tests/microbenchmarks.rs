@@ -1,4 +1,4 @@
-//! The paper's microbenchmarks with the real firmware, in simulated time.
+//! Tests the paper's microbenchmarks with the real firmware, in simulated time.
 
 use host_driver::nic::{JumboRing, Ring};
 use integration_tests::stage;

@@ -1,5 +1,5 @@
-//! Checksums and VLAN tags in both directions, judged by another hand than the driver's.
-//! (What else the card does on the way out: `send_offload.rs`.)
+//! Tests checksums and VLAN tags in both directions, verified independently of the driver.
+//! (`send_offload.rs` tests the other send offloads.)
 
 use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 use host_driver::Config;
@@ -175,7 +175,7 @@ fn the_sums_of_received_frames_are_right<E: Engine>() {
                 stage.engine.send(&frame);
                 let received = &stage.receive_described(1)[0];
                 assert_eq!(received.bytes, frame);
-                let verdict = checksum::judge(&received.bytes, received.checksums, how);
+                let verdict = checksum::check(&received.bytes, received.checksums, how);
                 let what = format!("{protocol:?} {payload} {how:?}: {:?}", received.checksums);
                 assert_eq!(verdict.transport, Some(true), "{what}");
                 assert_eq!(verdict.ip, how.ip.then_some(true), "{what}");
@@ -186,7 +186,7 @@ fn the_sums_of_received_frames_are_right<E: Engine>() {
                 stage.engine.send(&frame);
                 let received = &stage.receive_described(1)[0];
                 assert_eq!(received.bytes, frame);
-                let verdict = checksum::judge(&received.bytes, received.checksums, how);
+                let verdict = checksum::check(&received.bytes, received.checksums, how);
                 assert_ne!(verdict.transport, Some(false), "{what}");
                 assert_eq!(verdict.ip, how.ip.then_some(true), "{what}");
             }
@@ -203,7 +203,7 @@ fn a_damaged_datagram_is_recognised_by_its_sum<E: Engine>() {
             frame[at] ^= 0x10;
             stage.engine.send(&frame);
             let received = &stage.receive_described(1)[0];
-            let verdict = checksum::judge(&received.bytes, received.checksums, how);
+            let verdict = checksum::check(&received.bytes, received.checksums, how);
             assert_eq!(verdict.transport, Some(false), "byte {at}");
         }
     }
@@ -269,7 +269,7 @@ fn tags_and_checksums_work_together_on_jumbo_frames<E: Engine>() {
             let received = &stage.receive_described(1)[0];
             assert!(received.bytes == frame, "{payload} in");
             assert_eq!(received.vlan, Some(0x2005));
-            let verdict = checksum::judge(&received.bytes, received.checksums, how);
+            let verdict = checksum::check(&received.bytes, received.checksums, how);
             assert_eq!(verdict.transport, Some(true), "{payload} in");
         }
     }

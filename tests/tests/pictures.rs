@@ -1,4 +1,5 @@
-//! The pictures as a reader sees them: charts of the bench, event graphs, the book's drawings.
+//! Tests the pictures as a reader sees them: charts of the bench, event graphs, the book's
+//! drawings.
 
 use integration_tests::stage;
 use integration_tests::svg::{Picture, Place, Shape, Words};
@@ -6,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tigon_bench::chart::Chart;
 use tigon_bench::pictures;
 use tigon_bench::simulated::papers::{Compared, published};
-use tigon_bench::simulated::plan::SIZES;
 use tigon_bench::simulated::plot::chart;
-use tigon_bench::simulated::point::{CONSTANT, PerFrame, Point};
+use tigon_bench::simulated::point::{PerFrame, Point};
+use tigon_bench::simulated::task::{CONSTANT, SIZES};
 use tigon2_chip::Cpu;
 use tigon2_model::Direction;
 use tigon2_sim::clock::Clock;

@@ -1,5 +1,5 @@
-//! Which handler takes what part of its CPU's time: looks at the program counters against
-//! what the simulator counts, cycle by cycle.
+//! Tests each handler's share of its CPU's time: samples of the program counters against the
+//! simulator's counts, cycle by cycle.
 
 use host_driver::profile::{Owner, Profile};
 use integration_tests::engine::tools;

@@ -1,7 +1,6 @@
-//! What the card does to received frames beyond handing them on: rings, VLAN tags,
-//! checksums; and what that costs.
+//! Tests how the card processes received frames: rings, VLAN tags, checksums; and the cost.
 
-use host_driver::checksum::{self, judge};
+use host_driver::checksum::{self, check};
 use host_driver::nic::{ChecksumOffload, JumboRing, Received, Ring};
 use host_driver::{Config, Nic};
 use integration_tests::{Engine, Stage, frames, stage, stories, stories_beyond};
@@ -89,7 +88,7 @@ fn tags_and_sums<E: Engine>(jumbo: JumboRing, offload: ChecksumOffload) {
                 _ => Ring::Jumbo,
             };
             assert_eq!(received.ring, ring, "{payload} bytes");
-            let verdict = judge(&received.bytes, received.checksums, offload);
+            let verdict = check(&received.bytes, received.checksums, offload);
             assert_eq!(verdict.transport, Some(true), "{payload} bytes");
             assert_eq!(verdict.ip, offload.ip.then_some(true));
         }
@@ -119,7 +118,7 @@ fn a_damaged_datagram_is_seen_by_its_sum<E: Engine>() {
             stage.engine.send(&bad);
             let received = take(&mut stage);
             assert_eq!(received.bytes, bad);
-            let verdict = judge(&received.bytes, received.checksums, offload);
+            let verdict = check(&received.bytes, received.checksums, offload);
             assert_eq!(verdict.transport, Some(false), "byte {place}");
         }
     }

@@ -1,4 +1,4 @@
-//! What a command refuses, it refuses in one line, and before anything takes time.
+//! Tests refusals: one line, and before anything takes time.
 
 use integration_tests::unprivileged::{Machine, Nobody, TAP_FOR_ALL};
 use integration_tests::xtask_command::{complaint, xtask};
@@ -110,6 +110,12 @@ fn what_is_not_there_is_named_before_anything_is_built() {
         (
             &["sim-run", "--timeline", "/nonexistent/t"],
             "folder /nonexistent",
+        ),
+        (&["qemu-run", "--queues", "0"], "1 to 8 queues, not 0"),
+        (&["qemu-run", "--queues", "9"], "1 to 8 queues, not 9"),
+        (
+            &["qemu-run", "--queues", "2", "--stack", "smoltcp"],
+            "--queues needs Linux' own stack",
         ),
         (
             &["qemu-run", "--interactive", "--stack", "smoltcp"],

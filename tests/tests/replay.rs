@@ -1,5 +1,5 @@
-//! `cargo xtask qemu-run --pcap IN --pcap-out OUT`: a capture of real traffic
-//! goes in, the same bytes in the same order come out of the wire.
+//! Tests `cargo xtask qemu-run --pcap IN --pcap-out OUT`: a capture of real traffic goes in, and
+//! the same bytes in the same order come out of the wire.
 
 use host_driver::capture::{FrameReader, FrameWriter};
 use host_driver::tap::Tap;

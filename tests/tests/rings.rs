@@ -1,4 +1,4 @@
-//! Every ring of the interface in every size, full and empty.
+//! Tests every ring of the interface in every size, full and empty.
 
 use host_driver::nic::{GiveBack, ReturnRingSize, Ring, SendRingPlace, SendRingSize};
 use host_driver::{Config, Transport};
@@ -140,7 +140,7 @@ fn the_small_return_ring_wraps<E: Engine>() {
 
 /// The card reads what the driver has told it in the ring's mailbox.
 fn buffers_are_given_back_by_the_eighth_or_each_time<E: Engine>() {
-    for (give_back, told) in [
+    for (give_back, reported) in [
         (GiveBack::Eighth, [0, 0, 8]),
         (GiveBack::EachTime, [1, 2, 8]),
     ] {
@@ -155,7 +155,7 @@ fn buffers_are_given_back_by_the_eighth_or_each_time<E: Engine>() {
         };
         let before = producer(&mut stage);
         let mut taken = 0;
-        for (frames, told) in [1, 2, 8].into_iter().zip(told) {
+        for (frames, reported) in [1, 2, 8].into_iter().zip(reported) {
             while taken < frames {
                 let frame = stage.inbound(taken);
                 stage.engine.send(&frame);
@@ -163,7 +163,7 @@ fn buffers_are_given_back_by_the_eighth_or_each_time<E: Engine>() {
                 taken += 1;
             }
             let moved = producer(&mut stage).wrapping_sub(before) % ring::STANDARD_ENTRIES;
-            assert_eq!(moved, told, "{give_back:?}, {frames} frames");
+            assert_eq!(moved, reported, "{give_back:?}, {frames} frames");
         }
     }
 }

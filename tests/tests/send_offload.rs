@@ -1,5 +1,5 @@
-//! What the card does to frames on their way out: checksums, VLAN tags; and a send ring
-//! in its own memory.
+//! Tests how the card processes sent frames: checksums, VLAN tags; and a send ring in its own
+//! memory.
 
 use host_driver::Config;
 use host_driver::checksum::{add, prepare, sum};

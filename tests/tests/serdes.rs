@@ -1,10 +1,10 @@
-//! A fibre board has one SERDES: the chip's own, or an external one.
+//! Tests that a fibre board uses its one SERDES: the chip's, or an external one.
 //!
-//! Hardware reference, section 11. Firmware finds out which by closing the loop of each in
-//! turn; the control of the one that the board has not does nothing, wherever it is left.
+//! Hardware reference, section 11. Firmware detects it by closing the loop of each in turn; the
+//! control of the missing one has no effect in any state.
 
 use host_driver::Config;
-use host_driver::nic::LinkWish;
+use host_driver::nic::LinkSettings;
 use integration_tests::programs::{Bare, Program, RESULTS};
 use integration_tests::{Engine, Stage, frames, stories};
 use std::path::PathBuf;
@@ -215,7 +215,7 @@ fn our_firmware_runs<E: Engine>(file: PathBuf) {
     for looped in [false, true] {
         let (engine, transport) = E::start_board(&file);
         let config = Config {
-            link: LinkWish::default().with_loopback(looped),
+            link: LinkSettings::default().with_loopback(looped),
             ..Config::default()
         };
         let mut stage = Stage::on(engine, transport, config);

@@ -1,5 +1,5 @@
-//! `cargo xtask sim-run --pcap IN --pcap-out OUT`: a capture through the simulated card,
-//! either way: the same bytes in the same order, and the same file each time.
+//! Tests `cargo xtask sim-run --pcap IN --pcap-out OUT`: a capture through the simulated card, in
+//! either direction: the same bytes in the same order, and the same file each time.
 
 use host_driver::capture::{CapturedFrame, FrameReader, FrameWriter};
 use integration_tests::{frames, stage};

@@ -1,5 +1,5 @@
-//! `bench --speed`: both engines carry its loads with every byte right. How fast is not a
-//! test's business.
+//! Tests `bench --speed`: both engines carry its loads with every byte right. The speed itself is
+//! not tested.
 
 use integration_tests::engine::tools;
 use integration_tests::stage::firmware;

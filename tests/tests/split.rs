@@ -1,4 +1,4 @@
-//! Control, sending and receiving in threads of their own, over one card.
+//! Tests control, sending and receiving in separate threads, on one card.
 
 use host_driver::nic::{ReceiveQueue, SendOptions, SendQueue};
 use host_driver::{DmaMemory, Nic, NicError};

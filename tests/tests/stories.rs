@@ -1,4 +1,4 @@
-//! Given a host and a wire, what arrives: played in QEMU and in the simulator.
+//! Tests of host and wire that run on both QEMU and the simulator.
 
 use host_driver::Config;
 use host_driver::nic::{Link, SendConsumer};

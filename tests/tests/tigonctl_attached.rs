@@ -1,4 +1,4 @@
-//! `tigonctl` beside the process that drives a card: log, trace, link, counts, registers.
+//! Tests `tigonctl` beside the process that drives a card: log, trace, link, counts, registers.
 
 use host_driver::Transport;
 use host_driver::capture::FrameReader;
@@ -131,8 +131,8 @@ fn the_log_of_another_build_is_refused_and_changes_nothing() {
     let name = path.display().to_string();
     let words = ["log", "--elf", &name, "--level", "trace"];
     let text = complaint(&driver.run(&words));
-    let told = format!("it is of build {another}, but the card runs build {card}");
-    assert!(text.contains(&name) && text.contains(&told), "{text}");
+    let reported = format!("it is of build {another}, but the card runs build {card}");
+    assert!(text.contains(&name) && text.contains(&reported), "{text}");
     let block = driver.stage.nic.log_block().expect("the card");
     assert_eq!(block.expect("a log").levels, levels);
 
@@ -182,7 +182,7 @@ fn the_log_is_followed() {
 
 /// What the card had no room for is said.
 #[test]
-fn lost_messages_are_told() {
+fn lost_messages_are_reported() {
     const ROUNDS: usize = 8;
     const COMMANDS: u32 = 60;
     let mut driver = Driver::<Sim>::open();
@@ -212,13 +212,13 @@ fn lost_messages_are_told() {
     let lost = lost.expect("some were lost");
     let count = lost["cpu_a"].as_u64().expect("a count");
     let texts = texts(&lines);
-    let told = texts
+    let reported = texts
         .iter()
         .filter(|text| text.starts_with("command 0xa"))
         .count();
     assert!(count > 0);
     assert_eq!(
-        told as u64 + count,
+        reported as u64 + count,
         ROUNDS as u64 * u64::from(COMMANDS),
         "{lost}"
     );

@@ -1,4 +1,4 @@
-//! `tigonctl` on a card of its own, under QEMU: each command that issue lists name.
+//! Tests each command of `tigonctl` on a separate card, under QEMU.
 
 use host_driver::capture::FrameReader;
 use host_driver::peer::DatagramWire;

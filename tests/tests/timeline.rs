@@ -1,5 +1,5 @@
-//! Recordings of the real firmware under load: complete, free of overlaps, repeatable, and
-//! without influence on what they record.
+//! Tests recordings of the real firmware under load: complete, free of overlaps, repeatable, and
+//! without influence on the run.
 
 use host_driver::nic::Coalescing;
 use integration_tests::stage;

@@ -1,4 +1,4 @@
-//! `tigonctl top` in a terminal of its own: what is on its screen, another size, the end.
+//! Tests `tigonctl top` in a terminal: its screen, another size, its end.
 
 use host_driver::nic::DropReason;
 use integration_tests::engine::tools;

@@ -1,9 +1,9 @@
-//! `docs/tutorial.md` as a newcomer would go through it: its own text is what runs, in a copy
-//! of the sources, and what it shows must be what comes.
+//! Tests `docs/tutorial.md` and `docs/spine-tutorial.md`: runs their commands in a copy of the
+//! sources and compares their output with the page.
 //!
-//! In a block `console`, lines that begin with `$ ` are commands, lines that begin with `# `
-//! are typed into the command before, all others are what is shown, with `[..]` for anything
-//! in a line and `...` for any lines. A block `diff NAME` is a file of that name.
+//! In a block `console`, lines that begin with `$ ` are commands, lines that begin with `# ` are
+//! input for the previous command, and all others are expected output, where `[..]` matches any
+//! text in a line and `...` any lines. Blocks `diff NAME` and `rust NAME` are files of that name.
 
 use integration_tests::tutorial::{Block, Step, blocks};
 use snapbox::assert_data_eq;
@@ -73,9 +73,9 @@ impl Clone {
     }
 }
 
-fn tutorial() -> String {
-    let path = testbed::paths::root().join("docs/tutorial.md");
-    std::fs::read_to_string(path).expect("the tutorial")
+fn page(name: &str) -> String {
+    let path = testbed::paths::root().join("docs").join(name);
+    std::fs::read_to_string(path).expect(name)
 }
 
 /// Said at once, without a build: who changes lines that a patch of the tutorial's stands on
@@ -84,7 +84,7 @@ fn tutorial() -> String {
 fn the_patches_fit_the_sources() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut patches = 0;
-    for block in blocks(&tutorial()) {
+    for block in blocks(&page("tutorial.md")) {
         let Block::File { name, text } = block else {
             continue;
         };
@@ -105,9 +105,18 @@ fn the_patches_fit_the_sources() {
 
 #[test]
 fn everything_in_the_tutorial_holds() {
+    follow("tutorial.md");
+}
+
+#[test]
+fn everything_in_the_tutorial_of_extensions_holds() {
+    follow("spine-tutorial.md");
+}
+
+fn follow(name: &str) {
     let clone = Clone::new();
     let mut commands = 0;
-    for block in blocks(&tutorial()) {
+    for block in blocks(&page(name)) {
         match block {
             Block::File { name, text } => {
                 std::fs::write(clone.root.join(name), text).expect("a file");
@@ -131,5 +140,5 @@ fn everything_in_the_tutorial_holds() {
         .expect("git");
     let left = String::from_utf8_lossy(&left.stdout).into_owned();
     assert_eq!(left, "", "the end is as the beginning was");
-    assert!(Path::new(&clone.root).join("docs/tutorial.md").is_file());
+    assert!(Path::new(&clone.root).join("docs").join(name).is_file());
 }

@@ -1,7 +1,7 @@
-//! The wire's own events: cables, pause frames, damaged frames.
+//! Tests events of the wire: cables, pause frames, damaged frames.
 
 use host_driver::Config;
-use host_driver::nic::{DropReason, Link, LinkWish};
+use host_driver::nic::{DropReason, Link, LinkSettings};
 use host_interface::OperatingMode;
 use integration_tests::stage::in_time;
 use integration_tests::{Engine, Sim, Stage, frames, stories};
@@ -175,7 +175,7 @@ fn a_pause_frame_holds_the_card_for_its_time() {
 #[test]
 fn a_card_that_was_not_asked_to_obeys_no_pause_frame() {
     let mut stage = Stage::<Sim>::open_with(Config {
-        link: LinkWish::default().with_flow_control(false, false),
+        link: LinkSettings::default().with_flow_control(false, false),
         ..Config::default()
     });
     stage.engine.send(&pause(0xFFFF));

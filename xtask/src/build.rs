@@ -1,4 +1,4 @@
-//! `cargo xtask build`: the firmware, checked and measured.
+//! `cargo xtask build`: builds, checks and measures the firmware.
 
 use anyhow::Result;
 use testbed::firmware::{self, FirmwareOptions};

@@ -10,10 +10,10 @@ use testbed::setup::{self, Need};
 use testbed::{judge, paths, process};
 use tigon2_model::Board;
 
-/// What to install, and where.
+/// The image, and the card to install it on.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The file that keeps the EEPROM of an emulated board; it is made if it is not there
+    /// The file that keeps the EEPROM of an emulated board; created if it is missing
     #[arg(long, value_name = "FILE", group = "place")]
     pub eeprom: Option<PathBuf>,
     /// Socket of an emulated card (vfio-user)
@@ -22,22 +22,22 @@ pub struct Arguments {
     /// PCI address of a card in this machine, bound to vfio-pci
     #[arg(long, value_name = "ADDRESS", group = "place")]
     pub pci: Option<String>,
-    /// The board's description, if it is not the fibre card
+    /// Board description [default: the fibre card]
     #[arg(long, value_name = "FILE")]
     pub board: Option<PathBuf>,
-    /// An image that was built earlier, in place of this tree's
+    /// Install an image that was built earlier instead of building one
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
-    /// The slot; else the one that is not started now
+    /// Slot [default: the one that is not active]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=1))]
     pub slot: Option<u8>,
-    /// Confirm it at once, without trial boots
+    /// Confirm the image at once, without trial boots
     #[arg(long)]
     pub confirmed: bool,
-    /// Take only an image signed with this public key; the development key is refused
+    /// Accept only an image signed with this public key; refuse the development key
     #[arg(long, value_name = "FILE")]
     pub require_key: Option<PathBuf>,
-    /// Take it also if it is older: its rollback counter is lower than the card's
+    /// Accept an older image, whose rollback counter is lower than the card's
     #[arg(long)]
     pub allow_downgrade: bool,
 }

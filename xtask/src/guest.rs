@@ -23,29 +23,29 @@ const LONG: Duration = Duration::from_secs(24 * 3600);
 /// How often its output is passed on.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What to start.
+/// The guests to start, and their network.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// An image in the drivers' load format to use in place of our firmware
+    /// Use this firmware image (drivers' load format) instead of the project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
-    /// Try KVM; TCG is used all the same where KVM is of no use
+    /// Try KVM, and fall back to TCG where KVM does not work
     #[arg(long)]
     pub kvm: bool,
-    /// Run this in the guest instead of a shell, and end with its exit status
+    /// Run this command in the guest instead of a shell, and exit with its status
     #[arg(long, value_name = "COMMAND")]
     pub command: Option<String>,
-    /// Who is at the other end of the wire
+    /// Peer at the other end of the wire
     #[arg(long, value_enum, default_value_t = Peer::Auto, conflicts_with_all = ["two", "router"])]
     pub peer: Peer,
     /// Cards in the guest, each with a peer of its own
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["two", "router"],
         value_parser = clap::value_parser!(u8).range(1..=MOST_CARDS))]
     pub cards: u8,
-    /// A second guest at the other end of the wire
+    /// Start a second guest at the other end of the wire
     #[arg(long, conflicts_with = "router")]
     pub two: bool,
-    /// A second guest, and a third with two cards as a router between them
+    /// Start a second guest, and a third with two cards as a router between them
     #[arg(long)]
     pub router: bool,
     /// The guest's memory in MB

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the door to every command of tigon-rs.
+//! `cargo xtask`: the entry point to all commands of tigon-rs.
 #![forbid(unsafe_code)]
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -6,27 +6,29 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use testbed::firmware::choice::{self, Placement, Variant};
 use testbed::{interrupt, paths, progress, setup};
-use tigon_bench::{explore, linux as bench, soak, trace};
 use verbs::Use;
-use xtask::{build, doc, flash, gdb, guest, man, new_variant, qemu_run, repeat, sim_run, test};
+use xtask::{
+    bench, build, doc, eta, explore, extension, flash, gdb, guest, man, new_variant, qemu_run,
+    repeat, sim_run, soak, test, trace, verify,
+};
 
 const FIRMWARE: &str = "Firmware";
 const OUTPUT: &str = "Output";
 
 /// Builds, runs, measures and tests tigon-rs.
 ///
-/// The options here stand in front of the verb or behind it; its own help names those that it
-/// takes.
+/// The options here may stand before or after the verb; each verb's help lists those that it
+/// accepts.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
-    /// How the firmware's handlers are divided
+    /// Firmware variant: the division of its handlers
     #[arg(long, value_enum, env = choice::VARIANT, default_value_t, help_heading = FIRMWARE)]
     variant: Variant,
-    /// Where its hot code and state lie
+    /// Placement of its hot code and state
     #[arg(long, value_enum, env = choice::PLACEMENT, default_value_t, help_heading = FIRMWARE)]
     placement: Placement,
-    /// Tell all of what is built for it: cargo's own words, the firmware's sizes
+    /// Show all build output: cargo's messages, the firmware's sizes
     #[arg(long, help_heading = OUTPUT)]
     verbose: bool,
     #[command(subcommand)]
@@ -51,19 +53,23 @@ enum Verb {
     #[command(after_help = "Examples:\n  cargo xtask sim-run --count 1000\n  \
         cargo xtask sim-run --pcap in.pcap --pcap-out out.pcap")]
     SimRun(sim_run::Arguments),
-    /// Boot a Linux guest with the card in it, and give a shell there
+    /// Boot a Linux guest with the card in it, and open a shell there
     #[command(after_help = "Examples:\n  cargo xtask guest\n  \
         cargo xtask guest --command 'ping -c 3 10.77.0.2'\n  \
         cargo xtask guest --router --command 'ping -c 3 10.77.2.1'\n  \
         cargo xtask guest --firmware original.bin")]
     Guest(guest::Arguments),
+    /// Serve pages through sockets without the kernel, with a shell at the other end of the wire
+    #[command(after_help = "Examples:\n  cargo xtask eta\n  \
+        cargo xtask eta --idle sleep --command 'curl -s http://10.77.0.1/eta.md'")]
+    Eta(eta::Arguments),
     /// Build the firmware and install it in a card's own EEPROM
     #[command(after_help = "Examples:\n  cargo xtask flash --eeprom card.eeprom\n  \
         cargo xtask flash --eeprom card.eeprom --slot 1 --confirmed\n  \
         cargo xtask flash --socket /tmp/card.sock\n\
         Looking, verifying, backup and restore: tigonctl flash --help")]
     Flash(flash::Arguments),
-    /// Stop in the firmware: gdb on a card that carries traffic
+    /// Debug the firmware with gdb, on a card that carries traffic
     #[command(after_help = "Examples:\n  cargo xtask gdb\n  \
         cargo xtask gdb --break receive_complete\n  \
         cargo xtask gdb --break mailbox -- -batch -ex bt -ex 'tigon events'\n  \
@@ -71,7 +77,7 @@ enum Verb {
         cargo xtask gdb --sim --break send_data_ready, and there: reverse-continue\n  \
         cargo xtask gdb --sim --seed 4711")]
     Gdb(gdb::Arguments),
-    /// Measure throughput beside what this machine could carry at most
+    /// Measure throughput, and the limits of this machine
     #[command(
         after_help = "Examples:\n  cargo xtask bench --quick --profile all\n  \
         cargo xtask bench --experiment receive --datagram 18\n  \
@@ -80,7 +86,7 @@ enum Verb {
         cargo xtask bench --engine qemu --guest"
     )]
     Bench(bench::Arguments),
-    /// Show what happens in the card, when, and to which frame
+    /// Record handlers, transfers and frames in the card over time
     #[command(after_help = "Examples:\n  cargo xtask trace\n  \
         cargo xtask trace --experiment send --datagram 18 --from 4000 --to 4200")]
     Trace(trace::Arguments),
@@ -88,23 +94,39 @@ enum Verb {
     #[command(after_help = "Examples:\n  cargo xtask explore --schedules 10000\n  \
         cargo xtask explore --seed 4711")]
     Explore(explore::Arguments),
-    /// Load two guests for minutes and account for every frame
+    /// Verify the frame pipeline's state machines with Spin
+    #[command(after_help = "Examples:\n  cargo xtask verify\n  cargo xtask verify --quick")]
+    Verify(verify::Arguments),
+    /// Run two guests under load for minutes, and account for every frame
     #[command(after_help = "Example: cargo xtask soak --guest --minutes 10")]
     Soak(soak::Arguments),
-    /// Make a firmware variant of your own
+    /// Create a firmware variant
     #[command(after_help = "Example: cargo xtask new-variant count-arp --from parallel")]
     NewVariant(new_variant::Arguments),
-    /// Make the book of docs/, and the pages of every crate
-    #[command(after_help = "Examples:\n  cargo xtask doc\n  cargo xtask doc --book")]
+    /// Make an extension of the running card, check it, build it, try it out
+    #[command(after_help = "Examples:\n  cargo xtask extension new hello\n  \
+        cargo xtask extension check hello\n  \
+        cargo xtask extension run hello --guard udp:4711\n  \
+        cargo xtask extension build hello --out hello.spine\n  \
+        cargo xtask extension sign hello.spine --key ours.key\n  \
+        cargo xtask extension list\n  \
+        cargo xtask extension cut --cuts 20000\n\
+        Onto a card that carries frames: tigonctl spine --help")]
+    Extension(extension::Arguments),
+    /// Build the book of docs/, and the pages of every crate
+    #[command(
+        after_help = "Examples:\n  cargo xtask doc\n  cargo xtask doc --book\n  \
+        cargo xtask doc --readme --report target/reports/qemu-run.json"
+    )]
     Doc(doc::Arguments),
     /// Write the manual pages of this command
     #[command(after_help = "Example: cargo xtask man --out ~/.local/share/man/man1")]
     Man(man::Arguments),
-    /// Run every test there is
+    /// Run all tests
     #[command(after_help = "Examples:\n  cargo xtask test\n  \
         cargo xtask test --no-lint --package tigon2-model")]
     Test(test::Arguments),
-    /// Run another command again and again beside busy loops, and count its failures
+    /// Repeat a command beside busy loops, and count its failures
     #[command(after_help = "Examples:\n  \
         cargo xtask repeat --times 1000 --hogs 3 -- \
             test --no-lint -p integration-tests -- the_send_ring_wraps_three_times\n  \
@@ -129,7 +151,7 @@ fn use_of(verb: &str, option: &str) -> Use {
             | "test"
     );
     let takes = match option {
-        // Trace and explore build without a word, and build tells all.
+        // Trace and explore build silently, and build shows all output.
         "verbose" => builds_the_users_choice && !matches!(verb, "build" | "trace" | "explore"),
         _ => builds_the_users_choice,
     };
@@ -171,13 +193,16 @@ fn main() -> ExitCode {
             Verb::SimRun(arguments) => sim_run::run(arguments),
             // The guest's command has an exit status of its own.
             Verb::Guest(arguments) => return guest::run(arguments),
+            Verb::Eta(arguments) => eta::run(arguments),
             Verb::Flash(arguments) => flash::run(arguments),
             Verb::Gdb(arguments) => gdb::run(arguments),
             Verb::Bench(arguments) => bench::run(arguments),
             Verb::Trace(arguments) => trace::run(arguments),
             Verb::Explore(arguments) => explore::run(arguments),
+            Verb::Verify(arguments) => verify::run(arguments),
             Verb::Soak(arguments) => soak::run(arguments),
             Verb::NewVariant(arguments) => new_variant::run(arguments),
+            Verb::Extension(arguments) => extension::run(arguments),
             Verb::Doc(arguments) => doc::run(arguments),
             Verb::Man(arguments) => man::run(Cli::description(), arguments),
             Verb::Test(arguments) => test::run(arguments),

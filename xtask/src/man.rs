@@ -1,4 +1,4 @@
-//! `cargo xtask man`: the manual pages of `cargo xtask`, one for each verb.
+//! `cargo xtask man`: writes the manual pages of `cargo xtask`, one for each verb.
 
 use anyhow::{Context, Result};
 use clap::Command;
@@ -8,7 +8,7 @@ use testbed::paths;
 /// The name of the pages.
 const NAME: &str = "cargo-xtask";
 
-/// Where to write them.
+/// The folder for the pages.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Folder for the pages [default: target/man]

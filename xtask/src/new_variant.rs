@@ -1,8 +1,7 @@
-//! `cargo xtask new-variant`: a firmware variant of one's own, from one that is there.
+//! `cargo xtask new-variant`: creates a firmware variant from an existing one.
 //!
-//! It gets a feature and a binary in `firmware/Cargo.toml`, and the binary's file; that is
-//! all that a variant is ([`own`]). It is the same firmware until sources ask for its
-//! feature.
+//! It gets a feature and a binary in `firmware/Cargo.toml`, and the binary's file; nothing else
+//! makes a variant ([`own`]). Its code is the same until sources use its feature.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
@@ -24,12 +23,12 @@ const TAKEN: [&str; 4] = ["default", "boot", "test", "defmt"];
 /// On the card's clock.
 const LINK: Duration = Duration::from_secs(10);
 
-/// The name, and what to begin with.
+/// The name of the variant, and its base.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Its name: small letters, digits and hyphens
+    /// Name: lower-case letters, digits and hyphens
     pub name: String,
-    /// The variant that it begins as
+    /// Variant that it is based on
     #[arg(long, value_enum, default_value_t)]
     pub from: Variant,
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask repeat`: a command again and again on a busy computer, and how often it failed.
+//! `cargo xtask repeat`: repeats a command on a busy computer, and counts its failures.
 //!
-//! What fails once in fifty is a fault like any other, and shows when something else wants
-//! the processors. The hogs are threads that count.
+//! A failure in one of fifty runs is a fault too, and appears when other programs use the
+//! processors. The load consists of threads that count.
 
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -17,16 +17,16 @@ use testbed::{interrupt, paths, process};
 /// How long one repetition may take.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// How often, beside what, and what.
+/// The command, the number of runs, and the load.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How often
+    /// Number of runs
     #[arg(long, default_value_t = 100)]
     pub times: u32,
-    /// Busy loops beside it
+    /// Number of busy loops beside it
     #[arg(long, default_value_t = 2)]
     pub hogs: u32,
-    /// The command and its words, as behind `cargo xtask`
+    /// The command and its arguments, as after `cargo xtask`
     #[arg(last = true, required = true)]
     pub words: Vec<String>,
 }

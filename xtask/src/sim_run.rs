@@ -1,9 +1,8 @@
-//! `cargo xtask sim-run`: the card in the simulator, in this one process.
+//! `cargo xtask sim-run`: runs the card in the simulator, in one process.
 //!
-//! Driver and peer are smoltcp as in `qemu-run --stack smoltcp`; nothing else
-//! runs beside them, no QEMU, no thread. The card's time goes on only while the
-//! driver waits or touches the card, so the figures tell how fast the
-//! simulation is on this machine, not how fast the card is.
+//! Driver and peer are smoltcp as in `qemu-run --stack smoltcp`; there is no QEMU and no other
+//! thread. The card's time advances only while the driver waits or accesses the card, so the
+//! figures show the speed of the simulation on this machine, not the speed of the card.
 
 use anyhow::{Context, Result};
 use host_driver::Nic;
@@ -14,6 +13,7 @@ use testbed::conditions::DmaChannels;
 use testbed::judge;
 use testbed::tools::{Given, given_or_built};
 use tigon_bench::conversation::{self, Volume};
+use tigon_bench::peered::Peered;
 use tigon_bench::replay::{self, Way};
 use tigon_bench::report::write_json;
 use tigon_bench::trace::files;
@@ -21,9 +21,6 @@ use tigon2_model::Board;
 use tigon2_sim::SimTransport;
 use tigon2_sim::log::BesideTheCard;
 use tigon2_sim::transport::SharedMachine;
-use wire::Peered;
-
-mod wire;
 
 /// A simulated card is slower than QEMU's.
 const UDP_INTERVAL: Duration = Duration::from_millis(2);
@@ -31,10 +28,10 @@ const UDP_INTERVAL: Duration = Duration::from_millis(2);
 /// On the card's clock.
 const LINK: Duration = Duration::from_secs(10);
 
-/// What to run, and how much of it.
+/// The firmware, the traffic and its amount.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// An image in the drivers' load format to use in place of our firmware
+    /// Use this firmware image (drivers' load format) instead of the project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
     /// DMA channels that move data at a time
@@ -46,10 +43,10 @@ pub struct Arguments {
     /// Seconds of each throughput run
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub seconds: u32,
-    /// Write the run's last events to FILE, and as a page beside it
+    /// Write the run's last events to FILE, and to a page beside it
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
-    /// Print the firmware's log, taken out of the card's memory past the driver
+    /// Print the firmware's log, read from the card's memory without the driver
     #[arg(long, conflicts_with_all = ["firmware", "pcap"])]
     pub log: bool,
     /// Send the frames of this capture out of the card, instead of traffic
@@ -60,10 +57,10 @@ pub struct Arguments {
         conflicts_with = "timeline"
     )]
     pub pcap: Option<PathBuf>,
-    /// Where to write what comes through the card
+    /// Write the frames that come through the card to this file
     #[arg(long, value_name = "OUT", requires = "pcap")]
     pub pcap_out: Option<PathBuf>,
-    /// The capture's frames come from the wire, at its distances
+    /// Send the capture's frames from the wire, at their recorded intervals
     #[arg(long, requires = "pcap")]
     pub from_wire: bool,
 }

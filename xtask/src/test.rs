@@ -1,11 +1,8 @@
-//! `cargo xtask test`: format, lints and every test there is, and a core of the stories
-//! with the other variant of the firmware; with `--guest` the stories in which a Linux
-//! guest is the judge. Nothing that fails stops the rest; all of it is named at the end.
-
-mod programs;
+//! `cargo xtask test`: runs format check, lints and every test, and a core of the stories with the
+//! other variant of the firmware; with `--guest` the stories in which a Linux guest is the judge.
+//! A failure does not stop the rest; the end lists all failures.
 
 use anyhow::{Context, Result, bail, ensure};
-use programs::Program;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,6 +10,7 @@ use std::time::{Duration, Instant};
 use testbed::firmware::choice::{self, Variant};
 use testbed::firmware::{self, FirmwareOptions};
 use testbed::guest::GuestTools;
+use testbed::programs::{self, Program};
 use testbed::qemu_build::Target;
 use testbed::tools::{Tools, beside_qemu, build_client, build_tigonctl};
 use testbed::{interrupt, paths, process, setup};
@@ -20,22 +18,22 @@ use testbed::{interrupt, paths, process, setup};
 /// For the list of packages.
 const METADATA_LIMIT: Duration = Duration::from_secs(120);
 
-/// What to leave out.
+/// The tests to run.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Leave out formatting and clippy
+    /// Skip formatting and clippy
     #[arg(long)]
     pub no_lint: bool,
-    /// Only the tests of this package
+    /// Run only the tests of this package
     #[arg(long, short)]
     pub package: Option<String>,
-    /// The stories with a Linux guest instead, and nothing else
+    /// Run only the tests with a Linux guest
     #[arg(long, conflicts_with_all = ["no_lint", "package"])]
     pub guest: bool,
-    /// The order of programs and tests; one that is chosen at random, and said, if not given
+    /// Seed for the order of programs and tests [default: random, and printed]
     #[arg(long, value_name = "N", conflicts_with = "guest")]
     pub seed: Option<u32>,
-    /// Words for the test programs, such as a part of a test's name
+    /// Arguments for the test programs, such as a part of a test's name
     #[arg(last = true)]
     pub words: Vec<String>,
 }

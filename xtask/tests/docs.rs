@@ -1,4 +1,4 @@
-//! The book: every link of `docs/` leads somewhere, and one that does not is named.
+//! Tests the book: every link in `docs/` must have a target, and a broken one is named.
 
 use testbed::firmware::{self, FirmwareOptions, Variant};
 use testbed::paths;

@@ -1,4 +1,5 @@
-//! The manifests: each dependency and what a registry shows stand once, in the workspace's.
+//! Tests the manifests: each dependency and all registry metadata are defined once, in the
+//! workspace's.
 
 use std::path::Path;
 use testbed::paths;

@@ -1,5 +1,5 @@
-//! A clone that was copied or moved with the programs that were built in it: the old programs
-//! work on the copy.
+//! Tests a clone that was copied or moved with the programs built in it: the old programs work on
+//! the copy.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What somebody who finds the repository expects: citation, continuous integration, a
-//! container, an editor's entries, references.
+//! Tests the files that visitors of a repository expect: citation, continuous integration, a
+//! container, editor tasks, references.
 
 use serde_json::Value;
 use testbed::firmware::Variant;
@@ -71,7 +71,7 @@ fn the_editor_has_an_entry_for_each_variant_and_engine() {
         let mut engines = Vec::new();
         for configuration in configurations {
             let program = configuration["program"].as_str().unwrap_or_default();
-            if !program.ends_with(&format!("/firmware/{}", variant.name())) {
+            if !program.ends_with(&format!("/firmware/{}.elf", variant.name())) {
                 continue;
             }
             let task = tasks

@@ -169,8 +169,34 @@ class Words(Sub):
             print(f"0x{entry['address']:03x} {entry['name']:<24} 0x{value:08x} {value}")
 
 
+def queues():
+    """The receive queues, as far as the firmware has any and they are open."""
+    known = facts()["queues"]
+    if word(named("words", "Magic")["address"]) != facts()["magic"]:
+        return
+    block = word(known["block"])
+    count = word(block + known["open"]) if block else 0
+    if not 0 < count <= known["most"]:
+        return
+    heads = [counter["name"] for counter in known["counters"]] + ["dropped"]
+    heads = "".join(f"{head:>12}" for head in heads)
+    print(f"{'receive queue':<16}{'buffers to':>10}{'taken to':>10}{heads}")
+    for queue in range(count):
+        buffers, rearm = (
+            word(known["mailboxes"] + 8 * (word(block + known[first]) + queue))
+            for first in ("buffer_mailbox", "rearm_mailbox")
+        )
+        counters = block + known["first"] + queue * known["bytes"]
+        shown = [word(counters + counter["offset"]) for counter in known["counters"]]
+        shown.append(sum(word(counters + offset) for offset in known["drops"]))
+        shown = "".join(f"{count:>12}" for count in shown)
+        polled = " stays polled" if rearm & known["stay_polled"] else ""
+        taken = rearm & known["consumer"]
+        print(f"{queue:<16}{buffers:>10}{taken:>10}{shown}{polled}")
+
+
 class Rings(Sub):
-    """tigon rings: producer, consumer and fill of every ring of chip and host."""
+    """tigon rings: producer, consumer and fill of every ring of chip and host, and queues."""
 
     name = "rings"
 
@@ -191,6 +217,7 @@ class Rings(Sub):
             ends = [ring["producer"], ring["consumer"]]
             shown = ["-" if end is None else str(word(end)) for end in ends]
             print(f"{ring['name']:<16}{shown[0]:>10}{shown[1]:>10}")
+        queues()
 
 
 class Trace(Sub):

@@ -21,9 +21,9 @@ pub const BYTES: u32 = crate::pci::BAR0_BYTES;
 pub const REGISTERS: u32 = PCI_CONFIGURATION_BYTES;
 /// Lowest NIC memory seen directly; NIC address = offset - this.
 pub const DIRECT: u32 = memory::REGISTERS_BYTES;
-/// Bytes of NIC memory seen directly.
+/// Bytes of NIC memory that the host sees directly.
 pub const DIRECT_BYTES: u32 = memory::DIRECT_BYTES;
-/// MAC statistics: 32 words that the MAC counts itself.
+/// MAC statistics: 32 words that the MAC counts.
 pub const MAC_STATISTICS: u32 = DIRECT + memory::MAC_STATISTICS;
 /// 32 mailboxes of two words.
 pub const MAILBOXES: u32 = mailbox::BAR_BASE;
@@ -35,11 +35,11 @@ pub const COMMAND_RING: u32 = DIRECT + memory::COMMAND_RING;
 pub const WINDOW: u32 = 0x800;
 /// Bytes of the memory window.
 pub const WINDOW_BYTES: u32 = 0x800;
-/// First offset behind the window, where nothing answers.
+/// First offset after the window; reads there return 0.
 pub const UNUSED: u32 = 0x1000;
 
-/// Host interrupt mailbox: any write takes INTA# away; 0 lets further interrupts come,
-/// other values hold them back until 0 is written.
+/// Host interrupt mailbox: any write deasserts INTA#. 0 permits further interrupts; any other
+/// value holds them back until 0 is written.
 pub const MAILBOX_HOST_INTERRUPT: u32 = Mailbox::HostInterrupt.bar_offset();
 /// Command producer mailbox.
 pub const MAILBOX_COMMAND_PRODUCER: u32 = Mailbox::CommandProducer.bar_offset();
@@ -52,8 +52,8 @@ pub const MAILBOX_JUMBO_PRODUCER: u32 = Mailbox::JumboProducer.bar_offset();
 /// Mini receive producer mailbox.
 pub const MAILBOX_MINI_PRODUCER: u32 = Mailbox::MiniProducer.bar_offset();
 
-/// BAR offset of a word of directly visible NIC memory; `None` if the host sees the
-/// address only through the window.
+/// BAR offset of a word of directly visible NIC memory; `None` if the host sees the address only
+/// through the window.
 pub const fn direct_offset(nic_address: u32) -> Option<u32> {
     if nic_address < DIRECT_BYTES {
         Some(DIRECT + nic_address)
@@ -62,8 +62,7 @@ pub const fn direct_offset(nic_address: u32) -> Option<u32> {
     }
 }
 
-/// What the window base must be, and the BAR offset at which then stands the word of a
-/// NIC address.
+/// The window base for a NIC address, and the BAR offset of its word with that base.
 pub const fn window(nic_address: u32) -> (u32, u32) {
     (
         nic_address & !(WINDOW_BYTES - 1),

@@ -1,4 +1,4 @@
-//! Buffer descriptors: what the rings between host and NIC hold.
+//! Buffer descriptors: the entries of the rings between host and NIC.
 //!
 //! Host/NIC software interface, "Send BD" to "Error flags".
 //!
@@ -22,9 +22,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 #[bitfield(u16)]
 #[derive(PartialEq, Eq)]
 pub struct BdFlags {
-    /// 0x0001 TCP/UDP checksum: to be made (send), has been made (return).
+    /// 0x0001 TCP/UDP checksum: insert (send), verified (return).
     pub transport_checksum: bool,
-    /// 0x0002 IP checksum: to be made (send), has been made (return).
+    /// 0x0002 IP checksum: insert (send), verified (return).
     pub ip_checksum: bool,
     /// 0x0004 last BD of the frame.
     pub end: bool,
@@ -32,7 +32,7 @@ pub struct BdFlags {
     pub more: bool,
     /// 0x0010 the BD belongs to the jumbo ring.
     pub jumbo_ring: bool,
-    /// 0x0060 what the frame was addressed to: see [`destination`].
+    /// 0x0060 the kind of destination address: see [`destination`].
     #[bits(2)]
     pub destination: u8,
     /// 0x0080 IP fragment.
@@ -43,7 +43,7 @@ pub struct BdFlags {
     pub vlan_tag: bool,
     /// 0x0400 the frame has an error.
     pub error: bool,
-    /// 0x0800 update the host now, do not coalesce.
+    /// 0x0800 update the host at once, without coalescing.
     pub coalesce_now: bool,
     /// 0x1000 the BD belongs to the mini ring.
     pub mini_ring: bool,
@@ -61,7 +61,7 @@ pub mod destination {
     pub const BROADCAST: u8 = 3;
 }
 
-/// Errors of a received frame, in the same order as those of the MAC.
+/// Errors of a received frame, in the order of the MAC's error bits.
 #[bitfield(u16)]
 #[derive(PartialEq, Eq)]
 pub struct BdErrors {
@@ -79,7 +79,7 @@ pub struct BdErrors {
     pub mac_abort: bool,
     /// 0x040 too short.
     pub runt: bool,
-    /// 0x080 cut for lack of resources.
+    /// 0x080 truncated for lack of resources.
     pub truncated: bool,
     /// 0x100 too long.
     pub giant: bool,
@@ -126,7 +126,7 @@ impl SendBd {
         self.vlan as u16
     }
 
-    /// The BD as the words that travel.
+    /// The BD as words in NIC order.
     pub const fn words(&self) -> [u32; 4] {
         [
             self.address.high,
@@ -149,7 +149,7 @@ impl SendBd {
     }
 }
 
-/// A receive BD as the host queues it, and a return BD as the NIC hands it back.
+/// A receive BD as the host queues it, and a return BD as the NIC returns it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -165,17 +165,17 @@ pub struct ReceiveBd {
     pub checksums: u32,
     /// Bits 31:16 errors, 15:0 VLAN tag.
     pub errors_and_vlan: u32,
-    /// Not used; in queue mode the hash.
+    /// Not used; the hash in queue mode.
     pub reserved: u32,
-    /// The host's: copied to the return BD.
+    /// A word of the host's own, copied to the return BD.
     pub opaque: u32,
 }
 
-/// What the receive return ring holds.
+/// An entry of the receive return ring.
 pub type ReturnBd = ReceiveBd;
 
 impl ReceiveBd {
-    /// A buffer of `length` bytes at a host address, as the host queues it.
+    /// A receive BD for a buffer of `length` bytes at a host address.
     pub const fn new(address: u64, length: u16, flags: BdFlags, index: u16, opaque: u32) -> Self {
         ReceiveBd {
             address: HostAddress::new(address),
@@ -198,7 +198,7 @@ impl ReceiveBd {
         self.index_and_length as u16
     }
 
-    /// The type; only Tigon I uses it, and queue mode.
+    /// The type; only Tigon I and queue mode use it.
     pub const fn kind(&self) -> u16 {
         (self.kind_and_flags >> 16) as u16
     }
@@ -218,7 +218,7 @@ impl ReceiveBd {
         self.checksums as u16
     }
 
-    /// What was wrong; meaningful with [`BdFlags::error`].
+    /// The errors; meaningful with [`BdFlags::error`].
     pub const fn errors(&self) -> BdErrors {
         BdErrors::from_bits((self.errors_and_vlan >> 16) as u16)
     }
@@ -252,7 +252,7 @@ impl ReceiveBd {
         self
     }
 
-    /// The BD as the words that travel.
+    /// The BD as words in NIC order.
     pub const fn words(&self) -> [u32; 8] {
         [
             self.address.high,
@@ -299,13 +299,13 @@ pub struct ExtendedReceiveBd {
     pub lengths_1_2: u32,
     /// Bits 31:16 length of the fourth buffer, the rest reserved.
     pub length_3: u32,
-    /// First buffer and all the rest.
+    /// First buffer and all other fields.
     pub base: ReceiveBd,
 }
 
 impl ExtendedReceiveBd {
-    /// Address and length of buffer `n` (0..=3); a length of 0 ends the list, as does any
-    /// other `n`.
+    /// Address and length of buffer `n` (0..=3); a length of 0 ends the list, as does any other
+    /// `n`.
     pub const fn buffer(&self, n: usize) -> (HostAddress, u16) {
         match n {
             0 => (self.base.address, self.base.length()),

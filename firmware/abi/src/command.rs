@@ -61,7 +61,7 @@ pub const NEGOTIATE_GIGABIT: u16 = 1;
 pub const NEGOTIATE_10_100: u16 = 2;
 
 impl CommandCode {
-    /// How many ring entries after its own the command takes.
+    /// How many ring entries the command takes after its own.
     pub const fn extra_entries(self) -> u32 {
         match self {
             CommandCode::AddMulticastExtended | CommandCode::DeleteMulticastExtended => 2,
@@ -91,7 +91,7 @@ impl Command {
         }
     }
 
-    /// The word in the ring; bits beyond 12 of `code` and `index` are cut off.
+    /// The word in the ring; `code` and `index` are truncated to 12 bits.
     pub const fn pack(self) -> u32 {
         (self.command as u32) << 24 | (self.code as u32 & 0xFFF) << 12 | self.index as u32 & 0xFFF
     }
@@ -99,7 +99,7 @@ impl Command {
     /// The command in a word of the ring.
     ///
     /// # Errors
-    /// [`UnknownCommand`] if bits 31:24 name none.
+    /// [`UnknownCommand`] if bits 31:24 name no command.
     pub const fn unpack(word: u32) -> Result<Command, UnknownCommand> {
         match CommandCode::from_number(word >> 24) {
             Some(command) => Ok(Command {

@@ -1,9 +1,9 @@
-//! Custom counters: what a changed handler counts, with its name beside it.
+//! Custom counters: counts of a changed handler, with their names.
 //!
-//! [`Extension::CustomCounters`](crate::extension::Extension::CustomCounters) holds the NIC address of
-//! [`MOST`] entries, or 0. An entry is the count, then the name: ASCII, filled up with zeros.
-//! The first entry without a name ends the list. Since the names stand beside the counts, a
-//! host shows those of any firmware, also of one that was made after it.
+//! [`Extension::CustomCounters`](crate::extension::Extension::CustomCounters) holds the NIC
+//! address of [`MOST`] entries, or 0. An entry is the count, then the name in ASCII, padded with
+//! zeros. The first entry without a name ends the list. Because the names lie beside the counts, a
+//! host can show the counters of any firmware, including later versions.
 //!
 //! ```text
 //!   +0  count
@@ -18,9 +18,9 @@ pub const NAME_BYTES: usize = 4 * NAME_WORDS;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct CustomCounter {
-    /// How often.
+    /// The count.
     pub count: u32,
-    /// The name as [`name_words`] makes it; zeros: the list has ended.
+    /// The name, from [`name_words`]; zeros end the list.
     pub name: [u32; NAME_WORDS],
 }
 
@@ -36,16 +36,16 @@ const _: () = {
     assert!(ENTRY_BYTES == 16 && CustomCounterAt(0).name() == 4);
 };
 
-/// How many entries there is room for.
+/// Capacity of the list.
 pub const MOST: usize = 16;
 /// Bytes of all entries.
 pub const BYTES: u32 = MOST as u32 * ENTRY_BYTES;
 
-/// A name as it stands in its entry.
+/// A name as words of its entry.
 ///
 /// # Panics
-/// When it is empty, too long or not of visible ASCII letters; in a constant that is an error
-/// of the compiler's.
+/// If it is empty, too long or not of visible ASCII letters; in a constant the compiler reports
+/// that as an error.
 pub const fn name_words(name: &str) -> [u32; NAME_WORDS] {
     let bytes = name.as_bytes();
     assert!(
@@ -62,7 +62,7 @@ pub const fn name_words(name: &str) -> [u32; NAME_WORDS] {
     words
 }
 
-/// The name in an entry: nothing behind the last one. Letters that are none show as `?`.
+/// The name in an entry, without its padding. Other bytes than ASCII letters become `?`.
 pub fn name_of(words: [u32; NAME_WORDS]) -> impl Iterator<Item = char> {
     let bytes = words.into_iter().flat_map(u32::to_be_bytes);
     bytes.take_while(|byte| *byte != 0).map(|byte| {

@@ -33,8 +33,8 @@ pub const ERROR_INVALID_COMMAND: u16 = 1;
 pub const ERROR_UNIMPLEMENTED_COMMAND: u16 = 2;
 /// Code of [`EventCode::Error`]: the configuration is bad.
 pub const ERROR_BAD_CONFIGURATION: u16 = 3;
-/// Code of [`EventCode::Error`]: the firmware stopped; this project's own, with the fatal
-/// code as the event's index. Drivers that do not know it report an unknown error.
+/// Code of [`EventCode::Error`]: the firmware stopped. This project's own, with the fatal code as
+/// the event's index; other drivers report an unknown error.
 pub const ERROR_FATAL: u16 = 0xFFF;
 /// Code of [`EventCode::MulticastUpdated`]: an address was added.
 pub const MULTICAST_ADDED: u16 = 1;
@@ -62,7 +62,7 @@ impl Event {
         }
     }
 
-    /// The two words of the ring entry; bits beyond 12 of `code` and `index` are cut off.
+    /// The two words of the ring entry; `code` and `index` are truncated to 12 bits.
     pub const fn pack(self) -> [u32; 2] {
         let word = (self.event as u32) << 24
             | (self.code as u32 & 0xFFF) << 12
@@ -73,7 +73,7 @@ impl Event {
     /// The event in the first word of a ring entry.
     ///
     /// # Errors
-    /// [`UnknownEvent`] if bits 31:24 name none.
+    /// [`UnknownEvent`] if bits 31:24 name no event.
     pub const fn unpack(word: u32) -> Result<Event, UnknownEvent> {
         match EventCode::from_number(word >> 24) {
             Some(event) => Ok(Event {

@@ -1,14 +1,14 @@
 //! This project's own words in the gencom block: NIC 0x2A0-0x2FF, BAR 0x6A0-0x6FF.
 //!
-//! No driver or vendor firmware uses this part of gencom. The firmware writes
-//! [`Extension::Magic`] last, once all other words are valid; a driver that does not find
-//! it there must not look at the rest. All addresses are NIC addresses.
+//! No driver or vendor firmware uses this part of gencom. The firmware writes [`Extension::Magic`]
+//! last, once all other words are valid; a driver that does not find it there must ignore the
+//! other words. All addresses are NIC addresses.
 
 use tigon2_chip::table;
 
 table! {
     /// A word of the extension; the value of a variant is its NIC address. The host only reads
-    /// them, but for [`Extension::State`].
+    /// them, except [`Extension::State`].
     pub enum Extension: u16 with access {
         /// BAR 0x6A0: [`MAGIC`] once the other words are valid.
         Magic: R = 0x2A0,
@@ -31,6 +31,9 @@ table! {
         CustomCounters: R = 0x2C0,
         /// BAR 0x6C4: NIC address of the queue block ([`crate::queue`]), 0 if there are no queues.
         Queues: R = 0x2C4,
+        /// BAR 0x6C8: NIC address of the SPINE block ([`crate::spine`]), 0 if the firmware loads no
+        /// extensions.
+        Spine: R = 0x2C8,
         /// BAR 0x6D0: NIC address of [`HANDLER_COUNT`] words: how often each handler ran, in
         /// the order of [`HANDLERS`].
         HandlerCounts: R = 0x2D0,
@@ -53,28 +56,34 @@ table! {
         BootSource: R = 0x2F0,
         /// BAR 0x6F4: [`BootReport`], if the boot code started nothing, else 0.
         BootReport: R = 0x2F4,
+        /// BAR 0x6F8: NIC address of the block of [loadable handlers](crate::loadable), 0 if the
+        /// firmware has no room for them.
+        Loadable: R = 0x2F8,
     }
 }
 
 /// NIC address of the first word.
 pub const BASE: u32 = 0x2A0;
-/// NIC address behind the last word.
+/// NIC address after the last word.
 pub const END: u32 = 0x300;
-/// What [`Extension::Magic`] holds: "TGRS".
+/// The value of [`Extension::Magic`]: "TGRS".
 pub const MAGIC: u32 = 0x5447_5253;
-/// What [`Extension::Version`] holds.
-pub const VERSION: u32 = 3;
+/// The value of [`Extension::Version`].
+pub const VERSION: u32 = 4;
 /// The first version with [`Extension::LogBlock`].
 pub const VERSION_WITH_LOG_BLOCK: u32 = 2;
 
-/// The first version with [`Extension::Queues`]: that of the first firmware with a queue block.
-/// Earlier ones leave the word 0.
+/// The first version with [`Extension::Queues`], that of the first firmware with a queue block.
+/// Earlier versions leave the word 0.
 pub const VERSION_WITH_QUEUES: u32 = 3;
 
-/// Whether a host of this version knows what a firmware of another one means: version 1 has
-/// all words but the log's, version 2 all but the queues'.
+/// The first version with [`Extension::Spine`]. Earlier versions leave the word 0.
+pub const VERSION_WITH_SPINE: u32 = 4;
+
+/// Whether a host of this version understands a firmware of another one: version 1 lacks only the
+/// log's words, version 2 only the queues', version 3 only SPINE's.
 pub const fn is_known(version: u32) -> bool {
-    version >= 1 && version <= VERSION_WITH_QUEUES
+    version >= 1 && version <= VERSION_WITH_SPINE
 }
 
 impl Extension {
@@ -90,18 +99,18 @@ impl Extension {
 }
 
 table! {
-    /// How far the firmware is: [`Extension::State`].
+    /// The state of the firmware: [`Extension::State`].
     pub enum State: u32 {
-        /// It prepares itself.
+        /// It is starting.
         Boot = 0,
         /// It is in its dispatch loop; the host's stack is down, so frames are dropped.
         Running = 1,
         /// It is in its dispatch loop and the host's stack is up.
         StackUp = 2,
-        /// It met a fatal error and both CPUs are halted.
+        /// It hit a fatal error and both CPUs are halted.
         Fatal = 3,
-        /// The boot code started it and no host has configured it: it goes on when the host,
-        /// done with gencom, writes [`State::Boot`] here.
+        /// The boot code started it and no host has configured it: it continues when the host has
+        /// filled gencom and writes [`State::Boot`] here.
         AwaitingHost = 4,
     }
 }
@@ -109,7 +118,7 @@ table! {
 table! {
     /// Why the firmware stopped: [`Extension::FatalCode`].
     pub enum FatalCode: u32 {
-        /// It did not.
+        /// It has not stopped.
         None = 0,
         /// A Rust panic; the argument is the source line.
         Panic = 1,
@@ -119,13 +128,13 @@ table! {
         DmaRead = 3,
         /// The write channel's error bits; the argument is its state.
         DmaWrite = 4,
-        /// The host's configuration cannot work; the argument is a [`BadConfig`].
+        /// The host's configuration is unusable; the argument is a [`BadConfig`].
         Configuration = 5,
         /// No usable SRAM; the argument is the size found.
         Memory = 6,
-        /// The MAC reports what it must not; the argument is its state.
+        /// The MAC reports an impossible state; the argument is that state.
         Mac = 7,
-        /// The stack ran into its guard; the argument is the word found there.
+        /// The stack overran its guard; the argument is the word found there.
         StackOverflow = 8,
         /// CPU B did not start; the argument is its state.
         CpuB = 9,
@@ -133,7 +142,7 @@ table! {
 }
 
 table! {
-    /// What cannot work in a configuration: the argument of [`FatalCode::Configuration`].
+    /// Why a configuration is unusable: the argument of [`FatalCode::Configuration`].
     pub enum BadConfig: u32 {
         /// There is no general information block.
         NoInformation = 1,
@@ -149,7 +158,7 @@ table! {
         NoStandardRing = 6,
         /// The standard ring takes no Ethernet frame.
         StandardRingSize = 7,
-        /// The mini ring's buffers are of no use: no bytes, or more than a standard frame.
+        /// The mini ring's buffers are useless: no bytes, or more than a standard frame.
         MiniRingSize = 8,
         /// There is no receive return ring, or no place for its producer index.
         NoReturnRing = 9,
@@ -157,9 +166,9 @@ table! {
         ReturnRingSize = 10,
         /// Checksum and VLAN flags differ between the receive rings.
         InconsistentFlags = 11,
-        /// An address that is no multiple of 4, which word transfers cannot reach.
+        /// An address is no multiple of 4, so word transfers cannot reach it.
         Misaligned = 12,
-        /// Receive checksums together with byte enables on the PCI bus.
+        /// Receive checksums are combined with byte enables on the PCI bus.
         ByteEnables = 13,
     }
 }
@@ -207,17 +216,19 @@ table! {
         SendTimer = 18,
         /// Write send consumer.
         WriteSendConsumer = 19,
+        /// Classify ahead.
+        ClassifyAhead = 20,
     }
 }
 
 /// All of [`Handler`] in their order.
 pub const HANDLERS: &[Handler] = Handler::ALL;
 
-/// How many handlers are counted.
+/// The number of handlers.
 pub const HANDLER_COUNT: usize = HANDLERS.len();
 
 impl Handler {
-    /// Whether the parallel firmware runs it on CPU B; else on CPU A.
+    /// Whether the parallel firmware runs it on CPU B; otherwise on CPU A.
     pub const fn runs_on_b(self) -> bool {
         matches!(
             self,
@@ -231,6 +242,7 @@ impl Handler {
                 | Handler::DmaReadAttention
                 | Handler::UpdateSendConsumer
                 | Handler::SendTimer
+                | Handler::ClassifyAhead
         )
     }
 }
@@ -246,7 +258,7 @@ table! {
         TooLong = 2,
         /// Receive: shorter than an Ethernet header.
         TooShort = 3,
-        /// Receive: a multicast address that nobody asked for.
+        /// Receive: a multicast address without a subscriber.
         NotSubscribed = 4,
         /// Receive: the ring for this length has no BD.
         NoReceiveBd = 5,
@@ -254,9 +266,9 @@ table! {
         BufferTooSmall = 6,
         /// Receive: the return ring is full.
         ReturnRingFull = 7,
-        /// Send: a BD of no bytes, or a frame that never ends.
+        /// Send: a BD of zero bytes, or a frame without an end.
         BadSendBd = 8,
-        /// Send: longer than the transmit buffer takes.
+        /// Send: longer than the transmit buffer.
         SendTooLong = 9,
         /// Send: the link is down.
         LinkDown = 10,
@@ -280,11 +292,11 @@ table! {
 /// All of [`DropReason`] in their order.
 pub const DROPS: &[DropReason] = DropReason::ALL;
 
-/// How many reasons there are.
+/// The number of reasons.
 pub const DROP_COUNT: usize = DROPS.len();
 
 impl DropReason {
-    /// Whether it is about a frame of the host's; else about one of the wire's.
+    /// Whether it concerns a frame from the host; otherwise a frame from the wire.
     pub const fn is_send(self) -> bool {
         matches!(
             self,
@@ -296,7 +308,7 @@ impl DropReason {
     }
 }
 
-/// Where the boot code took the firmware from: [`Extension::BootSource`].
+/// Where the boot code found the firmware: [`Extension::BootSource`].
 #[bitfield_struct::bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct BootSource {
@@ -304,7 +316,7 @@ pub struct BootSource {
     pub slot: u8,
     /// bit 8: the image is not confirmed; a trial boot was counted.
     pub trial: bool,
-    /// bit 9: the firmware has not taken notice yet.
+    /// bit 9: the firmware has not read this word yet.
     pub handed_over: bool,
     #[bits(6)]
     __: u8,
@@ -316,13 +328,13 @@ pub struct BootSource {
 #[bitfield_struct::bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct BootReport {
-    /// bits 3:0: why not slot 0, a number of the boot code's.
+    /// bits 3:0: why slot 0 was not started, a number of the boot code.
     #[bits(4)]
     pub slot_0: u8,
-    /// bits 7:4: why not slot 1.
+    /// bits 7:4: why slot 1 was not started.
     #[bits(4)]
     pub slot_1: u8,
-    /// bit 8: the EEPROM is blank; that is no failure.
+    /// bit 8: the EEPROM is blank, which is no failure.
     pub blank: bool,
     #[bits(7)]
     __: u8,
@@ -330,7 +342,7 @@ pub struct BootReport {
     tag: u16,
 }
 
-/// Tells the words of the boot code from what SRAM may hold otherwise.
+/// Distinguishes the boot code's words from other contents of SRAM.
 pub const BOOT_TAG: u16 = 0xB007;
 
 impl BootSource {
@@ -379,52 +391,4 @@ const _: () = {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_magic_spells_tgrs() {
-        assert_eq!(&MAGIC.to_be_bytes(), b"TGRS");
-        assert_eq!(Extension::Magic.bar_offset(), 0x6A0);
-        assert_eq!(Extension::SendConsumer.bar_offset(), 0x6B8);
-    }
-
-    /// The counters are arrays, so that the numbers must be indices without a gap.
-    #[test]
-    fn counted_things_are_numbered_from_zero() {
-        for (index, handler) in HANDLERS.iter().enumerate() {
-            assert_eq!(handler.number() as usize, index);
-            assert_eq!(Handler::from_number(index as u32), Some(*handler));
-        }
-        for (index, reason) in DROPS.iter().enumerate() {
-            assert_eq!(reason.number() as usize, index);
-            assert_eq!(DropReason::from_number(index as u32), Some(*reason));
-        }
-        assert_eq!(Handler::from_number(HANDLER_COUNT as u32), None);
-        assert_eq!(DropReason::from_number(DROP_COUNT as u32), None);
-        assert_eq!(DropReason::NoReceiveBd.name(), "NoReceiveBd");
-    }
-
-    /// Words that a later version adds are known before firmware fills them.
-    #[test]
-    fn versions_up_to_that_of_the_queues_are_known() {
-        let known: Vec<u32> = (0..10).filter(|version| is_known(*version)).collect();
-        assert_eq!(known, [1, 2, VERSION_WITH_QUEUES]);
-        assert!(is_known(VERSION));
-        assert_eq!(Extension::Queues.bar_offset(), 0x6C4);
-    }
-
-    #[test]
-    fn states_and_codes_survive_their_word() {
-        for state in State::ALL {
-            assert_eq!(State::from_number(state.number()), Some(*state));
-        }
-        for bad in BadConfig::ALL {
-            assert_eq!(BadConfig::from_number(bad.number()), Some(*bad));
-        }
-        for code in FatalCode::ALL {
-            assert_eq!(FatalCode::from_number(code.number()), Some(*code));
-        }
-        assert_eq!(State::from_number(0xFFFF_FFFF), None);
-    }
-}
+mod tests;

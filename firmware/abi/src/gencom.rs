@@ -1,13 +1,13 @@
 //! The general communication block: words in NIC memory that both sides use.
 //!
-//! Host/NIC software interface, "Gencom words"; hardware reference, section 12. Plain
+//! Host/NIC software interface, "Gencom words"; hardware reference, section 12. It is ordinary
 //! memory: the host writes the configuration before it starts the firmware.
 
 use tigon2_chip::memory;
 
 tigon2_chip::table! {
-    /// A word of the block; the value of a variant is its NIC address. What the host only reads
-    /// is the NIC's to write, all else the host's.
+    /// A word of the block; the value of a variant is its NIC address. The NIC writes the words
+    /// that the host only reads, and the host writes all others.
     pub enum Gencom: u16 with access {
         /// BAR 0x600: bits 15:0 are the first two bytes of the MAC address.
         MacAddressHigh: RW = 0x200,
@@ -87,8 +87,8 @@ impl Gencom {
     }
 }
 
-/// The two words in which gencom, commands and registers hold a MAC address: the first has
-/// two bytes in bits 15:0, the second four.
+/// A MAC address as the two words that gencom, commands and registers hold: the first has two
+/// bytes in bits 15:0, the second four.
 pub const fn mac_words(address: [u8; 6]) -> (u32, u32) {
     let [a, b, c, d, e, f] = address;
     (
@@ -97,7 +97,7 @@ pub const fn mac_words(address: [u8; 6]) -> (u32, u32) {
     )
 }
 
-/// The MAC address that two words hold; bits 31:16 of `high` are not looked at.
+/// The MAC address in two words; bits 31:16 of `high` are ignored.
 pub const fn mac_address(high: u32, low: u32) -> [u8; 6] {
     let [_, _, a, b] = high.to_be_bytes();
     let [c, d, e, f] = low.to_be_bytes();

@@ -10,9 +10,9 @@
 //! 12 the image, copied word by word to the load address
 //! ```
 //!
-//! The format has no length, so a file that is cut at a word boundary looks whole. Byte 3,
-//! which no driver looks at, is 1 in a *sealed* file: the last two words of its image are
-//! [`SEAL`] and the length of the file in bytes. They are loaded like the rest.
+//! The format has no length, so a file that was truncated at a word boundary looks complete. Byte
+//! 3, which drivers ignore, is 1 in a *sealed* file: the last two words of its image are [`SEAL`]
+//! and the length of the file in bytes. They are loaded like the rest.
 
 /// Lowest address that a driver loads to or starts at.
 pub const LOWEST: u32 = 0x4000;
@@ -25,7 +25,7 @@ pub const HEADER_BYTES: usize = 12;
 pub const SEALED: u8 = 1;
 /// The last word but one of a sealed file: "TGRS".
 pub const SEAL: u32 = 0x5447_5253;
-/// Bytes at the end of a sealed file that seal it.
+/// Bytes of the seal at the end of a sealed file.
 pub const SEAL_BYTES: usize = 8;
 
 /// Version of a firmware.
@@ -62,13 +62,13 @@ pub struct Image<'a> {
     sealed: bool,
 }
 
-/// Why a file or its parts are no firmware image.
+/// Why a file or its parts do not form a firmware image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// Shorter than its header.
     #[error("{0} bytes are too short for a firmware image's header")]
     NoHeader(usize),
-    /// No image behind the header.
+    /// No image after the header.
     #[error("the image is empty")]
     Empty,
     /// Drivers copy whole words.
@@ -88,7 +88,7 @@ pub enum ImageError {
         /// Its length in bytes.
         bytes: usize,
     },
-    /// A sealed file that does not end as its seal says: cut, or something was appended.
+    /// A sealed file whose length disagrees with its seal: it was truncated or extended.
     #[error("the firmware file is damaged: {0} bytes do not end with their seal")]
     Damaged(usize),
 }
@@ -97,7 +97,7 @@ impl<'a> Image<'a> {
     /// An image from its parts.
     ///
     /// # Errors
-    /// [`ImageError`] for what a driver would refuse or could not load.
+    /// [`ImageError`] for what a driver would reject or could not load.
     pub const fn new(
         version: Version,
         start: u32,
@@ -135,7 +135,7 @@ impl<'a> Image<'a> {
     /// The image in a file.
     ///
     /// # Errors
-    /// [`ImageError`] for what a driver would refuse or could not load.
+    /// [`ImageError`] for what a driver would reject or could not load.
     pub fn parse(file: &'a [u8]) -> Result<Self, ImageError> {
         let Some((header, code)) = file.split_first_chunk::<HEADER_BYTES>() else {
             return Err(ImageError::NoHeader(file.len()));
@@ -154,10 +154,10 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// The same image as a sealed one: its last [`SEAL_BYTES`] must be [`seal`].
+    /// The same image, marked as sealed: its last [`SEAL_BYTES`] must be [`seal`].
     ///
     /// # Errors
-    /// [`ImageError::Damaged`] when they are not.
+    /// [`ImageError::Damaged`] if they are not.
     pub fn sealed(mut self) -> Result<Self, ImageError> {
         let bytes = HEADER_BYTES + self.code.len();
         if !self.code.ends_with(&seal(bytes)) {
@@ -181,7 +181,7 @@ impl<'a> Image<'a> {
         self.version
     }
 
-    /// Whether it has the seal of this project's files.
+    /// Whether it carries the seal of this project's files.
     pub const fn is_sealed(&self) -> bool {
         self.sealed
     }
@@ -191,7 +191,7 @@ impl<'a> Image<'a> {
         self.start
     }
 
-    /// Where the image goes.
+    /// The load address.
     pub const fn load(&self) -> u32 {
         self.load
     }
@@ -201,7 +201,7 @@ impl<'a> Image<'a> {
         self.code
     }
 
-    /// Each word of the image with the NIC address where it goes.
+    /// Each word of the image with its NIC address.
     pub fn words(&self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let addresses = (self.load..).step_by(4);
         addresses.zip(self.code.chunks_exact(4).map(|word| {
@@ -212,7 +212,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// What a sealed file of `bytes` in all ends with.
+/// The seal of a file of `bytes` in all.
 pub const fn seal(bytes: usize) -> [u8; SEAL_BYTES] {
     let [a, b, c, d] = SEAL.to_be_bytes();
     let [e, f, g, h] = (bytes as u32).to_be_bytes();

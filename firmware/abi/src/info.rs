@@ -1,7 +1,7 @@
-//! The general information block: where everything is in host memory.
+//! The general information block: the places of all rings and indices in host memory.
 //!
-//! Host/NIC software interface, "General information block"; hardware reference, section
-//! 12. The firmware fetches it once by DMA at its start.
+//! Host/NIC software interface, "General information block"; hardware reference, section 12. The
+//! firmware fetches it by DMA once, at start.
 //!
 //! ```text
 //! 0x000 statistics      1024 bytes
@@ -55,7 +55,7 @@ impl RcbFlags {
 )]
 #[repr(C)]
 pub struct RingControlBlock {
-    /// Host address of the ring; of the send ring its NIC address when it lies there.
+    /// Host address of the ring; for a send ring in NIC memory, its NIC address.
     pub address: HostAddress,
     /// Bits 31:16 max_len, 15:0 flags.
     pub max_len_and_flags: u32,
@@ -64,8 +64,8 @@ pub struct RingControlBlock {
 }
 
 impl RingControlBlock {
-    /// A control block. What `max_len` means depends on the ring: entries (send, return),
-    /// longest frame (standard), bytes of a buffer (mini).
+    /// A control block. `max_len` depends on the ring: entries (send, return), longest frame
+    /// (standard), bytes of a buffer (mini).
     pub const fn new(address: u64, max_len: u16, flags: RcbFlags) -> Self {
         RingControlBlock {
             address: HostAddress::new(address),

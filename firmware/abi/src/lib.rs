@@ -1,17 +1,15 @@
-//! What the AceNIC host driver and the firmware agree on.
+//! The interface between AceNIC host drivers and the firmware.
 //!
-//! The software interface of the Tigon cards, revision 12.4: the one that the in-kernel
-//! drivers speak (Linux `acenic`, the BSDs' `ti`) and that this project's own driver and
-//! firmware speak too. Everything is defined once, here; the crate holds layouts and
-//! constants and no behaviour. Source: the project's "Host/NIC software interface"; where
-//! a section number is given, the hardware reference.
+//! This is the software interface of the Tigon cards, revision 12.4, which the in-kernel drivers
+//! use (Linux `acenic`, the BSDs' `ti`) and which this project's own driver and firmware use as
+//! well. The crate defines everything once: layouts and constants, no behaviour. Source: the
+//! project's "Host/NIC software interface"; section numbers are those of the hardware reference.
 //!
 //! # Words
-//! DMA moves every structure of this crate so that the *value* of each 32-bit word is kept
-//! (hardware reference, 6.4): host and NIC see the same numbers, each in its own byte
-//! order. So a structure is an array of `u32` words; where two 16-bit fields share a word
-//! there are accessors for the halves. Nothing here may be read byte by byte, except
-//! packet data and the image file.
+//! DMA moves every structure of this crate so that it keeps the *value* of each 32-bit word
+//! (hardware reference, 6.4): host and NIC see the same numbers, each in its own byte order. A
+//! structure is therefore an array of `u32` words; where two 16-bit fields share a word, accessors
+//! return the halves. Only packet data and the image file may be read byte by byte.
 //!
 //! | module | what | where it lives |
 //! | --- | --- | --- |
@@ -26,7 +24,9 @@
 //! | [`statistics`] | the statistics block | host memory |
 //! | [`trace`] | the trace ring of vendor firmware | NIC memory |
 //! | [`custom_counters`] | counts of a changed handler's own | NIC memory |
+//! | [`loadable`] | handlers that are loaded while the firmware runs | NIC memory |
 //! | [`queue`] | receive queues | NIC and host memory |
+//! | [`spine`] | extensions that are loaded into the running card | NIC memory |
 //! | [`log`] | this project's log rings | NIC memory |
 //! | [`image`] | the firmware file | `acenic/tg2.bin` |
 #![cfg_attr(not(test), no_std)]
@@ -42,11 +42,13 @@ pub mod gencom;
 pub mod image;
 pub mod info;
 mod link;
+pub mod loadable;
 pub mod log;
 mod mode;
 pub mod pci;
 pub mod queue;
 pub mod ring;
+pub mod spine;
 pub mod statistics;
 pub mod trace;
 

@@ -1,10 +1,10 @@
-//! The link words of gencom: what the host wants and what the link is.
+//! The link words of gencom: the requested link and its state.
 //!
 //! Host/NIC software interface, "Link bits".
 
 use bitfield_struct::bitfield;
 
-/// Wish and state of a link, BAR 0x648, 0x64C, 0x668 and 0x66C.
+/// The request or the state of a link, BAR 0x648, 0x64C, 0x668 and 0x66C.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct LinkWord {

@@ -1,9 +1,9 @@
-//! The firmware's log in NIC memory: a ring of messages for each CPU, and what is recorded.
+//! The firmware's log in NIC memory: a message ring for each CPU, and a level for each module.
 //!
-//! This project's own; [`Extension::LogBlock`](crate::extension::Extension::LogBlock) says
-//! where the block is. A message is one defmt frame in the encoding rzCOBS, which ends with a
-//! zero byte. Each ring has one writer, its CPU, and one reader, the host: no lock. A message
-//! that finds no room is left out whole and counted.
+//! This project's own; [`Extension::LogBlock`](crate::extension::Extension::LogBlock) holds the
+//! block's address. A message is one defmt frame in rzCOBS encoding, which ends with a zero byte.
+//! Each ring has one writer, its CPU, and one reader, the host, so it needs no lock. A message
+//! that does not fit is dropped whole and counted.
 //!
 //! ```text
 //! block + 0x00  RINGS  0x04 MODULES  0x08 BUILD_ID (5 words)
@@ -17,8 +17,8 @@
 //!       + 0x60  a word for each module: the most detailed level that is recorded
 //! ```
 //!
-//! Bytes of a ring lie in words big-endian: the first byte is bits 31:24. The words of the
-//! modules are the host's to change at any time; the firmware reads one before each message.
+//! Ring bytes lie big-endian in words: the first byte is bits 31:24. The host may change the
+//! modules' words at any time; the firmware reads the word before each message.
 
 /// Offset of the word that counts the rings.
 pub const RINGS: u32 = 0x00;
@@ -26,8 +26,8 @@ pub const RINGS: u32 = 0x00;
 pub const MODULES: u32 = 0x04;
 /// Offset of the build id.
 pub const BUILD_ID: u32 = 0x08;
-/// Bytes of a build id: that of the ELF file's note "GNU build id", the first byte of a word
-/// in its bits 31:24.
+/// Bytes of a build id, as in the ELF note "GNU build id"; a word's first byte is in its bits
+/// 31:24.
 pub const BUILD_ID_BYTES: usize = 20;
 /// Offset of the first ring's words.
 pub const FIRST_RING: u32 = 0x20;
@@ -37,10 +37,10 @@ pub const RING_WORDS_BYTES: u32 = 0x20;
 pub const LEVELS: u32 = 0x60;
 /// Bytes of the block.
 pub const BLOCK_BYTES: u32 = LEVELS + 4 * MODULE_ROOM;
-/// Modules that there is room for.
+/// Capacity for modules.
 const MODULE_ROOM: u32 = 24;
 
-/// How many rings there are: CPU A's, CPU B's.
+/// The number of rings: CPU A's and CPU B's.
 pub const RING_COUNT: usize = 2;
 
 /// A word of a ring, by its offset.
@@ -51,13 +51,13 @@ pub enum RingWord {
     Address = 0x00,
     /// How many there are.
     Bytes = 0x04,
-    /// Offset behind the last byte, written by the NIC.
+    /// Offset after the last byte, written by the NIC.
     Producer = 0x08,
     /// Offset of the first unread byte, written by the host.
     Consumer = 0x0C,
     /// Messages recorded since the start.
     Recorded = 0x10,
-    /// Messages that found no room.
+    /// Messages that were dropped for lack of room.
     Lost = 0x14,
 }
 
@@ -66,19 +66,19 @@ pub const fn ring_word(cpu: u32, word: RingWord) -> u32 {
     FIRST_RING + cpu * RING_WORDS_BYTES + word as u32
 }
 
-/// How much is recorded or shown.
+/// How much is logged or shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum Level {
     /// Nothing.
     Off = 0,
-    /// What must not happen.
+    /// Faults.
     Error = 1,
-    /// What should not happen.
+    /// Unexpected events.
     Warn = 2,
-    /// What happens now and then.
+    /// Rare events.
     Info = 3,
-    /// What is done for the host.
+    /// Work for the host.
     Debug = 4,
     /// Every step.
     Trace = 5,
@@ -94,7 +94,7 @@ impl Level {
         Level::Debug,
         Level::Trace,
     ];
-    /// What is recorded when a firmware has started.
+    /// The level of every module at start.
     pub const DEFAULT: Level = Level::Info;
 
     /// Its name in lower case.
@@ -109,7 +109,7 @@ impl Level {
         }
     }
 
-    /// The level of a word: what is beyond the last is the last.
+    /// The level in a word; values beyond the last level mean the last.
     pub const fn from_word(word: u32) -> Level {
         if word < Level::ALL.len() as u32 {
             Level::ALL[word as usize]
@@ -119,8 +119,7 @@ impl Level {
     }
 }
 
-/// The firmware's modules with a level of their own, in the order of their words. Modules
-/// within one of these are part of it.
+/// The modules that have their own level, in the order of their words. Submodules belong to these.
 pub const MODULE_NAMES: &[&str] = &[
     "start",
     "boot",
@@ -149,8 +148,8 @@ pub const fn module_named(name: &str) -> Option<usize> {
     None
 }
 
-/// The number of the module that a path such as `tigon_firmware::control::link::copper` is
-/// part of: the first of its names that is one.
+/// The number of the module that contains a path such as `tigon_firmware::control::link::copper`:
+/// the first name in the path that is a module with a level.
 pub const fn module_of(path: &str) -> Option<usize> {
     let path = path.as_bytes();
     let mut at = 0;

@@ -11,7 +11,7 @@ pub struct OperatingMode {
     __: bool,
     /// bit 1: swap bytes of BDs; clear on a little-endian host.
     pub byte_swap_bd: bool,
-    /// bit 2: swap words of BDs; not looked at by vendor firmware.
+    /// bit 2: swap words of BDs; vendor firmware ignores it.
     pub word_swap_bd: bool,
     /// bit 3: warnings.
     pub warn: bool,
@@ -20,7 +20,7 @@ pub struct OperatingMode {
     __: bool,
     /// bit 6: only one DMA channel is active at a time.
     pub one_dma: bool,
-    /// bit 7: the other meaning of the LEDs.
+    /// bit 7: alternate meaning of the LEDs.
     pub alternate_leds: bool,
     /// bit 8: SBus card.
     pub sbus: bool,
@@ -28,7 +28,7 @@ pub struct OperatingMode {
     pub no_jumbo_fragments: bool,
     /// bit 10: leave the CRC on received frames.
     pub include_crc: bool,
-    /// bit 11: deliver bad frames too.
+    /// bit 11: deliver bad frames as well.
     pub bad_frames: bool,
     /// bit 12: no interrupts for events.
     pub no_event_interrupts: bool,

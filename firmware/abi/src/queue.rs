@@ -1,9 +1,9 @@
 //! Receive queues: one buffer ring and one return ring for each CPU of the host.
 //!
-//! This project's own, after "Packet classification in the NIC for improved SMP-based
-//! Internet servers" (KNET). *Classic mode* is the published interface: one return ring, one
-//! interrupt. *Queue mode* is opened by a host that asks for it while its stack is down:
-//! [`QUEUES_MAX`] queues at most, each with rings, a status line and a mark of its own.
+//! This project's own, after "Packet classification in the NIC for improved SMP-based Internet
+//! servers" (KNET). *Classic mode* is the published interface: one return ring, one interrupt. A
+//! host opens *queue mode* while its stack is down: up to [`QUEUES_MAX`] queues, each with its own
+//! rings, status line and polled mark.
 //!
 //! ```text
 //!   extension word Queues ──► queue block (NIC memory)      what the firmware can do,
@@ -15,15 +15,15 @@
 //!                                                       └── queue 1 ...
 //! ```
 //!
-//! The host writes the control block's address into the queue block and gives the command
-//! [`QueueCommand::Open`]; an event answers with a [`QueueResult`]. The block says by which
-//! mailboxes a queue is served ([`BlockWord::BufferMailbox`], [`BlockWord::RearmMailbox`]):
-//! they are no constants of the driver's.
+//! The host writes the control block's address into the queue block and issues the command
+//! [`QueueCommand::Open`]; an event answers with a [`QueueResult`]. The block names the mailboxes
+//! of the queues ([`BlockWord::BufferMailbox`], [`BlockWord::RearmMailbox`]), so drivers need no
+//! constants for them.
 //!
 //! | module | what | where it lives |
 //! | --- | --- | --- |
-//! | [`block`] | what the firmware can do; counters | NIC memory |
-//! | [`control`] | what the host wants | host memory |
+//! | [`block`] | capabilities of the firmware; counters | NIC memory |
+//! | [`control`] | the host's configuration | host memory |
 //! | [`status`] | status line, re-arm word | host memory, mailbox |
 //! | [`commands`] | commands and their events | command and event ring |
 //! | [`hash`] | classifiers, types of hash, their numbers | block, control block, return BD |
@@ -40,9 +40,9 @@ pub use control::{QueueControl, QueueControlBlock};
 pub use hash::{ClassifierKind, HashType, HashTypes};
 pub use status::{RearmWord, StatusLine};
 
-/// Most queues that a firmware can have.
+/// The most queues of any firmware.
 pub const QUEUES_MAX: usize = 8;
-/// Bytes of the hash key: a window of 32 bits goes over 36 bytes of addresses and ports.
+/// Bytes of the hash key: a window of 32 bits moves over 36 bytes of addresses and ports.
 pub const KEY_BYTES: usize = 40;
 /// Entries of the indirection table.
 pub const TABLE_ENTRIES: usize = 128;
@@ -51,7 +51,7 @@ pub const RING_ENTRIES_MIN: u32 = 64;
 /// Most entries of a queue's rings.
 pub const RING_ENTRIES_MAX: u32 = 512;
 
-/// Whether a queue's buffer or return ring may have so many entries.
+/// Whether a queue's buffer or return ring may have this many entries.
 pub const fn is_ring_size(entries: u32) -> bool {
     entries.is_power_of_two() && entries >= RING_ENTRIES_MIN && entries <= RING_ENTRIES_MAX
 }

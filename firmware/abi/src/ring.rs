@@ -1,4 +1,4 @@
-//! Sizes of the rings and arithmetic of their indices.
+//! Sizes of the rings and arithmetic on their indices.
 //!
 //! Host/NIC software interface, "General information block", last paragraphs. A ring is
 //! empty when producer and consumer are equal, so it holds one entry less than its size.
@@ -8,9 +8,9 @@
 //! | event | 256 | 8 | NIC, by DMA | host, gencom |
 //! | command | 64 | 4 | host, mailbox 1 | NIC, gencom |
 //! | send | 128, 256 or 512 | 16 | host, mailbox 2 | NIC, by DMA and extension word |
-//! | standard | 512 | 32 | host, mailbox 3 | NIC (not told) |
-//! | jumbo | 256 | 32 or 64 | host, mailbox 4 | NIC (not told) |
-//! | mini | 1024 | 32 | host, mailbox 5 | NIC (not told) |
+//! | standard | 512 | 32 | host, mailbox 3 | NIC (not reported) |
+//! | jumbo | 256 | 32 or 64 | host, mailbox 4 | NIC (not reported) |
+//! | mini | 1024 | 32 | host, mailbox 5 | NIC (not reported) |
 //! | receive return | 2048 or 1024 | 32 | NIC, by DMA | host, gencom |
 
 /// Entries of the event ring.
@@ -21,7 +21,7 @@ pub const EVENT_BYTES: u32 = 8;
 pub const COMMAND_ENTRIES: u32 = 64;
 /// Bytes of a command.
 pub const COMMAND_BYTES: u32 = 4;
-/// The sizes that a send ring may have.
+/// The permitted sizes of a send ring.
 pub const SEND_SIZES: [u32; 3] = [128, 256, 512];
 /// Entries of the largest send ring.
 pub const SEND_ENTRIES_MAX: u32 = 512;
@@ -31,13 +31,13 @@ pub const STANDARD_ENTRIES: u32 = 512;
 pub const JUMBO_ENTRIES: u32 = 256;
 /// Entries of the mini receive ring.
 pub const MINI_ENTRIES: u32 = 1024;
-/// Entries of the receive return ring; also meant by 0.
+/// Entries of the receive return ring; 0 means this size as well.
 pub const RETURN_ENTRIES: u32 = 2048;
 /// Entries of the small receive return ring, for hosts without a mini ring.
 pub const RETURN_ENTRIES_SMALL: u32 = 1024;
 
-/// NIC address of the send ring copy of a size; `None` for a size that no ring has. The
-/// ring ends at 0x4000, where firmware starts.
+/// NIC address of the send ring copy of a size; `None` for an invalid size. The ring ends at
+/// 0x4000, where firmware starts.
 pub const fn nic_send_ring(entries: u32) -> Option<u32> {
     match entries {
         128 => Some(0x3800),
@@ -47,8 +47,7 @@ pub const fn nic_send_ring(entries: u32) -> Option<u32> {
     }
 }
 
-/// Entries of a receive return ring whose control block says `max_len`; `None` for a size
-/// that no ring has.
+/// Entries of a receive return ring with this `max_len`; `None` for an invalid size.
 pub const fn return_entries(max_len: u16) -> Option<u32> {
     match max_len {
         0 | 2048 => Some(RETURN_ENTRIES),
@@ -62,12 +61,12 @@ pub const fn advance(index: u32, count: u32, entries: u32) -> u32 {
     index.wrapping_add(count) & (entries - 1)
 }
 
-/// How many entries there are from `consumer` to `producer`; `entries` is a power of two.
+/// The number of entries from `consumer` to `producer`; `entries` is a power of two.
 pub const fn used(producer: u32, consumer: u32, entries: u32) -> u32 {
     producer.wrapping_sub(consumer) & (entries - 1)
 }
 
-/// How many entries can be added; `entries` is a power of two.
+/// The number of free entries; `entries` is a power of two.
 pub const fn free(producer: u32, consumer: u32, entries: u32) -> u32 {
     entries - 1 - used(producer, consumer, entries)
 }

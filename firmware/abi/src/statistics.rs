@@ -46,7 +46,7 @@ impl Counter64 {
         self.high = self.high.wrapping_add(carry as u32);
     }
 
-    /// Takes from the value, likewise.
+    /// Subtracts from the value, likewise.
     pub const fn subtract(&mut self, amount: u32) {
         let (low, borrow) = self.low.overflowing_sub(amount);
         self.low = low;
@@ -61,7 +61,7 @@ pub struct Field {
     pub name: &'static str,
     /// Its first word in the block.
     pub word: usize,
-    /// How many words it has; 2 is a [`Counter64`], except for the MAC address.
+    /// Its number of words; 2 is a [`Counter64`], except for the MAC address.
     pub words: usize,
 }
 
@@ -341,7 +341,7 @@ impl Statistics {
         zerocopy::transmute!(words)
     }
 
-    /// The block as the words that travel.
+    /// The block as words in NIC order.
     pub const fn words(&self) -> &[u32; WORDS] {
         zerocopy::transmute_ref!(self)
     }
@@ -376,41 +376,4 @@ const _: () = {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_cover_the_block_without_a_gap() {
-        let mut word = 0;
-        for field in FIELDS {
-            assert_eq!(field.word, word, "{}", field.name);
-            word += field.words;
-        }
-        assert_eq!(word, WORDS);
-    }
-
-    #[test]
-    fn words_and_fields_are_the_same_memory() {
-        let mut statistics = Statistics::ZERO;
-        statistics.in_octets = Counter64::new(0x1_0000_0002);
-        statistics.interrupts = 7;
-        statistics.collision_histogram[14] = 9;
-        let words = statistics.words();
-        assert_eq!((words[36], words[37], words[82], words[147]), (1, 2, 7, 9));
-        assert_eq!(words.iter().filter(|word| **word != 0).count(), 4);
-        assert_eq!(Statistics::from_words(*words), statistics);
-    }
-
-    #[test]
-    fn a_counter_carries_into_its_high_word() {
-        let mut counter = Counter64::new(0xFFFF_FFFF);
-        counter.add(2);
-        assert_eq!(counter, Counter64 { high: 1, low: 1 });
-        assert_eq!(counter.get(), 0x1_0000_0001);
-        counter.subtract(2);
-        assert_eq!(counter.get(), 0xFFFF_FFFF);
-        let mut last = Counter64::new(u64::MAX);
-        last.add(1);
-        assert_eq!(last.get(), 0);
-    }
-}
+mod tests;

@@ -1,15 +1,15 @@
 //! The trace ring in NIC memory.
 //!
-//! Hardware reference, section 12 (C): gencom's trace start, length and pointer describe a
-//! ring of 32-byte entries that vendor firmware fills downwards; after a fatal error the
-//! label "*PANIC*" stands there with file and line.
+//! Hardware reference, section 12 (C): gencom's trace start, length and pointer describe a ring of
+//! 32-byte entries that vendor firmware fills downwards. After a fatal error the label "*PANIC*"
+//! stands there with file and line.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 32;
 
-/// The label of the entry that a fatal error leaves.
+/// The label of a fatal error's entry.
 pub const PANIC_LABEL: [u8; 8] = *b"*PANIC*\0";
 
 /// A label as the two words of an entry.
@@ -45,15 +45,15 @@ impl TraceEntry {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// Whether it is what a fatal error leaves.
+    /// Whether it records a fatal error.
     pub fn is_panic(&self) -> bool {
         self.label() == PANIC_LABEL
     }
 }
 
 tigon2_chip::table! {
-    /// What an entry is about: its label, and its bit in gencom's trace mask. The bits of
-    /// vendor firmware are unknown; these are this project's.
+    /// The topic of an entry: its label, and its bit in gencom's trace mask. The bits of vendor
+    /// firmware are unknown; these are this project's.
     pub enum Topic: u32 {
         /// Bit 0: start. Always traced. Code 0; the version of the extension, bytes of SRAM,
         /// base of the block, end of the transmit buffer.
@@ -75,7 +75,7 @@ tigon2_chip::table! {
 }
 
 impl Topic {
-    /// Topics that are traced whatever the mask says.
+    /// Topics that are traced regardless of the mask.
     pub const ALWAYS: u32 = Topic::Boot.mask() | Topic::Dma.mask();
 
     /// The topic's bit.
@@ -83,7 +83,7 @@ impl Topic {
         1 << self as u32
     }
 
-    /// The topic's label, in words: the chip's CPUs load nothing that is not aligned.
+    /// The topic's label, in words: the chip's CPUs cannot load unaligned data.
     pub const fn label(self) -> [u32; 2] {
         const BOOT: [u32; 2] = label_words(*b"BOOT\0\0\0\0");
         const LINK: [u32; 2] = label_words(*b"LINK\0\0\0\0");
@@ -102,8 +102,8 @@ impl Topic {
     }
 }
 
-/// The addresses of a ring's entries, newest first, from gencom's trace start, length and
-/// pointer. Empty if these make no ring.
+/// The addresses of a ring's entries, newest first, from gencom's trace start, length and pointer.
+/// Empty if these describe no valid ring.
 pub fn newest_first(start: u32, length: u32, pointer: u32) -> impl Iterator<Item = u32> {
     const ENTRY: u32 = ENTRY_BYTES as u32;
     let entries = length / ENTRY;

@@ -1,4 +1,4 @@
-//! What the interface says of the chip in words of its own must be the chip's.
+//! Tests that the interface's own definitions of the chip agree with the chip crate.
 
 use host_interface::bd::BdErrors;
 use host_interface::{image, ring};

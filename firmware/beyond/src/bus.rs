@@ -1,4 +1,4 @@
-//! The chip as a group of CPUs sees it: with channels whose descriptors several of them fill.
+//! The chip's bus for a group of CPUs, with channels whose descriptors several of them fill.
 
 use crate::channel::Ordered;
 use tigon2_chip::Register;
@@ -52,5 +52,10 @@ impl<B: Dispatch> Dispatch for Shared<B> {
     #[inline(always)]
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
         self.0.core(use_it)
+    }
+
+    #[inline(always)]
+    fn call(&mut self, entry: u32, argument: u32) -> u32 {
+        self.0.call(entry, argument)
     }
 }

@@ -1,7 +1,7 @@
 //! A DMA channel whose descriptors several CPUs fill, each at its own pace.
 //!
-//! Who *claims* descriptors of the ring fills them later, and others queue more behind them
-//! meanwhile. The channel is told of none behind one that is not filled:
+//! A CPU *claims* descriptors of the ring and fills them later, while others queue more after
+//! them. No descriptor after an unfilled one is passed to the channel:
 //!
 //! ```text
 //!            producer register          ring's producer
@@ -11,8 +11,8 @@
 //!                  | claim     |      | claim
 //! ```
 //!
-//! Each claim has a mark. Who has filled it writes there what it found; who has the lock of
-//! the side lets the channel go on.
+//! Each claim has a mark. The CPU that has filled the claim writes its findings there; the holder
+//! of the side's lock advances the channel.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use tigon2_chip::Register;
@@ -23,7 +23,7 @@ use tigon2_hal::schedule::fence;
 /// Claims at a time, a power of two.
 pub const CLAIMS: usize = 4;
 
-/// For each claim what was found when it was filled; 0 until then.
+/// For each claim its findings when filled; 0 until then.
 #[derive(Debug, Default)]
 pub struct Marks([AtomicU32; CLAIMS]);
 
@@ -33,7 +33,7 @@ impl Marks {
         Marks([const { AtomicU32::new(0) }; CLAIMS])
     }
 
-    /// Claim `number` is filled; `found` is not 0. Behind the stores of the descriptors.
+    /// Marks claim `number` as filled, after the stores of its descriptors; `found` is not 0.
     #[inline(always)]
     pub fn filled(&self, number: u32, found: u32) {
         fence();
@@ -49,7 +49,7 @@ pub struct Ordered<D> {
     channel: D,
     /// Claims so far.
     claims: u32,
-    /// Of these, those that are filled and seen.
+    /// Claims that are filled and settled.
     seen: u32,
     /// Where the channel has to stop: at the oldest claim.
     stop: u32,
@@ -75,9 +75,9 @@ impl<D> Ordered<D> {
         self.stop == NOWHERE
     }
 
-    /// Claims the descriptors that are queued from now on, which is from offset `begin` of the
-    /// ring, until they are [filled](Marks::filled). Returns the claim's number, or nothing if
-    /// there are as many as there may be.
+    /// Claims the descriptors that are queued from now on, from offset `begin` of the ring, until
+    /// they are [filled](Marks::filled). Returns the claim's number, or `None` at the limit of
+    /// claims.
     #[inline(always)]
     pub fn claim(&mut self, begin: u32) -> Option<u32> {
         let number = self.claims;
@@ -92,7 +92,7 @@ impl<D> Ordered<D> {
         Some(number)
     }
 
-    /// Takes the newest claim back: nothing was queued.
+    /// Withdraws the newest claim: nothing was queued.
     #[inline(always)]
     pub const fn take_back(&mut self) {
         self.claims = self.claims.wrapping_sub(1);
@@ -101,7 +101,7 @@ impl<D> Ordered<D> {
         }
     }
 
-    /// Goes on behind the oldest claim if it is filled. Returns what was found.
+    /// Advances past the oldest claim if it is filled. Returns its findings.
     #[inline(always)]
     pub fn settle(&mut self, marks: &Marks) -> Option<u32> {
         if self.is_whole() {

@@ -1,7 +1,7 @@
 //! The event tables of both groups.
 //!
 //! The handlers are the two-CPU firmware's, each behind the lock of its side. A group has one
-//! table; which of its events a CPU has, its mask says.
+//! table; each CPU's mask selects its events.
 
 use crate::bus::Shared;
 use crate::start::{CLAIM_A, CLAIM_B, GROUP_A, GROUP_B, LOCAL_A, LOCAL_B};
@@ -17,7 +17,7 @@ type A = SideA<Shared<Mmio>>;
 type B = SideB<Shared<Mmio>>;
 
 /// A table: its rows from the lowest priority to the highest, each with its entry. The entry
-/// gets the number of its row.
+/// receives the number of its row.
 macro_rules! table {
     (
         $handlers:ident of $side:ident, $data:literal, $text:literal, $table:literal;
@@ -95,6 +95,7 @@ table! {
 
 table! {
     HANDLERS_B of B, ".scratch_b.data", ".scratch_b.text", "b";
+    classify_ahead: ClassifyAhead => run_b [events::classify_ahead],
     send_data_ready: SendDataReady => send [events::send_data_ready],
     send_bd_ready: SendBdReady => run_b [events::send_bd_ready],
     doorbell_b: DoorbellB => bell_b [events::doorbell_b],
@@ -107,7 +108,7 @@ table! {
     send_timer: Timer => run_b [events::send_timer],
 }
 
-/// DMA Write Complete: there may be descriptors for frames that wait.
+/// DMA Write Complete: there may be descriptors for waiting frames.
 #[unsafe(link_section = ".scratch_a.text")]
 extern "C" fn write_complete(a: &mut A) {
     events::dma_write_complete(a);
@@ -139,7 +140,7 @@ extern "C" fn run_b(row: usize) {
     }
 }
 
-/// The doorbell of CPU A, or that of a worker, whose mask is to be renewed.
+/// The doorbell of CPU A, or that of a worker, which renews its mask.
 #[unsafe(link_section = ".scratch_a.text")]
 extern "C" fn bell_a(row: usize) {
     let local = LOCAL_A.borrow();
@@ -161,7 +162,7 @@ extern "C" fn bell_b(row: usize) {
     GROUP_B.with(local, |_| {});
 }
 
-/// Recovery, which looks at all descriptors.
+/// Recovery, which inspects all descriptors.
 extern "C" fn attention_a(_: usize) {
     GROUP_A.with_whole(LOCAL_A.borrow(), |a| events::dma_write_attention(a));
 }

@@ -1,7 +1,7 @@
-//! A side, the CPUs that work on it, and their events.
+//! A group: one side, the CPUs that work on it, and their events.
 //!
-//! The mask of events is the group's: what a handler lets through or makes pending is so for
-//! the CPU that has the event, wherever the handler ran.
+//! The event mask belongs to the group: when a handler enables an event or sets it, that takes
+//! effect on the CPU that has the event, wherever the handler ran.
 //!
 //! ```text
 //!  lock     mask of the group -> CPU's mask     handler     CPU's mask -> group's     let go
@@ -24,17 +24,17 @@ use tigon2_chip::memory::{MAILBOXES, REGISTERS_BASE};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
-/// A CPU's place at the lock, 0 going first, among so many that take part. A worker has most to
-/// do; but two of them would keep the third CPU out.
+/// A CPU's priority at the lock, 0 first, among the participating CPUs. A worker has most to do,
+/// but two of them would starve the third CPU.
 const fn place(cpu: Cpu, cpus: u32) -> u32 {
     let place = cpu as u32 >> 1;
     if cpus <= LEAST { place ^ 1 } else { place }
 }
 
-/// What a CPU knows of itself, in its scratch pad.
+/// A CPU's own data, in its scratch pad.
 #[derive(Clone, Copy, Debug)]
 pub struct Local {
-    /// Its place at the lock.
+    /// Its priority at the lock.
     me: u32,
     /// Whether it is neither CPU A nor CPU B.
     is_worker: bool,
@@ -42,9 +42,9 @@ pub struct Local {
     register: u32,
     /// Its doorbell.
     bell: u32,
-    /// Its events.
+    /// The mask of its events.
     mine: u32,
-    /// Those that others of the group have.
+    /// The mask of the other CPUs' events.
     all_others: u32,
     /// Event registers of these, and the events of each.
     others: [(u32, u32); 2],
@@ -62,7 +62,7 @@ impl Local {
         others: [(0, 0); 2],
     };
 
-    /// A CPU of so many that take part.
+    /// A CPU among the participating ones.
     pub fn new(partition: Partition, number: u32, cpus: u32) -> Local {
         let mut local = Local::NONE;
         let mut found = 0;
@@ -92,10 +92,10 @@ impl Local {
         self.is_worker
     }
 
-    /// Has the other CPUs of the group look that have one of these events.
+    /// Rings the other CPUs of the group that have one of these events.
     #[inline(always)]
     fn ring<B: Bus>(&self, bus: &mut B, events: u32) {
-        // Register accesses are not ordered behind buffered stores; a load is.
+        // Register accesses are not ordered after buffered stores; a load is.
         let _ = bus.load(MAILBOXES);
         for (register, theirs) in self.others {
             if theirs & events != 0 {
@@ -104,21 +104,21 @@ impl Local {
         }
     }
 
-    /// A worker's doorbell: it is off before its mask is renewed.
+    /// Answers a worker's doorbell: it is cleared before the mask is renewed.
     pub fn answer<B: Bus>(&self, bus: &mut B) {
         bus.store(self.register, SOFTWARE_BITS & !self.bell);
     }
 }
 
-/// What a group works on.
+/// The state that a group works on.
 pub trait Side {
     /// Its chip.
     type Bus: Dispatch;
     /// The chip.
     fn bus(&mut self) -> &mut Self::Bus;
-    /// Lets the channel have what is filled.
+    /// Advances the channel past filled claims.
     fn settle(&mut self, marks: &Marks);
-    /// Whether all that is claimed is filled.
+    /// Whether every claim is filled.
     fn is_whole(&mut self) -> bool;
 }
 
@@ -168,7 +168,7 @@ impl<B: Dispatch> Side for SideB<Shared<B>> {
 #[derive(Debug)]
 struct Inner<S> {
     side: S,
-    /// Events that are let through or pending, for all CPUs.
+    /// Enabled or pending events, for all CPUs.
     mask: u32,
 }
 
@@ -180,11 +180,11 @@ pub struct Group<S> {
     inner: UnsafeCell<Inner<S>>,
 }
 
-// SAFETY: `inner` is used by who has the lock alone, see `with`.
+// SAFETY: only the holder of the lock uses `inner`, see `with`.
 unsafe impl<S> Sync for Group<S> {}
 
 impl<S: Side> Group<S> {
-    /// A side that nobody works on.
+    /// A side without users.
     pub const fn new(side: S) -> Group<S> {
         Group {
             lock: Lock::new(),
@@ -193,11 +193,11 @@ impl<S: Side> Group<S> {
         }
     }
 
-    /// Does some work on the side, alone.
+    /// Does some work on the side under the lock.
     #[inline(always)]
     pub fn with<R>(&self, local: &Local, work: impl FnOnce(&mut S) -> R) -> R {
         self.lock.acquire(local.me);
-        // SAFETY: the lock is this CPU's until it is released, and `work` cannot keep the
+        // SAFETY: this CPU holds the lock until it releases it, and `work` cannot keep the
         // reference.
         let Inner { side, mask } = unsafe { &mut *self.inner.get() };
         let before = *mask;
@@ -215,8 +215,7 @@ impl<S: Side> Group<S> {
         result
     }
 
-    /// As [`with`](Self::with), when all that is claimed is filled: for what looks at
-    /// descriptors.
+    /// As [`with`](Self::with), once every claim is filled: for code that inspects descriptors.
     pub fn with_whole<R>(&self, local: &Local, work: impl FnOnce(&mut S) -> R) -> R {
         self.with(local, |side| {
             while !side.is_whole() {
@@ -228,8 +227,8 @@ impl<S: Side> Group<S> {
 }
 
 impl<B: Dispatch> Group<SideA<Shared<B>>> {
-    /// Receive Complete: frames as long as there are plain ones, for a worker; else one run of
-    /// them, since other events wait.
+    /// Receive Complete: a worker handles frames as long as there are simple ones; CPU A handles
+    /// one run, since other events wait.
     #[inline(always)]
     pub fn receive(&self, local: &Local, bus: &mut B, claim: &mut receive::Claim) {
         while let Some(number) = self.with(local, |a| claim_received(a, claim)) {

@@ -1,10 +1,9 @@
 //! The firmware on more than two CPUs.
 //!
-//! Paper, section 7, on a board [beyond the chip](tigon2_chip::beyond); docs/beyond.md has
-//! the whole. The handlers are the two-CPU firmware's. Each side, that of CPU A and that of
-//! CPU B, is worked on by a *group* of CPUs: its own and further ones, the *workers*. The
-//! side's state lies in SRAM behind a [lock](lock), so a handler is alone with it; what costs
-//! most of a frame, filling descriptors, is done without:
+//! Paper, section 7, on a board [beyond the chip](tigon2_chip::beyond); see docs/beyond.md. The
+//! handlers are the two-CPU firmware's. A *group* of CPUs works on each side: CPU A or CPU B, and
+//! further CPUs, the *workers*. The side's state lies in SRAM behind a [`lock`], so a handler
+//! has it alone. Filling descriptors, the most expensive part of a frame, needs no lock:
 //!
 //! ```text
 //! CPU A  [claim 0-15]  [fill 0-15 .......]  [settle, claim 32-47]  [fill ...
@@ -12,8 +11,8 @@
 //!         side A's lock ^^^^^^^^^^^^                        ^^^^^^
 //! ```
 //!
-//! The channel sees descriptors in order, whoever is done first: [`channel`]. Frames that are
-//! not plain are the two-CPU firmware's handler's, which runs under the lock.
+//! The channel sees descriptors in order, whoever finishes first: [`channel`]. The two-CPU
+//! firmware's handler takes all frames that are not simple, under the lock.
 //!
 //! | partition | variant | who claims |
 //! | --- | --- | --- |

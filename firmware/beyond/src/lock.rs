@@ -1,6 +1,6 @@
-//! One CPU of a group at a time, without an instruction that reads and writes.
+//! A lock between the CPUs of a group, without an atomic read-modify-write.
 //!
-//! The one-bit algorithm of Burns and Lamport: each CPU has a word that only it writes.
+//! It is the one-bit algorithm of Burns and Lamport: each CPU has a word that only it writes.
 //!
 //! ```text
 //! I want it           my word = 1, and no word before mine is: else 0, and again
@@ -8,13 +8,14 @@
 //! I let it go         my word = 0
 //! ```
 //!
-//! Two loads and two stores if nobody else wants it. CPUs in front go first; each lets the
-//! others in between two handlers. The chip's semaphore would do for CPU A and CPU B alone.
+//! It takes two loads and two stores without contention. CPUs of higher priority go first; each
+//! lets the others in between two handlers. The chip's semaphore would work for CPU A and CPU B
+//! alone.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use tigon2_hal::schedule::{barrier, fence};
 
-/// Waits until another CPU's word is 0. In between the SRAM port is left to who has the lock.
+/// Waits until another CPU's word is 0. It leaves the SRAM port to the lock's holder in between.
 #[inline(always)]
 fn wait_for(word: &AtomicU32) {
     while word.load(Ordering::Relaxed) != 0 {
@@ -30,13 +31,13 @@ fn wait_for(word: &AtomicU32) {
 pub struct Lock([AtomicU32; 3]);
 
 impl Lock {
-    /// Nobody has it.
+    /// A free lock.
     pub const fn new() -> Lock {
         Lock([const { AtomicU32::new(0) }; 3])
     }
 
-    /// Waits until CPU `me` of the group has it. A CPU's loads wait for its stores, and its
-    /// stores are made in order.
+    /// Acquires the lock for CPU `me` of the group. A CPU's loads wait for its stores, and its
+    /// stores take effect in order.
     #[inline(always)]
     pub fn acquire(&self, me: u32) {
         let words = &self.0;
@@ -62,7 +63,7 @@ impl Lock {
         fence();
     }
 
-    /// CPU `me` of the group lets it go.
+    /// Releases the lock of CPU `me`.
     #[inline(always)]
     pub fn release(&self, me: u32) {
         fence();

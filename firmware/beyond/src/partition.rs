@@ -1,4 +1,4 @@
-//! Which CPU has which events.
+//! The partition: which CPU has which events.
 
 use tigon_firmware::events::handled;
 use tigon2_chip::Cpu;
@@ -7,17 +7,17 @@ use tigon2_chip::events::EventBit;
 /// How frames are divided between the CPUs of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partition {
-    /// One worker has the handler of frames, and CPU A or CPU B all others.
+    /// One worker runs the handler of frames, and CPU A or CPU B all others.
     ByHandler,
-    /// Every CPU of the group has the handler of frames, each for some of them.
+    /// Every CPU of the group runs the handler of frames, each for some of them.
     ByPacket,
 }
 
-/// CPUs that the firmware needs at least.
+/// The fewest CPUs that the firmware needs.
 pub const LEAST: u32 = 4;
 
 impl Partition {
-    /// Of so many CPUs of a board those that take part.
+    /// How many of a board's CPUs participate.
     pub const fn cpus(self, there: u32) -> u32 {
         match self {
             Partition::ByHandler if there > LEAST => LEAST,
@@ -25,8 +25,7 @@ impl Partition {
         }
     }
 
-    /// The events of a CPU, among those of its group that are let through. Its doorbell is
-    /// one of them.
+    /// The events of a CPU among the enabled events of its group, including its doorbell.
     pub const fn events(self, cpu: Cpu) -> u32 {
         let side = side(cpu);
         let (frames, bell) = match side {
@@ -43,12 +42,12 @@ impl Partition {
     }
 }
 
-/// CPU A or CPU B: whose side a CPU works on.
+/// CPU A or CPU B: the side that a CPU works on.
 pub const fn side(cpu: Cpu) -> Cpu {
     if cpu as u32 & 1 == 0 { Cpu::A } else { Cpu::B }
 }
 
-/// Whether it has nothing but frames.
+/// Whether it handles only frames.
 pub const fn is_worker(cpu: Cpu) -> bool {
     cpu as u32 > Cpu::B as u32
 }

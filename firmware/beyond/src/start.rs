@@ -1,8 +1,8 @@
-//! Reset and the dispatch loops.
+//! Reset and the dispatch loops of more than two CPUs.
 //!
-//! CPU A and CPU B start as in the two-CPU firmware. Each then starts the workers of its
-//! group, which copy the same hot code to their own pads and go into the same loop; $22 (s6)
-//! is the event register of the CPU.
+//! CPU A and CPU B start as in the two-CPU firmware. Each then starts the workers of its group,
+//! which copy the same hot code to their own pads and enter the same loop; $22 (s6) is the CPU's
+//! event register.
 
 use crate::bus::Shared;
 use crate::channel::Ordered;
@@ -10,8 +10,10 @@ use crate::group::{Group, Local};
 use crate::partition::{LEAST, Partition, is_worker, side};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
+use tigon_firmware::io::filter::MulticastList;
+use tigon_firmware::memory::region::Regions;
 use tigon_firmware::path::{receive, send};
-use tigon_firmware::start::{BUS, start_log};
+use tigon_firmware::start::{BUS, State, start_log};
 use tigon_firmware::{SideA, SideB, assembler_macros, boot};
 use tigon2_chip::beyond;
 use tigon2_chip::memory::REGISTERS_BASE;
@@ -100,12 +102,12 @@ const PARTITION: Partition = if cfg!(feature = "by-handler") {
     Partition::ByPacket
 };
 
-/// What each CPU has in its own pad.
+/// Data in each CPU's own pad.
 #[derive(Debug)]
 pub struct Own<T>(UnsafeCell<T>);
 
-// SAFETY: each CPU has its own, in its pad; nothing interrupts code. It is written before the
-// CPU's loop begins, or lent to one handler at a time.
+// SAFETY: each CPU has its own copy, in its pad, and nothing interrupts code. It is written
+// before the CPU's loop begins, or lent to one handler at a time.
 unsafe impl<T> Sync for Own<T> {}
 
 impl<T> Own<T> {
@@ -113,30 +115,30 @@ impl<T> Own<T> {
         Own(UnsafeCell::new(value))
     }
 
-    /// To look at.
+    /// Borrows it.
     #[inline(always)]
     pub fn borrow(&self) -> &T {
-        // SAFETY: written before the loop begins only, see `set`.
+        // SAFETY: it is only written before the loop begins, see `set`.
         unsafe { &*self.0.get() }
     }
 
-    /// Lends it to a handler, which no other one of this CPU interrupts.
+    /// Lends it to a handler, which no other handler of this CPU interrupts.
     #[inline(always)]
     pub fn lend<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: handlers do not call each other, and nothing that is lent is borrowed.
+        // SAFETY: handlers do not call each other, and lent data is not borrowed.
         work(unsafe { &mut *self.0.get() })
     }
 
     fn set(&self, value: T) {
-        // SAFETY: before the loop begins, when nobody has a reference.
+        // SAFETY: the loop has not begun, so there is no reference.
         unsafe { *self.0.get() = value };
     }
 }
 
-/// CPU A's, and that of its workers.
+/// Data of CPU A, and of its workers.
 #[unsafe(link_section = ".scratch_a.data")]
 pub static LOCAL_A: Own<Local> = Own::new(Local::NONE);
-/// CPU B's, and that of its workers.
+/// Data of CPU B, and of its workers.
 #[unsafe(link_section = ".scratch_b.data")]
 pub static LOCAL_B: Own<Local> = Own::new(Local::NONE);
 /// Frames that this CPU delivers.
@@ -146,23 +148,31 @@ pub static CLAIM_A: Own<receive::claim::Claim> = Own::new(receive::claim::Claim:
 #[unsafe(link_section = ".scratch_b.data")]
 pub static CLAIM_B: Own<send::claim::Claim> = Own::new(send::claim::Claim::NONE);
 
+/// In SRAM, as all of CPU A's side.
+static MULTICAST: State<MulticastList> = State::new(MulticastList::new());
+
 /// The receive path and all that is not about frames.
 pub static GROUP_A: Group<SideA<Shared<Mmio>>> = {
     let chip = Resources::of_chip();
+    // SAFETY: the only reference to it, in the state that one CPU at a time is lent.
+    let multicast = unsafe { &mut *MULTICAST.get() };
     Group::new(SideA::new(
         Shared(BUS),
         Ordered::new(chip.write),
         chip.receiver,
+        Regions::of_sram().a,
+        multicast,
     ))
 };
 
-/// The send path and all that is fetched.
+/// The send path and everything that is fetched.
 pub static GROUP_B: Group<SideB<Shared<Mmio>>> = {
     let chip = Resources::of_chip();
     Group::new(SideB::new(
         Shared(BUS),
         Ordered::new(chip.read),
         chip.transmitter,
+        Regions::of_sram().b,
     ))
 };
 
@@ -181,7 +191,8 @@ extern "C" fn main_a() {
     start_workers(Cpu::A);
 }
 
-/// Starts CPU B, on a board with workers; on another one CPU A waits in vain, and reports that.
+/// Starts CPU B on a board with workers; on any other board CPU A's wait times out, and it reports
+/// that.
 fn start_b(bus: &mut Shared<Mmio>) {
     unsafe extern "C" {
         fn _start_b();
@@ -216,7 +227,7 @@ fn start_workers(of: Cpu) {
     }
 }
 
-/// Prepares a worker, CPU `number`: its events are let through as those of its group.
+/// Prepares a worker, CPU `number`: its events are enabled like those of its group.
 extern "C" fn main_w(number: u32) {
     let local = local(number);
     if number & 1 == 0 {

@@ -1,4 +1,4 @@
-//! The board's EEPROM as [`boot_slots`] wants it: `eeprom24x` on the HAL's I2C bus.
+//! The board's EEPROM as [`boot_slots`] storage: `eeprom24x` on the HAL's I2C bus.
 
 use boot_slots::Storage;
 use core::cell::RefCell;
@@ -6,15 +6,15 @@ use eeprom24x::{Eeprom24x, SlaveAddr};
 use tigon2_hal::Bus;
 use tigon2_hal::eeprom::EepromBus;
 
-/// How often a part that is busy writing is asked whether it is done: for 10 ms at least,
-/// as a question takes more than 20 us.
+/// How often a part that is busy writing is polled: for at least 10 ms, since a poll takes more
+/// than 20 us.
 const QUESTIONS: u32 = 1000;
 
 /// The part does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAnswer;
 
-/// Frees the bus of a transfer that nobody ended.
+/// Frees the bus after an unfinished transfer.
 pub fn clear<B: Bus>(bus: &mut B) {
     EepromBus(bus).clear();
 }
@@ -23,7 +23,7 @@ pub fn clear<B: Bus>(bus: &mut B) {
 pub struct Part<'a, 'b, B: Bus>(&'a RefCell<&'b mut B>);
 
 impl<'a, 'b, B: Bus> Part<'a, 'b, B> {
-    /// The part behind a bus that others use between its transfers.
+    /// The part on a bus that others use between its transfers.
     pub fn new(bus: &'a RefCell<&'b mut B>) -> Self {
         Part(bus)
     }

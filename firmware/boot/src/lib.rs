@@ -1,9 +1,9 @@
-//! The boot code: what CPU A runs after a reset, from the boot memory.
+//! The boot code, which CPU A runs from the boot memory after a reset.
 //!
-//! It reads the serial EEPROM, puts the image that is to be started into NIC memory and
-//! jumps to it; or it says "PROM failed" and halts for the host, as the chip's own does
-//! (hardware reference 3.4, `R[140]` bit 4). Which image that is decides
-//! [`boot_slots::select`]; here is the way to the EEPROM and to NIC memory.
+//! It reads the serial EEPROM, copies the image to start into NIC memory and jumps to it;
+//! otherwise it reports "PROM failed" and halts for the host, like the chip's own boot code
+//! (hardware reference 3.4, `R[140]` bit 4). [`boot_slots::select`] selects the image; this crate
+//! gives it access to the EEPROM and to NIC memory.
 //!
 //! ```text
 //!  reset ─> clear the EEPROM's bus ─> give the host time to halt us
@@ -13,7 +13,7 @@
 //!        └─> failed: BootReport = why           R[140] = PROM failed, halt
 //! ```
 //!
-//! No variables, no heap: everything is on the stack, at the end of CPU A's scratch pad.
+//! It has no variables and no heap: everything is on the stack, at the end of CPU A's scratch pad.
 #![no_std]
 #![cfg_attr(target_arch = "mips", feature(asm_experimental_arch))]
 
@@ -33,16 +33,16 @@ use tigon2_hal::timer::Delay;
 
 /// SRAM bank size code that drivers write: 512 KB (9).
 const SRAM_BANK: u8 = 2;
-/// The counter's tick is 8 core clocks, 91 ns: what the EEPROM's bus holds for five ticks
-/// lasts 0.45 us, as parts for 1 MHz ask for.
+/// The counter's tick is 8 core clocks, 91 ns: five ticks of the EEPROM's bus last 0.45 us, as
+/// parts for 1 MHz require.
 const PRESCALER: u8 = 7;
 /// Ticks in a millisecond, nearly.
 const TICKS_PER_MS: u32 = 11_000;
-/// How long the EEPROM is left alone after a reset. A driver resets the chip and then
-/// halts the CPUs to load firmware of its own; it must find the bus free.
+/// How long the boot code leaves the EEPROM alone after a reset. A driver resets the chip and then
+/// halts the CPUs to load its own firmware; it must find the bus free.
 const GRACE_MS: u32 = 50;
 
-/// Boots. Gives the address to jump to, or `None` when the CPU has halted itself.
+/// Boots. Returns the address to jump to, or `None` when the CPU has halted itself.
 pub fn run<B: Bus>(bus: &mut B, board: BoardId) -> Option<u32> {
     let config = MiscConfig::new()
         .with_synchronous_sram(true)
@@ -52,7 +52,7 @@ pub fn run<B: Bus>(bus: &mut B, board: BoardId) -> Option<u32> {
     bus.write(Register::MiscLocalControl, local.into_bits());
     bus.store(Extension::BootSource.nic_address(), 0);
     bus.store(Extension::BootReport.nic_address(), 0);
-    // A reset may have come in the middle of a transfer.
+    // The reset may have interrupted a transfer.
     eeprom::clear(bus);
     for _ in 0..GRACE_MS {
         Delay(bus).delay_us(TICKS_PER_MS);
@@ -88,13 +88,13 @@ pub fn run<B: Bus>(bus: &mut B, board: BoardId) -> Option<u32> {
     None
 }
 
-/// NIC memory, where the image goes.
+/// NIC memory, the destination of the image.
 struct NicMemory<'a, 'b, B: Bus>(&'a core::cell::RefCell<&'b mut B>);
 
 impl<B: Bus> Memory for NicMemory<'_, '_, B> {
     fn place(&mut self, address: u32, bytes: &[u8]) {
         let mut bus = self.0.borrow_mut();
-        // By the byte: a word from bytes of unknown alignment would be an unaligned load.
+        // Byte by byte: a word from bytes of unknown alignment would be an unaligned load.
         for (at, byte) in (address..).zip(bytes) {
             bus.store_byte(at, *byte);
         }

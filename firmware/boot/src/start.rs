@@ -1,4 +1,4 @@
-//! The reset entry and the panic handler, as the chip runs them.
+//! The reset entry and the panic handler of the boot code.
 
 use crate::run;
 use boot_slots::BoardId;

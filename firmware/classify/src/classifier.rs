@@ -1,18 +1,19 @@
-//! A frame in, a verdict out.
+//! The classifier: a frame in, a verdict out.
 
 use crate::fields::{self, Transport, Version};
+use crate::flows::CachedIpv6;
 use crate::frame::Frame;
 use crate::key::Period;
 use crate::table::ENTRY_MASK;
 use crate::toeplitz::{Input, Ipv4Input, Memory};
 use host_interface::queue::{ClassifierKind, HashType, HashTypes, QUEUES_MAX};
 
-/// Where a frame goes, and by what.
+/// The queue of a frame, and its hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The queue.
     pub queue: u32,
-    /// What the hash was made of.
+    /// The input of the hash.
     pub hash_type: HashType,
     /// The hash; 0 if there is none.
     pub hash: u32,
@@ -34,21 +35,21 @@ impl Verdict {
     }
 }
 
-/// What a classifier cannot work with.
+/// Why a classifier is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadClassifier {
-    /// No queue, or more than there are.
+    /// No queue, or too many.
     #[error("there are 1 to 8 queues, not {0}")]
     Queues(u32),
     /// The source address chooses by bits.
     #[error("{0} queues: source-address needs a power of two")]
     NoPowerOfTwo(u32),
-    /// A bit that stands for no type of hash.
+    /// A bit without a hash type.
     #[error("hash types {0:#x} name a type that there is not")]
     HashTypes(u32),
 }
 
-/// Which type of hash a datagram gets.
+/// The hash type of each kind of datagram.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     tcp: HashType,
@@ -79,8 +80,7 @@ impl Plan {
     }
 }
 
-/// How queues are chosen. All fields are words, which a chip can copy that stores no others
-/// across words.
+/// How the queue is selected. All fields are words, because the chip copies only aligned words.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Classifier {
@@ -94,11 +94,11 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// A classifier over `queues` queues. Only `toeplitz` looks at the types and the period,
-    /// which is that of the key from which its [`Memory`] was built.
+    /// A classifier over `queues` queues. Only `toeplitz` uses the types and the period, which is
+    /// the period of the key from which its [`Memory`] was built.
     ///
     /// # Errors
-    /// [`BadClassifier`] says what does not fit.
+    /// [`BadClassifier`] says what is invalid.
     pub const fn new(
         kind: ClassifierKind,
         queues: u32,
@@ -124,9 +124,19 @@ impl Classifier {
         })
     }
 
-    /// Which one it is.
+    /// Its kind.
     pub const fn kind(&self) -> ClassifierKind {
         self.kind
+    }
+
+    /// The period of the key.
+    pub const fn period(&self) -> Period {
+        self.period
+    }
+
+    /// Over how many queues.
+    pub const fn queues(&self) -> u32 {
+        self.queues
     }
 
     /// Where a frame of `length` bytes goes.
@@ -143,32 +153,7 @@ impl Classifier {
         }
     }
 
-    /// Where an untagged IPv4 datagram without options goes, which takes little code; `None`
-    /// for any other frame, of which [`classify_in_general`](Self::classify_in_general) knows.
-    #[inline(always)]
-    pub fn classify_straight<V: Frame + Memory>(
-        &mut self,
-        view: &mut V,
-        length: u32,
-    ) -> Option<Verdict> {
-        match self.kind {
-            ClassifierKind::Single => Some(Verdict::NONE),
-            ClassifierKind::SourceAddress => {
-                let byte = straight_source(view, length)?;
-                Some(Verdict::without_hash(byte & (self.queues - 1)))
-            }
-            ClassifierKind::Toeplitz => {
-                let hashed = self.hashed_straight(view, length)?;
-                Some(chosen(view, hashed))
-            }
-            ClassifierKind::RoundRobin => {
-                straight_source(view, length)?;
-                Some(self.in_turn())
-            }
-        }
-    }
-
-    /// Where any frame goes, more slowly and in less code than [`classify`](Self::classify).
+    /// The verdict on any frame, more slowly and in less code than [`classify`](Self::classify).
     #[inline(always)]
     pub fn classify_in_general<V: Frame + Memory>(&mut self, view: &mut V, length: u32) -> Verdict {
         match self.kind {
@@ -188,35 +173,105 @@ impl Classifier {
         }
     }
 
-    /// By the hash.
+    /// Selects the queue by the hash.
     #[inline(always)]
     fn toeplitz<V: Frame + Memory>(&self, view: &mut V, length: u32) -> Verdict {
         let hashed = self.hashed(view, length);
         chosen(view, hashed)
     }
 
-    /// The hash of a frame and its type. What is straight is judged here; what is not, in
-    /// general.
+    /// The hash of a frame and its type. This function handles the common case; `hashed_in_general`
+    /// handles the rest.
     #[inline(always)]
     fn hashed<V: Frame + Memory>(&self, view: &mut V, length: u32) -> (HashType, u32) {
         if let Some(hashed) = self.hashed_straight(view, length) {
             return hashed;
         }
-        if length >= straight::LEAST && view.word(12) >> 12 == straight::IPV6 {
-            return self.hashed_ipv6(view, length);
+        if length >= LEAST
+            && let Some(hash_type) = self.straight_ipv6(view, length)
+        {
+            return match hash_type {
+                HashType::None => (HashType::None, 0),
+                _ => (hash_type, self.ipv6_remembered(view, hash_type)),
+            };
         }
         self.hashed_in_general(view, length)
     }
 
-    /// The same of an untagged IPv4 datagram without options that carries all of a TCP or UDP
-    /// header.
+    /// The verdict on an IPv4 datagram as for [`renewed_ipv4`](Self::renewed_ipv4), if its flow is in
+    /// the cache.
+    #[inline(always)]
+    pub fn cached_ipv4<V: Frame + Memory>(&self, view: &mut V, length: u32) -> Option<Verdict> {
+        let (hash_type, input) = self.straight_input(view, length)?;
+        let Some(input) = input else {
+            return Some(Verdict::NONE);
+        };
+        let hash = input.cached(view)?;
+        Some(chosen(view, (hash_type, hash)))
+    }
+
+    /// The same of an IPv6 datagram.
+    #[inline(always)]
+    pub fn cached_ipv6<V: Frame + Memory>(&self, view: &mut V, length: u32) -> Option<Verdict> {
+        let hash_type = self.straight_ipv6(view, length)?;
+        if hash_type == HashType::None {
+            return Some(Verdict::NONE);
+        }
+        let masks = view.flows()?;
+        let flow = CachedIpv6::of(view, masks, hash_type.has_ports());
+        let hash = flow.find(view)?;
+        Some(chosen(view, (hash_type, hash)))
+    }
+
+    /// Where an untagged IPv4 datagram without options goes by its hash, if a whole TCP or UDP
+    /// header follows; `None` for any other frame. `length` is at least [`LEAST`]. The hash is
+    /// looked up in little code and goes into the cache of flows.
+    #[inline(always)]
+    pub fn renewed_ipv4<V: Frame + Memory>(&self, view: &mut V, length: u32) -> Option<Verdict> {
+        let (hash_type, input) = self.straight_input(view, length)?;
+        let Some(input) = input else {
+            return Some(Verdict::NONE);
+        };
+        let hash = input.renewed(view, self.period);
+        Some(chosen(view, (hash_type, hash)))
+    }
+
+    /// The same of an IPv6 datagram without extensions.
+    #[inline(always)]
+    pub fn renewed_ipv6<V: Frame + Memory>(&self, view: &mut V, length: u32) -> Option<Verdict> {
+        let hash_type = self.straight_ipv6(view, length)?;
+        if hash_type == HashType::None {
+            return Some(Verdict::NONE);
+        }
+        let hash = self.ipv6_hash(view, hash_type);
+        Some(chosen(view, (hash_type, hash)))
+    }
+
+    /// As [`hashed`](Self::hashed), for an untagged IPv4 datagram without options that carries a
+    /// whole TCP or UDP header.
     #[inline(always)]
     fn hashed_straight<V: Frame + Memory>(
         &self,
         view: &mut V,
         length: u32,
     ) -> Option<(HashType, u32)> {
-        if length < straight::LEAST || view.word(12) >> 8 != straight::IPV4 {
+        if length < LEAST {
+            return None;
+        }
+        let (hash_type, input) = self.straight_input(view, length)?;
+        let hash = input.map_or(0, |input| input.hash(view, self.period));
+        Some((hash_type, hash))
+    }
+
+    /// What is hashed of an untagged IPv4 datagram without options that carries all of a TCP or
+    /// UDP header, if anything, and the type that the hash has. `length` is at least [`LEAST`].
+    #[inline(always)]
+    fn straight_input<V: Frame>(
+        &self,
+        view: &mut V,
+        length: u32,
+    ) -> Option<(HashType, Option<Ipv4Input>)> {
+        if view.word(12) >> 8 != straight::IPV4 {
             return None;
         }
         let total = view.word(16) >> 16;
@@ -228,51 +283,71 @@ impl Classifier {
         if total < least || total + straight::IP > length {
             return None;
         }
+        if hash_type == HashType::None {
+            return Some((hash_type, None));
+        }
         // Halfwords of the words from 24 on: - S | S D | D P | P -
+        let (first, second, third) = (view.word(24), view.word(28), view.word(32));
         let input = if hash_type as u8 > HashType::Ipv4 as u8 {
             Ipv4Input {
-                first: view.word(24),
-                second: view.word(28),
-                third: view.word(32),
+                first,
+                second,
+                third,
                 ports: Some(view.word(36) >> 16),
             }
-        } else if hash_type == HashType::None {
-            return Some((HashType::None, 0));
         } else {
             Ipv4Input {
-                first: view.word(24),
-                second: view.word(28),
-                third: view.word(32) & 0xFFFF_0000,
+                first,
+                second,
+                third: third & 0xFFFF_0000,
                 ports: None,
             }
         };
-        Some((hash_type, input.hash(view, self.period)))
+        Some((hash_type, Some(input)))
     }
 
-    /// The same of an untagged IPv6 datagram of at least [`straight::LEAST`] bytes.
-    #[inline(never)]
-    fn hashed_ipv6<V: Frame + Memory>(&self, view: &mut V, length: u32) -> (HashType, u32) {
+    /// The type of hash of an untagged IPv6 datagram without extensions that carries all of a TCP
+    /// or UDP header; `None` for any other frame. `length` is at least [`LEAST`].
+    #[inline(always)]
+    fn straight_ipv6<V: Frame>(&self, view: &mut V, length: u32) -> Option<HashType> {
+        if view.word(12) >> 12 != straight::IPV6 {
+            return None;
+        }
         let payload = view.word(16) & 0xFFFF;
         let (hash_type, least) = match view.word(20) >> 24 {
             fields::UDP => (self.v6.udp, fields::UDP_HEADER),
             fields::TCP => (self.v6.tcp, fields::TCP_HEADER),
-            _ => return self.hashed_in_general(view, length),
+            _ => return None,
         };
-        if payload < least || payload + straight::IPV6_PAYLOAD > length {
-            return self.hashed_in_general(view, length);
-        }
-        if hash_type == HashType::None {
-            return (HashType::None, 0);
-        }
+        (payload >= least && payload + straight::IPV6_PAYLOAD <= length).then_some(hash_type)
+    }
+
+    /// The hash of such a datagram, from the cache of flows if it is there.
+    #[inline(always)]
+    fn ipv6_remembered<V: Frame + Memory>(&self, view: &mut V, hash_type: HashType) -> u32 {
+        let known = match view.flows() {
+            Some(masks) => CachedIpv6::of(view, masks, hash_type.has_ports()).find(view),
+            None => None,
+        };
+        known.unwrap_or_else(|| self.ipv6_hash(view, hash_type))
+    }
+
+    /// The hash of such a datagram, which goes into the cache of flows.
+    #[inline(always)]
+    fn ipv6_hash<V: Frame + Memory>(&self, view: &mut V, hash_type: HashType) -> u32 {
         let input = Input {
             addresses: straight::IP + 8,
             bytes: 32,
             ports: hash_type.has_ports().then_some(straight::IPV6_PAYLOAD),
         };
-        (hash_type, input.hash(view, self.period))
+        let hash = input.hash(view, self.period);
+        if let Some(masks) = view.flows() {
+            CachedIpv6::of(view, masks, hash_type.has_ports()).remember(view, hash);
+        }
+        hash
     }
 
-    /// The same of any frame.
+    /// As [`hashed`](Self::hashed), for any frame.
     #[cold]
     #[inline(never)]
     fn hashed_in_general<V: Frame + Memory>(&self, view: &mut V, length: u32) -> (HashType, u32) {
@@ -303,7 +378,7 @@ impl Classifier {
         (kind, input.hash(view, self.period))
     }
 
-    /// One datagram to each queue in turn.
+    /// Sends each datagram to the next queue.
     #[inline(always)]
     fn round_robin<V: Frame + Memory>(&mut self, view: &mut V, length: u32) -> Verdict {
         if source(view, length).is_none() {
@@ -324,7 +399,7 @@ impl Classifier {
     }
 }
 
-/// What makes a frame one that is judged in a straight line: no tag and no options.
+/// Properties of the common case: no tag and no options.
 mod straight {
     /// The type, version and header length in bits 31:8 of word 12.
     pub const IPV4: u32 = 0x08_0045;
@@ -332,12 +407,13 @@ mod straight {
     pub const IPV6: u32 = 0x8_6DD6;
     /// Fragment bits and protocol in word 20 of IPv4: a protocol alone is no fragment.
     pub const PROTOCOL: u32 = super::fields::FRAGMENT_BITS << 16 | 0xFF;
-    /// Offset of the IP header, and of what follows an IPv6 header.
+    /// Offset of the IP header, and of the header after IPv6.
     pub const IP: u32 = 14;
     pub const IPV6_PAYLOAD: u32 = 54;
-    /// Bytes of the shortest frame: IPv4 with a UDP header.
-    pub const LEAST: u32 = 42;
 }
+
+/// Bytes of the shortest frame that is judged in a straight line: IPv4 with a UDP header.
+pub const LEAST: u32 = 42;
 
 /// The queue of a hash.
 #[inline(always)]
@@ -352,35 +428,36 @@ fn chosen<V: Memory>(view: &mut V, (hash_type, hash): (HashType, u32)) -> Verdic
     }
 }
 
-/// The last byte of a datagram's source address, with whatever is in higher bits.
+/// The last byte of a datagram's source address, with anything in higher bits.
 #[inline(always)]
 fn source<V: Frame + Memory>(view: &mut V, length: u32) -> Option<u32> {
-    if length >= straight::LEAST {
-        let kind = view.word(12);
-        if kind >> 8 == straight::IPV4 {
-            let total = view.word(16) >> 16;
-            if total >= fields::IPV4_HEADER && total + straight::IP <= length {
-                return Some(view.word(28) >> 16);
-            }
-        } else if kind >> 12 == straight::IPV6 {
-            let payload = view.word(16) & 0xFFFF;
-            if payload + straight::IPV6_PAYLOAD <= length {
-                return Some(view.word(36) >> 16);
-            }
-        }
-    }
-    source_in_general(view, length)
+    straight_source(view, length).or_else(|| source_in_general(view, length))
 }
 
-/// The same of an untagged IPv4 datagram without options.
+/// The last byte of the source address of an untagged IP datagram without IPv4 options, with
+/// whatever is in higher bits; `None` for any other frame.
 #[inline(always)]
 fn straight_source<V: Frame>(view: &mut V, length: u32) -> Option<u32> {
-    if length < straight::LEAST || view.word(12) >> 8 != straight::IPV4 {
+    if length < LEAST {
         return None;
     }
+    straight_source_of_least(view, length)
+}
+
+/// The same of a frame of at least [`LEAST`] bytes.
+#[inline(always)]
+pub fn straight_source_of_least<V: Frame>(view: &mut V, length: u32) -> Option<u32> {
+    let kind = view.word(12);
+    if kind >> 8 != straight::IPV4 {
+        let payload = view.word(16) & 0xFFFF;
+        let whole = kind >> 12 == straight::IPV6 && payload + straight::IPV6_PAYLOAD <= length;
+        return whole.then(|| view.word(36) >> 16);
+    }
     let total = view.word(16) >> 16;
-    let whole = total >= fields::IPV4_HEADER && total + straight::IP <= length;
-    whole.then(|| view.word(28) >> 16)
+    // One comparison for both ends: what is too small becomes large.
+    let beyond = total.wrapping_sub(fields::IPV4_HEADER);
+    let room = length.wrapping_sub(straight::IP + fields::IPV4_HEADER);
+    (beyond <= room).then(|| view.word(28) >> 16)
 }
 
 #[cold]

@@ -6,13 +6,13 @@
 //!                      ip                                       ports
 //! ```
 //!
-//! All that is looked for stands at an offset 2 above a multiple of 4: tags and IPv4 options
-//! are multiples of 4 bytes, extension headers of 8.
+//! All fields lie at an offset 2 above a multiple of 4: tags and IPv4 options are multiples of 4
+//! bytes, extension headers of 8.
 
 use crate::frame::Frame;
 
-/// Most extension headers of a datagram. A sender needs five at most (RFC 8200, 4.1); a frame
-/// has room for a thousand, which would cost more time than the frame.
+/// The most extension headers of a datagram. A sender needs at most five (RFC 8200, 4.1); a frame
+/// has room for a thousand, which would take longer than the frame itself.
 pub const EXTENSIONS_MAX: u32 = 8;
 
 /// Offset of the first type field.
@@ -28,9 +28,9 @@ const IPV6: u32 = 0x86DD;
 /// Bytes of the shortest IPv4 header, and of an IPv6 header.
 pub(crate) const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
-/// "More fragments" and the offset; not DF.
+/// "More fragments" and the offset, without DF.
 pub(crate) const FRAGMENT_BITS: u32 = 0x3FFF;
-/// The same of an IPv6 fragment header: the offset and M; two bits between are reserved.
+/// The same bits in an IPv6 fragment header: the offset and M; the two bits between are reserved.
 const IPV6_FRAGMENT_BITS: u32 = 0xFFF9;
 
 pub(crate) const TCP: u32 = 6;
@@ -53,7 +53,7 @@ pub enum Version {
     V6,
 }
 
-/// A datagram in a frame: its header fits, and all that the header announces is there.
+/// A datagram in a frame: its header fits, and everything that the header announces is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// The version.
@@ -62,12 +62,12 @@ pub struct Network {
     pub header: u32,
     /// Offset of what follows header and options.
     pub payload: u32,
-    /// Offset behind the datagram.
+    /// Offset after the datagram.
     pub end: u32,
 }
 
 impl Network {
-    /// Offset of the source address; the destination address is behind it.
+    /// Offset of the source address; the destination address follows it.
     #[inline]
     pub const fn addresses(&self) -> u32 {
         match self.version {
@@ -86,19 +86,19 @@ impl Network {
     }
 }
 
-/// What a datagram carries, as far as it counts.
+/// The payload of a datagram, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A whole TCP segment; offset of its ports.
     Tcp(u32),
     /// A whole UDP datagram; offset of its ports.
     Udp(u32),
-    /// A fragment, or another protocol: addresses alone.
+    /// A fragment, or another protocol: only addresses are used.
     Other,
 }
 
-/// The datagram in a frame of `length` bytes; `None` if there is none that is whole and agrees
-/// with itself.
+/// The datagram in a frame of `length` bytes; `None` if there is none that is complete and
+/// consistent.
 pub fn network<F: Frame>(frame: &mut F, length: u32) -> Option<Network> {
     let mut at = TYPE;
     if length < at + 2 {
@@ -145,7 +145,7 @@ pub fn network<F: Frame>(frame: &mut F, length: u32) -> Option<Network> {
     })
 }
 
-/// What a datagram carries; `None` if it is cut or contradicts itself.
+/// The payload of a datagram; `None` if it is truncated or inconsistent.
 pub fn transport<F: Frame>(frame: &mut F, network: &Network) -> Option<Transport> {
     match network.version {
         Version::V4 => {
@@ -165,7 +165,7 @@ pub fn transport<F: Frame>(frame: &mut F, network: &Network) -> Option<Transport
     }
 }
 
-/// What follows the extension headers from `at` on, the first of which is a `next`.
+/// Skips the extension headers from `at` on, the first of which has type `next`.
 fn behind_extensions<F: Frame>(
     frame: &mut F,
     mut next: u32,
@@ -199,7 +199,7 @@ fn behind_extensions<F: Frame>(
     }
 }
 
-/// A protocol whose header is at `at`; `None` if the header is cut.
+/// The payload whose header is at `at`; `None` if the header is truncated.
 fn ports(protocol: u32, at: u32, end: u32) -> Option<Transport> {
     match protocol {
         TCP if at + TCP_HEADER <= end => Some(Transport::Tcp(at)),

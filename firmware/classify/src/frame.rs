@@ -1,10 +1,10 @@
-//! Reads a frame where it lies.
+//! Reads a frame in place.
 
-/// A frame as its classifier reads it: big-endian words and halfwords, by their offset from
-/// the first byte of the destination address.
+/// A frame as the classifier reads it: big-endian words and halfwords, by their offset from the
+/// first byte of the destination address.
 ///
-/// Offsets are multiples of the size, as the chip's loads need it, so a frame begins at a
-/// multiple of 4. Nobody asks for a byte behind the frame's end.
+/// Offsets are multiples of the access size, as the chip's loads require, so a frame begins at a
+/// multiple of 4. The classifier never reads a byte after the frame's end.
 pub trait Frame {
     /// The word at an offset that is a multiple of 4.
     fn word(&mut self, offset: u32) -> u32;
@@ -13,26 +13,26 @@ pub trait Frame {
     fn half(&mut self, offset: u32) -> u32;
 }
 
-/// A frame in one piece.
+/// A contiguous frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole<'a>(pub &'a [u8]);
 
 impl Frame for Whole<'_> {
     /// # Panics
-    /// Behind the frame's end.
+    /// If the offset is after the frame's end.
     fn word(&mut self, offset: u32) -> u32 {
         self.half(offset) << 16 | self.half(offset + 2)
     }
 
     /// # Panics
-    /// Behind the frame's end.
+    /// If the offset is after the frame's end.
     fn half(&mut self, offset: u32) -> u32 {
         let at = offset as usize;
         u32::from(self.0[at]) << 8 | u32::from(self.0[at + 1])
     }
 }
 
-/// A frame in a buffer that it may go round the end of.
+/// A frame in a buffer that may wrap at the buffer's end.
 ///
 /// ```text
 ///   buffer  | ...and its end |        | start: the frame's beginning... |
@@ -49,13 +49,13 @@ pub struct Wrapped<'a> {
 
 impl Frame for Wrapped<'_> {
     /// # Panics
-    /// Behind the frame's end.
+    /// If the offset is after the frame's end.
     fn word(&mut self, offset: u32) -> u32 {
         self.half(offset) << 16 | self.half(offset + 2)
     }
 
     /// # Panics
-    /// Behind the frame's end.
+    /// If the offset is after the frame's end.
     fn half(&mut self, offset: u32) -> u32 {
         let at = offset as usize;
         assert!(at + 2 <= self.length, "behind the frame's end");

@@ -2,37 +2,48 @@
 
 use host_interface::queue::KEY_BYTES;
 
-/// A key: 40 bytes, of which each bit of the input, from the first on, chooses the 32 that
-/// begin with the bit of the same number. Aligned, so that a chip reads its words.
+/// A key of 40 bytes: each bit of the input selects the 32 bits of the key that begin with the bit
+/// of the same number. Aligned, so that the chip can read its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(align(4))]
 pub struct Key(pub [u8; KEY_BYTES]);
 
-/// After how many bits a key repeats itself.
+/// After how many bits a key repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Period {
-    /// 16: the hash is that of the input's halfwords, XORed.
+    /// 16: the hash is that of the XOR of the input's halfwords.
     Halfword,
-    /// 32: the hash is that of the input's words, XORed.
+    /// 32: the hash is that of the XOR of the input's words.
     Word,
     /// Not within 32 bits.
     None,
 }
 
+impl Period {
+    /// The period with this number; any but those of the others' is [`Period::None`]'s.
+    pub const fn from_number(number: u32) -> Period {
+        match number {
+            0 => Period::Halfword,
+            1 => Period::Word,
+            _ => Period::None,
+        }
+    }
+}
+
 impl Key {
-    /// The key of the published verification suite, and most drivers' own.
+    /// The key of the published verification suite, which most drivers use as well.
     pub const PUBLISHED: Key = Key([
         0x6D, 0x5A, 0x56, 0xDA, 0x25, 0x5B, 0x0E, 0xC2, 0x41, 0x67, 0x25, 0x3D, 0x43, 0xA3, 0x8F,
         0xB0, 0xD0, 0xCA, 0x2B, 0xCB, 0xAE, 0x7B, 0x30, 0xB4, 0x77, 0xCB, 0x2D, 0xA3, 0x80, 0x30,
         0xF2, 0x0C, 0x6A, 0x42, 0xB7, 0x3B, 0xBE, 0xAC, 0x01, 0xFA,
     ]);
-    /// A key of period 16: both directions of a flow have one hash (Woo and Park, "Scalable
-    /// TCP session monitoring with symmetric receive-side scaling"). Both halves of a hash
-    /// are equal, so it tells 65536 flows apart, not more.
+    /// A key of period 16: both directions of a flow have the same hash (Woo and Park, "Scalable
+    /// TCP session monitoring with symmetric receive-side scaling"). Both halves of a hash are
+    /// equal, so there are only 65536 different hashes.
     pub const SYMMETRIC: Key = Key(repeated([0x6D, 0x5A]));
 
-    /// The 32 bits from bit `bit` on; beyond the key there are zeros.
+    /// The 32 bits from bit `bit` on; zeros follow the key.
     pub const fn window(&self, bit: u32) -> u32 {
         let first = (bit / 32) as usize;
         let shift = bit % 32;
@@ -61,7 +72,7 @@ impl Key {
         }
     }
 
-    /// Whether both directions of any flow have one hash.
+    /// Whether both directions of any flow have the same hash.
     pub const fn is_symmetric(&self) -> bool {
         self.repeats_after(2)
     }

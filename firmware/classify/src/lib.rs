@@ -1,8 +1,8 @@
-//! Which receive queue a frame belongs to.
+//! Selects the receive queue of a frame.
 //!
-//! After "Packet classification in the NIC for improved SMP-based Internet servers" (KNET),
-//! section 3, and the receive-side scaling that NICs have today. Firmware, driver and
-//! simulator share this crate, so that all of them name the same queue.
+//! It follows "Packet classification in the NIC for improved SMP-based Internet servers" (KNET),
+//! section 3, and the receive-side scaling of current NICs. Firmware, driver and simulator share
+//! this crate, so they all select the same queue.
 //!
 //! ```text
 //!   frame ──► fields ──► source address ──► & (queues - 1) ───────────────► queue
@@ -11,36 +11,37 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`frame`] | reads a frame where it lies, also round the end of a buffer |
+//! | [`frame`] | reads a frame in place, also where it wraps at the end of a buffer |
 //! | [`fields`] | finds addresses and ports |
-//! | [`key`], [`toeplitz`] | the hash, by look-ups in rows that cold code builds |
+//! | [`key`], [`toeplitz`] | the hash, by look-ups in precomputed rows |
+//! | [`flows`] | remembers the hashes of flows |
 //! | [`table`] | from hash to queue |
-//! | [`classifier`] | all together: a frame in, a [`Verdict`] out |
+//! | [`classifier`] | combines them: a frame in, a [`Verdict`] out |
 //!
-//! # What counts
-//! A frame begins with its destination address and ends before its CRC. In front of IP there
-//! may be one or two tags (802.1Q, 802.1ad). An IPv4 header may have options, an IPv6 header
-//! hop-by-hop options (right behind it), routing, destination options and fragment headers,
-//! [`EXTENSIONS_MAX`](fields::EXTENSIONS_MAX) of them. Ports are those of TCP and UDP, of
-//! which the whole fixed header must be there.
+//! # Which fields count
+//! A frame begins with its destination address and ends before its CRC. One or two tags (802.1Q,
+//! 802.1ad) may precede IP. An IPv4 header may have options; an IPv6 header may have hop-by-hop
+//! options (directly after it), routing, destination options and fragment headers, up to
+//! [`EXTENSIONS_MAX`](fields::EXTENSIONS_MAX). Ports count for TCP and UDP, if the whole fixed
+//! header is there.
 //!
-//! Each fragment of a datagram goes by its addresses alone, the first one too, so that they
-//! stay together. A datagram that only must not be fragmented (DF), or has a fragment header
-//! and is whole, is no fragment.
+//! Only addresses count for fragments of a datagram, including the first, so that they stay
+//! together. A datagram with DF, or with a fragment header but complete, is no fragment.
 //!
-//! What is cut, contradicts itself or is not IP has no hash and goes to queue 0. No byte
-//! behind the frame's end is read. Checksums are not looked at, nor what a tunnel carries:
-//! outer addresses count.
+//! Frames that are truncated, inconsistent or not IP have no hash and go to queue 0. No byte after
+//! the frame's end is read. Checksums and the payload of tunnels are ignored: the outer addresses
+//! count.
 //!
 //! # Cost
 //! The chip has no multiplication and no division, and a load from SRAM takes four cycles
-//! (hardware reference, section 3). An untagged IPv4 datagram without options is taken in a
-//! straight line with one load for each word that matters.
+//! (hardware reference, section 3). An untagged IPv4 datagram without options takes straight-line
+//! code with one load for each word that matters.
 #![no_std]
 #![forbid(unsafe_code)]
 
 pub mod classifier;
 pub mod fields;
+pub mod flows;
 pub mod frame;
 pub mod key;
 pub mod table;

@@ -2,16 +2,15 @@
 
 use host_interface::queue::{QUEUES_MAX, TABLE_ENTRIES};
 
-/// The bits of a hash that choose an entry.
+/// The bits of a hash that select an entry.
 pub const ENTRY_MASK: u32 = TABLE_ENTRIES as u32 - 1;
 
-/// 128 queues; a hash goes to that of the entry of its seven lowest bits.
+/// 128 queue numbers; the lowest seven bits of a hash select the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndirectionTable([u8; TABLE_ENTRIES]);
 
 impl IndirectionTable {
-    /// A table with these entries; an error is the first entry that names no queue of
-    /// `queues`.
+    /// A table with these entries, each below `queues`.
     ///
     /// # Errors
     /// The number of the first entry that is `queues` or more.
@@ -20,7 +19,7 @@ impl IndirectionTable {
         wrong.map_or(Ok(IndirectionTable(entries)), Err)
     }
 
-    /// The queues in turn: each has as many entries as the others, or one more.
+    /// The queues in turn: the numbers of their entries differ by at most one.
     pub fn equal(queues: u8) -> Self {
         let mut entries = [0; TABLE_ENTRIES];
         let mut queue = 0;
@@ -34,8 +33,8 @@ impl IndirectionTable {
         IndirectionTable(entries)
     }
 
-    /// As many entries to each queue as its weight says, in order of the queues. `None` if
-    /// there are no or too many weights, or all are 0.
+    /// Entries in proportion to the weights, in order of the queues. `None` if there are no or too
+    /// many weights, or all are 0.
     pub fn weighted(weights: &[u32]) -> Option<Self> {
         let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
         if weights.len() > QUEUES_MAX || total == 0 {
@@ -45,7 +44,7 @@ impl IndirectionTable {
         let (mut from, mut before) = (0, 0);
         for (queue, weight) in (0..).zip(weights) {
             before += u64::from(*weight);
-            // Sums, not shares, are rounded: the last one is all entries.
+            // This rounds sums, not shares, so the last one covers all entries.
             let to = ((before * TABLE_ENTRIES as u64 + total / 2) / total) as usize;
             entries[from..to].fill(queue);
             from = to;
@@ -58,12 +57,12 @@ impl IndirectionTable {
         &self.0
     }
 
-    /// The entry of a hash.
+    /// The entry for a hash.
     pub const fn entry(hash: u32) -> u32 {
         hash & ENTRY_MASK
     }
 
-    /// The queue of a hash.
+    /// The queue for a hash.
     pub const fn queue(&self, hash: u32) -> u8 {
         self.0[Self::entry(hash) as usize]
     }

@@ -1,8 +1,8 @@
-//! The hash: look-ups in rows of precomputed words.
+//! The Toeplitz hash: look-ups in rows of precomputed words.
 //!
-//! The published function XORs a window of the key for each bit of the input that is set. It
-//! is linear, so the input may be cut into pieces, each looked up in a *row*: the XORs of the
-//! windows of its bits, for each value of the piece.
+//! The published function XORs a window of the key for each set bit of the input. It is linear, so
+//! the input can be cut into pieces, and each piece is looked up in a *row*: for each value of the
+//! piece, the XOR of the windows of its bits.
 //!
 //! ```text
 //!   input   | b0 | b1 | b2 | ... | b35 |        piece: a byte (256 words a row)
@@ -10,11 +10,12 @@
 //!           row 0 row 1 row 2    ──► XOR ──► hash
 //! ```
 //!
-//! A key that repeats itself after 2 or 4 bytes has the same rows again and again: the
-//! pieces are XORed first and looked up once.
+//! A key that repeats after 2 or 4 bytes has the same rows repeatedly: the pieces are XORed first
+//! and looked up once.
 //!
-//! Rows lie where the caller has room for them, see [`Memory`]; [`build`] makes them.
+//! The caller provides the memory of the rows, see [`Memory`]; [`build`] fills them.
 
+use crate::flows::{CachedIpv4, FlowMasks};
 use crate::frame::Frame;
 use crate::key::{Key, Period};
 use crate::table::ENTRY_MASK;
@@ -73,7 +74,7 @@ impl Pieces for Nibbles {
     }
 }
 
-/// Where rows and indirection table lie.
+/// Access to the rows and the indirection table.
 pub trait Memory {
     /// How the rows are cut.
     type Pieces: Pieces;
@@ -84,8 +85,11 @@ pub trait Memory {
     /// The queue in an entry of the indirection table, 0 to 127.
     fn queue(&mut self, entry: u32) -> u32;
 
-    /// Slots of the cache of flows, a power of two of [`FLOW_BYTES`] each; 0 where there is none.
-    const FLOWS: u32 = 0;
+    /// The cache of flows, if there is one.
+    #[inline(always)]
+    fn flows(&self) -> Option<FlowMasks> {
+        None
+    }
 
     /// A word of the cache, by its offset in bytes.
     #[inline(always)]
@@ -104,33 +108,47 @@ pub const fn rows_bytes<P: Pieces>(bytes: u32) -> u32 {
 }
 
 /// Builds the rows for inputs of up to `bytes`: calls `store` with the offset and the value
-/// of each word, in order. Cold: it takes some cycles a word.
-pub fn build<P: Pieces>(key: &Key, bytes: u32, mut store: impl FnMut(u32, u32)) {
+/// of each word, in order. Cold: some twenty cycles a word.
+pub fn build<P: Pieces>(key: &Key, bytes: u32, store: impl FnMut(u32, u32)) {
+    build_pieces(key, bytes, P::BITS, store);
+}
+
+/// The same for pieces of `bits`, 8 at most: one function for all of them.
+pub fn build_pieces(key: &Key, bytes: u32, bits: u32, mut store: impl FnMut(u32, u32)) {
     let mut offset = 0;
     let mut bit = 0;
     while bit < 8 * bytes {
-        for value in 0..1u32 << P::BITS {
-            let mut entry = 0;
-            for number in 0..P::BITS {
-                if value >> (P::BITS - 1 - number) & 1 != 0 {
-                    entry ^= key.window(bit + number);
-                }
+        // From one value to the next its lowest bits change, up to the lowest that is set then.
+        let mut changes = [0; 8];
+        let mut sum = 0;
+        for (number, change) in (0..bits).rev().zip(&mut changes) {
+            sum ^= key.window(bit + number);
+            *change = sum;
+        }
+        let mut entry = 0;
+        store(offset, entry);
+        offset += 4;
+        for value in 1..1u32 << bits {
+            let mut lowest = 0;
+            while value >> lowest & 1 == 0 {
+                lowest += 1;
             }
+            entry ^= changes.get(lowest as usize).copied().unwrap_or_default();
             store(offset, entry);
             offset += 4;
         }
-        bit += P::BITS;
+        bit += bits;
     }
 }
 
-/// The look-ups of bits 15:0 of a word.
+/// The look-ups for bits 15:0 of a word.
 #[inline(always)]
 fn of_half<M: Memory>(memory: &mut M, position: u32, half: u32) -> u32 {
     M::Pieces::look_up(memory, position, half, 16)
         ^ M::Pieces::look_up(memory, position + 1, half, 8)
 }
 
-/// The look-ups of a word.
+/// The look-ups for a word.
 #[inline(always)]
 fn of_word<M: Memory>(memory: &mut M, position: u32, word: u32) -> u32 {
     M::Pieces::look_up(memory, position, word, 32)
@@ -138,7 +156,7 @@ fn of_word<M: Memory>(memory: &mut M, position: u32, word: u32) -> u32 {
         ^ of_half(memory, position + 2, word)
 }
 
-/// The hash of halfwords that were XORed: those of even number in bits 15:0, of odd number in
+/// The hash of XORed halfwords: those with even numbers in bits 15:0, those with odd numbers in
 /// bits 31:16.
 #[inline(always)]
 fn of_folded<M: Memory>(memory: &mut M, period: Period, folded: u32) -> u32 {
@@ -148,7 +166,7 @@ fn of_folded<M: Memory>(memory: &mut M, period: Period, folded: u32) -> u32 {
     }
 }
 
-/// The input of an untagged IPv4 datagram without options, as the frame's words have it.
+/// The input of an untagged IPv4 datagram without options, in words of the frame.
 ///
 /// ```text
 ///   first  | -      | source |    third | destination | source port |
@@ -169,32 +187,64 @@ impl Ipv4Input {
         if matches!(period, Period::None) {
             return self.remembered(memory);
         }
+        self.of_period(memory, period)
+    }
+
+    /// The hash of a key with a period.
+    #[inline(always)]
+    fn of_period<M: Memory>(&self, memory: &mut M, period: Period) -> u32 {
         let addresses = self.first & 0xFFFF ^ self.second ^ self.third;
         let port = self.ports.unwrap_or(0);
         of_folded(memory, period, addresses ^ port << 16)
     }
 
-    /// The hash of a key without a period, from the cache if it is there.
+    /// The flow that the cache knows it by.
+    #[inline(always)]
+    fn flow(&self) -> CachedIpv4 {
+        let rest = self.first << 16 | self.ports.unwrap_or(0);
+        CachedIpv4([self.second, self.third, rest])
+    }
+
+    /// The hash for a key without a period, from the cache of flows if it is there.
     #[inline(always)]
     fn remembered<M: Memory>(&self, memory: &mut M) -> u32 {
-        if M::FLOWS == 0 {
-            return self.looked_up(memory);
-        }
-        let rest = self.first << 16 | self.ports.unwrap_or(0);
-        let flow = CachedFlow([self.second, self.third, rest]);
-        let slot = flow.slot(M::FLOWS);
-        if memory.flow(slot) == flow.0[0]
-            && memory.flow(slot + 4) == flow.0[1]
-            && memory.flow(slot + 8) == flow.0[2]
-        {
-            return memory.flow(slot + 12);
+        if let Some(hash) = self.cached(memory) {
+            return hash;
         }
         let hash = self.looked_up(memory);
-        memory.set_flow(slot, flow.0[0]);
-        memory.set_flow(slot + 4, flow.0[1]);
-        memory.set_flow(slot + 8, flow.0[2]);
-        memory.set_flow(slot + 12, hash);
+        if let Some(masks) = memory.flows() {
+            self.flow().remember(memory, masks, hash);
+        }
         hash
+    }
+
+    /// The hash, if the flow is in the cache.
+    #[inline(always)]
+    pub fn cached<M: Memory>(&self, memory: &mut M) -> Option<u32> {
+        let masks = memory.flows()?;
+        self.flow().find(memory, masks)
+    }
+
+    /// The hash of any key, in little code; it goes into the cache.
+    #[inline(always)]
+    pub fn renewed<M: Memory>(&self, memory: &mut M, period: Period) -> u32 {
+        let hash = match period {
+            Period::None => self.straight(memory),
+            _ => self.of_period(memory, period),
+        };
+        if let Some(masks) = memory.flows() {
+            self.flow().remember(memory, masks, hash);
+        }
+        hash
+    }
+
+    /// The hash of a key without a period, in little code: what does not count is 0 and adds 0.
+    #[inline(always)]
+    pub fn straight<M: Memory>(&self, memory: &mut M) -> u32 {
+        of_half(memory, 0, self.first)
+            ^ of_word(memory, 2, self.second)
+            ^ of_word(memory, 6, self.third)
+            ^ of_half(memory, 10, self.ports.unwrap_or(0))
     }
 
     #[inline(always)]
@@ -206,34 +256,6 @@ impl Ipv4Input {
             sum ^= of_half(memory, 8, self.third) ^ of_half(memory, 10, port);
         }
         sum
-    }
-}
-
-/// A flow in the cache: the input of a hash, word for word.
-///
-/// A look-up takes eight cycles and IPv4 needs twelve of them; a flow whose hash was made
-/// lately is found by four loads. A slot holds the input and its hash, so that a hit is exact
-/// and whatever finds its slot taken just takes it. An input without ports has zeros there,
-/// which the hash does not see; slots of nothing but zeros are right, too.
-///
-/// ```text
-///   +0 second word   +4 third word   +8 first half | destination port   +12 hash
-/// ```
-///
-/// A new key needs slots of zeros.
-pub(crate) struct CachedFlow([u32; 3]);
-
-/// Bytes of a slot of the cache.
-pub const FLOW_BYTES: u32 = 16;
-
-impl CachedFlow {
-    /// Offset of the flow's slot. Clients are told apart by the lowest bits of their addresses
-    /// and of their ports, so these must not fall onto each other.
-    #[inline(always)]
-    const fn slot(&self, slots: u32) -> u32 {
-        let [a, b, c] = self.0;
-        let mixed = a ^ b ^ c;
-        (mixed << 4 ^ mixed >> 8) & (slots - 1) << 4
     }
 }
 
@@ -253,7 +275,7 @@ impl Input {
         if matches!(period, Period::None) {
             return self.looked_up(view);
         }
-        // Both begin at a halfword of even number.
+        // Both begin at a halfword with an even number.
         let mut folded = view.half(self.addresses);
         let mut at = self.addresses + 2;
         let last = self.addresses + self.bytes - 2;
@@ -288,7 +310,7 @@ impl Input {
     }
 }
 
-/// Rows and indirection table in one's own memory: 36 KB, for hosts and tests.
+/// Rows and indirection table in memory: 36 KB, for hosts and tests.
 #[derive(Clone, Debug)]
 pub struct Tables {
     rows: [u32; rows_bytes::<Bytes>(INPUT_BYTES) as usize / 4],
@@ -309,7 +331,7 @@ impl Tables {
     }
 }
 
-/// A frame and the tables, side by side.
+/// A frame together with the tables.
 impl<F: Frame> Frame for (F, &Tables) {
     fn word(&mut self, offset: u32) -> u32 {
         self.0.word(offset)
@@ -332,7 +354,7 @@ impl<F> Memory for (F, &Tables) {
     }
 }
 
-/// Bytes of rows that a key of a period needs for inputs of `bytes`.
+/// Bytes of rows for a key with a period and inputs of `bytes`.
 pub const fn needed<P: Pieces>(period: Period, bytes: u32) -> u32 {
     match period {
         Period::Halfword => rows_bytes::<P>(2),

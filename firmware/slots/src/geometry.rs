@@ -1,17 +1,17 @@
-//! Where things are in an EEPROM of a given size.
+//! The layout of an EEPROM of a given size.
 
-/// Bytes of a page: what the part writes in one go, and all or nothing is hoped for but
-/// not relied on.
+/// Bytes of a page, which the part writes at once. This crate does not rely on page writes being
+/// atomic.
 pub const PAGE_BYTES: u32 = 256;
-/// The first page: manufacturing data, which no update touches.
+/// The first page: manufacturing data, which updates never touch.
 pub const MANUFACTURING_BYTES: u32 = PAGE_BYTES;
-/// Where the two copies of the boot record are.
+/// Offsets of the two copies of the boot record.
 pub const RECORD_COPIES: [u32; 2] = [0x100, 0x200];
-/// Where slot 0 starts.
+/// Offset of slot 0.
 pub const FIRST_SLOT: u32 = 0x400;
-/// Smallest part with room for two slots worth the name.
+/// Smallest part with room for two useful slots.
 pub const MIN_BYTES: u32 = 0x1000;
-/// Largest part that a select byte with two address bits reaches.
+/// Largest part that a select byte with two address bits can address.
 pub const MAX_BYTES: u32 = 0x4_0000;
 
 /// One of the two slots.
@@ -35,7 +35,7 @@ impl Slot {
         }
     }
 
-    /// The slot of a number, if there is one.
+    /// The slot with a number, if there is one.
     pub const fn from_index(index: u32) -> Option<Slot> {
         match index {
             0 => Some(Slot::Zero),
@@ -44,7 +44,7 @@ impl Slot {
         }
     }
 
-    /// The other one.
+    /// The other slot.
     pub const fn other(self) -> Slot {
         match self {
             Slot::Zero => Slot::One,
@@ -59,7 +59,7 @@ impl core::fmt::Display for Slot {
     }
 }
 
-/// The places of one part.
+/// The layout of one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     bytes: u32,
@@ -67,8 +67,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The places in a part of `bytes`, or `None` if two slots do not fit or an address
-    /// cannot be sent to it.
+    /// The layout of a part of `bytes`; `None` if two slots do not fit or some address cannot be
+    /// sent to it.
     pub const fn of(bytes: u32) -> Option<Geometry> {
         if bytes < MIN_BYTES || bytes > MAX_BYTES || !bytes.is_power_of_two() {
             return None;
@@ -82,7 +82,7 @@ impl Geometry {
         self.bytes
     }
 
-    /// Bytes of a slot, its header's page included.
+    /// Bytes of a slot, including its header page.
     pub const fn slot_bytes(self) -> u32 {
         self.slot_bytes
     }
@@ -92,7 +92,7 @@ impl Geometry {
         self.slot_bytes - PAGE_BYTES
     }
 
-    /// Where a slot's header is.
+    /// Offset of a slot's header.
     pub const fn header_at(self, slot: Slot) -> u32 {
         match slot {
             Slot::Zero => FIRST_SLOT,
@@ -100,7 +100,7 @@ impl Geometry {
         }
     }
 
-    /// Where a slot's image begins.
+    /// Offset of a slot's image.
     pub const fn image_at(self, slot: Slot) -> u32 {
         self.header_at(slot) + PAGE_BYTES
     }

@@ -1,4 +1,4 @@
-//! What stands before an image, in a slot and in the file that is flashed.
+//! The header of an image, in a slot and in a file to flash.
 //!
 //! ```text
 //!   0 "TGIM"      4 format    6 header bytes
@@ -9,12 +9,12 @@
 //! 124 CRC-32 over bytes 0..124
 //! ```
 //!
-//! The boot code checks all but the signature: it has neither a multiplier nor the room,
-//! and who can write the EEPROM can also write NIC memory. The signature is for those who
-//! bring an image to the card (`host-driver`, `xtask`).
+//! The boot code checks everything except the signature: it has neither a multiplier nor the room,
+//! and whoever can write the EEPROM can also write NIC memory. The tools that bring an image to
+//! the card check the signature (`host-driver`, `xtask`).
 //!
-//! The rollback counter is raised when no older image is to come back. Images that were
-//! made before there was one have 0 there, as all that counts nothing.
+//! The rollback counter is raised when no older image may return. Images from before the counter
+//! existed have 0 there and count as the oldest.
 
 use crate::CRC;
 use crate::geometry::{Geometry, PAGE_BYTES};
@@ -36,7 +36,7 @@ pub const SIGNATURE_BYTES: usize = 64;
 /// Bytes of a build id.
 pub const BUILD_ID_BYTES: usize = 20;
 
-/// Which board an image is for: the ids of its PCI function.
+/// The board of an image: the ids of its PCI function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoardId {
     /// PCI vendor.
@@ -76,7 +76,7 @@ struct Raw {
 
 const _: () = assert!(size_of::<Raw>() == HEADER_BYTES);
 
-/// A header whose own CRC and addresses are right.
+/// A header with valid CRC and addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The board that the image is for.
@@ -85,13 +85,13 @@ pub struct Header {
     pub version: Version,
     /// Where CPU A starts.
     pub start: u32,
-    /// Where the image goes in NIC memory.
+    /// The load address in NIC memory.
     pub load: u32,
     /// Bytes of the image.
     pub image_bytes: u32,
     /// CRC-32 of the image.
     pub image_crc: u32,
-    /// Which build it is.
+    /// The build id.
     pub build_id: [u8; BUILD_ID_BYTES],
     /// Rollback counter: an image with a lower one is older.
     pub counter: u32,
@@ -99,7 +99,7 @@ pub struct Header {
     pub signature: [u8; SIGNATURE_BYTES],
 }
 
-/// Why bytes are no header, or not this card's.
+/// Why bytes are no header, or no header for this card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
     /// Nothing was ever written there.
@@ -114,12 +114,12 @@ pub enum HeaderError {
     /// An image for another board.
     #[error("the image is for board {image}, this is {card}")]
     OtherBoard {
-        /// The image's.
+        /// The image's board.
         image: BoardId,
-        /// The card's.
+        /// The card's board.
         card: BoardId,
     },
-    /// Addresses that cannot be loaded to or started at.
+    /// Addresses where nothing can be loaded or started.
     #[error("the image cannot be loaded at {load:#x} and started at {start:#x}")]
     Addresses {
         /// Load address.
@@ -135,26 +135,26 @@ pub enum HeaderError {
         /// Bytes of room.
         room: u32,
     },
-    /// The file does not end where its header says.
+    /// The file's length disagrees with its header.
     #[error("the file has {found} bytes of image, its header says {expected}")]
     Length {
-        /// What is there.
+        /// The actual length.
         found: usize,
-        /// What should be.
+        /// The length from the header.
         expected: usize,
     },
     /// The image's CRC is wrong.
     #[error("the image is damaged: its CRC-32 is {found:#010x}, not {expected:#010x}")]
     ImageCrc {
-        /// What was computed.
+        /// The computed CRC.
         found: u32,
-        /// What the header says.
+        /// The CRC from the header.
         expected: u32,
     },
 }
 
 impl Header {
-    /// The header of an image that drivers could load, with rollback counter 0 and without a
+    /// The header of an image that drivers can load, with rollback counter 0 and without a
     /// signature.
     pub fn of(board: BoardId, image: &Image<'_>, build_id: [u8; BUILD_ID_BYTES]) -> Header {
         Header {
@@ -196,10 +196,10 @@ impl Header {
         bytes
     }
 
-    /// The header in these bytes.
+    /// Parses a header.
     ///
     /// # Errors
-    /// [`HeaderError`] for all that needs no card and no image to be seen.
+    /// [`HeaderError`] for everything that can be checked without card and image.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<Header, HeaderError> {
         let raw = Raw::ref_from_bytes(bytes).map_err(|_| HeaderError::NotAnImage)?;
         if bytes.iter().all(|byte| *byte == 0xFF) {
@@ -239,7 +239,7 @@ impl Header {
         }
     }
 
-    /// As a driver judges the parts of an image, without having it.
+    /// Checks the addresses as a driver does, without the image.
     fn can_be_loaded(&self) -> bool {
         let words = self.image_bytes != 0 && self.image_bytes & 3 == 0;
         let inside = self.start >= self.load && self.start - self.load < self.image_bytes;
@@ -266,12 +266,12 @@ impl Header {
         Ok(())
     }
 
-    /// The header's CRC, by which a boot record names the image.
+    /// The header's CRC, which identifies the image in a boot record.
     pub fn crc(&self) -> u32 {
         CRC.checksum(&self.to_bytes()[..HEADER_BYTES - 4])
     }
 
-    /// The bytes that are signed before those of the image.
+    /// The signed bytes of the header, which precede those of the image.
     pub fn signed_bytes(&self) -> [u8; SIGNED_BYTES] {
         let mut signed = [0; SIGNED_BYTES];
         signed.copy_from_slice(&self.to_bytes()[..SIGNED_BYTES]);
@@ -279,7 +279,7 @@ impl Header {
     }
 }
 
-/// A file to flash: a header and its image, both whole.
+/// A file to flash: a complete header and its complete image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageFile<'a> {
     /// The header.
@@ -289,10 +289,10 @@ pub struct ImageFile<'a> {
 }
 
 impl<'a> ImageFile<'a> {
-    /// The header and the image in a file; the signature is not looked at.
+    /// Parses header and image of a file; does not check the signature.
     ///
     /// # Errors
-    /// [`HeaderError`] for a file that is no image, was cut or is damaged.
+    /// [`HeaderError`] for a file that is no image, truncated or damaged.
     pub fn parse(file: &'a [u8]) -> Result<Self, HeaderError> {
         let Some((header, image)) = file.split_first_chunk::<HEADER_BYTES>() else {
             return Err(HeaderError::NotAnImage);

@@ -1,8 +1,8 @@
-//! What the serial EEPROM holds for booting, and which image is started from it.
+//! The boot layout of the serial EEPROM, and the selection of the image to start.
 //!
-//! The boot code of the card and the tools of the host share this crate: what an update
-//! writes and what the boot code makes of it are decided in one place and tested on a host,
-//! at every power cut and with every bit flipped (`tests/`).
+//! The card's boot code and the host's tools share this crate: it defines in one place what an
+//! update writes and what the boot code does with it. Its tests run on a host, with a power cut at
+//! every write and with every bit flipped (`tests/`).
 //!
 //! ```text
 //!  0x00000  manufacturing data; the station address at 0x8C   (never written here)
@@ -14,13 +14,13 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`geometry`] | where things are in a part of a given size |
-//! | [`header`] | what stands before an image: board, addresses, CRC-32, signature |
+//! | [`geometry`] | the layout of a part of a given size |
+//! | [`header`] | the header of an image: board, addresses, CRC-32, signature |
 //! | [`record`] | the boot record: which slot first, trial boots, confirmed |
-//! | [`storage`] | the part as these modules see it: reading, and writing a page |
-//! | [`select`] | the boot code's decision |
+//! | [`storage`] | access to the part: reading, and writing a page |
+//! | [`select`] | the boot code's selection |
 //! | [`update`] | installing, confirming and preferring an image, safe against power cuts |
-//! | [`restore`] | putting a backup back, as safely |
+//! | [`restore`] | restoring a backup, as safely |
 //!
 //! All numbers in the EEPROM are big-endian.
 #![no_std]

@@ -1,4 +1,4 @@
-//! The boot record: which slot comes first, and what is known of both images.
+//! The boot record: the preferred slot, and the state of both images.
 //!
 //! ```text
 //!   0 "TGBR"   4 format   6 zero   8 sequence
@@ -9,14 +9,13 @@
 //!  40 rollback counter  44 zero (16 bytes)   60 CRC-32 over bytes 0..60
 //! ```
 //!
-//! There are two copies. A new record goes where the older one is, with the next sequence
-//! number, so a write that fails in its middle leaves the one before. A slot's state holds
-//! only for the image with that header CRC: what an old record says of an image that was
-//! replaced since counts for nothing.
+//! There are two copies. A new record replaces the older one, with the next sequence number, so a
+//! write that fails in its middle leaves the previous record intact. A slot's state applies only
+//! to the image with that header CRC: it is void once the image has been replaced.
 //!
-//! The rollback counter is the highest of all images that were ever confirmed on the card.
-//! It never falls by an update: an image with a lower one is older than what the card had.
-//! Records that were written before there was one have 0 there, which refuses nothing.
+//! The rollback counter is the highest of all images that were ever confirmed on the card. Updates
+//! never lower it: an image with a lower one is older than the card's. Records from before the
+//! counter existed have 0 there, which rejects nothing.
 
 use crate::CRC;
 use crate::geometry::{Geometry, RECORD_COPIES, Slot};
@@ -31,9 +30,9 @@ pub const MAGIC: u32 = 0x5447_4252;
 pub const FORMAT: u16 = 1;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 64;
-/// How a confirmed image is marked; a value that no single bit makes of 0.
+/// The mark of a confirmed image; more than one bit away from 0.
 const CONFIRMED: u8 = 0xC5;
-/// Trial boots that a new image gets.
+/// Trial boots of a new image.
 pub const TRIAL_BOOTS: u8 = 3;
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -65,19 +64,19 @@ struct Raw {
 
 const _: () = assert!(size_of::<Raw>() == RECORD_BYTES);
 
-/// What is known of the image in a slot.
+/// The state of the image in a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotState {
-    /// CRC in the header of the image that is meant; 0 if none is.
+    /// CRC of the image's header; 0 if there is no image.
     pub header_crc: u32,
-    /// It was operational once and the host said so.
+    /// It was operational once, and the host confirmed it.
     pub confirmed: bool,
-    /// How many times it may still be started unconfirmed.
+    /// How many more times it may start unconfirmed.
     pub trials: u8,
 }
 
 impl SlotState {
-    /// Whether the boot code may start the image, to be confirmed.
+    /// Whether the boot code may start the image on trial.
     pub const fn is_on_trial(&self) -> bool {
         !self.confirmed && self.trials > 0
     }
@@ -91,28 +90,28 @@ impl SlotState {
 /// A valid boot record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Counts the records written; the higher one is the newer.
+    /// Sequence number of the record; the higher one is newer.
     pub sequence: u32,
-    /// The part's places.
+    /// The layout of the part.
     pub geometry: Geometry,
     /// The board that the EEPROM belongs to.
     pub board: BoardId,
-    /// The slot that is tried first.
+    /// The slot to try first.
     pub preferred: Slot,
-    /// What is known of the slots.
+    /// The states of the slots.
     pub slots: [SlotState; 2],
-    /// Rollback counter: the highest of all images that were confirmed.
+    /// Rollback counter: the highest of all confirmed images.
     pub counter: u32,
 }
 
-/// What the two copies hold.
+/// The content of the two copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing was ever written: the part is not for booting (yet).
+    /// Nothing was ever written: the part is not set up for booting.
     Blank,
     /// Something, but no valid record.
     Damaged,
-    /// The newer valid record, and the copy that it is in.
+    /// The newer valid record, and the number of its copy.
     Record(Record, usize),
 }
 
@@ -134,7 +133,7 @@ impl Record {
         }
     }
 
-    /// What is known of a slot.
+    /// The state of a slot.
     pub const fn slot(&self, slot: Slot) -> SlotState {
         match slot {
             Slot::Zero => self.slots[0],
@@ -142,7 +141,7 @@ impl Record {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub const fn slot_mut(&mut self, slot: Slot) -> &mut SlotState {
         match slot {
             Slot::Zero => &mut self.slots[0],
@@ -179,7 +178,7 @@ impl Record {
         bytes
     }
 
-    /// The record in these bytes, if they are one.
+    /// Parses a record; `None` if the bytes are none.
     pub fn parse(bytes: &[u8; RECORD_BYTES]) -> Option<Record> {
         let raw = Raw::ref_from_bytes(bytes).ok()?;
         let whole = CRC.checksum(&bytes[..RECORD_BYTES - 4]) == raw.crc.get();
@@ -204,10 +203,10 @@ impl Record {
         })
     }
 
-    /// Looks for the newer record.
+    /// Finds the newer record.
     ///
     /// # Errors
-    /// What the part says.
+    /// The storage's error.
     pub fn find<S: Storage>(storage: &mut S) -> Result<Found, S::Error> {
         let mut found: Option<(Record, usize)> = None;
         let mut blank = true;
@@ -228,15 +227,15 @@ impl Record {
         })
     }
 
-    /// By serial numbers that wrap, as the part is worn out long before they do.
+    /// Compares wrapping sequence numbers; the part wears out long before they wrap.
     const fn is_newer_than(&self, other: &Record) -> bool {
         (self.sequence.wrapping_sub(other.sequence) as i32) > 0
     }
 
-    /// Writes the record as the newest one, where the older copy is.
+    /// Writes the record as the newest one, in place of the older copy.
     ///
     /// # Errors
-    /// What the part says.
+    /// The storage's error.
     pub fn write<S: Storage>(&mut self, storage: &mut S) -> Result<(), S::Error> {
         let (sequence, copy) = match Record::find(storage)? {
             Found::Record(newest, copy) => (newest.sequence.wrapping_add(1), 1 - copy),

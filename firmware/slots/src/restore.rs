@@ -1,7 +1,7 @@
-//! Putting a backup back, so that each moment is safe.
+//! Restores a backup so that a power cut at any moment is safe.
 //!
-//! The backup's image goes where it belongs only while another one starts. When that place is
-//! the one that starts now, the image is put into the other slot first:
+//! An image of the backup is written to its own slot only while the other slot starts. If the card
+//! starts from that slot now, the image goes into the other slot first:
 //!
 //! ```text
 //!   M: the slot that the backup starts     O: the other one
@@ -13,9 +13,9 @@
 //!                                 both copies of the record, the older one's place last
 //! ```
 //!
-//! Pages that are right already are left alone, and the manufacturing data always. The card's
-//! rollback counter becomes the backup's: a backup with a lower one, or that starts an image
-//! with a lower one, is refused unless a [`Downgrade`] is allowed.
+//! Pages that are already correct, and the manufacturing data, are left alone. The card's rollback
+//! counter becomes the backup's. A backup with a lower counter, or one that starts an image with a
+//! lower counter, is rejected unless a [`Downgrade`] is allowed.
 
 use crate::geometry::{FIRST_SLOT, Geometry, MANUFACTURING_BYTES, PAGE_BYTES, RECORD_COPIES, Slot};
 use crate::header::{BoardId, HEADER_BYTES, Header};
@@ -26,7 +26,7 @@ use crate::update::{Downgrade, Progress, Step, UpdateError, write_record};
 
 const PAGE: usize = PAGE_BYTES as usize;
 
-/// A backup, to be judged as a part is.
+/// A backup, accessed like a part.
 struct Backup<'a>(&'a [u8]);
 
 impl Storage for Backup<'_> {
@@ -44,8 +44,8 @@ impl Storage for Backup<'_> {
     }
 }
 
-/// The newest record of a part, and the slot that the boot code would start with its header,
-/// if it would.
+/// The newest record of a part, and the slot that the boot code would start with its header, if
+/// any.
 fn boots<S: Storage>(
     storage: &mut S,
     board: BoardId,
@@ -64,7 +64,7 @@ fn boots<S: Storage>(
     Ok(None)
 }
 
-/// The work: where it is done, and how far it is.
+/// A restore in progress.
 struct Restore<'a, 'b, S> {
     storage: &'a mut S,
     geometry: Geometry,
@@ -73,10 +73,10 @@ struct Restore<'a, 'b, S> {
     done: u32,
 }
 
-/// Makes a part what it was when `backup`, as long as the part, was taken of it.
+/// Makes a part equal to `backup`, which has the same size.
 ///
-/// Cut short at any moment, the card starts what it started before or what the backup starts,
-/// if both start something.
+/// If the power is cut at any moment, the card starts either its old image or the backup's, if
+/// both start something.
 ///
 /// # Errors
 /// [`UpdateError::Older`] before anything is written, [`UpdateError::NotKept`] and
@@ -94,7 +94,7 @@ pub fn restore<S: Storage>(
     let wanted = boots(&mut Backup(backup), board).unwrap_or(None);
     if let Found::Record(record, _) = Record::find(storage).map_err(UpdateError::Storage)? {
         let counter = wanted.map_or(0, |(of, _, header)| of.counter.min(header.counter));
-        downgrade.judge(counter, record.counter)?;
+        downgrade.check(counter, record.counter)?;
     }
     let mut restore = Restore {
         storage,
@@ -116,7 +116,7 @@ pub fn restore<S: Storage>(
 }
 
 impl<S: Storage> Restore<'_, '_, S> {
-    /// There is nothing to be lost, or nothing to be won: the records come last.
+    /// There is nothing to lose, or nothing to gain: the records come last.
     fn plainly(&mut self) -> Result<(), UpdateError<S::Error>> {
         for slot in Slot::ALL {
             self.slot(slot)?;
@@ -128,7 +128,7 @@ impl<S: Storage> Restore<'_, '_, S> {
         Ok(())
     }
 
-    /// Has the backup's image started from its own slot, `main`.
+    /// Makes the card start the backup's image from its own slot, `main`.
     fn main(
         &mut self,
         mut record: Record,
@@ -150,7 +150,7 @@ impl<S: Storage> Restore<'_, '_, S> {
         self.mean(&mut record, main, Some(state))
     }
 
-    /// Writes a record that prefers a slot, with what is known of it, if that is new.
+    /// Writes a record that prefers a slot, with its state, if that differs.
     fn mean(
         &mut self,
         record: &mut Record,
@@ -168,7 +168,7 @@ impl<S: Storage> Restore<'_, '_, S> {
         write_record(self.storage, *record)
     }
 
-    /// Whether a slot holds what the backup has there.
+    /// Whether a slot equals the backup's.
     fn is_there(&mut self, slot: Slot) -> Result<bool, UpdateError<S::Error>> {
         let first = self.geometry.header_at(slot);
         for at in (first..first + self.geometry.slot_bytes()).step_by(PAGE) {
@@ -179,7 +179,7 @@ impl<S: Storage> Restore<'_, '_, S> {
         Ok(true)
     }
 
-    /// Whether the page at `at` is the backup's page of `from`.
+    /// Whether the page at `at` equals the backup's page of `from`.
     fn is_page(&mut self, from: u32, at: u32) -> Result<bool, UpdateError<S::Error>> {
         let mut now = [0; PAGE];
         let read = self.storage.read(at, &mut now);
@@ -212,8 +212,8 @@ impl<S: Storage> Restore<'_, '_, S> {
         self.put(at, at)
     }
 
-    /// Makes a slot what it was, which must not be the one that starts: no header while the
-    /// image is in work.
+    /// Makes a slot that does not start now equal to the backup's: it has no header while the image
+    /// is being written.
     fn slot(&mut self, slot: Slot) -> Result<(), UpdateError<S::Error>> {
         if !self.is_there(slot)? {
             self.copy(slot, slot)?;
@@ -226,7 +226,7 @@ impl<S: Storage> Restore<'_, '_, S> {
         Ok(())
     }
 
-    /// Puts the backup's image of one slot into one, the header last.
+    /// Writes the backup's image of one slot into a slot, header last.
     fn copy(&mut self, from: Slot, to: Slot) -> Result<(), UpdateError<S::Error>> {
         let geometry = self.geometry;
         let erased = self.storage.write(geometry.header_at(to), &[0xFF; PAGE]);
@@ -246,7 +246,7 @@ impl<S: Storage> Restore<'_, '_, S> {
         self.put(geometry.header_at(from), geometry.header_at(to))
     }
 
-    /// What belongs to neither slot and is no record.
+    /// Restores everything outside of the slots and the records.
     fn rest(&mut self) -> Result<(), UpdateError<S::Error>> {
         let behind = FIRST_SLOT + 2 * self.geometry.slot_bytes();
         let between = (MANUFACTURING_BYTES..FIRST_SLOT).chain(behind..self.geometry.bytes());
@@ -258,8 +258,8 @@ impl<S: Storage> Restore<'_, '_, S> {
         Ok(())
     }
 
-    /// Both copies of the record. The part's own newest one says the same as the backup's and
-    /// stands until that is whole.
+    /// Restores both copies of the record. The part's own newest record, which says the same as the
+    /// backup's, stays until the new one is complete.
     fn records(&mut self) -> Result<(), UpdateError<S::Error>> {
         let find = |found| match found {
             Ok(Found::Record(record, copy)) => Some((record, copy & 1)),

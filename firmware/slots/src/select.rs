@@ -1,4 +1,4 @@
-//! The boot code's decision: which image is started, if any.
+//! The boot code's selection of the image to start.
 //!
 //! ```text
 //!  newest valid record ── none: blank ──> wait for the host
@@ -22,13 +22,13 @@ use crate::header::{BoardId, HEADER_BYTES, Header, HeaderError};
 use crate::record::{Found, Record};
 use crate::storage::Storage;
 
-/// Where an image is put.
+/// The destination of an image.
 pub trait Memory {
     /// Puts bytes at a NIC address; both are multiples of 4.
     fn place(&mut self, address: u32, bytes: &[u8]);
 }
 
-/// A memory that forgets: to check an image without loading it.
+/// A memory that discards everything: to check an image without loading it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nowhere;
 
@@ -40,7 +40,7 @@ impl Memory for Nowhere {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
-    /// It was not looked at, or there is nothing to say.
+    /// It was not checked, or there is no reason.
     None = 0,
     /// The slot is empty.
     Empty = 1,
@@ -50,9 +50,9 @@ pub enum Reason {
     OtherBoard = 3,
     /// The image is longer than the slot.
     TooLarge = 4,
-    /// The record means another image, or none: an update was cut short.
+    /// The record describes another image, or none: an update was interrupted.
     Unknown = 5,
-    /// It was started often enough without being confirmed.
+    /// It used up its trial boots without being confirmed.
     TrialsUsedUp = 6,
     /// The image is damaged.
     Crc = 7,
@@ -63,7 +63,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Reason; 10] = [
         Reason::None,
         Reason::Empty,
@@ -77,7 +77,7 @@ impl Reason {
         Reason::NoAnswer,
     ];
 
-    /// What it means, in words.
+    /// The reason in words.
     pub const fn text(self) -> &'static str {
         match self {
             Reason::None => "not looked at",
@@ -94,26 +94,26 @@ impl Reason {
     }
 }
 
-/// What the boot code does.
+/// The boot code's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Start CPU A at `start`; the image is in place.
     Start {
-        /// Where it comes from.
+        /// The slot that it came from.
         slot: Slot,
         /// The first instruction.
         start: u32,
         /// It is not confirmed.
         trial: bool,
     },
-    /// Nothing was ever put there: wait for the host.
+    /// Nothing was ever installed: wait for the host.
     Blank,
-    /// PROM failed: wait for the host. Why each slot was not started; both
-    /// [`Reason::None`] if there is no record.
+    /// PROM failed: wait for the host. The reason for each slot; both are [`Reason::None`] if there
+    /// is no record.
     Failed([Reason; 2]),
 }
 
-/// Decides, loads and counts.
+/// Selects, loads and counts the trial.
 pub fn choose<S: Storage, M: Memory>(storage: &mut S, board: BoardId, memory: &mut M) -> Choice {
     let mut record = match Record::find(storage) {
         Ok(Found::Record(record, _)) => record,
@@ -155,7 +155,7 @@ fn try_slot<S: Storage, M: Memory>(
 /// The header of a slot's image, if the boot code would try it.
 ///
 /// # Errors
-/// Why it would not.
+/// The reason why it would not.
 pub fn startable<S: Storage>(
     storage: &mut S,
     board: BoardId,
@@ -186,10 +186,10 @@ pub fn startable<S: Storage>(
     Ok(header)
 }
 
-/// Copies an image to memory, judging it on the way.
+/// Copies an image to memory and checks it on the way.
 ///
 /// # Errors
-/// [`Reason::Crc`], [`Reason::NoAnswer`]; what was placed is then of no use.
+/// [`Reason::Crc`], [`Reason::NoAnswer`]; the copied bytes are then useless.
 pub fn load<S: Storage, M: Memory>(
     storage: &mut S,
     record: &Record,
@@ -220,8 +220,8 @@ pub fn load<S: Storage, M: Memory>(
     }
 }
 
-/// Takes one trial away and makes sure that the part has kept it: an image that cannot be
-/// counted could be tried for ever.
+/// Decrements the trials and verifies that the part has kept the new count: an image that cannot
+/// be counted could be tried forever.
 fn count_trial<S: Storage>(storage: &mut S, record: &mut Record, slot: Slot) -> Result<(), Reason> {
     let trials = &mut record.slot_mut(slot).trials;
     *trials = trials.saturating_sub(1);

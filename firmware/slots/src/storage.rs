@@ -1,4 +1,4 @@
-//! The EEPROM as this crate sees it.
+//! The EEPROM as storage for this crate.
 
 /// A part that can be read anywhere and written by the page.
 pub trait Storage {
@@ -12,7 +12,7 @@ pub trait Storage {
     fn read(&mut self, at: u32, out: &mut [u8]) -> Result<(), Self::Error>;
 
     /// Writes `bytes` from `at` on, all within one page of
-    /// [`PAGE_BYTES`](crate::geometry::PAGE_BYTES), and returns when they are there.
+    /// [`PAGE_BYTES`](crate::geometry::PAGE_BYTES), and returns when they are stored.
     ///
     /// # Errors
     /// When the part does not answer.

@@ -1,7 +1,7 @@
-//! Installing, confirming and preferring an image.
+//! Installs, confirms and prefers an image.
 //!
-//! The order of writes makes every moment safe: until the last one, the boot code starts
-//! what it started before.
+//! The order of writes makes every moment safe: until the last write, the boot code starts what it
+//! started before.
 //!
 //! ```text
 //!  (record: prefer the other slot)      only if the target is preferred now
@@ -12,8 +12,8 @@
 //!   record: prefer the target, trial boots or confirmed
 //! ```
 //!
-//! A confirmed image raises the record's rollback counter to its own. An image with a lower
-//! one is refused, unless a [`Downgrade`] is allowed.
+//! Confirming an image raises the record's rollback counter to the image's own. An image with a
+//! lower one is rejected, unless a [`Downgrade`] is allowed.
 
 use crate::CRC;
 use crate::geometry::{Geometry, PAGE_BYTES, Slot};
@@ -23,7 +23,7 @@ use crate::select::{Nowhere, Reason, load, startable};
 use crate::storage::Storage;
 use thiserror::Error;
 
-/// Why an update was refused or given up. In each case the boot code still starts what it
+/// Why an update was rejected or abandoned. In each case the boot code still starts what it
 /// started before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UpdateError<E> {
@@ -35,13 +35,13 @@ pub enum UpdateError<E> {
     OnlyImage {
         /// The slot.
         slot: Slot,
-        /// The other one.
+        /// The other slot.
         other: Slot,
     },
-    /// What was written is not what is read.
+    /// The part does not hold what was written.
     #[error("the EEPROM does not keep what is written at {at:#x}")]
     NotKept {
-        /// Where.
+        /// The address.
         at: u32,
     },
     /// The image is older than what was confirmed on the card.
@@ -51,7 +51,7 @@ pub enum UpdateError<E> {
     Older {
         /// The image's counter.
         image: u32,
-        /// The card's.
+        /// The card's counter.
         card: u32,
     },
     /// There is no boot record.
@@ -62,7 +62,7 @@ pub enum UpdateError<E> {
     NotStartable {
         /// The slot.
         slot: Slot,
-        /// Why not.
+        /// The reason.
         reason: Reason,
     },
     /// The part does not answer.
@@ -70,10 +70,10 @@ pub enum UpdateError<E> {
     Storage(E),
 }
 
-/// What an update does at the moment.
+/// The current step of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Looks at what is there.
+    /// Reads the current contents.
     Look,
     /// Writes the image.
     Write,
@@ -81,7 +81,7 @@ pub enum Step {
     Verify,
 }
 
-/// Told of a step, of the bytes done and of all bytes of it.
+/// Called with a step, its finished bytes and its total bytes.
 pub type Progress<'a> = &'a mut dyn FnMut(Step, u32, u32);
 
 /// Whether an image may be older than what was confirmed on the card.
@@ -90,13 +90,13 @@ pub enum Downgrade {
     /// It may not.
     #[default]
     Refuse,
-    /// It may; the card's counter stays as it is.
+    /// It may; the card's counter stays unchanged.
     Allow,
 }
 
 impl Downgrade {
-    /// Judges an image's rollback counter against the card's.
-    pub(crate) const fn judge<E>(self, image: u32, card: u32) -> Result<(), UpdateError<E>> {
+    /// Checks an image's rollback counter against the card's.
+    pub(crate) const fn check<E>(self, image: u32, card: u32) -> Result<(), UpdateError<E>> {
         match self {
             Downgrade::Refuse if image < card => Err(UpdateError::Older { image, card }),
             _ => Ok(()),
@@ -107,22 +107,22 @@ impl Downgrade {
 /// How to install.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// The slot; else the one that is not started now.
+    /// The slot; `None` selects the one that does not start now.
     pub slot: Option<Slot>,
-    /// Confirmed at once, without trial boots.
+    /// Whether it is confirmed at once, without trial boots.
     pub confirmed: bool,
     /// Whether it may be older.
     pub downgrade: Downgrade,
 }
 
 impl Choices {
-    /// Into the slot that is not started now, on trial.
+    /// Into the slot that does not start now, on trial.
     pub const TRIAL: Self = Choices {
         slot: None,
         confirmed: false,
         downgrade: Downgrade::Refuse,
     };
-    /// Into the slot that is not started now, for good.
+    /// Into the slot that does not start now, confirmed.
     pub const CONFIRMED: Self = Choices {
         slot: None,
         confirmed: true,
@@ -130,10 +130,10 @@ impl Choices {
     };
 }
 
-/// The record of a part, or the first one of a part that has none.
+/// The record of a part, or a first one if it has none.
 ///
 /// # Errors
-/// What the part says.
+/// The storage's error.
 pub fn record_or_first<S: Storage>(
     storage: &mut S,
     geometry: Geometry,
@@ -148,17 +148,17 @@ pub fn record_or_first<S: Storage>(
 /// Whether the boot code would start the image of a slot.
 ///
 /// # Errors
-/// Why it would not.
+/// The reason why it would not.
 pub fn starts<S: Storage>(storage: &mut S, record: &Record, slot: Slot) -> Result<Header, Reason> {
     let header = startable(storage, record.board, record, slot)?;
     load(storage, record, slot, &header, &mut Nowhere)?;
     Ok(header)
 }
 
-/// Installs a file's image in a slot; returns which.
+/// Installs a file's image in a slot; returns that slot.
 ///
 /// # Errors
-/// [`UpdateError`]; nothing was written for those that judge the image or the slot.
+/// [`UpdateError`]; nothing is written if the image or the slot is rejected.
 pub fn install<S: Storage>(
     storage: &mut S,
     geometry: Geometry,
@@ -174,7 +174,7 @@ pub fn install<S: Storage>(
     let mut record = record_or_first(storage, geometry, board).map_err(UpdateError::Storage)?;
     choices
         .downgrade
-        .judge(file.header.counter, record.counter)?;
+        .check(file.header.counter, record.counter)?;
     let target = target(storage, &record, choices.slot)?;
     progress(Step::Look, 1, 1);
 
@@ -198,7 +198,7 @@ pub fn install<S: Storage>(
     Ok(target)
 }
 
-/// The slot to write: never the one without which nothing would start.
+/// The slot to write, never the only one that starts.
 fn target<S: Storage>(
     storage: &mut S,
     record: &Record,
@@ -292,7 +292,7 @@ fn compare<S: Storage>(
     }
 }
 
-/// Writes a record and looks whether it is the newest one now.
+/// Writes a record and verifies that it is the newest one.
 pub(crate) fn write_record<S: Storage>(
     storage: &mut S,
     mut record: Record,
@@ -309,7 +309,7 @@ pub(crate) fn write_record<S: Storage>(
     }
 }
 
-/// The record, which must be there.
+/// The record, which must exist.
 fn record<S: Storage>(storage: &mut S) -> Result<Record, UpdateError<S::Error>> {
     match Record::find(storage).map_err(UpdateError::Storage)? {
         Found::Record(record, _) => Ok(record),
@@ -317,8 +317,8 @@ fn record<S: Storage>(storage: &mut S) -> Result<Record, UpdateError<S::Error>> 
     }
 }
 
-/// Confirms the image in a slot: it needs no more trial boots. Nothing is written if it is
-/// confirmed already.
+/// Confirms the image in a slot: it needs no more trial boots. Writes nothing if it is confirmed
+/// already.
 ///
 /// # Errors
 /// [`UpdateError::NotStartable`] if there is no such image.
@@ -327,8 +327,8 @@ pub fn confirm<S: Storage>(storage: &mut S, slot: Slot) -> Result<(), UpdateErro
     let mut asked = record;
     // An image that has used up its trials may be the one that runs.
     asked.slot_mut(slot).confirmed = true;
-    let judged = startable(storage, record.board, &asked, slot);
-    let header = judged.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
+    let checked = startable(storage, record.board, &asked, slot);
+    let header = checked.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
     if record.slot(slot).confirmed {
         return Ok(());
     }
@@ -338,7 +338,7 @@ pub fn confirm<S: Storage>(storage: &mut S, slot: Slot) -> Result<(), UpdateErro
     write_record(storage, record)
 }
 
-/// Makes a slot the one that is tried first.
+/// Makes a slot the preferred one.
 ///
 /// # Errors
 /// [`UpdateError::NotStartable`] if its image would not be started, [`UpdateError::Older`].
@@ -348,12 +348,12 @@ pub fn prefer<S: Storage>(
     downgrade: Downgrade,
 ) -> Result<(), UpdateError<S::Error>> {
     let mut record = record(storage)?;
-    let judged = starts(storage, &record, slot);
-    let header = judged.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
+    let checked = starts(storage, &record, slot);
+    let header = checked.map_err(|reason| UpdateError::NotStartable { slot, reason })?;
     if record.preferred == slot {
         return Ok(());
     }
-    downgrade.judge(header.counter, record.counter)?;
+    downgrade.check(header.counter, record.counter)?;
     record.preferred = slot;
     write_record(storage, record)
 }

@@ -1,8 +1,8 @@
 //! The event ring: what the firmware reports to the host.
 //!
-//! Host/NIC software interface, "Events". An event is two transfers, the entry and the
-//! producer index, in this order in one ring, so the host never sees an index without its
-//! entry. What finds no room waits in the [outbox](crate::io::outbox).
+//! Host/NIC software interface, "Events". An event takes two transfers in one ring, the entry and
+//! then the producer index, so the host never sees an index without its entry. Events that find no
+//! room wait in the [outbox](crate::io::outbox).
 
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
@@ -21,9 +21,9 @@ use tigon2_hal::events::Dispatch;
 pub struct HostEvents {
     /// The next entry.
     producer: u32,
-    /// Events of the outbox that were counted as delayed.
+    /// Events of the outbox that were already counted as delayed.
     delayed: usize,
-    /// Errors that CPU B wanted reported and that were posted.
+    /// Error events that CPU B requested and CPU A has posted.
     errors_of_b: u32,
 }
 
@@ -37,13 +37,13 @@ impl HostEvents {
         }
     }
 
-    /// Whether CPU B wanted more errors reported than were posted: it has counted this many.
+    /// Whether CPU B has requested more error events, by its count, than were posted.
     #[inline(always)]
     pub const fn is_behind(&self, errors_of_b: u32) -> bool {
         self.errors_of_b != errors_of_b
     }
 
-    /// Posts an error event for each that CPU B has counted.
+    /// Posts an error event for each one that CPU B has counted.
     pub fn follow<B: Dispatch>(&mut self, io: &mut IoA<B>, errors_of_b: u32, code: u16) {
         while self.errors_of_b != errors_of_b {
             self.errors_of_b = self.errors_of_b.wrapping_add(1);
@@ -58,8 +58,8 @@ impl Default for HostEvents {
     }
 }
 
-/// Keeps ready what the event of a fatal error needs (`record::fatal`): from now on, if the
-/// host's event ring can be used.
+/// Prepares the state that reporting a fatal error needs (`record::fatal`), if the host's event
+/// ring is usable.
 pub fn prepare<B: Dispatch>(io: &mut IoA<B>, config: &Config) {
     let ring = config.events.address;
     let index = config.event_producer;
@@ -69,7 +69,7 @@ pub fn prepare<B: Dispatch>(io: &mut IoA<B>, config: &Config) {
     io.bus.store(LAST_EVENT.producer(), 0);
 }
 
-/// The host has got an event; `local` is where its index lies.
+/// Records that the host has received an event; `local` is the NIC address of its index.
 pub fn reported<B: Bus>(bus: &mut B, local: u32) {
     let index = bus.load(local);
     bus.store(LAST_EVENT.producer(), index);
@@ -84,7 +84,7 @@ pub enum Held {
     Descriptors,
 }
 
-/// Sends what waits as far as there is room, and counts each that finds none once.
+/// Sends waiting events as far as there is room. Counts each event that finds none once.
 #[inline(never)]
 pub fn send<B: Dispatch>(events: &mut HostEvents, io: &mut IoA<B>, config: &Config) {
     let Err(held) = send_waiting(events, io, config) else {
@@ -101,10 +101,10 @@ pub fn send<B: Dispatch>(events: &mut HostEvents, io: &mut IoA<B>, config: &Conf
     events.delayed = waiting;
 }
 
-/// Sends what waits, as far as there is room.
+/// Sends waiting events as far as there is room.
 ///
 /// # Errors
-/// [`Held`] says why events are left.
+/// [`Held`] says why events are still waiting.
 pub fn send_waiting<B: Dispatch>(
     events: &mut HostEvents,
     io: &mut IoA<B>,

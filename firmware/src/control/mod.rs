@@ -1,4 +1,4 @@
-//! Floor 3: the link, and events to the host.
+//! Layer 3: the link, and events to the host.
 //!
 //! | module | what |
 //! | --- | --- |

@@ -1,16 +1,16 @@
-//! What CPU A works with: the write channel, interrupts and events to the host.
+//! CPU A's resources: the write channel, interrupts and events to the host.
 //!
-//! Hardware reference, sections 6 and 14. The ring works strictly in order, so an index that
-//! is queued behind the data that it announces arrives behind it.
+//! Hardware reference, sections 6 and 14. The ring works strictly in order, so an index that is
+//! queued after its data reaches the host after that data.
 
 use super::Busy;
 use super::deadline::{Deadlines, SlotA};
-use super::filter::Filter;
+use super::filter::{Filter, MulticastList};
 use super::interrupt::Interrupt;
 use super::note::WriteNote;
 use super::outbox::Outbox;
 use super::states::WriteStates;
-use crate::memory::layout::STAGING;
+use crate::memory::region::Staging;
 use crate::memory::shared::OfA;
 use host_interface::event::{Event, EventCode};
 use tigon2_chip::events::EventBit;
@@ -23,42 +23,50 @@ use tigon2_hal::timer;
 /// CPU A's io.
 #[derive(Debug)]
 pub struct IoA<B: Dispatch> {
-    /// The chip, and what is pending.
+    /// The chip, with its pending events.
     pub bus: B,
-    /// The right to write what CPU A shares.
+    /// The token that permits writes to CPU A's shared words.
     pub me: OfA,
     /// State words of transfers.
     pub states: WriteStates,
     /// Transfers to the host.
     pub write_ring: DescriptorRing<B::WriteChannel>,
-    /// Transfers whose end is awaited: something follows.
+    /// The payload of small transfers: 32 bytes for each write descriptor.
+    pub staging: Staging,
+    /// Transfers whose completion starts something else.
     awaited: u32,
     /// Events that wait for a write descriptor.
     held: u32,
-    /// Where the receive buffer is free up to once all in front of `freed_behind` is
-    /// written; 0: no matter.
+    /// Where the free part of the receive buffer will end, once everything in front of
+    /// `freed_behind` is written; 0 if nothing is to be freed.
     freed: u32,
     freed_behind: Position,
     /// Interrupts to the host.
     pub interrupt: Interrupt,
-    /// When something is due.
+    /// The armed deadlines.
     deadlines: Deadlines<1>,
     /// Events to the host.
     pub outbox: Outbox,
-    /// Doorbell A has something rare to see to: an event to send, a call to finish.
+    /// Whether doorbell A has rare work: an event to send or a cross call to finish.
     pub rare_work: bool,
-    /// Which frames are taken.
+    /// The address filter.
     pub filter: Filter,
 }
 
 impl<B: Dispatch> IoA<B> {
-    /// Before anything is known.
-    pub const fn new(bus: B, write: B::WriteChannel) -> IoA<B> {
+    /// The state before the host has configured anything.
+    pub const fn new(
+        bus: B,
+        write: B::WriteChannel,
+        staging: Staging,
+        multicast: &'static mut MulticastList,
+    ) -> IoA<B> {
         IoA {
             bus,
             me: OfA::new(),
             states: WriteStates::new(0, true, true),
             write_ring: DescriptorRing::new(write),
+            staging,
             awaited: 0,
             held: 0,
             freed: 0,
@@ -67,7 +75,7 @@ impl<B: Dispatch> IoA<B> {
             deadlines: Deadlines::new(),
             outbox: Outbox::new(),
             rare_work: false,
-            filter: Filter::new(),
+            filter: Filter::new(multicast),
         }
     }
 
@@ -85,8 +93,8 @@ impl<B: Dispatch> IoA<B> {
 
 /// Transfers to the host.
 impl<B: Dispatch> IoA<B> {
-    /// Queues `words` for the host, padded to the 8 bytes that vendor firmware always moves.
-    /// They lie in the staging slot of the descriptor, so they stay until it is reused.
+    /// Queues `words` for the host, padded to the 8 bytes that vendor firmware always moves. They
+    /// stay in the staging slot of the descriptor until it is reused.
     ///
     /// # Errors
     /// [`Busy`] when no write descriptor is free.
@@ -104,11 +112,11 @@ impl<B: Dispatch> IoA<B> {
         Ok(())
     }
 
-    /// As [`write_words`](Self::write_words), after [`has_write_room`](Self::has_write_room)
-    /// said yes.
+    /// As [`write_words`](Self::write_words), when [`has_write_room`](Self::has_write_room) has
+    /// returned true.
     #[inline(always)]
     pub fn put_words(&mut self, host: HostAddress, words: &[u32], note: WriteNote) {
-        let slot = STAGING + (self.write_ring.next_index() << 5);
+        let slot = self.staging.address() + (self.write_ring.next_index() << 5);
         let mut address = slot;
         for word in words {
             self.bus.store(address, *word);
@@ -127,8 +135,8 @@ impl<B: Dispatch> IoA<B> {
         self.write_ring.put(&mut self.bus, &transfer);
     }
 
-    /// The end of the transfer that is queued next is awaited. What is done by now is no
-    /// event any more; room and descriptors that are waited for are seen to when it is done.
+    /// Makes the completion of the next transfer an event. Completions up to now raise no event any
+    /// more; tasks that wait for room or descriptors continue at the next one.
     #[inline(always)]
     fn await_next(&mut self) {
         if self.awaited == 0 {
@@ -138,20 +146,20 @@ impl<B: Dispatch> IoA<B> {
         self.await_writes();
     }
 
-    /// The end of a transfer that was awaited has come, or will not.
+    /// Records that an awaited transfer has completed, or never will.
     #[inline(always)]
     pub fn has_ended(&mut self) {
         self.awaited -= 1;
     }
 
-    /// Whether the end of a transfer is awaited.
+    /// Whether the completion of a transfer is awaited.
     #[inline(always)]
     pub fn awaits_end(&self) -> bool {
         self.awaited != 0
     }
 
-    /// Whether `count` transfers can be queued. The channel is looked at only if there was no
-    /// room at the last look; if there is none now, DMA Write Complete looks.
+    /// Whether `count` transfers can be queued. Reads the channel only if there was no room at the
+    /// last look; if there is still none, DMA Write Complete looks again.
     #[inline(always)]
     pub fn has_write_room(&mut self, count: u32) -> bool {
         self.write_ring.has_room(count) || self.makes_write_room(count)
@@ -169,8 +177,8 @@ impl<B: Dispatch> IoA<B> {
         false
     }
 
-    /// Looks at the channel if fewer than `count` descriptors are known to be free and nothing
-    /// follows when a transfer is done.
+    /// Reads the channel if fewer than `count` descriptors are known to be free and no completion
+    /// is awaited.
     #[inline(always)]
     pub fn look_for_room(&mut self, count: u32) {
         if !self.write_ring.has_room(count) && !self.awaits_anything() {
@@ -178,7 +186,7 @@ impl<B: Dispatch> IoA<B> {
         }
     }
 
-    /// Whether all that was queued has been written.
+    /// Whether everything that was queued has been written.
     pub fn all_written(&mut self) -> bool {
         if !self.awaits_anything() {
             self.pass_writes();
@@ -187,7 +195,7 @@ impl<B: Dispatch> IoA<B> {
         self.write_ring.has_passed(now)
     }
 
-    /// Passes over the transfers that are done, as nothing follows.
+    /// Retires completed transfers, none of which needs anything more.
     #[inline(always)]
     fn pass_writes(&mut self) {
         let mut walk = self.write_ring.finished(&mut self.bus);
@@ -195,21 +203,21 @@ impl<B: Dispatch> IoA<B> {
         self.write_ring.acknowledge(&mut self.bus, walk);
     }
 
-    /// Whether something follows when a transfer is done.
+    /// Whether any transfer's completion is awaited.
     #[inline(always)]
     pub fn awaits_anything(&self) -> bool {
         self.awaited | self.held != 0 || self.freed != 0
     }
 
-    /// Has DMA Write Complete look when a transfer to the host is done: for an index, for
-    /// room in the receive buffer or for a descriptor.
+    /// Requests DMA Write Complete at the end of a transfer to the host: for an index, for room in
+    /// the receive buffer or for a descriptor.
     #[inline(always)]
     pub fn await_writes(&mut self) {
         self.bus.set(EventBit::DmaWriteComplete);
     }
 
-    /// A software event that finds no write descriptor waits until one is free: what frees
-    /// them has a lower priority.
+    /// Defers a software event that found no write descriptor until one is free: the event that
+    /// frees them has a lower priority.
     #[inline(always)]
     pub fn wait_for_descriptor(&mut self, event: EventBit) {
         self.bus.clear(event);
@@ -217,7 +225,7 @@ impl<B: Dispatch> IoA<B> {
         self.bus.set(EventBit::DmaWriteComplete);
     }
 
-    /// Descriptors are free: those that found none try again.
+    /// Descriptors are free: sets the deferred events again.
     #[inline(always)]
     pub fn try_held_again(&mut self) {
         if self.held != 0 {
@@ -229,13 +237,13 @@ impl<B: Dispatch> IoA<B> {
 
 /// Room in the receive buffer that no transfer frees by itself.
 impl<B: Dispatch> IoA<B> {
-    /// The receive buffer is free up to `end` when all that is queued now has been written.
+    /// Frees the receive buffer up to `end` once everything that is queued now has been written.
     pub fn free_later(&mut self, end: u32) {
         self.freed = end;
         self.freed_behind = self.write_ring.position();
     }
 
-    /// A transfer that is queued now frees what was to be freed later.
+    /// A transfer that is queued now also frees what was to be freed later.
     #[inline(always)]
     pub fn frees_with_data(&mut self) {
         self.freed = 0;
@@ -246,7 +254,7 @@ impl<B: Dispatch> IoA<B> {
         self.freed != 0
     }
 
-    /// Frees what dropped frames took, if nothing older is being read.
+    /// Frees the room of dropped frames, unless the write channel still reads older ones.
     #[inline(always)]
     pub fn free(&mut self) {
         if self.freed != 0 && self.write_ring.has_passed(self.freed_behind) {
@@ -279,13 +287,13 @@ impl<B: Dispatch> IoA<B> {
         self.deadlines.is_armed(slot as usize)
     }
 
-    /// Takes a slot back.
+    /// Disarms a slot.
     #[inline(always)]
     pub fn disarm(&mut self, slot: SlotA) {
         self.deadlines.disarm(slot as usize);
     }
 
-    /// Whether a slot is due; it is not armed any more then.
+    /// Whether a slot is due; if so, disarms it.
     #[inline(always)]
     pub fn take_due(&mut self, slot: SlotA, now: u32) -> bool {
         self.deadlines.take(slot as usize, now)
@@ -297,7 +305,7 @@ impl<B: Dispatch> IoA<B> {
         self.deadlines.take_period(now)
     }
 
-    /// Sets the chip's reference to what is due first.
+    /// Sets the chip's timer reference to the first deadline.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
     #[inline(never)]
     pub fn set_timer(&mut self, now: u32) {
@@ -308,14 +316,14 @@ impl<B: Dispatch> IoA<B> {
 
 /// The host.
 impl<B: Dispatch> IoA<B> {
-    /// Raises the interrupt if the host can take one now, or defers it.
+    /// Raises the interrupt if the host can take it now, else defers it.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
     #[inline(never)]
     pub fn raise_interrupt(&mut self) {
         self.interrupt.raise(&mut self.bus);
     }
 
-    /// The host may have let go: raises what was deferred.
+    /// Raises a deferred interrupt if the host can take it now.
     #[inline(always)]
     pub fn raise_deferred(&mut self) {
         if self.interrupt.is_deferred() {
@@ -323,7 +331,7 @@ impl<B: Dispatch> IoA<B> {
         }
     }
 
-    /// Reports an event to the host, soon or when there is room.
+    /// Reports an event to the host, now or when there is room.
     #[inline(never)]
     pub fn post(&mut self, event: EventCode, code: u16) {
         let [word, _] = Event::new(event, code).pack();
@@ -334,12 +342,12 @@ impl<B: Dispatch> IoA<B> {
     #[inline(never)]
     pub fn post_word(&mut self, word: u32) {
         self.outbox.post(&mut self.bus, word);
-        // CPU A's own doorbell: what it answers sends the event.
+        // CPU A's own doorbell: its handler sends the event.
         self.rare_work = true;
         self.bus.ring(Cpu::A);
     }
 
-    /// Reports to the host that something is wrong; `code` is one of the error codes.
+    /// Reports an error to the host; `code` is one of the error codes.
     #[inline(never)]
     pub fn post_error(&mut self, code: u16) {
         crate::memory::statistics::count!(self.bus, event_error);

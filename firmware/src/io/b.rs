@@ -1,7 +1,8 @@
-//! What CPU B works with: the read channel, and the ways to CPU A.
+//! CPU B's resources: the read channel, and the ways to CPU A.
 
 use super::deadline::{Deadlines, SlotB};
 use super::states::ReadStates;
+use crate::memory::layout::SPINE;
 use crate::memory::shared::{ERRORS, OfB};
 use tigon2_chip::Cpu;
 use tigon2_chip::memory::block;
@@ -12,20 +13,20 @@ use tigon2_hal::timer;
 /// CPU B's io.
 #[derive(Debug)]
 pub struct IoB<B: Dispatch> {
-    /// The chip, and what is pending.
+    /// The chip, with its pending events.
     pub bus: B,
-    /// The right to write what CPU B shares.
+    /// The token that permits writes to CPU B's shared words.
     pub me: OfB,
     /// State words of transfers.
     pub states: ReadStates,
     /// Transfers from the host.
     pub read_ring: DescriptorRing<B::ReadChannel>,
-    /// When something is due.
-    deadlines: Deadlines<2>,
+    /// The armed deadlines.
+    deadlines: Deadlines<{ 2 + SPINE }>,
 }
 
 impl<B: Dispatch> IoB<B> {
-    /// Before anything is known.
+    /// The state before the host has configured anything.
     pub const fn new(bus: B, read: B::ReadChannel) -> IoB<B> {
         IoB {
             bus,
@@ -47,8 +48,7 @@ impl<B: Dispatch> IoB<B> {
         self.bus.ring(Cpu::A);
     }
 
-    /// Reports to the host that it configured something that cannot be: CPU A posts the error
-    /// event.
+    /// Reports a configuration error to the host: CPU A posts the error event.
     #[inline(never)]
     pub fn post_error(&mut self) {
         let errors = ERRORS.get(&mut self.bus).wrapping_add(1);
@@ -77,13 +77,13 @@ impl<B: Dispatch> IoB<B> {
         self.deadlines.is_armed(slot as usize)
     }
 
-    /// Takes a slot back.
+    /// Disarms a slot.
     #[inline(always)]
     pub fn disarm(&mut self, slot: SlotB) {
         self.deadlines.disarm(slot as usize);
     }
 
-    /// Whether a slot is due; it is not armed any more then.
+    /// Whether a slot is due; if so, disarms it.
     #[inline(always)]
     pub fn take_due(&mut self, slot: SlotB, now: u32) -> bool {
         self.deadlines.take(slot as usize, now)
@@ -95,7 +95,7 @@ impl<B: Dispatch> IoB<B> {
         self.deadlines.take_period(now)
     }
 
-    /// Sets the chip's reference to what is due first.
+    /// Sets the chip's timer reference to the first deadline.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
     #[inline(never)]
     pub fn set_timer(&mut self, now: u32) {

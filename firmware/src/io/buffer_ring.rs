@@ -1,22 +1,20 @@
-//! The host's rings of empty buffers: which they are, and where.
+//! The host's rings of empty receive buffers.
 //!
-//! Hardware reference, section 14; host/NIC software interface, "Rings". Each is a ring of
-//! BDs of 32 bytes. An extended jumbo BD has 64 bytes and takes two places in a ring of twice
-//! as many: the indices of the host are doubled, and what this firmware reads of such a BD as
-//! of any other lies in its second half.
+//! Hardware reference, section 14; host/NIC software interface, "Rings". Each ring has BDs of 32
+//! bytes. An extended jumbo BD has 64 bytes and takes two entries of a ring of twice the size: the
+//! firmware doubles the host's indices, and the fields that all BDs share lie in its second half.
 //!
-//! CPU B fetches the BDs (`path::buffer_fetch`), CPU A gives them to frames
+//! CPU B fetches the BDs (`path::buffer_fetch`), and CPU A assigns them to frames
 //! (`path::receive`).
 
-use super::bd_ring::{Fetch, Take};
 use super::note::ReadKind;
 use crate::memory::config::Config;
-use crate::memory::layout::{JUMBO_BDS, MINI_BDS, STANDARD_BDS};
+use crate::memory::layout::{JUMBO_BYTES, MINI_BYTES, STANDARD_BYTES};
 use host_interface::ring::{JUMBO_ENTRIES, MINI_ENTRIES, STANDARD_ENTRIES};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::HostAddress;
 
-/// How many rings there are.
+/// The number of rings.
 pub const RINGS: usize = 3;
 
 /// One of the rings.
@@ -26,7 +24,7 @@ pub enum RingId {
     Standard = 0,
     /// Small frames.
     Mini = 1,
-    /// All that is longer than the standard ring's.
+    /// Frames longer than the standard ring's.
     Jumbo = 2,
 }
 
@@ -34,7 +32,7 @@ impl RingId {
     /// All of them, in their order in arrays and shared words.
     pub const ALL: [RingId; RINGS] = [RingId::Standard, RingId::Mini, RingId::Jumbo];
 
-    /// The event "BDs must be fetched" of the ring (5, C).
+    /// The ring's event "BDs must be fetched" (5, C).
     pub const fn event(self) -> EventBit {
         match self {
             RingId::Standard => EventBit::StandardReceiveBdReady,
@@ -43,7 +41,7 @@ impl RingId {
         }
     }
 
-    /// What a fetch of the ring's BDs is noted as.
+    /// The kind of a fetch of the ring's BDs.
     pub const fn kind(self) -> ReadKind {
         match self {
             RingId::Standard => ReadKind::StandardBds,
@@ -52,7 +50,7 @@ impl RingId {
         }
     }
 
-    /// The ring's one of an array with one for each.
+    /// The ring's element of an array with one element for each ring.
     #[inline(always)]
     pub const fn in_array<T>(self, array: &[T; RINGS]) -> &T {
         let [standard, mini, jumbo] = array;
@@ -63,7 +61,7 @@ impl RingId {
         }
     }
 
-    /// The same to change it.
+    /// The same, mutable.
     #[inline(always)]
     pub const fn in_array_mut<T>(self, array: &mut [T; RINGS]) -> &mut T {
         let [standard, mini, jumbo] = array;
@@ -75,39 +73,36 @@ impl RingId {
     }
 }
 
-/// Where a ring and the copies of its BDs are, and its entries.
+/// The place and the size of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
-    host: HostAddress,
-    copies: u32,
-    entries: u32,
+    /// In the host's memory.
+    pub host: HostAddress,
+    /// BDs of 32 bytes, a power of two.
+    pub entries: u32,
 }
 
 impl Geometry {
-    /// Of a ring as the host configured it, if it uses it.
+    /// The ring as the host configured it, if it uses the ring.
     pub fn of(config: &Config, id: RingId) -> Option<Geometry> {
-        let (ring, copies, entries) = match id {
-            RingId::Standard => (&config.standard, STANDARD_BDS, STANDARD_ENTRIES),
-            RingId::Mini => (&config.mini, MINI_BDS, MINI_ENTRIES),
-            RingId::Jumbo => (&config.jumbo, JUMBO_BDS, JUMBO_ENTRIES << doubled(config)),
+        let (ring, entries) = match id {
+            RingId::Standard => (&config.standard, STANDARD_ENTRIES),
+            RingId::Mini => (&config.mini, MINI_ENTRIES),
+            RingId::Jumbo => (&config.jumbo, JUMBO_ENTRIES << doubled(config)),
         };
         ring.is_used().then_some(Geometry {
             host: ring.address,
-            copies,
             entries,
         })
     }
-
-    /// The part of the ring that is to be fetched.
-    pub fn fetch(self) -> Fetch<5> {
-        Fetch::new(self.host, self.copies, self.entries)
-    }
-
-    /// The part of the ring that has arrived.
-    pub fn take(self) -> Take<5> {
-        Take::new(self.copies, self.entries)
-    }
 }
+
+// The copies fit into their regions, extended BDs into that of the jumbo ring.
+const _: () = assert!(
+    STANDARD_ENTRIES << 5 == STANDARD_BYTES
+        && MINI_ENTRIES << 5 == MINI_BYTES
+        && JUMBO_ENTRIES << 6 == JUMBO_BYTES
+);
 
 /// 1 if a jumbo BD takes two places.
 pub fn doubled(config: &Config) -> u32 {

@@ -1,8 +1,7 @@
-//! Deadlines of a CPU: the period of its housekeeping, and slots that paths arm.
+//! Deadlines of a CPU: the housekeeping period, and slots that paths arm.
 //!
-//! Hardware reference, section 7. The chip has one timer reference for each CPU, so it is set
-//! to whatever is due first. What is to be done then is the timer handlers' business
-//! (`sides::timer`).
+//! Hardware reference, section 7. The chip has one timer reference for each CPU, which always
+//! holds the first deadline. The timer handlers (`sides::timer`) act on the deadlines.
 
 use tigon2_hal::timer;
 
@@ -17,13 +16,13 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Not armed.
+    /// A deadline that is not armed.
     pub const NONE: Deadline = Deadline {
         time: 0,
         armed: false,
     };
 
-    /// So many microseconds behind `now`.
+    /// `ticks` microseconds after `now`.
     #[inline(always)]
     const fn after(now: u32, ticks: u32) -> Deadline {
         Deadline {
@@ -38,13 +37,13 @@ impl Deadline {
         self.armed
     }
 
-    /// Takes it back.
+    /// Disarms it.
     #[inline(always)]
     pub const fn disarm(&mut self) {
         self.armed = false;
     }
 
-    /// Whether it is over; it is not armed any more then.
+    /// Whether it has passed; if so, disarms it.
     pub fn take(&mut self, now: u32) -> bool {
         let due = self.armed && timer::reached(now, self.time);
         if due {
@@ -53,13 +52,13 @@ impl Deadline {
         due
     }
 
-    /// Arms it for every `ticks` microseconds: after a deadline that was just taken the next
-    /// one, else one from `now` on unless the armed one is within `ticks`.
+    /// Arms it for every `ticks` microseconds: one period after a deadline that was just taken,
+    /// else from `now` on, unless the armed deadline is within `ticks`.
     pub fn repeat(&mut self, now: u32, due: bool, ticks: u32) {
         if due {
             self.time = self.time.wrapping_add(ticks);
         }
-        // The first one, one that is late, and one that was set with longer ticks.
+        // The first deadline, a late one, and one that was set with a longer period.
         let left = self.time.wrapping_sub(now);
         if !(due || self.armed) || left == 0 || left > ticks {
             self.time = now.wrapping_add(ticks);
@@ -91,8 +90,10 @@ pub enum SlotA {
 pub enum SlotB {
     /// Reporting the send consumer index.
     Send,
-    /// Looking whether the transmit buffer has room again.
+    /// Checking whether the transmit buffer has room again.
     Room,
+    /// Looking whether the run of an extension is still the same; only with SPINE.
+    Watch,
 }
 
 /// The period and `N` slots.
@@ -112,7 +113,7 @@ impl<const N: usize> Deadlines<N> {
         }
     }
 
-    /// Housekeeping begins.
+    /// Starts housekeeping.
     pub const fn start(&mut self, now: u32) {
         self.period = now.wrapping_add(PERIOD);
     }
@@ -131,7 +132,7 @@ impl<const N: usize> Deadlines<N> {
         self.slots.get(slot).is_some_and(Deadline::is_armed)
     }
 
-    /// Takes a slot back.
+    /// Disarms a slot.
     #[inline(always)]
     pub fn disarm(&mut self, slot: usize) {
         if let Some(deadline) = self.slots.get_mut(slot) {
@@ -139,14 +140,14 @@ impl<const N: usize> Deadlines<N> {
         }
     }
 
-    /// Whether a slot is due; it is not armed any more then.
+    /// Whether a slot is due; if so, disarms it.
     #[inline(always)]
     pub fn take(&mut self, slot: usize, now: u32) -> bool {
         let deadline = self.slots.get_mut(slot);
         deadline.is_some_and(|deadline| deadline.take(now))
     }
 
-    /// Whether housekeeping is due; it is due again a period later.
+    /// Whether housekeeping is due; if so, starts the next period.
     #[inline(always)]
     pub fn take_period(&mut self, now: u32) -> bool {
         let due = timer::reached(now, self.period);
@@ -158,7 +159,7 @@ impl<const N: usize> Deadlines<N> {
         due
     }
 
-    /// What is due first.
+    /// The first deadline.
     #[inline(always)]
     pub fn first(&self) -> u32 {
         let earlier = |time, deadline: &Deadline| deadline.or_earlier(time);

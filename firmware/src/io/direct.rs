@@ -1,7 +1,7 @@
 //! Transfers without the assist: before it runs, and after a fatal error.
 //!
-//! Hardware reference, section 6.1, "direct use": address, place and length, then the
-//! state; the channel is polled.
+//! Hardware reference, section 6.1, "direct use": write address, place and length, then the state,
+//! and poll the channel.
 
 use tigon2_chip::Register;
 use tigon2_chip::bits::DmaState;
@@ -39,16 +39,16 @@ pub const WRITE: Channel = Channel {
     state: Register::DmaWriteState,
 };
 
-/// Resets a channel: what it was doing is dropped, an error is cleared.
+/// Resets a channel: drops its transfer and clears its error.
 pub fn reset<B: Bus>(bus: &mut B, channel: Channel) {
     let reset = DmaState::new().with_reset(true).into_bits();
     bus.write(channel.state, reset);
 }
 
-/// Moves `length` bytes and waits for the end. The assist must be off or paused.
+/// Moves `length` bytes and waits for completion. The assist must be off or paused.
 ///
 /// # Errors
-/// The channel's state when it reports an error or does not come to an end.
+/// The channel's state when it reports an error or does not complete.
 #[inline(never)]
 pub fn transfer<B: Bus>(
     bus: &mut B,
@@ -70,7 +70,7 @@ pub fn transfer<B: Bus>(
     Ok(())
 }
 
-/// Waits until a channel is idle, within bounds; returns its state.
+/// Waits until a channel is idle, with a bound; returns its state.
 pub fn finished<B: Bus>(bus: &mut B, channel: Channel) -> DmaState {
     let mut state = DmaState::from_bits(bus.read(channel.state));
     for _ in 0..POLLS {

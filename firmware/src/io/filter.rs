@@ -1,11 +1,11 @@
-//! Which frames are for this card: the address filter.
+//! The address filter: which frames the card accepts.
 //!
 //! Hardware reference, sections 10.3 and 10.4. The MAC knows its own address and a
 //! 128-bit hash of multicast addresses; what passes the hash by chance is sorted out here
-//! by the exact list, which lies in NIC memory. Addresses that find no room in the list
+//! by the exact list. Addresses that find no room in the list
 //! are counted: while there are any, every multicast is taken.
 
-use crate::memory::layout::{MULTICAST_ENTRIES, MULTICAST_LIST};
+use heapless::Vec;
 use host_interface::bd::destination::{BROADCAST, MULTICAST, UNICAST};
 use tigon2_chip::Register;
 use tigon2_chip::bits::MacRxState;
@@ -19,30 +19,23 @@ const HASH: [Register; 4] = [
     Register::MulticastHash3,
 ];
 
-/// A multicast address of the list, in the two words that commands bring it in.
-#[repr(C)]
-struct MulticastEntry {
-    /// Bits 15:0 are its first two bytes.
-    high: u32,
-    /// Its last four.
-    low: u32,
-}
+/// Multicast addresses that there is room for.
+const LISTED: usize = 64;
 
-tigon2_chip::place! {
-    /// An entry of the list in NIC memory.
-    MulticastEntryAt: MulticastEntry { high, low }
-}
+/// Multicast addresses, each in the two words that commands bring it in: bits 15:0 of the first
+/// are its first two bytes. 520 bytes, which on the chip lie in SRAM.
+pub type MulticastList = Vec<[u32; 2], LISTED>;
 
-/// The bit of a frame's first word that says that it is for a group.
+/// The group bit in a frame's first word.
 pub(crate) const GROUP: u32 = 0x0100_0000;
 
-/// Whether a frame at a word address of a packet buffer is for a group of stations.
+/// Whether the frame at a word address of a packet buffer has a group address.
 #[inline(always)]
 pub fn is_of_group<B: Bus>(bus: &mut B, start: u32) -> bool {
     bus.load(start) & GROUP != 0
 }
 
-/// What a frame at a word address of a packet buffer is addressed to.
+/// The kind of destination of the frame at a word address of a packet buffer.
 #[inline(always)]
 pub fn destination<B: Bus>(bus: &mut B, start: u32) -> u8 {
     let word = bus.load(start);
@@ -55,36 +48,36 @@ pub fn destination<B: Bus>(bus: &mut B, start: u32) -> u8 {
     }
 }
 
-/// Whether the first half of an address, two bytes in bits 15:0, is that of a group.
+/// Whether the first two bytes of an address, in bits 15:0, are those of a group address.
 pub const fn is_multicast(high: u32) -> bool {
     high & 0x0100 != 0
 }
 
-/// What is accepted besides the card's own address and broadcasts.
+/// What the card accepts besides its own address and broadcasts.
 #[derive(Debug)]
 pub struct Filter {
     /// Everything.
     promiscuous: bool,
     /// Every multicast.
     all_multicast: bool,
-    /// Addresses in the list.
-    count: u32,
+    /// The addresses.
+    list: &'static mut MulticastList,
     /// Addresses that were added and found no room in the list.
     unlisted: u32,
 }
 
 impl Filter {
-    /// Nothing.
-    pub const fn new() -> Filter {
+    /// Nothing. The list is the filter's own.
+    pub const fn new(list: &'static mut MulticastList) -> Filter {
         Filter {
             promiscuous: false,
             all_multicast: false,
-            count: 0,
+            list,
             unlisted: 0,
         }
     }
 
-    /// Whether a multicast frame at `start` is wanted.
+    /// Whether the filter accepts the multicast frame at `start`.
     pub fn takes<B: Bus>(&self, bus: &mut B, start: u32) -> bool {
         if self.promiscuous || self.every_multicast() {
             return true;
@@ -93,78 +86,54 @@ impl Filter {
         let half = bus.load_half(start + 4);
         let high = word >> 16;
         let low = word << 16 | u32::from(half);
-        self.find(bus, high, low).is_some()
+        self.list.contains(&[high, low])
     }
 
-    /// Whether multicast frames are taken whatever their address.
+    /// Whether the filter accepts multicast frames of any address.
     const fn every_multicast(&self) -> bool {
         self.all_multicast || self.unlisted != 0
     }
 
-    /// Whether every frame is taken.
+    /// Whether the filter accepts every frame.
     pub const fn is_promiscuous(&self) -> bool {
         self.promiscuous
-    }
-
-    fn find<B: Bus>(&self, bus: &mut B, high: u32, low: u32) -> Option<u32> {
-        let end = MULTICAST_LIST + (self.count << 3);
-        let mut entry = MULTICAST_LIST;
-        while entry != end {
-            let address = MulticastEntryAt(entry);
-            if bus.load(address.high()) == high && bus.load(address.low()) == low {
-                return Some(entry);
-            }
-            entry += 8;
-        }
-        None
     }
 
     /// Adds a multicast address. A list that is full gives up exactness: every multicast
     /// is accepted until as many addresses that are not in it were deleted again.
     pub fn add<B: Bus>(&mut self, bus: &mut B, high: u32, low: u32) {
-        let high = high & 0xFFFF;
-        if self.find(bus, high, low).is_some() {
+        let address = [high & 0xFFFF, low];
+        if self.list.contains(&address) {
             return;
         }
-        if self.count == MULTICAST_ENTRIES {
+        if self.list.push(address).is_err() {
             self.unlisted = self.unlisted.saturating_add(1);
-        } else {
-            let entry = MulticastEntryAt(MULTICAST_LIST + (self.count << 3));
-            bus.store(entry.high(), high);
-            bus.store(entry.low(), low);
-            self.count += 1;
         }
         self.write_hash(bus);
     }
 
-    /// Deletes a multicast address. The hash is made anew from the others, so that one
+    /// Deletes a multicast address. Rebuilds the hash from the remaining addresses, so that one
     /// with the same hash bit stays.
     pub fn delete<B: Bus>(&mut self, bus: &mut B, high: u32, low: u32) {
-        match self.find(bus, high & 0xFFFF, low) {
-            Some(entry) => {
-                self.count -= 1;
-                let entry = MulticastEntryAt(entry);
-                let last = MulticastEntryAt(MULTICAST_LIST + (self.count << 3));
-                let (high, low) = (bus.load(last.high()), bus.load(last.low()));
-                bus.store(entry.high(), high);
-                bus.store(entry.low(), low);
-            }
+        let address = [high & 0xFFFF, low];
+        match self.list.iter().position(|entry| *entry == address) {
+            Some(index) => _ = self.list.swap_remove(index),
             None => self.unlisted = self.unlisted.saturating_sub(1),
         }
         self.write_hash(bus);
     }
 
-    /// Accepts every multicast, or those of the list.
+    /// Accepts every multicast, or only those of the list.
     pub fn set_all_multicast<B: Bus>(&mut self, bus: &mut B, on: bool) {
         self.all_multicast = on;
         self.write_hash(bus);
     }
 
-    /// Accepts every frame, or those that are addressed here.
+    /// Accepts every frame, or only those for this card.
     pub fn set_promiscuous<B: Bus>(&mut self, bus: &mut B, on: bool) {
         self.promiscuous = on;
         let bit = MacRxState::new().with_promiscuous(true).into_bits();
-        // Attentions are write 1 to clear: they are left as they are.
+        // Attentions are write 1 to clear: this write leaves them unchanged.
         bus.modify(
             Register::MacRxState,
             bit | MacRxState::ATTENTION,
@@ -172,17 +141,16 @@ impl Filter {
         );
     }
 
-    /// The bit that keeps `R[220]` promiscuous when it is written as a whole.
+    /// The bit that keeps `R[220]` promiscuous when the whole register is written.
     pub const fn state(&self) -> MacRxState {
         MacRxState::new().with_promiscuous(self.promiscuous)
     }
 
     fn write_hash<B: Bus>(&self, bus: &mut B) {
         let mut hash = [if self.every_multicast() { u32::MAX } else { 0 }; 4];
-        for index in 0..self.count {
-            let entry = MulticastEntryAt(MULTICAST_LIST + (index << 3));
-            let [_, _, a, b] = bus.load(entry.high()).to_be_bytes();
-            let [c, d, e, f] = bus.load(entry.low()).to_be_bytes();
+        for [high, low] in self.list.iter() {
+            let [_, _, a, b] = high.to_be_bytes();
+            let [c, d, e, f] = low.to_be_bytes();
             let (word, mask) = multicast_hash_position(multicast_hash_bit(&[a, b, c, d, e, f]));
             if let Some(word) = hash.get_mut(word) {
                 *word |= mask;
@@ -194,13 +162,7 @@ impl Filter {
     }
 }
 
-impl Default for Filter {
-    fn default() -> Filter {
-        Filter::new()
-    }
-}
-
-/// Gives the MAC the station address that gencom holds.
+/// Gives the MAC the station address from gencom.
 pub fn set_station<B: Bus>(bus: &mut B) {
     use host_interface::gencom::Gencom;
     let high = bus.load(Gencom::MacAddressHigh.nic_address()) & 0xFFFF;

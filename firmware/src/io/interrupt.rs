@@ -1,9 +1,10 @@
 //! Interrupts to the host.
 //!
-//! Hardware reference, section 8. An interrupt is raised only if none is pending, the
-//! host is not in its handler (mailbox 0) and does not mask (gencom). What is held back
-//! for one of the latter two is deferred: it is raised when the host lets go.
+//! Hardware reference, section 8. The firmware raises an interrupt only if none is pending, the
+//! host is not in its handler (mailbox 0) and the host does not mask it (gencom). In the latter
+//! two cases it defers the interrupt until the host permits it.
 
+use super::note::WriteKind;
 use host_interface::OperatingMode;
 use host_interface::gencom::Gencom;
 use tigon2_chip::Register;
@@ -11,15 +12,24 @@ use tigon2_chip::bits::{MiscHostControl, MiscLocalControl};
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_hal::Bus;
 
-/// What the host wants to be interrupted for, and what was deferred.
+/// The kinds of transfers that an interrupt follows in an operating mode, as bits.
+const fn wanted(mode: OperatingMode) -> u32 {
+    const fn bit(kind: WriteKind, masked: bool) -> u32 {
+        if masked { 0 } else { 1 << kind as u32 }
+    }
+    let receive = mode.no_receive_interrupts();
+    bit(WriteKind::SendIndex, mode.no_transmit_interrupts())
+        | bit(WriteKind::ReturnIndex, receive)
+        | bit(WriteKind::QueueStatus, receive)
+        | bit(WriteKind::EventIndex, mode.no_event_interrupts())
+}
+
+/// Which interrupts the host wants, and which are deferred.
 #[derive(Debug)]
 pub struct Interrupt {
-    /// Send consumer updates.
-    pub for_send: bool,
-    /// Receive return producer updates.
-    pub for_receive: bool,
-    /// Events.
-    pub for_events: bool,
+    /// A bit for each kind of transfer that an interrupt follows. One word for all of them: a
+    /// match of the kinds would be a jump table in SRAM.
+    wanted: u32,
     deferred: bool,
     raised: u32,
     avoided: u32,
@@ -29,40 +39,42 @@ impl Interrupt {
     /// All wanted, none deferred.
     pub const fn new() -> Interrupt {
         Interrupt {
-            for_send: true,
-            for_receive: true,
-            for_events: true,
+            wanted: wanted(OperatingMode::new()),
             deferred: false,
             raised: 0,
             avoided: 0,
         }
     }
 
-    /// Takes what the operating mode asks for.
+    /// Takes the interrupts that the operating mode requests.
     pub const fn configure(&mut self, mode: OperatingMode) {
-        self.for_send = !mode.no_transmit_interrupts();
-        self.for_receive = !mode.no_receive_interrupts();
-        self.for_events = !mode.no_event_interrupts();
+        self.wanted = wanted(mode);
     }
 
-    /// Whether one was deferred.
+    /// Whether an interrupt follows a transfer of this kind.
+    #[inline(always)]
+    pub const fn follows(&self, kind: WriteKind) -> bool {
+        self.wanted >> kind as u32 & 1 != 0
+    }
+
+    /// Whether an interrupt is deferred.
     #[inline(always)]
     pub const fn is_deferred(&self) -> bool {
         self.deferred
     }
 
-    /// How many were raised, and how many were not.
+    /// The numbers of interrupts raised and suppressed.
     pub const fn counts(&self) -> (u32, u32) {
         (self.raised, self.avoided)
     }
 
-    /// Counts from zero on.
+    /// Resets the counts.
     pub const fn clear_counts(&mut self) {
         self.raised = 0;
         self.avoided = 0;
     }
 
-    /// Raises one if the host can take it now, or defers it.
+    /// Raises an interrupt if the host can take it now, else defers it.
     #[inline(always)]
     pub fn raise<B: Bus>(&mut self, bus: &mut B) {
         let in_handler = bus.load(Mailbox::HostInterrupt.nic_address()) != 0;

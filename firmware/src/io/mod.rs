@@ -1,7 +1,7 @@
-//! Floor 1: what a path works with.
+//! Layer 1: the resources that a path works with.
 //!
-//! A path's function takes its own state and its CPU's io, [`IoA`] or [`IoB`]: the chip, the
-//! DMA ring of its CPU, deadlines, and the ways to reach the host and the other CPU.
+//! A path's function takes its own state and its CPU's io, [`IoA`] or [`IoB`]: the chip, the CPU's
+//! DMA ring, deadlines, and the ways to the host and to the other CPU.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -14,6 +14,7 @@
 //! | [`interrupt`] | interrupts to the host |
 //! | [`outbox`] | events that the host is to get |
 //! | [`filter`] | which frames are for this card |
+//! | [`loadable`] | handlers that are loaded at run time |
 //! | [`direct`] | transfers without the assist |
 
 pub mod a;
@@ -24,6 +25,7 @@ pub mod deadline;
 pub mod direct;
 pub mod filter;
 pub mod interrupt;
+pub mod loadable;
 pub mod note;
 pub mod outbox;
 pub mod states;
@@ -31,6 +33,6 @@ pub mod states;
 pub use a::IoA;
 pub use b::IoB;
 
-/// No room for it, or not done yet: nothing was queued, the caller comes again.
+/// No room, or not finished yet: nothing was queued, and the caller tries again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;

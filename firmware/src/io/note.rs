@@ -1,8 +1,8 @@
-//! What a transfer is for: a word that stays with it in the scratch pad.
+//! The purpose of a transfer: a word that stays with its descriptor in the scratch pad.
 //!
-//! Each path declares its kinds here, in one table for each channel; what follows when a
-//! transfer is done is [`completion`](crate::sides::completion)'s alone, which has to have an
-//! arm for each kind. Paper, section 4.2; hardware reference, section 6.3.
+//! Each path declares its kinds here, in one table for each channel.
+//! [`completion`](crate::sides::completion) alone acts on completed transfers; the compiler
+//! requires an arm for each kind. Paper, section 4.2; hardware reference, section 6.3.
 //!
 //! ```text
 //! read:   31        16            6  5..2   1 0
@@ -42,7 +42,7 @@ macro_rules! kinds {
 kinds! {
     /// Kinds of transfers from the host.
     ReadKind, otherwise Nothing {
-        /// BDs that did not arrive: nothing follows.
+        /// BDs that did not arrive: no action follows.
         Nothing = 0x00 of "recovery",
         /// Data of a send BD.
         SendData = 0x04 of "send",
@@ -54,7 +54,7 @@ kinds! {
         MiniBds = 0x18 of "buffer fetch",
         /// Jumbo receive BDs; likewise, extended ones count twice.
         JumboBds = 0x20 of "buffer fetch",
-        /// BDs of a receive queue; its number stands in bits 8 to 10.
+        /// BDs of a receive queue; its number stands in bits 8 to 15.
         QueueBds = 0x28 of "buffer fetch",
         /// The queue control block.
         QueueControl = 0x30 of "buffer fetch",
@@ -64,11 +64,11 @@ kinds! {
 kinds! {
     /// Kinds of transfers to the host.
     WriteKind, otherwise Quiet {
-        /// Nothing follows.
+        /// No action follows.
         Quiet = 0 of "all",
         /// The last data of a received frame.
         ReceiveData = 1 of "receive",
-        /// The send consumer index: an interrupt follows unless the host wants none of these.
+        /// The send consumer index: an interrupt follows if the host wants it.
         SendIndex = 2 of "send index",
         /// The receive return producer index: likewise.
         ReturnIndex = 3 of "receive",
@@ -84,13 +84,13 @@ kinds! {
 pub struct ReadNote(u32);
 
 impl ReadNote {
-    /// The bits that hold a kind. Data of frames has more flags in them.
+    /// The bits of a kind. Data of frames has more flags there.
     const KIND: u32 = 0x3C;
-    /// How far the index behind the last BD is shifted.
+    /// Shift of the index that follows the last BD.
     const AFTER_SHIFT: u32 = 16;
-    /// How far the number of a queue is shifted.
+    /// Shift of a queue's number.
     const QUEUE_SHIFT: u32 = 8;
-    /// How far the NIC address of a frame, a multiple of 8, is shifted.
+    /// Shift of a frame's NIC address, a multiple of 8.
     const START_SHIFT: u32 = 8;
     const DATA: u32 = ReadKind::SendData as u32;
     const FIRST: u32 = 1;
@@ -99,16 +99,16 @@ impl ReadNote {
     const SUMS_SHIFT: u32 = 4;
     const ABANDONED: u32 = 0x100;
 
-    /// Nothing follows.
+    /// No action follows.
     pub const NOTHING: ReadNote = ReadNote(ReadKind::Nothing as u32);
 
-    /// BDs, up to the one in front of index `after`.
+    /// BDs up to index `after`, exclusive.
     #[inline(always)]
     pub const fn bds(kind: ReadKind, after: u32) -> ReadNote {
         ReadNote(after << Self::AFTER_SHIFT | kind as u32)
     }
 
-    /// BDs of a receive queue, up to the one in front of index `after`.
+    /// BDs of a receive queue up to index `after`, exclusive.
     #[inline(always)]
     pub const fn queue_bds(queue: u32, after: u32) -> ReadNote {
         let kind = ReadKind::QueueBds as u32;
@@ -118,51 +118,50 @@ impl ReadNote {
     /// The queue control block.
     pub const CONTROL: ReadNote = ReadNote(ReadKind::QueueControl as u32);
 
-    /// Data of a frame; `flag` in a word of its BD says whether the host wants to hear of it
-    /// at once.
+    /// Data of a frame; `flag` in a word of its BD requests that the host be notified at once.
     #[inline(always)]
     pub const fn data(word: u32, flag: u32) -> ReadNote {
         let shift = flag.trailing_zeros() - Self::NOW.trailing_zeros();
         ReadNote(Self::DATA | (word & flag) >> shift)
     }
 
-    /// The frame begins with this data, at NIC address `start`.
+    /// Marks the first data of a frame, which begins at NIC address `start`.
     #[inline(always)]
     pub const fn first(self, start: u32) -> ReadNote {
         ReadNote(self.0 | start << Self::START_SHIFT | Self::FIRST)
     }
 
-    /// The last data of a frame that is held in the MAC's ring, and which sums it wants: two
-    /// bits.
+    /// Marks the last data of a frame that is held in the MAC's ring, with the sums that it needs:
+    /// two bits.
     #[inline(always)]
     pub const fn held(self, sums: u32) -> ReadNote {
         ReadNote(self.0 | Self::HELD | (sums & 3) << Self::SUMS_SHIFT)
     }
 
-    /// The data of a frame that was dropped.
+    /// Marks the data of a dropped frame.
     pub const fn abandoned(self) -> ReadNote {
         ReadNote(self.0 & (Self::DATA | Self::NOW) | Self::ABANDONED)
     }
 
-    /// As it stands with its descriptor.
+    /// The word beside the descriptor.
     #[inline(always)]
     pub const fn word(self) -> u32 {
         self.0
     }
 
-    /// From a descriptor.
+    /// From the word beside a descriptor.
     #[inline(always)]
     pub const fn of_word(word: u32) -> ReadNote {
         ReadNote(word)
     }
 
-    /// Whether it is data of a frame that needs nothing more.
+    /// Whether it is data of a frame that needs no further action.
     #[inline(always)]
     pub const fn is_plain_data(self) -> bool {
         self.0 & (Self::DATA | Self::HELD) == Self::DATA
     }
 
-    /// What it is for.
+    /// The kind of the transfer.
     #[inline(always)]
     pub const fn kind(self) -> ReadKind {
         if self.0 & Self::DATA != 0 {
@@ -172,19 +171,19 @@ impl ReadNote {
         }
     }
 
-    /// Of BDs: the index behind the last one.
+    /// For BDs: the index that follows the last one.
     #[inline(always)]
     pub const fn after(self) -> u32 {
         self.0 >> Self::AFTER_SHIFT
     }
 
-    /// Of BDs of a receive queue: its number.
+    /// For BDs of a receive queue: its number.
     #[inline(always)]
     pub const fn queue(self) -> u32 {
-        self.0 >> Self::QUEUE_SHIFT & 7
+        self.0 >> Self::QUEUE_SHIFT & 0xFF
     }
 
-    /// Of data: where the frame begins, if it begins with this.
+    /// For data: where the frame begins, if this is its first data.
     #[inline(always)]
     pub const fn start(self) -> Option<u32> {
         if self.0 & Self::FIRST != 0 {
@@ -194,20 +193,20 @@ impl ReadNote {
         }
     }
 
-    /// Of the words of several notes of data, put together: not 0 if the host asked to hear
-    /// of one of these at once.
+    /// For the words of several data notes, OR-ed together: not 0 if the host requested to be
+    /// notified of one of them at once.
     #[inline(always)]
     pub const fn now_of(words: u32) -> u32 {
         words & Self::NOW
     }
 
-    /// Of the last data of a frame that is held: which sums it wants.
+    /// For the last data of a held frame: the sums that it needs.
     #[inline(always)]
     pub const fn sums(self) -> u32 {
         self.0 >> Self::SUMS_SHIFT & 3
     }
 
-    /// Of data: whether its frame was dropped.
+    /// For data: whether its frame was dropped.
     pub const fn is_abandoned(self) -> bool {
         self.0 & Self::ABANDONED != 0
     }
@@ -219,43 +218,43 @@ pub struct WriteNote(u32);
 
 impl WriteNote {
     const KIND: u32 = 7;
-    /// The bits that are a NIC address, a multiple of 32.
+    /// The bits of a NIC address, a multiple of 32.
     const ADDRESS: u32 = !31;
 
-    /// Nothing follows.
+    /// No action follows.
     pub const QUIET: WriteNote = WriteNote::of(WriteKind::Quiet);
 
-    /// A kind that needs nothing more.
+    /// A kind without further data.
     #[inline(always)]
     pub const fn of(kind: WriteKind) -> WriteNote {
         WriteNote(kind as u32)
     }
 
-    /// The last data of a frame, whose return BD is at NIC address `slot`.
+    /// The last data of a frame, with its return BD at NIC address `slot`.
     #[inline(always)]
     pub const fn receive_data(slot: u32) -> WriteNote {
         WriteNote(slot | WriteKind::ReceiveData as u32)
     }
 
-    /// As it stands with its descriptor.
+    /// The word beside the descriptor.
     #[inline(always)]
     pub const fn word(self) -> u32 {
         self.0
     }
 
-    /// From a descriptor.
+    /// From the word beside a descriptor.
     #[inline(always)]
     pub const fn of_word(word: u32) -> WriteNote {
         WriteNote(word)
     }
 
-    /// What it is for.
+    /// The kind of the transfer.
     #[inline(always)]
     pub const fn kind(self) -> WriteKind {
         WriteKind::of_bits(self.0 & Self::KIND)
     }
 
-    /// Of data: the NIC address of the return BD.
+    /// For data: the NIC address of the return BD.
     #[inline(always)]
     pub const fn slot(self) -> u32 {
         self.0 & Self::ADDRESS

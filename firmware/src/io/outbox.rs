@@ -1,13 +1,13 @@
-//! Events that the host is to get, until there is room in its ring.
+//! Events for the host, queued until its ring has room.
 //!
-//! Host/NIC software interface, "Events". Whoever has something to report posts it here;
-//! `control::host_events` writes it to the host.
+//! Host/NIC software interface, "Events". Every module posts its events here;
+//! `control::host_events` writes them to the host.
 
 use crate::memory::statistics::count;
 use heapless::Deque;
 use tigon2_hal::Bus;
 
-/// Events that can wait.
+/// The capacity.
 const WAITING: usize = 8;
 
 /// A short queue of event words.
@@ -17,28 +17,28 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Nothing waits.
+    /// An empty queue.
     pub const fn new() -> Outbox {
         Outbox {
             waiting: Deque::new(),
         }
     }
 
-    /// Puts an event behind the others. With the queue full the event is lost and counted:
-    /// the host has not read its ring for long.
+    /// Appends an event. If the queue is full, the event is lost and counted: the host has not read
+    /// its ring for a long time.
     pub fn post<B: Bus>(&mut self, bus: &mut B, word: u32) {
         if self.waiting.push_back(word).is_err() {
             count!(*bus, event_ring_full);
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How many wait.
+    /// The number of queued events.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -48,7 +48,7 @@ impl Outbox {
         self.waiting.front().copied()
     }
 
-    /// The oldest event is on its way.
+    /// Removes the oldest event, which is on its way.
     pub fn sent(&mut self) {
         let _ = self.waiting.pop_front();
     }

@@ -1,7 +1,7 @@
-//! What the host configured: gencom and the general information block.
+//! The host's configuration: gencom and the general information block.
 //!
-//! Read once at start, into NIC memory, and judged there: what is used later are the
-//! copies in the handlers' state, which the host cannot change.
+//! The firmware reads it once at start, into NIC memory, and validates it there. The handlers
+//! later use the copies in their own state, which the host cannot change.
 
 use crate::memory::layout::INFORMATION;
 use host_interface::extension::BadConfig;
@@ -14,15 +14,15 @@ use tigon2_chip::memory::{FIRMWARE_BASE, NIC_SEND_RING};
 use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
 
-/// The general information block's copy.
+/// The copy of the general information block.
 const BLOCK: InformationAt = InformationAt(INFORMATION);
 
-/// One ring as its control block says.
+/// One ring, from its control block.
 #[derive(Clone, Copy, Debug)]
 pub struct RingConfig {
-    /// Where the ring is.
+    /// Where the ring lies in host memory.
     pub address: HostAddress,
-    /// Entries or bytes, as the ring has it.
+    /// Entries or bytes, depending on the ring.
     pub max_len: u32,
     /// The flags.
     pub flags: RcbFlags,
@@ -45,12 +45,12 @@ impl RingConfig {
         }
     }
 
-    /// Whether the host uses the ring: it did not disable it and gave it an address.
+    /// Whether the host uses the ring: it is not disabled and has an address.
     pub const fn is_used(&self) -> bool {
         !self.flags.disabled() && !self.address.is_null()
     }
 
-    /// The flags that must be the same for all receive rings.
+    /// The flags that must be equal for all receive rings.
     pub const fn offloads(&self) -> u16 {
         self.flags.into_bits() & RcbFlags::RECEIVE_CONSISTENCY
     }
@@ -104,7 +104,7 @@ impl Config {
         }
     }
 
-    /// The part that is in gencom: needed to fetch the rest.
+    /// Loads the part in gencom, which is needed to fetch the rest.
     pub fn load_gencom<B: Bus>(&mut self, bus: &mut B) {
         self.mode = OperatingMode::from_bits(bus.load(Gencom::OperatingMode.nic_address()));
         self.information = HostAddress {
@@ -113,10 +113,10 @@ impl Config {
         };
     }
 
-    /// The part that is in the general information block, after it was fetched.
+    /// Loads the part in the general information block, after it was fetched.
     ///
     /// # Errors
-    /// [`BadConfig`] when the firmware could not work with it.
+    /// [`BadConfig`] when the firmware cannot work with it.
     pub fn load_information<B: Bus>(&mut self, bus: &mut B) -> Result<(), BadConfig> {
         self.events = RingConfig::load(bus, BLOCK.event());
         self.send = RingConfig::load(bus, BLOCK.send());
@@ -131,7 +131,7 @@ impl Config {
         self.judge(PciState::from_bits(bus.read(Register::PciState)))
     }
 
-    /// Whether the firmware can work with it; `pci` is the PCI state register.
+    /// Checks whether the firmware can work with it; `pci` is the PCI state register.
     fn judge(&self, pci: PciState) -> Result<(), BadConfig> {
         if self.events.address.is_null() || self.event_producer.is_null() {
             return Err(BadConfig::NoEventRing);
@@ -171,7 +171,7 @@ impl Config {
                 Ok(())
             };
         }
-        // Reference 12 (C): an address of NIC memory, in the room that the map has for it.
+        // Reference 12 (C): an address in NIC memory, within the window that the map has for it.
         let room = NIC_SEND_RING..FIRMWARE_BASE;
         let inside = high == 0 && room.contains(&low) && FIRMWARE_BASE - low >= entries << 4;
         if inside && low & 7 == 0 {
@@ -202,7 +202,7 @@ impl Config {
             Some(_) => {}
             None => return Err(BadConfig::ReturnRingSize),
         }
-        // Reference 12 (C): the same offloads for all of the rings that are used.
+        // Reference 12 (C): all used rings have the same offloads.
         let offloads = self.standard.offloads();
         if [&self.jumbo, &self.mini]
             .into_iter()
@@ -210,7 +210,7 @@ impl Config {
         {
             return Err(BadConfig::InconsistentFlags);
         }
-        // Reference 9, R[5C] (C): vendor firmware refuses it, too.
+        // Reference 9, R[5C] (C): vendor firmware refuses it as well.
         let checksums =
             self.standard.flags.transport_checksum() || self.standard.flags.ip_checksum();
         if checksums && pci.byte_enables() {

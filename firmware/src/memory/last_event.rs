@@ -1,4 +1,4 @@
-//! What the event of a fatal error needs, kept ready in SRAM.
+//! The state that reporting a fatal error needs, kept ready in SRAM.
 //!
 //! ```text
 //!   +0  state of its two transfers    +4  producer of the host's event ring
@@ -11,13 +11,13 @@ use crate::memory::layout;
 #[derive(Debug)]
 #[repr(C)]
 pub struct LastEvent {
-    /// The state word of both transfers; 0: the host's event ring cannot be used.
+    /// The state word of both transfers; 0 if the host's event ring is unusable.
     pub state: u32,
-    /// Where the next event goes: the index that the host was told last.
+    /// The index of the next event, which the host received last.
     pub producer: u32,
     /// The event.
     pub entry: [u32; 2],
-    /// The index behind it, as the host gets it.
+    /// The index that follows it, as written to the host.
     pub index: [u32; 2],
 }
 

@@ -1,4 +1,4 @@
-//! What lies where in SRAM.
+//! The layout of SRAM.
 //!
 //! ```text
 //! 0x00_0000  mailboxes, gencom, command ring          (the host sees them in its BAR)
@@ -11,84 +11,151 @@
 //! 0x20_0000  end of packet memory
 //! ```
 //!
-//! The tables lie at fixed addresses, apart from Rust's variables: the DMA channels and
+//! The tables lie at fixed addresses, apart from Rust's variables, because the DMA channels and
 //! the host write them.
 
 use host_interface::queue::{QUEUES_MAX, block::BLOCK_BYTES, control::CONTROL_BYTES};
-use host_interface::{custom_counters, log};
+use host_interface::{custom_counters, log, spine};
+use tigon2_chip::mac::RX_RING_BYTES;
 use tigon2_chip::memory::{FIRMWARE_BASE, PACKET_MEMORY_END, block};
 
+/// Send BDs in NIC memory: a ring of 128, 256 or 512 entries of 16 bytes lies at the end of this
+/// region.
+pub const SEND_BDS: u32 = 0x2000;
+/// Bytes of [`SEND_BDS`].
+pub const SEND_BYTES: u32 = 0x2000;
 /// First byte of the tables, end of the image.
 pub const TABLES: u32 = 0x1_B000;
-/// Where return BDs are made, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes, each
-/// for the entries of the host's ring with that number modulo as many.
+/// Where the firmware builds return BDs, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes.
+/// An entry of the host's ring uses the slot of its number modulo the number of slots.
 pub const RETURN_BDS: u32 = TABLES;
-/// How many return BDs there is room for. Two for each write descriptor, see
-/// `path::receive`.
+/// Return BD slots: two for each write descriptor, see `path::receive`.
 pub const RETURN_SLOTS: u32 = 128;
-/// Copies of the standard receive BDs, each in the place of its index.
-pub const STANDARD_BDS: u32 = RETURN_BDS + RETURN_SLOTS * 32;
+/// Bytes of [`RETURN_BDS`].
+pub const RETURN_BYTES: u32 = RETURN_SLOTS * 32;
+/// Copies of the standard receive BDs, each in the slot of its index.
+pub const STANDARD_BDS: u32 = RETURN_BDS + RETURN_BYTES;
+/// Bytes of [`STANDARD_BDS`], 512 x 32.
+pub const STANDARD_BYTES: u32 = 512 * 32;
 /// Room for the jumbo receive BDs, 256 x 64.
-pub const JUMBO_BDS: u32 = STANDARD_BDS + 512 * 32;
+pub const JUMBO_BDS: u32 = STANDARD_BDS + STANDARD_BYTES;
+/// Bytes of [`JUMBO_BDS`].
+pub const JUMBO_BYTES: u32 = 256 * 64;
 /// Room for the mini receive BDs, 1024 x 32.
-pub const MINI_BDS: u32 = JUMBO_BDS + 256 * 64;
-/// What small write transfers carry, 32 bytes for each DMA write descriptor.
-pub const STAGING: u32 = MINI_BDS + 1024 * 32;
+pub const MINI_BDS: u32 = JUMBO_BDS + JUMBO_BYTES;
+/// Bytes of [`MINI_BDS`].
+pub const MINI_BYTES: u32 = 1024 * 32;
+/// Payloads of small write transfers, 32 bytes for each DMA write descriptor.
+pub const STAGING: u32 = MINI_BDS + MINI_BYTES;
+/// Bytes of [`STAGING`].
+pub const STAGING_BYTES: u32 = 64 * 32;
 /// The statistics block as the host gets it.
-pub const STATISTICS: u32 = STAGING + 64 * 32;
+pub const STATISTICS: u32 = STAGING + STAGING_BYTES;
 /// The host's general information block, fetched at start.
 pub const INFORMATION: u32 = STATISTICS + 1024;
 /// Handler counts for the host.
 pub const HANDLER_COUNTS: u32 = INFORMATION + 0x500;
 /// Drop counts for the host.
 pub const DROP_COUNTS: u32 = HANDLER_COUNTS + 0x80;
-/// Multicast addresses, 8 bytes each.
-pub const MULTICAST_LIST: u32 = DROP_COUNTS + 0x80;
-/// How many multicast addresses there is room for.
-pub const MULTICAST_ENTRIES: u32 = 64;
 /// The trace ring.
-pub const TRACE: u32 = (MULTICAST_LIST + MULTICAST_ENTRIES * 8).next_multiple_of(32);
+pub const TRACE: u32 = DROP_COUNTS + 0x80;
 /// Bytes of the trace ring, a power of two.
 pub const TRACE_BYTES: u32 = 128 * 32;
-/// What the last event before a halt needs: the state word of its transfers (0: there is
-/// no event ring), the event producer index that the host was told, and room for what is
-/// moved.
+/// The state that reporting a fatal error needs, see [`last_event`](super::last_event).
 pub const LAST_EVENT: u32 = TRACE + TRACE_BYTES;
-/// Handler counts when the profile was cleared last.
+/// Handler counts at the time when the profile was last cleared.
 pub const PROFILE: u32 = LAST_EVENT + 32;
 /// Words that both CPUs see, see [`shared`](super::shared).
 pub const SHARED: u32 = PROFILE + 0x80;
-/// End of those.
+/// End of the shared words.
 pub const SHARED_END: u32 = SHARED + 0x80;
-/// The log block: rings of messages, and what is recorded.
+/// The log block: the message rings and their levels.
 pub const LOG: u32 = SHARED_END;
-/// Counts of a changed handler's own, see `record::custom_counters`.
+/// Custom counters of a changed handler, see `record::custom_counters`.
 pub const CUSTOM_COUNTERS: u32 = LOG + log::BLOCK_BYTES;
-/// End of the tables.
-pub const TABLES_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
+/// End of classic mode's tables.
+pub const CLASSIC_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
 
-/// Receive queues that can be opened; 0 in firmware that has none: the uniprocessor variant
-/// has no room in its scratch pad for them, and more CPUs do not sort.
-pub const QUEUES: usize = if cfg!(any(not(target_arch = "mips"), feature = "parallel")) {
+/// Receive queues that the host can open; 0 in firmware without them: the uniprocessor variant has
+/// no room in its scratch pad, that with extensions none in CPU B's, that with hot code or state in
+/// SRAM none there, and the firmware for more CPUs does not sort frames.
+pub const QUEUES: usize = if cfg!(not(target_arch = "mips"))
+    || cfg!(all(feature = "parallel", not(feature = "spine"))) && !hot_parts_in_sram()
+{
     QUEUES_MAX
 } else {
     0
 };
-/// BDs of a queue that are in NIC memory at most; as many return BDs are made there.
+
+/// Whether hot code or state is linked for SRAM, see `build.rs`.
+const fn hot_parts_in_sram() -> bool {
+    match option_env!("TIGON_PLACEMENT") {
+        Some(placement) => !matches!(placement.as_bytes(), b"scratch" | b""),
+        None => false,
+    }
+}
+
+/// BDs of a queue in NIC memory, at most; as many return BD slots exist.
 pub const QUEUE_WINDOW: u32 = 128;
-/// How far a queue's number is shifted to find its rings.
+/// Shift of a queue's number to the offset of its rings.
 pub const QUEUE_SHIFT: u32 = 13;
-/// Rings of the queues, 8 KB each: [`QUEUE_WINDOW`] copies of BDs, then as many slots in which
-/// return BDs are made. They lie where classic mode has its copies of BDs, which are fetched
-/// again when the queues are closed.
+/// Rings of the queues, 8 KB each: [`QUEUE_WINDOW`] copies of BDs, then as many return BD slots.
+/// They lie where classic mode has its copies of BDs, which the firmware fetches again when the
+/// queues close.
 pub const QUEUE_RINGS: u32 = STANDARD_BDS;
-/// Distance of a queue's return slots from its copies of BDs.
+/// Offset of a queue's return slots from its copies of BDs.
 pub const QUEUE_SLOTS: u32 = QUEUE_WINDOW * 32;
-/// The tables that a hash is looked up in, 16 words for each half byte of what is hashed. Most of
-/// them lie where classic mode makes its return BDs, [`RETURN_BDS`].
+/// The tables for the hash, 16 words for each half byte of input. Most of them lie where classic
+/// mode builds its return BDs, [`RETURN_BDS`].
 pub const HASH_TABLES: u32 = STANDARD_BDS - 72 * 64;
+/// Where flows are looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowTables {
+    /// The rows of bytes for IPv4 addresses and ports, 0 if there is no room for them.
+    pub rows: u32,
+    /// Each CPU's cache of flows.
+    pub caches: [u32; 2],
+    /// Bytes of each, a power of two; 0 if there is no room for caches.
+    pub cache_bytes: u32,
+}
+
+impl FlowTables {
+    /// Bytes of the rows.
+    const ROWS: u32 = 12 * 1024;
+    /// Most bytes of a cache.
+    const MOST: u32 = 8 * 1024;
+
+    /// The tables beside `open` queues: they lie where the other queues would have their rings.
+    pub const fn beside(open: u32) -> FlowTables {
+        let room = (QUEUES_MAX as u32 - open) << QUEUE_SHIFT;
+        if room == 0 {
+            return FlowTables {
+                rows: 0,
+                caches: [0, 0],
+                cache_bytes: 0,
+            };
+        }
+        let (rows, end) = if room > Self::ROWS {
+            (STAGING - Self::ROWS, STAGING - Self::ROWS)
+        } else {
+            (0, STAGING)
+        };
+        let each = (room - (STAGING - end)) / 2;
+        let cache_bytes = if each > Self::MOST {
+            Self::MOST
+        } else {
+            1 << each.ilog2()
+        };
+        FlowTables {
+            rows,
+            caches: [end - cache_bytes, end - 2 * cache_bytes],
+            cache_bytes,
+        }
+    }
+}
+
 /// The queue block, see [`host_interface::queue::block`].
-pub const QUEUE_BLOCK: u32 = TABLES_END.next_multiple_of(32);
+pub const QUEUE_BLOCK: u32 = CLASSIC_END.next_multiple_of(32);
 /// The queue control block as it was read from the host.
 pub const QUEUE_CONTROL: u32 = QUEUE_BLOCK + BLOCK_BYTES;
 /// The indirection table, a byte for each entry.
@@ -97,10 +164,82 @@ pub const INDIRECTION: u32 = QUEUE_CONTROL + CONTROL_BYTES as u32;
 pub const QUEUE_SHARED: u32 = INDIRECTION + 128;
 /// End of those.
 pub const QUEUE_SHARED_END: u32 = QUEUE_SHARED + 0x80;
+/// Verdicts on the next frames, a ring of [`VERDICT_SLOTS`] of 8 bytes each: a frame has the slot of
+/// its position modulo their number.
+pub const VERDICTS: u32 = QUEUE_SHARED_END;
+/// Slots of [`VERDICTS`], a power of two.
+pub const VERDICT_SLOTS: u32 = 128;
+
+/// Offset in [`VERDICTS`] of the verdict on a frame, by its descriptor's offset in the MAC's ring.
+#[inline(always)]
+pub const fn verdict_offset(descriptor: u32) -> u32 {
+    const { assert!(tigon2_chip::mac::DESCRIPTOR_BYTES == 8) };
+    descriptor & (VERDICT_SLOTS * 8 - 1)
+}
+
+/// End of the queues' tables.
+const QUEUE_TABLES_END: u32 = VERDICTS + VERDICT_SLOTS * 8;
+
+/// Room for handlers that come later, see `io::loadable`.
+pub const LOADABLE: u32 = QUEUE_TABLES_END.next_multiple_of(32);
+/// Bytes of it: `TIGON_LOADABLE_BYTES` when the firmware is built, 0 unless that is set, and
+/// with more CPUs than two, whose tables have no such rows. On a host, for tests, there is
+/// always some.
+pub const LOADABLE_BYTES: u32 = match option_env!("TIGON_LOADABLE_BYTES") {
+    Some(bytes) if cfg!(any(feature = "uniprocessor", feature = "parallel")) => number(bytes),
+    _ if cfg!(target_arch = "mips") => 0,
+    _ => 0x100,
+};
+/// End of the tables.
+pub const TABLES_END: u32 = LOADABLE + LOADABLE_BYTES;
 
 /// Distance of the block's base K from the lowest alias of SRAM below
-/// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2).
-pub const BLOCK_OFFSET: u32 = 0x2_F000;
+/// [`PACKET_MEMORY_END`]: vendor's choice (hardware reference, section 2.2), or as much more
+/// as what comes later has asked for; the packet buffers give way.
+pub const BLOCK_OFFSET: u32 = if SPINE != 0 {
+    VENDOR_OFFSET + SPINE_BYTES
+} else if TABLES_END <= VENDOR_OFFSET {
+    VENDOR_OFFSET
+} else {
+    TABLES_END.next_multiple_of(block::ALIGNMENT)
+};
+/// Vendor's.
+const VENDOR_OFFSET: u32 = 0x2_F000;
+
+/// A decimal number.
+const fn number(text: &str) -> u32 {
+    let (digits, mut value, mut index) = (text.as_bytes(), 0, 0);
+    while index < digits.len() {
+        assert!(digits[index].is_ascii_digit(), "a number of bytes");
+        value = 10 * value + (digits[index] - b'0') as u32;
+        index += 1;
+    }
+    value
+}
+
+/// 1 in firmware that loads extensions, else 0.
+pub const SPINE: usize = cfg!(feature = "spine") as usize;
+/// Words of SPINE that both CPUs see.
+pub const SPINE_SHARED: u32 = VENDOR_OFFSET;
+/// End of those.
+pub const SPINE_SHARED_END: u32 = SPINE_SHARED + 0x40;
+/// The SPINE block, see [`host_interface::spine`].
+pub const SPINE_BLOCK: u32 = SPINE_SHARED_END.next_multiple_of(32);
+/// Frames on their way from CPU A to CPU B: [`POOL_SLOTS`], and one more in which a frame lies
+/// that goes round the end of the receive buffer.
+pub const POOL: u32 = (SPINE_BLOCK + spine::BLOCK_BYTES).next_multiple_of(POOL_SLOT);
+/// How many frames may be on their way.
+pub const POOL_SLOTS: u32 = 8;
+/// Bytes of a frame in the pool.
+pub const POOL_FRAME: u32 = 1536;
+/// Bytes of a slot: its length, and the frame.
+pub const POOL_SLOT: u32 = 2048;
+/// What extensions are loaded into.
+pub const ARENA: u32 = POOL + (POOL_SLOTS + 1) * POOL_SLOT;
+/// End of that.
+pub const ARENA_END: u32 = if SPINE == 0 { ARENA } else { BLOCK_OFFSET };
+/// Bytes from [`SPINE_SHARED`] to K. With 512 KB of SRAM the packet buffers keep half of it.
+const SPINE_BYTES: u32 = 0xB000;
 
 /// Base K of the descriptor and buffer block for an SRAM of `bytes`: the block ends at
 /// [`PACKET_MEMORY_END`] and begins behind the tables, in an alias where SRAM is smaller
@@ -115,15 +254,20 @@ pub const fn block_base(bytes: u32) -> u32 {
 }
 
 const _: () = {
+    assert!(SEND_BDS + SEND_BYTES <= FIRMWARE_BASE);
     assert!(TABLES > FIRMWARE_BASE);
     assert!(TABLES_END <= BLOCK_OFFSET);
     assert!(LOG.is_multiple_of(32) && RETURN_BDS.is_multiple_of(32));
     assert!(INFORMATION.is_multiple_of(8) && STAGING.is_multiple_of(32));
+    assert!(LOADABLE_BYTES.is_multiple_of(32));
     assert!(TRACE_BYTES.is_power_of_two());
     assert!(BLOCK_OFFSET.is_multiple_of(block::ALIGNMENT));
-    assert!(QUEUE_SHARED_END <= BLOCK_OFFSET);
+    assert!(SPINE == 0 || TABLES_END <= SPINE_SHARED);
+    assert!(SPINE == 0 || ARENA + 0x4000 <= ARENA_END);
+    assert!(POOL_SLOT.is_power_of_two() && POOL_FRAME + 8 <= POOL_SLOT);
     assert!(QUEUE_SLOTS * 2 == 1 << QUEUE_SHIFT);
     assert!(QUEUE_RINGS + ((QUEUES_MAX as u32) << QUEUE_SHIFT) == STAGING);
+    assert!(VERDICT_SLOTS.is_power_of_two() && VERDICT_SLOTS * 8 <= RX_RING_BYTES);
     assert!(QUEUE_CONTROL.is_multiple_of(8) && QUEUE_BLOCK.is_multiple_of(4));
     // With 512 KB the packet buffers still get more than half of it.
     assert!(PACKET_MEMORY_END - block_base(0x8_0000) - block::PACKET_BUFFERS > 0x4_0000);
@@ -135,6 +279,7 @@ mod tests {
 
     /// Reference 2.2: K is 0x12F000 with 1 MB of SRAM.
     #[test]
+    #[cfg(not(feature = "spine"))]
     fn the_block_is_where_the_reference_puts_it() {
         assert_eq!(block_base(0x10_0000), 0x12_F000);
         assert_eq!(block_base(0x8_0000), 0x1A_F000);

@@ -1,15 +1,20 @@
-//! Floor 0: what lies where in SRAM, what both CPUs see, and what the host configured.
+//! Layer 0: the layout of SRAM, the shared words, and the host's configuration.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`layout`] | the tables in SRAM |
-//! | [`last_event`] | what the event of a fatal error needs |
+//! | [`flow_cache`] | the tables in which both CPUs look flows up |
+//! | [`last_event`] | the state that reporting a fatal error needs |
+//! | [`region`] | the parts of SRAM with an owner: memory of rings and lists |
 //! | [`shared`] | words that cross between the CPUs, each with one writer |
 //! | [`config`] | gencom and the general information block, as they were at start |
 //! | [`statistics`] | the words of the statistics block |
 
 pub mod config;
+pub mod flow_cache;
 pub mod last_event;
 pub mod layout;
+pub mod overlay;
+pub mod region;
 pub mod shared;
 pub mod statistics;

@@ -1,23 +1,25 @@
-//! What both CPUs see: single words in SRAM, each with one writer.
+//! Words that both CPUs see: single words in SRAM, each with one writer.
 //!
-//! Paper, section 4.2: on the packet path three variables are enough, and none of them
-//! needs a lock. SRAM is not cached for data and a CPU's stores reach it in their order
-//! (hardware reference, 3.5), so a word that is stored behind what it announces is seen
-//! behind it. All others are for what is rare.
+//! Paper, section 4.2: three variables are enough on the packet path, and none needs a lock. SRAM
+//! is not cached for data, and a CPU's stores reach it in order (hardware reference, 3.5), so the
+//! other CPU sees a word after the data that it announces. All other words serve rare work.
 //!
-//! The writer is a type. Only who has that value, which each side has one of, can write:
+//! The type names the writer. Only the owner of that token can write, and each side owns one:
 //!
 //! ```text
 //! Shared<OfA>: set(&OfA, ...)   get by anybody
 //! Shared<OfB>: set(&OfB, ...)   get by anybody
 //! ```
 
-use crate::memory::layout::{QUEUE_SHARED, SHARED};
+use crate::memory::layout::{
+    QUEUE_SHARED, QUEUE_SHARED_END, SHARED, SHARED_END, SPINE_SHARED, SPINE_SHARED_END,
+};
 use core::marker::PhantomData;
+use host_interface::queue::QUEUES_MAX;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_hal::Bus;
 
-/// The right to write what CPU A shares. Its side has the only one.
+/// The token that permits writes to CPU A's words. Its side owns the only one.
 #[derive(Debug)]
 pub struct OfA(());
 
@@ -27,7 +29,7 @@ impl OfA {
     }
 }
 
-/// The right to write what CPU B shares. Its side has the only one.
+/// The token that permits writes to CPU B's words. Its side owns the only one.
 #[derive(Debug)]
 pub struct OfB(());
 
@@ -37,7 +39,7 @@ impl OfB {
     }
 }
 
-/// The host's right, which the firmware never has.
+/// The host's token, which the firmware never has.
 #[derive(Debug)]
 pub enum OfHost {}
 
@@ -64,7 +66,7 @@ impl<W> Shared<W> {
         }
     }
 
-    /// Where it is in NIC memory, for a debugger.
+    /// Its NIC address, for a debugger.
     pub const fn address(self) -> u32 {
         self.address
     }
@@ -75,7 +77,7 @@ impl<W> Shared<W> {
         bus.load(self.address)
     }
 
-    /// Gives it a value. Only the writer can:
+    /// Sets its value. Only the writer can:
     ///
     /// ```compile_fail,E0308
     /// use tigon2_hal::Bus;
@@ -115,7 +117,7 @@ impl<W> Clone for SharedArray<W> {
 impl<W> Copy for SharedArray<W> {}
 
 impl<W> SharedArray<W> {
-    /// The word of the ring or queue with this number.
+    /// The word of one ring or queue.
     #[inline(always)]
     pub const fn of(self, ring: usize) -> Shared<W> {
         Shared::at(self.first.address + ((ring as u32) << 2))
@@ -123,70 +125,83 @@ impl<W> SharedArray<W> {
 }
 
 macro_rules! shared {
-    ($all:ident, $all_doc:literal, $at:expr;
+    ($all:ident, $all_doc:literal, $at:ident to $end:ident;
         $( $writer:ident $name:ident $shape:tt, $why:literal; )+) => {
         #[doc = $all_doc]
         pub const $all: &[(&str, &str, u32, &str)] = &[
             $( (stringify!($name), stringify!($writer), shared!(@words $shape), $why), )+
         ];
 
-        shared!(@place $at; $( $writer $name $shape $why; )+);
+        shared!(@place $at, $end; $( $writer $name $shape $why; )+);
     };
     (@words one) => { 1 };
     (@words rings) => { 3 };
-    (@words queues) => { 8 };
+    (@words queues) => { QUEUES_MAX as u32 };
     (@words host) => { 1 };
-    (@place $at:expr;) => {
-        const _: () = {
-            use crate::memory::layout::{QUEUE_SHARED_END, SHARED_END};
-            assert!($at <= SHARED_END && $at > SHARED || $at <= QUEUE_SHARED_END);
-        };
+    (@place $at:expr, $end:ident;) => {
+        const _: () = assert!($at <= $end);
     };
-    (@place $at:expr; $writer:ident $name:ident one $why:literal; $($rest:tt)*) => {
+    (@place $at:expr, $end:ident; $writer:ident $name:ident one $why:literal; $($rest:tt)*) => {
         #[doc = $why]
         pub const $name: Shared<$writer> = Shared::at($at);
-        shared!(@place $at + 4; $($rest)*);
+        shared!(@place $at + 4, $end; $($rest)*);
     };
-    (@place $at:expr; $writer:ident $name:ident rings $why:literal; $($rest:tt)*) => {
+    (@place $at:expr, $end:ident; $writer:ident $name:ident rings $why:literal; $($rest:tt)*) => {
         #[doc = $why]
         pub const $name: SharedArray<$writer> = SharedArray {
             first: Shared::at($at),
         };
-        shared!(@place $at + 12; $($rest)*);
+        shared!(@place $at + 12, $end; $($rest)*);
     };
-    (@place $at:expr; $writer:ident $name:ident queues $why:literal; $($rest:tt)*) => {
+    (@place $at:expr, $end:ident; $writer:ident $name:ident queues $why:literal; $($rest:tt)*) => {
         #[doc = $why]
         pub const $name: SharedArray<$writer> = SharedArray {
             first: Shared::at($at),
         };
-        shared!(@place $at + 32; $($rest)*);
+        shared!(@place $at + 4 * QUEUES_MAX as u32, $end; $($rest)*);
     };
-    (@place $at:expr; $writer:ident $name:ident host $why:literal; $($rest:tt)*) => {
+    (@place $at:expr, $end:ident; $writer:ident $name:ident host $why:literal; $($rest:tt)*) => {
         #[doc = $why]
         pub const $name: Shared<$writer> = Shared::at(Mailbox::SendProducer.nic_address());
-        shared!(@place $at; $($rest)*);
+        shared!(@place $at, $end; $($rest)*);
     };
 }
 
 shared! {
-    ALL, "All of them: name, writer, words, what for.", SHARED;
+    ALL, "All of them: name, writer, words, what for.", SHARED to SHARED_END;
     OfHost SEND_PRODUCER host, "Packet path: the driver's send producer, in its mailbox; B reads it when A has rung.";
-    OfA RECEIVE_PRODUCERS rings, "Packet path: the driver's receive producers, which A has judged; B fetches up to them.";
-    OfB RECEIVE_ARRIVED rings, "Packet path: the receive rings' own producers: BDs in front of them are in NIC memory.";
+    OfA RECEIVE_PRODUCERS rings, "Packet path: the driver's receive producers, which A has validated; B fetches up to them.";
+    OfB RECEIVE_ARRIVED rings, "Packet path: the receive rings' own producers: BDs before them are in NIC memory.";
     OfA STARVED one, "Whether a frame waits for BDs: only then B rings when some have arrived.";
     OfA LINK_UP one, "Whether frames pass: B drops frames while there is no link.";
-    OfB SEND_INDEX one, "The send consumer index that a host with an address for it is to be told.";
-    OfB SEND_INTERRUPTS one, "How often B wanted the host interrupted: the interrupt is raised by A alone.";
-    OfB ERRORS one, "How many error events B wanted: the write channel is A's.";
-    OfA CALL one, "What A has B do for a command, with a number that makes it another one.";
-    OfB ANSWER one, "The call that B has done: the command goes on.";
+    OfB SEND_INDEX one, "The send consumer index to report to a host that has an address for it.";
+    OfB SEND_INTERRUPTS one, "How many interrupts B has requested: only A raises the interrupt.";
+    OfB ERRORS one, "How many error events B has requested: the write channel is A's.";
+    OfA CALL one, "A's cross call to B for a command, with a number that makes it new.";
+    OfB ANSWER one, "The cross call that B has finished: the command continues.";
 }
 
 shared! {
-    OF_QUEUES, "Those of the receive queues.", QUEUE_SHARED;
+    OF_QUEUES, "Those of the receive queues.", QUEUE_SHARED to QUEUE_SHARED_END;
     OfA QUEUE_PRODUCERS queues, "Packet path: how far B may fetch a queue's BDs: the driver's producer, or as many as there is room for.";
-    OfB QUEUE_ARRIVED queues, "Packet path: a queue's BDs in front of it are in NIC memory.";
-    OfA QUEUE_MOVES one, "How often a queue's producer moved, so that B looks at all of them only then.";
+    OfB QUEUE_ARRIVED queues, "Packet path: a queue's BDs before it are in NIC memory.";
+    OfA QUEUE_MOVES one, "How often a queue's producer moved: only then B checks all of them.";
     OfA CLASSIC_NEXT rings, "The first BD of each ring of classic mode that A has not taken, when it is used again.";
-    OfB CONTROL_READ one, "What came of reading the control block: 1 it is there, 2 it cannot be read.";
+    OfA QUEUE_EPOCH one, "Another number for each classifier by which B may classify ahead; 0 for none.";
+    OfA QUEUE_HASHES one, "The types of hash that this classifier makes, from bit 16 on the period of its key, from bit 24 on the number of queues.";
+    OfA QUEUE_RELEASED one, "Packet path: received frames that A has released, a position in the MAC's ring.";
+    OfB QUEUE_AHEAD_FROM one, "Packet path: verdicts stand from this position on.";
+    OfB QUEUE_AHEAD one, "Packet path: verdicts stand up to this position. B writes it behind the other one.";
+    OfB CONTROL_READ one, "The result of reading the control block: 1 it has arrived, 2 it cannot be read.";
+}
+
+shared! {
+    OF_SPINE, "Those of SPINE.", SPINE_SHARED to SPINE_SHARED_END;
+    OfA SPINE_RUNNING one, "The run of an extension that is in work: its number in bits 31:8, its microseconds in bits 7:0; 0 for none.";
+    OfA SPINE_WATCH one, "Microseconds of the shortest watchdog; 0 while no extension is loaded.";
+    OfA SPINE_CALLS one, "How often A had something for B: a frame to transmit, another watchdog.";
+    OfA SPINE_QUEUED one, "Frames that A has put into the pool; wraps.";
+    OfB SPINE_TAKEN one, "Frames that B has taken out of it; wraps.";
+    OfB SPINE_OVERDUE one, "The run that B wants ended, when it was not in its own text.";
+    OfB SPINE_ENDED one, "Why B has ended the run that was ended last.";
 }

@@ -1,14 +1,14 @@
 //! The words of the statistics block in NIC memory.
 //!
-//! Host/NIC software interface, "Statistics block". A word is named by its field of
-//! [`host_interface::statistics::Statistics`]; each has one writer.
+//! Host/NIC software interface, "Statistics block". The field of
+//! [`host_interface::statistics::Statistics`] names a word; each word has one writer.
 
 use super::layout::STATISTICS;
 use core::mem::offset_of;
 use host_interface::statistics::Counter64;
 use tigon2_hal::Bus;
 
-/// Counts one more in a word of the block, named by its field.
+/// Increments a word of the block, named by its field.
 macro_rules! count {
     ($bus:expr, $field:ident) => {
         $crate::memory::statistics::add(
@@ -19,7 +19,7 @@ macro_rules! count {
 }
 pub(crate) use count;
 
-/// Counts one more in the word at a byte offset of the block.
+/// Increments the word at a byte offset of the block.
 pub fn add<B: Bus>(bus: &mut B, offset: usize) {
     let address = STATISTICS + offset as u32;
     let value = bus.load(address).wrapping_add(1);

@@ -1,4 +1,4 @@
-//! Floor 4: the paths of frames. None knows of another.
+//! Layer 4: the paths of frames, which do not know each other.
 //!
 //! | module | what | CPU |
 //! | --- | --- | --- |
@@ -7,6 +7,7 @@
 //! | [`buffer_fetch`] | the BDs of empty buffers, from the host | B |
 //! | [`send_index`] | reporting the send consumer index to the host | A |
 
+pub mod ahead;
 pub mod buffer_fetch;
 pub mod receive;
 pub mod send;

@@ -1,8 +1,8 @@
 //! Reports the send consumer index to the host, for CPU B.
 //!
-//! A driver that reads the index by MMIO finds it without this: CPU B stores it where the
-//! driver looks, as in the paper. For a host with an address for it, and for the interrupt,
-//! CPU B leaves word here: the write channel and the interrupt are CPU A's.
+//! A driver that reads the index by MMIO needs none of this: CPU B stores the index where the
+//! driver looks, as in the paper. For a host with an address for the index, and for the interrupt,
+//! CPU B leaves its requests in shared words: the write channel and the interrupt belong to CPU A.
 
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
@@ -12,10 +12,10 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
 
-/// What the host was told.
+/// The last report.
 #[derive(Debug)]
 pub struct SendIndex {
-    /// Where the host wants the index, or none.
+    /// The host address of the index, or 0.
     place: HostAddress,
     reported: u32,
     interrupts: u32,
@@ -36,7 +36,7 @@ impl SendIndex {
         self.place = config.send_consumer;
     }
 
-    /// Whether CPU B wants the host told something that it was not.
+    /// Whether CPU B has requested a report that was not made.
     #[inline(always)]
     pub fn is_behind<B: Dispatch>(&self, io: &mut IoA<B>) -> bool {
         SEND_INTERRUPTS.get(&mut io.bus) != self.interrupts
@@ -50,7 +50,7 @@ impl Default for SendIndex {
     }
 }
 
-/// Write send consumer. The interrupt follows the index: it is raised when that has been
+/// Write Send Consumer. The interrupt follows the index: it is raised when the index has been
 /// written.
 #[inline(always)]
 pub fn write<B: Dispatch>(index: &mut SendIndex, io: &mut IoA<B>) {

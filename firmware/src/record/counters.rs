@@ -1,4 +1,4 @@
-//! What is counted for each frame: kept in the scratch pads.
+//! Per-frame counters, kept in the scratch pads.
 //!
 //! Each path counts for itself. `sides::statistics` copies the counts to NIC memory each
 //! hundredth of a second.
@@ -36,7 +36,7 @@ impl ByDestination {
     }
 }
 
-/// What is counted on the receive path.
+/// Counters of the receive path.
 #[derive(Debug)]
 pub struct ReceiveCounters {
     /// Bytes received, without CRC.
@@ -60,7 +60,7 @@ impl ReceiveCounters {
         }
     }
 
-    /// Frames with this destination were received, of so many bytes together.
+    /// Counts received frames with this destination, and their bytes.
     #[inline(always)]
     pub fn received(&mut self, destination: u8, frames: u32, bytes: u32) {
         self.octets.add(bytes);
@@ -74,7 +74,7 @@ impl Default for ReceiveCounters {
     }
 }
 
-/// What is counted on the send path.
+/// Counters of the send path.
 #[derive(Debug)]
 pub struct SendCounters {
     /// Bytes sent, without CRC.
@@ -87,9 +87,9 @@ pub struct SendCounters {
     pub updates: u32,
     /// Moves of the host's send producer.
     pub producer_updates: u32,
-    /// Updates because the number of BDs was reached.
+    /// Updates that the BD threshold triggered.
     pub threshold_hits: u32,
-    /// Frames that found the transmit buffer full, each time.
+    /// Frames that found the transmit buffer full, counted on every attempt.
     pub buffer_retries: u32,
     /// Frames that found the MAC's ring full.
     pub mac_ring_full: u32,
@@ -116,13 +116,13 @@ impl SendCounters {
         }
     }
 
-    /// Frames with this destination were sent.
+    /// Counts sent frames with this destination.
     #[inline(always)]
     pub fn sent(&mut self, destination: u8, frames: u32) {
         self.frames.add(destination, frames);
     }
 
-    /// A frame that was counted as sent was not.
+    /// Takes back a frame that was counted as sent.
     pub fn not_sent(&mut self, destination: u8) {
         self.frames.subtract(destination);
     }

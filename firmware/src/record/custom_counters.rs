@@ -1,21 +1,21 @@
-//! Custom counters: for a handler that is changed to count something more.
+//! Custom counters, for changed handlers that count something more.
 //!
-//! A name in [`NAMES`], and a line where the thing happens:
+//! Add a name to [`NAMES`], and a line where the event happens:
 //!
 //! ```ignore
 //! custom_counters::count(bus, const { custom_counters::number("pings") });
 //! ```
 //!
-//! The count is in NIC memory with its name beside it, so `tigonctl stats` shows it without
-//! being told of it. It costs a call, a load and a store of SRAM where it is counted, and
-//! nothing elsewhere. As with every word in SRAM there must be one CPU only that counts it.
+//! The count lies in NIC memory beside its name, so `tigonctl stats` shows it without any change.
+//! Counting costs a call, a load and a store of SRAM; nothing else costs anything. As with every
+//! word in SRAM, only one CPU may count it.
 
 use crate::memory::layout::CUSTOM_COUNTERS;
 use host_interface::custom_counters::{CustomCounterAt, ENTRY_BYTES, MOST, NAME_WORDS, name_words};
 use host_interface::extension::Extension;
 use tigon2_hal::Bus;
 
-/// What is counted besides what every firmware counts: up to 15 names of up to 12 letters.
+/// The names of the custom counters: up to 15, of up to 12 letters.
 pub const NAMES: &[&str] = &[];
 
 /// The chip cannot multiply.
@@ -26,7 +26,7 @@ const _: () = {
     assert!(ENTRY_BYTES.is_power_of_two());
 };
 
-/// The names as they stand in their entries.
+/// The names as words of their entries.
 const WORDS: [[u32; NAME_WORDS]; NAMES.len()] = {
     let mut words = [[0; NAME_WORDS]; NAMES.len()];
     let mut number = 0;
@@ -51,7 +51,7 @@ pub const fn number(name: &str) -> u32 {
     panic!("no such name in NAMES")
 }
 
-/// Counts one more.
+/// Increments a counter.
 #[inline(never)]
 pub fn count<B: Bus>(bus: &mut B, number: u32) {
     let address = CustomCounterAt(CUSTOM_COUNTERS + (number << ENTRY_SHIFT)).count();
@@ -59,7 +59,7 @@ pub fn count<B: Bus>(bus: &mut B, number: u32) {
     bus.store(address, value);
 }
 
-/// Writes the names, and says where they are if there are any.
+/// Writes the names, and publishes their place if there are any.
 pub(crate) fn prepare<B: Bus>(bus: &mut B) {
     if NAMES.is_empty() {
         return;
@@ -71,7 +71,7 @@ pub(crate) fn prepare<B: Bus>(bus: &mut B) {
             at += 4;
         }
     }
-    // The end: an entry of no name.
+    // The end: an entry without a name.
     bus.store(CustomCounterAt(at).name(), 0);
     bus.store(Extension::CustomCounters.nic_address(), CUSTOM_COUNTERS);
 }

@@ -1,8 +1,8 @@
-//! Frames that go nowhere, each counted with its reason.
+//! Dropped frames, counted by reason.
 
 use host_interface::extension::{DROP_COUNT, DropReason};
 
-/// Reasons of CPU B's side: frames to send.
+/// Reasons on CPU B's side: frames to send.
 pub const SEND: &[DropReason] = &[
     DropReason::BadSendBd,
     DropReason::SendTooLong,
@@ -10,7 +10,7 @@ pub const SEND: &[DropReason] = &[
     DropReason::SendFault,
 ];
 
-/// Reasons of CPU A's side: received frames.
+/// Reasons on CPU A's side: received frames.
 pub const RECEIVE: &[DropReason] = &[
     DropReason::StackDown,
     DropReason::BadFrame,
@@ -25,12 +25,12 @@ pub const RECEIVE: &[DropReason] = &[
 
 const _: () = assert!(SEND.len() + RECEIVE.len() == DROP_COUNT);
 
-/// How many there were of each reason.
+/// Dropped frames by reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Drops([u32; DROP_COUNT]);
 
 impl Drops {
-    /// None.
+    /// No drops.
     pub const fn new() -> Drops {
         Drops([0; DROP_COUNT])
     }
@@ -41,7 +41,7 @@ impl Drops {
         self.add(reason, 1);
     }
 
-    /// Counts more of one reason.
+    /// Adds to the count of a reason.
     #[inline(always)]
     pub fn add(&mut self, reason: DropReason, more: u32) {
         if let Some(count) = self.0.get_mut(reason as usize) {
@@ -49,7 +49,7 @@ impl Drops {
         }
     }
 
-    /// How many there were of some reasons: [`SEND`] or [`RECEIVE`].
+    /// The counts of some reasons: [`SEND`] or [`RECEIVE`].
     pub fn of(&self, reasons: &'static [DropReason]) -> impl Iterator<Item = (DropReason, u32)> {
         reasons
             .iter()

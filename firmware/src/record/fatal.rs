@@ -1,4 +1,4 @@
-//! The end: words for the host, then the CPU halts.
+//! Fatal errors: publish the reason, then halt the CPUs.
 
 use super::trace;
 use crate::io::direct;
@@ -13,9 +13,9 @@ use tigon2_chip::bits::{AssistState, CpuState, MacRxState, MiscLocalControl};
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::events::Dispatch;
 
-/// Writes the words, tells the host by an event and an interrupt, and halts both CPUs. Either
-/// CPU may do it: it halts the other one first, and then all is its own. The order of vendor
-/// firmware: DMA is paused and the receiver stopped first (hardware reference, section 3.4).
+/// Writes the reason, notifies the host by an event and an interrupt, and halts both CPUs. Either
+/// CPU may call it: it halts the other one first and then uses everything alone. The order follows
+/// vendor firmware: pause DMA and stop the receiver first (hardware reference, section 3.4).
 #[inline(never)]
 pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
     let cpu = bus.core(|core| {
@@ -33,7 +33,7 @@ pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
         _ => bus.read(Register::CpuBPc) | 1,
     };
     trace::panic(bus, code as u32, [argument, pc, 0, 0]);
-    // In front of the event: a host that has the event looks for them.
+    // Before the event: a host that gets the event reads these words.
     bus.store(Extension::FatalCode.nic_address(), code as u32);
     bus.store(Extension::FatalArgument.nic_address(), argument);
     bus.store(Extension::FatalCpuPc.nic_address(), pc);
@@ -46,8 +46,8 @@ pub fn stop<B: Dispatch>(bus: &mut B, code: FatalCode, argument: u32) {
     bus.modify(Register::cpu_state(cpu), halt, halt);
 }
 
-/// The error event, past the assist, which is paused: what it has not moved stays behind.
-/// So the event goes to the place behind the last one that the host was told of.
+/// Writes the error event without the assist, which is paused: its queued transfers never run. The
+/// event therefore goes to the slot after the last one that the host knows.
 fn last_event<B: Dispatch>(bus: &mut B, code: FatalCode) {
     let state = bus.load(LAST_EVENT.state());
     let producer = bus.load(LAST_EVENT.producer());

@@ -1,8 +1,8 @@
 //! Messages for developers: defmt on the chip, nothing on a host.
 //!
-//! None is on the packet path, so that what a frame costs is not changed by the log. A message
-//! is made if its module's word in the log block says so, which the host may change at any
-//! time; levels that `DEFMT_LOG` left out when the firmware was built cost nothing.
+//! The packet path logs nothing, so the log does not change the cost of a frame. A message is
+//! recorded if its module's level word in the log block permits it; the host may change that word
+//! at any time. Levels that `DEFMT_LOG` excluded at build time cost nothing.
 //!
 //! ```text
 //! log_info!(..)  -->  built in?  -->  word of the module >= level?  -->  defmt, ring of the CPU
@@ -14,10 +14,10 @@ use crate::memory::layout::LOG;
 #[cfg(any(target_arch = "mips", test))]
 use host_interface::log::Level;
 
-/// Makes one logging macro.
+/// Declares one logging macro.
 macro_rules! level {
     ($name:ident, $level:ident, $constant:ident, $dollar:tt) => {
-        // A message stands where the macro is used, for the log's reader, too.
+        // The reader of the log shows the place where the macro is used.
         #[collapse_debuginfo(yes)]
         #[allow(unused_macros)]
         macro_rules! $name {
@@ -50,9 +50,9 @@ level!(log_info, info, Info, $);
 level!(log_debug, debug, Debug, $);
 level!(log_trace, trace, Trace, $);
 
-// The texts' section is at address 0, and the number of a text is its address. gdb takes them
-// for code; CPU B, while it was never started, is at address 0: so none may be there, or at 1,
-// which is the same to gdb on MIPS.
+// The section of the texts is at address 0, and a text's number is its address. gdb takes the
+// texts for code, and a CPU B that was never started is at address 0. So no text may be there, or
+// at 1, which gdb on MIPS treats as the same address.
 #[cfg(target_arch = "mips")]
 core::arch::global_asm!(
     ".pushsection .defmt.prim.first, \"\", @progbits",
@@ -60,12 +60,12 @@ core::arch::global_asm!(
     ".popsection"
 );
 
-/// Whether the build has messages of a level, in some module at least.
+/// Whether the build has messages of a level, in at least one module.
 #[cfg(target_arch = "mips")]
 pub(crate) const fn is_built_in(level: Level) -> bool {
     const MOST: Level = match option_env!("DEFMT_LOG") {
         Some(words) => most_detailed(words),
-        // As defmt takes it.
+        // As defmt does.
         None => Level::Error,
     };
     level as u32 <= MOST as u32
@@ -79,7 +79,7 @@ pub(crate) fn is_recorded(module: usize, level: Level) -> bool {
     tigon2_hal::Mmio::peek(word) >= level as u32
 }
 
-/// The most detailed level that defmt's filter speaks of.
+/// The most detailed level in defmt's filter.
 #[cfg(any(target_arch = "mips", test))]
 const fn most_detailed(words: &str) -> Level {
     let mut most = Level::Off;

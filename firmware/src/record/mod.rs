@@ -1,13 +1,13 @@
-//! Floor 2: what is written down about what happens.
+//! Layer 2: logs, traces, counters, fatal errors.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `log` | messages for developers |
-//! | [`trace`] | entries about what is rare, for the host |
-//! | [`drops`] | frames that go nowhere, by reason |
-//! | [`counters`] | what each side counts for each frame |
-//! | [`custom_counters`] | counts for a handler that is changed |
-//! | [`fatal`] | the end |
+//! | [`trace`] | a ring of rare events, for the host |
+//! | [`drops`] | dropped frames by reason |
+//! | [`counters`] | per-frame counters of each side |
+//! | [`custom_counters`] | custom counters for changed handlers |
+//! | [`fatal`] | fatal errors |
 
 pub mod counters;
 pub mod custom_counters;

@@ -1,20 +1,24 @@
-//! The trace: a ring of entries in NIC memory about what is rare.
+//! The trace: a ring in NIC memory that records rare events.
 //!
-//! Hardware reference, section 12: entries of 32 bytes, {label, code, time, arguments},
-//! written downwards; gencom says where the ring is. The host chooses topics with the
-//! trace mask and reads the ring through its window. After a fatal error the newest entry
-//! is "*PANIC*".
+//! Hardware reference, section 12: entries of 32 bytes, {label, code, time, arguments}, written
+//! downwards; gencom holds the ring's place. The host selects topics with the trace mask and reads
+//! the ring through its window. After a fatal error the newest entry is "*PANIC*".
 
 use crate::memory::layout::{TRACE, TRACE_BYTES};
+use crate::memory::region::{Regions, Trace};
 use host_interface::gencom::Gencom;
 use host_interface::trace::{ENTRY_BYTES, PANIC_LABEL, Topic, label_words};
+use spin::Mutex;
 use tigon2_chip::Register;
+use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::{Bus, semaphore};
 
 const ENTRY: u32 = ENTRY_BYTES as u32;
 
-/// Empties the ring and tells the host where it is.
+/// The ring. Both CPUs write it, so one of them at a time.
+static RING: Mutex<Trace> = Mutex::new(Regions::of_sram().trace);
+
+/// Empties the ring and reports its address to the host.
 pub fn start<B: Bus>(bus: &mut B) {
     for address in (TRACE..TRACE + TRACE_BYTES).step_by(4) {
         bus.store(address, 0);
@@ -26,25 +30,23 @@ pub fn start<B: Bus>(bus: &mut B) {
 }
 
 /// Records an entry if the host wants the topic traced.
-///
-/// Both CPUs write the ring, so one of them at a time: the only use of the semaphore besides
-/// the log and error recovery.
 #[inline(never)]
 pub fn record<B: Dispatch>(bus: &mut B, topic: Topic, code: u32, arguments: [u32; 4]) {
     let mask = bus.load(Gencom::TraceMask.nic_address()) | Topic::ALWAYS;
     if mask & topic.mask() != 0 {
-        semaphore::with(bus, |bus| write(bus, topic.label(), code, arguments));
+        let _ring = RING.lock();
+        write(bus, topic.label(), code, arguments);
     }
 }
 
-/// Records the end.
+/// Records the end. The other CPU is halted, perhaps with the ring locked: all is this one's.
 pub fn panic<B: Bus>(bus: &mut B, code: u32, arguments: [u32; 4]) {
     const LABEL: [u32; 2] = label_words(PANIC_LABEL);
     write(bus, LABEL, code, arguments);
 }
 
-/// The pointer is in gencom, where the host can change it: whatever it says, the entry
-/// goes to a place in the ring.
+/// Writes one entry. The pointer is in gencom, where the host can change it; any value of it
+/// yields a slot in the ring.
 fn write<B: Bus>(bus: &mut B, label: [u32; 2], code: u32, arguments: [u32; 4]) {
     const MASK: u32 = (TRACE_BYTES - 1) & !(ENTRY - 1);
     let pointer = bus.load(Gencom::TracePointer.nic_address());

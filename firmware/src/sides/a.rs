@@ -1,17 +1,20 @@
-//! CPU A's side: wire to host, and all that is not about frames.
+//! CPU A's side: wire to host, and everything that is not about frames.
 //!
-//! Paper, section 4.2: Mailbox, Receive Complete, DMA Write Complete and Update Receive
-//! Return Producer are CPU A's. What else writes to the host goes with them, since the
-//! write channel is here: events, statistics, commands, the send consumer index. The link
-//! is here because the receiver is.
+//! Paper, section 4.2: Mailbox, Receive Complete, DMA Write Complete and Update Receive Return
+//! Producer run on CPU A. Other writes to the host belong here too, because the write channel
+//! does: events, statistics, commands, the send consumer index. The link belongs here because the
+//! receiver does.
 
 use super::cross_call::Calls;
 use super::queues::Stage;
+use super::spine::Spine;
 use super::timer::Housekeeping;
 use crate::control::host_events::HostEvents;
 use crate::control::link::Link;
 use crate::io::IoA;
+use crate::io::filter::MulticastList;
 use crate::memory::config::Config;
+use crate::memory::region::RegionsA;
 use crate::path::receive::Receive;
 use crate::path::receive::queues::Queues;
 use crate::path::send_index::SendIndex;
@@ -20,13 +23,13 @@ use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceiveRing;
 use tigon2_hal::resources::Receiver;
 
-/// Everything that the handlers of CPU A know, about 800 bytes. On the chip it lies in the
-/// scratch pad of the CPU that runs them, and one handler at a time has what its row of the
-/// [event table](crate::events) names of it.
+/// The state of CPU A's handlers, about 800 bytes. On the chip it lies in the scratch pad of the
+/// CPU that runs them. Each handler borrows the parts that its row of the [event
+/// table](crate::events) names.
 #[derive(Debug)]
 #[repr(C)]
 pub struct SideA<B: Dispatch> {
-    /// What its paths work with.
+    /// The resources of its paths.
     pub io: IoA<B>,
     /// How often each handler ran, in the order of [`extension::HANDLERS`].
     pub(crate) counts: [u32; extension::HANDLER_COUNT],
@@ -34,33 +37,53 @@ pub struct SideA<B: Dispatch> {
     pub receive: Receive,
     /// The receive queues.
     pub(crate) queues: Queues,
-    /// How far a command about them is.
+    /// The progress of a command about them.
     pub(crate) queue_stage: Stage,
+    /// The extensions.
+    pub(crate) spine: Spine,
     /// Reporting the send consumer index to the host.
     pub(crate) send_index: SendIndex,
     /// Events to the host.
     pub(crate) host_events: HostEvents,
-    /// What CPU B was asked to do.
+    /// Cross calls to CPU B.
     pub(crate) calls: Calls,
     /// The link.
     pub(crate) link: Link,
-    /// What is done each millisecond.
+    /// The work of each millisecond.
     pub(crate) housekeeping: Housekeeping,
-    /// What the host configured.
+    /// The host's configuration.
     pub(crate) config: Config,
     /// Base K of the descriptor and buffer block.
     pub(crate) block: u32,
 }
 
 impl<B: Dispatch> SideA<B> {
-    /// The state before anything is known. It is a constant, so that on the chip it comes
-    /// with the image instead of being copied together by code.
-    pub const fn new(bus: B, write: B::WriteChannel, receiver: Receiver) -> SideA<B> {
+    /// The state before the host has configured anything. It is a constant, so that it comes with
+    /// the chip's image and no code has to build it.
+    pub const fn new(
+        bus: B,
+        write: B::WriteChannel,
+        receiver: Receiver,
+        regions: RegionsA,
+        multicast: &'static mut MulticastList,
+    ) -> SideA<B> {
+        let RegionsA {
+            return_bds,
+            receive_bds,
+            staging,
+        } = regions;
+        let receive = Receive::new(
+            ReceiveRing::new(receiver),
+            return_bds,
+            receive_bds,
+            &staging,
+        );
         SideA {
-            io: IoA::new(bus, write),
+            io: IoA::new(bus, write, staging, multicast),
             counts: [0; extension::HANDLER_COUNT],
-            receive: Receive::new(ReceiveRing::new(receiver)),
+            receive,
             queues: Queues::new(),
+            spine: Spine::new(),
             queue_stage: Stage::Idle,
             send_index: SendIndex::new(),
             host_events: HostEvents::new(),
@@ -72,7 +95,7 @@ impl<B: Dispatch> SideA<B> {
         }
     }
 
-    /// A handler has run in part: for who does not enter it by the event table.
+    /// Counts a partial run of a handler, for callers that bypass the event table.
     #[inline(always)]
     pub fn count_run(&mut self, handler: extension::Handler) {
         if let Some(count) = self.counts.get_mut(handler as usize) {

@@ -1,9 +1,8 @@
-//! Commands of the host.
+//! The host's commands.
 //!
-//! Host/NIC software interface, "Commands": words in a ring in NIC memory, producer in
-//! mailbox 1, consumer in gencom. A command that finds no room for its answer is left in
-//! the ring; housekeeping comes back to it. So is one that CPU B has to do something for,
-//! until that is done.
+//! Host/NIC software interface, "Commands": words in a ring in NIC memory, with the producer in
+//! mailbox 1 and the consumer in gencom. A command stays in the ring while its answer finds no
+//! room or CPU B still works on it; housekeeping tries it again.
 
 use super::cross_call::{self, Call};
 use super::{SideA, queues, statistics};
@@ -29,7 +28,7 @@ use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::memory::COMMAND_RING;
 use tigon2_hal::events::Dispatch;
 
-/// Carries out what the host queued.
+/// Carries out the queued commands.
 #[inline(never)]
 pub fn run<B: Dispatch>(a: &mut SideA<B>) {
     loop {
@@ -51,7 +50,7 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>) {
     }
 }
 
-/// An index outside of the ring: reported once, and both are set to agree.
+/// Reports an index outside of the ring once, and resets both indices to the same value.
 fn refuse<B: Dispatch>(a: &mut SideA<B>, producer: u32) {
     log_warn!("command producer {=u32:#x} is out of range", producer);
     a.io.bus.store(Mailbox::CommandProducer.nic_address(), 0);
@@ -63,8 +62,8 @@ fn word<B: Dispatch>(bus: &mut B, index: u32) -> u32 {
     bus.load(COMMAND_RING + advance(index, 0, COMMAND_ENTRIES) * COMMAND_BYTES)
 }
 
-/// Carries out the command at `index`, behind which up to `queued` entries are valid;
-/// returns how many it took.
+/// Carries out the command at `index`, with up to `queued` valid entries from there on; returns
+/// how many it took.
 fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Busy> {
     let command = match Command::unpack(word(&mut a.io.bus, index)) {
         Ok(command) => command,
@@ -100,7 +99,7 @@ fn one<B: Dispatch>(a: &mut SideA<B>, index: u32, queued: u32) -> Result<u32, Bu
     Ok(entries)
 }
 
-/// Has CPU B do its part first, where it has one.
+/// Calls CPU B first, for commands with a part on CPU B.
 fn call<B: Dispatch>(a: &mut SideA<B>, command: CommandCode) -> Result<(), Busy> {
     let what = match command {
         CommandCode::UpdateStatistics
@@ -210,23 +209,23 @@ fn carry_out<B: Dispatch>(
     Ok(())
 }
 
-/// The link begins anew.
+/// Restarts the link.
 fn renew<B: Dispatch>(a: &mut SideA<B>, which: Renew) {
     link::renew(&mut a.link, &mut a.io, which);
     statistics::follow_link(a);
 }
 
-/// A command that means nothing, or whose code does.
+/// An invalid command, or one with an invalid code.
 fn invalid<B: Dispatch>(a: &mut SideA<B>) {
     a.io.post_error(event::ERROR_INVALID_COMMAND);
 }
 
-/// A command of the interface that this firmware has no use for.
+/// A command of the interface that this firmware does not use.
 fn unimplemented<B: Dispatch>(a: &mut SideA<B>) {
     a.io.post_error(event::ERROR_UNIMPLEMENTED_COMMAND);
 }
 
-/// On or off, if the code says either.
+/// On or off, if the code is either.
 fn switch(code: u16) -> Option<bool> {
     match code {
         ENABLE => Some(true),

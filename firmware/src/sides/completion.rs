@@ -1,7 +1,7 @@
-//! What follows when a transfer is done.
+//! Actions on completed transfers.
 //!
-//! Hardware reference, sections 6, 13 and 14. Only here all [kinds](crate::io::note) of
-//! transfers are known: each has an arm.
+//! Hardware reference, sections 6, 13 and 14. Only this module knows all [kinds](crate::io::note)
+//! of transfers, and has an arm for each.
 
 use super::{SideA, SideB};
 use crate::control::host_events;
@@ -14,8 +14,9 @@ use crate::path::send::{self, Sent};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
 
-/// DMA read complete.
+/// DMA Read Complete.
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     let mut walk = b.io.read_ring.finished(&mut b.io.bus);
@@ -37,7 +38,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     }
 }
 
-/// Something else than the data of a frame that needs nothing more.
+/// Handles everything except data of frames that needs no further action.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
@@ -48,25 +49,33 @@ fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
         ..
     } = b;
     let note = ReadNote::of_word(done.note);
-    let ring = match note.kind() {
-        ReadKind::Nothing => return,
-        ReadKind::SendData => return send::held_arrived(send, io, &done),
-        ReadKind::SendBds => return send::bds_arrived(send, io, note.after()),
-        ReadKind::StandardBds => RingId::Standard,
-        ReadKind::MiniBds => RingId::Mini,
-        ReadKind::JumboBds => RingId::Jumbo,
-        ReadKind::QueueBds | ReadKind::QueueControl => {
-            if QUEUES != 0 {
-                queues::arrived(&mut buffer_fetch.queues, io, note);
+    // The kinds of each run first, and apart: the compiler makes a match of so many kinds a jump
+    // table in SRAM.
+    if note.kind() == ReadKind::SendBds {
+        return send::bds_arrived(send, io, note.after());
+    }
+    let note = ReadNote::of_word(barrier(note.word()));
+    let ring = if note.kind() == ReadKind::StandardBds {
+        RingId::Standard
+    } else {
+        match ReadNote::of_word(barrier(note.word())).kind() {
+            ReadKind::SendData => return send::held_arrived(send, io, &done),
+            ReadKind::MiniBds => RingId::Mini,
+            ReadKind::JumboBds => RingId::Jumbo,
+            ReadKind::QueueBds | ReadKind::QueueControl => {
+                if QUEUES != 0 {
+                    queues::arrived(&mut buffer_fetch.queues, io, note);
+                }
+                return;
             }
-            return;
+            ReadKind::Nothing | ReadKind::SendBds | ReadKind::StandardBds => return,
         }
     };
     buffer_fetch::arrived(buffer_fetch, io, ring, note.after());
 }
 
-/// DMA write complete. Most transfers are data and return BDs, which need nothing more: the
-/// event is held back unless somebody [awaits](IoA::await_writes) the end of one.
+/// DMA Write Complete. Most transfers are data and return BDs, which need no further action: the
+/// event stays masked unless someone [awaits](IoA::await_writes) a completion.
 #[inline(always)]
 pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
     let io = &mut a.io;
@@ -88,24 +97,22 @@ pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
     }
 }
 
-/// Looks for indices among the transfers that are done. Returns whether the host is to be
-/// interrupted for one.
+/// Looks for indices among the completed transfers. Returns whether one of them requests an
+/// interrupt.
 #[inline(always)]
 fn indices<B: Dispatch>(io: &mut IoA<B>, walk: &mut Walk) -> bool {
     let mut interrupt = false;
     while let Some(done) = io.write_ring.take(walk) {
-        match WriteNote::of_word(done.note).kind() {
+        let kind = WriteNote::of_word(done.note).kind();
+        match kind {
             WriteKind::Quiet | WriteKind::ReceiveData => continue,
-            WriteKind::SendIndex => interrupt |= io.interrupt.for_send,
-            WriteKind::ReturnIndex | WriteKind::QueueStatus => {
-                interrupt |= io.interrupt.for_receive;
-            }
             WriteKind::EventIndex => {
                 let local = done.local(&mut io.bus);
                 host_events::reported(&mut io.bus, local);
-                interrupt |= io.interrupt.for_events;
             }
+            WriteKind::SendIndex | WriteKind::ReturnIndex | WriteKind::QueueStatus => {}
         }
+        interrupt |= io.interrupt.follows(kind);
         io.has_ended();
     }
     interrupt

@@ -1,7 +1,7 @@
-//! What CPU A has CPU B do for commands of the host.
+//! Cross calls: CPU A asks CPU B to do part of a host's command.
 //!
-//! Commands are carried out by CPU A. A few of them concern what CPU B owns: it is called,
-//! and the command stays in its ring until the answer is there. Neither CPU waits.
+//! CPU A carries out commands. For the few that concern CPU B's state it calls CPU B, and the
+//! command stays in its ring until CPU B has answered. Neither CPU waits.
 //!
 //! ```text
 //! A: command --> CALL = n, rings B ... carries on ... command again --> done
@@ -10,43 +10,44 @@
 
 use super::{SideA, SideB, statistics};
 use crate::io::Busy;
+use crate::memory::layout::QUEUES;
 use crate::memory::shared::{ANSWER, CALL};
 use crate::path::buffer_fetch::{self, queues};
 use crate::record::log::log_debug;
 use tigon2_hal::events::Dispatch;
 
-/// What CPU B can be called for.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Call {
     /// Copy the counters to NIC memory.
     Publish = 1,
-    /// Begin to count at zero.
+    /// Reset the counters.
     Clear = 2,
-    /// Forget the jumbo BDs.
+    /// Discard the jumbo BDs.
     ResetJumbo = 3,
-    /// Fetch nothing of classic mode any more and read the queue control block.
+    /// Stop fetching for classic mode and read the queue control block.
     ReadQueues = 4,
-    /// Fetch no BDs of queues any more and read what the control block says of the classifier.
+    /// Stop fetching BDs of queues and read the classifier's part of the control block.
     ReadClassifier = 5,
-    /// As many queues are open as the queue block says.
+    /// Take the number of open queues from the queue block.
     QueuesOpened = 6,
 }
 
-/// Bits of a call that say what for; the others number it.
+/// The bits of a call's purpose; the other bits number the call.
 const WHAT: u32 = 7;
 
-/// CPU A's account of its calls.
+/// CPU A's record of its calls.
 #[derive(Debug)]
 pub struct Calls {
     /// The newest call.
     newest: u32,
-    /// Whether its answer was not used yet.
+    /// Whether its answer is still unused.
     open: bool,
 }
 
 impl Calls {
-    /// None was made.
+    /// No call was made.
     pub const fn new() -> Calls {
         Calls {
             newest: 0,
@@ -54,7 +55,7 @@ impl Calls {
         }
     }
 
-    /// Whether a call was made whose answer was not used.
+    /// Whether a call's answer is still unused.
     pub const fn is_open(&self) -> bool {
         self.open
     }
@@ -66,10 +67,10 @@ impl Default for Calls {
     }
 }
 
-/// Calls CPU B, or finds that it was called and is done.
+/// Calls CPU B, or returns when the earlier call has been answered.
 ///
 /// # Errors
-/// [`Busy`] until CPU B has answered: the caller comes again.
+/// [`Busy`] until CPU B has answered: the caller tries again.
 pub fn call<B: Dispatch>(a: &mut SideA<B>, what: Call) -> Result<(), Busy> {
     let Calls { newest, open } = a.calls;
     if !open || newest & WHAT != what as u32 {
@@ -90,7 +91,7 @@ pub fn call<B: Dispatch>(a: &mut SideA<B>, what: Call) -> Result<(), Busy> {
     Ok(())
 }
 
-/// CPU B looks whether it was called.
+/// Checks for a call from CPU A and starts it.
 #[inline(always)]
 pub fn answer<B: Dispatch>(b: &mut SideB<B>) {
     let call = CALL.get(&mut b.io.bus);
@@ -99,7 +100,7 @@ pub fn answer<B: Dispatch>(b: &mut SideB<B>) {
     }
 }
 
-/// Does what it was called for.
+/// Carries out a call.
 #[inline(never)]
 fn carry_out<B: Dispatch>(b: &mut SideB<B>, call: u32) {
     match call & WHAT {
@@ -108,6 +109,8 @@ fn carry_out<B: Dispatch>(b: &mut SideB<B>, call: u32) {
         what if what == Call::ResetJumbo as u32 => {
             buffer_fetch::reset_jumbo(&mut b.buffer_fetch, &mut b.io);
         }
+        // The others are about queues.
+        _ if QUEUES == 0 => {}
         what if what == Call::ReadQueues as u32 => {
             buffer_fetch::rest(&mut b.buffer_fetch, &mut b.io);
             return read(b, call, queues::WHOLE);
@@ -124,7 +127,7 @@ fn carry_out<B: Dispatch>(b: &mut SideB<B>, call: u32) {
     b.io.ring_a();
 }
 
-/// Reads the control block; the call is answered when it is there.
+/// Reads the control block; CPU B answers the call when it has arrived.
 fn read<B: Dispatch>(b: &mut SideB<B>, call: u32, bytes: u32) {
     b.answered = call;
     queues::ask(&mut b.buffer_fetch, &mut b.io, call, bytes);

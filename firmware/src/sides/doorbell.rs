@@ -1,10 +1,10 @@
-//! The doorbells between the CPUs: what the other one has written is looked at.
+//! The doorbells between the CPUs.
 //!
-//! A bell says only that there is something; what it is stands in the
-//! [shared](crate::memory::shared) words. It is answered first, so that nothing that is
-//! written meanwhile is missed.
+//! A doorbell says only that something changed; the [shared](crate::memory::shared) words say
+//! what. The handler clears the doorbell first, so that it misses nothing that is written
+//! meanwhile.
 
-use super::{SideA, SideB, command, cross_call};
+use super::{SideA, SideB, command, cross_call, spine};
 use crate::control::host_events;
 use crate::memory::shared::{ERRORS, STARVED};
 use crate::path::{buffer_fetch, send};
@@ -13,8 +13,8 @@ use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
-/// Doorbell A: BDs have come for a frame that waits, the host is to hear of sent frames or
-/// of events, a call was answered.
+/// Doorbell A: BDs have arrived for a waiting frame, the host is to be notified of sent frames or
+/// of events, or a cross call is answered.
 #[inline(always)]
 pub fn doorbell_a<B: Dispatch>(a: &mut SideA<B>) {
     a.io.bus.answer(Cpu::A);
@@ -43,11 +43,12 @@ fn rare<B: Dispatch>(a: &mut SideA<B>, errors: u32) {
     a.io.rare_work = a.calls.is_open() || !a.io.outbox.is_empty();
 }
 
-/// Doorbell B: the host has moved producers, or CPU A calls.
+/// Doorbell B: the host has advanced producers, or CPU A makes a cross call.
 #[inline(always)]
 pub fn doorbell_b<B: Dispatch>(b: &mut SideB<B>) {
     b.io.bus.answer(Cpu::B);
     send::host_produced(&mut b.send, &mut b.io);
     buffer_fetch::host_produced(&mut b.buffer_fetch, &mut b.io);
+    spine::watch::called(&mut b.spine, &mut b.send, &mut b.io);
     cross_call::answer(b);
 }

@@ -1,4 +1,4 @@
-//! Fatal errors of CPU A: counts first, then the end.
+//! Fatal errors of CPU A: publish the counts, then stop.
 
 use super::{SideA, statistics};
 use crate::control::link;
@@ -7,7 +7,7 @@ use crate::record::log::log_error;
 use host_interface::extension::FatalCode;
 use tigon2_hal::events::Dispatch;
 
-/// Reports a fatal error and stops the firmware. On the chip nothing runs after it.
+/// Reports a fatal error and stops the firmware. Nothing runs after it on the chip.
 #[inline(never)]
 pub fn report<B: Dispatch>(a: &mut SideA<B>, code: FatalCode, argument: u32) {
     log_error!(
@@ -19,7 +19,7 @@ pub fn report<B: Dispatch>(a: &mut SideA<B>, code: FatalCode, argument: u32) {
     fatal::stop(&mut a.io.bus, code, argument);
 }
 
-/// MAC RX attention; one that is fatal is the end.
+/// MAC RX attention; a fatal one stops the firmware.
 pub fn receive_attention<B: Dispatch>(a: &mut SideA<B>) {
     if let Err(link::MacStopped(state)) = link::receive_attention(&mut a.io) {
         report(a, FatalCode::Mac, state);

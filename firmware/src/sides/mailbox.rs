@@ -1,15 +1,17 @@
 //! Mailboxes: the host's doorbells.
 //!
-//! Hardware reference, section 8. The bit is cleared before the word is read: a write of
-//! the host in between sets the bit again, so no update is lost; at worst a value is seen
+//! Hardware reference, section 8. The handler clears the bit before it reads the word: if the host
+//! writes in between, the bit is set again. No update is lost; at worst the handler sees a value
 //! twice.
 
-use super::{SideA, command};
+use super::{SideA, command, spine};
 use crate::io::buffer_ring::RingId;
-use crate::memory::layout::QUEUES;
+use crate::io::loadable;
+use crate::memory::layout::{QUEUES, SPINE};
 use crate::path::receive::{self, queues};
 use host_interface::queue::QUEUES_MAX;
 use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
+use host_interface::spine::MAILBOX;
 use tigon2_chip::Register;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_hal::events::Dispatch;
@@ -24,6 +26,9 @@ const OF_QUEUES: u32 = {
     each << BUFFER_MAILBOX | each << REARM_MAILBOX
 };
 
+/// The mailboxes that frames and interrupts of classic mode use.
+const OFTEN: u32 = RECEIVE | Mailbox::SendProducer.mask() | Mailbox::HostInterrupt.mask();
+
 /// Mailbox.
 #[inline(always)]
 pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
@@ -35,30 +40,39 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
         a.io.ring_b();
     }
     if pending & RECEIVE != 0 {
-        receive_producers(a, pending);
+        receive_producer(a, pending, Mailbox::StandardProducer, RingId::Standard);
+        receive_producer(a, pending, Mailbox::MiniProducer, RingId::Mini);
+        receive_producer(a, pending, Mailbox::JumboProducer, RingId::Jumbo);
     }
-    if QUEUES != 0 && pending & OF_QUEUES != 0 {
-        let (produced, rearmed) = (pending >> BUFFER_MAILBOX, pending >> REARM_MAILBOX);
-        queues::mailboxes(&mut a.queues, &mut a.io, produced, rearmed);
+    if SPINE != 0 && pending & 1 << MAILBOX != 0 {
+        spine::load::command(&mut a.spine, &mut a.io);
     }
     if pending & Mailbox::HostInterrupt.mask() != 0 {
         a.io.raise_deferred();
     }
-    if pending & Mailbox::CommandProducer.mask() != 0 {
-        command::run(a);
+    if pending & !OFTEN != 0 {
+        others(a, pending);
     }
 }
 
+/// The other mailboxes, behind one test: those of queues, commands and loaded handlers.
+#[inline(never)]
+fn others<B: Dispatch>(a: &mut SideA<B>, pending: u32) {
+    if QUEUES != 0 && pending & OF_QUEUES != 0 {
+        let (produced, rearmed) = (pending >> BUFFER_MAILBOX, pending >> REARM_MAILBOX);
+        queues::mailboxes(&mut a.queues, &mut a.io, produced, rearmed);
+    }
+    if pending & Mailbox::CommandProducer.mask() != 0 {
+        command::run(a);
+    }
+    loadable::rung(&mut a.io.bus, pending);
+}
+
+/// Takes the producer of one ring if the host has written it.
 #[inline(always)]
-fn receive_producers<B: Dispatch>(a: &mut SideA<B>, pending: u32) {
-    for (mailbox, id) in [
-        (Mailbox::StandardProducer, RingId::Standard),
-        (Mailbox::MiniProducer, RingId::Mini),
-        (Mailbox::JumboProducer, RingId::Jumbo),
-    ] {
-        if pending & mailbox.mask() != 0 {
-            let producer = a.io.bus.load(mailbox.nic_address());
-            receive::host_produced(&mut a.receive, &mut a.io, id, producer);
-        }
+fn receive_producer<B: Dispatch>(a: &mut SideA<B>, pending: u32, mailbox: Mailbox, id: RingId) {
+    if pending & mailbox.mask() != 0 {
+        let producer = a.io.bus.load(mailbox.nic_address());
+        receive::host_produced(&mut a.receive, &mut a.io, id, producer);
     }
 }

@@ -1,16 +1,17 @@
-//! Floor 5: the state of CPU A and of CPU B, and what joins paths.
+//! Layer 5: the state of CPU A and of CPU B, and the code that joins paths.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`a`], [`b`] | the two sides |
-//! | [`completion`] | what follows when a transfer is done |
-//! | [`recovery`] | a channel that stopped with an error |
+//! | [`completion`] | actions on completed transfers |
+//! | [`recovery`] | recovery of a channel that stopped with an error |
 //! | [`mailbox`] | the host's doorbells |
-//! | [`doorbell`] | those between the CPUs |
-//! | [`timer`] | what is due: coalescing, housekeeping |
+//! | [`doorbell`] | the doorbells between the CPUs |
+//! | [`timer`] | deadlines: coalescing, housekeeping |
 //! | [`command`] | the host's commands |
-//! | [`cross_call`] | what CPU A has CPU B do for them |
+//! | [`cross_call`] | CPU A's calls to CPU B |
 //! | [`queues`] | commands that open and close the receive queues |
+//! | [`spine`] | extensions that the host loads |
 //! | [`statistics`] | the statistics block |
 //! | [`fatal`] | fatal errors of CPU A |
 
@@ -24,6 +25,7 @@ pub mod fatal;
 pub mod mailbox;
 pub mod queues;
 pub mod recovery;
+pub mod spine;
 pub mod statistics;
 pub mod timer;
 

@@ -1,8 +1,8 @@
-//! Commands of queue mode.
+//! The commands of queue mode.
 //!
-//! [`host_interface::queue::commands`]. CPU B reads the control block and stops fetching what
-//! is not wanted any more, CPU A judges it, CPU B begins with the new rings, and only then
-//! frames are sorted. A command stays in its ring meanwhile:
+//! [`host_interface::queue::commands`]. CPU B reads the control block and stops fetching BDs of
+//! the rings that are to close, CPU A validates the block, CPU B starts the new rings, and then
+//! CPU A starts sorting frames. The command stays in its ring meanwhile:
 //!
 //! ```text
 //! A: Open --> classic rings rest -> READ ............ judge -> OPENED .......... begin, event
@@ -23,19 +23,19 @@ use host_interface::queue::{BlockWord, QueueCommand, QueueResult};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
-/// How far a command is that CPU B has two parts in.
+/// The progress of a command in which CPU B has two parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// No part is done.
     Idle,
-    /// The queues are closed; BDs of theirs may be on their way.
+    /// The queues are closed; some of their BDs may still be in flight.
     Ended,
-    /// CPU B has read the control block; what came of judging it.
+    /// CPU B has read the control block; the result of validating it.
     Judged(Result<u32, Refused>),
 }
 
-/// Carries out a command. Without queues, and but for "open" while they are closed, there is
-/// none.
+/// Carries out a command. Firmware without queues knows none of them; while the queues are closed,
+/// "open" is the only one.
 ///
 /// # Errors
 /// [`Busy`] while CPU B does its part.
@@ -73,7 +73,7 @@ fn open<B: Dispatch>(a: &mut SideA<B>) -> Result<Result<(), Refused>, Busy> {
         if state == State::StackUp as u32 {
             return Ok(Err(Refused::of(QueueResult::StackUp)));
         }
-        open::settle(&mut a.receive, &mut a.io)?;
+        open::settle(&a.receive, &mut a.io)?;
         open::rest(&mut a.receive, &mut a.io);
         cross_call::call(a, Call::ReadQueues)?;
         let judged = if CONTROL_READ.get(&mut a.io.bus) == READ {
@@ -105,7 +105,7 @@ fn close<B: Dispatch>(a: &mut SideA<B>) -> Result<Result<(), Refused>, Busy> {
         a.queue_stage = Stage::Ended;
     }
     if a.queue_stage == Stage::Ended {
-        // Not for the classifier: behind it no BD of a queue is on its way.
+        // Not needed for the classifier: no BD of a queue is fetched after it.
         cross_call::call(a, Call::ReadClassifier)?;
         a.queue_stage = Stage::Judged(Ok(0));
     }
@@ -120,10 +120,10 @@ fn update<B: Dispatch>(a: &mut SideA<B>) -> Result<Result<(), Refused>, Busy> {
     if CONTROL_READ.get(&mut a.io.bus) != READ {
         return Ok(Err(Refused::of(QueueResult::ControlBlock)));
     }
-    Ok(open::update(&mut a.queues, &mut a.io))
+    Ok(open::update(&a.receive, &mut a.queues, &mut a.io))
 }
 
-/// The host and CPU B see how many queues are open.
+/// Publishes the number of open queues to the host and to CPU B.
 fn set_open<B: Bus>(bus: &mut B, count: u32) {
     bus.store(QUEUE_BLOCK + BlockWord::Open as u32, count);
 }

@@ -1,16 +1,16 @@
-//! A channel stopped with an error.
+//! Recovery of a DMA channel that stopped with an error.
 //!
-//! Hardware reference, sections 6.1 and 6.2: the attention events, bit 0 of the channel's
-//! state, and the pause of the assist "used round error recovery" (all I). What the
-//! channel does after an error is not known; here it stands at its descriptor until
-//! software resets it. The host named memory that it does not have, so the descriptor is
-//! passed over, what it was for is dropped, and both directions go on.
+//! Hardware reference, sections 6.1 and 6.2: the attention events, bit 0 of the channel's state,
+//! and the pause of the assist "used round error recovery" (all I). What the channel does after an
+//! error is unknown; this code assumes that it stays at its descriptor until software resets it.
+//! The host named memory that it does not have, so recovery skips the descriptor, drops what it
+//! was for, and continues in both directions.
 
 use super::{SideA, SideB};
 use crate::io::buffer_ring::RingId;
 use crate::io::direct;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
-use crate::memory::layout::{STAGING, STATISTICS, TABLES_END};
+use crate::memory::layout::{QUEUES, STAGING, STATISTICS, TABLES_END};
 use crate::memory::statistics::count;
 use crate::path::buffer_fetch::{self, queues};
 use crate::path::{receive, send};
@@ -18,11 +18,11 @@ use crate::record::log::log_warn;
 use crate::record::trace;
 use host_interface::event;
 use host_interface::trace::Topic;
+use spin::{Mutex, MutexGuard};
 use tigon2_chip::Register;
 use tigon2_chip::bits::{AssistState, DmaState};
 use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::semaphore;
 
 /// DMA read attention.
 #[inline(never)]
@@ -35,7 +35,7 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
     }
     log_warn!("DMA read error {=u32:#x}, {=u32} bytes left", state, left);
     b.send.counters.read_aborts += 1;
-    pause(&mut b.io.bus);
+    let paused = pause(&mut b.io.bus);
     if let Some(descriptor) = b.io.read_ring.current(&mut b.io.bus) {
         let note = b.io.read_ring.note(descriptor);
         let kind = ReadNote::of_word(note).kind();
@@ -47,6 +47,8 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
             ReadKind::StandardBds => bds(b, descriptor, Some(RingId::Standard)),
             ReadKind::MiniBds => bds(b, descriptor, Some(RingId::Mini)),
             ReadKind::JumboBds => bds(b, descriptor, Some(RingId::Jumbo)),
+            // There are none of the kinds behind this one.
+            _ if QUEUES == 0 => {}
             ReadKind::QueueBds => queue_bds(b, descriptor),
             ReadKind::QueueControl => {
                 b.io.read_ring
@@ -57,11 +59,11 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
         b.io.read_ring.skip(&mut b.io.bus);
     }
     direct::reset(&mut b.io.bus, direct::READ);
-    go_on(&mut b.io.bus);
+    go_on(&mut b.io.bus, paused);
 }
 
-/// BDs could not be fetched: they are fetched again when the host rings next. What was
-/// requested behind them is given up as well, so that no BD arrives before its turn.
+/// BDs could not be fetched: they are fetched again when the host rings next. Later requests are
+/// abandoned as well, so that no BD arrives out of order.
 fn bds<B: Dispatch>(b: &mut SideB<B>, failed: u32, ring: Option<RingId>) {
     let kind = ring.map_or(ReadKind::SendBds, RingId::kind);
     let mut next = Some(failed);
@@ -86,7 +88,7 @@ fn bds<B: Dispatch>(b: &mut SideB<B>, failed: u32, ring: Option<RingId>) {
     b.io.post_error();
 }
 
-/// BDs of a queue could not be fetched: as those of a ring of classic mode.
+/// BDs of a queue could not be fetched: handled as those of a classic ring.
 fn queue_bds<B: Dispatch>(b: &mut SideB<B>, failed: u32) {
     let note = |b: &SideB<B>, descriptor| ReadNote::of_word(b.io.read_ring.note(descriptor));
     let number = note(b, failed).queue();
@@ -114,27 +116,27 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
         return a.io.bus.write(Register::DmaWriteState, clear);
     }
     log_warn!("DMA write error {=u32:#x}, {=u32} bytes left", state, left);
-    pause(&mut a.io.bus);
+    let paused = pause(&mut a.io.bus);
     count!(a.io.bus, dma_write_master_aborts);
     if let Some(descriptor) = a.io.write_ring.current(&mut a.io.bus) {
         let note = a.io.write_ring.note(descriptor);
         let kind = WriteNote::of_word(note).kind();
         describe(&mut a.io.bus, 1, state, descriptor, kind as u32);
-        let told = written(a, descriptor, kind);
+        let reported = written(a, descriptor, kind);
         a.io.write_ring.skip(&mut a.io.bus);
         direct::reset(&mut a.io.bus, direct::WRITE);
-        go_on(&mut a.io.bus);
-        if told {
+        go_on(&mut a.io.bus, paused);
+        if reported {
             a.io.post_error(event::ERROR_BAD_CONFIGURATION);
         }
     } else {
         direct::reset(&mut a.io.bus, direct::WRITE);
-        go_on(&mut a.io.bus);
+        go_on(&mut a.io.bus, paused);
     }
 }
 
-/// Something could not be written. Returns whether the host can be told: not of events
-/// that do not reach it.
+/// A write to the host failed. Returns whether to report it: events that do not reach the host are
+/// not reported.
 fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> bool {
     let bus = &mut a.io.bus;
     let at = DmaDescriptorAt(descriptor);
@@ -150,12 +152,12 @@ fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> b
             kind != WriteKind::EventIndex
         }
         WriteKind::Quiet | WriteKind::ReceiveData => {
-            // The receive buffer lies behind all tables.
+            // The receive buffer lies after all tables.
             if local >= TABLES_END {
                 receive::fault::data(&mut a.receive, &mut a.queues, &mut a.io, descriptor);
                 return true;
             }
-            // An event, or the seed of a frame's sum: the frame's data will tell.
+            // An event, or the seed of a frame's sum: the frame's data reports the error.
             !((STAGING..STATISTICS).contains(&local) && length <= 8)
         }
     }
@@ -166,23 +168,24 @@ fn is_benign(state: u32, left: u32) -> bool {
     state & DmaState::ERRORS == DmaState::BOUNDARY_4GB && left == 0
 }
 
-/// Has the assist load no descriptor. The register and what else recovery touches are not
-/// one CPU's alone, so it owns the semaphore until it [goes on](go_on).
-fn pause<B: Dispatch>(bus: &mut B) {
-    let cpu = bus.core(|core| core.cpu());
-    semaphore::acquire(bus, cpu);
+/// The assist, which works on the rings of both CPUs: one of them at a time recovers.
+static ASSIST: Mutex<()> = Mutex::new(());
+
+/// Has the assist load no descriptor. Its register and what else recovery touches are not one
+/// CPU's alone: they are while it has the guard.
+fn pause<B: Dispatch>(bus: &mut B) -> MutexGuard<'static, ()> {
+    let guard = ASSIST.lock();
     let bit = AssistState::new().with_pause(true).into_bits();
     bus.modify(Register::AssistState, bit, bit);
+    guard
 }
 
-fn go_on<B: Dispatch>(bus: &mut B) {
+fn go_on<B: Dispatch>(bus: &mut B, _paused: MutexGuard<'static, ()>) {
     let bit = AssistState::new().with_pause(true).into_bits();
     bus.modify(Register::AssistState, bit, 0);
-    let cpu = bus.core(|core| core.cpu());
-    semaphore::release(bus, cpu);
 }
 
-/// Traces the transfer of a kind that failed.
+/// Traces the failed transfer of a kind.
 fn describe<B: Dispatch>(bus: &mut B, direction: u32, state: u32, descriptor: u32, kind: u32) {
     let host = bus.load_host_address(DmaDescriptorAt(descriptor).host());
     let arguments = [state, host.high, host.low, kind];

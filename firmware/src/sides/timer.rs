@@ -1,13 +1,13 @@
-//! The timer: what is due, and the housekeeping of each millisecond.
+//! The timer: deadlines, and the housekeeping of each millisecond.
 //!
-//! Hardware reference, sections 7 and 15. Vendor firmware lets CPU B count ticks of 5
-//! microseconds; here each side sets the timer event for its own next
-//! [deadline](crate::io::deadline). Coalescing belongs to the side whose index is reported,
-//! housekeeping to the side whose state it is.
+//! Hardware reference, sections 7 and 15. In vendor firmware CPU B counts ticks of 5 microseconds;
+//! here each side sets the timer event to its own next [deadline](crate::io::deadline). Each side
+//! coalesces the reports of its own index and does the housekeeping of its own state.
 
-use super::{SideA, SideB, command, statistics};
+use super::{SideA, SideB, command, spine, statistics};
 use crate::control::{host_events, link};
 use crate::io::deadline::{Deadline, SlotA, SlotB};
+use crate::memory::layout::QUEUES;
 use crate::memory::statistics::count;
 use crate::path::{buffer_fetch, receive, send};
 use host_interface::gencom::Gencom;
@@ -15,8 +15,8 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
-/// Turns between two copies of the counters to NIC memory, a hundredth of a second: copying
-/// them costs some 4000 cycles while the engines have most of the SRAM port.
+/// Housekeeping turns between two copies of the counters to NIC memory, a hundredth of a second: a
+/// copy costs some 4000 cycles while the engines use most of the SRAM port.
 const PUBLISHED: u32 = 10;
 
 /// Turns of housekeeping since the counters were copied.
@@ -24,12 +24,12 @@ const PUBLISHED: u32 = 10;
 pub struct Turns(u32);
 
 impl Turns {
-    /// None.
+    /// No turn.
     pub const fn new() -> Turns {
         Turns(0)
     }
 
-    /// One more. Returns whether it is the counters' turn.
+    /// Counts a turn. Returns whether the counters are due.
     fn count(&mut self) -> bool {
         self.0 += 1;
         let over = self.0 == PUBLISHED;
@@ -46,10 +46,10 @@ impl Default for Turns {
     }
 }
 
-/// CPU A's account of its housekeeping.
+/// CPU A's housekeeping state.
 #[derive(Debug)]
 pub struct Housekeeping {
-    /// The statistics' turn.
+    /// When the statistics are due.
     statistics: Deadline,
     /// Hundredths of a second since the start.
     hundredths: u32,
@@ -57,7 +57,7 @@ pub struct Housekeeping {
 }
 
 impl Housekeeping {
-    /// None was done.
+    /// No turn was done.
     pub const fn new() -> Housekeeping {
         Housekeeping {
             statistics: Deadline::NONE,
@@ -71,7 +71,7 @@ impl Housekeeping {
         self.hundredths
     }
 
-    /// A millisecond is over. Returns whether a hundredth of a second is.
+    /// Counts a millisecond. Returns whether a hundredth of a second has passed.
     fn count(&mut self) -> bool {
         let over = self.turns.count();
         if over {
@@ -87,19 +87,19 @@ impl Default for Housekeeping {
     }
 }
 
-/// Starts housekeeping of CPU A.
+/// Starts CPU A's housekeeping.
 pub fn start<B: Dispatch>(a: &mut SideA<B>) {
     reload(a);
     a.io.start_timer();
 }
 
-/// Starts that of CPU B.
+/// Starts CPU B's housekeeping.
 pub fn start_send<B: Dispatch>(b: &mut SideB<B>) {
     reload_send(b);
     b.io.start_timer();
 }
 
-/// Timer, of CPU A's side.
+/// The timer handler of CPU A's side.
 #[inline(always)]
 pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     let now = timer::now(&mut a.io.bus);
@@ -112,9 +112,17 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     a.io.set_timer(now);
 }
 
-/// Timer, of CPU B's side. Not often enough for the scratch pad.
-#[inline(never)]
+/// The timer handler of CPU B's side.
+#[inline(always)]
 pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
+    if !spine::watch::due(&mut b.spine, &mut b.send, &mut b.io) {
+        send_deadlines(b);
+    }
+}
+
+/// What is not often enough for the scratch pad.
+#[inline(never)]
+fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
     let now = timer::now(&mut b.io.bus);
     if b.io.take_due(SlotB::Send, now) {
         b.io.bus.set(EventBit::UpdateSendConsumer);
@@ -124,7 +132,9 @@ pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
     }
     if b.io.take_period(now) {
         reload_send(b);
-        buffer_fetch::queues::read_control(&mut b.buffer_fetch.queues, &mut b.io);
+        if QUEUES != 0 {
+            buffer_fetch::queues::read_control(&mut b.buffer_fetch.queues, &mut b.io);
+        }
         if b.turns.count() {
             statistics::publish_b(b);
         }
@@ -132,7 +142,7 @@ pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
     b.io.set_timer(now);
 }
 
-/// What CPU A looks at each millisecond.
+/// CPU A's housekeeping of each millisecond.
 #[inline(never)]
 fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
     link::tick(&mut a.link, &mut a.io);
@@ -142,7 +152,7 @@ fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
     a.io.bus.set(EventBit::MacRxAttention);
     a.io.bus.set(EventBit::MacTxAttention);
     command::run(a);
-    // What is held is counted already.
+    // Held events are counted already.
     let _ = host_events::send_waiting(&mut a.host_events, &mut a.io, &a.config);
     a.io.raise_deferred();
     if a.housekeeping.count() {
@@ -151,8 +161,8 @@ fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
     refresh(a);
 }
 
-/// Sends the statistics when it is their turn: every so many microseconds, to the next
-/// millisecond.
+/// Sends the statistics when they are due: at the requested interval in microseconds, rounded to
+/// milliseconds.
 fn refresh<B: Dispatch>(a: &mut SideA<B>) {
     /// The longest interval: the counter's comparison is signed (reference 7).
     const LONGEST: u32 = 1 << 30;
@@ -165,7 +175,7 @@ fn refresh<B: Dispatch>(a: &mut SideA<B>) {
     }
     let due = turn.take(now);
     turn.repeat(now, due, ticks);
-    // Without room the statistics of this turn are left out.
+    // Without room this update is skipped.
     if due && statistics::update(a).is_err() {
         count!(a.io.bus, dma_write_ring_full);
     }
@@ -181,7 +191,7 @@ fn reload<B: Dispatch>(a: &mut SideA<B>) {
     receive::set_longest(&mut a.receive, mtu);
 }
 
-/// Those of them that CPU B needs.
+/// Takes those of them that CPU B needs.
 fn reload_send<B: Dispatch>(b: &mut SideB<B>) {
     let bus = &mut b.io.bus;
     let send_ticks = bus.load(Gencom::TransmitTicks.nic_address());

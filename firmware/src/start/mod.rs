@@ -1,9 +1,11 @@
-//! Reset, the dispatch loops and the panic handler, as the chip runs them.
+//! Reset, the dispatch loops and the panic handler on the chip.
 //!
-//! Here is what every image has: the assembler's macros, the log, the panic handler.
+//! This module has what every image shares: the assembler macros, the log and the panic handler.
 //! `two` (variants for the chip) has the reset entry and the state of CPU A and CPU B. An image
-//! for a board with more CPUs brings these itself.
+//! for a board with more CPUs provides its own.
 
+#[cfg(feature = "spine")]
+pub mod spine;
 #[cfg(any(feature = "uniprocessor", feature = "parallel"))]
 mod two;
 
@@ -17,12 +19,11 @@ use tigon2_chip::Cpu;
 use tigon2_hal::log::Words;
 use tigon2_hal::{Bus, Mmio};
 
-/// What each CPU does, as macros of the assembler: `cpu` is the pad, `table` the jump table.
+/// Code of each CPU, as assembler macros: `cpu` is the pad, `table` the jump table.
 ///
-/// Registers of the loop, all of them preserved by called functions: s0 ($16) registers,
-/// s1 ($17) core, s2 ($18) jump table, s3 ($19) where handlers return to, s4 ($20) side A,
-/// s5 ($21) side B. PRI and JOFF are words because assemblers do not know them:
-/// pri $8, $8, $9 and joff $18, $8.
+/// Registers of the loop, all preserved by called functions: s0 ($16) registers, s1 ($17) core, s2
+/// ($18) jump table, s3 ($19) return address of handlers, s4 ($20) side A, s5 ($21) side B. PRI
+/// and JOFF are words because assemblers do not know them: pri $8, $8, $9 and joff $18, $8.
 #[macro_export]
 macro_rules! assembler_macros {
     () => {
@@ -102,7 +103,7 @@ dispatch_idle_\table:
     };
 }
 
-/// Where the log ring of a CPU is described to the host.
+/// Where the host finds the log ring of a CPU.
 const fn log_words(cpu: Cpu) -> Words {
     const fn at(cpu: Cpu, word: RingWord) -> u32 {
         LOG + log::ring_word(cpu as u32, word)
@@ -143,24 +144,24 @@ pub fn start_log() {
 // Microseconds since the firmware started.
 defmt::timestamp!("{=u32:us}", { tigon2_hal::timer::now(&mut { BUS }) });
 
-/// What one CPU alone has.
+/// State that one CPU alone uses.
 #[derive(Debug)]
 pub struct State<T>(UnsafeCell<T>);
 
 impl<T> State<T> {
-    /// With this value.
+    /// Wraps a value.
     pub const fn new(value: T) -> State<T> {
         State(UnsafeCell::new(value))
     }
 
-    /// Where it is.
+    /// A pointer to the value.
     pub const fn get(&self) -> *mut T {
         self.0.get()
     }
 }
 
-// SAFETY: one CPU alone uses each: its `main` has it first, then its loop lends it to one
-// handler after the other, and the panic handler does not touch it.
+// SAFETY: one CPU alone uses each: `main` uses it first, then the loop lends it to one handler at
+// a time, and the panic handler does not touch it.
 unsafe impl<T> Sync for State<T> {}
 
 // SAFETY: the linker script keeps the image apart from all that `layout` and the hardware

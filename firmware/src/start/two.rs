@@ -1,11 +1,13 @@
 //! The images for the chip: handlers on one CPU or on two.
 //!
-//! `_start` is at the image's first address, where the driver points CPU A. It moves the
-//! hot part to the scratch pad, clears the variables, calls [`main_a`] and goes into the
-//! dispatch loop, which runs for ever. In the parallel firmware
-//! CPU A has CPU B started at `_start_b` on its way, which does the same for its own pad.
+//! `_start` is at the image's first address, where the driver points CPU A. It moves the hot part
+//! to the scratch pad, clears the variables, calls [`main_a`] and enters the dispatch loop, which
+//! never returns. In the parallel firmware CPU A starts CPU B at `_start_b`, which does the same
+//! for its own pad.
 
 use super::{BUS, State, start_log};
+use crate::io::filter::MulticastList;
+use crate::memory::region::Regions;
 use crate::{SideA, SideB, assembler_macros, boot};
 use core::arch::global_asm;
 use tigon2_chip::{Cpu, Register};
@@ -21,6 +23,7 @@ macro_rules! start {
     .type _start, @function
 _start:
     fill_pad a
+    copy  a_low
     clear_variables
     jal   {main_a}
     nop
@@ -69,6 +72,23 @@ _start_b:
     enter_loop b
     .size _start_b, . - _start_b
 
+    .section .text.overlay, "ax", @progbits
+    .globl place_run_by_source
+    .type place_run_by_source, @function
+place_run_by_source:
+    copy  a_low
+    jr    $31
+    nop
+    .size place_run_by_source, . - place_run_by_source
+
+    .globl place_run_ahead
+    .type place_run_ahead, @function
+place_run_ahead:
+    copy  a_low_ahead
+    jr    $31
+    nop
+    .size place_run_ahead, . - place_run_ahead
+
     .section .scratch_a.text, "ax", @progbits
     dispatch_loop a, {event_a}
 
@@ -86,18 +106,29 @@ _start_b:
     joff = const tigon2_chip::instruction::encode_joff(18, 8),
 );
 
+/// In SRAM, apart from the rest of CPU A's side.
+static MULTICAST: State<MulticastList> = State::new(MulticastList::new());
+
 // Each takes its parts of the chip, and leaves the other's.
 #[unsafe(link_section = ".scratch_a.data")]
 static STATE_A: State<SideA<Mmio>> = {
     let chip = Resources::of_chip();
-    let side = SideA::new(BUS, chip.write, chip.receiver);
+    // SAFETY: the only reference to it, in the state of the one CPU that uses it.
+    let multicast = unsafe { &mut *MULTICAST.get() };
+    let side = SideA::new(
+        BUS,
+        chip.write,
+        chip.receiver,
+        Regions::of_sram().a,
+        multicast,
+    );
     State::new(side)
 };
 
 #[unsafe(link_section = ".scratch_b.data")]
 static STATE_B: State<SideB<Mmio>> = {
     let chip = Resources::of_chip();
-    let side = SideB::new(BUS, chip.read, chip.transmitter);
+    let side = SideB::new(BUS, chip.read, chip.transmitter, Regions::of_sram().b);
     State::new(side)
 };
 

@@ -1,4 +1,4 @@
-//! From reset to a link, and configurations that cannot work.
+//! Tests the boot from reset to link-up, and invalid configurations.
 
 use crate::machine::{Machine, Setup};
 use host_interface::event::EventCode;

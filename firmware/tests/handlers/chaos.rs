@@ -1,5 +1,5 @@
-//! A host out of its mind: whatever it writes, the firmware neither hangs nor panics, and
-//! it writes only where it was told to.
+//! Tests a host that writes random values: the firmware neither hangs nor panics, and it writes
+//! only to memory that the host has given it.
 
 use crate::machine::{GUARD, MAC, Machine, PEER, Setup, frame};
 use host_interface::bd::{BdFlags, ReceiveBd, SendBd};

@@ -1,4 +1,4 @@
-//! Commands and what they answer.
+//! Tests commands and their answers.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::command::{Command, CommandCode};

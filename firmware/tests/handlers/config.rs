@@ -1,4 +1,4 @@
-//! Configurations: those that work, and those that stop the firmware with a reason.
+//! Tests configurations: valid ones, and those that stop the firmware with a reason.
 
 use crate::machine::{Machine, Setup};
 use host_interface::event::{self, EventCode};
@@ -70,7 +70,7 @@ fn stops_with(name: &str, setup: &Setup, bad: BadConfig) -> Machine {
 /// What the firmware could not work with stops it, with a code that a driver can read,
 /// and an event for drivers that only know events.
 #[test]
-fn configurations_that_cannot_work_are_fatal_and_told() {
+fn configurations_that_cannot_work_are_fatal_and_reported() {
     use BadConfig as Bad;
     let none = HostAddress::default();
     let host = RcbFlags::new().with_host_ring(true);
@@ -140,8 +140,8 @@ fn configurations_that_cannot_work_are_fatal_and_told() {
     for (name, bad, setup) in cases {
         let mut machine = stops_with(name, &setup, bad);
         let events: Vec<_> = machine.events().iter().map(|e| (e.event, e.code)).collect();
-        let told = (EventCode::Error, event::ERROR_BAD_CONFIGURATION);
-        assert_eq!(events, [told], "{name}");
+        let reported = (EventCode::Error, event::ERROR_BAD_CONFIGURATION);
+        assert_eq!(events, [reported], "{name}");
     }
 }
 

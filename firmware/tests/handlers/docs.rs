@@ -1,6 +1,6 @@
-//! The documentation shows the table that the firmware is made of.
+//! Tests that the documentation shows the tables in the firmware's sources.
 
-use tigon_firmware::events::HANDLERS;
+use tigon_firmware::events::{HANDLERS, LATER};
 use tigon_firmware::memory::shared;
 
 #[test]
@@ -20,6 +20,29 @@ fn the_event_table_of_the_documentation_is_the_firmwares() {
             format!(
                 "| {bit} | {event} | {} | `{}` | {} |",
                 handler.cpu, handler.name, handler.summary
+            )
+        })
+        .collect();
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn the_table_of_what_comes_later_is_the_firmwares() {
+    let page = include_str!("../../../docs/firmware.md");
+    let shown: Vec<_> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| bit | event | CPU | entry | row |"))
+        .skip(2)
+        .take_while(|line| line.starts_with("| "))
+        .collect();
+    let expected: Vec<_> = LATER
+        .iter()
+        .rev()
+        .map(|later| {
+            let (bit, event) = (later.event.number(), later.event.name());
+            format!(
+                "| {bit} | {event} | {} | `{}` | {} | {} |",
+                later.cpu, later.name, later.row, later.summary
             )
         })
         .collect();

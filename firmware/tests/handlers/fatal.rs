@@ -1,4 +1,4 @@
-//! The end: whatever it is, the host learns of it.
+//! Tests fatal errors: the host is notified of each.
 
 use crate::machine::{Machine, Setup};
 use host_interface::command::{Command, CommandCode};
@@ -32,7 +32,7 @@ fn a_fatal_error_is_told_by_words_event_and_interrupt() {
     let assist = AssistState::from_bits(machine.bar(Register::AssistState.offset()));
     let receiver = MacRxState::from_bits(machine.bar(Register::MacRxState.offset()));
     assert!(assist.pause() && receiver.stop());
-    let told: Vec<_> = machine
+    let reported: Vec<_> = machine
         .events()
         .iter()
         .map(|e| (e.event, e.code, e.index))
@@ -42,7 +42,7 @@ fn a_fatal_error_is_told_by_words_event_and_interrupt() {
         (error, event::ERROR_UNIMPLEMENTED_COMMAND, 0),
         (error, event::ERROR_FATAL, FatalCode::Mac as u16),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 /// A full event ring is not overrun.

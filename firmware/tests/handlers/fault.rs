@@ -1,5 +1,5 @@
-//! Host memory that is not there: what was to be moved is dropped, told and counted, and
-//! both directions go on.
+//! Tests missing host memory: the transfer is dropped, reported and counted, and both directions
+//! continue.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::bd::{BdFlags, ReceiveBd, SendBd};
@@ -29,8 +29,8 @@ fn statistics(machine: &mut Machine) -> Statistics {
 fn errors(machine: &mut Machine) -> usize {
     let events = machine.events();
     for event in &events {
-        let told = (event.event, event.code);
-        assert_eq!(told, (EventCode::Error, event::ERROR_BAD_CONFIGURATION));
+        let reported = (event.event, event.code);
+        assert_eq!(reported, (EventCode::Error, event::ERROR_BAD_CONFIGURATION));
     }
     events.len()
 }

@@ -1,4 +1,4 @@
-//! The link: wishes of the host, partners, fibre and copper.
+//! Tests the link: the host's settings, link partners, fibre and copper.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::LinkWord;
@@ -91,7 +91,7 @@ fn flow_control_is_negotiated() {
     let send_only = LINUX.with_receive_flow_control(false);
     let neither = receive_only.with_receive_flow_control(false);
     let forced = LINUX.with_negotiate_flow_control(false);
-    for (wish, partner, send, obey) in [
+    for (requested, partner, send, obey) in [
         (both, "1000-full pause", true, true),
         (both, "1000-full", false, false),
         (receive_only, "1000-full pause", false, true),
@@ -103,13 +103,13 @@ fn flow_control_is_negotiated() {
         (forced, "1000-full silent", true, true),
         (both, "1000-full pause silent", false, false),
     ] {
-        let machine = linked(&fibre(wish), partner);
+        let machine = linked(&fibre(requested), partner);
         let (word, _) = machine.link_words();
         let (transmit, receive) = states(&machine);
-        let told = (word.transmit_flow_control(), word.receive_flow_control());
-        assert_eq!(told, (send, obey), "{wish:?} {partner}");
+        let reported = (word.transmit_flow_control(), word.receive_flow_control());
+        assert_eq!(reported, (send, obey), "{requested:?} {partner}");
         let done = (transmit.send_pause(), receive.obey_pause());
-        assert_eq!(done, (send, obey), "{wish:?} {partner}");
+        assert_eq!(done, (send, obey), "{requested:?} {partner}");
     }
 }
 
@@ -189,8 +189,8 @@ fn the_host_has_the_link_negotiated_anew() {
     }
     // A new wish counts from the command on.
     let word = Gencom::GigabitLink.bar_offset();
-    let wish = LINUX.with_transmit_flow_control(false);
-    machine.bench().bar_write(word, wish.into_bits());
+    let requested = LINUX.with_transmit_flow_control(false);
+    machine.bench().bar_write(word, requested.into_bits());
     machine.pass(5000);
     assert!(machine.link_words().0.transmit_flow_control());
     let command = Command::new(CommandCode::LinkNegotiation, NEGOTIATE_BOTH);
@@ -205,8 +205,8 @@ fn the_host_has_the_link_negotiated_anew() {
     let bad = Command::new(CommandCode::LinkNegotiation, 3);
     machine.command(&[bad.pack()]);
     let events = machine.events();
-    let told = (events[0].event, events[0].code);
-    assert_eq!(told, (EventCode::Error, event::ERROR_INVALID_COMMAND));
+    let reported = (events[0].event, events[0].code);
+    assert_eq!(reported, (EventCode::Error, event::ERROR_INVALID_COMMAND));
 }
 
 /// Link bit 0x4000: frames come back, with or without a cable.

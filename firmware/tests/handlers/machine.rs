@@ -1,6 +1,6 @@
-//! The firmware's handlers on a host, against the hardware model, with a tiny driver.
+//! Runs the firmware's handlers natively on the hardware model, with a tiny driver.
 //!
-//! No MIPS code here: the handlers run natively, and their bus is the model's.
+//! There is no MIPS code here: the handlers run on the host, and the model provides their bus.
 
 mod driver;
 mod model_bus;
@@ -15,6 +15,7 @@ use host_interface::info::{GeneralInformationBlock, HostAddress, RcbFlags, RingC
 use host_interface::{LinkWord, OperatingMode};
 use std::cell::RefCell;
 use std::rc::Rc;
+use tigon_firmware::memory::region::Regions;
 use tigon_firmware::{SideA, SideB, boot, events};
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::{Cpu, Register};
@@ -26,7 +27,7 @@ use tigon2_model::{Board, Effect, Partner, Reception};
 use zerocopy::IntoBytes;
 
 pub use driver::words_to_host;
-pub use model_bus::ModelBus;
+pub use model_bus::{ModelBus, Stores};
 
 /// The card's address.
 pub const MAC: [u8; 6] = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
@@ -115,6 +116,7 @@ impl Default for Setup {
 /// The card with its firmware, and the driver's view of it.
 pub struct Machine {
     bench: Rc<RefCell<Bench>>,
+    stores: Rc<RefCell<Stores>>,
     /// The sides of the firmware, on one CPU or on two.
     pub a: SideA<ModelBus>,
     pub b: SideB<ModelBus>,
@@ -175,16 +177,30 @@ impl Machine {
         let bench = Rc::new(RefCell::new(bench));
         let alone = !is_parallel();
         let core = |cpu| Rc::new(RefCell::new(Core::new(cpu, alone)));
-        let mut cpu_a = ModelBus(Rc::clone(&bench), core(Cpu::A));
+        let code = Rc::default();
+        let stores = Rc::default();
+        let mut cpu_a = ModelBus(
+            Rc::clone(&bench),
+            core(Cpu::A),
+            Rc::clone(&code),
+            Rc::clone(&stores),
+        );
         let cpu_b = if alone {
             cpu_a.clone()
         } else {
-            ModelBus(Rc::clone(&bench), core(Cpu::B))
+            ModelBus(
+                Rc::clone(&bench),
+                core(Cpu::B),
+                Rc::clone(&code),
+                Rc::clone(&stores),
+            )
         };
         let block = boot::claim(&mut cpu_a);
         let chip = Resources::of_chip();
-        let mut a = SideA::new(cpu_a, chip.write, chip.receiver);
-        let mut b = SideB::new(cpu_b, chip.read, chip.transmitter);
+        let regions = Regions::of_sram();
+        let multicast = Box::leak(Box::default());
+        let mut a = SideA::new(cpu_a, chip.write, chip.receiver, regions.a, multicast);
+        let mut b = SideB::new(cpu_b, chip.read, chip.transmitter, regions.b);
         boot::run(&mut a, block, |bus| {
             if !alone {
                 boot::start_cpu_b(bus, 0);
@@ -193,6 +209,7 @@ impl Machine {
         });
         let mut machine = Machine {
             bench,
+            stores,
             a,
             b,
             alone,
@@ -311,6 +328,12 @@ impl Machine {
                 _ => {}
             }
         }
+    }
+
+    /// Collects what is stored to a word of SRAM from now on; returns what was before.
+    pub fn watch(&self, address: u32) -> Vec<u32> {
+        let values = Vec::new();
+        self.stores.replace(Stores { address, values }).values
     }
 
     pub fn bench(&self) -> std::cell::RefMut<'_, Bench> {

@@ -1,4 +1,4 @@
-//! The firmware's handlers on a host, against the hardware model.
+//! Tests the firmware's handlers, run natively against the hardware model.
 
 mod boot;
 mod chaos;
@@ -8,6 +8,7 @@ mod docs;
 mod fatal;
 mod fault;
 mod link;
+mod loadable;
 mod machine;
 mod multicast;
 mod packet;

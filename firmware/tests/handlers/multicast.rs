@@ -1,4 +1,4 @@
-//! The multicast list: commands in both forms, exactness, and more than it holds.
+//! Tests the multicast list: commands in both forms, exact matches, and overflow.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::command::{Command, CommandCode, DISABLE, ENABLE};
@@ -21,10 +21,10 @@ fn group(number: u16) -> [u8; 6] {
 fn command(machine: &mut Machine, code: CommandCode, address: [u8; 6]) {
     let (high, low) = mac_words(address);
     machine.command(&[Command::new(code, 0).pack(), high, low]);
-    told(machine, code == ADD);
+    reported(machine, code == ADD);
 }
 
-fn told(machine: &mut Machine, added: bool) {
+fn reported(machine: &mut Machine, added: bool) {
     let events: Vec<_> = machine.events().iter().map(|e| (e.event, e.code)).collect();
     let code = if added {
         event::MULTICAST_ADDED
@@ -54,7 +54,7 @@ fn hash(machine: &Machine) -> [u32; 4] {
 
 /// Deleting an address leaves another one with the same hash bit.
 #[test]
-fn twins_in_the_hash_are_told_apart() {
+fn twins_in_the_hash_are_distinguished() {
     let wanted = group(1);
     let twin = (2..=u16::MAX)
         .map(group)
@@ -128,7 +128,7 @@ fn the_obsolete_form_takes_the_address_from_gencom() {
         (CommandCode::DeleteMulticast, false),
     ] {
         machine.command(&[Command::new(code, 0).pack()]);
-        told(&mut machine, added);
+        reported(&mut machine, added);
         assert_eq!(takes(&mut machine, group(3)), added);
     }
 }

@@ -1,6 +1,6 @@
-//! IPv4 packets as a host hands them over and as they belong on the wire.
+//! IPv4 packets as a host passes them, and as they must appear on the wire.
 //!
-//! The sums here are the textbook's, over the bytes of a packet that lies in one piece.
+//! The checksums here are computed by the textbook, over the bytes of a contiguous packet.
 
 use crate::machine::{MAC, PEER};
 

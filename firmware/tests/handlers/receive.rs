@@ -1,4 +1,4 @@
-//! The receive path: frames of the wire reach the host's buffers.
+//! Tests the receive path: frames from the wire reach the host's buffers.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::bd::{BdFlags, ReceiveBd, destination};

@@ -1,4 +1,4 @@
-//! VLAN tags and checksums of received frames.
+//! Tests VLAN tags and checksums of received frames.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::OperatingMode;

@@ -1,4 +1,4 @@
-//! The receive rings: which frame goes where, and what happens when there is no room.
+//! Tests the receive rings: which ring each frame uses, and frames without room.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use crate::rings::{JUMBO_ROOM, MINI_MAX, STANDARD_MAX};

@@ -1,4 +1,4 @@
-//! The transmit path: BDs of the host become frames on the wire.
+//! Tests the transmit path: the host's BDs become frames on the wire.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::bd::{BdFlags, SendBd};

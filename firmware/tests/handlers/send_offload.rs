@@ -1,4 +1,4 @@
-//! Checksums and VLAN tags that the card makes for the host's frames.
+//! Tests checksums and VLAN tags that the card inserts into the host's frames.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use crate::packet::{Packet, TCP, UDP, add, put, sum};

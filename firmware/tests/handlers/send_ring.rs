@@ -1,4 +1,4 @@
-//! Where the send ring lies, how its consumer comes back, and hosts that misuse it.
+//! Tests the location of the send ring, the report of its consumer index, and misuse by the host.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use crate::packet::{Packet, TCP};

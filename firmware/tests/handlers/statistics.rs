@@ -1,4 +1,4 @@
-//! The statistics block, word for word.
+//! Tests the statistics block, word for word.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame, is_parallel};
 use host_interface::LinkWord;

@@ -1,4 +1,4 @@
-//! The trace ring, as the host reads it.
+//! Tests the trace ring, as the host reads it.
 
 use crate::machine::{MAC, Machine, PEER, Setup, frame};
 use host_interface::command::{Command, CommandCode};
@@ -54,7 +54,7 @@ fn the_trace_tells_what_happened() {
     machine.pass(11_000);
     machine.command(&[0xEE00_0000]);
     let entries = entries(&mut machine);
-    let told: Vec<_> = entries.iter().map(|e| (e.label, e.code)).collect();
+    let reported: Vec<_> = entries.iter().map(|e| (e.label, e.code)).collect();
     let expected = [
         (Topic::Boot, 0),
         (Topic::Event, 1),
@@ -65,7 +65,7 @@ fn the_trace_tells_what_happened() {
         (Topic::Event, 7),
     ]
     .map(|(topic, code)| (topic.label(), code));
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(entries.is_sorted_by_key(|entry| entry.time));
     let sram = machine.extension(Extension::SramBytes);
     assert_eq!(entries[0].arguments[1..3], [sram, 0x12_F000]);

@@ -1,4 +1,4 @@
-//! Files on their way into the guest and out of it.
+//! Transfers files between host and guest.
 
 use crate::outbox::Outbox;
 use crate::wire::{Answer, PIECE};

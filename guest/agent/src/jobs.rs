@@ -1,4 +1,4 @@
-//! Commands under way: each in a process group of its own.
+//! Running commands: each has its own process group.
 
 use crate::outbox::Outbox;
 use crate::wire::{Answer, PIECE};

@@ -1,9 +1,8 @@
 //! Runs commands in the guest for the machine that started it.
 //!
-//! The guest's own program is small: it opens a virtio-serial port and serves
-//! it ([`serve`]). What passes through the port ([`wire`]) is used by both
-//! sides, so that there is one definition of it. `docs/guest.md` tells how the
-//! guest is put together.
+//! The agent in the guest is small: it opens a virtio-serial port and serves it ([`serve`]). Both
+//! sides use the message format in [`wire`], so it is defined once. `docs/guest.md` describes how
+//! the guest is built.
 #![forbid(unsafe_code)]
 
 pub mod files;

@@ -28,7 +28,7 @@ fn open() -> io::Result<(File, File)> {
     Ok((port, answers))
 }
 
-/// The port with our name, as sysfs tells.
+/// The port with our name, found in sysfs.
 fn find() -> io::Result<PathBuf> {
     for entry in fs::read_dir("/sys/class/virtio-ports")? {
         let entry = entry?;

@@ -1,10 +1,10 @@
-//! The way back to the host: answers go out whole, whoever has them.
+//! Sends answers to the host: threads share the port, and each answer is sent whole.
 
 use crate::wire::{self, Answer};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The way back to the host, for whoever has something to say.
+/// The connection to the host, shared by all threads.
 #[derive(Clone)]
 pub struct Outbox(Arc<Mutex<dyn Write + Send>>);
 

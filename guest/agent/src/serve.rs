@@ -1,4 +1,4 @@
-//! The agent's loop: a request comes in, answers go out as they become ready.
+//! The agent's main loop: it reads requests and sends answers as they become ready.
 
 use crate::files::{self, Incoming};
 use crate::jobs::Jobs;

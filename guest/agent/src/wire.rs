@@ -1,10 +1,9 @@
-//! What host and agent say to each other, and how it is framed.
+//! The messages between host and agent, and their framing.
 //!
-//! A frame is a length (32 bits, little-endian) and so many bytes of one
-//! message. Every request bears a number that the host chooses, and every
-//! answer bears the number of its request, so that any number of commands and
-//! files may be under way at once. Long outputs and files go in pieces of at
-//! most [`PIECE`] bytes: none of them keeps the others waiting.
+//! A frame is a length (32 bits, little-endian) followed by that many bytes of one message. The
+//! host gives every request a number, and every answer carries the number of its request, so any
+//! number of commands and files can be in progress at once. Long outputs and files are sent in
+//! pieces of at most [`PIECE`] bytes, so none of them blocks the others.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The agent as the host sees it, over a socket in place of the guest's port.
+//! Tests the agent from the host's side, over a socket instead of the guest's port.
 
 use guest_agent::serve::serve;
 use guest_agent::wire::{self, Answer, PIECE, Request, VERSION};

@@ -1,4 +1,4 @@
-//! The receiver's account of what came.
+//! Counts the received messages: lost, duplicated, reordered and damaged ones.
 
 use serde::{Deserialize, Serialize};
 

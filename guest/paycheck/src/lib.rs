@@ -1,11 +1,10 @@
 //! Checks that payloads survive a network.
 //!
-//! Two programs talk: one listens, one connects; either or both send. What they send
-//! are messages with a number, bytes that follow from the number, and CRCs
-//! ([`message`]). The receiver keeps account of every number ([`account`]), so that a
-//! lost, a doubled, an overtaken and a changed message are four different things. At
-//! the end each side tells the other how many it has sent and what it has received,
-//! and both print the same figures ([`report`]).
+//! Two programs communicate: one listens, one connects; either or both send. A message has a
+//! number, bytes that follow from the number, and CRCs ([`message`]). The receiver records every
+//! number ([`account`]), so it can distinguish lost, duplicated, reordered and damaged messages.
+//! At the end each side reports how many messages it has sent and what it has received, and both
+//! print the same figures ([`report`]).
 //!
 //! ```text
 //!   connecting side                      listening side

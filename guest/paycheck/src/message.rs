@@ -1,12 +1,11 @@
-//! The messages: numbered and checksummed.
+//! The message format: numbered and checksummed.
 //!
 //! ```text
 //!  0 "PCHK"    4 kind    5 zero (3)    8 number (8)    16 bytes in all (4)
 //! 20 CRC-32 of the body    24 CRC-32 of bytes 0..24    28 body
 //! ```
-//! Numbers are big-endian. The body of Data follows from its number; that of Report is
-//! JSON. The header has a CRC of its own, so that a stream with a damaged body stays
-//! readable.
+//! Numbers are big-endian. The body of Data follows from its number; the body of Report is JSON.
+//! The header has a separate CRC, so a stream with a damaged body stays readable.
 
 /// Bytes of a header, and of the shortest message.
 pub const HEADER: usize = 28;

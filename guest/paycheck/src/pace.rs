@@ -1,4 +1,4 @@
-//! When the next message is due.
+//! Computes when the next message is due.
 
 use std::time::{Duration, Instant};
 

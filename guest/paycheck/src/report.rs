@@ -1,4 +1,4 @@
-//! What is printed at the end.
+//! The report that is printed at the end.
 
 use serde::Serialize;
 

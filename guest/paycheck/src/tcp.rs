@@ -1,7 +1,7 @@
-//! Over one TCP connection.
+//! Sends and receives over one TCP connection.
 //!
-//! Each side has a thread that writes and one that reads. The writer sends its
-//! messages, `End`, and once the reader has seen the other side's `End`, the report.
+//! Each side has a writer thread and a reader thread. The writer sends its messages, then `End`,
+//! and the report once the reader has received `End` from the other side.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -69,19 +69,23 @@ fn connect(plan: &Plan) -> Result<TcpStream> {
     }
 }
 
-fn talk(plan: &Plan, stream: TcpStream) -> Result<Report> {
+/// Sends and receives over a connection that is there.
+///
+/// # Errors
+/// The connection broke before anything came over it.
+pub fn talk(plan: &Plan, stream: TcpStream) -> Result<Report> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(plan.idle))?;
     stream.set_write_timeout(Some(plan.idle))?;
     let reader = stream.try_clone()?;
     let start = Instant::now();
-    let (tell, told) = channel();
+    let (flow_sent, flow_known) = channel();
     let (sent, read) = std::thread::scope(|scope| {
         let (stream, reader) = (&stream, &reader);
-        let writer = scope.spawn(move || write(plan, stream, &told));
-        let read = read(reader, &tell);
+        let writer = scope.spawn(move || write(plan, stream, &flow_known));
+        let read = read(reader, &flow_sent);
         // Lets a writer that waits for it know that there will be no more.
-        drop(tell);
+        drop(flow_sent);
         let sent = writer
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
@@ -103,7 +107,7 @@ fn talk(plan: &Plan, stream: TcpStream) -> Result<Report> {
     Ok(Report::new("tcp", out, into, complete, seconds))
 }
 
-fn write(plan: &Plan, mut stream: &TcpStream, told: &Receiver<Flow>) -> io::Result<u64> {
+fn write(plan: &Plan, mut stream: &TcpStream, flow_known: &Receiver<Flow>) -> io::Result<u64> {
     let mut pace = Pace::new(plan);
     let mut message = vec![0; plan.size.clamp(HEADER, message::LARGEST)];
     while let Some(number) = pace.next_number() {
@@ -112,7 +116,7 @@ fn write(plan: &Plan, mut stream: &TcpStream, told: &Receiver<Flow>) -> io::Resu
     }
     stream.write_all(&message::build(Kind::End, pace.sent(), &[]))?;
     // The reader knows when it has seen the other side's end, or that it never will.
-    if let Ok(flow) = told.recv() {
+    if let Ok(flow) = flow_known.recv() {
         let body = serde_json::to_vec(&flow)?;
         stream.write_all(&message::build(Kind::Report, 0, &body))?;
     }
@@ -120,8 +124,9 @@ fn write(plan: &Plan, mut stream: &TcpStream, told: &Receiver<Flow>) -> io::Resu
     Ok(pace.sent())
 }
 
-/// Reads to the end: what came, what the other side says, and whether all is said.
-fn read(mut stream: &TcpStream, tell: &Sender<Flow>) -> (Flow, Option<Flow>, bool) {
+/// Reads to the end; returns what was received, the other side's report, and whether both are
+/// complete.
+fn read(mut stream: &TcpStream, flow_sent: &Sender<Flow>) -> (Flow, Option<Flow>, bool) {
     let mut account = Account::default();
     let mut theirs = None;
     let mut header = [0; HEADER];
@@ -145,7 +150,7 @@ fn read(mut stream: &TcpStream, tell: &Sender<Flow>) -> (Flow, Option<Flow>, boo
             Kind::Data => account.data(parsed.number, parsed.bytes),
             Kind::End => {
                 account.end(parsed.number);
-                let _ = tell.send(account.flow());
+                let _ = flow_sent.send(account.flow());
             }
             Kind::Report => theirs = serde_json::from_slice(&body).ok(),
         }

@@ -1,7 +1,7 @@
-//! Over UDP datagrams.
+//! Sends and receives over UDP datagrams.
 //!
-//! Each side has a thread that sends and one that receives. What must not be lost is
-//! repeated until it is answered: `Hello` by `Hello`, `End` by `Report`.
+//! Each side has a sender thread and a receiver thread. Messages that must not be lost are
+//! repeated until they are answered: `Hello` by `Hello`, `End` by `Report`.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
@@ -23,7 +23,7 @@ const REPEAT: Duration = Duration::from_millis(100);
 const ATTEMPTS: u32 = 50;
 /// Messages may be overtaken by the end for so long.
 const GRACE: Duration = Duration::from_millis(300);
-/// After everything is said, a repeated question is answered for so long.
+/// How long a repeated request is still answered after the end.
 const LINGER: Duration = Duration::from_millis(500);
 /// Longest sleep in a receive.
 const NAP: Duration = Duration::from_millis(20);
@@ -54,13 +54,21 @@ pub fn run(plan: &Plan) -> Result<Report> {
             SocketAddr::V6(_) => ([0u16; 8], 0).into(),
         };
         let socket = UdpSocket::bind(any)?;
-        socket.connect(plan.address)?;
-        greet(plan, &socket)?;
-        talk(plan, &socket)
+        call(plan, &socket)
     }
 }
 
-/// Waits on a bound socket for the other side, and then talks to nobody else.
+/// Connects a socket that is bound to a port of the caller's choice, sends and receives.
+///
+/// # Errors
+/// As [`run`].
+pub fn call(plan: &Plan, socket: &UdpSocket) -> Result<Report> {
+    socket.connect(plan.address)?;
+    greet(plan, socket)?;
+    talk(plan, socket)
+}
+
+/// Waits on a bound socket for the other side, and then communicates with it only.
 ///
 /// # Errors
 /// As [`run`].
@@ -238,7 +246,7 @@ fn receive(plan: &Plan, socket: &UdpSocket, shared: &Shared) -> Result<Instant> 
             Err(error) => return Err(error.into()),
         }
         let sending = !shared.sent_all.load(Ordering::Acquire);
-        // Whoever only sends hears nothing until its end.
+        // A side that only sends receives nothing until its end.
         if !sending && heard.elapsed() > plan.idle {
             return Ok(counted);
         }

@@ -1,4 +1,4 @@
-//! Both sides over the loopback interface, and over one that damages.
+//! Runs both sides over the loopback interface, and over a relay that damages messages.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::process::Command;
@@ -83,7 +83,7 @@ fn both_sides_of_udp_print_the_same_figures() {
 /// A relay between both sides that flips a bit in each tenth payload, doubles each
 /// eleventh and drops each thirteenth.
 #[test]
-fn what_a_bad_wire_does_is_told_apart() {
+fn what_a_bad_wire_does_is_distinguished() {
     let socket = UdpSocket::bind(any()).expect("a port");
     let address = socket.local_addr().expect("bound");
     let relay = UdpSocket::bind(any()).expect("a port");

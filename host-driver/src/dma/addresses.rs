@@ -1,18 +1,18 @@
-//! Where the card sees DMA memory.
+//! The card's addresses of DMA memory.
 
 use std::sync::Arc;
 
-/// Addresses on the card's side.
+/// Addresses for the card.
 #[derive(Debug, Clone)]
 pub(super) enum Addresses {
-    /// All of it from here on.
+    /// Contiguous from this address on.
     Linear(u64),
-    /// Each piece of so many bytes somewhere else.
+    /// Pieces of this size, each at its own address.
     Pieces(usize, Arc<[u64]>),
 }
 
 impl Addresses {
-    /// Memory that begins at an address.
+    /// Memory that is contiguous from an address on.
     pub fn at(address: u64) -> Self {
         Self::Linear(address)
     }
@@ -30,8 +30,8 @@ impl Addresses {
         }
     }
 
-    /// Address of `bytes` bytes from `offset` on, which are inside the memory; None if
-    /// they are not at consecutive addresses.
+    /// Address of `bytes` bytes from `offset` on, which are inside the memory; None if they are not
+    /// at consecutive addresses.
     pub fn of(&self, offset: usize, bytes: usize) -> Option<u64> {
         let (piece, starts) = match self {
             Self::Linear(address) => return Some(address + offset as u64),

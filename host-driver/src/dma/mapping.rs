@@ -1,4 +1,4 @@
-//! A memory file, mapped into this process.
+//! A memory file that is mapped into this process.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// The mapping itself; unmapped when the last handle goes.
+/// The mapping, unmapped with its last handle.
 pub(super) struct Mapping {
     pub base: NonNull<u8>,
     pub len: usize,
@@ -22,7 +22,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// A new memory file of `len` bytes, mapped. It is sealed against shrinking.
+    /// Creates and maps a memory file of `len` bytes, sealed against shrinking.
     pub fn new(len: usize, flags: MemfdFlags) -> io::Result<Self> {
         let flags = flags | MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("tigon-dma", flags)?;
@@ -45,7 +45,7 @@ impl Mapping {
         Ok(Self { base, len, file })
     }
 
-    /// Keeps the pages in memory.
+    /// Locks the pages in memory.
     pub fn lock(&self) -> io::Result<()> {
         // SAFETY: exactly the mapping; locking changes no contents.
         unsafe { rustix::mm::mlock(self.base.as_ptr().cast(), self.len) }.map_err(io::Error::from)

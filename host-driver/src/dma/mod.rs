@@ -1,11 +1,10 @@
-//! DMA memory: what the driver and the card both read and write.
+//! DMA memory, which driver and card both read and write.
 //!
-//! A [`DmaMemory`] is one shared mapping of a memory file, known to the card
-//! under an I/O virtual address (IOVA). The card may change any byte at any
-//! time, so the memory is never handed out as a Rust slice: it is read and
-//! written by offset, words as atomics and bytes by copying, and each access
-//! is checked against the length. Besides the mapped registers and the requests
-//! of kernel VFIO this is the only place of the crate that uses `unsafe`.
+//! A [`DmaMemory`] is one shared mapping of a memory file, known to the card under an I/O virtual
+//! address (IOVA). The card may change any byte at any time, so the driver never takes a Rust
+//! slice of the memory: it accesses it by offset, words as atomics and bytes by copying, and
+//! checks each access against the length. Besides the mapped registers and the requests of kernel
+//! VFIO this is the only module of the crate that uses `unsafe`.
 //!
 //! ```text
 //!   offset 0                                   len()
@@ -13,10 +12,9 @@
 //!   ^ iova()                                          shared with the card
 //! ```
 //!
-//! Byte order (Hardware reference, section 6.4): the card moves descriptors,
-//! indices and blocks so that the *value* of each 32-bit word is kept, and
-//! packet data so that the *byte sequence* is kept. [`DmaMemory::read_word`]
-//! therefore gives the number that the firmware wrote, and
+//! Byte order (hardware reference, section 6.4): for descriptors, indices and blocks the card
+//! keeps the *value* of each 32-bit word; for packet data it keeps the *byte sequence*.
+//! [`DmaMemory::read_word`] therefore returns the number that the firmware wrote, and
 //! [`DmaMemory::read_bytes`] the bytes of a frame.
 
 use std::io;
@@ -42,7 +40,7 @@ pub const PAGE_BYTES: usize = 4096;
 /// Bytes in a huge page.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The largest single piece of DMA memory that the driver makes, in bytes.
+/// The largest piece of DMA memory that the driver allocates, in bytes.
 pub const MAX_BYTES: usize = 256 << 20;
 
 /// An access that does not fit the memory.
@@ -58,7 +56,7 @@ pub enum DmaError {
         /// Bytes of the memory.
         len: usize,
     },
-    /// The range has no address of its own on the card's side.
+    /// The card has no contiguous address for the range.
     #[error("{bytes} bytes at offset {offset:#x} are not in one piece for the card")]
     NotContiguous {
         /// First byte of the range.
@@ -74,7 +72,7 @@ pub enum DmaError {
     },
 }
 
-/// Shared memory with an address on the card's side; cheap to clone.
+/// Shared memory with an address for the card; cheap to clone.
 #[derive(Clone)]
 pub struct DmaMemory {
     mapping: Arc<Mapping>,
@@ -91,9 +89,9 @@ impl std::fmt::Debug for DmaMemory {
 }
 
 impl DmaMemory {
-    /// Makes zeroed memory of at least `bytes` bytes (rounded up to pages) that
-    /// the card will know as `iova`. The memory file is sealed against
-    /// shrinking, so that neither side can take pages away from the other.
+    /// Allocates zeroed memory of at least `bytes` bytes (rounded up to pages) that the card will
+    /// know as `iova`. The memory file is sealed against shrinking, so neither side can take pages
+    /// away from the other.
     ///
     /// # Errors
     /// `InvalidInput` if `bytes` is zero or above [`MAX_BYTES`], or if `iova` is
@@ -119,12 +117,11 @@ impl DmaMemory {
         })
     }
 
-    /// Makes zeroed memory of at least `bytes` bytes of huge pages, which stay where
-    /// they are in physical memory. `find` gets an address of this process and a number
-    /// of bytes and says where each of these pages is; the card will know them so.
+    /// Allocates zeroed memory of at least `bytes` bytes in huge pages, which stay in place in
+    /// physical memory. `find` receives an address of this process and a number of bytes, and
+    /// returns the addresses of these pages for the card.
     ///
-    /// # Errors
-    /// `InvalidInput` as [`DmaMemory::new`]; no such pages are free; what `find` says.
+    /// `InvalidInput` as [`DmaMemory::new`]; if no such pages are free; the errors of `find`.
     pub(crate) fn huge(
         bytes: usize,
         find: impl FnOnce(u64, usize) -> io::Result<Vec<u64>>,
@@ -141,7 +138,7 @@ impl DmaMemory {
             mapping: Arc::new(mapping),
             addresses: Addresses::at(0),
         };
-        // Each page is there once it was touched, and the lock keeps it there.
+        // A page exists once it was touched, and the lock keeps it in place.
         for offset in (0..len).step_by(PAGE_BYTES) {
             memory.write_word(offset, 0).map_err(io::Error::other)?;
         }
@@ -160,14 +157,13 @@ impl DmaMemory {
         self.mapping.base.as_ptr() as u64
     }
 
-    /// Address of offset 0 as the card sees it.
+    /// The card's address of offset 0.
     #[must_use]
     pub fn iova(&self) -> u64 {
         self.addresses.first()
     }
 
-    /// Address of `offset` as the card sees it, if `bytes` bytes from there on are
-    /// at consecutive addresses.
+    /// The card's address of `offset`, if `bytes` bytes from there on are contiguous for the card.
     ///
     /// # Errors
     /// [`DmaError`] if the range is outside the memory, or if the card's addresses
@@ -184,7 +180,7 @@ impl DmaMemory {
         self.mapping.len
     }
 
-    /// Never true: memory of no bytes cannot be made.
+    /// Always false: memory of zero bytes cannot be created.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.mapping.len == 0
@@ -196,7 +192,7 @@ impl DmaMemory {
         self.mapping.file.as_fd()
     }
 
-    /// Checks a range and gives its first byte.
+    /// Checks a range and returns its first byte.
     fn at(&self, offset: usize, bytes: usize) -> Result<NonNull<u8>, DmaError> {
         let len = self.mapping.len;
         match offset.checked_add(bytes) {
@@ -221,8 +217,8 @@ impl DmaMemory {
         Ok(unsafe { AtomicU32::from_ptr(pointer.as_ptr().cast()) })
     }
 
-    /// Reads the 32-bit value at `offset`; whatever the card wrote before it is
-    /// seen by later reads.
+    /// Reads the 32-bit value at `offset`; later reads see everything that the card wrote before
+    /// it.
     ///
     /// # Errors
     /// [`DmaError`] if the word is outside the memory or not aligned.
@@ -230,8 +226,8 @@ impl DmaMemory {
         Ok(self.word(offset)?.load(Ordering::Acquire))
     }
 
-    /// Writes the 32-bit value at `offset`; whatever was written before is
-    /// visible to the card when it sees this word.
+    /// Writes the 32-bit value at `offset`; a card that sees this word also sees all earlier
+    /// writes.
     ///
     /// # Errors
     /// [`DmaError`] if the word is outside the memory or not aligned.
@@ -302,9 +298,8 @@ impl DmaMemory {
         Ok(())
     }
 
-    /// Lets the kernel write one `read(2)` from `source` straight into the
-    /// memory: the single copy of a frame that comes from a TAP device.
-    /// Gives the bytes that came.
+    /// Makes the kernel write one `read(2)` from `source` straight into the memory: the only copy
+    /// of a frame from a TAP device. Returns the number of bytes read.
     ///
     /// # Errors
     /// The range is outside the memory (`InvalidInput`), or what `read` says.
@@ -323,8 +318,8 @@ impl DmaMemory {
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Lets the kernel take one `write(2)` to `target` straight from the memory.
-    /// Gives the bytes that went.
+    /// Makes the kernel do one `write(2)` to `target` straight from the memory. Returns the number
+    /// of bytes written.
     ///
     /// # Errors
     /// The range is outside the memory (`InvalidInput`), or what `write` says.
@@ -342,8 +337,8 @@ impl DmaMemory {
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Lets the kernel take one `writev(2)` to `target`: a header, then several pieces
-    /// straight from the memory. Gives the bytes that went.
+    /// Makes the kernel do one `writev(2)` to `target`: a header, then several pieces straight from
+    /// the memory. Returns the number of bytes written.
     ///
     /// # Errors
     /// A range is outside the memory (`InvalidInput`), or what `writev` says.

@@ -1,4 +1,4 @@
-//! A board file as the flashing tool reads it: whose EEPROM it is, and whose images it takes.
+//! The flashing tool's view of a board file: the board's ids, and the key of its images.
 //!
 //! ```toml
 //! [pci]
@@ -9,7 +9,7 @@
 //! require_key = "release.pub"    # beside the board file
 //! ```
 //!
-//! What else is in the file is for the hardware model and the simulator.
+//! The hardware model and the simulator read the rest of the file.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub enum BoardFileError {
         /// Why not.
         error: std::io::Error,
     },
-    /// It is no TOML, or says nothing of the PCI function.
+    /// It is not TOML, or lacks the PCI function.
     #[error("board file {}: {error}", .path.display())]
     Syntax {
         /// The file.
@@ -56,13 +56,13 @@ struct Boot {
     require_key: Option<PathBuf>,
 }
 
-/// What a board file says of the board's EEPROM.
+/// The EEPROM settings in a board file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoardFile {
     /// The board.
     pub board: BoardId,
-    /// The file with the key that images must be signed with; it is there where the board
-    /// file is, unless that says otherwise.
+    /// The file with the key that must have signed images. A relative path starts at the board
+    /// file.
     pub require_key: Option<PathBuf>,
 }
 

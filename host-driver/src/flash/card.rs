@@ -1,18 +1,18 @@
-//! A card's EEPROM as a storage: the driver moves its two wires.
+//! A card's EEPROM as storage, bit-banged by the driver.
 
 use boot_slots::Storage;
 
 use crate::eeprom::{self, EepromError};
 use crate::transport::Transport;
 
-/// The EEPROM of a card whose CPUs are halted: nobody else may move its wires.
+/// The EEPROM of a card whose CPUs are halted, so that nothing else drives its wires.
 pub struct CardEeprom<'a, T: Transport>(&'a mut T);
 
 impl<'a, T: Transport> CardEeprom<'a, T> {
     /// The EEPROM behind a transport, and its size in bytes.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// If it does not answer.
     pub fn new(transport: &'a mut T) -> Result<(Self, u32), EepromError> {
         eeprom::clear(transport)?;
         let bytes = eeprom::size(transport)?;

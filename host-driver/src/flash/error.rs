@@ -1,4 +1,4 @@
-//! Why an EEPROM could not be looked at or changed.
+//! Why an EEPROM could not be read or changed.
 
 use std::fmt;
 
@@ -8,27 +8,27 @@ use thiserror::Error;
 
 use super::signature::SignatureError;
 
-/// Why something could not be done with an EEPROM.
+/// Why an operation on an EEPROM failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FlashError {
-    /// The file is no image, is damaged or was cut.
+    /// The file is no image, is damaged or was truncated.
     #[error(transparent)]
     Image(#[from] HeaderError),
-    /// Nobody trusted has signed it.
+    /// No trusted key has signed it.
     #[error(transparent)]
     Signature(#[from] SignatureError),
-    /// It is older than what was confirmed on the card.
+    /// It is older than an image that was confirmed on the card.
     #[error(
         "the image is older than the card's: its rollback counter is {image}, the card's {card} (--allow-downgrade takes it)"
     )]
     Older {
         /// The image's rollback counter.
         image: u32,
-        /// The card's.
+        /// The card's rollback counter.
         card: u32,
     },
-    /// The update was refused or could not be finished.
+    /// The update was rejected or could not be finished.
     #[error("{0}")]
     Update(String),
     /// The EEPROM cannot hold two images.
@@ -51,7 +51,7 @@ pub enum FlashError {
         /// Which slot.
         slot: Slot,
     },
-    /// What is in a slot is not what it should be.
+    /// The content of a slot is wrong.
     #[error("{slot}: {why}")]
     Slot {
         /// Which slot.

@@ -1,4 +1,4 @@
-//! The file that an emulated board keeps its EEPROM in, as a storage.
+//! The file of an emulated board's EEPROM, as storage.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ pub struct FileEeprom {
 }
 
 impl FileEeprom {
-    /// Reads a file; one that is not there yet is an erased EEPROM of `bytes` with
-    /// `first_page` as its manufacturing data.
+    /// Reads a file; a missing one becomes an erased EEPROM of `bytes` with `first_page` as its
+    /// manufacturing data.
     ///
     /// # Errors
     /// When the file cannot be read, or has another size.
@@ -45,7 +45,7 @@ impl FileEeprom {
         self.contents.len() as u32
     }
 
-    /// Writes the file: it is the old or the new one at every moment.
+    /// Writes the file atomically: at every moment it is the old or the new one.
     ///
     /// # Errors
     /// When it cannot be written.

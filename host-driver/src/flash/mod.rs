@@ -1,4 +1,4 @@
-//! Firmware in the card's own EEPROM: installing it, looking at it, keeping a copy.
+//! Firmware in the card's EEPROM: install, inspect, back up.
 //!
 //! ```text
 //!   file to flash ──signature──┐
@@ -7,9 +7,9 @@
 //!                                             FileEeprom (an emulated board's file)
 //! ```
 //!
-//! What is written, and in which order, is [`boot_slots`]'s; here is who may write:
-//! [`Flasher::install`] takes no file that [`signature`] does not vouch for, and none that is
-//! older than what was confirmed on the card, unless that is allowed.
+//! [`boot_slots`] decides what is written, and in which order; this module decides who may write.
+//! [`Flasher::install`] accepts only files with a valid [`signature`], and none that is older than
+//! an image confirmed on the card, unless that is allowed.
 
 mod board_file;
 mod card;
@@ -35,7 +35,7 @@ use boot_slots::{BoardId, Geometry, Header, HeaderError, ImageFile, Record, Slot
 
 use signature::TrustedKey;
 
-/// An EEPROM, the board that it is on and who may put images there.
+/// An EEPROM, its board, and the key of its images.
 pub struct Flasher<S: Storage> {
     storage: S,
     geometry: Geometry,
@@ -47,7 +47,7 @@ impl<S: Storage> Flasher<S>
 where
     S::Error: fmt::Display,
 {
-    /// For an EEPROM of `bytes` on a board.
+    /// Opens an EEPROM of `bytes` on a board.
     ///
     /// # Errors
     /// [`FlashError::NoRoom`] when two slots do not fit.
@@ -68,39 +68,39 @@ where
         })
     }
 
-    /// The key whose images are taken.
+    /// The key whose images are accepted.
     pub fn trusted(&self) -> TrustedKey {
         self.trusted
     }
 
-    /// The EEPROM back.
+    /// Returns the storage.
     pub fn into_storage(self) -> S {
         self.storage
     }
 
-    /// Judges a file as [`Flasher::install`] does, and writes nothing.
+    /// Checks a file as [`Flasher::install`] does, and writes nothing.
     ///
     /// # Errors
-    /// Why it would be refused.
-    pub fn judge<'a>(&self, file: &'a [u8]) -> Result<ImageFile<'a>, FlashError> {
+    /// The reason for rejecting it.
+    pub fn check<'a>(&self, file: &'a [u8]) -> Result<ImageFile<'a>, FlashError> {
         let file = ImageFile::parse(file)?;
         file.header.fits(self.board, self.geometry)?;
         self.trusted.verify(&file)?;
         Ok(file)
     }
 
-    /// Installs a file; returns the slot that it is in.
+    /// Installs a file; returns its slot.
     ///
     /// # Errors
-    /// Why it was refused, before anything was written, or what went wrong: the card
-    /// then boots what it booted before.
+    /// The reason for rejecting it, before anything was written, or an error: the card then boots
+    /// what it booted before.
     pub fn install(
         &mut self,
         file: &[u8],
         choices: Choices,
         progress: Progress<'_>,
     ) -> Result<Slot, FlashError> {
-        let file = self.judge(file)?;
+        let file = self.check(file)?;
         let (geometry, board) = (self.geometry, self.board);
         let slot = update::install(&mut self.storage, geometry, board, &file, choices, progress)?;
         Ok(slot)
@@ -109,7 +109,7 @@ where
     /// The boot record, if there is one.
     ///
     /// # Errors
-    /// When the EEPROM does not answer.
+    /// If the EEPROM does not answer.
     pub fn record(&mut self) -> Result<Option<Record>, FlashError> {
         match Record::find(&mut self.storage) {
             Ok(Found::Record(record, _)) => Ok(Some(record)),
@@ -121,7 +121,7 @@ where
     /// The slot whose image the boot code would start.
     ///
     /// # Errors
-    /// When the EEPROM does not answer.
+    /// If the EEPROM does not answer.
     pub fn started(&mut self) -> Result<Option<Slot>, FlashError> {
         let Some(record) = self.record()? else {
             return Ok(None);
@@ -136,10 +136,10 @@ where
         Ok(None)
     }
 
-    /// Reads a slot and judges it: header, CRC and signature.
+    /// Reads a slot and checks it: header, CRC and signature.
     ///
     /// # Errors
-    /// [`FlashError::Empty`], or [`FlashError::Slot`] with what is wrong.
+    /// [`FlashError::Empty`], or [`FlashError::Slot`] with the fault.
     pub fn verify(&mut self, slot: Slot, progress: Progress<'_>) -> Result<Header, FlashError> {
         let wrong = |why: String| FlashError::Slot { slot, why };
         let bytes = self.read_slot(slot, progress)?;
@@ -147,14 +147,14 @@ where
             HeaderError::Empty => FlashError::Empty { slot },
             error => wrong(error.to_string()),
         })?;
-        let judged = file.header.fits(self.board, self.geometry);
-        judged.map_err(|error| wrong(error.to_string()))?;
-        let judged = self.trusted.verify(&file);
-        judged.map_err(|error| wrong(error.to_string()))?;
+        let checked = file.header.fits(self.board, self.geometry);
+        checked.map_err(|error| wrong(error.to_string()))?;
+        let checked = self.trusted.verify(&file);
+        checked.map_err(|error| wrong(error.to_string()))?;
         Ok(file.header)
     }
 
-    /// The header and image in a slot, as a file has them, as long as the header says.
+    /// Header and image of a slot, in the format of a file and of the length in the header.
     fn read_slot(&mut self, slot: Slot, progress: Progress<'_>) -> Result<Vec<u8>, FlashError> {
         let mut file = vec![0; boot_slots::header::HEADER_BYTES];
         self.read(self.geometry.header_at(slot), &mut file)?;
@@ -182,24 +182,24 @@ where
     /// Confirms the image in a slot.
     ///
     /// # Errors
-    /// When there is none, or the EEPROM does not keep it.
+    /// If there is none, or the EEPROM does not store the record.
     pub fn confirm(&mut self, slot: Slot) -> Result<(), FlashError> {
         Ok(update::confirm(&mut self.storage, slot)?)
     }
 
-    /// Makes a slot the first to be tried.
+    /// Makes a slot the preferred one.
     ///
     /// # Errors
-    /// When its image would not be started, [`FlashError::Older`], or when the EEPROM does not
-    /// keep it.
+    /// If its image would not start, [`FlashError::Older`], or if the EEPROM does not store the
+    /// record.
     pub fn prefer(&mut self, slot: Slot, downgrade: Downgrade) -> Result<(), FlashError> {
         Ok(update::prefer(&mut self.storage, slot, downgrade)?)
     }
 
-    /// Everything that the EEPROM holds.
+    /// The whole content of the EEPROM.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// If it does not answer.
     pub fn backup(&mut self, progress: Progress<'_>) -> Result<Vec<u8>, FlashError> {
         let all = self.geometry.bytes();
         let mut contents = vec![0; all as usize];
@@ -213,14 +213,14 @@ where
         Ok(contents)
     }
 
-    /// Puts a backup back, but for the manufacturing data, which stay the card's own.
-    /// Pages that are right already are left alone. Cut short at any moment, the card boots
-    /// what it booted before or what the backup boots.
+    /// Restores a backup, except the manufacturing data, which stay the card's own. Pages that are
+    /// already correct are left alone. If interrupted at any moment, the card boots either its old
+    /// image or the backup's.
     ///
     /// # Errors
-    /// [`FlashError::BackupSize`], or [`FlashError::Slot`] for an image that would be started
-    /// and that nobody trusted has signed or that is for another board, before anything is
-    /// written; [`FlashError::Older`]; what the EEPROM says.
+    /// [`FlashError::BackupSize`]; [`FlashError::Slot`] for an image that would start although no
+    /// trusted key signed it or it is for another board; [`FlashError::Older`]: all before anything
+    /// is written. Also the EEPROM's errors.
     pub fn restore(
         &mut self,
         backup: &[u8],
@@ -235,7 +235,7 @@ where
             });
         }
         for slot in Slot::ALL {
-            self.judge_backup(slot, backup)?;
+            self.check_backup(slot, backup)?;
         }
         let (geometry, board) = (self.geometry, self.board);
         Ok(restore(
@@ -248,9 +248,8 @@ where
         )?)
     }
 
-    /// Refuses a backup's image that could be started and should not be. What is no whole
-    /// image is none.
-    fn judge_backup(&self, slot: Slot, backup: &[u8]) -> Result<(), FlashError> {
+    /// Rejects a backup whose image could start but must not. An incomplete image does not count.
+    fn check_backup(&self, slot: Slot, backup: &[u8]) -> Result<(), FlashError> {
         let wrong = |why: String| FlashError::Slot { slot, why };
         let (header, image) = (self.geometry.header_at(slot), self.geometry.image_at(slot));
         let bytes = backup.get(header as usize..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is in an EEPROM, in words.
+//! A report of an EEPROM's content.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::{FlashError, Flasher, hex};
 
-/// What is in a slot.
+/// The content of a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SlotReport {
     /// Its number.
     pub slot: usize,
-    /// It is tried first.
+    /// Whether it is tried first.
     pub preferred: bool,
-    /// It was confirmed.
+    /// Whether it was confirmed.
     pub confirmed: bool,
     /// Trial boots left.
     pub trials: u8,
@@ -23,30 +23,30 @@ pub struct SlotReport {
     pub version: Option<String>,
     /// Bytes of the image.
     pub bytes: Option<u32>,
-    /// Which build it is.
+    /// The build id of the image.
     pub build_id: Option<String>,
-    /// The image is whole and the boot code would start it; else why not.
+    /// `starts` if the image is complete and the boot code would start it; otherwise the reason.
     pub state: String,
     /// Rollback counter of the image.
     pub counter: Option<u32>,
-    /// `trusted`, or what is wrong with the signature.
+    /// `trusted`, or the fault of the signature.
     pub signature: String,
-    /// The key by which it is trusted, see [`TrustedKey`](super::signature::TrustedKey).
+    /// The key that trusts it, see [`TrustedKey`](super::signature::TrustedKey).
     pub key: Option<String>,
 }
 
-/// What is in an EEPROM.
+/// The content of an EEPROM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EepromReport {
     /// Its size.
     pub bytes: u32,
-    /// Bytes of image that a slot holds.
+    /// Image bytes that fit into a slot.
     pub slot_bytes: u32,
-    /// There is a boot record.
+    /// Whether there is a boot record.
     pub record: bool,
     /// Number of the boot record.
     pub sequence: u32,
-    /// Rollback counter: the highest of all images that were confirmed.
+    /// Rollback counter: the highest of all confirmed images.
     pub counter: u32,
     /// The slots.
     pub slots: Vec<SlotReport>,
@@ -56,10 +56,10 @@ impl<S: Storage> Flasher<S>
 where
     S::Error: fmt::Display,
 {
-    /// What is in both slots.
+    /// Reports the content of both slots.
     ///
     /// # Errors
-    /// When the EEPROM does not answer.
+    /// If the EEPROM does not answer.
     pub fn report(&mut self, progress: Progress<'_>) -> Result<EepromReport, FlashError> {
         let record = self.record()?;
         let mut slots = Vec::new();
@@ -74,8 +74,8 @@ where
             };
             let file = ImageFile::parse(&bytes).map_err(|error| error.to_string());
             let signature = file.and_then(|file| {
-                let judged = self.trusted.verify(&file);
-                judged.map_err(|error| error.to_string())
+                let checked = self.trusted.verify(&file);
+                checked.map_err(|error| error.to_string())
             });
             let known = record.map(|record| record.slot(slot)).unwrap_or_default();
             slots.push(SlotReport {

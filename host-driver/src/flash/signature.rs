@@ -1,13 +1,12 @@
-//! Who has made an image: Ed25519 signatures.
+//! Ed25519 signatures of images.
 //!
-//! An image is signed when it is built and judged by whoever brings it to a card: the
-//! flashing tool before it writes, the driver before it makes an image on trial permanent.
-//! The card itself checks CRC-32 only (`boot_slots::header`).
+//! An image is signed when it is built. The tools that bring it to a card check the signature: the
+//! flashing tool before it writes, the driver before it confirms an image on trial. The card
+//! itself checks only the CRC-32 (`boot_slots::header`).
 //!
-//! Without further words the development key is trusted, whose secret half stands in the
-//! tree: it tells damaged and foreign files apart, and keeps nobody away. So it is named
-//! wherever a signature is judged, and whoever requires a key ([`TrustedKey::required`]) has
-//! it refused.
+//! By default the development key is trusted. Its secret half is in the source tree, so it detects
+//! damaged and foreign files but keeps nobody away. The tools therefore name it wherever they
+//! check a signature, and [`TrustedKey::required`] rejects it.
 //!
 //! A key file holds 64 hexadecimal digits (the seed of a signing key, or a public key);
 //! lines that begin with `#` are comments.
@@ -21,19 +20,19 @@ use thiserror::Error;
 
 use super::hex;
 
-/// Names a file with the seed to sign with, in place of the development key.
+/// Names a file with the signing seed, in place of the development key.
 pub const SIGNING_KEY_VARIABLE: &str = "TIGON_SIGNING_KEY";
-/// Names a file with the public key to trust, in place of the development key's.
+/// Names a file with the trusted public key, in place of the development key's.
 pub const TRUSTED_KEY_VARIABLE: &str = "TIGON_TRUSTED_KEY";
 
 const DEVELOPMENT_KEY: &str = include_str!("../../../firmware/keys/development.pub");
-/// Bytes of a public key by which it is named.
+/// Bytes of a public key in its short name.
 const SHOWN_BYTES: usize = 8;
 
-/// Why a signature or a key is not taken.
+/// Why a signature or a key is rejected.
 #[derive(Debug, Error)]
 pub enum SignatureError {
-    /// Somebody else signed it, or it was changed since.
+    /// Another key signed it, or it was changed since.
     #[error("the image is not signed with the trusted key")]
     Untrusted,
     /// It is signed with the development key, which is not the trusted one.
@@ -41,7 +40,7 @@ pub enum SignatureError {
         "the image is not signed with the trusted key, but with the development key, which anybody has"
     )]
     DevelopmentKey,
-    /// The development key was named as the one that is required.
+    /// The development key was given as the required one.
     #[error("key {}: this is the development key, which anybody has", .path.display())]
     DevelopmentKeyRequired {
         /// The file.
@@ -52,7 +51,7 @@ pub enum SignatureError {
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         error: std::io::Error,
     },
     /// A key file that holds no key.
@@ -63,7 +62,7 @@ pub enum SignatureError {
     },
 }
 
-/// The 32 bytes in the text of a key file.
+/// Parses the 32 bytes of a key file.
 fn parse(text: &str, place: &str) -> Result<[u8; 32], SignatureError> {
     let wrong = || SignatureError::NoKey {
         place: place.to_owned(),
@@ -92,8 +91,8 @@ fn read(path: &Path) -> Result<[u8; 32], SignatureError> {
     parse(&text, &path.display().to_string())
 }
 
-/// The key whose images are taken. Its name is "development key", or "key" and the first
-/// digits of the public key.
+/// The key whose images are accepted. Its name is "development key", or "key" and the first digits
+/// of the public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrustedKey(VerifyingKey);
 
@@ -101,7 +100,7 @@ impl TrustedKey {
     /// The key that `TIGON_TRUSTED_KEY` names, else the development key.
     ///
     /// # Errors
-    /// When the file holds no key.
+    /// If the file holds no key.
     pub fn from_environment() -> Result<Self, SignatureError> {
         match std::env::var_os(TRUSTED_KEY_VARIABLE) {
             Some(path) => Self::from_file(Path::new(&path)),
@@ -112,7 +111,7 @@ impl TrustedKey {
     /// The public key in a file, which must not be the development key.
     ///
     /// # Errors
-    /// [`SignatureError::DevelopmentKeyRequired`], or when the file holds no key.
+    /// [`SignatureError::DevelopmentKeyRequired`], or if the file holds no key.
     pub fn required(path: &Path) -> Result<Self, SignatureError> {
         let key = Self::from_file(path)?;
         if key.is_development() {
@@ -127,7 +126,7 @@ impl TrustedKey {
         Self::of(&parse(DEVELOPMENT_KEY, place)?, place)
     }
 
-    /// Whether anybody can sign with it.
+    /// Whether it is the development key, with which anybody can sign.
     pub fn is_development(&self) -> bool {
         Self::development().is_ok_and(|key| key == *self)
     }
@@ -135,7 +134,7 @@ impl TrustedKey {
     /// The public key in a file.
     ///
     /// # Errors
-    /// When the file holds no key.
+    /// If the file holds no key.
     pub fn from_file(path: &Path) -> Result<Self, SignatureError> {
         Self::of(&read(path)?, &path.display().to_string())
     }
@@ -183,12 +182,12 @@ impl ImageSigner {
     /// The key whose seed is in a file.
     ///
     /// # Errors
-    /// When the file holds no key.
+    /// If the file holds no key.
     pub fn from_file(path: &Path) -> Result<Self, SignatureError> {
         Ok(Self(SigningKey::from_bytes(&read(path)?)))
     }
 
-    /// The key that takes what this one signs.
+    /// The key that accepts this signer's images.
     pub fn trusted(&self) -> TrustedKey {
         TrustedKey(self.0.verifying_key())
     }
@@ -231,7 +230,7 @@ mod tests {
         (Header::of(board, &image, [7; 20]), code)
     }
 
-    fn judge(file: &[u8]) -> Result<(), SignatureError> {
+    fn check(file: &[u8]) -> Result<(), SignatureError> {
         let trusted = TrustedKey::from_environment().expect("the development key");
         trusted.verify(&ImageFile::parse(file).expect("whole"))
     }
@@ -239,27 +238,27 @@ mod tests {
     #[test]
     fn what_the_development_key_signed_is_trusted() {
         let (header, code) = unsigned();
-        assert!(judge(&signer().sign(header, &code)).is_ok());
+        assert!(check(&signer().sign(header, &code)).is_ok());
     }
 
-    /// Whoever changes an image can mend its CRCs, but not its signature.
+    /// An attacker can recompute an image's CRCs, but not its signature.
     #[test]
     fn what_was_changed_or_signed_by_others_is_not() {
         let (header, mut code) = unsigned();
         let stranger = ImageSigner(SigningKey::from_bytes(&[9; 32]));
-        assert!(judge(&stranger.sign(header, &code)).is_err());
-        assert!(judge(&[header.to_bytes().as_slice(), &code].concat()).is_err());
+        assert!(check(&stranger.sign(header, &code)).is_err());
+        assert!(check(&[header.to_bytes().as_slice(), &code].concat()).is_err());
         let signed = signer().sign(header, &code);
         let mut header = ImageFile::parse(&signed).expect("whole").header;
         code[100] ^= 1;
         header.image_crc = boot_slots::CRC.checksum(&code);
         let mended = [header.to_bytes().as_slice(), &code].concat();
-        assert!(matches!(judge(&mended), Err(SignatureError::Untrusted)));
+        assert!(matches!(check(&mended), Err(SignatureError::Untrusted)));
         code[100] ^= 1;
         header.image_crc = boot_slots::CRC.checksum(&code);
         header.board.device = 2;
         let readdressed = [header.to_bytes().as_slice(), &code].concat();
-        assert!(judge(&readdressed).is_err());
+        assert!(check(&readdressed).is_err());
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Frames of a card that works, for whoever reads beside its driver.
+//! Live captures: frames of a running card, for readers beside its driver.
 //!
 //! ```text
 //!   Nic ──offer──> queue, bounded ──> thread ──Records──> Unix socket ──> FrameStream
 //! ```
 //!
-//! A card has any number of readers up to [`MOST_READERS`]. The driver copies a frame once
-//! for all of them and never waits for one: what finds no room in a reader's queue is
-//! counted, and the count is the last thing that the reader hears ([`Record::End`]). Without
-//! readers a frame costs one look at an empty list.
+//! A card has up to [`MOST_READERS`] readers. The driver copies a frame once for all of them and
+//! never waits for one: frames that find no room in a reader's queue are counted, and the last
+//! record reports the count ([`Record::End`]). Without readers a frame costs one check of an empty
+//! list.
 
 mod readers;
 mod record;

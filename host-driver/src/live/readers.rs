@@ -19,11 +19,11 @@ pub const MOST_READERS: usize = 4;
 pub const MOST_FRAMES: usize = 8192;
 /// Most bytes in a reader's queue.
 pub const MOST_BYTES: usize = 16 << 20;
-/// How often a thread without frames looks whether its reader is still there.
+/// How often a thread without frames checks whether its reader is still there.
 const LOOK: Duration = Duration::from_millis(50);
-/// A reader that takes nothing for so long is given up.
+/// A reader that takes nothing for this long is dropped.
 const STALL: Duration = Duration::from_secs(30);
-/// How long a driver that ends waits for its readers to take what is queued.
+/// How long an ending driver waits for its readers to take the queued frames.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A frame in a queue.
@@ -33,7 +33,7 @@ struct Sighting {
     bytes: Arc<[u8]>,
 }
 
-/// What both sides of a queue count.
+/// Counts that both sides of a queue share.
 #[derive(Default)]
 struct Tally {
     /// Bytes in the queue.
@@ -44,28 +44,28 @@ struct Tally {
 
 struct Reader {
     wanted: Option<Direction>,
-    /// Gone when the driver ends.
+    /// None when the driver ends.
     queue: Option<SyncSender<Sighting>>,
     tally: Arc<Tally>,
-    /// Ends a write that its reader keeps waiting.
+    /// Shutting it down ends a blocked write.
     stream: UnixStream,
     thread: Option<JoinHandle<()>>,
 }
 
-/// All readers of a card; every thread that moves its frames has a clone.
+/// All readers of a card; every thread that moves frames has a clone.
 #[derive(Clone, Default)]
 pub struct Readers(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// How many there are: with none, nobody takes the lock.
+    /// The number of readers; at 0, no lock is taken.
     count: AtomicUsize,
     readers: Mutex<Vec<Reader>>,
 }
 
 impl Shared {
     fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
-        // A panic of another holder leaves a list that is whole.
+        // A panic of another holder leaves the list intact.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,7 +76,7 @@ impl Readers {
         self.0.count.load(Ordering::Relaxed)
     }
 
-    /// Whether there may be one more.
+    /// Whether there is room for one more reader.
     ///
     /// # Errors
     /// When there are [`MOST_READERS`].
@@ -89,8 +89,8 @@ impl Readers {
         Ok(())
     }
 
-    /// Writes the frames of one or both ways to `stream` from now on, as
-    /// [records](Record), until its reader shuts it down or closes it.
+    /// Writes the frames of one or both directions to `stream` from now on, as [records](Record),
+    /// until its reader shuts it down or closes it.
     ///
     /// # Errors
     /// When there are [`MOST_READERS`] already; what the system says.
@@ -104,7 +104,7 @@ impl Readers {
         let thread = std::thread::Builder::new()
             .name("capture".into())
             .spawn(move || {
-                // A reader that is gone, or that takes nothing, has no frames to come.
+                // A reader that has gone, or that takes nothing, gets no more frames.
                 let _ = write_frames(own, &frames, &own_tally);
             })?;
         let mut readers = self.0.readers();
@@ -119,8 +119,8 @@ impl Readers {
         Ok(())
     }
 
-    /// Shows a frame to everybody who reads its direction; `copy` is called if there is
-    /// somebody. Waits for nobody but another thread that shows one.
+    /// Passes a frame to every reader of its direction; calls `copy` if there is one. Waits only
+    /// for other threads that offer a frame.
     pub fn offer(&self, direction: Direction, copy: impl FnOnce() -> Option<Vec<u8>>) {
         let wants = |reader: &Reader| reader.wanted.is_none_or(|wanted| wanted == direction);
         if self.count() == 0 {
@@ -143,7 +143,7 @@ impl Readers {
         }
     }
 
-    /// Forgets readers that have gone.
+    /// Removes readers that have gone.
     pub fn remove_ended(&self) {
         let ended = |reader: &mut Reader| {
             let thread = reader.thread.as_ref();
@@ -163,7 +163,7 @@ impl Reader {
         let length = sighting.bytes.len();
         let queued = self.tally.queued.load(Ordering::Relaxed);
         let fits = queued + length <= MOST_BYTES && length <= MOST_FRAME;
-        // Whoever adds holds the lock; the other one takes away after the frame is there.
+        // The adding side holds the lock; the other side subtracts after the frame is queued.
         self.tally.queued.fetch_add(length, Ordering::Relaxed);
         let sent = match &self.queue {
             Some(queue) if fits => queue.try_send(sighting),
@@ -186,14 +186,14 @@ impl Drop for Reader {
         while !thread.is_finished() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // A write that still waits fails now.
+        // A write that still blocks fails now.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
         let _ = thread.join();
     }
 }
 
-/// Writes frames until the reader has enough or the driver ends, then what is queued and
-/// the last word.
+/// Writes frames until the reader has enough or the driver ends, then the queued frames and the
+/// end record.
 fn write_frames(stream: UnixStream, frames: &Receiver<Sighting>, tally: &Tally) -> io::Result<()> {
     let mut sink = BufWriter::new(&stream);
     let mut written = 0;
@@ -218,7 +218,7 @@ fn write_frames(stream: UnixStream, frames: &Receiver<Sighting>, tally: &Tally) 
             last_look = Instant::now();
         }
     }
-    // Not more than were there, if the driver goes on.
+    // No more than were queued, in case the driver continues.
     for sighting in frames.try_iter().take(MOST_FRAMES) {
         write_one(&mut sink, sighting, tally, &mut written)?;
     }
@@ -253,7 +253,7 @@ fn write_one(
     Ok(())
 }
 
-/// Whether the reader has shut its side down, has gone, or talks, which no reader does.
+/// Whether the reader has shut its side down, has gone, or sends data, which no reader does.
 fn has_enough(stream: &UnixStream) -> io::Result<bool> {
     let mut fds = [PollFd::new(stream, PollFlags::IN)];
     let ready = poll(&mut fds, Some(&Timespec::default()))?;

@@ -1,4 +1,4 @@
-//! What goes over the socket to a reader: frames, and one last word.
+//! Records on the socket to a reader: frames, and one end record.
 //!
 //! ```text
 //!   byte 0      kind: 1 frame out, 2 frame in, 3 end
@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 
 /// Longest frame in a record, in bytes.
 pub const MOST_FRAME: usize = 16 * 1024;
-/// Bytes before each frame.
+/// Bytes before the frame.
 const HEADER: usize = 24;
 /// Number of the last record.
 const END: u8 = 3;
 
-/// Which way a frame goes, as seen from the card's host.
+/// The direction of a frame, from the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -55,14 +55,14 @@ pub enum Record<B = Vec<u8>> {
     Frame {
         /// Which way it went.
         direction: Direction,
-        /// When the driver had it, since the epoch.
+        /// When the driver handled it, since the epoch.
         time: Duration,
         /// Its bytes, without CRC.
         bytes: B,
     },
-    /// Nothing follows.
+    /// The last record.
     End {
-        /// Frames that were written before.
+        /// Frames that were written.
         frames: u64,
         /// Frames that found no room in the reader's queue.
         dropped: u64,
@@ -103,7 +103,7 @@ impl Record {
     /// Reads a record.
     ///
     /// # Errors
-    /// `InvalidData` for what is none; what the source says.
+    /// `InvalidData` for bytes that are no record; the source's errors.
     pub fn read(source: &mut impl Read) -> io::Result<Self> {
         let mut header = [0; HEADER];
         source.read_exact(&mut header)?;

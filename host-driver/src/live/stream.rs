@@ -1,4 +1,4 @@
-//! The reader's side.
+//! The reader's side of a live capture.
 
 use std::io::{self, BufReader};
 use std::net::Shutdown;
@@ -13,11 +13,11 @@ use super::record::Record;
 /// How long the rest of a record may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The frames of a card that another process drives, as they come.
+/// The frames of a card that another process drives, as they arrive.
 pub struct FrameStream(BufReader<UnixStream>);
 
 impl FrameStream {
-    /// What comes over a socket from a driver that was asked for its frames.
+    /// Reads frames from a socket to a driver, after a capture request.
     ///
     /// # Errors
     /// What the system says.
@@ -26,7 +26,7 @@ impl FrameStream {
         Ok(Self(source))
     }
 
-    /// The next record; none if there is none within `time`.
+    /// The next record; None if there is none within `time`.
     ///
     /// # Errors
     /// `InvalidData` for what is no record; what the system says.
@@ -43,7 +43,7 @@ impl FrameStream {
         Record::read(&mut self.0).map(Some)
     }
 
-    /// Wants no more: what is queued comes, and [`Record::End`].
+    /// Requests the end: the queued frames still arrive, then [`Record::End`].
     ///
     /// # Errors
     /// What the system says.

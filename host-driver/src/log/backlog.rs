@@ -1,4 +1,4 @@
-//! The newest messages of a card, kept for whoever comes and asks.
+//! The newest messages of a card, kept for clients of the driver.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use super::LogFrame;
 
 /// Most bytes that are kept, with some for each message.
 const CAPACITY: usize = 1 << 20;
-/// What keeping a message costs besides its bytes.
+/// The cost of keeping a message besides its bytes.
 const OVERHEAD: usize = 48;
 
-/// The newest messages, numbered from the first one on. An asker who names the number behind
-/// the last that he has seen knows from the next number what he has missed.
+/// The newest messages, numbered from the first one on. A client that asks from the number after
+/// its last message sees from the next number how many it has missed.
 #[derive(Clone, Debug, Default)]
 pub struct Backlog {
     frames: VecDeque<LogFrame>,
     bytes: usize,
-    /// The number of the first that is kept.
+    /// The number of the first kept message.
     first: u64,
 }
 
@@ -34,13 +34,13 @@ impl Backlog {
         }
     }
 
-    /// The number behind the newest.
+    /// The number after the newest message.
     pub fn end(&self) -> u64 {
         self.first + self.frames.len() as u64
     }
 
-    /// Messages from number `from` on, with the number of the first of them: it is higher
-    /// than `from` if those in between are not kept any more.
+    /// Messages from number `from` on, with the number of the first of them: it is higher than
+    /// `from` if the messages in between are no longer kept.
     pub fn from(&self, from: u64) -> (u64, impl Iterator<Item = &LogFrame>) {
         let from = from.clamp(self.first, self.end());
         (from, self.frames.range((from - self.first) as usize..))

@@ -1,16 +1,16 @@
-//! Which build of a firmware: the linker's note in its ELF file, which is on the card, too.
+//! The build id of a firmware: the linker's note in its ELF file and on the card.
 
 use host_interface::log::BUILD_ID_BYTES;
 use object::Object;
 
 use super::LogError;
 
-/// Names one build of a firmware.
+/// Identifies one build of a firmware.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BuildId(pub [u8; BUILD_ID_BYTES]);
 
 impl BuildId {
-    /// That of an ELF file.
+    /// The build id of an ELF file.
     ///
     /// # Errors
     /// [`LogError::NoBuildId`] if the file has none, or one of another length.
@@ -20,10 +20,10 @@ impl BuildId {
         id.map(BuildId).ok_or(LogError::NoBuildId)
     }
 
-    /// Whether an ELF file of this build is that of the firmware on a card.
+    /// Checks that an ELF file of this build matches the firmware on a card.
     ///
     /// # Errors
-    /// [`LogError::WrongBuild`] if not.
+    /// [`LogError::WrongBuild`] if it does not.
     pub fn check(self, card: BuildId) -> Result<(), LogError> {
         if self == card {
             return Ok(());

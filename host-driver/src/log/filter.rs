@@ -1,9 +1,9 @@
-//! Which messages are shown: a level for all modules, and others for some.
+//! Filters of log messages: a level for all modules, and levels for some.
 
 use host_interface::log::{Level, MODULE_NAMES, module_named};
 use thiserror::Error;
 
-/// Words that are no filter.
+/// An invalid filter.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum WrongFilter {
     /// There is no such level.
@@ -30,12 +30,12 @@ pub fn level_named(name: &str) -> Result<Level, WrongFilter> {
     level.ok_or_else(|| WrongFilter::Level(name.to_owned()))
 }
 
-/// A level for each module of the firmware, where one was asked for.
+/// The requested level of each module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LevelFilter(Vec<(usize, Level)>);
 
 impl LevelFilter {
-    /// `level` for all, then those of `modules`, each as `MODULE=LEVEL`.
+    /// `level` for all modules, then the levels of `modules`, each as `MODULE=LEVEL`.
     ///
     /// # Errors
     /// [`WrongFilter`]
@@ -59,12 +59,12 @@ impl LevelFilter {
         Ok(filter)
     }
 
-    /// Module and level of each that was asked for.
+    /// Module and level of each request.
     pub fn levels(&self) -> &[(usize, Level)] {
         &self.0
     }
 
-    /// Whether a message is shown. One of an unknown module is.
+    /// Whether a message is shown. Messages of unknown modules are.
     pub fn shows(&self, module: Option<usize>, level: Level) -> bool {
         let asked = |(of, _): &&(usize, Level)| Some(*of) == module;
         let most = self.0.iter().find(asked);

@@ -1,15 +1,15 @@
 //! The firmware's log: from the card's rings to lines.
 //!
-//! Each CPU writes defmt frames (rzCOBS) to a ring of its own on the card
-//! ([`host_interface::log`]). The texts are not on the card but in the firmware's ELF file.
+//! Each CPU writes defmt frames (rzCOBS) to its own ring on the card ([`host_interface::log`]).
+//! The texts are not on the card but in the firmware's ELF file.
 //!
 //! ```text
-//!  card: ring A, ring B ──LogReader──> LogFrame ──Backlog──> whoever asks, each at his place
+//!  card: ring A, ring B ──LogReader──> LogFrame ──Backlog──> clients, each at its position
 //!                                                   └─LogDecoder + ELF──> LogLine ──LevelFilter
 //! ```
 //!
-//! [`LogReader`] reads any memory that shows the card's: the window of a driver's card, the
-//! memory of the simulator, QEMU's through its monitor.
+//! [`LogReader`] reads the card's memory through any [`NicMemory`]: the window of a driver's card,
+//! the memory of the simulator, or QEMU's through its monitor.
 
 mod backlog;
 mod build;

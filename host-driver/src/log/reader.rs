@@ -1,4 +1,4 @@
-//! Takes messages out of the rings on the card.
+//! Reads messages from the rings on the card.
 
 use host_interface::extension::{self, Extension};
 use host_interface::log::{
@@ -10,12 +10,12 @@ use tigon2_chip::memory::SRAM_MAX_BYTES;
 
 use super::BuildId;
 
-/// Largest log ring that makes sense, in bytes.
+/// Largest plausible log ring, in bytes.
 const LARGEST_RING: u32 = 64 * 1024;
 
-/// Something that shows the card's memory. Addresses are NIC addresses of words.
+/// Access to the card's memory. Addresses are NIC addresses of words.
 pub trait NicMemory {
-    /// Why it does not.
+    /// Why an access failed.
     type Error;
 
     /// Reads words.
@@ -24,7 +24,7 @@ pub trait NicMemory {
     /// When it cannot.
     fn load(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error>;
 
-    /// Writes a word; `false` if this memory can only be looked at.
+    /// Writes a word; `false` if this memory is read-only.
     ///
     /// # Errors
     /// When it cannot.
@@ -34,38 +34,38 @@ pub trait NicMemory {
 /// Why a log cannot be read.
 #[derive(Debug, Error)]
 pub enum LogReadError<E> {
-    /// The way to the memory failed.
+    /// The access to the memory failed.
     #[error(transparent)]
     Memory(E),
-    /// The card describes a ring that cannot be.
+    /// The card describes an impossible ring.
     #[error("the card's {what} is {value:#x}")]
     Nonsense {
-        /// What it describes so.
+        /// The impossible value's name.
         what: &'static str,
         /// Its value.
         value: u32,
     },
 }
 
-/// One message as it was on the card.
+/// One message from the card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFrame {
     /// The CPU that logged it: 0 is A, 1 is B.
     pub cpu: u8,
-    /// The frame without the zero byte behind it.
+    /// The frame without its terminating zero byte.
     pub bytes: Vec<u8>,
 }
 
-/// What a CPU's ring has seen since the firmware started.
+/// Counts of a CPU's ring since the firmware started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogCounts {
-    /// Messages that got into it.
+    /// Messages that were recorded.
     pub recorded: u32,
     /// Messages that found no room.
     pub lost: u32,
 }
 
-/// What the card says of its log.
+/// The card's log block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogBlock {
     /// NIC address.
@@ -74,7 +74,7 @@ pub struct LogBlock {
     pub build: BuildId,
     /// Of each CPU.
     pub counts: [LogCounts; RING_COUNT],
-    /// What is recorded of each of [`MODULE_NAMES`].
+    /// The recorded level of each of [`MODULE_NAMES`].
     pub levels: Vec<Level>,
     rings: [Ring; RING_COUNT],
 }
@@ -88,8 +88,8 @@ struct Ring {
 }
 
 impl LogBlock {
-    /// Looks for the log of the firmware on a card; none if it is not this project's, or has
-    /// not come so far.
+    /// Finds the log of the firmware on a card; None if the firmware is not this project's, or has
+    /// not published its log yet.
     ///
     /// # Errors
     /// [`LogReadError`]
@@ -104,7 +104,7 @@ impl LogBlock {
             return Ok(None);
         }
         let found = LogBlock::at(memory, address);
-        // Before its magic word is there a firmware may have logged, or the memory may hold
+        // Before the magic word is there a firmware may have logged, and the memory may contain
         // anything.
         if !signed && matches!(found, Err(LogReadError::Nonsense { .. })) {
             return Ok(None);
@@ -183,12 +183,12 @@ fn inside<E>(what: &'static str, address: u32, bytes: u32) -> Result<(), LogRead
     })
 }
 
-/// Reads the rings, again and again. A memory that can only be looked at keeps its messages:
-/// then the reader remembers how far it is, and the rings fill up.
+/// Reads the rings repeatedly. A read-only memory keeps its messages: the reader then remembers
+/// its position, and the rings fill up.
 #[derive(Clone, Debug, Default)]
 pub struct LogReader {
     places: [Option<u32>; RING_COUNT],
-    /// What came behind the last whole message.
+    /// Bytes after the last complete message.
     rest: [Vec<u8>; RING_COUNT],
 }
 
@@ -198,7 +198,7 @@ impl LogReader {
         Self::default()
     }
 
-    /// Takes what is new in the rings of a block that was just read, CPU A's first.
+    /// Takes the new messages of a block that was just read, CPU A's first.
     ///
     /// # Errors
     /// [`LogReadError`]

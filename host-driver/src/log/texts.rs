@@ -1,4 +1,4 @@
-//! Makes lines of messages, with the texts and source lines of the firmware's ELF file.
+//! Decodes messages into lines, with the texts and source lines of the firmware's ELF file.
 
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,10 +10,10 @@ use thiserror::Error;
 
 use super::{BuildId, LogFrame, level_named};
 
-/// Why there are no texts.
+/// Why texts cannot be read.
 #[derive(Debug, Error)]
 pub enum LogError {
-    /// It is no ELF file, or was cut.
+    /// It is no ELF file, or was truncated.
     #[error("it is no whole ELF file: {0}")]
     NotElf(String),
     /// The ELF file's tables are damaged, or made by another version of defmt.
@@ -28,9 +28,9 @@ pub enum LogError {
     /// The card runs another build.
     #[error("it is of build {elf}, but the card runs build {card}: its texts would be wrong")]
     WrongBuild {
-        /// The file's.
+        /// The file's build.
         elf: BuildId,
-        /// The card's.
+        /// The card's build.
         card: BuildId,
     },
 }
@@ -58,15 +58,15 @@ impl LogTexts {
         })
     }
 
-    /// The build that they are of.
+    /// The build of the texts.
     pub fn build(&self) -> BuildId {
         self.build
     }
 
-    /// Whether they are those of the firmware on a card.
+    /// Checks that they match the firmware on a card.
     ///
     /// # Errors
-    /// [`LogError::WrongBuild`] if not.
+    /// [`LogError::WrongBuild`] if they do not.
     pub fn check(&self, card: BuildId) -> Result<(), LogError> {
         self.build.check(card)
     }
@@ -82,7 +82,7 @@ impl LogTexts {
     }
 }
 
-/// The decoder's own code stops at tables that contradict themselves.
+/// Catches panics of the decoder, which stops at inconsistent tables.
 fn guarded<T>(run: impl FnOnce() -> anyhow::Result<T>) -> Result<T, LogError> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result.map_err(|error| LogError::Table(format!("{error:#}"))),
@@ -101,11 +101,11 @@ pub struct LogLine {
     pub level: &'static str,
     /// The module of the source, such as `tigon_firmware::link`.
     pub module: String,
-    /// Where it stands: the source file.
+    /// The source file.
     pub file: String,
-    /// Its line; 0 if it is not known.
+    /// The source line; 0 if unknown.
     pub line: u64,
-    /// What it says.
+    /// The message.
     pub text: String,
 }
 
@@ -133,7 +133,7 @@ impl std::fmt::Display for LogLine {
     }
 }
 
-/// Puts messages of both CPUs in the order of their times, which wrap.
+/// Sorts messages of both CPUs by their wrapping times.
 pub fn by_time(lines: &mut [LogLine]) {
     lines.sort_by(|one, other| {
         let distance = one.time_us.wrapping_sub(other.time_us) as i32;

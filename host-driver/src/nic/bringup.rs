@@ -1,8 +1,8 @@
-//! From a PCI function to running firmware, as kernel drivers do it.
+//! Brings a PCI function up to running firmware, as kernel drivers do.
 //!
-//! Host/NIC software interface, "What an unmodified driver does at start": identify,
-//! reset, halt, read the station address, load through the window, fill in gencom,
-//! start CPU A. Functions over a transport; [`super::Nic`] calls them in order.
+//! Host/NIC software interface, "What an unmodified driver does at start": identify, reset, halt,
+//! read the station address, load through the window, fill in gencom, start CPU A. [`super::Nic`]
+//! calls these functions in order.
 
 use host_interface::gencom::{Gencom, mac_words};
 use host_interface::image::{HIGHEST, Image};
@@ -32,12 +32,12 @@ const SRAM_BANK: u8 = 2;
 const CLEAR_FROM: u32 = 0x2000;
 /// DMA thresholds that drivers write, in 32-bit words.
 const DMA_THRESHOLD: u8 = 8;
-/// PciState as drivers write it: bus commands, no limit on bursts.
+/// The value of PciState in drivers: bus commands, no limit on bursts.
 const PCI_STATE: u32 = 0x7602_0000;
 /// The driver's number of this interface.
 const INTERFACE_INDEX: u32 = 1;
 
-/// What is known of a card before firmware runs on it.
+/// The identity of a card, known before firmware runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// PCI vendor.
@@ -48,13 +48,13 @@ pub struct Identity {
     pub revision: u8,
     /// Station address from the serial EEPROM.
     pub station: [u8; 6],
-    /// The bus is 64 bits wide.
+    /// Whether the bus is 64 bits wide.
     pub bus_64bit: bool,
-    /// The bus runs at 66 MHz.
+    /// Whether the bus runs at 66 MHz.
     pub bus_66mhz: bool,
 }
 
-/// Checks the ids in configuration space; nothing is written.
+/// Checks the ids in configuration space; writes nothing.
 pub(super) fn identify<T: Transport>(transport: &mut T) -> Result<(u16, u16), NicError> {
     let ids = transport.config_read(0)?;
     let (vendor, device) = (ids as u16, (ids >> 16) as u16);
@@ -65,12 +65,11 @@ pub(super) fn identify<T: Transport>(transport: &mut T) -> Result<(u16, u16), Ni
     }
 }
 
-/// Enables the function, resets the chip and leaves both CPUs halted. Gives the
-/// chip's revision.
+/// Enables the function, resets the chip and leaves both CPUs halted. Returns the chip's revision.
 pub(super) fn reset<T: Transport>(transport: &mut T) -> Result<u8, NicError> {
     transport.reset()?;
     let command = transport.config_read(PCI_COMMAND)?;
-    // The upper half is status: writing ones there would clear it.
+    // The upper half is status: writing ones would clear it.
     transport.config_write(PCI_COMMAND, command & 0xFFFF | PCI_COMMAND_BITS)?;
     let line = transport.config_read(PCI_CACHE_LINE)? & 0xFFFF_0000;
     let words = u32::from(pci::CACHE_LINE_BYTES) / 4;
@@ -93,10 +92,9 @@ pub(super) fn reset<T: Transport>(transport: &mut T) -> Result<u8, NicError> {
     Ok(revision)
 }
 
-/// Resets the chip, as the last thing done to a card that shall boot by itself.
+/// Resets the chip as the last access to a card that boots by itself.
 pub(super) fn restart<T: Transport>(transport: &mut T) -> Result<(), NicError> {
-    // The first two writes are mirrored in the top byte, so that they work whatever
-    // order of bytes the chip still assumes.
+    // The first two writes are mirrored in the top byte, so that they work in either byte order.
     let mirrored = |control: MiscHostControl| control.into_bits() * 0x0100_0001;
     let host_control = Register::MiscHostControl.offset();
     let strobe = MiscHostControl::new().with_reset(true);
@@ -141,14 +139,14 @@ pub(super) fn configure<T: Transport>(
     info: u64,
     station: [u8; 6],
 ) -> Result<(), NicError> {
-    // What an earlier firmware left: its commands, indices and report.
+    // Clears what an earlier firmware left: its commands, indices and report.
     let zeros = [0; 64];
     transport.write_block(bar::GENCOM, &zeros)?;
     transport.write_block(bar::COMMAND_RING, &zeros)?;
     fill_gencom(transport, config, info, station)
 }
 
-/// The same for firmware that runs already and has its report in the extension words.
+/// As [`configure`], for firmware that already runs and uses the extension words.
 pub(super) fn configure_own<T: Transport>(
     transport: &mut T,
     config: &Config,

@@ -1,12 +1,11 @@
 //! A ring of receive buffers: standard, jumbo or mini.
 //!
-//! Every buffer has a number within its ring. The BD that queues it carries the number
-//! as its index, and in its opaque word the ring, the number again and how many times
-//! the buffer has been queued. The card copies index and opaque word to the return
-//! BD, and sets the flags that name the ring. Nothing in a return BD is believed until
-//! it fits what was queued, so a buffer that is handed back twice is noticed too.
+//! Every buffer has a number within its ring. The BD that queues it carries the number as its
+//! index; its opaque word holds the ring or queue, the number again and how often the buffer has
+//! been queued. The card copies index and opaque word to the return BD, and sets the flags that
+//! name the ring. The driver trusts a return BD only if it matches what was queued, so it also
+//! detects a buffer that is returned twice.
 
-use host_interface::bar;
 use host_interface::bd::{ExtendedReceiveBd, ReceiveBd};
 use host_interface::info::HostAddress;
 use host_interface::ring;
@@ -20,14 +19,14 @@ use super::rings::Ring;
 use super::sizes::JUMBO_SLOT_BYTES;
 use crate::dma::{DmaError, DmaMemory};
 
-/// The first turn of every buffer: a number that is not in memory by chance.
+/// The first turn of every buffer: a number that memory is unlikely to contain by chance.
 const FIRST_TURN: u16 = 0x5452;
 /// Most pieces of a buffer: those of an extended BD.
 pub(super) const MAX_PIECES: usize = 4;
 /// The only piece of a jumbo buffer: a frame of 9000 bytes with header, tag and CRC.
 const JUMBO_PIECE: (usize, usize) = (0, 9216);
-/// The pieces of a jumbo buffer with an extended BD: as much in all, with gaps between
-/// them, so that a card that runs over the end of one does no harm to the next.
+/// The pieces of a jumbo buffer with an extended BD: the same total size, with gaps in between, so
+/// that a card that overruns one piece does not damage the next.
 const EXTENDED_PIECES: [(usize, usize); MAX_PIECES] =
     [(0, 3072), (4096, 2048), (8192, 2048), (12288, 2048)];
 
@@ -43,7 +42,7 @@ pub(super) struct BufferMemory {
 }
 
 impl BufferMemory {
-    /// Address of the ring as the card sees it.
+    /// The card's address of the ring.
     fn address(&self) -> Result<u64, DmaError> {
         match &self.bds {
             BufferTable::Normal(table) => table.address(),
@@ -64,33 +63,31 @@ pub(super) struct BufferRing {
     kind: Ring,
     entries: u32,
     mailbox: u32,
+    mark: u16,
     memory: BufferMemory,
-    /// The parts of a slot that the card fills, in their order.
+    /// The parts of a slot that the card fills, in order.
     pieces: &'static [(usize, usize)],
     producer: u32,
     rung: u32,
-    /// For each buffer its turn, and whether it is with the card.
+    /// For each buffer its turn, and whether the card has it.
     queued: Vec<(u16, bool)>,
 }
 
 impl BufferRing {
-    /// The ring of a plan, all buffers with the driver.
+    /// The ring of a plan; the driver has all buffers.
     pub fn new(plan: &BufferPlan, memory: BufferMemory) -> Self {
         let kind = plan.ring;
         Self {
             kind,
-            entries: plan.entries(),
-            mailbox: match kind {
-                Ring::Standard => bar::MAILBOX_STANDARD_PRODUCER,
-                Ring::Jumbo => bar::MAILBOX_JUMBO_PRODUCER,
-                Ring::Mini => bar::MAILBOX_MINI_PRODUCER,
-            },
+            entries: plan.entries,
+            mailbox: plan.mailbox,
+            mark: plan.mark,
             memory,
-            pieces: match kind {
-                Ring::Jumbo if plan.extended => &EXTENDED_PIECES,
-                Ring::Jumbo => &[JUMBO_PIECE],
+            pieces: match plan.slot {
+                _ if plan.extended => &EXTENDED_PIECES,
+                JUMBO_SLOT_BYTES => &[JUMBO_PIECE],
                 // The slot is the only piece.
-                Ring::Standard | Ring::Mini => &[],
+                _ => &[],
             },
             producer: 0,
             rung: 0,
@@ -98,14 +95,14 @@ impl BufferRing {
         }
     }
 
-    /// The card begins anew: its ring is empty.
+    /// The card restarts: its ring is empty.
     pub fn restart(&mut self) -> Result<(), DmaError> {
         self.forget();
         self.queued.fill((FIRST_TURN, false));
         self.memory.clear()
     }
 
-    /// Address of the ring as the card sees it.
+    /// The card's address of the ring.
     pub fn address(&self) -> Result<u64, DmaError> {
         self.memory.address()
     }
@@ -129,7 +126,7 @@ impl BufferRing {
         })
     }
 
-    /// Bytes that a buffer takes.
+    /// Bytes of a buffer.
     pub fn capacity(&self) -> usize {
         self.pieces(0).map(|(_, bytes)| bytes).sum()
     }
@@ -140,7 +137,7 @@ impl BufferRing {
         queued.filter(|(_, with_card)| *with_card).count()
     }
 
-    /// Queues every buffer that is not with the card.
+    /// Queues every buffer that the card does not have.
     pub fn fill(&mut self) -> Result<(), NicError> {
         for buffer in 0..self.queued.len() as u16 {
             let state = self.queued.get(usize::from(buffer));
@@ -151,7 +148,7 @@ impl BufferRing {
         Ok(())
     }
 
-    /// The card has given every buffer back and forgotten the ring.
+    /// Takes all buffers back from a ring that the card has discarded.
     pub fn forget(&mut self) {
         self.producer = 0;
         self.rung = 0;
@@ -170,7 +167,7 @@ impl BufferRing {
         };
         *turn = turn.wrapping_add(1);
         *with_card = true;
-        let opaque = u32::from(*turn) << 16 | u32::from(self.kind.mark(buffer));
+        let opaque = u32::from(*turn) << 16 | u32::from(self.mark | buffer);
         let [(address, length), rest @ ..] = parts;
         let base = ReceiveBd::new(address, length, self.kind.flags(), buffer, opaque);
         match &self.memory.bds {
@@ -192,8 +189,8 @@ impl BufferRing {
         Ok(())
     }
 
-    /// Mailbox and producer index to ring with, once enough buffers are waiting to be
-    /// told of (or any, if `all`).
+    /// Mailbox and producer index for the doorbell, once enough buffers are queued (or any, if
+    /// `all`).
     pub fn ring_due(&mut self, all: bool) -> Option<(u32, u32)> {
         let waiting = ring::used(self.producer, self.rung, self.entries) as usize;
         let enough = if all {
@@ -207,13 +204,13 @@ impl BufferRing {
         })
     }
 
-    /// The buffer that a return BD of this ring hands back.
-    fn judge(&self, bd: &ReceiveBd) -> Result<u16, DropReason> {
+    /// The buffer that a return BD of this ring returns.
+    fn check(&self, bd: &ReceiveBd) -> Result<u16, DropReason> {
         let buffer = bd.index();
         let Some((turn, with_card)) = self.queued.get(usize::from(buffer)) else {
             return Err(DropReason::BadIndex);
         };
-        if bd.opaque as u16 != self.kind.mark(buffer) {
+        if bd.opaque as u16 != self.mark | buffer {
             return Err(DropReason::BadMark);
         }
         if !with_card || (bd.opaque >> 16) as u16 != *turn {
@@ -223,14 +220,14 @@ impl BufferRing {
     }
 }
 
-/// The ring, by its place in the list, and the buffer that a return BD hands back.
-pub(super) fn judge(rings: &[BufferRing], bd: &ReceiveBd) -> Result<(usize, u16), DropReason> {
+/// The ring, by its place in the list, and the buffer that a return BD returns.
+pub(super) fn check(rings: &[BufferRing], bd: &ReceiveBd) -> Result<(usize, u16), DropReason> {
     let kind = Ring::of(bd.flags()).ok_or(DropReason::BadMark)?;
     let at = rings.iter().position(|ring| ring.kind == kind);
     let (at, ring) = at
         .and_then(|at| Some((at, rings.get(at)?)))
         .ok_or(DropReason::BadIndex)?;
-    Ok((at, ring.judge(bd)?))
+    Ok((at, ring.check(bd)?))
 }
 
 fn extended_words(bd: &ExtendedReceiveBd) -> [u32; 16] {

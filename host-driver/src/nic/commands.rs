@@ -1,14 +1,15 @@
 //! Commands to the firmware and their completion.
 //!
-//! A command is a word in the command ring on the card, announced by mailbox 1. The
-//! firmware moves the consumer index in gencom when it has taken it; some commands
-//! are answered by an event as well, and then that is the completion.
+//! A command is a word in the command ring on the card, announced by mailbox 1. The firmware
+//! advances the consumer index in gencom when it has taken the command. Some commands are also
+//! answered by an event, which is then their completion.
 
 use std::time::Instant;
 
 use host_interface::bar;
 use host_interface::command::{Command, CommandCode, STACK_DOWN, STACK_UP};
 use host_interface::gencom::Gencom;
+use host_interface::queue::QueueEvent;
 use host_interface::ring;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use super::control::Control;
 use super::error::NicError;
 use crate::transport::Transport;
 
-/// How a command shows that it has been carried out.
+/// How a command completes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Completion {
     /// Its ring entry was consumed.
@@ -28,14 +29,27 @@ pub(super) enum Completion {
     Multicast,
     /// An event of a jumbo ring that was reset.
     JumboReset,
+    /// The event that answers a command of queue mode, whatever its result.
+    Queues(QueueEvent),
 }
 
 impl<T: Transport> Control<T> {
-    /// Gives a command and waits until it has been carried out.
+    /// Issues a command and waits until it is complete.
     pub(super) fn issue(
         &mut self,
         name: &'static str,
         command: Command,
+        extra: &[u32],
+        completion: Completion,
+    ) -> Result<(), NicError> {
+        self.issue_word(name, command.pack(), extra, completion)
+    }
+
+    /// As [`issue`](Self::issue), for any word.
+    pub(super) fn issue_word(
+        &mut self,
+        name: &'static str,
+        word: u32,
         extra: &[u32],
         completion: Completion,
     ) -> Result<(), NicError> {
@@ -50,12 +64,12 @@ impl<T: Transport> Control<T> {
                 state: self.card_state()?,
             });
         }
-        for word in std::iter::once(&command.pack()).chain(extra) {
+        for entry in std::iter::once(&word).chain(extra) {
             let place = bar::COMMAND_RING + ring::COMMAND_BYTES * self.command_producer;
-            self.transport.write(place, *word)?;
+            self.transport.write(place, *entry)?;
             self.command_producer = ring::advance(self.command_producer, 1, ring::COMMAND_ENTRIES);
         }
-        self.last_command = command.command as u8;
+        self.last_command = (word >> 24) as u8;
         self.transport
             .write(bar::MAILBOX_COMMAND_PRODUCER, self.command_producer)?;
 
@@ -91,6 +105,7 @@ impl<T: Transport> Control<T> {
             Completion::Statistics => self.events.statistics,
             Completion::Multicast => self.events.multicast,
             Completion::JumboReset => self.events.jumbo_resets,
+            Completion::Queues(event) => self.events.answers_of(event),
         }
     }
 
@@ -106,7 +121,7 @@ impl<T: Transport> Control<T> {
         Ok(consumer)
     }
 
-    /// Gives a command of one entry that no event answers.
+    /// Issues a command of one entry without an answering event.
     pub(super) fn plain(
         &mut self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! What a user may choose about a card.
+//! The user's configuration of a card.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::flash::signature::TrustedKey;
 use super::rings::{ChecksumOffload, JumboRing, ReturnRingSize, SendRingPlace, SendRingSize};
 use super::sizes::{FRAME_OVERHEAD, SLOT_BYTES};
 
-/// Smallest MTU: what IPv4 needs.
+/// Smallest MTU: the minimum of IPv4.
 pub(super) const MIN_MTU: u16 = 68;
 /// Largest MTU, with the jumbo ring.
 pub const MAX_MTU: u16 = 9000;
 /// Largest MTU without the jumbo ring: a frame with a VLAN tag fills a slot.
 pub const MAX_STANDARD_MTU: u16 = SLOT_BYTES as u16 - FRAME_OVERHEAD;
-/// With a jumbo ring, what is longer than this packet goes there.
+/// With a jumbo ring, longer packets go there.
 pub(super) const STANDARD_MTU: u16 = 1500;
 /// Largest frame of the mini ring: longer ones fill half a standard buffer.
 const MAX_MINI: u16 = 1024;
@@ -27,20 +27,20 @@ const MIN_MINI: u16 = 60;
 /// 630 to 640). A tick is a microsecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Longest time from a received frame to the host's notice, in microseconds.
+    /// Longest delay from a received frame to its report, in microseconds.
     pub receive_ticks: u32,
-    /// Longest time from a sent BD to the host's notice, in microseconds.
+    /// Longest delay from a sent BD to its report, in microseconds.
     pub transmit_ticks: u32,
     /// Time from one statistics update to the next, in microseconds.
     pub statistics_ticks: u32,
-    /// Sent BDs that are told at the latest together.
+    /// Most sent BDs in one report.
     pub max_transmit_bds: u32,
-    /// Received BDs that are told at the latest together.
+    /// Most received BDs in one report.
     pub max_receive_bds: u32,
 }
 
 impl Coalescing {
-    /// The words of gencom that hold it.
+    /// Its words in gencom.
     pub(super) fn words(&self) -> [(Gencom, u32); 5] {
         [
             (Gencom::ReceiveTicks, self.receive_ticks),
@@ -64,59 +64,59 @@ impl Default for Coalescing {
     }
 }
 
-/// Where the driver reads how far the card has sent.
+/// Where the driver reads the send consumer index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SendConsumer {
     /// From the word in host memory that the card writes by DMA, as kernel drivers do.
     #[default]
     HostMemory,
-    /// From the firmware's word on the card, by a register read, as in the papers.
-    /// With a firmware that has no such word, host memory is used after all.
+    /// From the firmware's word on the card, by a register read, as in the papers. A firmware
+    /// without that word falls back to host memory.
     Register,
 }
 
-/// How the driver learns that the card has done something.
+/// How the driver learns of the card's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Notice {
     /// By interrupt.
     #[default]
     Interrupt,
-    /// By looking at the indices in host memory; the card raises no interrupts.
+    /// By polling the indices in host memory; the card raises no interrupts.
     Polling,
 }
 
-/// When the card is told of the receive buffers that it has back.
+/// When the driver returns receive buffers to the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GiveBack {
-    /// When an eighth of a ring's buffers waits for it.
+    /// When an eighth of a ring's buffers is ready.
     #[default]
     Eighth,
     /// Each time that all received frames have been taken.
     EachTime,
 }
 
-/// How multicast addresses are told to the card.
+/// How the driver passes multicast addresses to the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MulticastForm {
-    /// In the command ring, behind the command (12, 13).
+    /// In the command ring, after the command (12, 13).
     #[default]
     Extended,
     /// In gencom, the older form (08, 09).
     Gencom,
 }
 
-/// What is wished of the link: a word for gigabit links and one for 10/100 links
-/// (Host/NIC software interface, "Link bits").
+/// The requested link: a word for gigabit links and one for 10/100 links (Host/NIC software
+/// interface, "Link bits").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkWish {
+pub struct LinkSettings {
     /// Of gigabit links.
     pub gigabit: LinkWord,
     /// Of 10/100 links.
     pub fast: LinkWord,
 }
 
-impl LinkWish {
-    /// The words of gencom that hold it.
+impl LinkSettings {
+    /// Its words in gencom.
     pub(super) fn words(&self) -> [(Gencom, u32); 2] {
         [
             (Gencom::GigabitLink, self.gigabit.into_bits()),
@@ -124,7 +124,7 @@ impl LinkWish {
         ]
     }
 
-    /// Both words, changed in the same way.
+    /// Applies a change to both words.
     #[must_use]
     pub fn map(self, change: impl Fn(LinkWord) -> LinkWord) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl LinkWish {
         }
     }
 
-    /// The same with a link, or with none.
+    /// The same with the link enabled or disabled.
     #[must_use]
     pub fn with_enabled(self, on: bool) -> Self {
         self.map(|word| word.with_enable(on))
@@ -156,8 +156,8 @@ impl LinkWish {
     }
 }
 
-impl Default for LinkWish {
-    /// Everything, negotiated: the words of Linux.
+impl Default for LinkSettings {
+    /// Everything, negotiated: Linux' words.
     fn default() -> Self {
         let all = LinkWord::new()
             .with_enable(true)
@@ -176,7 +176,7 @@ impl Default for LinkWish {
     }
 }
 
-/// All choices; [`Config::default`] is right for a TAP bridge at 1500 bytes.
+/// All settings; [`Config::default`] suits a TAP bridge at 1500 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// Largest packet, without the Ethernet header: 68 to [`MAX_MTU`], without jumbo
@@ -192,55 +192,54 @@ pub struct Config {
     pub jumbo: JumboRing,
     /// Buffers kept in the jumbo ring, 1 to 255.
     pub jumbo_buffers: u16,
-    /// Longest frame (without CRC) for the mini receive ring, 60 to 1024; None: there
-    /// is no mini ring.
+    /// Longest frame (without CRC) for the mini receive ring, 60 to 1024; None disables the mini
+    /// ring.
     pub mini: Option<u16>,
     /// Buffers kept in the mini ring, 1 to 1023.
     pub mini_buffers: u16,
-    /// When the card is told of buffers.
+    /// When buffers are returned to the card.
     pub give_back: GiveBack,
     /// Entries of the receive return ring; 2048 with a mini ring.
     pub return_ring: ReturnRingSize,
-    /// Checksums that the card makes of sent frames that ask for it.
+    /// Checksums that the card computes for sent frames on request.
     pub send_checksums: ChecksumOffload,
-    /// Checksums that the card makes of received frames.
+    /// Checksums that the card computes for received frames.
     pub receive_checksums: ChecksumOffload,
-    /// The card inserts the VLAN tags of sent frames that ask for it, and strips those
-    /// of received frames.
+    /// Whether the card inserts the VLAN tags of sent frames on request, and strips those of
+    /// received frames.
     pub vlan: bool,
-    /// Operating mode; the bits for the order of bytes are the driver's.
+    /// Operating mode; the driver sets the byte-order bits.
     pub mode: OperatingMode,
-    /// What is wished of the link.
-    pub link: LinkWish,
+    /// The requested link.
+    pub link: LinkSettings,
     /// Coalescing.
     pub coalescing: Coalescing,
-    /// Sent BDs interrupt by their number, too; else only by time, and near the end of
-    /// the ring at once.
+    /// Whether the number of sent BDs also raises interrupts; otherwise only the time does, and a
+    /// nearly full ring at once.
     pub send_interrupts_by_count: bool,
     /// Where the send consumer index is read.
     pub send_consumer: SendConsumer,
     /// Interrupt or polling.
     pub notice: Notice,
-    /// How multicast addresses are told.
+    /// How multicast addresses are passed.
     pub multicast: MulticastForm,
-    /// Share of the packet memory that is for transmission, in 64ths.
+    /// Share of the packet memory for transmission, in 64ths.
     pub transmit_share: u8,
-    /// What the firmware shall trace; 0 is nothing.
+    /// The firmware's trace mask; 0 traces nothing.
     pub trace_mask: u32,
-    /// The key with which the card's own firmware must be signed, see
-    /// [`TrustedKey::required`]; none: only an image on trial is judged, by the key of
-    /// [`TrustedKey::from_environment`].
+    /// The key that must have signed the card's own firmware, see [`TrustedKey::required`]. None:
+    /// only an image on trial is checked, with the key of [`TrustedKey::from_environment`].
     pub required_key: Option<TrustedKey>,
-    /// Time for the firmware to come up.
+    /// Timeout of the firmware's start.
     pub firmware_timeout: Duration,
-    /// Time for a command to be carried out.
+    /// Timeout of a command.
     pub command_timeout: Duration,
-    /// Time without progress after which the card counts as stuck.
+    /// Time without progress after which the card is considered stuck.
     pub watchdog: Duration,
 }
 
 impl Config {
-    /// The same choices, each brought to the nearest that is possible.
+    /// The same settings, each limited to its range.
     #[must_use]
     pub(super) fn within_limits(mut self) -> Self {
         let max_mtu = match self.jumbo {
@@ -276,7 +275,7 @@ impl Config {
         mtu + FRAME_OVERHEAD
     }
 
-    /// Largest MTU that the rings of this configuration take.
+    /// Largest MTU for the rings of this configuration.
     pub(super) fn largest_mtu(&self) -> u16 {
         if self.has_jumbo() {
             MAX_MTU
@@ -311,7 +310,7 @@ impl Default for Config {
                 .with_warn(true)
                 .with_no_jumbo_fragments(true)
                 .with_fatal(true),
-            link: LinkWish::default(),
+            link: LinkSettings::default(),
             coalescing: Coalescing::default(),
             send_interrupts_by_count: false,
             send_consumer: SendConsumer::default(),
@@ -371,10 +370,10 @@ mod tests {
     /// Reference, "Linux settings": both link words 0x70AF0000 (C).
     #[test]
     fn the_default_wish_is_that_of_linux() {
-        assert_eq!(LinkWish::default().gigabit.into_bits(), 0x70AF_0000);
-        let loopback = LinkWish::default().with_loopback(true);
+        assert_eq!(LinkSettings::default().gigabit.into_bits(), 0x70AF_0000);
+        let loopback = LinkSettings::default().with_loopback(true);
         assert_eq!(loopback.fast.into_bits(), 0x70AF_4000);
-        let deaf = LinkWish::default().with_flow_control(false, false);
+        let deaf = LinkSettings::default().with_flow_control(false, false);
         assert_eq!(deaf.gigabit.into_bits(), 0x600F_0000);
     }
 }

@@ -1,7 +1,7 @@
 //! Control of a card: commands, events, statistics, link, settings, log.
 //!
-//! Everything but the frames. [`super::Nic::split`] gives it to one thread while others serve
-//! the queues; a [`super::Nic`] that is whole offers all of it, too.
+//! It covers everything except frames. [`super::Nic::split`] gives it to one thread while others
+//! serve the queues; an unsplit [`super::Nic`] offers all of it as well.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,11 +19,13 @@ use super::filters::Filters;
 use super::line::{POLL_PAUSE, Waiter};
 use super::log::Log;
 use super::memory::ControlMemory;
+use super::queues::QueueMode;
+use super::receive_path::ReceivePath;
 use super::{Identity, LOOK, Phase, window};
 use crate::live::Readers;
 use crate::transport::{Port, Transport, TransportError, Vector};
 
-/// Control of a card behind a transport.
+/// Control of a card on a transport.
 pub struct Control<T: Transport> {
     pub(super) transport: T,
     pub(super) config: Config,
@@ -36,21 +38,25 @@ pub struct Control<T: Transport> {
     pub(super) counts: Arc<Counts>,
     /// The firmware file, kept for [`super::Nic::recover`].
     pub(super) image: Vec<u8>,
-    /// The card has booted its own firmware, which recovery lets it do again.
+    /// Whether the card has booted its own firmware, which recovery makes it do again.
     pub(super) own: bool,
-    /// The firmware is this project's: the extension words are valid.
+    /// Whether the firmware is this project's, so that the extension words are valid.
     pub(super) ours: bool,
-    /// The address that the card answers to: the EEPROM's, unless it was changed.
+    /// The card's station address: the EEPROM's, unless it was changed.
     pub(super) station: [u8; 6],
     pub(super) filters: Filters,
     pub(super) log: Log,
     pub(super) readers: Readers,
-    /// How it waits beside queues of their own; None while the driver is whole.
+    /// Queue mode.
+    pub(super) queues: QueueMode,
+    /// The receive path of classic mode, while the card is in queue mode.
+    pub(super) classic: Option<ReceivePath>,
+    /// How it waits beside separate queues; None while the driver is not split.
     pub(super) wake: Option<(Waiter, Box<dyn Port>)>,
 }
 
 impl<T: Transport> Control<T> {
-    /// What the card is.
+    /// The card's identity.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -65,20 +71,20 @@ impl<T: Transport> Control<T> {
         self.station
     }
 
-    /// Whoever reads the frames of this card beside its user.
+    /// The readers of this card's frames, beside its user.
     pub fn readers(&self) -> &Readers {
         &self.readers
     }
 
-    /// The transport, for what this interface does not offer.
+    /// The transport, for accesses that this interface lacks.
     pub fn transport(&mut self) -> &mut T {
         &mut self.transport
     }
 
-    /// Reads a word of BAR 0 below the memory window; nothing there changes by being read.
+    /// Reads a word of BAR 0 below the memory window; these reads have no side effect.
     ///
     /// # Errors
-    /// [`TransportError::BadOffset`] for the window and beyond; what the transport says.
+    /// [`TransportError::BadOffset`] for the window and later offsets; the transport's errors.
     pub fn peek_register(&mut self, offset: u32) -> Result<u32, NicError> {
         if offset >= bar::WINDOW || !offset.is_multiple_of(4) {
             return Err(TransportError::BadOffset(offset).into());
@@ -94,12 +100,12 @@ impl<T: Transport> Control<T> {
         Ok(window::read(&mut self.transport, address, out)?)
     }
 
-    /// True if the firmware is this project's, with its extension words.
+    /// Whether the firmware is this project's, with its extension words.
     pub fn has_extension(&self) -> bool {
         self.ours
     }
 
-    /// What the driver has counted, all queues together.
+    /// The driver's counters, for all queues.
     pub fn counters(&self) -> DriverCounters {
         self.counts.snapshot()
     }
@@ -109,13 +115,12 @@ impl<T: Transport> Control<T> {
         self.counts.drops()
     }
 
-    /// Counts frames that the user of this driver could not take or give.
+    /// Counts frames that the driver's user could not take or send.
     pub fn count_drops(&self, reason: DropReason, frames: u64) {
         self.counts.drop_frames(reason, frames);
     }
 
-    /// Asks an idle card whether it is still well: the way to it holds and the
-    /// firmware has left no report of its end.
+    /// Checks an idle card: the transport works, and the firmware has reported no fatal error.
     ///
     /// # Errors
     /// [`NicError::FirmwareFatal`] or what the transport says.
@@ -135,8 +140,8 @@ impl<T: Transport> Control<T> {
         self.transport.read(word.bar_offset())
     }
 
-    /// Waits until the card may have an event, at most for `timeout`. True if it may: an
-    /// interrupt, acknowledged by whoever took it, or, when polling, an event that is there.
+    /// Waits until the card may have an event, at most for `timeout`. True if it may: an interrupt
+    /// came, acknowledged by the thread that took it, or polling found an event.
     ///
     /// # Errors
     /// What the transport says.
@@ -144,7 +149,7 @@ impl<T: Transport> Control<T> {
         self.wait_for(timeout, || Ok(false))
     }
 
-    /// Waits for an event, or, when polling, for what `has_frames` finds.
+    /// Waits for an event, or, when polling, until `has_frames` returns true.
     pub(super) fn wait_for(
         &mut self,
         timeout: Duration,
@@ -175,7 +180,7 @@ impl<T: Transport> Control<T> {
                     if left.is_zero() {
                         return Ok(false);
                     }
-                    // An in-process engine gets its time in here.
+                    // An in-process engine runs during this wait.
                     let pause = left.min(POLL_PAUSE);
                     self.transport.wait(Vector::INTERRUPT, pause)?;
                 }
@@ -183,25 +188,23 @@ impl<T: Transport> Control<T> {
         }
     }
 
-    /// Takes the interrupt away on the card and lets the next one through, before the
-    /// indices are looked at.
+    /// Deasserts the interrupt on the card and unmasks the next one, before the indices are read.
     pub(super) fn acknowledge(&mut self) -> Result<(), NicError> {
         if self.config.notice == Notice::Interrupt {
             self.transport.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
             self.transport.unmask(Vector::INTERRUPT)?;
-            // The write may be posted. Until it has arrived the firmware keeps quiet
-            // about what it does meanwhile, and whoever looked at the indices before
-            // that would sleep through it. Reading the mailbox back waits for it.
+            // The write may be posted. Until it has arrived, the firmware raises no interrupt for
+            // its further work, and a driver that reads the indices before that would miss it.
+            // Reading the mailbox back waits for the write.
             self.transport.read(bar::MAILBOX_HOST_INTERRUPT)?;
         }
         Ok(())
     }
 
-    /// Handles the events that have come. Bounded: it looks at the index once.
+    /// Handles pending events. Bounded: it reads the index once.
     ///
     /// # Errors
-    /// [`NicError::BadIndex`] if the card reports an index that cannot be; what the
-    /// transport says.
+    /// [`NicError::BadIndex`] if the card reports an invalid index; the transport's errors.
     pub fn take_events(&mut self) -> Result<(), NicError> {
         if let Some(consumer) = self.events.take(&self.memory)? {
             self.transport
@@ -210,10 +213,9 @@ impl<T: Transport> Control<T> {
         Ok(())
     }
 
-    /// Judges sent BDs that have not come back for `waiting`
-    /// ([`super::SendQueue::waiting_for`]): they must while there is a link. False if they
-    /// may take longer; true if they are late because there is no link, and the clock is to
-    /// start again when it is back.
+    /// Judges sent BDs that have not returned for `waiting` ([`super::SendQueue::waiting_for`]);
+    /// while there is a link, they must. False if they may take longer; true if they are late
+    /// because there is no link, so that the clock restarts when it is back.
     ///
     /// # Errors
     /// [`NicError::Stuck`] or [`NicError::FirmwareFatal`]; what the transport says.

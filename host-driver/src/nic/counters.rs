@@ -1,39 +1,40 @@
-//! What the driver counts itself.
+//! The driver's own counters.
 //!
-//! Each queue counts for itself, in a cache line of its own that only its thread writes, and
-//! control reads them all: [`DriverCounters`] is a snapshot.
+//! Each queue counts for itself, in its own cache line that only its thread writes. Control reads
+//! all of them: [`DriverCounters`] is a snapshot.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use host_interface::queue::QUEUES_MAX;
 use serde::Serialize;
 
 use super::drops::{DropCounts, DropReason};
 
-/// What the driver counts itself.
+/// The driver's own counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DriverCounters {
     /// Frames queued for sending.
     pub frames_sent: u64,
     /// Their bytes, without CRC.
     pub bytes_sent: u64,
-    /// Frames that were received and delivered.
+    /// Frames that were received and delivered to the user.
     pub frames_received: u64,
     /// Their bytes, without CRC.
     pub bytes_received: u64,
     /// Interrupts taken.
     pub interrupts: u64,
-    /// Times that the card was told of frames to send.
+    /// Doorbell writes for frames to send.
     pub send_rings: u64,
     /// Resets after a failure.
     pub recoveries: u64,
 }
 
-/// A count that one thread adds to and others may read.
+/// A counter that one thread increments and others may read.
 #[derive(Debug, Default)]
 struct Count(AtomicU64);
 
 impl Count {
-    /// Adds without a locked instruction: nobody else adds.
+    /// Adds without a locked instruction, since no other thread adds.
     fn add(&self, more: u64) {
         let now = self.0.load(Ordering::Relaxed);
         self.0.store(now.wrapping_add(more), Ordering::Relaxed);
@@ -51,6 +52,31 @@ pub(super) struct QueueCounts {
     frames: Count,
     bytes: Count,
     rings: Count,
+    found: AtomicU32,
+    buffers: AtomicU32,
+    polled: AtomicBool,
+    served: AtomicBool,
+    /// The CPU that its thread is bound to, and one more; 0 for none.
+    cpu: AtomicU32,
+}
+
+/// What a receive queue was like when its thread last looked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    /// Frames taken since the driver came.
+    pub frames: u64,
+    /// Their bytes, without CRC.
+    pub bytes: u64,
+    /// Frames that waited.
+    pub found: u32,
+    /// Buffers that the card had.
+    pub buffers: u32,
+    /// It was polled.
+    pub polled: bool,
+    /// It is in somebody's hands.
+    pub served: bool,
+    /// The CPU that its thread is bound to.
+    pub cpu: Option<u32>,
 }
 
 impl QueueCounts {
@@ -60,19 +86,50 @@ impl QueueCounts {
         self.bytes.add(bytes as u64);
     }
 
+    /// Notes what its thread has found. Plain stores: nobody else writes them.
+    pub fn note(&self, found: u32, buffers: usize, polled: bool) {
+        self.found.store(found, Ordering::Relaxed);
+        self.buffers.store(buffers as u32, Ordering::Relaxed);
+        self.polled.store(polled, Ordering::Relaxed);
+    }
+
+    /// Notes whether the queue is in somebody's hands.
+    pub fn serve(&self, served: bool) {
+        self.served.store(served, Ordering::Relaxed);
+        self.cpu.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes which CPU its thread is bound to.
+    pub fn bind(&self, cpu: u32) {
+        self.cpu.store(cpu.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// What it was like when its thread last looked.
+    pub fn look(&self) -> Look {
+        Look {
+            frames: self.frames.get(),
+            bytes: self.bytes.get(),
+            found: self.found.load(Ordering::Relaxed),
+            buffers: self.buffers.load(Ordering::Relaxed),
+            polled: self.polled.load(Ordering::Relaxed),
+            served: self.served.load(Ordering::Relaxed),
+            cpu: self.cpu.load(Ordering::Relaxed).checked_sub(1),
+        }
+    }
+
     /// Counts a ring of the queue's doorbell.
     pub fn ring(&self) {
         self.rings.add(1);
     }
 }
 
-/// What all parts of a driver count. Rare things may be counted by anybody.
+/// The counters of all parts of a driver. Any thread may count rare events.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// Of the send queue.
     pub sent: QueueCounts,
-    /// Of the receive queue.
-    pub received: QueueCounts,
+    /// Of each receive queue; classic mode uses the first.
+    pub received: [QueueCounts; QUEUES_MAX],
     interrupts: AtomicU64,
     recoveries: AtomicU64,
     drops: [AtomicU64; DropReason::ALL.len()],
@@ -105,13 +162,13 @@ impl Counts {
         counts
     }
 
-    /// All but the drops.
+    /// All counters except the drops.
     pub fn snapshot(&self) -> DriverCounters {
         DriverCounters {
             frames_sent: self.sent.frames.get(),
             bytes_sent: self.sent.bytes.get(),
-            frames_received: self.received.frames.get(),
-            bytes_received: self.received.bytes.get(),
+            frames_received: self.received.iter().map(|queue| queue.frames.get()).sum(),
+            bytes_received: self.received.iter().map(|queue| queue.bytes.get()).sum(),
             interrupts: self.interrupts.load(Ordering::Relaxed),
             send_rings: self.sent.rings.get(),
             recoveries: self.recoveries.load(Ordering::Relaxed),

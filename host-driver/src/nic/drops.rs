@@ -1,4 +1,4 @@
-//! Frames that the driver did not deliver or send, counted by reason.
+//! Frames that the driver did not deliver or send, by reason.
 
 use serde::Serialize;
 
@@ -8,9 +8,11 @@ use serde::Serialize;
 pub enum DropReason {
     /// A return BD names a buffer that does not exist.
     BadIndex = 0,
-    /// A return BD does not carry the mark of the buffer that it names.
+    /// A return BD does not carry the mark of its buffer.
     BadMark,
-    /// A return BD names a buffer that was handed back already.
+    /// A return BD in a queue's ring names another queue, or no hash type.
+    BadQueue,
+    /// A return BD names a buffer that was already returned.
     Stale,
     /// The frame is longer than its buffer.
     TooLong,
@@ -18,21 +20,22 @@ pub enum DropReason {
     TooShort,
     /// The card marked the frame as damaged.
     FrameError,
-    /// The sums that the card made say that the frame is damaged.
+    /// The card's sums show that the frame is damaged.
     BadChecksum,
     /// The user of the driver had no room for the frame (a full TAP queue).
     NoTaker,
-    /// A frame from the user of the driver cannot be sent (longer than the MTU).
+    /// A frame from the driver's user cannot be sent (longer than the MTU).
     Unsendable,
-    /// The frame was with the card when it was reset.
+    /// The card had the frame when it was reset.
     LostInReset,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::BadIndex,
         Self::BadMark,
+        Self::BadQueue,
         Self::Stale,
         Self::TooLong,
         Self::TooShort,
@@ -49,6 +52,7 @@ impl DropReason {
         match self {
             Self::BadIndex => "bad_index",
             Self::BadMark => "bad_mark",
+            Self::BadQueue => "bad_queue",
             Self::Stale => "stale",
             Self::TooLong => "too_long",
             Self::TooShort => "too_short",
@@ -112,6 +116,6 @@ mod tests {
         for (index, (_, count)) in counts.iter().enumerate() {
             assert_eq!(count, index as u64 + 1);
         }
-        assert_eq!(counts.total(), 55);
+        assert_eq!(counts.total(), 66);
     }
 }

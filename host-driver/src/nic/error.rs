@@ -1,24 +1,25 @@
-//! Everything that can go wrong between the driver and a card.
+//! Errors of the driver and of its card.
 
 use std::fmt;
 use std::time::Duration;
 
 use host_interface::extension::{BadConfig, FatalCode};
 use host_interface::image::{ImageError, Version};
+use host_interface::queue::QueueResult;
 use thiserror::Error;
 
 use crate::dma::DmaError;
 use crate::eeprom::EepromError;
 use crate::transport::TransportError;
 
-/// What the firmware said about its own end, from the extension words.
+/// The firmware's report of a fatal error, from the extension words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FatalReport {
     /// The firmware's code.
     pub code: u32,
     /// An argument whose meaning depends on the code.
     pub argument: u32,
-    /// Code address near the error; bit 0 is set when CPU B met it.
+    /// Code address near the error; bit 0 is set for CPU B.
     pub cpu_pc: u32,
 }
 
@@ -44,8 +45,7 @@ impl fmt::Display for FatalReport {
     }
 }
 
-/// What is known of a card that does not do what it should: the one account that every error
-/// of who gives up waiting for a card ends with.
+/// The state of a card that does not respond as it should; every timeout error ends with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardState {
     /// CPU A's state register, `R[140]`.
@@ -54,24 +54,24 @@ pub struct CardState {
     pub cpu_a_pc: u32,
     /// The main event register of CPU A, `R[60]`.
     pub events: u32,
-    /// What is known of the firmware itself.
+    /// The state of the firmware.
     pub firmware: FirmwareSaid,
-    /// What the card's emulator has counted, if there is one.
+    /// The counts of the card's emulator, if there is one.
     pub emulator: Option<String>,
 }
 
-/// What a firmware has said of itself.
+/// A firmware's own report of its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirmwareSaid {
     /// This project's: its state word.
     State(u32),
-    /// This project's, and it has not signed in.
+    /// This project's, but its extension words are not valid yet.
     NotSignedIn,
-    /// One of others, which has no state word and signs in nowhere.
+    /// Another firmware, without a state word.
     Foreign {
         /// The version in its file.
         version: Version,
-        /// Its event that it is operational has come.
+        /// Whether its event "operational" has come.
         operational: bool,
     },
 }
@@ -115,11 +115,11 @@ impl fmt::Display for CardState {
     }
 }
 
-/// Why the driver could not do what it was asked for.
+/// Why an operation of the driver failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NicError {
-    /// The way to the card failed.
+    /// The transport failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// An access outside DMA memory.
@@ -142,17 +142,17 @@ pub enum NicError {
     /// The station address could not be read.
     #[error(transparent)]
     Eeprom(#[from] EepromError),
-    /// The card has not started firmware of its own.
+    /// The card has not started its own firmware.
     #[error(
         "the card has not booted{}: {why} ({state})",
         if *.prom_failed { " (PROM failed)" } else { "" }
     )]
     NotBooted {
-        /// What its boot code says.
+        /// The boot code's report.
         why: String,
-        /// It has set the chip's "PROM failed".
+        /// Whether it has set the chip's "PROM failed".
         prom_failed: bool,
-        /// What the registers say.
+        /// The state of the card.
         state: CardState,
     },
     /// The images in the EEPROM.
@@ -161,45 +161,45 @@ pub enum NicError {
     /// The firmware image is not usable; the card was not touched.
     #[error("firmware image: {0}")]
     Image(#[from] ImageError),
-    /// CPU A goes on although it was told to halt.
+    /// CPU A continues although it was halted.
     #[error("CPU A does not halt, firmware cannot be loaded ({state})")]
     NotHalted {
-        /// What the registers say.
+        /// The state of the card.
         state: CardState,
     },
     /// The firmware did not come up in time and left no report.
     #[error("firmware is not operational after {} ms: {state}", after.as_millis())]
     FirmwareSilent {
-        /// How long it was waited for.
+        /// How long the driver waited.
         after: Duration,
-        /// What the registers say.
+        /// The state of the card.
         state: CardState,
     },
     /// The firmware stopped with a report.
     #[error("the firmware stopped: {0}")]
     FirmwareFatal(FatalReport),
-    /// The firmware refuses the configuration or a command.
+    /// The firmware rejects the configuration or a command.
     #[error("the firmware reports an error: {reason} (command {command:#04x})")]
     FirmwareRefused {
-        /// What the event's code means.
+        /// The meaning of the event's code.
         reason: &'static str,
-        /// The last command that was given.
+        /// The last command.
         command: u8,
     },
-    /// The card handed over an index that cannot be.
+    /// The card reported an invalid index.
     #[error("the card reports {what} {value}, which must be {allowed}")]
     BadIndex {
-        /// Which index.
+        /// The name of the index.
         what: &'static str,
         /// Its value.
         value: u32,
-        /// What it may be.
+        /// The permitted values.
         allowed: String,
     },
-    /// The card keeps handing over what cannot be.
+    /// The card repeatedly reports invalid descriptors.
     #[error("the card hands over nonsense: {count} {what}")]
     Nonsense {
-        /// What was handed over.
+        /// What was reported.
         what: &'static str,
         /// How many times.
         count: u32,
@@ -207,48 +207,64 @@ pub enum NicError {
     /// No progress for too long; [`super::Nic::recover`] may help.
     #[error("the card is stuck: {what} for {} ms ({state})", after.as_millis())]
     Stuck {
-        /// What does not go on.
+        /// What makes no progress.
         what: &'static str,
         /// For how long.
         after: Duration,
-        /// What the registers say.
+        /// The state of the card.
         state: CardState,
     },
-    /// A command was not taken, or its event did not come.
+    /// A command was not taken, or its event did not arrive.
     #[error("no completion of command {command} within {} ms ({state})", after.as_millis())]
     CommandTimeout {
         /// The command's name.
         command: &'static str,
-        /// How long it was waited for.
+        /// How long the driver waited.
         after: Duration,
-        /// What the registers say.
+        /// The state of the card.
         state: CardState,
     },
     /// The link did not come up in time.
     #[error("no link after {} ms: is the wire connected? ({state})", after.as_millis())]
     NoLink {
-        /// How long it was waited for.
+        /// How long the driver waited.
         after: Duration,
-        /// What the registers say.
+        /// The state of the card.
         state: CardState,
     },
     /// The call needs a card in another state.
     #[error("the card is {is}, this needs it {needs}")]
     WrongState {
-        /// What it is.
+        /// The current state.
         is: &'static str,
-        /// What it should be.
+        /// The required state.
         needs: &'static str,
     },
-    /// A setting that this card, or this configuration of it, does not have.
+    /// A setting that this card or its configuration does not support.
     #[error("{what} {value}: must be {allowed}")]
     BadSetting {
-        /// What was to be set.
+        /// The setting.
         what: &'static str,
-        /// To what.
+        /// The requested value.
         value: u32,
-        /// What it may be.
+        /// The permitted values.
         allowed: String,
+    },
+    /// The firmware has no receive queues besides the classic one.
+    #[error("this firmware has no receive queues (the variant parallel has)")]
+    NoQueues,
+    /// Classification settings that no card accepts.
+    #[error(transparent)]
+    Classification(#[from] crate::rss::RssError),
+    /// The firmware rejects a command of queue mode.
+    #[error("the firmware refuses to {command}: {result} (queue or entry {index})")]
+    QueuesRefused {
+        /// The command's name.
+        command: &'static str,
+        /// The reason.
+        result: QueueResult,
+        /// The queue or table entry with the error.
+        index: u16,
     },
     /// A frame that cannot be sent.
     #[error("cannot send {bytes} bytes in {fragments} fragments: {limit}")]
@@ -257,7 +273,7 @@ pub enum NicError {
         bytes: usize,
         /// Its fragments.
         fragments: usize,
-        /// The limit that it breaks.
+        /// The violated limit.
         limit: &'static str,
     },
     /// A source or target of frames failed.
@@ -266,7 +282,7 @@ pub enum NicError {
 }
 
 impl NicError {
-    /// True if resetting the card and loading it again may help.
+    /// Whether resetting the card and loading it again may help.
     #[must_use]
     pub fn is_recoverable(&self) -> bool {
         matches!(

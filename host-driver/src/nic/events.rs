@@ -1,9 +1,10 @@
-//! The event ring: what the firmware tells the driver.
+//! The event ring: reports of the firmware to the driver.
 
 use host_interface::event::{
     ERROR_BAD_CONFIGURATION, ERROR_FATAL, ERROR_INVALID_COMMAND, ERROR_UNIMPLEMENTED_COMMAND,
     Event, EventCode, LINK_10_100_UP, LINK_DOWN, LINK_GIGABIT_UP,
 };
+use host_interface::queue::{QueueEvent, QueueResult};
 use host_interface::ring;
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +24,11 @@ pub enum Link {
     Fast,
 }
 
-/// What came of the events so far.
+/// The results of the events so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventLog {
     consumer: u32,
-    /// The firmware has said that it is operational.
+    /// Whether the firmware has reported that it is operational.
     pub operational: bool,
     pub link: Link,
     /// Times that the link changed.
@@ -36,19 +37,22 @@ pub(super) struct EventLog {
     pub statistics: u64,
     pub multicast: u64,
     pub jumbo_resets: u64,
-    /// Errors reported, and what the last one was.
+    /// Errors reported, and the last one's meaning.
     pub errors: u64,
-    /// Those of them that may answer a command. A bad configuration does not: the firmware
-    /// finds it in a ring, at any time.
+    /// Errors that may answer a command. A bad configuration does not: the firmware may find it in
+    /// a ring at any time.
     pub refusals: u64,
     pub last_error: Option<&'static str>,
+    /// The last answer to a command of queue mode, and how many answers came.
+    pub queues: Option<(QueueEvent, QueueResult, u16)>,
+    answers: u64,
     /// Events that this driver does not know.
     pub unknown: u64,
 }
 
 impl EventLog {
-    /// Reads what is new in the ring. Gives the consumer index to tell the card, if
-    /// there was anything.
+    /// Reads new events of the ring. Returns the consumer index to report to the card, if there
+    /// were any.
     pub fn take(&mut self, control: &ControlMemory) -> Result<Option<u32>, NicError> {
         let producer = control.event_producer()?;
         if producer >= ring::EVENT_ENTRIES {
@@ -69,14 +73,29 @@ impl EventLog {
         Ok(Some(self.consumer))
     }
 
-    /// True if the card has put events that were not taken yet.
+    /// Whether the card has posted events that were not taken yet.
     pub fn pending(&self, control: &ControlMemory) -> Result<bool, NicError> {
         Ok(control.event_producer()? != self.consumer)
     }
 
+    /// The number of answers, if the last one is of this kind: commands of queue mode are issued
+    /// one at a time.
+    pub fn answers_of(&self, event: QueueEvent) -> u64 {
+        match self.queues {
+            Some((last, ..)) if last == event => self.answers,
+            _ => 0,
+        }
+    }
+
     fn note(&mut self, word: u32) {
         let Ok(event) = Event::unpack(word) else {
-            self.unknown += 1;
+            match QueueEvent::unpack(word) {
+                Some(answer) => {
+                    self.queues = Some(answer);
+                    self.answers += 1;
+                }
+                None => self.unknown += 1,
+            }
             return;
         };
         match event.event {

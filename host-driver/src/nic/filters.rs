@@ -1,7 +1,7 @@
-//! Which frames the card takes: its address, multicast addresses, everything.
+//! Receive filters: station address, multicast addresses, promiscuous mode.
 //!
-//! All of it is kept by the driver and given to the card again by [`Control::open`], so
-//! that a card that was reset takes the same frames as before.
+//! The driver keeps all filters, and [`Control::open`] restores them, so that a card that was
+//! reset accepts the same frames as before.
 
 use host_interface::command::{Command, CommandCode, DISABLE, ENABLE};
 use host_interface::gencom::{Gencom, mac_words};
@@ -13,7 +13,7 @@ use super::control::Control;
 use super::error::NicError;
 use crate::transport::Transport;
 
-/// What the driver wants to receive besides broadcasts and its own address.
+/// The filters besides broadcasts and the station address.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Filters {
     promiscuous: bool,
@@ -22,7 +22,7 @@ pub(super) struct Filters {
 }
 
 impl<T: Transport> Control<T> {
-    /// Lets the card take every frame on the wire, or only its own. Kept across
+    /// Makes the card accept every frame on the wire, or only its own. Kept across
     /// [`super::Nic::recover`].
     ///
     /// # Errors
@@ -33,8 +33,8 @@ impl<T: Transport> Control<T> {
         Ok(())
     }
 
-    /// Lets the card take every multicast frame, or only those of its list. Kept
-    /// across [`super::Nic::recover`].
+    /// Makes the card accept every multicast frame, or only those of its list. Kept across
+    /// [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -55,8 +55,8 @@ impl<T: Transport> Control<T> {
         self.issue(name, command, &[], Completion::Consumed)
     }
 
-    /// Adds an address to the card's multicast list; one that is there already is
-    /// added again without harm. Kept across [`super::Nic::recover`].
+    /// Adds an address to the card's multicast list; adding it again does no harm. Kept across
+    /// [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -68,7 +68,7 @@ impl<T: Transport> Control<T> {
         Ok(())
     }
 
-    /// Takes an address off the card's multicast list.
+    /// Removes an address from the card's multicast list.
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -106,8 +106,8 @@ impl<T: Transport> Control<T> {
         self.issue(name, command, extra, Completion::Multicast)
     }
 
-    /// Gives the card another station address. Kept across [`super::Nic::recover`]; the
-    /// EEPROM is not changed.
+    /// Sets the card's station address. Kept across [`super::Nic::recover`]; the EEPROM is not
+    /// changed.
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -124,7 +124,7 @@ impl<T: Transport> Control<T> {
         Ok(())
     }
 
-    /// Tells a card that has forgotten it what shall be received.
+    /// Restores the filters of a card that was reset.
     pub(super) fn restore_filters(&mut self) -> Result<(), NicError> {
         if self.filters.promiscuous {
             self.set_promiscuous(true)?;

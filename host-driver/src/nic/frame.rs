@@ -1,27 +1,28 @@
-//! A received frame and what the card says about it.
+//! A received frame and the card's report about it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use host_interface::bd::{BdErrors, BdFlags, ReceiveBd};
+use host_interface::queue::HashType;
 
 use super::buffers::MAX_PIECES;
 use super::rings::Ring;
 use crate::dma::{DmaError, DmaMemory};
 
-/// Checksums that the card made of a received frame: one's-complement sums of
-/// big-endian 16-bit words, not inverted.
+/// Checksums that the card computed for a received frame: one's-complement sums of big-endian
+/// 16-bit words, not inverted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceivedChecksums {
-    /// Of everything behind the Ethernet header, with the pseudo-header unless that was
-    /// forgone, if the card made it.
+    /// The sum of everything after the Ethernet header, with the pseudo-header unless that is
+    /// disabled, if the card computed it.
     pub transport: Option<u16>,
-    /// Of the IPv4 header, if the card made it.
+    /// The sum of the IPv4 header, if the card computed it.
     pub ip: Option<u16>,
 }
 
-/// A frame that was received, still in its buffer; the buffer goes back to the card
-/// when the callback returns.
+/// A received frame, still in its buffer; the buffer returns to the card when the callback
+/// returns.
 pub struct ReceivedFrame<'a> {
     memory: &'a DmaMemory,
     pieces: [(usize, usize); MAX_PIECES],
@@ -31,7 +32,7 @@ pub struct ReceivedFrame<'a> {
 }
 
 impl<'a> ReceivedFrame<'a> {
-    /// The frame of a return BD in the pieces of its buffer, which take its length.
+    /// The frame of a return BD, in the pieces of its buffer, which hold its length.
     pub(super) fn new(
         memory: &'a DmaMemory,
         places: impl Iterator<Item = (usize, usize)>,
@@ -59,32 +60,30 @@ impl<'a> ReceivedFrame<'a> {
         }
     }
 
-    /// Bytes of the frame, without CRC unless it was asked for.
+    /// Bytes of the frame, without CRC unless it was requested.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.bd.length())
     }
 
-    /// Never true: frames without an Ethernet header are dropped.
+    /// Always false: frames without an Ethernet header are dropped.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The memory that the frame is in, and the offset and length of each of its
-    /// pieces, to move it somewhere without a copy in between. There is one piece,
-    /// unless the buffer has an extended BD.
+    /// The memory of the frame, and the offset and length of each piece, to move the frame without
+    /// a copy. There is one piece, unless the buffer has an extended BD.
     #[must_use]
     pub fn pieces(&self) -> (&DmaMemory, &[(usize, usize)]) {
         let pieces = self.pieces.get(..self.count).unwrap_or(&[]);
         (self.memory, pieces)
     }
 
-    /// Copies the frame out.
+    /// Copies the frame.
     ///
     /// # Errors
-    /// [`DmaError`] is impossible here, because the range was checked; it is passed
-    /// on rather than hidden.
+    /// [`DmaError`] is impossible here, because the range was checked; it is passed on, not hidden.
     pub fn to_vec(&self) -> Result<Vec<u8>, DmaError> {
         let mut frame = vec![0; self.len()];
         let mut rest = frame.as_mut_slice();
@@ -97,7 +96,7 @@ impl<'a> ReceivedFrame<'a> {
         Ok(frame)
     }
 
-    /// Copies the frame out with everything that the card says about it.
+    /// Copies the frame and the card's report about it.
     ///
     /// # Errors
     /// As [`ReceivedFrame::to_vec`].
@@ -109,10 +108,11 @@ impl<'a> ReceivedFrame<'a> {
             errors: self.errors(),
             flags: self.flags(),
             ring: self.ring,
+            hash: self.hash(),
         })
     }
 
-    /// Lets the kernel take the frame straight from its buffer, behind `header`.
+    /// Makes the kernel write the frame straight from its buffer, after `header`.
     ///
     /// # Errors
     /// What `write` says.
@@ -130,7 +130,7 @@ impl<'a> ReceivedFrame<'a> {
         self.flags().vlan_tag().then(|| self.bd.vlan())
     }
 
-    /// The sums that the card made.
+    /// The card's sums.
     #[must_use]
     pub fn checksums(&self) -> ReceivedChecksums {
         let flags = self.flags();
@@ -142,14 +142,20 @@ impl<'a> ReceivedFrame<'a> {
         }
     }
 
-    /// What is wrong with the frame; None with a good one. Bad frames come only with
-    /// an operating mode that asks for them.
+    /// The errors of the frame; None for a good one. Bad frames arrive only in an operating mode
+    /// that requests them.
     #[must_use]
     pub fn errors(&self) -> Option<BdErrors> {
         self.flags().error().then(|| self.bd.errors())
     }
 
-    /// The ring that the frame's buffer is from.
+    /// The hash and its input, in queue mode; the type is [`HashType::None`] without a hash.
+    #[must_use]
+    pub fn hash(&self) -> (HashType, u32) {
+        (self.bd.hash_type().unwrap_or_default(), self.bd.hash())
+    }
+
+    /// The ring of the frame's buffer.
     #[must_use]
     pub fn ring(&self) -> Ring {
         self.ring
@@ -162,19 +168,21 @@ impl<'a> ReceivedFrame<'a> {
     }
 }
 
-/// A received frame, copied out, with what the card says about it.
+/// A copy of a received frame, with the card's report about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// The frame.
     pub bytes: Vec<u8>,
     /// The VLAN tag that the card has stripped.
     pub vlan: Option<u16>,
-    /// The sums that the card made.
+    /// The card's sums.
     pub checksums: ReceivedChecksums,
-    /// What is wrong with it.
+    /// Its errors.
     pub errors: Option<BdErrors>,
     /// The flags of the return BD.
     pub flags: BdFlags,
-    /// The ring that its buffer is from.
+    /// The ring of its buffer.
     pub ring: Ring,
+    /// The hash and its input, in queue mode.
+    pub hash: (HashType, u32),
 }

@@ -1,8 +1,8 @@
-//! Where everything is in the memory that driver and card share, computed from a plan.
+//! The layout of the memory that driver and card share, computed from a plan.
 //!
-//! Control and each queue have a piece of DMA memory of their own. A [`Layout`] deals it out
-//! from the start; what was dealt out is used up when it becomes a region, so two regions
-//! never share a byte.
+//! Control and each queue have their own piece of DMA memory. A [`Layout`] allocates a piece from
+//! its start; an allocated span is consumed when it becomes a region, so two regions never share a
+//! byte.
 //!
 //! ```text
 //!  control            a send queue          a receive queue
@@ -15,44 +15,45 @@
 //!                     +-----------------+   +---------------------------+
 //! ```
 //!
-//! Rings and slots are aligned to their size, a power of two, so that none lies across a
-//! boundary at which the card's addresses may jump ([`DmaMemory::address`]). Indices that the
-//! card writes have a cache line each.
+//! Rings and slots are aligned to their size, a power of two, so that none crosses a boundary at
+//! which the card's addresses may jump ([`DmaMemory::address`]). Each index that the card writes
+//! has its own cache line.
 
 use host_interface::info::GeneralInformationBlock;
 use host_interface::ring;
 
 use super::plan::{BufferPlan, Plan, ReceivePlan, SendPlan};
+use super::queues::CONTROL_WORDS;
 use super::region::{Slots, Table};
 use super::rings::SendRingPlace;
 use crate::dma::DmaMemory;
 
-/// Bytes from one index that the card writes to the next.
+/// Distance of indices that the card writes.
 const INDEX_ALIGN: usize = 64;
 /// Words of the general information block.
 pub(super) const INFO_WORDS: usize = size_of::<GeneralInformationBlock>() / 4;
 
-/// Deals out the bytes of one piece of memory.
+/// Allocates the bytes of one piece of memory.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     end: usize,
 }
 
-/// Some bytes of a piece of memory, dealt out once: it cannot be copied.
+/// Allocated bytes of a piece of memory; it cannot be copied.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Span {
     offset: usize,
     bytes: usize,
 }
 
-/// The place of a table of entries of so many words.
+/// The span of a table with entries of `WORDS` words.
 #[derive(Debug)]
 pub(super) struct TableSpan<const WORDS: usize> {
     span: Span,
     entries: u32,
 }
 
-/// The place of slots.
+/// The span of slots.
 #[derive(Debug)]
 pub(super) struct SlotsSpan {
     span: Span,
@@ -60,7 +61,7 @@ pub(super) struct SlotsSpan {
     bytes: usize,
 }
 
-/// A buffer ring's BDs: one buffer each, or four.
+/// A buffer ring's BDs: with one buffer each, or four.
 #[derive(Debug)]
 pub(super) enum BufferTable<N, E> {
     /// BDs of 32 bytes.
@@ -76,7 +77,7 @@ impl Layout {
         Span { offset, bytes }
     }
 
-    /// A ring of so many entries, a power of two.
+    /// A table of `entries` entries, a power of two.
     fn table<const WORDS: usize>(&mut self, entries: u32) -> TableSpan<WORDS> {
         let bytes = entries as usize * WORDS * 4;
         let align = bytes.next_power_of_two().max(INDEX_ALIGN);
@@ -91,38 +92,55 @@ impl Layout {
 
     fn buffers(&mut self, plan: &BufferPlan) -> BufferTable<TableSpan<8>, TableSpan<16>> {
         if plan.extended {
-            BufferTable::Extended(self.table(plan.entries()))
+            BufferTable::Extended(self.table(plan.entries))
         } else {
-            BufferTable::Normal(self.table(plan.entries()))
+            BufferTable::Normal(self.table(plan.entries))
         }
     }
 }
 
 impl<const WORDS: usize> TableSpan<WORDS> {
-    /// The table itself, in memory that was allocated for its layout.
+    /// The table, in memory that was allocated for its layout.
     pub fn within(self, memory: &DmaMemory) -> Table<WORDS> {
         Table::new(memory, self.span.offset, self.entries)
     }
 }
 
 impl SlotsSpan {
-    /// The slots themselves, in memory that was allocated for their layout.
+    /// The slots, in memory that was allocated for their layout.
     pub fn within(self, memory: &DmaMemory) -> Slots {
         Slots::new(memory, self.span.offset, self.count, self.bytes)
     }
 }
 
-/// What is in the memory of control.
+/// The layout of control's memory.
 #[derive(Debug)]
 pub(super) struct ControlLayout {
     pub info: TableSpan<INFO_WORDS>,
     pub event_producer: TableSpan<2>,
     pub events: TableSpan<2>,
-    /// Bytes of it all.
+    /// Bytes in all.
     pub bytes: usize,
 }
 
-/// What is in the memory of a send queue.
+/// The layout of queue mode's memory that belongs to no queue.
+#[derive(Debug)]
+pub(super) struct QueueControlLayout {
+    pub control: TableSpan<CONTROL_WORDS>,
+    pub bytes: usize,
+}
+
+impl QueueControlLayout {
+    pub fn new() -> Self {
+        let mut layout = Layout::default();
+        Self {
+            control: layout.table(1),
+            bytes: layout.end,
+        }
+    }
+}
+
+/// The layout of a send queue's memory.
 #[derive(Debug)]
 pub(super) struct SendLayout {
     pub consumer: TableSpan<2>,
@@ -132,10 +150,10 @@ pub(super) struct SendLayout {
     pub bytes: usize,
 }
 
-/// What is in the memory of a receive queue.
+/// The layout of a receive queue's memory.
 #[derive(Debug)]
 pub(super) struct ReceiveLayout {
-    pub producer: TableSpan<2>,
+    pub producer: TableSpan<4>,
     pub returns: TableSpan<8>,
     /// In the order of the plan.
     pub rings: Vec<(BufferTable<TableSpan<8>, TableSpan<16>>, SlotsSpan)>,
@@ -176,9 +194,10 @@ impl SendLayout {
 }
 
 impl ReceiveLayout {
-    fn of(plan: &ReceivePlan) -> Self {
+    /// The memory of one receive queue.
+    pub fn of(plan: &ReceivePlan) -> Self {
         let mut layout = Layout::default();
-        // The largest first: little is left free between them.
+        // The largest first, so that little space is wasted.
         let returns = layout.table(plan.returns);
         let tables: Vec<_> = plan.rings.iter().map(|ring| layout.buffers(ring)).collect();
         let producer = layout.table(1);
@@ -196,7 +215,7 @@ impl ReceiveLayout {
 }
 
 impl CardLayout {
-    /// The memory that the queues of a plan take.
+    /// The layout of a plan's queues.
     pub fn of(plan: &Plan) -> Self {
         Self {
             control: ControlLayout::new(),

@@ -1,6 +1,6 @@
-//! Loading, opening, closing, recovering.
+//! Loads, opens, closes and recovers a card.
 //!
-//! What a card goes through from [`Nic::probe`] on; the drawing is in [`super`].
+//! The states of a card from [`Nic::probe`] on; [`super`] has the picture.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use super::settings::wants_jumbo_buffers;
 use super::{DropReason, LOOK, Nic, Phase, Ring, bringup};
 use crate::transport::Transport;
 
-/// A card that interrupts all the time while its firmware starts is looked at once in so
+/// If a card interrupts continuously while its firmware starts, its report is read once in this
 /// many interrupts.
 const INTERRUPTS_A_LOOK: u32 = 16;
 
@@ -53,19 +53,20 @@ impl<T: Transport> Nic<T> {
         self.own = false;
         let result = self.await_firmware();
         if result.is_err() {
-            // Nothing may write to this process's memory behind its back.
+            // Nothing may write to this process's memory unnoticed.
             let _ = bringup::halt(&mut self.transport);
             self.phase = Phase::Halted;
         }
         result
     }
 
-    /// Begins anew with empty rings, of which the information block tells the card.
+    /// Restarts with empty rings, which the information block describes to the card.
     pub(super) fn forget(&mut self) -> Result<(), NicError> {
         let (send, receive) = (&mut self.send.ring, &mut self.receive.rings);
         send.restart()?;
         receive.restart()?;
         let control = &mut self.control;
+        control.queues.forget();
         control.events = EventLog::default();
         control.command_producer = 0;
         control.last_command = 0;
@@ -84,8 +85,7 @@ impl<T: Transport> Nic<T> {
             if self.events.errors > 0 {
                 return Err(self.refused());
             }
-            // Not by this computer's clock: under the simulator it would decide what the
-            // card sees.
+            // Not by this computer's clock, which would influence the simulated card.
             if quiet || interrupts.is_multiple_of(INTERRUPTS_A_LOOK) {
                 self.check_fatal()?;
             }
@@ -103,7 +103,7 @@ impl<T: Transport> Nic<T> {
         self.restore_log_levels()
     }
 
-    /// Gives the card receive buffers and lets frames through.
+    /// Gives the card receive buffers and enables traffic.
     ///
     /// # Errors
     /// [`NicError::WrongState`] if no firmware is running; what the firmware or the
@@ -120,19 +120,22 @@ impl<T: Transport> Nic<T> {
         self.restore_filters()
     }
 
-    /// Stops frames. Receive buffers stay with the card until it is loaded again.
+    /// Stops traffic and ends queue mode. The card keeps the receive buffers of classic mode until
+    /// it is loaded again.
     ///
     /// # Errors
-    /// [`NicError::WrongState`] if the card is not open; what the firmware or the
-    /// transport says.
+    /// [`NicError::WrongState`] if the card is not open; errors of the firmware or the transport.
     pub fn close(&mut self) -> Result<(), NicError> {
         self.need(Phase::Open)?;
+        if self.queues.is_open() {
+            return self.end_queues();
+        }
         self.set_stack(false)?;
         self.phase = Phase::Running;
         Ok(())
     }
 
-    /// Halts the card and gives the transport back.
+    /// Halts the card and returns the transport.
     ///
     /// # Errors
     /// What the transport says.
@@ -140,11 +143,12 @@ impl<T: Transport> Nic<T> {
         self.control.shut_down()
     }
 
-    /// Resets the card after a failure, loads the same firmware and opens it again if
-    /// it was open. Frames that were with the card are lost and counted.
+    /// Resets the card after a failure, loads the same firmware and opens it again if it was open
+    /// in classic mode; [`Nic::open_queues`] reopens queues. Frames that the card had are lost and
+    /// counted.
     ///
     /// # Errors
-    /// [`NicError::WrongState`] if no firmware was ever loaded; what the loading says.
+    /// [`NicError::WrongState`] if no firmware was ever loaded; errors of loading.
     pub fn recover(&mut self) -> Result<(), NicError> {
         if self.image.is_empty() && !self.own {
             return Err(NicError::WrongState {
@@ -152,12 +156,12 @@ impl<T: Transport> Nic<T> {
                 needs: "loaded once",
             });
         }
-        let was_open = self.phase == Phase::Open;
+        let was_open = self.phase == Phase::Open && !self.queues.is_open();
         let lost = u64::from(self.send_outstanding());
         self.count_drops(DropReason::LostInReset, lost);
         self.counts.recovery();
-        // What a firmware said before its end is worth most; one that wrote nonsense is
-        // reset all the same.
+        // The last messages of a failed firmware are the most useful. Even if they are nonsense,
+        // the card is reset.
         let _ = self.poll_log();
         // Both reset a card that is not halted.
         if self.own {
@@ -176,14 +180,14 @@ impl<T: Transport> Nic<T> {
 }
 
 impl<T: Transport> Control<T> {
-    /// Stops frames, halts the card and gives the transport back. After it the card writes
-    /// to no memory; queues that are still there get nothing more.
+    /// Stops traffic, halts the card and returns the transport. Afterwards the card writes to no
+    /// memory; remaining queues receive nothing more.
     ///
     /// # Errors
     /// What the transport says.
     pub fn shut_down(mut self) -> Result<T, NicError> {
         if self.phase == Phase::Open {
-            // A card that no longer answers is halted all the same.
+            // A card that no longer answers is halted anyway.
             let _ = self.set_stack(false);
         }
         bringup::halt(&mut self.transport)?;
@@ -191,7 +195,7 @@ impl<T: Transport> Control<T> {
         Ok(self.transport)
     }
 
-    /// The registers that say what a card is doing.
+    /// The registers that show the state of a card.
     ///
     /// # Errors
     /// What the transport says.
@@ -206,7 +210,7 @@ impl<T: Transport> Control<T> {
         })
     }
 
-    /// What the firmware has said of itself. A file without this project's seal is of others.
+    /// The state that the firmware reports. A file without this project's seal is another firmware.
     fn firmware_said(&mut self) -> Result<FirmwareSaid, NicError> {
         if self.extension(Extension::Magic)? == extension::MAGIC {
             return Ok(FirmwareSaid::State(self.extension(Extension::State)?));
@@ -220,14 +224,14 @@ impl<T: Transport> Control<T> {
         })
     }
 
-    /// Looks whether the firmware has left a report of its end.
+    /// Checks whether the firmware has reported a fatal error.
     ///
     /// # Errors
     /// [`NicError::FirmwareFatal`] if it has; what the transport says.
     pub fn check_fatal(&mut self) -> Result<(), NicError> {
-        // The magic word is written when the firmware is ready, and a firmware may die
-        // before that; gencom was cleared before it was started, so a state of FATAL
-        // with a code is its own word in any case. Other firmware never writes here.
+        // The firmware writes the magic word when it is ready, and may fail before. Gencom was
+        // cleared before the start, so a state of FATAL with a code is always its own report. Other
+        // firmware never writes here.
         if self.extension(Extension::State)? != extension::State::Fatal.number() {
             return Ok(());
         }
@@ -239,8 +243,8 @@ impl<T: Transport> Control<T> {
         Err(NicError::FirmwareFatal(report))
     }
 
-    /// What the latest error event means. Firmware that has stopped has left its report
-    /// before it wrote the event, and that says more.
+    /// The meaning of the latest error event. Firmware that has stopped wrote its report before the
+    /// event, and the report says more.
     pub(super) fn refused(&mut self) -> NicError {
         if let Err(report) = self.check_fatal() {
             return report;

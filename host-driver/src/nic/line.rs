@@ -1,9 +1,8 @@
-//! One interrupt for several waiters.
+//! One interrupt line for several waiters.
 //!
-//! The chip has one line, and one driver acknowledges it: mailbox 0 = 0, unmask, read back.
-//! When control and queues are served by threads of their own, each of them waits for the
-//! line, and whichever gets the interrupt acknowledges it for all and then rings the others'
-//! bells:
+//! The chip has one line, and one thread acknowledges it: mailbox 0 = 0, unmask, read back. When
+//! control and queues have their own threads, all of them wait for the line. The thread that gets
+//! the interrupt acknowledges it for all and then rings the others' bells:
 //!
 //! ```text
 //!  waiter 0        waiter 1        waiter 2
@@ -17,16 +16,21 @@
 //!      |               | looks         | poll: its bell rings already
 //! ```
 //!
-//! No wake-up is lost. What the card has put into a ring before the acknowledgement reached
-//! it, every waiter finds: each looks at its rings after it took its bell, and the bells ring
-//! after the acknowledgement. What the card puts there later raises the line again. A bell
-//! stays rung until its waiter takes it, so it does not matter what that waiter was about.
-//! Only who has consumed the interrupt acknowledges: the line is masked until then, so two
-//! acknowledgements of one interrupt, of which the second would hide the next one, cannot be.
+//! No wake-up is lost. Every waiter finds what the card has put into a ring before the
+//! acknowledgement arrived, because each reads its rings after it took its bell, and the bells
+//! ring after the acknowledgement. Anything that the card adds later raises the line again. A bell
+//! stays rung until its waiter takes it, so it does not matter what that waiter was doing. Only
+//! the thread that consumed the interrupt acknowledges it, and the line is masked until then, so
+//! an interrupt is never acknowledged twice; a second acknowledgement would hide the next
+//! interrupt.
+//!
+//! In queue mode a receive queue has a status line, written before its interrupts, which counts
+//! them. The acknowledging thread wakes only those queues whose count has changed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use host_interface::bar;
@@ -34,18 +38,52 @@ use host_interface::bar;
 use super::config::Notice;
 use super::counters::Counts;
 use super::error::NicError;
+use super::region::Table;
 use crate::transport::{Bell, Port, TransportError, Vector};
 
-/// Longest sleep of a polling driver between two looks.
+/// Longest sleep of a polling driver between two checks.
 pub(super) const POLL_PAUSE: Duration = Duration::from_micros(50);
 
-/// An interrupt and the bells of all who wait for it.
+/// An interrupt and its waiters.
 struct Line {
     vector: Vector,
-    bells: Vec<Bell>,
+    places: Vec<Place>,
 }
 
-/// One who waits for an interrupt.
+/// A waiter, as the others see it.
+struct Place {
+    bell: Bell,
+    /// None: any interrupt may be for it.
+    watch: Option<Watch>,
+}
+
+/// The status line of a queue: its second word counts the interrupts raised for that queue.
+///
+/// The count only increases, so unlike an index it cannot be the same again after a whole ring.
+pub(super) struct Watch {
+    status: Table<4>,
+    /// The count for which the bell was last rung.
+    seen: AtomicU32,
+}
+
+impl Watch {
+    /// Watches a queue without an interrupt so far.
+    pub fn new(status: Table<4>) -> Self {
+        let seen = AtomicU32::new(0);
+        Self { status, seen }
+    }
+
+    /// Whether an interrupt was raised for the queue since the last call. If two acknowledgements
+    /// call at the same time, one of them gets true.
+    fn has_come(&self) -> bool {
+        let Ok([_, interrupts, ..]) = self.status.read(0) else {
+            return true;
+        };
+        self.seen.swap(interrupts, Ordering::AcqRel) != interrupts
+    }
+}
+
+/// A waiter for an interrupt.
 pub(super) struct Waiter {
     line: Arc<Line>,
     place: usize,
@@ -54,20 +92,24 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// So many waiters for one interrupt. All bells ring: an interrupt may have been taken
-    /// before, and each waiter looks once.
-    pub fn all<const COUNT: usize>(
+    /// A waiter for one interrupt for each watch. All bells ring at first: an interrupt may have
+    /// been taken before, so each waiter checks once.
+    pub fn all(
         vector: Vector,
         notice: Notice,
         counts: &Arc<Counts>,
-    ) -> io::Result<[Self; COUNT]> {
-        let bells: io::Result<Vec<Bell>> = (0..COUNT).map(|_| Bell::new()).collect();
-        let line = Arc::new(Line {
-            vector,
-            bells: bells?,
-        });
-        line.bells.iter().for_each(Bell::ring);
-        Ok(std::array::from_fn(|place| Self {
+        watches: impl IntoIterator<Item = Option<Watch>>,
+    ) -> io::Result<impl Iterator<Item = Self>> {
+        let mut places = Vec::new();
+        for watch in watches {
+            let bell = Bell::new()?;
+            bell.ring();
+            places.push(Place { bell, watch });
+        }
+        let count = places.len();
+        let line = Arc::new(Line { vector, places });
+        let counts = counts.clone();
+        Ok((0..count).map(move |place| Self {
             line: line.clone(),
             place,
             notice,
@@ -75,7 +117,7 @@ impl Waiter {
         }))
     }
 
-    /// True if both wait for the same interrupt of the same card.
+    /// Whether both wait for the same interrupt of the same card.
     pub fn is_beside(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.line, &other.line)
     }
@@ -86,8 +128,14 @@ impl Waiter {
     }
 
     fn bell(&self) -> Result<&Bell, TransportError> {
-        let bell = self.line.bells.get(self.place);
-        bell.ok_or(TransportError::NoVector(self.line.vector))
+        let place = self.line.places.get(self.place);
+        let place = place.ok_or(TransportError::NoVector(self.line.vector))?;
+        Ok(&place.bell)
+    }
+
+    /// Takes the bell; true if it was rung.
+    pub fn take_bell(&self) -> bool {
+        self.bell().is_ok_and(Bell::take)
     }
 
     /// The descriptors to poll: the interrupt's and the bell's.
@@ -96,8 +144,8 @@ impl Waiter {
         Some([line, self.bell().ok()?.as_fd()])
     }
 
-    /// Waits until the card may have something for this waiter: an interrupt that it or
-    /// another has taken and acknowledged, or, when polling, what `has_work` finds.
+    /// Waits until the card may have something for this waiter: an interrupt that it or another
+    /// thread has acknowledged, or, when polling, until `has_work` returns true.
     pub fn wait(
         &self,
         port: &mut dyn Port,
@@ -117,7 +165,7 @@ impl Waiter {
                     if left.is_zero() {
                         return Ok(false);
                     }
-                    // An in-process engine gets its time in here.
+                    // An in-process engine runs during this wait.
                     port.wait(self.line.vector, left.min(POLL_PAUSE), self.bell()?)?;
                 }
             }
@@ -129,28 +177,45 @@ impl Waiter {
         if bell.take() {
             return Ok(true);
         }
-        if !port.wait(self.line.vector, timeout, bell)? {
-            return Ok(bell.take());
+        let start = Instant::now();
+        let mut left = timeout;
+        loop {
+            if !port.wait(self.line.vector, left, bell)? {
+                return Ok(bell.take());
+            }
+            if self.share_interrupt(port)? {
+                return Ok(true);
+            }
+            // The interrupt was for others.
+            left = timeout.saturating_sub(start.elapsed());
         }
+    }
+
+    /// Acknowledges an interrupt and rings the bells of the waiters that it may be for; true if it
+    /// may be for this one.
+    fn share_interrupt(&self, port: &mut dyn Port) -> Result<bool, NicError> {
         self.counts.interrupt();
         let acknowledged = acknowledge(port, self.line.vector);
-        // The others are woken also when the way to the card has failed: each of them must
-        // find that out.
-        for (place, bell) in self.line.bells.iter().enumerate() {
-            if place != self.place {
-                bell.ring();
+        let mut own = false;
+        for (number, place) in self.line.places.iter().enumerate() {
+            // If the transport has failed, all are woken: each must find that out.
+            let has_come = place.watch.as_ref().is_none_or(Watch::has_come);
+            if number == self.place {
+                own = has_come;
+            } else if has_come || acknowledged.is_err() {
+                place.bell.ring();
             }
         }
         acknowledged?;
-        Ok(true)
+        Ok(own)
     }
 }
 
-/// Takes the interrupt away on the card and lets the next one through.
+/// Deasserts the interrupt on the card and unmasks the next one.
 fn acknowledge(port: &mut dyn Port, vector: Vector) -> Result<(), TransportError> {
     port.write(bar::MAILBOX_HOST_INTERRUPT, 0)?;
     port.unmask(vector)?;
-    // As in `Nic::acknowledge`: the card must have it before anybody looks at a ring.
+    // As in `Nic::acknowledge`: the card must have received it before anything reads a ring.
     port.read(bar::MAILBOX_HOST_INTERRUPT)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! The firmware's log and what it records.
+//! The firmware's log and its levels.
 //!
-//! [`Control::poll_log`] takes messages off the card into a backlog, from which everybody who
-//! wants them takes them with a place of his own; [`Control::drain_log`] is the driver's.
+//! [`Control::poll_log`] moves messages from the card into a backlog, from which each client reads
+//! at its own position; [`Control::drain_log`] is the driver's client.
 
 use host_interface::log::{Level, RING_COUNT};
 
@@ -11,21 +11,21 @@ use super::window;
 use crate::log::{Backlog, LogBlock, LogCounts, LogFrame, LogReadError, LogReader, NicMemory};
 use crate::transport::{Transport, TransportError};
 
-/// What the driver knows of its card's log.
+/// The driver's state of the card's log.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     reader: LogReader,
     backlog: Backlog,
-    /// Where [`Control::drain_log`] is in the backlog.
+    /// The position of [`Control::drain_log`] in the backlog.
     drained: u64,
-    /// Lost before the firmware was started last, and since then.
+    /// Messages lost before the firmware's last start, and since then.
     lost: [(u64, u32); RING_COUNT],
-    /// Levels that were set, for the firmware that is started next.
+    /// Requested levels, for the next start of the firmware.
     levels: Vec<(usize, Level)>,
 }
 
 impl Log {
-    /// The firmware is started anew.
+    /// The firmware restarts.
     pub fn restart(&mut self) {
         self.reader = LogReader::new();
         for (before, since) in &mut self.lost {
@@ -34,7 +34,7 @@ impl Log {
     }
 }
 
-/// A card's memory through its window.
+/// A card's memory, through its window.
 pub struct CardMemory<'a, T: ?Sized>(pub &'a mut T);
 
 impl<T: Transport> NicMemory for CardMemory<'_, T> {
@@ -64,16 +64,16 @@ impl From<LogReadError<TransportError>> for NicError {
 }
 
 impl<T: Transport> Control<T> {
-    /// What the card says of its log; none if the firmware has none. Also when the firmware
-    /// died before it was operational.
+    /// The card's log block; None if the firmware has no log. It also works if the firmware stopped
+    /// before it was operational.
     ///
     /// # Errors
-    /// [`NicError::BadIndex`] if the log's description cannot be; what the transport says.
+    /// [`NicError::BadIndex`] if the log's description is invalid; the transport's errors.
     pub fn log_block(&mut self) -> Result<Option<LogBlock>, NicError> {
         Ok(LogBlock::find(&mut CardMemory(&mut self.transport))?)
     }
 
-    /// Takes what is new in the firmware's log into the backlog.
+    /// Moves new messages of the firmware's log into the backlog.
     ///
     /// # Errors
     /// As [`Control::log_block`].
@@ -95,8 +95,7 @@ impl<T: Transport> Control<T> {
         &self.log.backlog
     }
 
-    /// Takes what is new since the last call, and says how many messages were not kept that
-    /// long.
+    /// Takes the messages since the last call, and returns how many were discarded meanwhile.
     ///
     /// # Errors
     /// As [`Control::log_block`].
@@ -110,7 +109,7 @@ impl<T: Transport> Control<T> {
         Ok((frames, missed))
     }
 
-    /// Messages of CPU A and CPU B that found no room on the card, since the driver came.
+    /// Messages of CPU A and CPU B that were dropped on the card, since the driver started.
     pub fn log_lost(&self) -> [u64; RING_COUNT] {
         self.log
             .lost
@@ -126,9 +125,9 @@ impl<T: Transport> Control<T> {
         Ok(block.map(|block| block.counts).unwrap_or_default())
     }
 
-    /// Has the firmware record what is as detailed as a level, in some modules by their
-    /// numbers among [`host_interface::log::MODULE_NAMES`]. It takes effect at once and is
-    /// kept across [`super::Nic::recover`].
+    /// Sets the levels that the firmware records, for modules by their numbers among
+    /// [`host_interface::log::MODULE_NAMES`]. It takes effect at once and is kept across
+    /// [`super::Nic::recover`].
     ///
     /// # Errors
     /// As [`Control::log_block`].
@@ -140,7 +139,7 @@ impl<T: Transport> Control<T> {
         self.restore_log_levels()
     }
 
-    /// Sets the levels again that were set before.
+    /// Restores the requested levels.
     pub(super) fn restore_log_levels(&mut self) -> Result<(), NicError> {
         if self.log.levels.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The memory of control: the general information block, by which the card finds all else.
+//! The memory of control: the general information block, where the card finds everything else.
 //!
 //! Host/NIC software interface, "General information block".
 
@@ -20,14 +20,14 @@ use super::send::{SendMemory, SendRing};
 use crate::dma::{DmaError, DmaMemory};
 use crate::transport::{Transport, TransportError};
 
-/// What control and the card share.
+/// Memory that control and the card share.
 pub(super) struct ControlMemory {
     info: Table<INFO_WORDS>,
     event_producer: Table<2>,
     events: Table<2>,
 }
 
-/// The memory of a card, a piece for control and one for each queue of the plan.
+/// The memory of a card: a piece for control and one for each queue of the plan.
 pub(super) struct SharedMemory {
     pub control: ControlMemory,
     pub send: Vec<SendMemory>,
@@ -35,7 +35,7 @@ pub(super) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Allocates what the queues of a plan take.
+    /// Allocates the memory of a plan's queues.
     pub fn allocate<T: Transport>(transport: &mut T, plan: &Plan) -> Result<Self, TransportError> {
         let layout = CardLayout::of(plan);
         let memory = transport.allocate(layout.control.bytes)?;
@@ -69,7 +69,8 @@ impl SendMemory {
 }
 
 impl ReceiveMemory {
-    fn new(layout: ReceiveLayout, memory: &DmaMemory) -> Self {
+    /// The regions of a layout, in memory that was allocated for it.
+    pub fn new(layout: ReceiveLayout, memory: &DmaMemory) -> Self {
         let rings = layout.rings.into_iter().map(|(bds, slots)| BufferMemory {
             bds: match bds {
                 BufferTable::Normal(bds) => BufferTable::Normal(bds.within(memory)),
@@ -94,7 +95,7 @@ impl ControlMemory {
         }
     }
 
-    /// Address of the information block as the card sees it.
+    /// The card's address of the information block.
     pub fn info_address(&self) -> Result<u64, DmaError> {
         self.info.address()
     }
@@ -109,13 +110,13 @@ impl ControlMemory {
         self.event_producer.first_word(0)
     }
 
-    /// What a card would write.
+    /// Writes the index that a card would write.
     #[cfg(test)]
     pub fn set_event_producer(&self, index: u32) -> Result<(), DmaError> {
         self.event_producer.write(0, &[index, 0])
     }
 
-    /// The statistics, with which the information block starts.
+    /// The statistics at the start of the information block.
     pub fn statistics(&self) -> Result<[u32; statistics::WORDS], DmaError> {
         let words = self.info.read(0)?;
         let mut statistics = [0; statistics::WORDS];
@@ -151,7 +152,7 @@ impl ControlMemory {
         let info = self.info_address()?;
         let block = GeneralInformationBlock {
             event: RingControlBlock::new(self.events.address()?, 0, none),
-            // Drivers name the command ring by this number and firmware ignores it.
+            // Drivers use this number for the command ring, and firmware ignores it.
             command: RingControlBlock::new(0x100, 0, none),
             send: send_block(config, send)?,
             standard: ring(Ring::Standard, config.standard_frame(), flags)?,
@@ -168,18 +169,21 @@ impl ControlMemory {
             event_producer: HostAddress::new(self.event_producer.address()?),
             return_producer: HostAddress::new(return_producer),
             send_consumer: HostAddress::new(send.consumer_address()?),
-            // The block starts with the statistics, and refreshed ones go there too.
+            // The block starts with the statistics; refreshed ones go there as well.
             refresh_statistics: HostAddress::new(info),
             ..GeneralInformationBlock::default()
         };
-        let mut words = [0; INFO_WORDS];
-        for (word, bytes) in words.iter_mut().zip(block.as_bytes().chunks_exact(4)) {
-            let mut four = [0; 4];
-            four.copy_from_slice(bytes);
-            *word = u32::from_ne_bytes(four);
-        }
-        Ok(self.info.write(0, &words)?)
+        Ok(self.info.write(0, &words_of(block.as_bytes()))?)
     }
+}
+
+/// A structure that is shared with the card, as words.
+pub(super) fn words_of<const WORDS: usize>(bytes: &[u8]) -> [u32; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u32::from_ne_bytes(*bytes);
+    }
+    words
 }
 
 fn send_block(config: &Config, send: &SendRing) -> Result<RingControlBlock, DmaError> {

@@ -1,10 +1,9 @@
 //! The card as a network interface.
 //!
-//! [`Nic::probe`] identifies and resets a card, [`Nic::load`] puts firmware on it,
-//! [`Nic::open`] lets frames through. Then [`Nic::wait`] or a poll of
-//! [`Nic::interrupt_fd`], [`Nic::service`], [`Nic::receive`] and [`Nic::queue`] with
-//! [`Nic::submit`] move frames in batches: one mailbox write for all that was
-//! queued. Nothing that the card says is believed unchecked.
+//! [`Nic::probe`] identifies and resets a card, [`Nic::load`] loads firmware, and [`Nic::open`]
+//! enables traffic. Then [`Nic::wait`] or a poll of [`Nic::interrupt_fd`], [`Nic::service`],
+//! [`Nic::receive`] and [`Nic::queue`] with [`Nic::submit`] move frames in batches: one mailbox
+//! write for everything that was queued. The driver checks everything that the card reports.
 //!
 //! ```text
 //!  probe ──> halted ──load──> running ──open──> open ──close──> running
@@ -50,6 +49,7 @@ mod send;
 mod send_path;
 mod settings;
 mod sizes;
+mod spine;
 mod split;
 mod statistics;
 mod trace;
@@ -58,7 +58,7 @@ mod window;
 
 pub use bringup::Identity;
 pub use config::{
-    Coalescing, Config, GiveBack, LinkWish, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice,
+    Coalescing, Config, GiveBack, LinkSettings, MAX_MTU, MAX_STANDARD_MTU, MulticastForm, Notice,
     SendConsumer,
 };
 pub use control::Control;
@@ -76,11 +76,15 @@ pub use trace::read_trace;
 
 pub use frame::{Received, ReceivedChecksums, ReceivedFrame};
 pub use own::OwnFirmware;
-pub use queues::{ReceiveQueue, SendQueue};
+pub use queues::{
+    Classification, QueueCounters, QueueParts, QueueReport, QueueSettings, ReceiveQueue, SendQueue,
+    skew,
+};
 pub use rings::{ChecksumOffload, JumboRing, ReturnRingSize, Ring, SendRingPlace, SendRingSize};
 pub use send::{MAX_FRAGMENTS, SendOptions};
 pub use settings::{LinkState, Negotiate};
 pub use sizes::{JUMBO_SLOT_BYTES, MIN_FRAME, SLOT_BYTES};
+pub use spine::ExtensionCard;
 pub use split::{Parts, SplitError};
 pub use statistics::{Named, NicStatistics, every_field};
 
@@ -89,16 +93,17 @@ use events::EventLog;
 use filters::Filters;
 use memory::SharedMemory;
 use plan::Plan;
+use queues::QueueMode;
 use receive::ReceiveRings;
 use receive_path::ReceivePath;
 use send::SendRing;
 use send_path::SendPath;
 use sizes::largest_frame;
 
-/// How often a wait for the firmware looks at its report.
+/// How often a wait for the firmware reads its report.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How far a card is.
+/// The state of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Halted,
@@ -116,26 +121,25 @@ impl Phase {
     }
 }
 
-/// An AceNIC behind a transport: its [`Control`] and its queues in one hand.
+/// An AceNIC on a transport: its [`Control`] and its queues together.
 ///
-/// All that control offers is here, too ([`Deref`]). [`Nic::split`] gives control and the
-/// queues to threads of their own.
+/// It also offers everything that control does ([`Deref`]). [`Nic::split`] gives control and the
+/// queues to separate threads.
 pub struct Nic<T: Transport> {
     control: Control<T>,
     send: SendPath,
     receive: ReceivePath,
-    /// The next wait ends at once: there may be something that no interrupt will tell of.
+    /// Whether the next wait ends at once, because work may be pending without an interrupt.
     look_first: bool,
 }
 
 impl<T: Transport> Nic<T> {
-    /// Identifies a card, resets it and reads its station address. The card is
-    /// halted then and DMA memory is known to it.
+    /// Identifies a card, resets it and reads its station address. The card is then halted and
+    /// knows the DMA memory.
     ///
     /// # Errors
-    /// [`NicError::UnknownDevice`] before anything is written if the function is
-    /// something else; [`NicError::WrongRevision`], [`NicError::Eeprom`], or what the
-    /// transport says.
+    /// [`NicError::UnknownDevice`] before anything is written if the function is another device;
+    /// [`NicError::WrongRevision`], [`NicError::Eeprom`], or the transport's errors.
     pub fn probe(mut transport: T, config: Config) -> Result<Self, NicError> {
         let config = config.within_limits();
         let (vendor, device) = bringup::identify(&mut transport)?;
@@ -179,6 +183,8 @@ impl<T: Transport> Nic<T> {
             filters: Filters::default(),
             log: log::Log::default(),
             readers,
+            queues: QueueMode::default(),
+            classic: None,
             wake: None,
             transport,
             config,

@@ -1,4 +1,4 @@
-//! The card's own firmware: started by its boot code, taken over by the driver.
+//! The card's own firmware: its boot code starts it, and the driver takes over.
 //!
 //! ```text
 //!  driver: reset the chip ──> boot code: image from the EEPROM ──> firmware: AwaitingHost
@@ -6,8 +6,8 @@
 //!  driver: image on trial? halt for a moment, confirm it in the EEPROM, let it go on
 //! ```
 //!
-//! An image on trial is read back and its signature judged before it is started: what is
-//! confirmed starts by itself from then on. With a required key every image is judged.
+//! An image on trial is read back and its signature checked before it starts, because a confirmed
+//! image starts by itself from then on. With a required key every image is checked.
 
 use std::time::{Duration, Instant};
 
@@ -26,19 +26,19 @@ use crate::flash::signature::TrustedKey;
 use crate::flash::{CardEeprom, FlashError, Flasher};
 use crate::transport::{Transport, Vector};
 
-/// How long the boot code may take: about 1.3 s for an image of 50 KB on a real card.
+/// Timeout of the boot code: it takes about 1.3 s for an image of 50 KB on a real card.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the boot code has started.
+/// The firmware that the boot code has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnFirmware {
-    /// The slot that it is from.
+    /// Its slot.
     pub slot: Slot,
-    /// It was on trial and has been confirmed now.
+    /// Whether it was on trial and has now been confirmed.
     pub confirmed_now: bool,
 }
 
-/// What the boot code says of a card that it has not started.
+/// The boot code's report of why it started nothing.
 pub(super) fn report_text(word: u32) -> String {
     let Some(report) = BootReport::from_word(word) else {
         return "it has left no report".to_owned();
@@ -61,8 +61,8 @@ pub(super) fn report_text(word: u32) -> String {
 }
 
 impl<T: Transport> Control<T> {
-    /// The card's EEPROM, to look at it or to change it. The card is halted for that, so
-    /// it must be loaded or booted again afterwards.
+    /// Access to the card's EEPROM, to inspect or change it. This halts the card, so it must be
+    /// loaded or booted again afterwards.
     ///
     /// # Errors
     /// [`FlashError`] if it does not answer or is too small.
@@ -92,15 +92,15 @@ impl<T: Transport> Control<T> {
         Ok(Flasher::new(storage, bytes, board, trusted)?)
     }
 
-    /// The image that would be started must be signed, if it is on trial or a key is
-    /// required; returns the slot if one was judged.
-    fn judge_own(&mut self, trusted: TrustedKey) -> Result<Option<Slot>, NicError> {
+    /// Checks the signature of the image that would start, if it is on trial or a key is required;
+    /// returns its slot if it was checked.
+    fn check_own(&mut self, trusted: TrustedKey) -> Result<Option<Slot>, NicError> {
         let required = self.config.required_key.is_some();
         let mut flasher = self.eeprom(trusted)?;
         let Some(record) = flasher.record()? else {
             return Ok(None);
         };
-        // To read an image takes its time.
+        // Reading an image takes a while.
         if !required && !record.slots.iter().any(SlotState::is_on_trial) {
             return Ok(None);
         }
@@ -114,7 +114,7 @@ impl<T: Transport> Control<T> {
         Ok(Some(slot))
     }
 
-    /// Waits until firmware asks for its host.
+    /// Waits until firmware requests its host.
     fn await_boot(&mut self) -> Result<BootSource, NicError> {
         let start = Instant::now();
         let state = Register::cpu_state(Cpu::A).offset();
@@ -146,7 +146,7 @@ impl<T: Transport> Control<T> {
         }
     }
 
-    /// Confirms the image that runs. Its CPUs stand still while the EEPROM is written.
+    /// Confirms the running image. The CPUs are halted while the EEPROM is written.
     fn confirm(&mut self, slot: Slot, trusted: TrustedKey) -> Result<(), NicError> {
         let states = [Cpu::A, Cpu::B].map(|cpu| Register::cpu_state(cpu).offset());
         let mut before = [0; 2];
@@ -167,12 +167,12 @@ impl<T: Transport> Control<T> {
 }
 
 impl<T: Transport> Nic<T> {
-    /// Lets the card boot from its EEPROM and configures the firmware that comes up. An
-    /// image on trial is confirmed once it is operational.
+    /// Makes the card boot from its EEPROM and configures the firmware that starts. Confirms an
+    /// image on trial once it is operational.
     ///
     /// # Errors
-    /// [`NicError::NotBooted`] with the boot code's own report, [`NicError::Flash`] if the
-    /// image is not signed as it should be, or as [`Nic::load`].
+    /// [`NicError::NotBooted`] with the boot code's own report, [`NicError::Flash`] if the image's
+    /// signature is wrong, or as [`Nic::load`].
     pub fn boot(&mut self) -> Result<OwnFirmware, NicError> {
         if self.phase != Phase::Halted {
             bringup::reset(&mut self.transport)?;
@@ -182,11 +182,11 @@ impl<T: Transport> Nic<T> {
             Some(key) => key,
             None => TrustedKey::from_environment().map_err(FlashError::from)?,
         };
-        let judged = self.judge_own(trusted)?;
+        let checked = self.check_own(trusted)?;
         self.forget()?;
-        let result = self.boot_and_configure(trusted, judged);
+        let result = self.boot_and_configure(trusted, checked);
         if result.is_err() {
-            // Nothing may write to this process's memory behind its back.
+            // Nothing may write to this process's memory unnoticed.
             let _ = bringup::halt(&mut self.transport);
             self.phase = Phase::Halted;
         }
@@ -196,17 +196,17 @@ impl<T: Transport> Nic<T> {
     fn boot_and_configure(
         &mut self,
         trusted: TrustedKey,
-        judged: Option<Slot>,
+        checked: Option<Slot>,
     ) -> Result<OwnFirmware, NicError> {
-        // What is there from an earlier boot must not be taken for this one's.
+        // Words of an earlier boot must not be taken for this one's.
         for word in [Extension::BootSource, Extension::State] {
             self.transport.write(word.bar_offset(), 0)?;
         }
         bringup::restart(&mut self.transport)?;
         let source = self.await_boot()?;
         let slot = Slot::from_index(source.slot().into()).unwrap_or(Slot::Zero);
-        let must_be_judged = source.trial() || self.config.required_key.is_some();
-        if must_be_judged && judged != Some(slot) {
+        let must_be_checked = source.trial() || self.config.required_key.is_some();
+        if must_be_checked && checked != Some(slot) {
             let why = "the card has started it, and its signature was not judged".to_owned();
             return Err(FlashError::Slot { slot, why }.into());
         }

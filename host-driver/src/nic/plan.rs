@@ -1,13 +1,13 @@
-//! Which queues a card has, and how large they are.
+//! The plan of a card's queues and their sizes.
 //!
-//! A [`Plan`] is made of the user's choices and says all that [`super::layout`] and the
-//! queues need of them. The classic interface has one queue each way; a plan may hold more.
+//! A [`Plan`] follows from the user's configuration and contains everything that [`super::layout`]
+//! and the queues need. The classic interface has one queue each way; a plan may hold more.
 //!
 //! ```text
 //!  Config ──> Plan ──> Layout ──> regions, each owned by one queue or by control
 //! ```
 
-use host_interface::ring;
+use host_interface::{bar, ring};
 
 use super::config::Config;
 use super::rings::{JumboRing, Ring, SendRingPlace};
@@ -35,6 +35,12 @@ pub(super) struct BufferPlan {
     pub slot: usize,
     /// BDs of 64 bytes with four buffers, instead of 32 bytes and one.
     pub extended: bool,
+    /// BDs of the ring, a power of two.
+    pub entries: u32,
+    /// BAR offset of the mailbox of its producer.
+    pub mailbox: u32,
+    /// The mark in the lower half of each opaque word, beside the buffer's number.
+    pub mark: u16,
 }
 
 /// A receive queue: a return ring and the buffer rings that feed it.
@@ -44,6 +50,17 @@ pub(super) struct ReceivePlan {
     pub returns: u32,
     /// Its buffer rings.
     pub rings: Vec<BufferPlan>,
+    /// Its number and re-arm mailbox in queue mode; None in classic mode.
+    pub queue: Option<QueuePlan>,
+}
+
+/// Queue mode's additions to a receive queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct QueuePlan {
+    /// The queue's number.
+    pub number: u8,
+    /// BAR offset of the mailbox that re-arms it.
+    pub rearm: u32,
 }
 
 /// The queues of a card.
@@ -74,31 +91,42 @@ impl SendPlan {
 impl ReceivePlan {
     /// The receive queue of the classic interface: one return ring for all buffers.
     pub fn classic(config: &Config) -> Self {
-        let mut rings = vec![BufferPlan {
-            ring: Ring::Standard,
-            buffers: config.receive_buffers,
-            slot: SLOT_BYTES,
-            extended: false,
-        }];
+        let plan = |ring, buffers, slot| BufferPlan::classic(ring, buffers, slot);
+        let mut rings = vec![plan(Ring::Standard, config.receive_buffers, SLOT_BYTES)];
         if config.has_jumbo() {
             rings.push(BufferPlan {
-                ring: Ring::Jumbo,
-                buffers: config.jumbo_buffers,
-                slot: JUMBO_SLOT_BYTES,
                 extended: config.jumbo == JumboRing::Extended,
+                ..plan(Ring::Jumbo, config.jumbo_buffers, JUMBO_SLOT_BYTES)
             });
         }
         if let Some(longest) = config.mini {
-            rings.push(BufferPlan {
-                ring: Ring::Mini,
-                buffers: config.mini_buffers,
-                slot: mini_slot(longest),
-                extended: false,
-            });
+            rings.push(plan(Ring::Mini, config.mini_buffers, mini_slot(longest)));
         }
         Self {
             returns: config.return_ring.entries(),
             rings,
+            queue: None,
+        }
+    }
+
+    /// A receive queue of queue mode: a buffer ring and a return ring of the same size.
+    /// `buffer_mailbox` is the BAR offset of its buffer producer.
+    pub fn queue(queue: QueuePlan, entries: u32, slot: usize, buffer_mailbox: u32) -> Self {
+        // The numbers of buffers and queues share 14 bits; classic rings do not use the upper two.
+        const QUEUE: u16 = 3 << 14;
+        let ring = BufferPlan {
+            ring: Ring::Standard,
+            buffers: (entries - 1) as u16,
+            slot,
+            extended: false,
+            entries,
+            mailbox: buffer_mailbox,
+            mark: QUEUE | u16::from(queue.number) << 9,
+        };
+        Self {
+            returns: entries,
+            rings: vec![ring],
+            queue: Some(queue),
         }
     }
 
@@ -119,12 +147,21 @@ impl Plan {
 }
 
 impl BufferPlan {
-    /// BDs of the ring.
-    pub fn entries(&self) -> u32 {
-        match self.ring {
-            Ring::Standard => ring::STANDARD_ENTRIES,
-            Ring::Jumbo => ring::JUMBO_ENTRIES,
-            Ring::Mini => ring::MINI_ENTRIES,
+    /// A ring of the classic interface.
+    pub fn classic(ring: Ring, buffers: u16, slot: usize) -> Self {
+        let (entries, mailbox) = match ring {
+            Ring::Standard => (ring::STANDARD_ENTRIES, bar::MAILBOX_STANDARD_PRODUCER),
+            Ring::Jumbo => (ring::JUMBO_ENTRIES, bar::MAILBOX_JUMBO_PRODUCER),
+            Ring::Mini => (ring::MINI_ENTRIES, bar::MAILBOX_MINI_PRODUCER),
+        };
+        Self {
+            ring,
+            buffers,
+            slot,
+            extended: false,
+            entries,
+            mailbox,
+            mark: (ring as u16) << 14,
         }
     }
 }

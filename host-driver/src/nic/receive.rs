@@ -1,12 +1,16 @@
-//! The receive return ring, and the rings of buffers behind it.
+//! The receive return ring and its buffer rings.
 //!
 //! ```text
 //!   driver --buffers--> standard, jumbo, mini ring --> card --frames--> return ring
 //!             ^                                                             |
 //!             +---------------------------- driver <------------------------+
 //! ```
+//!
+//! In queue mode each queue has one ring of buffers and a return ring; the producer of the
+//! return ring is the first word of the queue's status line ([`super::queues::mark`]).
 
 use host_interface::bd::ReceiveBd;
+use host_interface::gencom::Gencom;
 use host_interface::ring;
 
 use super::buffers::{self, BufferMemory, BufferRing};
@@ -15,6 +19,7 @@ use super::drops::DropReason;
 use super::error::NicError;
 use super::frame::ReceivedFrame;
 use super::plan::ReceivePlan;
+use super::queues::mark::PolledMark;
 use super::region::Table;
 use super::rings::Ring;
 use super::sizes::MIN_FRAME;
@@ -22,25 +27,28 @@ use crate::dma::DmaError;
 
 /// The memory of a receive queue.
 pub(super) struct ReceiveMemory {
-    pub producer: Table<2>,
+    /// The producer of the return ring, or the status line.
+    pub producer: Table<4>,
     pub returns: Table<8>,
     /// In the order of the plan.
     pub rings: Vec<BufferMemory>,
 }
 
-/// The rings of a receive queue, and the memory that they are in.
+/// The rings of a receive queue, and their memory.
 pub(super) struct ReceiveRings {
     rings: Vec<BufferRing>,
-    producer: Table<2>,
+    producer: Table<4>,
     returns: Table<8>,
-    /// Frames with errors are wanted.
+    /// Queue mode's addition.
+    mark: Option<PolledMark>,
+    /// Whether frames with errors are wanted.
     bad_frames: bool,
     entries: u32,
-    /// The next return BD to look at.
+    /// The next return BD to process.
     consumer: u32,
-    /// What the card has been told.
-    told: u32,
-    /// Return BDs that fit no queued buffer.
+    /// The last index reported to the card.
+    reported: u32,
+    /// Return BDs that match no queued buffer.
     nonsense: u32,
     buffers: u32,
 }
@@ -55,31 +63,58 @@ impl ReceiveRings {
                 .collect(),
             producer: memory.producer,
             returns: memory.returns,
+            mark: plan.queue.map(PolledMark::new),
             bad_frames,
             entries: plan.returns,
             consumer: 0,
-            told: 0,
+            reported: 0,
             nonsense: 0,
             buffers: plan.buffers(),
         }
     }
 
-    /// The card begins anew: all rings are empty.
+    /// The card restarts: all rings are empty.
     pub fn restart(&mut self) -> Result<(), DmaError> {
-        (self.consumer, self.told, self.nonsense) = (0, 0, 0);
+        (self.consumer, self.reported, self.nonsense) = (0, 0, 0);
         for ring in &mut self.rings {
             ring.restart()?;
+        }
+        if let Some(mark) = &mut self.mark {
+            mark.restart();
         }
         self.returns.clear()?;
         self.producer.clear()
     }
 
-    /// Addresses of the return ring and of its producer index, as the card sees them.
+    /// The queue's number in queue mode.
+    pub fn queue_number(&self) -> Option<u8> {
+        self.mark.as_ref().map(PolledMark::number)
+    }
+
+    /// Interrupts that the card has raised for the queue, from its status line.
+    pub fn interrupts(&self) -> Result<u32, DmaError> {
+        let [_, interrupts, ..] = self.producer.read(0)?;
+        Ok(interrupts)
+    }
+
+    /// Whether the queue is polled: an interrupt was raised since it was armed.
+    pub fn is_polled(&self) -> Result<bool, DmaError> {
+        let interrupts = self.interrupts()?;
+        let mark = self.mark.as_ref();
+        Ok(mark.is_some_and(|mark| mark.is_polled(interrupts)))
+    }
+
+    /// The status line, for the thread that takes an interrupt for all queues.
+    pub fn status(&self) -> Table<4> {
+        self.producer.again()
+    }
+
+    /// The card's addresses of the return ring and of its producer index.
     pub fn return_addresses(&self) -> Result<(u64, u64), DmaError> {
         Ok((self.returns.address()?, self.producer.address()?))
     }
 
-    /// Address of a ring of buffers as the card sees it; None if there is none.
+    /// The card's address of a buffer ring; None without that ring.
     pub fn address_of(&self, kind: Ring) -> Result<Option<u64>, DmaError> {
         let ring = self.rings.iter().find(|ring| ring.kind() == kind);
         ring.map(BufferRing::address).transpose()
@@ -96,7 +131,7 @@ impl ReceiveRings {
         rings.map(BufferRing::outstanding).sum()
     }
 
-    /// Queues the buffers of these rings that are not with the card.
+    /// Queues the buffers of these rings that the card does not have.
     pub fn fill(&mut self, wanted: impl Fn(Ring) -> bool) -> Result<(), NicError> {
         for ring in self.rings.iter_mut().filter(|ring| wanted(ring.kind())) {
             ring.fill()?;
@@ -104,33 +139,51 @@ impl ReceiveRings {
         Ok(())
     }
 
-    /// The card has forgotten a ring and its buffers.
+    /// The card has discarded a ring and its buffers.
     pub fn forget(&mut self, kind: Ring) {
         for ring in self.rings.iter_mut().filter(|ring| ring.kind() == kind) {
             ring.forget();
         }
     }
 
-    /// Mailboxes and producer indices to ring with.
+    /// Mailboxes and producer indices for the doorbells.
     pub fn rings_due(&mut self, all: bool) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.rings
             .iter_mut()
             .filter_map(move |ring| ring.ring_due(all))
     }
 
-    /// The return consumer index to tell the card, once it has moved far enough (or
-    /// at all, if `all`).
-    pub fn tell_due(&mut self, all: bool) -> Option<u32> {
-        let moved = ring::used(self.consumer, self.told, self.entries);
-        let enough = if all { 1 } else { self.entries / 16 };
-        (moved >= enough).then(|| {
-            self.told = self.consumer;
-            self.consumer
-        })
+    /// Address and value that report the return consumer index to the card, once it has advanced
+    /// far enough (or at all, if `all`). In queue mode [`ReceiveRings::rearm_due`] reports the last
+    /// ones.
+    pub fn tell_due(&mut self, all: bool) -> Result<Option<(u32, u32)>, DmaError> {
+        let moved = ring::used(self.consumer, self.reported, self.entries);
+        let last = all && self.mark.is_none();
+        let enough = if last { 1 } else { self.entries / 16 };
+        if moved < enough {
+            return Ok(None);
+        }
+        self.reported = self.consumer;
+        Ok(Some(match &self.mark {
+            None => (Gencom::ReceiveReturnConsumer.bar_offset(), self.consumer),
+            Some(mark) => mark.stay(self.consumer, self.interrupts()?),
+        }))
     }
 
-    /// Return BDs that the card has filled and nobody has taken, by its producer index,
-    /// which is read and checked here.
+    /// Address and value that enable the interrupt of a queue's next frame; None if the card knows
+    /// everything, and in classic mode.
+    pub fn rearm_due(&mut self) -> Result<Option<(u32, u32)>, DmaError> {
+        let interrupts = self.interrupts()?;
+        let Some(mark) = &mut self.mark else {
+            return Ok(None);
+        };
+        let known = self.reported == self.consumer;
+        self.reported = self.consumer;
+        Ok(mark.rearm(self.consumer, interrupts, known))
+    }
+
+    /// Return BDs that the card has filled and that were not taken, by its producer index, which is
+    /// read and checked here.
     pub fn available(&self) -> Result<u32, NicError> {
         let reported = self.producer.first_word(0)?;
         if reported >= self.entries {
@@ -143,18 +196,22 @@ impl ReceiveRings {
         Ok(ring::used(reported, self.consumer, self.entries))
     }
 
-    /// Takes the next return BD: hands its frame to `deliver` if it is good, counts
-    /// why not otherwise, and queues the buffer again.
+    /// Takes the next return BD: passes a good frame to `deliver`, counts the drop reason of a bad
+    /// one, and queues the buffer again.
     pub fn take(
         &mut self,
         counts: &Counts,
         deliver: &mut impl FnMut(ReceivedFrame<'_>) -> Result<(), NicError>,
     ) -> Result<usize, NicError> {
-        // A copy: the card may change the ring while this one is looked at.
+        // A copy: the card may change the ring meanwhile.
         let words = self.returns.read(self.consumer)?;
         self.consumer = ring::advance(self.consumer, 1, self.entries);
         let bd = ReceiveBd::from_words(words);
-        let (at, buffer) = match buffers::judge(&self.rings, &bd) {
+        let checked = match &self.mark {
+            Some(mark) if !mark.is_of(&bd) => Err(DropReason::BadQueue),
+            _ => buffers::check(&self.rings, &bd),
+        };
+        let (at, buffer) = match checked {
             Ok(found) => found,
             Err(reason) => {
                 counts.drop_frames(reason, 1);
@@ -164,7 +221,7 @@ impl ReceiveRings {
         let Some(ring) = self.rings.get_mut(at) else {
             return Ok(0);
         };
-        let result = match judge_frame(&bd, ring.capacity(), self.bad_frames) {
+        let result = match check_frame(&bd, ring.capacity(), self.bad_frames) {
             Ok(bytes) => {
                 let places = ring.pieces(buffer);
                 deliver(ReceivedFrame::new(ring.memory(), places, bd, ring.kind())).map(|()| bytes)
@@ -174,13 +231,13 @@ impl ReceiveRings {
                 Ok(0)
             }
         };
-        // Also when the taker failed: the buffer is the card's again.
+        // Also when `deliver` failed: the card gets the buffer again.
         ring.queue(buffer)?;
         result
     }
 
-    /// A buffer is lost with each return BD that names none: a few are counted, but
-    /// when there are more of them than buffers nothing is left to receive into.
+    /// Each return BD without a valid buffer loses a buffer: a few are counted, but when they
+    /// exceed the number of buffers nothing is left to receive into.
     fn tolerate(&mut self) -> Result<usize, NicError> {
         self.nonsense += 1;
         if self.nonsense <= self.buffers {
@@ -193,7 +250,7 @@ impl ReceiveRings {
     }
 }
 
-fn judge_frame(bd: &ReceiveBd, capacity: usize, bad_frames: bool) -> Result<usize, DropReason> {
+fn check_frame(bd: &ReceiveBd, capacity: usize, bad_frames: bool) -> Result<usize, DropReason> {
     let bytes = usize::from(bd.length());
     if bd.flags().error() && !bad_frames {
         return Err(DropReason::FrameError);
@@ -201,7 +258,7 @@ fn judge_frame(bd: &ReceiveBd, capacity: usize, bad_frames: bool) -> Result<usiz
     if bytes > capacity {
         return Err(DropReason::TooLong);
     }
-    // A frame that is known to be bad may be a scrap.
+    // A frame with known errors may be a fragment.
     let shortest = if bd.flags().error() { 1 } else { MIN_FRAME };
     if bytes < shortest {
         return Err(DropReason::TooShort);

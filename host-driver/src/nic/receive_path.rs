@@ -1,15 +1,13 @@
-//! Receiving: the rings, their doorbells, what is counted and shown of the frames.
+//! The receive path: rings, doorbells, counters, and readers of the frames.
 //!
-//! The same for a [`super::Nic`] and for a [`super::ReceiveQueue`] of its own; they differ in
-//! the way to the card.
+//! [`super::Nic`] and a separate [`super::ReceiveQueue`] share it; they differ in their access to
+//! the card.
 
 use std::sync::Arc;
 
-use host_interface::gencom::Gencom;
-
 use super::bar::Bar;
 use super::config::GiveBack;
-use super::counters::Counts;
+use super::counters::{Counts, QueueCounts};
 use super::drops::DropReason;
 use super::error::NicError;
 use super::frame::ReceivedFrame;
@@ -39,7 +37,12 @@ impl ReceivePath {
         }
     }
 
-    /// Hands at most `budget` frames to `deliver` and tells the card of what it has back.
+    /// Returns the rings, when receiving has ended.
+    pub fn into_rings(self) -> ReceiveRings {
+        self.rings
+    }
+
+    /// Passes at most `budget` frames to `deliver` and reports returned buffers to the card.
     pub fn receive(
         &mut self,
         card: &mut impl Bar,
@@ -56,25 +59,63 @@ impl ReceivePath {
             };
             let bytes = self.rings.take(&self.counts, &mut deliver)?;
             if bytes > 0 {
-                self.counts.received.frame(bytes);
+                self.counted().frame(bytes);
             }
         }
         if taken > 0 {
-            self.tell(card, taken == available)?;
+            self.report(card, taken == available)?;
         }
+        self.note(available)?;
         Ok(taken)
     }
 
-    /// Tells the card which buffers and return BDs it has back.
-    fn tell(&mut self, card: &mut impl Bar, all: bool) -> Result<(), TransportError> {
+    /// Reports returned buffers and return BDs to the card.
+    fn report(&mut self, card: &mut impl Bar, all: bool) -> Result<(), NicError> {
         self.tell_buffers(card, all && self.give_back == GiveBack::EachTime)?;
-        if let Some(consumer) = self.rings.tell_due(all) {
-            card.write(Gencom::ReceiveReturnConsumer.bar_offset(), consumer)?;
+        if let Some((word, value)) = self.rings.tell_due(all)? {
+            card.write(word, value)?;
         }
         Ok(())
     }
 
-    /// Tells the card of the buffers that wait for it, if there are enough of them.
+    /// Reports what was taken to the card, and enables the interrupt of the queue's next frame.
+    pub fn rearm(&mut self, card: &mut impl Bar) -> Result<(), NicError> {
+        if let Some((mailbox, word)) = self.rings.rearm_due()? {
+            card.write(mailbox, word)?;
+            self.note(0)?;
+        }
+        Ok(())
+    }
+
+    /// This queue's counters.
+    fn counted(&self) -> &QueueCounts {
+        counted(&self.counts, self.rings.queue_number())
+    }
+
+    /// Notes what was found, for [`super::Control::queue_reports`].
+    fn note(&self, found: u32) -> Result<(), NicError> {
+        if self.rings.queue_number().is_some() {
+            let polled = self.rings.is_polled()?;
+            self.counted().note(found, self.rings.outstanding(), polled);
+        }
+        Ok(())
+    }
+
+    /// Notes which CPU the queue's thread is bound to.
+    pub fn bind(&self, cpu: u32) {
+        self.counted().bind(cpu);
+    }
+
+    /// Says that the queue is in somebody's hands, until that is dropped.
+    pub fn presence(&self) -> Presence {
+        self.counted().serve(true);
+        Presence {
+            counts: self.counts.clone(),
+            queue: self.rings.queue_number(),
+        }
+    }
+
+    /// Reports returned buffers to the card, if there are enough of them.
     pub fn tell_buffers(&mut self, card: &mut impl Bar, all: bool) -> Result<(), TransportError> {
         for (mailbox, producer) in self.rings.rings_due(all) {
             card.write(mailbox, producer)?;
@@ -82,8 +123,27 @@ impl ReceivePath {
         Ok(())
     }
 
-    /// Counts frames that the user of the driver could not take or give.
+    /// Counts frames that the user could not take or send.
     pub fn count_drops(&self, reason: DropReason, frames: u64) {
         self.counts.drop_frames(reason, frames);
     }
+}
+
+/// A queue that somebody serves.
+pub(super) struct Presence {
+    counts: Arc<Counts>,
+    queue: Option<u8>,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        counted(&self.counts, self.queue).serve(false);
+    }
+}
+
+/// What is counted of a queue; classic mode has one.
+fn counted(counts: &Counts, queue: Option<u8>) -> &QueueCounts {
+    let [classic, ..] = &counts.received;
+    let number = usize::from(queue.unwrap_or_default());
+    counts.received.get(number).unwrap_or(classic)
 }

@@ -1,7 +1,7 @@
 //! Regions of DMA memory: tables of words and rows of slots.
 //!
-//! A region is made of a place that [`super::layout`] has dealt out once, and keeps its
-//! memory mapped. No access through one reaches a byte of another.
+//! A region is created from a span that [`super::layout`] has allocated once, and keeps its memory
+//! mapped. An access through one region never reaches a byte of another.
 
 use crate::dma::{DmaError, DmaMemory};
 
@@ -14,7 +14,7 @@ pub(super) struct Table<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Table<WORDS> {
-    /// The table at a place of memory; `entries` is a power of two.
+    /// The table at a place in memory; `entries` is a power of two.
     pub(super) fn new(memory: &DmaMemory, offset: usize, entries: u32) -> Self {
         debug_assert!(entries.is_power_of_two());
         Self {
@@ -28,15 +28,20 @@ impl<const WORDS: usize> Table<WORDS> {
         self.entries as usize * WORDS * 4
     }
 
-    /// Offset of an entry. Indices go round, so none leaves the table.
+    /// Offset of an entry. Indices wrap, so none leaves the table.
     fn at(&self, index: u32) -> usize {
         self.offset + (index & (self.entries - 1)) as usize * WORDS * 4
     }
 
-    /// Address of the table as the card sees it.
+    /// The same table for another reader.
+    pub(super) fn again(&self) -> Self {
+        Self::new(&self.memory, self.offset, self.entries)
+    }
+
+    /// The card's address of the table.
     ///
     /// # Errors
-    /// [`DmaError`] if the table is not in one piece for the card.
+    /// [`DmaError`] if the table is not contiguous for the card.
     pub fn address(&self) -> Result<u64, DmaError> {
         self.memory.address(self.offset, self.bytes())
     }
@@ -85,7 +90,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The slots at a place of memory; there is at least one.
+    /// The slots at a place in memory; there is at least one.
     pub(super) fn new(memory: &DmaMemory, offset: usize, count: usize, bytes: usize) -> Self {
         Self {
             memory: memory.clone(),
@@ -95,7 +100,7 @@ impl Slots {
         }
     }
 
-    /// The memory that they are in, for copies of frames.
+    /// Their memory, for copies of frames.
     pub fn memory(&self) -> &DmaMemory {
         &self.memory
     }
@@ -105,7 +110,7 @@ impl Slots {
         self.bytes
     }
 
-    /// Offset of a slot in the memory; a number behind the last means the last.
+    /// Offset of a slot in the memory; a number after the last means the last.
     pub fn offset(&self, slot: usize) -> usize {
         self.offset + slot.min(self.count.saturating_sub(1)) * self.bytes
     }

@@ -1,4 +1,4 @@
-//! Which rings a card has, how large they are and what their flags ask for.
+//! The rings of a card: their kinds, sizes and flags.
 //!
 //! Host/NIC software interface, "General information block", from "A ring control
 //! block" on.
@@ -67,10 +67,10 @@ impl ReturnRingSize {
 /// The jumbo receive ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JumboRing {
-    /// With BDs of 32 bytes if the MTU needs it, else none.
+    /// With BDs of 32 bytes if the MTU needs it, otherwise none.
     #[default]
     Automatic,
-    /// None: the MTU is what the standard ring takes.
+    /// None: the standard ring limits the MTU.
     Off,
     /// BDs of 32 bytes, one buffer each.
     Normal,
@@ -78,7 +78,7 @@ pub enum JumboRing {
     Extended,
 }
 
-/// Which ring a receive buffer is from.
+/// The ring of a receive buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ring {
@@ -91,7 +91,7 @@ pub enum Ring {
 }
 
 impl Ring {
-    /// The ring that the flags of a return BD name, if they name one.
+    /// The ring in the flags of a return BD, if any.
     pub(super) fn of(flags: BdFlags) -> Option<Self> {
         match (flags.jumbo_ring(), flags.mini_ring()) {
             (false, false) => Some(Self::Standard),
@@ -106,21 +106,16 @@ impl Ring {
             .with_jumbo_ring(self == Self::Jumbo)
             .with_mini_ring(self == Self::Mini)
     }
-
-    /// The ring and a buffer's number in 16 bits: the lower half of the opaque word.
-    pub(super) fn mark(self, buffer: u16) -> u16 {
-        (self as u16) << 14 | buffer
-    }
 }
 
-/// Which checksums the card makes, of sent or of received frames.
+/// Checksums that the card computes, of sent or of received frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChecksumOffload {
     /// Of TCP and UDP.
     pub transport: bool,
     /// Of the IPv4 header.
     pub ip: bool,
-    /// The host sees to the pseudo-header, the card leaves it out.
+    /// The host handles the pseudo-header, and the card leaves it out.
     pub no_pseudo_header: bool,
     /// Also in frames with an IEEE SNAP header.
     pub snap: bool,
@@ -135,21 +130,21 @@ impl ChecksumOffload {
         snap: false,
     };
 
-    /// What Linux `acenic` asks for: TCP and UDP without the pseudo-header.
+    /// As Linux `acenic` requests: TCP and UDP without the pseudo-header.
     pub const LINUX: Self = Self {
         transport: true,
         no_pseudo_header: true,
         ..Self::NONE
     };
 
-    /// TCP, UDP and IP, with the pseudo-header made by the card.
+    /// TCP, UDP and IP, with the pseudo-header computed by the card.
     pub const FULL: Self = Self {
         transport: true,
         ip: true,
         ..Self::NONE
     };
 
-    /// True if the card makes any.
+    /// Whether the card computes any.
     #[must_use]
     pub const fn any(self) -> bool {
         self.transport || self.ip

@@ -1,8 +1,8 @@
 //! The send ring.
 //!
-//! The ring of send BDs is in control memory or on the card, and each BD has a slot of
-//! its own in send memory: BD n always points into slot n, so a slot is free exactly
-//! when its BD is. A frame takes one BD for each fragment, `END` on the last.
+//! The ring of send BDs is in control memory or on the card, and each BD has its own slot in send
+//! memory: BD n always points into slot n, so a slot is free exactly when its BD is. A frame takes
+//! one BD for each fragment, with `END` on the last.
 //!
 //! ```text
 //!   reclaimed        consumer (the card's)       producer
@@ -24,18 +24,18 @@ use crate::dma::{DmaError, DmaMemory};
 /// Most fragments of a frame, as many as kernel drivers use.
 pub const MAX_FRAGMENTS: usize = 18;
 
-/// What the card shall do with a frame besides sending it.
+/// Offloads for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SendOptions {
     /// Insert this VLAN tag.
     pub vlan: Option<u16>,
-    /// Make the TCP or UDP checksum. If the ring leaves the pseudo-header to the host
-    /// ([`super::ChecksumOffload::no_pseudo_header`]), the frame's checksum field must
-    /// hold its sum ([`crate::checksum::prepare`] sees to it).
+    /// Compute the TCP or UDP checksum. If the ring leaves the pseudo-header to the host
+    /// ([`super::ChecksumOffload::no_pseudo_header`]), the frame's checksum field must hold its sum
+    /// ([`crate::checksum::prepare`] fills it in).
     pub transport_checksum: bool,
-    /// Make the IPv4 header checksum.
+    /// Compute the IPv4 header checksum.
     pub ip_checksum: bool,
-    /// Tell the host of the frame at once, without coalescing.
+    /// Report the frame to the host at once, without coalescing.
     pub coalesce_now: bool,
 }
 
@@ -56,21 +56,21 @@ pub(super) struct SendMemory {
     pub slots: Slots,
 }
 
-/// The ring of a send queue, and the memory that it is in.
+/// The ring of a send queue, and its memory.
 pub(super) struct SendRing {
     memory: SendMemory,
     entries: u32,
-    /// Where the next BD goes.
+    /// The index of the next BD.
     producer: u32,
-    /// What the card has been told.
+    /// The last producer reported to the card.
     rung: u32,
-    /// Up to here the card has reported BDs as sent.
+    /// The card has reported BDs before this index as sent.
     consumer: u32,
     /// Longest frame.
     largest: usize,
-    /// The BDs from `rung` on that are not in a ring on the card yet.
+    /// BDs from `rung` on that are not yet in a ring on the card.
     waiting: Vec<u32>,
-    /// When the card last got on, or was given work while it had none.
+    /// When the card last made progress, or got work while it had none.
     progress: Instant,
 }
 
@@ -89,7 +89,7 @@ impl SendRing {
         }
     }
 
-    /// The card begins anew: its ring is empty.
+    /// The card restarts: its ring is empty.
     pub fn restart(&mut self) -> Result<(), DmaError> {
         (self.producer, self.rung, self.consumer) = (0, 0, 0);
         self.waiting.clear();
@@ -100,12 +100,12 @@ impl SendRing {
         self.memory.consumer.clear()
     }
 
-    /// Takes frames of so many bytes from now on.
+    /// Sets the longest frame.
     pub fn set_largest(&mut self, largest: usize) {
         self.largest = largest.min(self.memory.slots.slot_bytes());
     }
 
-    /// True if the ring is on the card.
+    /// Whether the ring is on the card.
     pub fn is_on_card(&self) -> bool {
         self.memory.bds.is_none()
     }
@@ -118,7 +118,7 @@ impl SendRing {
         }
     }
 
-    /// Address of the consumer index as the card sees it.
+    /// The card's address of the consumer index.
     pub fn consumer_address(&self) -> Result<u64, DmaError> {
         self.memory.consumer.address()
     }
@@ -129,7 +129,7 @@ impl SendRing {
     }
 
     fn card_address(&self) -> u32 {
-        // Every size of `SendRingSize` has one.
+        // Every size of `SendRingSize` has an address.
         ring::nic_send_ring(self.entries).unwrap_or(0x3800)
     }
 
@@ -138,12 +138,12 @@ impl SendRing {
         self.memory.consumer.first_word(0)
     }
 
-    /// True if the card has written another consumer index to host memory.
+    /// Whether the card has written another consumer index to host memory.
     pub fn has_news(&self) -> Result<bool, DmaError> {
         Ok(self.reported()? != self.consumer)
     }
 
-    /// For how long the card has got on with nothing, while it had work.
+    /// How long the card has made no progress while it had work.
     pub fn waiting_for(&self) -> Duration {
         if self.outstanding() == 0 {
             return Duration::ZERO;
@@ -151,13 +151,13 @@ impl SendRing {
         self.progress.elapsed()
     }
 
-    /// The card could not get on until now.
+    /// Restarts the clock: the card could not make progress until now.
     pub fn excuse(&mut self) {
         self.progress = Instant::now();
     }
 
-    /// The words to write to a ring on the card before it is told of them: at most two
-    /// runs, each with its NIC address.
+    /// The words to write to a ring on the card before its doorbell: at most two runs, each with
+    /// its NIC address.
     pub fn take_waiting(&mut self) -> Vec<(u32, Vec<u32>)> {
         let ring = self.card_address();
         if self.waiting.is_empty() {
@@ -176,7 +176,7 @@ impl SendRing {
             .collect()
     }
 
-    /// BDs that are with the card.
+    /// BDs that the card has.
     pub fn outstanding(&self) -> u32 {
         ring::used(self.producer, self.consumer, self.entries)
     }
@@ -186,7 +186,7 @@ impl SendRing {
         ring::free(self.producer, self.consumer, self.entries)
     }
 
-    /// The producer index to ring with, if the card does not know it yet.
+    /// The producer index for the doorbell, if the card does not know it yet.
     pub fn ring_due(&mut self) -> Option<u32> {
         (self.rung != self.producer).then(|| {
             self.rung = self.producer;
@@ -194,12 +194,12 @@ impl SendRing {
         })
     }
 
-    /// Takes a consumer index from the card: it must lie between the last one and
-    /// what the card was told.
+    /// Takes a consumer index from the card: it must lie between the last one and the producer that
+    /// the card knows.
     pub fn reclaim(&mut self, reported: u32) -> Result<u32, NicError> {
-        let told = ring::used(self.rung, self.consumer, self.entries);
+        let outstanding = ring::used(self.rung, self.consumer, self.entries);
         let advanced = ring::used(reported, self.consumer, self.entries);
-        if reported >= self.entries || advanced > told {
+        if reported >= self.entries || advanced > outstanding {
             return Err(NicError::BadIndex {
                 what: "send consumer index",
                 value: reported,
@@ -231,8 +231,8 @@ impl SendRing {
         Ok(())
     }
 
-    /// Queues a frame, a BD for each fragment that is not empty. False if the ring
-    /// has no room for it now.
+    /// Queues a frame, with a BD for each fragment that is not empty. False if the ring has no
+    /// room.
     pub fn queue(
         &mut self,
         fragments: &[IoSlice<'_>],
@@ -258,8 +258,8 @@ impl SendRing {
         Ok(true)
     }
 
-    /// Queues a frame that `fill` puts straight into the next slot. None if the ring
-    /// has no room; `fill` is not called then. Some(0) if `fill` had no frame.
+    /// Queues a frame that `fill` writes straight into the next slot. None if the ring has no room;
+    /// `fill` is not called then. Some(0) if `fill` had no frame.
     pub fn queue_with(
         &mut self,
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
@@ -280,12 +280,12 @@ impl SendRing {
         self.memory.slots.offset(self.producer as usize)
     }
 
-    /// The memory that frames are copied to.
+    /// The memory of frames to send.
     pub fn memory(&self) -> &DmaMemory {
         self.memory.slots.memory()
     }
 
-    /// An idle card is not late with anything.
+    /// Restarts the clock if the card is idle.
     fn start_clock(&mut self) {
         if self.outstanding() == 0 {
             self.progress = Instant::now();
@@ -293,7 +293,7 @@ impl SendRing {
     }
 
     fn push(&mut self, bytes: usize, end: bool, options: SendOptions) -> Result<(), NicError> {
-        // Near the end of the ring the driver wants to know of every frame.
+        // Near the end of the ring the driver requests a report of every frame.
         let close = self.free() < self.entries / 8;
         let flags = options
             .flags()

@@ -1,7 +1,7 @@
-//! Sending: the ring, its doorbell, what is counted and shown of the frames.
+//! The send path: ring, doorbell, counters, and readers of the frames.
 //!
-//! The same for a [`super::Nic`] and for a [`super::SendQueue`] of its own; they differ in the
-//! way to the card.
+//! [`super::Nic`] and a separate [`super::SendQueue`] share it; they differ in their access to the
+//! card.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct SendPath {
     pub ring: SendRing,
     counts: Arc<Counts>,
     readers: Readers,
-    /// The consumer index is read from the firmware's word on the card.
+    /// Whether the consumer index is read from the firmware's word on the card.
     by_register: bool,
 }
 
@@ -37,7 +37,7 @@ impl SendPath {
         }
     }
 
-    /// Chooses where the consumer index is read from now on.
+    /// Selects where the consumer index is read from now on.
     pub fn read_by_register(&mut self, on: bool) {
         self.by_register = on;
     }
@@ -79,7 +79,7 @@ impl SendPath {
         Ok(queued)
     }
 
-    /// Tells the card of what was queued, with one mailbox write.
+    /// Notifies the card of queued frames, with one mailbox write.
     pub fn submit(&mut self, card: &mut impl Bar) -> Result<(), TransportError> {
         if let Some(producer) = self.ring.ring_due() {
             card.write(bar::MAILBOX_SEND_PRODUCER, producer)?;
@@ -101,18 +101,18 @@ impl SendPath {
         self.ring.reclaim(reported)
     }
 
-    /// True if the card has reported BDs that were not taken back. A word on the card is
-    /// not looked at.
+    /// Whether the card has reported BDs that were not taken back. Does not read a word on the
+    /// card.
     pub fn has_sent(&self) -> Result<bool, NicError> {
         Ok(self.ring.outstanding() > 0 && self.ring.has_news()?)
     }
 
-    /// For how long the card has got on with nothing, while it had work.
+    /// How long the card has made no progress while it had work.
     pub fn waiting_for(&self) -> Duration {
         self.ring.waiting_for()
     }
 
-    /// Counts frames that the user of the driver could not take or give.
+    /// Counts frames that the user could not take or send.
     pub fn count_drops(&self, reason: DropReason, frames: u64) {
         self.counts.drop_frames(reason, frames);
     }

@@ -1,4 +1,4 @@
-//! What can be changed while the card runs: MTU, coalescing, link, statistics.
+//! Settings that can change while the card runs: MTU, coalescing, link, statistics.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use host_interface::command::{
 use host_interface::gencom::Gencom;
 
 use super::commands::Completion;
-use super::config::{Coalescing, Config, LinkWish, MIN_MTU, STANDARD_MTU};
+use super::config::{Coalescing, Config, LinkSettings, MIN_MTU, STANDARD_MTU};
 use super::control::Control;
 use super::error::NicError;
 use super::sizes::{FRAME_OVERHEAD, largest_frame};
 use super::{Nic, Phase, Ring};
 use crate::transport::Transport;
 
-/// Which links to negotiate anew.
+/// The links to negotiate again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Negotiate {
     /// Both.
@@ -29,7 +29,7 @@ pub enum Negotiate {
     Fast,
 }
 
-/// The links as the firmware describes them in gencom.
+/// The state of the links, from gencom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkState {
     /// The gigabit link.
@@ -39,7 +39,7 @@ pub struct LinkState {
 }
 
 impl LinkState {
-    /// The word of the link that is up, if one is.
+    /// The word of the link that is up, if any.
     #[must_use]
     pub fn up(&self) -> Option<LinkWord> {
         [self.gigabit, self.fast].into_iter().find(|word| word.up())
@@ -47,13 +47,13 @@ impl LinkState {
 }
 
 impl<T: Transport> Nic<T> {
-    /// Changes the largest packet that is sent and received. With a jumbo ring its
-    /// buffers are handed over or taken back. The firmware may take a moment to look at
-    /// the new value. Kept across [`Nic::recover`].
+    /// Changes the largest packet that is sent and received. With a jumbo ring it adds or removes
+    /// that ring's buffers. The firmware may take a moment to read the new value. Kept across
+    /// [`Nic::recover`].
     ///
     /// # Errors
-    /// [`NicError::BadSetting`] if the rings of this configuration do not take such
-    /// packets; what the firmware or the transport says.
+    /// [`NicError::BadSetting`] if the rings of this configuration do not hold such packets; errors
+    /// of the firmware or the transport.
     pub fn set_mtu(&mut self, mtu: u16) -> Result<(), NicError> {
         let largest = self.config.largest_mtu();
         if !(MIN_MTU..=largest).contains(&mtu) {
@@ -87,9 +87,8 @@ impl<T: Transport> Nic<T> {
         self.tell_buffers(true)
     }
 
-    /// Takes all buffers of the jumbo ring back: the command "reset jumbo ring" and
-    /// its event. Frames in buffers that the card had filled but not reported before
-    /// are lost.
+    /// Takes all buffers of the jumbo ring back: the command "reset jumbo ring" and its event.
+    /// Frames in buffers that the card had filled but not reported are lost.
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -140,17 +139,17 @@ impl<T: Transport> Control<T> {
         Ok(())
     }
 
-    /// Changes what is wished of the link and negotiates it anew. The link goes down
-    /// meanwhile; [`super::Nic::wait_link`] waits for it. Kept across [`super::Nic::recover`].
+    /// Changes the requested link and negotiates again. The link goes down meanwhile;
+    /// [`super::Nic::wait_link`] waits for it. Kept across [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the firmware or the transport says.
-    pub fn set_link(&mut self, wish: LinkWish, which: Negotiate) -> Result<(), NicError> {
-        self.config.link = wish;
+    pub fn set_link(&mut self, link: LinkSettings, which: Negotiate) -> Result<(), NicError> {
+        self.config.link = link;
         if self.phase == Phase::Halted {
             return Ok(());
         }
-        for (word, value) in wish.words() {
+        for (word, value) in link.words() {
             self.transport.write(word.bar_offset(), value)?;
         }
         let code = match which {
@@ -162,7 +161,7 @@ impl<T: Transport> Control<T> {
         self.issue("negotiate the link", command, &[], Completion::Consumed)
     }
 
-    /// The links as the firmware describes them: speed, duplex, flow control.
+    /// The state of the links, from the firmware: speed, duplex, flow control.
     ///
     /// # Errors
     /// What the transport says.
@@ -190,8 +189,7 @@ impl<T: Transport> Control<T> {
         self.plain("clear profile", CommandCode::ClearProfile, 0)
     }
 
-    /// Asks for fresh statistics in host memory, without an event that says when they
-    /// are there.
+    /// Requests fresh statistics in host memory, without an event that reports them.
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -199,8 +197,7 @@ impl<T: Transport> Control<T> {
         self.plain("refresh statistics", CommandCode::RefreshStatistics, 0)
     }
 
-    /// Asks for fresh statistics and waits for the event that says that they are
-    /// there.
+    /// Requests fresh statistics and waits for the event that reports them.
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -209,9 +206,8 @@ impl<T: Transport> Control<T> {
         self.issue("update statistics", command, &[], Completion::Statistics)
     }
 
-    /// Gives any command without further entries, and waits until the firmware has
-    /// taken it. For what no other call offers: the driver does not follow what the
-    /// command changes.
+    /// Issues any command without further entries, and waits until the firmware has taken it. For
+    /// commands that no other call issues: the driver does not track what they change.
     ///
     /// # Errors
     /// [`NicError::BadSetting`] for a command with further entries; what the firmware
@@ -227,13 +223,13 @@ impl<T: Transport> Control<T> {
         self.plain("of the user", command, code)
     }
 
-    /// Times that the link has changed since the firmware was loaded.
+    /// How often the link has changed since the firmware was loaded.
     pub fn link_changes(&self) -> u64 {
         self.events.link_changes
     }
 }
 
-/// True if packets may come that only the jumbo ring takes.
+/// Whether packets may arrive that only the jumbo ring can hold.
 pub(super) fn wants_jumbo_buffers(config: &Config) -> bool {
     config.has_jumbo() && config.mtu > STANDARD_MTU
 }

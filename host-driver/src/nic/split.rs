@@ -1,4 +1,4 @@
-//! Cutting a driver into control and its queues, and joining them again.
+//! Splits a driver into control and its queues, and joins them again.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use super::error::NicError;
 use super::line::Waiter;
 use super::queues::{ReceiveQueue, SendQueue};
 use super::{Nic, Phase};
-use crate::transport::{Port, Transport, Vector};
+use crate::transport::{Port, Transport, TransportError, Vector};
 
-/// Control of a card and its queues, for a thread each.
+/// Control of a card and its queues, for one thread each.
 pub type Parts<T> = (Control<T>, SendQueue, ReceiveQueue);
 
 /// A driver that could not be split, and why.
 pub struct SplitError<T: Transport> {
-    /// The driver, as it was.
+    /// The driver, unchanged.
     pub nic: Nic<T>,
     /// What went wrong.
     pub error: NicError,
@@ -26,22 +26,21 @@ impl<T: Transport> fmt::Debug for SplitError<T> {
     }
 }
 
-/// What control and two queues need beside their state.
+/// The ports and waiters of control and two queues.
 struct Ways {
     ports: [Box<dyn Port>; 3],
     waiters: [Waiter; 3],
 }
 
 impl<T: Transport> Nic<T> {
-    /// Cuts an open card's driver into control and its queues, for up to three threads: no
-    /// lock is taken to send or to receive. What needs all of them (MTU, closing,
-    /// recovering) needs [`Nic::join`] first.
+    /// Splits an open card's driver into control and its queues, for up to three threads: sending
+    /// and receiving take no lock. Operations on all parts (MTU, closing, recovering) need
+    /// [`Nic::join`] first.
     ///
     /// # Errors
-    /// With the driver as it was: [`NicError::WrongState`] if the card is not open,
-    /// [`NicError::BadSetting`] if the send ring is on the card, where it is written through
-    /// the window that control uses; what the transport says, such as
-    /// [`crate::TransportError::NotShared`].
+    /// With the driver unchanged: [`NicError::WrongState`] if the card is not open,
+    /// [`NicError::BadSetting`] if the send ring is on the card, where control's window writes it;
+    /// the transport's errors, such as [`crate::TransportError::NotShared`].
     pub fn split(mut self) -> Result<Parts<T>, Box<SplitError<T>>> {
         let Ways { ports, waiters } = match self.ways() {
             Ok(ways) => ways,
@@ -65,6 +64,22 @@ impl<T: Transport> Nic<T> {
 
     fn ways(&mut self) -> Result<Ways, NicError> {
         self.control.need(Phase::Open)?;
+        self.must_have_host_send_ring()?;
+        let control = &mut self.control;
+        // Writes that the transport holds must precede those of the ports.
+        control.transport.flush()?;
+        let mut port = || control.transport.port();
+        let ports = [port()?, port()?, port()?];
+        let notice = control.config.notice;
+        let watches = [const { None }; 3];
+        let mut waiters = Waiter::all(Vector::INTERRUPT, notice, &control.counts, watches)?;
+        let mut waiter = || waiters.next().ok_or(TransportError::NotShared);
+        let waiters = [waiter()?, waiter()?, waiter()?];
+        Ok(Ways { ports, waiters })
+    }
+
+    /// A send ring on the card needs the window, which control uses.
+    pub(super) fn must_have_host_send_ring(&self) -> Result<(), NicError> {
         if self.send.ring.is_on_card() {
             return Err(NicError::BadSetting {
                 what: "send ring on the card with",
@@ -72,19 +87,13 @@ impl<T: Transport> Nic<T> {
                 allowed: "in host memory for a queue of its own".to_owned(),
             });
         }
-        let control = &mut self.control;
-        // What the transport holds back goes before what the ports write.
-        control.transport.flush()?;
-        let mut port = || control.transport.port();
-        let ports = [port()?, port()?, port()?];
-        let waiters = Waiter::all(Vector::INTERRUPT, control.config.notice, &control.counts)?;
-        Ok(Ways { ports, waiters })
+        Ok(())
     }
 
-    /// Joins what [`Nic::split`] has cut.
+    /// Joins the parts of [`Nic::split`].
     ///
     /// # Errors
-    /// With the parts as they were, if they are not those of one card.
+    /// With the parts unchanged, if they do not belong to the same card.
     pub fn join(
         mut control: Control<T>,
         send: SendQueue,
@@ -101,7 +110,7 @@ impl<T: Transport> Nic<T> {
             control,
             send: send.path,
             receive: receive.path,
-            // An interrupt may have been taken for a queue that has not looked.
+            // An interrupt may have been taken for a queue that has not checked yet.
             look_first: true,
         })
     }

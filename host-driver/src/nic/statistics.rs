@@ -1,4 +1,4 @@
-//! Everything that is counted: by the card, by the firmware, by the driver.
+//! All statistics: of the card, of the firmware and of the driver.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use super::window;
 use crate::transport::Transport;
 use tigon2_chip::mac::MacStatistic;
 
-/// Counts by name, in their own order.
+/// Counts by name, in a fixed order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Named(pub Vec<(&'static str, u64)>);
 
 impl Named {
-    /// The count of a name; `None` if it is not counted.
+    /// The count of a name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<u64> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, count)| *count)
     }
 
-    /// All of them together.
+    /// The sum of all counts.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|(_, count)| count).sum()
     }
@@ -51,7 +51,7 @@ pub struct NicStatistics {
     pub link: Link,
     /// Version of the firmware, from its image.
     pub firmware_version: String,
-    /// The driver's own counts.
+    /// The driver's own counters.
     pub driver: DriverCounters,
     /// Frames that the driver dropped, by reason.
     pub driver_drops: Named,
@@ -59,11 +59,11 @@ pub struct NicStatistics {
     pub firmware_drops: Named,
     /// Runs of each of the firmware's handlers; empty with other firmware.
     pub handlers: Named,
-    /// What this firmware counts of its own, by the names that it gives.
+    /// The custom counters of this firmware, by name.
     pub own: BTreeMap<String, u64>,
     /// The statistics block, fields that are not zero.
     pub card: Named,
-    /// What the card's emulator has counted that explains a stall; empty without one.
+    /// Counts of the card's emulator that explain a stall; empty without one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub emulator: BTreeMap<String, u64>,
     /// Times that the link changed.
@@ -101,8 +101,8 @@ fn card_counts(statistics: &Statistics) -> Named {
     Named(counts.collect())
 }
 
-/// Every word of a statistics block under its name, zeros too: 64-bit counters as one
-/// number, arrays with an index.
+/// Every word of a statistics block by name, including zeros: 64-bit counters as one number,
+/// arrays with an index.
 pub fn every_field(statistics: &Statistics) -> Vec<(String, u64)> {
     let words = statistics.words();
     let word = |index: usize| words.get(index).copied().map_or(0, u64::from);
@@ -133,7 +133,7 @@ fn named_counts(words: &[u32]) -> BTreeMap<String, u64> {
     named.collect()
 }
 
-/// The emulator's counts out of its text; what is none is left out.
+/// The emulator's counts from its text; other text is skipped.
 fn emulator_counts(text: &str) -> BTreeMap<String, u64> {
     let counts = text.split_whitespace().filter_map(|count| {
         let (name, value) = count.split_once('=')?;
@@ -160,12 +160,12 @@ impl<T: Transport> Control<T> {
     /// The statistics block as the card last wrote it.
     ///
     /// # Errors
-    /// [`NicError::Dma`] is impossible here; it is passed on rather than hidden.
+    /// [`NicError::Dma`] is impossible here; it is passed on, not hidden.
     pub fn card_statistics(&self) -> Result<Statistics, NicError> {
         Ok(Statistics::from_words(self.memory.statistics()?))
     }
 
-    /// What the MAC itself counts in NIC memory (BAR 480), as Linux reads it.
+    /// The MAC's own counters in NIC memory (BAR 480), as Linux reads them.
     ///
     /// # Errors
     /// What the transport says.
@@ -216,7 +216,7 @@ impl<T: Transport> Control<T> {
         ))
     }
 
-    /// What the firmware counts of its own, by name; empty with other firmware.
+    /// The firmware's custom counters, by name; empty with other firmware.
     ///
     /// # Errors
     /// What the transport says.
@@ -243,7 +243,7 @@ impl<T: Transport> Control<T> {
         Ok(Some(words))
     }
 
-    /// Asks the card for fresh statistics and gathers all counts.
+    /// Requests fresh statistics from the card and collects all counts.
     ///
     /// # Errors
     /// What the firmware or the transport says.
@@ -252,7 +252,7 @@ impl<T: Transport> Control<T> {
         self.glance()
     }
 
-    /// Gathers all counts as they are; those of the card are as old as its last update.
+    /// Collects all counts without a request; the card's are as old as its last update.
     ///
     /// # Errors
     /// What the transport says.

@@ -1,8 +1,7 @@
-//! The trace ring: what the firmware notes while it works.
+//! The firmware's trace ring.
 //!
-//! Hardware reference, section 12 (C): entries of 32 bytes, written downwards from the
-//! end; gencom says where. Which events are traced is
-//! [`super::Config::trace_mask`].
+//! Hardware reference, section 12 (C): entries of 32 bytes, written downwards from the end; gencom
+//! holds the ring's place. [`super::Config::trace_mask`] selects the traced topics.
 
 use host_interface::gencom::Gencom;
 use host_interface::trace::{ENTRY_BYTES, TraceEntry};
@@ -12,12 +11,12 @@ use super::error::NicError;
 use super::window;
 use crate::transport::Transport;
 
-/// Largest trace ring that makes sense, in bytes.
+/// Largest plausible trace ring, in bytes.
 const LARGEST_RING: u32 = 256 * 1024;
 const ENTRY: u32 = ENTRY_BYTES as u32;
 
 impl<T: Transport> Control<T> {
-    /// The trace, as [`read_trace`] gives it.
+    /// The trace, from [`read_trace`].
     ///
     /// # Errors
     /// As [`read_trace`].
@@ -25,7 +24,7 @@ impl<T: Transport> Control<T> {
         read_trace(&mut self.transport)
     }
 
-    /// Chooses what the firmware traces from now on. Kept across [`super::Nic::recover`].
+    /// Sets the firmware's trace mask. Kept across [`super::Nic::recover`].
     ///
     /// # Errors
     /// What the transport says.
@@ -36,11 +35,11 @@ impl<T: Transport> Control<T> {
     }
 }
 
-/// The trace of a card as it is, the oldest entry first; empty if the firmware has no trace
-/// ring. Entries that were never written are left out.
+/// Reads the trace of a card without a reset, oldest entry first; empty if the firmware has no
+/// trace ring. Skips entries that were never written.
 ///
 /// # Errors
-/// [`NicError::BadIndex`] if the ring's description cannot be; what the transport says.
+/// [`NicError::BadIndex`] if the ring's description is invalid; the transport's errors.
 pub fn read_trace<T: Transport>(transport: &mut T) -> Result<Vec<TraceEntry>, NicError> {
     let mut word = |word: Gencom| transport.read(word.bar_offset());
     let start = word(Gencom::TraceStart)?;
@@ -63,15 +62,15 @@ pub fn read_trace<T: Transport>(transport: &mut T) -> Result<Vec<TraceEntry>, Ni
         return bad("trace ring start", start);
     }
     let next = pointer.wrapping_sub(start);
-    // Behind the end is the same as at the start of an empty ring.
+    // The end of an empty ring is the same place as its start.
     if next > bytes || !next.is_multiple_of(ENTRY) {
         return bad("trace pointer", pointer);
     }
     let mut words = vec![0; bytes as usize / 4];
     window::read(transport, start, &mut words)?;
     let mut entries: Vec<TraceEntry> = words.chunks_exact(8).map(entry).collect();
-    // The newest entry is the one above the pointer; older ones are above it and
-    // then, from the end of the ring, down to the pointer.
+    // The newest entry is the one above the pointer. Older entries follow upwards, and then from
+    // the end of the ring down to the pointer.
     let newest = (next / ENTRY) as usize + 1;
     let count = entries.len();
     entries.rotate_left(newest % count.max(1));

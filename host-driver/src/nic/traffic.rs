@@ -1,7 +1,7 @@
-//! Frames both ways, the interrupt, and the watchdog.
+//! Frames in both directions, the interrupt, and the watchdog.
 //!
-//! Batches are the rule: queue many frames and [`Nic::submit`] once, take many frames
-//! with one [`Nic::receive`], and the card is told with a mailbox write each.
+//! Work in batches: queue many frames and call [`Nic::submit`] once, take many frames with one
+//! [`Nic::receive`]; each notifies the card with one mailbox write.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -25,9 +25,9 @@ impl<T: Transport> Nic<T> {
         self.control.transport.vector_fd(Vector::INTERRUPT)
     }
 
-    /// Waits until the card may have something, at most for `timeout`. True if it
-    /// has: an interrupt, which is acknowledged here, or, when polling, an index that
-    /// moved. Look at the rings after it: what comes later interrupts again.
+    /// Waits until the card may have work, at most for `timeout`. True if it may: an interrupt
+    /// came, which is acknowledged here, or polling found that an index moved. Read the rings
+    /// afterwards: later work interrupts again.
     ///
     /// # Errors
     /// What the transport says.
@@ -40,9 +40,9 @@ impl<T: Transport> Nic<T> {
         self.control.wait_for(timeout, has_frames)
     }
 
-    /// Takes the interrupt away on the card and lets the next one through, before the
-    /// indices are looked at. [`Nic::wait`] does it; this is for those who learn of
-    /// interrupts in another way, and does no harm twice.
+    /// Deasserts the interrupt on the card and unmasks the next one, before the indices are read.
+    /// [`Nic::wait`] does this; call it if interrupts are noticed in another way. Calling it twice
+    /// does no harm.
     ///
     /// # Errors
     /// What the transport says.
@@ -50,12 +50,12 @@ impl<T: Transport> Nic<T> {
         self.control.acknowledge()
     }
 
-    /// Handles events and takes sent BDs back. Bounded: it looks at each index once.
+    /// Handles events and takes sent BDs back. Bounded: it reads each index once.
     ///
     /// # Errors
-    /// [`NicError::BadIndex`] if the card reports an index that cannot be,
-    /// [`NicError::Stuck`] or [`NicError::FirmwareFatal`] if sent BDs have not come
-    /// back for too long; what the transport says.
+    /// [`NicError::BadIndex`] if the card reports an invalid index, [`NicError::Stuck`] or
+    /// [`NicError::FirmwareFatal`] if sent BDs have not returned for too long; the transport's
+    /// errors.
     pub fn service(&mut self) -> Result<(), NicError> {
         self.control.take_events()?;
         self.send.reclaim(&mut Whole(&mut self.control.transport))?;
@@ -92,13 +92,13 @@ impl<T: Transport> Nic<T> {
         self.send.ring.free()
     }
 
-    /// Send BDs that are with the card.
+    /// Send BDs that the card has.
     pub fn send_outstanding(&self) -> u32 {
         self.send.ring.outstanding()
     }
 
-    /// Queues a frame of one or more fragments, copying it once. False if the ring is
-    /// full. The card learns of it with [`Nic::submit`].
+    /// Queues a frame of one or more fragments, copying it once. False if the ring is full.
+    /// [`Nic::submit`] notifies the card.
     ///
     /// # Errors
     /// [`NicError::BadFrame`] for a frame that cannot be sent, [`NicError::WrongState`].
@@ -106,7 +106,7 @@ impl<T: Transport> Nic<T> {
         self.queue_as(fragments, SendOptions::default())
     }
 
-    /// Queues a frame as [`Nic::queue`] does, with more for the card to do.
+    /// Queues a frame as [`Nic::queue`] does, with offloads.
     ///
     /// # Errors
     /// As [`Nic::queue`].
@@ -119,13 +119,12 @@ impl<T: Transport> Nic<T> {
         self.send.queue(fragments, options)
     }
 
-    /// Lets `fill` put a frame straight into the next send slot: it gets the memory,
-    /// the offset and the room, and gives the length (0: there was no frame). None if
-    /// the ring is full, else the length.
+    /// Makes `fill` write a frame straight into the next send slot: it receives the memory, the
+    /// offset and the room, and returns the length (0: there was no frame). None if the ring is
+    /// full, otherwise the length.
     ///
     /// # Errors
-    /// What `fill` says, as [`NicError::Io`]; [`NicError::BadFrame`],
-    /// [`NicError::WrongState`].
+    /// The errors of `fill`, as [`NicError::Io`]; [`NicError::BadFrame`], [`NicError::WrongState`].
     pub fn queue_with(
         &mut self,
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<usize>,
@@ -135,8 +134,7 @@ impl<T: Transport> Nic<T> {
         })
     }
 
-    /// Queues a frame as [`Nic::queue_with`] does; `fill` says also what more the card
-    /// shall do with it.
+    /// Queues a frame as [`Nic::queue_with`] does; `fill` also returns its offloads.
     ///
     /// # Errors
     /// As [`Nic::queue_with`].
@@ -148,7 +146,7 @@ impl<T: Transport> Nic<T> {
         self.send.queue_with(fill)
     }
 
-    /// Tells the card of everything that was queued, with one mailbox write.
+    /// Notifies the card of everything that was queued, with one mailbox write.
     ///
     /// # Errors
     /// What the transport says.
@@ -160,8 +158,8 @@ impl<T: Transport> Nic<T> {
         Ok(self.send.submit(&mut Whole(transport))?)
     }
 
-    /// Queues frames in order as long as there is room and tells the card once.
-    /// Gives how many were queued.
+    /// Queues frames in order as long as there is room and notifies the card once. Returns how many
+    /// were queued.
     ///
     /// # Errors
     /// As [`Nic::queue`]; frames before a bad one are sent.
@@ -182,12 +180,12 @@ impl<T: Transport> Nic<T> {
         result.map(|_| count)
     }
 
-    /// Hands at most `budget` received frames to `deliver`, in order, and gives their
-    /// buffers back to the card. Gives how many return BDs were taken.
+    /// Passes at most `budget` received frames to `deliver`, in order, and returns their buffers to
+    /// the card. Returns how many return BDs were taken.
     ///
     /// # Errors
-    /// [`NicError::BadIndex`] or [`NicError::Nonsense`] if the card reports what
-    /// cannot be, what `deliver` says, or what the transport says.
+    /// [`NicError::BadIndex`] or [`NicError::Nonsense`] if the card reports invalid values; the
+    /// errors of `deliver` and of the transport.
     pub fn receive(
         &mut self,
         budget: u32,
@@ -197,7 +195,7 @@ impl<T: Transport> Nic<T> {
         self.receive.receive(&mut card, budget, deliver)
     }
 
-    /// Copies at most `budget` received frames out.
+    /// Copies at most `budget` received frames.
     ///
     /// # Errors
     /// As [`Nic::receive`].
@@ -210,8 +208,7 @@ impl<T: Transport> Nic<T> {
         Ok(frames)
     }
 
-    /// Copies at most `budget` received frames out, with all that the card says about
-    /// each.
+    /// Copies at most `budget` received frames, with the card's report about each.
     ///
     /// # Errors
     /// As [`Nic::receive`].
@@ -224,8 +221,8 @@ impl<T: Transport> Nic<T> {
         Ok(frames)
     }
 
-    /// Waits until every frame that was submitted has left the card's memory: all
-    /// BDs are back and the MAC's transmit ring is empty.
+    /// Waits until every submitted frame has left the card's memory: all BDs are back and the MAC's
+    /// transmit ring is empty.
     ///
     /// # Errors
     /// As [`Nic::service`]; [`NicError::Stuck`] if it takes longer than `timeout`.
@@ -257,18 +254,18 @@ impl<T: Transport> Nic<T> {
         Ok(producer & !7 == consumer & !7)
     }
 
-    /// Tells the card of the buffers that wait for it, if there are enough of them.
+    /// Reports returned buffers to the card, if there are enough of them.
     pub(super) fn tell_buffers(&mut self, all: bool) -> Result<(), NicError> {
         let mut card = Whole(&mut self.control.transport);
         Ok(self.receive.tell_buffers(&mut card, all)?)
     }
 
-    /// Receive buffers that are with the card.
+    /// Receive buffers that the card has.
     pub fn receive_outstanding(&self) -> usize {
         self.receive.rings.outstanding()
     }
 
-    /// Receive buffers of one ring that are with the card.
+    /// Receive buffers of one ring that the card has.
     pub fn receive_outstanding_in(&self, ring: Ring) -> usize {
         self.receive.rings.outstanding_in(ring)
     }

@@ -1,4 +1,4 @@
-//! NIC memory through the window.
+//! Access to NIC memory through the window.
 //!
 //! Hardware reference, section 9: `R[68]` holds the base (2 KB aligned), BAR offsets
 //! 800-FFF show the 2 KB of SRAM from there on.
@@ -12,8 +12,8 @@ pub const WINDOW: u32 = 0x800;
 /// Bytes of the window.
 pub const WINDOW_BYTES: u32 = 0x800;
 
-/// Splits a range of NIC memory into the pieces that one window position shows:
-/// base, BAR offset, words.
+/// Splits a range of NIC memory into pieces that one window position covers: base, BAR offset,
+/// words.
 fn pieces(address: u32, words: usize) -> impl Iterator<Item = (u32, u32, usize)> {
     let mut address = address & !3;
     let mut left = words;

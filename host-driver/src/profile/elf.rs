@@ -1,4 +1,4 @@
-//! The spans of code in the firmware's ELF file: jump tables, functions, who calls whom.
+//! Code spans of the firmware's ELF file: jump tables, functions and calls.
 
 use super::{Owner, Profile, Span};
 use crate::log::{BuildId, LogError};
@@ -8,7 +8,7 @@ use std::ops::Range;
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 
-/// What the symbols of the tables and of the loop begin with. One that ends with `_b` is CPU
+/// The prefix of the symbols of the tables and of the loop. A symbol with the suffix `_b` is CPU
 /// B's.
 const TABLE: &str = "dispatch_table";
 const LOOP: &str = "dispatch_";
@@ -23,7 +23,7 @@ const TARGET: u32 = 0x03FF_FFFF;
 /// A function, by its section and address: both scratch pads have the same addresses.
 type Place = (usize, u32);
 
-/// Which functions each calls.
+/// The functions that each function calls.
 type Calls = BTreeMap<Place, Vec<Place>>;
 
 struct Code<'a> {
@@ -62,7 +62,7 @@ fn functions(file: &object::File<'_>) -> BTreeMap<Place, (u32, String)> {
 }
 
 impl Code<'_> {
-    /// Whether a CPU can run what is in a section.
+    /// Whether a CPU can run code of a section.
     fn sees(&self, cpu: Cpu, section: usize) -> bool {
         let section = self.file.section_by_index(SectionIndex(section));
         let name = section.as_ref().ok().and_then(|found| found.name().ok());
@@ -85,7 +85,7 @@ impl Code<'_> {
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     }
 
-    /// Where an instruction jumps to, if it is one of those.
+    /// The target of an instruction, if it is one of these jumps.
     fn jump(&self, section: usize, at: u32, opcodes: &[u32]) -> Option<u32> {
         let word = self.word(section, at)?;
         let target = at & 0xF000_0000 | (word & TARGET) << 2;
@@ -132,8 +132,8 @@ impl Code<'_> {
         spans
     }
 
-    /// The handler that an entry of a table leads to, and the address of the further jump by
-    /// which it does, if there is one.
+    /// The handler behind an entry of a table, and the address of an intermediate jump, if there is
+    /// one.
     fn handler(&self, cpu: Cpu, section: usize, at: u32) -> Option<(Place, Option<u32>)> {
         let target = self.jump(section, at, &[J])?;
         let further = || {
@@ -199,7 +199,7 @@ fn reached(calls: &Calls, from: Place) -> BTreeSet<Place> {
     reached
 }
 
-/// As its runs are counted: the timer is there for either side.
+/// The name under which its runs are counted: each side has its own timer handler.
 fn name_of(event: EventBit, cpu: Cpu) -> String {
     match (event, cpu) {
         (EventBit::Timer, Cpu::B) => "SendTimer".to_owned(),

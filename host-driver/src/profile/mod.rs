@@ -1,10 +1,10 @@
-//! Which handler a CPU is in, told by its program counter.
+//! Profiles of a CPU by sampling its program counter.
 //!
 //! The chip shows a host the program counter of either CPU while it runs (hardware reference,
-//! 3.4). Read now and then, it says what part of its time a CPU spends where. The firmware
-//! has no part in that: it costs no instruction and no word of SRAM, which counting cycles in
-//! each handler would, and it holds for a handler whose runs take long and for one that runs
-//! often. What an address means is in the firmware's ELF file:
+//! 3.4). Samples of it show where a CPU spends its time. The firmware needs no support for that:
+//! it costs no instruction and no word of SRAM, unlike cycle counters in each handler, and it
+//! works for long and for frequent handlers. The firmware's ELF file gives addresses their
+//! meaning:
 //!
 //! ```text
 //!   program counter ──► jump table entry ───────────────► the handler it leads to, or idle
@@ -13,8 +13,8 @@
 //!                               └── else ───────────────► by its own name
 //! ```
 //!
-//! Entries of the jump tables count as their handlers, since an emulator that translates code
-//! shows the last address that was jumped to.
+//! Entries of the jump tables count as their handlers, because an emulator that translates code
+//! shows the last jump target.
 
 mod elf;
 
@@ -22,25 +22,25 @@ use crate::log::{BuildId, LogError};
 use std::ops::Range;
 use tigon2_chip::Cpu;
 
-/// Who a CPU works for.
+/// The owner of a CPU's time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// Nobody: it turns in its dispatch loop.
+    /// The dispatch loop.
     Idle,
     /// A handler, by its event.
     Handler(String),
-    /// A function that several handlers call, or none.
+    /// A function that several handlers or none call.
     Function(String),
 }
 
-/// A piece of code and who it works for.
+/// A range of code and its owner.
 #[derive(Clone, Debug)]
 struct Span {
     code: Range<u32>,
     owner: Owner,
 }
 
-/// The code of a firmware, as each CPU sees it.
+/// The code of a firmware, for each CPU.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Sorted, without overlaps.
@@ -57,16 +57,16 @@ impl Profile {
         elf::parse(file)
     }
 
-    /// Whether it is that of the firmware on a card.
+    /// Checks that it matches the firmware on a card.
     ///
     /// # Errors
-    /// [`LogError::WrongBuild`] if not.
+    /// [`LogError::WrongBuild`] if it does not.
     pub fn check(&self, card: BuildId) -> Result<(), LogError> {
         self.build.check(card)
     }
 
-    /// Who CPU `cpu` works for when its program counter is `pc`; none where there is no code,
-    /// as with a CPU that was never started.
+    /// The owner of CPU `cpu`'s time at program counter `pc`; None where there is no code, as for a
+    /// CPU that was never started.
     pub fn owner(&self, cpu: Cpu, pc: u32) -> Option<&Owner> {
         let spans = self.spans.get(cpu.index())?;
         let behind = spans.partition_point(|span| span.code.start <= pc);

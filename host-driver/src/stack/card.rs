@@ -1,7 +1,8 @@
-//! A stack over the card.
+//! A smoltcp device on the card.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -9,23 +10,23 @@ use smoltcp::time::Instant as StackInstant;
 
 use super::{StackError, Wire};
 use crate::checksum;
-use crate::nic::{CardState, DropReason, Nic, NicError, SendOptions};
+use crate::nic::{CardState, DropReason, Nic, NicError, Notice, SendOptions};
 use crate::transport::Transport;
 
-/// Received frames that are fetched at a time.
+/// Received frames that are fetched at once.
 const BATCH: u32 = 64;
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
 
-/// A card as the device of a stack. If the card makes checksums the stack does not:
-/// frames are handed over unfinished, and received ones are judged by the card's sums.
-/// (Fragments, of which the card makes no sums that could be judged, are not.)
+/// A card as the device of a network stack. If the card computes checksums, the stack does not:
+/// frames are passed unfinished, and received frames are checked by the card's sums (except
+/// fragments, for which the card computes no usable sums).
 pub struct CardWire<'a, T: Transport> {
     nic: &'a mut Nic<T>,
     vlan: Option<u16>,
     received: VecDeque<Vec<u8>>,
     scratch: Vec<u8>,
-    /// smoltcp's devices cannot fail: the first error waits here for the next flush.
+    /// smoltcp's devices cannot fail: the first error is kept for the next flush.
     failure: Option<NicError>,
 }
 
@@ -35,8 +36,8 @@ impl<'a, T: Transport> CardWire<'a, T> {
         Self::with_vlan(nic, None)
     }
 
-    /// A device over an open card for the frames of one VLAN; the card must insert and
-    /// strip tags ([`crate::Config::vlan`]).
+    /// A device on an open card for the frames of one VLAN; the card must insert and strip tags
+    /// ([`crate::Config::vlan`]).
     pub fn with_vlan(nic: &'a mut Nic<T>, vlan: Option<u16>) -> Self {
         Self {
             nic,
@@ -70,7 +71,7 @@ impl<'a, T: Transport> CardWire<'a, T> {
                 return Ok(());
             }
             let bytes = frame.to_vec()?;
-            if checksum::judge(&bytes, frame.checksums(), offload).is_good() {
+            if checksum::check(&bytes, frame.checksums(), offload).is_good() {
                 received.push_back(bytes);
             } else {
                 damaged += 1;
@@ -82,8 +83,8 @@ impl<'a, T: Transport> CardWire<'a, T> {
     }
 }
 
-/// Who makes (`send`) and who verifies (`receive`) a checksum: the stack does what the
-/// card does not.
+/// Who computes (`send`) and verifies (`receive`) a checksum: the stack does what the card does
+/// not.
 fn checksum(send: bool, receive: bool) -> Checksum {
     match (send, receive) {
         (false, false) => Checksum::Both,
@@ -111,7 +112,7 @@ impl<T: Transport> TxToken for CardTx<'_, '_, T> {
         wire.scratch.clear();
         wire.scratch.resize(len, 0);
         let result = f(&mut wire.scratch);
-        // Room was checked when the token was made.
+        // The room was checked when the token was created.
         let options = SendOptions {
             vlan: wire.vlan,
             ..checksum::prepare(&mut wire.scratch, wire.nic.config().send_checksums)
@@ -180,6 +181,24 @@ impl<T: Transport> Wire for CardWire<'_, T> {
         self.nic.wait(timeout)?;
         self.nic.service()?;
         Ok(())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // Frames that were fetched, or a driver that polls, cannot be seen by it.
+        let interrupts = self.nic.config().notice == Notice::Interrupt;
+        let fd = self.nic.interrupt_fd();
+        fd.filter(|_| interrupts && self.received.is_empty())
+    }
+
+    fn recover(&mut self, failure: &StackError) -> Result<bool, StackError> {
+        match failure {
+            StackError::Nic(error) if error.is_recoverable() => {
+                self.failure = None;
+                self.nic.recover()?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     fn card_state(&mut self) -> Result<Option<CardState>, StackError> {

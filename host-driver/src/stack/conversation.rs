@@ -1,4 +1,4 @@
-//! A client's end of a conversation: its socket, its target and its patience.
+//! A client's end of a conversation: its socket, its target and its timeout.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -12,27 +12,27 @@ use super::protocol::{Datagram, HEADER_BYTES, Kind};
 use super::service::{send, tcp_socket, udp_socket};
 use super::{Host, StackError, Wire};
 
-/// How long a peer may be silent before a conversation is given up.
+/// How long a peer may be silent before a conversation fails.
 const SILENCE: Duration = Duration::from_secs(5);
 /// How often a lost end mark or request is repeated.
 pub(super) const REPEAT: Duration = Duration::from_millis(200);
-/// First of the ports that connections go out from.
+/// First local port of connections.
 const FIRST_LOCAL_PORT: u16 = 49_152;
 
-/// A local port that was not used for a while.
+/// A local port that was not used recently.
 pub(super) fn local_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     FIRST_LOCAL_PORT + NEXT.fetch_add(1, Ordering::Relaxed) % 16_000
 }
 
-/// One conversation: a socket that is removed when it ends, and its patience.
+/// One conversation: a socket that is removed at its end, and a timeout.
 pub(super) struct Conversation<'a, W: Wire> {
     pub host: &'a mut Host<W>,
     pub socket: SocketHandle,
     what: &'static str,
     target: Ipv4Addr,
     stop: &'a AtomicBool,
-    /// When the peer was last heard.
+    /// When the peer was last heard from.
     pub heard: Instant,
 }
 
@@ -118,7 +118,7 @@ impl<'a, W: Wire> Conversation<'a, W> {
         }
     }
 
-    /// Lets the stack work and waits for more.
+    /// Runs the stack and waits for more.
     pub fn step(&mut self, limit: Duration) -> Result<(), StackError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(StackError::Stopped);
@@ -147,7 +147,7 @@ impl<W: Wire> Conversation<'_, W> {
         while self.tcp().is_active() && self.tcp().state() != tcp::State::TimeWait {
             self.step(REPEAT)?;
         }
-        // The last acknowledgement goes out now; nobody waits for the TIME-WAIT.
+        // The last acknowledgement leaves now; nothing waits for TIME-WAIT.
         self.host.turn()?;
         Ok(())
     }

@@ -1,10 +1,9 @@
-//! A network stack in process, for machines where the user has no TAP device.
+//! An in-process network stack, for machines where the user has no TAP device.
 //!
-//! [`Host`] is a smoltcp interface over any [`Wire`]: over the card
-//! ([`card::CardWire`]) on the driver's side, over a datagram socket
-//! ([`crate::peer`]) on the other side of the wire. Both sides speak the small
-//! measuring protocol of [`protocol`]: [`service`] answers, [`ping`] and
-//! [`throughput`] ask.
+//! [`Host`] is a smoltcp interface on any [`Wire`]: on the card ([`card::CardWire`]) on the
+//! driver's side, on a datagram socket ([`crate::peer`]) at the far end. Both sides use the small
+//! measuring protocol of [`protocol`]: [`service`] is the server, [`ping`] and [`throughput`] are
+//! the clients.
 //!
 //! ```text
 //!   ping, throughput            service
@@ -13,6 +12,7 @@
 //!         └──── driver ── MAC ──────┘
 //! ```
 
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
@@ -30,16 +30,16 @@ pub mod protocol;
 pub mod service;
 pub mod throughput;
 
-/// Longest sleep of a turn in which the stack itself has nothing due.
+/// Longest sleep of a turn if the stack has no timer due.
 const LONGEST_TURN: Duration = Duration::from_millis(100);
 
-/// Why a wire or a conversation over it came to an end.
+/// Why a wire or a conversation ended.
 #[derive(Debug, Error)]
 pub enum StackError {
     /// The card failed.
     #[error(transparent)]
     Nic(#[from] crate::nic::NicError),
-    /// The socket that is the wire failed.
+    /// The wire's socket failed.
     #[error("the wire failed: {0}")]
     Wire(#[from] std::io::Error),
     /// The other host did not answer.
@@ -49,43 +49,59 @@ pub enum StackError {
         card.as_ref().map_or(String::new(), |state| format!(" (our card: {state})"))
     )]
     NoAnswer {
-        /// What was asked for.
+        /// The request.
         what: &'static str,
         /// The other host.
         address: std::net::Ipv4Addr,
-        /// How long it was waited for.
+        /// How long the client waited.
         after: Duration,
-        /// What is known of the card on our side, if it is one.
+        /// The state of the card on our side, if there is one.
         card: Option<Box<CardState>>,
     },
-    /// The other host broke the connection off or said something else.
+    /// The other host closed the connection or sent something unexpected.
     #[error("{what}: {reason}")]
     Broken {
-        /// What was being done.
+        /// The operation.
         what: &'static str,
         /// What happened.
         reason: String,
     },
-    /// The user wants to stop.
+    /// The user requested to stop.
     #[error("stopped")]
     Stopped,
 }
 
-/// A device that a stack can sit on and wait for.
+/// A device for a stack that can wait.
 pub trait Wire: Device {
-    /// Sends off what the stack has transmitted since the last call.
+    /// Sends everything that the stack has transmitted since the last call.
     ///
     /// # Errors
     /// [`StackError`] if the device failed.
     fn flush(&mut self) -> Result<(), StackError>;
 
-    /// Waits until frames may have come, at most for `timeout`.
+    /// Waits until frames may have arrived, at most for `timeout`.
     ///
     /// # Errors
     /// [`StackError`] if the device failed.
     fn wait(&mut self, timeout: Duration) -> Result<(), StackError>;
 
-    /// What is known of the card, if this is one, for who gives up waiting.
+    /// A descriptor that becomes readable when frames may have arrived, for who sleeps on others
+    /// as well; none if the device can only be waited for alone. After it, call [`Wire::wait`]
+    /// with no time, and then look for frames.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Resets what has failed, so that the wire can be used again; false if it cannot.
+    ///
+    /// # Errors
+    /// [`StackError`] if the reset fails.
+    fn recover(&mut self, failure: &StackError) -> Result<bool, StackError> {
+        let _ = failure;
+        Ok(false)
+    }
+
+    /// The state of the card, if there is one, for messages about timeouts.
     ///
     /// # Errors
     /// [`StackError`] if the device failed.
@@ -94,7 +110,7 @@ pub trait Wire: Device {
     }
 }
 
-/// Who a host is on the wire.
+/// A host's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Its station address.
@@ -113,7 +129,7 @@ pub struct Host<W: Wire> {
 }
 
 impl<W: Wire> Host<W> {
-    /// Puts a stack on a wire.
+    /// Creates a stack on a wire.
     pub fn new(mut wire: W, identity: Identity) -> Self {
         let mut config = Config::new(EthernetAddress(identity.station).into());
         config.random_seed = u64::from(std::process::id()) << 32
@@ -135,7 +151,7 @@ impl<W: Wire> Host<W> {
         }
     }
 
-    /// The wire below.
+    /// The wire.
     pub fn wire(&mut self) -> &mut W {
         &mut self.wire
     }
@@ -145,7 +161,7 @@ impl<W: Wire> Host<W> {
         (&mut self.interface, &mut self.sockets)
     }
 
-    /// Takes the wire back.
+    /// Returns the wire.
     pub fn into_wire(self) -> W {
         self.wire
     }
@@ -155,8 +171,8 @@ impl<W: Wire> Host<W> {
         StackInstant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
     }
 
-    /// Handles everything that is there, without waiting. True if a socket may have
-    /// changed, so that there is something to look at before waiting.
+    /// Processes everything that is there, without waiting. True if a socket may have changed, so
+    /// that the caller should check before waiting.
     ///
     /// # Errors
     /// [`StackError`] if the wire failed.
@@ -167,7 +183,7 @@ impl<W: Wire> Host<W> {
         Ok(result == PollResult::SocketStateChanged)
     }
 
-    /// Waits until there may be something to do, at most for `limit`.
+    /// Waits until there may be work, at most for `limit`.
     ///
     /// # Errors
     /// [`StackError`] if the wire failed.
@@ -180,7 +196,7 @@ impl<W: Wire> Host<W> {
         self.wire.wait(due.min(limit).min(LONGEST_TURN))
     }
 
-    /// What is known of the card that it sits on, if it is one.
+    /// The state of its card, if there is one.
     ///
     /// # Errors
     /// [`StackError`] if the device failed.

@@ -1,4 +1,4 @@
-//! Echo requests and what came of them.
+//! Echo requests and their results.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use super::{Host, StackError, Wire};
 
 /// Identifier of the driver's echo requests.
 const IDENTIFIER: u16 = 0x5447;
-/// Longest latency that is told apart, in microseconds.
+/// Longest distinguishable latency, in microseconds.
 const LONGEST_MICROS: u64 = 60_000_000;
 
 /// What to ping and how.
@@ -26,23 +26,23 @@ pub struct Ping {
     pub count: u16,
     /// Bytes after the ICMP header; 1472 fill a frame, 8972 a jumbo frame.
     pub payload: usize,
-    /// Time from a request to the next; zero sends the next when the answer is there.
+    /// Time from a request to the next; zero sends the next when the answer has arrived.
     pub interval: Duration,
-    /// How long an answer holds up the next request, or the end. One that comes later,
+    /// How long a missing answer delays the next request, or the end. An answer that comes later,
     /// but before the end, counts like any other.
     pub timeout: Duration,
 }
 
-/// What came of it. Latencies are in microseconds.
+/// The results. Latencies are in microseconds.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PingReport {
     /// Bytes after the ICMP header.
     pub payload: usize,
     /// Requests that were sent.
     pub sent: u64,
-    /// Answers that came, each counted once.
+    /// Answers that arrived, each counted once.
     pub received: u64,
-    /// Answers whose contents were not those of the request.
+    /// Answers whose content differs from the request's.
     pub corrupt: u64,
     /// Shortest latency.
     pub min_us: u64,
@@ -59,7 +59,7 @@ pub struct PingReport {
 struct Conversation {
     ping: Ping,
     payload: Vec<u8>,
-    /// When the requests without an answer were sent.
+    /// When the unanswered requests were sent.
     sent_at: Vec<Option<Instant>>,
     report: PingReport,
     latency: Histogram<u64>,
@@ -68,8 +68,8 @@ struct Conversation {
 /// Sends echo requests and waits for the answers.
 ///
 /// # Errors
-/// [`StackError`] if the wire failed or `stop` was set. Lost answers are no error,
-/// they are in the report.
+/// [`StackError`] if the wire failed or `stop` was set. Lost answers are no error; the report
+/// counts them.
 pub fn ping<W: Wire>(
     host: &mut Host<W>,
     ping: Ping,
@@ -137,8 +137,8 @@ impl Conversation {
                 next += 1;
                 due = now + self.ping.interval;
             }
-            // What waits on the wire comes before a look at the clock: a host that was
-            // stopped for a while has lost no answer by that.
+            // Frames on the wire come before the check of the clock, so that a host that was
+            // suspended for a while has lost no answer.
             if host.turn()? {
                 continue;
             }
@@ -154,7 +154,7 @@ impl Conversation {
         }
     }
 
-    /// Requests that are still worth waiting for.
+    /// Requests that have not timed out.
     fn outstanding(&self, now: Instant) -> usize {
         let fresh = |at: &Instant| now.saturating_duration_since(*at) < self.ping.timeout;
         self.sent_at.iter().flatten().filter(|at| fresh(at)).count()

@@ -1,21 +1,21 @@
 //! The measuring protocol between two in-process stacks.
 //!
-//! TCP: a *sink* takes bytes until the sender closes its half and then answers
-//! with a [`SinkReport`]; a *source* sends as many bytes as the client asks for in
-//! its first eight bytes. UDP: datagrams with a header of 24 bytes.
+//! TCP: a *sink* receives bytes until the sender closes its half, then answers with a
+//! [`SinkReport`]; a *source* sends as many bytes as the client requests in its first eight bytes.
+//! UDP: datagrams with a header of 24 bytes.
 //!
 //! ```text
 //! UDP  0 magic | 4 kind | 8 sequence number (64 bits) | 16 number (64 bits) | 24 filler
 //! ```
 //!
-//! All numbers are big-endian. The contents of a stream are a function of the
-//! position, so that a byte which was lost, doubled or changed is found.
+//! All numbers are big-endian. The content of a stream is a function of the position, so lost,
+//! duplicated and changed bytes are found.
 
 use serde::Serialize;
 
-/// TCP port that swallows bytes.
+/// TCP port that discards bytes.
 pub const SINK_PORT: u16 = 5001;
-/// TCP port that pours bytes out.
+/// TCP port that sends bytes.
 pub const SOURCE_PORT: u16 = 5002;
 /// UDP port that counts datagrams, and sends them on request.
 pub const DATAGRAM_PORT: u16 = 5003;
@@ -28,7 +28,7 @@ pub const LARGEST_PAYLOAD: usize = 8972;
 
 const MAGIC: u32 = 0x5447_5554;
 
-/// The pattern's period: a prime, so that it fits no buffer or segment size.
+/// The pattern's period: a prime, which divides no buffer or segment size.
 const PERIOD: u64 = 251;
 
 /// The byte of a stream at a position.
@@ -66,17 +66,17 @@ pub fn differing(position: u64, bytes: &[u8]) -> u64 {
     count
 }
 
-/// What a TCP sink has seen when the sender closed.
+/// What a TCP sink has received when the sender closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SinkReport {
     /// Bytes that came.
     pub bytes: u64,
-    /// Bytes of them that were not the stream's.
+    /// Wrong bytes among them.
     pub corrupt: u64,
 }
 
 impl SinkReport {
-    /// As it goes over the wire.
+    /// Encodes it.
     #[must_use]
     pub fn to_bytes(self) -> [u8; SINK_REPORT_BYTES] {
         let mut out = [0; SINK_REPORT_BYTES];
@@ -85,7 +85,7 @@ impl SinkReport {
         out
     }
 
-    /// From the wire.
+    /// Decodes it.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; SINK_REPORT_BYTES]) -> Self {
         Self {
@@ -103,7 +103,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(eight)
 }
 
-/// What a datagram is for.
+/// The purpose of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One of a numbered run.
@@ -112,15 +112,14 @@ pub enum Kind {
     End,
     /// `sequence` datagrams of a run have come; `number` of their bytes differed.
     Report,
-    /// Please send `sequence` datagrams, one each `number` nanoseconds, each as long
-    /// as this one.
+    /// Requests `sequence` datagrams, one each `number` nanoseconds, each as long as this one.
     Request,
 }
 
 /// The header of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
     /// See [`Kind`]; in data, the place in the run.
     pub sequence: u64,
@@ -149,8 +148,8 @@ impl Datagram {
         true
     }
 
-    /// Reads the header and counts the bytes of the filler that differ. None if it
-    /// is no datagram of ours.
+    /// Parses the header and counts wrong bytes of the filler. None if it is no datagram of this
+    /// protocol.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<(Self, u64)> {
         let (header, filler) = bytes.split_at_checked(HEADER_BYTES)?;

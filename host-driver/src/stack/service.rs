@@ -1,7 +1,7 @@
-//! The answering side of the measuring protocol.
+//! The server of the measuring protocol.
 //!
-//! Ping is answered by the stack itself; this serves the TCP sink, the TCP source
-//! and the datagram port of [`super::protocol`].
+//! The stack itself answers pings; this module serves the TCP sink, the TCP source and the
+//! datagram port of [`super::protocol`].
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use super::protocol::{
 };
 use super::{Host, Wire};
 
-/// TCP connections of each kind that are served at the same time.
+/// TCP connections of each kind at the same time.
 const CONNECTIONS: usize = 4;
 /// Bytes of a TCP socket's buffer, each way.
 pub(super) const TCP_BUFFER_BYTES: usize = 192 * 1024;
 /// Datagrams that a UDP socket holds, each way.
 pub(super) const DATAGRAMS: usize = 256;
-/// Datagrams that are sent at most in one turn.
+/// The most datagrams sent in one turn.
 const DATAGRAM_BURST: u32 = 32;
 
 /// A TCP socket with the project's buffers.
@@ -29,6 +29,8 @@ pub(super) fn tcp_socket() -> tcp::Socket<'static> {
     let buffer = || tcp::SocketBuffer::new(vec![0; TCP_BUFFER_BYTES]);
     let mut socket = tcp::Socket::new(buffer(), buffer());
     socket.set_nagle_enabled(false);
+    // Regardless of the controllers that other crates of the build enable.
+    socket.set_congestion_control(tcp::CongestionControl::None);
     socket
 }
 
@@ -55,7 +57,7 @@ struct Source {
     sent: u64,
 }
 
-/// A run of datagrams that somebody asked for.
+/// A requested run of datagrams.
 struct Pour {
     to: IpEndpoint,
     run: u64,
@@ -66,7 +68,7 @@ struct Pour {
     due: Instant,
 }
 
-/// A run of datagrams that is coming in.
+/// An arriving run of datagrams.
 #[derive(Default)]
 struct Run {
     from: Option<IpEndpoint>,
@@ -105,7 +107,7 @@ impl Service {
             })
             .collect();
         let mut socket = udp_socket();
-        // A fresh socket and a port that is not 0: binding cannot fail.
+        // A fresh socket and a port other than 0: binding cannot fail.
         let _ = socket.bind(DATAGRAM_PORT);
         Self {
             sinks,
@@ -116,8 +118,8 @@ impl Service {
         }
     }
 
-    /// Serves what has come; call after each turn of the host. Gives the time until
-    /// it wants to be called again even if nothing comes.
+    /// Serves everything that has arrived; call it after each turn of the host. Returns the time
+    /// until it has to be called again even if nothing arrives.
     pub fn serve<W: Wire>(&mut self, host: &mut Host<W>) -> Duration {
         for sink in &mut self.sinks {
             sink.serve(host.sockets.get_mut(sink.socket));
@@ -168,7 +170,7 @@ impl Service {
     }
 }
 
-/// Sends one datagram if there is room; a datagram may be lost, also here.
+/// Sends one datagram if there is room; otherwise the datagram is lost.
 pub(super) fn send(
     socket: &mut udp::Socket<'_>,
     to: IpEndpoint,
@@ -189,7 +191,7 @@ impl Sink {
                 corrupt: 0,
             };
             self.reported = false;
-            // Closed and the port is not 0: listening cannot fail.
+            // Closed, and the port is not 0: listening cannot fail.
             let _ = socket.listen(SINK_PORT);
             return;
         }
@@ -218,7 +220,7 @@ impl Source {
         if !socket.is_open() {
             self.wanted = None;
             self.sent = 0;
-            // Closed and the port is not 0: listening cannot fail.
+            // Closed, and the port is not 0: listening cannot fail.
             let _ = socket.listen(SOURCE_PORT);
             return;
         }
@@ -282,8 +284,7 @@ impl Run {
 }
 
 impl Pour {
-    /// Sends what is due, the end mark after the last, and gives the time until
-    /// more is due.
+    /// Sends what is due, and the end mark after the last; returns the time until more is due.
     fn serve(&mut self, socket: &mut udp::Socket<'_>) -> Duration {
         let now = Instant::now();
         let mut burst = 0;

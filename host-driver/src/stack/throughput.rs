@@ -16,12 +16,12 @@ use super::protocol::{
 use super::service::send;
 use super::{Host, StackError, Wire};
 
-/// What a run over one connection came to.
+/// The result of a run over one connection.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct StreamReport {
     /// Bytes that arrived, as counted by the receiver.
     pub bytes: u64,
-    /// Bytes of them that were wrong.
+    /// Wrong bytes among them.
     pub corrupt: u64,
     /// From the first byte to the receiver's confirmation, in seconds.
     pub seconds: f64,
@@ -29,7 +29,7 @@ pub struct StreamReport {
     pub mbps: f64,
 }
 
-/// What a run of datagrams came to.
+/// The result of a run of datagrams.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DatagramReport {
     /// Bytes of each datagram's payload.
@@ -51,8 +51,7 @@ pub struct DatagramReport {
 pub struct DatagramRun {
     /// The other host.
     pub target: Ipv4Addr,
-    /// Bytes of payload, at least the header's 24, and at most
-    /// what fits the MTU.
+    /// Bytes of payload: at least the header's 24, and at most what fits the MTU.
     pub payload: usize,
     /// Datagrams to send.
     pub count: u64,
@@ -68,7 +67,7 @@ fn megabits(bytes: u64, seconds: f64) -> f64 {
     }
 }
 
-/// Sends a stream for a time and asks the receiver what arrived.
+/// Sends a stream for a time and requests the receiver's report.
 ///
 /// # Errors
 /// [`StackError`] if the peer does not answer or breaks off, the wire failed, or
@@ -98,7 +97,7 @@ pub fn tcp_send<W: Wire>(
                 _ => break,
             }
         }
-        // The queue itself says nothing: it is as full after each filling.
+        // The queue alone shows nothing: it is equally full after each filling.
         let now_acknowledged = sent - talk.tcp().send_queue() as u64;
         if now_acknowledged != acknowledged {
             talk.heard = Instant::now();
@@ -178,7 +177,7 @@ pub fn tcp_receive<W: Wire>(
         talk.step(duration.saturating_sub(start.elapsed()))?;
     }
     let seconds = start.elapsed().as_secs_f64();
-    // The stream has no end: break it off.
+    // The stream has no end: abort it.
     talk.tcp().abort();
     talk.host.turn()?;
     Ok(StreamReport {
@@ -189,11 +188,11 @@ pub fn tcp_receive<W: Wire>(
     })
 }
 
-/// Sends a run of datagrams and asks the receiver how many arrived.
+/// Sends a run of datagrams and requests the receiver's count.
 ///
 /// # Errors
-/// [`StackError`] if the peer does not report, the wire failed, or `stop` was set.
-/// Lost datagrams are no error, they are in the report.
+/// [`StackError`] if the peer does not report, the wire failed, or `stop` was set. Lost datagrams
+/// are no error; the report counts them.
 pub fn udp_send<W: Wire>(
     host: &mut Host<W>,
     run: DatagramRun,
@@ -234,11 +233,11 @@ pub fn udp_send<W: Wire>(
     })
 }
 
-/// Asks the peer for a run of datagrams and counts what arrives.
+/// Requests a run of datagrams from the peer and counts what arrives.
 ///
 /// # Errors
-/// [`StackError`] if nothing arrives, the wire failed, or `stop` was set. Lost
-/// datagrams are no error, they are in the report.
+/// [`StackError`] if nothing arrives, the wire failed, or `stop` was set. Lost datagrams are no
+/// error; the report counts them.
 pub fn udp_receive<W: Wire>(
     host: &mut Host<W>,
     run: DatagramRun,
@@ -298,7 +297,7 @@ pub fn udp_receive<W: Wire>(
                 _ => {}
             }
         }
-        // The end mark may be lost too.
+        // The end mark may be lost as well.
         let overdue = run
             .interval
             .saturating_mul(run.count.min(u64::from(u32::MAX)) as u32);

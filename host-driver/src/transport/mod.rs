@@ -1,10 +1,9 @@
-//! What the driver needs of a bus: registers, DMA memory, an interrupt.
+//! The driver's interface to a bus: registers, DMA memory, interrupts.
 //!
-//! One trait, [`Transport`], and its implementations: [`vfio`] for a card in this
-//! machine, [`vfio_user`] for one that another process emulates, and whatever a
-//! simulator offers in process.
-//! The trait speaks of BAR0 in aligned 32-bit words, as the card does
-//! (Host/NIC software interface, "BAR0 layout").
+//! One trait, [`Transport`], has several implementations: [`vfio`] for a card in this machine,
+//! [`vfio_user`] for a card that another process emulates, and in-process simulators. The trait
+//! accesses BAR0 in aligned 32-bit words, as the card does (Host/NIC software interface, "BAR0
+//! layout").
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -22,11 +21,11 @@ pub mod vfio_user;
 pub use port::{Bell, Port};
 pub use vector::Vector;
 
-/// Why a transport could not do what it was asked for.
+/// Why an operation of a transport failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// Nothing could be reached under this name.
+    /// The card could not be reached.
     #[error("cannot reach a card at {place}: {reason}")]
     Unreachable {
         /// Socket or device that was tried.
@@ -34,12 +33,12 @@ pub enum TransportError {
         /// What went wrong.
         reason: String,
     },
-    /// Something answered that does not speak the protocol, or is no card.
+    /// The other side does not speak the protocol, or is no card.
     #[error("{place} is not a card: {reason}")]
     NotACard {
         /// Socket or device that was tried.
         place: String,
-        /// What gave it away.
+        /// The reason.
         reason: String,
     },
     /// The other side went away.
@@ -48,9 +47,9 @@ pub enum TransportError {
     /// No answer in time.
     #[error("no answer to {what} within {} ms", after.as_millis())]
     Timeout {
-        /// The request that stayed unanswered.
+        /// The unanswered request.
         what: &'static str,
-        /// How long it was waited for.
+        /// How long the transport waited.
         after: Duration,
     },
     /// The other side refused a request.
@@ -64,7 +63,7 @@ pub enum TransportError {
     /// A BAR or configuration offset outside the card or not aligned.
     #[error("offset {0:#x} is outside the card or not aligned")]
     BadOffset(u32),
-    /// Only one thread can use the card this way.
+    /// This transport supports only one thread.
     #[error("this way to the card is for one thread")]
     NotShared,
     /// The card has no such interrupt.
@@ -81,7 +80,7 @@ pub enum TransportError {
     Other(String),
 }
 
-/// A way to a card.
+/// Access to a card.
 ///
 /// Offsets are bytes from the start of BAR0 or of configuration space, values are
 /// the 32-bit word values that the card sees (Hardware reference, section 9:
@@ -93,9 +92,8 @@ pub trait Transport {
     /// [`TransportError`] if the card does not answer.
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError>;
 
-    /// Writes the word at `bar_offset`. The write may be posted: it is on its way
-    /// when this returns (or at the latest after [`Transport::flush`]), and it
-    /// overtakes nothing.
+    /// Writes the word at `bar_offset`. The write may be posted: it is on its way when this returns
+    /// (or at the latest after [`Transport::flush`]), in order with other writes.
     ///
     /// # Errors
     /// [`TransportError`] if the card is gone.
@@ -129,7 +127,7 @@ pub trait Transport {
         Ok(())
     }
 
-    /// Sends off posted writes that the transport still holds back.
+    /// Sends posted writes that the transport still holds.
     ///
     /// # Errors
     /// [`TransportError`] if the card is gone.
@@ -149,50 +147,48 @@ pub trait Transport {
     /// [`TransportError`] if the card does not answer.
     fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError>;
 
-    /// Makes zeroed memory of at least `bytes` bytes that the card can reach. The
-    /// card loses it when the transport is dropped.
+    /// Allocates zeroed memory of at least `bytes` bytes for the card. The card loses it when the
+    /// transport is dropped.
     ///
     /// # Errors
     /// [`TransportError`] if the system has no memory or the card refuses it.
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError>;
 
-    /// Waits for an interrupt. Gives true if it came, which is then consumed and stays
-    /// masked until [`Transport::unmask`]; false if none came within `timeout`. An
-    /// in-process engine runs in here.
+    /// Waits for an interrupt. Returns true if it came; it is then consumed and stays masked until
+    /// [`Transport::unmask`]. Returns false if none came within `timeout`. An in-process engine
+    /// runs during the wait.
     ///
     /// # Errors
     /// [`TransportError::NoVector`] if the card has no such interrupt; [`TransportError`]
     /// if the card is gone.
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError>;
 
-    /// A descriptor that becomes readable when an interrupt is there, for `poll`
-    /// next to other descriptors; the interrupt is still consumed by
-    /// [`Transport::wait`]. None if the engine runs in process, or if the card has no
-    /// such interrupt.
+    /// A descriptor that becomes readable when an interrupt is pending, for `poll` with other
+    /// descriptors; [`Transport::wait`] still consumes the interrupt. None if the engine runs in
+    /// process, or if the card has no such interrupt.
     fn vector_fd(&self, vector: Vector) -> Option<BorrowedFd<'_>> {
         let _ = vector;
         None
     }
 
-    /// Lets the next interrupt through. If the card's line is still asserted it
-    /// comes again.
+    /// Unmasks an interrupt. If the card's line is still asserted it comes again.
     ///
     /// # Errors
     /// [`TransportError::NoVector`] if the card has no such interrupt; [`TransportError`]
     /// if the card is gone.
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError>;
 
-    /// Makes a way to the same card for another thread. The card stays reachable, and
-    /// keeps its DMA memory, until the transport and all its ports are gone.
+    /// Creates another thread's access to the same card. The card stays reachable, and keeps its
+    /// DMA memory, until the transport and all its ports are dropped.
     ///
     /// # Errors
-    /// [`TransportError::NotShared`] if there is none; what the system says.
+    /// [`TransportError::NotShared`] if that is impossible; the system's errors.
     fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
         Err(TransportError::NotShared)
     }
 
-    /// What the card's emulator has counted that explains a stall, as
-    /// `name=value name=value ..`; None where nobody counts.
+    /// Counts of the card's emulator that explain a stall, as `name=value name=value ..`; None
+    /// without such counts.
     ///
     /// # Errors
     /// [`TransportError`] if the card does not answer.
@@ -200,7 +196,7 @@ pub trait Transport {
         Ok(None)
     }
 
-    /// Resets the PCI function. DMA memory stays known to the card.
+    /// Resets the PCI function. The card keeps its DMA memory.
     ///
     /// # Errors
     /// [`TransportError`] if the card does not answer.

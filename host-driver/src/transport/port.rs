@@ -1,4 +1,4 @@
-//! A thread's own way to a card that others use, too.
+//! A thread's own access to a shared card.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,10 +11,10 @@ use super::{TransportError, Vector};
 
 /// Registers and interrupt of a card, for one thread of several.
 ///
-/// [`super::Transport::port`] makes one. A queue that is served by a thread of its own rings
-/// its mailboxes through it. Writes of one port arrive in their order; those of two ports in
-/// any order, as long as nobody reads: a read follows all writes of its own port. The card
-/// keeps its DMA memory as long as there is a port.
+/// [`super::Transport::port`] creates one. A queue with its own thread rings its mailboxes through
+/// it. Writes of one port arrive in order. Writes of two ports arrive in any order until one
+/// reads: a read follows all writes of its own port. The card keeps its DMA memory as long as
+/// there is a port.
 pub trait Port: Send {
     /// Reads the word at `bar_offset`. Earlier writes of this port reach the card first.
     ///
@@ -29,7 +29,7 @@ pub trait Port: Send {
     /// [`TransportError`] if the card is gone.
     fn write(&mut self, bar_offset: u32, value: u32) -> Result<(), TransportError>;
 
-    /// Sends off posted writes that the port still holds back.
+    /// Sends posted writes that the port still holds.
     ///
     /// # Errors
     /// [`TransportError`] if the card is gone.
@@ -37,8 +37,8 @@ pub trait Port: Send {
         Ok(())
     }
 
-    /// Waits for an interrupt as [`super::Transport::wait`] does, among others that wait for
-    /// the same one: one of them gets it. Ends early, with false, when `bell` is rung.
+    /// Waits for an interrupt as [`super::Transport::wait`] does. If several threads wait for the
+    /// same one, one of them gets it. Ends early, with false, when `bell` is rung.
     ///
     /// # Errors
     /// [`TransportError::NoVector`] if the card has no such interrupt; [`TransportError`] if
@@ -56,21 +56,21 @@ pub trait Port: Send {
         None
     }
 
-    /// Lets the next interrupt through, as [`super::Transport::unmask`].
+    /// Unmasks an interrupt, as [`super::Transport::unmask`].
     ///
     /// # Errors
     /// As [`super::Transport::unmask`].
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError>;
 }
 
-/// What wakes one waiter: whoever has taken an interrupt for all rings the others' bells.
+/// Wakes one waiter: the thread that has consumed a shared interrupt rings the others' bells.
 ///
-/// A ring stays until it is taken, and many are one.
+/// A ring stays pending until it is taken; several rings count as one.
 #[derive(Debug)]
 pub struct Bell(OwnedFd);
 
 impl Bell {
-    /// A bell that nobody has rung.
+    /// A bell that was not rung.
     ///
     /// # Errors
     /// What the system says.
@@ -87,13 +87,13 @@ impl Bell {
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Takes what was rung; true if it was.
+    /// Takes a pending ring; true if there was one.
     #[must_use]
     pub fn take(&self) -> bool {
         rustix::io::read(&self.0, &mut [0; 8]).is_ok()
     }
 
-    /// True if it was rung and nobody has taken it.
+    /// Whether a ring is pending.
     #[must_use]
     pub fn is_rung(&self) -> bool {
         let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
@@ -107,7 +107,7 @@ impl AsFd for Bell {
     }
 }
 
-/// Takes what an interrupt's eventfd has counted; true if it was anything.
+/// Takes the count of an interrupt's eventfd; true if it was not 0.
 pub(super) fn consume(interrupt: &OwnedFd) -> Result<bool, TransportError> {
     match rustix::io::read(interrupt, &mut [0; 8]) {
         Ok(_) => Ok(true),
@@ -116,7 +116,7 @@ pub(super) fn consume(interrupt: &OwnedFd) -> Result<bool, TransportError> {
     }
 }
 
-/// How long poll is to wait.
+/// The timeout of a poll.
 pub(super) fn timespec(timeout: Duration) -> Timespec {
     Timespec::try_from(timeout).unwrap_or(Timespec {
         tv_sec: i64::from(i32::MAX),
@@ -137,8 +137,8 @@ pub(super) fn wait_shared(
         if consume(interrupt)? {
             return Ok(true);
         }
-        // Another waiter may have been faster: it rings the bell once it has acknowledged,
-        // and to end before that would be to say that nothing came.
+        // Another waiter may have been faster: it rings the bell once it has acknowledged, and
+        // returning before that would report that no interrupt came.
         let left = timeout.saturating_sub(start.elapsed());
         if left.is_zero() {
             return Ok(false);
@@ -147,7 +147,7 @@ pub(super) fn wait_shared(
             PollFd::new(interrupt, PollFlags::IN),
             PollFd::new(bell, PollFlags::IN),
         ];
-        // What the peer says is another's to read; its end is everybody's.
+        // Another thread reads what the peer sends; its end concerns every waiter.
         fds.extend(peer.map(|peer| PollFd::from_borrowed_fd(peer, PollFlags::empty())));
         match poll(&mut fds, Some(&timespec(left))) {
             Ok(0) => return Ok(false),

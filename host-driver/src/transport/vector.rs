@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::TransportError;
 
-/// One of a card's interrupts. Whoever waits names the one that it waits for.
+/// One of a card's interrupts. A waiter names the one that it waits for.
 ///
 /// The chip has a single line, the pin INTA ([`Vector::INTERRUPT`]): the card drives it while
 /// bit 0 of `R[40]` is set and no driver has masked it by mailbox 0 (Hardware reference,

@@ -1,8 +1,8 @@
-//! A card that another process emulates: vfio-user over a unix socket.
+//! A card that another process emulates, by vfio-user over a unix socket.
 //!
-//! Register writes are posted (nothing waits for them) and sent together; a read
-//! sends them first. DMA memory is a memory file that the server maps. The card's
-//! interrupt pin is an eventfd; the server masks it when it fires, as VFIO does.
+//! Register writes are posted (nothing waits for them) and sent together; a read sends them first.
+//! DMA memory is a memory file that the server maps. The card's interrupt pin is an eventfd; the
+//! server masks it when it fires, as VFIO does.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -18,17 +18,15 @@ use vfio_user_nic::{Client, ClientError, Poster};
 use super::{Bell, Port, Transport, TransportError, Vector, port};
 use crate::dma::DmaMemory;
 
-/// Time for the connection and for each request.
+/// Timeout of the connection and of each request.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// First DMA address that is given out: above 4 GB, so that no half of an address
-/// goes unused.
+/// First DMA address: above 4 GB, so that both halves of an address are used.
 const FIRST_IOVA: u64 = 0x1_0000_0000;
-/// Unmapped bytes between two pieces of DMA memory, so that running out of one is
-/// noticed.
+/// Unmapped bytes between two pieces of DMA memory, so that overruns are noticed.
 const GAP_BYTES: u64 = 0x1_0000;
 /// Bytes of BAR0.
 const BAR_BYTES: u32 = host_interface::bar::BYTES;
-/// No emulator's counts are longer.
+/// Limit of the emulator's counts.
 const MAX_COUNTS_BYTES: usize = 0x1_0000;
 /// Bytes of configuration space that are used.
 const CONFIG_BYTES: u32 = 256;
@@ -37,29 +35,30 @@ const CONFIG_BYTES: u32 = 256;
 pub struct VfioUser {
     card: Arc<Card>,
     next_iova: u64,
-    /// Bytes of the region with the emulator's counts; 0: it has none.
+    /// Bytes of the region with the emulator's counts; 0 without one.
     counts_bytes: usize,
 }
 
-/// What the transport and its ports share; the last of them gives the card back.
+/// State that the transport and its ports share; the last of them releases the card.
 struct Card {
     /// Locked for a request and its reply. Posted writes of ports do not take this lock.
     client: Mutex<Client>,
     interrupt: OwnedFd,
-    /// The card's memory must stay while the server may use it.
+    /// The card's memory, kept while the server may use it.
     memory: Mutex<Vec<DmaMemory>>,
 }
 
-/// A thread's own way to the card.
+/// A thread's own access to the card.
 struct VfioUserPort {
-    /// Posted writes go straight to the socket, between other threads' messages.
+    /// Posted writes go straight to the socket, between the messages of other threads.
     poster: Poster,
     card: Arc<Card>,
 }
 
 impl Card {
     fn client(&self) -> MutexGuard<'_, Client> {
-        // A panic of another holder leaves a client whose messages were sent whole or not.
+        // A panic of another holder leaves a client whose messages were sent completely or not at
+        // all.
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,11 +78,11 @@ impl Card {
 }
 
 impl VfioUser {
-    /// Connects to the card's socket and looks whether it is a card.
+    /// Connects to the card's socket and checks that it is a card.
     ///
     /// # Errors
-    /// [`TransportError::Unreachable`] if nobody listens there,
-    /// [`TransportError::NotACard`] if whoever does is no such PCI device.
+    /// [`TransportError::Unreachable`] if nothing listens there, [`TransportError::NotACard`] if
+    /// the server exports no such PCI device.
     pub fn connect(path: &Path) -> Result<Self, TransportError> {
         let place = path.display().to_string();
         let client = Client::connect(path, TIMEOUT).map_err(|error| match error {
@@ -121,7 +120,7 @@ impl VfioUser {
         if pin.count == 0 {
             return Err(AttachError::NotACard("it has no interrupt pin".into()));
         }
-        // A server that is not ours may have no such region, or something else there.
+        // Another server may lack this region, or have something else there.
         let counts = client.region_info(region::COUNTS);
         let counts_bytes = counts.map_or(0, |info| usize::try_from(info.size).unwrap_or(0));
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -272,7 +271,7 @@ impl Transport for VfioUser {
         }
         let [_, socket] = &fds;
         if !socket.revents().is_empty() {
-            // A message of the server's, or its end.
+            // The server sent a message, or closed the connection.
             client
                 .serve(Duration::ZERO)
                 .map_err(|error| convert("an interrupt", error))?;
@@ -315,7 +314,7 @@ impl Transport for VfioUser {
             .client()
             .reset()
             .map_err(|error| convert("a reset", error))?;
-        // An interrupt of the card's earlier life means nothing to the next one.
+        // Interrupts from before the reset are stale.
         port::consume(&self.card.interrupt)?;
         self.unmask(Vector::INTERRUPT)
     }
@@ -323,7 +322,7 @@ impl Transport for VfioUser {
 
 impl Port for VfioUserPort {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
-        // On the same socket, so the read comes behind the writes.
+        // Same socket, so the read follows the writes.
         self.flush()?;
         let mut word = [0];
         self.card.read(bar_offset, &mut word)?;

@@ -1,8 +1,8 @@
 //! A card whose chip is the hardware model and whose firmware is a script.
 //!
-//! [`ScriptedCard`] is a [`Transport`] without MIPS code: registers, window, mailboxes
-//! and EEPROM are those of the model; when CPU A is started a few lines of Rust act as
-//! firmware. What they do wrong is chosen by [`Faults`].
+//! [`ScriptedCard`] is a [`Transport`] without MIPS code: registers, window, mailboxes and EEPROM
+//! are those of the model; when CPU A starts, a few lines of Rust act as firmware. [`Faults`]
+//! selects their errors.
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
@@ -220,11 +220,11 @@ impl ScriptedCard {
         self.set_dma_word(place + 4, second);
         self.firmware.event_producer =
             ring::advance(self.firmware.event_producer, 1, ring::EVENT_ENTRIES);
-        let told = self
+        let reported = self
             .faults
             .event_producer
             .unwrap_or(self.firmware.event_producer);
-        self.set_dma_word(self.dma_pointer(0x470), told);
+        self.set_dma_word(self.dma_pointer(0x470), reported);
         self.raise();
     }
 
@@ -279,12 +279,12 @@ impl ScriptedCard {
             self.commands.push(word);
             let entries = 1 + command.command.extra_entries();
             self.firmware.command_consumer = ring::advance(index, entries, ring::COMMAND_ENTRIES);
-            let told = self
+            let reported = self
                 .faults
                 .command_consumer
                 .unwrap_or(self.firmware.command_consumer);
             self.bench
-                .set_word(Gencom::CommandConsumer.nic_address(), told);
+                .set_word(Gencom::CommandConsumer.nic_address(), reported);
             if self.faults.finds_bad_ring == Some(command.command) {
                 self.event(Event::new(EventCode::Error, ERROR_BAD_CONFIGURATION));
             }
@@ -352,12 +352,12 @@ impl ScriptedCard {
 
     /// Reports the BDs that were taken.
     pub fn report_sent(&mut self) {
-        let told = self
+        let reported = self
             .faults
             .send_consumer
             .unwrap_or(self.firmware.send_consumer);
-        self.set_dma_word(self.dma_pointer(0x480), told);
-        self.set_extension(Extension::SendConsumer, told);
+        self.set_dma_word(self.dma_pointer(0x480), reported);
+        self.set_extension(Extension::SendConsumer, reported);
         self.raise();
     }
 
@@ -429,11 +429,11 @@ impl ScriptedCard {
             1,
             self.firmware.return_entries,
         );
-        let told = self
+        let reported = self
             .faults
             .return_producer
             .unwrap_or(self.firmware.return_producer);
-        self.set_dma_word(self.dma_pointer(0x478), told);
+        self.set_dma_word(self.dma_pointer(0x478), reported);
         self.firmware.last_returned = bd;
         self.raise();
     }

@@ -1,35 +1,34 @@
-//! Options that some verbs of a command line take and others refuse.
+//! Options that some verbs of a command line accept and others reject.
 //!
-//! A global option of clap's is one of every verb: it stands in the help of each, and those
-//! which have no use for it take it without a word. The options of a command whose verbs
-//! [`spread`] has told stand in front of the verb or behind it, in the help of the verbs
-//! that take them only, and all others refuse them as clap refuses what it does not know.
+//! A global option in clap belongs to every verb: it appears in each help, and verbs that do not
+//! use it accept it silently. [`spread`] distributes the options of a command instead: they may
+//! precede or follow the verb, they appear in the help of the verbs that accept them, and all
+//! other verbs reject them like any unknown option.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 
 use clap::{Arg, ArgMatches, Command};
 
-/// What a verb does with an option of its command.
+/// A verb's use of an option of its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// It takes it.
+    /// It accepts it.
     Takes,
-    /// It takes it to say why it cannot be used, and does not show it.
+    /// It accepts it only to explain why it cannot be used, and hides it.
     Explains,
-    /// It knows nothing of it.
+    /// It rejects it.
     Refuses,
 }
 
-/// A command whose verbs have those of its own options that `use_of` a verb and an option's
-/// id says.
+/// Gives the verbs of a command those of its options that `use_of` selects by verb and option id.
 pub fn spread(mut command: Command, use_of: impl Fn(&str, &str) -> Use) -> Command {
     let options: Vec<Arg> = command.get_arguments().cloned().collect();
     let verbs = command.get_subcommands();
     let verbs: Vec<String> = verbs.map(|verb| verb.get_name().to_owned()).collect();
     for name in verbs {
         command = command.mut_subcommand(&name, |verb| {
-            // Below a verb that has verbs it does not matter how deep.
+            // Depth does not matter below a verb with its own verbs.
             let deep = verb.has_subcommands();
             let own = options.iter().filter_map(|option| {
                 let option = option.clone().global(deep);
@@ -45,8 +44,7 @@ pub fn spread(mut command: Command, use_of: impl Fn(&str, &str) -> Use) -> Comma
     command
 }
 
-/// The words of a command line with the command's options that stand in front of the verb
-/// behind it.
+/// Moves the command's options that precede the verb behind it.
 pub fn behind_the_verb(
     command: &Command,
     words: impl IntoIterator<Item = OsString>,
@@ -70,7 +68,7 @@ pub fn behind_the_verb(
                 moved.push(word);
                 moved.extend(separate.then(|| words.next()).flatten());
             }
-            // Help and version are the command's.
+            // Help and version belong to the command.
             None => line.push(word),
         }
     }
@@ -79,7 +77,7 @@ pub fn behind_the_verb(
     line
 }
 
-/// The value of an option that a verb may know nothing of.
+/// The value of an option that a verb may not have.
 pub fn value<T: Clone + Send + Sync + 'static>(verb: &ArgMatches, id: &str) -> Option<T> {
     verb.try_get_one::<T>(id).ok().flatten().cloned()
 }

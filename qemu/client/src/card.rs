@@ -1,8 +1,8 @@
-//! The card as the guest's machine uses it, and what happens when it dies.
+//! The card as the guest's machine uses it, and the handling of its failure.
 //!
-//! A card that is gone (its process has ended, it does not answer, it answers with
-//! nonsense) stays gone: the user hears of it once, every later call returns at once,
-//! and the machine shows the guest what an empty slot shows.
+//! A card that has failed (its process has ended, it does not answer, or its answer is invalid)
+//! stays failed: the user gets one message, every later call returns at once, and the machine
+//! shows the guest an empty slot.
 
 use crate::ffi::{CONFIG_BYTES, Nature};
 use crate::host::{GuestMemory, Host};
@@ -25,7 +25,7 @@ pub struct Card<H> {
     /// The user has heard that something was refused.
     complained: bool,
     /// The user has heard that an access came from within another.
-    told_of_turns: bool,
+    reported_turns: bool,
 }
 
 /// Memory of the guest that the card may use.
@@ -65,7 +65,7 @@ impl<H: Host> Card<H> {
             watch,
             gone: false,
             complained: false,
-            told_of_turns: false,
+            reported_turns: false,
         };
         Ok((card, nature))
     }
@@ -160,10 +160,10 @@ impl<H: Host> Card<H> {
         })
     }
 
-    /// An access has come from within another: the user hears of it once.
+    /// A nested access happened: it is reported to the user once.
     pub fn tell_of_turns(&mut self, what: &str) {
-        if !self.told_of_turns {
-            self.told_of_turns = true;
+        if !self.reported_turns {
+            self.reported_turns = true;
             let path = self.path.display();
             self.host.refused(&format!(
                 "{path}: an access from within another one {what}; others are only counted"
@@ -171,7 +171,7 @@ impl<H: Host> Card<H> {
         }
     }
 
-    /// Gives the card up: nobody knows what it or this library would do next.
+    /// Marks the card as failed: its state and this library's are unknown.
     pub fn give_up(&mut self, why: &str) {
         if self.gone {
             return;

@@ -1,7 +1,6 @@
-//! What QEMU calls.
+//! The entry points that QEMU calls.
 //!
-//! A panic never reaches QEMU: the card is given up, and every later call returns at
-//! once.
+//! A panic never reaches QEMU: the card is marked as failed, and every later call returns at once.
 
 use crate::card::{Card, Memory};
 use crate::ffi::{ABI, ClientHandle, ClientOps, Config, HostOps, Nature};
@@ -39,7 +38,7 @@ pub unsafe extern "C" fn tigon2_client_open(
 ) -> ClientHandle {
     let fail = |text: &str| {
         // SAFETY: `message` is what `client.h` says.
-        unsafe { tell(message, bytes, text) };
+        unsafe { fill(message, bytes, text) };
         std::ptr::null_mut()
     };
     // SAFETY: every version of the interface starts with these two numbers.
@@ -79,7 +78,7 @@ pub unsafe extern "C" fn tigon2_client_open(
 ///
 /// # Safety
 /// `message` must be valid for writing `bytes` bytes.
-unsafe fn tell(message: *mut c_char, bytes: usize, text: &str) {
+unsafe fn fill(message: *mut c_char, bytes: usize, text: &str) {
     let len = text.len().min(bytes.saturating_sub(1));
     if bytes > 0 {
         // SAFETY: len + 1 bytes fit into `bytes`.
@@ -112,7 +111,7 @@ impl Shared {
     fn now<R: Copy>(&self, otherwise: R, f: impl FnOnce(&mut Card<Qemu>) -> R) -> R {
         let done = self.turns.now(|card| guarded(card, otherwise, f));
         done.unwrap_or_else(|| {
-            // Told by the access further out.
+            // Reported by the access further out.
             self.turns
                 .note(Box::new(|card| card.tell_of_turns("got no answer")));
             otherwise
@@ -233,7 +232,7 @@ callbacks! {
 
     counts(shared, text: *mut c_char, bytes: usize) {
         // SAFETY: QEMU's own buffer of `bytes` bytes.
-        unsafe { tell(text, bytes, &shared.turns.counts().to_string()) };
+        unsafe { fill(text, bytes, &shared.turns.counts().to_string()) };
     }
 }
 

@@ -1,7 +1,7 @@
 //! The C interface between QEMU and this library.
 //!
-//! A mirror of `qemu/overlay/tree/hw/net/tigon2/client.h`, which says what each
-//! function does. A test compares the two by the names and the order of their fields.
+//! This module mirrors `qemu/overlay/tree/hw/net/tigon2/client.h`, which documents each function.
+//! A test compares the names and the order of the fields in both.
 
 use std::ffi::{c_char, c_int, c_void};
 

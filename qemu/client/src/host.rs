@@ -1,7 +1,7 @@
 //! QEMU behind a safe trait.
 //!
-//! [`Host`] is what the rest of the crate knows of QEMU, so that it can be tested
-//! without; [`Qemu`] is the real one.
+//! The rest of the crate uses QEMU only through [`Host`], so it can be tested without QEMU;
+//! [`Qemu`] is the implementation.
 
 use crate::ffi::HostOps;
 use std::ffi::CString;
@@ -16,7 +16,7 @@ pub trait Host: Clone + Send + 'static {
     fn dma_write(&self, address: u64, data: &[u8]) -> bool;
     /// The card is gone for good.
     fn gone(&self, message: &str);
-    /// The card refused something and goes on.
+    /// The card refused a request and continues.
     fn refused(&self, message: &str);
 }
 

@@ -1,16 +1,15 @@
-//! One access to the card at a time, also if one comes from within another.
+//! Serialises accesses to the card, including nested ones.
 //!
-//! QEMU's big lock keeps threads apart. But while an access waits for the card, the card's
-//! own requests are served out of the guest's memory, and what QEMU does for that may lead
-//! back here. QEMU refuses that for the card's BAR by itself; nothing promises it for the
-//! rest. So, from within another access:
+//! QEMU's big lock serialises threads. But while an access waits for the card, the card's DMA
+//! requests are served from the guest's memory, and that can call this device again. QEMU prevents
+//! this for the card's BAR, but not for other accesses. Nested accesses are handled as follows:
 //!
-//! | access | what happens |
+//! | access | handling |
 //! | --- | --- |
-//! | a write, a map, an unmap, a reset | it waits for the end of the one further out, in its order |
-//! | a read | it cannot wait, nor be answered: as in an empty slot |
+//! | a write, a map, an unmap, a reset | deferred until the outer access ends, in order |
+//! | a read | cannot be deferred or answered: reads as an empty slot |
 //!
-//! Both are counted, and told once.
+//! Both are counted and reported once.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +30,7 @@ pub struct Turns<C> {
 }
 
 impl<C> Turns<C> {
-    /// A card that nobody uses.
+    /// A card that is not in use.
     pub fn new(card: C) -> Self {
         Turns {
             card: Mutex::new(card),
@@ -42,7 +41,7 @@ impl<C> Turns<C> {
         }
     }
 
-    /// The card, if nobody further out has it.
+    /// The card, unless an outer access holds it.
     fn card(&self) -> Option<MutexGuard<'_, C>> {
         match self.card.try_lock() {
             Ok(card) => Some(card),
@@ -64,7 +63,7 @@ impl<C> Turns<C> {
         Some(result)
     }
 
-    /// The same, but `None` is counted: somebody needed an answer.
+    /// The same, but `None` is counted: the caller needed an answer.
     pub fn now<R>(&self, f: impl FnOnce(&mut C) -> R) -> Option<R> {
         let result = self.if_free(f);
         if result.is_none() {
@@ -115,7 +114,7 @@ impl<C> Turns<C> {
         }
     }
 
-    /// The card itself; nobody uses it any more.
+    /// The card itself; it is no longer in use.
     pub fn into_inner(self) -> C {
         self.card
             .into_inner()

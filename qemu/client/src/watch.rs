@@ -1,10 +1,10 @@
-//! When QEMU's main loop looks at the card's socket.
+//! Controls when QEMU's main loop reads the card's socket.
 //!
-//! The main loop watches the socket for what the card asks by itself, and for the
-//! card's end. But a vCPU that waits for an answer reads the socket too, and serves
-//! what the card asks meanwhile; each answer would wake the main loop for nothing,
-//! and the two would wait for each other's lock. So the main loop watches an epoll
-//! descriptor, which a vCPU makes deaf to data while it waits:
+//! The main loop watches the socket for the card's requests and for the end of the connection. But
+//! a vCPU that waits for an answer also reads the socket and serves the requests that arrive
+//! meanwhile. Each answer would wake the main loop needlessly, and the two threads would contend
+//! for the lock. So the main loop watches an epoll descriptor, and a vCPU disables its data events
+//! while it waits:
 //!
 //! ```text
 //!   card ── socket ──┬── vCPU: sends, waits, reads the answer
@@ -15,7 +15,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 
-/// The end of the connection. It is told even while nobody listens to data.
+/// The end of the connection. It is reported even while data events are disabled.
 const END: EventFlags = EventFlags::RDHUP;
 
 /// The descriptor that the main loop watches.

@@ -1,7 +1,7 @@
-//! A guest's access that comes from within another one, over the C interface that QEMU uses.
+//! Tests nested accesses by the guest, over the C interface that QEMU uses.
 //!
-//! The card reads the guest's memory while it answers, and the guest's memory is such that
-//! reading it leads to another access to the card.
+//! The card reads the guest's memory while it answers, and reading that memory causes another
+//! access to the card.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -54,7 +54,7 @@ struct Guest {
     ops: Option<ClientOps>,
     /// What a read from within another access said.
     inner_read: Option<bool>,
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 impl Guest {
@@ -93,11 +93,11 @@ unsafe extern "C" fn dma_write(_: *mut c_void, _: u64, _: *const c_void, _: u32)
     false
 }
 
-unsafe extern "C" fn told(device: *mut c_void, message: *const c_char) {
+unsafe extern "C" fn reported(device: *mut c_void, message: *const c_char) {
     // SAFETY: the guest of this test, and a string that ends with a zero.
     let (guest, text) = unsafe { (Guest::of(device), CStr::from_ptr(message)) };
     let text = text.to_string_lossy().into_owned();
-    guest.lock().expect("no panic").told.push(text);
+    guest.lock().expect("no panic").reported.push(text);
 }
 
 fn card(folder: &TempDir) -> (Arc<Mutex<Registers>>, ServerThread, CString) {
@@ -121,7 +121,7 @@ fn accesses_from_within_an_access_are_neither_lost_nor_silent() {
         client: std::ptr::null_mut(),
         ops: None,
         inner_read: None,
-        told: Vec::new(),
+        reported: Vec::new(),
     }));
     let host = HostOps {
         abi: ABI,
@@ -129,8 +129,8 @@ fn accesses_from_within_an_access_are_neither_lost_nor_silent() {
         device: std::ptr::from_ref(&*guest).cast_mut().cast(),
         dma_read,
         dma_write,
-        gone: told,
-        refused: told,
+        gone: reported,
+        refused: reported,
     };
     let config = Config {
         socket: path.as_ptr(),
@@ -165,8 +165,8 @@ fn accesses_from_within_an_access_are_neither_lost_nor_silent() {
         (ops.bar_write)(client, 0x18, after.as_ptr().cast(), 4, false);
         read
     };
-    let told = || guest.lock().expect("no panic").told.clone();
-    assert!(read, "the access further out is answered: {:?}", told());
+    let reported = || guest.lock().expect("no panic").reported.clone();
+    assert!(read, "the access further out is answered: {:?}", reported());
     assert_eq!(word, [0x5A; 4]);
 
     let start = Instant::now();
@@ -177,14 +177,14 @@ fn accesses_from_within_an_access_are_neither_lost_nor_silent() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(registers.lock().expect("no panic").writes, expected);
-    let (inner_read, told) = {
+    let (inner_read, reported) = {
         let guest = guest.lock().expect("no panic");
-        (guest.inner_read, guest.told.clone())
+        (guest.inner_read, guest.reported.clone())
     };
     assert_eq!(inner_read, Some(false), "as in an empty slot");
     assert!(
-        matches!(&told[..], [line] if line.contains("within another")),
-        "{told:?}"
+        matches!(&reported[..], [line] if line.contains("within another")),
+        "{reported:?}"
     );
 
     let mut text: [c_char; 64] = [0; 64];

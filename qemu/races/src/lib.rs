@@ -1,21 +1,21 @@
 //! Checks how the threads of QEMU and of the hardware model can interleave.
 //!
 //! The sources of the glue (`qemu/src`: machine, outbox, parking, entrance; the interrupt of
-//! `qemu/vfio-user`) run here as they are, with the locks and threads of [`shuttle`], which
-//! decides at each of them who goes on. Around them is a small model of QEMU (`qemu.rs`) and
-//! a few stories; a story that panics, or in which all wait for each other, is a race.
+//! `qemu/vfio-user`) run unchanged on the locks and threads of [`shuttle`], which chooses the next
+//! thread at each of them. A small model of QEMU (`qemu.rs`) and a few stories surround them; a
+//! story that panics, or in which all threads wait, shows a race.
 //!
 //! ```text
 //!   ../src/*.rs ──┬── as they are ───► every story holds, in every schedule tried
 //!                 └── with a seed ───► its story fails, in one of them
 //! ```
 //!
-//! A *seed* is a fault put in on purpose ([`seeds::SEEDS`]): each race of the past is one,
-//! so that the checker is known to find it if it comes back. `build.rs` edits them into
-//! this crate's copy of the sources; what is built for QEMU has nothing of it.
+//! A *seed* is a deliberate fault ([`seeds::SEEDS`]). Each race found in the past is one, so the
+//! checker is known to find it if it returns. `build.rs` edits the seeds into this crate's copy of
+//! the sources; the library built for QEMU does not contain them.
 //!
-//! What is not here: weak memory (shuttle's atomics are sequentially consistent; the
-//! sources use theirs as hints beside locks), and time: no sleep ends by itself.
+//! Two things are not modelled: weak memory (shuttle's atomics are sequentially consistent; the
+//! sources use atomics as hints beside locks), and time: no sleep times out.
 
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,16 @@
 //! A small model of QEMU: its big lock, its main loop, the queue in front of a network
 //! card, and the two CPUs' threads.
 //!
-//! What is modelled of QEMU 10.0, in our own words:
+//! The model covers these rules of QEMU 10.0, in our own words:
 //!
-//! - A frame for the card goes into a queue if the card says that it cannot receive, if
-//!   reception is stopped or if another frame is being delivered. A delivery that the card
-//!   answers with 0 stops reception. Only a flush lets it go on, and a flush from within a
-//!   delivery does nothing but that.
-//! - A bottom half runs in the main loop, with the big lock and nothing else under way.
-//!   Scheduled again before it runs, it runs once.
-//! - A CPU starts, halts and moves its window by its own thread, with the big lock, between
-//!   two instructions. Who waits for that lets go of the big lock.
+//! - A frame for the card is queued if the card cannot receive, if reception is stopped, or if
+//!   another frame is being delivered. A delivery that the card answers with 0 stops reception.
+//!   Only a flush resumes it; a flush from within a delivery resumes reception and does nothing
+//!   else.
+//! - A bottom half runs in the main loop with the big lock held. Scheduling it again before it
+//!   runs has no effect: it runs once.
+//! - A CPU starts, halts and moves its window on its own thread, with the big lock held, between
+//!   two instructions. A thread that waits for this releases the big lock.
 
 use crate::glue::host::Host;
 use crate::glue::machine::Machine;

@@ -1,4 +1,4 @@
-//! Faults that can be put into the sources on purpose: the races of the past, and their kin.
+//! Deliberate faults for the sources: the races found in the past, and similar ones.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! In place of the vfio-user server: one client that writes a register, once it is served.
+//! Replaces the vfio-user server: one client that writes a register as soon as it is served.
 
 use crate::glue::host::Host;
 use crate::glue::machine::Machine;

@@ -1,6 +1,6 @@
-//! Every story holds, and every seeded fault is found.
+//! Tests that every story passes and that the checker finds every seeded fault.
 //!
-//! The slice here is the same each time. A longer one, from another start:
+//! This test runs the same schedules each time. A longer run with other schedules:
 //! `RACES_SECONDS=600 cargo test --release -p tigon2-qemu-races -- --ignored --nocapture`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

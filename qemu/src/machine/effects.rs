@@ -1,5 +1,5 @@
-//! What follows from a change of the card, decided under the machine's lock: who wakes, when
-//! to look again, and what goes into the outbox.
+//! Decides the effects of a change of the card, under the machine's lock: which CPUs wake, when
+//! the timer fires, and what goes into the outbox.
 
 use super::{CPUS, Inner, Machine, PRECISION, SHOWN};
 use crate::host::Host;

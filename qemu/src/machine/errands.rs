@@ -1,7 +1,7 @@
-//! What needs QEMU's big lock: frames for the wire, starts and halts of CPUs.
+//! Effects that need QEMU's big lock: frames for the wire, starts and halts of CPUs.
 //!
-//! Errands wait in the outbox, in the order of their causes. Whoever has put one there
-//! delivers all of them if the big lock can be had; if not, QEMU's main loop does.
+//! Errands wait in the outbox, in the order of their causes. The thread that adds one delivers all
+//! of them if it can take the big lock; otherwise QEMU's main loop does.
 
 use super::locks::Unlock;
 use super::{CPUS, Machine, PATIENCE};

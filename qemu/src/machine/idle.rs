@@ -1,4 +1,4 @@
-//! A CPU that polls, and where it sleeps: in its own access to its event register.
+//! Puts a polling CPU to sleep inside its access to its event register.
 //!
 //! ```text
 //!   thread of CPU A                          any other thread
@@ -9,9 +9,9 @@
 //!   reads the register again, goes on
 //! ```
 //!
-//! So nobody else has a part in it: no big lock, no main loop, and the way out of the
-//! translated code and back is saved. What else QEMU wants of the CPU's thread waits until
-//! the sleep ends, at most [`LONGEST`].
+//! No other thread takes part: this needs neither the big lock nor the main loop, and the CPU does
+//! not leave the translated code. Other requests of QEMU to the CPU's thread wait until the sleep
+//! ends, at most [`LONGEST`].
 
 use super::{CPUS, Inner, Machine};
 use crate::host::Host;
@@ -60,7 +60,7 @@ impl<H: Host> Machine<H> {
         value
     }
 
-    /// Lets go of the lock, then tells CPUs whose sleep has ended.
+    /// Releases the lock, then wakes the CPUs whose sleep has ended.
     pub(super) fn wake(&self, mut inner: MutexGuard<'_, Inner>) {
         let ended = CPUS.map(|cpu| inner.parking.take_alarm(cpu));
         drop(inner);

@@ -1,11 +1,11 @@
-//! The machine's own lock and QEMU's big one: who holds which, and what is measured of that.
+//! The machine's lock and QEMU's big lock: who holds which, and statistics of both.
 //!
 //! ```text
 //!   big lock ─── may be held ──► machine's lock ─── never ──► big lock
 //! ```
 //!
-//! Whoever has the machine's lock waits for nobody. What needs the big lock goes into the
-//! outbox and is carried out when the machine's lock is free again.
+//! A thread that holds the machine's lock waits for no other thread. Work that needs the big lock
+//! goes into the outbox and is done after the machine's lock is released.
 
 use super::{Inner, Machine, TURNS, Work};
 use crate::host::Host;
@@ -59,7 +59,7 @@ impl<H: Host> Machine<H> {
         result
     }
 
-    /// Runs `f` on the card, and tells whether a CPU is on its way to a halt. What needs
+    /// Runs `f` on the card, and returns whether a CPU is on its way to a halt. What needs
     /// the big lock stays in the outbox.
     pub(super) fn enter_and_tell<R>(
         &self,

@@ -1,8 +1,8 @@
-//! The machine on a host that only writes down what it is told.
+//! Tests the machine on a host that only records its calls.
 
 use super::*;
 use crate::parking::PATIENCE;
-use crate::testing::{Notes, Told};
+use crate::testing::{Call, Notes};
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 use tigon2_chip::events::EventBit;
@@ -19,12 +19,12 @@ fn machine_with(client: Client) -> Machine<Notes> {
     machine.power_on();
     // As every driver: words of NIC memory are not exchanged.
     machine.bar_write(Register::MiscHostControl.offset(), 0x2200_0022);
-    machine.host.told();
+    machine.host.calls();
     machine
 }
 
-fn told(machine: &Machine<Notes>) -> Vec<Told> {
-    machine.host.told()
+fn calls(machine: &Machine<Notes>) -> Vec<Call> {
+    machine.host.calls()
 }
 
 /// CPU A polls on a thread of its own until it reads something, which this returns.
@@ -50,12 +50,12 @@ fn the_host_starts_and_halts_a_cpu_and_waits_for_the_halt() {
     machine.bar_write(Register::CpuAPc.offset(), 0x4000);
     machine.bar_write(Register::CpuAState.offset(), 0);
     machine.host_done();
-    assert_eq!(told(&machine), [Told::Start(Cpu::A, 0x4000)]);
+    assert_eq!(calls(&machine), [Call::Start(Cpu::A, 0x4000)]);
     machine.bar_write(Register::CpuAState.offset(), HALT);
-    assert_eq!(told(&machine), [Told::Halt(Cpu::A), Told::Settle]);
+    assert_eq!(calls(&machine), [Call::Halt(Cpu::A), Call::Settle]);
     machine.bar_write(Register::CpuAState.offset(), HALT);
     machine.host_done();
-    assert_eq!(told(&machine), [], "it was halted already");
+    assert_eq!(calls(&machine), [], "it was halted already");
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn a_cpu_that_halts_itself_does_not_wait_for_itself() {
     let machine = machine();
     machine.bar_write(Register::CpuAState.offset(), 0);
     machine.host_done();
-    told(&machine);
+    calls(&machine);
     machine.cpu_write(Cpu::A, Register::CpuAState.offset(), HALT);
-    assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
+    assert_eq!(calls(&machine), [Call::Halt(Cpu::A)]);
 }
 
 /// Reference 2: SRAM address = address - R[150], so the window starts at 0x800000 - R[150].
@@ -78,10 +78,10 @@ fn the_spill_base_becomes_an_offset() {
         0x00BF_E000 - 0x12_F000,
     );
     let offset = 0x0080_0000_u32.wrapping_sub(0x00BF_E000 - 0x12_F000);
-    assert_eq!(told(&machine), [Told::Spill(Cpu::B, offset)]);
+    assert_eq!(calls(&machine), [Call::Spill(Cpu::B, offset)]);
 }
 
-/// Nothing of QEMU has a part in it: it is told nothing.
+/// QEMU takes no part in it: no call reaches it.
 #[test]
 fn a_mailbox_write_wakes_the_cpu_that_sleeps() {
     let machine = machine();
@@ -92,7 +92,7 @@ fn a_mailbox_write_wakes_the_cpu_that_sleeps() {
         assert!(!machine.lock().parking.sleeps(Cpu::A));
         assert_eq!(cpu.join().expect("no panic"), EventBit::Mailbox.mask());
     });
-    assert_eq!(told(&machine), []);
+    assert_eq!(calls(&machine), []);
     assert_eq!(machine.lock().armed, None);
 }
 
@@ -149,7 +149,7 @@ fn a_cpu_that_is_to_halt_does_not_sleep_on() {
         machine.bar_write(0x504 + 8, 1);
         cpu.join().expect("no panic");
     });
-    assert!(told(&machine).contains(&Told::Halt(Cpu::A)));
+    assert!(calls(&machine).contains(&Call::Halt(Cpu::A)));
 }
 
 /// A debugger, which has the big lock, reads the register and is never kept waiting.
@@ -180,22 +180,22 @@ fn a_cpu_that_has_halted_itself_has_stopped_when_the_host_sees_it() {
     let state = Register::CpuAState.offset();
     machine.bar_write(state, 0);
     machine.host_done();
-    told(&machine);
+    calls(&machine);
     machine.cpu_write(Cpu::A, state, HALT);
-    assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
+    assert_eq!(calls(&machine), [Call::Halt(Cpu::A)]);
     assert_eq!(machine.bar_read(state) & HALT, HALT);
-    assert_eq!(told(&machine), [Told::Settle]);
+    assert_eq!(calls(&machine), [Call::Settle]);
     assert_eq!(machine.bar_read(state) & HALT, HALT);
-    assert_eq!(told(&machine), [], "once");
+    assert_eq!(calls(&machine), [], "once");
     machine.bar_write(state, 0);
     machine.host_done();
-    told(&machine);
+    calls(&machine);
     machine.cpu_write(Cpu::A, state, HALT);
     machine.bar_write(state, 0);
     machine.host_done();
-    let told = told(&machine);
-    let [Told::Halt(Cpu::A), Told::Settle, Told::Start(Cpu::A, _)] = told[..] else {
-        panic!("{told:?}");
+    let calls = calls(&machine);
+    let [Call::Halt(Cpu::A), Call::Settle, Call::Start(Cpu::A, _)] = calls[..] else {
+        panic!("{calls:?}");
     };
 }
 
@@ -204,14 +204,14 @@ fn a_fault_halts_and_a_reset_too() {
     let machine = machine();
     machine.bar_write(Register::CpuAState.offset(), 0);
     machine.host_done();
-    told(&machine);
+    calls(&machine);
     machine.cpu_fault(Cpu::A, CpuFault::Break, 0x4444);
-    assert_eq!(told(&machine), [Told::Halt(Cpu::A)]);
+    assert_eq!(calls(&machine), [Call::Halt(Cpu::A)]);
     assert_eq!(machine.bar_read(Register::CpuAPc.offset()), 0x4444);
     machine.reset();
-    let told = told(&machine);
-    assert!(told.contains(&Told::Halt(Cpu::A)) && told.contains(&Told::Halt(Cpu::B)));
-    assert_eq!(told.last(), Some(&Told::Settle));
+    let calls = calls(&machine);
+    assert!(calls.contains(&Call::Halt(Cpu::A)) && calls.contains(&Call::Halt(Cpu::B)));
+    assert_eq!(calls.last(), Some(&Call::Settle));
 }
 
 /// A frame that goes out may come back before `transmit` returns: no lock is held then.
@@ -227,7 +227,7 @@ fn no_lock_of_the_machine_is_held_while_a_frame_leaves() {
     });
     queue_frame(&machine, 0);
     assert!(answered.load(Ordering::Relaxed));
-    assert_eq!(told(&machine), [Told::Transmit(60)]);
+    assert_eq!(calls(&machine), [Call::Transmit(60)]);
 }
 
 /// The access of a CPU does not wait for the big lock; what it leaves behind is done by the
@@ -240,38 +240,38 @@ fn a_cpu_does_not_wait_for_the_big_lock() {
     queue_frame(&machine, 0);
     queue_frame(&machine, 1);
     machine.cpu_write(Cpu::A, Register::CpuBState.offset(), 0);
-    let asked = told(&machine);
+    let asked = calls(&machine);
     assert!(
-        asked.iter().all(|told| *told == Told::CallErrands),
+        asked.iter().all(|call| *call == Call::RunErrands),
         "{asked:?}"
     );
     assert!(!asked.is_empty());
-    // Whoever had the lock is done, the main loop has it now.
+    // The thread with the lock is done, the main loop has it now.
     machine.host.lock();
     machine.deliver();
     assert_eq!(
-        told(&machine),
+        calls(&machine),
         [
-            Told::Transmit(60),
-            Told::Transmit(60),
-            Told::Start(Cpu::B, 0)
+            Call::Transmit(60),
+            Call::Transmit(60),
+            Call::Start(Cpu::B, 0)
         ]
     );
     machine.deliver();
-    assert_eq!(told(&machine), []);
+    assert_eq!(calls(&machine), []);
 }
 
-/// With the lock free, nobody else is bothered.
+/// With the lock free, no other thread is involved.
 #[test]
 fn a_cpu_takes_the_big_lock_that_is_free() {
     let machine = machine();
     machine.host.unlock();
     queue_frame(&machine, 0);
-    assert_eq!(told(&machine), [Told::Transmit(60)]);
+    assert_eq!(calls(&machine), [Call::Transmit(60)]);
     assert!(!machine.host.locked(), "it gave the lock back");
 }
 
-/// Firmware cannot fill this machine's memory with errands that nobody does.
+/// Firmware cannot fill this machine's memory with errands that are never delivered.
 #[test]
 fn a_cpu_waits_for_the_big_lock_when_too_much_has_piled_up() {
     let machine = machine();
@@ -282,9 +282,9 @@ fn a_cpu_waits_for_the_big_lock_when_too_much_has_piled_up() {
         machine.cpu_write(Cpu::A, Register::CpuBState.offset(), value);
     };
     let done = || {
-        let told = told(&machine);
-        let done = |told: &&Told| matches!(told, Told::Start(..) | Told::Halt(_));
-        told.iter().filter(done).count()
+        let calls = calls(&machine);
+        let done = |call: &&Call| matches!(call, Call::Start(..) | Call::Halt(_));
+        calls.iter().filter(done).count()
     };
     for n in 0..super::PATIENCE {
         command(n);
@@ -335,13 +335,13 @@ fn threads_that_race_leave_nothing_behind() {
     if machine.host.errands_called() {
         machine.deliver();
     }
-    let told = told(&machine);
+    let calls = calls(&machine);
     for cpu in CPUS {
-        let of_cpu = |told: &&Told| matches!(told, Told::Start(c, _) | Told::Halt(c) if *c == cpu);
-        let done: Vec<_> = told.iter().filter(of_cpu).collect();
+        let of_cpu = |call: &&Call| matches!(call, Call::Start(c, _) | Call::Halt(c) if *c == cpu);
+        let done: Vec<_> = calls.iter().filter(of_cpu).collect();
         assert_eq!(done.len(), ROUNDS as usize);
         for pair in done.chunks_exact(2) {
-            assert_eq!(pair, [&Told::Start(cpu, 0), &Told::Halt(cpu)]);
+            assert_eq!(pair, [&Call::Start(cpu, 0), &Call::Halt(cpu)]);
         }
     }
 }
@@ -352,7 +352,7 @@ fn a_dead_machine_has_halted_both_cpus_once() {
     machine.die();
     machine.die();
     assert!(machine.is_dead());
-    assert_eq!(told(&machine), [Told::Halt(Cpu::A), Told::Halt(Cpu::B)]);
+    assert_eq!(calls(&machine), [Call::Halt(Cpu::A), Call::Halt(Cpu::B)]);
 }
 
 /// Queues a frame of 60 bytes in ring and buffer (reference 10.2).
@@ -379,13 +379,13 @@ fn a_full_wire_stops_the_transmitter_until_it_is_free() {
     let machine = machine();
     machine.host.wire_full.store(true, Ordering::Relaxed);
     queue_frame(&machine, 0);
-    assert_eq!(told(&machine), [Told::Transmit(60)], "this one was taken");
+    assert_eq!(calls(&machine), [Call::Transmit(60)], "this one was taken");
     queue_frame(&machine, 1);
     queue_frame(&machine, 2);
-    assert_eq!(told(&machine), []);
+    assert_eq!(calls(&machine), []);
     machine.host.wire_full.store(false, Ordering::Relaxed);
     machine.wire_free();
-    assert_eq!(told(&machine), [Told::Transmit(60), Told::Transmit(60)]);
+    assert_eq!(calls(&machine), [Call::Transmit(60), Call::Transmit(60)]);
 }
 
 /// Asking for the frames that wait needs nobody's lock, and is no errand that might be
@@ -397,14 +397,14 @@ fn frames_that_were_refused_are_asked_for_without_the_big_lock() {
     write(Register::MacTxState, 0x1E2);
     write(Register::MacRxState, 0x6);
     assert!(!machine.receive(&[0xFF; 60]) && !machine.can_receive());
-    told(&machine);
+    calls(&machine);
     machine.host.unlock();
     machine.host.taken.store(true, Ordering::Relaxed);
     write(Register::RxProducer, 0x18_0000);
     write(Register::RxConsumer, 0x18_0000);
-    assert_eq!(told(&machine), []);
+    assert_eq!(calls(&machine), []);
     write(Register::MacRxState, 0x2);
-    assert_eq!(told(&machine), [Told::WireReady]);
+    assert_eq!(calls(&machine), [Call::WireReady]);
     let counts = machine.counts().to_string();
     assert_eq!(counts, "lost=0 full=0 refused=1 offered=1");
 }
@@ -427,7 +427,7 @@ fn what_the_wire_does_with_frames_is_counted() {
 fn the_transmitter_is_not_far_ahead_of_a_wire_that_is_slow() {
     let machine = machine();
     queue_frame(&machine, 0);
-    assert_eq!(told(&machine), [Told::Transmit(60)]);
+    assert_eq!(calls(&machine), [Call::Transmit(60)]);
     machine.host.wire_full.store(true, Ordering::Relaxed);
     let all = 3 * AHEAD;
     // All are there before anybody delivers.
@@ -437,15 +437,15 @@ fn the_transmitter_is_not_far_ahead_of_a_wire_that_is_slow() {
         queue_frame(&machine, number);
     }
     machine.host.lock();
-    machine.host.told();
+    machine.host.calls();
     machine.deliver();
-    let sent = told(&machine).len();
+    let sent = calls(&machine).len();
     assert_eq!(sent, AHEAD as usize, "as many as may be ahead");
     // The wire takes them, and is full again with the next.
     machine.wire_free();
-    assert_eq!(told(&machine).len(), AHEAD as usize);
+    assert_eq!(calls(&machine).len(), AHEAD as usize);
     machine.host.wire_full.store(false, Ordering::Relaxed);
     machine.wire_free();
-    assert_eq!(told(&machine).len(), AHEAD as usize, "the rest, in one go");
-    assert_eq!(told(&machine), []);
+    assert_eq!(calls(&machine).len(), AHEAD as usize, "the rest, in one go");
+    assert_eq!(calls(&machine), []);
 }

@@ -1,5 +1,5 @@
-//! Transfers between card and client that have to wait for the client: what there is to move,
-//! and that it has been moved.
+//! Transfers between card and client that have to wait for the client: their start and their
+//! completion.
 
 use super::{Machine, Work};
 use crate::host::Host;

@@ -1,5 +1,4 @@
-//! The wire: frames that come, frames that QEMU could not take, the cable and who is at its
-//! other end.
+//! The wire: received frames, frames that QEMU could not take, the cable and the link partner.
 //!
 //! A frame for which the card has no room stays in QEMU's queue:
 //!
@@ -10,8 +9,8 @@
 //!            <──────── wire_ready ──────────       has the main loop called
 //!   nothing else under way: offers it again
 //! ```
-//!
-//! The two may come in any order, so the call is the main loop's own and never one from
+//! The two can happen in either order. So the main loop makes the call, never `receive` itself:
+//! QEMU would stop reception after that call, and reception would stay stopped.
 //! within `receive`: reception that QEMU stops afterwards would stay stopped.
 
 use super::{Inner, Machine, Work};
@@ -59,7 +58,7 @@ impl<H: Host> Machine<H> {
     }
 
     /// The wire has lost a frame: an errno of the netdev, or 0 if it was thrown away because
-    /// the machine stopped. The first is told, all are counted.
+    /// the machine stopped. The first is reported, all are counted.
     pub fn lost(&self, error: i32) {
         if self.counts.lost.add() > 0 {
             return;
@@ -127,7 +126,7 @@ impl<H: Host> Machine<H> {
         inner.make_room();
     }
 
-    /// So many frames are on the wire: the transmitter goes on if it had to wait.
+    /// Reports the number of frames on the wire: the transmitter continues if it had to wait.
     pub(super) fn frames_left(&self, frames: u32) {
         let mut inner = self.lock();
         inner.on_way = inner.on_way.saturating_sub(frames);

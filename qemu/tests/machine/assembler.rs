@@ -1,4 +1,4 @@
-//! Just enough of an assembler for programs of some twenty instructions.
+//! A minimal assembler for programs of about twenty instructions.
 
 use tigon2_chip::instruction::{encode_joff, encode_pri};
 use tigon2_chip::memory::{FIRMWARE_BASE, REGISTERS_BASE};

@@ -1,4 +1,4 @@
-//! What cannot work is refused with one clear line.
+//! Tests that QEMU refuses invalid options with one clear line.
 
 use crate::card::{Card, model, qemu};
 use std::fs;
@@ -82,8 +82,8 @@ fn qemu_ends_tidily() {
     let socket = card.folder.path().join("card.sock");
     assert!(socket.exists());
     let id = card.qemu.id().to_string();
-    let told = std::process::Command::new("kill").arg(&id).status();
-    assert!(told.expect("kill runs").success());
+    let killed = std::process::Command::new("kill").arg(&id).status();
+    assert!(killed.expect("kill runs").success());
     let status = card.qemu.wait().expect("QEMU ends");
     assert!(status.success(), "{status}");
     assert!(!socket.exists());

@@ -1,4 +1,4 @@
-//! Starting, halting and faults of the CPUs.
+//! Tests starting, halting and faults of the CPUs.
 
 use crate::assembler::{Program, T0, T1, ZERO};
 use crate::card::Card;

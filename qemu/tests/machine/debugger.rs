@@ -1,4 +1,4 @@
-//! The gdb stub sees both CPUs.
+//! Tests that the gdb stub shows both CPUs.
 
 use crate::assembler::{Program, T0, ZERO};
 use crate::card::Card;

@@ -1,4 +1,4 @@
-//! DMA between NIC memory and the client's memory, and the interrupt.
+//! Tests DMA between NIC memory and the client's memory, and the interrupt.
 
 use crate::assembler::{Program, T0};
 use crate::card::Card;

@@ -1,8 +1,7 @@
-//! Memory that QEMU takes stays bounded, whatever software does to the card.
+//! Tests that QEMU's memory use stays bounded, whatever software does to the card.
 //!
-//! Both CPUs run random words and the host pokes random registers. What grows then is
-//! QEMU's buffer for translated code, up to its bound, and behind it what QEMU keeps of each
-//! block of it:
+//! Both CPUs run random words and the host writes random registers. Two things grow: QEMU's buffer
+//! for translated code, up to its limit, and QEMU's data for each block in the buffer:
 //!
 //! ```text
 //!   code buffer, 32 MB:   | block | block |  ..  |     thrown away when it is full
@@ -11,10 +10,11 @@
 //!   heap of CPU B's thread:        node                the heap of the thread that made it
 //! ```
 //!
-//! The allocator gives a thread's heap back at its end only, and nodes of both threads lie
-//! mixed in the tree. So each heap grows to the most blocks that its thread ever had in the
-//! buffer, which is seldom reached early: the more blocks, the shorter they are. The long run is `TIGON_GROWTH_MINUTES=10 cargo xtask test --no-lint -p
-//! tigon2-qemu -- --ignored memory_is_flat_for_minutes --nocapture`.
+//! The allocator returns a thread's heap only when the thread ends, and nodes of both threads are
+//! mixed in the tree. So each heap grows to the largest number of blocks that its thread ever had
+//! in the buffer. This maximum is seldom reached early: the more blocks, the shorter they are. The
+//! long run is `TIGON_GROWTH_MINUTES=10 cargo xtask test --no-lint -p tigon2-qemu -- --ignored
+//! memory_is_flat_for_minutes --nocapture`.
 
 use crate::card::{Card, SRAM_BYTES};
 use crate::monitor::Monitor;

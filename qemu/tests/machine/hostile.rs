@@ -1,8 +1,8 @@
-//! Clients that do not behave, against a running QEMU.
+//! Tests clients that violate the protocol, against a running QEMU.
 //!
-//! After each of them the monitor answers and a good client works within a second, and
-//! QEMU uses no more memory, descriptors, threads and mappings than before. Where the
-//! hostile client stays connected, the good one gets the card beside it.
+//! After each of them the monitor answers, a good client works within a second, and QEMU uses no
+//! more memory, descriptors, threads and mappings than before. Where the hostile client stays
+//! connected, the good client gets the card all the same.
 
 use crate::assembler::{Program, T0, T1, ZERO};
 use crate::raw::{INVAL, MAP, Raw, command, framed};

@@ -1,8 +1,8 @@
-//! Small MIPS programs on the machine `tigon2` under QEMU.
+//! Tests the machine `tigon2` under QEMU with small MIPS programs.
 //!
-//! They need the machine and the model as they are built from this checkout:
-//! `TIGON_QEMU_MIPS` names `qemu-system-mips`, `TIGON_QEMU_MODEL` the shared
-//! library of this crate. `cargo xtask test` sets both.
+//! They need the machine and the model built from this checkout: `TIGON_QEMU_MIPS` is the path of
+//! `qemu-system-mips`, `TIGON_QEMU_MODEL` that of this crate's shared library. `cargo xtask test`
+//! sets both.
 
 mod assembler;
 mod card;

@@ -1,4 +1,4 @@
-//! What the CPUs see in memory, and their own instructions.
+//! Tests the CPUs' view of memory, and the chip's special instructions.
 
 use crate::assembler::{GP, Program, T0, T1, T2, T3, ZERO};
 use crate::card::{Card, SRAM_BYTES};

@@ -1,4 +1,4 @@
-//! The card's properties in QEMU's monitor.
+//! Tests the card's properties in QEMU's monitor.
 
 use crate::card::Card;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! CPUs with nothing to do cost nothing, and miss nothing.
+//! Tests that idle CPUs use no host time and miss no event.
 
 use crate::assembler::{Program, T0, T1, T2, T3, T4, ZERO};
 use crate::card::Card;

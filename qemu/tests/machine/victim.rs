@@ -1,4 +1,4 @@
-//! A running QEMU that clients do not spare, and what it must not lose by them.
+//! A running QEMU under attack by clients, and checks of the resources that it must not lose.
 
 use crate::card::Card;
 use crate::monitor::Monitor;

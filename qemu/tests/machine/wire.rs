@@ -1,4 +1,4 @@
-//! Frames between the MAC and a netdev.
+//! Tests frames between the MAC and a netdev.
 
 use crate::assembler::{Program, T0, T1, T2, T3, T4, T5, ZERO};
 use crate::card::Card;

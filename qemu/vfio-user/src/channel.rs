@@ -1,11 +1,10 @@
-//! One client's connection as the server's threads share it.
+//! One client's connection, shared by the server's threads.
 //!
-//! Two kinds of thread want messages from the same socket: the server's thread
-//! wants commands, and a thread that does DMA by message wants the reply to its
-//! own. The latter may hold the device's lock, for which the former may be waiting
-//! with a batch in its hands; so nobody may depend on one particular thread to
-//! read. Whoever waits takes the role of the reader if it is free, and puts what it
-//! finds where it belongs:
+//! Two kinds of thread read messages from the same socket: the server's thread reads commands, and
+//! a thread that does DMA by message reads the reply. The DMA thread may hold the device's lock
+//! while the server's thread waits for it with an unfinished batch, so no thread may depend on a
+//! particular other thread to read. A waiting thread becomes the reader if there is none, and
+//! delivers each message to its destination:
 //!
 //! ```text
 //!                       +--> backlog of commands --> server's thread
@@ -13,8 +12,8 @@
 //!                       +--> pending replies ------> thread doing DMA
 //! ```
 //!
-//! The role is given up after each read, and no lock is held while the socket is
-//! waited for.
+//! A thread gives up the role after each read, and no thread holds a lock while it waits for the
+//! socket.
 
 mod dma;
 
@@ -133,7 +132,7 @@ impl Channel {
     }
 
     /// Tells those who wait that something has changed.
-    fn tell(&self, state: &State) {
+    fn report(&self, state: &State) {
         if state.waiting > 0 {
             self.changed.notify_all();
         }
@@ -141,7 +140,7 @@ impl Channel {
 
     /// Has everybody who waits look again.
     pub(crate) fn look_again(&self) {
-        self.tell(&self.state());
+        self.report(&self.state());
     }
 
     /// The commands that are there; waits for the first until the deadline, and
@@ -152,7 +151,7 @@ impl Channel {
     ) -> Result<VecDeque<Message>, Disconnect> {
         let mut state = self.state();
         if !state.reading && state.within_message.is_some() {
-            // The rest may have been there for long, and nobody has looked.
+            // The rest may have been there for long without being read.
             state.within_message = Some(Instant::now());
         }
         drop(state);
@@ -179,7 +178,7 @@ impl Channel {
                 && self.patience.is_over(since)
             {
                 state.closed.get_or_insert(Disconnect::Incomplete);
-                self.tell(&state);
+                self.report(&state);
             }
             if let Some(why) = &state.closed {
                 return Err(why.clone());
@@ -217,7 +216,7 @@ impl Channel {
             for message in messages {
                 state.sort(message);
             }
-            self.tell(&state);
+            self.report(&state);
         }
     }
 
@@ -242,7 +241,7 @@ impl Channel {
     }
 
     /// Sends whole messages, unless they are no longer wanted when their turn has come;
-    /// tells whether they were.
+    /// returns whether they were.
     fn send_if(&self, bytes: &[u8], wanted: &dyn Fn() -> bool) -> Result<bool, Disconnect> {
         if bytes.is_empty() {
             return Ok(true);
@@ -263,7 +262,7 @@ impl Channel {
         }
         let mut state = self.state();
         state.sending = false;
-        self.tell(&state);
+        self.report(&state);
         result.map(|()| wanted)
     }
 
@@ -298,7 +297,7 @@ impl Channel {
     pub(crate) fn close(&self, why: Disconnect) {
         let mut state = self.state();
         state.closed.get_or_insert(why);
-        self.tell(&state);
+        self.report(&state);
         drop(state);
         // Also wakes a reader that is in `poll`. Fails if the peer is gone already.
         let _ = shutdown(&self.socket, Shutdown::Both);
@@ -309,7 +308,7 @@ impl State {
     /// Puts a message where the thread that wants it will find it.
     fn sort(&mut self, message: Message) {
         if message.header.is_reply() {
-            // A reply that nobody waits for any more came after its timeout.
+            // A reply without a waiting thread came after its timeout.
             if let Some(slot) = self.pending.get_mut(&message.header.id) {
                 *slot = Some(message);
             }

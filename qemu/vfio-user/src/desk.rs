@@ -1,4 +1,4 @@
-//! Where one client after the other is handed from the door to the server's thread.
+//! Hands clients one after another from the door to the server's thread.
 
 use crate::channel::Arrival;
 use crate::socket;
@@ -19,7 +19,7 @@ struct State {
     /// Somebody holds the device, or is on the way to it.
     taken: bool,
     arrival: Option<Arrival>,
-    /// Nobody comes any more.
+    /// No more clients will come.
     closed: bool,
 }
 
@@ -80,11 +80,11 @@ impl Desk {
 
     /// Silences the bell.
     pub(crate) fn hear_bell(&self) {
-        // Fails only if somebody else has silenced it.
+        // Fails only if the socket is shut down already.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
     }
 
-    /// Nobody comes any more when this is dropped.
+    /// No more clients come when this is dropped.
     pub(crate) fn close_at_end(&self) -> CloseAtEnd<'_> {
         CloseAtEnd(self)
     }

@@ -1,9 +1,9 @@
-//! What the server needs to know of a device, and where the device lives.
+//! The interface that a device implements for the server.
 //!
-//! The server hands every region access to a [`Device`] and does the rest itself.
-//! A device usually shares its state with other threads, so the server never holds
-//! one: it asks a [`DeviceLock`] for it, once for each batch of requests. A plain
-//! `Arc<Mutex<impl Device>>` is such a lock; QEMU's glue wraps the big lock.
+//! The server passes every region access to a [`Device`] and does the rest itself. A device
+//! usually shares its state with other threads, so the server never owns one: it locks it through
+//! a [`DeviceLock`] once for each batch of requests. An `Arc<Mutex<impl Device>>` is such a lock;
+//! QEMU's glue wraps the big lock.
 
 use crate::disconnect::Disconnect;
 use crate::message::{irq_info_flags, region, region_flags};

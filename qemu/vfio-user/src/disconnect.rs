@@ -1,4 +1,4 @@
-//! Why connections end.
+//! The reasons for which connections end.
 
 use crate::frame::FrameError;
 use crate::message::Header;

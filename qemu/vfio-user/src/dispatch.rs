@@ -1,8 +1,8 @@
-//! One command of the client: checked, done, answered.
+//! Checks, executes and answers one command of the client.
 //!
-//! Every length, index and flag is the client's word and is checked here. A command
-//! that is wrong in itself is answered with an errno and the session goes on, since
-//! its size was right and the next header is where it should be.
+//! Every length, index and flag comes from the client and is checked here. An invalid command is
+//! answered with an errno and the session continues: its size was valid, so the position of the
+//! next header is known.
 
 use crate::device::{Device, DeviceLayout};
 use crate::dma::{DmaRange, DmaTable};

@@ -1,16 +1,16 @@
-//! The door: clients that do not hold the device yet, many at a time.
+//! The door: accepts clients that do not hold the device yet, many at a time.
 //!
 //! ```text
 //!            VERSION comes          it is answered          a command comes
 //!   Silent ───────────────► Waiting ──────────────► Invited ───────────────► at the desk
 //!     │                        │ while nobody holds    │
 //!     ▼ handshake_timeout      ▼ the device            ▼ handshake_timeout
-//!   hung up on               (goes when it likes)    hung up on
+//!   disconnected             (may leave any time)    disconnected
 //! ```
 //!
-//! VERSION is answered only while nobody holds the device, so whoever waits for it knows
-//! that somebody does. Saying VERSION is not holding: the first command is. When the
-//! device becomes free, whoever has waited longest has a head start.
+//! VERSION is answered only while no client holds the device, so a client that waits for the
+//! answer knows that the device is busy. VERSION does not take the device: the first command does.
+//! When the device becomes free, the client that has waited longest has a head start.
 
 use crate::channel::Arrival;
 use crate::desk::Desk;
@@ -39,7 +39,7 @@ const HEAD_START: Duration = Duration::from_millis(100);
 /// How long to wait for descriptors or memory before accepting again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whoever watches the door.
+/// The thread that serves the door.
 #[derive(Debug)]
 pub(crate) struct Door<'a> {
     pub(crate) listener: &'a Listener,
@@ -50,7 +50,7 @@ pub(crate) struct Door<'a> {
     pub(crate) handshake_timeout: Duration,
     pub(crate) connections: &'a AtomicU64,
     visitors: Vec<Visitor>,
-    /// Nobody is accepted before this time.
+    /// No client is accepted before this time.
     pause: Option<Instant>,
 }
 
@@ -74,7 +74,7 @@ enum Stage {
     Invited { since: Instant, transfer: usize },
 }
 
-/// Whether somebody stays at the door.
+/// Whether a client stays at the door.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Stays,
@@ -113,7 +113,8 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// Sees who has to go, who is let in and who comes to the desk; tells when to look again.
+    /// Decides which clients are disconnected, invited or passed to the desk; returns when to check
+    /// again.
     fn look(&mut self, now: Instant) -> Option<Instant> {
         let timeout = self.handshake_timeout;
         self.visitors
@@ -140,7 +141,7 @@ impl<'a> Door<'a> {
         ends.chain(others).flatten().min()
     }
 
-    /// Sends whoever has come first of those with a command to the desk.
+    /// Passes the first client that has sent a command to the desk.
     fn admit_first(&mut self) -> bool {
         let first = self.visitors.iter().position(Visitor::is_claiming);
         let arrival = first.and_then(|first| self.visitors.remove(first).arrive());
@@ -176,7 +177,7 @@ impl<'a> Door<'a> {
             if invited == most || !visitor.is_waiting() {
                 return true;
             }
-            // One that has gone meanwhile keeps nobody else out.
+            // A client that has left meanwhile does not block others.
             let stays = visitor.invite(now) == Fate::Stays;
             invited += usize::from(stays);
             stays
@@ -357,7 +358,7 @@ impl Visitor {
 
     /// Says a last word, if the client takes it.
     fn hang_up(&self, answer: &[u8]) -> Fate {
-        // Nobody is waited for at the door.
+        // The door waits for no client.
         let _ = socket::send_some(self.socket.as_fd(), answer, &[]);
         Fate::Goes
     }

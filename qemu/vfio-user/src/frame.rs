@@ -1,16 +1,15 @@
-//! Cuts the stream of a socket into messages.
+//! Splits the byte stream of a socket into messages.
 //!
-//! One system call takes as much as the socket holds; the messages in it come out
-//! together. A message may arrive in any number of pieces:
+//! One system call reads as much as the socket holds and returns all messages in it. A message may
+//! arrive in any number of pieces:
 //!
 //! ```text
 //!   receive:  ....WWWW][WWWWWWWW][RRRR..        ] free ]
 //!             completes   whole    begins: stays in the buffer
 //! ```
 //!
-//! Descriptors belong to the message that holds the last byte of the piece they
-//! came with: the kernel ends a read after the piece of a sender's call that
-//! carried descriptors.
+//! Descriptors belong to the message that contains the last byte of the piece they came with: the
+//! kernel ends a read after a piece that carries descriptors.
 
 use crate::message::{HEADER_BYTES, Header, MAX_MESSAGE_BYTES, MAX_MESSAGE_FDS};
 use crate::socket::{self, Received};

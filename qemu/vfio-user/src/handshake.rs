@@ -1,4 +1,4 @@
-//! A client's first message, which must be VERSION, and the answer.
+//! Reads a client's first message, which must be VERSION, and answers it.
 
 use crate::dispatch;
 use crate::dma::MAX_MAPS;

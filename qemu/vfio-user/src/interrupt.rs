@@ -1,8 +1,7 @@
 //! Interrupts: a level-triggered pin and one message, signalled by eventfd.
 //!
-//! The pin behaves like VFIO's INTx. The device sets its level from any thread; the
-//! client sees one signal on its eventfd, after which the pin is masked until the
-//! client unmasks it:
+//! The pin behaves like VFIO's INTx. The device sets its level from any thread; the client gets
+//! one signal on its eventfd, and the pin is then masked until the client unmasks it:
 //!
 //! ```text
 //!            level rises, eventfd known            UNMASK, level low
@@ -12,11 +11,10 @@
 //!      +---- level falls ---------- waiting
 //! ```
 //!
-//! A client in front of a guest unmasks at the guest's first register access, when
-//! the handler has not yet lowered the pin. Signalling again at once would give
-//! nearly every interrupt a spurious twin, so the server looks again a little
-//! later (hardware reference, "What a vfio-user server in front of the card
-//! learns": about 60 us).
+//! A client with a guest unmasks at the guest's first register access, before the interrupt
+//! handler has lowered the pin. A signal at that moment would make nearly every interrupt spurious
+//! a second time, so the server checks the level again a little later (hardware reference, "What a
+//! vfio-user server in front of the card learns": about 60 us).
 
 use crate::message::{IrqSet, irq, irq_set_flags as f};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,7 +42,7 @@ struct State {
     msi: Option<OwnedFd>,
     signals: u64,
     repeats: u64,
-    /// The client has been told and has not looked yet.
+    /// The client was signalled and has not read the register yet.
     told: bool,
 }
 
@@ -56,7 +54,7 @@ pub struct InterruptCounts {
     /// Of these, signals after an unmask, since the pin was still high. If the client was
     /// about to lower it, that is one for nothing.
     pub repeats: u64,
-    /// The pin is high, and the client has been told and has not unmasked it.
+    /// The pin is high, and the client was signalled and has not unmasked it.
     pub waiting: bool,
 }
 
@@ -145,8 +143,8 @@ impl Interrupts {
         }
     }
 
-    /// Whether the client has been told of an interrupt since the last call.
-    pub fn take_told(&self) -> bool {
+    /// Whether an interrupt was signalled to the client since the last call.
+    pub fn take_reported(&self) -> bool {
         std::mem::take(&mut self.state().told)
     }
 
@@ -255,7 +253,7 @@ impl Interrupts {
 }
 
 impl State {
-    /// The pin is high: tell the client if it may be told.
+    /// The pin is high: signal the client if it is unmasked.
     fn raise(&mut self) {
         if self.msi.is_some() {
             self.trigger(irq::MSI);

@@ -1,14 +1,13 @@
 //! The vfio-user protocol: messages, a robust server and a client with posted writes.
 //!
-//! vfio-user is VFIO over a Unix socket: a device in one process, its driver or a
-//! virtual machine in another. This crate has both ends, for a small PCI device
-//! with one BAR, configuration space, a pin and DMA:
+//! vfio-user is VFIO over a Unix socket: the device is in one process, its driver or a virtual
+//! machine in another. This crate has both ends, for a small PCI device with one BAR,
+//! configuration space, an interrupt pin and DMA:
 //!
-//! * [`Server`] stands in front of a [`Device`]. It believes nothing that a client
-//!   says, hands commands over in batches, and works together with threads that do
-//!   DMA ([`DmaTable`]) and raise interrupts ([`Interrupts`]) by themselves. Clients
-//!   that do not behave keep nobody else waiting ([`server`] says who may hold the
-//!   device for how long).
+//! * [`Server`] serves a [`Device`]. It validates everything that a client sends, executes
+//!   commands in batches, and supports threads that do DMA ([`DmaTable`]) and raise interrupts
+//!   ([`Interrupts`]). A client that violates the protocol does not block other clients
+//!   ([`server`] defines who may hold the device for how long).
 //! * [`Client`] has timeouts, posted writes and typed errors.
 //!
 //! The protocol is libvfio-user's public specification; the server is loaded into

@@ -69,7 +69,7 @@ impl AsFd for Listener {
 #[derive(Debug)]
 pub(crate) enum Accepted {
     Client(OwnedFd),
-    /// Nobody, for the moment.
+    /// No client at the moment.
     Nobody,
     /// There are no descriptors or no memory; the client stays in the queue.
     Shortage,
@@ -126,7 +126,7 @@ fn is_shortage(error: &io::Error) -> bool {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // If somebody has removed it already, it is as it should be.
+        // If it is removed already, nothing remains to be done.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,8 +1,7 @@
 //! The messages of the vfio-user protocol, each layout defined once.
 //!
-//! Source: the public "vfio-user Protocol Specification" of libvfio-user. All
-//! integers are in the byte order of the machine, both peers run on it. A message
-//! is a header and a payload:
+//! Source: the public "vfio-user Protocol Specification" of libvfio-user. All integers are in the
+//! byte order of the machine, since both peers run on it. A message is a header and a payload:
 //!
 //! ```text
 //!   0      2        4      8       12      16
@@ -10,8 +9,7 @@
 //!                      \ of the whole message, header included
 //! ```
 //!
-//! Payload structures are plain words; nothing in them is trusted until the side
-//! that received them has checked it.
+//! Payload structures hold unchecked words; the receiver must validate them before use.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -1,10 +1,10 @@
-//! For how long a client may owe something.
+//! Limits how long a client may leave an obligation open.
 //!
-//! A client that has begun a message owes the rest of it; one that was answered owes room
-//! for the answer in its socket; one that was asked for its memory owes a reply. Who owes
-//! nothing is healthy, however long it is silent: a driver that sleeps reads no socket, so
-//! there is nothing to ask it by. Who owes for too long is dead, and sooner so while
-//! somebody else waits for the device:
+//! A client that has begun a message owes the rest of it; a client that is being answered owes
+//! room for the answer in its socket; a client that got a DMA request owes a reply. A client that
+//! owes nothing is healthy, however long it is silent: a sleeping driver reads no socket, so it
+//! cannot be probed. A client that owes for too long is disconnected, and sooner if another client
+//! waits for the device:
 //!
 //! ```text
 //!   owes ──────────────────────────────────────────► alone: cut off
@@ -22,7 +22,7 @@ pub(crate) const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Patience {
     alone: Duration,
     contested: Duration,
-    /// Since when somebody else waits for the device.
+    /// Since when another client waits for the device.
     newcomer: Mutex<Option<Instant>>,
 }
 
@@ -40,7 +40,7 @@ impl Patience {
         self.alone
     }
 
-    /// Somebody else waits for the device, or nobody does any more.
+    /// Another client waits for the device, or none does any more.
     pub(crate) fn set_contested(&self, contested: bool) {
         let mut newcomer = self.newcomer.lock().unwrap_or_else(PoisonError::into_inner);
         if !contested {
@@ -51,13 +51,13 @@ impl Patience {
     }
 
     /// Has a newcomer waited long enough for what has been owed since then?
-    pub(crate) fn is_contested_out(&self, owed_since: Instant) -> bool {
+    pub(crate) fn is_contested_out(&self, waiting_since: Instant) -> bool {
         let newcomer = *self.newcomer.lock().unwrap_or_else(PoisonError::into_inner);
-        newcomer.is_some_and(|newcomer| newcomer.max(owed_since).elapsed() >= self.contested)
+        newcomer.is_some_and(|newcomer| newcomer.max(waiting_since).elapsed() >= self.contested)
     }
 
     /// Has it been owed for too long?
-    pub(crate) fn is_over(&self, owed_since: Instant) -> bool {
-        owed_since.elapsed() >= self.alone || self.is_contested_out(owed_since)
+    pub(crate) fn is_over(&self, waiting_since: Instant) -> bool {
+        waiting_since.elapsed() >= self.alone || self.is_contested_out(waiting_since)
     }
 }

@@ -10,13 +10,14 @@
 //!   look at the interrupt pin again          Interrupts::set_level
 //! ```
 //!
-//! A third thread, at the door, receives clients meanwhile. Who may hold the device, and for how long:
+//! A third thread, the door, accepts clients meanwhile. These rules decide who may hold the
+//! device, and for how long:
 //!
 //! | a client that | |
 //! | --- | --- |
-//! | says nothing, or only VERSION | holds nothing; 64 of them at a time, each hung up on after `handshake_timeout` or when more come |
-//! | has given a command | holds the device, for as long as it likes if it owes nothing |
-//! | owes the rest of a message, room for a reply, the answer to a DMA message | is cut off after `patience`, or after `contested_patience` if another waits that has said VERSION; three DMA accesses that it does not answer are forgiven |
+//! | sends nothing, or only VERSION | holds nothing; 64 of them at a time, each is disconnected after `handshake_timeout` or when more connect |
+//! | has sent a command | holds the device, for any length of time if it owes nothing |
+//! | owes the rest of a message, room for a reply, the answer to a DMA message | is disconnected after `patience`, or after `contested_patience` if another waits that has sent VERSION; three DMA accesses that it does not answer are forgiven |
 
 use crate::channel::{Arrival, Channel};
 use crate::desk::Desk;
@@ -47,7 +48,7 @@ const MAX_REPLY_BYTES: usize = DEFAULT_MAX_TRANSFER / 4;
 pub struct ServerConfig {
     /// Regions and interrupts of the device.
     pub layout: DeviceLayout,
-    /// From an unmask of the pin to the look at its level.
+    /// From an unmask of the pin to the check of its level.
     pub unmask_delay: Duration,
     /// How long a client may owe the rest of a message, room for a reply, or the answer to
     /// DMA (all of an access, however many messages it takes).
@@ -338,7 +339,7 @@ impl ServerThread {
 
 impl Drop for ServerThread {
     fn drop(&mut self) {
-        // Nobody is left to hear of an error; `stop` reports it.
+        // The thread cannot report an error here; `stop` reports it.
         let _ = self.finish();
     }
 }

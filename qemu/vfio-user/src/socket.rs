@@ -1,7 +1,7 @@
-//! Bytes and file descriptors over a Unix socket, never waiting past a deadline.
+//! Sends and receives bytes and file descriptors over a Unix socket, never past a deadline.
 //!
-//! Sockets are non-blocking and are waited for with `poll`; a peer that is gone is
-//! an error and never a SIGPIPE.
+//! Sockets are non-blocking, and `poll` waits for them; a closed peer is an error and never a
+//! SIGPIPE.
 
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -121,7 +121,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Recei
     })
 }
 
-/// A descriptor that becomes readable, and stays so, once somebody calls [`wake`].
+/// A descriptor that becomes readable, and stays so, after a call of [`wake`].
 pub(crate) fn waker() -> Result<OwnedFd, Errno> {
     use rustix::event::{EventfdFlags, eventfd};
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)

@@ -1,6 +1,6 @@
 //! Version and capabilities: the payload of the first message each way.
 //!
-//! Four bytes of version, then JSON text with a final NUL, which may be missing.
+//! The payload is four bytes of version, then JSON text with a final NUL, which may be missing.
 //! Unknown names are ignored, wrong types are refused.
 
 use crate::message::{DEFAULT_MAX_TRANSFER, VersionHeader};

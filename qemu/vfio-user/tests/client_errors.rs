@@ -1,4 +1,4 @@
-//! What a client says of servers that are none, or none any more.
+//! Tests the client's errors when the server is missing, invalid or gone.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Every command of the protocol, our client against our server.
+//! Tests every command of the protocol, our client against our server.
 
 mod common;
 

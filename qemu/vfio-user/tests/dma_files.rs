@@ -1,4 +1,4 @@
-//! What kind of file is behind a range: only what cannot shrink is mapped.
+//! Tests the kinds of file behind a range: only files that cannot shrink are mapped.
 
 mod common;
 

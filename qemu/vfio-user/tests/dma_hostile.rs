@@ -1,4 +1,4 @@
-//! Clients that answer the server's DMA messages as they like.
+//! Tests clients that answer the server's DMA messages wrongly.
 
 mod common;
 

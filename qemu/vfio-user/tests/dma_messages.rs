@@ -1,4 +1,4 @@
-//! Memory without a file: DMA by messages, also against a busy socket and device.
+//! Tests memory without a file: DMA by messages, also against a busy socket and device.
 
 mod common;
 

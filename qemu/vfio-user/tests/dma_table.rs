@@ -1,4 +1,4 @@
-//! The table of DMA maps by itself, with two processes' worth of users.
+//! Tests the table of DMA maps alone, with concurrent users.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Peers that do not keep to the protocol: each gets an errno or is hung up on,
-//! and the next client finds the server in order.
+//! Tests peers that violate the protocol: each gets an errno or is disconnected, and the next
+//! client finds the server in order.
 
 mod common;
 

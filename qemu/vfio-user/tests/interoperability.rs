@@ -1,4 +1,4 @@
-//! Our server with somebody else's client, and our client with their server.
+//! Tests our server with another implementation's client, and our client with its server.
 //!
 //! The crate `vfio_user` implements the same protocol independently.
 

@@ -1,7 +1,7 @@
-//! The pin's life between device and client, and the message's.
+//! Tests the states of the interrupt pin and of the message interrupt.
 //!
-//! Hardware reference, "What a vfio-user server in front of the card learns": a
-//! client unmasks before the pin is low, so the server looks again a little later.
+//! Hardware reference, "What a vfio-user server in front of the card learns": a client unmasks
+//! before the pin is low, so the server checks the level again a little later.
 
 mod common;
 

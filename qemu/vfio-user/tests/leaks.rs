@@ -1,5 +1,5 @@
-//! Nothing stays behind when a client goes. Alone in its process, since it counts
-//! the descriptors of all of it.
+//! Tests that a client leaves nothing behind when it disconnects. The test has its own process,
+//! since it counts all descriptors of the process.
 
 mod common;
 

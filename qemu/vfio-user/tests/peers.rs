@@ -1,5 +1,5 @@
-//! Who may hold the device for how long: dead clients keep nobody out, healthy ones are
-//! left alone, and the device's lock is never held for long.
+//! Tests who may hold the device for how long: dead clients block nobody, healthy ones stay
+//! connected, and the device's lock is never held for long.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Random peers: the server answers every whole command once and in order, or
-//! hangs up, and serves the next client.
+//! Tests random peers: the server answers every whole command once and in order, or disconnects,
+//! and serves the next client.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Whole messages with wrong contents: each gets the errno it deserves, and the
-//! session goes on.
+//! Tests whole messages with wrong contents: each gets the matching errno, and the session
+//! continues.
 
 mod common;
 

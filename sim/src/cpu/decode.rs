@@ -1,10 +1,9 @@
-//! Instructions taken apart once.
+//! Caches decoded instructions.
 //!
-//! A decoded instruction is kept for each word of the scratch pad and, by the lower bits of
-//! the address, for SRAM. It is used only while the word in memory is the one that it was
-//! made of, so code that changes (stores, DMA, the host) needs no notice. What stands in the
-//! scratch pad is changed through its own CPU only: there a store takes note, and nobody has
-//! to look at the word.
+//! The cache has an entry for each word of the scratch pad and, indexed by the lower address bits,
+//! for SRAM. An entry is used only while the word in memory equals the word that it was decoded
+//! from, so code changes (stores, DMA, the host) need no invalidation. The scratch pad changes
+//! only through its own CPU, whose stores mark the entry, so these entries need no comparison.
 //!
 //! ```text
 //!   program counter ──► word in memory ──┐
@@ -24,7 +23,7 @@ const SRAM_ENTRIES: usize = 1 << 13;
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// `rd = rt << amount`, and its kin.
+    /// `rd = rt << amount`, and similar instructions.
     ShiftLeft,
     ShiftRight,
     ShiftRightSigned,
@@ -40,7 +39,7 @@ pub(crate) enum Operation {
     Less,
     LessUnsigned,
     Priority,
-    /// `rt = rs + immediate`, and its kin.
+    /// `rt = rs + immediate`, and similar instructions.
     AddImmediate,
     LessImmediate,
     LessImmediateUnsigned,

@@ -1,9 +1,9 @@
-//! What each instruction does.
+//! Executes instructions.
 //!
-//! Hardware reference, sections 3.1 to 3.3: the integer subset of MIPS I/II, one branch
-//! delay slot, likely branches that annul it, and the chip's own PRI and JOFF. Exactly
-//! what [`tigon2_chip::instruction::classify`] does not forbid is executed; all else, and
-//! a jump in the delay slot of another, is [`CpuFault::ReservedInstruction`].
+//! Hardware reference, sections 3.1 to 3.3: the integer subset of MIPS I/II, one branch delay
+//! slot, likely branches that annul it, and the chip's own PRI and JOFF. The CPU executes exactly
+//! the instructions that [`tigon2_chip::instruction::classify`] does not forbid; all others, and a
+//! jump in the delay slot of another jump, raise [`CpuFault::ReservedInstruction`].
 
 use super::core::{Access, Core, Place, Position};
 use super::decode::{Decoded, Operation};

@@ -1,7 +1,7 @@
-//! Which instructions a CPU has executed last.
+//! Records which instructions a CPU has executed last.
 //!
-//! Most instructions stand behind the one before, so only the others are written down:
-//! where a run of them began, and how many instructions were executed before it.
+//! Most instructions follow the previous one in memory, so only the starts of runs are recorded:
+//! the address, and the number of instructions executed before it.
 
 /// How many program counters a core remembers.
 pub const HISTORY: usize = 64;
@@ -36,7 +36,7 @@ impl History {
         }
     }
 
-    /// The CPU goes on at `pc` after `count` instructions that are not
+    /// The CPU continues at `pc` after `count` instructions that are not
     /// [counted](Self::executed) yet.
     #[inline]
     pub(super) fn turn(&mut self, pc: u32, count: u64) {

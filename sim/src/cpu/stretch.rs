@@ -1,8 +1,8 @@
-//! Instructions in a row that are the CPU's own affair.
+//! Executes runs of instructions that involve only one CPU.
 //!
-//! They stand in its scratch pad and compute, branch or touch the scratch pad: nothing else
-//! of the card is needed to execute them, and nothing else sees them. Most of a CPU's work
-//! is that, so it is one loop, without a word to the rest of the machine.
+//! These instructions lie in its scratch pad and compute, branch or access the scratch pad: they
+//! need no other part of the card, and no other part sees them. They are most of a CPU's work, so
+//! one tight loop executes them without calling the rest of the machine.
 
 use super::core::Core;
 use super::decode::Scope;
@@ -64,8 +64,8 @@ impl Tally {
 }
 
 impl Core {
-    /// Executes what is the CPU's own affair in cycles before `limit`, and ends in front of
-    /// anything else: accesses to what is shared, jumps by JOFF, faults, code in SRAM.
+    /// Executes instructions that involve only this CPU in cycles before `limit`, and ends in front
+    /// of anything else: accesses to what is shared, jumps by JOFF, faults, code in SRAM.
     pub(crate) fn stretch(&mut self, limit: u64, costs: &Costs, from: (u64, u32)) -> Stretch {
         self.row::<false>(limit, costs, from, &mut StoredOver::new())
     }

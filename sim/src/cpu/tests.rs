@@ -1,4 +1,4 @@
-//! Every instruction that the CPU has, the order of execution round branches, and faults.
+//! Tests every instruction of the CPU, the order of execution around branches, and faults.
 
 use super::{Access, Core};
 use crate::asm::*;
@@ -497,7 +497,7 @@ fn a_jump_in_a_delay_slot_is_refused() {
 }
 
 /// A fault in a delay slot shows the slot's own address, and the jump is not lost: when
-/// the cause is mended the CPU goes on to the target.
+/// the cause is removed the CPU continues at the target.
 #[test]
 fn a_fault_in_a_delay_slot_keeps_the_jump() {
     let mut bench = Bench::new(&[beq(ZERO, ZERO, 3), lw(V0, 0, A0), NOP, NOP, NOP]);

@@ -1,4 +1,4 @@
-//! Exactly once, in order, every byte.
+//! Checks that every frame arrives exactly once, in order, with every byte.
 
 use super::FrameFault;
 use crate::timeline::number;

@@ -1,9 +1,9 @@
-//! Random skews and stalls: when the CPUs, the DMA channels and the transmitter get on.
+//! Random skews and stalls of the CPUs, the DMA channels and the transmitter.
 //!
-//! The functional clock gives both CPUs one instruction a cycle and lets DMA take no time,
-//! which is one schedule of all those that are possible. A disturbance picks another one:
-//! before each instruction a CPU may have to wait, each transfer and each frame takes a
-//! random time. All of it comes from one seed.
+//! With the functional clock, both CPUs execute one instruction a cycle and DMA takes no time;
+//! this is only one of all possible schedules. A disturbance selects another one: a CPU may have
+//! to wait before each instruction, and each transfer and each frame takes a random time. One seed
+//! determines all of it.
 
 use crate::cpu::Access;
 use rand_xoshiro::SplitMix64;
@@ -20,7 +20,7 @@ const STALL_CYCLES: [u64; 4] = [20, 300, 3000, 30_000];
 /// The most that a poll in vain takes, in cycles.
 const IDLE_CYCLES: u64 = 120;
 
-/// How a CPU gets on.
+/// The delays of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// An instruction a cycle.
@@ -109,7 +109,7 @@ impl Disturbance {
         }
     }
 
-    /// How a CPU gets on.
+    /// The delays of a CPU.
     pub fn pace(&self, cpu: Cpu) -> Pace {
         self.paces[cpu.index()]
     }
@@ -203,7 +203,7 @@ fn pace(random: &mut SplitMix64) -> Pace {
         1 | 2 => Pace::Jitter {
             most: 2 + below(random, 30),
         },
-        // Long stalls are rare, so that every schedule gets on.
+        // Long stalls are rare, so that every schedule makes progress.
         3 | 4 => Pace::Stalls {
             rarity: most / 4 + 4 + below(random, most),
             most,

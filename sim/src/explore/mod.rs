@@ -1,23 +1,22 @@
-//! The same workload under any number of random schedules of both CPUs.
+//! Runs the same workload under many random schedules of both CPUs.
 //!
 //! ```text
-//!   seed ─► Disturbance: when CPUs, DMA and MAC get on   ─┐
+//!   seed ─► Disturbance: when CPUs, DMA and MAC proceed  ─┐
 //!        └► Story: ring sizes, coalescing, frames, batches ┴─► the card carries frames both
 //!           ways; each must come out exactly once, in order, with every byte
 //! ```
 //!
-//! Firmware for two CPUs without locks is right only if it is right under every skew of one
-//! against the other ("Exploiting Task-level Concurrency in a Programmable Network Interface",
-//! section 4). A run under the cycle model sees one schedule; this sees thousands. It uses the
-//! functional clock, under which each step of a schedule is a random choice, and no time of
-//! any board limits what may happen. A failure is named by its seed, and the seed gives the
-//! same run again.
+//! Firmware for two CPUs without locks is correct only if it is correct under every skew between
+//! them ("Exploiting Task-level Concurrency in a Programmable Network Interface", section 4). A
+//! run with the cycle model shows one schedule; the explorer shows thousands. It uses the
+//! functional clock: each step of a schedule is a random choice, not limited by the timing of any
+//! board. A seed identifies each failure, and the same seed reproduces the run.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`disturbance`] | when who gets on |
-//! | [`story`] | what runs meanwhile |
-//! | [`check`] | whether it comes out right |
+//! | [`disturbance`] | the random delays |
+//! | [`story`] | the workload |
+//! | [`check`] | the checks |
 
 pub mod check;
 pub mod disturbance;

@@ -1,8 +1,9 @@
-//! What runs under a schedule: both ways at once, sizes, rings and coalescing by the seed.
+//! The workload under a schedule: both directions at once; the seed sets sizes, rings and
+//! coalescing.
 //!
-//! Rings wrap (the DMA rings of 64 several times, the send ring of 128 to 512 at least once
-//! in most stories), frames come in bursts and in pauses, the host takes what there is in
-//! batches, early or late, by the index in its memory or by the card's word.
+//! Rings wrap (the DMA rings of 64 several times, the send ring of 128 to 512 at least once in
+//! most runs), frames come in bursts with pauses, and the host takes frames in batches, early or
+//! late, by the index in its memory or by the card's register.
 
 use super::ExploreError;
 use super::check::Checked;
@@ -46,7 +47,7 @@ pub struct Story {
     frames: u64,
     sizes: [usize; 3],
     fragments: usize,
-    /// Frames that may wait on the wire, and that are queued before the card is told.
+    /// Frames that may wait on the wire, and that are queued before the driver writes the mailbox.
     depth: u64,
     batch: u64,
     /// Received frames that are taken at a time.
@@ -312,7 +313,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Queues a batch and tells the card, now and then after each frame.
+    /// Queues a batch and writes the mailbox, now and then after each frame.
     fn queue(&mut self) -> Result<(), ExploreError> {
         let batch = 1 + below(&mut self.random, self.story.batch);
         for _ in 0..batch {

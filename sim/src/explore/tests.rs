@@ -1,4 +1,4 @@
-//! The explorer finds races: two CPUs that read-modify-write one word.
+//! Tests that the explorer finds races: two CPUs that read-modify-write one word.
 //!
 //! Hardware reference, section 4: there is no atomic instruction, only one semaphore.
 
@@ -88,7 +88,7 @@ fn a_race_that_one_schedule_hides_is_found_by_others() {
     assert!(found > 30, "{found} of 60 schedules");
 }
 
-/// The explorer accuses nobody wrongly: a word for each CPU, or the semaphore round the
+/// The explorer reports no false races: a word for each CPU, or the semaphore round the
 /// addition, is right under all schedules.
 #[test]
 fn what_is_right_stays_right_under_all_schedules() {

@@ -1,8 +1,8 @@
-//! The CPUs as gdb knows them: big-endian MIPS II without floating point.
+//! The CPUs as gdb sees them: big-endian MIPS II without floating point.
 //!
-//! gdb's own layout of a MIPS: 32 general registers, status, lo, hi, bad address, cause,
-//! program counter. The chip has neither of those between (hardware reference, 3.1): they
-//! read 0 and keep nothing.
+//! The layout is gdb's for MIPS: 32 general registers, status, lo, hi, bad address, cause, program
+//! counter. The chip has none of the five between the first and the last (hardware reference,
+//! 3.1): they read 0 and ignore writes.
 
 use gdbstub::arch::{Arch, Registers};
 

@@ -6,19 +6,19 @@
 //!                                                  └── starts ──► Workload: driver, card, wire
 //! ```
 //!
-//! Time stands while gdb looks, and the traffic with it: what happens depends on nothing but
-//! firmware and seed, however long somebody thinks at a breakpoint. That is what makes going
-//! back possible: `reverse-continue` and `reverse-stepi` run the same again from power-on up
-//! to an earlier place. What gdb has changed in memory or registers is not done again there.
+//! Time and traffic stop while gdb inspects the card: the run depends only on firmware and seed,
+//! however long the user stays at a breakpoint. This makes reverse execution possible:
+//! `reverse-continue` and `reverse-stepi` run the same simulation again from power-on up to an
+//! earlier point. The new run does not repeat changes that gdb has made to memory or registers.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `arch` | the CPUs as gdb knows them |
+//! | `arch` | the CPUs as gdb sees them |
 //! | `stops` | breakpoints and watched memory |
 //! | `run_control` | the simulation's side, on its own thread |
-//! | `session` | runs, and searching backward |
+//! | `session` | runs, and the backward search |
 //! | `target` | gdb's requests |
-//! | [`workload`] | what runs meanwhile |
+//! | [`workload`] | the traffic |
 
 mod arch;
 mod run_control;
@@ -118,7 +118,7 @@ pub fn serve(
             },
             GdbStubStateMachine::CtrlCInterrupt(interrupted) => {
                 session.interrupt();
-                // The simulation tells when it has stopped.
+                // The simulation reports when it has stopped.
                 let reason: Option<MultiThreadStopReason<u32>> = None;
                 interrupted
                     .interrupt_handled(&mut session, reason)

@@ -1,4 +1,4 @@
-//! The simulation's side of a session: the probe that stops it and does what gdb asks.
+//! The simulation's side of a session: the probe that stops it and executes gdb's requests.
 
 use super::stops::{Contents, Stops, Watch};
 use crate::machine::Machine;
@@ -72,7 +72,7 @@ pub(super) enum News {
 /// The probe.
 pub(super) struct RunControl {
     orders: Receiver<Order>,
-    tell: Box<dyn Fn(News) + Send>,
+    report: Box<dyn Fn(News) + Send>,
     interrupt: Arc<AtomicBool>,
     mode: Mode,
     /// What the watched memory held when it was last looked at.
@@ -86,16 +86,16 @@ pub(super) struct RunControl {
 }
 
 impl RunControl {
-    /// A probe that goes to a position and tells so.
+    /// A probe that runs to a position and reports it.
     pub fn new(
         orders: Receiver<Order>,
-        tell: impl Fn(News) + Send + 'static,
+        report: impl Fn(News) + Send + 'static,
         interrupt: Arc<AtomicBool>,
         mode: Mode,
     ) -> RunControl {
         RunControl {
             orders,
-            tell: Box::new(tell),
+            report: Box::new(report),
             interrupt,
             mode,
             contents: Contents::new(),
@@ -126,7 +126,7 @@ impl RunControl {
     /// Stands still and does what it is asked, until it may go on.
     fn stand(&mut self, machine: &mut Machine, at: Position, news: News) -> Verdict {
         let pcs = Cpu::ALL.map(|cpu| machine.cpus().core(cpu).pc());
-        (self.tell)(news);
+        (self.report)(news);
         loop {
             match self.orders.recv() {
                 Ok(Order::Look(what)) => what(machine),
@@ -134,7 +134,7 @@ impl RunControl {
                     self.begin(machine, mode);
                     if let Some(watch) = self.touches_here(machine, at) {
                         let why = Why::Watch(at.cpu.unwrap_or(Cpu::A), watch);
-                        (self.tell)(News::Stopped(Halt { at, why }));
+                        (self.report)(News::Stopped(Halt { at, why }));
                         continue;
                     }
                     let same = pcs == Cpu::ALL.map(|cpu| machine.cpus().core(cpu).pc());

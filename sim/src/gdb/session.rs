@@ -1,13 +1,13 @@
-//! One run of the simulation after the other: forward in one, backward by another one.
+//! A session: a sequence of runs of the simulation, one for each change of direction.
 //!
 //! ```text
-//!   reverse-continue at X:   power-on ───────► X - window ─ looks at each ─► X   found: F
+//!   reverse-continue at X:   power-on ───────► X - window ── checks each ──► X   found: F
 //!                            power-on ───────────────► F                         stands at F
 //! ```
 //!
-//! Nothing is stored on the way. The same firmware under the same traffic takes the same
-//! way, and up to the window it does so at full speed; a window in which nothing is found
-//! is followed by one that begins earlier.
+//! Nothing is recorded on the way. The same firmware with the same traffic takes the same path,
+//! and up to the window the run has full speed. If a window contains no match, the next run uses a
+//! window that begins earlier.
 
 use super::run_control::{Halt, Mode, News, Order, RunControl, Why};
 use super::stops::Stops;
@@ -120,8 +120,8 @@ impl Session {
         let (orders, receiver) = mpsc::channel();
         let events = self.events.clone();
         // A session that is gone needs no news.
-        let tell = move |news| drop(events.send(Event::News(number, news)));
-        let probe = RunControl::new(receiver, tell, self.interrupt.clone(), mode);
+        let report = move |news| drop(events.send(Event::News(number, news)));
+        let probe = RunControl::new(receiver, report, self.interrupt.clone(), mode);
         let (workload, events) = (self.workload.clone(), self.events.clone());
         let thread = std::thread::spawn(move || {
             workload(Box::new(probe));
@@ -138,7 +138,7 @@ impl Session {
     /// Ends the run.
     pub(super) fn leave(&mut self) {
         if let Some(Run { orders, thread }) = self.run.take() {
-            // The probe hears that nobody orders any more.
+            // The probe detects that there are no more orders.
             drop(orders);
             // A panic has been reported by its thread.
             let _ = thread.join();
@@ -201,7 +201,7 @@ impl Session {
         self.restart(Mode::To(at));
     }
 
-    /// Takes the news of a run; returns what to tell gdb, if it is to be told.
+    /// Takes the result of a run; returns the stop to report to gdb, if any.
     pub(super) fn hear(&mut self, run: u64, news: News) -> Option<MultiThreadStopReason<u32>> {
         if !self.is_now(run) {
             return None;

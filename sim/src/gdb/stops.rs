@@ -1,4 +1,4 @@
-//! What to stop at: addresses of instructions, and words that are touched.
+//! Breakpoints and watchpoints: addresses of instructions, and words in memory.
 
 use crate::cpu::Place;
 use crate::machine::Machine;

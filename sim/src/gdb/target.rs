@@ -1,4 +1,4 @@
-//! What gdb asks of the card, in the words of the crate `gdbstub`.
+//! Implements gdb's requests for the crate `gdbstub`.
 
 use super::arch::{Mips, MipsRegisters};
 use super::session::{Lost, Plan, Session, cpu_of, thread_of};

@@ -1,4 +1,4 @@
-//! What runs on the card while gdb looks: single frames, or the story of a seed.
+//! The traffic during a session: single frames, or the workload of a seed.
 
 use super::Workload;
 use crate::explore;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tigon2_model::Board;
 
-/// Longer than anyone looks at one breakpoint.
+/// Longer than any stop at a breakpoint.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A card under the cycle model that carries [single frames](talk), with the timing of a

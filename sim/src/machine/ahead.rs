@@ -1,11 +1,11 @@
-//! A CPU runs ahead of the engines while it needs nothing that they share.
+//! Lets a CPU run ahead of the engines while it uses nothing that they share.
 //!
-//! Most instructions compute, branch or touch the CPU's own scratch pad. Nothing can be
-//! seen of them from outside. Up to the next cycle in which an engine or the other CPU may
-//! do something that a CPU or the host could see (a transfer or a frame begins or ends, the
-//! other CPU issues an instruction) nothing from outside changes them either, nor what the
-//! CPU loads. Up to there they are executed in a row, with the cycles that each of them
-//! would have had. From there on the CPU may take the [lead](super::lead).
+//! Most instructions compute, branch or access the CPU's own scratch pad. They have no effect that
+//! anything outside the CPU could see. Until the next cycle in which an engine or the other CPU
+//! may do something visible to a CPU or the host (a transfer or a frame begins or ends, the other
+//! CPU issues an instruction), nothing outside changes them or the values that the CPU loads. Up
+//! to that cycle they are executed in one run, each with its exact cycles. After it the CPU may
+//! take the [lead](super::lead).
 //!
 //! ```text
 //!   cycle      n                                  quiet until
@@ -51,7 +51,7 @@ impl Machine {
     }
 
     /// Lets a CPU go on while nothing can happen that it could see. Returns whether that is
-    /// why it stopped: what comes next is its own affair.
+    /// why it stopped: the next instruction involves only this CPU.
     #[inline]
     fn run_quietly<const N: usize>(
         &mut self,
@@ -91,7 +91,7 @@ impl Machine {
         until
     }
 
-    /// Executes instructions that are the CPU's own affair, before cycle `limit`, from its
+    /// Executes instructions that involve only this CPU, before cycle `limit`, from its
     /// scratch pad or from the line that it holds. Returns whether the next one can be
     /// executed now, too: a load whose value nobody changes before.
     #[inline]

@@ -1,10 +1,9 @@
-//! The cycle model is what it was: digests of runs, to the cycle and the counter.
+//! Checks that the cycle model is unchanged: digests of runs, exact to the cycle and the counter.
 //!
-//! Whoever makes the simulator faster must not change what it says. Both CPUs run
-//! programs at random, half of them in their scratch pad and half in SRAM, while DMA
-//! channels and both sides of the MAC use the same port; what all of them have counted,
-//! registers and memory go into a number that stands here. A change of the timing rules
-//! changes the numbers, and only then may they be changed.
+//! An optimisation of the simulator must not change its results. Both CPUs run random programs,
+//! half of them in their scratch pad and half in SRAM, while DMA channels and both sides of the
+//! MAC use the same port. All counters, registers and memory go into a digest that is stored here.
+//! Only a change of the timing rules may change the digests.
 
 use super::Machine;
 use super::noise::Noise;
@@ -35,7 +34,7 @@ impl Noise {
         self.below(COMPUTED)
     }
 
-    /// An instruction that goes on, whatever it meets.
+    /// An instruction that never halts the CPU.
     fn work(&mut self, cpu: Cpu) -> u32 {
         let (d, s, t) = (self.register(), self.register(), self.register());
         let at = 4 * self.below(64) as i32;
@@ -158,7 +157,7 @@ impl Digest {
     }
 }
 
-/// All that can be told of a machine.
+/// The complete observable state of a machine.
 pub(super) fn digest(machine: &mut Machine, memory: &DmaMemory) -> u64 {
     let mut digest = Digest(0xCBF2_9CE4_8422_2325);
     digest.add(machine.cycle());

@@ -1,16 +1,16 @@
-//! Finds out that a CPU only waits, so that the engine can skip the waiting.
+//! Detects that a CPU only waits, so that the engine can skip the waiting.
 //!
-//! Firmware waits by polling its event register. [`prove`] lets the CPU execute until it is
-//! back at the instruction where it began, and takes all of it back. If on the way it touched no register of
-//! the chip but the event register, and all that the round changed is a counter of its
-//! turns, then it will do the same over and over until something outside changes what it
-//! reads. When this holds for every running CPU, nothing can change before the next
-//! deadline, and whole rounds can be skipped: the result is that of executing them.
+//! Firmware waits by polling its event register. [`prove`] lets the CPU execute until it returns
+//! to the instruction where it began, and then undoes this round. The CPU only waits if the round
+//! accessed no register of the chip except the event register and changed only a counter of its
+//! rounds: it then repeats the same until something outside changes what it reads. If this holds
+//! for every running CPU, nothing can change before the next deadline, and whole rounds can be
+//! skipped with the same result as executing them.
 //!
-//! What counts: one word of memory and any general registers, all of which a round raises
-//! by the same step. Their values must decide nothing: from one to the other they go only
-//! through additions of constants. This is followed through the round's instructions, not
-//! guessed from values.
+//! The counter is one word of memory and any number of general registers, which each round
+//! increases by the same step. No decision may depend on their values: only additions of constants
+//! may connect them. The proof follows this through the round's instructions and does not infer it
+//! from values.
 
 use super::Timing;
 use crate::cpu::{Access, Checkpoint, Core, Executed, HISTORY, Place};

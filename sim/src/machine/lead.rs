@@ -1,11 +1,12 @@
-//! A CPU in the lead: it has executed what others could still have changed, and can be
-//! brought back.
+//! A CPU in the lead has executed instructions ahead of the engines, and can be rolled back.
 //!
-//! What computes and touches the own scratch pad, from the own scratch pad, depends on nobody
-//! else but in a few cases: another CPU halts this one, writes its scratch pad or looks at
-//! it through the chip's registers, or the host stops everything to look. They are rare, so
-//! the CPU goes on without waiting for them, up to its next access to what is shared, and
-//! keeps the way back: its registers as they were, and the words that it stored over. When
+//! Instructions in the scratch pad that compute or access the scratch pad depend on nothing
+//! outside the CPU, with few exceptions: another CPU halts this one, accesses its scratch pad
+//! through the chip's registers, or the host stops the machine to inspect it. These are rare, so
+//! the CPU continues without waiting for them, up to its next access to shared state, and saves an
+//! undo record: its registers, and the words that it overwrote. If an exception happens in an
+//! earlier cycle, the CPU is rolled back and executes up to that cycle. So no observer ever sees
+//! it ahead.
 //! one of these cases happens in a cycle in front of it, it is put back and brought to that
 //! cycle. So nobody ever sees it where it would not have been.
 

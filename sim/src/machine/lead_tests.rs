@@ -1,5 +1,5 @@
-//! A CPU in the lead is nowhere else for anybody who looks: machines that execute in rows
-//! and machines that execute one instruction after the other do the same.
+//! Tests that no observer sees a CPU in the lead: machines that execute runs and machines that
+//! execute one instruction at a time give the same results.
 
 use super::Machine;
 use super::golden::{busy, digest, disturb};
@@ -51,7 +51,7 @@ fn whoever_stops_the_machine_finds_each_cpu_in_its_cycle() {
     }
 }
 
-/// CPU A looks at CPU B's program counter, registers and scratch pad, changes the pad,
+/// CPU A reads CPU B's program counter, registers and scratch pad, changes the pad,
 /// halts CPU B and lets it go on, while CPU B computes.
 #[test]
 fn a_cpu_that_looks_at_another_one_sees_it_in_its_cycle() {

@@ -8,15 +8,17 @@
 //!                         one instruction a cycle
 //! ```
 //!
-//! Time is the number of core cycles since power-on and moves only in [`Machine::run`] and
-//! its kin. In one cycle CPU A goes before CPU B; what the card has to do (DMA, MAC) it
-//! does at once, between two instructions. The same inputs at the same cycles give the
-//! same outputs, always.
+//! Time is the number of core cycles since power-on and advances only in [`Machine::run`] and its
+//! variants. In each cycle CPU A goes before CPU B; the card does its work (DMA, MAC) at once,
+//! between two instructions. The same inputs at the same cycles always give the same outputs.
 //!
-//! Each instruction costs [`Timing::cycles`]; a cycle-level model replaces that function
-//! and the zero-time DMA and MAC, not the structure.
+//! Each instruction costs [`Timing::cycles`]; a cycle-level model replaces that function and the
+//! zero-time DMA and MAC, not the structure.
 
 mod ahead;
+mod cut_through;
+#[cfg(test)]
+mod cut_through_tests;
 #[cfg(test)]
 mod golden;
 mod idle;
@@ -60,7 +62,7 @@ use tigon2_model::{
     Partner,
 };
 
-/// How many times in a row the card may do work before time goes on by a cycle.
+/// How many times in a row the card may do work before time advances by a cycle.
 const WORK_LIMIT: usize = 1024;
 
 /// What became of the frames that arrived at the card.
@@ -118,6 +120,10 @@ pub struct Machine {
     instant: bool,
     /// The card has changed since the engines last looked for work.
     recheck: bool,
+    /// The read channel is bringing bytes of the frame that is being sent; and it was, in this
+    /// frame.
+    cuts_through: bool,
+    was_cut_through: bool,
     /// CPUs that were started since the pipelines last looked.
     restarted: [bool; Cpu::MOST],
     cycle: u64,
@@ -160,6 +166,8 @@ impl Machine {
             leads: Default::default(),
             instant: true,
             recheck: false,
+            cuts_through: false,
+            was_cut_through: false,
             restarted: [false; Cpu::MOST],
             cycle: 0,
             ready: [0; Cpu::MOST],
@@ -212,7 +220,7 @@ impl Machine {
         self.clock
     }
 
-    /// The card, to look at.
+    /// The card, for inspection.
     pub fn card(&self) -> Inspect<'_> {
         self.card.inspect()
     }
@@ -380,9 +388,14 @@ impl Machine {
         arrival
     }
 
-    /// The oldest frame from the card that nobody has taken yet.
+    /// The oldest frame from the card that has not been taken yet.
     pub fn take_frame(&mut self) -> Option<Frame> {
         self.wire.receive()
+    }
+
+    /// Frames from the card that have not been taken yet.
+    pub fn outgoing_frames(&self) -> usize {
+        self.wire.outgoing()
     }
 
     /// Frames that are on their way to the card or held by the wire.

@@ -1,5 +1,5 @@
-//! Programs of random instructions: whatever firmware does, the engine does not panic, hang
-//! or lose time, and does the same again.
+//! Tests random instructions: whatever firmware does, the engine does not panic, hang or lose
+//! time, and a second run gives the same result.
 
 use super::Machine;
 use crate::asm::bytes;

@@ -1,10 +1,10 @@
-//! Where the machine tells its [`Recorder`] what happens, and asks a [`Disturbance`] when it
-//! may, if it has one.
+//! Reports events of the machine to its [`Recorder`], and applies the delays of its
+//! [`Disturbance`], if it has one.
 //!
-//! Recording reads and never writes: a machine with a recorder does the same in the same
-//! cycles as one without. Under the functional clock a recorded machine executes without
-//! skipping, so that every dispatch is seen; what the card has to do it does in the same
-//! order as [`tigon2_model::Card::run`].
+//! Recording only reads: a machine with a recorder does the same in the same cycles as one
+//! without. With the functional clock, a recorded machine executes polls instead of skipping them,
+//! so the recorder sees every dispatch; the card does its work in the same order as
+//! [`tigon2_model::Card::run`].
 
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
@@ -202,7 +202,7 @@ impl Machine {
         self.settle();
     }
 
-    /// Whether the functional clock has somebody to tell or to ask.
+    /// Whether the functional clock has a recorder or a disturbance.
     #[inline]
     pub(super) fn watched(&self) -> bool {
         self.recorder.is_some() || self.disturbance.is_some()

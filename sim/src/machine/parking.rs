@@ -1,10 +1,10 @@
-//! Waiting CPUs of the cycle model are parked: their rounds are not executed.
+//! Parks waiting CPUs in the cycle model: their polling rounds are not executed.
 //!
-//! A CPU that provably only polls its event register, from its scratch pad, does not touch
-//! what the engines share, so they can go on without it, for as long as the event register
-//! reads the same. When it has changed, or somebody looks at the CPU, it is brought to that
-//! cycle: whole rounds by arithmetic, the rest instruction by instruction, with what it
-//! would have read. The result is that of executing all of them.
+//! A CPU that provably only polls its event register, from its scratch pad, does not use what the
+//! engines share. So the engines proceed without it while the event register reads the same. When
+//! the register changes, or when an observer inspects the CPU, the CPU is advanced to that cycle:
+//! whole rounds by arithmetic, the rest instruction by instruction, with the values that it would
+//! have read. The result is the same as executing all of them.
 
 use super::idle::{Cost, Round, Waiting, prove};
 use super::{Machine, run::LONGEST_POLL};

@@ -1,4 +1,4 @@
-//! Somebody who stops the machine between two instructions: [`Probe`].
+//! A [`Probe`] can stop the machine between two instructions.
 //!
 //! ```text
 //!   driver, wire ──► run_until ──► about to execute ──► Probe::look ──► execute
@@ -7,11 +7,10 @@
 //!                                              reads and changes the machine
 //! ```
 //!
-//! No time passes on the card while a probe looks, so what it sees can be repeated. A probe
-//! that sleeps costs nothing: up to the cycle in which it wakes the machine runs as one
-//! without a probe, and gets to the same state. One that has seen enough *leaves*: the
-//! machine stands still from then on, and every call of a driver fails, which ends whatever
-//! ran on it.
+//! No time passes on the card while a probe inspects it, so the observations are repeatable. A
+//! sleeping probe costs nothing: until its wake-up cycle the machine runs as it does without a
+//! probe, and reaches the same state. A probe that is finished *leaves*: the machine stops for
+//! good, and every call of a driver fails, which ends the program that used it.
 
 use super::Machine;
 use tigon2_chip::Cpu;
@@ -44,7 +43,7 @@ pub trait Probe: Send {
     /// when this returns; without one, the card or the host does something.
     fn look(&mut self, machine: &mut Machine, at: Position) -> Verdict;
 
-    /// Whatever ran on the machine is over, for the reason that `how` tells.
+    /// The program on the machine has ended, for the reason `how`.
     fn ended(&mut self, machine: &mut Machine, how: &str);
 }
 
@@ -84,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// Whether the probe looks at each instruction of `cycle`.
+    /// Whether the probe inspects each instruction of `cycle`.
     #[inline]
     pub(super) fn is_probed(&self, cycle: u64) -> bool {
         self.probed.from.is_some_and(|from| from <= cycle)
@@ -115,7 +114,7 @@ impl Machine {
             Verdict::Leave => {
                 self.probed.left = true;
                 self.probed.from = None;
-                // The loops look at this.
+                // The loops read this.
                 self.changed = true;
             }
         }

@@ -1,4 +1,4 @@
-//! The loop that lets time pass.
+//! The main loop of the functional clock.
 
 use super::idle::{Round, Waiting, prove};
 use super::{Environment, Machine, WORK_LIMIT, environment};

@@ -1,4 +1,4 @@
-//! Programs on the whole machine: start, halt, faults, interrupts, frames, determinism.
+//! Tests programs on the whole machine: start, halt, faults, interrupts, frames, determinism.
 
 use super::Machine;
 use super::waits::{count_turns, state, timers};
@@ -138,7 +138,7 @@ fn cpu_a_starts_cpu_b_and_scratch_pads_are_private() {
     );
 }
 
-/// Reference 3.4: bit 16 stops a CPU and it goes on where it stood (C).
+/// Reference 3.4: bit 16 stops a CPU and it continues where it stopped (C).
 #[test]
 fn the_host_halts_and_resumes_a_cpu() {
     let mut machine = started(&counter(0), &[]);
@@ -334,7 +334,7 @@ fn a_frame_in_the_transmit_buffer_goes_to_the_wire() {
     assert_eq!(consumer & !7, ring + 8);
 }
 
-/// The same inputs give the same outputs, also when the host looks at other times between.
+/// The same inputs give the same outputs, also when the host reads at other times in between.
 #[test]
 fn a_run_can_be_repeated_to_the_instruction() {
     let run = |chunks: &[u64]| {

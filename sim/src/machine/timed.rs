@@ -1,4 +1,4 @@
-//! The same loop under the cycle model: engines, port and pipelines, cycle by cycle.
+//! The main loop of the cycle model: engines, port and pipelines, cycle by cycle.
 
 use super::lead::concerns_cpus;
 use super::observe::handler_of;
@@ -36,6 +36,9 @@ impl Machine {
                 self.tick_engines(timed, cycle);
             }
             timed.grant(cycle);
+            if self.cuts_through {
+                self.follow_cut_through(timed);
+            }
             for index in 0..N {
                 let cpu = Cpu::EVERY[index];
                 if timed.pipelines[index].attention() <= cycle && self.cpus.core(cpu).running() {
@@ -54,11 +57,12 @@ impl Machine {
         }
     }
 
-    /// Lets data flow, if nothing else is due and nobody looks at each beat of it.
+    /// Lets data flow, if nothing else is due and nothing observes each beat.
     #[inline]
     fn flow<const N: usize>(&self, timed: &mut Timed, horizon: u64) -> Flowed {
         let cycle = self.cycle;
-        if timed.flows && timed.dma.is_busy() && !self.recheck && self.recorder.is_none() {
+        let observed = self.recorder.is_some() || self.cuts_through;
+        if timed.flows && timed.dma.is_busy() && !self.recheck && !observed {
             let last = self.attention::<N>(timed).min(horizon - 1);
             if last >= cycle + SHORTEST_FLOW {
                 return timed.flow(cycle, last);
@@ -164,18 +168,24 @@ impl Machine {
             match dma.tick(cycle, direction, parameters, port) {
                 Action::Nothing => {}
                 Action::Begin(direction) => {
+                    let transfer = self.card.dma_begin(&mut environment!(self), direction);
+                    if direction == Direction::Read {
+                        self.look_for_cut_through(&timed.mac);
+                    }
+                    self.note_dma_begin(direction, cycle);
                     let Timed {
                         parameters,
                         port,
                         dma,
                         ..
                     } = timed;
-                    let transfer = self.card.dma_begin(&mut environment!(self), direction);
-                    self.note_dma_begin(direction, cycle);
                     dma.begun(cycle, direction, transfer, parameters, port);
                     self.unpark_changed(timed, cycle, None);
                 }
                 Action::Complete(direction) => {
+                    if self.cuts_through && direction == Direction::Read {
+                        self.end_cut_through_transfer(&timed.mac);
+                    }
                     self.dma_complete(direction);
                     timed.dma.completed(direction);
                     self.settle();
@@ -193,10 +203,14 @@ impl Machine {
             self.wire.set_speed(self.card.link_megabits(self.now()));
             timed.mac.set_speed(self.wire.byte_ps());
         }
+        if timed.mac.is_sending() && !self.card.is_sending() {
+            self.cut_frame(timed, cycle);
+        }
         let due = timed.mac.tick(cycle, &mut timed.port);
         let looks = due.may_send && (timed.mac.looks() || self.recheck);
         if due.sent {
             self.note_sent(cycle);
+            self.end_cut_through();
             self.card.transmit_complete(&mut environment!(self));
             self.settle();
         }
@@ -206,6 +220,7 @@ impl Machine {
                 self.note_sending(cycle, length);
                 timed.mac.send(cycle, length);
                 timed.mac.tick(cycle, &mut timed.port);
+                self.look_for_cut_through(&timed.mac);
             }
         }
         let mut may_receive = due.may_receive;

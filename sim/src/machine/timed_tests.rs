@@ -1,5 +1,5 @@
-//! The cycle model: what accesses cost alone, who waits for whom, and that parking CPUs
-//! changes nothing.
+//! Tests the cycle model: the cost of single accesses, contention, and that parking CPUs changes
+//! nothing.
 
 use super::Machine;
 use super::tests::{A, REGISTERS, RESULT, frame, get, mac, put};
@@ -93,9 +93,9 @@ fn what_is_told_ahead_of_a_store_is_counted() {
         let counts = &machine.timing().expect("timed").pipelines[0].counts;
         counts.overtakes()
     };
-    let tell = put(ZERO, Register::AssistReadProducer);
-    assert_eq!(overtakes(&[tell]), 1);
-    assert_eq!(overtakes(&[lw(V0, 0x200, ZERO), tell]), 0);
+    let publish = put(ZERO, Register::AssistReadProducer);
+    assert_eq!(overtakes(&[publish]), 1);
+    assert_eq!(overtakes(&[lw(V0, 0x200, ZERO), publish]), 0);
     assert_eq!(overtakes(&[put(ZERO, Register::MulticastHash0)]), 0);
 }
 

@@ -1,18 +1,17 @@
-//! CPUs without limit: what the firmware asks of the engines, with all of its work free.
+//! CPUs of infinite speed: they show what the firmware demands of the engines.
 //!
-//! The firmware runs as ever, but its instructions take no time and no cycle of the SRAM
-//! port: in the cycle in which an event rises all of its handlers run to their end.
-//! What is left is what limits any firmware that asks the same of the engines, the bus,
-//! the wire and the host.
+//! The firmware runs unchanged, but its instructions take no time and no cycle of the SRAM port:
+//! in the cycle in which an event rises, all of its handlers run to completion. The remaining
+//! limits are those of any firmware with the same demands on the engines, the bus, the wire and
+//! the host.
 //!
 //! ```text
 //!   board's CPU   event ──► handler ......... ──► DMA
 //!   unlimited     event ──► handler ──► DMA            in the same cycle
 //! ```
 //!
-//! A CPU rests when it has polled its event register twice with the same answer and has
-//! written nothing new to a register between: it has nothing to do, or cannot do what is
-//! there until an engine gets on.
+//! A CPU rests when it has polled its event register twice with the same result and has written no
+//! new value to a register in between: it has no work, or cannot proceed before an engine does.
 
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
@@ -22,7 +21,7 @@ use tigon2_model::UndefinedKind;
 
 /// Instructions of a CPU in a cycle: firmware that waits for time to pass must see it pass.
 const BUDGET: u32 = 512;
-/// A CPU's last look at its event register, and what it has done since.
+/// A CPU's last read of its event register, and its actions since.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Poll {
     /// The instruction that looked, and what it saw.

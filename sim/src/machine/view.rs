@@ -1,4 +1,4 @@
-//! The machine as a debugger sees it: memory of each CPU's view, registers, faults.
+//! The machine as a debugger sees it: memory as each CPU sees it, registers, faults.
 //!
 //! Hardware reference, section 2: SRAM and registers are shared, the scratch pad and the
 //! spill window are each CPU's own.
@@ -71,7 +71,7 @@ impl Machine {
         self.cpus.core_mut(cpu).set_gpr(number, value);
     }
 
-    /// Sets a CPU's program counter; it goes on there.
+    /// Sets a CPU's program counter; it continues there.
     pub fn set_pc(&mut self, cpu: Cpu, pc: u32) {
         self.cpus.core_mut(cpu).jump(pc);
     }

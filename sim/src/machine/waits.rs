@@ -1,4 +1,4 @@
-//! Waiting CPUs: skipping their rounds must change nothing and cost nothing.
+//! Tests that skipping the rounds of waiting CPUs changes nothing and costs nothing.
 
 use super::Machine;
 use super::tests::{A, B, REGISTERS, RESULT, get, put, started};

@@ -1,4 +1,4 @@
-//! What a [`Recorder`](super::Recorder) keeps: one value for each thing that happened.
+//! The events that a [`Recorder`](super::Recorder) stores.
 //!
 //! All times are core cycles since power-on.
 
@@ -32,7 +32,7 @@ impl Span {
     }
 }
 
-/// A handler ran to its end: from the jump into it to the next look at the event register.
+/// A handler ran to its end: from the jump into it to the next read of the event register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Who ran it.
@@ -47,7 +47,7 @@ pub struct Run {
     pub tally: Tally,
 }
 
-/// What a DMA transfer carries, as far as its host address tells.
+/// What a DMA transfer carries, as far as its host address shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Payload {
     /// Bytes of frames: a host address that is in no ring.

@@ -1,8 +1,8 @@
-//! Where the host's rings are, as the general information block tells, so that a transfer
-//! can be named by its host address.
+//! The locations of the host's rings, from the general information block; they identify a transfer
+//! by its host address.
 //!
-//! Host/NIC software interface, "General information block". The block is read where the
-//! firmware reads it, so that any driver and any firmware can be followed.
+//! Host/NIC software interface, "General information block". The block is read from where the
+//! firmware reads it, so recordings work with any driver and any firmware.
 
 use super::event::Payload;
 use crate::memory::HostMemories;

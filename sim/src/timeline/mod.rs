@@ -1,28 +1,28 @@
-//! What happened when: handlers, DMA, PCI, MAC, interrupts, and the way of each frame.
+//! Records handlers, DMA, PCI, MAC, interrupts, and the path of each frame over time.
 //!
 //! ```text
-//!   machine ──► Recorder ──► Timeline ──► packets: the way of each frame
+//!   machine ──► Recorder ──► Timeline ──► packets: the path of each frame
 //!               bounded list   │
 //!                              ├──► trace events: ui.perfetto.dev, chrome://tracing
 //!                              └──► page: the event graph of SPINE's Figure 6
 //! ```
 //!
-//! "SPINE: A Safe Programmable and Integrated Network Environment", section 6: time on x, event
-//! kinds on y, a box for each run, arrows along one packet. [`Machine::record`] begins a
-//! recording, [`Machine::recorded`] ends it. All of it is sans-IO: text comes out.
+//! "SPINE: A Safe Programmable and Integrated Network Environment", section 6: time on the x axis,
+//! event kinds on the y axis, a box for each run, arrows along one packet. [`Machine::record`]
+//! begins a recording, [`Machine::recorded`] ends it. The output is text; this module does no I/O.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`capture`] | a window of an experiment |
-//! | [`event`] | what is kept |
-//! | [`recorder`] | who keeps it |
-//! | `host` | what a host address means |
+//! | [`event`] | the recorded events |
+//! | [`recorder`] | the bounded list of events |
+//! | `host` | the locations of the host's rings |
 //! | [`number`] | the number in a frame |
-//! | [`packets`] | the way of each frame |
-//! | [`tracks`] | who does it, as the outputs show it |
-//! | [`trace_events`] | the outputs: for trace viewers |
-//! | [`page`] | as a page of its own |
-//! | [`picture`] | and as a picture |
+//! | [`packets`] | the path of each frame |
+//! | [`tracks`] | the tracks that the outputs show |
+//! | [`trace_events`] | output for trace viewers |
+//! | [`page`] | output as a page |
+//! | [`picture`] | output as a picture |
 //!
 //! [`Machine::record`]: crate::Machine::record
 //! [`Machine::recorded`]: crate::Machine::recorded

@@ -1,4 +1,4 @@
-//! The way of each frame through the card, put together from a recording.
+//! The path of each frame through the card, reconstructed from a recording.
 //!
 //! ```text
 //!   out  mailbox ► Mailbox ► SendBdReady ► BDs ► SendDataReady ► data ┬► MAC
@@ -8,9 +8,9 @@
 //!              (CPU)            (DMA)   (DMA)       (CPU)       (DMA)
 //! ```
 //!
-//! Nothing is guessed from the order of events: a step belongs to a frame by the ring index
-//! of its BDs, by the host address that a BD names, by the NIC address of its bytes, or by
-//! the DMA descriptor that a handler queued.
+//! The order of events is not used as evidence: a step belongs to a frame by the ring index of its
+//! BDs, by the host address in a BD, by the NIC address of its bytes, or by the DMA descriptor
+//! that a handler queued.
 
 mod index;
 
@@ -33,9 +33,9 @@ pub enum Stage {
     Mac,
     /// Its return BD was written.
     Return,
-    /// The host was told by an index in memory.
+    /// An index in memory notified the host.
     Index,
-    /// The host was told by the word that it reads.
+    /// The word that the host reads notified it.
     Consumer,
     /// The interrupt.
     Interrupt,
@@ -229,15 +229,15 @@ impl Index<'_> {
         if let Some((place, span)) = sent {
             packet.then(Stage::Mac, place, span, Some(step));
         }
-        let told = self.told_consumed(packet, last, arrived, step)?;
+        let reported = self.reported_consumed(packet, last, arrived, step)?;
         sent?;
-        let from = packet.steps[told].span.end;
-        self.interrupted(packet, from, told).then_some(())
+        let from = packet.steps[reported].span.end;
+        self.interrupted(packet, from, reported).then_some(())
     }
 
     /// How the host learns that the BD at `last` is its own again: by a word on the card, and
     /// by an index in its memory if it has asked for that. Returns the last of these steps.
-    fn told_consumed(
+    fn reported_consumed(
         &self,
         packet: &mut Packet,
         last: u32,

@@ -1,7 +1,7 @@
 //! A recording as one page of HTML: the event graph of SPINE's Figure 6.
 //!
-//! Time on x, event kinds on y, a box for each occurrence, arrows along the frames. The page
-//! needs no network: script and data are in it.
+//! Time is on the x axis, event kinds on the y axis; each occurrence is a box, and arrows follow
+//! the frames. The page contains script and data and needs no network.
 
 use super::Timeline;
 use super::packets::Packet;

@@ -1,6 +1,6 @@
 //! A recording as a picture (SVG): the event graph of SPINE's Figure 6, to be printed.
 //!
-//! As the [page](super::page), but still: the part that is looked at, with the arrows of all
+//! The picture is a static version of the [page](super::page): one section, with the arrows of all
 //! its frames.
 
 use super::Timeline;

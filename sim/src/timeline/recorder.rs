@@ -1,7 +1,7 @@
-//! Takes down what happens, in a bounded list.
+//! Records events in a bounded list.
 //!
-//! The machine calls it where something begins or ends; nothing of the machine depends on
-//! it. When the list is full the oldest events go and are counted.
+//! The machine calls the recorder where something begins or ends; nothing in the machine depends
+//! on it. When the list is full, the oldest events are discarded and counted.
 
 use super::Timeline;
 use super::event::{DmaTransfer, Event, Run, Span};
@@ -18,7 +18,7 @@ use tigon2_chip::Cpu;
 use tigon2_model::Direction;
 use tigon2_model::dma::Transfer;
 
-/// How many events are kept if nobody says otherwise: some ten milliseconds of load.
+/// How many events are kept by default: some ten milliseconds of load.
 pub const LIMIT: usize = 1 << 18;
 /// Longest frame whose bytes are looked at for its number.
 const NAMED_BYTES: usize = 128;
@@ -31,7 +31,7 @@ pub type Namer = fn(&[u8]) -> Option<u64>;
 struct Dispatching {
     /// The handler that was entered: bit, first cycle, what had been counted, dispatch.
     running: Option<(u8, u64, Tally, u64)>,
-    /// The last look at the event register, and what had been counted.
+    /// The last read of the event register, and what had been counted.
     poll: Option<(u64, Tally)>,
 }
 
@@ -65,7 +65,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Keeps the last `limit` events; `namer` tells the numbers of frames.
+    /// Keeps the last `limit` events; `namer` gives the numbers of frames.
     pub fn new(limit: usize, namer: Namer) -> Recorder {
         Recorder {
             events: VecDeque::new(),
@@ -128,7 +128,7 @@ impl Recorder {
         self.events.push_back(event);
     }
 
-    /// A CPU looks at its event register.
+    /// A CPU reads its event register.
     pub(crate) fn polled(&mut self, cpu: Cpu, cycle: u64, tally: Tally) {
         self.cpus[cpu.index()].poll = Some((cycle, tally));
     }

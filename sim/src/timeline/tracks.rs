@@ -1,7 +1,7 @@
-//! A recording as boxes on tracks, which is what both outputs show.
+//! A recording as boxes on tracks, which both outputs show.
 //!
-//! A *track* does one thing at a time: a CPU, a DMA channel, the PCI bus, a side of the MAC.
-//! Boxes on it never overlap. What a box is an occurrence of is its *kind*.
+//! A *track* does one thing at a time: a CPU, a DMA channel, the PCI bus, a side of the MAC. Its
+//! boxes never overlap. The *kind* of a box is the event that it is an occurrence of.
 
 use super::Timeline;
 use super::event::{DmaTransfer, Event, Payload, Run, Span};

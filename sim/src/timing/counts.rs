@@ -1,4 +1,4 @@
-//! Where a CPU's cycles went: by what it ran, and by what it waited for.
+//! Counts how a CPU's cycles were spent: by handler, and by what it waited for.
 
 use crate::cpu::Stretch;
 
@@ -198,7 +198,7 @@ impl Counts {
         slot.cycles[Cause::Branch as usize] -= row.branch;
     }
 
-    /// The CPU tells another unit that something lies in SRAM, with a store in its buffer.
+    /// The CPU notifies another unit of data in SRAM, with a store in its buffer.
     #[inline]
     pub(crate) fn overtook(&mut self) {
         self.overtakes += 1;

@@ -1,4 +1,4 @@
-//! The DMA channels in time, and the PCI bus that they share.
+//! The timing of the DMA channels, and of the PCI bus that they share.
 //!
 //! ```text
 //!            descriptor          latency   beats                    effects
@@ -7,8 +7,8 @@
 //!                                  through a FIFO to or from the SRAM port
 //! ```
 //!
-//! One transaction at a time is on the bus, at most [`Parameters::burst`] bytes long; the
-//! channels alternate when both ask.
+//! One transaction at a time uses the bus, with at most [`Parameters::burst`] bytes; the channels
+//! alternate when both request it.
 
 use super::fine::{FRACTION, Fine};
 use super::parameters::Parameters;
@@ -20,7 +20,9 @@ use tigon2_model::{Board, Direction};
 
 /// Bytes of a descriptor.
 const DESCRIPTOR_BYTES: u32 = 32;
-/// Bits of a data beat of 8 bytes.
+/// Bytes of a data beat.
+const BEAT_BYTES: u32 = 8;
+/// Its bits.
 const BEAT_BITS: u64 = 64;
 
 /// What a channel is doing.
@@ -140,6 +142,19 @@ impl DmaEngine {
     #[inline]
     pub fn idle(&self, direction: Direction) -> bool {
         self.phases[direction.index()] == Phase::Idle
+    }
+
+    /// Bytes of the read channel's transfer of `length` bytes that are in NIC memory.
+    #[inline]
+    pub fn arrived(&self, transfer: &Transfer) -> u32 {
+        match self.phases[Direction::Read.index()] {
+            Phase::Live(live) => {
+                let moved = (beats(transfer) - live.sram) * BEAT_BYTES;
+                moved.saturating_sub(offset(transfer)).min(transfer.length)
+            }
+            Phase::End(_) => transfer.length,
+            _ => 0,
+        }
     }
 
     /// The card has changed: idle channels look for work in the next cycle.
@@ -269,7 +284,7 @@ impl DmaEngine {
         true
     }
 
-    /// The beats that are due on the bus in `cycle`, and the FIFO's wishes.
+    /// The beats that are due on the bus in `cycle`, and the FIFO's requests.
     #[inline]
     fn move_on(
         &mut self,
@@ -340,7 +355,7 @@ impl DmaEngine {
         }
     }
 
-    /// Gives the bus away in `cycle`, if it is free and somebody asks.
+    /// Grants the bus in `cycle`, if it is free and a channel requests it.
     #[inline]
     pub fn arbitrate(&mut self, cycle: u64, parameters: &Parameters) {
         let now = Fine::cycle(cycle);
@@ -495,6 +510,10 @@ fn beats(transfer: &Transfer) -> u32 {
     if transfer.length == 0 {
         return 0;
     }
-    let offset = (transfer.local % 8).max((transfer.host % 8) as u32);
-    (offset + transfer.length).div_ceil(8)
+    (offset(transfer) + transfer.length).div_ceil(BEAT_BYTES)
+}
+
+/// Bytes of the first beat that are none of the transfer's.
+fn offset(transfer: &Transfer) -> u32 {
+    (transfer.local % BEAT_BYTES).max((transfer.host % u64::from(BEAT_BYTES)) as u32)
 }

@@ -1,4 +1,4 @@
-//! Times that are no whole number of cycles.
+//! Times that are not a whole number of cycles.
 
 /// Bits behind the point of a [`Fine`] time.
 pub(super) const FRACTION: u32 = 20;

@@ -1,10 +1,10 @@
-//! Engines that only move data, many cycles in a row.
+//! Simulates many consecutive cycles in which engines only transfer data.
 //!
-//! Between the cycles in which a transfer or a frame begins or ends, the DMA channels and
-//! the MAC do nothing but ask for the SRAM port and take a beat each time they get it. When
-//! they ask is known in advance, a bit for each cycle; the rest is a few numbers, on which a
-//! cycle is arithmetic without a branch for each client: no computer could tell in advance
-//! who is next.
+//! Between the cycles in which a transfer or a frame begins or ends, the DMA channels and the MAC
+//! only request the SRAM port and transfer a beat each time they get it. The cycles of their
+//! requests are known in advance, as a bit for each cycle; the rest is a few numbers. A cycle is
+//! then arithmetic without a branch for each client, since no processor could predict which client
+//! is next.
 //!
 //! ```text
 //!   cycle      from                          last: a CPU's turn
@@ -13,8 +13,8 @@
 //!   transmit   1 . . . . . 1 . . . . .   ──► credit ─┘  gets the port
 //! ```
 //!
-//! Whatever else happens ends the flow in front of it and is done by the engines
-//! themselves, in the same cycle as without this.
+//! Any other event ends the flow before it, and the engines then simulate it themselves, in the
+//! same cycle as without this module.
 
 use super::dma::{DmaEngine, Phase, Transaction};
 use super::fine::{FRACTION, Fine};
@@ -35,7 +35,7 @@ const LONGEST: u64 = 63;
 pub(crate) struct Flowed {
     /// Everything is done for the cycles in front of this one.
     pub(crate) cycle: u64,
-    /// In this cycle the engines have had their turn, but nobody has got the port yet.
+    /// In this cycle the engines have had their turn, but the port is not granted yet.
     pub(crate) engines: bool,
 }
 
@@ -141,7 +141,7 @@ impl Calendar {
             None => self.stop = self.stop.min(mac.arrival.saturating_sub(from)),
             Some(side) => {
                 let complete = side.asked == side.all;
-                // The last grant tells when it ends.
+                // The last grant determines when it ends.
                 if complete && side.granted != side.all {
                     self.stop = 0;
                     return;
@@ -235,7 +235,7 @@ impl Stock {
                 fetch: asking.fetch - write,
                 beats: asking.beats,
             };
-            // Nobody wants it: on to where somebody does.
+            // No client requests it: skip to the next request.
             let rest = (calendar.bus | calendar.receive | calendar.transmit) >> at >> 1;
             let skip = if taken == 0 { rest.trailing_zeros() } else { 0 };
             at = (at + 1 + u64::from(skip)).min(cycles);

@@ -1,4 +1,4 @@
-//! Data that flows is where it would be if each cycle had been gone through.
+//! Tests that a flow leaves the same state as simulating each cycle.
 
 use super::parameters::Parameters;
 use super::port::Client;

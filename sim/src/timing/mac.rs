@@ -1,4 +1,4 @@
-//! Both sides of the MAC in time.
+//! The timing of both sides of the MAC.
 //!
 //! ```text
 //!   transmit   TxPrd covers the frame
@@ -14,6 +14,8 @@ use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
 
 /// Preamble, start delimiter and gap, in bytes.
 const BETWEEN: u64 = 20;
+/// The gap alone.
+const GAP: u64 = 12;
 /// Reads that the transmitter asks for at once: its FIFO, and the descriptor.
 pub(super) const TRANSMIT_AHEAD: u64 = 9 + 1;
 /// Byte times from the start of a received frame, and those of an access, to its first
@@ -188,6 +190,20 @@ impl MacEngine {
         self.transmit = Some(side);
     }
 
+    /// Whether a frame leaves.
+    #[inline]
+    pub fn is_sending(&self) -> bool {
+        self.transmit.is_some()
+    }
+
+    /// The frame that leaves ends in `cycle`, without a good CRC; the gap follows.
+    pub fn cut(&mut self, cycle: u64, port: &mut Port) {
+        port.withdraw(Client::MacTransmit);
+        self.transmit = None;
+        self.transmit_free = Fine::cycle(cycle).plus(self.bytes(GAP));
+        self.look = true;
+    }
+
     /// A time in nanoseconds since power-on.
     pub fn at(&self, nanoseconds: u64) -> Fine {
         Fine::periods(nanoseconds, self.core_hz, 1_000_000_000)
@@ -244,6 +260,13 @@ impl MacEngine {
         self.receive = None;
     }
 
+    /// Bytes that the transmitter has read of its frame; the first access is its descriptor.
+    #[inline]
+    pub fn fetched(&self) -> u64 {
+        let granted = self.transmit.as_ref().map_or(0, |side| side.granted);
+        granted.saturating_sub(1) * self.access
+    }
+
     /// The SRAM port was given to the transmitter.
     #[inline]
     pub fn transmit_granted(&mut self, port: &mut Port) {
@@ -284,7 +307,14 @@ impl MacEngine {
     pub fn plan(&mut self, cycle: u64, arrival: u64) {
         self.arrival = arrival;
         self.changed = false;
-        let transmit = self.transmit.as_ref().map(|side| side.due.min(side.ends));
+        let transmit = match &self.transmit {
+            Some(side) => Some(side.due.min(side.ends)),
+            // A frame that was cut is followed by its gap before anybody looks for the next.
+            None if self.look && self.transmit_free > Fine::cycle(cycle + 1) => {
+                Some(self.transmit_free.ceil() - 1)
+            }
+            None => None,
+        };
         let receive = match &self.receive {
             None => arrival,
             Some(side) if side.asked < side.all => side.due,

@@ -1,7 +1,7 @@
-//! The cycle model of the board: what each access costs, and who waits for whom.
+//! The cycle model of the board: the cost of each access, and contention.
 //!
-//! The machine of the paper: two in-order CPUs, two DMA channels and both sides of the MAC
-//! share one SRAM port; both DMA channels share one PCI bus.
+//! It models the machine of the paper: two in-order CPUs, two DMA channels and both sides of the
+//! MAC share one SRAM port; both DMA channels share one PCI bus.
 //!
 //! ```text
 //!   MAC receive ─┐ 1                         ┌─ DMA read  ─┐
@@ -12,22 +12,24 @@
 //!   CPU B ───────┘ 6               a store buffer
 //! ```
 //!
-//! Within one cycle the order is: timers, DMA and PCI, MAC, one grant of the SRAM port,
-//! CPU A, CPU B, and on a board beyond the chip the others in their order. What a CPU asks for in a cycle is granted in the next one at the
-//! earliest. Functional effects happen when a load, store or register access issues, when
-//! a DMA transfer completes, when a frame starts to leave and when one has arrived.
+//! Within one cycle the order is: timers, DMA and PCI, MAC, one grant of the SRAM port, CPU A, CPU
+//! B, and on a board beyond the chip the other CPUs in their order. A CPU's request in one cycle
+//! is granted in the next one at the earliest. Functional effects happen when a load, store or
+//! register access issues, when a DMA transfer completes, when a frame starts to leave and when
+//! one has arrived. While the read channel brings bytes of the frame that leaves, both move access by
+//! access.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`parameters`] | the figures, by profile, from the board file |
-//! | [`variation`] | the board file with one figure changed |
-//! | [`port`] | who gets the SRAM port |
+//! | [`parameters`] | the parameters, by profile, from the board file |
+//! | [`variation`] | the board file with one parameter changed |
+//! | [`port`] | arbitration for the SRAM port |
 //! | [`pipeline`] | a CPU between two instructions |
-//! | [`counts`] | where a CPU's cycles went |
+//! | [`counts`] | how a CPU's cycles were spent |
 //! | [`dma`] | both channels and the PCI bus |
 //! | [`mac`] | both sides of the MAC |
-//! | `fine`, `timed` | times that are no whole cycles; all engines together |
-//! | `flow` | cycles in a row in which both only move data |
+//! | `fine`, `timed` | times in fractions of cycles; all engines together |
+//! | `flow` | consecutive cycles in which both only move data |
 
 pub mod counts;
 pub mod dma;

@@ -1,7 +1,7 @@
-//! The figures of the cycle model, by named profile, from a board file.
+//! The parameters of the cycle model, by named profile, from a board file.
 //!
-//! A board file has `[timing.NAME]` tables. `default` has every key; another profile names
-//! its `base` and the keys in which it differs:
+//! A board file has `[timing.NAME]` tables. `default` has every key; another profile names its
+//! `base` and the keys that differ from it:
 //!
 //! ```toml
 //! [timing.default]

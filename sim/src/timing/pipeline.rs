@@ -1,10 +1,9 @@
-//! A CPU between two instructions: what it waits for, its instruction line, its stores.
+//! A CPU between two instructions: its waits, its instruction line, its stores.
 //!
-//! In order, blocking, one memory operation outstanding. Instructions come from the
-//! scratch pad without a penalty, or from one line of 64 bytes that is filled beat by
-//! beat from SRAM, beginning with the beat that is wanted. Stores to SRAM go through a
-//! buffer; a load waits until it is empty. Per CPU the port serves line beats first, then
-//! stores, then the load.
+//! The CPU is in-order and blocking, with one outstanding memory operation. Instructions come from
+//! the scratch pad without a penalty, or from one line of 64 bytes that is filled beat by beat
+//! from SRAM, critical word first. Stores to SRAM go through a buffer; a load waits until it is
+//! empty. For each CPU the port serves line beats first, then stores, then the load.
 
 use super::counts::{Cause, Counts};
 use super::parameters::Parameters;
@@ -248,7 +247,7 @@ impl Pipeline {
         }
     }
 
-    /// It writes a register that has another unit look at what was stored.
+    /// It writes a register that makes another unit read what was stored.
     #[inline]
     pub fn publish(&mut self) {
         if self.stores != 0 {

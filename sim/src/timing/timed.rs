@@ -1,4 +1,4 @@
-//! The board's engines and pipelines, and the grants of the SRAM port to them.
+//! The board's engines and pipelines, and the arbitration of the SRAM port between them.
 
 use super::dma::DmaEngine;
 use super::mac::MacEngine;

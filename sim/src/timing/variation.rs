@@ -1,4 +1,4 @@
-//! The board file with one figure changed: what depends on it must show it.
+//! The board file with one parameter changed: results that depend on it must change.
 
 use toml::Value;
 

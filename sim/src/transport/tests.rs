@@ -1,4 +1,4 @@
-//! The simulated card through its transport.
+//! Tests the simulated card through its transport.
 
 use super::*;
 use crate::asm::*;
@@ -141,7 +141,7 @@ fn offsets_that_no_bar_has_are_refused() {
     assert_eq!(card.config_read(0).ok(), Some(0x0001_12AE), "an AceNIC");
 }
 
-/// Whoever waits for a vector that the card does not have would wait for ever.
+/// A wait for a vector that the card does not have would never end.
 #[test]
 fn the_card_has_one_interrupt() {
     let mut card = SimTransport::power_on(Board::default());
@@ -210,7 +210,7 @@ fn what_explains_a_stall_is_counted() -> Result<(), TransportError> {
     let counted = |card: &SimTransport| card.machine().stalls();
     let look = Register::MiscHostControl.offset();
 
-    // Told, looked, and the pin is high; unmasked too early, so told again.
+    // Reported, looked, and the pin is high; unmasked too early, so reported again.
     card.write(bar::MAILBOX_SEND_PRODUCER, 1)?;
     assert!(card.wait(Vector::INTERRUPT, soon)?);
     card.read(look)?;

@@ -1,4 +1,4 @@
-//! When frames arrive at the card, and how long they are.
+//! The arrival times and lengths of frames for the card.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

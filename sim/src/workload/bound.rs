@@ -1,7 +1,7 @@
-//! What the engines allow: the card with infinitely fast CPUs.
+//! The limit that the engines set: the card with infinitely fast CPUs.
 //!
-//! No CPU runs. Whenever the card changes, the rings are refilled at once and in no time,
-//! with the transfers that a pair of frames (one each way) needs on the real card:
+//! No CPU runs. Whenever the card changes, the rings are refilled at once, in zero time, with the
+//! transfers that a pair of frames (one in each direction) needs on the real card:
 //!
 //! ```text
 //!   read ring    send BDs of 16 frames | header | payload | header | payload | ...
@@ -10,8 +10,8 @@
 //!                or the return BDs of some frames behind these
 //! ```
 //!
-//! What limits it is what limits any firmware at this size: the DMA channels, one at a
-//! time or both, the PCI bus, the SRAM port, or the wire.
+//! The result is a limit for any firmware at this size: the DMA channels, one at a time or both,
+//! the PCI bus, the SRAM port, or the wire.
 
 use super::WorkloadError;
 use super::datagram::HEADERS;

@@ -1,4 +1,4 @@
-//! UDP datagrams that can be told apart, and the sink that checks them.
+//! Distinguishable UDP datagrams, and the sink that checks them.
 //!
 //! ```text
 //!   | Ethernet 14 | IPv4 20 | UDP 8 | number 8 | bytes that depend on number and place |
@@ -85,7 +85,7 @@ impl Flow {
             .write(&mut frame, &vec![0; bytes])
             .expect("writing to memory does not fail");
         frame.truncate(HEADERS);
-        // Without UDP checksum: the sink looks at every byte itself.
+        // Without UDP checksum: the sink checks every byte itself.
         frame[HEADERS - 2..].fill(0);
         frame
     }

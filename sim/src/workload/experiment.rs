@@ -1,9 +1,9 @@
 //! The microbenchmarks of the paper: send, receive, bidirectional, ping.
 //!
-//! "Exploiting Task-level Concurrency in a Programmable Network Interface", section 6:
-//! UDP datagrams of 18 to 1472 bytes at the highest rate that the card carries, one way,
-//! the other way, and both ways at equal rates; the latency of a ping without coalescing.
-//! Beside the paper's constant traffic there are mixes, bursts and Poisson arrivals.
+//! "Exploiting Task-level Concurrency in a Programmable Network Interface", section 6: UDP
+//! datagrams of 18 to 1472 bytes at the highest rate that the card carries, in either direction,
+//! and in both at equal rates; the latency of a ping without coalescing. In addition to the
+//! paper's constant traffic there are mixes, bursts and Poisson arrivals.
 
 use super::WorkloadError;
 use super::arrivals::{Arrivals, Mix, Pattern};
@@ -19,7 +19,7 @@ const BETWEEN: usize = 20;
 /// The wire's bits a second.
 const WIRE_BPS: f64 = 1e9;
 
-/// Which way the datagrams go.
+/// The direction of the datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Experiment {

@@ -1,4 +1,4 @@
-//! Whose host a card under a load has: how its driver is set up.
+//! The host of a card under load: the setup of its driver.
 
 use host_driver::Config;
 use host_driver::nic::{GiveBack, JumboRing};
@@ -20,7 +20,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// What the driver is told, with one DMA channel at a time if `one_dma`.
+    /// The driver's configuration, with one DMA channel at a time if `one_dma`.
     pub(super) fn config(self, one_dma: bool) -> Config {
         let usual = Config::default();
         let config = Config {

@@ -1,4 +1,4 @@
-//! What an experiment found, and what limited it.
+//! The results of an experiment, and its limiting resource.
 
 use super::experiment::{Experiment, Traffic};
 use super::testbench::{Reading, Testbench};

@@ -1,29 +1,32 @@
-//! A host and a wire for the simulated card: what the paper's experiments need.
+//! A host and a wire for the simulated card, as the paper's experiments need them.
 //!
 //! ```text
 //!   datagrams ─► driver (host-driver) ─► card ─► wire ─► sink: every byte, the order
 //!   sink ◄────── driver ◄─────────────── card ◄─ wire ◄─ datagrams, arrivals
 //! ```
 //!
-//! All in one thread and on the card's clock: the driver is the project's own, over
-//! [`SimTransport`](crate::SimTransport); its time is that of the timing profile.
+//! Everything runs in one thread on the card's clock: the driver is the project's, over
+//! [`SimTransport`](crate::SimTransport); the timing profile sets its time.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`datagram`] | numbered UDP datagrams, and the sink that checks them |
-//! | [`arrivals`] | when frames come: constant, in bursts, Poisson |
-//! | [`host`] | whose driver there is |
+//! | [`arrivals`] | arrival times: constant, in bursts, Poisson |
+//! | [`host`] | the setup of the driver |
 //! | [`testbench`] | card, driver and both ends under a load |
-//! | [`bound`] | the engines without any CPU |
+//! | [`bound`] | the limit that the engines set, without any CPU |
+//! | [`cut_through`] | frames that leave while they are fetched, without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
-//! | [`model_table`] | the cycle model in a few numbers, without firmware |
+//! | [`model_table`] | reference numbers of the cycle model, without firmware |
 //! | [`knet`] | a host with several CPUs |
-//! | [`speed`] | how fast this computer simulates it |
-//! | [`measured`] | what they find, and what limits it |
-//! | [`talk`] | single frames without end, for a debugger |
+//! | [`predict`] | the analytic model of frames that are cut through |
+//! | [`speed`] | the speed of the simulation on this computer |
+//! | [`measured`] | results and limiting resources |
+//! | [`talk`] | slow endless traffic, for a debugger |
 
 pub mod arrivals;
 pub mod bound;
+pub mod cut_through;
 pub mod datagram;
 pub mod experiment;
 pub mod host;
@@ -31,6 +34,7 @@ pub mod knet;
 pub mod measured;
 pub mod model_table;
 pub(crate) mod ping;
+pub mod predict;
 mod search;
 pub mod speed;
 pub mod talk;
@@ -56,6 +60,15 @@ pub enum WorkloadError {
         /// What is wrong.
         mismatch: Mismatch,
     },
+    /// A frame of many flows is not what was sent, out of order, or in the wrong queue.
+    #[error("{0}")]
+    Misdirected(#[from] knet::flows::FlowMismatch),
+    /// The frame pipeline took no row of its tables.
+    #[error("the frame pipeline: {0:?}")]
+    Pipeline(frame_pipeline::Step),
+    /// A frame was not the one that was sent.
+    #[error("a frame on the wire is not the one that was sent")]
+    Mangled,
     /// Nothing moved for long.
     #[error("no frame moved for {0} ms of the card's time")]
     Stalled(u64),

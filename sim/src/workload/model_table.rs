@@ -1,8 +1,8 @@
-//! The cycle model in a few numbers: what any change of a figure or a rule changes.
+//! Reference numbers of the cycle model: any change of a parameter or rule changes them.
 //!
-//! Small programs and the engines alone, without firmware, so the numbers depend on the
-//! board file and the model only. `sim/golden/model.txt` has them for each profile and a
-//! test compares to the digit.
+//! Small programs and the engines alone produce them, without firmware, so they depend only on the
+//! board file and the model. `sim/golden/model.txt` has them for each profile, and a test compares
+//! every digit.
 
 use super::WorkloadError;
 use super::bound::{self, Demand};
@@ -21,7 +21,7 @@ use tigon2_model::Board;
 const DATA: i32 = 0x200;
 /// Where the host's memory is.
 const HOST: u64 = 0x1_0000_0000;
-/// Nanoseconds of a look at the engines.
+/// Nanoseconds of a measurement of the engines.
 const LOOK: u64 = 1_000_000;
 /// Cycles in which a program must have come to its end.
 const PATIENCE: u64 = 100_000;
@@ -216,7 +216,7 @@ impl Bench<'_> {
         ])
     }
 
-    /// Frames for a card of which nobody takes any.
+    /// Frames for a card whose frames are never taken.
     fn full_card(&self) -> Vec<Row> {
         let mut machine = self.machine();
         bound::switch_on(&mut machine);

@@ -1,9 +1,9 @@
-//! One there, one back, one at a time: the time in the card and its host.
+//! Measures ping latency: the time in the card and its host, one frame at a time.
 //!
-//! There: from the send mailbox to the frame's end on the wire. Back: from the answer's
-//! first byte on the wire to the end of the driver's service. Host stacks, the other
-//! machine and the wire in between take no part: what is measured is the card and its
-//! host.
+//! The outbound part is from the send mailbox to the frame's end on the wire. The inbound part is
+//! from the answer's first byte on the wire to the end of the driver's service routine. Host
+//! stacks, the other machine and the wire in between are excluded: the result covers the card and
+//! its host only.
 
 use super::WorkloadError;
 use super::arrivals::Mix;

@@ -1,4 +1,4 @@
-//! The highest rate that a card keeps up with.
+//! Searches for the highest rate that a card sustains.
 //!
 //! ```text
 //!   surplus  \

@@ -1,7 +1,7 @@
-//! How fast this computer simulates the timed card, under the loads of the experiments.
+//! Measures how fast this computer simulates the timed card, under the loads of the experiments.
 //!
-//! The only place where a clock of the host's matters, and only for the report: the
-//! caller brings it, and nothing of the simulation sees it.
+//! Only this module uses the host's clock, and only for the report: the caller passes it in, and
+//! the simulation does not see it.
 
 use super::WorkloadError;
 use super::arrivals::{Arrivals, Pattern};

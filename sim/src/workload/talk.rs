@@ -1,9 +1,8 @@
-//! A quiet conversation without end, for somebody who looks at the card.
+//! Slow endless traffic for a debugging session.
 //!
-//! Every [`PAUSE_NS`] of the card's time a numbered datagram goes out and one comes in, in
-//! turn small and as large as a frame; now and then the peer asks for the host's hardware
-//! address (ARP, a broadcast) or sends an IPv6 packet. Frames come singly, so that what is
-//! looked at is the way of one frame.
+//! Every [`PAUSE_NS`] of the card's time a numbered datagram goes out and one comes in,
+//! alternately small and of the maximum frame size; now and then the peer sends an ARP request (a
+//! broadcast) or an IPv6 packet. Frames come singly, so the path of one frame can be followed.
 
 use super::WorkloadError;
 use super::arrivals::Mix;

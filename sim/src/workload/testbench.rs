@@ -1,9 +1,9 @@
-//! Card, driver and both ends under a load, on the card's clock.
+//! The card, the driver and both ends of the wire under a load, on the card's clock.
 //!
-//! The host is interrupt-driven: from the interrupt line to its service routine passes
-//! [`Parameters::int_delay_ns`], the routine takes [`Parameters::service_ns`] and
-//! [`Parameters::rx_ns`] for each received frame. A sender refills the send ring at the
-//! end of each routine and tells the card once.
+//! The host is interrupt-driven: its service routine starts [`Parameters::int_delay_ns`] after the
+//! interrupt line rises, and takes [`Parameters::service_ns`] plus [`Parameters::rx_ns`] for each
+//! received frame. A sender fills the send ring at the end of each routine and writes the mailbox
+//! once.
 
 use super::WorkloadError;
 use super::arrivals::{Arrivals, Mix};
@@ -33,7 +33,7 @@ const STALL_MS: u64 = 200;
 /// Time for whatever the driver waits for. It looks at this computer's clock, which must
 /// not decide anything here; what hangs, hangs on the card's clock ([`STALL_MS`]).
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// BDs that the sender keeps free: with fewer the driver asks to be told of every frame.
+/// BDs that the sender keeps free: with fewer the driver requests a report of every frame.
 const KEPT_FREE: u32 = 64;
 
 /// What is measured on.
@@ -49,7 +49,7 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// BDs of a sent frame: 1, or 2 with the headers in a buffer of their own.
     pub fragments: u32,
-    /// When the host is told.
+    /// When the host is notified.
     pub coalescing: Coalescing,
     /// Only one DMA channel moves data at a time: operating mode, bit 6.
     pub one_dma: bool,
@@ -179,7 +179,7 @@ impl Testbench {
         Testbench::start_on(SimTransport::new(machine), setup)
     }
 
-    /// The same with a machine of the setup's board that somebody has prepared.
+    /// The same with a machine of the setup's board that the caller has prepared.
     ///
     /// # Errors
     /// As of [`start`](Self::start).
@@ -400,7 +400,7 @@ impl Testbench {
         Ok(queued)
     }
 
-    /// Fills the send ring and tells the card.
+    /// Fills the send ring and writes the mailbox.
     fn refill(&mut self, flow: &mut Flow) -> Result<(), WorkloadError> {
         while self.nic.send_room() > self.fragments + KEPT_FREE {
             if !self.queue(&flow.frame())? {

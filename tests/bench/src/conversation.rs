@@ -1,5 +1,5 @@
-//! The conversation between smoltcp behind the driver and smoltcp at the end of
-//! the wire: ping, TCP and UDP, with a report, whatever runs the card.
+//! Traffic between smoltcp behind the driver and smoltcp at the end of the wire: ping, TCP and
+//! UDP, with a report, on any engine.
 
 use crate::report::{CardReport, Report};
 use anyhow::Result;
@@ -25,7 +25,7 @@ const PAYLOADS: [usize; 2] = [56, 1472];
 /// Bytes in a UDP datagram: one that fills a frame.
 const UDP_PAYLOAD: usize = 1472;
 
-/// How much is said.
+/// The amount of traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Volume {
     /// Echo requests of each size.

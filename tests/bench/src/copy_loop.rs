@@ -1,9 +1,7 @@
-//! Two TAP devices joined by a bare copy loop: the most that this way of
-//! attaching could carry.
+//! Two TAP devices joined by a plain copy loop: the upper limit of this setup.
 //!
-//! One thread polls both devices and writes to the one what it read from the
-//! other: no card, no rings, no firmware. A throughput through the card is
-//! reported beside the one through this.
+//! One thread polls both devices and writes to each what it reads from the other: no card, no
+//! rings, no firmware. Reports show the throughput through the card beside this one.
 
 use anyhow::{Context, Result};
 use host_driver::tap::Tap;

@@ -1,7 +1,7 @@
-//! `cargo xtask explore`: the firmware under thousands of random schedules.
+//! Runs the firmware under thousands of random schedules.
 //!
-//! Every schedule is a simulation of its own, with a card of its own, so they run in
-//! parallel. A failure is named by its seed; `--seed` replays it and writes its timeline.
+//! Every schedule is a separate simulation with a separate card, so they run in parallel. A seed
+//! identifies a failure; [`replay`] runs it again and writes its timeline.
 
 use crate::report::write_json;
 use crate::trace::files;
@@ -19,24 +19,6 @@ use tigon2_sim::explore::{self, Disturbance, Outcome};
 
 /// Failures that are kept; with so many the search ends.
 const ENOUGH: u64 = 10;
-
-/// How many schedules, or which one.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// How many schedules
-    #[arg(long, value_name = "N", default_value_t = 1000,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    pub schedules: u64,
-    /// Seed of the first one; the others follow
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub first: u64,
-    /// Only the schedule of this seed, with its timeline
-    #[arg(long, conflicts_with_all = ["schedules", "first"])]
-    pub seed: Option<u64>,
-    /// A firmware image in the drivers' load format, instead of this project's
-    #[arg(long, value_name = "FILE")]
-    pub firmware: Option<PathBuf>,
-}
 
 /// `target/reports/explore.json`.
 #[derive(Debug, Serialize)]
@@ -59,20 +41,13 @@ struct Failure {
     error: String,
 }
 
-/// Runs the schedules and reports.
+/// Runs `schedules` from the seed `first` on and reports, with the user's image if there is one.
 ///
 /// # Errors
 /// If the firmware cannot be built or read, or a schedule goes wrong.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    let Given { name, image, .. } = given_or_built(arguments.firmware.as_ref(), true)?;
-    match arguments.seed {
-        Some(seed) => replay(&name, &image, seed),
-        None => search(&name, &image, arguments.first, arguments.schedules),
-    }
-}
-
-fn search(firmware: &str, image: &[u8], first: u64, schedules: u64) -> Result<()> {
-    println!("explore: {schedules} schedules from seed {first} on, firmware {firmware}");
+pub fn search(firmware: Option<&PathBuf>, first: u64, schedules: u64) -> Result<()> {
+    let Given { name, image, .. } = given_or_built(firmware, true)?;
+    println!("explore: {schedules} schedules from seed {first} on, firmware {name}");
     let start = Instant::now();
     let bar = ProgressBar::new(schedules);
     let style = "{bar:40} {pos}/{len}, {per_sec}, {eta} left {msg}";
@@ -84,7 +59,7 @@ fn search(firmware: &str, image: &[u8], first: u64, schedules: u64) -> Result<()
             if failed.load(Ordering::Relaxed) >= ENOUGH || interrupt::check().is_err() {
                 return None;
             }
-            let result = explore::run(image, seed, None).0;
+            let result = explore::run(&image, seed, None).0;
             if result.is_err() {
                 failed.fetch_add(1, Ordering::Relaxed);
                 bar.set_message(format!("{} failed", failed.load(Ordering::Relaxed)));
@@ -106,7 +81,7 @@ fn search(firmware: &str, image: &[u8], first: u64, schedules: u64) -> Result<()
         Some(Failure { seed: *seed, error })
     });
     let report = Report {
-        firmware: firmware.to_owned(),
+        firmware: name,
         first,
         schedules: results.len() as u64,
         frames: sum(|outcome| outcome.frames),
@@ -138,20 +113,25 @@ fn search(firmware: &str, image: &[u8], first: u64, schedules: u64) -> Result<()
     }
 }
 
-fn replay(firmware: &str, image: &[u8], seed: u64) -> Result<()> {
+/// Runs the schedule of one seed and writes its timeline.
+///
+/// # Errors
+/// If the firmware cannot be built or read, or the schedule goes wrong.
+pub fn replay(firmware: Option<&PathBuf>, seed: u64) -> Result<()> {
+    let Given { name, image, .. } = given_or_built(firmware, true)?;
     let disturbance = Disturbance::new(seed);
-    println!("explore: seed {seed}, firmware {firmware}");
+    println!("explore: seed {seed}, firmware {name}");
     for cpu in Cpu::ALL {
         println!("  CPU {cpu:?}: {}", disturbance.pace(cpu));
     }
     let [read, write, transmit] = disturbance.engines();
     println!("  DMA up to {read} cycles (read), {write} (write), MAC up to {transmit}");
-    let (result, timeline) = explore::run(image, seed, Some(files::recorder()));
+    let (result, timeline) = explore::run(&image, seed, Some(files::recorder()));
     if let Some(timeline) = timeline {
         let folder = paths::reports().join("explore");
         std::fs::create_dir_all(&folder)?;
         let file = folder.join(format!("seed-{seed}.trace.json"));
-        files::write_beside(&file, &format!("seed {seed}, {firmware}"), &timeline)?;
+        files::write_beside(&file, &format!("seed {seed}, {name}"), &timeline)?;
     }
     let outcome = result?;
     println!(

@@ -1,16 +1,15 @@
-//! `--guest`: iperf3 in one Linux guest, through our card and through QEMU's own
-//! e1000, in turn.
+//! Runs iperf3 in one Linux guest, alternately through our card and through QEMU's own e1000.
 //!
 //! ```text
 //!   guest  eth0  the card, acenic, our firmware ---- TAP  namespace 10.77.0.2
 //!          eth1  e1000 ----------------------------- TAP  namespace 10.78.0.2
 //! ```
 //!
-//! Both cross the same guest, the same QEMU and a TAP device each, so what is
-//! compared is the device and its driver.
+//! Both use the same guest, the same QEMU and one TAP device each, so the comparison covers the
+//! device and its driver.
 
-use crate::linux::{self, Arguments, median};
 use crate::report::write_json;
+use crate::rounds::{LINUX, Rounds, median};
 use anyhow::{Context, Result};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use serde::Serialize;
@@ -75,10 +74,13 @@ struct Side<'a> {
 }
 
 /// Measures and reports.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    namespace::privileged().context(linux::LINUX)?;
+///
+/// # Errors
+/// Without the privilege, when something does not come up, and when it carries nothing.
+pub fn run(rounds: Rounds) -> Result<()> {
+    namespace::privileged().context(LINUX)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Guest, Need::Traffic])?;
-    namespace::permitted().context(linux::LINUX)?;
+    namespace::permitted().context(LINUX)?;
     qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
     let tools = Tools::build()?;
     let guests = GuestTools::build()?;
@@ -104,14 +106,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         address: E1000.1.into(),
     };
     let mut results: [[Vec<Throughput>; 2]; RUNS.len()] = Default::default();
-    for round in 1..=arguments.rounds {
+    for round in 1..=rounds.count {
         for ((name, protocol, direction), results) in RUNS.iter().zip(&mut results) {
             for (side, results) in [&card, &e1000].into_iter().zip(results) {
                 println!(
                     "bench: round {round} of {}: {name}, {}",
-                    arguments.rounds, side.name
+                    rounds.count, side.name
                 );
-                results.push(side.run(&guest, *protocol, *direction, arguments.seconds)?);
+                results.push(side.run(&guest, *protocol, *direction, rounds.seconds)?);
             }
         }
     }
@@ -120,8 +122,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         dma_channels: DmaChannels::Both,
         accelerator: format!("{:?}", guest.accelerator()).to_lowercase(),
         kernel: guest.sh("uname -r")?,
-        seconds: arguments.seconds,
-        rounds: arguments.rounds,
+        seconds: rounds.seconds,
+        rounds: rounds.count,
         runs: RUNS
             .iter()
             .zip(results)

@@ -1,112 +1,23 @@
-//! `cargo xtask bench`: how fast it is, beside what it could be at most.
+//! Measures the card under QEMU, and the upper limit of this machine.
+//!
+//! ```text
+//!   namespace host ── TAP ── driver ── card ── TAP ── namespace peer     the card
+//!   namespace host ── TAP ──── a copy loop ─── TAP ── namespace peer     the copy loop
+//! ```
 
 use crate::report::write_json;
-use crate::trace::Way;
-use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use crate::rounds::{LINUX, Rounds, median};
+use anyhow::{Context, Result};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use host_driver::tap::Tap;
 use serde::Serialize;
-use std::path::PathBuf;
-use testbed::conditions::{Conditions, DmaChannels, HostKind};
+use testbed::conditions::DmaChannels;
 use testbed::firmware::choice;
 use testbed::hosts::{self, HOST, PEER, Testbed};
 use testbed::net::iperf::{self, Direction, Protocol};
 use testbed::net::namespace::{self, Namespace};
 use testbed::setup::{self, Need};
 use testbed::tools::Tools;
-
-/// Why no other stack will do.
-pub(crate) const LINUX: &str = "the comparison needs Linux on both sides";
-
-/// What to measure.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// What runs the card
-    #[arg(long, value_enum, default_value_t = Engine::Sim)]
-    pub engine: Engine,
-    /// qemu: in a Linux guest: the card beside QEMU's own e1000
-    #[arg(long)]
-    pub guest: bool,
-    /// sim: fewer sizes and shorter looks
-    #[arg(long)]
-    pub quick: bool,
-    /// sim: only this experiment, with a row for each firmware
-    #[arg(long, value_enum, conflicts_with_all = ["golden", "sensitivity", "placements", "speed"])]
-    pub experiment: Option<Way>,
-    /// sim: only datagrams of so many bytes
-    #[arg(long, value_name = "BYTES", value_parser = datagram,
-          conflicts_with_all = ["golden", "sensitivity", "placements", "speed"])]
-    pub datagram: Option<usize>,
-    /// sim: a firmware image in the drivers' load format, instead of this project's
-    #[arg(long, value_name = "FILE")]
-    pub firmware: Option<PathBuf>,
-    /// DMA channels that move data at a time; if it is not said, one with --firmware, else both
-    #[arg(long, value_enum, conflicts_with_all = ["golden", "speed", "guest"])]
-    pub dma_channels: Option<DmaChannels>,
-    /// sim: whose host the card has
-    #[arg(long, value_enum, default_value_t = HostKind::Driver,
-          conflicts_with_all = ["golden", "speed", "guest"])]
-    pub host: HostKind,
-    /// sim: the timing profile of the board file, or "all" of them
-    #[arg(long, default_value = "default")]
-    pub profile: String,
-    /// sim: write the golden tables anew, with the firmware of today
-    #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware"])]
-    pub golden: bool,
-    /// sim: what a change of each timing parameter does to the headline figures
-    #[arg(long, conflicts_with = "quick")]
-    pub sensitivity: bool,
-    /// sim: both firmwares with code and data in scratch pads and in SRAM, as in the paper's
-    /// Figures 7, 9, 11 and 13
-    #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware", "golden", "profile"])]
-    pub placements: bool,
-    /// sim: more CPUs than the chip has, on the boards with 10 Gb/s
-    #[arg(long, conflicts_with_all = ["quick", "sensitivity", "firmware", "golden", "profile", "placements"])]
-    pub beyond: bool,
-    /// How fast both engines run the firmware, by this computer's clock
-    #[arg(long, conflicts_with_all = ["engine", "guest", "quick", "firmware", "profile", "golden", "sensitivity", "placements", "beyond"])]
-    pub speed: bool,
-    /// Seconds of each run by this computer's clock: of iperf3, and of QEMU with --speed
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
-    pub seconds: u32,
-    /// How often the two are measured in turn; the medians are reported
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
-    pub rounds: u32,
-}
-
-impl Arguments {
-    /// What to measure under. Images of others are measured as in the timing model's
-    /// calibration, which was made with such a one.
-    pub fn conditions(&self) -> Conditions {
-        let usual = match self.firmware {
-            Some(_) => DmaChannels::One,
-            None => DmaChannels::Both,
-        };
-        Conditions {
-            dma_channels: self.dma_channels.unwrap_or(usual),
-            host: self.host,
-        }
-    }
-}
-
-/// The bytes of a datagram that the experiments can number and a frame can hold.
-fn datagram(text: &str) -> Result<usize, String> {
-    let bytes = text
-        .parse()
-        .ok()
-        .filter(|bytes| (18..=1472).contains(bytes));
-    bytes.ok_or_else(|| format!("{text} is not from 18 to 1472"))
-}
-
-/// What runs the card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Engine {
-    /// The simulator: the paper's microbenchmarks in the card's own time
-    Sim,
-    /// The QEMU machine: functional speed on this host
-    Qemu,
-}
 
 /// One direction's medians over all rounds, in Mb/s of TCP payload.
 #[derive(Debug, Serialize)]
@@ -135,41 +46,28 @@ struct Report {
 type Round = (f64, f64);
 
 /// Measures and reports.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.speed {
-        return crate::speed::run(arguments);
-    }
-    match (arguments.engine, arguments.guest) {
-        (Engine::Sim, false) => return crate::simulated::run(arguments),
-        (Engine::Sim, true) => bail!("a guest needs --engine qemu"),
-        (Engine::Qemu, true) => return crate::guest::run(arguments),
-        (Engine::Qemu, false) => {}
-    }
-    let dma_channels = arguments.dma_channels.unwrap_or_default();
-    if arguments.host != HostKind::Driver {
-        bail!("--host needs --engine sim");
-    }
+///
+/// # Errors
+/// Without the privilege, when something does not come up, and when it carries nothing.
+pub fn run(dma_channels: DmaChannels, rounds: Rounds) -> Result<()> {
     namespace::privileged().context(LINUX)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic])?;
     namespace::permitted().context(LINUX)?;
     let tools = Tools::build()?;
     let mut card = Vec::new();
     let mut bare = Vec::new();
-    for round in 1..=arguments.rounds {
-        println!("bench: round {round} of {}: the card", arguments.rounds);
-        card.push(through_card(&tools, dma_channels, arguments.seconds)?);
-        println!(
-            "bench: round {round} of {}: the copy loop",
-            arguments.rounds
-        );
-        bare.push(through_copy_loop(arguments.seconds)?);
+    for round in 1..=rounds.count {
+        println!("bench: round {round} of {}: the card", rounds.count);
+        card.push(through_card(&tools, dma_channels, rounds.seconds)?);
+        println!("bench: round {round} of {}: the copy loop", rounds.count);
+        bare.push(through_copy_loop(rounds.seconds)?);
     }
     let report = Report {
         engine: "qemu",
         firmware: choice::chosen().0.name(),
         dma_channels,
-        seconds: arguments.seconds,
-        rounds: arguments.rounds,
+        seconds: rounds.seconds,
+        rounds: rounds.count,
         tcp_out: compare(&card, &bare, |round| round.0),
         tcp_in: compare(&card, &bare, |round| round.1),
     };
@@ -227,17 +125,6 @@ fn compare(card: &[Round], bare: &[Round], direction: fn(&Round) -> f64) -> Comp
     }
 }
 
-/// The middle value; the mean of the middle two of an even number.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
-}
-
 fn table(report: &Report) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
@@ -256,13 +143,6 @@ fn table(report: &Report) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert_eq!(median(&[]), 0.0);
-    }
 
     #[test]
     fn the_ratio_is_that_of_the_medians() {

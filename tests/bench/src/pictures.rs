@@ -1,9 +1,9 @@
-//! Pictures of a firmware: who runs what and what lies where, from its ELF, and what happens
-//! when, from a run.
+//! Pictures of a firmware: its handlers and memory layout, from its ELF, and its timeline, from a
+//! run.
 
 use crate::trace::files;
 use anyhow::{Context, Result};
-use object::{Object, ObjectSection, SectionFlags};
+use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -110,11 +110,9 @@ pub fn memories(elf: &[u8]) -> Result<String> {
         ),
     ];
     for section in file.sections() {
-        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
-            continue;
-        };
         let name = section.name().unwrap_or_default();
-        if !sh_flags.contains(object::elf::SHF_ALLOC) || section.size() == 0 {
+        // What is for debuggers only has no address.
+        if section.address() == 0 || section.size() == 0 {
             continue;
         }
         let Ok(address) = u32::try_from(section.address()) else {

@@ -5,8 +5,8 @@
 //!   into the host     IN ─► wire ─► card ─► driver ─► OUT    --from-wire
 //! ```
 //!
-//! The card has the board's timing, and OUT has the card's time: the same capture and the
-//! same firmware give the same file, byte for byte.
+//! The card has the board's timing, and timestamps in OUT are the card's time: the same capture
+//! and the same firmware give the same file, byte for byte.
 
 use crate::report::write_json;
 use anyhow::{Context, Result, bail};

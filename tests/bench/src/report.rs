@@ -1,4 +1,4 @@
-//! What `qemu-run` found out: a table for people, JSON for programs.
+//! The results of `qemu-run`: a table for people, JSON for programs.
 
 use anyhow::{Context, Result};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};

@@ -1,16 +1,15 @@
-//! `--speed`: how fast the engines run the same firmware under the same loads, on this
-//! computer and by its clock.
+//! Measures how fast the engines run the same firmware under the same loads, by this computer's
+//! clock.
 //!
 //! ```text
 //!   driver, in this process ── the timed simulator, in this process ── wire, in this process
 //!   driver, in this process ── vfio-user ── QEMU ── datagram socket ── wire, in this process
 //! ```
 //!
-//! The simulator's loads have the card's own pace; QEMU's has none, so there both sides
-//! offer what the card takes. Every datagram is checked in both. QEMU counts no
-//! instructions: what can be compared are frames in a second.
+//! The simulator's loads have the card's own rate; QEMU has no such rate, so there both sides
+//! offer as much as the card takes. Every datagram is checked in both. QEMU counts no
+//! instructions, so frames per second are compared.
 
-use crate::linux::Arguments;
 use crate::report::write_json;
 use anyhow::{Context, Result, anyhow, bail};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
@@ -63,8 +62,11 @@ struct Report {
     rows: Vec<Row>,
 }
 
-/// Measures and reports.
-pub fn run(arguments: &Arguments) -> Result<()> {
+/// Measures and reports, QEMU for so many seconds a load.
+///
+/// # Errors
+/// When a card does not start or carries nothing.
+pub fn run(seconds: u32) -> Result<()> {
     setup::ensure(&[Need::Firmware, Need::Qemu])?;
     qemu_build::ensure(&[Target::Mips])?;
     let tools = Tools::build()?;
@@ -78,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let carries = load.send || load.arrivals > 0.0;
         let qemu = carries.then(|| {
             println!("bench: {}, QEMU", load.name);
-            through_qemu(&tools, load, arguments.seconds)
+            through_qemu(&tools, load, seconds)
         });
         rows.push(Row {
             load: load.name,
@@ -95,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .to_owned(),
         dma_channels: DmaChannels::default(),
         simulated_ms: SIMULATED_NS / 1_000_000,
-        qemu_seconds: arguments.seconds,
+        qemu_seconds: seconds,
         rows,
     };
     println!("bench: with {}\n{}", report.dma_channels, table(&report));

@@ -1,11 +1,10 @@
-//! Which queue a frame belongs to, said by other code than the firmware's, and frames to ask
-//! about.
+//! Computes a frame's queue independently of the firmware, and generates frames to compare.
 //!
-//! The reference reads a frame with the crate etherparse, header by header, and makes the
-//! Toeplitz hash bit by bit from a key that is shifted along. It shares nothing with the crate
-//! `flow-classify` but the rules, which that crate's documentation states.
+//! The reference parses a frame with the crate etherparse, header by header, and computes the
+//! Toeplitz hash bit by bit with a shifted key. It shares only the rules with the crate
+//! `flow-classify`, whose documentation states them.
 
 pub mod random;
 pub mod reference;
 
-pub use reference::{Reference, Told};
+pub use reference::{Expected, Reference};

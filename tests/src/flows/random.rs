@@ -1,4 +1,4 @@
-//! Frames at random: of each kind that a classifier tells apart, whole, cut and spoilt.
+//! Random frames of each kind that a classifier distinguishes: whole, cut and corrupted.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

@@ -1,4 +1,4 @@
-//! The reference.
+//! The reference classifier.
 
 use etherparse::{
     EtherType, Ethernet2HeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice,
@@ -23,7 +23,7 @@ pub struct Reference {
 
 /// What the reference says of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Expected {
     /// The queue.
     pub queue: u32,
     /// The type of the hash.
@@ -70,8 +70,8 @@ pub fn toeplitz(key: &[u8; 40], input: &[u8]) -> u32 {
 
 impl Reference {
     /// What becomes of a frame. `round-robin` needs `turn`, the number of datagrams before.
-    pub fn tell(&self, frame: &[u8], turn: &mut u32) -> Told {
-        let none = Told {
+    pub fn classify(&self, frame: &[u8], turn: &mut u32) -> Expected {
+        let none = Expected {
             queue: 0,
             hash_type: HashType::None,
             hash: 0,
@@ -81,20 +81,20 @@ impl Reference {
         };
         match self.kind {
             ClassifierKind::Single => none,
-            ClassifierKind::SourceAddress => Told {
+            ClassifierKind::SourceAddress => Expected {
                 queue: u32::from(*datagram.source.last().expect("an address")) % self.queues,
                 ..none
             },
             ClassifierKind::RoundRobin => {
                 let queue = *turn % self.queues;
                 *turn += 1;
-                Told { queue, ..none }
+                Expected { queue, ..none }
             }
             ClassifierKind::Toeplitz => self.hashed(&datagram).unwrap_or(none),
         }
     }
 
-    fn hashed(&self, datagram: &Datagram) -> Option<Told> {
+    fn hashed(&self, datagram: &Datagram) -> Option<Expected> {
         let types = self.types;
         let old = datagram.source.len() == 4;
         let (tcp, udp, addresses) = if old {
@@ -116,7 +116,7 @@ impl Reference {
             input.extend(port.to_be_bytes());
         }
         let hash = toeplitz(&self.key, &input);
-        Some(Told {
+        Some(Expected {
             queue: u32::from(self.table[hash as usize % 128]),
             hash_type,
             hash,

@@ -1,15 +1,15 @@
-//! The cable between a card and a Linux peer, with somebody watching it.
+//! The cable between a card and a Linux peer, with an observer.
 //!
 //! ```text
 //!   card, MAC ── datagram socket ══ Cable ══ TAP ── Linux in a namespace
 //! ```
 //!
-//! A thread carries every frame both ways, loses none on its own account,
-//! counts them and, where asked, keeps their bytes. The story may put frames of
-//! its own on the cable, cut it, and be slow to take what the card sends.
+//! A thread carries every frame in both directions, loses none of its own accord, counts them and,
+//! on request, keeps their bytes. The story may put additional frames on the cable, cut it, and
+//! delay the card's frames.
 //!
-//! VLANs have TAP devices of their own, as not every kernel can divide a device:
-//! the cable's thread puts the tag in and takes it out, like a switch's port.
+//! VLANs have separate TAP devices, since not every kernel supports VLAN devices: the cable's
+//! thread inserts and removes the tag, like a switch's port.
 
 use super::counts::Counts;
 use super::frame::{Sight, Way, ether_type, tag, untag};
@@ -81,7 +81,7 @@ impl Cable {
         let worker = Worker::start(move |stop| {
             Carrier {
                 socket,
-                lanes: vec![Lane { vlan: None, tap }],
+                ports: vec![Port { vlan: None, tap }],
                 state: seen,
                 buffer: vec![0; LONGEST],
                 waiting: None,
@@ -188,7 +188,7 @@ impl Cable {
 }
 
 /// A device of the peer's: for frames without a tag, or for those of a VLAN.
-struct Lane {
+struct Port {
     vlan: Option<u16>,
     tap: Tap,
 }
@@ -196,7 +196,7 @@ struct Lane {
 /// The thread's own.
 struct Carrier {
     socket: UnixDatagram,
-    lanes: Vec<Lane>,
+    ports: Vec<Port>,
     state: Arc<Mutex<State>>,
     buffer: Vec<u8>,
     /// A frame for which the card had no room.
@@ -247,7 +247,7 @@ impl Carrier {
             tap |= PollFlags::IN;
         }
         let mut fds = vec![PollFd::new(&self.socket, socket)];
-        fds.extend(self.lanes.iter().map(|lane| PollFd::new(&lane.tap, tap)));
+        fds.extend(self.ports.iter().map(|port| PollFd::new(&port.tap, tap)));
         let look = Timespec {
             tv_sec: 0,
             tv_nsec: LOOK.subsec_nanos().into(),
@@ -263,11 +263,11 @@ impl Carrier {
         let changes: Vec<Change> = self.state().change.drain(..).collect();
         for change in changes {
             match change {
-                Change::Join(vlan, tap) => self.lanes.push(Lane {
+                Change::Join(vlan, tap) => self.ports.push(Port {
                     vlan: Some(vlan),
                     tap,
                 }),
-                Change::Leave(vlan) => self.lanes.retain(|lane| lane.vlan != Some(vlan)),
+                Change::Leave(vlan) => self.ports.retain(|port| port.vlan != Some(vlan)),
             }
         }
     }
@@ -297,9 +297,9 @@ impl Carrier {
     /// when that does not take it.
     fn hand_over(&self, frame: &[u8]) -> bool {
         let (vlan, frame) = untag(frame);
-        let lane = self.lanes.iter().find(|lane| lane.vlan == vlan);
-        lane.is_some_and(
-            |lane| matches!(write(lane.tap.as_fd(), &frame), Ok(n) if n == frame.len()),
+        let port = self.ports.iter().find(|port| port.vlan == vlan);
+        port.is_some_and(
+            |port| matches!(write(port.tap.as_fd(), &frame), Ok(n) if n == frame.len()),
         )
     }
 
@@ -333,11 +333,11 @@ impl Carrier {
         if let Some(frame) = self.state().injected.pop_front() {
             return Ok(Some(frame));
         }
-        for lane in &self.lanes {
-            match read(lane.tap.as_fd(), &mut *self.buffer) {
+        for port in &self.ports {
+            match read(port.tap.as_fd(), &mut *self.buffer) {
                 Ok(length) => {
                     let frame = self.buffer[..length].to_vec();
-                    return Ok(Some(match lane.vlan {
+                    return Ok(Some(match port.vlan {
                         Some(vlan) => tag(&frame, vlan),
                         None => frame,
                     }));

@@ -1,4 +1,4 @@
-//! What passed a cable, counted.
+//! Counts the frames on a cable.
 
 use super::frame::{Sight, Way};
 use crate::frames::SHORTEST;

@@ -1,9 +1,8 @@
-//! Pings that tell a late reply from a lost one.
+//! Pings that distinguish a late reply from a lost one.
 //!
-//! `ping` leaves after two of the round-trip times that it has seen, which on a
-//! busy machine is too early for its last replies. Given a deadline it goes on
-//! asking until it has as many replies as were wanted; if those are the replies
-//! to the first requests, in order, then none was lost.
+//! `ping` exits after two of the round-trip times that it has measured, which on a busy machine is
+//! too early for its last replies. With a deadline it continues until it has as many replies as
+//! requested; if those are the replies to the first requests, in order, then none was lost.
 
 use std::time::Duration;
 

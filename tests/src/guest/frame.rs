@@ -1,4 +1,4 @@
-//! A frame as it was seen on the cable.
+//! A frame observed on the cable.
 
 use std::borrow::Cow;
 

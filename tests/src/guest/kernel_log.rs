@@ -1,4 +1,4 @@
-//! The guest's kernel log as a witness.
+//! Checks the guest's kernel log for complaints.
 
 use testbed::guest::Guest;
 

@@ -1,4 +1,4 @@
-//! The stage for stories with an unmodified Linux guest as the judge.
+//! The stage for stories that use an unmodified Linux guest as the judge.
 //!
 //! ```text
 //!   guest: Linux, acenic ── vfio-user ── card, firmware, MAC ══ Cable ══ TAP, Linux peer

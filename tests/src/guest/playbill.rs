@@ -1,8 +1,8 @@
-//! Plays stories: those of one scene share a stage, two scenes run at once.
+//! Runs stories: those of one scene share a stage, and two scenes run at once.
 //!
-//! A guest takes seconds to boot, so stories that leave no trace share one. A
-//! story that fails is reported with what guest and card said, its stage is
-//! taken down and the next story gets a new one.
+//! A guest takes seconds to boot, so stories without side effects share one. A story that fails is
+//! reported with the output of guest and card; its stage is removed, and the next story gets a new
+//! one.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -49,9 +49,9 @@ impl Act {
             stories: stories.iter().map(|story| story.0).collect(),
             play: Box::new(move |wanted, report| {
                 let mut stage = None;
-                for (story, tell) in stories {
+                for (story, run) in stories {
                     if wanted.contains(&story) {
-                        let end = play(&mut stage, tell);
+                        let end = play(&mut stage, run);
                         report.told(name, story, end);
                     }
                 }
@@ -68,12 +68,12 @@ struct End {
 }
 
 /// Plays one story; the stage survives it if it went well.
-fn play<S: Scene>(stage: &mut Option<S>, tell: fn(&mut S)) -> End {
+fn play<S: Scene>(stage: &mut Option<S>, run: fn(&mut S)) -> End {
     let start = Instant::now();
     let mut here = stage.take();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let stage = here.get_or_insert_with(S::raise);
-        tell(stage);
+        run(stage);
         stage.inspect();
     }));
     let failure = outcome.err().map(|panic| {

@@ -65,6 +65,7 @@ pub fn options(cards: &[&Card]) -> GuestOptions {
     GuestOptions {
         cards: cards.iter().map(|card| card.socket()).collect(),
         firmware: firmware(),
+        own_clock: true,
         ..GuestOptions::default()
     }
 }

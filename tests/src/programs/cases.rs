@@ -1,9 +1,9 @@
-//! Every instruction of the CPU, with operands at the edges and at random.
+//! Test cases for every instruction of the CPU, with edge-case and random operands.
 //!
-//! Hardware reference, sections 3.1 to 3.3. A [`Case`] sets registers and memory up,
-//! executes one instruction, with its delay slot if it has one, and stores what may have
-//! changed: destination, sources, the return address, the path that was taken, the words
-//! in memory round the access.
+//! Hardware reference, sections 3.1 to 3.3. A [`Case`] sets up registers and memory, executes one
+//! instruction, with its delay slot if it has one, and stores everything that may have changed:
+//! destination, sources, the return address, the path taken, the words in memory around the
+//! access.
 
 use super::{DATA, Program, RESULTS};
 use rand_xoshiro::SplitMix64;

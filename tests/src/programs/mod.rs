@@ -1,7 +1,7 @@
-//! Programs of a test's own on CPU A, without firmware and driver.
+//! Runs a test's programs on CPU A, without firmware and driver.
 //!
-//! The same words are put into the same memory of each engine and run to their halt; what
-//! they leave in memory is read back through the host's window and compared.
+//! The same words are put into the same memory of each engine and run until they halt; their
+//! results in memory are read back through the host's window and compared.
 //!
 //! ```text
 //!   cases, random ──► words ──► window ──► CPU A of QEMU       ──► window ─┐

@@ -1,8 +1,7 @@
-//! Whole programs at random.
+//! Random programs.
 //!
-//! Instructions in a row, where one uses what another left: results that are used at once,
-//! slots that change what a branch has looked at, loads behind stores. Branches go forward
-//! only, so every program ends.
+//! The instructions depend on each other: results used at once, delay slots that change a register
+//! of their branch, loads after stores. Branches go forward only, so every program ends.
 
 use super::cases::{INSTRUCTIONS, Shape};
 use super::{DATA, Program, RESULTS};

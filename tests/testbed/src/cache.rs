@@ -1,7 +1,7 @@
-//! The cache outside the checkout, for what takes minutes to build: QEMU, the guest, mdbook.
+//! The cache outside the checkout, for slow builds: QEMU, the guest, mdbook.
 //!
-//! It belongs to a user. Whoever may not write there, such as the user behind a `sudo` that
-//! kept root's home, is told what to set.
+//! It belongs to a user. A user without write permission, for example under a `sudo` that kept
+//! root's home, gets a message that names the variable to set.
 
 use crate::{interrupt, paths};
 use anyhow::{Context, Result};

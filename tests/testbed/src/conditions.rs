@@ -1,4 +1,4 @@
-//! What a card is run under that decides its figures: DMA channels and host.
+//! The conditions of a card that decide its figures: DMA channels and host.
 
 use clap::ValueEnum;
 use host_driver::Config;
@@ -24,7 +24,7 @@ impl DmaChannels {
         self == DmaChannels::One
     }
 
-    /// What a driver was told.
+    /// The configuration of a driver.
     pub fn of(config: &Config) -> DmaChannels {
         if config.mode.one_dma() {
             DmaChannels::One

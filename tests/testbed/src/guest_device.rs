@@ -1,8 +1,7 @@
-//! The card in a guest: the words that give it to a `qemu-system-x86_64`.
+//! The QEMU options that attach the card to a `qemu-system-x86_64`.
 //!
-//! QEMU 10.1 and later have a vfio-user client of their own, `vfio-user-pci`, which is
-//! taken where it is there; else the overlay's `tigon2-vfio-user` with the library of
-//! `qemu/client`.
+//! QEMU 10.1 and later have a vfio-user client, `vfio-user-pci`, which is used where it is
+//! available; otherwise the overlay's `tigon2-vfio-user` with the library of `qemu/client`.
 
 use crate::process;
 use anyhow::{Context, Result, bail};

@@ -17,6 +17,7 @@ use host_driver::status::StatusServer;
 use host_driver::tap::Tap;
 use host_driver::transport::vfio_user::VfioUser;
 use host_driver::{Nic, bridge};
+use spine_linker::policy::Policy;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub const PEER: &str = "10.77.0.2";
 const LINK: Duration = Duration::from_secs(10);
 
 /// How much a TAP device of the testbed's may carry in one frame, without header.
-const MTU: u16 = 1500;
+pub(crate) const MTU: u16 = 1500;
 
 /// The running stage; dropping it takes everything down again.
 #[derive(Debug)]
@@ -55,6 +56,8 @@ pub struct Options {
     pub eeprom: Option<PathBuf>,
     /// How many DMA channels move data at a time.
     pub dma_channels: DmaChannels,
+    /// The driver of an attended card loads extensions that this policy lets in.
+    pub extensions: Option<Policy>,
 }
 
 impl Testbed {
@@ -85,7 +88,11 @@ impl Testbed {
         let visitors = options
             .attended
             .then(|| StatusServer::bind(&status(&card)))
-            .transpose()?;
+            .transpose()?
+            .map(|server| match options.extensions.clone() {
+                Some(policy) => server.with_extensions(policy),
+                None => server,
+            });
         let driver = drive(nic, tap, move |nic| {
             if let Some(visitors) = &visitors {
                 visitors.serve(nic);
@@ -122,7 +129,7 @@ impl Testbed {
 }
 
 /// In the folder that goes away with the card.
-fn status(card: &Card) -> PathBuf {
+pub(crate) fn status(card: &Card) -> PathBuf {
     card.socket().with_file_name("status")
 }
 

@@ -1,9 +1,8 @@
-//! Ctrl-C, SIGTERM and SIGHUP, turned into an error that unwinds the command.
+//! Converts Ctrl-C, SIGTERM and SIGHUP into an error that unwinds the command.
 //!
-//! Nothing is killed in a signal handler: the handler sets a flag, every wait
-//! of the command runner looks at it, and the guards that own processes,
-//! namespaces and sockets give them back as the error travels up. The command
-//! then ends with the status that shells know of a signal.
+//! The signal handler kills nothing: it sets a flag, every wait of the command runner checks the
+//! flag, and the guards that own processes, namespaces and sockets release them as the error
+//! propagates. The command then ends with the status that shells expect for a signal.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_usize};

@@ -1,8 +1,8 @@
-//! What can be known of a command's arguments before anything is installed or built.
+//! Validates a command's arguments before anything is installed or built.
 //!
-//! A slip of the pen must not cost the minutes of a first build. Firmware images are judged
-//! by [`crate::firmware::file::judge`], the privilege for Linux' own traffic by
-//! [`crate::net::namespace::privileged`].
+//! A typing error must not cost the minutes of a first build. [`crate::firmware::file::judge`]
+//! validates firmware images, and [`crate::net::namespace::privileged`] the privilege for Linux'
+//! own traffic.
 
 use anyhow::{Context, Result, ensure};
 use host_driver::capture::FrameReader;
@@ -51,7 +51,7 @@ pub fn profile(board: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether somebody serves a card at this socket, or could.
+/// Whether a process serves a card at this socket, or could.
 ///
 /// # Errors
 /// When there is nothing, or something else.

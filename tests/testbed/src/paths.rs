@@ -1,4 +1,4 @@
-//! Where things lie: the checkout, what is built, reports and the cache.
+//! The paths of the checkout, of builds, reports and the cache.
 
 mod checkout;
 

@@ -3,6 +3,7 @@
 use crate::interrupt;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -140,10 +141,11 @@ pub fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Runs a command whose standard output is a pipe, and hands out each line of that as it
-/// comes; what a grandchild says after the child's end is not waited for.
+/// comes; what a grandchild says after the child's end is not waited for. A command that says
+/// nothing for `silence` is killed: [`Silent`] is in the error then.
 pub fn watch(
     command: &mut Command,
-    limit: Duration,
+    silence: Duration,
     mut line: impl FnMut(&str),
 ) -> Result<ExitStatus> {
     let mut process = Process::spawn(command)?;
@@ -156,11 +158,16 @@ pub fn watch(
             }
         }
     });
-    let mut end = Instant::now() + limit;
+    let mut end = Instant::now() + silence;
     let mut ended = None;
     loop {
         match lines.recv_timeout(Duration::from_millis(20)) {
-            Ok(bytes) => line(&String::from_utf8_lossy(&bytes)),
+            Ok(bytes) => {
+                line(&String::from_utf8_lossy(&bytes));
+                if ended.is_none() {
+                    end = Instant::now() + silence;
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => return process.wait(GRACE),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -174,12 +181,29 @@ pub fn watch(
         match ended {
             Some(status) if Instant::now() >= end => return Ok(status),
             None if Instant::now() >= end => {
-                bail!("{} did not end within {} s", process.name, limit.as_secs())
+                let name = process.name.clone();
+                return Err(Silent { name, silence }.into());
             }
             _ => {}
         }
     }
 }
+
+/// A command said nothing for too long and was killed.
+#[derive(Debug)]
+pub struct Silent {
+    name: String,
+    silence: Duration,
+}
+
+impl fmt::Display for Silent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.silence.as_secs();
+        write!(f, "{} said nothing for {seconds} s", self.name)
+    }
+}
+
+impl std::error::Error for Silent {}
 
 /// Whether a program of this name can be found.
 pub fn exists(program: &str) -> bool {

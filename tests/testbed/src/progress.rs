@@ -1,5 +1,4 @@
-//! What a command says of its preparations: a line for each that takes time, or with
-//! `--verbose` everything.
+//! Reports a command's preparations: one line for each slow step, or all output with `--verbose`.
 
 use crate::interrupt;
 use crate::process::{self, Process};
@@ -10,22 +9,22 @@ use std::time::{Duration, Instant};
 
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// What is done within this time is not told.
+/// Shorter steps are not reported.
 const SHORT: Duration = Duration::from_secs(1);
 /// The longest build.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
 
-/// Has everything told from now on.
+/// Shows all output from now on.
 pub fn tell_everything() {
     VERBOSE.store(true, Ordering::Relaxed);
 }
 
-/// Whether everything is to be told.
+/// Whether to show all output.
 pub fn is_verbose() -> bool {
     VERBOSE.load(Ordering::Relaxed)
 }
 
-/// Runs a build of cargo's that must succeed. Cargo's own words are told with `--verbose`;
+/// Runs a build of cargo's that must succeed. Cargo's output is shown with `--verbose`;
 /// else its warnings and errors, and `what` is done if that takes long.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! How far a step is, on a terminal and in a log file.
+//! Shows the progress of a step, on a terminal and in a log file.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;

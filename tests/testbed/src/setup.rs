@@ -1,8 +1,7 @@
-//! `cargo xtask setup`: the system packages that the other commands need.
+//! `cargo xtask setup`: installs the system packages that the other commands need.
 //!
-//! On Debian and its like they are installed (as root, or by `sudo` where it
-//! asks nothing); elsewhere, or without the privilege, they are named in one
-//! line that can be pasted.
+//! On Debian and its derivatives it installs them (as root, or with a `sudo` that needs no
+//! password); elsewhere, or without the privilege, it prints one line that can be pasted.
 
 mod first_time;
 
@@ -28,6 +27,8 @@ pub enum Need {
     Traffic,
     /// Debug with gdb.
     Gdb,
+    /// Verify the pipeline's state machines.
+    Verify,
     /// Run the tests: some work on a copy of the clone.
     Tests,
 }
@@ -39,6 +40,7 @@ pub const EVERYTHING: &[Need] = &[
     Need::Guest,
     Need::Traffic,
     Need::Gdb,
+    Need::Verify,
     Need::Tests,
 ];
 
@@ -52,6 +54,8 @@ impl Need {
             Need::Guest => qemu_build::PC_PACKAGES.to_vec(),
             Need::Traffic => vec!["iproute2", "iputils-ping", "iperf3", "tcpdump"],
             Need::Gdb => vec!["gdb-multiarch"],
+            // Spin's verifiers are programs in C.
+            Need::Verify => vec!["spin", "gcc", "libc6-dev"],
             Need::Tests => vec!["git"],
         }
     }

@@ -1,4 +1,4 @@
-//! What the commands run: QEMU, the model that it loads, the firmware.
+//! The programs and files that the commands run: QEMU, the model that it loads, the firmware.
 
 use crate::firmware::{self, FirmwareArtifacts, FirmwareOptions, file};
 use crate::setup::{self, Need};

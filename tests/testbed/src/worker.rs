@@ -1,4 +1,4 @@
-//! A thread that works until it is told to stop.
+//! A thread that works until it is stopped.
 
 use anyhow::{Context, Result, anyhow};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl<T> Drop for Worker<T> {
 mod tests {
     use super::*;
 
-    fn until_told(stop: &AtomicBool) -> Result<u32> {
+    fn until_stopped(stop: &AtomicBool) -> Result<u32> {
         while !stop.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn it_works_until_it_is_joined() {
-        let mut worker = Worker::start(until_told);
+        let mut worker = Worker::start(until_stopped);
         assert!(!worker.ended());
         assert_eq!(worker.join().unwrap(), 7);
         assert!(worker.ended());
@@ -74,7 +74,7 @@ mod tests {
     fn dropping_it_ends_it() {
         let (ended, end) = std::sync::mpsc::channel();
         drop(Worker::start(move |stop| {
-            until_told(stop)?;
+            until_stopped(stop)?;
             Ok(ended.send(())?)
         }));
         assert!(end.try_recv().is_ok());

@@ -1,18 +1,26 @@
-//! The firmware builds, fits, has only allowed instructions, and runs as MIPS code.
+//! Tests that the firmware builds, fits, has only allowed instructions, and runs as MIPS code.
 
 use host_driver::log::LogTexts;
 use host_driver::{Config, Nic};
 use host_interface::extension::{Extension, Handler};
 use host_interface::image::Image;
+use object::elf::{SHF_ALLOC, SHF_EXECINSTR};
+use object::{Object, ObjectSection};
 use std::io::IoSlice;
 use std::time::Duration;
-use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, isa};
+
+use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, Placement, isa};
 use tigon2_model::Board;
 use tigon2_sim::transport::SimTransport;
 
 fn build() -> FirmwareArtifacts {
+    build_placed(Placement::default())
+}
+
+fn build_placed(placement: Placement) -> FirmwareArtifacts {
     let options = FirmwareOptions {
         quiet: true,
+        placement,
         ..FirmwareOptions::default()
     };
     firmware::build(options).expect("the firmware builds")
@@ -32,11 +40,58 @@ fn the_firmware_builds_and_fits() {
     assert_eq!((image.start(), image.load()), (0x4000, 0x4000));
 }
 
+/// A debugger takes an address for what the sections say that it is: where one CPU has hot code,
+/// the other's state must not claim it.
+#[test]
+fn a_debugger_finds_code_at_the_addresses_of_code() {
+    let elf = std::fs::read(build().elf).expect("the ELF");
+    let file = object::File::parse(&*elf).expect("an ELF");
+    let flags = |section: &object::Section<'_, '_>| match section.flags() {
+        object::SectionFlags::Elf { sh_flags, .. } => sh_flags,
+        other => panic!("not an ELF's flags: {other:?}"),
+    };
+    let (mut code, mut data) = (Vec::new(), Vec::new());
+    for section in file
+        .sections()
+        .filter(|section| section.file_range().is_some())
+    {
+        let place = section.address()..section.address() + section.size();
+        let name = section.name().expect("a name").to_owned();
+        match flags(&section) {
+            flags if !flags.contains(SHF_ALLOC) => (),
+            flags if flags.contains(SHF_EXECINSTR) => code.push((name, place)),
+            _ => data.push((name, place)),
+        }
+    }
+    assert!(code.len() > 3 && data.len() > 2, "{code:x?} {data:x?}");
+    for (name, place) in &data {
+        let over = code
+            .iter()
+            .find(|(_, code)| code.start < place.end && place.start < code.end);
+        assert!(over.is_none(), "{name} lies over {over:x?}");
+    }
+}
+
 /// Everything at once on the simulator: start code, dispatch by the chip's own
 /// instructions, both paths, the counts and the log.
 #[test]
 fn the_firmware_runs_as_mips_code() {
-    let artifacts = build();
+    runs(&build());
+}
+
+/// The bench measures what the scratch pads are worth, so each placement has to fit and to run.
+#[test]
+fn code_and_state_can_be_in_either_memory() {
+    for placement in [
+        Placement::SramCode,
+        Placement::SramData,
+        Placement::SramBoth,
+    ] {
+        runs(&build_placed(placement));
+    }
+}
+
+fn runs(artifacts: &FirmwareArtifacts) {
     let file = std::fs::read(&artifacts.tg2).expect("the image");
     let elf = std::fs::read(&artifacts.elf).expect("the ELF");
 

@@ -1,4 +1,4 @@
-//! The log of the real firmware on the simulator: both CPUs, levels, losses, the wrong ELF.
+//! Tests the log of the real firmware on the simulator: both CPUs, levels, losses, the wrong ELF.
 
 use host_driver::log::{LogDecoder, LogError, LogLine, LogTexts};
 use host_driver::{Config, Nic, Transport};

@@ -1,4 +1,4 @@
-//! The classifier that firmware, driver and simulator share, against other code.
+//! Tests the classifier that firmware, driver and simulator share, against independent code.
 
 mod cycles;
 mod properties;

@@ -1,4 +1,4 @@
-//! The published verification suite of the hash ("Verifying the RSS hash calculation"):
+//! Tests the published verification suite of the hash ("Verifying the RSS hash calculation"):
 //! destination, source, hash of the addresses, hash of addresses and ports.
 
 use flow_classify::frame::Whole;

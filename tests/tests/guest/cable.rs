@@ -1,4 +1,4 @@
-//! The cable, pulled out and put in by hand.
+//! Tests a cable that is pulled out and plugged in by hand.
 
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The driver's life: probed, opened, closed, unloaded.
+//! Tests the driver's life cycle: probed, opened, closed, unloaded.
 
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER, STATION};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which frames reach the guest.
+//! Tests which frames reach the guest.
 
 use integration_tests::frames;
 use integration_tests::guest::Way;

@@ -1,4 +1,4 @@
-//! Many interrupts, and none.
+//! Tests many interrupts, and none.
 
 use integration_tests::frames;
 use integration_tests::guest::stage::{GuestStage, STATION, wait_for};

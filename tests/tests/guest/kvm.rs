@@ -1,4 +1,4 @@
-//! KVM that is there by name only: the guest comes up all the same, by TCG.
+//! Tests a KVM device that does not work: the guest boots all the same, with TCG.
 
 use integration_tests::guest::playbill::Scene;
 use std::fs::{self, Permissions};

@@ -1,8 +1,8 @@
-//! Stories with an unmodified Linux guest as the judge of firmware and card.
+//! Tests with an unmodified Linux guest as the judge of firmware and card.
 //!
-//! `cargo xtask test --guest` prepares what they need and runs them; words behind
-//! `--` choose among them by name. Kernel and driver are Debian's own. Besides what
-//! each story asks for, the guest's kernel log must stay free of complaints.
+//! `cargo xtask test --guest` prepares what they need and runs them; arguments after `--` select
+//! tests by name. Kernel and driver are Debian's. Besides each story's own checks, the guest's
+//! kernel log must stay free of complaints.
 
 mod cable;
 mod driver;

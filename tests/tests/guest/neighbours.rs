@@ -1,4 +1,4 @@
-//! Cards back to back: what one Linux sends, another receives.
+//! Tests cards back to back: one Linux sends, another receives.
 
 use integration_tests::guest::neighbours::{GuestAndDriver, Routed, TwoGuests};
 use integration_tests::guest::peer::answered;

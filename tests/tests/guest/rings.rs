@@ -1,4 +1,4 @@
-//! Full rings: a guest that is too slow, a wire that is too slow.
+//! Tests full rings: a guest that is too slow, a wire that is too slow.
 
 use integration_tests::frames;
 use integration_tests::guest::stage::{GuestStage, STATION, wait_for};

@@ -1,4 +1,4 @@
-//! The guest's counts beside those of the wire.
+//! Compares the guest's counters with those of the wire.
 
 use integration_tests::frames;
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER, wait_for};

@@ -1,4 +1,4 @@
-//! What `ethtool` shows of the card, as far as `acenic` offers it.
+//! Tests what `ethtool` shows of the card, as far as `acenic` supports it.
 
 use integration_tests::guest::stage::GuestStage;
 use std::time::Duration;

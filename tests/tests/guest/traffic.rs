@@ -1,4 +1,4 @@
-//! Pings, streams and datagrams, short and long, tagged and not.
+//! Tests pings, streams and datagrams, short and long, tagged and untagged.
 
 use integration_tests::guest::Way;
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER};

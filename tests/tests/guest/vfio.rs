@@ -1,7 +1,7 @@
-//! Our own driver in the guest, through the kernel's VFIO and an IOMMU.
+//! Tests our driver in the guest, through the kernel's VFIO and an IOMMU.
 //!
-//! Debian's kernel has no no-IOMMU mode; where one has it, the driver works the
-//! same without the protection (`docs/driver.md`, "Kernel VFIO").
+//! Debian's kernel has no no-IOMMU mode; on a kernel that has it, the driver works the same
+//! without the protection (`docs/driver.md`, "Kernel VFIO").
 
 use integration_tests::guest::kernel_log::KernelLog;
 use integration_tests::guest::playbill::Scene;

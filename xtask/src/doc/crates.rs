@@ -1,4 +1,4 @@
-//! The page of the book that leads to the pages of the crates.
+//! The page of the book that links to the pages of the crates.
 
 use anyhow::{Context, Result};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Whether the links of the book lead somewhere: pages, headings, pictures.
+//! Checks the links of the book: pages, headings, pictures.
 
 use anyhow::{Context, Result};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};

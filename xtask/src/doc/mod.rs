@@ -7,7 +7,7 @@
 //!   every crate ──rustdoc, no warning────────────────────────────────────► target/doc
 //! ```
 //!
-//! mdbook is installed once, in a version that is named here, into the cache.
+//! The command installs mdbook into the cache once, in the version that is named here.
 
 pub mod crates;
 pub mod links;
@@ -20,8 +20,8 @@ use std::process::Command;
 use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
 use testbed::setup::{self, Need};
 use testbed::{cache, paths, process};
-use tigon_bench::pictures;
 use tigon_bench::trace::handlers;
+use tigon_bench::{front_page, pictures};
 
 /// The version of mdbook.
 const MDBOOK: &str = "0.5.4";
@@ -35,12 +35,18 @@ const BOOK: &str = "[book]\ntitle = \"tigon-rs\"\n\n\
     [output.html]\nadditional-css = [\"wide.css\"]\n";
 const WIDE: &str = ":root { --content-max-width: 1100px; }\n";
 
-/// What to make.
+/// The parts to build.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Only the book
+    /// Build only the book
     #[arg(long)]
     pub book: bool,
+    /// Regenerate only the README's figures and pictures, in the checkout
+    #[arg(long, conflicts_with = "book")]
+    pub readme: bool,
+    /// Report of cargo xtask qemu-run to show in the README
+    #[arg(long, value_name = "FILE", requires = "readme")]
+    pub report: Option<PathBuf>,
 }
 
 /// Makes it.
@@ -48,6 +54,9 @@ pub struct Arguments {
 /// # Errors
 /// A link that leads nowhere, a page that no chapter is, or what mdbook and rustdoc say.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.readme {
+        return front_page::write(arguments.report.as_deref());
+    }
     let docs = paths::root().join("docs");
     let faults = links::check(&docs)?;
     if !faults.is_empty() {

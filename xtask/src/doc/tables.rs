@@ -1,4 +1,4 @@
-//! The chapter of all numbered things: made from the tables that the code is made of.
+//! The chapter of all numbered items, generated from the tables that the code uses.
 
 use host_interface::command::CommandCode;
 use host_interface::event::EventCode;

@@ -1,9 +1,10 @@
-//! What the commands in `boards/tigon2/gdb/tigon.py` know of the chip: names, addresses
-//! and bits, written down as JSON from the crates that define them.
+//! Names, addresses and bits of the chip for the commands in `boards/tigon2/gdb/tigon.py`, written
+//! as JSON from the crates that define them.
 
 use host_interface::bd::{BdErrors, BdFlags};
 use host_interface::extension::{self, Extension};
 use host_interface::gencom::Gencom;
+use host_interface::queue::{self, BlockWord, QueueCounter, RearmWord, block};
 use host_interface::{log, trace};
 use serde_json::{Value, json};
 use tigon2_chip::events::EventBit;
@@ -31,6 +32,7 @@ pub fn facts() -> Value {
         "chip_rings": chip_rings(),
         "pointer_flags": mac::POINTER_FLAGS,
         "host_rings": host_rings(),
+        "queues": queues(),
         "trace_entry": trace::ENTRY_BYTES,
         "bd_flags": bd_flags(),
         "bd_errors": bd_errors(),
@@ -123,6 +125,33 @@ fn host_rings() -> Value {
         ),
         ring("event", None, gencom(Gencom::EventConsumer)),
     ])
+}
+
+/// Where the firmware keeps what it says of its receive queues.
+fn queues() -> Value {
+    let counter =
+        |name: &str, counter: QueueCounter| json!({"name": name, "offset": counter as u32});
+    let send = Mailbox::SendProducer;
+    json!({
+        "block": Extension::Queues.nic_address(),
+        "most": queue::QUEUES_MAX,
+        "open": BlockWord::Open as u32,
+        "buffer_mailbox": BlockWord::BufferMailbox as u32,
+        "rearm_mailbox": BlockWord::RearmMailbox as u32,
+        "mailboxes": send.nic_address() - 8 * send.number(),
+        "stay_polled": RearmWord::new().with_stay_polled(true).into_bits(),
+        "consumer": RearmWord::new().with_consumer(u16::MAX).into_bits(),
+        "first": block::FIRST_COUNTERS,
+        "bytes": block::COUNTERS_BYTES,
+        "counters": [
+            counter("frames", QueueCounter::Frames),
+            counter("interrupts", QueueCounter::Interrupts),
+        ],
+        "drops": [
+            QueueCounter::NoBuffer as u32, QueueCounter::ReturnRingFull as u32,
+            QueueCounter::BufferTooSmall as u32, QueueCounter::Fault as u32,
+        ],
+    })
 }
 
 fn bd_flags() -> Value {

@@ -8,10 +8,10 @@
 //!    '- tigon.json               driver       peer      (ping without end, in this process)
 //! ```
 //!
-//! The card starts with both CPUs still. gdb sets its breakpoint, lets them go, and the
-//! driver, which waits for ever, loads the firmware meanwhile: so a stop at the very
-//! first instruction is as possible as one in a handler. With `--sim` the stub is that of
-//! [`tigon2_sim::gdb`], in this process.
+//! The card starts with both CPUs halted. gdb sets its breakpoint and starts them; the driver,
+//! which waits without a time-out, loads the firmware meanwhile. So a stop at the very first
+//! instruction works like one in a handler. With `--sim` the stub is that of [`tigon2_sim::gdb`],
+//! in this process.
 
 mod facts;
 mod simulator;
@@ -36,16 +36,16 @@ pub use facts::facts;
 /// How often the driver is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What to stop at, and who debugs.
+/// The breakpoint, the engine, and the debugger.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Stop at this function: a handler such as receive_complete, or any part of a path
     #[arg(long = "break", value_name = "FUNCTION", default_value = "_start")]
     pub at: String,
-    /// In the simulator: time stands while the card does, and it goes back as well
+    /// Use the simulator: time stops with the card, and execution can be reversed
     #[arg(long)]
     pub sim: bool,
-    /// The traffic and the schedule of this seed, as of cargo xtask explore
+    /// Use the traffic and the schedule of this seed, as in cargo xtask explore
     #[arg(long, value_name = "SEED", requires = "sim")]
     pub seed: Option<u64>,
     /// The timing profile of the board file
@@ -56,10 +56,10 @@ pub struct Arguments {
         conflicts_with = "seed"
     )]
     pub profile: String,
-    /// Do not start gdb: wait for one at this TCP port, such as an editor's
+    /// Do not start gdb; wait for one, such as an editor's, at this TCP port
     #[arg(long, value_name = "PORT", conflicts_with = "words")]
     pub serve: Option<u16>,
-    /// Words for gdb, such as -batch -ex bt
+    /// Arguments for gdb, such as -batch -ex bt
     #[arg(last = true, value_name = "GDB ARGUMENTS")]
     pub words: Vec<String>,
 }

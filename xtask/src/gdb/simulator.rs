@@ -4,7 +4,7 @@
 //!   gdb-multiarch ---- socket ---- tigon2_sim::gdb: stub, driver, card, wire, one after the other
 //! ```
 //!
-//! Nothing runs while gdb looks, so no time-out of anybody ends, and the same commands find
+//! Nothing runs while gdb inspects the card, so no time-out expires, and the same commands find
 //! the same cycles in every session.
 
 use super::{Arguments, debug, firmware_with, serve, session, write_facts};

@@ -1,4 +1,4 @@
-//! Where to stop: a function's name as a user types it, and what gdb calls it.
+//! Resolves breakpoints: from a function's name as a user types it to gdb's name for it.
 
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSymbol, SymbolKind};

@@ -1,5 +1,4 @@
-//! A host that is never in a hurry: it loads the firmware, opens the card and pings for
-//! as long as gdb likes to look.
+//! A host without time limits: it loads the firmware, opens the card and pings until gdb ends.
 
 use anyhow::Result;
 use host_driver::peer::{self, DatagramWire};
@@ -14,7 +13,7 @@ use testbed::tools::Tools;
 use testbed::worker::Worker;
 use tigon_bench::conversation;
 
-/// Longer than anyone looks at one breakpoint.
+/// Longer than any stop at a breakpoint.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Frequent enough that a breakpoint on the packet path is hit at once, rare enough that

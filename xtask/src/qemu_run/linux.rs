@@ -4,6 +4,7 @@ use super::Arguments;
 use super::shell::Shell;
 use anyhow::{Context, Result};
 use host_driver::log::{BuildId, LogTexts};
+use spine_linker::policy::Policy;
 use std::path::Path;
 use std::process::Stdio;
 use testbed::hosts::{HOST, Options, PEER, Testbed};
@@ -86,6 +87,13 @@ fn is_of(elf: &Path, build: Option<BuildId>) -> bool {
     texts.is_ok_and(|texts| Some(texts.build()) == build)
 }
 
+/// A policy file.
+fn policy(path: &Path) -> Result<Policy> {
+    let named = || format!("policy {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(named)?;
+    Policy::parse(&text).with_context(named)
+}
+
 /// A shell behind the card, until the user leaves it.
 pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
     let tigonctl = build_tigonctl()?;
@@ -95,6 +103,7 @@ pub fn interactive(tools: &Tools, arguments: &Arguments) -> Result<()> {
         gdb,
         eeprom: arguments.eeprom.clone(),
         dma_channels: arguments.dma_channels,
+        extensions: arguments.extensions.as_deref().map(policy).transpose()?,
     };
     let testbed = start(tools, &options)?;
     let folder = tempfile::tempdir().context("cannot make a folder for the shell")?;

@@ -1,6 +1,7 @@
-//! `cargo xtask qemu-run`: the card under QEMU, with real traffic through it.
+//! `cargo xtask qemu-run`: runs the card under QEMU with real traffic.
 
 pub mod linux;
+pub mod queues;
 pub mod replay;
 pub mod shell;
 pub mod smoltcp;
@@ -14,10 +15,10 @@ use testbed::setup::{self, Need};
 use testbed::tools::Tools;
 use testbed::{firmware, judge};
 
-/// What to run, and how much of it.
+/// The traffic and its amount.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Whose network stacks talk through the card
+    /// Network stacks that communicate through the card
     #[arg(long, value_enum, default_value_t = Stack::Auto)]
     pub stack: Stack,
     /// Echo requests of each size
@@ -26,13 +27,21 @@ pub struct Arguments {
     /// Seconds of each throughput run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub seconds: u32,
+    /// Open so many receive queues, each with a thread on a CPU of its own, and run TCP and
+    /// UDP with checked bytes over them
+    #[arg(long, value_name = "NUMBER",
+          conflicts_with_all = ["interactive", "pcap", "pcap_out", "eeprom", "count"])]
+    pub queues: Option<u8>,
     /// Leave the card running and open a shell in the namespace behind it
     #[arg(long, conflicts_with_all = ["pcap", "pcap_out"])]
     pub interactive: bool,
-    /// Open the card's gdb stub beside the shell, and say how to attach to it
+    /// Open the card's gdb stub beside the shell, and print how to attach to it
     #[arg(long, requires = "interactive")]
     pub gdb: bool,
-    /// An image in the drivers' load format to use in place of our firmware
+    /// Let the driver load extensions that this policy lets in (tigonctl spine)
+    #[arg(long, value_name = "POLICY", requires = "interactive")]
+    pub extensions: Option<PathBuf>,
+    /// Use this firmware image (drivers' load format) instead of the project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
     /// DMA channels that move data at a time
@@ -41,27 +50,27 @@ pub struct Arguments {
     /// Let the card boot from its own EEPROM, in this file of cargo xtask flash
     #[arg(long, value_name = "FILE", conflicts_with_all = ["firmware", "pcap", "dma_channels"])]
     pub eeprom: Option<PathBuf>,
-    /// Send the frames of this capture out of the card, instead of traffic
+    /// Send the frames of this capture out of the card, instead of other traffic
     #[arg(long, value_name = "IN", requires = "pcap_out")]
     pub pcap: Option<PathBuf>,
-    /// Where to write what comes out of the card's wire
+    /// Write the frames from the card's wire to this file
     #[arg(long, value_name = "OUT", requires = "pcap")]
     pub pcap_out: Option<PathBuf>,
 }
 
-/// Whose network stacks talk.
+/// The network stacks at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Stack {
-    /// Linux' own where that is permitted, else smoltcp
+    /// Linux where that is permitted, else smoltcp
     Auto,
-    /// Linux' own, in two network namespaces (needs root)
+    /// Linux, in two network namespaces (needs root)
     Linux,
     /// smoltcp in this process, on both sides (needs no privilege)
     Smoltcp,
 }
 
 impl Stack {
-    /// What this machine permits. Falling back is said, in one line.
+    /// What this machine permits. A fallback is reported in one line.
     fn choose(self) -> Result<Stack> {
         match (self, namespace::permitted()) {
             (Stack::Smoltcp, _) => Ok(Stack::Smoltcp),
@@ -88,6 +97,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         setup::ensure(&[Need::Firmware, Need::Qemu])?;
         let tools = build(arguments)?;
         return replay::run(&tools, input, output, arguments.dma_channels);
+    }
+    if let Some(queues) = arguments.queues {
+        return queues::run(arguments, queues);
     }
     let only_linux = arguments.interactive || arguments.stack == Stack::Linux;
     if arguments.interactive && arguments.stack == Stack::Smoltcp {

@@ -1,8 +1,8 @@
 //! `--pcap IN --pcap-out OUT`: a capture through the card.
 //!
-//! The driver hands the capture's frames to the card, and whatever comes out of
-//! the wire is written down as it comes: the same bytes in the same order, but
-//! that the MAC pads frames of less than 60 bytes (hardware reference, 10.2).
+//! The driver sends the capture's frames to the card, and every frame from the wire is written to
+//! the output: the same bytes in the same order, except that the MAC pads frames of less than 60
+//! bytes (hardware reference, 10.2).
 
 use anyhow::{Context, Result, bail};
 use host_driver::capture::{FrameReader, FrameWriter, now};

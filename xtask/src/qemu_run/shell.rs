@@ -1,4 +1,4 @@
-//! The shell behind the card: the user's own, in which `tigonctl` is found and completed.
+//! The shell behind the card: the user's own shell, with `tigonctl` in its path and completions.
 
 use anyhow::{Context, Result};
 use std::ffi::OsString;

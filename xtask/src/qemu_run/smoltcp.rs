@@ -1,4 +1,4 @@
-//! Without privileges: smoltcp behind the driver and at the end of the wire.
+//! Traffic without privileges: smoltcp behind the driver and at the end of the wire.
 
 use super::Arguments;
 use anyhow::Result;

@@ -1,9 +1,9 @@
-//! What the chip does not have: CPU C to CPU F, and where they would have their registers.
+//! Boards beyond the chip: CPU C to CPU F, and their registers.
 //!
-//! Hypothetical, after section 7 of "Exploiting Task-level Concurrency in a Programmable
-//! Network Interface": docs/beyond.md. A further CPU is a CPU B without mailboxes, timer and
-//! semaphore; it has the events of the engines, which all CPUs see, and software bits of its
-//! own. Its registers lie in the part of the page that the chip leaves empty:
+//! Hypothetical, after section 7 of "Exploiting Task-level Concurrency in a Programmable Network
+//! Interface": docs/beyond.md. A further CPU is a CPU B without mailboxes, timer and semaphore; it
+//! sees the engines' events like all CPUs, and has its own software bits. Its registers lie in the
+//! part of the page that the chip leaves empty:
 //!
 //! ```text
 //! 0x300  CPU C: event, state, program counter, -
@@ -15,7 +15,7 @@ use crate::{Cpu, Register};
 
 /// First register of CPU C.
 pub const FIRST: u32 = 0x300;
-/// From a CPU's registers to those of the next one.
+/// Distance from a CPU's registers to those of the next one.
 const STRIDE: u32 = 0x10;
 /// Number of CPUs.
 pub const COUNT: u32 = 0x3FC;
@@ -33,13 +33,13 @@ pub enum Further {
 }
 
 impl Further {
-    /// Its offset for a CPU behind CPU B.
+    /// Its offset for a CPU after CPU B.
     #[inline]
     const fn of(self, cpu: Cpu) -> u32 {
         FIRST + (cpu as u32).wrapping_sub(Cpu::C as u32) * STRIDE + self as u32
     }
 
-    /// The register at an offset and its CPU, if one is there on a board with so many CPUs.
+    /// The register at an offset and its CPU, if a board with `count` CPUs has one there.
     #[inline]
     pub const fn at(offset: u32, count: usize) -> Option<(Cpu, Further)> {
         let within = offset.wrapping_sub(FIRST);

@@ -1,8 +1,8 @@
 //! Bit fields of the control and state registers.
 //!
-//! Hardware reference: 9 (`R[40]`, `R[44]`, `R[50]`, `R[5C]`), 3.4 (CPU state), 6.1 and 6.2
-//! (DMA), 10.4 (MAC). Each type is one 32-bit word: `from_bits` and `into_bits` lose
-//! nothing, also in the bits that have no name.
+//! Hardware reference: 9 (`R[40]`, `R[44]`, `R[50]`, `R[5C]`), 3.4 (CPU state), 6.1 and 6.2 (DMA),
+//! 10.4 (MAC). Each type is one 32-bit word: `from_bits` and `into_bits` are lossless, including
+//! unnamed bits.
 
 use bitfield_struct::bitfield;
 
@@ -142,7 +142,7 @@ pub struct PciState {
     pub bus_32bit: bool,
     #[bits(2)]
     __: u8,
-    /// bit 23: byte enables; refused by firmware together with receive checksums (C).
+    /// bit 23: byte enables; firmware rejects them together with receive checksums (C).
     pub byte_enables: bool,
     /// bits 27:24: PCI command of reads.
     #[bits(4)]
@@ -160,7 +160,7 @@ pub struct CpuState {
     pub reset: bool,
     /// bit 1: single step (I).
     pub step: bool,
-    /// bit 2: each CPU sets it for itself first of all; stored and ignored (U).
+    /// bit 2: each CPU sets it for itself at its start; stored and ignored (U).
     pub started: bool,
     __: bool,
     /// bit 4: the ROM's self-test failed (I).

@@ -1,7 +1,7 @@
-//! The two CPUs, and those that a board beyond the chip has.
+//! The two CPUs, and those of a board beyond the chip.
 
-/// One of the chip's two CPUs (reference, section 1), or one of those that only a board
-/// [beyond the chip](crate::beyond) has.
+/// One of the chip's two CPUs (reference, section 1), or one that only a board [beyond the
+/// chip](crate::beyond) has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Cpu {
@@ -9,7 +9,7 @@ pub enum Cpu {
     A = 0,
     /// The CPU that CPU A starts.
     B = 1,
-    /// Not on the chip, nor are those behind it.
+    /// Not on the chip.
     C = 2,
     /// Not on the chip.
     D = 3,
@@ -23,13 +23,13 @@ impl Cpu {
     /// Both CPUs of the chip, A first.
     pub const ALL: [Cpu; 2] = [Cpu::A, Cpu::B];
 
-    /// How many CPUs a board may have.
+    /// The most CPUs of a board.
     pub const MOST: usize = 6;
 
-    /// All CPUs that a board may have, A first.
+    /// All CPUs of the largest board, A first.
     pub const EVERY: [Cpu; Cpu::MOST] = [Cpu::A, Cpu::B, Cpu::C, Cpu::D, Cpu::E, Cpu::F];
 
-    /// The first `count` of them.
+    /// The first `count` CPUs.
     #[inline]
     pub fn first(count: usize) -> &'static [Cpu] {
         const EVERY: &[Cpu] = &Cpu::EVERY;
@@ -42,7 +42,7 @@ impl Cpu {
         self as usize
     }
 
-    /// The other one of the chip's two; of a further one its neighbour.
+    /// The other one of the chip's two CPUs; for a further CPU its neighbour.
     #[inline]
     pub const fn other(self) -> Cpu {
         match self {

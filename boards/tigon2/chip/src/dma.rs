@@ -1,4 +1,4 @@
-//! DMA descriptors and the arithmetic of their rings.
+//! DMA descriptors and the arithmetic on their rings.
 //!
 //! Hardware reference, sections 6.3 and 6.4. Two rings of 64 descriptors of 32 bytes, one
 //! for reads (host to NIC), one for writes (NIC to host):
@@ -34,19 +34,19 @@ pub struct DmaDescriptor {
     pub host: HostAddress,
     /// Word 2: NIC address.
     pub local: u32,
-    /// Word 3: bits 15:0 length in bytes; the rest is not looked at.
+    /// Word 3: bits 15:0 length in bytes; the chip ignores the rest.
     pub length: u32,
-    /// Word 4: what the channel's state register gets.
+    /// Word 4: the value for the channel's state register.
     pub state: DmaState,
     /// Word 5: NIC address for the 16-bit checksum when the state asks to store it.
     pub checksum_target: u32,
-    /// Word 6: software's: type of the transfer.
+    /// Word 6: for software: type of the transfer.
     pub kind: u32,
-    /// Word 7: software's: opaque; vendor uses it as the source of index writes to the host.
+    /// Word 7: for software: opaque; vendor uses it as the source of index writes to the host.
     pub opaque: u32,
 }
 
-/// Where in a descriptor vendor firmware has its checksum stored: the low half of
+/// Where vendor firmware stores a descriptor's checksum: the low half of
 /// [`DmaDescriptor::checksum_target`] itself (6.5, C).
 pub const CHECKSUM_OFFSET: u32 = DmaDescriptorAt(0).checksum_target() + 2;
 
@@ -66,7 +66,7 @@ const _: () = {
 };
 
 impl DmaDescriptor {
-    /// The descriptor whose bytes stand in NIC memory.
+    /// Decodes a descriptor from NIC memory.
     pub fn from_nic_bytes(bytes: &[u8; DESCRIPTOR_BYTES as usize]) -> Self {
         let word = |n: usize| {
             u32::from_be_bytes([
@@ -90,7 +90,7 @@ impl DmaDescriptor {
         }
     }
 
-    /// The bytes of the descriptor in NIC memory.
+    /// Encodes the descriptor for NIC memory.
     pub fn to_nic_bytes(&self) -> [u8; DESCRIPTOR_BYTES as usize] {
         let mut bytes = [0; DESCRIPTOR_BYTES as usize];
         for (slot, word) in bytes.chunks_exact_mut(4).zip(self.words()) {
@@ -121,8 +121,8 @@ impl DmaDescriptor {
     }
 }
 
-/// `offset` in a ring of `ring_bytes` (a power of two), as a pointer register keeps it:
-/// every write wraps in hardware (6.3, 10.1, C).
+/// `offset` wrapped in a ring of `ring_bytes` (a power of two), as a pointer register stores it:
+/// hardware wraps every write (6.3, 10.1, C).
 #[inline]
 pub const fn wrap(offset: u32, ring_bytes: u32) -> u32 {
     offset & (ring_bytes - 1)

@@ -3,9 +3,9 @@
 //! Hardware reference, section 9 and "Serial EEPROM, confirmed": two-wire slave, 16-bit
 //! word address with the high byte first, acknowledge = data low on the ninth clock.
 //!
-//! Parts of more than 64 KB (24CM01, 24CM02) take the upper bits of the address from the
-//! select byte, bits 2:1, where smaller ones have their pins: drivers that only know 0xA0
-//! reach the first 64 KB.
+//! Parts of more than 64 KB (24CM01, 24CM02) take the upper address bits from bits 2:1 of the
+//! select byte, where smaller parts have their pins: drivers that only know 0xA0 reach the first
+//! 64 KB.
 
 /// First byte of a transfer that writes (C!).
 pub const SELECT_WRITE: u8 = 0xA0;

@@ -10,10 +10,14 @@ crate::table! {
     /// An event with a known use; the value of a variant is its bit number, so that the order
     /// is that of the priorities, lowest first. Hardware's bits are read only.
     pub enum EventBit: u8 with access {
+        /// bit 2, software: frames are classified ahead; vendor firmware has no use for it.
+        ClassifyAhead: RW = 2,
         /// bit 3, software: send BDs are in NIC memory and wait for their data (C).
         SendDataReady: RW = 3,
         /// bit 4, software: the host moved the send producer, BDs must be fetched (C).
         SendBdReady: RW = 4,
+        /// bit 5, software: a handler that the host has loaded; vendor firmware has no use for it.
+        Loaded: RW = 5,
         /// bit 6, hardware: a frame was received: (`R[E0]` & !7) != `R[E8]` (C).
         ReceiveComplete: R = 6,
         /// bit 7, software: CPU A rings CPU B; vendor firmware has its LED update here (C).
@@ -22,8 +26,8 @@ crate::table! {
         JumboReceiveBdReady: RW = 8,
         /// bit 9, software: standard receive BDs must be fetched (C).
         StandardReceiveBdReady: RW = 9,
-        /// bit 10, software: CPU A tells the host the send consumer index for CPU B; vendor's
-        /// CPU B sets it at its start and nobody tests it (C).
+        /// bit 10, software: CPU A reports the send consumer index to the host for CPU B; vendor's
+        /// CPU B sets it at its start and nothing tests it (C).
         WriteSendConsumer: RW = 10,
         /// bit 11, software: mini receive BDs must be fetched (C).
         MiniReceiveBdReady: RW = 11,
@@ -37,9 +41,9 @@ crate::table! {
         DmaReadAttention: R = 20,
         /// bit 22, hardware: the CPU's mailbox event register is not 0 (C).
         Mailbox: R = 22,
-        /// bit 23, software: tell the host the send consumer index (C).
+        /// bit 23, software: report the send consumer index to the host (C).
         UpdateSendConsumer: RW = 23,
-        /// bit 24, software: tell the host the receive return producer index (C).
+        /// bit 24, software: report the receive return producer index to the host (C).
         UpdateReceiveReturnProducer: RW = 24,
         /// bit 25, hardware: an attention bit of `R[220]` is set (C).
         MacRxAttention: R = 25,
@@ -50,6 +54,9 @@ crate::table! {
         DoorbellA: RW = 27,
         /// bit 28, hardware: the timer reached the CPU's reference (C).
         Timer: R = 28,
+        /// bit 29, software: another handler that the host has loaded, in front of all others;
+        /// vendor firmware lets it through and does nothing.
+        LoadedUrgent: RW = 29,
     }
 }
 
@@ -60,7 +67,7 @@ impl EventBit {
         1 << self as u32
     }
 
-    /// The event by which the other CPU rings `cpu`.
+    /// The event with which the other CPU rings `cpu`.
     #[inline]
     pub const fn doorbell(cpu: Cpu) -> EventBit {
         match cpu {
@@ -69,14 +76,14 @@ impl EventBit {
         }
     }
 
-    /// Whether hardware makes the bit; software cannot write it then.
+    /// Whether hardware drives the bit; software cannot write it then.
     #[inline]
     pub const fn is_hardware(self) -> bool {
         !self.access().is_writable()
     }
 }
 
-/// The bits that hardware makes: read-only levels, writes to them are ignored (5, C!).
+/// The bits that hardware drives: read-only levels, writes to them are ignored (5, C!).
 pub const HARDWARE_BITS: u32 = {
     let mut bits = 0;
     let mut index = 0;
@@ -93,7 +100,7 @@ pub const HARDWARE_BITS: u32 = {
 /// The bits that a register write replaces (5, C!).
 pub const SOFTWARE_BITS: u32 = !HARDWARE_BITS;
 
-/// The mask with which vendor firmware enters its dispatch loop (5).
+/// The event mask with which vendor firmware enters its dispatch loop (5).
 pub const VENDOR_MASK: u32 = 0x33D8_CB58;
 
 #[cfg(test)]

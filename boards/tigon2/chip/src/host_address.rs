@@ -1,4 +1,4 @@
-//! A host address, as every descriptor and every block in NIC memory holds it.
+//! The two-word host address of descriptors and blocks in NIC memory.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -25,7 +25,7 @@ const _: () = {
 };
 
 impl HostAddress {
-    /// Address 0, by which drivers say "none".
+    /// Address 0, which drivers use for "none".
     pub const NULL: HostAddress = HostAddress { high: 0, low: 0 };
 
     /// The two words of an address.
@@ -43,7 +43,7 @@ impl HostAddress {
         (self.high as u64) << 32 | self.low as u64
     }
 
-    /// The address `bytes` further on.
+    /// The address `bytes` later.
     #[inline(always)]
     pub const fn plus(self, bytes: u32) -> HostAddress {
         let (low, carry) = self.low.overflowing_add(bytes);
@@ -53,7 +53,7 @@ impl HostAddress {
         }
     }
 
-    /// Whether the address is 0, by which drivers say "none".
+    /// Whether the address is 0, which drivers use for "none".
     #[inline(always)]
     pub const fn is_null(self) -> bool {
         self.high | self.low == 0

@@ -1,9 +1,9 @@
-//! The instruction set: fields, the two custom instructions, and what is proven.
+//! The instruction set: fields, the two custom instructions, and proven instructions.
 //!
-//! Hardware reference, sections 3.1 to 3.3. A big-endian MIPS I/II integer subset in which
-//! functions 0x0A and 0x0B of SPECIAL are the chip's own JOFF and PRI. [`classify`] says of
-//! a word whether vendor code proves the instruction, whether this project allows it, or
-//! why it must not be in an image.
+//! Hardware reference, sections 3.1 to 3.3. It is a big-endian MIPS I/II integer subset in which
+//! functions 0x0A and 0x0B of SPECIAL are the chip's own JOFF and PRI. [`classify`] says whether
+//! vendor code proves an instruction, whether this project permits it, or why an image must not
+//! contain it.
 
 /// Bits 31:26.
 #[inline]
@@ -41,7 +41,7 @@ pub const fn function(word: u32) -> u32 {
     word & 0x3F
 }
 
-/// Bits 15:0 with their sign.
+/// Bits 15:0, sign-extended.
 #[inline]
 pub const fn immediate(word: u32) -> i32 {
     word as u16 as i16 as i32
@@ -65,14 +65,14 @@ pub const FUNCTION_JOFF: u32 = 0x0A;
 /// Function of SPECIAL of the chip's priority encoder (3.2, C!).
 pub const FUNCTION_PRI: u32 = 0x0B;
 
-/// What PRI puts into its destination: 0 if no bit is set in both operands, else the number
-/// of the most significant such bit plus 1, so 0..=32 (3.2, C!).
+/// The result of PRI: 0 if no bit is set in both operands, else the number of the most significant
+/// such bit plus 1, so 0..=32 (3.2, C!).
 #[inline]
 pub const fn pri(rs: u32, rt: u32) -> u32 {
     u32::BITS - (rs & rt).leading_zeros()
 }
 
-/// Where JOFF goes after its delay slot: entries of a jump table are 8 bytes (3.3, C).
+/// The target of JOFF, after its delay slot: entries of a jump table are 8 bytes (3.3, C).
 #[inline]
 pub const fn joff_target(rs: u32, rt: u32) -> u32 {
     rs.wrapping_add(rt << 3)
@@ -102,8 +102,8 @@ pub const fn is_store(word: u32) -> bool {
     matches!(opcode(word), 0x28 | 0x29 | 0x2B)
 }
 
-/// Whether an instruction is a jump or a branch, so that the one behind it stands in its
-/// delay slot.
+/// Whether an instruction is a jump or a branch, so that the next instruction is in its delay
+/// slot.
 #[inline]
 pub const fn has_delay_slot(word: u32) -> bool {
     match opcode(word) {
@@ -149,7 +149,7 @@ pub const fn destination(word: u32) -> Option<usize> {
     if register == 0 { None } else { Some(register) }
 }
 
-/// Why an instruction must not be in a firmware image (3.1).
+/// Why a firmware image must not contain an instruction (3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Forbidden {
     /// Needs a multiplier, which vendor code suggests does not exist.
@@ -188,14 +188,14 @@ impl core::fmt::Display for Forbidden {
     }
 }
 
-/// What is known of an instruction; each variant bears the mnemonic.
+/// The class of an instruction; each variant carries the mnemonic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Vendor code uses it, so the chip has it (3.1, C).
     Proven(&'static str),
-    /// MIPS I/II integer instruction that vendor code does not use and compilers emit.
+    /// MIPS I/II integer instruction that vendor code does not use but compilers emit.
     Allowed(&'static str),
-    /// Must not be in an image.
+    /// An image must not contain it.
     Forbidden(Forbidden, &'static str),
 }
 
@@ -208,7 +208,7 @@ impl Class {
     }
 }
 
-/// What is known of the instruction in a word (3.1).
+/// The class of the instruction in a word (3.1).
 pub const fn classify(word: u32) -> Class {
     use Class::{Allowed, Forbidden as Bad, Proven};
     use Forbidden::{Barrier, Coprocessor, LoadLinked, Reserved, SixtyFourBit, Trap, Unaligned};

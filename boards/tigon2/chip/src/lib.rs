@@ -1,13 +1,12 @@
 //! The Tigon II chip as data: memory map, registers, events, descriptors.
 //!
-//! The ground floor of the project: firmware, hardware model, simulator and host
-//! tools all take the chip's addresses, bit fields and layouts from here, each
-//! defined once. There is no behaviour except arithmetic that follows from a layout
-//! (ring wrap, the "passed" rule, the priority encoder, the multicast hash).
+//! This crate is the project's lowest layer: firmware, hardware model, simulator and host tools
+//! all take the chip's addresses, bit fields and layouts from here, each defined once. It has no
+//! behaviour except arithmetic that follows from a layout (ring wrap, the "passed" rule, the
+//! priority encoder, the multicast hash).
 //!
-//! Sections named in the docs are those of the hardware reference; the letters are
-//! its marks: **C** confirmed, **C!** confirmed by exclusion, **I** inferred,
-//! **U** unknown.
+//! Section numbers are those of the hardware reference; the letters are its marks: **C**
+//! confirmed, **C!** confirmed by exclusion, **I** inferred, **U** unknown.
 //!
 //! | module | what | reference |
 //! | --- | --- | --- |
@@ -24,7 +23,7 @@
 //! | [`HostAddress`] | an address in host memory | 6.3 |
 //! | [`place!`] | NIC addresses of a structure's fields | none |
 //! | [`table!`] | numbered things with names, docs and access | none |
-//! | [`beyond`] | CPUs that the chip does not have | none |
+//! | [`beyond`] | further CPUs, which the chip does not have | none |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -20,7 +20,7 @@ pub const DESCRIPTOR_BYTES: u32 = 8;
 pub const TX_RING_BYTES: u32 = TX_RING_ENTRIES * DESCRIPTOR_BYTES;
 /// Bytes of the RX descriptor ring, in which E0, E4 and E8 wrap (10.1, C).
 pub const RX_RING_BYTES: u32 = RX_RING_ENTRIES * DESCRIPTOR_BYTES;
-/// Bits of E0 and F4 that are flags and no pointer (10.1, C).
+/// Flag bits of E0 and F4 (10.1, C).
 pub const POINTER_FLAGS: u32 = 7;
 /// Flag of E0: another frame is being received (10.1, I).
 pub const RECEIVING_FLAG: u32 = 4;
@@ -30,7 +30,7 @@ pub const FRAME_ALIGNMENT: u32 = 8;
 pub const MIN_FRAME: usize = 60;
 /// Bytes of the CRC that the MAC appends, and leaves on received frames (10.2, 10.3, C).
 pub const CRC_BYTES: usize = 4;
-/// Bytes of both Ethernet addresses: a VLAN tag goes behind them (10.2, C).
+/// Bytes of both Ethernet addresses: a VLAN tag follows them (10.2, C).
 pub const ADDRESSES_BYTES: usize = 12;
 /// VLAN type for `R[214]` bits 31:16 (10.4, C).
 pub const VLAN_TYPE: u16 = 0x8100;
@@ -83,7 +83,7 @@ impl TxDescriptor {
         self.length_and_tag & 0xFFFF
     }
 
-    /// The VLAN tag to insert, if one is to be inserted.
+    /// The VLAN tag to insert, if any.
     pub const fn tag(&self) -> Option<u16> {
         if self.start_and_flags & Self::INSERT_TAG != 0 {
             Some((self.length_and_tag >> 16) as u16)
@@ -119,7 +119,7 @@ impl RxDescriptor {
         self.length_and_error & 0xFFFF
     }
 
-    /// What was wrong with the frame.
+    /// The errors of the frame.
     pub const fn error(&self) -> RxError {
         RxError((self.length_and_error >> 16) as u16)
     }
@@ -161,11 +161,11 @@ impl RxError {
     pub const PHY_DECODE: RxError = RxError(0x008);
     /// 0x010 odd number of nibbles.
     pub const ODD_NIBBLES: RxError = RxError(0x010);
-    /// 0x020 the MAC gave up.
+    /// 0x020 the MAC aborted the frame.
     pub const MAC_ABORT: RxError = RxError(0x020);
     /// 0x040 too short; vendor firmware ignores it.
     pub const RUNT: RxError = RxError(0x040);
-    /// 0x080 cut for lack of buffer.
+    /// 0x080 truncated for lack of buffer.
     pub const TRUNCATED: RxError = RxError(0x080);
     /// 0x100 too long; added by firmware.
     pub const GIANT: RxError = RxError(0x100);
@@ -187,8 +187,8 @@ impl RxError {
 }
 
 crate::table! {
-    /// A counter that the MAC itself keeps in SRAM; the value of a variant is its NIC address
-    /// (10.5). Names are inferred (I) except where a counter was seen to count (C).
+    /// A counter that the MAC keeps in SRAM; the value of a variant is its NIC address (10.5).
+    /// Names are inferred (I) except where a counter was seen to count (C).
     pub enum MacStatistic: u16 {
         /// 0x80 frames given up after too many collisions (I).
         ExcessCollisions = 0x80,
@@ -246,8 +246,8 @@ impl MacStatistic {
     }
 }
 
-/// The bit (0..128) of the multicast hash that an address falls on: the low 7 bits of the
-/// reflected CRC-32, initially all ones, not inverted at the end, over its bytes (10.4, C).
+/// The bit (0..128) of the multicast hash for an address: the low 7 bits of the reflected CRC-32,
+/// initially all ones, not inverted at the end, over its bytes (10.4, C).
 pub const fn multicast_hash_bit(address: &[u8; 6]) -> u8 {
     let mut crc = u32::MAX;
     let mut byte = 0;
@@ -263,8 +263,8 @@ pub const fn multicast_hash_bit(address: &[u8; 6]) -> u8 {
     (crc & 0x7F) as u8
 }
 
-/// Where a hash bit stands: the index (0..4) of the register from `R[228]` on, and its mask
-/// in it. The most significant word is first (10.4, C).
+/// The position of a hash bit: the index (0..4) of the register from `R[228]` on, and its mask in
+/// it. The most significant word is first (10.4, C).
 pub const fn multicast_hash_position(bit: u8) -> (usize, u32) {
     let bit = (bit & 0x7F) as usize;
     (3 - bit / 32, 1 << (bit % 32))

@@ -1,4 +1,4 @@
-//! The mailboxes through which the host rings the NIC.
+//! The mailboxes: the host's doorbells to the NIC.
 //!
 //! Hardware reference, section 8: 32 mailboxes of 8 bytes, of which only the low word
 //! carries a value. A host write stores the word in SRAM and sets the mailbox's bit in the
@@ -51,8 +51,8 @@ impl Mailbox {
     }
 }
 
-/// The number (0..32) of the mailbox whose low word is at a BAR offset; a write anywhere
-/// else raises nothing (8, C).
+/// The number (0..32) of the mailbox whose low word is at a BAR offset; writes elsewhere raise no
+/// event (8, C).
 #[inline]
 pub const fn number_at(bar_offset: u32) -> Option<u32> {
     if bar_offset >= BAR_BASE && bar_offset < BAR_BASE + COUNT * BYTES && bar_offset % BYTES == 4 {

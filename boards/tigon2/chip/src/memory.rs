@@ -40,7 +40,7 @@ pub const REGISTERS_BASE: u32 = 0xC000_0000;
 /// Size of the register page in bytes (2, C).
 pub const REGISTERS_BYTES: u32 = 0x400;
 
-/// MAC statistics, counted by the MAC itself in SRAM (2.1, C).
+/// MAC statistics, which the MAC counts in SRAM (2.1, C).
 pub const MAC_STATISTICS: u32 = 0x80;
 
 /// Size of the MAC statistics in bytes (2.1, C).
@@ -69,8 +69,8 @@ pub const DIRECT_BYTES: u32 = 0x400;
 
 /// The descriptor/buffer block of reference 2.2, as offsets from its 4 KB aligned base K.
 ///
-/// Keep this relative layout: where the chip takes the base of the DMA rings from is
-/// unknown, and with this layout all rules that were tried agree (6.3).
+/// Keep this relative layout: the register that holds the base of the DMA rings is unknown, and
+/// all candidate rules agree on this layout (6.3).
 pub mod block {
     /// CPU A's stack spill (C).
     pub const SPILL_A: u32 = 0x0000;
@@ -78,7 +78,7 @@ pub mod block {
     pub const SPILL_B: u32 = 0x1000;
     /// Size of each stack spill in bytes (C).
     pub const SPILL_BYTES: u32 = 0x1000;
-    /// Not touched by the chip (C).
+    /// Not used by the chip (C).
     pub const SPARE: u32 = 0x2000;
     /// Size of the spare part in bytes (C).
     pub const SPARE_BYTES: u32 = 0x800;
@@ -96,19 +96,19 @@ pub mod block {
     pub const DMA_WRITE_RING: u32 = 0x4800;
     /// Size of each DMA descriptor ring: 64 x 32 bytes (C).
     pub const DMA_RING_BYTES: u32 = 0x800;
-    /// TX packet buffer; it runs up to the RX buffer, which runs to
+    /// TX packet buffer; it ends at the RX buffer, which ends at
     /// [`PACKET_MEMORY_END`](super::PACKET_MEMORY_END) (C).
     pub const PACKET_BUFFERS: u32 = 0x5000;
     /// Alignment of the block's base K in bytes.
     pub const ALIGNMENT: u32 = 0x1000;
 
-    /// What a CPU's spill base register holds so that its top page of the spill window
-    /// is its spill area of the block at `k` (2.2, C): 0x00BF_F000 - K for CPU A,
-    /// 0x00BF_E000 - K for CPU B.
+    /// The value of a CPU's spill base register that maps its top page of the spill window to its
+    /// spill area of the block at `k` (2.2, C): 0x00BF_F000 - K for CPU A, 0x00BF_E000 - K for CPU
+    /// B.
     pub const fn spill_base(cpu: crate::Cpu, k: u32) -> u32 {
         match cpu {
             crate::Cpu::A => 0x00BF_F000 - k,
-            // A board beyond the chip has no spill area for more.
+            // A board beyond the chip has no further spill areas.
             _ => 0x00BF_E000 - k,
         }
     }

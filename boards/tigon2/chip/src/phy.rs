@@ -1,7 +1,7 @@
 //! Registers of the 10/100/1000 copper PHY behind MDIO.
 //!
-//! Hardware reference, section 11, "Copper boards". Registers 0 to 15 are those of IEEE
-//! 802.3 clause 22; register 0x19 is the PHY's own and says what negotiation agreed on.
+//! Hardware reference, section 11, "Copper boards". Registers 0 to 15 are those of IEEE 802.3
+//! clause 22; register 0x19 is the PHY's own and holds the result of negotiation.
 
 /// Registers 2 and 3 of the PHY of the copper AceNIC: 0x0020, 0x6041 (C; the last digit is
 /// a revision).
@@ -41,7 +41,7 @@ pub enum PhyRegister {
 pub mod control {
     /// Bit 15: reset, clears itself.
     pub const RESET: u16 = 0x8000;
-    /// Bit 14: frames that the MAC sends come back.
+    /// Bit 14: loops the MAC's frames back.
     pub const LOOPBACK: u16 = 0x4000;
     /// Bit 13: 100 Mb/s, if negotiation is off.
     pub const SPEED_100: u16 = 0x2000;
@@ -49,9 +49,9 @@ pub mod control {
     pub const NEGOTIATE: u16 = 0x1000;
     /// Bit 11: power down.
     pub const POWER_DOWN: u16 = 0x0800;
-    /// Bit 10: keep off the MAC's interface.
+    /// Bit 10: isolate from the MAC's interface.
     pub const ISOLATE: u16 = 0x0400;
-    /// Bit 9: negotiate anew, clears itself.
+    /// Bit 9: restart negotiation, clears itself.
     pub const RESTART: u16 = 0x0200;
     /// Bit 8: full duplex, if negotiation is off.
     pub const FULL_DUPLEX: u16 = 0x0100;
@@ -59,7 +59,7 @@ pub mod control {
     pub const COLLISION_TEST: u16 = 0x0080;
     /// Bit 6: 1000 Mb/s, if negotiation is off.
     pub const SPEED_1000: u16 = 0x0040;
-    /// What can be written and is kept.
+    /// The bits that can be written and are kept.
     pub const STORED: u16 = LOOPBACK
         | SPEED_100
         | NEGOTIATE
@@ -72,17 +72,17 @@ pub mod control {
 
 /// Register 1, status.
 pub mod status {
-    /// Bits 14:11: 100 full and half, 10 full and half are possible.
+    /// Bits 14:11: 100 full and half, 10 full and half are supported.
     pub const ABILITIES: u16 = 0x7800;
-    /// Bit 8: there is a register 15.
+    /// Bit 8: register 15 exists.
     pub const EXTENDED: u16 = 0x0100;
     /// Bit 5: negotiation is complete.
     pub const NEGOTIATED: u16 = 0x0020;
     /// Bit 3: the PHY can negotiate.
     pub const CAN_NEGOTIATE: u16 = 0x0008;
-    /// Bit 2: link; after a loss it reads 0 once, even if the link is back.
+    /// Bit 2: link; after a loss it reads 0 once, even if the link is up again.
     pub const LINK: u16 = 0x0004;
-    /// Bit 0: there are registers behind 1.
+    /// Bit 0: registers after 1 exist.
     pub const EXTENDED_REGISTERS: u16 = 0x0001;
 }
 
@@ -126,21 +126,21 @@ pub mod gigabit_control {
 
 /// Register 10, 1000BASE-T status.
 pub mod gigabit_status {
-    /// Bit 13: the own receiver is well.
+    /// Bit 13: the local receiver is ok.
     pub const LOCAL_OK: u16 = 0x2000;
-    /// Bit 12: the partner's receiver is well.
+    /// Bit 12: the partner's receiver is ok.
     pub const REMOTE_OK: u16 = 0x1000;
-    /// Bit 11: the partner can do full duplex.
+    /// Bit 11: the partner supports full duplex.
     pub const FULL: u16 = 0x0800;
-    /// Bit 10: the partner can do half duplex.
+    /// Bit 10: the partner supports half duplex.
     pub const HALF: u16 = 0x0400;
 }
 
 /// Register 15, extended status.
 pub mod extended_status {
-    /// Bit 13: 1000BASE-T full duplex is possible.
+    /// Bit 13: 1000BASE-T full duplex is supported.
     pub const FULL: u16 = 0x2000;
-    /// Bit 12: 1000BASE-T half duplex is possible.
+    /// Bit 12: 1000BASE-T half duplex is supported.
     pub const HALF: u16 = 0x1000;
 }
 
@@ -156,7 +156,7 @@ pub mod summary {
     pub const LINK: u16 = 0x0004;
 }
 
-/// What a copper link runs at; the value is bits 10:8 of register 0x19 (11, C).
+/// The mode of a copper link; the value is bits 10:8 of register 0x19 (11, C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PhyMode {

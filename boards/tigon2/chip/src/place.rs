@@ -1,7 +1,7 @@
-//! Where the fields of a structure stand in NIC memory.
+//! NIC addresses of a structure's fields.
 
-/// Declares the place of a `#[repr(C)]` structure in NIC memory: one method a field, which
-/// gives the field's NIC address.
+/// Declares the place of a `#[repr(C)]` structure in NIC memory: for each field, a method that
+/// returns its NIC address.
 ///
 /// ```
 /// #[repr(C)]

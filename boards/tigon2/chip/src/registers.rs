@@ -1,9 +1,9 @@
 //! Every register of the chip, by its offset.
 //!
-//! Hardware reference, appendix A; each register cites the section that describes it.
-//! The offset is the same in the register page of the CPUs and in the host's BAR.
-//! Offsets 0x000-0x03C are copies of PCI configuration space (section 9) and have no
-//! variants; nor have the 31 further words of each CPU's register file: see [`cpu_gpr`].
+//! Hardware reference, appendix A; each register cites the section that describes it. The offset
+//! is the same in the CPUs' register page and in the host's BAR. Offsets 0x000-0x03C are copies of
+//! PCI configuration space (section 9) and have no variants; nor do the 31 further words of each
+//! CPU's register file: see [`cpu_gpr`].
 
 use crate::Cpu;
 
@@ -279,7 +279,7 @@ pub const fn cpu_gpr(cpu: Cpu, n: usize) -> u32 {
     by_cpu(cpu, Register::CpuAGpr0, Register::CpuBGpr0).offset() + 4 * n as u32
 }
 
-/// The CPU and the number of the general register at an offset, if one is there.
+/// The CPU and the number of the general register at an offset, if any.
 #[inline]
 pub const fn gpr_at(offset: u32) -> Option<(Cpu, usize)> {
     if !offset.is_multiple_of(4) {

@@ -1,9 +1,9 @@
-//! Tables of numbered things: registers, events, words that both sides use, commands.
+//! Tables of numbered constants: registers, events, shared words, commands.
 
-/// Who may do what with a register or a word.
+/// How a register or a word can be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Read only: a write changes nothing.
+    /// Read only: writes change nothing.
     R,
     /// Read and write. Single bits may be read only or write 1 to clear; their fields say so.
     RW,
@@ -18,7 +18,7 @@ impl Access {
         !matches!(self, Access::R)
     }
 
-    /// As a table shows it.
+    /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Access::R => "R",
@@ -28,8 +28,8 @@ impl Access {
     }
 }
 
-/// Declares an enum whose variants are numbers, once for all that needs their names: each
-/// variant has its number, its name and its documentation, and with `access` its [`Access`].
+/// Declares an enum of numbers once, for all users of their names: each variant has a number, a
+/// name and documentation, and with `access` an [`Access`].
 ///
 /// ```
 /// use tigon2_chip::Access;
@@ -93,7 +93,7 @@ macro_rules! table {
             /// All of them, in the order of their numbers.
             pub const ALL: &[$table] = &[ $( $table::$name, )+ ];
 
-            /// The one with a number, if there is one.
+            /// The variant with a number, if there is one.
             #[inline]
             pub const fn from_number(number: u32) -> Option<$table> {
                 match number {
@@ -115,7 +115,7 @@ macro_rules! table {
                 }
             }
 
-            /// Its documentation as it is written here, in one line.
+            /// Its documentation, in one line.
             pub const fn summary(self) -> &'static str {
                 match self {
                     $( $table::$name => concat!($($doc),+).trim_ascii(), )+

@@ -10,18 +10,17 @@
 //!          |  looked at     |  the channel    |
 //! ```
 //!
-//! Software writes descriptors at the producer; the channel moves the consumer; the
-//! completion event (bit 14 or 15) is on while the consumer is past the reference, and
-//! software answers by walking the descriptors in between. The reference always trails
-//! the consumer here, so the room between producer and reference is known without
-//! reading a register.
+//! Software writes descriptors at the producer, and the channel advances the consumer. The
+//! completion event (bit 14 or 15) is set while the consumer is past the reference; software
+//! answers by processing the descriptors in between. The reference always trails the consumer
+//! here, so the room between producer and reference is known without reading a register.
 //!
-//! What a transfer is for is a word of software's, its note. It stays with the ring's state,
-//! in the scratch pad, where it costs no cycle of the SRAM port; the words 6 and 7 of the
-//! descriptors, which the chip leaves to software, are not used.
+//! The purpose of a transfer is a word of software, its note. It stays with the ring's state in
+//! the scratch pad, where it costs no cycle of the SRAM port; words 6 and 7 of the descriptors,
+//! which the chip leaves to software, are unused.
 //!
-//! The channels sum what they move (6.5). The sum of a transfer whose state word has bits 9
-//! and 11 comes back in its own descriptor, see [`DescriptorRing::store_sum`].
+//! The channels sum the bytes that they move (6.5). The sum of a transfer whose state word has
+//! bits 9 and 11 returns in its own descriptor, see [`DescriptorRing::store_sum`].
 
 mod queue;
 
@@ -38,26 +37,25 @@ const ENTRIES: usize = RING_ENTRIES as usize;
 /// Descriptors that always stay free: reference 18 advises 64 bytes from a full ring.
 const SPARE: u32 = 2;
 
-/// The direction of a ring: which registers it has.
+/// The direction of a ring, with its registers.
 pub trait Direction: core::fmt::Debug {
-    /// Where software adds.
+    /// Where software adds descriptors.
     const PRODUCER: Register;
-    /// Where the channel works.
+    /// The channel's position.
     const CONSUMER: Register;
-    /// What the completion event compares with.
+    /// The reference of the completion event.
     const REFERENCE: Register;
     /// The second set of pointers, of unknown purpose: kept 0 (6.3, U).
     const UNKNOWN: [Register; 3];
 
-    /// Lets the channel have the descriptors in front of offset `end`.
+    /// Passes the descriptors before offset `end` to the channel.
     #[inline(always)]
     fn tell<B: Bus>(&self, bus: &mut B, end: u32) {
         bus.write(Self::PRODUCER, end);
     }
 }
 
-/// Host to NIC: the read channel. There is one; it comes from
-/// [`Resources`](crate::resources::Resources).
+/// Host to NIC: the read channel. There is one, from [`Resources`](crate::resources::Resources).
 #[derive(Debug)]
 pub struct ReadChannel(pub(crate) ());
 
@@ -72,8 +70,7 @@ impl Direction for ReadChannel {
     ];
 }
 
-/// NIC to host: the write channel. There is one; it comes from
-/// [`Resources`](crate::resources::Resources).
+/// NIC to host: the write channel. There is one, from [`Resources`](crate::resources::Resources).
 #[derive(Debug)]
 pub struct WriteChannel(pub(crate) ());
 
@@ -95,15 +92,15 @@ pub struct Full;
 /// One transfer to queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// Where in host memory.
+    /// The address in host memory.
     pub host: HostAddress,
-    /// Where in NIC memory.
+    /// The address in NIC memory.
     pub local: u32,
-    /// How many bytes, 16 bits.
+    /// The number of bytes, 16 bits.
     pub length: u32,
     /// The state word: [`tigon2_chip::bits::DmaState`].
     pub state: u32,
-    /// Software's: what the transfer is for.
+    /// For software: the purpose of the transfer.
     pub note: u32,
 }
 
@@ -112,9 +109,9 @@ pub struct Transfer {
 pub struct DescriptorRing<D: Direction> {
     /// SRAM address of the ring.
     base: u32,
-    /// Offset at which the next descriptor is written.
+    /// Offset of the next descriptor to write.
     producer: u32,
-    /// Offset of the oldest descriptor that was not looked at.
+    /// Offset of the oldest descriptor that was not processed.
     reference: u32,
     /// The note of each descriptor.
     notes: [u32; ENTRIES],
@@ -122,7 +119,7 @@ pub struct DescriptorRing<D: Direction> {
 }
 
 impl<D: Direction> DescriptorRing<D> {
-    /// The ring of a channel, nowhere yet: [`place`](Self::place) follows.
+    /// The ring of a channel, without a place: [`place`](Self::place) sets it.
     pub const fn new(channel: D) -> DescriptorRing<D> {
         DescriptorRing {
             base: 0,
@@ -133,8 +130,7 @@ impl<D: Direction> DescriptorRing<D> {
         }
     }
 
-    /// Puts the ring at SRAM address `base`. The registers follow with
-    /// [`reset`](Self::reset).
+    /// Places the ring at SRAM address `base`. [`reset`](Self::reset) sets the registers.
     pub const fn place(&mut self, base: u32) {
         self.base = base;
     }
@@ -171,7 +167,7 @@ impl<D: Direction> DescriptorRing<D> {
         self.producer / DESCRIPTOR_BYTES
     }
 
-    /// Queues a transfer; the channel starts it as soon as it comes to it.
+    /// Queues a transfer; the channel starts it as soon as it reaches it.
     ///
     /// # Errors
     /// [`Full`] when no descriptor is free.
@@ -184,26 +180,25 @@ impl<D: Direction> DescriptorRing<D> {
         Ok(())
     }
 
-    /// Like [`push`](Self::push), to be called after [`has_room`](Self::has_room) said yes
-    /// to it and to all others since.
+    /// Like [`push`](Self::push), for callers whose [`has_room`](Self::has_room) included it.
     #[inline(always)]
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
         self.open().put(bus, transfer);
     }
 
-    /// The channel, with what it keeps of its own.
+    /// The channel, with any state of its own.
     #[inline(always)]
     pub const fn channel_mut(&mut self) -> &mut D {
         &mut self.channel
     }
 
-    /// Lets the channel have all that was queued.
+    /// Passes everything that was queued to the channel.
     #[inline(always)]
     pub fn tell<B: Bus>(&self, bus: &mut B) {
         self.channel.tell(bus, self.producer);
     }
 
-    /// Begins to queue several transfers.
+    /// Starts queueing several transfers.
     #[inline(always)]
     pub fn open(&mut self) -> Queue<'_, D> {
         Queue {
@@ -216,9 +211,9 @@ impl<D: Direction> DescriptorRing<D> {
         }
     }
 
-    /// Has the sum of the next [`push`](Self::push) stored in its descriptor, from where
-    /// [`Finished::sum`] takes it. The transfer's state word asks for it with bits 9 and
-    /// 11: [`tigon2_chip::bits::DmaState::with_store_checksum`].
+    /// Makes the next [`push`](Self::push) store its sum in its descriptor, for [`Finished::sum`].
+    /// The transfer's state word requests it with bits 9 and 11:
+    /// [`tigon2_chip::bits::DmaState::with_store_checksum`].
     #[inline(always)]
     pub fn store_sum<B: Bus>(&self, bus: &mut B) {
         let descriptor = self.base + self.producer;
@@ -227,22 +222,21 @@ impl<D: Direction> DescriptorRing<D> {
     }
 
     /// Like [`store_sum`](Self::store_sum), but the sum goes to the halfword at NIC address
-    /// `address`. The ring works in order, so a transfer that is queued behind this one
-    /// finds the sum there (6.3, C).
+    /// `address`. The ring works in order, so a later transfer finds the sum there (6.3, C).
     #[inline(always)]
     pub fn store_sum_at<B: Bus>(&self, bus: &mut B, address: u32) {
         let descriptor = DmaDescriptorAt(self.base + self.producer);
         bus.store(descriptor.checksum_target(), address);
     }
 
-    /// Where the channel is.
+    /// The channel's position.
     #[inline(always)]
     fn done<B: Bus>(&self, bus: &mut B) -> u32 {
         bus.read(D::CONSUMER) & (RING_BYTES - DESCRIPTOR_BYTES)
     }
 
-    /// The transfers that are done and were not looked at. They are looked at with
-    /// [`take`](Self::take), and what was is [acknowledged](Self::acknowledge).
+    /// The finished transfers that were not processed. The caller processes them with
+    /// [`take`](Self::take) and then [acknowledges](Self::acknowledge) them.
     #[inline(always)]
     pub fn finished<B: Bus>(&mut self, bus: &mut B) -> Walk {
         Walk {
@@ -251,7 +245,7 @@ impl<D: Direction> DescriptorRing<D> {
         }
     }
 
-    /// The oldest transfer that is done and was not looked at, if there is one.
+    /// The oldest finished transfer that was not processed, if any.
     #[inline(always)]
     pub fn take(&self, walk: &mut Walk) -> Option<Finished> {
         if walk.at == walk.end {
@@ -270,22 +264,22 @@ impl<D: Direction> DescriptorRing<D> {
         *index(offset, |entry| self.notes.get(entry)).unwrap_or(&0)
     }
 
-    /// Tells the chip what was looked at; the completion event goes off unless more is
-    /// done by now.
+    /// Advances the chip's reference past the processed transfers; the completion event goes off
+    /// unless more have finished.
     #[inline(always)]
     pub fn acknowledge<B: Bus>(&mut self, bus: &mut B, walk: Walk) {
         self.reference = walk.at;
         bus.write(D::REFERENCE, walk.at);
     }
 
-    /// A place behind all that was queued so far, for [`has_passed`](Self::has_passed).
+    /// The position after everything that was queued, for [`has_passed`](Self::has_passed).
     #[inline(always)]
     pub fn position(&self) -> Position {
         Position(self.producer)
     }
 
-    /// Whether all that was queued in front of a position was looked at. To be asked
-    /// before the ring has gone round once more.
+    /// Whether everything that was queued before a position was processed. Call it before the ring
+    /// has wrapped once more.
     #[inline(always)]
     pub fn has_passed(&self, position: Position) -> bool {
         let since = self.producer.wrapping_sub(position.0) & (RING_BYTES - 1);
@@ -298,7 +292,7 @@ impl<D: Direction> DescriptorRing<D> {
         self.note_at(descriptor.wrapping_sub(self.base))
     }
 
-    /// Changes it.
+    /// Changes the note of a descriptor.
     pub fn set_note(&mut self, descriptor: u32, note: u32) {
         let offset = descriptor.wrapping_sub(self.base);
         if let Some(kept) = index(offset, |entry| self.notes.get_mut(entry)) {
@@ -306,26 +300,25 @@ impl<D: Direction> DescriptorRing<D> {
         }
     }
 
-    /// The descriptor that the channel works on or stopped at; `None` if there is none.
+    /// The descriptor that the channel works on or stopped at, if any.
     pub fn current<B: Bus>(&self, bus: &mut B) -> Option<u32> {
         let consumer = self.done(bus);
         (consumer != self.producer).then_some(self.base + consumer)
     }
 
-    /// The oldest descriptor that was not looked at, done or not.
+    /// The oldest descriptor that was not processed, finished or not.
     pub fn oldest(&self) -> Option<u32> {
         (self.reference != self.producer).then_some(self.base + self.reference)
     }
 
-    /// The descriptor behind `descriptor`, if one is queued there.
+    /// The descriptor after `descriptor`, if one is queued there.
     pub fn behind(&self, descriptor: u32) -> Option<u32> {
         let offset = (descriptor - self.base + DESCRIPTOR_BYTES) & (RING_BYTES - 1);
         (offset != self.producer).then_some(self.base + offset)
     }
 
-    /// Has the channel go on behind the descriptor at which it stopped with an error, as
-    /// software that does the assist's work moves it on (reference 15, C). The assist must
-    /// be paused.
+    /// Moves the channel past the descriptor at which it stopped with an error, as software that
+    /// does the assist's work does (reference 15, C). The assist must be paused.
     pub fn skip<B: Bus>(&mut self, bus: &mut B) {
         let consumer = self.done(bus);
         if consumer != self.producer {
@@ -334,44 +327,43 @@ impl<D: Direction> DescriptorRing<D> {
         }
     }
 
-    /// Whether everything that was queued is done.
+    /// Whether everything that was queued has finished.
     pub fn is_idle<B: Bus>(&self, bus: &mut B) -> bool {
         self.done(bus) == self.producer
     }
 }
 
-/// The entry of a descriptor at an offset in its ring; there is one for each.
+/// The element of a descriptor at an offset in its ring.
 #[inline(always)]
 fn index<T>(offset: u32, of: impl FnOnce(usize) -> Option<T>) -> Option<T> {
     of((offset / DESCRIPTOR_BYTES) as usize & (ENTRIES - 1))
 }
 
-/// A transfer that is done.
+/// A finished transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
-    /// Software's word of it.
+    /// Its note.
     pub note: u32,
-    /// SRAM address of its descriptor, good until the next [`DescriptorRing::push`].
+    /// SRAM address of its descriptor, valid until the next [`DescriptorRing::push`].
     pub descriptor: u32,
 }
 
 impl Finished {
-    /// Where in NIC memory it was.
+    /// Its address in NIC memory.
     #[inline(always)]
     pub fn local<B: Bus>(&self, bus: &mut B) -> u32 {
         bus.load(DmaDescriptorAt(self.descriptor).local())
     }
 
-    /// The one's-complement sum of all bytes since the sum was begun at 0, folded and not
-    /// inverted (6.5, C). Only for a transfer that [`DescriptorRing::store_sum`] came
-    /// before.
+    /// The one's-complement sum of all bytes since the sum restarted at 0, folded and not inverted
+    /// (6.5, C). Only for a transfer after [`DescriptorRing::store_sum`].
     #[inline(always)]
     pub fn sum<B: Bus>(&self, bus: &mut B) -> u16 {
         bus.load_half(self.descriptor + CHECKSUM_OFFSET)
     }
 }
 
-/// The transfers from one that is done to the last one that is.
+/// Finished transfers that are being processed.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     at: u32,
@@ -379,7 +371,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// How many they are.
+    /// Their number.
     #[inline(always)]
     pub const fn len(&self) -> u32 {
         (self.end.wrapping_sub(self.at) & (RING_BYTES - 1)) / DESCRIPTOR_BYTES
@@ -391,14 +383,14 @@ impl Walk {
         self.at == self.end
     }
 
-    /// Passes over all of them.
+    /// Skips all of them.
     #[inline(always)]
     pub const fn pass(&mut self) {
         self.at = self.end;
     }
 }
 
-/// A place between two descriptors of a ring.
+/// A position between two descriptors of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(u32);
 

@@ -4,10 +4,9 @@ use tigon2_chip::{HostAddress, HostAddressAt, Register};
 
 /// One CPU's view of the chip (hardware reference, section 2).
 ///
-/// Addresses are NIC addresses: SRAM with its aliases, not the scratch pads, which
-/// Rust's own variables live in. Words are values; the byte order in SRAM is big-endian.
-/// An address must be aligned to the size of the access (3.1: behaviour otherwise
-/// unknown).
+/// Addresses are NIC addresses: SRAM with its aliases, but not the scratch pads, which hold Rust's
+/// own variables. Words are values; the byte order in SRAM is big-endian. An address must be
+/// aligned to the size of the access (3.1: behaviour otherwise unknown).
 pub trait Bus {
     /// Reads a register.
     fn read(&mut self, register: Register) -> u32;
@@ -51,8 +50,8 @@ pub trait Bus {
         self.store(at.low(), address.low);
     }
 
-    /// Changes some bits of a register that only this CPU writes: those of `mask`
-    /// become those of `value`.
+    /// Changes some bits of a register that only this CPU writes: those of `mask` take their values
+    /// from `value`.
     #[inline(always)]
     fn modify(&mut self, register: Register, mask: u32, value: u32) {
         let old = self.read(register);

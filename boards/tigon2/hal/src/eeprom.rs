@@ -1,8 +1,8 @@
 //! The serial EEPROM's two-wire bus as an embedded-hal I2C bus.
 //!
-//! Hardware reference, section 9, `R[44]` bits 20 to 23. Crates such as `eeprom24x` drive
-//! the 24Cxx part on it. The host's driver uses the same lines, before it starts the
-//! firmware; the firmware must not touch them at the same time.
+//! Hardware reference, section 9, `R[44]` bits 20 to 23. Crates such as `eeprom24x` drive the
+//! 24Cxx part on it. The host's driver uses the same lines before it starts the firmware; the
+//! firmware must not use them at the same time.
 
 use crate::Bus;
 use crate::timer::Delay;
@@ -13,7 +13,7 @@ use embedded_hal::i2c::{
 use tigon2_chip::Register;
 use tigon2_chip::bits::MiscLocalControl;
 
-/// Microseconds for which each level is held: 100 kHz parts ask for 4.7.
+/// Microseconds for which each level is held: 100 kHz parts require 4.7.
 const HOLD: u32 = 5;
 
 const CLOCK: u32 = MiscLocalControl::new().with_eeprom_clock(true).into_bits();
@@ -37,13 +37,13 @@ impl embedded_hal::i2c::Error for NotAcknowledged {
 /// The bus with the EEPROM on it.
 #[derive(Debug)]
 pub struct EepromBus<'a, B: Bus>(
-    /// The bus through which `R[44]` is reached.
+    /// The bus for accesses to `R[44]`.
     pub &'a mut B,
 );
 
 impl<B: Bus> EepromBus<'_, B> {
-    /// Ends whatever transfer is under way, in whatever state it was left: nine clocks
-    /// with the data line let go are more than any byte has, then START and STOP.
+    /// Ends any unfinished transfer: nine clocks with the data line released exceed any byte, then
+    /// START and STOP follow.
     pub fn clear(&mut self) {
         self.lines(CLOCK, 0);
         for _ in 0..9 {

@@ -1,49 +1,48 @@
-//! What is pending on a CPU, how the other CPU rings it, and the priority encoder.
+//! Pending events, the doorbells between the CPUs, and the priority encoder.
 //!
-//! Hardware reference, sections 3.2, 5 and 7. The event register mixes levels that
-//! hardware makes with bits of software's; PRI takes a mask, and vendor firmware uses a bit
-//! of the mask as the gate of a software bit that is always on. Here all software bits of
-//! both event registers are always on, and a CPU's mask, in its own scratch pad, says of
-//! each event either "let through" (hardware) or "pending" (software):
+//! Hardware reference, sections 3.2, 5 and 7. The event register mixes hardware levels with
+//! software bits. PRI takes a mask, and vendor firmware uses a mask bit as the gate of a software
+//! bit that is always on. Here all software bits of both event registers are always on; a CPU's
+//! mask, in its own scratch pad, says "enabled" for hardware events and "pending" for software
+//! events:
 //!
 //! ```text
 //! event register   level level   1     1     1   <- bit of its doorbell: stored by the
 //! mask (private)   want  want  pend. pend.   1      other CPU, cleared by its owner
 //! ```
 //!
-//! So nobody reads, modifies and writes an event register, which both CPUs could do at the
-//! same time: setting an event is private, and a [doorbell](Dispatch::ring) is a plain
-//! store of a constant. Its owner turns it off *before* it looks at what the other has
-//! written; when both store at the same time, either the bell stays on or its owner has
-//! yet to look.
+//! So no CPU has to read, modify and write an event register, which both could do at the same
+//! time: setting an event is private, and a [doorbell](Dispatch::ring) is a plain store of a
+//! constant. The owner clears the doorbell *before* it reads what the other CPU has written; if
+//! both store at the same time, either the doorbell stays on or its owner has yet to read.
 
 use crate::Bus;
 use crate::assist::Direction;
 use tigon2_chip::events::{EventBit, SOFTWARE_BITS};
 use tigon2_chip::{Cpu, Register};
 
-/// What the dispatch loop of a CPU works on.
+/// The state of a CPU's dispatch loop.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Core {
-    /// Hardware events that are let through, and software events that are pending. The
-    /// first field: the chip's loop reads it at the address of the whole.
+    /// Enabled hardware events and pending software events. It must be the first field: the chip's
+    /// loop reads it at the address of the structure.
     pub mask: u32,
-    /// Turns of the loop that found nothing. The second field: the loop counts here.
+    /// Iterations without an event. It must be the second field: the loop counts here.
     pub idle: u32,
-    /// Number of the CPU that this is. Words, since the chip cannot store to places that are
-    /// not aligned, which compilers make of several bytes.
+    /// This CPU's number. The fields are words because the chip cannot store to unaligned places,
+    /// and compilers merge stores of several bytes.
     cpu: u32,
-    /// 1 if the handlers of both sides run here; else the other CPU has its own.
+    /// 1 if this CPU runs the handlers of both sides; otherwise the other CPU has its own.
     alone: u32,
-    /// 1 if a fatal error was reported; nothing is dispatched any more.
+    /// 1 after a fatal error was reported; no event is dispatched any more.
     stopped: u32,
-    /// When the timer event of either side is due; of the other side only if alone.
+    /// The deadline of each side's timer event; of the other side only if alone.
     deadlines: [u32; 2],
 }
 
 impl Core {
-    /// Nothing pending, nothing let through.
+    /// Nothing pending, nothing enabled.
     pub const fn new(cpu: Cpu, alone: bool) -> Core {
         Core {
             mask: 0,
@@ -55,7 +54,7 @@ impl Core {
         }
     }
 
-    /// The CPU that this is.
+    /// This CPU.
     #[inline(always)]
     pub const fn cpu(&self) -> Cpu {
         if self.cpu == Cpu::A as u32 {
@@ -65,33 +64,37 @@ impl Core {
         }
     }
 
-    /// Whether the handlers of both sides run here.
+    /// Whether this CPU runs the handlers of both sides.
     #[inline(always)]
     pub const fn is_alone(&self) -> bool {
         self.alone != 0
     }
 
-    /// Dispatches nothing any more.
+    /// Stops dispatching events.
     pub const fn stop(&mut self) {
         self.mask = 0;
         self.stopped = 1;
     }
 
-    /// Whether it was stopped.
+    /// Whether dispatching has stopped.
     pub const fn is_stopped(&self) -> bool {
         self.stopped != 0
     }
 }
 
-/// A CPU as its handlers see it: the chip, and what is pending.
+/// A CPU for its handlers: the chip, and the pending events.
 pub trait Dispatch: Bus + Sized {
-    /// The channel from the host: the chip's, or one that more CPUs share.
+    /// The channel from the host: the chip's, or a channel that more CPUs share.
     type ReadChannel: Direction;
     /// The channel to the host.
     type WriteChannel: Direction;
 
-    /// The core of the CPU that runs.
+    /// The core of the running CPU.
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R;
+
+    /// Calls the function at NIC address `entry`, code that came into NIC memory behind the
+    /// image, with an argument; returns what it returns.
+    fn call(&mut self, entry: u32, argument: u32) -> u32;
 
     /// Makes a software event pending, or lets a hardware event through.
     #[inline(always)]
@@ -99,20 +102,20 @@ pub trait Dispatch: Bus + Sized {
         self.core(|core| core.mask |= event.mask());
     }
 
-    /// Takes a pending software event back, or holds a hardware event back.
+    /// Clears a pending software event, or masks a hardware event.
     #[inline(always)]
     fn clear(&mut self, event: EventBit) {
         self.core(|core| core.mask &= !event.mask());
     }
 
-    /// Whether a software event is pending, or a hardware event let through.
+    /// Whether a software event is pending, or a hardware event enabled.
     #[inline(always)]
     fn is_set(&mut self, event: EventBit) -> bool {
         self.core(|core| core.mask & event.mask() != 0)
     }
 
-    /// Turns all software bits of the register of `side` on but for its doorbell, and lets
-    /// the doorbell through.
+    /// Sets all software bits in the register of `side` except its doorbell, and enables the
+    /// doorbell.
     fn prepare(&mut self, side: Cpu) {
         if self.core(|core| core.is_alone()) {
             self.write(Register::event(Cpu::A), SOFTWARE_BITS);
@@ -122,18 +125,18 @@ pub trait Dispatch: Bus + Sized {
         }
     }
 
-    /// Has the CPU with the handlers of `side` look at what was shared with it before.
+    /// Rings the CPU with the handlers of `side`, after a write to shared memory.
     #[inline(always)]
     fn ring(&mut self, side: Cpu) {
         if self.core(|core| core.is_alone()) {
             return self.set(EventBit::doorbell(side));
         }
-        // Register accesses are not ordered behind buffered stores; a load is.
+        // Register accesses are not ordered after buffered stores; a load is.
         let _ = self.load(tigon2_chip::memory::MAILBOXES);
         self.write(Register::event(side), SOFTWARE_BITS);
     }
 
-    /// Turns the doorbell of `side`, one's own, off: before one looks.
+    /// Clears the doorbell of this CPU's `side`, before it reads shared memory.
     #[inline(always)]
     fn answer(&mut self, side: Cpu) {
         let bell = EventBit::doorbell(side);
@@ -143,7 +146,7 @@ pub trait Dispatch: Bus + Sized {
         self.write(Register::event(side), SOFTWARE_BITS & !bell.mask());
     }
 
-    /// Sets the timer event of `side`, one's own, see [`timer::arm`](crate::timer::arm).
+    /// Sets the timer event of this CPU's `side`, see [`timer::arm`](crate::timer::arm).
     #[inline(always)]
     fn arm(&mut self, side: Cpu, now: u32, deadline: u32) {
         let (cpu, deadline) = self.core(|core| {
@@ -166,8 +169,8 @@ pub trait Dispatch: Bus + Sized {
     }
 }
 
-/// The number of the most significant set bit of `events & mask`, plus one; 0 if there
-/// is none. On the chip it is the instruction PRI (reference 3.2, C!).
+/// The number of the most significant set bit of `events & mask`, plus one; 0 if there is none. On
+/// the chip this is the instruction PRI (reference 3.2, C!).
 #[inline(always)]
 pub fn priority(events: u32, mask: u32) -> u32 {
     u32::BITS - (events & mask).leading_zeros()

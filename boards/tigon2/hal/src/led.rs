@@ -17,7 +17,7 @@ pub enum Which {
     Second,
 }
 
-/// One LED. Borrows the bus, so it is made for each use.
+/// One LED. It borrows the bus, so it is created for each use.
 #[derive(Debug)]
 pub struct Led<'a, B: Bus> {
     bus: &'a mut B,

@@ -1,12 +1,12 @@
-//! The defmt transport: each CPU's messages go into a ring of its own in SRAM.
+//! The defmt transport: each CPU logs into its own ring in SRAM.
 //!
 //! The host reads the rings through its memory window and decodes them with the ELF. Each
 //! message is one rzCOBS frame, so a reader that joins late finds the next message by
 //! the next zero byte.
 //!
-//! Rings and encoders lie in SRAM, not in the scratch pads, which are for the packet path.
-//! The CPUs share nothing here: none waits for the other, and one that was halted in the
-//! middle of a message keeps the other from nothing.
+//! Rings and encoders lie in SRAM, because the scratch pads are for the packet path. The CPUs
+//! share nothing here: neither waits for the other, and a CPU that was halted within a message
+//! does not block the other.
 
 use crate::Mmio;
 use crate::events::Dispatch;
@@ -20,8 +20,8 @@ pub const RING_BYTES: u32 = 4096;
 #[repr(C, align(4))]
 struct Bytes(UnsafeCell<[u8; RING_BYTES as usize]>);
 
-// SAFETY: each CPU writes its own alone, and only with volatile stores; no reference to the
-// bytes is ever made.
+// SAFETY: each CPU writes only its own, with volatile stores; no reference to the bytes is ever
+// made.
 unsafe impl Sync for Bytes {}
 
 static BYTES: [Bytes; 2] = [const { Bytes(UnsafeCell::new([0; RING_BYTES as usize])) }; 2];
@@ -33,8 +33,8 @@ struct State {
 
 struct Private(UnsafeCell<State>);
 
-// SAFETY: each CPU touches its own alone, in the logger's methods, which defmt calls between
-// `acquire` and `release`, one after the other; and CPU A both in `start`, before the first
+// SAFETY: each CPU uses only its own, in the logger's methods, which defmt calls one after the
+// other between `acquire` and `release`. CPU A also uses both in `start`, before the first
 // message and before CPU B runs.
 unsafe impl Sync for Private {}
 
@@ -45,11 +45,11 @@ static STATES: [Private; 2] = [const {
     }))
 }; 2];
 
-/// Publishes the rings and lets messages through. What is logged before is dropped.
+/// Publishes the rings and enables logging. Earlier messages are dropped.
 ///
 /// # Safety
-/// To be called once, before anything is logged and before CPU B runs, with words in SRAM
-/// that are nobody else's.
+/// Call it once, before anything is logged and before CPU B runs, with words in SRAM that nothing
+/// else uses.
 pub unsafe fn start(words: [Words; 2]) {
     // SAFETY: the caller's promise about the words.
     let mut bus = unsafe { Mmio::new() };
@@ -61,7 +61,7 @@ pub unsafe fn start(words: [Words; 2]) {
     }
 }
 
-/// Lends the encoder and the ring of the CPU that runs.
+/// Lends the encoder and the ring of the running CPU.
 ///
 /// # Safety
 /// Only between `acquire` and `release` of a message, and not nested.
@@ -88,9 +88,9 @@ fn put<'a>(ring: &'a mut LogRing, bus: &'a mut Mmio) -> impl FnMut(&[u8]) + 'a {
 #[defmt::global_logger]
 struct RingLogger;
 
-// SAFETY: a CPU has a logger of its own, nothing interrupts its code, and formatting does not
-// log, so no message is begun before the one in front of it has ended. A panic may begin one
-// in the middle of another, but no code that holds the references of that goes on.
+// SAFETY: each CPU has its own logger, nothing interrupts its code, and formatting does not log,
+// so no message begins before the previous one has ended. A panic may begin one within another,
+// but the code that holds the latter's references never continues.
 unsafe impl defmt::Logger for RingLogger {
     fn acquire() {
         // SAFETY: the message's first access.

@@ -1,8 +1,8 @@
-//! A CPU's end of its log ring in SRAM: whole messages, or none.
+//! The writing end of a CPU's log ring in SRAM.
 //!
-//! The host reads the ring through its memory window while the CPU writes. Each ring has
-//! one writer and one reader, so neither needs a lock: the producer is stored behind the
-//! bytes that it announces.
+//! The host reads the ring through its memory window while the CPU writes. Each ring has one
+//! writer and one reader, so neither needs a lock: the CPU stores the producer after the bytes
+//! that it announces.
 //!
 //! ```text
 //!   consumer (host)        producer (CPU)      end of the message in work
@@ -11,9 +11,8 @@
 //!  free  |  messages to be read   |  being written   | free
 //! ```
 //!
-//! Both indices count bytes from the start of the ring and wrap at its size; equal means
-//! empty. A message that does not fit is left out whole and counted: a CPU never waits for
-//! a reader.
+//! Both indices count bytes from the start of the ring and wrap at its size; equal means empty. A
+//! message that does not fit is dropped whole and counted: a CPU never waits for a reader.
 
 use crate::Bus;
 
@@ -41,18 +40,18 @@ pub struct LogRing {
     address: u32,
     /// Bytes of the ring less 1.
     mask: u32,
-    /// Where the message in work began.
+    /// Where the current message began.
     begin: u32,
     /// Where its next byte goes.
     end: u32,
-    /// The last place that it may fill: in front of the host's consumer.
+    /// The last place that it may fill, before the host's consumer.
     limit: u32,
-    /// Whether it found no room.
+    /// Whether it did not fit.
     overrun: bool,
 }
 
 impl LogRing {
-    /// A ring that takes nothing yet.
+    /// A ring that accepts nothing yet.
     pub const fn new() -> LogRing {
         LogRing {
             words: None,
@@ -65,7 +64,7 @@ impl LogRing {
         }
     }
 
-    /// Empties the ring of `bytes`, a power of two, at `address`, and tells the host of it.
+    /// Empties the ring of `bytes`, a power of two, at `address`, and publishes it to the host.
     pub fn start<B: Bus>(&mut self, bus: &mut B, words: Words, address: u32, bytes: u32) {
         *self = LogRing {
             words: Some(words),
@@ -85,8 +84,8 @@ impl LogRing {
         }
     }
 
-    /// Begins a message. One that was begun and not published is forgotten; true if there
-    /// was one.
+    /// Begins a message. Discards a message that was begun and not published, and returns whether
+    /// there was one.
     #[inline(always)]
     pub fn begin<B: Bus>(&mut self, bus: &mut B) -> bool {
         let Some(words) = self.words else {
@@ -112,7 +111,7 @@ impl LogRing {
         }
     }
 
-    /// Lets the host see the message, or counts it as lost.
+    /// Publishes the message to the host, or counts it as lost.
     #[inline(always)]
     pub fn publish<B: Bus>(&mut self, bus: &mut B) {
         let Some(words) = self.words else { return };

@@ -1,4 +1,4 @@
-//! The management bus of a copper PHY, by hand on three lines of `R[44]`.
+//! The management bus of a copper PHY, bit-banged on three lines of `R[44]`.
 //!
 //! Hardware reference, section 9, "MDIO framing by firmware" (C). A frame takes about a
 //! quarter of a millisecond: every level is held for a microsecond or two.
@@ -19,7 +19,7 @@ const STROBE: u32 = MiscLocalControl::new()
     .with_raise_interrupt(true)
     .into_bits();
 
-/// The lines, while a frame is on them.
+/// The lines during a frame.
 struct Lines<'a, B: Bus> {
     bus: &'a mut B,
     /// `R[44]` without the lines.
@@ -32,8 +32,7 @@ impl<B: Bus> Lines<'_, B> {
         Lines { bus, rest }
     }
 
-    /// One clock with the line at these levels; returns what the PHY drove before its
-    /// rising edge.
+    /// One clock with the line at these levels; returns the PHY's level before the rising edge.
     fn clock(&mut self, levels: u32) -> bool {
         self.bus
             .write(Register::MiscLocalControl, self.rest | levels);
@@ -45,7 +44,7 @@ impl<B: Bus> Lines<'_, B> {
         seen
     }
 
-    /// Sends the lowest `count` bits of `bits`, the most significant of them first.
+    /// Sends the lowest `count` bits of `bits`, most significant first.
     fn send(&mut self, bits: u32, count: u32) {
         for bit in (0..count).rev() {
             let out = if bits & 1 << bit != 0 { OUT } else { 0 };
@@ -58,13 +57,13 @@ impl<B: Bus> Lines<'_, B> {
     }
 }
 
-/// Reads a register of a PHY (both below 32); 0 if none answers and the line is low.
+/// Reads a register of a PHY (both below 32); 0 if no PHY answers and the line is low.
 #[inline(never)]
 pub fn read<B: Bus>(bus: &mut B, phy: u8, register: u8) -> u16 {
     let mut lines = Lines::new(bus);
     lines.send(u32::MAX, PREAMBLE_BITS);
     lines.send(read_header(phy, register), HEADER_BITS);
-    // The turnaround: the line is the PHY's.
+    // The turnaround: the PHY drives the line.
     lines.clock(0);
     lines.clock(0);
     let mut value = 0;

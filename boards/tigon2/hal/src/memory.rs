@@ -1,10 +1,9 @@
 //! `memcpy` and its family, which the compiler calls.
 //!
-//! The ones of `compiler_builtins` use unaligned loads (`lwl`, `lwr`), which the chip is
-//! not known to have (hardware reference, section 3.1). These copy words when both sides
-//! are aligned and bytes otherwise, and none of them is on the packet path. They are
-//! written in assembly because a compiler recognises such loops and replaces them by
-//! calls of themselves.
+//! Those of `compiler_builtins` use unaligned loads (`lwl`, `lwr`), which the chip is not known to
+//! have (hardware reference, section 3.1). These copy words when both sides are aligned and bytes
+//! otherwise; the packet path uses none of them. They are written in assembly because a compiler
+//! recognises such loops and replaces them by calls to themselves.
 
 core::arch::global_asm!(
     r#"

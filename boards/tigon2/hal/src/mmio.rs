@@ -6,20 +6,21 @@ use crate::events::{Core, Dispatch};
 use core::cell::UnsafeCell;
 use tigon2_chip::{Cpu, Register};
 
-/// Volatile access by the CPU that runs. Zero-sized, so handlers that are generic over
-/// [`Bus`] compile to plain loads and stores.
+/// Volatile access by the running CPU. Zero-sized, so handlers that are generic over [`Bus`]
+/// compile to plain loads and stores.
 ///
-/// The SRAM methods are meant for NIC addresses outside of Rust's own variables: gencom,
-/// rings, descriptors and packet buffers.
+/// The SRAM methods are for NIC addresses outside of Rust's own variables: gencom, rings,
+/// descriptors and packet buffers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mmio(());
 
 impl Mmio {
-    /// The bus of the CPU that runs.
+    /// The bus of the running CPU.
     ///
     /// # Safety
     /// The caller promises to use the bus only for addresses that hold no Rust variables
-    /// (the memory map of the image keeps them apart) and only aligned ones.
+    /// (the memory map of the image keeps them apart) and only aligned ones, and to
+    /// [`call`](Dispatch::call) only what is code.
     pub const unsafe fn new() -> Mmio {
         Mmio(())
     }
@@ -90,14 +91,14 @@ struct PrivateCore(UnsafeCell<Core>);
 // a reference lives only as long as the closure of `core`, which no handler nests.
 unsafe impl Sync for PrivateCore {}
 
-/// The core of the CPU that runs: the linker script gives it the same address in both
-/// scratch pads, and [`Mmio::begin`] its value.
+/// The core of the running CPU: the linker script gives it the same address in both scratch pads,
+/// and [`Mmio::begin`] its value.
 #[unsafe(link_section = ".core")]
 #[unsafe(export_name = "_core")]
 static CORE: PrivateCore = PrivateCore(UnsafeCell::new(Core::new(Cpu::A, true)));
 
 impl Mmio {
-    /// Gives the CPU that runs its core; to be called before anything else is done with it.
+    /// Sets the running CPU's core; call it before anything else.
     pub fn begin(cpu: Cpu, alone: bool) {
         // SAFETY: nobody uses it yet; see `PrivateCore`.
         unsafe { CORE.0.get().write(Core::new(cpu, alone)) };
@@ -112,5 +113,14 @@ impl Dispatch for Mmio {
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
         // SAFETY: see `PrivateCore`.
         use_it(unsafe { &mut *CORE.0.get() })
+    }
+
+    #[inline(always)]
+    fn call(&mut self, entry: u32, argument: u32) -> u32 {
+        // SAFETY: an address, which is not null; that it is one of code is the promise of
+        // `Mmio::new`.
+        let function: extern "C" fn(u32) -> u32 =
+            unsafe { core::mem::transmute::<usize, extern "C" fn(u32) -> u32>(entry as usize) };
+        function(argument)
     }
 }

@@ -1,7 +1,7 @@
-//! The parts of the chip that move data, each of which has one owner.
+//! The parts of the chip that move data, as values with one owner.
 //!
-//! Hardware reference, sections 6 and 10. A queue is made from the part that works on it,
-//! so who has the part has the queue, and nobody else can queue anything there.
+//! Hardware reference, sections 6 and 10. A queue is built from the part that works on it, so the
+//! owner of the part owns the queue, and nothing else can queue there.
 
 use crate::assist::{ReadChannel, WriteChannel};
 
@@ -13,7 +13,7 @@ pub struct Transmitter(());
 #[derive(Debug)]
 pub struct Receiver(());
 
-/// All of one chip.
+/// All parts of one chip.
 #[derive(Debug)]
 pub struct Resources {
     /// Host to NIC.
@@ -27,7 +27,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// The parts of a chip. To be called once for each: where a chip starts.
+    /// The parts of a chip. Call it once for each chip, at its start.
     pub const fn of_chip() -> Resources {
         Resources {
             read: ReadChannel(()),

@@ -1,12 +1,12 @@
-//! Keeping work between two accesses.
+//! Scheduling barriers: they keep work between two memory accesses.
 //!
-//! The store buffer holds one store (timing.md 1.1): the next one, or a load, waits until the
-//! SRAM port has taken it, seven cycles and more while the engines move frames. What is
-//! computed meanwhile costs nothing, but a compiler collects computations where their results
-//! are used, in front of the access, and the accesses one behind the other.
+//! The store buffer holds one store (timing.md 1.1): the next store, or a load, waits until the
+//! SRAM port has taken it, seven cycles and more while the engines move frames. Work in between
+//! costs nothing, but a compiler moves computations to where their results are used, before the
+//! access, and puts the accesses next to each other.
 
-/// The value, computed at this place of the program among the accesses of a
-/// [`Bus`](crate::Bus): not further up, not further down.
+/// Returns `value`, computed at this place among the accesses of a [`Bus`](crate::Bus), neither
+/// earlier nor later.
 #[inline(always)]
 #[must_use]
 pub fn barrier(value: u32) -> u32 {
@@ -23,8 +23,8 @@ pub fn barrier(value: u32) -> u32 {
     value
 }
 
-/// Keeps a compiler from moving accesses to variables over this place of the program. The
-/// chip's CPUs make theirs in order, so that no instruction is needed: it has none for it.
+/// Keeps a compiler from moving accesses to variables across this place. The chip's CPUs make
+/// accesses in order, so no instruction is needed; the chip has none.
 #[inline(always)]
 pub fn fence() {
     #[cfg(target_arch = "mips")]

@@ -18,11 +18,11 @@ pub const fn reached(now: u32, deadline: u32) -> bool {
     now.wrapping_sub(deadline) as i32 >= 0
 }
 
-/// Sets the CPU's timer event for `deadline`, or for the next moments if that is past:
-/// silicon may compare for equality, so a reference in the past is never written.
+/// Sets the CPU's timer event to `deadline`, or to the next moments if that has passed: silicon
+/// may compare for equality, so a past reference is never written.
 #[inline(always)]
 pub fn arm<B: Bus>(bus: &mut B, cpu: Cpu, now: u32, deadline: u32) {
-    /// Microseconds within which the write certainly takes place.
+    /// Microseconds within which the register write certainly takes effect.
     const SOON: u32 = 2;
     let earliest = now.wrapping_add(SOON);
     let reference = if reached(earliest, deadline) {
@@ -33,10 +33,10 @@ pub fn arm<B: Bus>(bus: &mut B, cpu: Cpu, now: u32, deadline: u32) {
     bus.write(Register::timer_reference(cpu), reference);
 }
 
-/// Busy waiting by the counter, whose microsecond is 86 core clocks: 2 % short at 88 MHz.
+/// Busy waiting on the counter, whose microsecond is 86 core clocks: 2 % short at 88 MHz.
 #[derive(Debug)]
 pub struct Delay<'a, B: Bus>(
-    /// The bus through which the counter is read.
+    /// The bus for reads of the counter.
     pub &'a mut B,
 );
 
@@ -49,7 +49,7 @@ impl<B: Bus> DelayNs for Delay<'_, B> {
 
     fn delay_us(&mut self, us: u32) {
         let start = now(self.0);
-        // One more, since the first may be nearly over already.
+        // One more, since the first may be nearly over.
         while now(self.0).wrapping_sub(start) <= us {}
     }
 

@@ -1,4 +1,4 @@
-//! The HAL on a host, against the hardware model.
+//! Tests the HAL on a host, against the hardware model.
 
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{OutputPin, StatefulOutputPin};
@@ -163,6 +163,10 @@ impl Dispatch for ModelBus {
 
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
         use_it(&mut self.core)
+    }
+
+    fn call(&mut self, entry: u32, _: u32) -> u32 {
+        panic!("no code at {entry:#x}")
     }
 }
 

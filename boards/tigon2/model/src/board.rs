@@ -1,10 +1,9 @@
-//! One board: clock, memory sizes, EEPROM and PCI identity, read from TOML.
+//! One board: clock, memory sizes, EEPROM and PCI identity, from a TOML file.
 //!
-//! The default is `boards/tigon2/tigon2.toml`, the 1 MB fibre AceNIC; beside it are
-//! `tigon2-external-serdes.toml`, the same card with a SERDES beside the chip, and
-//! `tigon2-copper.toml`, the same card with a copper PHY. Further tables in a board file
-//! (timing profiles of the simulator) belong to other readers and are ignored here; inside
-//! the tables below, unknown keys are errors.
+//! The default is `boards/tigon2/tigon2.toml`, the 1 MB fibre AceNIC. Beside it,
+//! `tigon2-external-serdes.toml` is the same card with an external SERDES, and
+//! `tigon2-copper.toml` the same card with a copper PHY. This module ignores other tables in a
+//! board file (timing profiles of the simulator); unknown keys inside its own tables are errors.
 
 use crate::partner::Partner;
 use serde::Deserialize;
@@ -25,28 +24,28 @@ const COPPER_TOML: &str = include_str!("../../tigon2-copper.toml");
 /// Smallest SRAM that the size probe of the reference (section 2) looks for.
 const SRAM_MIN_BYTES: u32 = 0x4_0000;
 
-/// A board file cannot be used.
+/// Why a board file cannot be used.
 #[derive(Debug, Error)]
 pub enum BoardError {
-    /// The text is no TOML, or a key is missing, unknown or of a wrong type.
+    /// The text is not TOML, or a key is missing, unknown or of a wrong type.
     #[error("board file: {0}")]
     Syntax(#[from] toml::de::Error),
-    /// A number is outside of what the chip can have.
+    /// A number is outside of the chip's limits.
     #[error("board file: {key} = {value:#x}: {rule}")]
     Value {
         /// The key, with its table.
         key: &'static str,
-        /// What the file says.
+        /// The value in the file.
         value: u64,
-        /// What is allowed.
+        /// The permitted values.
         rule: &'static str,
     },
-    /// Two tables that no board has both.
+    /// Two tables that exclude each other.
     #[error("board file: [{one}] and [{other}]: a board has one of them")]
     Both {
-        /// The one.
+        /// One table.
         one: &'static str,
-        /// The other.
+        /// The other table.
         other: &'static str,
     },
 }
@@ -54,16 +53,16 @@ pub enum BoardError {
 /// A board.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Board {
-    /// What to call the board.
+    /// The name of the board.
     pub name: String,
     /// Clocks.
     pub clock: Clock,
     /// Memory sizes.
     pub memory: Memory,
-    /// The CPUs; two, if the board is one of the chip's.
+    /// The CPUs; two, unless the file says otherwise.
     #[serde(default)]
     pub cpus: CpusPart,
-    /// The MAC; the chip's, if nothing else is said.
+    /// The MAC; the chip's, unless the file says otherwise.
     #[serde(default)]
     pub mac: MacPart,
     /// The serial EEPROM.
@@ -72,9 +71,9 @@ pub struct Board {
     pub pci: PciIdentity,
     /// The copper PHY; none on a fibre board.
     pub phy: Option<PhyPart>,
-    /// What a fibre board has instead, if the file says it: see [`serdes`](Self::serdes).
+    /// The optics of a fibre board, if the file has them: see [`serdes`](Self::serdes).
     pub fibre: Option<FibrePart>,
-    /// What the card is plugged into.
+    /// The other end of the cable.
     #[serde(default)]
     pub wire: WirePart,
     /// The boot memory.
@@ -82,14 +81,14 @@ pub struct Board {
     pub boot: BootPart,
 }
 
-/// The CPUs of a board: the chip's two, and those of a hypothetical one beyond it, see
+/// The CPUs of a board: the chip's two, and those of a hypothetical board beyond the chip, see
 /// [`tigon2_chip::beyond`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpusPart {
-    /// How many: 2 to 6.
+    /// The number of CPUs: 2 to 6.
     pub count: u32,
-    /// Scratch pad of each behind CPU B: a power of two, at most 64 KB.
+    /// Scratch pad of each CPU after CPU B: a power of two, at most 64 KB.
     pub further_scratch_bytes: u32,
 }
 
@@ -106,7 +105,7 @@ impl Default for CpusPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MacPart {
-    /// How many times faster than it says the link is: 1 on the chip; 2, 5 or 10.
+    /// The factor by which the link is faster than it reports: 1 on the chip; 2, 5 or 10.
     pub times: u32,
 }
 
@@ -120,11 +119,11 @@ impl Default for MacPart {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BootPart {
-    /// The file with what it holds, for an engine to read; none: there is no boot memory,
-    /// and a reset leaves the card halted for the host.
+    /// The file with the boot code, for an engine to read; without it there is no boot memory, and
+    /// a reset leaves the card halted for the host.
     pub code: Option<PathBuf>,
-    /// The file with the public key that images in the EEPROM must be signed with, for the
-    /// tool that flashes them.
+    /// The file with the public key that must have signed images in the EEPROM, for the tool that
+    /// flashes them.
     pub require_key: Option<PathBuf>,
 }
 
@@ -144,7 +143,7 @@ pub struct PhyPart {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FibrePart {
-    /// Which SERDES they hang on.
+    /// The SERDES of the optics.
     pub serdes: Serdes,
 }
 
@@ -152,14 +151,14 @@ pub struct FibrePart {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serdes {
-    /// The chip's own: `R[238]` is its control.
+    /// The chip's own: `R[238]` controls it.
     #[default]
     OnChip,
-    /// A part beside the chip: the pins of `R[44]` are its control.
+    /// An external part: the pins of `R[44]` control it.
     External,
 }
 
-/// The other end of the cable, when the card is switched on.
+/// The other end of the cable at power-on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WirePart {
@@ -193,7 +192,7 @@ pub struct Memory {
 pub struct EepromPart {
     /// Size in bytes: a power of two, 256 bytes to 256 KB.
     pub bytes: u32,
-    /// Bytes of a page, which is written in one go: a power of two, 8 to 256.
+    /// Bytes of a page, which the part writes at once: a power of two, 8 to 256.
     #[serde(default = "EepromPart::default_page")]
     pub page_bytes: u32,
 }
@@ -229,7 +228,7 @@ impl Board {
     /// Reads a board file.
     ///
     /// # Errors
-    /// [`BoardError`] when the text cannot be read or a size is impossible.
+    /// [`BoardError`] if the text cannot be parsed or a size is impossible.
     pub fn from_toml(text: &str) -> Result<Board, BoardError> {
         let board: Board = toml::from_str(text)?;
         board.check()?;
@@ -376,128 +375,4 @@ impl Default for Board {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The built-in file is the card of the reference: 1 MB, 16 KB and 8 KB scratch pads
-    /// (reference 2, C), 12AE:0001.
-    #[test]
-    fn the_default_board_is_the_fibre_acenic() {
-        let board = Board::default();
-        assert_eq!(board.clock.core_hz, 88_000_000);
-        assert_eq!(board.memory.sram_bytes, 0x10_0000);
-        assert_eq!(
-            board.scratch_bytes(Cpu::A),
-            tigon2_chip::memory::SCRATCH_A_BYTES
-        );
-        assert_eq!(
-            board.scratch_bytes(Cpu::B),
-            tigon2_chip::memory::SCRATCH_B_BYTES
-        );
-        assert_eq!((board.pci.vendor, board.pci.device), (0x12AE, 1));
-    }
-
-    /// The copper board differs in its PHY and in what the host sees of it: 12AE:0002.
-    #[test]
-    fn the_copper_board_is_the_same_card_with_a_phy() {
-        let (fibre, copper) = (Board::default(), Board::copper());
-        assert_eq!((copper.pci.vendor, copper.pci.device), (0x12AE, 2));
-        assert_eq!(copper.phy.map(|phy| phy.address), Some(1));
-        assert_eq!(copper.phy.map(|phy| phy.id >> 4), Some(0x20_604));
-        assert_eq!((copper.memory, copper.clock), (fibre.memory, fibre.clock));
-        assert_eq!((fibre.phy, fibre.wire), (None, copper.wire));
-        assert_eq!(fibre.wire.partner, Partner::default());
-    }
-
-    /// Reference 11: a fibre board has one SERDES, the chip's own unless its file says
-    /// otherwise; a copper board has none.
-    #[test]
-    fn a_board_has_one_serdes_or_a_phy() {
-        assert_eq!(Board::default().serdes(), Some(Serdes::OnChip));
-        assert_eq!(Board::copper().serdes(), None);
-        let external = Board::external_serdes();
-        assert_eq!(external.serdes(), Some(Serdes::External));
-        let fibre = Board::default();
-        assert_eq!((external.pci, external.memory), (fibre.pci, fibre.memory));
-
-        let with = |board: &str, line: &str| {
-            let error = Board::from_toml(&format!("{board}\n[fibre]\n{line}\n"));
-            error.unwrap_err().to_string()
-        };
-        let error = with(COPPER_TOML, "serdes = \"external\"");
-        assert!(error.contains("[phy] and [fibre]"), "{error}");
-        let plain = EXTERNAL_SERDES_TOML.replacen("[fibre]", "[of-another-reader]", 1);
-        for (line, named) in [
-            ("serdes = \"outside\"", "outside"),
-            ("loop = 1", "loop"),
-            ("", "serdes"),
-        ] {
-            let error = with(&plain, line);
-            assert!(error.contains(named), "{line}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_board_file_may_name_a_partner() {
-        let with = |words: &str| {
-            Board::from_toml(&format!("{COPPER_TOML}\n[wire]\npartner = \"{words}\"\n"))
-        };
-        let partner = with("silent 100-full").expect("good words").wire.partner;
-        assert_eq!(Ok(partner), "100-full silent".parse());
-        assert!(with("1000").unwrap_err().to_string().contains("\"1000\""));
-        let text = COPPER_TOML.replacen("address = 1", "address = 0", 1);
-        let error = Board::from_toml(&text).unwrap_err().to_string();
-        assert!(error.contains("phy.address"), "{error}");
-    }
-
-    #[test]
-    fn a_board_file_may_have_a_boot_memory() {
-        assert_eq!(Board::default().boot.code, None);
-        let text =
-            format!("{DEFAULT_TOML}\n[boot]\ncode = \"boot.bin\"\nrequire_key = \"mine.pub\"\n");
-        let board = Board::from_toml(&text).expect("good words");
-        assert_eq!(board.boot.code, Some(PathBuf::from("boot.bin")));
-        assert_eq!(board.boot.require_key, Some(PathBuf::from("mine.pub")));
-    }
-
-    #[test]
-    fn impossible_sizes_are_refused_with_the_key() {
-        for (from, to, key) in [
-            (
-                "sram_bytes = 0x10_0000",
-                "sram_bytes = 0x18_0000",
-                "memory.sram_bytes",
-            ),
-            (
-                "sram_bytes = 0x10_0000",
-                "sram_bytes = 0x100_0000",
-                "memory.sram_bytes",
-            ),
-            (
-                "scratch_a_bytes = 0x4000",
-                "scratch_a_bytes = 1",
-                "memory.scratch_a_bytes",
-            ),
-            ("bytes = 0x4_0000 ", "bytes = 0x4_0001 ", "eeprom.bytes"),
-            ("page_bytes = 256", "page_bytes = 100", "eeprom.page_bytes"),
-            ("mhz = 66", "mhz = 50", "pci.mhz"),
-            ("core_hz = 88_000_000", "core_hz = 0", "clock.core_hz"),
-        ] {
-            let text = DEFAULT_TOML.replacen(from, to, 1);
-            assert_ne!(text, DEFAULT_TOML, "{from} is in the default file");
-            let error = Board::from_toml(&text).unwrap_err().to_string();
-            assert!(error.contains(key), "{error} names {key}");
-        }
-    }
-
-    #[test]
-    fn misspelled_keys_are_refused_and_foreign_tables_are_not() {
-        let misspelled = DEFAULT_TOML.replacen("core_hz", "core_hertz", 1);
-        assert!(matches!(
-            Board::from_toml(&misspelled),
-            Err(BoardError::Syntax(_))
-        ));
-        let foreign = format!("{DEFAULT_TOML}\n[of-another-reader]\nsram_lat = 2\n");
-        assert_eq!(Board::from_toml(&foreign).unwrap(), Board::default());
-    }
-}
+mod tests;

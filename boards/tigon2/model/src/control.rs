@@ -5,7 +5,7 @@
 use crate::board::PciIdentity;
 use tigon2_chip::bits::{MiscHostControl, MiscLocalControl, PciState, REVISION_TIGON_II};
 
-/// `R[40]` without the interrupt's state, which is [`Interrupt`](crate::interrupt::Interrupt)'s.
+/// `R[40]` without the interrupt state, which [`Interrupt`](crate::interrupt::Interrupt) holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostControl {
     byte_swap: bool,
@@ -13,7 +13,7 @@ pub struct HostControl {
     mask_interrupts: bool,
 }
 
-/// What a write to `R[40]` asks for besides storing bits.
+/// The actions that a write to `R[40]` requests, besides storing bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostControlWrite {
     /// Bit 1: clear the interrupt.
@@ -23,7 +23,7 @@ pub struct HostControlWrite {
 }
 
 impl HostControl {
-    /// Bit 6: the interrupt is kept off the pin.
+    /// Bit 6: the interrupt does not reach the pin.
     pub fn masked(&self) -> bool {
         self.mask_interrupts
     }
@@ -74,8 +74,7 @@ impl LocalControl {
         self.stored
     }
 
-    /// `R[44]` with the levels of the data lines of EEPROM and PHY. Bit 2 is a strobe and
-    /// reads 0.
+    /// `R[44]` with the levels of the data lines of EEPROM and PHY. Bit 2 is a strobe and reads 0.
     pub fn read(&self, eeprom_in: bool, mdio_in: bool) -> u32 {
         self.stored
             .with_eeprom_in(eeprom_in)
@@ -108,7 +107,7 @@ pub struct BusState {
 }
 
 impl BusState {
-    /// The register of a card in a slot of this kind.
+    /// The register of a card in this kind of slot.
     pub fn new(pci: &PciIdentity) -> Self {
         BusState {
             stored: PciState::new(),
@@ -123,7 +122,7 @@ impl BusState {
         self.stored.into_bits() | self.bus.into_bits()
     }
 
-    /// A write: all bits but the two of the bus are stored.
+    /// A write: stores all bits except the two of the bus.
     pub fn write(&mut self, value: u32) {
         self.stored = PciState::from_bits(value)
             .with_bus_66mhz(false)

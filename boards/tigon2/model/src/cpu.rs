@@ -1,24 +1,24 @@
-//! The control of the two CPUs: state registers, halt and start, program counters.
+//! Control of the two CPUs: state registers, halt and start, program counters.
 //!
-//! Hardware reference, section 3.4. The engine executes the instructions; the card says
-//! when a CPU starts and halts ([`Effect::CpuStart`](crate::Effect::CpuStart),
+//! Hardware reference, section 3.4. The engine executes the instructions; the card decides when a
+//! CPU starts and halts ([`Effect::CpuStart`](crate::Effect::CpuStart),
 //! [`Effect::CpuHalt`](crate::Effect::CpuHalt)).
 
 use tigon2_chip::bits::CpuState;
 
-/// Why a CPU cannot go on. There are no exception vectors: any of them halts it (3.1, I).
+/// Why a CPU stopped. There are no exception vectors: every fault halts the CPU (3.1, I).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuFault {
-    /// A `break` instruction: firmware's "must not happen" (3.1, I).
+    /// A `break` instruction: a failed assertion in firmware (3.1, I).
     Break,
-    /// An instruction that the CPU does not have.
+    /// An instruction that the CPU does not implement.
     ReservedInstruction,
     /// A load, store or fetch at an unaligned address (3.1, U).
     Unaligned {
         /// The address.
         address: u32,
     },
-    /// A load, store or fetch where nothing is.
+    /// A load, store or fetch at an unmapped address.
     BusError {
         /// The address.
         address: u32,
@@ -27,10 +27,10 @@ pub enum CpuFault {
     Exception(u32),
 }
 
-/// What a write to a state register asks of the engine.
+/// The action that a write to a state register requests from the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuCommand {
-    /// Run from `pc`, or from where it stands.
+    /// Run from `pc`, or from the current place.
     Start {
         /// The program counter that was written while it was halted, if any.
         pc: Option<u32>,
@@ -42,12 +42,12 @@ pub enum CpuCommand {
 /// One CPU's control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuControl {
-    /// Bits of the state register apart from halt and its reasons.
+    /// Bits of the state register other than halt and its reasons.
     state: u32,
     halted: bool,
-    /// Its boot code found nothing to start, or something broken (3.4, bit 4).
+    /// Its boot code found nothing valid to start (3.4, bit 4).
     rom_failed: bool,
-    /// Program counter to start from: written while halted, or where a fault happened.
+    /// Program counter for the next start: written while halted, or the place of a fault.
     pc: Option<u32>,
     fault: Option<CpuFault>,
 }
@@ -71,7 +71,7 @@ impl CpuControl {
         self.halted
     }
 
-    /// The fault that halted it, until it is started again.
+    /// The fault that halted it, until it starts again.
     pub fn fault(&self) -> Option<CpuFault> {
         self.fault
     }
@@ -84,8 +84,8 @@ impl CpuControl {
             .into_bits()
     }
 
-    /// The CPU's boot code says that it failed: bit 4 reads 1 until the next reset or
-    /// start. Only the CPU itself can say so (docs/hardware.md, "Boot").
+    /// The CPU's boot code reports that it failed: bit 4 reads 1 until the next reset or start.
+    /// Only the CPU itself can set it (docs/hardware.md, "Boot").
     pub fn fail_rom(&mut self) {
         self.rom_failed = true;
     }
@@ -122,12 +122,12 @@ impl CpuControl {
         }
     }
 
-    /// The program counter that was set for the next start, if any.
+    /// The program counter for the next start, if any.
     pub fn pc(&self) -> Option<u32> {
         self.pc
     }
 
-    /// A write to the program counter register; it counts from the next start on.
+    /// A write to the program counter register; it applies to the next start.
     pub fn write_pc(&mut self, pc: u32) {
         self.pc = Some(pc & !3);
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     /// Reference 3.4: firmware stops itself by setting bit 16 of R[140] (C); without a new
-    /// program counter it goes on where it stood.
+    /// program counter it continues where it stopped.
     #[test]
     fn a_cpu_halts_itself_and_goes_on_where_it_stood() {
         let mut bench = Bench::default();

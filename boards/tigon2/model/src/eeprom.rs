@@ -18,7 +18,7 @@ use tigon2_chip::eeprom::{
     BLOCK_BYTES, MAC_BLOCK_BYTES, MAC_OFFSET, SELECT_BLOCK, SELECT_WRITE, block_of, mac_block,
 };
 
-/// The address with which an unconfigured card comes.
+/// The address of an unconfigured card.
 pub const DEFAULT_MAC: [u8; 6] = [0x00, 0x60, 0xCF, 0x00, 0x00, 0x01];
 
 /// What the next byte of a transfer is.
@@ -38,16 +38,16 @@ enum Phase {
     Read,
 }
 
-/// What happens at the next clocks.
+/// The next clocks of the slave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Take bits from the master; this many so far.
+    /// Take bits from the master; the number so far.
     Take(u8),
     /// Pull the line low during the ninth clock.
     Acknowledge,
-    /// Send bits; this many are out.
+    /// Send bits; the number so far.
     Send(u8),
-    /// Listen whether the master acknowledges.
+    /// Wait for the master's acknowledge.
     Listen,
 }
 
@@ -58,14 +58,14 @@ pub struct Eeprom {
     clock: bool,
     /// Level that the master gives the line (true also when it does not drive).
     master: bool,
-    /// The slave lets go of the line.
+    /// Whether the slave releases the line.
     slave: bool,
     phase: Phase,
     step: Step,
     shift: u8,
     address: usize,
-    /// Bytes of the page that is written, as far as they have come in: a write transfer
-    /// wraps inside of one.
+    /// Bytes of the page being written, as far as they have arrived: a write transfer wraps within
+    /// one page.
     page: Vec<Option<u8>>,
     /// Select bytes that are not acknowledged after a write.
     busy_selects: u32,
@@ -76,8 +76,8 @@ pub struct Eeprom {
 }
 
 impl Eeprom {
-    /// A part of `bytes` with pages of `page_bytes` (powers of two): erased but for the
-    /// MAC address block.
+    /// A part of `bytes` with pages of `page_bytes` (powers of two), erased except for the MAC
+    /// address block.
     pub fn new(bytes: u32, page_bytes: u32) -> Self {
         let mut eeprom = Eeprom {
             bytes: vec![0xFF; bytes as usize],
@@ -102,8 +102,8 @@ impl Eeprom {
         &self.bytes
     }
 
-    /// Lets the part be busy after each write until it was selected so many times: the
-    /// stand-in for the time that a write takes.
+    /// Makes the part busy after each write until it was selected this many times, in place of the
+    /// time that a write takes.
     pub fn set_busy_selects(&mut self, selects: u32) {
         self.busy_selects = selects;
     }
@@ -138,10 +138,10 @@ impl Eeprom {
         self.master && self.slave
     }
 
-    /// The master changed its lines: clock, and data high (or let go) or low.
+    /// The master changed its lines: clock, and data high (or released) or low.
     ///
-    /// One register write may move both: a falling clock comes first, a rising one last,
-    /// so that it is no false START or STOP (19).
+    /// One register write may change both: a falling clock takes effect first, a rising one last,
+    /// so that it causes no false START or STOP (19).
     pub fn set_lines(&mut self, clock: bool, data: bool) {
         if self.clock && !clock {
             self.clock = false;
@@ -186,7 +186,7 @@ impl Eeprom {
         self.page.fill(None);
     }
 
-    /// Whether a select byte is for this part, but for its lowest bit.
+    /// Whether a select byte, except its lowest bit, addresses this part.
     fn is_selected(&mut self, byte: u8) -> bool {
         if byte & !(SELECT_BLOCK | 1) != SELECT_WRITE || block_of(byte) >= self.blocks() {
             return false;
@@ -196,7 +196,7 @@ impl Eeprom {
         !busy
     }
 
-    /// Bytes that the select bytes of this part reach.
+    /// Address blocks of this part.
     fn blocks(&self) -> u32 {
         (self.bytes.len() as u32).max(BLOCK_BYTES)
     }
@@ -240,7 +240,7 @@ impl Eeprom {
         }
     }
 
-    /// Eight bits have come in; drives the acknowledge if they are for this part.
+    /// Eight bits have arrived; drives the acknowledge if they are for this part.
     fn take_byte(&mut self) {
         let byte = self.shift;
         let selected = self.phase == Phase::Select && self.is_selected(byte);
@@ -251,7 +251,7 @@ impl Eeprom {
                 Phase::AddressHigh
             }
             Phase::Select => {
-                // A current-address read goes on from the counter, in the block named.
+                // A current-address read continues from the counter, in the selected block.
                 let within = self.address & (BLOCK_BYTES as usize - 1);
                 self.address = (block_of(byte) as usize | within) & (self.bytes.len() - 1);
                 Phase::Read
@@ -295,185 +295,4 @@ impl Eeprom {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::Bench;
-    use tigon2_chip::bits::MiscLocalControl;
-    use tigon2_chip::eeprom::SELECT_READ;
-
-    /// A driver's bit-banged master on R[44], through the BAR.
-    struct Master(Bench);
-
-    impl Master {
-        fn lines(&mut self, clock: bool, drive: bool, data: bool) {
-            let value = MiscLocalControl::from_bits(self.0.bar_read(0x44))
-                .with_eeprom_clock(clock)
-                .with_eeprom_drive(drive)
-                .with_eeprom_out(data);
-            self.0.bar_write(0x44, value.into_bits());
-        }
-
-        fn start(&mut self) {
-            self.lines(false, true, true);
-            self.lines(true, true, true);
-            self.lines(true, true, false);
-            self.lines(false, true, false);
-        }
-
-        fn stop(&mut self) {
-            self.lines(false, true, false);
-            self.lines(true, true, false);
-            self.lines(true, true, true);
-        }
-
-        fn clock_in(&mut self) -> bool {
-            self.lines(false, false, false);
-            self.lines(true, false, false);
-            let bit = MiscLocalControl::from_bits(self.0.bar_read(0x44)).eeprom_in();
-            self.lines(false, false, false);
-            bit
-        }
-
-        /// Sends a byte; whether the slave acknowledged.
-        fn send(&mut self, byte: u8) -> bool {
-            for bit in (0..8).rev() {
-                let data = byte & 1 << bit != 0;
-                self.lines(false, true, data);
-                self.lines(true, true, data);
-                // Clock and data fall in one write, as the real driver may do it.
-                self.lines(false, true, false);
-            }
-            !self.clock_in()
-        }
-
-        fn take(&mut self, acknowledge: bool) -> u8 {
-            let byte = (0..8).fold(0, |byte, _| byte << 1 | u8::from(self.clock_in()));
-            self.lines(false, true, !acknowledge);
-            self.lines(true, true, !acknowledge);
-            self.lines(false, true, !acknowledge);
-            byte
-        }
-
-        /// The sequence of reference 19 for one byte.
-        fn read_byte(&mut self, address: u16) -> u8 {
-            self.start();
-            assert!(self.send(SELECT_WRITE), "select acknowledged");
-            assert!(self.send((address >> 8) as u8));
-            assert!(self.send(address as u8));
-            self.start();
-            assert!(self.send(SELECT_READ));
-            let byte = self.take(false);
-            self.stop();
-            byte
-        }
-
-        fn write_bytes(&mut self, address: u16, data: &[u8]) {
-            self.start();
-            assert!(self.send(SELECT_WRITE));
-            assert!(self.send((address >> 8) as u8));
-            assert!(self.send(address as u8));
-            for byte in data {
-                assert!(self.send(*byte));
-            }
-            self.stop();
-        }
-    }
-
-    /// Reference 19: eight single-byte reads 0x8C..0x93 give two zeros and the address (C!).
-    #[test]
-    fn the_driver_reads_the_mac_address() {
-        let mut master = Master(Bench::default());
-        let address = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
-        master.0.card.eeprom_mut().set_mac_address(address);
-        let read: Vec<u8> = (0x8C..0x94).map(|at| master.read_byte(at)).collect();
-        assert_eq!(read, [0, 0, 0x00, 0x60, 0xCF, 0x20, 0x12, 0x34]);
-    }
-
-    #[test]
-    fn a_sequential_read_goes_on_until_it_is_not_acknowledged() {
-        let mut master = Master(Bench::default());
-        let address = master.0.card.inspect().eeprom().mac_address();
-        master.read_byte(0x8D);
-        // Current-address read: the counter stands behind the last byte.
-        master.start();
-        assert!(master.send(SELECT_READ));
-        let read: Vec<u8> = (0..6).map(|n| master.take(n != 5)).collect();
-        master.stop();
-        assert_eq!(read, address);
-    }
-
-    #[test]
-    fn another_select_byte_is_not_acknowledged() {
-        let mut master = Master(Bench::default());
-        master.start();
-        assert!(!master.send(0xA8));
-        master.stop();
-        assert_eq!(master.read_byte(0x8C), 0, "and the bus still works");
-    }
-
-    #[test]
-    fn writes_stay_in_their_page_and_are_kept() {
-        let mut master = Master(Bench::default());
-        master.write_bytes(0x2FE, &[1, 2, 3, 4]);
-        assert_eq!(master.read_byte(0x2FE), 1);
-        assert_eq!(master.read_byte(0x2FF), 2);
-        assert_eq!(master.read_byte(0x200), 3);
-        assert_eq!(master.read_byte(0x201), 4);
-        assert_eq!(master.read_byte(0x300), 0xFF);
-        assert_eq!(
-            master.0.card.inspect().eeprom().bytes()[0x2FE..0x300],
-            [1, 2]
-        );
-        assert_eq!(master.0.card.inspect().eeprom().writes(), 1);
-    }
-
-    /// The board's part has 256 KB: two address bits are in the select byte.
-    #[test]
-    fn the_upper_address_bits_are_in_the_select_byte() {
-        let mut master = Master(Bench::default());
-        master.0.card.eeprom_mut().load(&[0x11; 0x4_0000]);
-        master.start();
-        assert!(master.send(0xA4));
-        for byte in [0x12, 0x34, 0x77] {
-            assert!(master.send(byte));
-        }
-        master.stop();
-        assert_eq!(master.0.card.inspect().eeprom().bytes()[0x2_1234], 0x77);
-        assert_eq!(master.read_byte(0x1234), 0x11);
-    }
-
-    #[test]
-    fn a_small_part_answers_to_one_select_byte_only() {
-        let mut part = Eeprom::new(0x2000, 32);
-        assert!(part.is_selected(0xA0) && part.is_selected(0xA1));
-        assert!(!part.is_selected(0xA2) && !part.is_selected(0xA6));
-    }
-
-    /// A write takes time, during which no select byte is acknowledged.
-    #[test]
-    fn a_part_that_writes_is_busy() {
-        let mut master = Master(Bench::default());
-        master.0.card.eeprom_mut().set_busy_selects(2);
-        master.write_bytes(0x300, &[9]);
-        for _ in 0..2 {
-            master.start();
-            assert!(!master.send(SELECT_WRITE));
-            master.stop();
-        }
-        assert_eq!(master.read_byte(0x300), 9);
-    }
-
-    /// Reference 19: while the host drives, bit 23 reads the driven level.
-    #[test]
-    fn the_data_line_shows_what_is_driven() {
-        let mut master = Master(Bench::default());
-        for level in [true, false, true] {
-            master.lines(false, true, level);
-            let read = MiscLocalControl::from_bits(master.0.bar_read(0x44)).eeprom_in();
-            assert_eq!(read, level);
-        }
-        master.lines(false, false, false);
-        let read = MiscLocalControl::from_bits(master.0.bar_read(0x44)).eeprom_in();
-        assert!(read, "pulled up when nobody drives");
-    }
-}
+mod tests;

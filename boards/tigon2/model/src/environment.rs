@@ -1,15 +1,15 @@
-//! What an engine provides to the card and what it gets back.
+//! The environment that an engine provides to the card, and the effects that it gets back.
 //!
-//! Every call that may need them takes an [`Environment`]: the time, NIC memory, host
-//! memory and the CPUs. Nothing in it is kept between calls.
+//! Calls that need it take an [`Environment`]: the time, NIC memory, host memory and the CPUs. The
+//! card keeps nothing of it between calls.
 
 use thiserror::Error;
 use tigon2_chip::Cpu;
 
-/// The card's external SRAM. Addresses are physical: the model has wrapped them, and a
-/// range never crosses the end of the installed memory.
+/// The card's external SRAM. Addresses are physical: the model has wrapped them, and a range never
+/// crosses the end of the installed memory.
 ///
-/// Bytes are in the order in which the NIC's big-endian CPUs see them.
+/// Bytes are in the order of the NIC's big-endian CPUs.
 pub trait Sram {
     /// Copies `out.len()` bytes from `address` on.
     fn read(&self, address: u32, out: &mut [u8]);
@@ -17,18 +17,17 @@ pub trait Sram {
     fn write(&mut self, address: u32, data: &[u8]);
 }
 
-/// The host has not mapped (all of) a range that the card asked for.
+/// The host has not mapped a range of an access, or not all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("host memory {address:#x}, {length} bytes: not mapped for the card")]
 pub struct HostMemoryError {
     /// First host address of the access.
     pub address: u64,
-    /// Bytes asked for.
+    /// Bytes of the access.
     pub length: usize,
 }
 
-/// Host memory as a PCI bus master reaches it. The card touches only what the
-/// implementation lets it touch.
+/// Host memory for a PCI bus master. The implementation decides which memory the card may access.
 pub trait HostMemory {
     /// Copies `out.len()` bytes from bus address `address` on.
     ///
@@ -42,15 +41,14 @@ pub trait HostMemory {
     /// [`HostMemoryError`] if any byte of the range is not mapped.
     fn write(&mut self, address: u64, data: &[u8]) -> Result<(), HostMemoryError>;
 
-    /// Whether an access to this range would have to wait for somebody.
-    /// [`Card::run`](crate::Card::run) then leaves the transfer begun, and the engine
-    /// completes it when it has what it needs.
+    /// Whether an access to this range would have to wait. [`Card::run`](crate::Card::run) then
+    /// only begins the transfer, and the engine completes it when it is ready.
     fn waits(&self, _address: u64, _length: usize) -> bool {
         false
     }
 }
 
-/// The engine's CPUs as the host's debug registers see them.
+/// The engine's CPUs, for the host's debug registers.
 pub trait CpuPort {
     /// The CPU's program counter.
     fn pc(&self, cpu: Cpu) -> u32;
@@ -63,9 +61,9 @@ pub trait CpuPort {
     fn scratch_write(&mut self, cpu: Cpu, offset: u32, value: u32);
 }
 
-/// What the card may look at and touch during one call.
+/// What the card may access during one call.
 pub struct Environment<'a> {
-    /// The time in nanoseconds since any fixed point; it never goes back.
+    /// The time in nanoseconds since any fixed point; it never decreases.
     pub now: u64,
     /// NIC memory.
     pub sram: &'a mut dyn Sram,
@@ -75,8 +73,7 @@ pub struct Environment<'a> {
     pub cpus: &'a mut dyn CpuPort,
 }
 
-/// What the engine has to do after a call; taken with [`crate::Card::drain_effects`], in
-/// the order in which it happened.
+/// What the engine has to do after a call; [`crate::Card::drain_effects`] returns them in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// INTA# is now asserted (true) or not; only changes are reported.
@@ -90,7 +87,7 @@ pub enum Effect {
         /// Its first instruction.
         pc: u32,
     },
-    /// The CPU stops after the instruction that it executes now.
+    /// The CPU stops after its current instruction.
     CpuHalt {
         /// Which CPU.
         cpu: Cpu,
@@ -99,7 +96,7 @@ pub enum Effect {
     SpillBase {
         /// Which CPU.
         cpu: Cpu,
-        /// What `R[150]` or `R[250]` says now: a multiple of 4 KB.
+        /// The value of `R[150]` or `R[250]`: a multiple of 4 KB.
         base: u32,
     },
 }

@@ -1,8 +1,8 @@
 //! The two main event registers `R[60]` and `R[70]`.
 //!
-//! Hardware reference, section 5. Both show the same hardware bits, which are levels made
-//! from the state of the parts (only the timer and mailbox bits are per CPU), and each has
-//! its own software bits, which a register write replaces.
+//! Hardware reference, section 5. Both show the same hardware bits, which are levels of the parts
+//! (only the timer and mailbox bits are per CPU), and each has its own software bits, which a
+//! register write replaces.
 
 use tigon2_chip::Cpu;
 use tigon2_chip::events::{EventBit, SOFTWARE_BITS};
@@ -27,7 +27,7 @@ impl SoftwareEvents {
     }
 }
 
-/// The levels from which the hardware bits are made.
+/// The levels behind the hardware bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     /// Bit 6: (`R[E0]` & !7) != `R[E8]`.

@@ -1,7 +1,7 @@
-//! Faults of the wire, on request: damaged frames in, collisions and the like out.
+//! Injected faults of the wire: damaged frames in, collisions and the like out.
 //!
-//! A healthy link shows none of them, so nothing else could exercise what firmware does
-//! about them. They are written as words, in QEMU's monitor and in tests:
+//! A healthy link shows none of them, so only injection can exercise the firmware's error paths.
+//! QEMU's monitor and tests write them as words:
 //!
 //! ```text
 //! receive crc+odd-nibbles 3       the next 3 frames from the wire have these errors
@@ -32,10 +32,10 @@ use tigon2_chip::mac::RxError;
 /// Bytes that remain of a runt.
 const RUNT_BYTES: usize = 32;
 
-/// Collisions after which a frame is given up.
+/// Collisions after which a frame is abandoned.
 pub const EXCESS: u32 = 16;
 
-/// The description of a fault means nothing.
+/// The description of a fault is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "fault: {text:?} is not \"receive ERROR+ERROR.. [FRAMES]\", \"transmit EVENT [FRAMES]\" or \"none\""
@@ -44,30 +44,30 @@ pub struct FaultError {
     text: String,
 }
 
-/// What a frame meets on its way out.
+/// A fault of a frame that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitFault {
-    /// 1 to 15 collisions, then it is sent.
+    /// 1 to 15 collisions, then the frame is sent.
     Collisions(u32),
-    /// 16 collisions: it is given up.
+    /// 16 collisions: the frame is abandoned.
     ExcessCollisions,
-    /// A collision behind the first 64 bytes: it is lost.
+    /// A collision after the first 64 bytes: the frame is lost.
     LateCollision,
     /// The wire was busy at first.
     Deferral,
-    /// No carrier was sensed while it was sent.
+    /// No carrier was sensed during transmission.
     NoCarrier,
-    /// Its data did not come in time: it is lost.
+    /// Its data did not arrive in time: the frame is lost.
     Underrun,
 }
 
 impl TransmitFault {
-    /// Whether it only happens in half duplex.
+    /// Whether it only occurs in half duplex.
     pub fn needs_half_duplex(self) -> bool {
         self != TransmitFault::Underrun
     }
 
-    /// Whether the frame does not reach the wire's other end.
+    /// Whether the frame is lost.
     pub fn loses_frame(self) -> bool {
         matches!(
             self,
@@ -78,7 +78,7 @@ impl TransmitFault {
     }
 }
 
-/// A fault that is asked for.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The next frames from the wire arrive with errors.
@@ -88,14 +88,14 @@ pub enum Fault {
         /// How many frames.
         frames: u32,
     },
-    /// The next frames to the wire meet something.
+    /// The next frames to the wire suffer a fault.
     Transmit {
-        /// What.
+        /// The fault.
         event: TransmitFault,
         /// How many frames.
         frames: u32,
     },
-    /// Nothing more happens.
+    /// No further faults.
     None,
 }
 
@@ -166,7 +166,7 @@ fn transmit_event(name: &str) -> Option<TransmitFault> {
     })
 }
 
-/// The faults that are still to come.
+/// The pending faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     receive: Option<(RxError, u32)>,
@@ -174,7 +174,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Asks for a fault; it takes the place of the last one of its side.
+    /// Injects a fault; it replaces the previous one of the same direction.
     pub fn inject(&mut self, fault: Fault) {
         match fault {
             Fault::Receive { error, frames } => {
@@ -192,7 +192,7 @@ impl Faults {
         take(&mut self.receive, |_| true).unwrap_or(RxError::NONE)
     }
 
-    /// What a frame that leaves now meets.
+    /// The fault of a frame that leaves now.
     pub fn transmit(&mut self, half_duplex: bool) -> Option<TransmitFault> {
         take(&mut self.transmit, |event| {
             half_duplex || !event.needs_half_duplex()
@@ -200,14 +200,14 @@ impl Faults {
     }
 }
 
-/// One of the frames for which a fault was asked, if it happens.
+/// Takes one of the frames with a pending fault, if it occurs.
 fn take<T: Copy>(pending: &mut Option<(T, u32)>, happens: impl Fn(T) -> bool) -> Option<T> {
     let (what, frames) = pending.filter(|(what, _)| happens(*what))?;
     *pending = (frames > 1).then_some((what, frames - 1));
     Some(what)
 }
 
-/// What remains of a frame with these errors.
+/// The part of a frame that remains with these errors.
 pub fn remains(frame: &[u8], error: RxError) -> &[u8] {
     let mut length = frame.len();
     if error.contains(RxError::TRUNCATED) {

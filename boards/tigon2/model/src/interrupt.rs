@@ -37,7 +37,7 @@ impl Interrupt {
         self.level
     }
 
-    /// Sets the pin from the state; returns the new level if it changed.
+    /// Updates the pin from the state; returns the new level if it changed.
     pub fn settle(&mut self, masked: bool) -> Option<bool> {
         let level = self.pending && !masked;
         (level != self.level).then(|| {

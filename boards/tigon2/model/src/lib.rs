@@ -1,10 +1,9 @@
-//! The Tigon II card as the engines emulate it, sans-IO.
+//! The Tigon II card as a sans-IO hardware model.
 //!
-//! [`Card`] is one AceNIC: registers, events, DMA, MAC, link, EEPROM, timers and PCI
-//! function of the hardware reference, without the two CPUs, without memory of its own,
-//! without threads and without a clock. An engine (the QEMU machine, the simulator, a
-//! test) hands in what the card may touch as an [`Environment`], and takes out
-//! [`Effect`]s:
+//! [`Card`] is one AceNIC: registers, events, DMA, MAC, link, EEPROM, timers and PCI function of
+//! the hardware reference, without the two CPUs, without its own memory, without threads and
+//! without a clock. An engine (the QEMU machine, the simulator, a test) passes in what the card
+//! may access as an [`Environment`] and takes out [`Effect`]s:
 //!
 //! ```text
 //!   register access, frame, time ──►┌──────┐──► Effect::Interrupt, Transmit,
@@ -16,8 +15,8 @@
 //! Principles:
 //! 1. Register accesses only store, compare and queue. DMA and MAC work happens in
 //!    [`Card::run`] (or in its begin/complete halves), bounded per call.
-//! 2. Nothing that firmware, host, descriptor or wire says can make the model panic,
-//!    loop without bound or allocate by a size that it was told.
+//! 2. No input from firmware, host, descriptor or wire can make the model panic,
+//!    loop without bound or allocate an unchecked size.
 //! 3. What the reference does not define is counted and logged ([`UndefinedLog`]).
 //! 4. Inside, integers are integers: NIC memory is big-endian at the edge only
 //!    ([`memory`]).
@@ -35,11 +34,11 @@
 //! | [`mailbox`], [`interrupt`] | host to NIC and NIC to host signals | 8 |
 //! | [`control`], [`eeprom`] | chip control registers, the two-wire EEPROM | 9 |
 //! | [`mac`] | rings, buffers, filter, statistics | 10 |
-//! | [`link`], [`partner`] | fibre or copper, and who is at the other end | 10.4, 11 |
+//! | [`link`], [`partner`] | fibre or copper, and the link partner | 10.4, 11 |
 //! | [`mdio`], [`phy`] | the management bus and the copper PHY on it | 9, 11 |
 //! | [`faults`] | damaged frames and collisions on request | 10.3, 10.5 |
 //! | [`pci`] | configuration space | host interface |
-//! | [`undefined`] | the log of accesses that mean nothing | |
+//! | [`undefined`] | the log of undefined accesses | |
 //! | [`testing`] | plain memory and a bench for tests | |
 #![forbid(unsafe_code)]
 

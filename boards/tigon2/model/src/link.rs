@@ -1,9 +1,9 @@
-//! The link: fibre or copper, the loops, and when frames pass.
+//! The link: fibre or copper, the loopbacks, and when frames pass.
 //!
-//! Hardware reference, section 11 ("minimal emulator model") and 10.4. On fibre the MAC
-//! itself negotiates: with the transmitter disabled it sends 1000BASE-X configuration words
-//! from `R[204]`; an ideal partner that negotiates answers with its own ability,
-//! acknowledged, as soon as it hears one:
+//! Hardware reference, section 11 ("minimal emulator model") and 10.4. On fibre the MAC itself
+//! negotiates: with the transmitter disabled it sends 1000BASE-X configuration words from
+//! `R[204]`. An ideal negotiating partner answers with its own ability, acknowledged, as soon as
+//! it receives one:
 //!
 //! ```text
 //! R[200].1 = 0   R[204] = 0       partner sends 0          R[220].19 = 1
@@ -11,7 +11,7 @@
 //! R[200].1 = 1                    partner sends data       R[220].19 = 0, R[224] frozen
 //! ```
 //!
-//! On copper the [`Phy`] does it; there are no code words.
+//! On copper the [`Phy`] negotiates; there are no code words.
 
 use crate::board::{Board, Serdes};
 use crate::mdio::{MdioBus, MdioDevices, MdioLines};
@@ -21,7 +21,7 @@ use tigon2_chip::bits::mac_interface;
 use tigon2_chip::mac::phy_interface;
 use tigon2_chip::phy::PhyMode;
 
-/// Address on the management bus at which every PHY hears writes (9: a quirk of firmware).
+/// The management bus address at which every PHY accepts writes (9: a quirk of firmware).
 const ANY_PHY: u8 = 0;
 
 /// State of the link.
@@ -29,9 +29,9 @@ const ANY_PHY: u8 = 0;
 pub struct Link {
     cable: bool,
     partner: Partner,
-    /// On copper boards.
+    /// Only on copper boards.
     phy: Option<Phy>,
-    /// On fibre boards.
+    /// Only on fibre boards.
     serdes: Option<Serdes>,
     mdio: MdioBus,
     /// `R[204]`.
@@ -49,7 +49,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The link of a board, with the cable in.
+    /// The link of a board, with the cable plugged.
     pub fn new(board: &Board) -> Self {
         Link {
             cable: true,
@@ -66,15 +66,15 @@ impl Link {
         }
     }
 
-    /// Power-on: the PHY starts from its first values.
+    /// Power-on: the PHY starts from its initial values.
     pub fn power_on(&mut self, now: u64) {
         if let Some(phy) = &mut self.phy {
             phy.reset(now);
         }
     }
 
-    /// Chip reset: registers go to 0; cable and partner stay, and so does the PHY, which is
-    /// no part of the chip.
+    /// Chip reset: registers go to 0. Cable and partner stay, and so does the PHY, which is not
+    /// part of the chip.
     pub fn reset(&mut self) {
         *self = Link {
             cable: self.cable,
@@ -91,23 +91,23 @@ impl Link {
         };
     }
 
-    /// Whether a cable is in; a signal is there, `R[220]` bit 18 (11).
+    /// Whether the cable is plugged, so that there is a signal: `R[220]` bit 18 (11).
     pub fn cable(&self) -> bool {
         self.cable
     }
 
-    /// Plugs or unplugs; returns whether that is a change.
+    /// Plugs or unplugs the cable; returns whether that changed anything.
     pub fn set_cable(&mut self, now: u64, plugged: bool) -> bool {
         let changed = std::mem::replace(&mut self.cable, plugged) != plugged;
         self.far_end_changed(now, changed)
     }
 
-    /// What is at the other end of the cable.
+    /// The link partner.
     pub fn partner(&self) -> Partner {
         self.partner
     }
 
-    /// Puts another partner there; returns whether that is a change that can be seen.
+    /// Connects another partner; returns whether the card can see the change.
     pub fn set_partner(&mut self, now: u64, partner: Partner) -> bool {
         let changed = std::mem::replace(&mut self.partner, partner) != partner && self.cable;
         self.far_end_changed(now, changed)
@@ -129,8 +129,8 @@ impl Link {
         self.phy.is_none() && self.cable && self.partner.negotiates && !self.tx_enabled
     }
 
-    /// Whether the SERDES loop is closed, which its own control alone does: `R[238]` on the
-    /// chip, pin 0 of `R[44]` outside (11, C!).
+    /// Whether the SERDES loopback is closed, which only the board's own control does: `R[238]` on
+    /// the chip, pin 0 of `R[44]` for an external one (11, C!).
     fn serdes_loopback(&self) -> bool {
         match self.serdes {
             Some(Serdes::OnChip) => self.phy_interface == phy_interface::SERDES_LOOPBACK,
@@ -139,15 +139,15 @@ impl Link {
         }
     }
 
-    /// Whether sent frames come back: the SERDES loop, or the PHY's if the MAC's interface
-    /// suits its speed.
+    /// Whether sent frames come back: by the SERDES loopback, or by the PHY's if the MAC's
+    /// interface matches its speed.
     pub fn loopback(&self, now: u64) -> bool {
         let phy = self.phy.as_ref().filter(|phy| phy.loopback());
         self.serdes_loopback() || phy.is_some_and(|phy| self.suits(phy.mode(now, self.far())))
     }
 
-    /// Whether frames pass between the card and the wire. On copper the link is up and the
-    /// MAC's interface is the one of its speed.
+    /// Whether frames pass between the card and the wire. On copper the link must be up and the
+    /// MAC's interface must match its speed.
     pub fn carries_frames(&self, now: u64) -> bool {
         let up = match &self.phy {
             None => self.tx_enabled,
@@ -156,8 +156,8 @@ impl Link {
         self.cable && up && !self.serdes_loopback()
     }
 
-    /// Whether `R[50]` names the interface for this mode: 7 MII for 10 and 100 Mb/s, 0xD
-    /// GMII for 1000 (9, C values).
+    /// Whether `R[50]` selects the interface for this mode: 7 MII for 10 and 100 Mb/s, 0xD GMII for
+    /// 1000 (9, C values).
     fn suits(&self, mode: Option<PhyMode>) -> bool {
         mode.is_some_and(|mode| {
             self.mac_interface
@@ -168,7 +168,7 @@ impl Link {
         })
     }
 
-    /// Speed of the wire in Mb/s; while there is none, that of the fastest.
+    /// Speed of the wire in Mb/s; without a link, the highest speed.
     pub fn megabits(&self, now: u64) -> u32 {
         let mode = self.phy.as_ref().and_then(|phy| phy.mode(now, self.far()));
         mode.map_or(1000, PhyMode::megabits)
@@ -238,7 +238,7 @@ impl Link {
         self.pin_loopback = closed;
     }
 
-    /// `R[200]` bit 1 changed. From then on `R[224]` keeps the last word heard (11, C).
+    /// `R[200]` bit 1 changed. From then on `R[224]` keeps the last received word (11, C).
     pub fn set_tx_enabled(&mut self, enabled: bool) {
         if enabled && self.code_words() {
             self.rx_word = self.answer();
@@ -255,7 +255,7 @@ impl Link {
     }
 }
 
-/// The PHY on its bus.
+/// The PHY on its management bus.
 struct OnBus<'a> {
     phy: &'a mut Phy,
     now: u64,

@@ -21,7 +21,7 @@ impl Mailboxes {
         }
     }
 
-    /// The CPU's register; 0 for one that has none.
+    /// The CPU's register; 0 for a CPU without one.
     pub fn read(&self, cpu: Cpu) -> u32 {
         self.bits.get(cpu.index()).copied().unwrap_or(0)
     }

@@ -1,9 +1,9 @@
-//! The PHY management bus on three lines of `R[44]`, as a PHY sees it.
+//! The PHY management bus on three lines of `R[44]`, from the PHY's side.
 //!
-//! Hardware reference, section 9, "MDIO framing by firmware". Bits are taken at the rising
-//! edge of the clock. In a read the PHY drives the line from the second turnaround bit on;
-//! each bit stands from one rising edge to the next, so that the master samples it before
-//! it raises the clock:
+//! Hardware reference, section 9, "MDIO framing by firmware". The PHY samples bits at the rising
+//! edge of the clock. In a read the PHY drives the line from the second turnaround bit on; each
+//! bit is stable from one rising edge to the next, so that the master samples it before it raises
+//! the clock:
 //!
 //! ```text
 //! clock    14 header bits │ T1  │ T2  │ D15 │ D14 ...
@@ -12,7 +12,7 @@
 
 use tigon2_chip::mdio::{HEADER_BITS, PREAMBLE_BITS, READ, START, WRITE};
 
-/// Bits of a frame behind the header: turnaround and data.
+/// Bits of a frame after the header: turnaround and data.
 const BODY_BITS: u32 = 18;
 
 /// The lines as the card drives them.
@@ -26,7 +26,7 @@ pub struct MdioLines {
     pub out: bool,
 }
 
-/// Who answers on the bus.
+/// The devices on the bus.
 pub trait MdioDevices {
     /// A read; `None` if there is no such PHY.
     fn mdio_read(&mut self, phy: u8, register: u8) -> Option<u16>;
@@ -34,17 +34,16 @@ pub trait MdioDevices {
     fn mdio_write(&mut self, phy: u8, register: u8, value: u16);
 }
 
-/// Where in a frame the bus is.
+/// The state of the bus within a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Between frames, with so many ones so far.
+    /// Between frames, with this many ones so far.
     Idle { ones: u32 },
     /// In the header: bits and their number.
     Header { bits: u32, count: u32 },
-    /// A PHY answers: what the line shows behind the next rising edges, the next one in
-    /// bit 17.
+    /// A PHY answers: the line's levels after the next rising edges, the next one in bit 17.
     Reading { line: u32, left: u32 },
-    /// The master goes on: bits and their number.
+    /// The master sends more: bits and their number.
     Writing {
         phy: u8,
         register: u8,
@@ -73,8 +72,7 @@ impl Default for MdioBus {
 }
 
 impl MdioBus {
-    /// The data line, bit 19 of `R[44]`: what the card drives, else what the PHY drives, else
-    /// pulled up.
+    /// The data line, bit 19 of `R[44]`: the card's level, else the PHY's, else pulled up.
     pub fn data_in(&self) -> bool {
         if self.lines.drive {
             self.lines.out
@@ -83,7 +81,7 @@ impl MdioBus {
         }
     }
 
-    /// The card has written the lines. One write may change clock and data together.
+    /// The card wrote the lines. One write may change clock and data together.
     pub fn set_lines(&mut self, lines: MdioLines, devices: &mut impl MdioDevices) {
         let rising = lines.clock && !self.lines.clock;
         self.lines = lines;
@@ -146,8 +144,8 @@ impl MdioBus {
         let (phy, register) = ((header >> 5 & 31) as u8, (header & 31) as u8);
         match header >> 10 & 3 {
             READ => {
-                // Second turnaround bit, data, and the line is free again; a PHY that is
-                // not there leaves it pulled up.
+                // Second turnaround bit, data, and the line is free again; without a PHY it stays
+                // pulled up.
                 let line = match devices.mdio_read(phy, register) {
                     Some(value) => u32::from(value) << 1 | 1,
                     None => u32::MAX,

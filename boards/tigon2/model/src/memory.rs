@@ -1,7 +1,7 @@
 //! NIC memory: the wrap of the SRAM and the spill window.
 //!
-//! Hardware reference, section 2. With S bytes installed, every address below 8 MB is an
-//! alias of address mod S; firmware sizes the memory by it and lives in the aliases.
+//! Hardware reference, section 2. With S bytes installed, every address below 8 MB is an alias of
+//! address mod S. Firmware detects the memory's size by the aliases, and uses them.
 //!
 //! ```text
 //! 0x000000          S          2S                0x800000     0xC00000
@@ -11,7 +11,7 @@
 use crate::environment::Sram;
 use tigon2_chip::memory::{SPILL_WINDOW, SRAM_MAX_BYTES};
 
-/// Bits of `R[150]` and `R[250]` that count: the window moves in steps of 4 KB, as the
+/// The significant bits of `R[150]` and `R[250]`: the window moves in steps of 4 KB, as the
 /// vendor's K does (2.2).
 pub const SPILL_BASE_MASK: u32 = !0xFFF;
 
@@ -55,7 +55,7 @@ impl SramMap {
         }
     }
 
-    /// Copies bytes from NIC address `address` on, over the wrap.
+    /// Copies bytes from NIC address `address` on, across the wrap.
     pub fn read(self, sram: &dyn Sram, address: u32, out: &mut [u8]) {
         let mut at = self.physical(address);
         let mut rest = out;
@@ -68,7 +68,7 @@ impl SramMap {
         }
     }
 
-    /// Stores bytes from NIC address `address` on, over the wrap.
+    /// Stores bytes from NIC address `address` on, across the wrap.
     pub fn write(self, sram: &mut dyn Sram, address: u32, data: &[u8]) {
         let mut at = self.physical(address);
         let mut rest = data;

@@ -1,9 +1,9 @@
-//! What a card has done, in order: register writes, DMA transfers, frames.
+//! The operations of a card, in order: register writes, DMA transfers, frames.
 //!
-//! Two engines that run the same firmware under the same stimuli leave the same
-//! operations, up to their timing; a test compares them. Nothing is kept unless it is
-//! asked for ([`Card::record_operations`](crate::Card::record_operations)). Each operation
-//! is a line of text, too, so that an engine in another process can hand them over:
+//! Two engines that run the same firmware under the same stimuli perform the same operations,
+//! except for their timing; a test compares them. Nothing is recorded unless
+//! [`Card::record_operations`](crate::Card::record_operations) requests it. Each operation also
+//! has a text form of one line, so that an engine in another process can pass it on:
 //!
 //! ```text
 //!   write A 124 00014020                  who, offset and value in hex
@@ -17,7 +17,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use tigon2_chip::Cpu;
 
-/// Something that a card has done.
+/// One operation of a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A write to a register of the chip.
@@ -31,7 +31,7 @@ pub enum Operation {
     },
     /// A DMA transfer that has ended.
     Dma {
-        /// Which way.
+        /// The direction.
         direction: Direction,
         /// First host address.
         host: u64,
@@ -90,7 +90,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A line that is no [`Operation`].
+/// A line that describes no [`Operation`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("not an operation of a card: {0}")]
 pub struct OperationError(String);

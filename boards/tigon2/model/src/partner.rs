@@ -1,6 +1,6 @@
-//! The link partner: what is at the other end of the cable.
+//! The link partner: the device at the other end of the cable.
 //!
-//! A partner is written as words, in board files and in QEMU's monitor:
+//! Board files and QEMU's monitor describe a partner in words:
 //!
 //! ```
 //! # use tigon2_model::Partner;
@@ -17,7 +17,7 @@ use thiserror::Error;
 use tigon2_chip::mac::config_word;
 use tigon2_chip::phy::{PhyMode, ability, gigabit_status};
 
-/// A word in the description of a partner means nothing.
+/// An unknown word in the description of a partner.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "partner: {word:?} is none of 1000-full, 1000-half, 100-full, 100-half, 10-full, 10-half, \
@@ -35,41 +35,41 @@ impl Modes {
     /// All of them.
     pub const ALL: Modes = Modes(0b1110_1110);
 
-    /// The set with one mode more.
+    /// The set with one more mode.
     #[must_use]
     pub const fn with(self, mode: PhyMode) -> Modes {
         Modes(self.0 | 1 << mode as u8)
     }
 
-    /// Whether a mode is in it.
+    /// Whether the set contains a mode.
     pub const fn has(self, mode: PhyMode) -> bool {
         self.0 & 1 << mode as u8 != 0
     }
 
-    /// What is in one of both.
+    /// The union of two sets.
     #[must_use]
     pub const fn or(self, other: Modes) -> Modes {
         Modes(self.0 | other.0)
     }
 
-    /// What is in both.
+    /// The intersection of two sets.
     #[must_use]
     pub const fn and(self, other: Modes) -> Modes {
         Modes(self.0 & other.0)
     }
 
-    /// The best one: fast before slow, full before half duplex.
+    /// The best mode: fast before slow, full before half duplex.
     pub fn best(self) -> Option<PhyMode> {
         PhyMode::ALL.into_iter().find(|mode| self.has(*mode))
     }
 
-    /// The best one of a speed.
+    /// The best mode of a speed.
     pub fn best_at(self, megabits: u32) -> Option<PhyMode> {
         let mut modes = PhyMode::ALL.into_iter();
         modes.find(|mode| mode.megabits() == megabits && self.has(*mode))
     }
 
-    /// Bits of a PHY register for those modes that are in the set.
+    /// The PHY register bits of the modes in the set.
     pub fn bits(self, table: &[(PhyMode, u16)]) -> u16 {
         let mine = table.iter().filter(|(mode, _)| self.has(*mode));
         mine.fold(0, |bits, (_, bit)| bits | bit)
@@ -82,7 +82,7 @@ impl Modes {
     }
 }
 
-/// Where registers 4 and 5 of a PHY have the modes.
+/// Bits of the modes in registers 4 and 5 of a PHY.
 pub const ABILITY_BITS: [(PhyMode, u16); 4] = [
     (PhyMode::Half10, ability::HALF_10),
     (PhyMode::Full10, ability::FULL_10),
@@ -90,28 +90,28 @@ pub const ABILITY_BITS: [(PhyMode, u16); 4] = [
     (PhyMode::Full100, ability::FULL_100),
 ];
 
-/// Where register 10 of a PHY has the partner's modes.
+/// Bits of the partner's modes in register 10 of a PHY.
 pub const GIGABIT_STATUS_BITS: [(PhyMode, u16); 2] = [
     (PhyMode::Half1000, gigabit_status::HALF),
     (PhyMode::Full1000, gigabit_status::FULL),
 ];
 
-/// What is at the other end of the cable.
+/// A link partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Partner {
-    /// It takes part in auto-negotiation; else it runs at the best of its modes.
+    /// Whether it auto-negotiates; otherwise it runs at its best mode.
     pub negotiates: bool,
-    /// What it can do. On fibre only 1000 Mb/s counts.
+    /// Its modes. On fibre only 1000 Mb/s matters.
     pub modes: Modes,
-    /// It can do symmetric pause, so the wire waits for a card that sends pause frames.
+    /// Whether it supports symmetric pause, so that it waits for a card that sends pause frames.
     pub pause: bool,
-    /// It can do asymmetric pause.
+    /// Whether it supports asymmetric pause.
     pub asymmetric_pause: bool,
 }
 
 impl Default for Partner {
-    /// One that negotiates everything with symmetric pause (11: 0xA040 on fibre).
+    /// A partner that negotiates all modes, with symmetric pause (11: 0xA040 on fibre).
     fn default() -> Self {
         Partner {
             negotiates: true,
@@ -123,8 +123,8 @@ impl Default for Partner {
 }
 
 impl Partner {
-    /// The configuration word that it answers with on fibre, in the byte order of `R[224]`:
-    /// its best duplex, its pause abilities, acknowledged (11).
+    /// Its configuration word on fibre, in the byte order of `R[224]`: its best duplex, its pause
+    /// abilities, acknowledged (11).
     pub fn config_word(&self) -> u32 {
         let duplex = match self.modes.best_at(1000) {
             Some(PhyMode::Full1000) => config_word::FULL_DUPLEX,
@@ -138,7 +138,7 @@ impl Partner {
             | config_word::ACKNOWLEDGE
     }
 
-    /// Its abilities as register 5 of a copper PHY shows them.
+    /// Its abilities in register 5 of a copper PHY.
     pub fn copper_ability(&self) -> u16 {
         let flag = |set: bool, bit: u16| if set { bit } else { 0 };
         ability::SELECTOR

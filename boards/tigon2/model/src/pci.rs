@@ -1,7 +1,7 @@
 //! The PCI function's configuration space.
 //!
-//! Host interface, "PCI function": Ethernet controller, BAR 0 of 16 KB, INTA#, no
-//! capabilities. 256 bytes; beyond them everything reads as ones and ignores writes.
+//! Host interface, "PCI function": Ethernet controller, BAR 0 of 16 KB, INTA#, no capabilities. It
+//! has 256 bytes; bytes after them read as ones and ignore writes.
 //!
 //! ```text
 //! 00 vendor, device   04 command, status   08 revision, class   0C cache line, latency
@@ -33,7 +33,7 @@ const STATUS_INTERRUPT: u16 = 1 << 3;
 const STATUS_ERRORS: u16 = 0xF900;
 /// Ethernet controller.
 const CLASS: [u8; 3] = [0x00, 0x00, 0x02];
-/// The card asks for long bursts: 16 us, at least every 16 us.
+/// The card requests long bursts: 16 us, at least every 16 us.
 const MIN_GRANT_AND_MAX_LATENCY: [u8; 2] = [0x40, 0x40];
 
 /// Configuration space.
@@ -60,7 +60,7 @@ impl PciFunction {
         function
     }
 
-    /// Command bit 10: INTA# is not to be used.
+    /// Command bit 10: INTA# is disabled.
     pub fn intx_disabled(&self) -> bool {
         self.command() & COMMAND_INTX_DISABLE != 0
     }
@@ -75,7 +75,7 @@ impl PciFunction {
         self.word(BAR0)
     }
 
-    /// Copies bytes from `offset` on; what is outside reads as ones.
+    /// Copies bytes from `offset` on; bytes outside of the space read as ones.
     pub fn read(&self, offset: usize, out: &mut [u8], interrupt_pending: bool) {
         for (index, byte) in out.iter_mut().enumerate() {
             let at = offset.saturating_add(index);
@@ -86,7 +86,7 @@ impl PciFunction {
         }
     }
 
-    /// Stores bytes from `offset` on, as far as each can be written.
+    /// Stores bytes from `offset` on, as far as they are writable.
     pub fn write(&mut self, offset: usize, data: &[u8]) {
         for (index, value) in data.iter().enumerate() {
             let at = offset.saturating_add(index);

@@ -12,8 +12,8 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// A write of any value to the CPU's request register: releases if it owns the
-    /// semaphore, takes it if it is free, else does nothing (4, C).
+    /// A write of any value to the CPU's request register: releases the semaphore if the CPU owns
+    /// it, takes it if it is free, otherwise does nothing (4, C).
     pub fn write(&mut self, cpu: Cpu) {
         match self.owner {
             Some(owner) if owner == cpu => self.owner = None,
@@ -22,7 +22,7 @@ impl Semaphore {
         }
     }
 
-    /// Reading the CPU's request register: non-zero iff it owns the semaphore (4, C).
+    /// A read of the CPU's request register: non-zero iff the CPU owns the semaphore (4, C).
     pub fn read(&self, cpu: Cpu) -> u32 {
         u32::from(self.owner == Some(cpu))
     }

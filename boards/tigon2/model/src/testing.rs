@@ -1,8 +1,8 @@
-//! Plain memories and a bench for tests of the card and of what runs on it.
+//! Plain memories and a test bench for the card and for code that runs on it.
 //!
-//! [`Bench`] puts a [`Card`], SRAM, host memory and CPU state in one place, so that a test
-//! (or a bus of another crate) can access registers without building an environment by
-//! hand. Nothing here is used by the engines.
+//! [`Bench`] puts a [`Card`], SRAM, host memory and CPU state in one place, so that a test (or a
+//! bus of another crate) can access registers without building an environment by hand. The engines
+//! use none of this.
 
 use crate::environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};
 use crate::{Board, Card};
@@ -140,14 +140,14 @@ pub const HOST_BASE: u64 = 0x1_0000_0000;
 
 /// Base K of the descriptor/buffer block with 1 MB of SRAM (reference 2.2).
 pub const K: u32 = 0x12_F000;
-/// Where [`Bench::bring_up`] puts the start of the TX buffer.
+/// The start of the TX buffer in [`Bench::bring_up`].
 pub const TX_BASE: u32 = K + block::PACKET_BUFFERS;
-/// Where [`Bench::bring_up`] puts the start of the RX buffer.
+/// The start of the RX buffer in [`Bench::bring_up`].
 pub const RX_BASE: u32 = 0x18_0000;
 /// The station address that [`Bench::bring_up`] sets.
 pub const STATION: [u8; 6] = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
 
-/// A card on the table: memory, CPUs that stand still, and a clock to turn by hand.
+/// A card with memory, halted CPUs and a manual clock.
 pub struct Bench {
     /// The card.
     pub card: Card,
@@ -168,8 +168,8 @@ impl Default for Bench {
 }
 
 impl Bench {
-    /// A powered card of a board; the host has asked for a plain view of NIC words, as
-    /// drivers do first of all (`R[40]` = 0x22000022).
+    /// A powered card of a board; the host has selected a plain view of NIC words, as drivers do
+    /// first (`R[40]` = 0x22000022).
     pub fn new(board: Board) -> Self {
         let sram = VecSram::new(board.memory.sram_bytes);
         let cpus = StillCpus::new(&board);
@@ -185,7 +185,7 @@ impl Bench {
         bench
     }
 
-    /// Calls into the card with an environment of this bench.
+    /// Calls the card with an environment of this bench.
     pub fn with<R>(&mut self, call: impl FnOnce(&mut Card, &mut Environment<'_>) -> R) -> R {
         let mut environment = Environment {
             now: self.now,
@@ -196,8 +196,8 @@ impl Bench {
         call(&mut self.card, &mut environment)
     }
 
-    /// Rings, buffers, assist, station address and MAC as firmware sets them up (reference
-    /// 10.1, 19): both assist channels, link up, no pause frames.
+    /// Configures rings, buffers, assist, station address and MAC as firmware does (reference 10.1,
+    /// 19): both assist channels, link up, no pause frames.
     pub fn bring_up(&mut self) {
         use Register as R;
         self.write(R::UnknownEc, UNKNOWN_EC_VALUE);
@@ -263,8 +263,8 @@ impl Bench {
         self.with(|card, env| card.bar_write(env, offset, value));
     }
 
-    /// CPU A moves the lines of the PHY's bus for one bit: data with the clock low, then the
-    /// clock high; returns the data line before the rising edge (9).
+    /// CPU A drives the lines of the PHY's bus for one bit: data with the clock low, then the clock
+    /// high; returns the data line before the rising edge (9).
     fn mdio_clock(&mut self, drive: bool, out: bool) -> bool {
         let lines = MiscLocalControl::new()
             .with_mdio_drive(drive)
@@ -301,7 +301,7 @@ impl Bench {
         self.mdio_send(mdio::write_frame(phy, register, value), 32);
     }
 
-    /// CPU A queues a frame at TxPrd, aligned as frames are, and the card sends it.
+    /// CPU A queues a frame at TxPrd, aligned like any frame, and the card sends it.
     pub fn send(&mut self, frame: &[u8]) {
         let start = self.read(Register::TxProducer);
         let start = start.next_multiple_of(FRAME_ALIGNMENT);
@@ -315,7 +315,7 @@ impl Bench {
         self.run();
     }
 
-    /// Lets the card do all of its queued work.
+    /// Runs all queued work of the card.
     pub fn run(&mut self) {
         while self.with(|card, env| card.run(env)) {}
     }
@@ -325,7 +325,7 @@ impl Bench {
         self.with(|card, env| card.receive(env, frame))
     }
 
-    /// Lets `nanoseconds` pass.
+    /// Advances the time by `nanoseconds`.
     pub fn pass(&mut self, nanoseconds: u64) {
         self.now += nanoseconds;
         self.with(|card, env| card.advance(env));

@@ -4,8 +4,8 @@
 //! (prescaler + 1). A CPU's event bit 28 is 1 from the time at which the counter reaches
 //! its reference until a new reference is written.
 //!
-//! The comparison is made in nanoseconds, once per write: reading an event register costs
-//! one compare.
+//! The comparison is made in nanoseconds, once per write, so a read of an event register costs one
+//! compare.
 
 use tigon2_chip::Cpu;
 
@@ -42,14 +42,14 @@ impl Timers {
         self.base_count.wrapping_add(self.ticks(now) as u32)
     }
 
-    /// A write to `R[54]`: the counter goes on from `count` (7: 0 clears it, C).
+    /// A write to `R[54]`: the counter continues from `count` (7: 0 clears it, C).
     pub fn set_count(&mut self, now: u64, count: u32) {
         self.base_count = count;
         self.base_ns = now;
         self.settle(now);
     }
 
-    /// A write to `R[50]`: bits 6:0 divide the core clock by one more (7).
+    /// A write to `R[50]`: the divisor of the core clock is bits 6:0 plus one (7).
     pub fn set_prescaler(&mut self, now: u64, prescaler: u8) {
         let prescaler = u32::from(prescaler);
         if prescaler != self.prescaler {
@@ -71,7 +71,7 @@ impl Timers {
         self.due_ns[cpu.index()] = Some(self.due(now, reference));
     }
 
-    /// Event bit 28 of the CPU; never of one that has no reference.
+    /// Event bit 28 of the CPU; always false for a CPU without a reference.
     #[inline]
     pub fn reached(&self, now: u64, cpu: Cpu) -> bool {
         matches!(self.due_ns.get(cpu.index()), Some(Some(due)) if now >= *due)
@@ -98,15 +98,15 @@ impl Timers {
     fn ticks(&self, now: u64) -> u64 {
         let elapsed = now.saturating_sub(self.base_ns);
         let hz = u64::from(self.core_hz);
-        // 64 bits are enough for minutes; the wider product is for longer runs.
+        // 64 bits are enough for minutes; longer runs use the wider product.
         match elapsed.checked_mul(hz) {
             Some(product) => product / self.divider(),
             None => (u128::from(elapsed) * u128::from(hz) / u128::from(self.divider())) as u64,
         }
     }
 
-    /// When the counter reaches `reference`, seen from `now`: at once if the signed
-    /// distance is not positive (7: "(int32)(counter - reference) >= 0").
+    /// When the counter reaches `reference`: at once if the signed distance is not positive (7:
+    /// "(int32)(counter - reference) >= 0").
     fn due(&self, now: u64, reference: u32) -> u64 {
         let distance = reference.wrapping_sub(self.count(now));
         if distance as i32 <= 0 {

@@ -1,8 +1,8 @@
-//! The log of accesses that mean nothing on this chip.
+//! The log of undefined accesses.
 //!
-//! The card never refuses an access: a read of nothing gives 0, a write to nothing is
-//! ignored. Each is counted, and the latest are kept, because in firmware and drivers they
-//! are almost always mistakes.
+//! The card never rejects an access: an undefined read returns 0, an undefined write is ignored.
+//! Each is counted, and the latest are kept, because in firmware and drivers they are almost
+//! always mistakes.
 
 use std::collections::VecDeque;
 use tigon2_chip::Cpu;
@@ -10,7 +10,7 @@ use tigon2_chip::Cpu;
 /// Entries kept; the memory is allocated once.
 const KEPT: usize = 256;
 
-/// Who made an access.
+/// The origin of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Accessor {
     /// A CPU of the card.
@@ -23,33 +23,33 @@ pub enum Accessor {
     Mac,
 }
 
-/// What is wrong with an access.
+/// Why an access is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UndefinedKind {
-    /// A read of an offset or address at which there is nothing.
+    /// A read of an unused offset or address.
     Read,
-    /// A write to an offset or address at which there is nothing.
+    /// A write to an unused offset or address.
     Write,
-    /// A write to a register that only hardware writes.
+    /// A write to a read-only register.
     ReadOnly,
-    /// A register access that is not aligned to 32 bits (done on the whole word).
+    /// A register access that is not aligned to 32 bits; it accesses the whole word.
     Unaligned,
-    /// A state word without the start bit in an assist descriptor (run all the same).
+    /// A state word without the start bit in an assist descriptor; the transfer runs anyway.
     NoStart,
-    /// A word-order transfer whose length is no multiple of 4 (the rest keeps its bytes).
+    /// A word-order transfer whose length is no multiple of 4; trailing bytes keep their order.
     PartialWord,
-    /// A write to the program counter or a start of a transfer while it was running.
+    /// A write to the program counter, or a start of a transfer, while it was running.
     Busy,
-    /// A frame descriptor with length 0 (skipped).
+    /// A frame descriptor with length 0; it is skipped.
     EmptyFrame,
 }
 
-/// One access that means nothing.
+/// One undefined access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndefinedAccess {
-    /// Who made it.
+    /// Its origin.
     pub by: Accessor,
-    /// What is wrong with it.
+    /// The reason.
     pub kind: UndefinedKind,
     /// Register or BAR offset, or NIC address.
     pub address: u32,
@@ -115,7 +115,7 @@ impl UndefinedLog {
         self.latest.iter()
     }
 
-    /// Notes an access.
+    /// Logs an access.
     #[cold]
     pub fn note(&mut self, by: Accessor, kind: UndefinedKind, address: u32, value: u32) {
         self.count += 1;

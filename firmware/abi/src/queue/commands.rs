@@ -1,9 +1,9 @@
 //! Commands of queue mode and the events that answer them.
 //!
-//! Words as those of [`crate::command`] and [`crate::event`], with numbers that the published
-//! interface leaves free. They stand apart from it: a firmware without queues knows none of
-//! them and answers with the error event for unknown commands, and so does one with queues
-//! before they are open, but for [`QueueCommand::Open`].
+//! The words have the format of [`crate::command`] and [`crate::event`], with numbers that the
+//! published interface leaves free. A firmware without queues answers them with the error event
+//! for unknown commands; so does one with queues before they are open, except for
+//! [`QueueCommand::Open`].
 
 /// A command, bits 31:24 of its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,16 +11,17 @@
 pub enum QueueCommand {
     /// 0x20 open the queues of the control block; the stack must be down.
     Open = 0x20,
-    /// 0x21 close the queues: back to classic mode.
+    /// 0x21 close the queues and return to classic mode.
     Close = 0x21,
-    /// 0x22 read classifier, hash types, key and table again. Frames that are in the card's
-    /// buffer already go by them, too, so a flow whose queue changes may be reordered.
+    /// 0x22 read classifier, hash types, key and table again. The new classifier also applies to
+    /// frames that are already in the card's buffer, so a flow whose queue changes may be
+    /// reordered.
     UpdateClassifier = 0x22,
-    /// 0x23 a flow's frames go to the queue in the index; its hash is the next entry of the
-    /// ring. Reserved: refused as [`QueueResult::NotSupported`].
+    /// 0x23 send a flow's frames to the queue in the index; its hash is the next entry of the ring.
+    /// Reserved: rejected with [`QueueResult::NotSupported`].
     SteerFlow = 0x23,
-    /// 0x24 a flow's frames go by the table again; its hash is the next entry. Reserved:
-    /// refused as [`QueueResult::NotSupported`].
+    /// 0x24 send a flow's frames by the table again; its hash is the next entry. Reserved: rejected
+    /// with [`QueueResult::NotSupported`].
     ForgetFlow = 0x24,
 }
 
@@ -46,7 +47,7 @@ impl QueueCommand {
         }
     }
 
-    /// How many ring entries after its own the command takes.
+    /// How many ring entries the command takes after its own.
     pub const fn extra_entries(self) -> u32 {
         match self {
             QueueCommand::SteerFlow | QueueCommand::ForgetFlow => 1,
@@ -71,8 +72,8 @@ impl QueueCommand {
     }
 }
 
-/// An event, bits 31:24 of its first word; bits 23:12 are a [`QueueResult`], bits 11:0 the
-/// queue or table entry that it is about.
+/// An event, bits 31:24 of its first word; bits 23:12 are a [`QueueResult`], bits 11:0 the queue
+/// or table entry that the result concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum QueueEvent {
@@ -98,14 +99,14 @@ impl QueueEvent {
         QueueEvent::FlowForgotten,
     ];
 
-    /// Its two words, with what came out and what that is about.
+    /// Its two words, with the result and its index.
     pub const fn pack(self, result: QueueResult, index: u16) -> [u32; 2] {
         let word = (self as u32) << 24 | (result as u32) << 12 | index as u32 & 0xFFF;
         [word, 0]
     }
 
-    /// Event, result and index in the first word of a ring entry; `None` if it is another
-    /// event or an unknown result.
+    /// Event, result and index in the first word of a ring entry; `None` for another event or an
+    /// unknown result.
     pub const fn unpack(word: u32) -> Option<(QueueEvent, QueueResult, u16)> {
         let event = match (word >> 24) as u8 {
             0x20 => QueueEvent::Opened,
@@ -124,11 +125,11 @@ impl QueueEvent {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[repr(u32)]
 pub enum QueueResult {
-    /// It is done.
+    /// Success.
     #[error("done")]
     Done = 0,
     /// The queues are open already.
@@ -137,31 +138,31 @@ pub enum QueueResult {
     /// The host's stack is up.
     #[error("the host's stack is up")]
     StackUp = 2,
-    /// The control block is at no address, misaligned, or could not be read.
+    /// The control block's address is 0 or misaligned, or the block could not be read.
     #[error("the control block cannot be read")]
     ControlBlock = 3,
-    /// 0 queues, more than there are, or no power of two where the classifier needs one.
+    /// 0 queues, more than the firmware has, or no power of two where the classifier needs one.
     #[error("no such number of queues")]
     QueueCount = 4,
-    /// No such classifier.
+    /// Unknown classifier.
     #[error("no such classifier")]
     Classifier = 5,
-    /// A type of hash that cannot be made.
+    /// Unsupported hash type.
     #[error("no such type of hash")]
     HashTypes = 6,
     /// The table entry in the index names a queue that is not open.
     #[error("a table entry names a queue that is not open")]
     TableEntry = 7,
-    /// The buffer ring of the queue in the index: size, address, or another ring lies there.
+    /// The buffer ring of the queue in the index: bad size or address, or it overlaps another ring.
     #[error("a buffer ring cannot be used")]
     BufferRing = 8,
-    /// The return ring of the queue in the index: size, address, or another ring lies there.
+    /// The return ring of the queue in the index: bad size or address, or it overlaps another ring.
     #[error("a return ring cannot be used")]
     ReturnRing = 9,
-    /// The status line of the queue in the index is at no address or misaligned.
+    /// The address of the status line of the queue in the index is 0 or misaligned.
     #[error("a status line cannot be used")]
     StatusLine = 10,
-    /// The queue in the index wants an interrupt message that there is not.
+    /// The queue in the index requests an interrupt message that does not exist.
     #[error("no such interrupt message")]
     Message = 11,
     /// The command is reserved.

@@ -1,4 +1,4 @@
-//! The queue control block in host memory: what the host wants.
+//! The queue control block in host memory: the host's configuration of the queues.
 //!
 //! ```text
 //! 0x000 queues      0x004 classifier   0x008 hash types   0x00C 0
@@ -11,9 +11,9 @@
 //!        +0x2C coalescing frames        +0x30 message      +0x34 0
 //! ```
 //!
-//! The firmware reads it whole when the queues are opened, and what lies in front of the
-//! queues again at [`QueueCommand::UpdateClassifier`](super::QueueCommand::UpdateClassifier);
-//! it judges and uses its copy.
+//! The firmware reads the whole block when the host opens the queues, and the part before the
+//! queues again at [`QueueCommand::UpdateClassifier`](super::QueueCommand::UpdateClassifier). It
+//! validates and uses its copy.
 
 use super::hash::HashTypes;
 use super::{KEY_BYTES, QUEUES_MAX, TABLE_ENTRIES};
@@ -25,7 +25,7 @@ pub const KEY_WORDS: usize = KEY_BYTES / 4;
 /// Words of the indirection table.
 pub const TABLE_WORDS: usize = TABLE_ENTRIES / 4;
 
-/// What the host wants of one queue: 64 bytes.
+/// The configuration of one queue: 64 bytes.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -37,27 +37,27 @@ pub struct QueueControl {
     pub returns: RingControlBlock,
     /// 0x20 the [status line](super::StatusLine).
     pub status: HostAddress,
-    /// 0x28 longest time, in microseconds, until the producer is told.
+    /// 0x28 longest time, in microseconds, until the producer is reported.
     pub coalescing_ticks: u32,
-    /// 0x2C frames after which the producer is told; 0 for "by time only".
+    /// 0x2C frames after which the producer is reported; 0 for "by time only".
     pub coalescing_frames: u32,
-    /// 0x30 the interrupt message, where there are messages.
+    /// 0x30 the interrupt message, if the card has messages.
     pub message: u32,
     /// 0x34 zero.
     pub reserved: [u32; 3],
 }
 
-/// What the host wants of all: 704 bytes.
+/// The configuration of all queues: 704 bytes.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
 pub struct QueueControlBlock {
-    /// 0x000 how many queues.
+    /// 0x000 the number of queues.
     pub queues: u32,
     /// 0x004 the number of a [`ClassifierKind`](super::ClassifierKind).
     pub classifier: u32,
-    /// 0x008 the [`HashTypes`] wanted.
+    /// 0x008 the requested [`HashTypes`].
     pub hash_types: u32,
     /// 0x00C zero.
     pub reserved: u32,
@@ -72,24 +72,24 @@ pub struct QueueControlBlock {
 }
 
 /// Bytes of the control block.
-pub const CONTROL_BYTES: usize = 0x2C0;
+pub const CONTROL_BYTES: usize = CLASSIFIER_BYTES + QUEUES_MAX * size_of::<QueueControl>();
 /// Bytes of it that are about the classifier.
 pub const CLASSIFIER_BYTES: usize = 0x0C0;
 
 impl QueueControlBlock {
-    /// The types of hash that are wanted.
+    /// The requested hash types.
     pub const fn hash_types(&self) -> HashTypes {
         HashTypes::from_bits(self.hash_types)
     }
 
-    /// Puts the key's bytes into their words.
+    /// Stores the key's bytes in their words.
     pub fn set_key(&mut self, key: &[u8; KEY_BYTES]) {
         for (word, bytes) in self.key.iter_mut().zip(key.as_chunks().0) {
             *word = u32::from_be_bytes(*bytes);
         }
     }
 
-    /// Puts the table's entries into their words.
+    /// Stores the table's entries in their words.
     pub fn set_table(&mut self, table: &[u8; TABLE_ENTRIES]) {
         for (word, bytes) in self.table.iter_mut().zip(table.as_chunks().0) {
             *word = u32::from_be_bytes(*bytes);

@@ -1,22 +1,21 @@
-//! Classifiers and types of hash, by their numbers.
+//! Classifiers and hash types, by their numbers.
 //!
-//! The numbers of the types are those of virtio 1.2, 5.1.6.4 ("hash_report"), so that a
-//! driver can hand them on; [`HashTypes`] has virtio's bits ("hash_types"). The work is done
-//! in the crate `flow-classify`.
+//! The type numbers are those of virtio 1.2, 5.1.6.4 ("hash_report"), so a driver can pass them
+//! on; [`HashTypes`] has virtio's bits ("hash_types"). The crate `flow-classify` implements them.
 
 use bitfield_struct::bitfield;
 
-/// How a queue is chosen for a frame.
+/// How the queue of a frame is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum ClassifierKind {
     /// Every frame goes to queue 0.
     Single = 0,
-    /// By the lowest bits of the source address; as many queues as a power of two.
+    /// By the lowest bits of the source address; the number of queues must be a power of two.
     SourceAddress = 1,
     /// By the Toeplitz hash and the indirection table.
     Toeplitz = 2,
-    /// One datagram to each queue in turn, whatever its flow: for comparison.
+    /// Each datagram to the next queue, whatever its flow: for comparison.
     RoundRobin = 3,
 }
 
@@ -56,11 +55,11 @@ impl ClassifierKind {
     }
 }
 
-/// What a hash was made of: virtio's numbers.
+/// The input of a hash: virtio's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum HashType {
-    /// There is no hash.
+    /// No hash.
     #[default]
     None = 0,
     /// Both IPv4 addresses.
@@ -98,7 +97,7 @@ impl HashType {
         }
     }
 
-    /// Whether ports are part of it.
+    /// Whether the input includes ports.
     pub const fn has_ports(self) -> bool {
         matches!(
             self,
@@ -107,8 +106,8 @@ impl HashType {
     }
 }
 
-/// Which types of hash are made. A TCP or UDP datagram whose own type is off is hashed by
-/// its addresses, if that type is on.
+/// The enabled hash types. A TCP or UDP datagram whose own type is off is hashed by its addresses,
+/// if that type is on.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct HashTypes {
@@ -129,16 +128,16 @@ pub struct HashTypes {
 }
 
 impl HashTypes {
-    /// As Linux has it: TCP by 4-tuple; UDP, of which there may be fragments, by 2-tuple.
+    /// As in Linux: TCP by 4-tuple; UDP, which may be fragmented, by 2-tuple.
     pub const USUAL: HashTypes = HashTypes::new()
         .with_ipv4(true)
         .with_tcp_ipv4(true)
         .with_ipv6(true)
         .with_tcp_ipv6(true);
-    /// All that there are.
+    /// All types.
     pub const ALL: HashTypes = HashTypes::USUAL.with_udp_ipv4(true).with_udp_ipv6(true);
 
-    /// Whether no bit is set that has no meaning.
+    /// Whether only known bits are set.
     pub const fn is_known(self) -> bool {
         self.into_bits() & !HashTypes::ALL.into_bits() == 0
     }

@@ -1,4 +1,4 @@
-//! What passes between a queue and its thread: the status line and the re-arm word.
+//! Between a queue and its thread: the status line and the re-arm word.
 //!
 //! ```text
 //!   card:  frame for an armed queue ──► polled; status line; interrupt
@@ -6,14 +6,14 @@
 //!          re-arm = consumer ─────────► armed; if the queue holds more: interrupt at once
 //! ```
 //!
-//! Whether the queue was empty is decided by the card, which knows what it has handed over:
-//! nothing can be lost between "empty" and "re-armed".
+//! The card decides whether the queue was empty, because it knows what it has delivered: no frame
+//! is lost between "empty" and "re-armed".
 
 use bitfield_struct::bitfield;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A queue's status line: 16 bytes of host memory at a multiple of 16, so that they share a
-/// page and one transfer. Written by the card alone, before the interrupt.
+/// A queue's status line: 16 bytes of host memory at a multiple of 16, so that one page holds it
+/// and one transfer writes it. Only the card writes it, before the interrupt.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -21,25 +21,25 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct StatusLine {
     /// Producer of the return ring.
     pub producer: u32,
-    /// Interrupts raised for this queue; wraps. The service routine compares it with what it
-    /// saw before.
+    /// Interrupts raised for this queue; wraps. The service routine compares it with its last
+    /// value.
     pub interrupts: u32,
     /// Zero.
     pub reserved: [u32; 2],
 }
 
-/// Bytes of a status line, and what its address is a multiple of.
+/// Bytes and alignment of a status line.
 pub const STATUS_BYTES: usize = 16;
 
 /// What the host writes into a queue's re-arm mailbox.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq)]
 pub struct RearmWord {
-    /// bits 15:0: index up to which the thread has taken frames off the return ring.
+    /// bits 15:0: index up to which the thread has taken frames from the return ring.
     pub consumer: u16,
     #[bits(15)]
     __: u16,
-    /// bit 31: the thread goes on polling; only the index counts.
+    /// bit 31: the thread continues to poll; only the index is used.
     pub stay_polled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The boot code as the boot memory holds it.
+//! The boot code in the boot memory.
 //!
 //! All code is in the library; its `start` module holds the reset entry.
 #![no_std]

@@ -1,30 +1,30 @@
-//! Where the program and whoever runs it meet.
+//! The memory that the program shares with its runner.
 
-/// A word that says what to do; the value of a variant is its NIC address.
+/// A parameter of the run; the value of a variant is its NIC address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Word {
     /// The number of a classifier.
     Classifier = 0x8000,
-    /// How many queues.
+    /// The number of queues.
     Queues = 0x8004,
-    /// The types of hash.
+    /// The hash types.
     HashTypes = 0x8008,
     /// The key's period in bytes: 2, 4, or 0 for none.
     Period = 0x800C,
     /// Bits of a piece: 8 or 4.
     PieceBits = 0x8010,
-    /// How many frames there are.
+    /// The number of frames.
     Frames = 0x8014,
-    /// Bytes of each.
+    /// Bytes of each frame.
     Length = 0x8018,
-    /// How often all are classified.
+    /// How often the program classifies all frames.
     Rounds = 0x801C,
     /// Nonzero: rows of bytes beside a cache of flows.
     Cached = 0x8020,
 }
 
-/// The verdicts of the last round: queue and type of hash in one word, then the hash.
+/// The verdicts of the last round: queue and hash type in one word, then the hash.
 pub const VERDICTS: u32 = 0x9000;
 /// The first frame.
 pub const FRAMES: u32 = 0x1_0000;
@@ -36,5 +36,5 @@ pub const FRAMES_MAX: u32 = 256;
 pub const ROWS: u32 = 0x2_0000;
 /// The cache of flows.
 pub const FLOWS: u32 = 0x3_0000;
-/// Its slots.
-pub const FLOW_SLOTS: u32 = 1024;
+/// Bytes of it.
+pub const FLOW_BYTES: u32 = 0x8000;

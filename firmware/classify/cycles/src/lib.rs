@@ -1,9 +1,9 @@
-//! Classifies frames in SRAM again and again, for its cycles to be counted.
+//! Classifies frames in SRAM repeatedly, so that the cycles can be counted.
 //!
 //! Code, stack, classifier and indirection table are in CPU A's scratch pad, frames and rows in
-//! SRAM: as in the firmware's receive path. Whoever runs it fills in [`layout`]'s words, puts
-//! frames into their slots and runs CPU A to its halt; the cycles of one frame are the
-//! difference between many and few.
+//! SRAM, as in the firmware's receive path. The runner fills in [`layout`]'s words, puts frames
+//! into their slots and runs CPU A until it halts; the difference between many and few frames is
+//! the cost of one.
 //!
 //! ```text
 //!   SRAM  0x8000 what to do │ 0x9000 verdicts │ 0x10000 frames │ 0x20000 rows │ 0x30000 flows

@@ -1,8 +1,9 @@
-//! What is measured.
+//! The measured program.
 
-use crate::layout::{FLOW_SLOTS, FLOWS, FRAMES, ROWS, SLOT, VERDICTS, Word};
+use crate::layout::{FLOW_BYTES, FLOWS, FRAMES, ROWS, SLOT, VERDICTS, Word};
 use core::hint::black_box;
 use core::marker::PhantomData;
+use flow_classify::flows::FlowMasks;
 use flow_classify::key::Period;
 use flow_classify::toeplitz::{Bytes, Nibbles, Pieces};
 use flow_classify::{Classifier, ClassifierKind, Frame, HashTypes, Memory};
@@ -10,7 +11,7 @@ use tigon2_hal::Bus;
 
 /// Frames, rows and table, and the SRAM that verdicts go to.
 trait View: Frame + Memory {
-    /// Turns to the frame at a NIC address.
+    /// Selects the frame at a NIC address.
     fn begin(&mut self, start: u32);
     /// Loads a word of SRAM.
     fn load(&mut self, address: u32) -> u32;
@@ -33,7 +34,8 @@ impl<'a, B, P, const CACHED: u32> InSram<'a, B, P, CACHED> {
         InSram {
             bus,
             start: 0,
-            // As in firmware a value: known alignment would cost an instruction a look-up.
+            // A value, as in the firmware: known alignment would cost an instruction for each
+            // look-up.
             rows: black_box(ROWS),
             flows: black_box(FLOWS),
             queues,
@@ -67,7 +69,13 @@ impl<B: Bus, P: Pieces, const CACHED: u32> Memory for InSram<'_, B, P, CACHED> {
         u32::from(self.queues[(entry & 127) as usize])
     }
 
-    const FLOWS: u32 = CACHED;
+    #[inline(always)]
+    fn flows(&self) -> Option<FlowMasks> {
+        match CACHED {
+            0 => None,
+            bytes => Some(FlowMasks::halves(bytes)),
+        }
+    }
 
     #[inline(always)]
     fn flow(&mut self, offset: u32) -> u32 {
@@ -97,7 +105,7 @@ impl<B: Bus, P: Pieces, const CACHED: u32> View for InSram<'_, B, P, CACHED> {
     }
 }
 
-/// Classifies all frames as often as the words say.
+/// Classifies all frames as often as the parameters say.
 pub fn run<B: Bus>(bus: &mut B) {
     let load = |bus: &mut B, word: Word| bus.load(word as u32);
     let kind = ClassifierKind::from_number(load(bus, Word::Classifier));
@@ -119,7 +127,7 @@ pub fn run<B: Bus>(bus: &mut B) {
     }
     let bits = load(bus, Word::PieceBits);
     if load(bus, Word::Cached) != 0 {
-        let view = InSram::<B, Bytes, FLOW_SLOTS>::new(bus, &table);
+        let view = InSram::<B, Bytes, FLOW_BYTES>::new(bus, &table);
         rounds(view, classifier);
     } else if bits == 4 {
         rounds(InSram::<B, Nibbles, 0>::new(bus, &table), classifier);

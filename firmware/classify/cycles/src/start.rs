@@ -1,4 +1,4 @@
-//! The reset entry and the panic handler, as the chip runs them.
+//! The reset entry and the panic handler.
 
 use crate::program;
 use core::arch::global_asm;

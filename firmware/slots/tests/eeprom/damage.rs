@@ -1,4 +1,4 @@
-//! One bit of the EEPROM is wrong, any one: it is seen, and a damaged image never starts.
+//! Tests single-bit damage of the EEPROM: every one is detected, and a damaged image never starts.
 
 use crate::part::{Part, code, file, file_for};
 use boot_slots::header::HeaderError;

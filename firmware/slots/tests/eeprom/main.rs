@@ -1,5 +1,5 @@
-//! The boot slots on an EEPROM in memory: damage of any bit, power that fails at any write,
-//! and older images.
+//! Tests the boot slots on an EEPROM in memory: damage of any bit, power failure at any write, and
+//! older images.
 
 mod damage;
 mod part;

@@ -1,4 +1,4 @@
-//! An EEPROM in memory whose power can be cut, and images to put in it.
+//! An EEPROM in memory whose power can be cut, and images for it.
 
 use boot_slots::geometry::PAGE_BYTES;
 use boot_slots::select::{Choice, Memory, choose};

@@ -1,4 +1,4 @@
-//! The power fails at every single write of an update: the card boots the old image or the
+//! Tests a power failure at every single write of an update: the card boots the old image or the
 //! new one, never anything else.
 
 use crate::part::{BOARD, NoPower, Part, Torn, code, file};

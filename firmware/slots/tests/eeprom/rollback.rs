@@ -1,5 +1,5 @@
-//! The rollback counter: what was confirmed once is not followed by something older, unless
-//! that is allowed, and what knows nothing of counters counts as 0.
+//! Tests the rollback counter: no older image replaces a confirmed one unless that is allowed, and
+//! images without a counter count as 0.
 
 use crate::part::{BOARD, Part, code, counted, file};
 use boot_slots::record::Found;

@@ -1,6 +1,6 @@
-//! Attentions of the MAC: counted and cleared.
+//! MAC attentions: each is counted and cleared.
 //!
-//! Hardware reference, section 10.4. The events are held back until the next
+//! Hardware reference, section 10.4. Both attention events stay masked until the next
 //! housekeeping, so that a flood of them cannot starve the packet path.
 
 use super::receive_state;
@@ -11,12 +11,12 @@ use tigon2_chip::bits::MacRxState;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
-/// The MAC's state register says that the MAC cannot go on.
+/// The MAC has stopped, by its state register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacStopped(pub u32);
 
-/// MAC RX attention. The attentions are cleared, which leaves nothing to recover: the MAC
-/// goes on by itself when its buffer has room again.
+/// MAC RX attention. Clearing the attentions is enough: the MAC continues by itself when its
+/// buffer has room again.
 ///
 /// # Errors
 /// [`MacStopped`] for an attention that is fatal.
@@ -25,7 +25,7 @@ pub fn receive_attention<B: Dispatch>(io: &mut IoA<B>) -> Result<(), MacStopped>
     if state.into_bits() & MacRxState::FATAL_ATTENTION != 0 {
         return Err(MacStopped(state.into_bits()));
     }
-    // Reading it back as it is clears what was read (write 1 to clear).
+    // Writing back what was read clears it (write 1 to clear).
     io.bus.write(Register::MacRxState, state.into_bits());
     count!(io.bus, mac_receive_attentions);
     if state.link_attention() {

@@ -1,9 +1,8 @@
-//! The link on copper: a PHY negotiates, the firmware asks it over the management bus.
+//! The link on copper: a PHY negotiates, and the firmware polls it over the management bus.
 //!
-//! Hardware reference, section 11, "Copper boards": reset, advertise, negotiate with
-//! gigabit first; the MAC's interface follows the result. A look at a register takes a
-//! quarter of a millisecond, so the PHY is asked now and then; that the signal is gone is
-//! seen at once.
+//! Hardware reference, section 11, "Copper boards": reset, advertise, then negotiate, gigabit
+//! first; the MAC's interface follows the result. Reading one PHY register takes a quarter of a
+//! millisecond, so the firmware polls the PHY at intervals. It notices a lost signal at once.
 
 use super::phy::{self, Medium, PhyKind};
 use super::requested::{self, Pause, PauseAbility};
@@ -15,15 +14,15 @@ use tigon2_chip::phy::{PhyMode, PhyRegister, ability, control, gigabit_control, 
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mdio;
 
-/// Milliseconds between two looks at a PHY that negotiates, a power of two.
+/// Milliseconds between two polls of a PHY that negotiates, a power of two.
 const LOOK: u32 = 16;
-/// Milliseconds between two looks at a link that is up, a power of two.
+/// Milliseconds between two polls of a link that is up, a power of two.
 const WATCH: u32 = 128;
-/// Milliseconds after which a reset of the PHY must be over.
+/// Milliseconds within which the PHY must finish its reset.
 const RESET: u32 = 500;
 
-/// Bits of registers 4 and 5, the best first. In words, since the chip's CPUs load nothing
-/// that is not aligned.
+/// Bits of registers 4 and 5, the best mode first. They are words because the chip's CPUs cannot
+/// load unaligned data.
 const MODES: &[(PhyMode, u32)] = &[
     (PhyMode::Full100, ability::FULL_100 as u32),
     (PhyMode::Half100, ability::HALF_100 as u32),
@@ -45,13 +44,13 @@ impl Link {
         self.medium == Medium::Copper(PhyKind::Gigabit) && requested::gigabit(self.gigabit)
     }
 
-    /// Whether the PHY negotiates: if a link that is wanted shall.
+    /// Whether the PHY negotiates the requested link, or has it forced.
     fn negotiates(&self) -> bool {
         self.gigabit_wanted() && self.gigabit.autonegotiate()
             || requested::fast(self.fast) && self.fast.autonegotiate()
     }
 
-    /// Whether a mode is wanted.
+    /// Whether the host wants a mode.
     fn wants(&self, mode: PhyMode) -> bool {
         let word = if mode.megabits() == 1000 {
             self.gigabit
@@ -71,7 +70,7 @@ impl Link {
         speed && duplex
     }
 
-    /// The pause frames that the words ask for.
+    /// The pause frames that the link words request.
     fn copper_pause(&self) -> Pause {
         let word = if requested::fast(self.fast) {
             self.fast
@@ -105,7 +104,7 @@ impl Link {
             | flag(self.wants(PhyMode::Half1000), gigabit_control::HALF)
     }
 
-    /// The mode to force: the best of the link that the host prefers, or of either.
+    /// The mode to force: the best mode of the link that the host prefers, or of either link.
     fn forced(&self) -> PhyMode {
         let fast_first = self.fast.enable() && self.fast.preferred() && !self.gigabit.preferred();
         let best = |gigabit: bool| {
@@ -134,13 +133,13 @@ impl Link {
     }
 }
 
-/// The MAC has been reset for long enough: the PHY next.
+/// The MAC has been in reset long enough; resets the PHY.
 pub fn begin<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     write(&mut io.bus, PhyRegister::Control, control::RESET);
     link.enter(Phase::PhyReset);
 }
 
-/// The PHY has been reset, or is at it.
+/// Waits for the end of the PHY's reset, then starts negotiation or forces the link.
 pub fn after_reset<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     if read(bus, PhyRegister::Control) & control::RESET != 0 {
@@ -169,7 +168,7 @@ pub fn after_reset<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     }
 }
 
-/// Waits for the PHY's link.
+/// Waits until the PHY reports a link.
 pub fn negotiate<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     if link.time & (LOOK - 1) != 0 {
@@ -211,14 +210,14 @@ pub fn negotiate<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     settle(link, io);
 }
 
-/// The MAC's interface follows the speed: `R[50]`, then `R[200]` and `R[220]` (11, C).
+/// Sets the MAC's interface to the speed: `R[50]`, then `R[200]` and `R[220]` (11, C).
 fn settle<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     phy::set_copper_interface(bus, link.mode.megabits() == 1000);
     link.enter(Phase::Settle);
 }
 
-/// Whether the PHY has lost its link. A loss is kept for the look that follows it.
+/// Whether the PHY has lost its link. The PHY latches a loss until the next read.
 pub fn lost<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) -> bool {
     let bus = &mut io.bus;
     link.time & (WATCH - 1) == 0 && read(bus, PhyRegister::Status) & status::LINK == 0

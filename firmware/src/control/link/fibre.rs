@@ -1,4 +1,4 @@
-//! The link on fibre: the firmware negotiates by 1000BASE-X code words.
+//! The link on fibre: the firmware negotiates with 1000BASE-X code words.
 //!
 //! Hardware reference, section 11, steps 2 and 3. Words are in the byte order of `R[204]`
 //! and `R[224]`.
@@ -12,7 +12,7 @@ use tigon2_chip::mac::config_word;
 use tigon2_chip::phy::PhyMode;
 use tigon2_hal::events::Dispatch;
 
-/// Milliseconds without code words after which the partner is taken not to negotiate.
+/// Milliseconds without code words after which the partner counts as not negotiating.
 const PATIENCE: u32 = 500;
 
 impl Link {
@@ -34,7 +34,7 @@ impl Link {
             | flag(pause.asymmetric, config_word::ASYMMETRIC_PAUSE)
     }
 
-    /// What nobody contradicts.
+    /// Forces the requested link without a partner's abilities.
     fn force(&mut self) {
         self.mode = if requested::full_duplex(self.gigabit) {
             PhyMode::Full1000
@@ -45,7 +45,7 @@ impl Link {
     }
 }
 
-/// The MAC has been reset for long enough.
+/// The MAC has been in reset long enough.
 pub fn begin<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     bus.write(Register::MacTxState, link.transmit_state(false));
@@ -57,8 +57,7 @@ pub fn begin<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     }
 }
 
-/// The link-present test of the fibre path: with a signal, disabling the receiver raises
-/// an attention (10.4, C!).
+/// Tests for a link partner: with a signal, disabling the receiver raises an attention (10.4, C!).
 pub fn sense<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     bus.write(
@@ -87,7 +86,7 @@ pub fn sense<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     }
 }
 
-/// The link was broken for long enough.
+/// The link has been broken long enough.
 pub fn advertise<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     bus.write(Register::TxConfigWord, link.code_word());
@@ -95,7 +94,7 @@ pub fn advertise<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     link.enter(Phase::Ability);
 }
 
-/// Waits for the same abilities twice.
+/// Waits until the partner sends the same abilities twice.
 pub fn ability<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     let word = bus.read(Register::RxConfigWord);
@@ -110,7 +109,7 @@ pub fn ability<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
         link.partner = 0;
     }
     if link.time >= PATIENCE {
-        // Nobody negotiates there: gigabit, no flow control but what is forced.
+        // The partner does not negotiate: gigabit, and flow control only if it is forced.
         if !link.gigabit.negotiate_flow_control() {
             link.pause = Pause::wanted(link.gigabit);
         }

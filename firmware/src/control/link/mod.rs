@@ -1,7 +1,7 @@
-//! The link: what the host wants of it, what it is, and what the host is told.
+//! The link: the requested mode, the current state, and the reports to the host.
 //!
-//! Hardware reference, section 11, and the link words of section 12. Housekeeping turns
-//! the machine of the board's medium once a millisecond:
+//! Hardware reference, section 11, and the link words of section 12. Housekeeping advances the
+//! state machine of the board's medium once a millisecond:
 //!
 //! ```text
 //!        .---------------- [`fibre`]: Sense, Break, Ability, Acknowledge --.
@@ -40,44 +40,44 @@ use tigon2_chip::phy::PhyMode;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::led::{Led, Which};
 
-/// Milliseconds that the steps of the reference last.
+/// Milliseconds of each step in the reference.
 const STEP: u32 = 10;
 
-/// Where the machine is.
+/// The state of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The host does not want a link.
     Off,
     /// The MAC was reset.
     Reset,
-    /// Fibre: is there a signal?
+    /// Fibre: testing for a signal.
     Sense,
-    /// Fibre: sending 0: break link.
+    /// Fibre: sending zeros to break the link.
     Break,
-    /// Fibre: sending abilities, waiting for the partner's.
+    /// Fibre: sending abilities, waiting for the partner's abilities.
     Ability,
-    /// Fibre: sending the acknowledge, waiting for the partner's.
+    /// Fibre: sending the acknowledge, waiting for the partner's acknowledge.
     Acknowledge,
     /// Copper: the PHY was reset.
     PhyReset,
-    /// Copper: the PHY negotiates, or waits for the forced link.
+    /// Copper: the PHY negotiates, or a forced link comes up.
     Negotiate,
-    /// Agreed; a while of the same.
+    /// Agreed; both sides keep sending the same for a while.
     Settle,
-    /// Sending idle; the partner must do so, too.
+    /// Sending idle; the partner must send idle as well.
     Idle,
     /// Up.
     Up,
 }
 
-/// Which of the link words the host wants looked at again.
+/// Which link words the host wants evaluated again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renew {
     /// Both.
     Both,
-    /// That of the gigabit link.
+    /// The word of the gigabit link.
     Gigabit,
-    /// That of the 10/100 link.
+    /// The word of the 10/100 link.
     Fast,
 }
 
@@ -89,11 +89,11 @@ pub struct Link {
     time: u32,
     /// Whether frames pass.
     up: bool,
-    /// What the board has.
+    /// The board's medium.
     medium: Medium,
-    /// What the host wants of a gigabit link.
+    /// The gigabit link that the host requests.
     gigabit: LinkWord,
-    /// What the host wants of a 10/100 link.
+    /// The 10/100 link that the host requests.
     fast: LinkWord,
     /// The partner's abilities: its last code word, or the PHY's register 5.
     partner: u32,
@@ -101,11 +101,11 @@ pub struct Link {
     mode: PhyMode,
     /// Which pause frames are sent and obeyed.
     pause: Pause,
-    /// Frames come back.
+    /// Whether the loopback is closed.
     loopback: bool,
-    /// The signal's polarity; it is turned while there is no sync (10.4, I).
+    /// The signal's polarity; it is inverted while there is no sync (10.4, I).
     polarity: bool,
-    /// Something changed that the statistics tell.
+    /// Whether something changed that the statistics report.
     changed: bool,
 }
 
@@ -134,7 +134,7 @@ impl Link {
         self.up
     }
 
-    /// Speed in bits per second, and in millions of them; 0 while there is no link.
+    /// Speed in bits per second, and in Mb/s; 0 while there is no link.
     pub const fn speed(&self) -> (u32, u32) {
         if !self.up {
             return (0, 0);
@@ -146,7 +146,7 @@ impl Link {
         }
     }
 
-    /// The medium that the board has, found at start.
+    /// Sets the board's medium, which was found at start.
     pub fn set_medium(&mut self, medium: Medium) {
         self.medium = medium;
     }
@@ -162,7 +162,7 @@ impl Link {
         self.time = 0;
     }
 
-    /// The word that counts for a speed.
+    /// The link word for the current speed.
     fn requested(&self) -> LinkWord {
         if self.mode.megabits() == 1000 {
             self.gigabit
@@ -171,14 +171,14 @@ impl Link {
         }
     }
 
-    /// Whether the host wants a link that this board can make.
+    /// Whether the host wants a link that this board supports.
     fn wanted(&self) -> bool {
         let copper = matches!(self.medium, Medium::Copper(_));
         requested::gigabit(self.gigabit) || (copper && requested::fast(self.fast))
     }
 
-    /// `R[220]` of this state; attentions are left as they are. The filter's promiscuous bit
-    /// is in that register, too.
+    /// The value of `R[220]` for this state, with the attentions unchanged. The register also holds
+    /// the filter's promiscuous bit.
     fn receive_state(&self, filter: &Filter, enable: bool) -> u32 {
         filter
             .state()
@@ -189,7 +189,7 @@ impl Link {
             .into_bits()
     }
 
-    /// `R[200]` of this state: 0xE0, 0x70 or 0x20 and the enable bit (10.4).
+    /// The value of `R[200]` for this state: 0xE0, 0x70 or 0x20 and the enable bit (10.4).
     fn transmit_state(&self, enable: bool) -> u32 {
         let copper = matches!(self.medium, Medium::Copper(_));
         let gigabit = self.mode.megabits() == 1000;
@@ -203,7 +203,7 @@ impl Link {
             .into_bits()
     }
 
-    /// The state words of both links, of which one is 0.
+    /// The state words of both links; one of them is 0.
     fn words(&self) -> (LinkWord, LinkWord) {
         const NONE: LinkWord = LinkWord::new();
         if !self.up {
@@ -239,7 +239,7 @@ impl Default for Link {
     }
 }
 
-/// Begins anew with what the host wants now.
+/// Restarts with what the host requests now.
 pub fn renew<B: Dispatch>(link: &mut Link, io: &mut IoA<B>, which: Renew) {
     let bus = &mut io.bus;
     if which != Renew::Fast {
@@ -251,9 +251,9 @@ pub fn renew<B: Dispatch>(link: &mut Link, io: &mut IoA<B>, which: Renew) {
     restart(link, io);
 }
 
-/// Begins anew.
+/// Restarts the machine.
 fn restart<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
-    log_debug!("the link begins anew");
+    log_debug!("the link restarts");
     down(link, io);
     count!(io.bus, mac_resets);
     let bus = &mut io.bus;
@@ -312,7 +312,7 @@ pub fn tick<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     }
 }
 
-/// The host wants a link now that it did not want before, without a command.
+/// Restarts when the host requests a link that it did not request before, without a command.
 fn later<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let bus = &mut io.bus;
     link.gigabit = LinkWord::from_bits(bus.load(Gencom::GigabitLink.nic_address()));
@@ -326,8 +326,8 @@ fn receive_state<B: Dispatch>(bus: &mut B) -> MacRxState {
     MacRxState::from_bits(bus.read(Register::MacRxState))
 }
 
-/// The partner must have stopped sending code words, and there must be a signal; in
-/// loopback there is nobody.
+/// Waits until the partner has stopped sending code words while there is a signal. In loopback
+/// there is no partner.
 fn idle<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     let state = receive_state(&mut io.bus);
     if link.loopback || (state.synchronised() && !state.code_words()) {
@@ -337,7 +337,7 @@ fn idle<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     }
 }
 
-/// A link is lost when the signal is, or when the partner negotiates again.
+/// The link is lost when the signal is lost or the partner negotiates again.
 fn watch<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     if link.loopback {
         return;
@@ -371,7 +371,7 @@ fn down<B: Dispatch>(link: &mut Link, io: &mut IoA<B>) {
     }
 }
 
-/// The state words, the LED, the trace and the event; the statistics follow.
+/// Updates the state words, the LED, the trace and the statistics, and posts the event.
 fn report<B: Dispatch>(link: &mut Link, io: &mut IoA<B>, code: u16) {
     let (gigabit, fast) = link.words();
     let bus = &mut io.bus;

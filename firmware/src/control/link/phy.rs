@@ -1,9 +1,8 @@
-//! Finds out what the board's link goes through, and lets it run.
+//! Detects the board's medium and brings it up.
 //!
-//! Hardware reference, section 11, step 1: a copper PHY answers on the management bus with
-//! an identifier; if none does, the board is one for fibre: in loopback the receiver must
-//! see the code words that the transmitter sends, first through the chip's own SERDES,
-//! then through an external one.
+//! Hardware reference, section 11, step 1. A copper PHY answers on the management bus with an
+//! identifier. If none does, the board has fibre: in loopback the receiver must see the code words
+//! that the transmitter sends, first through the chip's own SERDES, then through an external one.
 
 use crate::record::log::{log_info, log_warn};
 use embedded_hal::delay::DelayNs;
@@ -15,9 +14,9 @@ use tigon2_chip::phy::PhyRegister;
 use tigon2_hal::timer::Delay;
 use tigon2_hal::{Bus, mdio};
 
-/// Tries of the loopback test through the chip's own SERDES.
+/// Attempts of the loopback test through the chip's own SERDES.
 const ON_CHIP_TRIES: u32 = 20;
-/// Tries through an external one.
+/// Attempts through an external SERDES.
 const EXTERNAL_TRIES: u32 = 100;
 
 /// `R[44]`'s pins towards an external SERDES: normal operation.
@@ -30,18 +29,18 @@ const PINS_LOOPBACK: MiscLocalControl = PINS.with_pin0_drive(true).with_pin0(tru
 /// All bits of `R[44]` that are pins, and the interrupt strobe, which is never written back.
 const PINS_MASK: u32 = PINS_LOOPBACK.with_raise_interrupt(true).into_bits();
 
-/// What the link goes through.
+/// The medium behind the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
-    /// Fibre, by the chip's own SERDES.
+    /// Fibre, through the chip's own SERDES.
     OnChipSerdes,
-    /// Fibre, by an external SERDES.
+    /// Fibre, through an external SERDES.
     ExternalSerdes,
-    /// Copper, by a PHY.
+    /// Copper, through a PHY.
     Copper(PhyKind),
 }
 
-/// What a PHY can do.
+/// The speeds of a PHY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhyKind {
     /// 10, 100 and 1000 Mb/s.
@@ -51,8 +50,8 @@ pub enum PhyKind {
 }
 
 impl PhyKind {
-    /// The PHY with these identifier registers, if it is one of those that vendor firmware
-    /// knows (11, C). That the others of the list are PHYs for 10 and 100 Mb/s is inferred.
+    /// The PHY with these identifier registers, if vendor firmware knows it (11, C). That the other
+    /// PHYs of the list run at 10 and 100 Mb/s is inferred.
     pub const fn identify(high: u16, low: u16) -> Option<PhyKind> {
         match (high, low & 0xFFF0) {
             (0x0020, 0x6040) => Some(PhyKind::Gigabit),
@@ -62,7 +61,7 @@ impl PhyKind {
     }
 }
 
-/// Finds out which medium the board has, and leaves it running.
+/// Detects the board's medium and leaves it running.
 #[inline(never)]
 pub fn bring_up<B: Bus>(bus: &mut B) -> Medium {
     bus.modify(Register::MiscLocalControl, PINS_MASK, PINS.into_bits());
@@ -121,7 +120,7 @@ fn set_interface<B: Bus>(bus: &mut B, interface: u8) {
     bus.modify(Register::MiscConfig, field, value);
 }
 
-/// GMII or MII, by the speed of a copper link (11, C).
+/// Selects GMII or MII, by the speed of a copper link (11, C).
 pub fn set_copper_interface<B: Bus>(bus: &mut B, gigabit: bool) {
     let interface = if gigabit {
         mac_interface::GMII
@@ -131,8 +130,8 @@ pub fn set_copper_interface<B: Bus>(bus: &mut B, gigabit: bool) {
     set_interface(bus, interface);
 }
 
-/// Closes or opens the loop of a SERDES. A copper PHY has its own, see
-/// [`link`](super::link).
+/// Closes or opens the loopback of a SERDES. A copper PHY has its own loopback, see
+/// [`link`](crate::control::link).
 pub fn set_loopback<B: Bus>(bus: &mut B, medium: Medium, closed: bool) {
     match medium {
         Medium::OnChipSerdes => bus.write(

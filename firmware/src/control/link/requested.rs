@@ -1,61 +1,61 @@
-//! What the link words ask for, and what comes of it with a partner.
+//! The modes that the link words request, and what a partner agrees to.
 //!
-//! Host/NIC software interface, "Link bits"; which duplex and which pause frames two
-//! partners agree on is IEEE 802.3's, annex 28B.
+//! Host/NIC software interface, "Link bits". IEEE 802.3, annex 28B, defines which duplex and which
+//! pause frames two partners agree on.
 
 use host_interface::LinkWord;
 
-/// Whether a word asks for a gigabit link. A word without any speed means all of them.
+/// Whether a word requests a gigabit link. A word without any speed requests all of them.
 pub const fn gigabit(word: LinkWord) -> bool {
     word.enable() && (word.speed_1000() || !(word.speed_100() || word.speed_10()))
 }
 
-/// Whether a word asks for a 10 or 100 Mb/s link.
+/// Whether a word requests a 10 or 100 Mb/s link.
 pub const fn fast(word: LinkWord) -> bool {
     word.enable() && (word.speed_100() || word.speed_10() || !word.speed_1000())
 }
 
-/// Whether a word takes full duplex. A word without any duplex means both.
+/// Whether a word accepts full duplex. A word without any duplex accepts both.
 pub const fn full_duplex(word: LinkWord) -> bool {
     word.full_duplex() || !word.half_duplex()
 }
 
-/// Whether a word takes half duplex.
+/// Whether a word accepts half duplex.
 pub const fn half_duplex(word: LinkWord) -> bool {
     word.half_duplex() || !word.full_duplex()
 }
 
-/// Whether frames shall come back.
+/// Whether the words request loopback.
 pub const fn loopback(gigabit: LinkWord, fast: LinkWord) -> bool {
     gigabit.enable() && gigabit.loopback() || fast.enable() && fast.loopback()
 }
 
-/// Pause frames in both directions.
+/// Which pause frames are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// They are sent: `R[200]` bit 8.
+    /// The MAC sends them: `R[200]` bit 8.
     pub send: bool,
-    /// They are obeyed: `R[220]` bit 16.
+    /// The MAC obeys them: `R[220]` bit 16.
     pub obey: bool,
 }
 
-/// What a side says of pause frames when it negotiates.
+/// What a side advertises about pause frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseAbility {
-    /// Both directions alike.
+    /// It supports both directions together.
     pub symmetric: bool,
-    /// One direction only will do.
+    /// It supports one direction alone.
     pub asymmetric: bool,
 }
 
 impl Pause {
-    /// None of them.
+    /// No pause frames.
     pub const NONE: Pause = Pause {
         send: false,
         obey: false,
     };
 
-    /// What a word wants.
+    /// The pause frames that a word requests.
     pub const fn wanted(word: LinkWord) -> Pause {
         Pause {
             send: word.transmit_flow_control(),
@@ -63,7 +63,7 @@ impl Pause {
         }
     }
 
-    /// What to tell the partner.
+    /// What to advertise to the partner.
     pub const fn ability(self) -> PauseAbility {
         PauseAbility {
             symmetric: self.obey,
@@ -71,8 +71,8 @@ impl Pause {
         }
     }
 
-    /// What a word and a partner come to. A word that does not have it negotiated gets
-    /// what it wants.
+    /// What this side and the partner agree on. A word that does not request negotiation gets what
+    /// it requests.
     pub const fn agreed(word: LinkWord, partner: PauseAbility) -> Pause {
         let wanted = Pause::wanted(word);
         if !word.negotiate_flow_control() {

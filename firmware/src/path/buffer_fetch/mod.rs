@@ -1,8 +1,8 @@
-//! CPU B's part of the receive path: fetching the BDs that the host gives.
+//! CPU B's part of the receive path: fetching the host's receive BDs.
 //!
-//! Hardware reference, section 14. CPU A judges the host's producers and shares them; the
-//! BDs are fetched to the places where CPU A takes them, and when they are there, the
-//! rings' own producers are shared in return:
+//! Hardware reference, section 14. CPU A validates the host's producers and shares them. CPU B
+//! fetches the BDs to the slots from which CPU A takes them, and then shares the rings' own
+//! producers in return:
 //!
 //! ```text
 //! host --mailbox--> A --RECEIVE_PRODUCERS--> B --fetch--> NIC memory
@@ -16,56 +16,68 @@ use crate::io::bd_ring::Fetch;
 use crate::io::buffer_ring::{Geometry, RINGS, RingId};
 use crate::memory::config::Config;
 use crate::memory::layout::QUEUES;
+use crate::memory::region::FilledBds;
 use crate::memory::shared::{CLASSIC_NEXT, RECEIVE_ARRIVED, RECEIVE_PRODUCERS, STARVED};
 use queues::QueueFetch;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
-/// The host's rings of empty buffers, as CPU B knows them.
+/// The host uses the mini ring.
+const MINI: u32 = 1;
+/// The host uses the jumbo ring.
+const JUMBO: u32 = 2;
+/// The rings are suspended because queues are open.
+const RESTS: u32 = 1 << 31;
+
+/// CPU B's view of the host's rings of empty buffers.
 #[derive(Debug)]
 pub struct BufferFetch {
     rings: [Fetch<5>; RINGS],
-    /// Whether the host uses the ring; it uses the standard ring.
-    uses_mini: bool,
-    uses_jumbo: bool,
-    /// Fetches of jumbo BDs under way.
+    /// What there is besides the standard ring, as bits: [`MINI`], [`JUMBO`], [`RESTS`].
+    besides: u32,
+    /// Fetches of jumbo BDs in flight.
     fetching: u32,
-    /// How many of them began before the ring was reset: what they bring is not wanted.
+    /// How many of them began before the ring was reset: their BDs are discarded.
     stale: u32,
-    /// Whether the rings rest, while queues are open.
-    rests: bool,
     /// The receive queues.
     pub queues: QueueFetch,
 }
 
 impl BufferFetch {
     /// Nothing configured.
-    pub const fn new() -> BufferFetch {
+    pub const fn new(regions: FilledBds) -> BufferFetch {
         BufferFetch {
-            rings: [Fetch::UNUSED; RINGS],
-            uses_mini: false,
-            uses_jumbo: false,
+            rings: [
+                Fetch::new(regions.standard),
+                Fetch::new(regions.mini),
+                Fetch::new(regions.jumbo),
+            ],
+            besides: 0,
             fetching: 0,
             stale: 0,
-            rests: false,
             queues: QueueFetch::new(),
         }
     }
 
-    /// As the host configured the rings.
-    pub fn configured(config: &Config) -> BufferFetch {
-        let mut fetch = BufferFetch::new();
-        for id in RingId::ALL {
-            if let Some(geometry) = Geometry::of(config, id) {
-                *id.in_array_mut(&mut fetch.rings) = geometry.fetch();
+    /// Takes the configuration.
+    pub fn configure(&mut self, config: &Config) {
+        for (ring, id) in self.rings.iter_mut().zip(RingId::ALL) {
+            if let Some(Geometry { host, entries }) = Geometry::of(config, id) {
+                ring.configure(host, entries);
             }
         }
-        fetch.uses_mini = config.mini.is_used();
-        fetch.uses_jumbo = config.jumbo.is_used();
-        fetch
+        let mini = if config.mini.is_used() { MINI } else { 0 };
+        let jumbo = if config.jumbo.is_used() { JUMBO } else { 0 };
+        self.besides = mini | jumbo;
     }
 
-    /// A fetch of jumbo BDs has ended; `false` if it began before the ring was reset.
+    /// Whether the rings are suspended because queues are open.
+    #[inline(always)]
+    const fn rests(&self) -> bool {
+        QUEUES != 0 && self.besides & RESTS != 0
+    }
+
+    /// Records the end of a fetch of jumbo BDs; `false` if it began before the ring was reset.
     fn jumbo_ended(&mut self) -> bool {
         self.fetching = self.fetching.wrapping_sub(1);
         let stale = self.stale != 0;
@@ -76,26 +88,22 @@ impl BufferFetch {
     }
 }
 
-impl Default for BufferFetch {
-    fn default() -> BufferFetch {
-        BufferFetch::new()
-    }
-}
-
-/// CPU A has rung: producers may have moved.
+/// CPU A has rung: checks whether producers have moved.
 #[inline(always)]
 pub fn host_produced<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
-    if QUEUES != 0 && fetch.rests {
-        return queues::producers_moved(&mut fetch.queues, io);
+    let besides = fetch.besides;
+    if besides != 0 {
+        if fetch.rests() {
+            return queues::producers_moved(&mut fetch.queues, io);
+        }
+        if besides & MINI != 0 {
+            produced(fetch, io, RingId::Mini);
+        }
+        if besides & JUMBO != 0 {
+            produced(fetch, io, RingId::Jumbo);
+        }
     }
-    let (uses_mini, uses_jumbo) = (fetch.uses_mini, fetch.uses_jumbo);
     produced(fetch, io, RingId::Standard);
-    if uses_mini {
-        produced(fetch, io, RingId::Mini);
-    }
-    if uses_jumbo {
-        produced(fetch, io, RingId::Jumbo);
-    }
 }
 
 #[inline(always)]
@@ -106,22 +114,22 @@ fn produced<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId) {
     }
 }
 
-/// Standard receive BD ready.
+/// Standard Receive BD Ready.
 #[inline(always)]
 pub fn standard_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
     fetch_some(fetch, io, RingId::Standard);
 }
 
-/// Mini receive BD ready.
+/// Mini Receive BD Ready.
 #[inline(always)]
 pub fn mini_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
-    if QUEUES != 0 && fetch.rests {
+    if fetch.rests() {
         return queues::fetch_some(&mut fetch.queues, io);
     }
     fetch_some(fetch, io, RingId::Mini);
 }
 
-/// Jumbo receive BD ready.
+/// Jumbo Receive BD Ready.
 #[inline(always)]
 pub fn jumbo_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
     let before = io.read_ring.next_index();
@@ -145,7 +153,7 @@ fn fetch_some<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId)
     }
 }
 
-/// BDs of a ring are in NIC memory up to index `after`.
+/// Records that BDs of a ring are in NIC memory up to index `after`.
 #[inline(always)]
 pub fn arrived<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId, after: u32) {
     if id == RingId::Jumbo && !fetch.jumbo_ended() {
@@ -153,14 +161,14 @@ pub fn arrived<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId
     }
     let arrived = RECEIVE_ARRIVED.of(id as usize);
     arrived.set(&io.me, &mut io.bus, after);
-    // Behind that store: CPU A looks once more when it has said that it waits.
+    // After that store: CPU A checks once more when it has announced that it waits.
     if STARVED.get(&mut io.bus) != 0 {
         io.ring_a();
     }
 }
 
-/// A fetch of BDs of a ring, to `local`, comes to nothing; `again` if it is the first that
-/// does. Returns whether its BDs were wanted.
+/// A fetch of BDs to `local` has failed; `again` marks the first that did. Returns whether its BDs
+/// were wanted.
 pub fn given_up(fetch: &mut BufferFetch, id: RingId, local: u32, again: bool) -> bool {
     if id == RingId::Jumbo && !fetch.jumbo_ended() {
         return false;
@@ -171,18 +179,18 @@ pub fn given_up(fetch: &mut BufferFetch, id: RingId, local: u32, again: bool) ->
     true
 }
 
-/// The rings rest: what was requested of them still arrives, nothing more is fetched.
+/// Suspends the rings: fetches in flight still arrive, nothing more is fetched.
 pub fn rest<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
-    fetch.rests = true;
+    fetch.besides |= RESTS;
     for id in RingId::ALL {
         io.bus.clear(id.event());
     }
 }
 
-/// The rings are used again: all that CPU A has not taken is fetched once more, since other
-/// things were in its place.
+/// Resumes the rings: fetches everything that CPU A has not taken once more, because the queues
+/// used its place.
 pub fn resume<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
-    fetch.rests = false;
+    fetch.besides &= !RESTS;
     for id in RingId::ALL {
         let next = CLASSIC_NEXT.of(id as usize).get(&mut io.bus);
         id.in_array_mut(&mut fetch.rings).restart_at(next);
@@ -192,8 +200,8 @@ pub fn resume<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
     host_produced(fetch, io);
 }
 
-/// Forgets all BDs of the jumbo ring; it begins at 0 again. CPU A has shared that the
-/// producer is 0.
+/// Discards all BDs of the jumbo ring and restarts it at 0. CPU A has already set the shared
+/// producer to 0.
 pub fn reset_jumbo<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
     RingId::Jumbo.in_array_mut(&mut fetch.rings).restart();
     fetch.stale = fetch.fetching;

@@ -1,19 +1,18 @@
-//! Fetching the BDs of the receive queues, and their control block.
+//! Fetching the BDs of the receive queues, and the queue control block.
 //!
-//! A queue's ring may be longer than what of it is in NIC memory, a window of
-//! [`QUEUE_WINDOW`] BDs. CPU A shares no producer beyond the window, so what is fetched never
-//! overwrites a BD that is not taken:
+//! A queue's ring may be longer than its window in NIC memory, [`QUEUE_WINDOW`] BDs. CPU A shares
+//! no producer beyond the window, so a fetch never overwrites a BD that is still to be taken:
 //!
 //! ```text
 //!   host's ring, 64 to 512 BDs     taken      arrived    requested    producer (A's)
 //!                                    v           v           v           v
 //!                                 ---+===========+===========+===========+------
 //!                                    |<----- 128 BDs at most: the window ---->|
-//!   NIC memory                   index modulo 128
+//!   NIC memory                   one behind the other, modulo 128
 //! ```
 //!
-//! The control block is read by a transfer behind all those that were queued before: when it
-//! is there, nothing of the other mode is under way any more.
+//! A transfer reads the control block after all earlier transfers: when it has arrived, none of
+//! the other mode is in flight.
 
 use super::BufferFetch;
 use crate::io::IoB;
@@ -39,10 +38,12 @@ struct Ring {
     host: HostAddress,
     /// Its entries minus one.
     mask: u32,
-    /// How far CPU A lets BDs be fetched.
+    /// CPU A's limit for fetching.
     producer: u32,
     /// The next BD to fetch.
     requested: u32,
+    /// Its place in the window: BDs follow each other there whatever the size of the ring.
+    place: u32,
 }
 
 impl Ring {
@@ -51,52 +52,59 @@ impl Ring {
         mask: 0,
         producer: 0,
         requested: 0,
+        place: 0,
     };
 
-    /// The transfer of the next BDs of queue `number`: up to the end of the ring or of the
-    /// window.
-    fn next(&self, number: u32, state: u32) -> Option<Transfer> {
+    /// The transfer of the next BDs of queue `number`, up to the end of the ring or of the
+    /// window, and how many they are.
+    fn next(&self, number: u32, state: u32) -> Option<(Transfer, u32)> {
         let wanted = self.producer.wrapping_sub(self.requested) & self.mask;
         if wanted == 0 {
             return None;
         }
-        let place = self.requested & (QUEUE_WINDOW - 1);
-        let to_end = (self.mask + 1 - self.requested).min(QUEUE_WINDOW - place);
+        let to_end = (self.mask + 1 - self.requested).min(QUEUE_WINDOW - self.place);
         let count = wanted.min(to_end);
         let after = (self.requested + count) & self.mask;
-        Some(Transfer {
+        let transfer = Transfer {
             host: self.host.plus(self.requested << BD_SHIFT),
-            local: copies(number) + (place << BD_SHIFT),
+            local: copies(number) + (self.place << BD_SHIFT),
             length: count << BD_SHIFT,
             state,
             note: ReadNote::queue_bds(number, after).word(),
-        })
+        };
+        Some((transfer, count))
+    }
+
+    /// So many BDs are being fetched.
+    fn advance(&mut self, count: u32) {
+        self.requested = (self.requested + count) & self.mask;
+        self.place = (self.place + count) & (QUEUE_WINDOW - 1);
     }
 }
 
-/// Where the copies of a queue's BDs are.
+/// NIC address of a queue's copies of BDs.
 const fn copies(number: u32) -> u32 {
     QUEUE_RINGS + (number << QUEUE_SHIFT)
 }
 
-/// What CPU B knows of the queues.
+/// CPU B's view of the queues.
 #[derive(Debug)]
 pub struct QueueFetch {
     rings: [Ring; QUEUES],
-    /// How many are open; 0 in classic mode.
+    /// The number of open queues; 0 in classic mode.
     open: u32,
-    /// The [`QUEUE_MOVES`] that were followed.
+    /// The value of [`QUEUE_MOVES`] at the last check.
     moves: u32,
-    /// The call to answer when the control block has been read; 0 for none.
+    /// The call to answer when the control block has arrived; 0 for none.
     asked: u32,
-    /// Bytes of it that are wanted.
+    /// Requested bytes of the control block.
     bytes: u32,
     /// Whether its transfer is queued.
     reading: bool,
 }
 
 impl QueueFetch {
-    /// None is open.
+    /// No queue is open.
     pub const fn new() -> QueueFetch {
         QueueFetch {
             rings: [Ring::UNUSED; QUEUES],
@@ -121,10 +129,11 @@ impl Default for QueueFetch {
     }
 }
 
-/// CPU A has rung while queues are open: it may let more BDs be fetched.
+/// CPU A has rung while queues are open: its limits may have moved.
 #[inline(never)]
 pub fn producers_moved<B: Dispatch>(fetch: &mut QueueFetch, io: &mut IoB<B>) {
     let moves = QUEUE_MOVES.get(&mut io.bus);
+    io.bus.set(EventBit::ClassifyAhead);
     read_control(fetch, io);
     if moves == fetch.moves || fetch.open == 0 {
         return;
@@ -141,25 +150,25 @@ fn open_rings(fetch: &mut QueueFetch) -> impl Iterator<Item = (u32, &mut Ring)> 
     (0..fetch.open).zip(&mut fetch.rings)
 }
 
-/// Queues what is to be fetched of all queues. The event, which is the mini ring's in classic
-/// mode, stays on while descriptors are wanting.
+/// Queues fetches for all queues. The event, which is the mini ring's in classic mode, stays set
+/// while there are no descriptors.
 #[inline(never)]
 pub fn fetch_some<B: Dispatch>(fetch: &mut QueueFetch, io: &mut IoB<B>) {
     let state = io.states.words;
     for (number, ring) in open_rings(fetch) {
-        while let Some(transfer) = ring.next(number, state) {
+        while let Some((transfer, count)) = ring.next(number, state) {
             if io.read_ring.push(&mut io.bus, &transfer).is_err() {
                 io.bus.set(EventBit::MiniReceiveBdReady);
                 // As for send BDs.
                 return io.bus.set(EventBit::DmaReadComplete);
             }
-            ring.requested = ReadNote::of_word(transfer.note).after();
+            ring.advance(count);
         }
     }
     io.bus.clear(EventBit::MiniReceiveBdReady);
 }
 
-/// BDs of a queue are in NIC memory, or the control block is.
+/// BDs of a queue or the control block have arrived.
 #[inline(never)]
 pub fn arrived<B: Dispatch>(fetch: &mut QueueFetch, io: &mut IoB<B>, note: ReadNote) {
     if note.kind() == ReadKind::QueueControl {
@@ -169,19 +178,20 @@ pub fn arrived<B: Dispatch>(fetch: &mut QueueFetch, io: &mut IoB<B>, note: ReadN
     word.set(&io.me, &mut io.bus, note.after());
 }
 
-/// BDs of a queue could not be fetched from `local` on: they are fetched again when CPU A lets
-/// more be fetched.
+/// BDs of a queue could not be fetched from `local` on: CPU B fetches them again when CPU A moves
+/// its limit.
 pub fn given_up(fetch: &mut QueueFetch, number: u32, local: u32) {
     if let Some(ring) = fetch.rings.get_mut(number as usize) {
         let place = local.wrapping_sub(copies(number)) >> BD_SHIFT;
         // At least one BD was requested from there on, and no more than the window has.
-        let last = ring.requested.wrapping_sub(place + 1) & (QUEUE_WINDOW - 1);
-        ring.requested = ring.requested.wrapping_sub((last & ring.mask) + 1) & ring.mask;
+        let last = ring.place.wrapping_sub(place + 1) & (QUEUE_WINDOW - 1);
+        ring.requested = ring.requested.wrapping_sub(last + 1) & ring.mask;
+        ring.place = place & (QUEUE_WINDOW - 1);
     }
 }
 
-/// Reads the control block, `bytes` of it, for a call of CPU A that is answered when it is
-/// there. No BDs are fetched any more of queues that CPU A has closed.
+/// Reads `bytes` of the control block for a call of CPU A, which is answered when they have
+/// arrived. Stops fetching BDs of queues that CPU A has closed.
 pub fn ask<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, call: u32, bytes: u32) {
     let open = io.bus.load(QUEUE_BLOCK + BlockWord::Open as u32);
     fetch.queues.open = fetch.queues.open.min(open);
@@ -211,17 +221,17 @@ pub fn read_control<B: Dispatch>(fetch: &mut QueueFetch, io: &mut IoB<B>) {
         state: io.states.words,
         note: ReadNote::CONTROL.word(),
     };
-    // Housekeeping comes back to it.
+    // Housekeeping tries again.
     fetch.reading = io.read_ring.push(&mut io.bus, &transfer).is_ok();
 }
 
-/// The control block is there.
+/// The control block has arrived.
 pub const READ: u32 = 1;
-/// It is at no address, misaligned, or not in the host's memory.
+/// Its address is 0, misaligned, or not in the host's memory.
 pub const UNREADABLE: u32 = 2;
-/// Bytes of it for a call that opens the queues.
+/// Its bytes for a call that opens the queues.
 pub const WHOLE: u32 = CONTROL_BYTES as u32;
-/// Bytes of it for one that changes the classifier.
+/// Its bytes for a call that changes the classifier.
 pub const CLASSIFIER: u32 = CLASSIFIER_BYTES as u32;
 
 /// Answers the call for which the control block was read.
@@ -236,8 +246,8 @@ pub fn answer<B: Dispatch>(fetch: &mut QueueFetch, io: &mut IoB<B>, came: u32) {
     io.ring_a();
 }
 
-/// CPU A has judged the control block: as many queues are open as the queue block says. With
-/// none, BDs of classic mode are fetched again, from where CPU A had taken them.
+/// CPU A has validated the control block: takes the number of open queues from the queue block. If
+/// it is 0, fetches BDs of classic mode again, from where CPU A had taken them.
 pub fn opened<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
     let open = io.bus.load(QUEUE_BLOCK + BlockWord::Open as u32);
     let queues = &mut fetch.queues;
@@ -254,7 +264,7 @@ pub fn opened<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
     }
 }
 
-/// A ring as the control block says.
+/// A ring from its control block.
 fn configured<B: Bus>(bus: &mut B, number: u32) -> Ring {
     use core::mem::offset_of;
     use host_interface::queue::{QueueControl, QueueControlBlock};
@@ -267,5 +277,6 @@ fn configured<B: Bus>(bus: &mut B, number: u32) -> Ring {
         mask: entries.wrapping_sub(1),
         producer: 0,
         requested: 0,
+        place: 0,
     }
 }

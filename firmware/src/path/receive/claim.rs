@@ -1,17 +1,17 @@
-//! Plain frames for a CPU to deliver while others go on with the ring.
+//! Claims: runs of simple frames that one CPU delivers while others use the ring.
 //!
-//! For boards with several CPUs that receive. Under whatever keeps them apart, [`claim`]
-//! takes a run of frames with nothing to look at, as the [fast path](super::fast_path) does:
-//! their BDs, their return entries, their descriptors and those of the return BDs behind them.
-//! What costs most, [`Claim::fill`], needs nothing of the path's state:
+//! For boards with several receiving CPUs. Under the caller's lock, [`claim`] takes a run of
+//! frames that the fast path would take, with their BDs, their return entries,
+//! their descriptors and those of the return BDs after them. The expensive part, [`Claim::fill`],
+//! needs no state of the path:
 //!
 //! ```text
 //! CPU A:  [claim 0-15][fill 0-15 ............][settle]
 //! CPU C:              [claim 16-31][fill 16-31 ............][settle]
 //! ```
 //!
-//! The channel must not see a descriptor before it is filled; that is the caller's to hold
-//! back. [`settle`] follows when it was let go.
+//! The channel must not see a descriptor before it is filled; the caller ensures that. The caller
+//! calls [`settle`] after it has released the descriptors.
 
 use super::Receive;
 use super::deliver::{CUT, NOW, Taken, flags_of};
@@ -29,29 +29,29 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::Descriptors;
 use tigon2_hal::events::Dispatch;
 
-/// Frames of one claim, more than a run of the handler has: a claim costs as much as several
-/// frames. With those of other CPUs they fill the descriptor ring.
+/// Frames of one claim, more than of one handler run, because a claim costs as much as several
+/// frames. Together with the claims of other CPUs they fill the descriptor ring.
 const FRAMES: u32 = 24;
-/// Transfers of their return BDs, and of those that waited.
+/// Transfers of their return BDs, and of return BDs that waited.
 const TRANSFERS: u32 = (FRAMES + returns::MANY - 1).div_ceil(returns::MANY) + 1;
-// As for a run of the handler: the slots of the ring's frames, of this claim, and that wait.
+// As for a handler run: slots for the ring's frames, for this claim, and for BDs that wait.
 const _: () = assert!(64 + FRAMES + returns::MANY <= RETURN_SLOTS);
 
-/// What a look for frames came to.
+/// The result of looking for frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Some are claimed, to be filled.
+    /// Frames are claimed and must be filled.
     Claimed,
     /// There is no frame.
     Nothing,
-    /// There is no descriptor: the event is held back until transfers have been looked at.
+    /// No descriptor is free: the event is masked until completed transfers have been processed.
     Full,
-    /// The next frame needs a look, or has to wait: it is for
+    /// The next frame needs inspection or has to wait: it is for
     /// [`complete`](super::frame::complete).
     Other,
 }
 
-/// Frames of one run that are one CPU's to deliver.
+/// Frames of one run that one CPU delivers.
 #[derive(Debug)]
 pub struct Claim {
     /// Start in the receive buffer and length without CRC.
@@ -67,7 +67,7 @@ pub struct Claim {
     more: u32,
 }
 
-/// What was seen of frames while they were filled in, for [`settle`]; never 0.
+/// What [`settle`] needs to know of the filled frames; never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled(u32);
 
@@ -92,7 +92,7 @@ impl Claim {
     pub const NONE: Claim = Claim {
         frames: [(0, 0); FRAMES as usize],
         count: 0,
-        bds: Take::new(0, 1),
+        bds: Take::NONE,
         made: Made::NONE,
         descriptors: Descriptors::NONE,
         state: 0,
@@ -100,7 +100,7 @@ impl Claim {
         more: 0,
     };
 
-    /// Fills descriptors and return BDs. A frame that its buffer does not hold is cut.
+    /// Fills descriptors and return BDs. Truncates a frame that its buffer does not hold.
     #[inline(always)]
     pub fn fill<B: Dispatch>(&self, bus: &mut B) -> Filled {
         let (mut bds, mut made, mut descriptors) = (self.bds, self.made, self.descriptors);
@@ -134,10 +134,11 @@ impl Claim {
     }
 }
 
-/// Claims up to a run of frames. Its descriptors are the next ones of the ring.
+/// Claims up to a run of frames. Its descriptors are the next ones of the ring. One loop in one
+/// function, so that what goes from frame to frame is in registers: all of it is under a lock.
 #[inline(always)]
 pub fn claim<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, claim: &mut Claim) -> Look {
-    if receive.wants | receive.untidy != 0 || receive.sorts {
+    if receive.detours() != 0 {
         return Look::Other;
     }
     io.look_for_room(FRAMES + TRANSFERS);
@@ -187,7 +188,7 @@ pub fn claim<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, claim: &mut Cl
         let Some(frame) = frames.oldest(bus) else {
             break;
         };
-        // Errors make it longer than any frame.
+        // Error bits make it longer than any frame.
         let length = (frame.errors << 16 | frame.length).wrapping_sub(frame::CRC);
         if length.wrapping_sub(shortest) >= lengths || filter::is_of_group(bus, frame.start) {
             break;
@@ -224,7 +225,7 @@ pub fn claim<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, claim: &mut Cl
     Look::Claimed
 }
 
-/// Claimed frames are filled in.
+/// Records that claimed frames are filled.
 #[inline(always)]
 pub fn settle<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, filled: Filled) {
     if filled.0 != Filled::DONE {
@@ -236,7 +237,7 @@ pub fn settle<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, filled: Fille
 fn settle_more<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, filled: Filled) {
     for _ in 0..filled.0 / Filled::CUT {
         receive.counters.drops.count(DropReason::BufferTooSmall);
-        // As behind a frame with flaws, and those that were claimed since.
+        // As after a frame with flaws, and those that were claimed since.
         receive.untidy = RETURN_SLOTS + 1;
     }
     if filled.0 & Filled::NOW != 0 {

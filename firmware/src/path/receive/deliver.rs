@@ -1,16 +1,15 @@
-//! Delivers a frame to the host: its data, its return BD.
+//! Delivers a frame to the host: its data, then its return BD.
 //!
-//! Hardware reference, sections 6.5 and 14. A summed frame costs one transfer more: the
-//! two bytes of the [seed](super::headers), with which the channel's sum begins, go to the
-//! first bytes of the buffer, where the frame overwrites them at once. The channel then
-//! stores the sum into the return BD, which waits behind the data in the same ring:
-//!
+//! Hardware reference, sections 6.5 and 14. A frame with a checksum costs one more transfer: it
+//! writes the two bytes of the [seed](super::headers), with which the channel's sum begins, to the
+//! start of the buffer, where the frame overwrites them at once. The channel then stores the sum
+//! into the return BD, which follows the data in the same ring:
 //! ```text
 //! write ring:   [seed] [data ...] [seed] [data ...] ... [return BDs] ...
 //! channel's sum:  0 + seed + data --> its checksum word
 //! ```
 //!
-//! So no event has to come between the data and the return BD.
+//! So no event is needed between the data and the return BD.
 
 use super::Receive;
 use super::headers::Headers;
@@ -27,23 +26,23 @@ use tigon2_hal::assist::{DescriptorRing, HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
-/// Transfers of a frame at most: the seed of its sum, and its data.
+/// The most transfers of a frame: the seed of its sum, and its data.
 pub(super) const TRANSFERS: u32 = 2;
 /// Where the TCP/UDP sum is in a return BD.
 const SUM_OFFSET: u32 = 18;
 /// Bytes of the seed.
 pub(super) const SEED_BYTES: u32 = 2;
-/// The bit that frees what was moved in the receive buffer.
+/// The bit that frees the moved bytes in the receive buffer.
 const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
 const ERROR: u32 = BdFlags::new().with_error(true).into_bits() as u32;
 pub(super) const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
-/// Flag, and flaws, of a frame that its buffer does not hold.
+/// Flag and flaws of a truncated frame.
 pub(super) const CUT: (u32, u32) = (ERROR, TRUNCATED << 16);
 const TRUNCATED: u32 = BdErrors::new().with_truncated(true).into_bits() as u32;
 
 impl Accepted {
-    /// A frame of a receive queue; the ring means nothing.
+    /// A frame of a receive queue; the ring has no meaning.
     pub const OF_QUEUE: Accepted = Accepted {
         frame: ReceivedFrame {
             start: 0,
@@ -57,23 +56,23 @@ impl Accepted {
     };
 }
 
-/// A frame that the host gets.
+/// A frame to deliver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accepted {
-    /// Where it is.
+    /// Its place.
     pub frame: ReceivedFrame,
     /// Its bytes without CRC.
     pub length: u32,
-    /// The ring whose buffer it takes.
+    /// The ring of its buffer.
     pub id: RingId,
-    /// What was wrong with it, as the return BD says it.
+    /// Its errors, as the return BD reports them.
     pub flaws: u32,
-    /// What it was addressed to.
+    /// Its kind of destination.
     pub destination: u8,
 }
 
-/// Queues a frame without flaws that fits into the one buffer of its BD. There is room for
-/// the transfers.
+/// Queues a frame without flaws that fits into the one buffer of its BD. The caller has checked
+/// the room.
 #[inline(always)]
 pub(super) fn deliver<B: Dispatch>(
     receive: &mut Receive,
@@ -102,8 +101,7 @@ pub(super) fn deliver<B: Dispatch>(
     finish(receive, io, accepted, taken, &outcome);
 }
 
-/// The transfer of `bytes` of a frame to the first buffer of a BD; its return BD is made in
-/// `slot`.
+/// The transfer of `bytes` of a frame to the first buffer of a BD, with its return BD in `slot`.
 #[inline(always)]
 pub(super) const fn data_transfer(
     accepted: &Accepted,
@@ -123,7 +121,7 @@ pub(super) const fn data_transfer(
     }
 }
 
-/// Queues the seed of the sum in front of `data`.
+/// Queues the seed of the sum before `data`.
 #[inline(always)]
 pub(super) fn put_seed<B: Dispatch>(
     receive: &Receive,
@@ -144,7 +142,7 @@ pub(super) fn put_seed<B: Dispatch>(
     ring.put(bus, &transfer);
 }
 
-/// The sum goes to the return BD when `last` of the data, which is queued next, is done.
+/// Makes the channel store the sum in the return BD when `last`, which is queued next, completes.
 #[inline(always)]
 pub(super) fn store_sum<B: Dispatch>(
     bus: &mut B,
@@ -155,7 +153,7 @@ pub(super) fn store_sum<B: Dispatch>(
     last.state |= Sum::STORED;
 }
 
-/// The BD that a frame takes.
+/// The BD of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     /// Its buffer, the first one of an extended BD.
@@ -185,7 +183,7 @@ impl Taken {
         self.index_and_room & 0xFFFF
     }
 
-    /// Whether it asks for an update at once.
+    /// Whether it requests an update at once.
     pub const fn asks_now(&self) -> bool {
         self.flags & NOW != 0
     }
@@ -196,12 +194,12 @@ impl Taken {
         self.index_and_room & 0xFFFF_0000 | bytes
     }
 
-    /// Writes of the return BD of a frame of `bytes` into its slot what is the BD's.
+    /// Writes the BD's part of the return BD of a frame of `bytes` into its slot.
     #[inline(always)]
     pub fn stage<B: Dispatch>(&self, bus: &mut B, slot: u32, bytes: u32) {
         let slot = ReceiveBdAt(slot);
         let index_and_length = self.index_and_length(bytes);
-        // One by one: a loop over them costs five times as much.
+        // One by one: a loop costs five times as much.
         bus.store_host_address(slot.address(), self.host);
         bus.store(slot.index_and_length(), index_and_length);
         bus.store(slot.opaque(), self.opaque);
@@ -214,16 +212,16 @@ pub(super) const fn flags_of(ring_flag: u32, destination: u8) -> u32 {
     END | ring_flag | (destination as u32) << 5
 }
 
-/// What the return BD of a frame says, and where it is made.
+/// The content of a frame's return BD, and its slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     /// NIC address of its slot.
     slot: u32,
-    /// Bytes that the host gets.
+    /// Bytes delivered to the host.
     bytes: u32,
     /// BD flags.
     flags: u32,
-    /// IP and TCP/UDP sum; the latter may come from the DMA channel instead.
+    /// IP and TCP/UDP sum; the DMA channel may store the latter instead.
     checksums: u32,
     /// Error flags, and the VLAN tag.
     errors_and_tag: u32,
@@ -252,7 +250,7 @@ impl Outcome {
         }
     }
 
-    /// The same with what the headers say.
+    /// Adds the results of the header inspection.
     #[inline(always)]
     pub const fn with(mut self, found: &Headers) -> Outcome {
         self.flags |= found.flags;
@@ -271,7 +269,7 @@ impl Outcome {
         bus.store(slot.errors_and_vlan(), self.errors_and_tag);
     }
 
-    /// The same for a frame of a receive queue, with what the classifier says of it.
+    /// As [`stage`](Self::stage), for a frame of a receive queue, with the classifier's verdict.
     pub fn stage_classified<B: Dispatch>(&self, bus: &mut B, taken: &Taken, verdict: Verdict) {
         self.stage(bus, taken);
         let kind = (verdict.hash_type as u32) << 24 | verdict.queue << 16;
@@ -280,19 +278,19 @@ impl Outcome {
         bus.store(slot.reserved(), verdict.hash);
     }
 
-    /// Whether it has words that the fast path does not write.
+    /// Whether it sets words that the fast path does not write.
     pub const fn has_more(&self) -> bool {
         self.checksums | self.errors_and_tag != 0
     }
 
-    /// Whether it says that something is wrong with the frame.
+    /// Whether it reports an error of the frame.
     pub const fn is_flawed(&self) -> bool {
         self.errors_and_tag >> 16 != 0
     }
 }
 
 /// The data of a frame is queued: its return BD, which is in its slot, follows with the
-/// [others](super::returns) of the run. Lets the MAC's descriptor go.
+/// [others](super::returns) of the run. Releases the MAC's descriptor.
 #[inline(always)]
 pub(super) fn finish<B: Dispatch>(
     receive: &mut Receive,

@@ -1,10 +1,9 @@
-//! Frames with nothing to look at, several in a run.
+//! The fast path: runs of frames that need no inspection.
 //!
-//! Good frames to this card's own address, of a length that is plainly the standard or the
-//! mini ring's, for a host that wants no sums. What changes from frame to frame is kept in
-//! variables of its own in here, so that it is in registers: that and the words of SRAM that
-//! are not touched are what makes it fast. Whatever else there is about a frame ends the
-//! run, and [`frame`](super::frame) looks at it.
+//! It takes good frames to this card's own address, of a length that is clearly the standard or
+//! the mini ring's, for a host that wants no checksums. Local variables hold whatever changes from
+//! frame to frame, so that it stays in registers; that, and the SRAM words that are not touched,
+//! make this path fast. Any other frame ends the run, and [`frame`](super::frame) handles it.
 
 use super::deliver::{NOW, Taken, flags_of};
 use super::{Receive, frame, returns};
@@ -15,7 +14,7 @@ use host_interface::bd::destination::UNICAST;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Frames that were delivered.
@@ -29,17 +28,27 @@ pub(super) struct Run {
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// There is no frame any more, or there were as many as were asked for.
+    /// No frame is left, or the requested number was delivered.
     Done,
-    /// The next frame has this length, which is not plainly the usual ring's.
+    /// The next frame has this length, which is not clearly the usual ring's.
     OtherLength(u32),
-    /// The next frame needs a look or has to wait.
+    /// The next frame needs inspection or has to wait.
     Other,
 }
 
-/// Delivers up to `most` frames.
+/// Delivers up to `most` frames. One loop in one function: what goes from frame to frame is in
+/// registers, and a frame's words are written with other work in between, while the SRAM port is
+/// busy.
+///
+/// A frame that somebody else wants, by its start and its length without CRC, ends the run as
+/// [`End::Other`].
 #[inline(always)]
-pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32) -> Run {
+pub(super) fn run<B: Dispatch>(
+    receive: &mut Receive,
+    io: &mut IoA<B>,
+    most: u32,
+    mut wants: impl FnMut(&mut B, u32, u32) -> bool,
+) -> Run {
     let IoA {
         bus,
         write_ring,
@@ -55,7 +64,8 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
     let mut queue = write_ring.open();
     let ring = receive.rings.get_mut(usual);
     let ring_flags = flags_of(ring.flag(), UNICAST);
-    // What limits the run is looked at in front of it, but for the frames: more arrive.
+    // The limits are checked before the run, except for the number of frames: more arrive
+    // meanwhile.
     let mut bds = ring.open(bus, most);
     let room = receive.returns.known_room();
     let limit = most
@@ -71,7 +81,7 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         let Some(frame) = frames.oldest(bus) else {
             break End::Done;
         };
-        // Errors make it longer than any frame.
+        // Error bits make it longer than any frame.
         let length = (frame.errors << 16 | frame.length).wrapping_sub(frame::CRC);
         if length.wrapping_sub(shortest) >= lengths {
             break End::OtherLength(length);
@@ -79,12 +89,15 @@ pub(super) fn run<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, most: u32
         if filter::is_of_group(bus, frame.start) {
             break End::Other;
         }
+        if wants(bus, frame.start, length) {
+            break End::Other;
+        }
         let bytes = frame.length - cut;
         let taken = Taken::new(bus, bds.next_address());
         if bytes > taken.room() {
             break End::Other;
         }
-        // The frame before this one: the loads have waited for its stores anyway.
+        // The frame before this one: the loads have waited for its stores already.
         queue.tell(bus);
         let descriptor = queue.next();
         descriptor.local(bus, frame.start);

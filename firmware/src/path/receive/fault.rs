@@ -1,7 +1,7 @@
-//! A frame that could not be written to the host's memory.
+//! Handles a frame that could not be written to the host's memory.
 //!
-//! Its return BD waits behind the data in the same ring: it says that nothing came. The
-//! frame's bytes in the receive buffer are freed as those of a dropped frame are.
+//! Its return BD, which follows the data in the same ring, reports zero bytes. The frame's bytes
+//! in the receive buffer are freed like those of a dropped frame.
 
 use super::Receive;
 use super::frame::wrapped;
@@ -55,7 +55,7 @@ pub fn data<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut Io
     }
 }
 
-/// Makes the return BD at a NIC address one of no bytes. Returns whether it was not that.
+/// Sets the length of the return BD at a NIC address to 0. Returns whether it was not 0 before.
 fn refuse<B: Bus>(bus: &mut B, slot: u32) -> bool {
     const FLAGS: u32 = BdFlags::new()
         .with_transport_checksum(true)

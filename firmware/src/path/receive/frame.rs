@@ -1,18 +1,16 @@
-//! A frame that arrived: drop it or deliver it.
+//! Receive Complete: delivers or drops frames that have arrived.
 //!
-//! Hardware reference, section 14. Most frames are fit for the standard or the mini ring,
-//! for this card, and free of errors; they are recognised by few comparisons. All others are
-//! judged (`judge`) with more care.
+//! Hardware reference, section 14. Most frames are free of errors, for this card, and fit the
+//! standard or the mini ring; few comparisons recognise them. `judge` inspects all others.
 
 use super::deliver::{self, Accepted, Taken, deliver};
 use super::fast_path::{self, End};
 use super::headers::{self, Headers};
 use super::index::returned;
 use super::queues::{self, Queues};
-use super::{Receive, returns, slow_path};
+use super::{Receive, is_sorting, returns, slow_path};
 use crate::io::buffer_ring::RingId;
 use crate::io::{IoA, filter};
-use crate::memory::layout::QUEUES;
 use crate::memory::shared::STARVED;
 use crate::memory::statistics::count;
 use host_interface::bd::BdErrors;
@@ -31,23 +29,24 @@ pub const HEADER: u32 = 14;
 /// Bytes of a VLAN tag.
 pub(super) const TAG: u32 = 4;
 const GIANT: u32 = BdErrors::new().with_giant(true).into_bits() as u32;
-/// Errors of the MAC that the host is not bothered with: short frames are complete all
-/// the same, and vendor firmware ignores the flag (10.3).
+/// MAC errors that are not reported: short frames are complete all the same, and vendor firmware
+/// ignores the flag (10.3).
 const HARMLESS: u32 = BdErrors::new().with_runt(true).into_bits() as u32;
 
-/// Frames of one run: more save little, and what frees resources waits.
-pub(super) const FRAMES: u32 = 16;
+/// Frames of one run: more save little and delay what frees resources.
+pub const FRAMES: u32 = 16;
 
-/// Receive complete: some frames.
+/// Receive Complete: handles some frames.
 #[inline(always)]
 pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
-    if QUEUES != 0 && receive.sorts {
+    let mut detours = receive.detours();
+    if is_sorting(detours) {
         return queues::complete(receive, queues, io);
     }
     let mut left = FRAMES;
     while left != 0 {
-        if receive.wants | receive.untidy == 0 {
-            let run = fast_path::run(receive, io, left);
+        if detours == 0 {
+            let run = fast_path::run(receive, io, left, |_, _, _| false);
             if run.count != 0 {
                 left -= run.count;
                 returned(receive, io, run.count, run.now);
@@ -62,6 +61,7 @@ pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mu
             break;
         }
         left -= 1;
+        detours = receive.detours();
     }
     let enough = if receive.index.is_due() {
         1
@@ -72,7 +72,7 @@ pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mu
     receive.ring.give_back(&mut io.bus);
 }
 
-/// One frame; `false` if there is none, or if it has to wait.
+/// Handles one frame; `false` if there is none or it has to wait.
 #[inline(always)]
 fn one<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
     let bus = &mut io.bus;
@@ -136,10 +136,9 @@ fn one<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
     true
 }
 
-/// Chooses the ring of a frame that is not plainly for one, or says why the host does not
-/// get it.
+/// Selects the ring of a frame that is not clearly for one, or the reason to drop it.
 #[inline(never)]
-fn judge<B: Dispatch>(
+pub(super) fn judge<B: Dispatch>(
     receive: &Receive,
     io: &mut IoA<B>,
     frame: ReceivedFrame,
@@ -147,7 +146,7 @@ fn judge<B: Dispatch>(
 ) -> Result<(RingId, u32), DropReason> {
     let mut flaws = judge_beginning(receive, io, frame, destination)?;
     let bus = &mut io.bus;
-    // With a tag a frame may be longer by it; a tag that is taken off needs no room.
+    // A frame with a tag may be longer by the tag; a tag that is stripped needs no room.
     let length = frame.length - CRC;
     let standard = receive.rings.get(RingId::Standard).longest();
     let mut delivered = length;
@@ -178,7 +177,7 @@ fn judge<B: Dispatch>(
     }
 }
 
-/// What is the same in both modes; returns the frame's flaws.
+/// The checks that both modes share; returns the frame's flaws.
 #[inline(never)]
 fn judge_beginning<B: Dispatch>(
     receive: &Receive,
@@ -202,7 +201,7 @@ fn judge_beginning<B: Dispatch>(
     Ok(flaws)
 }
 
-/// Judges a frame of queue mode, where the length chooses no ring. Returns its flaws.
+/// Checks a frame in queue mode, where the length selects no ring. Returns its flaws.
 #[inline(never)]
 pub(super) fn judge_in_queue<B: Dispatch>(
     receive: &Receive,
@@ -228,11 +227,11 @@ pub(super) fn judge_in_queue<B: Dispatch>(
     Ok(flaws)
 }
 
-/// The ring for the frame is empty. The event stays on, so it is held back until CPU B
-/// says that BDs have arrived. That they did so between the last look and that word
-/// reaching it is seen by another look.
+/// The ring for the frame is empty. The event stays set, so it is masked until CPU B reports that
+/// BDs have arrived. One more check finds BDs that arrived between the last check and this
+/// request.
 #[inline(never)]
-fn wait_for_bds<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, id: RingId) {
+pub(super) fn wait_for_bds<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, id: RingId) {
     if !receive.waiting {
         receive.waiting = true;
         count!(io.bus, no_receive_bds);
@@ -243,10 +242,10 @@ fn wait_for_bds<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, id: RingId)
     }
 }
 
-/// The return ring is full. The host says nothing when it has read entries: housekeeping
-/// looks again.
+/// The return ring is full. The host does not report that it has read entries, so housekeeping
+/// checks again.
 #[inline(never)]
-fn wait_for_returns<B: Dispatch>(io: &mut IoA<B>) {
+pub(super) fn wait_for_returns<B: Dispatch>(io: &mut IoA<B>) {
     count!(io.bus, no_return_space);
     io.bus.clear(EventBit::ReceiveComplete);
 }
@@ -256,8 +255,8 @@ fn count_no_descriptors<B: Dispatch>(io: &mut IoA<B>) {
     count!(io.bus, no_write_descriptors);
 }
 
-/// Lets a frame go. Its bytes may only be freed when no older frame is being read from
-/// the buffer any more; the next frame that is delivered frees them as well.
+/// Drops a frame. Its bytes may only be freed when no older frame is being read from the buffer;
+/// the next delivered frame frees them as well.
 #[inline(never)]
 pub(super) fn drop<B: Dispatch>(
     receive: &mut Receive,
@@ -277,7 +276,7 @@ pub(super) fn drop<B: Dispatch>(
     io.free();
 }
 
-/// Counts a bad frame by what the MAC says of it.
+/// Counts a bad frame by the MAC's error bits.
 fn count_errors<B: Dispatch>(bus: &mut B, errors: u32) {
     let errors = BdErrors::from_bits(errors as u16);
     count!(*bus, in_errors);
@@ -301,7 +300,7 @@ fn count_errors<B: Dispatch>(bus: &mut B, errors: u32) {
     }
 }
 
-/// The address of a byte of the receive buffer, which begins at `base`, round its end.
+/// The address of a byte of the receive buffer, which begins at `base`, wrapped at its end.
 #[inline(always)]
 pub(super) const fn wrapped(base: u32, address: u32) -> u32 {
     if address >= PACKET_MEMORY_END {
@@ -311,8 +310,8 @@ pub(super) const fn wrapped(base: u32, address: u32) -> u32 {
     }
 }
 
-/// Where the frame behind `frame` starts: at the next 8 bytes, round the end of the buffer
-/// (10.3, C).
+/// Where the frame after `frame` starts: at the next multiple of 8 bytes, wrapped at the end of
+/// the buffer (10.3, C).
 pub(super) const fn end_of(base: u32, frame: &ReceivedFrame) -> u32 {
     wrapped(base, (frame.start + frame.length + 7) & !7)
 }

@@ -1,18 +1,17 @@
-//! What a frame's headers say, and what its sum has to leave out.
+//! Inspects a frame's headers and computes the seed of its checksum.
 //!
-//! Hardware reference, sections 6.5 and 14; host/NIC software interface, "Checksum
-//! conventions". The DMA channel sums all bytes of a frame that it moves. The host wants
-//! the sum of the datagram:
+//! Hardware reference, sections 6.5 and 14; host/NIC software interface, "Checksum conventions".
+//! The DMA channel sums all bytes of a frame that it moves, but the host wants the sum of the
+//! datagram:
 //!
 //! ```text
 //! | Ethernet header | IP header, TCP/UDP header, data | padding |
 //! |  left out       |  summed                         | left out|
 //! ```
 //!
-//! A valid IP header has the sum 0xFFFF, which is zero to one's-complement sums, so it does
-//! no harm in the sum and nobody has to take it out. What is left out goes, complemented,
-//! into the *seed* with which the channel begins its sum; so does the pseudo-header unless
-//! the host makes that itself.
+//! A valid IP header has the sum 0xFFFF, which is zero in one's complement, so it can stay in the
+//! sum. The complement of what has to be left out goes into the *seed* with which the channel
+//! begins its sum; so does the pseudo-header unless the host adds it itself.
 
 use super::frame::{HEADER, TAG, wrapped};
 use host_interface::bd::BdFlags;
@@ -20,7 +19,7 @@ use host_interface::info::RcbFlags;
 use tigon2_chip::mac::VLAN_TYPE;
 use tigon2_hal::Bus;
 
-/// The flag by which a ring asks for VLAN tags to be taken off.
+/// The flag by which a ring requests VLAN tag stripping.
 pub(super) const VLAN: u32 = RcbFlags::new().with_vlan_assist(true).into_bits() as u32;
 const TRANSPORT: u32 = RcbFlags::new().with_transport_checksum(true).into_bits() as u32;
 const IP: u32 = RcbFlags::new().with_ip_checksum(true).into_bits() as u32;
@@ -33,11 +32,11 @@ const IP_SUMMED: u32 = BdFlags::new().with_ip_checksum(true).into_bits() as u32;
 const FRAGMENT: u32 = BdFlags::new().with_ip_fragment(true).into_bits() as u32;
 const LAST_FRAGMENT: u32 = BdFlags::new().with_ip_fragment_end(true).into_bits() as u32;
 
-/// The type of IP datagrams.
+/// The EtherType of IP.
 const IPV4: u32 = 0x0800;
-/// The largest type that is a length instead: IEEE 802.3.
+/// The largest type field that is a length: IEEE 802.3.
 const LENGTH_MAX: u32 = 1500;
-/// The first two bytes of an LLC header for SNAP, and the four behind them.
+/// The first two bytes of an LLC header for SNAP, and the four that follow.
 const LLC: (u32, u32) = (0xAAAA, 0x0300_0000);
 /// Bytes of LLC and SNAP headers.
 const SNAP_BYTES: u32 = 8;
@@ -45,32 +44,32 @@ const TCP: u32 = 6;
 const UDP: u32 = 17;
 /// Shortest IP header.
 const IP_HEADER: u32 = 20;
-/// More fragments follow; and with the offset.
+/// More fragments follow; and the same with the offset.
 const MORE_FRAGMENTS: u32 = 0x2000;
 const FRAGMENT_BITS: u32 = 0x3FFF;
-/// Longest padding that is looked at: of a frame of 60 bytes there is less.
+/// Longest padding that is inspected: a frame of 60 bytes has less.
 const PADDING_MAX: u32 = 64;
 
-/// How far behind the start of a frame its headers may reach: type, tag, SNAP, the longest
+/// How far the inspected headers may reach from the start of a frame: type, tag, SNAP, the longest
 /// IP header and the place of a UDP checksum.
 pub(super) const REACH: u32 = 128;
 
-/// What was found.
+/// The result of the inspection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headers {
-    /// Bytes that the frame begins later, a tag having been taken off.
+    /// Bytes stripped from the frame's start, if a tag was removed.
     pub stripped: u32,
-    /// That tag.
+    /// The stripped tag.
     pub tag: u32,
     /// BD flags.
     pub flags: u32,
-    /// Sum of the IP header: 0xFFFF is right.
+    /// Sum of the IP header: 0xFFFF is correct.
     pub ip_sum: u32,
-    /// Whether the datagram is to be summed.
+    /// Whether the datagram needs a checksum.
     pub summed: bool,
-    /// With what the sum begins.
+    /// The initial value of the sum.
     pub seed: u32,
-    /// Bytes behind the datagram, without CRC.
+    /// Bytes after the datagram, without CRC.
     pub padding: u32,
 }
 
@@ -86,16 +85,16 @@ impl Headers {
         padding: 0,
     };
 
-    /// The host gets only a part of the frame: no sums.
+    /// Clears the sums: the host gets only a part of the frame.
     pub fn forget_sums(&mut self) {
         self.flags &= TAGGED;
         self.ip_sum = 0;
         self.summed = false;
     }
 
-    /// Leaves the padding at NIC address `at` out of the sum. Linux wants the sum of all
-    /// that it gets, others that of the datagram: when the padding makes a difference, the
-    /// flag is not set, and who does not ask for the flag finds the datagram's.
+    /// Leaves the padding at NIC address `at` out of the sum. Linux wants the sum of all delivered
+    /// bytes, other drivers that of the datagram. If the padding makes a difference, the flag is
+    /// not set, and drivers that ignore the flag find the datagram's sum.
     #[inline(always)]
     pub fn leave_out_padding<B: Bus>(&mut self, bus: &mut B, base: u32, at: u32) {
         if self.padding > PADDING_MAX {
@@ -108,21 +107,21 @@ impl Headers {
         }
     }
 
-    /// Leaves something with this sum out of that of the datagram.
+    /// Leaves bytes with this sum out of the datagram's sum.
     #[inline(always)]
     pub fn leave_out(&mut self, sum: u32) {
         self.seed = fold(self.seed + (!sum & 0xFFFF));
     }
 }
 
-/// Looks at a frame of `length` bytes without CRC whose headers lie at one piece.
+/// Inspects a frame of `length` bytes without CRC whose headers are contiguous.
 #[inline(always)]
 pub(super) fn look<B: Bus>(bus: &mut B, wants: u32, start: u32, length: u32) -> Headers {
     look_through(bus, wants, start, length, |address| address)
 }
 
-/// The same for a frame whose headers may go round the end of the receive buffer, which
-/// begins at `base`.
+/// As [`look`], for a frame whose headers may wrap at the end of the receive buffer, which begins
+/// at `base`.
 #[inline(never)]
 pub(super) fn look_round<B: Bus>(
     bus: &mut B,
@@ -134,6 +133,8 @@ pub(super) fn look_round<B: Bus>(
     look_through(bus, wants, start, length, |address| wrapped(base, address))
 }
 
+/// One function, layer by layer, so that what a header says is in registers for the next one:
+/// parts of it would hand over a dozen values.
 #[inline(always)]
 fn look_through<B: Bus>(
     bus: &mut B,
@@ -146,7 +147,7 @@ fn look_through<B: Bus>(
     let a = bus.load(at(start));
     let b = bus.load(at(start + 4));
     let c = bus.load(at(start + 8));
-    // The type, and behind it the first two bytes of what it says.
+    // The type, and after it the first two bytes of its payload.
     let mut word = bus.load(at(start + 12));
     if wants & VLAN != 0 && word >> 16 == u32::from(VLAN_TYPE) && length >= HEADER + TAG {
         // The addresses move over the tag (14, second section 19, C).
@@ -220,8 +221,8 @@ fn look_through<B: Bus>(
     }
     headers.seed = !fold(before) & 0xFFFF;
     if pseudo {
-        // A part of a datagram says nothing about the whole, and there is nothing to say
-        // about a datagram without a sum.
+        // A fragment has no sum of the whole datagram, and a datagram without a checksum needs
+        // none.
         let none = protocol == UDP && bus.load_half(at(ip + bytes + 6)) == 0;
         if fragment != 0 || none {
             return headers;
@@ -234,12 +235,8 @@ fn look_through<B: Bus>(
     headers
 }
 
-/// The one's-complement sum of bytes in the receive buffer as the channel would make it:
-/// an odd address is a low byte (6.5, C). One CPU alone has no room for it in its pad.
-#[cfg_attr(
-    all(target_arch = "mips", feature = "parallel"),
-    unsafe(link_section = ".scratch_a.text")
-)]
+/// The one's-complement sum of bytes in the receive buffer, as the channel would compute it: an
+/// odd address is a low byte (6.5, C). The scratch pad has no room for it.
 #[inline(never)]
 pub(super) fn sum_of<B: Bus>(bus: &mut B, base: u32, at: u32, bytes: u32) -> u32 {
     let mut at = wrapped(base, at);

@@ -1,7 +1,7 @@
-//! Reports to the host how far the return ring is filled.
+//! Reports the receive return producer index to the host.
 //!
-//! Hardware reference, section 14, steps 7 and 8: after a number of BDs or a time, and at
-//! once for a BD that asks for it.
+//! Hardware reference, section 14, steps 7 and 8: after a number of BDs or a time, and at once for
+//! a BD that requests it.
 
 use super::queues::{self, Queues};
 use super::{Receive, returns};
@@ -14,26 +14,31 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
 
-/// What the host was told, and when it wants to hear more.
+/// Only the time raises an interrupt; otherwise the number of BDs does as well.
+const BY_TIME: u32 = 1;
+/// Updates are the status lines of queues.
+const BY_QUEUE: u32 = 1 << 31;
+
+/// The last reported index, and the host's coalescing settings.
 #[derive(Debug)]
 pub struct Index {
-    /// Where the host wants the return producer index.
+    /// The host address of the return producer index.
     place: HostAddress,
-    /// What the host was told last.
+    /// The last reported index.
     reported: u32,
     /// Return BDs since then.
     unreported: u32,
-    /// Return BDs after which it is told.
+    /// Return BDs after which the index is reported.
     threshold: u32,
-    /// Microseconds after which it is told; 0 for at once.
+    /// Microseconds after which the index is reported; 0 for at once.
     ticks: u32,
-    /// Whether only the time interrupts; else reaching the number of BDs does, too.
-    interrupts_by_time: bool,
-    /// Whether a BD asked for an update at once.
+    /// The kind of updates: [`BY_TIME`], [`BY_QUEUE`]; 0 for the index with an interrupt.
+    updates: u32,
+    /// Whether a BD requested an update at once.
     now: bool,
     /// Whether the index was written without the interrupt.
     silent: bool,
-    /// Updates because the number of BDs was reached.
+    /// Updates that the BD threshold triggered.
     threshold_hits: u32,
 }
 
@@ -46,7 +51,7 @@ impl Index {
             unreported: 0,
             threshold: 1,
             ticks: 0,
-            interrupts_by_time: false,
+            updates: 0,
             now: false,
             silent: false,
             threshold_hits: 0,
@@ -57,17 +62,28 @@ impl Index {
     pub const fn configured(config: &Config) -> Index {
         let mut index = Index::new();
         index.place = config.return_producer;
-        index.interrupts_by_time = config.receive_return.flags.coalesced_update_only();
+        if config.receive_return.flags.coalesced_update_only() {
+            index.updates = BY_TIME;
+        }
         index
     }
 
-    /// Whether the host is to be told without waiting for the time.
+    /// Starts or stops the updates of queues.
+    pub(super) const fn set_queues(&mut self, sorts: bool) {
+        self.updates = self.updates & BY_TIME | if sorts { BY_QUEUE } else { 0 };
+    }
+
+    const fn is_by_time(&self) -> bool {
+        self.updates & BY_TIME != 0
+    }
+
+    /// Whether the index is to be reported without waiting for the time.
     #[inline(always)]
     pub(super) const fn is_due(&self) -> bool {
         self.now || self.unreported >= self.threshold
     }
 
-    /// Updates because the number of BDs was reached.
+    /// Updates that the BD threshold triggered.
     pub const fn threshold_hits(&self) -> u32 {
         self.threshold_hits
     }
@@ -79,7 +95,7 @@ impl Default for Index {
     }
 }
 
-/// The coalescing words, which drivers also change later: 0 microseconds is "at once", 0
+/// The coalescing words, which drivers may change at run time: 0 microseconds means "at once", 0
 /// BDs "by time only".
 pub fn set_coalescing(receive: &mut Receive, ticks: u32, max_bds: u32) {
     let index = &mut receive.index;
@@ -91,7 +107,7 @@ pub fn set_coalescing(receive: &mut Receive, ticks: u32, max_bds: u32) {
     };
 }
 
-/// Some return BDs are on their way: their index follows by count or time, or now.
+/// Some return BDs are queued: reports their index by count, by time or now.
 #[inline(always)]
 pub(crate) fn returned<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, count: u32, now: bool) {
     let index = &mut receive.index;
@@ -104,7 +120,7 @@ pub(crate) fn returned<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, coun
     }
 }
 
-/// An update without waiting for the time.
+/// Requests an update without waiting for the time.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
 #[inline(never)]
 fn due<B: Dispatch>(index: &mut Index, io: &mut IoA<B>, count: u32, now: bool) {
@@ -113,28 +129,28 @@ fn due<B: Dispatch>(index: &mut Index, io: &mut IoA<B>, count: u32, now: bool) {
     if index.ticks != 0 && (before..index.unreported).contains(&(index.threshold - 1)) {
         index.threshold_hits = index.threshold_hits.wrapping_add(1);
     }
-    if index.interrupts_by_time && index.ticks != 0 && !io.is_armed(SlotA::Receive) {
+    if index.is_by_time() && index.ticks != 0 && !io.is_armed(SlotA::Receive) {
         io.arm(SlotA::Receive, index.ticks);
     }
     io.bus.set(EventBit::UpdateReceiveReturnProducer);
 }
 
-/// Update receive return producer. With "interrupt only on coalescing" the update by number
-/// of BDs is silent; the interrupt comes when the time is up.
+/// Update Receive Return Producer. With "interrupt only on coalescing" an update by the number of
+/// BDs is silent; the interrupt follows when the time is over.
 #[inline(always)]
 pub fn update<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
-    if QUEUES != 0 && receive.sorts {
+    if QUEUES != 0 && receive.index.updates & BY_QUEUE != 0 {
         return queues::report::report(receive, queues, io);
     }
     update_producer(receive, io);
 }
 
-/// The same of classic mode's return ring.
+/// As [`update`], for the return ring of classic mode.
 #[inline(always)]
 pub fn update_producer<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     let producer = receive.returns.producer();
     let index = &receive.index;
-    let silent = index.interrupts_by_time && !index.now && io.is_armed(SlotA::Receive);
+    let silent = index.is_by_time() && !index.now && io.is_armed(SlotA::Receive);
     if producer != index.reported || index.silent && !silent {
         let note = if silent {
             WriteNote::QUIET

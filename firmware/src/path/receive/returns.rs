@@ -1,7 +1,7 @@
-//! The return ring, and the return BDs of several frames in one transfer.
+//! The return ring: the return BDs of several frames in one transfer.
 //!
-//! They are made in a ring in NIC memory beside the host's, so that those of consecutive
-//! frames lie one behind the other in both:
+//! The firmware builds them in a ring in NIC memory beside the host's ring, so that those of
+//! consecutive frames are contiguous in both:
 //!
 //! ```text
 //!                   queued      producer
@@ -12,41 +12,42 @@
 //!   there              | queued     |
 //! ```
 //!
-//! A slot is free again when its BD has been moved. 128 are enough. A BD that was not is
-//! behind the data of its frame in the descriptor ring, which has 64, or else that data is
-//! done: then it is among the transfers of BDs that follow the data of one run, or it waits
-//! for such a transfer. Neither are more than [`MANY`] and those of a run of
-//! [`FRAMES`](super::frame::FRAMES). Frames without data are queued by themselves.
+//! A slot is free again when its BD has been moved, and 128 slots are enough. A BD that was not
+//! moved either follows the data of its frame in the descriptor ring, which has 64 entries, or
+//! that data is done. In the latter case it is among the BD transfers that follow the data of one
+//! run, or it waits for such a transfer; neither group exceeds `MANY` plus the frames of a run,
+//! `FRAMES`. Frames without data are queued by themselves.
 
 use super::Receive;
 use super::frame::FRAMES;
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::memory::config::Config;
-use crate::memory::layout::{RETURN_BDS, RETURN_SLOTS};
+use crate::memory::layout::RETURN_SLOTS;
+use crate::memory::region::ReturnBds;
 use host_interface::gencom::Gencom;
 use host_interface::ring::return_entries;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 
-/// Transfers for the return BDs of a run and of those that waited: each for [`MANY`], but for
-/// the last one, and for another one round the end of the slots.
+/// Transfers for the return BDs of a run and of those that waited: each moves [`MANY`], except the
+/// last one and another one where the slots wrap.
 pub(super) const TRANSFERS: u32 = (FRAMES + MANY - 1).div_ceil(MANY) + 1;
 
-/// Return BDs of one transfer at most. Fewer wait for more, as long as the host is not
-/// [told](super::index) of them: it looks at none before.
+/// The most return BDs of one transfer. Fewer wait for more, as long as they are not
+/// [reported](super::index): the host reads none before.
 pub(super) const MANY: u32 = 8;
-// See above: those of the ring, of one run, and that wait.
+// See above: slots for the descriptor ring, for one run, and for BDs that wait.
 const _: () = assert!(64 + FRAMES + MANY <= RETURN_SLOTS);
 
-/// Where the slot of an entry of the host's ring is among the slots, in bytes.
+/// Byte offset of the slot for an entry of the host's ring.
 #[inline(always)]
 const fn offset(entry: u32) -> u32 {
     (entry & (RETURN_SLOTS - 1)) << 5
 }
 
-/// A return ring of the host's, and where its BDs are made.
+/// The host's return ring, and the slots of its BDs.
 #[derive(Debug)]
 pub struct ReturnQueue {
     /// The ring in host memory.
@@ -55,19 +56,19 @@ pub struct ReturnQueue {
     mask: u32,
     /// The next entry.
     producer: u32,
-    /// The next one whose BD is not on its way.
+    /// The next entry whose BD is not queued.
     queued: u32,
     /// The host's consumer index when it was last read.
     consumer: u32,
-    /// The host has ever written that word.
+    /// Whether the host has ever written that word.
     consumer_is_told: bool,
     /// Where return BDs are made.
     slots: u32,
 }
 
 impl ReturnQueue {
-    /// Nothing configured.
-    pub const fn new() -> ReturnQueue {
+    /// Nothing configured; the slots lie in a region.
+    pub const fn new(region: ReturnBds) -> ReturnQueue {
         ReturnQueue {
             host: HostAddress::NULL,
             mask: 0,
@@ -75,7 +76,7 @@ impl ReturnQueue {
             queued: 0,
             consumer: 0,
             consumer_is_told: false,
-            slots: RETURN_BDS,
+            slots: region.address(),
         }
     }
 
@@ -87,7 +88,7 @@ impl ReturnQueue {
         self.clear_slots(bus);
     }
 
-    /// What is not written for each frame is 0.
+    /// Clears the words that are not written for each frame.
     #[inline(never)]
     pub fn clear_slots<B: Bus>(&self, bus: &mut B) {
         for word in (0..RETURN_SLOTS * 32).step_by(4) {
@@ -112,13 +113,13 @@ impl ReturnQueue {
         self.slots + offset(entry)
     }
 
-    /// One more return BD is made.
+    /// Records that a return BD was built.
     #[inline(always)]
     pub const fn made(&mut self) {
         self.producer = (self.producer + 1) & self.mask;
     }
 
-    /// Begins to make several.
+    /// Begins to build several.
     #[inline(always)]
     pub const fn open(&self) -> Made {
         Made {
@@ -128,7 +129,7 @@ impl ReturnQueue {
         }
     }
 
-    /// They are made.
+    /// Records that they were built.
     #[inline(always)]
     pub const fn close(&mut self, made: Made) {
         self.producer = made.producer;
@@ -140,8 +141,8 @@ impl ReturnQueue {
         self.consumer.wrapping_sub(self.producer + 1) & self.mask
     }
 
-    /// Whether the host has not read the entry behind the next one. The host's consumer index
-    /// is read only if it had not at the last look.
+    /// Whether the host has not read the entry after the next one. Reads the host's consumer index
+    /// only if it had not at the last look.
     #[inline(always)]
     pub fn is_full<B: Bus>(&mut self, bus: &mut B) -> bool {
         let after = (self.producer + 1) & self.mask;
@@ -150,20 +151,20 @@ impl ReturnQueue {
         }
         let consumer = bus.load(Gencom::ReceiveReturnConsumer.nic_address());
         self.consumer = consumer & self.mask;
-        // Linux never says how far it has read, and need not: it gives a buffer back only
-        // behind its return BD, and there are fewer buffers than entries.
+        // Linux never reports how far it has read, and need not: it returns a buffer only after its
+        // return BD, and there are fewer buffers than entries.
         self.consumer_is_told |= consumer != 0;
         after == self.consumer && self.consumer_is_told
     }
 
-    /// Return BDs that are made and not on their way.
+    /// Return BDs that are built but not queued.
     #[inline(always)]
     pub(super) fn waiting(&self) -> u32 {
         self.producer.wrapping_sub(self.queued) & self.mask
     }
 
-    /// The transfer of some, up to the end of the slots, which is that of the host's ring,
-    /// too.
+    /// The transfer of some of them, up to the end of the slots, which is the end of the host's
+    /// ring as well.
     #[inline(always)]
     fn next_run(&mut self, state: u32) -> Transfer {
         let first = self.queued;
@@ -180,13 +181,7 @@ impl ReturnQueue {
     }
 }
 
-impl Default for ReturnQueue {
-    fn default() -> ReturnQueue {
-        ReturnQueue::new()
-    }
-}
-
-/// Return BDs that are being made, one after the other; kept in registers.
+/// Consecutive return BDs under construction; kept in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Made {
     slots: u32,
@@ -214,15 +209,15 @@ impl Made {
         (self.producer + 1) & self.mask
     }
 
-    /// Goes on to that index.
+    /// Advances to that index.
     #[inline(always)]
     pub const fn set(&mut self, producer: u32) {
         self.producer = producer;
     }
 }
 
-/// Queues the return BDs of the frames whose data is queued, until fewer than `enough` are
-/// left. There is room for [`TRANSFERS`].
+/// Queues the return BDs of the frames whose data is queued, until fewer than `enough` are left.
+/// There is room for [`TRANSFERS`].
 #[inline(always)]
 pub(super) fn queue<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, enough: u32) {
     while receive.returns.waiting() >= enough {

@@ -1,8 +1,8 @@
-//! Delivers a frame in all the cases that the fast path leaves.
+//! The slow path: delivers every frame that the fast path does not.
 //!
-//! Frames with flaws, frames that are cut or delivered with their CRC, headers that go
-//! round the end of the receive buffer, and extended BDs, whose up to four buffers take a
-//! frame in pieces. Not on the packet path, but for extended BDs.
+//! These are frames with flaws, frames that are truncated or delivered with their CRC, headers
+//! that wrap at the end of the receive buffer, and extended BDs, whose up to four buffers take a
+//! frame in pieces. Only extended BDs are on the packet path.
 
 use super::deliver::{
     Accepted, Outcome, SEED_BYTES, Taken, data_transfer, finish, put_seed, store_sum,
@@ -22,8 +22,7 @@ use tigon2_hal::events::Dispatch;
 /// Buffers of an extended BD.
 const BUFFERS: usize = 4;
 
-/// Queues a frame with all that is asked for; `false` if there is no room: it stays with the
-/// MAC.
+/// Queues a frame with all requested offloads; `false` if there is no room: it stays with the MAC.
 #[inline(never)]
 pub(super) fn deliver<B: Dispatch>(
     receive: &mut Receive,
@@ -73,7 +72,7 @@ pub(super) fn deliver<B: Dispatch>(
     let outcome = Outcome::new(&accepted, slot, bytes, truncated, flag).with(&found);
     outcome.stage(bus, &taken);
     if outcome.is_flawed() {
-        // This one included, which [`finish`] takes off.
+        // Including this one, which [`finish`] subtracts.
         receive.untidy = RETURN_SLOTS + 1;
     }
     let state = io.states.data;
@@ -92,13 +91,13 @@ pub(super) fn deliver<B: Dispatch>(
     }
     finish(receive, io, &accepted, &taken, &outcome);
     if bytes == 0 {
-        // Without data there is nothing in the descriptor ring that its slot goes by.
+        // Without data, no descriptor precedes its slot.
         returns::queue(receive, io, 1);
     }
     true
 }
 
-/// Where the data goes.
+/// The destination of the data.
 struct Buffers {
     hosts: [HostAddress; BUFFERS],
     rooms: [u32; BUFFERS],
@@ -124,7 +123,7 @@ impl Buffers {
         }
     }
 
-    /// The other buffers of an extended BD at a NIC address, as far as `wanted` bytes need
+    /// Adds the other buffers of an extended BD at a NIC address, as far as `wanted` bytes need
     /// them. A length of 0 ends the list.
     fn extend<B: Dispatch>(&mut self, bus: &mut B, bd: u32, wanted: u32) {
         let bd = ExtendedReceiveBdAt(bd);
@@ -148,8 +147,8 @@ impl Buffers {
         }
     }
 
-    /// Queues the data in pieces, one for each buffer; `whole` is the transfer of all of it,
-    /// and the last piece has its note.
+    /// Queues the data in pieces, one for each buffer; `whole` is the transfer of all of it, and
+    /// the last piece carries its note.
     fn put<B: Dispatch>(
         &self,
         bus: &mut B,

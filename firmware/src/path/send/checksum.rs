@@ -1,10 +1,9 @@
-//! The checksums of a frame on its way out.
+//! Checksums of frames to send.
 //!
-//! Hardware reference, sections 6.5 and 13. The read channel sums the frame while it
-//! fetches it; here the sums of what is not in front of TCP or UDP, and of the
-//! pseudo-header if the host did not do that, make it the transport's checksum, which is
-//! written into the transmit buffer before the MAC may send it. The IP header's is made by
-//! software alone.
+//! Hardware reference, sections 6.5 and 13. The read channel sums the frame while it fetches it.
+//! This module subtracts everything before TCP or UDP, adds the pseudo-header if the host did not,
+//! and writes the transport's checksum into the transmit buffer before the MAC may send the frame.
+//! Software alone computes the IP header's checksum.
 //!
 //! ```text
 //!              0            14 (18 with 802.1Q)  + 4 * IHL         total length     end
@@ -13,15 +12,15 @@
 //! subtracted   |<---------->|<- 0xFFFF, or sum ->|                  |<------------->|
 //! ```
 //!
-//! Fields are read where they lie: a frame begins at 8 bytes, so that IP begins 2 bytes
-//! behind a word.
+//! Fields are read in place: a frame begins at a multiple of 8 bytes, so IP begins 2 bytes after a
+//! word boundary.
 
 use tigon2_hal::Bus;
 use tigon2_hal::mac::TransmitBuffer;
 
-/// Bytes from a frame's start within which all lies that is read or written here, but for
-/// the padding: they do not wrap (13). Vendor firmware has the same number; two VLAN tags,
-/// SNAP, 60 bytes of IP and the TCP checksum's end are 108.
+/// All bytes that this module reads or writes, except the padding, lie within this distance from a
+/// frame's start: they do not wrap (13). Vendor firmware has the same number; two VLAN tags, SNAP,
+/// 60 bytes of IP and the TCP checksum's end are 108.
 pub const HEADERS: u32 = 128;
 
 const IPV4: u32 = 0x0800;
@@ -29,29 +28,29 @@ const TCP: u32 = 6;
 const UDP: u32 = 17;
 /// Types of the tags that may be in the frame itself: 802.1Q and 802.1ad.
 const TAGS: [u32; 2] = [0x8100, 0x88A8];
-/// Bytes of an Ethernet header, where what may be a tag begins.
+/// Bytes of an Ethernet header, after which a tag may follow.
 const ETHERNET: u32 = 14;
 /// Largest value of the type field that is a length (IEEE 802.3).
 const LENGTH_MAX: u32 = 1500;
 
-/// What is to be done to a frame.
+/// The requested checksums of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// The IP header's checksum. Without it the host's is valid and the header sums to
+    /// The IP header's checksum. Otherwise the host's checksum is valid and the header sums to
     /// 0xFFFF (13, 16, C).
     pub ip: bool,
     /// The checksum of TCP or UDP.
     pub transport: bool,
-    /// The host put the sum of the pseudo-header into the transport's field; else what is
-    /// there does not matter.
+    /// The host put the sum of the pseudo-header into the transport's field; otherwise the field's
+    /// content does not matter.
     pub no_pseudo_header: bool,
-    /// Frames with a length and a SNAP header are looked at, too.
+    /// Inspect frames with a length and a SNAP header as well.
     pub snap: bool,
 }
 
-/// Writes the checksums that are wanted into the frame of `length` bytes at `frame`, whose
-/// bytes sum to `sum`. A frame that has none (not IPv4, a fragment, not TCP or UDP, cut
-/// short) stays as it is.
+/// Writes the requested checksums into the frame of `length` bytes at `frame`, whose bytes sum to
+/// `sum`. Leaves a frame unchanged that has none: not IPv4, a fragment, neither TCP nor UDP, or
+/// truncated.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 pub fn patch<B: Bus>(
@@ -113,20 +112,20 @@ pub fn patch<B: Bus>(
         rest += not(half(bus, field)) + protocol + transport;
         rest += half(bus, ip + 12) + halves(bus.load(ip + 14)) + half(bus, ip + 18);
     }
-    // The sum of bytes that are not all 0 is never 0, but 0xFFFF.
+    // The sum of bytes that are not all 0 is 0xFFFF, never 0.
     let mut checksum = match folded(rest) {
         0 => 0,
         sum => !sum & 0xFFFF,
     };
     if checksum == 0 && protocol == UDP {
-        // 0 says "none" (RFC 768).
+        // 0 means "none" (RFC 768).
         checksum = 0xFFFF;
     }
     bus.store_half(field, checksum as u16);
 }
 
-/// IPv4 behind what is no IPv4 type at `ip` - 2: behind tags and a SNAP header. Returns
-/// where it begins and what the bytes since `ip` sum to.
+/// Finds IPv4 after tags and a SNAP header, where the type at `ip` - 2 is not IPv4. Returns where
+/// it begins and the sum of the bytes since `ip`.
 #[inline(never)]
 fn inner<B: Bus>(bus: &mut B, mut ip: u32, mut kind: u32, snap: bool) -> Option<(u32, u32)> {
     let mut sum = 0;
@@ -163,7 +162,7 @@ fn header_sum<B: Bus>(bus: &mut B, ip: u32, bytes: u32) -> u32 {
     sum
 }
 
-/// The sum of what lies behind the IP datagram: bytes `from..to` of the frame, folded.
+/// The folded sum of the bytes after the IP datagram: bytes `from..to` of the frame.
 #[inline(never)]
 fn padding<B: Bus>(bus: &mut B, buffer: &TransmitBuffer, frame: u32, from: u32, to: u32) -> u32 {
     let mut sum = 0;
@@ -185,7 +184,7 @@ const fn halves(word: u32) -> u32 {
     (word >> 16) + (word & 0xFFFF)
 }
 
-/// What subtracts a folded sum when it is added.
+/// The complement of a folded sum, which subtracts it when added.
 #[inline(always)]
 const fn not(sum: u32) -> u32 {
     !sum & 0xFFFF

@@ -1,9 +1,9 @@
-//! Plain frames for a CPU to queue while others go on with the ring.
+//! Claims: runs of simple send BDs that one CPU queues while others use the ring.
 //!
-//! For boards with several CPUs that send, as [`path::receive::claim`] is for those that
-//! receive: [`claim`] takes send BDs of frames that want nothing done, gives them their
-//! places and their descriptors, and puts the frames into the MAC's ring; [`Claim::fill`] has
-//! the data fetched, and needs nothing of the path's state.
+//! For boards with several sending CPUs, as [`path::receive::claim`] is for receiving ones.
+//! [`claim`] takes send BDs of frames without offloads, assigns buffer space and descriptors, and
+//! puts the frames into the MAC's ring. [`Claim::fill`] has the data fetched and needs no state of
+//! the path.
 //!
 //! [`path::receive::claim`]: ../../receive/claim/index.html
 
@@ -16,10 +16,10 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::{Descriptors, HostAddress};
 use tigon2_hal::events::Dispatch;
 
-/// BDs of one claim, more than a run of the handler has: a claim costs as much as several.
+/// BDs of one claim, more than of one handler run, because a claim costs as much as several.
 const BDS: u32 = 24;
 
-/// BDs of one run that are one CPU's to have fetched.
+/// BDs of one run whose data one CPU has fetched.
 #[derive(Debug)]
 pub struct Claim {
     /// Length and flags, and where in the transmit buffer the data goes.
@@ -37,7 +37,7 @@ impl Claim {
     pub const NONE: Claim = Claim {
         data: [(0, 0); BDS as usize],
         count: 0,
-        bds: Take::new(0, 1),
+        bds: Take::NONE,
         descriptors: Descriptors::NONE,
         state: 0,
         last: 0,
@@ -65,21 +65,20 @@ impl Claim {
     }
 }
 
-/// What a look for BDs came to.
+/// The result of looking for BDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Some are claimed, to be filled.
+    /// BDs are claimed and must be filled.
     Claimed,
     /// There is no BD.
     Nothing,
-    /// There is no descriptor: the event is held back until transfers have been looked at.
+    /// No descriptor is free: the event is masked until completed transfers have been processed.
     Full,
-    /// The next one needs a look, or has to wait: it is for
-    /// [`data_ready`](super::data_ready).
+    /// The next BD needs inspection or has to wait: it is for [`data_ready`](super::data_ready).
     Other,
 }
 
-/// Transfers were looked at: there is room for the data of BDs that wait.
+/// Completed transfers were processed: there is room for the data of waiting BDs.
 #[inline(always)]
 pub fn go_on<B: Dispatch>(send: &SendPath, io: &mut IoB<B>) {
     if !send.bds.is_empty() {
@@ -87,7 +86,8 @@ pub fn go_on<B: Dispatch>(send: &SendPath, io: &mut IoB<B>) {
     }
 }
 
-/// Claims some BDs. The descriptors are the next ones of the ring.
+/// Claims some BDs. The descriptors are the next ones of the ring. One loop in one function, so
+/// that what goes from BD to BD is in registers: all of it is under a lock.
 #[inline(always)]
 pub fn claim<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, claim: &mut Claim) -> Look {
     if send.bds.is_empty() {

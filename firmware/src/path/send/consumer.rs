@@ -1,7 +1,7 @@
-//! Send BDs whose data was read: the host gets them back, and is told.
+//! Returns consumed send BDs to the host and reports them.
 //!
-//! Hardware reference, section 13, steps 6 and 8. The extension word says at once how far
-//! they are; the index in host memory and the interrupt follow by number or time.
+//! Hardware reference, section 13, steps 6 and 8. The extension word shows the consumer at once;
+//! the index in host memory and the interrupt follow by count or time.
 
 use super::SendPath;
 use crate::io::deadline::SlotB;
@@ -13,14 +13,14 @@ use host_interface::extension::Extension;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
-/// BDs whose data has been read, in one go.
+/// BDs whose data has been read, counted together.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// How many.
+    /// Their number.
     count: u32,
-    /// The notes of their transfers, together.
+    /// The notes of their transfers, OR-ed together.
     notes: u32,
-    /// Frames among them that are for one station.
+    /// Unicast frames among them.
     unicast: u32,
 }
 
@@ -32,7 +32,7 @@ impl Sent {
         unicast: 0,
     };
 
-    /// One more, by the note of its transfer.
+    /// Adds one, by the note of its transfer.
     #[inline(always)]
     pub fn add<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, note: ReadNote) {
         if let Some(start) = note.start() {
@@ -53,26 +53,26 @@ impl Sent {
     }
 }
 
-/// A frame for a group was sent.
+/// Counts a sent frame with a group address.
 #[inline(never)]
 fn count_group<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, start: u32) {
     let destination = filter::destination(&mut io.bus, start);
     send.counters.sent(destination, 1);
 }
 
-/// BDs were consumed: the extension word says so at once, the index in host memory and
-/// the interrupt follow by count or time.
+/// Records consumed BDs: updates the extension word at once; the index in host memory and the
+/// interrupt follow by count or time.
 #[inline(always)]
 pub fn consumed<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, sent: &Sent) {
     send.counters.sent(UNICAST, sent.unicast);
     send.now |= ReadNote::now_of(sent.notes);
     send.unreported += sent.count;
-    // None was skipped in front of these: skipping waits until nothing is being read.
+    // None before these was skipped: skipping waits until no data is being read.
     send.consumed = (send.consumed + sent.count) & send.bds.mask();
     report(send, io);
 }
 
-/// The host may be told of what was consumed.
+/// Reports consumed BDs if it is time.
 #[inline(always)]
 pub(super) fn report<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     io.bus
@@ -92,16 +92,16 @@ pub(super) fn report<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     }
 }
 
-/// So many BDs were consumed that the host is to be told.
+/// Whether enough BDs were consumed for a report.
 #[inline(always)]
 fn threshold_hit<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     send.counters.threshold_hits += 1;
     io.bus.set(EventBit::UpdateSendConsumer);
 }
 
-/// Update send consumer. What is left to do is word to CPU A, for hosts that do not read
-/// the index by MMIO or want the interrupt. With "coalesced update only" the update by
-/// number of BDs is silent (13, steps 6 and 8); the interrupt comes when the time is up.
+/// Update Send Consumer. Notifies CPU A for hosts that do not read the index by MMIO or that want
+/// the interrupt. With "coalesced update only" an update by the number of BDs is silent (13, steps
+/// 6 and 8); the interrupt follows when the time is over.
 #[inline(always)]
 pub fn update_consumer<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     let index = send.consumed;

@@ -1,7 +1,7 @@
-//! A frame whose data could not be read from the host's memory.
+//! Handles a frame whose data could not be read from the host's memory.
 //!
-//! The frame may be in the MAC's ring already, where the MAC waits for the data: it is
-//! taken out. What else of it is queued is read all the same, into room that is free.
+//! The frame may be in the MAC's ring already, where the MAC waits for the data; it is removed
+//! from there. Its other queued fragments are still read, into room that is free.
 
 use super::{SKIPPED, SendPath};
 use crate::io::note::{ReadKind, ReadNote};
@@ -29,8 +29,8 @@ pub fn data<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, failed: u32) {
             (start, length)
         }
         None => {
-            // The frame in work: the rest of its BDs is passed over. Else it was dropped
-            // for another reason.
+            // The current frame: skips the rest of its BDs. Any other frame was dropped for another
+            // reason.
             let frame = (send.frame_start, send.frame_bytes);
             let mine = send.buffer.distance(send.frame_start, local) < send.frame_bytes;
             if send.frame_bytes == SKIPPED || !mine {
@@ -50,8 +50,8 @@ pub fn data<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, failed: u32) {
     io.post_error();
 }
 
-/// Marks all transfers of a frame that were not looked at, so that none moves the MAC's
-/// producer and none is taken for a frame's. Returns whether its first is among them.
+/// Marks all pending transfers of a frame, so that none advances the MAC's producer and none
+/// counts as a frame's data. Returns whether its first is among them.
 fn abandon<B: Dispatch>(send: &SendPath, io: &mut IoB<B>, start: u32, length: u32) -> bool {
     const END: u32 = DmaState::new().with_end_of_frame(true).into_bits();
     let IoB { bus, read_ring, .. } = io;
@@ -75,15 +75,16 @@ fn abandon<B: Dispatch>(send: &SendPath, io: &mut IoB<B>, start: u32, length: u3
     first
 }
 
-/// BDs, from the one with its copy at `local` on; `again` is true for the first of them.
+/// Handles BDs that could not be fetched, from the copy at `local` on; `again` marks the first of
+/// them.
 pub fn bds(send: &mut SendPath, local: u32, again: bool) {
     if again {
         send.bds.request_again(local);
     }
 }
 
-/// The transmit buffer seems full: the room of frames that were dropped is taken back if
-/// the MAC has nothing left to send.
+/// The transmit buffer seems full: frees the room of dropped frames if the MAC has nothing left to
+/// send.
 #[inline(never)]
 pub fn reclaim<B: Bus>(send: &mut SendPath, bus: &mut B) {
     if !send.is_reading() && send.frame_bytes == 0 && send.ring.is_empty(bus) {

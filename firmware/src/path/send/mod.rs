@@ -1,7 +1,6 @@
 //! The transmit path: host to wire.
 //!
-//! Hardware reference, section 13. The send ring has the indices of a [`BdRing`] and one
-//! behind them:
+//! Hardware reference, section 13. The send ring has the indices of a [`BdRing`] and one more:
 //!
 //! ```text
 //! consumed     next       arrived     requested    producer
@@ -12,24 +11,26 @@
 //!    | read      |
 //! ```
 //!
-//! A BD counts as consumed when its data has been read, not when it is on the wire; its
-//! buffer is the host's again then.
+//! A BD is consumed when its data has been read, not when the frame is on the wire; the host may
+//! then reuse its buffer.
 //!
-//! A frame without checksums to make is the MAC's as soon as its last BD was taken: the
-//! MAC waits for the data by itself. One with checksums is held in the MAC's ring until it
-//! has arrived and was patched, see `offload`.
+//! A frame without checksum offload goes to the MAC as soon as its last BD was taken: the MAC
+//! waits for the data by itself. A frame with checksum offload is held in the MAC's ring until its
+//! data has arrived and was patched, see `offload`.
 
 mod checksum;
 pub mod claim;
 mod consumer;
 pub mod fault;
 mod offload;
+pub mod own;
 
 use crate::io::IoB;
 use crate::io::bd_ring::{BdRing, OutOfRange, Take};
 use crate::io::deadline::SlotB;
 use crate::io::note::{ReadKind, ReadNote};
 use crate::memory::config::Config;
+use crate::memory::region::SendBds;
 use crate::memory::shared::{LINK_UP, SEND_PRODUCER};
 use crate::record::counters::SendCounters;
 use consumer::report;
@@ -39,22 +40,22 @@ use host_interface::extension::DropReason;
 use host_interface::ring;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::block;
-use tigon2_hal::assist::{Finished, HostAddress};
+use tigon2_hal::assist::Finished;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::{TransmitBuffer, TransmitRing};
 
 /// Longest frame that is sent, without CRC: a jumbo frame with a VLAN tag.
 pub const FRAME_MAX: u32 = 9018;
-/// Room that must be free before a frame is begun, so that its end never reaches what the
-/// MAC has not sent (13, step 4), with what is left out where the buffer ends.
+/// Room that must be free before a frame begins, so that its end never reaches unsent data (13,
+/// step 4), including the bytes skipped at the end of the buffer.
 const ROOM: u32 = FRAME_MAX + 8 + checksum::HEADERS;
 
 const END: u32 = BdFlags::new().with_end(true).into_bits() as u32;
-/// What the frame in work counts as while the rest of it is thrown away: too long.
+/// The length of the current frame while its remaining BDs are skipped: too long.
 const SKIPPED: u32 = 1 << 30;
 const NOW: u32 = BdFlags::new().with_coalesce_now(true).into_bits() as u32;
-/// Microseconds until a full transmit buffer is looked at again: those in which the wire
-/// takes some 6 KB of the hundreds in it.
+/// Microseconds until a full transmit buffer is checked again: in that time the wire takes some 6
+/// KB of the hundreds in it.
 const AWAITED: u32 = 50;
 
 /// State of the transmit side.
@@ -66,51 +67,51 @@ pub struct SendPath {
     buffer: TransmitBuffer,
     /// The host's ring.
     bds: BdRing<4>,
-    /// Whether the ring is in host memory; else the host writes the copies itself.
+    /// Whether the ring is in host memory; otherwise the host writes the copies itself.
     in_host: bool,
-    /// BDs up to here are the host's again.
+    /// BDs before this index belong to the host again.
     consumed: u32,
-    /// What the host was told last.
+    /// The last reported index.
     reported: u32,
     /// BDs consumed since then.
     unreported: u32,
-    /// The host's word that was looked at last.
+    /// The last value of the host's producer word.
     seen: u32,
     /// Whether the host has an address for the consumer index.
     has_index: bool,
     /// Whether the host wants interrupts for it.
     interrupts: bool,
-    /// How often it was to be interrupted.
+    /// How many interrupts were requested.
     interrupts_wanted: u32,
-    /// BDs after which it is told; 0 for never.
+    /// BDs after which the index is reported; 0 for never.
     max_bds: u32,
-    /// Microseconds after which it is told.
+    /// Microseconds after which the index is reported.
     ticks: u32,
-    /// Whether only those interrupt; else reaching the number of BDs does, too.
+    /// Whether only the time raises an interrupt; otherwise the number of BDs does as well.
     interrupts_by_time: bool,
-    /// The host was told without the interrupt.
+    /// Whether the last report was without the interrupt.
     silent: bool,
-    /// What the host may ask the BDs to have done.
+    /// The offloads that BDs may request.
     offloads: offload::Offloads,
-    /// What is to be done to the frame in work.
+    /// The offloads of the current frame.
     requested: offload::Requested,
-    /// Where the frame in work begins in the buffer.
+    /// Where the current frame begins in the buffer.
     frame_start: u32,
-    /// Its bytes so far; 0 between frames, [`SKIPPED`] if it is thrown away.
+    /// Its bytes so far; 0 between frames, [`SKIPPED`] while it is discarded.
     frame_bytes: u32,
-    /// Not 0 if a BD asked to be reported at once.
+    /// Not 0 if a BD requested a report at once.
     now: u32,
-    /// What is counted for each frame.
+    /// Per-frame counters.
     pub counters: SendCounters,
 }
 
 impl SendPath {
     /// Nothing configured.
-    pub const fn new(ring: TransmitRing) -> SendPath {
+    pub const fn new(ring: TransmitRing, region: SendBds) -> SendPath {
         SendPath {
             ring,
             buffer: TransmitBuffer::new(0, 0),
-            bds: BdRing::new(HostAddress::NULL, 0, 1),
+            bds: BdRing::new(region),
             in_host: true,
             consumed: 0,
             reported: 0,
@@ -144,7 +145,7 @@ impl SendPath {
     }
 }
 
-/// Takes the configuration; the transmit buffer is what lies between two addresses.
+/// Takes the configuration; the transmit buffer lies between two addresses.
 pub fn configure<B: Dispatch>(
     send: &mut SendPath,
     io: &mut IoB<B>,
@@ -161,14 +162,14 @@ pub fn configure<B: Dispatch>(
     } else {
         config.send.address.low
     };
-    send.bds = BdRing::new(config.send.address, copies, entries);
+    send.bds.configure(config.send.address, copies, entries);
     send.has_index = !config.send_consumer.is_null();
     send.interrupts = !config.mode.no_transmit_interrupts();
     send.interrupts_by_time = config.send.flags.coalesced_update_only();
     send.offloads = offload::Offloads::new(config.send.flags);
 }
 
-/// The coalescing words, which drivers also change later.
+/// The coalescing words, which drivers may change at run time.
 pub fn set_coalescing(send: &mut SendPath, ticks: u32, max_bds: u32) {
     send.ticks = ticks;
     send.max_bds = max_bds;
@@ -179,8 +180,8 @@ pub fn bds_now(send: &SendPath) -> u32 {
     send.bds.arrived_since(send.consumed)
 }
 
-/// The host may have moved the producer. An index outside of the ring, or one that takes
-/// back or overruns what was produced before, is refused.
+/// The host may have moved the producer. Rejects an index outside of the ring, or one that moves
+/// backwards or overruns BDs in use.
 #[inline(always)]
 pub fn host_produced<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     let producer = SEND_PRODUCER.get(&mut io.bus);
@@ -203,7 +204,7 @@ pub fn host_produced<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     io.bus.set(event);
 }
 
-/// Send BD ready.
+/// Send BD Ready.
 #[inline(always)]
 pub fn bd_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     let state = io.states.words;
@@ -223,7 +224,7 @@ pub fn bds_arrived<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, after: u32
     io.bus.set(EventBit::SendDataReady);
 }
 
-/// Send data ready: some BDs.
+/// Send Data Ready: handles some BDs.
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     let stop = queue_some(send, io);
@@ -235,13 +236,13 @@ pub fn data_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     }
 }
 
-/// There is a BD that cannot be taken.
+/// A BD is waiting that cannot be taken now.
 #[inline(never)]
 fn goes_no_further<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, stop: Stop) {
     if stop == Stop::Full {
         fault::reclaim(send, &mut io.bus);
         io.bus.clear(EventBit::SendDataReady);
-        // The MAC has no event for what it has sent.
+        // The MAC raises no event for sent frames.
         if !io.is_armed(SlotB::Room) {
             io.arm(SlotB::Room, AWAITED);
         }
@@ -250,9 +251,8 @@ fn goes_no_further<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, stop: Stop
     }
 }
 
-/// Some transfers were looked at: where CPU B is alone with them, the next ones are left
-/// until the BDs that wait have had their turn. Looking costs the more for each, the fewer
-/// they are.
+/// After some transfers were retired: where CPU B is alone with them, it leaves the next ones
+/// until the waiting BDs have had their turn. Retiring few at a time costs more for each.
 #[inline(always)]
 pub fn data_first<B: Dispatch>(send: &SendPath, io: &mut IoB<B>) {
     if !send.bds.is_empty() && !io.bus.core(|core| core.is_alone()) {
@@ -265,20 +265,20 @@ pub fn data_first<B: Dispatch>(send: &SendPath, io: &mut IoB<B>) {
 enum Stop {
     /// There is no BD.
     Empty,
-    /// There may be one, but others are to have their turn.
+    /// More BDs may be there, but other work has its turn.
     Later,
     /// There is one, but the transmit buffer is full.
     Full,
-    /// There is one that cannot be sent.
+    /// The next BD cannot be sent.
     Unfit,
 }
 
-/// Queues the data of some BDs. What changes is kept in variables of its own in here, so
-/// that it is in registers; what limits the run is looked at in front of it; and the words
-/// of a descriptor are written with other work in between, while the SRAM port is busy.
+/// Queues the data of some BDs. Local variables hold the changing state, so that it stays in
+/// registers; limits are checked before the run; and other work separates the writes of a
+/// descriptor's words, while the SRAM port is busy.
 #[inline(always)]
 fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
-    /// BDs of one run: more save little, and what frees resources waits.
+    /// BDs of one run: more save little and delay what frees resources.
     const BDS: u32 = 16;
     let IoB {
         bus,
@@ -378,9 +378,9 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
     stop
 }
 
-/// A BD that cannot be sent, and the others of its frame. What was read of the frame
-/// stays behind the MAC's producer and is overwritten by the next one. Those in front of it
-/// have to be consumed first: the event stays on, and what sees them read goes before it.
+/// Skips a BD that cannot be sent, and the others of its frame. The part of the frame that was
+/// read stays behind the MAC's producer, and the next frame overwrites it. Earlier BDs have to be
+/// consumed first: the event stays set, and the handler that retires them has a higher priority.
 #[inline(never)]
 fn skip<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     if send.is_reading() {

@@ -1,12 +1,12 @@
-//! What a host may ask to have done to its frames: checksums and a VLAN tag.
+//! Offloads that the host may request for a frame: checksums and a VLAN tag.
 //!
-//! Hardware reference, section 13. The control block says what a driver may ask for at
-//! all, the flags of a frame's first BD what it asks for: drivers set the checksum flags
-//! in all BDs of a frame, but the VLAN flag only in the first. What the control block does
-//! not offer is not looked at.
+//! Hardware reference, section 13. The control block lists the offloads that a driver may request,
+//! and the flags of a frame's first BD request them: drivers set the checksum flags in all BDs of
+//! a frame, but the VLAN flag only in the first. Flags that the control block does not offer are
+//! ignored.
 //!
-//! A frame with a checksum to make is held in the MAC's ring until its last fragment and
-//! with it the channel's sum are there. So are the frames behind it, since they go out in
+//! A frame with a checksum to compute is held in the MAC's ring until its last fragment, and with
+//! it the channel's sum, has arrived. The frames after it are held as well, since they leave in
 //! order.
 
 use super::SendPath;
@@ -22,13 +22,13 @@ use tigon2_hal::mac::{Frames, TransmitBuffer};
 const TRANSPORT: u32 = BdFlags::new().with_transport_checksum(true).into_bits() as u32;
 const IP: u32 = BdFlags::new().with_ip_checksum(true).into_bits() as u32;
 const VLAN: u32 = BdFlags::new().with_vlan_tag(true).into_bits() as u32;
-/// Among the flags of a frame: it is held in the MAC's ring. No BD has this flag.
+/// A flag of a frame: it is held in the MAC's ring. No BD has this flag.
 pub const HELD: u32 = 1 << 31;
 const SUMS: u32 = TRANSPORT | IP;
 // A note has two bits for them.
 const _: () = assert!(SUMS == 3);
 
-/// What the control block lets the BDs ask for.
+/// The offloads that the control block offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Offloads {
     /// BD flags that are obeyed.
@@ -41,7 +41,7 @@ impl Offloads {
     /// Nothing.
     pub const NONE: Offloads = Offloads::new(RcbFlags::new());
 
-    /// What the send ring's control block says.
+    /// From the send ring's control block.
     pub const fn new(flags: RcbFlags) -> Offloads {
         let offered = BdFlags::new()
             .with_transport_checksum(flags.transport_checksum())
@@ -54,14 +54,14 @@ impl Offloads {
         }
     }
 
-    /// What a BD with this third word asks for of what is offered.
+    /// The offered offloads that a BD with this third word requests.
     #[inline(always)]
     pub const fn of(&self, word: u32) -> u32 {
         word & self.flags
     }
 }
 
-/// What a frame wants whose first BD is at `bd` and has `word` as its third word; the
+/// The offloads of a frame whose first BD is at `bd` and has `word` as its third word; the
 /// transmit buffer and the MAC's ring have room.
 #[inline(always)]
 pub fn begin<B: Bus>(
@@ -88,12 +88,12 @@ pub fn begin<B: Bus>(
     Requested { flags, tag }
 }
 
-/// What is to be done to a frame.
+/// The offloads of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Requested {
     /// BD flags, and [`HELD`]; 0 for nothing.
     pub flags: u32,
-    /// Its VLAN tag, if it wants one.
+    /// Its VLAN tag, if it has one to insert.
     tag: u32,
 }
 
@@ -102,7 +102,7 @@ impl Requested {
     pub const NONE: Requested = Requested { flags: 0, tag: 0 };
 }
 
-/// What a fragment's state word has besides, for a frame that is held.
+/// Additional bits of a fragment's state word, for a frame that is held.
 #[inline(always)]
 pub fn state(flags: u32, begins: bool, last: bool) -> u32 {
     if flags & SUMS == 0 {
@@ -111,7 +111,7 @@ pub fn state(flags: u32, begins: bool, last: bool) -> u32 {
     Sum::ON | if begins { Sum::BEGINS } else { 0 } | if last { Sum::STORED } else { 0 }
 }
 
-/// All data of a frame that wants something is queued: `length` bytes from `start` on.
+/// All data of a frame with offloads is queued: `length` bytes from `start` on.
 #[inline(always)]
 pub fn queue<B: Bus>(
     requested: Requested,
@@ -128,7 +128,7 @@ pub fn queue<B: Bus>(
     }
 }
 
-/// The last data of the oldest frame that is held has arrived.
+/// The last data of the oldest held frame has arrived.
 #[inline(always)]
 pub fn arrived<B: Bus>(send: &mut SendPath, bus: &mut B, done: &Finished) {
     let sums = ReadNote::of_word(done.note).sums();

@@ -1,7 +1,7 @@
 //! The statistics block: 256 words for the host.
 //!
-//! Host/NIC software interface, "Statistics block"; RFC 1213, 1573 and 1643 for what the
-//! counters of the MIBs mean; hardware reference, section 10.5, for those of the MAC.
+//! Host/NIC software interface, "Statistics block". RFC 1213, 1573 and 1643 define the MIB
+//! counters; section 10.5 of the hardware reference defines those of the MAC.
 
 use super::{is_of_b, publish_a};
 use crate::io::Busy;
@@ -21,7 +21,7 @@ use tigon2_chip::memory::{MAC_STATISTICS, MAC_STATISTICS_BYTES};
 use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 
-/// What the interface calls itself: 32 characters.
+/// The interface's description: 32 characters.
 const UNIPROCESSOR: [u32; 8] = words(b"tigon-rs uniprocessor, Tigon II\0");
 const PARALLEL: [u32; 8] = words(b"tigon-rs parallel, Tigon II\0\0\0\0\0");
 
@@ -36,13 +36,12 @@ const fn words(text: &[u8; 32]) -> [u32; 8] {
     words
 }
 
-/// RFC 1573: a truth value, and "up" and "down", are 1 and 2.
+/// RFC 1573: true and "up" are 1, false and "down" are 2.
 const fn one_or_two(yes: bool) -> u32 {
     if yes { 1 } else { 2 }
 }
 
-/// All counters of CPU A to zero, those of the MAC too; what describes the interface is
-/// filled in.
+/// Clears all counters of CPU A and of the MAC, and fills in the description of the interface.
 #[inline(never)]
 pub fn clear<B: Dispatch>(a: &mut SideA<B>) {
     a.receive.counters = ReceiveCounters::new();
@@ -70,7 +69,7 @@ pub fn clear<B: Dispatch>(a: &mut SideA<B>) {
     describe(a);
 }
 
-/// The profile begins anew: it counts the runs of each handler from here on.
+/// Restarts the profile: it counts the runs of each handler from here on.
 pub fn clear_profile<B: Dispatch>(a: &mut SideA<B>) {
     publish_a(a);
     for offset in (0..4 * HANDLER_COUNT as u32).step_by(4) {
@@ -79,11 +78,11 @@ pub fn clear_profile<B: Dispatch>(a: &mut SideA<B>) {
     }
 }
 
-/// Fills in what describes the interface.
+/// Fills in the description of the interface.
 pub fn describe<B: Dispatch>(a: &mut SideA<B>) {
     /// ifType of RFC 1213: ethernet-csmacd.
     const ETHERNET: u32 = 6;
-    /// RFC 1573: nothing tells anybody of link changes.
+    /// RFC 1573: no traps report link changes.
     const TRAPS_DISABLED: u32 = 2;
     let up = one_or_two(a.link.is_up());
     let (speed, high_speed) = a.link.speed();
@@ -122,7 +121,7 @@ pub fn describe<B: Dispatch>(a: &mut SideA<B>) {
     }
 }
 
-/// The link may have gone up or down.
+/// Updates the block after a possible change of the link.
 #[inline(never)]
 pub fn follow_link<B: Dispatch>(a: &mut SideA<B>) {
     if !a.link.take_changed() {
@@ -133,7 +132,7 @@ pub fn follow_link<B: Dispatch>(a: &mut SideA<B>) {
     describe(a);
 }
 
-/// What is not counted here but is so now: the MAC's own counters, BDs, handlers.
+/// Gathers the counts that are kept elsewhere: the MAC's own counters, BDs, handlers.
 fn gather<B: Dispatch>(a: &mut SideA<B>) {
     use MacStatistic as Mac;
     let receive_bds = a.receive.bds_now(&mut a.io.bus);
@@ -201,8 +200,8 @@ fn gather<B: Dispatch>(a: &mut SideA<B>) {
     }
 }
 
-/// The histogram, and its sums in RFC 1643: frames sent after one collision, and after
-/// more.
+/// Copies the collision histogram and its sums of RFC 1643: frames sent after one collision, and
+/// after more.
 fn collisions<B: Dispatch>(bus: &mut B) {
     let first = MacStatistic::Collisions1.nic_address();
     let histogram = offset_of!(Statistics, collision_histogram);
@@ -242,7 +241,7 @@ pub fn write_to<B: Dispatch>(a: &mut SideA<B>, host: HostAddress) -> Result<(), 
     Ok(())
 }
 
-/// Queues the block and the event that tells of it.
+/// Queues the block and the event that announces it.
 ///
 /// # Errors
 /// [`Busy`] when no write descriptor is free.
@@ -250,7 +249,7 @@ pub fn update<B: Dispatch>(a: &mut SideA<B>) -> Result<(), Busy> {
     if !a.io.has_write_room(1) {
         return Err(Busy);
     }
-    // The block says that the event is on its way.
+    // The block already counts the event.
     count!(a.io.bus, event_statistics_updated);
     write_to(a, a.config.information)?;
     a.io.post(EventCode::StatisticsUpdated, 0);

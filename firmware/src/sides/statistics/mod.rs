@@ -1,14 +1,15 @@
 //! The statistics block for the host, from what each side counts.
 //!
-//! Each side counts for itself, and each word has one writer. What is counted for each frame
-//! is kept in the scratch pad and copied to NIC memory each hundredth of a second; what is rare is
-//! counted by CPU A in NIC memory at once. The `block` goes to the host by command and at
-//! intervals; for a command CPU B copies its part first.
+//! Each side counts for itself, and each word has one writer. The sides keep per-frame counts in
+//! the scratch pad and copy them to NIC memory each hundredth of a second; CPU A counts rare
+//! events in NIC memory directly. The `block` goes to the host by command and at intervals; for a
+//! command CPU B copies its part first.
 
 mod block;
 
 pub use block::{clear, clear_profile, describe, follow_link, update, write_to};
 
+use super::spine::watch;
 use super::{SideA, SideB};
 use crate::memory::layout::{DROP_COUNTS, HANDLER_COUNTS};
 use crate::memory::statistics::{set, set64};
@@ -25,7 +26,7 @@ use tigon2_hal::events::Dispatch;
 
 /// The counts that CPU A publishes.
 const COUNTED_A: [u8; count(false)] = counted(false);
-/// Those that CPU B does.
+/// The counts that CPU B publishes.
 const COUNTED_B: [u8; count(true)] = counted(true);
 
 const fn count(on_b: bool) -> usize {
@@ -50,7 +51,7 @@ const fn counted<const N: usize>(on_b: bool) -> [u8; N] {
     counted
 }
 
-/// Copies what CPU A keeps in its scratch pad to NIC memory, where the host can read it.
+/// Copies CPU A's counts from its scratch pad to NIC memory, where the host can read them.
 #[inline(never)]
 pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
     let SideA {
@@ -81,7 +82,7 @@ pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
     ] {
         set(bus, offset, value);
     }
-    // Good frames that were dropped; bad ones and what nobody subscribed to are others.
+    // Good frames that were dropped. Bad frames and frames without a subscriber count elsewhere.
     let discards = counters
         .drops
         .of(RECEIVE)
@@ -95,23 +96,33 @@ pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
     set(bus, offset_of!(Statistics, in_discards), discards);
 }
 
-/// Copies what CPU B keeps in its scratch pad to NIC memory.
+/// Copies CPU B's counts from its scratch pad to NIC memory.
 #[inline(never)]
 pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
     let send_bds = send::bds_now(&b.send);
     let SideB {
-        io, counts, send, ..
+        io,
+        counts,
+        send,
+        spine,
+        ..
     } = b;
-    let (bus, counters) = (&mut io.bus, &send.counters);
-    publish_runs(bus, &COUNTED_B, counts);
-    publish_drops(bus, counters.drops.of(SEND));
+    let counters = &send.counters;
+    publish_runs(&mut io.bus, &COUNTED_B, counts);
+    watch::glance(spine, io);
+    publish_drops(&mut io.bus, counters.drops.of(SEND));
+    watch::glance(spine, io);
+    let bus = &mut io.bus;
     let (idle, alone) = bus.core(|core| (core.idle, core.is_alone()));
     if !alone {
         bus.store(Extension::IdleB.nic_address(), idle);
     }
     set64(bus, offset_of!(Statistics, out_octets), counters.octets);
+    watch::glance(spine, io);
+    let bus = &mut io.bus;
     publish_frames(bus, offset_of!(Statistics, out_unicast), &counters.frames);
-    // Frames that were dropped because of what is wrong with them, and good ones.
+    watch::glance(spine, io);
+    // Dropped frames: bad ones and good ones.
     let mut sums = [0u32; 2];
     for (reason, count) in counters.drops.of(SEND) {
         let [errors, discards] = &mut sums;
@@ -135,8 +146,12 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
         errors,
         discards,
     ];
-    for (offset, value) in WORDS_OF_B.into_iter().zip(values) {
-        set(bus, offset, value);
+    watch::glance(spine, io);
+    for (index, (offset, value)) in WORDS_OF_B.into_iter().zip(values).enumerate() {
+        set(&mut io.bus, offset, value);
+        if index & 3 == 3 {
+            watch::glance(spine, io);
+        }
     }
 }
 
@@ -165,7 +180,7 @@ fn is_of_b(offset: usize) -> bool {
         || WORDS_OF_B.contains(&offset)
 }
 
-/// CPU B counts from zero on.
+/// Clears the counts of CPU B.
 pub fn clear_b<B: Dispatch>(b: &mut SideB<B>) {
     b.send.counters = SendCounters::new();
     for (reason, _) in b.send.counters.drops.of(SEND) {
@@ -174,7 +189,7 @@ pub fn clear_b<B: Dispatch>(b: &mut SideB<B>) {
     publish_b(b);
 }
 
-/// How often the handlers of a side ran.
+/// Publishes how often the handlers of a side ran.
 fn publish_runs<B: Bus>(bus: &mut B, side: &[u8], counts: &[u32; HANDLER_COUNT]) {
     for index in side {
         if let Some(count) = counts.get(usize::from(*index)) {
@@ -183,7 +198,7 @@ fn publish_runs<B: Bus>(bus: &mut B, side: &[u8], counts: &[u32; HANDLER_COUNT])
     }
 }
 
-/// Frames that one side dropped; what is new is traced.
+/// Publishes the frames that one side dropped, and traces new drops.
 fn publish_drops<B: Dispatch>(bus: &mut B, drops: impl Iterator<Item = (DropReason, u32)>) {
     for (reason, count) in drops {
         let address = DROP_COUNTS + (reason.number() << 2);

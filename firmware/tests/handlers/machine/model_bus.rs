@@ -1,6 +1,7 @@
-//! A CPU's bus made of the hardware model: handlers that run natively see the card by it.
+//! A CPU's bus on the hardware model: native handlers access the card through it.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use tigon2_chip::Register;
 use tigon2_hal::Bus;
@@ -11,9 +12,25 @@ use tigon2_model::testing::Bench;
 /// Time that one register access of a CPU takes here, in nanoseconds.
 const ACCESS: u64 = 100;
 
-/// A CPU: the model's bench as its bus, shared with the driver, and what is pending there.
+/// What code at an address does: the stand-in of a function that was loaded into NIC memory.
+pub type Code = fn(&mut ModelBus, u32) -> u32;
+
+/// A CPU: the model's bench as its bus, shared with the driver, what is pending there, and
+/// what was loaded.
 #[derive(Clone)]
-pub struct ModelBus(pub Rc<RefCell<Bench>>, pub Rc<RefCell<Core>>);
+pub struct ModelBus(
+    pub Rc<RefCell<Bench>>,
+    pub Rc<RefCell<Core>>,
+    pub Rc<RefCell<BTreeMap<u32, Code>>>,
+    pub Rc<RefCell<Stores>>,
+);
+
+/// The values that were stored to one address of SRAM.
+#[derive(Default)]
+pub struct Stores {
+    pub address: u32,
+    pub values: Vec<u32>,
+}
 
 impl Dispatch for ModelBus {
     type ReadChannel = ReadChannel;
@@ -21,6 +38,11 @@ impl Dispatch for ModelBus {
 
     fn core<R>(&mut self, use_it: impl FnOnce(&mut Core) -> R) -> R {
         use_it(&mut self.1.borrow_mut())
+    }
+
+    fn call(&mut self, entry: u32, argument: u32) -> u32 {
+        let code = self.2.borrow().get(&entry).copied();
+        code.unwrap_or_else(|| panic!("no code at {entry:#x}"))(self, argument)
     }
 }
 
@@ -47,6 +69,10 @@ impl Bus for ModelBus {
     fn store(&mut self, address: u32, value: u32) {
         assert_eq!(address % 4, 0, "unaligned word at {address:#x}");
         self.0.borrow_mut().set_word(address, value);
+        let mut stores = self.3.borrow_mut();
+        if stores.address == address {
+            stores.values.push(value);
+        }
     }
 
     fn load_half(&mut self, address: u32) -> u16 {

@@ -1,4 +1,4 @@
-//! What a firmware variant is made from: the manifest says so, as the build takes it.
+//! Reads from the manifest which variant a firmware variant is based on, as the build does.
 
 /// Those that all others are made from.
 const FIRST: [&str; 2] = ["uniprocessor", "parallel"];

@@ -1,4 +1,4 @@
-//! A host with several receive queues, over the machine of the other stories.
+//! A host with several receive queues, on the machine of the other tests.
 
 use crate::machine::{Machine, Setup, words_to_host};
 use host_interface::bd::{BdFlags, ReceiveBd, ReturnBd};

@@ -1,5 +1,5 @@
-//! `tigonctl capture`: frames to a file or a pipe, of a card that this process drives or of
-//! one that another process drives.
+//! `tigonctl capture`: writes frames to a file or a pipe, of a card that this process or another
+//! process drives.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -20,9 +20,9 @@ use super::look::Source;
 use super::output::Output;
 use super::session::{bring_up, finish};
 
-/// How long to wait at a time for frames.
+/// The longest wait for frames.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long the driver has for its last word.
+/// The driver's time for its end record.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
 type Writer = FrameWriter<Box<dyn Write>>;
@@ -56,7 +56,7 @@ pub fn capture(
         "only frames that the card receives can be captured here: nobody sends any"
     );
     let mut nic = bring_up(arguments, &options.run)?;
-    // Not before: a capture that is there already is not emptied for a card that is not.
+    // Not earlier: an existing capture is not truncated if there is no card.
     let mut writer = open(path)?;
     let result = replay::record(&mut nic, &mut writer, limits, stop);
     // What was recorded before a failure is kept.
@@ -92,7 +92,7 @@ fn open(path: &Path) -> Result<Writer> {
     )?)
 }
 
-/// Whether nobody reads standard output any more.
+/// Whether nothing reads standard output any more.
 fn is_closed() -> bool {
     let stdout = std::io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
@@ -100,18 +100,18 @@ fn is_closed() -> bool {
         && fds[0].revents().contains(PollFlags::ERR)
 }
 
-/// What was captured so far.
+/// Counts so far.
 #[derive(Default)]
 struct Tally {
     frames: u64,
     bytes: u64,
-    /// Frames that this reader was too slow for.
+    /// Frames that were dropped because this reader was too slow.
     dropped: u64,
-    /// Whoever read the capture has enough.
+    /// Whether the reader of the capture has gone.
     closed: bool,
 }
 
-/// The frames of a card that another process drives, both ways unless one is named.
+/// The frames of a card that another process drives, in both directions unless one is given.
 fn attached(
     arguments: &Arguments,
     options: &CaptureOptions,
@@ -124,7 +124,7 @@ fn attached(
     let mut frames = source.capture(options.direction.map(Into::into))?;
     let piped = path == Path::new("-");
     let mut writer = open(path)?;
-    // A reader of the pipe sees at once what it is.
+    // A reader of the pipe immediately sees the file's header.
     let mut tally = Tally::default();
     tally.keep(writer.flush())?;
     let start = Instant::now();
@@ -133,8 +133,8 @@ fn attached(
     loop {
         let enough = limits.frames.is_some_and(|most| tally.frames >= most);
         let late = limits.time.is_some_and(|time| start.elapsed() >= time);
-        let told = stop.load(Ordering::Relaxed);
-        if stopped.is_none() && (enough || late || told || tally.closed) {
+        let signalled = stop.load(Ordering::Relaxed);
+        if stopped.is_none() && (enough || late || signalled || tally.closed) {
             frames.finish()?;
             stopped = Some(Instant::now());
         }
@@ -185,7 +185,7 @@ fn attached(
 }
 
 impl Tally {
-    /// Whether something was written. A pipe that its reader has closed is an end, not a
+    /// Whether something was written. A pipe that its reader has closed ends the capture; it is no
     /// failure.
     fn keep(&mut self, result: Result<(), CaptureError>) -> Result<bool> {
         match result {

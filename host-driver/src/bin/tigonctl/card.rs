@@ -1,4 +1,4 @@
-//! Commands that look at the card itself.
+//! Commands about the card itself.
 
 use std::path::Path;
 use std::time::Instant;
@@ -27,7 +27,7 @@ pub fn info(arguments: &Arguments, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The same of a card that another process drives, and what it runs.
+/// `info` for a card that another process drives, with its firmware and link.
 fn attached_info(arguments: &Arguments, output: &Output) -> Result<()> {
     let card: CardAnswer = Source::open(arguments)?.card()?;
     let (mut value, mut text) = identity(&card.identity);
@@ -48,7 +48,7 @@ fn attached_info(arguments: &Arguments, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// What a card is, for programs and for people.
+/// A card's identity, for programs and for people.
 fn identity(identity: &Identity) -> (Value, String) {
     let station = station_text(identity.station);
     let bits = if identity.bus_64bit { 64 } else { 32 };

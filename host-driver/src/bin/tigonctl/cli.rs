@@ -9,12 +9,16 @@ use verbs::Use;
 
 mod flash;
 mod look;
+mod queues;
 mod run;
+mod spine;
 mod traffic;
 
 pub use flash::{BoardChoice, FlashAction, FlashOptions};
 pub use look::{LogOptions, StatsOptions, TraceOptions};
+pub use queues::{ExplainOptions, QueueOptions, QueuesOptions, RssAction, RssSetting};
 pub use run::{RunOptions, number};
+pub use spine::SpineAction;
 pub use traffic::{
     BridgeOptions, CaptureOptions, Direction, PeerOptions, PingOptions, Protocol, ReplayOptions,
     ThroughputOptions,
@@ -28,10 +32,10 @@ const EXAMPLE: &str = "Example:\n  \
 const CARD: &str = "The card";
 const OUTPUT: &str = "Output";
 
-/// Works with a Tigon II card from user space.
+/// Controls a Tigon II card from user space.
 ///
-/// The options here stand in front of the command or behind it; its own help names those that
-/// it takes.
+/// The options here can precede or follow the command; the help of a command lists those that it
+/// accepts.
 #[derive(Debug, Parser)]
 #[command(name = "tigonctl", version, about, long_about, after_help = EXAMPLE)]
 pub struct Arguments {
@@ -50,7 +54,7 @@ pub struct Arguments {
     /// Read the send consumer index from the card instead of host memory.
     #[arg(long, help_heading = run::HEADING)]
     pub consumer_by_register: bool,
-    /// Look at the rings all the time instead of waiting for interrupts.
+    /// Poll the rings instead of waiting for interrupts.
     #[arg(long, help_heading = run::HEADING)]
     pub polling: bool,
     /// What to do.
@@ -58,13 +62,28 @@ pub struct Arguments {
     pub command: Command,
 }
 
-/// What a command does with an option of all: those that work on a card, that look at one
-/// which another process drives, and that run traffic.
+/// Which common options a command accepts: those for a card, for a card that another process
+/// drives, and for traffic.
 fn use_of(command: &str, option: &str) -> Use {
-    let on_a_card = !matches!(command, "top" | "peer" | "completions");
+    let on_a_card = !matches!(
+        command,
+        "top" | "queues" | "rss" | "spine" | "peer" | "completions"
+    );
     let beside = matches!(
         command,
-        "info" | "stats" | "trace" | "log" | "capture" | "regs" | "peek" | "rings" | "link" | "top"
+        "info"
+            | "stats"
+            | "trace"
+            | "log"
+            | "capture"
+            | "regs"
+            | "peek"
+            | "rings"
+            | "link"
+            | "top"
+            | "queues"
+            | "rss"
+            | "spine"
     );
     let runs = matches!(
         command,
@@ -90,7 +109,7 @@ impl Arguments {
     /// Reads a command line.
     ///
     /// # Errors
-    /// What is wrong with it, or what it asks clap for: help, the version.
+    /// The error in it, or clap's output: help, the version.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let description = Self::description();
         let words = verbs::behind_the_verb(&description, words);
@@ -109,49 +128,49 @@ impl Arguments {
     }
 }
 
-/// What to do with the card.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Identify the card: ids, chip revision, bus, station address.
     Info,
-    /// Load firmware, wait until it is operational and report what it is.
+    /// Load firmware, wait until it is operational and report its version.
     Load {
         /// The firmware (tg2.bin).
         firmware: PathBuf,
     },
     /// Run the card for a time and print all counts.
     Stats(StatsOptions),
-    /// Print the firmware's trace ring: of a card as it is, of one that another process
-    /// drives, or, with firmware named, after running it for a time.
+    /// Print the firmware's trace ring: of a card without a reset, of a card that another process
+    /// drives, or, with a firmware, after running it for a time.
     Trace(TraceOptions),
-    /// Print the firmware's log: of a card as it is, of one that another process drives, or,
-    /// with firmware named, while running it.
+    /// Print the firmware's log: of a card without a reset, of a card that another process drives,
+    /// or, with a firmware, while running it.
     #[command(after_help = look::LOG_EXAMPLE)]
     Log(LogOptions),
-    /// Join the card to a TAP device until Ctrl-C.
+    /// Connect the card to a TAP device until Ctrl-C.
     Bridge(BridgeOptions),
-    /// Send all frames of a capture out of the card, in order.
+    /// Send all frames of a capture through the card, in order.
     Replay(ReplayOptions),
-    /// Write frames to a capture: those that the card receives, or beside its driver those
-    /// of both ways.
+    /// Write frames to a capture: those that the card receives or, beside its driver, those of both
+    /// directions.
     #[command(after_help = traffic::CAPTURE_EXAMPLE)]
     Capture(CaptureOptions),
-    /// Ping a host on the wire, with a stack in this process.
+    /// Ping a host on the wire, with an in-process network stack.
     Ping(PingOptions),
-    /// Measure TCP or UDP against a peer, with a stack in this process.
+    /// Measure TCP or UDP against a peer, with an in-process network stack.
     Throughput(ThroughputOptions),
-    /// Be the host at the far end of the wire (a unix datagram socket).
+    /// Act as the host at the far end of the wire (a unix datagram socket).
     Peer(PeerOptions),
-    /// Print registers as they are, by the units of the chip, without a reset.
+    /// Print registers, by unit of the chip, without a reset.
     Regs {
-        /// Only those with this in their names, or those of the unit that is called so.
+        /// Only registers with this in their names, or those of the unit with this name.
         name: Option<String>,
     },
-    /// Print words as they are, without a reset.
+    /// Print words without a reset.
     Peek {
         /// A register, a word of gencom by its name, or a NIC address.
         place: String,
-        /// How many words.
+        /// The number of words.
         #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=512))]
         words: u32,
     },
@@ -163,15 +182,33 @@ pub enum Command {
         #[arg(value_parser = number)]
         value: u32,
     },
-    /// Print producer, consumer and fill of the card's rings as they are, without a reset.
+    /// Print producer, consumer and fill level of the card's rings, without a reset.
     Rings {
-        /// Print where the entries lie in the card's memory, too.
+        /// Also print the NIC addresses of the entries.
         #[arg(long)]
         addresses: bool,
     },
-    /// Print what the link is, or have the driver take it up or down.
+    /// Print rate, fill, drops and interrupts of each receive queue of a card that another
+    /// process drives.
+    Queues(QueuesOptions),
+    /// Print or change how receive queues are chosen, or explain where a flow goes.
+    #[command(after_help = queues::RSS_EXAMPLE)]
+    Rss {
+        /// What.
+        #[command(subcommand)]
+        action: RssAction,
+    },
+    /// Load extensions into the running card of a driver (`bridge --extensions`), list them, unload
+    /// them.
+    #[command(after_help = spine::EXAMPLE)]
+    Spine {
+        /// What.
+        #[command(subcommand)]
+        action: SpineAction,
+    },
+    /// Print the state of the link, or make the driver take it up or down.
     Link {
-        /// What it is to be.
+        /// The new state.
         #[arg(value_enum)]
         wanted: Option<LinkWanted>,
     },
@@ -179,31 +216,31 @@ pub enum Command {
     Reset,
     /// Watch a card that another process drives: load, rings, rates, drops.
     Top {
-        /// Seconds between two looks.
+        /// Seconds between two updates.
         #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
         interval: f64,
-        /// The firmware's ELF file: shows each handler's part of its CPU's time.
+        /// The firmware's ELF file: shows each handler's share of its CPU's time.
         #[arg(long, value_name = "FILE", env = "TIGON_ELF")]
         elf: Option<PathBuf>,
     },
-    /// Install firmware in the card's own EEPROM, or look at what is there.
+    /// Install firmware in the card's EEPROM, or inspect it.
     #[command(after_help = flash::EXAMPLE)]
     Flash(FlashOptions),
-    /// Print the completions of this command for a shell.
+    /// Print shell completions for this command.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Write the manual pages of this command, one for each verb.
+    /// Write the manual pages of this command, one for each subcommand.
     #[command(after_help = "Example: tigonctl man /usr/local/share/man/man1")]
     Man {
-        /// The folder for them, which is made if it is not there.
+        /// The folder for them; it is created if it does not exist.
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
 }
 
-/// What a link is to be.
+/// The requested state of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LinkWanted {
     /// There.

@@ -1,4 +1,4 @@
-//! The way to a card, and what keeps it served.
+//! Connects to a card and keeps it serviced.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use host_driver::{Config, Nic, Transport};
 
 use super::cli::Arguments;
 
-/// A card, wherever it is.
+/// A card behind any transport.
 pub type AnyNic = Nic<Box<dyn Transport>>;
 
-/// Refuses to look at a card through another process.
+/// Rejects a command that needs the card itself but was given `--attach`.
 pub fn needs_the_card(arguments: &Arguments) -> Result<()> {
     if arguments.attach.is_some() {
         bail!("this needs the card itself; through --attach it can only be looked at");
@@ -22,7 +22,7 @@ pub fn needs_the_card(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Opens the way to the card that the arguments name.
+/// Opens the transport to the card that the arguments name.
 pub fn transport(arguments: &Arguments) -> Result<Box<dyn Transport>> {
     needs_the_card(arguments)?;
     if let Some(address) = arguments.pci {
@@ -52,7 +52,7 @@ pub fn connect(arguments: &Arguments, mut config: Config) -> Result<AnyNic> {
     Ok(Nic::probe(transport(arguments)?, config)?)
 }
 
-/// Serves the card for a time, or until it is told to stop.
+/// Services the card for a time, or until the stop flag is set.
 pub fn discard_for(nic: &mut AnyNic, time: Duration, stop: &AtomicBool) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < time && !stop.load(Ordering::Relaxed) {
@@ -61,7 +61,7 @@ pub fn discard_for(nic: &mut AnyNic, time: Duration, stop: &AtomicBool) -> Resul
     Ok(())
 }
 
-/// Serves the card for a moment; what it receives is thrown away.
+/// Services the card for a moment; received frames are discarded.
 pub fn discard(nic: &mut AnyNic) -> Result<()> {
     nic.wait(Duration::from_millis(20))?;
     nic.service()?;

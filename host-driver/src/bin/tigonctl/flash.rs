@@ -1,4 +1,4 @@
-//! `tigonctl flash`: firmware in the card's own EEPROM.
+//! `tigonctl flash`: firmware in the card's EEPROM.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use super::cli::{Arguments, BoardChoice, FlashAction, FlashOptions};
 use super::connect::connect;
 use super::output::Output;
 
-/// Station address of an EEPROM that is made anew.
+/// Station address of a new EEPROM.
 const FIRST_STATION: [u8; 6] = [0x00, 0x60, 0xCF, 0x00, 0x00, 0x01];
 
 /// `tigonctl flash`
 pub fn flash(arguments: &Arguments, options: &FlashOptions, output: &Output) -> Result<()> {
-    // First what can fail without a card.
+    // Errors that need no card come first.
     let input = Input::read(&options.action)?;
     let (board, trusted) = terms(options)?;
     if let Some(path) = &options.eeprom {
@@ -46,8 +46,8 @@ pub fn flash(arguments: &Arguments, options: &FlashOptions, output: &Output) -> 
     result
 }
 
-/// Whose EEPROM it is, and whose images it takes: what the command line says counts more than
-/// a board file, and that more than the environment.
+/// The board of the EEPROM, and the trusted key: the command line has precedence over a board
+/// file, and that over the environment.
 fn terms(options: &FlashOptions) -> Result<(BoardId, TrustedKey)> {
     let (board, of_board) = match &options.board {
         BoardChoice::Ids(board) => (*board, None),
@@ -63,14 +63,14 @@ fn terms(options: &FlashOptions) -> Result<(BoardId, TrustedKey)> {
     Ok((board, trusted))
 }
 
-/// The manufacturing data of an EEPROM that is made anew.
+/// The manufacturing data of a new EEPROM.
 fn first_page() -> Vec<u8> {
     let mut page = vec![0xFF; usize::from(MAC_OFFSET)];
     page.extend(mac_block(FIRST_STATION));
     page
 }
 
-/// The file that an action needs.
+/// The input file of an action.
 struct Input(Vec<u8>);
 
 impl Input {
@@ -132,7 +132,7 @@ where
             let mut images = 0;
             for one in slots {
                 let header = match flasher.verify(one, &mut progress) {
-                    // A card with one image is whole.
+                    // A card with one image is fine.
                     Err(FlashError::Empty { .. }) if slot.is_none() => continue,
                     header => header?,
                 };
@@ -188,7 +188,7 @@ where
     Ok(())
 }
 
-/// A backup is whole or not there: an older one is not spoiled by a full disk.
+/// Writes a backup atomically: a full disk does not destroy an older one.
 fn write_whole(path: &Path, contents: &[u8]) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".new");
@@ -259,7 +259,7 @@ impl Bar {
     }
 }
 
-/// Whether an older image is taken.
+/// Whether an older image is accepted.
 fn downgrade(allowed: bool) -> Downgrade {
     if allowed {
         Downgrade::Allow

@@ -1,5 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: an end for commands that have none of their own, a failure for
-//! the others.
+//! Ctrl-C, SIGTERM and SIGHUP: they end commands that otherwise run forever, and make others fail.
 
 use super::cli::{Arguments, Command};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -7,7 +6,7 @@ use signal_hook::flag::{register, register_usize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What was asked for from outside.
+/// A request from outside to stop.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,
@@ -19,20 +18,19 @@ impl Interrupt {
     pub fn install() -> std::io::Result<Interrupt> {
         let interrupt = Interrupt::default();
         for (signal, number) in [(SIGINT, 2), (SIGTERM, 15), (SIGHUP, 1)] {
-            // In this order: whoever sees the flag finds the number.
+            // In this order: a reader of the flag also finds the number.
             register_usize(signal, interrupt.signal.clone(), number)?;
             register(signal, interrupt.requested.clone())?;
         }
         Ok(interrupt)
     }
 
-    /// The flag that every loop looks at.
+    /// The flag that every loop checks.
     pub fn flag(&self) -> &AtomicBool {
         &self.requested
     }
 
-    /// The exit status that shells know of a signal, such as 130 of Ctrl-C, if one has cut
-    /// this command short.
+    /// The exit status for a signal, such as 130 for Ctrl-C, if one has interrupted this command.
     pub fn status(&self, arguments: &Arguments) -> Option<u8> {
         let cut = self.requested.load(Ordering::SeqCst) && has_an_end(&arguments.command);
         let signal = self.signal.load(Ordering::SeqCst);
@@ -40,7 +38,7 @@ impl Interrupt {
     }
 }
 
-/// Whether a command that looks at the flag comes to an end without it.
+/// Whether a command that checks the flag ends without it.
 fn has_an_end(command: &Command) -> bool {
     match command {
         Command::Ping(_) | Command::Throughput(_) | Command::Replay(_) => true,

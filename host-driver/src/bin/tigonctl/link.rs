@@ -1,7 +1,7 @@
-//! `tigonctl link`: what the link is, and whether there is to be one.
+//! `tigonctl link`: prints the state of the link, or takes it up or down.
 
 use anyhow::{Result, bail};
-use host_driver::status::Question;
+use host_driver::status::Request;
 use host_interface::LinkWord;
 use host_interface::gencom::Gencom;
 use serde_json::json;
@@ -17,7 +17,7 @@ pub fn link(arguments: &Arguments, wanted: Option<LinkWanted>, output: &Output) 
             bail!("the link is its driver's to change: name its status socket with --attach");
         };
         let up = wanted == LinkWanted::Up;
-        source.question(&Question::Link { up })?;
+        source.request(&Request::Link { up })?;
         let text = if up { "link wanted" } else { "no link wanted" };
         output.result("link-wanted", json!({ "up": up }), text);
         return Ok(());

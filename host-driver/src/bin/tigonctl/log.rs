@@ -1,8 +1,8 @@
-//! `tigonctl log`: what the firmware says, while it works.
+//! `tigonctl log`: prints the firmware's log while it runs.
 //!
-//! The card is driven by this process, looked at as it is, or another process drives it.
-//! Levels are set on the card, whose CPUs then spare the messages that nobody wants, and
-//! they filter what is printed, since the card may have recorded more before.
+//! This process drives the card, reads it without a reset, or asks another process that drives it.
+//! Levels are set on the card, whose CPUs then skip unwanted messages; they also filter the
+//! output, since the card may have recorded more before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use host_driver::Transport;
 use host_driver::log::{BuildId, LevelFilter, LogBlock, LogReader, NicMemory, level_named};
 use host_driver::nic::CardMemory;
-use host_driver::status::{LogAnswer, Question};
+use host_driver::status::{LogAnswer, Request};
 use host_interface::log::Level;
 
 use super::cli::{Arguments, LogOptions};
@@ -21,16 +21,16 @@ use super::messages::{Fetched, Printer, read_texts};
 use super::output::Output;
 use super::session::bring_up;
 
-/// How often the log is fetched.
+/// How often the log is read.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Where messages come from.
+/// The source of messages.
 enum Feed {
     /// A card that this process drives.
     Driven(Box<AnyNic>),
-    /// A card as it is.
+    /// A card that is read without a reset.
     AsItIs(Box<dyn Transport>, LogReader),
-    /// The process that drives it, and the number of the message that is next.
+    /// The process that drives it, and the number of the next message.
     Attached(Source, u64),
 }
 
@@ -48,7 +48,7 @@ impl Feed {
         }
     }
 
-    /// The build of the card's firmware; none if that has no log.
+    /// The build of the card's firmware; None if it has no log.
     fn build(&mut self) -> Result<Option<BuildId>> {
         match self {
             Self::Driven(nic) => Ok(nic.log_block()?.map(|block| block.build)),
@@ -111,13 +111,13 @@ impl Feed {
                     .iter()
                     .map(|(module, level)| (*module, *level as u32));
                 let levels = words.collect();
-                source.question(&Question::LogLevels { levels })?;
+                source.request(&Request::LogLevels { levels })?;
             }
         }
         Ok(())
     }
 
-    /// Lets the card work until the next look.
+    /// Lets the card run until the next read.
     fn pass(&mut self, stop: &AtomicBool) -> Result<()> {
         let end = Instant::now() + PERIOD;
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
@@ -130,15 +130,15 @@ impl Feed {
     }
 }
 
-/// What the driver that was attached to has of the log, from one of its messages on.
+/// Requests the driver's log messages, from a number on.
 fn ask_for_log(source: &mut Source, from: u64) -> Result<LogAnswer> {
-    let mut answer = source.question(&Question::Log { from })?;
+    let mut answer = source.request(&Request::Log { from })?;
     Ok(serde_json::from_value(answer["log"].take())?)
 }
 
-/// The build of the firmware on a card that another process drives; none if it has no log.
+/// The build of the firmware on a card that another process drives; None if it has no log.
 pub fn attached_build(source: &mut Source) -> Result<Option<BuildId>> {
-    // No message is wanted, but the build that the driver names with them.
+    // This requests no message, only the build that the driver sends with them.
     let build = ask_for_log(source, u64::MAX)?.build;
     let build = build.as_deref().map(str::parse).transpose();
     build.context("the driver's answer names no build")
@@ -163,7 +163,7 @@ pub fn log(
     if options.leave {
         levels.clear();
     }
-    // A card that this process drives has said nothing yet.
+    // A card that this process drives has logged nothing yet.
     let driven = matches!(feed, Feed::Driven(_));
     let follow = options.follow || limit.is_some() || driven;
     let mut printer = Printer::new(&texts, filter, output);
@@ -172,7 +172,7 @@ pub fn log(
         let last = !follow
             || limit.is_some_and(|limit| start.elapsed() >= limit)
             || stop.load(Ordering::Relaxed);
-        // First: a card gives its messages away once, and levels stay as they are set.
+        // First of all: messages can be taken once, and levels stay as they are set.
         match feed.build()? {
             Some(build) => texts
                 .check(build)
@@ -188,7 +188,7 @@ pub fn log(
         }
         let fetched = feed.fetch()?;
         printer.print(&fetched)?;
-        // An answer of the driver may hold a part only.
+        // An answer of the driver may be incomplete.
         if fetched.frames.is_empty() || driven {
             if last {
                 break;

@@ -1,4 +1,4 @@
-//! Commands that look at a card as it is: no reset, no firmware.
+//! Commands that inspect a card without reset or firmware.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use host_driver::Transport;
 use host_driver::live::{Direction, FrameStream};
 use host_driver::nic::memory_window;
-use host_driver::status::{self, CardAnswer, Question};
+use host_driver::status::{self, CardAnswer, Request};
 use host_interface::extension::Extension;
 use host_interface::gencom::Gencom;
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use super::cli::{Arguments, number};
 use super::connect::transport;
 use super::output::Output;
 
-/// Where to look: at a card, or at one that another process drives.
+/// What to inspect: a card, or the driver of one.
 pub enum Source {
-    /// The card; it stays as it is until the command ends.
+    /// The card; it stays unchanged until the command ends.
     Card(Box<dyn Transport>),
     /// The status socket of the process that drives it.
     Attached(PathBuf),
@@ -32,7 +32,7 @@ impl Source {
             return Ok(Self::Attached(path.clone()));
         }
         let mut card = transport(arguments)?;
-        // Words of NIC memory stand at their own addresses only with this bit.
+        // Words of NIC memory are at their own addresses only with this bit.
         let register = Register::MiscHostControl.offset();
         let control = MiscHostControl::from_bits(card.read(register)?);
         if !control.word_swap() {
@@ -42,8 +42,8 @@ impl Source {
         Ok(Self::Card(card))
     }
 
-    fn ask(path: &Path, question: &Question) -> Result<Value> {
-        status::ask(path, question).with_context(|| format!("status {}", path.display()))
+    fn ask(path: &Path, request: &Request) -> Result<Value> {
+        status::ask(path, request).with_context(|| format!("status {}", path.display()))
     }
 
     /// Words of BAR 0.
@@ -55,7 +55,7 @@ impl Source {
             }
             Self::Attached(path) => {
                 let offsets = offsets.to_vec();
-                let answer = Self::ask(path, &Question::Registers { offsets })?;
+                let answer = Self::ask(path, &Request::Registers { offsets })?;
                 Ok(status::words(&answer)?)
             }
         }
@@ -70,21 +70,21 @@ impl Source {
                 Ok(out)
             }
             Self::Attached(path) => {
-                let answer = Self::ask(path, &Question::Memory { address, words })?;
+                let answer = Self::ask(path, &Request::Memory { address, words })?;
                 Ok(status::words(&answer)?)
             }
         }
     }
 
-    /// Asks the driver that was attached to.
-    pub fn question(&mut self, question: &Question) -> Result<Value> {
+    /// Sends a request to the attached driver.
+    pub fn request(&mut self, request: &Request) -> Result<Value> {
         match self {
             Self::Card(_) => bail!("only a driver answers: name its status socket with --attach"),
-            Self::Attached(path) => Self::ask(path, question),
+            Self::Attached(path) => Self::ask(path, request),
         }
     }
 
-    /// The frames of the card that the driver which was attached to drives.
+    /// The frames of the attached driver's card.
     pub fn capture(&self, direction: Option<Direction>) -> Result<FrameStream> {
         match self {
             Self::Card(_) => bail!("only a driver shows its frames: name its status socket"),
@@ -93,36 +93,35 @@ impl Source {
         }
     }
 
-    /// What the driver that was attached to says of its card.
+    /// The attached driver's answer about its card.
     pub fn card(&mut self) -> Result<CardAnswer> {
-        let mut answer = self.question(&Question::Card)?;
+        let mut answer = self.request(&Request::Card)?;
         Ok(serde_json::from_value(answer["card"].take())?)
     }
 
-    /// All counts of the driver that was attached to.
+    /// All counts of the attached driver.
     pub fn statistics(&mut self) -> Result<Value> {
         match self {
             Self::Card(_) => bail!("only a driver counts: name its status socket with --attach"),
             Self::Attached(path) => {
-                let mut answer = Self::ask(path, &Question::Statistics)?;
+                let mut answer = Self::ask(path, &Request::Statistics)?;
                 Ok(answer["statistics"].take())
             }
         }
     }
 }
 
-/// What `peek` and `poke` name.
+/// A location for `peek` and `poke`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A register, or a word of NIC memory that BAR 0 shows: its offset there.
+    /// A register, or a word of NIC memory that BAR 0 shows, by its offset.
     Bar(u32),
     /// An address in NIC memory.
     Memory(u32),
 }
 
 impl Place {
-    /// The place of a name: a register, a word of gencom or of the extension, or a NIC
-    /// address.
+    /// Parses a location: a register, a word of gencom or of the extension, or a NIC address.
     pub fn parse(text: &str) -> Result<Self> {
         let same = |name: &str| name.eq_ignore_ascii_case(text);
         if let Some(register) = Register::ALL.iter().find(|r| same(r.name())) {

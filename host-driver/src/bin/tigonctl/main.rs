@@ -1,10 +1,9 @@
-//! Works with a Tigon II card from user space.
+//! Controls a Tigon II card from user space.
 //!
-//! Each call connects to the card, resets it, does one thing and halts it again, or looks at
-//! a card as it is or as another process drives it.
-//! What it prints goes to standard output (with `--json` one object a line), what
-//! went wrong to standard error in one line, and then the exit status is 1; 130 after a
-//! Ctrl-C that cut the command short.
+//! Each call connects to the card, resets it, does one thing and halts it again; or it inspects a
+//! card without a reset, or through the process that drives it. Results go to standard output
+//! (with `--json` one object per line), errors to standard error in one line. The exit status is 1
+//! after an error, and 130 after a Ctrl-C that interrupted the command.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -12,6 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+mod bridge;
 mod capture;
 mod card;
 mod cli;
@@ -23,9 +23,12 @@ mod log;
 mod look;
 mod messages;
 mod output;
+mod queues;
 mod regs;
 mod rings;
+mod rss;
 mod session;
+mod spine;
 mod stats;
 mod top;
 mod trace;
@@ -53,7 +56,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // One line, with the causes behind it unless they repeat it.
+            // One line, followed by the causes unless they repeat it.
             let mut text = error.to_string();
             for cause in error.chain().skip(1).map(ToString::to_string) {
                 if !text.contains(&cause) {
@@ -66,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the completions; who reads them may stop doing so at any time.
+/// Writes the completions; the reader may go away at any time.
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(
@@ -93,6 +96,9 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Peek { place, words } => look::peek(arguments, place, *words, output),
         Command::Poke { place, value } => look::poke(arguments, place, *value, output),
         Command::Rings { addresses } => rings::rings(arguments, *addresses, output),
+        Command::Queues(options) => queues::queues(arguments, options, output, stop),
+        Command::Rss { action } => rss::rss(arguments, action, output),
+        Command::Spine { action } => spine::spine(arguments, action, output),
         Command::Link { wanted } => link::link(arguments, *wanted, output),
         Command::Reset => card::reset(arguments, output),
         Command::Top { interval, elf } => {
@@ -104,7 +110,7 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Stats(options) => stats::stats(arguments, options, output, stop),
         Command::Trace(options) => trace::trace(arguments, options, output, stop),
         Command::Log(options) => log::log(arguments, options, output, stop),
-        Command::Bridge(options) => traffic::bridge(arguments, options, output, stop),
+        Command::Bridge(options) => bridge::bridge(arguments, options, output, stop),
         Command::Replay(options) => traffic::replay(arguments, options, output, stop),
         Command::Capture(options) => capture::capture(arguments, options, output, stop),
         Command::Ping(options) => traffic::ping(arguments, options, output, stop),

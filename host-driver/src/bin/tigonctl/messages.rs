@@ -1,4 +1,4 @@
-//! The firmware's messages as they are printed.
+//! Prints the firmware's log messages.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use serde_json::json;
 use super::connect::AnyNic;
 use super::output::Output;
 
-/// What was fetched.
+/// Messages that were read.
 #[derive(Default)]
 pub struct Fetched {
     pub frames: Vec<LogFrame>,
-    /// Messages that were not kept until they could be fetched.
+    /// Messages that were discarded before they could be read.
     pub missed: u64,
-    /// Messages of CPU A and B that found no room on the card.
+    /// Messages of CPU A and B that were dropped on the card.
     pub lost: [u64; 2],
 }
 
@@ -25,7 +25,7 @@ pub fn read_texts(elf: &Path) -> Result<LogTexts> {
     LogTexts::parse(&contents).with_context(|| format!("ELF file {}", elf.display()))
 }
 
-/// Prints messages, and what was lost since the last time.
+/// Prints messages, and losses since the last time.
 pub struct Printer<'a> {
     decoder: LogDecoder<'a>,
     filter: LevelFilter,
@@ -70,7 +70,7 @@ impl<'a> Printer<'a> {
 
 fn print_line(line: &LogLine, output: &Output) -> Result<()> {
     let value = serde_json::to_value(line)?;
-    // Who works in the sources' folder sees places as he types them.
+    // Paths relative to the working folder, as the user would type them.
     let here = std::env::current_dir().ok();
     let file =
         here.and_then(|here| Some(Path::new(&line.file).strip_prefix(here).ok()?.to_owned()));

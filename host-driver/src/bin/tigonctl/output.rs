@@ -1,14 +1,14 @@
-//! What is printed: lines for people or objects for programs.
+//! Prints results: lines for people, JSON objects for programs.
 
 use std::io::Write;
 
 use host_driver::nic::Link;
 use serde_json::{Map, Value};
 
-/// Where and how results are printed.
+/// Where and how to print results.
 pub struct Output {
     json: bool,
-    /// Results go to standard error.
+    /// Whether results go to standard error.
     beside: bool,
 }
 
@@ -21,8 +21,7 @@ impl Output {
         }
     }
 
-    /// The same on standard error, for a command that has something else for standard
-    /// output.
+    /// The same on standard error, for a command that writes something else to standard output.
     pub fn to_standard_error(&self) -> Self {
         Self {
             json: self.json,
@@ -30,12 +29,12 @@ impl Output {
         }
     }
 
-    /// Whether programs read it.
+    /// Whether the output is JSON.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Prints a result: `kind` names it, `text` is what people read.
+    /// Prints a result: `kind` names it, `text` is its form for people.
     pub fn result(&self, kind: &str, value: Value, text: &str) {
         let line = if self.json {
             let mut object = Map::new();
@@ -69,12 +68,12 @@ impl Output {
     }
 }
 
-/// An address as people write it.
+/// A station address for people.
 pub fn station_text(station: [u8; 6]) -> String {
     station.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// The link as people name it.
+/// The state of the link for people.
 pub fn link_text(link: Link) -> &'static str {
     match link {
         Link::Down => "down",

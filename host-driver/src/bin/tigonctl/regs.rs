@@ -1,4 +1,4 @@
-//! `tigonctl regs`: the registers, each unit of the chip by itself.
+//! `tigonctl regs`: prints registers by unit of the chip.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::cli::Arguments;
 use super::look::Source;
 use super::output::Output;
 
-/// A unit of the chip; they are shown in this order, the hardware reference's.
+/// A unit of the chip, in the order of the hardware reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unit {
     CpuA,
@@ -41,7 +41,7 @@ impl Unit {
         Unit::Mac,
     ];
 
-    /// What it is called, on the command line too, and its section of the reference.
+    /// Its name, also on the command line, and its section of the reference.
     const fn name(self) -> (&'static str, &'static str) {
         match self {
             Unit::CpuA => ("CPU A", "2, 3.4"),
@@ -58,7 +58,7 @@ impl Unit {
         }
     }
 
-    /// The unit of a register: that of the section which describes it.
+    /// The unit of a register, by the section that describes it.
     const fn of(register: Register) -> Self {
         use Register as R;
         match register {
@@ -145,8 +145,8 @@ impl Unit {
     }
 }
 
-/// The registers of each unit: all, those of a unit that is called so, or those whose names
-/// have the words in them.
+/// The registers of each unit: all, those of the unit with this name, or those with these words in
+/// their names.
 fn chosen(filter: &str) -> BTreeMap<Unit, Vec<Register>> {
     let unit = Unit::ALL
         .into_iter()

@@ -1,4 +1,4 @@
-//! `tigonctl rings`: how far producer and consumer of each ring are, and what is between them.
+//! `tigonctl rings`: prints producer, consumer and fill level of each ring.
 
 use anyhow::Result;
 use host_interface::bar;
@@ -11,22 +11,22 @@ use super::cli::Arguments;
 use super::look::Source;
 use super::output::Output;
 
-/// A ring of the card, by its registers.
+/// A ring of the card, from its registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ring {
     /// Its name.
     pub name: &'static str,
-    /// The entry that is filled next.
+    /// The next entry to fill.
     pub producer: u32,
-    /// The entry that is taken next.
+    /// The next entry to take.
     pub consumer: u32,
     /// Entries between them.
     pub fill: u32,
-    /// How many entries there are.
+    /// The number of entries.
     pub size: u32,
 }
 
-/// Where a ring's producer and consumer stand, and of which kind they are.
+/// The words of a ring's producer and consumer, and their kind.
 struct Place {
     name: &'static str,
     /// Offsets in BAR 0 of both words.
@@ -46,8 +46,8 @@ const fn counted(name: &'static str, words: [u32; 2], entries: u32) -> Place {
     }
 }
 
-/// A ring of the chip's in SRAM, which begins at a multiple of its own length (hardware
-/// reference, section 2.2): both words are addresses.
+/// A ring of the chip in SRAM, aligned to its own length (hardware reference, section 2.2): both
+/// words are addresses.
 const fn addressed(
     name: &'static str,
     producer: Register,
@@ -111,9 +111,9 @@ const RINGS: [Place; 6] = [
 ];
 
 impl Place {
-    /// The ring, by the words that stand there.
+    /// The ring with these values of its words.
     fn ring(&self, words: [u32; 2]) -> Ring {
-        // The lowest bits of an address may be flags, its highest are the ring's place.
+        // The lowest bits of an address may be flags; the highest are the ring's place.
         let index = |word: u32| word / self.bytes.unwrap_or(1) % self.entries;
         let [producer, consumer] = words.map(index);
         Ring {
@@ -125,14 +125,14 @@ impl Place {
         }
     }
 
-    /// The NIC addresses of the entries, if the words are any.
+    /// The NIC addresses of the entries, if the words are addresses.
     fn addresses(&self, words: [u32; 2]) -> Option<[u32; 2]> {
         let bytes = self.bytes?;
         Some(words.map(|word| word - word % bytes))
     }
 }
 
-/// Producer and consumer of each ring, as they stand in their words.
+/// Producer and consumer words of each ring.
 fn read_words(source: &mut Source) -> Result<Vec<[u32; 2]>> {
     let offsets: Vec<u32> = RINGS.iter().flat_map(|place| place.words).collect();
     let words = source.registers(&offsets)?;
@@ -192,7 +192,7 @@ mod tests {
         place.expect("a ring")
     }
 
-    /// What a card showed after a few pings: entries are wanted, not where they lie.
+    /// The state of a card after a few pings: the command must print entries, not addresses.
     #[test]
     fn an_address_in_a_ring_is_an_entry() {
         let ring = place("mac receive").ring([0x13_2028 | 4, 0x13_2018]);

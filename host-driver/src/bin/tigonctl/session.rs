@@ -1,4 +1,4 @@
-//! A card at work, from its firmware to its last counts.
+//! A session with a running card, from loading its firmware to its final counts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +23,19 @@ pub fn read_firmware(path: &Path) -> Result<Vec<u8>> {
 
 /// Connects, loads, opens and waits for the link.
 pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
-    // First what can fail without a card.
+    let mut nic = start(arguments, options)?;
+    nic.open()?;
+    nic.set_all_multicast(true)?;
+    if options.promiscuous {
+        nic.set_promiscuous(true)?;
+    }
+    nic.wait_link(Duration::from_secs(options.link_timeout))?;
+    Ok(nic)
+}
+
+/// Connects, and gets the firmware going.
+pub fn start(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
+    // Errors that need no card come first.
     needs_the_card(arguments)?;
     if options.firmware.is_none() && !options.own {
         bail!("which firmware? Name a file with --firmware FILE or take the card's --own");
@@ -42,21 +54,15 @@ pub fn bring_up(arguments: &Arguments, options: &RunOptions) -> Result<AnyNic> {
             nic.boot()?;
         }
     }
-    // Not when the work is done.
+    // Not at the end of the work.
     if let (Some(elf), Some(texts), Some(block)) = (elf, &texts, nic.log_block()?) {
         let named = || format!("ELF file {}", elf.display());
         texts.check(block.build).with_context(named)?;
     }
-    nic.open()?;
-    nic.set_all_multicast(true)?;
-    if options.promiscuous {
-        nic.set_promiscuous(true)?;
-    }
-    nic.wait_link(Duration::from_secs(options.link_timeout))?;
     Ok(nic)
 }
 
-/// Prints the log if there are texts, all counts, and halts the card.
+/// Prints the log if there are texts, prints all counts, and halts the card.
 pub fn finish(mut nic: AnyNic, options: &RunOptions, output: &Output) -> Result<()> {
     if let Some(elf) = &options.elf {
         messages::print_rest(&mut nic, elf, output)?;

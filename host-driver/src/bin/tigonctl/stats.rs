@@ -1,5 +1,5 @@
-//! `tigonctl stats`: all counts, of a card that this process drives or of one that another
-//! process drives, once or again and again.
+//! `tigonctl stats`: prints all counts, of a card that this process or another process drives,
+//! once or repeatedly.
 
 pub mod printer;
 mod table;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use host_driver::status::{Question, statistics_block};
+use host_driver::status::{Request, statistics_block};
 use serde_json::Value;
 
 use super::cli::{Arguments, StatsOptions};
@@ -56,7 +56,7 @@ fn attached(
 ) -> Result<()> {
     let mut source = Source::open(arguments)?;
     if options.all {
-        print_block(source.question(&Question::StatisticsBlock)?, output);
+        print_block(source.request(&Request::StatisticsBlock)?, output);
     }
     let mut printer = Printer::new(output, watch.is_some());
     loop {

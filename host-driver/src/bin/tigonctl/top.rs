@@ -1,9 +1,9 @@
-//! `tigonctl top`: the card at a glance, again and again.
+//! `tigonctl top`: shows a running card at a glance.
 //!
-//! With the firmware's ELF file it also looks at both program counters some hundred times a
-//! second, which tells what part of its CPU's time each handler takes
-//! ([`host_driver::profile`]), and a CPU's load is what is left beside its idle time. Without,
-//! it shows how often each ran, and a load that is told by idle turns.
+//! With the firmware's ELF file it also samples both program counters some hundred times a second.
+//! The samples give each handler's share of its CPU's time ([`host_driver::profile`]), and a CPU's
+//! load is everything but its idle time. Without the file, it shows how often each handler ran,
+//! and a load from the CPU's idle turns.
 
 mod draw;
 mod looks;
@@ -14,17 +14,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use host_driver::nic::QueueReport;
 use host_interface::extension::Extension;
 use ratatui::crossterm::event::{self, Event, KeyCode};
 use serde_json::Value;
 
 use super::cli::Arguments;
 use super::look::Source;
+use super::queues::{self, Rates};
 use super::rings::{Ring, read_rings};
 use draw::draw;
 use looks::{Activity, LOOK, Looks, Seen, activities, read_profile};
 
-/// What was seen at one moment.
+/// The counts at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     /// Seconds since the first sample.
@@ -35,7 +37,9 @@ pub struct Sample {
     pub counts: BTreeMap<String, u64>,
     /// The rings.
     pub rings: Vec<Ring>,
-    /// What the CPUs were last seen doing; nothing without the firmware's ELF file.
+    /// The receive queues; none in classic mode.
+    pub queues: Vec<QueueReport>,
+    /// Recent samples of the CPUs; None without the firmware's ELF file.
     pub seen: Option<Seen>,
 }
 
@@ -49,12 +53,14 @@ impl Sample {
             idle: [idle[0], idle[1]],
             counts: counts(&statistics),
             rings: read_rings(source)?,
+            // A driver in classic mode says that it has none.
+            queues: queues::read(source).unwrap_or_default(),
             seen,
         })
     }
 }
 
-/// The groups of counts that are shown, flat.
+/// The displayed groups of counts, flattened.
 fn counts(statistics: &Value) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for group in [
@@ -72,29 +78,31 @@ fn counts(statistics: &Value) -> BTreeMap<String, u64> {
     counts
 }
 
-/// What changed between two samples.
+/// The changes between two samples.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// Seconds since the first sample.
     pub at: f64,
-    /// Idle turns a second, and the part of its time that each CPU was busy, against the
-    /// idlest interval so far.
+    /// Idle turns per second, and each CPU's busy share of its time, relative to the idlest
+    /// interval so far.
     pub cpus: [(f64, f64); 2],
-    /// What the CPUs did, the busiest handler first.
+    /// The activities of the CPUs, the busiest handler first.
     pub handlers: Vec<Activity>,
-    /// What that rests on, with the firmware's ELF file.
+    /// The samples behind them, with the firmware's ELF file.
     pub seen: Option<Seen>,
-    /// Counts of the firmware's own, a second and since the first sample.
+    /// Custom counters, per second and since the first sample.
     pub own: Vec<(String, f64, u64)>,
-    /// Frames and megabits a second: received, sent.
+    /// Frames and megabits per second: received, sent.
     pub rates: [(f64, f64); 2],
     /// Frames dropped since the first sample, by reason.
     pub drops: Vec<(String, u64)>,
     /// The rings.
     pub rings: Vec<Ring>,
+    /// The receive queues, with their rates.
+    pub queues: Vec<(QueueReport, Rates)>,
 }
 
-/// Makes views of samples.
+/// Computes views from samples.
 #[derive(Debug, Default)]
 pub struct Watch {
     first: Option<Sample>,
@@ -103,7 +111,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The view that a further sample gives; none for the first one.
+    /// The view after a further sample; None after the first one.
     pub fn next(&mut self, now: Sample) -> Option<View> {
         let first = self.first.get_or_insert_with(|| now.clone()).clone();
         let last = self.last.replace(now.clone())?;
@@ -160,6 +168,10 @@ impl Watch {
             ],
             drops,
             rings: now.rings,
+            queues: {
+                let rates = queues::rates(&last.queues, &now.queues, seconds);
+                now.queues.into_iter().zip(rates).collect()
+            },
         })
     }
 }
@@ -245,6 +257,7 @@ mod tests {
                     size: 512,
                 },
             ],
+            queues: Vec::new(),
             seen: None,
         }
     }

@@ -1,5 +1,5 @@
-//! `tigonctl trace`: the firmware's trace ring, of a card that this process drives, of one as
-//! it is, or of one that another process drives.
+//! `tigonctl trace`: prints the firmware's trace ring, of a card that this process drives, of one
+//! without a reset, or of one that another process drives.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use host_driver::Transport;
 use host_driver::nic::read_trace;
-use host_driver::status::{Question, words};
+use host_driver::status::{Request, words};
 use host_interface::gencom::Gencom;
 use host_interface::trace::TraceEntry;
 use serde_json::json;
@@ -18,7 +18,7 @@ use super::look::Source;
 use super::output::Output;
 use super::session::bring_up;
 
-/// How often the ring is looked at when it is followed.
+/// How often a followed ring is read.
 const PERIOD: Duration = Duration::from_millis(100);
 
 enum Feed {
@@ -47,7 +47,7 @@ impl Feed {
             Self::Driven(nic) => Ok(nic.trace()?),
             Self::AsItIs(card) => Ok(read_trace(card)?),
             Self::Attached(source) => {
-                let words = words(&source.question(&Question::Trace)?)?;
+                let words = words(&source.request(&Request::Trace)?)?;
                 let (entries, _) = words.as_chunks::<8>();
                 let entries = entries
                     .iter()
@@ -70,7 +70,7 @@ impl Feed {
                 card.flush()?;
             }
             Self::Attached(source) => {
-                source.question(&Question::TraceMask { mask })?;
+                source.request(&Request::TraceMask { mask })?;
             }
         }
         Ok(())
@@ -128,7 +128,7 @@ pub fn trace(
     Ok(())
 }
 
-/// The entries behind the one that was seen last, and whether that is still there.
+/// The entries after the last one seen, and whether that one is still there.
 fn behind<'a>(entries: &'a [TraceEntry], seen: Option<&TraceEntry>) -> (&'a [TraceEntry], bool) {
     let Some(seen) = seen else {
         return (entries, true);

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use host_driver::Transport;
 use host_driver::capture::{FrameReader, FrameWriter, now};
 use host_driver::peer::{self, DatagramWire};
 use host_driver::replay;
@@ -11,69 +12,19 @@ use host_driver::stack::card::CardWire;
 use host_driver::stack::ping::{self, Ping};
 use host_driver::stack::throughput::{DatagramRun, tcp_receive, tcp_send, udp_receive, udp_send};
 use host_driver::stack::{Host, Identity, StackError};
-use host_driver::status::StatusServer;
-use host_driver::tap::Tap;
-use host_driver::{Transport, bridge};
 use serde_json::json;
 
 use super::cli::{
-    Arguments, BridgeOptions, Direction, PeerOptions, PingOptions, Protocol, ReplayOptions,
-    ThroughputOptions,
+    Arguments, Direction, PeerOptions, PingOptions, Protocol, ReplayOptions, ThroughputOptions,
 };
 use super::connect::seconds;
 use super::output::Output;
-use super::output::{link_text, station_text};
 use super::session::{bring_up, finish};
 
-/// A wire on which nothing came for so long is quiet.
+/// A wire without frames for this long is quiet.
 const QUIET: Duration = Duration::from_millis(100);
 /// Station address of the peer: locally administered.
 const PEER_STATION: [u8; 6] = [0x02, 0x54, 0x47, 0x00, 0x00, 0x02];
-
-/// `tigonctl bridge`
-pub fn bridge(
-    arguments: &Arguments,
-    options: &BridgeOptions,
-    output: &Output,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let status = match &options.status {
-        Some(path) => {
-            let server = StatusServer::bind(path);
-            Some(server.with_context(|| format!("status socket {}", path.display()))?)
-        }
-        None => None,
-    };
-    let mut nic = bring_up(arguments, &options.run)?;
-    let station = nic.station();
-    let tap = Tap::create(&options.tap, station, nic.config().mtu, options.up)?;
-    let ready = json!({
-        "tap": tap.name(),
-        "station": station_text(station),
-        "link": nic.link(),
-        "firmware_version": nic.firmware_version(),
-    });
-    let text = format!(
-        "ready: {} is the card {}, link {}",
-        tap.name(),
-        station_text(station),
-        link_text(nic.link())
-    );
-    output.result("ready", ready, &text);
-    let report = bridge::run_attended(&mut nic, &tap, options.run.vlan, stop, |nic| {
-        if let Some(status) = &status {
-            status.serve(nic);
-        }
-    })?;
-    drop(status);
-    drop(tap);
-    let text = format!(
-        "{} frames to the card, {} to {}, {} recoveries",
-        report.to_card, report.to_tap, options.tap, report.recoveries
-    );
-    output.result("bridge", serde_json::to_value(report)?, &text);
-    finish(nic, &options.run, output)
-}
 
 /// `tigonctl replay`
 pub fn replay(
@@ -93,7 +44,7 @@ pub fn replay(
     finish(nic, &options.run, output)
 }
 
-/// Ctrl-C is an end, not a failure.
+/// Ctrl-C ends the command; it is no failure.
 fn unless_stopped<T>(result: Result<T, StackError>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -276,7 +227,7 @@ fn record_wire<W: std::io::Write>(
     writer: &mut FrameWriter<W>,
     stop: &AtomicBool,
 ) -> Result<()> {
-    // What is still on the wire when the user stops is recorded too.
+    // Frames that are still on the wire when the user stops are recorded as well.
     loop {
         let stopping = stop.load(Ordering::Relaxed);
         while let Some(frame) = wire.receive_frame()? {

@@ -1,4 +1,4 @@
-//! Any plan: nothing overlaps, everything is inside and aligned.
+//! For any plan, nothing overlaps, and everything is inside and aligned.
 
 use proptest::prelude::*;
 
@@ -29,10 +29,8 @@ fn buffer_plan() -> impl Strategy<Value = BufferPlan> {
     let ring = prop::sample::select(rings);
     (ring, 1u16..256, 6u32..15, any::<bool>()).prop_map(|(ring, buffers, slot, extended)| {
         BufferPlan {
-            ring,
-            buffers,
-            slot: 1 << slot,
             extended,
+            ..BufferPlan::classic(ring, buffers, 1 << slot)
         }
     })
 }
@@ -40,7 +38,11 @@ fn buffer_plan() -> impl Strategy<Value = BufferPlan> {
 fn receive_plan() -> impl Strategy<Value = ReceivePlan> {
     let returns = prop::sample::select(vec![64u32, 512, 1024, 2048]);
     let rings = prop::collection::vec(buffer_plan(), 1..4);
-    (returns, rings).prop_map(|(returns, rings)| ReceivePlan { returns, rings })
+    (returns, rings).prop_map(|(returns, rings)| ReceivePlan {
+        returns,
+        rings,
+        queue: None,
+    })
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
@@ -128,7 +130,7 @@ proptest! {
                     BufferTable::Normal(table) => (table.span.bytes, 32),
                     BufferTable::Extended(table) => (table.span.bytes, 64),
                 };
-                prop_assert_eq!(bytes, plan.entries() as usize * bd);
+                prop_assert_eq!(bytes, plan.entries as usize * bd);
                 prop_assert_eq!(slots.span.bytes, usize::from(plan.buffers) * plan.slot);
             }
         }

@@ -1,16 +1,14 @@
-//! A card in this machine: the kernel's VFIO.
+//! A card in this machine, through the kernel's VFIO.
 //!
-//! The PCI function is bound to `vfio-pci` (`sysfs` finds its group and says how if it
-//! is not). Registers are mapped, configuration space is read and written through the
-//! device's file, the interrupt pin counts up an eventfd and is masked by the kernel
-//! each time, as over vfio-user.
+//! The PCI function must be bound to `vfio-pci` (`sysfs` finds its group, and explains how if it
+//! is not). Registers are mapped; configuration space is accessed through the device's file; the
+//! interrupt pin counts up an eventfd, and the kernel masks it each time, as over vfio-user.
 //!
-//! With an IOMMU the card is shown DMA memory at addresses of the driver's choice and
-//! can reach nothing else. Without one (the kernel's no-IOMMU mode,
-//! `vfio.enable_unsafe_noiommu_mode=1`) it is given physical addresses of huge pages
-//! (`pagemap`) and **can reach all memory of the machine**: firmware with an error, or
-//! a driver that dies while the card runs, may then damage anything. The device is
-//! closed before its memory is given back, which stops its bus mastering.
+//! With an IOMMU the card sees DMA memory at addresses of the driver's choice and can reach
+//! nothing else. Without one (the kernel's no-IOMMU mode, `vfio.enable_unsafe_noiommu_mode=1`) it
+//! gets physical addresses of huge pages (`pagemap`) and **can reach all memory of the machine**:
+//! faulty firmware, or a driver that dies while the card runs, may then damage anything. The
+//! driver closes the device before it frees its memory, which stops its bus mastering.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -42,8 +40,8 @@ use ioctl::Region;
 use registers::Registers;
 pub use sysfs::PciAddress;
 
-/// First DMA address that is given out behind an IOMMU: above 4 GB and all that is
-/// reserved below, so that no half of an address goes unused.
+/// First DMA address behind an IOMMU: above 4 GB and everything reserved below it, so that both
+/// halves of an address are used.
 const FIRST_IOVA: u64 = 0x1_0000_0000;
 /// Unmapped bytes between two pieces of DMA memory.
 const GAP_BYTES: u64 = 0x1_0000;
@@ -52,12 +50,12 @@ const BAR_BYTES: u32 = host_interface::bar::BYTES;
 /// Bytes of configuration space that are used.
 const CONFIG_BYTES: u32 = 256;
 
-/// How the card's addresses come about.
+/// How the card's addresses are translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// An IOMMU translates: the card reaches what it was shown.
+    /// By an IOMMU: the card reaches only mapped memory.
     Iommu,
-    /// Physical addresses: the card reaches all memory.
+    /// Not at all: physical addresses, and the card reaches all memory.
     None,
 }
 
@@ -68,12 +66,12 @@ pub struct Vfio {
     next_iova: u64,
 }
 
-/// What the transport and its ports share; the last of them gives the card back.
+/// State that the transport and its ports share; the last of them releases the card.
 struct Card {
     registers: Registers,
     config: Region,
-    // In this order they go: the function first, then its group and container, so that
-    // nothing writes to the memory when it is given back.
+    // Dropped in this order: the function first, then its group and container, so that nothing
+    // writes to the memory when it is freed.
     device: File,
     _group: File,
     container: File,
@@ -82,7 +80,7 @@ struct Card {
     memory: Mutex<Vec<DmaMemory>>,
 }
 
-/// A thread's own way to the card: the registers are mapped for all.
+/// A thread's own access to the card: all threads share the mapped registers.
 struct VfioPort(Arc<Card>);
 
 fn unreachable(place: impl std::fmt::Display, reason: impl std::fmt::Display) -> TransportError {
@@ -100,7 +98,7 @@ fn open(path: &Path) -> Result<File, TransportError> {
         .map_err(|error| unreachable(path.display(), error))
 }
 
-/// Why the kernel does not want the IOMMU used.
+/// Why the kernel does not permit the IOMMU.
 fn iommu_refused(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!(
@@ -210,7 +208,7 @@ impl Vfio {
         })
     }
 
-    /// Whether an IOMMU keeps the card from other memory.
+    /// Whether an IOMMU protects other memory from the card.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.card.isolation
@@ -241,7 +239,7 @@ impl Card {
     }
 }
 
-/// Huge pages, and where they are in physical memory.
+/// Huge pages, and their physical addresses.
 fn huge_pages(bytes: usize) -> Result<DmaMemory, TransportError> {
     let wanted = bytes.div_ceil(HUGE_PAGE_BYTES);
     let refused = |error: io::Error| TransportError::Refused {
@@ -296,7 +294,7 @@ impl Transport for Vfio {
                 memory
             }
         };
-        // A panic of another holder leaves a list that is whole.
+        // A panic of another holder leaves the list intact.
         let all = self.card.memory.lock();
         all.unwrap_or_else(PoisonError::into_inner)
             .push(memory.clone());
@@ -334,11 +332,11 @@ impl Transport for Vfio {
     }
 
     fn reset(&mut self) -> Result<(), TransportError> {
-        // Without it the chip's own reset bit has to do; the driver sets it next.
+        // Otherwise the chip's own reset bit must do; the driver sets it next.
         if self.can_reset {
             ioctl::reset(self.card.device.as_fd())?;
         }
-        // An interrupt of the card's earlier life means nothing to the next one.
+        // Interrupts from before the reset are stale.
         port::consume(&self.card.interrupt)?;
         self.card.unmask()
     }

@@ -1,6 +1,6 @@
 //! Physical addresses of this process's memory, from `/proc/self/pagemap`.
 //!
-//! One word for each page: bit 63 says that the page is there, bits 54:0 where
+//! The file has one word for each page: bit 63 says that the page is present, and bits 54:0 where
 //! (Linux, `Documentation/admin-guide/mm/pagemap.rst`).
 
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,7 +16,7 @@ fn physical(entry: u64) -> io::Result<u64> {
         return Err(io::Error::other("a page of DMA memory is not there"));
     }
     match entry & FRAME {
-        // The kernel shows zeros to those who may not know.
+        // The kernel shows zeros to processes without the privilege.
         0 => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             "physical addresses are hidden: run as root (CAP_SYS_ADMIN)",
@@ -25,8 +25,8 @@ fn physical(entry: u64) -> io::Result<u64> {
     }
 }
 
-/// Physical addresses of the pieces of `piece` bytes from `address` on. Each must be
-/// in one run of pages.
+/// Physical addresses of the pieces of `piece` bytes from `address` on. Each piece must be
+/// contiguous.
 pub fn pieces<F: Read + Seek>(
     pagemap: &mut F,
     address: u64,

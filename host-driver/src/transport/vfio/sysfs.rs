@@ -1,4 +1,4 @@
-//! From a PCI address to the VFIO group that holds the function.
+//! Finds the VFIO group of a PCI address.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::super::TransportError;
 /// The kernel driver that a function must be bound to.
 const DRIVER: &str = "vfio-pci";
 
-/// Where a PCI function is: domain, bus, device, function.
+/// The address of a PCI function: domain, bus, device, function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PciAddress {
     domain: u32,
@@ -31,7 +31,7 @@ impl fmt::Display for PciAddress {
 impl FromStr for PciAddress {
     type Err = String;
 
-    /// Reads `0000:00:03.0`, or `00:03.0` for domain 0.
+    /// Parses `0000:00:03.0`, or `00:03.0` for domain 0.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text} is no PCI address, such as 0000:00:03.0");
         let hex = |part: &str, most: usize, limit: u32| {
@@ -56,17 +56,16 @@ impl FromStr for PciAddress {
     }
 }
 
-/// A VFIO group, as `/dev/vfio` names it.
+/// A VFIO group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// The file below `/dev/vfio`.
     pub path: PathBuf,
-    /// There is no IOMMU: the card reaches all memory, by physical addresses.
+    /// Whether there is no IOMMU: the card reaches all memory, by physical addresses.
     pub without_iommu: bool,
 }
 
-/// Finds the group of a function. `sys` and `dev` are `/sys` and `/dev`, elsewhere in
-/// tests.
+/// Finds the group of a function. `sys` and `dev` are `/sys` and `/dev`; tests use other paths.
 pub fn find_group(sys: &Path, dev: &Path, address: PciAddress) -> Result<Group, TransportError> {
     let unreachable = |reason: String| TransportError::Unreachable {
         place: format!("PCI address {address}"),

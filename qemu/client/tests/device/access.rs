@@ -1,4 +1,4 @@
-//! Configuration space and BAR 0.
+//! Tests accesses to configuration space and BAR 0.
 
 use crate::fake::{BAR_BYTES, FakeCard};
 use crate::pc::{BAR, Memory, Pc, tools_or_skip};
@@ -33,7 +33,7 @@ fn the_bar_has_the_cards_size_and_lies_where_the_guest_puts_it() {
     pc.config_write(0, 0x10, elsewhere);
     card.registers().bar[0x200] = 0x5A;
     assert_eq!(pc.read('l', u64::from(elsewhere) + 0x200), 0x5A);
-    // The card is told, as a real one would be.
+    // The card is notified, as a real one would be.
     let last = card.registers().writes.last().cloned();
     let wanted = (region::CONFIG, 0x10, elsewhere.to_le_bytes().to_vec());
     assert_eq!(last, Some(wanted));

@@ -1,4 +1,4 @@
-//! What cannot work ends with one line and a status.
+//! Tests that invalid options end QEMU with one line and an exit status.
 
 use crate::fake::FakeCard;
 use crate::pc::{self, Memory, tools_or_skip};

@@ -1,4 +1,4 @@
-//! Cards that end, hang or say no, while the guest goes on.
+//! Tests cards that end, hang or refuse requests while the guest keeps running.
 
 use crate::fake::{DMA_ADDRESS, DMA_NOW, FakeCard, TAR_PIT};
 use crate::pc::{BAR, Memory, Pc, tools_or_skip, wait_for};
@@ -40,7 +40,7 @@ fn a_card_that_does_not_answer_is_given_up_in_time() {
     pc.wait_error(GONE);
     assert_eq!(pc.read('l', BAR), 0xFFFF_FFFF);
     assert_eq!(pc.errors().lines().count(), 1, "{}", pc.errors());
-    // It is told, so it does not go on using memory of the guest.
+    // It is notified, so it stops using memory of the guest.
     wait_for("the card still believes in a client", || {
         card.registers().gone == 1
     });

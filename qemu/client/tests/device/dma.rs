@@ -1,4 +1,4 @@
-//! The guest's memory as the card sees it.
+//! Tests the card's DMA to the guest's memory.
 
 use crate::fake::{DMA_ADDRESS, DMA_NOW, FakeCard};
 use crate::pc::{BAR, MEMORY_BYTES, Memory, Pc, tools_or_skip};

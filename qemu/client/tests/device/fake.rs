@@ -1,4 +1,4 @@
-//! A card that remembers what was done to it.
+//! A fake card that records the accesses to it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! The interrupt pin (toolchain notes of `docs/qemu.md`, "Interrupt").
+//! Tests the interrupt pin (toolchain notes of `docs/qemu.md`, "Interrupt").
 
 use crate::fake::FakeCard;
 use crate::pc::{BAR, Memory, Pc, tools_or_skip};

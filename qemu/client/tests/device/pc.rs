@@ -1,4 +1,4 @@
-//! A PC without software: QEMU with a test in the place of the CPU.
+//! A PC without software: QEMU with a test in place of the CPU.
 
 use crate::fake::FakeCard;
 use std::io::{BufRead, BufReader, Read, Write};

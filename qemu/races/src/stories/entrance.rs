@@ -1,5 +1,5 @@
-//! A client that connects while the machine is still being made. Given a register that it
-//! writes with its first access, the value is still there when all is made.
+//! A client connects while the machine is still being created. The register value of its first
+//! access must still be there when the machine is complete.
 
 use crate::glue::entrance::Entrance;
 use crate::qemu::Qemu;

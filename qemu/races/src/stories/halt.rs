@@ -1,5 +1,5 @@
-//! CPUs halt: one by itself, one asleep by the host; and each is started by the other one.
-//! Given a CPU that the host has seen or made halted, it does nothing more.
+//! CPUs halt: one by itself, one asleep by the host; and each is started by the other one. A CPU
+//! that the host has halted or has seen halted must execute nothing more.
 
 use crate::glue::machine::Machine;
 use crate::qemu::Qemu;

@@ -1,4 +1,4 @@
-//! What the threads do, and what must come of it.
+//! The stories: what the threads do, and the result that must follow.
 
 mod entrance;
 mod halt;

@@ -1,5 +1,5 @@
-//! The interrupt pin and a client behind an eventfd, as a driver uses it: take the work, lower
-//! the pin, unmask. Given work that firmware adds at any time, all of it is taken.
+//! The interrupt pin and a client with an eventfd, which acts as a driver: it takes the work,
+//! lowers the pin and unmasks. Firmware adds work at any time, and all of it must be taken.
 
 use crate::glue::interrupt::Interrupts;
 use rustix::event::{EventfdFlags, eventfd};

@@ -1,5 +1,5 @@
-//! A CPU polls its event register and sleeps; the host and the other CPU raise events. No
-//! sleep has an end of its own here, so a wake-up that is lost is never made up for.
+//! A CPU polls its event register and sleeps; the host and the other CPU raise events. Sleeps do
+//! not time out here, so a lost wake-up leaves the CPU asleep.
 
 use crate::qemu::Qemu;
 use shuttle::thread;

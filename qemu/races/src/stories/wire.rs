@@ -1,5 +1,5 @@
-//! Frames come from the wire while firmware stops and starts the receiver. Given frames that
-//! the card refuses, all of them arrive once it has room.
+//! Frames arrive from the wire while firmware stops and starts the receiver. All frames that the
+//! card refuses must arrive once it has room.
 
 use crate::qemu::Qemu;
 use shuttle::thread;

@@ -55,7 +55,7 @@ pub(super) struct Connection {
     next_id: u16,
 }
 
-/// What has come and nobody has looked at.
+/// Received bytes that are not processed yet.
 struct Incoming {
     framer: Framer,
     arrived: VecDeque<Message>,

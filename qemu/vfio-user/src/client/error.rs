@@ -1,4 +1,4 @@
-//! What can go wrong for a client.
+//! Errors of the client.
 
 use crate::channel::errno_from;
 use crate::frame::FrameError;
@@ -23,7 +23,7 @@ pub enum ClientError {
     /// Somebody listens on the socket, but does not speak vfio-user.
     #[error("not a vfio-user server: {0}")]
     NotVfioUser(String),
-    /// Nobody answered VERSION: busy with another client, or no vfio-user server.
+    /// No answer to VERSION: busy with another client, or no vfio-user server.
     #[error("no answer to VERSION: busy with another client, or not a vfio-user server")]
     Busy,
     /// The server speaks another major version.

@@ -1,4 +1,4 @@
-//! What serves the server's DMA messages.
+//! Serves the server's DMA messages.
 
 use rustix::io::Errno;
 

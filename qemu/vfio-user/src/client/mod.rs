@@ -1,15 +1,15 @@
-//! The client: what a driver or a virtual machine does with a device.
+//! The client: a driver or a virtual machine uses it to access a device.
 //!
-//! Region writes may be posted: they are collected, sent together, and not
-//! answered. The server works in order, so whatever is asked afterwards sees them
-//! done; every other request sends them first by itself.
+//! Region writes can be posted: the client collects them, sends them together, and expects no
+//! answer. The server works in order, so every later request sees them done; every other request
+//! sends them first.
 //!
 //! ```text
 //!   post post post ... read        one send: WWWW...R      one reply: the read's
 //!        buffered      flushes --> =================> <-----------------
 //! ```
 //!
-//! Call [`Client::flush`] after posting if nothing else is asked for the moment.
+//! Call [`Client::flush`] after posting if no other request follows soon.
 
 mod connection;
 mod error;

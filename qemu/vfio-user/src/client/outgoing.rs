@@ -1,7 +1,7 @@
 //! The sending side of the socket, which several threads may use.
 //!
-//! A stream of bytes holds messages, so a message goes out whole before another thread's
-//! begins: the turn is held while one batch is sent, and never while a reply is waited for.
+//! The messages share one byte stream, so each is sent whole before another thread's begins: a
+//! thread holds the turn while it sends one batch, and never while it waits for a reply.
 
 use super::ClientError;
 use crate::message::{self, Command, RegionAccess, irq_set_flags};

@@ -1,4 +1,4 @@
-//! Reading and writing the client's memory, range by range.
+//! Reads and writes the client's memory, range by range.
 
 use super::error::DmaError;
 use super::memory::{Memory, MemoryFile};

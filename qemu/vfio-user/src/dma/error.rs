@@ -1,4 +1,4 @@
-//! Why DMA fails.
+//! The reasons for which DMA fails.
 
 use rustix::io::Errno;
 use thiserror::Error;

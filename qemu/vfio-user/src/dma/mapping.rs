@@ -1,8 +1,8 @@
 //! Memory of the client, mapped into this process.
 //!
-//! The only `unsafe` code of the crate. The client, another process, reads and
-//! writes this memory at any time, so no reference into it is ever made: bytes are
-//! copied through raw pointers, aligned words as single atomic accesses.
+//! This is the crate's only `unsafe` code. The client, another process, can read and write this
+//! memory at any time, so no reference to it is ever created: bytes are copied through raw
+//! pointers, aligned words as single atomic accesses.
 
 use rustix::fd::AsFd;
 use rustix::io::Errno;

@@ -1,18 +1,17 @@
-//! What the memory behind a DMA range is, and so how the device gets at it.
+//! Classifies the memory behind a DMA range, which decides how the device accesses it.
 //!
-//! Whoever touches a mapping of a file that has shrunk is ended by SIGBUS. So a file is
-//! mapped only if it cannot shrink; the kernel knows that of sealed memory files:
+//! SIGBUS ends a process that accesses a mapping of a file that has shrunk. So a file is mapped
+//! only if it cannot shrink; the kernel guarantees that for sealed memory files:
 //!
-//! | what came with the map | how it is moved |
+//! | file passed with the map | access |
 //! | --- | --- |
 //! | a memory file with `F_SEAL_SHRINK` | mapped |
 //! | a memory file without (a file in a tmpfs, too) | by `pread` and `pwrite`, which give errors |
 //! | another regular file, or one of huge pages | by messages |
 //! | none | by messages |
 //!
-//! A file on a disk, a network or in the hands of a user's own file system may keep a call
-//! waiting for as long as it likes, and a hole in a file of huge pages may raise SIGBUS
-//! when there are no more of them; hence messages.
+//! A file on a disk, a network or a FUSE file system may block a call for any time, and a hole in
+//! a file of huge pages may raise SIGBUS when no huge page is left; hence messages.
 
 use super::error::DmaError;
 use super::mapping::Mapping;

@@ -1,8 +1,8 @@
 //! The client's memory as the device sees it: the table of DMA maps.
 //!
-//! A range that came with a memory file that cannot shrink is mapped and copied directly;
-//! everything else is moved in ways that may take their time ([`memory`]). An access may
-//! cross from one range into the next.
+//! A range with a memory file that cannot shrink is mapped and copied directly; all other ranges
+//! are accessed in ways that may block (`memory`). An access may cross from one range into the
+//! next.
 //!
 //! ```text
 //!   iova 0x0000        0x10000        0x18000        0x20000
@@ -10,14 +10,14 @@
 //!        mapping: memcpy  -> Unmapped    DMA_READ over the socket
 //! ```
 //!
-//! Any thread may use the table while the server's thread changes it. A change
-//! waits for copies that are under way, so that after the reply to DMA_UNMAP nobody
-//! touches the memory; it does not wait for messages.
+//! Any thread may use the table while the server's thread changes it. A change waits for copies in
+//! progress, so no thread accesses the memory after the reply to DMA_UNMAP; it does not wait for
+//! messages.
 //!
-//! A device that must not wait for its client (because others wait for the device) asks
-//! [`DmaTable::waits`] first, uses [`DmaTable::read_now`] and [`DmaTable::write_now`], and
-//! leaves the rest to another thread, with a [`Ticket`] so that nothing is moved any more
-//! once [`DmaTable::cancel`] was called or the client has gone.
+//! A device that must not wait for its client (because others wait for the device) checks
+//! [`DmaTable::waits`] first, uses [`DmaTable::read_now`] and [`DmaTable::write_now`], and leaves
+//! the rest to another thread, with a [`Ticket`]: no byte is transferred after
+//! [`DmaTable::cancel`] or after the client has disconnected.
 
 mod access;
 pub(crate) mod error;

@@ -1,4 +1,4 @@
-//! What an access moves, and how long it may wait.
+//! The data of one access, and how long it may wait.
 
 use std::time::Instant;
 

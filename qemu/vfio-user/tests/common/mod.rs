@@ -1,4 +1,4 @@
-//! A device for the tests: 16 KiB of registers, some of which do things.
+//! A device for the tests: 16 KiB of registers, some with side effects.
 #![allow(dead_code)] // each test file uses its part
 
 pub mod raw;

@@ -1,4 +1,4 @@
-//! A peer that says what it likes, byte by byte.
+//! A peer that sends arbitrary bytes.
 
 use super::LONG;
 use rustix::cmsg_space;

@@ -1,4 +1,4 @@
-//! Where to find what in a recording.
+//! Indexes a recording for lookups.
 
 use super::super::Timeline;
 use super::super::event::{DmaTransfer, Event, Payload, Run};

@@ -1,8 +1,21 @@
 //! Experiments of "Packet classification in the NIC for improved SMP-based Internet servers"
-//! (KNET): a host with several CPUs.
+//! (KNET): a host with several CPUs ([`crate::hosts`]).
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`model`] | the paper's own model of the speed-up |
+//! | [`flows`], [`sorting`] | the card's cost of sorting frames of many flows |
+//! | [`check`] | a comparison of the simulated host with the model |
+//! | [`web`] | files over TCP to closed-loop clients (section 5) |
+//! | [`livelock`] | overload with datagrams (section 3) |
+//! | [`figures`] | the paper's figures beside ours |
+//! | [`measured`] | their results |
 
+pub mod check;
+pub mod figures;
+pub mod flows;
+pub mod livelock;
+pub mod measured;
 pub mod model;
+pub mod sorting;
+pub mod web;

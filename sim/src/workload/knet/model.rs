@@ -1,7 +1,7 @@
-//! The paper's model: what several CPUs in the network stack can gain.
+//! The paper's model of the speed-up by several CPUs in the network stack.
 //!
-//! KNET, section 2.2. A connection costs `Te` of a CPU in the network stack and `Ta` in the
-//! application. With `p` CPUs, of which one at a time may be in the stack, or all:
+//! KNET, section 2.2. A connection costs `Te` of CPU time in the network stack and `Ta` in the
+//! application. There are `p` CPUs; either one at a time or all may be in the stack:
 //!
 //! ```text
 //!   R1 = 1 / Te          if p > 1 + Ta/Te     one CPU in the stack limits
@@ -10,9 +10,8 @@
 //!   alpha = Rp / R1 = p / (1 + Ta/Te)  if p > 1 + Ta/Te, else 1
 //! ```
 //!
-//! The paper's formula (3) leaves out the condition, which its text states two paragraphs
-//! before. Neither locks nor misses nor latencies are in it: the paper measured 1.34 where it
-//! says 1.8.
+//! The paper's formula (3) omits the condition, which its text states two paragraphs earlier. The
+//! model ignores locks, misses and latencies: the paper measured 1.34 where the model gives 1.8.
 
 /// What a connection costs, and how many CPUs there are.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! The drawing of a chart: heading, axes, lines and their names, marks and their key.
+//! Draws a chart: heading, axes, lines and their names, marks and their key.
 
 use super::names::spread;
 use super::signs::{Fault, Pixel, Sign, Stroke, ink};

@@ -1,8 +1,8 @@
-//! Charts: what was measured as curves, what others published as points.
+//! Charts: measured values as curves, published values as points.
 //!
-//! A [`Line`] joins figures that were measured or computed here, and bears its name at its
-//! end. [`Marks`] are figures of somebody else: nothing joins them, filled ones were
-//! published, hollow ones follow from what was. The look is that of [`theme`].
+//! A [`Line`] joins values that were measured or computed here, and has its name at its end.
+//! [`Marks`] are values of other authors and are not joined: filled ones were published, hollow
+//! ones follow from published ones. The style is that of [`theme`].
 //!
 //! [`theme`]: tigon2_sim::theme
 
@@ -66,7 +66,7 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Figures of somebody else.
+/// Figures of other authors.
 #[derive(Clone, Debug)]
 pub struct Marks {
     /// Stands in the key.
@@ -79,7 +79,7 @@ pub struct Marks {
     pub points: Vec<Mark>,
 }
 
-/// A figure of somebody else.
+/// A figure of other authors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// Where it stands.

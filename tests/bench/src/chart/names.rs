@@ -1,4 +1,4 @@
-//! Where the names of lines stand: each as near to its line's end as its neighbours let it.
+//! Places the names of lines: each as close to its line's end as its neighbours allow.
 
 /// The places of names that want to stand at `wanted`, in rising order, `gap` apart at least
 /// and between two ends. Names that are in each other's way share the distance.

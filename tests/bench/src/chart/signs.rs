@@ -1,4 +1,4 @@
-//! What a point and a line look like.
+//! The symbols of points and the styles of lines.
 
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;

@@ -1,7 +1,7 @@
 //! More than two CPUs: section 7 of the paper, on the boards beyond the chip.
 //!
-//! Both ways at equal rates with one BD a frame, for one to six CPUs, each handler on a CPU
-//! of its own or several frames of a handler at once; docs/beyond.md says of what.
+//! Both directions at equal rates with one BD for each frame, for one to six CPUs: each handler on
+//! a separate CPU, or several frames of a handler at once; docs/beyond.md describes both.
 
 use super::Candidate;
 use super::page::Page;

@@ -1,4 +1,4 @@
-//! The golden tables: what the model and a firmware gave when they were last looked at.
+//! The golden tables: stored results of the model and of a firmware.
 //!
 //! ```text
 //!   sim/golden/model.txt     the cycle model without firmware, all timing profiles
@@ -6,12 +6,13 @@
 //!   tests/golden/bench.json  a few short points with each of them
 //! ```
 //!
-//! The second table is of the images beside it, so it depends on the model and nothing
-//! else: neither on a compiler nor on the firmware's state of today. `cargo xtask bench
-//! --golden` takes today's firmware and writes all three anew.
+//! The second table is of the images beside it, so it depends only on the model, not on a compiler
+//! or on the current firmware. `cargo xtask bench --golden` takes the current firmware and
+//! regenerates all three.
 
-use super::plan::{Plan, Task, paper};
+use super::plan::Plan;
 use super::point::{Point, Subject};
+use super::task::{Task, paper};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,9 @@ use tigon2_sim::workload::model_table;
 
 /// Sizes of the points.
 const SIZES: [usize; 2] = [18, 1472];
-/// Short: what is compared is each digit, not the card's speed.
+/// Short: what is compared is each digit, not the card's speed. Two images are not compared by it:
+/// a frame of 1472 bytes more or less in a window is 7.85 Mb/s, and the buffers of the card take
+/// what it does not keep up with for longer than that. [`Duration::FULL`] is for that.
 const LOOK: Duration = Duration {
     warm_up: 1_500_000,
     window: 1_500_000,

@@ -1,11 +1,11 @@
-//! `cargo xtask bench --engine sim`: the paper's microbenchmarks in simulated time.
+//! The paper's microbenchmarks in simulated time.
 //!
-//! Every point is a simulation of its own, so points run in parallel; the result is the
-//! same on every machine and in every run.
+//! Every point is a separate simulation, so points run in parallel; the result is the same on
+//! every machine and in every run.
 
 pub mod cpus;
 pub mod golden;
-mod page;
+pub(crate) mod page;
 pub mod papers;
 mod part;
 mod placements;
@@ -14,16 +14,19 @@ pub mod plot;
 pub mod point;
 mod remarks;
 pub mod sensitivity;
-mod tables;
+pub(crate) mod tables;
+pub mod task;
+
+pub use self::part::Part;
 
 use self::page::Page;
-use self::plan::{Plan, QUICK_SIZES, SIZES, Task, beyond, one_bd, paper};
+use self::plan::Plan;
 use self::point::{Point, Subject};
-use crate::linux::Arguments;
+use self::task::{QUICK_SIZES, SIZES, Task, beyond, one_bd, paper};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use testbed::conditions::Conditions;
 use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
@@ -39,6 +42,38 @@ const BEYOND_SIZES: [usize; 2] = [18, 1472];
 const QUICK_BEYOND_SIZES: [usize; 1] = [18];
 /// The name that stands for every timing profile of the board file.
 const ALL_PROFILES: &str = "all";
+
+/// What to measure, of which firmware and under which conditions.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What.
+    pub what: What,
+    /// A firmware image (drivers' load format) that replaces the project's.
+    pub firmware: Option<PathBuf>,
+    /// The timing profile of the board file, or `all` of them.
+    pub profile: String,
+    /// The host and the DMA channels.
+    pub conditions: Conditions,
+}
+
+/// Which figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Each experiment of the paper at each size, and what the paper has not.
+    Whole,
+    /// Fewer sizes and shorter looks.
+    Quick,
+    /// One experiment or one size, with a row for each firmware.
+    Part(Part),
+    /// The golden tables, which are written anew.
+    Golden,
+    /// What a change of each timing parameter does to the headline figures.
+    Sensitivity,
+    /// Code and data in scratch pads and in SRAM.
+    Placements,
+    /// More CPUs than the chip has.
+    Beyond,
+}
 
 /// A firmware to measure.
 struct Candidate {
@@ -100,8 +135,8 @@ impl Series {
 }
 
 /// The firmware that is asked for, or all variants of this project's.
-fn candidates(arguments: &Arguments) -> Result<Vec<Candidate>> {
-    if let Some(path) = &arguments.firmware {
+fn candidates(request: &Request) -> Result<Vec<Candidate>> {
+    if let Some(path) = &request.firmware {
         let name = path.file_name().unwrap_or(path.as_os_str());
         return Ok(vec![Candidate {
             name: name.to_string_lossy().into_owned(),
@@ -122,19 +157,19 @@ fn variants(options: FirmwareOptions) -> Result<Vec<Candidate>> {
 
 /// What is asked for. The whole bench has the other places of code and state as well, in the
 /// paper's experiments.
-fn series(arguments: &Arguments) -> Vec<Series> {
-    if part::is_asked(arguments) {
-        return vec![Series::usual(part::tasks(arguments), Duration::QUICK)];
+fn series(request: &Request) -> Vec<Series> {
+    if let What::Part(part) = request.what {
+        return vec![Series::usual(part.tasks(), Duration::QUICK)];
     }
     let every = |sizes: &[usize], beyond_sizes: &[usize]| {
         [paper(sizes), one_bd(sizes), beyond(beyond_sizes)].concat()
     };
-    if arguments.quick {
+    if request.what == What::Quick {
         let tasks = every(&QUICK_SIZES, &QUICK_BEYOND_SIZES);
         return vec![Series::usual(tasks, Duration::QUICK)];
     }
     let mut series = vec![Series::usual(every(&SIZES, &BEYOND_SIZES), Duration::FULL)];
-    if arguments.firmware.is_none() && arguments.profile != ALL_PROFILES {
+    if request.firmware.is_none() && request.profile != ALL_PROFILES {
         let usual = FirmwareOptions::default().placement;
         let placements = Placement::value_variants().iter().copied();
         let others = placements.filter(|placement| *placement != usual);
@@ -152,39 +187,39 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The timing profiles that are asked for, each of which is there.
-fn profiles(arguments: &Arguments, board: &str) -> Result<Vec<String>> {
-    if arguments.profile == ALL_PROFILES {
+fn profiles(request: &Request, board: &str) -> Result<Vec<String>> {
+    if request.profile == ALL_PROFILES {
         return Ok(Parameters::profiles(board)?);
     }
-    judge::profile(board, &arguments.profile)?;
-    Ok(vec![arguments.profile.clone()])
+    judge::profile(board, &request.profile)?;
+    Ok(vec![request.profile.clone()])
 }
 
-/// `cargo xtask bench`, in simulated time.
+/// Measures in simulated time, prints the figures and writes them to `target/reports`.
 ///
 /// # Errors
 /// If the firmware cannot be built or read, or a point fails.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    let conditions = arguments.conditions();
-    if arguments.beyond {
+pub fn run(request: &Request) -> Result<()> {
+    let conditions = request.conditions;
+    if request.what == What::Beyond {
         return cpus::run(conditions);
     }
     let board = board_file()?;
-    if arguments.placements {
+    if request.what == What::Placements {
         return placements::run(&board, conditions);
     }
-    let profiles = profiles(arguments, &board)?;
-    let candidates = candidates(arguments)?;
+    let profiles = profiles(request, &board)?;
+    let candidates = candidates(request)?;
     let images = candidates.iter();
     let images = images.map(|it| (it.name.as_str(), &it.image[..]));
-    if arguments.golden {
+    if request.what == What::Golden {
         return golden::write(&board, images);
     }
-    if arguments.sensitivity {
+    if request.what == What::Sensitivity {
         return sensitivity::run(&board, images, conditions);
     }
     let start = Instant::now();
-    let series = series(arguments);
+    let series = series(request);
     let tasks = series.iter().map(|it| it.tasks.len()).sum::<usize>();
     let bar = ProgressBar::new((tasks * profiles.len() * candidates.len()) as u64);
     let mut points = Vec::new();
@@ -205,7 +240,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     bar.finish_and_clear();
-    if part::is_asked(arguments) {
+    if let What::Part(_) = request.what {
         part::report(&points, conditions)?;
     } else {
         report(&points, conditions)?;
@@ -262,23 +297,21 @@ pub fn report(points: &[Point], conditions: Conditions) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        bench: Arguments,
-    }
-
-    fn asked(line: &[&str]) -> Vec<Series> {
-        series(&Line::parse_from([&["bench"], line].concat()).bench)
+    fn asked(what: What) -> Request {
+        Request {
+            what,
+            firmware: None,
+            profile: "default".into(),
+            conditions: Conditions::default(),
+        }
     }
 
     /// The whole bench has each experiment of the paper at each size with code and state at
     /// each place; a quick look has one place, another's image has its own.
     #[test]
     fn the_whole_bench_has_every_placement() {
-        let whole = asked(&[]);
+        let whole = series(&asked(What::Whole));
         assert_eq!(whole.len(), Placement::value_variants().len());
         for series in &whole {
             for experiment in Experiment::ALL {
@@ -286,13 +319,24 @@ mod tests {
                 assert!(series.tasks.iter().filter(sizes).count() >= SIZES.len());
             }
         }
-        for line in [
-            &["--quick"][..],
-            &["--firmware", "x"],
-            &["--datagram", "18"],
-            &["--profile", "all"],
+        let part = What::Part(Part {
+            experiment: None,
+            datagram: Some(18),
+        });
+        let whole = asked(What::Whole);
+        for request in [
+            asked(What::Quick),
+            asked(part),
+            Request {
+                firmware: Some("x".into()),
+                ..whole.clone()
+            },
+            Request {
+                profile: ALL_PROFILES.into(),
+                ..whole
+            },
         ] {
-            assert_eq!(asked(line).len(), 1, "{line:?}");
+            assert_eq!(series(&request).len(), 1, "{request:?}");
         }
     }
 }

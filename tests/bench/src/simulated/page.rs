@@ -1,4 +1,4 @@
-//! What people read of a bench: on the terminal as it comes, and as Markdown beside the JSON.
+//! The readable output of a bench: lines on the terminal, and Markdown beside the JSON.
 
 use crate::report::write_json;
 use anyhow::{Context, Result};

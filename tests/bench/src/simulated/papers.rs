@@ -1,10 +1,10 @@
-//! What the paper published for the real card.
+//! The paper's published figures for the real card.
 //!
-//! Kim, Pai, Rixner: "Exploiting Task-level Concurrency in a Programmable Network
-//! Interface", PPoPP 2003, section 6. Its figures are plots; what stands here is what the
-//! text says in numbers, and what follows from it by arithmetic (marked `derived`): where
-//! it says that a card is at the Ethernet limit, the limit; where it says that a curve
-//! falls in proportion to the datagram size, the constant rate of packets.
+//! Kim, Pai, Rixner: "Exploiting Task-level Concurrency in a Programmable Network Interface",
+//! PPoPP 2003, section 6. Its figures are plots; this module has the numbers in the text, and
+//! values that follow from the text by arithmetic (marked `derived`): the Ethernet limit where the
+//! text says that a card reaches it, and a constant packet rate where it says that a curve falls
+//! in proportion to the datagram size.
 
 use serde::Serialize;
 use tigon2_sim::workload::experiment::{Experiment, wire_limit};

@@ -1,31 +1,37 @@
 //! A part of the bench: one experiment, one size, all firmwares side by side.
 //!
-//! For whoever has changed a handler: seconds instead of minutes, and a report of its own,
-//! so that the whole bench's stays what it is.
+//! This is a quick check after a change of a handler: it takes seconds instead of minutes and has
+//! a separate report, so the report of the whole bench stays unchanged.
 
 use super::page::Page;
-use super::plan::{QUICK_SIZES, Task, one_bd, paper};
 use super::point::Point;
 use super::tables::framed;
-use crate::linux::Arguments;
+use super::task::{QUICK_SIZES, Task, one_bd, paper};
 use anyhow::Result;
 use comfy_table::Table;
 use testbed::conditions::Conditions;
-
-/// Whether not all of the bench is asked for.
-pub fn is_asked(arguments: &Arguments) -> bool {
-    arguments.experiment.is_some() || arguments.datagram.is_some()
-}
+use tigon2_sim::workload::experiment::Experiment;
 
 /// What of the bench is asked for.
-pub fn tasks(arguments: &Arguments) -> Vec<Task> {
-    let asked = arguments.datagram.map(|bytes| [bytes]);
-    let sizes = asked.as_ref().map_or(&QUICK_SIZES[..], |bytes| bytes);
-    let mut tasks = [paper(sizes), one_bd(sizes)].concat();
-    if let Some(way) = arguments.experiment {
-        tasks.retain(|task| task.experiment == way.experiment());
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Only this experiment.
+    pub experiment: Option<Experiment>,
+    /// Only datagrams of so many bytes.
+    pub datagram: Option<usize>,
+}
+
+impl Part {
+    /// Its points.
+    pub fn tasks(self) -> Vec<Task> {
+        let asked = self.datagram.map(|bytes| [bytes]);
+        let sizes = asked.as_ref().map_or(&QUICK_SIZES[..], |bytes| bytes);
+        let mut tasks = [paper(sizes), one_bd(sizes)].concat();
+        if let Some(experiment) = self.experiment {
+            tasks.retain(|task| task.experiment == experiment);
+        }
+        tasks
     }
-    tasks
 }
 
 /// Prints the points and writes them to `target/reports/bench-part.json`.

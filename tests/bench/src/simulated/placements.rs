@@ -1,13 +1,13 @@
-//! `cargo xtask bench --placements`: what the scratch pads give, and what the second CPU.
+//! `cargo xtask bench --placements`: the gain from the scratch pads, and from the second CPU.
 //!
-//! Figures 7, 9, 11 and 13 of the PPoPP 2003 paper: both firmwares with hot code and state in
-//! the scratch pads, in SRAM, and one of the two in SRAM. The paper's figures are plots; what
-//! stands beside ours is what its text says of them.
+//! Figures 7, 9, 11 and 13 of the PPoPP 2003 paper: both firmwares with hot code and state in the
+//! scratch pads, in SRAM, and one of the two in SRAM. The paper's figures are plots, so the report
+//! compares with the numbers in its text.
 
 use super::page::Page;
-use super::plan::paper;
 use super::point::rounded;
 use super::tables::framed;
+use super::task::paper;
 use super::{Candidate, Series};
 use anyhow::Result;
 use clap::ValueEnum;

@@ -1,6 +1,7 @@
-//! The paper's figures: our curves, the limits over them, the published points beside them.
+//! Plots the paper's figures: our curves, their limits, and the published points.
 
-use super::point::{CONSTANT, Point};
+use super::point::Point;
+use super::task::CONSTANT;
 use crate::chart::{Axis, Chart, Line, Mark, Marks, Sign, Stroke};
 use anyhow::Result;
 use std::path::Path;

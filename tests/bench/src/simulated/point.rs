@@ -1,13 +1,10 @@
-//! One measurement, as it stands in `target/reports/bench.json`.
+//! One measurement, in the format of `target/reports/bench.json`.
 
 use super::papers::{Compared, published};
-use super::plan::Task;
+use super::task::{CONSTANT, Task};
 use serde::Serialize;
 use tigon2_sim::timing::counts::{Activity, Cause, Tally};
 use tigon2_sim::workload::experiment::{Experiment, Measured};
-
-/// The paper's traffic: all datagrams of one size at equal distances.
-pub const CONSTANT: &str = "constant";
 
 /// An experiment at a datagram size.
 #[derive(Clone, Debug, Serialize)]

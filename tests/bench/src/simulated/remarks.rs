@@ -1,4 +1,4 @@
-//! A sentence on each difference to the paper's uniprocessor firmwares.
+//! Explains each difference to the paper's uniprocessor firmwares in one sentence.
 
 use super::point::Point;
 use tigon2_sim::workload::experiment::Experiment;

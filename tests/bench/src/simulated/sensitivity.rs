@@ -1,12 +1,13 @@
-//! `cargo xtask bench --sensitivity`: what the headline figures owe to each parameter.
+//! `cargo xtask bench --sensitivity`: how the headline figures depend on each parameter.
 //!
-//! Each figure of the board file's default timing profile is changed by a fifth both ways,
-//! or by one where that is less, and the headline points are measured again.
+//! Each parameter of the board file's default timing profile is changed by a fifth in both
+//! directions, or by one where that is less, and the headline points are measured again.
 
 use super::page::Page;
-use super::plan::{Plan, Task, paper};
+use super::plan::Plan;
 use super::point::Subject;
 use super::tables::framed;
+use super::task::{Task, paper};
 use anyhow::Result;
 use comfy_table::Table;
 use indicatif::ProgressBar;

@@ -1,4 +1,4 @@
-//! The points as tables for people.
+//! Formats the points as tables.
 
 use super::papers::figure_5;
 use super::point::{PerFrame, Point};
@@ -90,7 +90,7 @@ pub fn causes(points: &[Point]) -> Table {
             format!("{sum:.0}")
         };
         let traffic = match point.traffic.as_str() {
-            super::point::CONSTANT => String::new(),
+            super::task::CONSTANT => String::new(),
             other => format!(", {other}"),
         };
         let mut row = vec![
@@ -207,7 +207,7 @@ pub fn subjects(points: &[Point]) -> Table {
         row.extend(HEADLINES.map(|(experiment, datagram, bds)| {
             let point = group.iter().find(|point| {
                 (point.experiment, point.datagram, point.bds) == (experiment, datagram, bds)
-                    && point.traffic == super::point::CONSTANT
+                    && point.traffic == super::task::CONSTANT
             });
             point.map_or_else(String::new, |point| match point.latency_us {
                 Some(us) => format!("{us:.1}"),
@@ -219,7 +219,7 @@ pub fn subjects(points: &[Point]) -> Table {
     table
 }
 
-pub(super) fn framed(header: &[&str]) -> Table {
+pub fn framed(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_header(header);
     for column in table.column_iter_mut().skip(1) {

@@ -1,5 +1,5 @@
-//! What a soak counts: payloads that arrived, drops that somebody counted, and
-//! lines in the kernels' logs that must not be there.
+//! The counts of a soak: payloads that arrived, drops that a counter shows, and forbidden lines in
+//! the kernels' logs.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
-//! `cargo xtask soak --guest`: two guests back to back, under load for minutes.
+//! Runs two Linux guests back to back, under load for minutes.
 //!
-//! Both directions at once: iperf3 over TCP, numbered and checksummed payloads
-//! over TCP and UDP, and ping. Nothing may be damaged, and nothing may be lost
-//! that no ring or queue has counted as a drop.
+//! Both directions run at once: iperf3 over TCP, numbered and checksummed payloads over TCP and
+//! UDP, and ping. No payload may be damaged, and none may be lost unless a ring or queue has
+//! counted it as a drop.
 
 mod account;
 
@@ -31,19 +31,13 @@ const CHECKED_MBPS: u32 = 3;
 const PING_BYTES: u32 = 1000;
 
 /// How long, and with what.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Two Linux guests, the unmodified driver in each
-    #[arg(long, required = true)]
-    pub guest: bool,
-    /// How long the load lasts
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+#[derive(Clone, Debug)]
+pub struct Soak {
+    /// Duration of the load.
     pub minutes: u32,
-    /// An image in the drivers' load format to use in place of our firmware
-    #[arg(long, value_name = "FILE")]
+    /// A firmware image (drivers' load format) that replaces the project's.
     pub firmware: Option<PathBuf>,
-    /// Try KVM; TCG is used all the same where KVM is of no use
-    #[arg(long)]
+    /// Try KVM, and fall back to TCG where KVM does not work.
     pub kvm: bool,
 }
 
@@ -72,27 +66,25 @@ struct Report {
 ///
 /// # Errors
 /// When something was damaged, or lost without a trace.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    firmware::file::judge(arguments.firmware.as_ref())?;
+pub fn run(soak: &Soak) -> Result<()> {
+    firmware::file::judge(soak.firmware.as_ref())?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Guest])?;
     qemu_build::ensure(&[Target::Mips, Target::X86_64])?;
     let tools = Tools::build()?;
     let guests = GuestTools::build()?;
-    let firmware = tools.firmware.clone().or_file(arguments.firmware.as_ref());
+    let firmware = tools.firmware.clone().or_file(soak.firmware.as_ref());
     let options = GuestOptions {
         firmware: firmware.image()?,
-        kvm: arguments.kvm,
+        kvm: soak.kvm,
+        own_clock: true,
         ..GuestOptions::default()
     };
     println!("soak: starting two guests with their cards back to back");
     let mut stage = Topology::two(&tools, &guests, &options)?;
-    println!(
-        "soak: both are up; {} minutes of load begin",
-        arguments.minutes
-    );
-    let load = Load::start(&stage, arguments.minutes)?;
-    load.watch(&mut stage, arguments.minutes)?;
-    let report = load.finish(&stage, arguments.minutes)?;
+    println!("soak: both are up; {} minutes of load begin", soak.minutes);
+    let load = Load::start(&stage, soak.minutes)?;
+    load.watch(&mut stage, soak.minutes)?;
+    let report = load.finish(&stage, soak.minutes)?;
     print(&report);
     println!("report: {}", write_json("soak-guest", &report)?.display());
     if !report.passed {

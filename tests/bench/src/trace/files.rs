@@ -1,4 +1,4 @@
-//! The files of a recording.
+//! Writes the files of a recording.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a firmware calls its handlers: the symbols behind its jump tables.
+//! Finds the names of a firmware's handlers: the symbols behind its jump tables.
 //!
 //! `dispatch_table_a` and the like have two instructions an entry, the first of them a jump
 //! to a handler; entry 0 is "nothing pending", entry n + 1 belongs to event bit n.

@@ -1,6 +1,6 @@
-//! `cargo xtask trace`: what happens in the card, when, and to which frame.
+//! Records handlers, transfers and frames in the card over time.
 //!
-//! Runs one of the microbenchmarks in the simulator and writes a window of it twice: as
+//! Runs one of the microbenchmarks in the simulator and writes a window of it in two forms: as
 //! trace events for ui.perfetto.dev, and as a page with the event graph.
 
 pub mod files;
@@ -8,9 +8,9 @@ pub mod handlers;
 mod summary;
 
 use crate::report::write_json;
-use anyhow::{Result, ensure};
-use clap::ValueEnum;
+use anyhow::Result;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use summary::Summary;
 use testbed::paths;
@@ -24,73 +24,36 @@ use tigon2_sim::workload::experiment::Experiment;
 use tigon2_sim::workload::testbench::Setup;
 
 /// What to run and which part of it to show.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Which way the datagrams go
-    #[arg(long, value_enum, default_value_t = Way::Bidirectional)]
-    pub experiment: Way,
-    /// Bytes of a datagram
-    #[arg(long, default_value_t = 1472)]
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The direction of the datagrams.
+    pub experiment: Experiment,
+    /// Bytes of a datagram.
     pub datagram: usize,
-    /// Where the recording begins, in microseconds behind the start of the load
-    #[arg(long, value_name = "US", default_value_t = 4000)]
-    pub from: u64,
-    /// Where it ends
-    #[arg(long, value_name = "US", default_value_t = 4500)]
-    pub to: u64,
-    /// Frames a second that arrive [default: what the card carries]
-    #[arg(long, value_name = "N")]
+    /// Where the recording begins and ends, in microseconds behind the start of the load.
+    pub microseconds: Range<u64>,
+    /// Frames a second that arrive, if not as many as the card carries.
     pub rate: Option<u32>,
-    /// A firmware image in the drivers' load format, instead of this project's
-    #[arg(long, value_name = "FILE")]
+    /// A firmware image (drivers' load format) that replaces the project's.
     pub firmware: Option<PathBuf>,
-    /// The timing profile of the board file
-    #[arg(long, default_value = "default")]
+    /// The timing profile of the board file.
     pub profile: String,
-    /// BDs of a sent frame: 2 with its headers in a buffer of their own
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=2))]
+    /// BDs of a sent frame: 1, or 2 with its headers in a separate buffer.
     pub fragments: u32,
-    /// Events that are kept, the last ones
-    #[arg(long, value_name = "N", default_value_t = tigon2_sim::timeline::LIMIT)]
+    /// Number of events to keep, the last ones.
     pub events: usize,
-    /// Folder for the files [default: target/reports/trace]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
+    /// Folder for the files; `target/reports/trace` if none.
+    pub folder: Option<PathBuf>,
 }
 
-/// The experiments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Way {
-    /// Out of the host
-    Send,
-    /// Into the host
-    Receive,
-    /// Both, at equal rates
-    Bidirectional,
-    /// One there, one back, one at a time
-    Ping,
-}
-
-impl Way {
-    /// The experiment.
-    pub const fn experiment(self) -> Experiment {
-        match self {
-            Way::Send => Experiment::Send,
-            Way::Receive => Experiment::Receive,
-            Way::Bidirectional => Experiment::Bidirectional,
-            Way::Ping => Experiment::Ping,
-        }
-    }
-}
-
-impl Arguments {
+impl Recording {
     /// What the pictures show, and under which conditions.
     fn title(&self, firmware: &str) -> String {
         let what = match self.experiment {
-            Way::Send => "Datagrams out of the host",
-            Way::Receive => "Datagrams into the host",
-            Way::Bidirectional => "Datagrams both ways",
-            Way::Ping => "A ping",
+            Experiment::Send => "Datagrams out of the host",
+            Experiment::Receive => "Datagrams into the host",
+            Experiment::Bidirectional => "Datagrams both ways",
+            Experiment::Ping => "A ping",
         };
         let rate = self.rate.map(|rate| format!(", {rate} frames/s arrive"));
         format!(
@@ -100,8 +63,8 @@ impl Arguments {
             rate.unwrap_or_default(),
             self.profile,
             self.fragments,
-            self.from,
-            self.to
+            self.microseconds.start,
+            self.microseconds.end
         )
     }
 }
@@ -111,52 +74,45 @@ impl Arguments {
 /// # Errors
 /// If the firmware cannot be built or read, the experiment fails, or a file cannot be
 /// written.
-pub fn run(arguments: &Arguments) -> Result<()> {
-    ensure!(
-        arguments.from < arguments.to,
-        "--from {} is not before --to {}",
-        arguments.from,
-        arguments.to
-    );
-    ensure!(arguments.rate != Some(0), "--rate must be above 0");
+pub fn run(recording: &Recording) -> Result<()> {
     let board = board_file()?;
-    let parameters = Parameters::from_toml(&board, &arguments.profile)?;
-    let given = given_or_built(arguments.firmware.as_ref(), true)?;
+    let parameters = Parameters::from_toml(&board, &recording.profile)?;
+    let given = given_or_built(recording.firmware.as_ref(), true)?;
     let (firmware, image) = (given.name, given.image);
     let handlers = match &given.elf {
         Some(elf) => handlers::names(&std::fs::read(elf)?)?,
         None => BTreeMap::new(),
     };
     let setup = Setup {
-        fragments: arguments.fragments,
+        fragments: recording.fragments,
         ..Setup::new(Board::from_toml(&board)?, parameters, &image)
     };
-    let experiment = arguments.experiment.experiment();
+    let experiment = recording.experiment;
     let subject = Subject {
-        rate: arguments.rate.map(f64::from),
-        limit: arguments.events,
-        ..Subject::new(experiment, arguments.datagram)
+        rate: recording.rate.map(f64::from),
+        limit: recording.events,
+        ..Subject::new(experiment, recording.datagram)
     };
     let window = Window {
-        from: arguments.from * 1000,
-        to: arguments.to * 1000,
+        from: recording.microseconds.start * 1000,
+        to: recording.microseconds.end * 1000,
     };
-    let name = format!("{}-{}", experiment.name(), arguments.datagram);
+    let name = format!("{}-{}", experiment.name(), recording.datagram);
     println!("trace: {name}, firmware {firmware}");
     let mut timeline = capture::capture(&setup, subject, window)?;
     timeline.handlers = handlers;
     let packets = packets::on_wire_in(packets::follow(&timeline), timeline.shown);
 
-    let folder = match &arguments.out {
+    let folder = match &recording.folder {
         Some(folder) => folder.clone(),
         None => paths::reports().join("trace"),
     };
-    let title = arguments.title(&firmware);
+    let title = recording.title(&firmware);
     let written = files::write(&folder, &name, &title, &timeline, &packets)?;
     let summary = Summary::new(
         &firmware,
         experiment,
-        arguments.datagram,
+        recording.datagram,
         &timeline,
         &packets,
     );

@@ -1,4 +1,4 @@
-//! The figures of a recording: how long the frames' steps took.
+//! Summarises a recording: the duration of each step of the frames.
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
 use serde::Serialize;

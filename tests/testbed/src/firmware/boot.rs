@@ -1,6 +1,6 @@
 //! Builds the boot code: ELF, instruction check, and the bytes of the boot memory.
 
-use super::{Placement, Program, TARGET, Toolchain, compile, isa, replace};
+use super::{Placement, Program, Settings, TARGET, Toolchain, compile, isa, replace};
 use crate::{paths, progress};
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{FileHeader32, PT_LOAD};
@@ -54,7 +54,7 @@ pub fn pad_program(
         package,
         binary,
         placement: Placement::Scratch,
-        messages: None,
+        settings: Settings::default(),
     };
     compile(&toolchain, program, &target, quiet)?;
     let elf = target.join(TARGET).join("firmware").join(binary);

@@ -1,6 +1,6 @@
-//! Which firmware: the variant, and where its hot code and data lie.
+//! Selects the firmware: the variant, and the placement of its hot code and data.
 //!
-//! `cargo xtask --variant V --placement P COMMAND`, or the environment variables, hold for
+//! `cargo xtask --variant V --placement P COMMAND`, or the environment variables, apply to
 //! everything that a command builds or runs.
 
 use super::own::{self, Own};

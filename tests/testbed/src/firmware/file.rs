@@ -1,4 +1,4 @@
-//! `--firmware FILE`: an image in the drivers' load format in place of ours.
+//! `--firmware FILE`: an image in the drivers' load format replaces ours.
 
 use super::FirmwareArtifacts;
 use anyhow::{Context, Result};

@@ -1,7 +1,7 @@
-//! From `tg2.bin` to the file that is flashed: a header, signed, and the image.
+//! Makes the file to flash from `tg2.bin`: a header, signed, and the image.
 //!
-//! The image's rollback counter is in `firmware/Cargo.toml`; raised with a build that no older
-//! one is to follow.
+//! The image's rollback counter is in `firmware/Cargo.toml`; raise it with a build that no older
+//! one may replace.
 
 use super::{FirmwareArtifacts, own, replace};
 use crate::paths;

@@ -1,8 +1,8 @@
-//! Refuses instructions that the chip is not known to have.
+//! Refuses instructions that the chip is not known to support.
 //!
-//! Hardware reference, section 3.1: no multiplier, no divider, no LL/SC, no unaligned
-//! access, no coprocessor. The compiler's target allows some of them, so every word of
-//! every executable section of every firmware is looked at.
+//! Hardware reference, section 3.1: no multiplier, no divider, no LL/SC, no unaligned access, no
+//! coprocessor. The compiler's target allows some of them, so this checks every word of every
+//! executable section of every firmware.
 
 use anyhow::{Context, Result};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind};

@@ -1,7 +1,7 @@
-//! From the ELF to `tg2.bin`, the drivers' load format.
+//! Converts the ELF to `tg2.bin`, the drivers' load format.
 //!
-//! The file holds one contiguous piece of SRAM: every segment at its load address, which
-//! for the scratch pad's code is behind the rest; the start code moves it.
+//! The file holds one contiguous piece of SRAM: every segment at its load address. The scratch
+//! pad's code is loaded after the rest; the start code moves it.
 
 use anyhow::{Context, Result, ensure};
 use host_interface::image::{HEADER_BYTES, Image, SEAL_BYTES, Version, seal};

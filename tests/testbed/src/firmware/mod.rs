@@ -12,6 +12,7 @@ pub mod file;
 pub mod flash;
 pub mod isa;
 pub mod load;
+mod overlaps;
 pub mod own;
 pub mod pads;
 pub mod sizes;
@@ -27,6 +28,10 @@ use toolchain::Toolchain;
 
 /// Name of the custom target, which is the stem of its description in `linker/`.
 const TARGET: &str = "mips-tigon2-none";
+
+/// The environment variable that the firmware's layout heeds: bytes of SRAM for handlers that
+/// are loaded later.
+const ROOM: &str = "TIGON_LOADABLE_BYTES";
 
 /// What to build and what to say meanwhile.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +74,11 @@ pub struct FirmwareArtifacts {
 /// No compiler with the standard library's source, a failed compilation, a forbidden
 /// instruction, or an image that does not fit.
 pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
-    build_in(&paths::target().join("firmware"), options, None)
+    build_in(
+        &paths::target().join("firmware"),
+        options,
+        Settings::default(),
+    )
 }
 
 /// The same in a folder of its own, with those log messages only that `messages` names, in
@@ -79,13 +88,41 @@ pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
 /// As [`build`].
 pub fn build_with_messages(options: FirmwareOptions, messages: &str) -> Result<FirmwareArtifacts> {
     let folder = paths::target().join("firmware-messages").join(messages);
-    build_in(&folder, options, Some(messages))
+    let settings = Settings {
+        messages: Some(messages),
+        ..Settings::default()
+    };
+    build_in(&folder, options, settings)
+}
+
+/// The same in a folder of its own, with `bytes` of SRAM for handlers that are loaded later.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_room(options: FirmwareOptions, bytes: u32) -> Result<FirmwareArtifacts> {
+    let folder = paths::target()
+        .join("firmware-room")
+        .join(bytes.to_string());
+    let settings = Settings {
+        room: Some(bytes),
+        ..Settings::default()
+    };
+    build_in(&folder, options, settings)
+}
+
+/// What a build takes from the caller instead of from the user's environment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settings<'a> {
+    /// The messages that are built in.
+    messages: Option<&'a str>,
+    /// Bytes of SRAM for handlers that are loaded later.
+    room: Option<u32>,
 }
 
 fn build_in(
     target: &Path,
     options: FirmwareOptions,
-    messages: Option<&str>,
+    settings: Settings<'_>,
 ) -> Result<FirmwareArtifacts> {
     let toolchain = Toolchain::find()?;
     let binary = options.variant.name();
@@ -93,17 +130,17 @@ fn build_in(
         package: options.variant.package(),
         binary,
         placement: options.placement,
-        messages,
+        settings,
     };
     compile(&toolchain, program, target, options.quiet)?;
 
-    let mut elf = target.join(TARGET).join("firmware").join(binary);
-    let bytes = std::fs::read(&elf).with_context(|| format!("read {}", elf.display()))?;
+    let linked = target.join(TARGET).join("firmware").join(binary);
+    let mut bytes = std::fs::read(&linked).with_context(|| format!("read {}", linked.display()))?;
+    overlaps::hide(&mut bytes)?;
     let name = choice::file_name(options.variant, options.placement);
-    if name != binary {
-        elf = elf.with_file_name(&name);
-        replace(&elf, &bytes).with_context(|| format!("write {}", elf.display()))?;
-    }
+    // Cargo's file stays as it is: Cargo would link it anew, and for a moment there is none.
+    let elf = target.join(format!("{name}.elf"));
+    replace(&elf, &bytes).with_context(|| format!("write {}", elf.display()))?;
     let faults = isa::check(&bytes).context("check the firmware's instructions")?;
     if !faults.is_empty() {
         let list: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -130,7 +167,7 @@ fn build_in(
     Ok(FirmwareArtifacts { elf, tg2, sizes })
 }
 
-/// Writes a file in one step: whoever reads meanwhile sees the old or the new one.
+/// Writes a file in one step: a concurrent reader sees the old or the new one.
 fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().context("a file has a folder")?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -165,8 +202,7 @@ struct Program<'a> {
     /// The binary, and the feature that builds it.
     binary: &'static str,
     placement: Placement,
-    /// The messages that are built in; as the user's environment says, if not given.
-    messages: Option<&'a str>,
+    settings: Settings<'a>,
 }
 
 fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bool) -> Result<()> {
@@ -174,7 +210,7 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
         package,
         binary,
         placement,
-        messages,
+        settings,
     } = program;
     let mut cargo = process::cargo();
     cargo
@@ -190,7 +226,10 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
         .env(choice::PLACEMENT, placement.name())
         // The unstable options above, on a stable compiler.
         .env("RUSTC_BOOTSTRAP", "1");
-    if let Some(messages) = messages {
+    if let Some(bytes) = settings.room {
+        cargo.env(ROOM, bytes.to_string());
+    }
+    if let Some(messages) = settings.messages {
         cargo.env("DEFMT_LOG", messages);
     } else if std::env::var_os("DEFMT_LOG").is_none() {
         // All messages are built in; what is recorded, the host chooses at any time.

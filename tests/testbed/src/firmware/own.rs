@@ -1,8 +1,8 @@
-//! Variants that somebody has added: what `firmware/Cargo.toml` says of them.
+//! Reads the variants that a developer has added from `firmware/Cargo.toml`.
 //!
-//! A variant is a binary of the firmware and a feature of the same name, whose first
-//! feature is the variant that it is made from. Nothing else lists them: what is there is
-//! built, run and measured.
+//! A variant is a binary of the firmware and a feature of the same name, whose first feature is
+//! the variant that it is based on. No other list exists: every variant found is built, run and
+//! measured.
 
 use crate::paths;
 use anyhow::{Context, Result};
@@ -14,7 +14,7 @@ const FIRST: [&str; 2] = ["uniprocessor", "parallel"];
 /// Those for a board beyond the chip, which no other board runs.
 const BEYOND: [&str; 2] = ["by-handler", "by-packet"];
 
-/// A variant of somebody's own.
+/// A variant that a developer has added.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Own {
     /// Name of its binary and of its feature.

@@ -1,8 +1,10 @@
-//! Whether hot code is where its CPU finds it.
+//! Checks that hot code lies where its CPU can execute it.
 //!
-//! Both scratch pads have the same addresses, so a call from one CPU's hot code to that of
-//! the other links well and goes astray: the address holds something else there. And what
-//! is marked hot must lie in a pad, where the placement wants it there.
+//! Both scratch pads have the same addresses, so a call from one CPU's hot code to the other's
+//! links without an error and fails at run time: the address holds something else there. Functions
+//! that are marked hot must lie in a scratch pad where the placement wants them there. Only one
+//! CPU has hot code at an address, because a debugger distinguishes the CPUs by it; boards with
+//! larger pads are exempt.
 
 use anyhow::{Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
@@ -11,10 +13,21 @@ use tigon2_chip::Cpu;
 use tigon2_chip::memory::{SCRATCH_BASE, scratch_bytes};
 
 /// The sections of hot code.
-const HOT: [&str; 2] = [".scratch_a.text", ".scratch_b.text"];
+const HOT: [&str; 4] = [
+    ".scratch_a.low",
+    ".scratch_a.low_ahead",
+    ".scratch_a.text",
+    ".scratch_b.text",
+];
 /// Opcode of `jal`, and its target's bits.
 const JAL: u32 = 3;
 const TARGET: u32 = 0x03FF_FFFF;
+
+/// Whose pad a section is for: `.scratch_a` of `.scratch_a.text`.
+fn pad_of(section: &str) -> Option<&str> {
+    let (pad, _) = section.rsplit_once('.')?;
+    Some(pad)
+}
 
 /// What is wrong with the hot code of an ELF, one line each; `in_pads` says whether it
 /// belongs into the scratch pads.
@@ -36,7 +49,12 @@ pub fn check(elf: &[u8], in_pads: bool) -> Result<Vec<String>> {
         let functions: BTreeSet<u64> = file
             .symbols()
             .filter(|symbol| symbol.kind() == SymbolKind::Text)
-            .filter(|symbol| symbol.section_index() == Some(section.index()))
+            .filter(|symbol| {
+                let of = symbol
+                    .section_index()
+                    .and_then(|at| file.section_by_index(at).ok());
+                of.is_some_and(|of| pad_of(of.name().unwrap_or_default()) == pad_of(name))
+            })
             .map(|symbol| symbol.address())
             .collect();
         let bytes = section.data().context("a section without bytes")?;
@@ -50,7 +68,40 @@ pub fn check(elf: &[u8], in_pads: bool) -> Result<Vec<String>> {
             }
         }
     }
+    let larger_pads = file
+        .symbols()
+        .any(|symbol| symbol.name() == Ok("_scratch_b_bytes"));
+    if in_pads && !larger_pads {
+        faults.extend(shared_addresses(&file));
+    }
     Ok(faults)
+}
+
+/// Hot code of the two CPUs at the same addresses.
+fn shared_addresses(file: &object::File<'_>) -> Vec<String> {
+    let hot: Vec<_> = file
+        .sections()
+        .filter_map(|section| {
+            let name = section.name().ok()?.to_owned();
+            let range = section.address()..section.address() + section.size();
+            (HOT.contains(&name.as_str()) && !range.is_empty()).then_some((name, range))
+        })
+        .collect();
+    let mut faults = Vec::new();
+    for (at, (name, range)) in hot.iter().enumerate() {
+        for (other, beside) in hot.get(at + 1..).unwrap_or_default() {
+            let apart = range.end <= beside.start || beside.end <= range.start;
+            if pad_of(name) != pad_of(other) && !apart {
+                let shared = range.start.max(beside.start)..range.end.min(beside.end);
+                faults.push(format!(
+                    "{name} and {other} share {} bytes at {:#x}",
+                    shared.end - shared.start,
+                    shared.start
+                ));
+            }
+        }
+    }
+    faults
 }
 
 #[cfg(test)]
@@ -92,5 +143,25 @@ mod tests {
             "{fallen:?}"
         );
         assert!(check(b"no ELF", true).is_err());
+    }
+
+    /// Sections of a relocatable file all begin at 0.
+    #[test]
+    fn hot_code_of_both_cpus_at_one_address_is_found() {
+        let mut object = Object::new(BinaryFormat::Elf, Architecture::Mips, Endianness::Big);
+        for name in [".scratch_a.low", ".scratch_b.text", ".scratch_b.data"] {
+            let section = object.add_section(vec![], name.into(), SectionKind::Text);
+            object.append_section_data(section, &[0; 8], 4);
+        }
+        let faults = check(&object.write().expect("an ELF"), true).expect("an ELF");
+        let shared = ".scratch_a.low and .scratch_b.text share 8 bytes at 0x0".to_owned();
+        assert!(faults.contains(&shared), "{faults:?}");
+        assert_eq!(
+            faults
+                .iter()
+                .filter(|fault| fault.contains("share"))
+                .count(),
+            1
+        );
     }
 }

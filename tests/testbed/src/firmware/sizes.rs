@@ -1,7 +1,7 @@
-//! How much of each memory a firmware uses.
+//! Measures how much of each memory a firmware uses.
 
 use anyhow::{Context, Result};
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
+use object::{Object, ObjectSection, ObjectSymbol};
 use serde::Serialize;
 use std::fmt;
 use tigon2_chip::Cpu;
@@ -58,22 +58,28 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
         let core = if prefix == PADS[0] { CORE } else { prefix };
         file.sections()
             .filter(|section| {
-                let allocated = matches!(section.flags(), SectionFlags::Elf { sh_flags, .. }
-                    if sh_flags.contains(object::elf::SHF_ALLOC));
                 let name = section.name().unwrap_or_default();
                 let in_pad = section.address() >= u64::from(SCRATCH_BASE);
-                allocated && in_pad && (name.starts_with(prefix) || name == core)
+                in_pad && (name.starts_with(prefix) || name == core)
             })
             .map(|section| section.size())
             .sum()
     };
     let base = u64::from(FIRMWARE_BASE);
+    let (variables, there) = (symbol("_bss_end")?, symbol("_sram_end")?);
+    // The parallel image's variables lie over what is copied into the pads; CPU B's code is the
+    // last of that.
+    let code_b = || -> Result<u64> {
+        let bytes = symbol("_scratch_b_text_end")? - symbol("_scratch_b_text_start")?;
+        Ok(symbol("_scratch_b_text_load")? + bytes)
+    };
+    let end = variables.max(code_b().unwrap_or(base));
     Ok(Sizes {
         memories: vec![
             MemoryUse {
                 name: "SRAM",
-                used: symbol("_bss_end")? - base,
-                there: symbol("_sram_end")? - base,
+                used: end - base,
+                there: there - base,
             },
             MemoryUse {
                 name: "scratch A",

@@ -1,8 +1,8 @@
 //! Finds a compiler that has the standard library's source, and a linker.
 //!
-//! `core` is built for the chip's target, so its source must be there and must belong
-//! to the compiler. Rustup's toolchain has it as the component `rust-src`; where that
-//! cannot be had, Debian's `rustc-web` and `rust-web-src` are such a pair.
+//! `core` is built for the chip's target, so its source must be present and must match the
+//! compiler. Rustup's toolchain has it as the component `rust-src`; where that is not available,
+//! Debian's `rustc-web` and `rust-web-src` are such a pair.
 
 use crate::process;
 use anyhow::{Result, bail};

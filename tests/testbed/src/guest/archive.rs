@@ -1,8 +1,7 @@
-//! A file system in one file: the `newc` archive that the kernel unpacks.
+//! Writes a file system as one file: the `newc` archive that the kernel unpacks.
 //!
-//! Archives may be put one behind the other; the kernel unpacks them in turn,
-//! and a later file takes an earlier one's place. So the large part stays as it
-//! is when the small one changes.
+//! Archives may be concatenated; the kernel unpacks them in order, and a later file replaces an
+//! earlier one. So the large part stays unchanged when the small one changes.
 
 use anyhow::{Context, Result};
 use cpio::newc::{Builder, ModeFileType};

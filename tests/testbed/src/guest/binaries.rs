@@ -1,5 +1,5 @@
-//! Our own programs in the guest, linked statically so that they run there
-//! whatever the libraries of the machine are that they were built on.
+//! Builds our programs for the guest, linked statically so that they run there independently of
+//! the build machine's libraries.
 
 use super::archive::Archive;
 use crate::{paths, process};

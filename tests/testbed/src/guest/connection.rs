@@ -165,7 +165,7 @@ impl Connection {
         self.finish(id, GRACE)
     }
 
-    /// Ends a command that nobody waits for any more, and forgets it.
+    /// Ends a command that is no longer waited for, and forgets it.
     pub fn abandon(&self, id: u32) {
         // Without a guest there is no command either.
         let _ = self.say(&Request::Kill { id });

@@ -1,13 +1,13 @@
-//! The guest's kernel and its root file system, made of packages and of the
-//! files in `guest/root`.
+//! Builds the guest's kernel and its root file system from packages and from the files in
+//! `guest/root`.
 //!
 //! ```text
 //! <cache>/guest/<hash>/vmlinux    the kernel, unpacked
 //! <cache>/guest/<hash>/root.cpio  its root file system, without our programs
 //! ```
 //!
-//! The hash is that of everything that went into them. A folder gets its name
-//! when it is complete, so an interrupted build leaves nothing that looks good.
+//! The hash covers all inputs. A folder gets its name when it is complete, so an interrupted build
+//! leaves nothing that looks valid.
 
 use super::archive::Archive;
 use super::loader::Loader;

@@ -1,9 +1,8 @@
-//! The kernel as QEMU boots it fastest: unpacked from its `bzImage`.
+//! Unpacks the kernel from its `bzImage`, so that QEMU boots it fastest.
 //!
-//! QEMU starts an ELF image with a PVH note at its 32-bit entry, without the
-//! real-mode code and without the decompression, which takes seconds of an
-//! emulated CPU. The layout of the header is that of the kernel's own page
-//! "The Linux/x86 Boot Protocol".
+//! QEMU starts an ELF image with a PVH note at its 32-bit entry, without the real-mode code and
+//! without the decompression, which takes seconds on an emulated CPU. The kernel's document "The
+//! Linux/x86 Boot Protocol" defines the layout of the header.
 
 use crate::process;
 use anyhow::{Context, Result, bail};

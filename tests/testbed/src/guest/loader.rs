@@ -1,5 +1,4 @@
-//! Programs of the unpacked packages: where they are, what they need, and how
-//! they run on this machine with their own libraries.
+//! Finds programs in the unpacked packages and their libraries, and runs them on this machine.
 
 use anyhow::{Context, Result, bail};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};

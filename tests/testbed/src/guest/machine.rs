@@ -1,4 +1,4 @@
-//! The PC that a guest runs on: QEMU's words for it.
+//! The QEMU options for the PC that a guest runs on.
 
 use super::{GuestOptions, GuestTools};
 use crate::guest_device::card_device;
@@ -15,6 +15,10 @@ use std::path::Path;
 /// work!".
 const KERNEL_WORDS: &str = "console=ttyS0 panic=-1 oops=panic mitigations=off net.ifnames=0 \
     random.trust_cpu=on rcupdate.rcu_expedited=1 no_timer_check";
+
+/// An instruction takes 2^1 ns by the guest's own clock, about as long as by TCG on an idle
+/// computer.
+const INSTRUCTION_SHIFT: u32 = 1;
 
 /// Files and sockets of a guest, in its folder.
 pub const CONSOLE: &str = "console";
@@ -72,6 +76,9 @@ pub fn words(
         // As old as the distribution's packages allow, and a source of randomness.
         Accelerator::Tcg => add(&["-accel", "tcg", "-cpu", "qemu64,+rdrand"]),
         Accelerator::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
+    }
+    if options.own_clock && accelerator == Accelerator::Tcg {
+        add(&["-icount", &format!("shift={INSTRUCTION_SHIFT}")]);
     }
     add(&["-kernel", &tools.kernel.display().to_string()]);
     add(&["-initrd", &path(ROOT), "-append", &kernel_words(options)]);
@@ -180,6 +187,21 @@ mod tests {
         };
         assert!(at("intel-iommu,") < at("the-card"));
         assert!(words.contains("intel_iommu=on"));
+    }
+
+    /// KVM's CPU executes instructions that nobody counts.
+    #[test]
+    fn a_clock_of_instructions_is_for_tcg() {
+        let options = GuestOptions {
+            own_clock: true,
+            ..GuestOptions::default()
+        };
+        let with = |accelerator| {
+            words(&tools(), &options, accelerator, &[], Path::new("/folder")).join(" ")
+        };
+        assert!(with(Accelerator::Tcg).contains("-icount shift=1"));
+        assert!(!with(Accelerator::Kvm).contains("-icount"));
+        assert!(!shown(&GuestOptions::default()).contains("-icount"));
     }
 
     #[test]

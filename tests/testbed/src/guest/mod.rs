@@ -1,8 +1,8 @@
 //! A Linux guest: the distribution's own kernel, with cards in it.
 //!
-//! `docs/guest.md` shows the whole of it. In short: [`GuestTools`] are the
-//! files that every guest is made of, [`Guest::start`] boots one and returns
-//! when the agent in it answers, and everything else goes through the agent.
+//! `docs/guest.md` describes it in full. In short: [`GuestTools`] are the files that every guest
+//! is made of, [`Guest::start`] boots one and returns when its agent answers, and everything else
+//! goes through the agent.
 
 pub mod archive;
 pub mod binaries;
@@ -64,6 +64,10 @@ pub struct GuestOptions {
     /// Asks for KVM; where the guest does not come up with it, TCG is taken and
     /// that is said.
     pub kvm: bool,
+    /// Lets the guest's clock count the instructions that its CPU executes, with TCG. On a busy
+    /// computer a guest then does not use up its time-outs while neither it nor a card runs.
+    /// Rates that such a guest measures are not those of the computer's clock.
+    pub own_clock: bool,
     /// Puts an IOMMU between the cards and the memory, as kernel VFIO needs it.
     pub iommu: bool,
     /// Joins this process's terminal to the serial console.
@@ -78,6 +82,7 @@ impl Default for GuestOptions {
             devices: Vec::new(),
             memory_mb: 256,
             kvm: false,
+            own_clock: false,
             iommu: false,
             interactive: false,
         }
@@ -112,7 +117,7 @@ impl Guest {
         Guest::launch(tools, options)?.finish()
     }
 
-    /// Starts a guest's QEMU and goes on: several guests boot at once.
+    /// Starts a guest's QEMU and returns: several guests boot at once.
     ///
     /// QEMU ends with the thread that calls this (see `outliving_nobody`), so
     /// it must be one that lives as long as the guest is to.
@@ -205,7 +210,7 @@ impl Guest {
         Ok(output.stdout.trim().to_owned())
     }
 
-    /// Starts a command and goes on.
+    /// Starts a command and returns.
     ///
     /// # Errors
     /// When the guest has gone.
@@ -421,18 +426,4 @@ fn remove(folder: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A changed firmware image rebuilds nothing: it is a file of the small
-    /// archive behind the large one.
-    #[test]
-    fn the_firmware_is_where_the_driver_looks() {
-        let options = GuestOptions {
-            firmware: b"image".to_vec(),
-            ..GuestOptions::default()
-        };
-        let files = archive::tests::list(&own_files(&options).expect("an archive"));
-        assert_eq!(files["lib/firmware/acenic/tg2.bin"].1, b"image");
-    }
-}
+mod tests;

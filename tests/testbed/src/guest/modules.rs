@@ -1,4 +1,4 @@
-//! The kernel's modules that the guest takes along, with what they need.
+//! Selects the kernel modules for the guest, with their dependencies.
 
 use super::loader::Loader;
 use crate::process;

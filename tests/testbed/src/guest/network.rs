@@ -1,4 +1,5 @@
-//! The guest's network: the kernel's driver loaded, a device up with an address.
+//! Sets up the guest's network: it loads the kernel's driver and brings up a device with an
+//! address.
 
 use super::Guest;
 use anyhow::{Context, Result, bail};

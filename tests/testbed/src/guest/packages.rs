@@ -1,12 +1,10 @@
-//! The distribution's packages that the guest is made of, downloaded and never
-//! installed.
+//! Downloads the distribution's packages that the guest is made of, without installing them.
 //!
 //! ```text
-//! <cache>/guest/packages-<hash of the wish>/*.deb
+//! <cache>/guest/packages-<hash of the list>/*.deb
 //! ```
 //!
-//! What was fetched once is used for good; to have newer packages, remove the
-//! folder.
+//! Downloaded packages are kept for good; to get newer ones, remove the folder.
 
 use super::remove;
 use crate::{interrupt, process, setup};
@@ -52,7 +50,7 @@ impl Packages {
     /// # Errors
     /// One clear line if they cannot be had.
     pub fn ensure(cache: &Path) -> Result<Packages> {
-        let kernel = Kernel::wished()?;
+        let kernel = Kernel::requested()?;
         let mut hash = Sha256::new();
         for word in PROGRAMS
             .iter()
@@ -122,24 +120,24 @@ enum Kernel {
 }
 
 impl Kernel {
-    fn wished() -> Result<Kernel> {
+    fn requested() -> Result<Kernel> {
         match std::env::var(KERNEL_VARIABLE) {
-            Ok(wish) => Kernel::parse(&wish),
+            Ok(requested) => Kernel::parse(&requested),
             Err(_) => Ok(Kernel::Package(KERNEL.into())),
         }
     }
 
-    fn parse(wish: &str) -> Result<Kernel> {
-        if wish.ends_with(".deb") {
-            return Ok(Kernel::File(PathBuf::from(wish)));
+    fn parse(requested: &str) -> Result<Kernel> {
+        if requested.ends_with(".deb") {
+            return Ok(Kernel::File(PathBuf::from(requested)));
         }
         let fits = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-        if !wish.starts_with("linux-image-") || !wish.chars().all(fits) {
+        if !requested.starts_with("linux-image-") || !requested.chars().all(fits) {
             bail!(
-                "{KERNEL_VARIABLE} names neither a linux-image package nor a .deb file: {wish:?}"
+                "{KERNEL_VARIABLE} names neither a linux-image package nor a .deb file: {requested:?}"
             );
         }
-        Ok(Kernel::Package(wish.to_owned()))
+        Ok(Kernel::Package(requested.to_owned()))
     }
 
     fn identity(&self) -> Result<String> {

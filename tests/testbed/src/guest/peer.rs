@@ -1,5 +1,5 @@
-//! Who is at the other end of a card's wire: this machine's Linux in a network
-//! namespace, or smoltcp in this process.
+//! The peer at the other end of a card's wire: this machine's Linux in a network namespace, or
+//! smoltcp in this process.
 
 use crate::card::{Card, CardOptions, Wire};
 use crate::net::namespace::{self, Namespace};

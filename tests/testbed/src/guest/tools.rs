@@ -1,4 +1,4 @@
-//! What a guest is started with.
+//! The files and settings with which a guest is started.
 
 use super::{binaries, image};
 use crate::qemu_build::{self, Target};

@@ -1,4 +1,4 @@
-//! `iperf3`: a server in one namespace, a client in the other, JSON from both.
+//! Runs `iperf3`: a server in one namespace, a client in the other, JSON from both.
 
 use super::namespace::Namespace;
 use crate::card::outliving_nobody;
@@ -96,7 +96,7 @@ impl Server {
     }
 }
 
-/// Whether somebody listens at an address and the server's port, by the kernel's list.
+/// Whether a process listens at an address and the server's port, by the kernel's list.
 fn listens(sockets: &str, address: Ipv4Addr) -> bool {
     const LISTEN: &str = "0A";
     // The word as it stands in memory.

@@ -1,4 +1,4 @@
-//! The Linux hosts at either end: namespaces, and the traffic run in them.
+//! The Linux hosts at both ends: namespaces, and the traffic between them.
 
 pub mod iperf;
 pub mod namespace;

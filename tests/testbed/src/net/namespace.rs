@@ -1,13 +1,13 @@
-//! A network namespace of our own: a Linux host with nothing in it.
+//! A private network namespace: an empty Linux host.
 //!
-//! Two of them stand for the two machines of every experiment: the *host*,
-//! whose network device is the card behind our driver, and the *peer* at the
-//! other end of the wire.
+//! Two of them represent the two machines of every experiment: the *host*, whose network device is
+//! the card behind our driver, and the *peer* at the other end of the wire.
 
 use crate::process;
 use anyhow::{Context, Result, ensure};
-use rustix::thread::CapabilitySet;
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +16,16 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 const PREFIX: &str = "tigon-";
 const NO_NAMESPACES: &str = "no permission for network namespaces";
+
+/// Frames of a network device, as the kernel's stack sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub struct DeviceFrames {
+    pub sent: u64,
+    pub send_drops: u64,
+    pub received: u64,
+    pub receive_drops: u64,
+}
 
 /// A namespace; dropping it removes it with everything in it.
 #[derive(Debug)]
@@ -57,6 +67,57 @@ impl Namespace {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
+    }
+
+    /// Moves this thread inside, with all that it starts and opens from now on.
+    ///
+    /// # Errors
+    /// Without the privilege, or if the namespace is gone.
+    pub fn enter(&self) -> Result<()> {
+        let path = Path::new("/run/netns").join(&self.name);
+        let namespace = File::open(&path).with_context(|| path.display().to_string())?;
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+            .with_context(|| format!("enter {}", path.display()))
+    }
+
+    /// Frames that the kernel counts of a network device in it: sent and received by the
+    /// kernel, as seen from its stack.
+    ///
+    /// # Errors
+    /// Without iproute2, or if there is no such device.
+    pub fn frames(&self, device: &str) -> Result<DeviceFrames> {
+        let text = self.ip(&["-s", "-s", "-j", "link", "show", "dev", device])?;
+        let links: serde_json::Value = serde_json::from_str(&text)?;
+        let count = |way: &str, what: &str| {
+            let count = links.pointer(&format!("/0/stats64/{way}/{what}"));
+            let count = count.and_then(serde_json::Value::as_u64);
+            count.with_context(|| format!("ip counts no {what} of {device}"))
+        };
+        Ok(DeviceFrames {
+            sent: count("tx", "packets")?,
+            send_drops: count("tx", "dropped")?,
+            received: count("rx", "packets")?,
+            receive_drops: count("rx", "dropped")?,
+        })
+    }
+
+    /// A count of TCP's in it, such as `TCPOFOQueue`.
+    ///
+    /// # Errors
+    /// If the kernel does not count that.
+    pub fn tcp_count(&self, name: &str) -> Result<u64> {
+        let text = process::output(self.command("cat").arg("/proc/net/netstat"), LIMIT)?;
+        let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+        let (names, values) = (lines.next(), lines.next());
+        let both = names
+            .zip(values)
+            .into_iter()
+            .flat_map(|(names, values)| names.split(' ').zip(values.split(' ')));
+        let mut found = both.filter(|(known, _)| *known == name);
+        let (_, value) = found
+            .next()
+            .with_context(|| format!("TCP counts no {name}"))?;
+        Ok(value.parse()?)
     }
 
     /// Runs `ip` on the inside.

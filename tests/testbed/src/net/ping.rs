@@ -1,4 +1,4 @@
-//! `ping` of iputils: run, counted and its round-trip times kept one by one.
+//! Runs `ping` of iputils, counts replies, and keeps each round-trip time.
 
 use super::namespace::Namespace;
 use crate::process;

@@ -1,9 +1,8 @@
-//! The checkout that a command works on: the one that it runs in, wherever it was built.
+//! Finds the checkout that a command works on: the current one, not the one that built it.
 //!
-//! A clone that was copied or moved brings its programs with it, so a program must not
-//! remember where it came from. Cargo tells each program that it runs in which package's
-//! folder it does; a program that is started by hand has its working directory. If each of
-//! them is in a checkout, both must be in the same one.
+//! A clone that was copied or moved brings its programs with it, so a program must not store where
+//! it was built. Cargo passes each program that it runs the folder of its package; a program
+//! started by hand has its working directory. If both are in a checkout, it must be the same one.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! The recipe for QEMU with the machine `tigon2`.
 //!
-//! A release of QEMU 10.0 gets the files and patches of `qemu/overlay`, is
-//! configured with next to nothing else in it and built in a folder of the
-//! cache. What is kept is the finished program, in a folder named after the
-//! hash of everything that went into it:
+//! A release of QEMU 10.0 gets the files and patches of `qemu/overlay`, is configured with almost
+//! everything else disabled, and is built in a folder of the cache. The finished program is kept
+//! in a folder named after the hash of all inputs:
 //!
 //! ```text
 //! <cache>/qemu/source-<version>/    release tarball, as Debian offers it
@@ -12,9 +11,9 @@
 //! <cache>/qemu/lock                 held by the one build that may be under way
 //! ```
 //!
-//! A program is moved to its place by one rename after it is complete, so an
-//! interrupted build leaves nothing that looks like a good one. The hardware
-//! model is no part of this: QEMU loads it when it starts.
+//! A program is moved to its place by one rename after it is complete, so an interrupted build
+//! leaves nothing that looks valid. The hardware model is not part of this: QEMU loads it when it
+//! starts.
 
 mod compile;
 mod overlay;

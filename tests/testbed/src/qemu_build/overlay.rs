@@ -1,4 +1,4 @@
-//! What this project adds to QEMU's source: new files and a few patches.
+//! Applies this project's additions to QEMU's source: new files and a few patches.
 
 use super::remove;
 use crate::process;

@@ -1,8 +1,8 @@
-//! QEMU's source: a folder or tarball that the user names, or Debian's.
+//! Gets QEMU's source: a folder or tarball that the user names, or Debian's.
 //!
-//! Debian's comes from the source index of the release that has QEMU 10.0,
-//! with a private apt configuration, so that nothing else on the machine
-//! changes. The mirror is the one that the machine's own apt uses.
+//! Debian's comes from the source index of the release that has QEMU 10.0, with a private apt
+//! configuration, so nothing else on the machine changes. The mirror is the one that the machine's
+//! apt uses.
 
 use super::overlay::copy_source;
 use super::remove;

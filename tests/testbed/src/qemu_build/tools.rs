@@ -1,4 +1,4 @@
-//! What the machine that builds QEMU must have.
+//! Checks the tools that the build of QEMU needs.
 
 use crate::process;
 use anyhow::{Result, bail};

@@ -1,9 +1,7 @@
-//! What a command does only once on a machine, told before it begins, with about how long it
-//! takes.
+//! Announces steps that a command does only once on a machine, with an estimate of their time.
 //!
-//! The times are those of one core, as measured on the machine that `docs/qemu.md` names, and
-//! are divided by the cores that there are: whoever waits wants to know whether to get a
-//! coffee, no more.
+//! The times were measured on one core of the machine that `docs/qemu.md` names, and are divided
+//! by the number of cores. They are a rough estimate only.
 
 use super::Need;
 use crate::qemu_build::{self, Target};

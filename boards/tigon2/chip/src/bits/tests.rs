@@ -61,7 +61,7 @@ fn pci_state_fields() {
     assert_eq!(PciState::new().with_byte_enables(true).into_bits(), 1 << 23);
 }
 
-/// Reference 3.4: halt is bit 16 and the driver looks at bits 31:16.
+/// Reference 3.4: halt is bit 16 and the driver reads bits 31:16.
 #[test]
 fn cpu_state_fields() {
     let halted = CpuState::new().with_halt(true);

@@ -1,13 +1,13 @@
-//! Queueing transfers: descriptors that are written, word by word or in one go.
+//! Queueing transfers: descriptors are written word by word or at once.
 //!
 //! ```text
 //! stores of a descriptor  -->  commit  -->  tell
 //!   in the store buffer                     writes the producer
 //! ```
 //!
-//! The write of the producer may go past a store that waits for the SRAM port. A firmware of
-//! others that is known to work on the chip does so more than a hundred times a millisecond
-//! (`timing.md` 1.1, 7), so nothing waits for the stores here. The simulator counts it.
+//! The write of the producer may overtake a store that waits for the SRAM port. Other firmware
+//! that works on the chip does so more than a hundred times a millisecond (`timing.md` 1.1, 7), so
+//! nothing waits for the stores here. The simulator counts such overtakes.
 
 use super::{
     CHECKSUM_OFFSET, DESCRIPTOR_BYTES, Direction, DmaDescriptorAt, ENTRIES, HostAddress,
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::Bus;
 
-/// Descriptors that are being queued, one after the other. What is known of the ring is
-/// meanwhile in here, so that a compiler keeps it in registers.
+/// Descriptors that are being queued. It holds the ring's state meanwhile, so that a compiler
+/// keeps it in registers.
 #[derive(Debug)]
 pub struct Queue<'a, D: Direction> {
     pub(super) base: u32,
     /// Offset of the next descriptor.
     pub(super) at: u32,
-    /// Free bytes, [`SPARE`] included.
+    /// Free bytes, including [`SPARE`].
     pub(super) room: u32,
     pub(super) producer: &'a mut u32,
     pub(super) notes: &'a mut [u32; ENTRIES],
@@ -36,8 +36,8 @@ impl<D: Direction> Queue<'_, D> {
         (self.room / DESCRIPTOR_BYTES).saturating_sub(SPARE)
     }
 
-    /// Queues a transfer, of as many as are [`free`](Self::free) or were when
-    /// [`DescriptorRing::has_room`] said yes; the channel starts it as soon as it comes to it.
+    /// Queues a transfer; the caller has checked the room by [`free`](Self::free) or
+    /// [`DescriptorRing::has_room`]. The channel starts it as soon as it reaches it.
     #[inline(always)]
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
         self.next().fill(bus, transfer);
@@ -45,14 +45,14 @@ impl<D: Direction> Queue<'_, D> {
         self.tell(bus);
     }
 
-    /// The descriptor that is queued next, to be written word by word.
+    /// The next descriptor, to be written word by word.
     #[inline(always)]
     pub fn next(&self) -> Descriptor {
         Descriptor(DmaDescriptorAt(self.base + self.at))
     }
 
-    /// The descriptors from the next one on, for who fills them after they were
-    /// [committed](Self::commit): on a board where several CPUs do that.
+    /// The descriptors from the next one on, for callers that fill them after they were
+    /// [committed](Self::commit), on boards where several CPUs do that.
     #[inline(always)]
     pub const fn ahead(&self) -> Descriptors {
         Descriptors {
@@ -61,8 +61,8 @@ impl<D: Direction> Queue<'_, D> {
         }
     }
 
-    /// The [next](Self::next) descriptor is written, all words of it. [`tell`](Self::tell)
-    /// follows.
+    /// Records that all words of the [next](Self::next) descriptor are written.
+    /// [`tell`](Self::tell) passes it to the channel.
     #[inline(always)]
     pub fn commit(&mut self, note: u32) {
         if let Some(kept) = index(self.at, |entry| self.notes.get_mut(entry)) {
@@ -72,7 +72,7 @@ impl<D: Direction> Queue<'_, D> {
         self.room = self.room.wrapping_sub(DESCRIPTOR_BYTES);
     }
 
-    /// Queues all that was [committed](Self::commit).
+    /// Passes everything that was [committed](Self::commit) to the channel.
     #[inline(always)]
     pub fn tell<B: Bus>(&mut self, bus: &mut B) {
         self.channel.tell(bus, self.at);
@@ -87,7 +87,7 @@ impl<D: Direction> Queue<'_, D> {
     }
 }
 
-/// Descriptors of a ring, one after the other.
+/// Consecutive descriptors of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptors {
     base: u32,
@@ -95,7 +95,7 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// Nowhere.
+    /// An empty placeholder.
     pub const NONE: Descriptors = Descriptors { base: 0, at: 0 };
 
     /// The offset in the ring at which they begin.
@@ -104,7 +104,7 @@ impl Descriptors {
         self.at
     }
 
-    /// The next one.
+    /// The next descriptor.
     #[inline(always)]
     pub const fn next(&mut self) -> Descriptor {
         let descriptor = Descriptor(DmaDescriptorAt(self.base + self.at));
@@ -113,14 +113,13 @@ impl Descriptors {
     }
 }
 
-/// A descriptor that is free: the channel does not look at it before it is
-/// [queued](Queue::commit), so its words may be written in any order, with other work in
-/// between while the SRAM port is busy, and for nothing.
+/// A free descriptor: the channel ignores it before it is [queued](Queue::commit), so its words
+/// may be written in any order, with other work in between while the SRAM port is busy.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor(DmaDescriptorAt);
 
 impl Descriptor {
-    /// All words, those of a transfer but for its note.
+    /// Writes all words of a transfer, except its note.
     #[inline(always)]
     pub fn fill<B: Bus>(self, bus: &mut B, transfer: &Transfer) {
         self.host(bus, transfer.host);
@@ -129,25 +128,25 @@ impl Descriptor {
         self.state(bus, transfer.state);
     }
 
-    /// Where in host memory.
+    /// Writes the address in host memory.
     #[inline(always)]
     pub fn host<B: Bus>(self, bus: &mut B, address: HostAddress) {
         bus.store_host_address(self.0.host(), address);
     }
 
-    /// Where in NIC memory.
+    /// Writes the address in NIC memory.
     #[inline(always)]
     pub fn local<B: Bus>(self, bus: &mut B, address: u32) {
         bus.store(self.0.local(), address);
     }
 
-    /// How many bytes, 16 bits.
+    /// Writes the number of bytes, 16 bits.
     #[inline(always)]
     pub fn length<B: Bus>(self, bus: &mut B, bytes: u32) {
         bus.store(self.0.length(), bytes);
     }
 
-    /// The state word: [`tigon2_chip::bits::DmaState`].
+    /// Writes the state word: [`tigon2_chip::bits::DmaState`].
     #[inline(always)]
     pub fn state<B: Bus>(self, bus: &mut B, state: u32) {
         bus.store(self.0.state(), state);

@@ -8,8 +8,8 @@ use tigon2_chip::mailbox::{self, Mailbox};
 use tigon2_chip::memory::DIRECT_BYTES;
 
 impl Card {
-    /// The host reads the aligned word at `offset` of BAR 0. An unaligned offset is counted
-    /// and reads the word round it.
+    /// The host reads the aligned word at `offset` of BAR 0. An unaligned offset is counted and
+    /// reads the word that contains it.
     pub fn bar_read(&mut self, env: &mut Environment<'_>, offset: u32) -> u32 {
         let offset = self.aligned(offset, 0);
         let value = match self.window.target(&self.host_control, offset) {
@@ -44,13 +44,13 @@ impl Card {
         }
     }
 
-    /// Reads configuration space; `interrupt status` is live, outside of the 256 bytes
-    /// everything is ones.
+    /// Reads configuration space; `interrupt status` is live, and bytes after the first 256 read as
+    /// ones.
     pub fn config_read(&self, offset: usize, out: &mut [u8]) {
         self.pci.read(offset, out, self.interrupt.pending());
     }
 
-    /// Writes configuration space; what cannot be written is ignored.
+    /// Writes configuration space; writes to read-only bits are ignored.
     pub fn config_write(&mut self, _env: &mut Environment<'_>, offset: usize, data: &[u8]) {
         self.pci.write(offset, data);
         self.settle_interrupt();

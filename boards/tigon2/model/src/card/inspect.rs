@@ -1,4 +1,4 @@
-//! The card as an observer sees it: without side effect, and nothing that an engine needs.
+//! Observing a card: read-only access for tests, reports and monitors.
 
 use super::Card;
 use crate::board::Board;
@@ -9,7 +9,7 @@ use crate::undefined::UndefinedLog;
 use tigon2_chip::Cpu;
 use tigon2_chip::phy::PhyMode;
 
-/// What tests, reports and monitors look at: [`Card::inspect`].
+/// A read-only view of the card: [`Card::inspect`].
 #[derive(Clone, Copy, Debug)]
 pub struct Inspect<'a> {
     card: &'a Card,
@@ -20,7 +20,7 @@ impl<'a> Inspect<'a> {
         Inspect { card }
     }
 
-    /// The board that this card is.
+    /// The board of this card.
     pub fn board(self) -> &'a Board {
         &self.card.board
     }
@@ -56,7 +56,7 @@ impl<'a> Inspect<'a> {
         &self.card.eeprom
     }
 
-    /// What is at the other end of the cable.
+    /// The link partner.
     pub fn partner(self) -> Partner {
         self.card.link.partner()
     }

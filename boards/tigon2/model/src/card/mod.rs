@@ -1,4 +1,4 @@
-//! The card: all parts together, and the calls of an engine.
+//! The card: all parts together, and the calls for an engine.
 
 mod host;
 mod inspect;
@@ -43,7 +43,7 @@ const REGISTER_WORDS: usize = tigon2_chip::memory::REGISTERS_BYTES as usize / 4;
 pub struct BootCodeTooLarge {
     /// Bytes of the code.
     pub bytes: usize,
-    /// Bytes that there are.
+    /// Bytes that fit.
     pub room: usize,
 }
 
@@ -66,23 +66,23 @@ pub struct Card {
     dma: Dma,
     mac: Mac,
     link: Link,
-    /// Frames that the engine's wire takes at the moment; `None`: all.
+    /// Frames that the engine's wire accepts now; `None`: all.
     wire_room: Option<u32>,
     faults: Faults,
     eeprom: Eeprom,
-    /// What the boot memory holds, in words; empty: the card has none.
+    /// The words of the boot memory; empty if the card has none.
     boot_code: Vec<u32>,
     pci: PciFunction,
-    /// Registers that only store what was written, by offset / 4.
+    /// Registers that only store their value, by offset / 4.
     stored: [u32; REGISTER_WORDS],
     undefined: UndefinedLog,
     effects: Vec<Effect>,
-    /// What the card has done, if that is wanted.
+    /// The recorded operations, if recording is on.
     operations: Option<Vec<Operation>>,
 }
 
 impl Card {
-    /// A card that has just been plugged in; [`power_on`](Card::power_on) sets its clock.
+    /// A card that was just plugged in; [`power_on`](Card::power_on) sets its clock.
     pub fn new(board: Board) -> Card {
         Card {
             map: SramMap::new(board.memory.sram_bytes),
@@ -113,21 +113,21 @@ impl Card {
         }
     }
 
-    /// The card as an observer sees it.
+    /// A read-only view of the card.
     pub fn inspect(&self) -> Inspect<'_> {
         Inspect::new(self)
     }
 
-    /// Power comes on, or RST# of the bus: PCI configuration and chip go to their reset
-    /// state, both CPUs are halted. EEPROM, cable and NIC memory keep what they have.
+    /// Power-on, or RST# of the bus: PCI configuration and chip go to their reset state, and both
+    /// CPUs halt. EEPROM, cable and NIC memory keep their state.
     pub fn power_on(&mut self, env: &mut Environment<'_>) {
         self.pci = PciFunction::new(&self.board.pci);
         self.link.power_on(env.now);
         self.reset(env);
     }
 
-    /// Chip reset, `R[40]` bit 3 (also what an engine does when the host goes away): all
-    /// registers to 0, all work dropped, both CPUs halted, interrupt line down (9, I).
+    /// Chip reset, `R[40]` bit 3 (engines also call it when the host goes away): clears all
+    /// registers, drops all work, halts both CPUs and deasserts the interrupt line (9, I).
     pub fn reset(&mut self, env: &mut Environment<'_>) {
         for cpu in Cpu::EVERY {
             if !self.cpus[cpu.index()].halted() {
@@ -158,9 +158,9 @@ impl Card {
         self.start_boot_code(env);
     }
 
-    /// Puts code into the boot memory, as big-endian words: CPU A runs it after each
-    /// reset, from its scratch pad (docs/hardware.md, "Boot"). Without any, reset leaves
-    /// CPU A halted for the host.
+    /// Puts code into the boot memory, as big-endian words: CPU A runs it after each reset, from
+    /// its scratch pad (docs/hardware.md, "Boot"). Without boot code, a reset leaves CPU A halted
+    /// for the host.
     ///
     /// # Errors
     /// [`BootCodeTooLarge`] if it does not fit in CPU A's scratch pad; nothing changes.
@@ -181,7 +181,7 @@ impl Card {
         Ok(())
     }
 
-    /// Reset with a boot memory: its code appears in CPU A's scratch pad and runs.
+    /// Reset with a boot memory: copies its code to CPU A's scratch pad and runs it.
     fn start_boot_code(&mut self, env: &mut Environment<'_>) {
         if self.boot_code.is_empty() {
             return;
@@ -211,10 +211,10 @@ impl Card {
         self.software_events.read(cpu) | levels.bits()
     }
 
-    /// Time has passed: call it at [`next_deadline`](Card::next_deadline) or later.
+    /// Advances the time: call it at [`next_deadline`](Card::next_deadline) or later.
     pub fn advance(&mut self, env: &mut Environment<'_>) {
-        // Timer events are levels made from the time. What waits for time is a
-        // transmitter held by a pause frame, and the next pause frame of our own.
+        // Timer events are levels that follow from the time. Only two things wait for the time: a
+        // transmitter that a pause frame holds, and our own next pause frame.
         if self.mac.pause.held_until != 0 && env.now >= self.mac.pause.held_until {
             self.mac.pause.held_until = 0;
             self.run(env);
@@ -222,8 +222,8 @@ impl Card {
         self.flow_control(env);
     }
 
-    /// The next time after `now` at which something happens by itself: an event register
-    /// changes or held work goes on.
+    /// The next time after `now` at which something changes by itself: an event register, or held
+    /// work that may continue.
     pub fn next_deadline(&self, now: u64) -> Option<u64> {
         let timer = self.timers.next_deadline(now);
         timer.into_iter().chain(self.work_deadline(now)).min()
@@ -235,7 +235,7 @@ impl Card {
         self.timers.deadline(now, cpu)
     }
 
-    /// The next time after `now` at which held work goes on.
+    /// The next time after `now` at which held work may continue.
     #[inline]
     pub fn work_deadline(&self, now: u64) -> Option<u64> {
         let held = Some(self.mac.pause.held_until);
@@ -243,31 +243,31 @@ impl Card {
         pauses.filter(|at| *at > now).min()
     }
 
-    /// A CPU cannot go on: it is halted, and the host sees where in its PC register (3.1, I).
+    /// A CPU faults: it is halted, and the host sees the place in its PC register (3.1, I).
     pub fn cpu_fault(&mut self, _env: &mut Environment<'_>, cpu: Cpu, fault: CpuFault, pc: u32) {
         if self.cpus[cpu.index()].stop_on(fault, pc) {
             self.effects.push(Effect::CpuHalt { cpu });
         }
     }
 
-    /// Notes an access that only the engine sees: a CPU address at which there is neither
-    /// memory nor a register, an access of a width that the bus does not have.
+    /// Logs an access that only the engine sees: a CPU address without memory or register, or an
+    /// access of an unsupported width.
     pub fn note_undefined(&mut self, by: Accessor, kind: UndefinedKind, address: u32, value: u32) {
         self.undefined.note(by, kind, address, value);
     }
 
-    /// What the engine has to do, in order.
+    /// The effects for the engine to carry out, in order.
     pub fn drain_effects(&mut self) -> impl Iterator<Item = Effect> {
         self.effects.drain(..)
     }
 
-    /// Whether [`drain_effects`](Card::drain_effects) would give anything.
+    /// Whether [`drain_effects`](Card::drain_effects) would return anything.
     #[inline]
     pub fn has_effects(&self) -> bool {
         !self.effects.is_empty()
     }
 
-    /// Keeps every [`Operation`] from now on, until they are taken.
+    /// Records every [`Operation`] from now on, until they are taken.
     pub fn record_operations(&mut self) {
         self.operations.get_or_insert_default();
     }
@@ -307,15 +307,14 @@ impl Card {
         self.eeprom.set_mac_address(address);
     }
 
-    /// Plugs the cable in or out; a change is attention 25 (11).
+    /// Plugs or unplugs the cable; a change is attention 25 (11).
     pub fn set_cable(&mut self, env: &mut Environment<'_>, plugged: bool) {
         if self.link.set_cable(env.now, plugged) {
             self.mac.sync_changed();
         }
     }
 
-    /// Puts another partner at the end of the cable, which is as if the cable had been out
-    /// for a moment.
+    /// Connects another partner, as if the cable had been unplugged for a moment.
     pub fn set_partner(&mut self, env: &mut Environment<'_>, partner: Partner) {
         if self.link.set_partner(env.now, partner) {
             self.mac.sync_changed();

@@ -1,7 +1,7 @@
 //! Register reads and writes, one arm per register of the chip.
 //!
-//! Hardware reference, appendix A. CPUs and host see the same registers. A write stores,
-//! compares or queues; work on memory is left to [`Card::run`].
+//! Hardware reference, appendix A. CPUs and host see the same registers. A write stores, compares
+//! or queues; [`Card::run`] does the work on memory.
 
 use super::{Card, REGISTER_WORDS};
 use crate::dma::Direction;
@@ -17,8 +17,8 @@ use tigon2_chip::memory::SRAM_MAX_BYTES;
 use tigon2_chip::registers::{PCI_CONFIGURATION_BYTES, gpr_at};
 use tigon2_chip::{Cpu, Register};
 
-/// The register at each word of the page, in the order of the offsets; `None` is a hole, a
-/// copy of PCI configuration space or a CPU's register file.
+/// The register at each word of the page, in the order of the offsets; `None` is a hole, a copy of
+/// PCI configuration space or a CPU's register file.
 const TABLE: [Option<Register>; REGISTER_WORDS] = {
     let mut table = [None; REGISTER_WORDS];
     let mut filled = 0;
@@ -160,7 +160,7 @@ impl Card {
             Register::MulticastHash1 => self.mac.filter.hash[1],
             Register::MulticastHash2 => self.mac.filter.hash[2],
             Register::MulticastHash3 => self.mac.filter.hash[3],
-            // Registers whose value is what was written (among them all of unknown purpose).
+            // Registers that hold the value written (including all of unknown purpose).
             Register::MiscConfig
             | Register::Serial
             | Register::UnknownEc
@@ -274,7 +274,9 @@ impl Card {
                     .scratch_write(Cpu::B, self.scratch_offset(Cpu::B), value);
             }
             Register::MacTxState => {
-                self.mac.set_tx_state(value);
+                if self.mac.set_tx_state(value) {
+                    self.count(env, tigon2_chip::mac::MacStatistic::Underruns);
+                }
                 self.link.set_tx_enabled(self.mac.tx_state().enable());
             }
             Register::MacRxState => self.mac.set_rx_state(value, self.link.cable()),
@@ -364,7 +366,7 @@ impl Card {
             .into_bits()
     }
 
-    /// The aligned offset inside of the pad that `R[154]` or `R[254]` points at; it wraps.
+    /// The aligned offset within the pad that `R[154]` or `R[254]` selects; it wraps.
     fn scratch_offset(&self, cpu: Cpu) -> u32 {
         self.scratch_address[cpu.index()] & (self.board.scratch_bytes(cpu) - 1) & !3
     }

@@ -1,5 +1,5 @@
-//! The whole card: reset, stored registers, and the register sequences of the vendor
-//! firmware and of the real driver, none of which may be an undefined access.
+//! The whole card: reset, stored registers, and the register sequences of the vendor firmware and
+//! of the real driver, none of which may contain an undefined access.
 
 use crate::testing::{Bench, HOST_BASE, K, RX_BASE, STATION, TX_BASE};
 use crate::{Accessor, Cpu, Effect, UndefinedKind};
@@ -377,7 +377,7 @@ fn a_chip_reset_leaves_only_what_is_not_the_chip() {
     assert_eq!(command, [0, 0]);
 }
 
-/// Accesses that mean nothing are counted with who made them, and read 0.
+/// Undefined accesses are counted with their origin, and read 0.
 #[test]
 fn undefined_accesses_are_noted() {
     let mut bench = Bench::default();
@@ -401,8 +401,8 @@ fn undefined_accesses_are_noted() {
     assert_eq!(bench.card.inspect().undefined().count(), 3);
 }
 
-/// The chip's table says how each register can be written, and the card keeps to it: a write
-/// to one that is read only is counted and changes nothing.
+/// The card follows the chip's access table: a write to a read-only register is counted and
+/// changes nothing.
 #[test]
 fn registers_can_be_written_as_the_table_says() {
     for register in R::ALL {

@@ -9,21 +9,21 @@ use crate::mac::{DropReason, FrameKind, Reception, pause_frame, pause_quanta, pa
 use crate::operations::Operation;
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME, MacStatistic, RxError};
 
-/// Shortest thing that has a destination, a source and a type.
+/// Shortest frame with a destination, a source and a type.
 const HEADER_BYTES: usize = 14;
 
 /// Longest frame whose length with CRC fits into a descriptor.
 const MAX_FRAME: usize = 0xFFFF - CRC_BYTES;
 
 impl Card {
-    /// A frame without CRC arrives from the wire. Frames below 60 bytes are padded with
-    /// zeros, as their sender would have done.
+    /// A frame without CRC arrives from the wire. Frames below 60 bytes are padded with zeros, as
+    /// their sender would have done.
     pub fn receive(&mut self, env: &mut Environment<'_>, frame: &[u8]) -> Reception {
         self.receive_damaged(env, frame, RxError::NONE)
     }
 
-    /// The same for a frame in which the receiver finds errors: what remains of it is
-    /// accepted with the errors in its descriptor. See [`faults`](crate::faults).
+    /// As [`receive`](Self::receive), for a frame with receive errors: the rest of it is accepted
+    /// with the errors in its descriptor. See [`faults`](crate::faults).
     pub fn receive_damaged(
         &mut self,
         env: &mut Environment<'_>,
@@ -43,14 +43,14 @@ impl Card {
         reception
     }
 
-    /// Asks for faults of the wire.
+    /// Injects a fault of the wire.
     pub fn inject(&mut self, fault: Fault) {
         self.faults.inject(fault);
     }
 
-    /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) silences
-    /// a partner that can pause while it is stopped or nearly full; any other takes what it
-    /// can and drops the rest.
+    /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) silences a
+    /// partner that supports pause while the receiver is stopped or nearly full; otherwise the card
+    /// accepts frames while it has room and drops the rest.
     pub fn can_receive(&self) -> bool {
         let state = self.mac.rx_state();
         !self.mac.tx_state().send_pause()
@@ -59,8 +59,8 @@ impl Card {
             || !state.stop() && !self.mac.short_of_room()
     }
 
-    /// Sends a pause frame if the partner should stop, be stopped for longer, or go on
-    /// (10.4, `R[200]` bit 8). [`run`](Card::run) and [`receive`](Card::receive) do it.
+    /// Sends a pause frame if the partner should stop, stay stopped or resume (10.4, `R[200]` bit
+    /// 8). [`run`](Card::run) and [`receive`](Card::receive) call it.
     pub fn flow_control(&mut self, env: &mut Environment<'_>) {
         let tx = self.mac.tx_state();
         if !tx.send_pause() && self.mac.pause.asked.is_none() {
@@ -77,20 +77,20 @@ impl Card {
         }
     }
 
-    /// How many frames the engine's wire takes; each that leaves takes one away. With none
-    /// left the transmitter holds what is queued, as it does for a partner's pause frames;
-    /// [`run`](Card::run) goes on when there are more. A card starts with a wire that takes
-    /// all, which is `None`.
+    /// Sets how many frames the engine's wire accepts; each frame that leaves takes one. At 0 the
+    /// transmitter holds the queued frames, as it does for a partner's pause frames;
+    /// [`run`](Card::run) continues when there is room again. Initially the wire accepts all
+    /// frames, which is `None`.
     pub fn set_wire_room(&mut self, frames: Option<u32>) {
         self.wire_room = frames;
     }
 
-    /// Frames that the engine's wire takes, as [`set_wire_room`](Card::set_wire_room) says.
+    /// Frames that the engine's wire accepts, see [`set_wire_room`](Card::set_wire_room).
     pub fn wire_room(&self) -> Option<u32> {
         self.wire_room
     }
 
-    /// A pause frame leaves whether there is room or not: it is the MAC's own.
+    /// Pause frames leave regardless of room, because the MAC itself makes them.
     pub(super) fn put_on_wire(&mut self, frame: Vec<u8>) {
         if let Some(room) = &mut self.wire_room {
             *room = room.saturating_sub(1);
@@ -98,8 +98,8 @@ impl Card {
         self.effects.push(Effect::Transmit(frame));
     }
 
-    /// A frame has begun to arrive (true) or has ended: E0 bit 2 (10.1, I). For engines that
-    /// give frames a duration.
+    /// A frame begins (true) or ends arriving: E0 bit 2 (10.1, I). For engines that give frames a
+    /// duration.
     pub fn set_receiving(&mut self, receiving: bool) {
         self.mac.receiving = receiving;
     }

@@ -13,19 +13,19 @@ use tigon2_chip::mac::{MacStatistic, RxError};
 /// Work of one call of [`Card::run`], in bytes; a step costs at least [`STEP_COST`].
 const BUDGET: u32 = 512 * 1024;
 
-/// What an empty step counts as: with [`BUDGET`] it allows about 2000 steps.
+/// The cost of an empty step: with [`BUDGET`] it permits about 2000 steps.
 const STEP_COST: u32 = 256;
 
-/// What a DMA channel could do next.
+/// The next work of a DMA channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DmaWork {
-    /// Nothing, or it is at work.
+    /// None, or the channel is busy.
     Nothing,
-    /// Begin a transfer that software started by the registers.
+    /// A transfer that software started by the registers.
     Direct,
-    /// Load the next descriptor of its ring.
+    /// The next descriptor of its ring.
     Descriptor {
-        /// Only while the other channel is idle: `R[11C]` bit 2.
+        /// Whether it may only start while the other channel is idle: `R[11C]` bit 2.
         alone: bool,
     },
 }
@@ -45,9 +45,9 @@ impl Card {
         }
     }
 
-    /// Does queued DMA and MAC work until there is none, or until a bound for one call is
-    /// reached; returns whether more remains. Transfers take no time, except those for
-    /// which host memory [waits](crate::HostMemory::waits): they are only begun.
+    /// Does queued DMA and MAC work until none is left or a bound for one call is reached; returns
+    /// whether more remains. Transfers take no time, except those for which host memory
+    /// [waits](crate::HostMemory::waits): these are only begun.
     pub fn run(&mut self, env: &mut Environment<'_>) -> bool {
         let mut spent = 0;
         loop {
@@ -74,8 +74,8 @@ impl Card {
         }
     }
 
-    /// A channel takes its next transfer: one that software started, or the next descriptor
-    /// of its ring (6.3). `None` if there is none, or while the channel is busy.
+    /// A channel takes its next transfer: one that software started, or the next descriptor of its
+    /// ring (6.3). `None` if there is none or the channel is busy.
     pub fn dma_begin(
         &mut self,
         env: &mut Environment<'_>,
@@ -104,21 +104,20 @@ impl Card {
         Some(transfer)
     }
 
-    /// The transfer that a channel has begun and not completed.
+    /// The transfer that a channel has begun but not completed.
     #[inline]
     pub fn dma_transfer(&self, direction: Direction) -> Option<Transfer> {
         self.dma.channel(direction).transfer()
     }
 
-    /// How many transfers a channel has begun since the card was made. Tells the one that is
-    /// under way from an equal one that was begun later.
+    /// How many transfers a channel has begun since the card was created. It distinguishes the
+    /// current transfer from an equal one that begins later.
     #[inline]
     pub fn dma_begun(&self, direction: Direction) -> u64 {
         self.dma.begun[direction.index()]
     }
 
-    /// The bytes that go to the host with the transfer that the write channel has begun, as
-    /// they are now.
+    /// The current bytes of the transfer to the host that the write channel has begun.
     pub fn dma_bytes(&self, sram: &dyn Sram) -> Option<Vec<u8>> {
         let transfer = self.dma.channel(Direction::Write).transfer()?;
         let mut bytes = vec![0; transfer.length as usize];
@@ -129,17 +128,63 @@ impl Card {
         Some(bytes)
     }
 
-    /// The transfer that a channel has begun ends: bytes, checksum, pointers and events all
+    /// Moves the bytes of the transfer that a channel has begun up to `moved`: what
+    /// looks at memory before its end finds them, and the old ones behind them. Without a call all
+    /// bytes move at the end. If the host does not answer, the end says so.
+    pub fn dma_moved(&mut self, env: &mut Environment<'_>, direction: Direction, moved: u32) {
+        let Some(transfer) = self.dma.channel(direction).transfer() else {
+            return;
+        };
+        // The bytes of a word are reversed together.
+        let part = if transfer.state.no_swap() {
+            moved % 4
+        } else {
+            0
+        };
+        let until = moved - part;
+        if until <= self.dma.channel(direction).moved() {
+            return;
+        }
+        let (map, buffers) = (self.map, self.mac.buffers);
+        let outcome = self
+            .dma
+            .move_bytes(env, map, buffers, direction, &transfer, until);
+        if let Ok(outcome) = outcome {
+            let moved = until.min(transfer.length);
+            let channel = self.dma.channel_mut(direction);
+            channel.set_moved(moved, outcome.checksum);
+        }
+    }
+
+    /// Whether the read channel is bringing bytes of the frame that is being sent.
+    pub fn cuts_through(&self) -> bool {
+        let transfer = self.dma.channel(Direction::Read).transfer();
+        let (Some(transfer), Some(sending)) = (transfer, &self.mac.sending) else {
+            return false;
+        };
+        self.mac.overlaps(sending, transfer.local, transfer.length)
+    }
+
+    /// The transmitter has read the first `bytes` of its frame from the TX buffer: those that it
+    /// had not read before are what stands there now. Without a call it has read the frame as it
+    /// stood at its start.
+    pub fn transmit_fetched(&mut self, env: &mut Environment<'_>, bytes: usize) {
+        self.mac.fetch(env.sram, self.map, bytes);
+    }
+
+    /// Completes the transfer that a channel has begun: bytes, checksum, pointers and events all
     /// change now (6.1, 6.3). Does nothing if none has begun.
     pub fn dma_complete(&mut self, env: &mut Environment<'_>, direction: Direction) {
         let Some(transfer) = self.dma.channel(direction).transfer() else {
             return;
         };
         let (map, buffers) = (self.map, self.mac.buffers);
-        let outcome = self.dma.move_bytes(env, map, buffers, direction, &transfer);
+        let outcome = self
+            .dma
+            .move_bytes(env, map, buffers, direction, &transfer, u32::MAX);
         let channel = self.dma.channel_mut(direction);
         let Ok(outcome) = outcome else {
-            // The consumer stays: software repairs and the same descriptor is tried again.
+            // The consumer stays: software repairs the descriptor, and the channel tries it again.
             channel.fail(HOST_MEMORY_ERROR);
             return;
         };
@@ -164,8 +209,8 @@ impl Card {
         }
     }
 
-    /// The transmitter takes the next frame if its data is there (10.2); returns its length
-    /// on the wire without CRC. Empty descriptors are skipped.
+    /// The transmitter takes the next frame if its data has arrived (10.2); returns its length on
+    /// the wire without CRC. Empty descriptors are skipped.
     pub fn transmit_begin(&mut self, env: &mut Environment<'_>) -> Option<usize> {
         if self.wire_room == Some(0) {
             return None;
@@ -189,8 +234,14 @@ impl Card {
         None
     }
 
-    /// The frame has left: its descriptor and its buffer space are free (10.2). In a loop it
-    /// comes back, without a cable it is lost. Does nothing if none is on its way.
+    /// Whether a frame is being sent.
+    #[inline]
+    pub fn is_sending(&self) -> bool {
+        self.mac.sending.is_some()
+    }
+
+    /// The frame has left: frees its descriptor and its buffer space (10.2). In loopback the frame
+    /// comes back; without a cable it is lost. Does nothing if no frame is being sent.
     pub fn transmit_complete(&mut self, env: &mut Environment<'_>) {
         let Some(frame) = self.mac.finish_sending() else {
             return;
@@ -203,8 +254,8 @@ impl Card {
         }
     }
 
-    /// What a frame meets on the wire, by request: counts it, and tells whether the frame
-    /// reaches the other end.
+    /// Applies an injected fault to a frame: counts it, and returns whether the frame reaches the
+    /// other end.
     fn survives(&mut self, env: &mut Environment<'_>) -> bool {
         let half_duplex = !self.mac.tx_state().full_duplex();
         let Some(event) = self.faults.transmit(half_duplex) else {

@@ -15,18 +15,18 @@ pub struct Ring {
     reference: u32,
 }
 
-/// A pointer register takes any value: the offset of a descriptor remains (6.3, C).
+/// A pointer register accepts any value and keeps the offset of a descriptor (6.3, C).
 fn pointer(value: u32) -> u32 {
     value & (RING_BYTES - 1) & !(DESCRIPTOR_BYTES - 1)
 }
 
 impl Ring {
-    /// Offset behind the last queued descriptor.
+    /// Offset after the last queued descriptor.
     pub fn producer(&self) -> u32 {
         self.producer
     }
 
-    /// Offset of the descriptor being moved, or of the next one.
+    /// Offset of the descriptor in progress, or of the next one.
     pub fn consumer(&self) -> u32 {
         self.consumer
     }
@@ -51,7 +51,7 @@ impl Ring {
         self.reference = pointer(value);
     }
 
-    /// Nothing is queued.
+    /// Whether nothing is queued.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.producer == self.consumer
@@ -68,7 +68,7 @@ impl Ring {
         passed(self.producer, self.consumer, self.reference, RING_BYTES)
     }
 
-    /// The descriptor at the consumer is done.
+    /// Advances past the descriptor at the consumer.
     pub fn advance(&mut self) {
         self.consumer = next(self.consumer, DESCRIPTOR_BYTES, RING_BYTES);
     }
@@ -109,12 +109,12 @@ impl Assist {
         &mut self.rings[direction.index()]
     }
 
-    /// The channel that was loaded last.
+    /// The channel that loaded a descriptor last.
     pub fn last(&self) -> Option<Direction> {
         self.last
     }
 
-    /// A descriptor of the channel was loaded.
+    /// Records that the channel loaded a descriptor.
     pub fn loaded(&mut self, direction: Direction) {
         self.last = Some(direction);
     }

@@ -1,20 +1,20 @@
-//! One DMA channel: its registers and what it is doing.
+//! One DMA channel: its registers and its current transfer.
 //!
 //! Hardware reference, section 6.1.
 
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::dma::DmaDescriptor;
 
-/// The error bit that the card sets when host memory does not answer (19: the bit with
-/// which the vendor firmware was seen to stop).
+/// The error bit that the card sets when host memory does not answer (19: the bit that was seen to
+/// stop the vendor firmware).
 pub const HOST_MEMORY_ERROR: u8 = 0x01;
 
-/// Who asked for the running transfer.
+/// The origin of the running transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Job {
     /// Software wrote the registers.
     Direct,
-    /// The assist loaded a descriptor; word 5 of it.
+    /// The assist loaded a descriptor; this is its word 5.
     Assist { checksum_target: u32 },
 }
 
@@ -29,7 +29,7 @@ pub struct Transfer {
     pub length: u32,
     /// The state word.
     pub state: DmaState,
-    /// Loaded by the assist (else by software, direct).
+    /// Whether the assist loaded it; otherwise software started it directly.
     pub assist: bool,
 }
 
@@ -45,6 +45,8 @@ pub struct Channel {
     state: DmaState,
     job: Option<Job>,
     begun: bool,
+    /// Bytes of the transfer that have moved.
+    moved: u32,
 }
 
 impl Channel {
@@ -54,8 +56,8 @@ impl Channel {
         self.state.with_start(self.job.is_some()).into_bits()
     }
 
-    /// A write to the state register. Bit 0 resets the channel (C), bit 2 starts a transfer
-    /// (C). Any write ends an error. Returns false if a start found the channel busy.
+    /// A write to the state register. Bit 0 resets the channel (C), bit 2 starts a transfer (C).
+    /// Any write clears an error. Returns false if a start found the channel busy.
     pub fn set_state(&mut self, value: u32) -> bool {
         let value = DmaState::from_bits(value);
         if value.reset() {
@@ -106,7 +108,7 @@ impl Channel {
         self.job.is_some()
     }
 
-    /// A direct transfer waits for its start.
+    /// Whether a direct transfer waits for its start.
     #[inline]
     pub fn waiting(&self) -> bool {
         self.job.is_some() && !self.begun
@@ -118,7 +120,7 @@ impl Channel {
         self.state.error() != 0
     }
 
-    /// Puts a descriptor into the registers and makes it the job.
+    /// Loads a descriptor into the registers as the current job.
     pub fn load(&mut self, descriptor: &DmaDescriptor) {
         self.host = descriptor.host.get();
         self.local = descriptor.local;
@@ -133,20 +135,21 @@ impl Channel {
         });
     }
 
-    /// The job starts: bit 10 sets the sum to 0 (6.1, C). `None` if there is none, or if it
-    /// has begun already.
+    /// Starts the job: bit 10 sets the sum to 0 (6.1, C). `None` if there is none, or if it has
+    /// started already.
     pub fn begin(&mut self) -> Option<Transfer> {
         if !self.waiting() {
             return None;
         }
         self.begun = true;
+        self.moved = 0;
         if self.state.restart_checksum() {
             self.checksum = 0;
         }
         self.transfer()
     }
 
-    /// The transfer that has begun and is not complete.
+    /// The transfer that has begun but not completed.
     pub fn transfer(&self) -> Option<Transfer> {
         self.begun.then_some(Transfer {
             host: self.host,
@@ -157,8 +160,19 @@ impl Channel {
         })
     }
 
-    /// Everything was moved; the registers show the end (6.1). Returns where the checksum is
-    /// to be stored: only for the assist, with bit 11 (C).
+    /// Bytes of the transfer in progress that have moved.
+    pub fn moved(&self) -> u32 {
+        self.moved
+    }
+
+    /// The transfer in progress has moved its bytes up to `moved`; `checksum` is their sum.
+    pub fn set_moved(&mut self, moved: u32, checksum: u16) {
+        self.moved = moved;
+        self.checksum = checksum;
+    }
+
+    /// Completes the transfer; the registers show the end (6.1). Returns where to store the
+    /// checksum: only for the assist, with bit 11 (C).
     pub fn finish(&mut self, end: u32, checksum: u16) -> Option<u32> {
         self.host = self.host.wrapping_add(self.length.into());
         self.length = 0;
@@ -173,7 +187,7 @@ impl Channel {
         }
     }
 
-    /// Nothing was moved; the error bits are set.
+    /// Fails the transfer: nothing was moved, and the error bits are set.
     pub fn fail(&mut self, error: u8) {
         self.begun = false;
         self.job = None;

@@ -1,8 +1,8 @@
-//! The checksum unit: a one's-complement sum of the bytes that pass.
+//! The checksum unit: a one's-complement sum of transferred bytes.
 //!
-//! Hardware reference, section 6.5. Bytes are summed as big-endian 16-bit words; whether a
-//! byte is the high or the low one is decided by its NIC address; carries are folded; the
-//! result is not inverted.
+//! Hardware reference, section 6.5. Bytes are summed as big-endian 16-bit words; a byte's NIC
+//! address decides whether it is the high or the low one; carries are folded; the result is not
+//! inverted.
 
 /// Continues `sum` over `bytes`, the first of which is at NIC address `local` (6.5, C).
 pub fn add_bytes(sum: u16, local: u32, bytes: &[u8]) -> u16 {

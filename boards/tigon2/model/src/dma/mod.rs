@@ -10,9 +10,9 @@
 //! ```
 //!
 //! A transfer has two halves, so that an engine can put time between them:
-//! [`Card::dma_begin`](crate::Card::dma_begin) picks it (and loads its descriptor), and
-//! [`Card::dma_complete`](crate::Card::dma_complete) moves the bytes and makes all side
-//! effects at once.
+//! [`Card::dma_begin`](crate::Card::dma_begin) selects it (and loads its descriptor), and
+//! [`Card::dma_complete`](crate::Card::dma_complete) moves the bytes and applies all side effects
+//! at once.
 
 mod assist;
 mod channel;
@@ -28,7 +28,7 @@ pub(crate) use transfer::{gather, reverse_words};
 #[cfg(test)]
 mod tests;
 
-/// Which way a channel moves data.
+/// The direction of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Host to NIC.
@@ -46,7 +46,7 @@ impl Direction {
         self as usize
     }
 
-    /// The other one.
+    /// The other direction.
     pub const fn other(self) -> Direction {
         match self {
             Direction::Read => Direction::Write,
@@ -58,14 +58,14 @@ impl Direction {
 /// Longest transfer in bytes: the length field has 16 bits (6.4).
 pub const MAX_TRANSFER: usize = 0xFFFF;
 
-/// Both channels with their rings, and the buffer that the bytes pass through.
+/// Both channels with their rings, and the buffer for the transferred bytes.
 #[derive(Clone, Debug)]
 pub struct Dma {
     /// The channels, by [`Direction::index`].
     pub channels: [Channel; 2],
     /// The assist engines.
     pub assist: Assist,
-    /// Transfers that were begun, by channel; a reset does not forget them.
+    /// Transfers that were begun, by channel; a reset does not clear them.
     pub begun: [u64; 2],
     buffer: Vec<u8>,
 }
@@ -82,7 +82,7 @@ impl Default for Dma {
 }
 
 impl Dma {
-    /// Chip reset: everything stops and goes to 0.
+    /// Chip reset: stops and clears everything.
     pub fn reset(&mut self) {
         self.channels = [Channel::default(); 2];
         self.assist = Assist::default();
@@ -125,7 +125,7 @@ impl Dma {
         if !state.one_at_a_time() {
             return true;
         }
-        // One at a time: wait for the other, and take turns when both have work.
+        // One at a time: wait for the other, and alternate when both have work.
         let other = direction.other();
         !self.channel(other).busy() && (self.assist.last() != Some(direction) || !ready(other))
     }

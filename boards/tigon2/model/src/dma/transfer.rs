@@ -1,7 +1,7 @@
-//! Moving the bytes: segments in the packet buffers, byte order, checksum.
+//! Moves the bytes of a transfer: segments in the packet buffers, byte order, checksum.
 //!
-//! Hardware reference, sections 6.4 and 6.5. A read whose NIC address reaches RxBase goes on
-//! at TxBase; a write that reaches 0x200000 goes on at RxBase.
+//! Hardware reference, sections 6.4 and 6.5. A read whose NIC address reaches RxBase continues at
+//! TxBase; a write that reaches 0x200000 continues at RxBase.
 
 use super::{Direction, Dma, Transfer, add_bytes};
 use crate::environment::{Environment, HostMemoryError, Sram};
@@ -45,17 +45,17 @@ impl PacketBuffers {
     }
 }
 
-/// What a completed transfer leaves.
+/// The result of a completed transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The NIC address behind the last byte, wrapped.
+    /// The NIC address after the last byte, wrapped.
     pub end: u32,
-    /// The sum after it.
+    /// The resulting sum.
     pub checksum: u16,
 }
 
-/// Calls `each` with every contiguous piece: (NIC address, range in the transfer). Returns
-/// the NIC address behind the last byte.
+/// Calls `each` with every contiguous piece: (NIC address, range in the transfer). Returns the NIC
+/// address after the last byte.
 fn segments(
     local: u32,
     length: usize,
@@ -82,15 +82,16 @@ fn segments(
     at
 }
 
-/// Reverses the bytes of each 32-bit word; a rest that is no word keeps its order (6.4).
+/// Reverses the bytes of each 32-bit word; trailing bytes that form no word keep their order
+/// (6.4).
 pub(crate) fn reverse_words(bytes: &mut [u8]) {
     for word in bytes.chunks_exact_mut(4) {
         word.reverse();
     }
 }
 
-/// Takes the bytes of a transfer to the host out of NIC memory. Returns the NIC address
-/// behind the last one.
+/// Copies the bytes of a transfer to the host out of NIC memory. Returns the NIC address after the
+/// last one.
 pub(crate) fn gather(
     sram: &dyn Sram,
     map: SramMap,
@@ -104,12 +105,18 @@ pub(crate) fn gather(
     })
 }
 
+/// The NIC address of byte `offset` of a transfer.
+fn address_of(transfer: &Transfer, offset: usize, wrap: Option<(u32, u32)>) -> u32 {
+    segments(transfer.local, offset, wrap, |_, _| {})
+}
+
 impl Dma {
-    /// Moves the bytes of a transfer.
+    /// Moves the bytes of a transfer from `moved` to its end, or to `until` if that is in front of
+    /// it. Both are multiples of 4, but for the end, if words are reversed.
     ///
     /// # Errors
     /// [`HostMemoryError`] if the host did not answer for all of it; NIC memory is then
-    /// unchanged.
+    /// unchanged, but for the bytes that had moved before.
     pub fn move_bytes(
         &mut self,
         env: &mut Environment<'_>,
@@ -117,18 +124,27 @@ impl Dma {
         buffers: PacketBuffers,
         direction: Direction,
         transfer: &Transfer,
+        until: u32,
     ) -> Result<Outcome, HostMemoryError> {
-        let length = transfer.length as usize;
-        let wrap = buffers.wrap(direction);
-        let mut checksum = self.channel(direction).checksum();
-        let bytes = &mut self.buffer[..length];
-        let state = transfer.state;
-        if transfer.host.checked_add(length as u64).is_none() {
+        let whole = transfer.length as usize;
+        if transfer.host.checked_add(whole as u64).is_none() {
             return Err(HostMemoryError {
                 address: transfer.host,
-                length,
+                length: whole,
             });
         }
+        let wrap = buffers.wrap(direction);
+        let channel = self.channel(direction);
+        let (moved, mut checksum) = (channel.moved().min(transfer.length), channel.checksum());
+        let transfer = Transfer {
+            host: transfer.host + u64::from(moved),
+            local: address_of(transfer, moved as usize, wrap),
+            length: until.min(transfer.length).saturating_sub(moved),
+            ..*transfer
+        };
+        let length = transfer.length as usize;
+        let bytes = &mut self.buffer[..length];
+        let state = transfer.state;
         let end = match direction {
             Direction::Read => {
                 if length != 0 {
@@ -145,7 +161,7 @@ impl Dma {
                 })
             }
             Direction::Write => {
-                let end = gather(env.sram, map, buffers, transfer, bytes);
+                let end = gather(env.sram, map, buffers, &transfer, bytes);
                 if state.checksum() {
                     checksum = add_bytes(checksum, transfer.local, bytes);
                 }

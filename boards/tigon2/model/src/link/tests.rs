@@ -1,4 +1,4 @@
-//! The link as firmware sees it in registers.
+//! The link in firmware's registers.
 
 mod copper;
 

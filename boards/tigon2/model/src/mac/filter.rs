@@ -1,20 +1,20 @@
 //! The address filter.
 //!
-//! Hardware reference, section 10.3: broadcast is accepted, the own address, multicast by
-//! hash, everything when promiscuous.
+//! Hardware reference, section 10.3: the MAC accepts broadcasts, its own address, multicasts by
+//! hash, and everything in promiscuous mode.
 
 use tigon2_chip::mac::{MacStatistic, multicast_hash_bit, multicast_hash_position};
 
 const BROADCAST: [u8; 6] = [0xFF; 6];
 
-/// What the destination address of a frame is.
+/// The kind of a frame's destination address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// To one station.
+    /// One station.
     Unicast,
-    /// To a group.
+    /// A group.
     Multicast,
-    /// To everybody.
+    /// All stations.
     Broadcast,
 }
 
@@ -48,7 +48,7 @@ impl FrameKind {
     }
 }
 
-/// The addresses that the MAC takes.
+/// The addresses that the MAC accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// `R[208]`: bits 15:0 are the first two bytes.

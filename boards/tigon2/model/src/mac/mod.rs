@@ -29,7 +29,7 @@ use crate::dma::PacketBuffers;
 use tigon2_chip::bits::{MacRxState, MacTxState};
 use tigon2_chip::mac::{RX_RING_BYTES, TX_RING_BYTES};
 
-/// Addresses that the MAC keeps are those of the SRAM and its aliases: 23 bits (10.2).
+/// The MAC's addresses cover the SRAM and its aliases: 23 bits (10.2).
 const ADDRESS_MASK: u32 = 0x007F_FFFF;
 
 /// A pointer into a packet buffer.
@@ -43,7 +43,7 @@ impl BufferPointer {
         self.0
     }
 
-    /// A write, by software or by the hardware side effects of DMA and MAC.
+    /// A write, by software or by side effects of DMA and MAC.
     pub fn set(&mut self, value: u32) {
         self.0 = value & ADDRESS_MASK;
     }
@@ -80,9 +80,9 @@ pub struct Mac {
     rx_state: MacRxState,
     /// `R[214]` bits 31:16: type of inserted VLAN tags.
     pub vlan_type: u16,
-    /// E0 bit 2: a frame is on its way in.
+    /// E0 bit 2: a frame is arriving.
     pub receiving: bool,
-    /// The frame on its way out.
+    /// The frame that is being sent.
     pub sending: Option<Sending>,
     /// Flow control.
     pub pause: Pause,
@@ -106,20 +106,21 @@ impl Mac {
     }
 
     /// A write to `R[200]`: bit 0 resets and clears itself, without disturbing the pointers
-    /// (10.1, C); bits 29:24 are write-1-to-clear (10.4, C).
-    pub fn set_tx_state(&mut self, value: u32) {
+    /// (10.1, C), and the other bits of the same write are stored; bits 29:24 are write-1-to-clear
+    /// (10.4, C). Returns whether a frame was on the wire, which ends cut.
+    pub fn set_tx_state(&mut self, value: u32) -> bool {
         let value = MacTxState::from_bits(value);
         if value.reset() {
-            self.tx_state = MacTxState::new();
-            self.sending = None;
+            self.tx_state = value.with_reset(false).with_attention(0);
             self.pause = Pause::default();
-            return;
+            return self.sending.take().is_some();
         }
         let attention = self.tx_state.attention() & !value.attention();
         self.tx_state = value.with_attention(attention);
+        false
     }
 
-    /// The bits of `R[220]` that are kept; 18 and 19 come from the link.
+    /// The stored bits of `R[220]`; 18 and 19 come from the link.
     #[inline]
     pub fn rx_state(&self) -> MacRxState {
         self.rx_state
@@ -144,7 +145,7 @@ impl Mac {
         }
     }
 
-    /// Attention 25: the signal came or went (11).
+    /// Attention 25: the signal appeared or disappeared (11).
     pub fn sync_changed(&mut self) {
         self.rx_state.set_sync_attention(true);
     }

@@ -1,10 +1,10 @@
-//! Flow control: pause frames of both sides.
+//! Flow control: pause frames in both directions.
 //!
-//! Hardware reference, 10.4: `R[200]` bit 8 sends them, `R[220]` bit 16 obeys them; the
-//! frames are those of IEEE 802.3 annex 31B. Their time is in quanta of 512 bit times.
+//! Hardware reference, 10.4: `R[200]` bit 8 sends them, `R[220]` bit 16 obeys them; the frames are
+//! those of IEEE 802.3 annex 31B. Their time is in quanta of 512 bit times.
 //!
-//! A card that sends them asks for silence when receive space runs low, again before its
-//! time is over, and takes it back when there is much space again:
+//! A card that sends them stops the partner when receive space runs low, stops it again before the
+//! time is over, and resumes it when there is enough space again:
 //!
 //! ```text
 //! free bytes     free descriptors
@@ -21,20 +21,19 @@ const FLOW_CONTROL: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];
 /// Ethernet type of MAC control frames and their pause operation.
 const PAUSE: [u8; 4] = [0x88, 0x08, 0x00, 0x01];
 
-/// The longest silence that one frame asks for.
+/// The longest time of one pause frame.
 pub const LONGEST: u16 = 0xFFFF;
 
 /// Bits of one quantum.
 const QUANTUM_BITS: u64 = 512;
 
-/// Below this much room the partner is asked to stop: a jumbo frame and what is still on
-/// its way fit.
+/// Below this room the card stops the partner: a jumbo frame and frames in flight still fit.
 const STOP: Room = Room {
     bytes: 12 * 1024,
     descriptors: 8,
 };
 
-/// From this much room on it may resume.
+/// From this room on the card resumes the partner.
 const RESUME: Room = Room {
     bytes: 24 * 1024,
     descriptors: 64,
@@ -45,8 +44,8 @@ pub fn pause_time(quanta: u16, megabits: u32) -> u64 {
     u64::from(quanta) * QUANTUM_BITS * 1000 / u64::from(megabits.max(1))
 }
 
-/// The pause time of a flow control frame to the group of MAC control or to `station`, in
-/// quanta, if it is one.
+/// The time of a pause frame to the MAC control group or to `station`, in quanta, if the frame is
+/// one.
 pub fn pause_quanta(frame: &[u8], station: &[u8; 6]) -> Option<u16> {
     let destination = frame.get(..6)?;
     let for_us = destination == FLOW_CONTROL || destination == station;
@@ -55,7 +54,7 @@ pub fn pause_quanta(frame: &[u8], station: &[u8; 6]) -> Option<u16> {
     is_pause.then_some(quanta)
 }
 
-/// Whether a frame is one of MAC control, which only the MACs at the ends of a wire mean.
+/// Whether a frame is a MAC control frame, which only the MACs at the ends of a wire handle.
 pub fn is_flow_control(frame: &[u8]) -> bool {
     frame.get(12..14) == Some(&PAUSE[..2])
 }
@@ -67,18 +66,18 @@ pub fn pause_frame(station: &[u8; 6], quanta: u16) -> Vec<u8> {
     frame
 }
 
-/// What flow control remembers.
+/// The state of flow control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pause {
-    /// Until when a pause frame of the partner holds the transmitter, in nanoseconds.
+    /// The time until which a partner's pause frame holds the transmitter, in nanoseconds.
     pub held_until: u64,
-    /// The partner was asked to stop; when it has to be asked again.
+    /// When the partner, which was stopped, has to be stopped again.
     pub asked: Option<u64>,
 }
 
 impl Mac {
-    /// Whether receive space is so low that the partner should be silent: from the stop mark
-    /// on until the resume mark. Each mark is at most a part of a small buffer.
+    /// Whether receive space is so low that the partner should be silent: from the stop mark on
+    /// until the resume mark. In small buffers each mark is at most a part of the buffer.
     pub fn short_of_room(&self) -> bool {
         let (room, all) = (self.rx_room(), self.buffers.rx_bytes());
         let (bytes, descriptors) = match self.pause.asked {
@@ -88,8 +87,8 @@ impl Mac {
         room.bytes < bytes || room.descriptors < descriptors
     }
 
-    /// What to tell the partner now, if `sends` pause frames: quanta, if anything. The next
-    /// question is due after half of the time that this one asks for.
+    /// The quanta to send to the partner now, if any, when `sends` permits pause frames. The next
+    /// one is due after half of that time.
     pub fn next_pause(&mut self, now: u64, sends: bool, megabits: u32) -> Option<u16> {
         if !sends {
             self.pause.asked = None;

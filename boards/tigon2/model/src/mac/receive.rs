@@ -1,4 +1,4 @@
-//! Receive: room in ring and buffer, and how a frame is laid down in SRAM.
+//! Receive: room in ring and buffer, and the placement of a frame in SRAM.
 //!
 //! Hardware reference, section 10.3.
 //!
@@ -14,7 +14,7 @@ use crate::memory::SramMap;
 use tigon2_chip::mac::{CRC_BYTES, FRAME_ALIGNMENT, RxDescriptor, RxDescriptorAt, RxError};
 use tigon2_chip::memory::PACKET_MEMORY_END;
 
-/// What became of a frame from the wire.
+/// The result of a frame from the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception {
     /// It is in NIC memory.
@@ -22,36 +22,36 @@ pub enum Reception {
     /// The card dropped it.
     Dropped(DropReason),
     /// The card holds the wire by pause frames: offer the frame again when
-    /// [`can_receive`](crate::Card::can_receive) says so.
+    /// [`can_receive`](crate::Card::can_receive) returns true.
     Held,
 }
 
 /// Why a frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// No cable, or the transmitter is off so that the partner still negotiates, or the
-    /// SERDES is looped back.
+    /// No cable, or the transmitter is off so that the partner still negotiates, or the SERDES is
+    /// looped back.
     NoLink,
     /// `R[220]` bit 1 is 0.
     Disabled,
     /// `R[220]` bit 2 is 1.
     Stopped,
-    /// The address filter did not take it.
+    /// The address filter rejected it.
     Filtered,
     /// No room in the RX buffer or in the descriptor ring.
     NoSpace,
-    /// A pause frame, which the MAC itself obeyed.
+    /// A pause frame, which the MAC obeyed.
     FlowControl,
     /// Shorter than an Ethernet header.
     TooShort,
-    /// Longer than a descriptor can say.
+    /// Too long for a descriptor.
     TooLong,
 }
 
 /// Free room for received frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes that a frame may take, rounded up to the next boundary.
+    /// Bytes for a frame, rounded up to the next boundary.
     pub bytes: u32,
     /// Descriptors.
     pub descriptors: u32,
@@ -77,7 +77,7 @@ impl Mac {
         }
     }
 
-    /// Bytes that a frame takes in the RX buffer.
+    /// Bytes of a frame in the RX buffer.
     fn footprint(&self, length: usize) -> u32 {
         let start = self.rx_producer.get();
         let end = start + (length + CRC_BYTES) as u32;
@@ -90,8 +90,8 @@ impl Mac {
         room.descriptors > 0 && self.footprint(length) <= room.bytes
     }
 
-    /// Lays a frame down at RxPrd with its CRC, writes its descriptor and advances (10.3, C).
-    /// It must fit. With a CRC error the CRC is a wrong one.
+    /// Stores a frame at RxPrd with its CRC, writes its descriptor and advances (10.3, C). It must
+    /// fit. With a CRC error it stores a wrong CRC.
     pub fn store(&mut self, sram: &mut dyn Sram, map: SramMap, frame: &[u8], error: RxError) {
         let start = self.rx_producer.get();
         let mut crc = crc32fast::hash(frame);
@@ -111,7 +111,7 @@ impl Mac {
         self.rx_descriptor_producer.advance();
     }
 
-    /// Writes into the RX buffer, over its end; returns the address behind.
+    /// Writes into the RX buffer, wrapping at its end; returns the address after the data.
     fn put(&self, sram: &mut dyn Sram, map: SramMap, at: u32, data: &[u8]) -> u32 {
         let room = PACKET_MEMORY_END.saturating_sub(at) as usize;
         let (now, later) = data.split_at(room.min(data.len()));

@@ -8,8 +8,8 @@ use tigon2_chip::memory::SRAM_MAX_BYTES;
 
 /// A pointer into a ring of `BYTES` (a power of two), which is also the ring's alignment.
 ///
-/// The ring is the one that the pointer stands in: a write of the address just behind that
-/// ring (last descriptor + 8) stores the ring's start; a write anywhere else moves it there.
+/// The pointer's own address selects the ring: a write of the address after that ring (last
+/// descriptor + 8) stores the ring's start; a write elsewhere moves the pointer to another ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingPointer<const BYTES: u32> {
     address: u32,
@@ -33,8 +33,8 @@ impl<const BYTES: u32> RingPointer<BYTES> {
         };
     }
 
-    /// Whether two pointers name the same entry of the ring. Only the offset counts, so that
-    /// a producer and a consumer that software has put into different places still meet.
+    /// Whether two pointers name the same entry of the ring. Only the offset counts, so a producer
+    /// and a consumer in different places still compare equal.
     #[inline]
     pub fn meets(self, other: Self) -> bool {
         (self.address ^ other.address) & (BYTES - 1) == 0
@@ -49,7 +49,7 @@ impl<const BYTES: u32> RingPointer<BYTES> {
         }
     }
 
-    /// Moves on to the next descriptor.
+    /// Advances to the next descriptor.
     pub fn advance(&mut self) {
         *self = self.next();
     }

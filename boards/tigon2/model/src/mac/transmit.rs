@@ -1,4 +1,4 @@
-//! Transmit: when a queued frame may go, and what it looks like on the wire.
+//! Transmit: when a queued frame may leave, and its content on the wire.
 //!
 //! Hardware reference, section 10.2.
 
@@ -7,25 +7,33 @@ use crate::environment::Sram;
 use crate::memory::SramMap;
 use tigon2_chip::mac::{ADDRESSES_BYTES, MIN_FRAME, TxDescriptor, TxDescriptorAt};
 
-/// A frame on its way out.
+/// A frame that is being sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sending {
-    /// The frame as it is on the wire, without CRC.
+    /// The frame on the wire, without CRC.
     pub frame: Vec<u8>,
-    /// The address behind its data in the TX buffer.
+    /// The address after its data in the TX buffer.
     pub end: u32,
+    /// Where its data begins there.
+    pub start: u32,
+    /// Bytes of its data.
+    pub length: usize,
+    /// Bytes of the tag behind the addresses.
+    pub tag_bytes: usize,
+    /// Bytes of its data that were read for good.
+    pub fetched: usize,
 }
 
-/// What the transmitter finds at its descriptor consumer.
+/// The state of the transmitter's next descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queued {
-    /// No descriptor, or the transmitter is off, stopped, paused or at work.
+    /// No descriptor, or the transmitter is off, stopped, paused or busy.
     Nothing,
-    /// A descriptor whose data is not there yet: TxPrd does not cover it.
+    /// A descriptor whose data has not arrived: TxPrd does not cover it.
     Waiting,
-    /// A descriptor of no bytes.
+    /// A descriptor of zero bytes.
     Empty,
-    /// A frame that can go.
+    /// A frame that can leave.
     Ready(TxDescriptor),
 }
 
@@ -33,6 +41,37 @@ pub enum Queued {
 pub fn buffer_distance(base: u32, bytes: u32, from: u32, to: u32) -> u32 {
     let offset = |address: u32| i64::from(address) - i64::from(base);
     (offset(to) - offset(from)).rem_euclid(i64::from(bytes.max(1))) as u32
+}
+
+/// The address `bytes` behind `at` in the buffer (base, limit).
+fn advance((base, limit): (u32, u32), at: u32, bytes: u32) -> u32 {
+    match limit.checked_sub(at) {
+        Some(room) if room > 0 && bytes >= room => base + (bytes - room),
+        _ => at + bytes,
+    }
+}
+
+/// Reads from `at` on in the buffer (base, limit), round its end; returns the address after the
+/// last byte.
+fn read_round(
+    sram: &dyn Sram,
+    map: SramMap,
+    (base, limit): (u32, u32),
+    mut at: u32,
+    bytes: &mut [u8],
+) -> u32 {
+    let mut done = 0;
+    while done < bytes.len() {
+        let room = if at < limit { limit - at } else { u32::MAX };
+        let piece = (room as usize).min(bytes.len() - done);
+        map.read(sram, at, &mut bytes[done..done + piece]);
+        done += piece;
+        at += piece as u32;
+        if at == limit {
+            at = base;
+        }
+    }
+    at
 }
 
 impl Mac {
@@ -61,8 +100,8 @@ impl Mac {
         }
     }
 
-    /// Whether the data up to TxPrd covers the frame: the MAC waits for it (10.2, C).
-    /// Distances run from TxCon round the buffer.
+    /// Whether the data up to TxPrd covers the frame: the MAC waits for it (10.2, C). Distances are
+    /// measured from TxCon and wrap in the buffer.
     fn covers(&self, descriptor: &TxDescriptor) -> bool {
         let (base, bytes) = (self.buffers.tx_base, self.buffers.tx_bytes());
         if bytes == 0 {
@@ -74,8 +113,8 @@ impl Mac {
         start + descriptor.length() <= valid
     }
 
-    /// Takes a frame out of the TX buffer, with its tag and padding, and remembers it as on
-    /// its way (10.2).
+    /// Takes a frame out of the TX buffer, with its tag and padding, and records it as being sent
+    /// (10.2).
     pub fn begin_sending(&mut self, sram: &dyn Sram, map: SramMap, descriptor: &TxDescriptor) {
         let (base, limit) = (self.buffers.tx_base, self.buffers.rx_base);
         let length = descriptor.length() as usize;
@@ -86,18 +125,7 @@ impl Mac {
         });
         let mut frame = Vec::with_capacity((length + 4).max(MIN_FRAME));
         frame.resize(length, 0);
-        let mut at = descriptor.start();
-        let mut done = 0;
-        while done < length {
-            let room = if at < limit { limit - at } else { u32::MAX };
-            let piece = (room as usize).min(length - done);
-            map.read(sram, at, &mut frame[done..done + piece]);
-            done += piece;
-            at += piece as u32;
-            if at == limit {
-                at = base;
-            }
-        }
+        let end = read_round(sram, map, (base, limit), descriptor.start(), &mut frame);
         if let Some(tag) = tag {
             let at = ADDRESSES_BYTES.min(frame.len());
             frame.splice(at..at, tag);
@@ -105,7 +133,50 @@ impl Mac {
         if frame.len() < MIN_FRAME {
             frame.resize(MIN_FRAME, 0);
         }
-        self.sending = Some(Sending { frame, end: at });
+        self.sending = Some(Sending {
+            frame,
+            end,
+            start: descriptor.start(),
+            fetched: 0,
+            length,
+            tag_bytes: tag.map_or(0, |tag| tag.len()),
+        });
+    }
+
+    /// Reads the bytes of the frame that is being sent up to `until`, but for those that were read
+    /// before: they may be others than those that stood there when it began.
+    pub fn fetch(&mut self, sram: &dyn Sram, map: SramMap, until: usize) {
+        let buffer = (self.buffers.tx_base, self.buffers.rx_base);
+        let Some(sending) = &mut self.sending else {
+            return;
+        };
+        let (from, until) = (sending.fetched, until.min(sending.length));
+        if until <= from {
+            return;
+        }
+        let mut bytes = vec![0; until - from];
+        let at = advance(buffer, sending.start, from as u32);
+        read_round(sram, map, buffer, at, &mut bytes);
+        for (index, byte) in (from..until).zip(bytes) {
+            let behind_tag = index >= ADDRESSES_BYTES;
+            let index = index + if behind_tag { sending.tag_bytes } else { 0 };
+            if let Some(place) = sending.frame.get_mut(index) {
+                *place = byte;
+            }
+        }
+        sending.fetched = until;
+    }
+
+    /// Whether `length` bytes from `at` on in the TX buffer are some of a frame's.
+    pub fn overlaps(&self, sending: &Sending, at: u32, length: u32) -> bool {
+        let (base, bytes) = (self.buffers.tx_base, self.buffers.tx_bytes());
+        let inside = |address: u32| (base..self.buffers.rx_base).contains(&address);
+        if !inside(at) || !inside(sending.start) {
+            return false;
+        }
+        let ahead = buffer_distance(base, bytes, sending.start, at);
+        let behind = buffer_distance(base, bytes, at, sending.start);
+        (ahead as usize) < sending.length || behind < length
     }
 
     /// The frame has left: TxCon and F4 advance (10.2, C).

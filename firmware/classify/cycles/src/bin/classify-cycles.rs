@@ -1,4 +1,4 @@
-//! The program as it stands in the scratch pad.
+//! The program in the scratch pad.
 //!
 //! All code is in the library; its `start` module holds the entry.
 #![no_std]

@@ -1,18 +1,19 @@
-//! From a frame in the receive buffer to its queue.
+//! Selects the queue of a frame in the receive buffer.
 //!
-//! The work is [`flow_classify`]'s; here is how it reads the buffer, and where its tables are.
+//! [`flow_classify`] does the work; this module gives it access to the buffer and to its tables.
 
 use super::super::frame::wrapped;
 use super::open::Refused;
+use crate::memory::flow_cache::{self, FlowCache, build_rows, look_up};
 use crate::memory::layout::{HASH_TABLES, INDIRECTION, QUEUE_CONTROL};
 use flow_classify::classifier::{Classifier, Verdict};
 use flow_classify::key::{Key, Period};
-use flow_classify::toeplitz::{self, Memory, Nibbles};
-use flow_classify::{ClassifierKind, Frame, HashTypes};
+use flow_classify::toeplitz::{Memory, Nibbles};
+use flow_classify::{ClassifierKind, Frame, HashType, HashTypes};
 use host_interface::queue::control::{KEY_WORDS, QueueControlBlock, TABLE_WORDS};
 use host_interface::queue::{KEY_BYTES, QueueResult};
+use tigon2_chip::Cpu;
 use tigon2_hal::Bus;
-use tigon2_hal::schedule::barrier;
 
 /// A frame in the receive buffer, which begins at `base`, and the tables.
 struct View<'a, B: Bus> {
@@ -48,12 +49,10 @@ impl<B: Bus> Memory for View<'_, B> {
     }
 }
 
-/// A frame whose first bytes lie at one piece.
+/// A frame whose first bytes are contiguous.
 struct Straight<'a, B: Bus> {
     bus: &'a mut B,
     start: u32,
-    /// The hash tables.
-    rows: u32,
 }
 
 impl<B: Bus> Frame for Straight<'_, B> {
@@ -68,45 +67,137 @@ impl<B: Bus> Frame for Straight<'_, B> {
     }
 }
 
-impl<B: Bus> Memory for Straight<'_, B> {
-    type Pieces = Nibbles;
+/// How far the inspection of an untagged datagram reaches.
+pub const REACH: u32 = 64;
 
-    #[inline(always)]
-    fn row(&mut self, offset: u32) -> u32 {
-        self.bus.load(self.rows + offset)
+/// A verdict in two words, which a function returns in registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Type of hash and queue, as a return BD has them.
+    pub kind: u32,
+    /// The hash.
+    pub hash: u32,
+}
+
+impl Found {
+    /// No verdict.
+    pub const NONE: Found = Found {
+        kind: u32::MAX,
+        hash: 0,
+    };
+
+    /// A verdict.
+    pub const fn of(verdict: Verdict) -> Found {
+        Found {
+            kind: (verdict.hash_type as u32) << 24 | verdict.queue << 16,
+            hash: verdict.hash,
+        }
     }
 
+    /// Whether there is one.
     #[inline(always)]
-    fn queue(&mut self, entry: u32) -> u32 {
-        self.bus.load_byte(INDIRECTION + entry).into()
+    pub const fn is_some(self) -> bool {
+        self.kind != u32::MAX
+    }
+
+    /// The queue.
+    #[inline(always)]
+    pub const fn queue(self) -> u32 {
+        self.kind >> 16 & 0xFF
+    }
+
+    /// As one that the slow path takes.
+    pub const fn verdict(self) -> Option<Verdict> {
+        if !self.is_some() {
+            return None;
+        }
+        Some(Verdict {
+            queue: self.queue(),
+            hash_type: match HashType::from_number(self.kind >> 24) {
+                Some(hash_type) => hash_type,
+                None => HashType::None,
+            },
+            hash: self.hash,
+        })
     }
 }
 
-/// How far behind the start of an untagged IPv4 datagram what is looked at reaches.
-pub const REACH: u32 = 64;
+/// The verdict by source address on a frame of `length` bytes without CRC, at least
+/// [`LEAST`](flow_classify::classifier::LEAST), if it is an untagged IP datagram without IPv4
+/// options. `mask` is one less than the number of queues.
+#[inline(always)]
+pub fn by_source<B: Bus>(bus: &mut B, start: u32, length: u32, mask: u32) -> Found {
+    let view = &mut Straight { bus, start };
+    match flow_classify::classifier::straight_source_of_least(view, length) {
+        Some(source) => Found {
+            kind: (source & mask) << 16,
+            hash: 0,
+        },
+        None => Found::NONE,
+    }
+}
 
-/// The classifier of the open queues.
+/// The classifier of the open queues, the types of hash that it makes, and the cache of flows.
 #[derive(Clone, Copy, Debug)]
-pub struct Classify(Classifier);
+pub struct Classify(Classifier, HashTypes, FlowCache);
 
 impl Classify {
-    /// All frames to queue 0.
-    pub const SINGLE: Classify = Classify({
-        let types = HashTypes::new();
-        match Classifier::new(ClassifierKind::Single, 1, types, Period::None) {
-            Ok(classifier) => classifier,
-            Err(_) => panic!("one queue fits every classifier"),
-        }
-    });
+    /// Sends all frames to queue 0.
+    pub const SINGLE: Classify = Classify(
+        {
+            let types = HashTypes::new();
+            match Classifier::new(ClassifierKind::Single, 1, types, Period::None) {
+                Ok(classifier) => classifier,
+                Err(_) => panic!("one queue fits every classifier"),
+            }
+        },
+        HashTypes::new(),
+        FlowCache::NONE,
+    );
 
-    /// The verdict on a frame of `length` bytes without CRC, if it is an untagged IPv4 datagram
-    /// without options. Its first [`REACH`] bytes lie at one piece.
+    /// The verdict on any frame; `straight` says whether it is at least
+    /// [`LEAST`](flow_classify::classifier::LEAST) long and its first [`REACH`] bytes are
+    /// contiguous.
     #[inline(never)]
-    pub fn straight<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32) -> Option<Verdict> {
-        // In a register, not a constant in each look-up.
-        let rows = barrier(HASH_TABLES);
-        self.0
-            .classify_straight(&mut Straight { bus, start, rows }, length)
+    pub fn find<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        start: u32,
+        length: u32,
+        base: u32,
+        straight: bool,
+    ) -> Found {
+        if straight && self.makes_hashes() {
+            let view = &mut flow_cache::View::new(bus, self.2);
+            view.start = start;
+            let found = self.0.cached_ipv4(view, length);
+            let found = found.or_else(|| self.0.cached_ipv6(view, length));
+            if let Some(verdict) = found.or_else(|| look_up(&self.0, view, length)) {
+                return Found::of(verdict);
+            }
+        }
+        Found::of(self.round(bus, start, length, base))
+    }
+
+    /// Whether it makes hashes.
+    pub fn makes_hashes(&self) -> bool {
+        self.0.kind() == ClassifierKind::Toeplitz
+    }
+
+    /// The types of hash that it makes, as bits, and from bit 16 on the period of its key.
+    pub const fn hashes(&self) -> u32 {
+        self.1.into_bits() | (self.0.period() as u32) << 16
+    }
+
+    /// What the last byte of the source address is masked with, if that chooses the queue: with
+    /// nothing where all frames go to queue 0.
+    #[inline(always)]
+    pub fn source_mask(&self) -> Option<u32> {
+        match self.0.kind() {
+            ClassifierKind::Single => Some(0),
+            ClassifierKind::SourceAddress => Some(self.0.queues() - 1),
+            _ => None,
+        }
     }
 
     /// The verdict on any frame; it may go round the end of the buffer, which begins at `base`.
@@ -116,10 +207,10 @@ impl Classify {
             .classify_in_general(&mut View { bus, start, base }, length)
     }
 
-    /// As the control block says that was read, for `open` queues. Builds the tables.
+    /// From the control block that was read, for `open` queues. Builds the tables.
     ///
     /// # Errors
-    /// What does not fit, and the table entry that it is about.
+    /// What is invalid, and the index of the table entry.
     #[inline(never)]
     pub fn configured<B: Bus>(bus: &mut B, open: u32) -> Result<Classify, Refused> {
         use core::mem::offset_of;
@@ -136,13 +227,13 @@ impl Classify {
             }
             Err(_) => return Err(Refused::of(QueueResult::QueueCount)),
         };
+        let mut flows = FlowCache::NONE;
         if kind == ClassifierKind::Toeplitz {
+            flows = FlowCache::cleared(bus, Cpu::A, open);
             take_table(bus, open)?;
-            toeplitz::build::<Nibbles>(&key, toeplitz::INPUT_BYTES, |offset, value| {
-                bus.store(HASH_TABLES + offset, value);
-            });
+            build_rows(bus, &key, open);
         }
-        Ok(Classify(classifier))
+        Ok(Classify(classifier, types, flows))
     }
 }
 
@@ -157,7 +248,7 @@ fn key<B: Bus>(bus: &mut B) -> Key {
     key
 }
 
-/// Judges the indirection table and takes it.
+/// Validates the indirection table and takes it.
 fn take_table<B: Bus>(bus: &mut B, open: u32) -> Result<(), Refused> {
     const AT: u32 = QUEUE_CONTROL + core::mem::offset_of!(QueueControlBlock, table) as u32;
     for entry in 0..TABLE_WORDS as u32 * 4 {

@@ -1,34 +1,136 @@
-//! Frames with nothing to look at, several in a run.
+//! The fast path of queue mode: runs of frames that need no inspection.
 //!
-//! As the [fast path](super::super::fast_path) of classic mode, with a queue for each frame:
-//! what is known of the queue is in memory, so a frame costs more. Whatever else there is
-//! about a frame ends the run, and [`slow_path`](super::slow_path) looks at it.
+//! As the [fast path](super::super::fast_path) of classic mode, with a queue for each frame. The
+//! state of the queue is in memory, so a frame costs more. Any other frame ends the run, and
+//! [`slow_path`](super::slow_path) handles it.
 
-use super::{Queues, Receive, classify};
+use super::classify::{self, Found};
+use super::{Queues, Receive};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, filter};
+use crate::memory::layout::{QUEUE_SLOTS, QUEUES, VERDICTS, verdict_offset};
 use crate::path::receive::deliver::{NOW, Taken, flags_of};
-use crate::path::receive::frame::{CRC, HEADER};
-use flow_classify::Verdict;
+use crate::path::receive::frame::CRC;
+use flow_classify::classifier::LEAST;
 use host_interface::bd::ReceiveBdAt;
 use host_interface::bd::destination::UNICAST;
 use tigon2_chip::memory::PACKET_MEMORY_END;
+use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
 
-/// What a run came to.
+/// Transfers of a frame.
+pub(super) const TRANSFERS: u32 = 1;
+
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Frames that were delivered.
     pub count: u32,
-    /// The queues that they went to, a bit for each.
+    /// Their bytes.
+    octets: u32,
+    /// The flags of their BDs.
+    flags: u32,
+    /// The queues that got frames, a bit for each.
     pub touched: u32,
-    /// Whether no frame is there any more.
-    pub done: bool,
-    /// The verdict on the frame that ended the run, if it was classified.
-    pub verdict: Option<Verdict>,
+    /// Why it ended.
+    pub end: End,
 }
 
-/// Delivers up to `most` frames.
+impl Run {
+    /// No frame is for the fast path.
+    const NONE: Run = Run {
+        count: 0,
+        octets: 0,
+        flags: 0,
+        touched: 0,
+        end: End::Slow(Found::NONE),
+    };
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    /// No frame is there any more, or there were as many as were asked for.
+    Done,
+    /// There were as many as one CPU has classified.
+    Again,
+    /// There is no descriptor for the next frame, if there is one.
+    Full,
+    /// The queue of the next frame needs a look.
+    Look(Found),
+    /// The next frame is one for the slow path; its verdict, if it was classified.
+    Slow(Found),
+}
+
+/// How frames get their verdicts. The loop is compiled for each of them.
+trait Verdicts {
+    /// Whether there is a hash; if not, the slots have zeros in its place.
+    const HASHES: bool;
+
+    /// The verdict on a frame at least [`LEAST`] long, whose descriptor is at offset `at`.
+    fn next<B: Bus>(&mut self, bus: &mut B, at: u32, start: u32, length: u32) -> Found;
+}
+
+/// By the source address.
+struct BySource {
+    mask: u32,
+}
+
+impl Verdicts for BySource {
+    const HASHES: bool = false;
+
+    #[inline(always)]
+    fn next<B: Bus>(&mut self, bus: &mut B, _: u32, start: u32, length: u32) -> Found {
+        classify::by_source(bus, start, length, self.mask)
+    }
+}
+
+/// By the verdicts in their ring: CPU B's, which has [classified ahead](crate::path::ahead), or
+/// CPU A's own.
+struct Ahead;
+
+impl Verdicts for Ahead {
+    const HASHES: bool = true;
+
+    #[inline(always)]
+    fn next<B: Bus>(&mut self, bus: &mut B, at: u32, _: u32, _: u32) -> Found {
+        let verdict = VERDICTS + verdict_offset(at);
+        Found {
+            kind: bus.load(verdict),
+            hash: bus.load(verdict + 4),
+        }
+    }
+}
+
+/// Delivers up to `most` frames of `lengths` that go by source address, of which `mask` is what counts.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
+#[inline(never)]
+fn run_by_source<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    mask: u32,
+    most: u32,
+    lengths: u32,
+) -> Run {
+    run_by(&mut BySource { mask }, receive, queues, io, most, lengths)
+}
+
+/// Delivers up to `most` frames that have verdicts.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low_ahead"))]
+#[inline(never)]
+fn run_ahead<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    most: u32,
+    lengths: u32,
+) -> Run {
+    run_by(&mut Ahead, receive, queues, io, most, lengths)
+}
+
+/// Delivers up to `most` frames; fewer when CPU B classifies and has not come further.
 #[inline(always)]
 pub(super) fn run<B: Dispatch>(
     receive: &mut Receive,
@@ -36,93 +138,128 @@ pub(super) fn run<B: Dispatch>(
     io: &mut IoA<B>,
     most: u32,
 ) -> Run {
+    let lengths = receive.queue_lengths(LEAST);
+    let run = if let Some(mask) = queues.classify.source_mask() {
+        run_by_source(receive, queues, io, mask, most, lengths)
+    } else if !queues.verdicts.is_open {
+        // There is no room for verdicts.
+        Run::NONE
+    } else {
+        let (few, done) = queues
+            .verdicts
+            .look(receive, &mut queues.classify, io, most);
+        let mut run = run_ahead(receive, queues, io, few, lengths);
+        if !done && run.count == few {
+            run.end = End::Again;
+        }
+        queues.verdicts.released(run.count);
+        run
+    };
+    if run.count != 0 {
+        io.frees_with_data();
+        receive.counters.received(UNICAST, run.count, run.octets);
+        if run.flags & NOW != 0 {
+            // Which of them asked for it is not worth a look at each.
+            queues.due |= run.touched;
+        }
+    }
+    run
+}
+
+/// The run itself, as [`run`]. One loop in one function: what goes from frame to frame is in
+/// registers, and the queue's state is taken from the scratch pad once a frame.
+#[inline(always)]
+fn run_by<B: Dispatch>(
+    verdicts: &mut impl Verdicts,
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    most: u32,
+    lengths: u32,
+) -> Run {
     let IoA {
         bus,
         write_ring,
         states,
         ..
     } = io;
-    let Queues {
-        table,
-        classify: classifier,
-        due,
-        ..
-    } = queues;
-    let lengths = receive.queue_lengths();
-    let cut = receive.cut;
+    let table = &mut queues.table;
+    // Of the CRC.
+    let kept = CRC - receive.cut;
     let state = states.data;
     let mut frames = receive.ring.open();
     let mut writes = write_ring.open();
     let limit = most.min(writes.free());
     let mut left = limit;
-    let (mut octets, mut touched) = (0, 0);
-    let (mut verdict, mut done) = (None, limit == most);
-    while left != 0 {
+    let (mut octets, mut touched, mut flags) = (0, 0, 0);
+    let end = loop {
+        if left == 0 {
+            break if limit == most { End::Done } else { End::Full };
+        }
         let Some(frame) = frames.oldest(bus) else {
-            done = true;
-            break;
+            break End::Done;
         };
-        done = false;
         // Errors make it longer than any frame.
         let length = (frame.errors << 16 | frame.length).wrapping_sub(CRC);
-        if length.wrapping_sub(HEADER) >= lengths
-            || frame.start > PACKET_MEMORY_END - classify::REACH
+        if length.wrapping_sub(LEAST) >= lengths
+            || (frame.start + (classify::REACH - 1)) >= PACKET_MEMORY_END
             || filter::is_of_group(bus, frame.start)
         {
-            break;
+            break End::Slow(Found::NONE);
         }
-        let Some(found) = classifier.straight(bus, frame.start, length) else {
-            break;
-        };
-        let Some(queue) = table.get_mut(found.queue as usize) else {
-            break;
-        };
-        if queue.quick == 0 && !queue.look(bus) {
-            verdict = Some(found);
-            break;
+        let found = verdicts.next(bus, frames.offset(), frame.start, length);
+        if !found.is_some() {
+            break End::Slow(Found::NONE);
         }
-        let bytes = frame.length - cut;
-        let taken = Taken::new(bus, queue.bd());
+        let number = found.queue() as usize % QUEUES.max(1);
+        let Some(queue) = table.get_mut(number) else {
+            break End::Slow(found);
+        };
+        if queue.needs_look() {
+            break End::Look(found);
+        }
+        let bytes = length + kept;
+        let bd = queue.bd();
+        let taken = Taken::new(bus, bd);
         if bytes > taken.room() {
-            verdict = Some(found);
-            break;
+            break End::Slow(found);
         }
+        // The frame before this one: the loads have waited for its stores anyway.
+        writes.tell(bus);
         let descriptor = writes.next();
-        let slot = queue.slot();
-        let staged = ReceiveBdAt(slot);
         descriptor.local(bus, frame.start);
-        octets += length;
-        descriptor.length(bus, bytes);
-        let kind = (found.hash_type as u32) << 24 | found.queue << 16;
-        descriptor.state(bus, state);
-        touched |= queue.bit();
-        bus.store(staged.kind_and_flags(), kind | flags_of(0, UNICAST));
+        octets = barrier(octets + length);
+        let slot = barrier(bd + QUEUE_SLOTS);
+        let staged = ReceiveBdAt(slot);
+        bus.store(staged.kind_and_flags(), found.kind | flags_of(0, UNICAST));
         queue.advance(length);
+        descriptor.length(bus, bytes);
+        touched = barrier(touched | 1 << number);
+        descriptor.state(bus, state);
+        flags = barrier(flags | taken.flags);
         bus.store(staged.index_and_length(), taken.index_and_length(bytes));
-        if taken.flags & NOW != 0 {
-            *due |= queue.bit();
-        }
-        bus.store(staged.reserved(), found.hash);
         frames.release();
         bus.store(staged.opaque(), taken.opaque);
-        left -= 1;
+        left = barrier(left - 1);
+        if hashes(verdicts) {
+            bus.store(staged.reserved(), found.hash);
+        }
         bus.store_host_address(staged.address(), taken.host);
         descriptor.host(bus, taken.host);
         writes.commit(WriteNote::receive_data(slot).word());
-        writes.tell(bus);
-        done = left == 0 && limit == most;
-    }
+    };
     drop(frames);
+    writes.tell(bus);
     drop(writes);
-    let count = limit - left;
-    if count != 0 {
-        io.frees_with_data();
-        receive.counters.received(UNICAST, count, octets);
-    }
     Run {
-        count,
+        count: limit - left,
+        octets,
         touched,
-        done,
-        verdict,
+        flags,
+        end,
     }
+}
+
+const fn hashes<V: Verdicts>(_: &V) -> bool {
+    V::HASHES
 }

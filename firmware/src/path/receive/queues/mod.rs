@@ -1,9 +1,9 @@
 //! Queue mode: received frames are sorted into one queue for each CPU of the host.
 //!
-//! "Packet classification in the NIC for improved SMP-based Internet servers" (KNET), section
-//! 3; the interface is [`host_interface::queue`]. A frame is classified, takes a BD of its
-//! queue, and its data goes to the host; the return BDs of a queue follow several in a
-//! transfer, and its status line by count or time:
+//! "Packet classification in the NIC for improved SMP-based Internet servers" (KNET), section 3;
+//! [`host_interface::queue`] is the interface. A frame is classified, takes a BD of its queue, and
+//! its data goes to the host. The return BDs of a queue follow, several in one transfer, and its
+//! status line by count or time:
 //!
 //! ```text
 //!             classify        data, in the order of the wire     return BDs, queue by queue
@@ -11,21 +11,23 @@
 //!                         │ no BD, or return ring full: dropped and counted at once
 //! ```
 //!
-//! So a queue whose thread is slow delays no other, and causes no PAUSE. Nothing of this runs
-//! in classic mode, but for one test of a flag when frames have arrived.
+//! So a queue with a slow thread delays no other queue and causes no PAUSE. None of this runs in
+//! classic mode, except one test of a flag when frames have arrived.
 //!
-//! The code lies in SRAM: there is room for it in CPU A's scratch pad, but not at addresses
-//! where CPU B has no code, by which a debugger tells the two apart.
+//! The code that processes a run of frames sorted by source address lies in CPU A's scratch pad,
+//! where CPU B has its state: a debugger distinguishes the two CPUs by the addresses of their
+//! code. All other code executes at most once in a run and lies in SRAM.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | this one | all queues, and a run of frames |
 //! | [`queue`] | the rings of one queue |
-//! | [`classify`](self::classify) | from a frame to its queue |
-//! | `fast_path` | frames with nothing to look at |
+//! | [`classify`] | from a frame to its queue |
+//! | `fast_path` | frames that need no inspection |
+//! | `verdicts` | which of the next frames are classified |
 //! | `slow_path` | all others, and drops |
 //! | [`report`] | status lines, polled marks, interrupts |
-//! | [`open`] | judging the control block; opening and closing |
+//! | [`open`] | validates the control block; opens and closes the queues |
 
 pub mod classify;
 mod fast_path;
@@ -33,33 +35,42 @@ pub mod open;
 pub mod queue;
 pub mod report;
 mod slow_path;
+mod verdicts;
 
 use super::Receive;
-use super::frame::FRAMES;
 use super::returns::MANY;
 use crate::io::IoA;
-use crate::memory::layout::{QUEUE_RINGS, QUEUE_SHIFT, QUEUES};
+use crate::memory::layout::{QUEUE_RINGS, QUEUE_SHIFT, QUEUE_WINDOW, QUEUES};
 use crate::memory::shared::QUEUE_MOVES;
+use crate::memory::statistics::count;
 use classify::Classify;
+use fast_path::End;
 use host_interface::queue::{QueueCounter, RearmWord, block};
 use queue::Queue;
 use report::Notify;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
+use verdicts::Verdicts;
+
+/// Frames that are sorted in a run of the handler: more than in classic mode, so that there are
+/// several for each queue.
+const MOST: u32 = 48;
 
 /// All queues.
 #[derive(Debug)]
 pub struct Queues {
     table: [Queue; QUEUES],
-    /// How many are open; 0 in classic mode.
+    /// The number of open queues; 0 in classic mode.
     open: u32,
-    /// How a frame's queue is found.
+    /// Selects a frame's queue.
     classify: Classify,
-    /// What the host is told, and when.
+    /// When and where each queue is reported.
     notify: [Notify; QUEUES],
-    /// Queues whose host is to be told now, a bit for each.
+    /// Queues to report now, a bit for each.
     due: u32,
+    /// The verdicts on the next frames.
+    verdicts: Verdicts,
     /// Whether return BDs found no descriptor.
     stuck: bool,
     /// The return rings in host memory.
@@ -67,7 +78,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// None is open.
+    /// No queue is open.
     pub const fn new() -> Queues {
         Queues {
             table: [const { Queue::UNUSED }; QUEUES],
@@ -75,6 +86,7 @@ impl Queues {
             classify: Classify::SINGLE,
             notify: [Notify::UNUSED; QUEUES],
             due: 0,
+            verdicts: Verdicts::CLOSED,
             stuck: false,
             returns: [const { HostAddress { high: 0, low: 0 } }; QUEUES],
         }
@@ -103,7 +115,7 @@ impl Queues {
         table.iter_mut().zip(&self.returns)
     }
 
-    /// How many are open.
+    /// The number of open queues.
     pub const fn count(&self) -> u32 {
         self.open
     }
@@ -115,36 +127,56 @@ impl Default for Queues {
     }
 }
 
-/// Receive complete, in queue mode: some frames.
+/// Receive Complete in queue mode: handles some frames.
 #[inline(never)]
 pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
-    // Return BDs that found no descriptor go first: as many more as a run makes have room.
+    // Return BDs that found no descriptor go first: there is room for as many more as one run
+    // makes.
     if queues.stuck && !send_stuck(queues, io) {
         return;
     }
-    let mut left = FRAMES;
+    let mut left = MOST;
     let mut touched = 0;
     while left != 0 {
         let run = fast_path::run(receive, queues, io, left);
         left -= run.count;
         touched |= run.touched;
-        if run.done {
-            break;
-        }
-        match slow_path::one(receive, queues, io, run.verdict) {
+        let found = match run.end {
+            End::Done => break,
+            End::Again => continue,
+            End::Full => {
+                if io.has_write_room(fast_path::TRANSFERS) {
+                    continue;
+                }
+                count!(io.bus, no_write_descriptors);
+                break;
+            }
+            End::Look(found) => {
+                let queue = queues.table.get_mut(found.queue() as usize);
+                if queue.is_some_and(|queue| queue.needs_look() && queue.look(&mut io.bus)) {
+                    continue;
+                }
+                found
+            }
+            End::Slow(found) => found,
+        };
+        match slow_path::one(receive, queues, io, found.verdict()) {
             Some(queue) => touched |= queue,
             None => break,
         }
+        queues.verdicts.released(1);
         left -= 1;
     }
     receive.ring.give_back(&mut io.bus);
+    queues.verdicts.share(io);
     finish(queues, io, touched);
 }
 
-/// Sends return BDs that found no descriptor; `false` if there is none again.
+/// Sends return BDs that found no descriptor; `false` if there is still none.
 #[inline(never)]
 fn send_stuck<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> bool {
     for (queue, host) in queues.open_table() {
+        queue.settle_now();
         if !send_returns(queue, *host, io, MANY) {
             return false;
         }
@@ -153,8 +185,8 @@ fn send_stuck<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> bool {
     true
 }
 
-/// Return BDs, reports and fetches that follow a run in which the queues of `touched` got
-/// frames.
+/// Queues the return BDs, reports and fetches that follow a run in which the queues of `touched`
+/// got frames.
 #[inline(always)]
 fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
     let Queues {
@@ -168,7 +200,9 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
     let mut moved = false;
     let mut left = touched;
     for ((queue, notify), host) in table.iter_mut().zip(notify).zip(returns) {
-        if left & 1 != 0 {
+        // A queue with few frames is left for a later run, or for its time to be over.
+        if left & 1 != 0 && !(notify.is_armed() && queue.unsettled() < notify.batch) {
+            queue.settle();
             moved |= queue.share(&io.me, &mut io.bus);
             *stuck |= !send_returns(queue, *host, io, MANY);
             *due |= notify.judge(queue, io);
@@ -186,7 +220,7 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
     }
 }
 
-/// CPU B looks how far it may fetch.
+/// Rings CPU B, which checks how far it may fetch.
 fn tell_b<B: Dispatch>(io: &mut IoA<B>) {
     let moves = QUEUE_MOVES.get(&mut io.bus).wrapping_add(1);
     QUEUE_MOVES.set(&io.me, &mut io.bus, moves);
@@ -212,7 +246,7 @@ fn send_returns<B: Dispatch>(
     true
 }
 
-/// The host wrote mailboxes of queues: a bit for each, buffer producers and re-arm words.
+/// The host wrote mailboxes of queues, a bit for each: buffer producers and re-arm words.
 #[inline(never)]
 pub fn mailboxes<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, produced: u32, rearmed: u32) {
     let mut moved = false;
@@ -247,4 +281,9 @@ const fn mailbox(number: u32) -> u32 {
     tigon2_chip::memory::MAILBOXES + (number << 3) + 4
 }
 
-const _: () = assert!(tigon2_chip::mailbox::BYTES == 1 << 3);
+const _: () = {
+    assert!(tigon2_chip::mailbox::BYTES == 1 << 3);
+    // Return BDs that wait for others, those of a run, and those behind as many frames as the
+    // write ring takes: no slot is used again before its BD is with the host.
+    assert!(2 * MANY + MOST + 64 <= QUEUE_WINDOW);
+};

@@ -1,7 +1,7 @@
-//! Judging the queue control block; opening and closing the queues.
+//! Validates the queue control block; opens and closes the queues.
 //!
-//! The host's memory may change at any time: what is judged here is the copy in NIC memory,
-//! and nothing else of it is used later.
+//! The host may change its memory at any time. This module validates the copy in NIC memory, and
+//! the firmware uses nothing else later.
 
 use super::classify::Classify;
 use super::queue::Queue;
@@ -11,31 +11,33 @@ use crate::io::buffer_ring::RingId;
 use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::{QUEUE_BLOCK, QUEUE_CONTROL, QUEUES};
+use crate::memory::overlay::{self, Overlay};
 use crate::memory::shared::CLASSIC_NEXT;
 use core::mem::offset_of;
 use host_interface::queue::{
     BlockWord, QueueControl, QueueControlBlock, QueueResult, block, is_ring_size,
 };
+use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
 
-/// Why a command of queue mode is not carried out.
+/// Why a command of queue mode is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What is wrong.
+    /// The error.
     pub result: QueueResult,
-    /// The queue or the table entry that it is about.
+    /// The index of the queue or table entry with the error.
     pub index: u32,
 }
 
 impl Refused {
-    /// What is about no single queue or entry.
+    /// An error that is not about one queue or entry.
     pub const fn of(result: QueueResult) -> Refused {
         Refused::about(result, 0)
     }
 
-    /// What is about one of them.
+    /// An error of one queue or entry.
     pub const fn about(result: QueueResult, index: u32) -> Refused {
         Refused { result, index }
     }
@@ -43,10 +45,10 @@ impl Refused {
 
 /// Bytes of a BD, as a shift.
 const BD_SHIFT: u32 = 5;
-/// What addresses of rings are multiples of: transfers move words, and the bus doubles.
+/// Alignment of ring addresses: transfers move words, and the bus moves double words.
 const RING_ALIGNMENT: u32 = 8;
 
-/// A ring as its control block says.
+/// A ring from its control block.
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     host: HostAddress,
@@ -61,7 +63,7 @@ impl Ring {
         }
     }
 
-    /// Whether there can be such a ring.
+    /// Whether such a ring is possible.
     const fn is_possible(&self) -> bool {
         !self.host.is_null()
             && self.host.low & (RING_ALIGNMENT - 1) == 0
@@ -104,7 +106,7 @@ fn status<B: Bus>(bus: &mut B, number: u32) -> HostAddress {
     bus.load_host_address(at)
 }
 
-/// Whether a ring lies where one of the queues in front of `number` has one.
+/// Whether a ring overlaps one of the queues before `number`.
 fn meets_another<B: Bus>(bus: &mut B, number: u32, ring: &Ring) -> bool {
     (0..number).any(|other| {
         let (buffers, returns) = (buffers(bus, other), returns(bus, other));
@@ -112,7 +114,7 @@ fn meets_another<B: Bus>(bus: &mut B, number: u32, ring: &Ring) -> bool {
     })
 }
 
-/// Judges one queue.
+/// Validates one queue.
 fn judge<B: Bus>(bus: &mut B, number: u32) -> Result<(), QueueResult> {
     const STATUS_ALIGNMENT: u32 = 16;
     let ring = buffers(bus, number);
@@ -133,23 +135,21 @@ fn judge<B: Bus>(bus: &mut B, number: u32) -> Result<(), QueueResult> {
     Ok(())
 }
 
-/// All return BDs of classic mode reach the host: other things are to be in their slots.
+/// Sends all return BDs of classic mode to the host, because the queues reuse their slots.
 ///
 /// # Errors
-/// [`Busy`] while some are under way.
+/// [`Busy`] while some are in flight.
 #[inline(never)]
-pub fn settle<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> Result<(), Busy> {
+pub fn settle<B: Dispatch>(receive: &Receive, io: &mut IoA<B>) -> Result<(), Busy> {
     if receive.returns.waiting() != 0 {
-        super::super::index::update_producer(receive, io);
-    }
-    if receive.returns.waiting() != 0 || !io.all_written() {
+        io.bus.set(EventBit::UpdateReceiveReturnProducer);
         return Err(Busy);
     }
-    Ok(())
+    if io.all_written() { Ok(()) } else { Err(Busy) }
 }
 
-/// The rings of classic mode rest: none of their BDs is given to a frame, and CPU B is asked
-/// to fetch no more.
+/// Suspends the rings of classic mode: no frame takes their BDs, and CPU B is asked to stop
+/// fetching.
 #[inline(never)]
 pub fn rest<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     for id in RingId::ALL {
@@ -158,7 +158,7 @@ pub fn rest<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     }
 }
 
-/// They are used again; CPU B fetches what it had fetched once more.
+/// Resumes them; CPU B fetches again what it had fetched.
 #[inline(never)]
 pub fn resume<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     receive.returns.clear_slots(&mut io.bus);
@@ -168,7 +168,7 @@ pub fn resume<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     super::super::retry(io);
 }
 
-/// Judges the control block that was read, and makes the queues ready; returns how many.
+/// Validates the control block that was read, and prepares the queues; returns their number.
 /// [`begin`] follows when CPU B is ready as well.
 ///
 /// # Errors
@@ -202,22 +202,55 @@ pub fn prepare<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> Result<u32,
     Ok(count)
 }
 
-/// Frames are sorted from now on.
+/// Starts sorting frames.
 pub fn begin<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>, open: u32) {
     queues.open = open;
+    classify_anew(receive, queues, io);
     receive.set_queues(open != 0);
     super::super::retry(io);
 }
 
-/// The classifier as the control block has it by now.
+/// Takes the classifier from the control block.
 ///
 /// # Errors
-/// [`Refused`]; the old one stays.
+/// [`Refused`]; the old classifier stays.
 #[inline(never)]
-pub fn update<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> Result<(), Refused> {
-    queues.classify = Classify::configured(&mut io.bus, queues.open)?;
+pub fn update<B: Dispatch>(
+    receive: &Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+) -> Result<(), Refused> {
+    // No verdict is made while the rows are.
+    queues.verdicts.end(io);
+    let configured = Classify::configured(&mut io.bus, queues.open);
+    if let Ok(classify) = configured {
+        queues.classify = classify;
+    }
+    classify_anew(receive, queues, io);
+    configured?;
+    // The slots may have hashes, which not every classifier overwrites.
+    for queue in &mut queues.table {
+        queue.is_untidy();
+    }
     count_read(&mut io.bus);
     Ok(())
+}
+
+/// Frames are classified by another classifier from now on.
+fn classify_anew<B: Dispatch>(receive: &Receive, queues: &mut Queues, io: &mut IoA<B>) {
+    let by_source = queues.classify.source_mask().is_some();
+    overlay::place(if by_source {
+        Overlay::BySource
+    } else {
+        Overlay::Ahead
+    });
+    if by_source {
+        return queues.verdicts.end(io);
+    }
+    let oldest = receive.ring.oldest_number();
+    let hashes = queues.classify.hashes() | queues.open << 24;
+    let by_b = queues.classify.makes_hashes();
+    queues.verdicts.begin(io, oldest, hashes, by_b);
 }
 
 /// Counts that the classifier was read.
@@ -227,11 +260,11 @@ pub fn count_read<B: Bus>(bus: &mut B) {
     bus.store(at, reads);
 }
 
-/// No frame goes to a queue any more. The return BDs that were made go to the host, and the
-/// status lines, without interrupts.
+/// Stops sorting frames into queues. Sends the remaining return BDs and the status lines to the
+/// host, without interrupts.
 ///
 /// # Errors
-/// [`Busy`] while there is no descriptor for them: the caller comes again.
+/// [`Busy`] while there is no descriptor for them: the caller tries again.
 #[inline(never)]
 pub fn end<B: Dispatch>(
     receive: &mut Receive,
@@ -245,6 +278,7 @@ pub fn end<B: Dispatch>(
         .zip(&queues.notify)
         .zip(&queues.returns);
     for ((queue, notify), host) in every.take(open as usize) {
+        queue.settle_now();
         while queue.waiting() != 0 || queue.unreported != 0 {
             if !io.has_write_room(report::TRANSFERS) {
                 return Err(Busy);
@@ -257,11 +291,12 @@ pub fn end<B: Dispatch>(
     }
     queues.open = 0;
     queues.due = 0;
+    queues.verdicts.end(io);
     receive.set_queues(false);
     Ok(())
 }
 
-/// Says in the queue block what this firmware can do.
+/// Publishes the capabilities of this firmware in the queue block.
 pub fn describe<B: Bus>(bus: &mut B) {
     use host_interface::queue::{ClassifierKind, HashTypes, TABLE_ENTRIES};
     let kinds = ClassifierKind::ALL

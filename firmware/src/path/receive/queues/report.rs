@@ -1,10 +1,10 @@
-//! What a queue's thread is told, and when: status lines, polled marks, interrupts.
+//! Reports to a queue's thread: status lines, polled marks, interrupts.
 //!
-//! KNET, section 3.2. A queue is *armed* or *polled*. Frames of an armed queue, after the
-//! queue's own count or time, mark it polled and raise the interrupt; a polled queue raises
-//! none, its producer goes on being written. The thread re-arms by a mailbox write with the
-//! index up to which it has taken frames: what the queue holds beyond is reported at once, so
-//! nothing can fall between "empty" and "re-armed".
+//! KNET, section 3.2. A queue is *armed* or *polled*. Frames of an armed queue mark it polled,
+//! after the queue's own count or time, and raise the interrupt. A polled queue raises none, but
+//! its producer is still written. The thread re-arms by a mailbox write with the index up to which
+//! it has taken frames; if the queue holds more, it is reported at once, so no frame is lost
+//! between "empty" and "re-armed".
 //!
 //! ```text
 //!   armed ── count or time: status line, interrupt ──► polled ─┐ count or time: status line
@@ -14,7 +14,7 @@
 //! ```
 
 use super::queue::Queue;
-use super::{Queues, Receive, send_returns};
+use super::{MANY, Queues, Receive, send_returns};
 use crate::io::IoA;
 use crate::io::deadline::SlotA;
 use crate::io::note::{WriteKind, WriteNote};
@@ -23,22 +23,24 @@ use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
-/// Transfers of a report: return BDs to the end of the slots, behind it, what a run adds, and
-/// the status line.
+/// Transfers of a report: return BDs up to the end of the slots, those after the wrap, those that
+/// a run adds, and the status line.
 pub(super) const TRANSFERS: u32 = 5;
 
-/// When the host wants to hear of a queue, and where.
+/// When and where the host wants reports of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Notify {
     /// The status line.
     pub(super) status: HostAddress,
-    /// Frames after which the host is told.
+    /// Frames after which the queue is reported.
     threshold: u32,
-    /// Microseconds after which it is told.
+    /// Microseconds after which the queue is reported.
     ticks: u32,
-    /// When that time is over; armed while frames are unreported.
+    /// The deadline of that time; armed while frames are unreported.
     at: u32,
     armed: bool,
+    /// Frames that are processed together: no more than the host wants to have reported at once.
+    pub(super) batch: u32,
 }
 
 impl Notify {
@@ -49,26 +51,39 @@ impl Notify {
         ticks: 0,
         at: 0,
         armed: false,
+        batch: 1,
     };
 
-    /// With the status line at `status`; 0 microseconds is "at once", 0 frames "by time only".
+    /// With the status line at `status`; 0 microseconds means "at once", 0 frames "by time only".
     pub const fn configured(status: HostAddress, ticks: u32, frames: u32) -> Notify {
         /// The longest time: the counter's comparison is signed (reference 7).
         const LONGEST: u32 = 1 << 30;
+        let threshold = match (ticks, frames) {
+            (0, _) => 1,
+            (_, 0) => u32::MAX,
+            (_, frames) => frames,
+        };
         Notify {
             status,
-            threshold: match (ticks, frames) {
-                (0, _) => 1,
-                (_, 0) => u32::MAX,
-                (_, frames) => frames,
+            threshold,
+            batch: if threshold < 2 * MANY {
+                threshold
+            } else {
+                2 * MANY
             },
             ticks: if ticks < LONGEST { ticks } else { LONGEST },
             ..Notify::UNUSED
         }
     }
 
-    /// The queue got frames: its bit if the host is to be told now, else 0, and it is told when
-    /// the time is over.
+    /// Whether an expired time notifies the host.
+    #[inline(always)]
+    pub(super) fn is_armed(&self) -> bool {
+        self.armed
+    }
+
+    /// The queue got frames and is settled: returns its bit if the host must be notified now, else
+    /// 0; the timer notifies the host later.
     #[inline(always)]
     pub(super) fn judge<B: Dispatch>(&mut self, queue: &Queue, io: &mut IoA<B>) -> u32 {
         if queue.unreported >= self.threshold {
@@ -80,7 +95,7 @@ impl Notify {
         0
     }
 
-    /// The host is told when the time is over.
+    /// Arms the deadline of the next report.
     #[inline(never)]
     fn arm<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         self.armed = true;
@@ -91,14 +106,14 @@ impl Notify {
     }
 }
 
-/// Queues are due: their event goes on.
+/// Sets the event for queues that are due.
 #[inline(always)]
 pub(super) fn soon<B: Dispatch>(io: &mut IoA<B>) {
     io.bus.set(EventBit::UpdateReceiveReturnProducer);
 }
 
-/// Update receive return producer, in queue mode: all queues that are due, by count, time or
-/// re-arming.
+/// Update Receive Return Producer in queue mode: reports all queues that are due, by count, time
+/// or re-arming.
 #[inline(never)]
 pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
     let now = timer::now(&mut io.bus);
@@ -112,7 +127,10 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
         ..
     } = queues;
     for (((number, queue), notify), host) in (0..*open).zip(table).zip(notify).zip(returns) {
-        let over = notify.armed && timer::reached(now, notify.at);
+        // Queues whose time is nearly over are reported with those whose time is: one interrupt
+        // and one look of the host for all of them.
+        let slack = notify.ticks >> 2;
+        let over = notify.armed && timer::reached(now.wrapping_add(slack), notify.at);
         if *due >> number & 1 == 0 && !over {
             if notify.armed {
                 wait = wait.min(notify.at.wrapping_sub(now));
@@ -123,6 +141,7 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
             return io.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
         }
         *due &= !(1 << number);
+        queue.settle_now();
         notify.armed = false;
         let _ = send_returns(queue, *host, io, 1);
         let (line, interrupts) = queue.report(&mut io.bus);

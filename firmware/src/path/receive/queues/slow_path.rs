@@ -1,14 +1,15 @@
-//! A frame of queue mode that needs a look, and drops.
+//! The slow path of queue mode: frames that need inspection, and drops.
 //!
-//! Frames to groups, with flaws, with sums or tags to be looked at, longer than their buffer,
-//! and those that find no place in their queue: these are dropped at once, so that no frame
-//! behind them waits.
+//! It takes frames to group addresses, with flaws, with checksums or tags, longer than their
+//! buffer, and those that find no room in their queue. It drops the latter at once, so that no
+//! frame after them waits.
 
 use super::queue::{Queue, Wanting};
 use super::{Queues, Receive};
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::io::{IoA, filter};
+use crate::memory::layout::QUEUE_SLOTS;
 use crate::memory::statistics::count;
 use crate::path::receive::deliver::{Accepted, Outcome, SEED_BYTES, Taken, put_seed, store_sum};
 use crate::path::receive::frame::{self, CRC, end_of};
@@ -24,9 +25,9 @@ use tigon2_hal::events::Dispatch;
 /// Transfers of a frame: the seed of its sum, its data.
 const TRANSFERS: u32 = 2;
 
-/// One frame; `None` if there is none or it has to wait for a descriptor, else the bit of the
-/// queue that it went to, or 0. Its verdict if it was classified already: `round-robin` has no
-/// other for it.
+/// Handles one frame; `None` if there is none or it has to wait for a descriptor, else the bit of
+/// its queue, or 0. `verdict` is there if the frame was classified already: `round-robin` must not
+/// classify it twice.
 #[inline(never)]
 pub(super) fn one<B: Dispatch>(
     receive: &mut Receive,
@@ -56,7 +57,7 @@ pub(super) fn one<B: Dispatch>(
     let bus = &mut io.bus;
     let verdict = match verdict {
         Some(verdict) => verdict,
-        // What is damaged says nothing.
+        // A damaged frame has no reliable headers.
         None if flaws != 0 => Verdict::NONE,
         None => queues
             .classify
@@ -84,7 +85,7 @@ pub(super) fn one<B: Dispatch>(
     Some(bit)
 }
 
-/// Counts a frame that finds no place.
+/// Counts a frame that finds no room.
 fn refuse<B: Bus>(bus: &mut B, queue: &Queue, wanting: Wanting) -> DropReason {
     let (counter, reason) = match wanting {
         Wanting::Buffer => (QueueCounter::NoBuffer, DropReason::NoReceiveBd),
@@ -94,7 +95,7 @@ fn refuse<B: Bus>(bus: &mut B, queue: &Queue, wanting: Wanting) -> DropReason {
     reason
 }
 
-/// Queues a frame's data and makes its return BD. Returns whether its BD asks for a report at
+/// Queues a frame's data and makes its return BD. Returns whether its BD requests a report at
 /// once.
 fn deliver<B: Dispatch>(
     receive: &mut Receive,
@@ -127,16 +128,14 @@ fn deliver<B: Dispatch>(
             found.leave_out(crc);
         }
     }
-    let slot = queue.slot();
+    let slot = queue.bd() + QUEUE_SLOTS;
     let outcome = Outcome::new(accepted, slot, bytes, truncated, 0).with(&found);
     outcome.stage_classified(bus, &taken, verdict);
     if outcome.has_more() {
         queue.is_untidy();
     }
-    queue.tidied();
     queue.advance(accepted.length);
-    // A slow frame is among those that `quick` counted, or there were none.
-    queue.quick = 0;
+    queue.tidied();
     if truncated {
         queue.count(bus, QueueCounter::BufferTooSmall);
         receive.counters.drops.count(DropReason::BufferTooSmall);

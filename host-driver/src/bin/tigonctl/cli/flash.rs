@@ -12,72 +12,72 @@ pub const EXAMPLE: &str = "Examples:\n  \
 /// Options of `flash`.
 #[derive(Debug, Args)]
 pub struct FlashOptions {
-    /// The file that keeps the EEPROM of an emulated board, in place of a card's; it is
-    /// made if it is not there.
+    /// The file of an emulated board's EEPROM, in place of a card's; it is created if it does not
+    /// exist.
     #[arg(long, value_name = "FILE")]
     pub eeprom: Option<PathBuf>,
-    /// The board that the file belongs to: its PCI ids, or a board file, which may
-    /// name the key that images must be signed with.
+    /// The board of the file: its PCI ids, or a board file, which may name the key that must have
+    /// signed images.
     #[arg(long, value_name = "IDS|FILE", value_parser = board, default_value = "12ae:0001")]
     pub board: BoardChoice,
-    /// Take only images signed with this public key; the development key is refused.
+    /// Accept only images signed with this public key; the development key is rejected.
     #[arg(long, value_name = "FILE")]
     pub require_key: Option<PathBuf>,
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub action: FlashAction,
 }
 
-/// What to do with an EEPROM.
+/// An action on an EEPROM.
 #[derive(Debug, Subcommand)]
 pub enum FlashAction {
-    /// Say what is in both slots.
+    /// Print the content of both slots.
     Info,
-    /// Install an image; it is started on trial until it is confirmed.
+    /// Install an image; it starts on trial until it is confirmed.
     Install {
-        /// The image, as the build makes it to be flashed.
+        /// The image, in the format that the build makes for flashing.
         image: PathBuf,
-        /// The slot; else the one that is not started now.
+        /// The slot; by default the one that does not start now.
         #[arg(long, value_name = "SLOT", value_parser = slot)]
         slot: Option<Slot>,
         /// Confirm it at once, without trial boots.
         #[arg(long)]
         confirmed: bool,
-        /// Take it also if it is older: its rollback counter is lower than the card's.
+        /// Accept an older image: one with a lower rollback counter than the card's.
         #[arg(long)]
         allow_downgrade: bool,
     },
-    /// Read images and judge them: header, CRC-32, signature.
+    /// Read images and check them: header, CRC-32, signature.
     Verify {
-        /// The slot; both, if not given.
+        /// The slot; both by default.
         #[arg(long, value_name = "SLOT", value_parser = slot)]
         slot: Option<Slot>,
     },
-    /// Write everything in the EEPROM to a file.
+    /// Write the whole content of the EEPROM to a file.
     Backup {
         /// The file.
         file: PathBuf,
     },
-    /// Put a backup back, but for the manufacturing data.
+    /// Restore a backup, except the manufacturing data.
     Restore {
         /// The file.
         file: PathBuf,
-        /// Take it also if it is older: its rollback counter is lower than the card's.
+        /// Accept an older image: one with a lower rollback counter than the card's.
         #[arg(long)]
         allow_downgrade: bool,
     },
-    /// Confirm an image by hand.
+    /// Confirm an image manually.
     Confirm {
         /// The slot.
         #[arg(value_parser = slot)]
         slot: Slot,
     },
-    /// Let another slot be tried first.
+    /// Prefer a slot, so that it is tried first.
     Prefer {
         /// The slot.
         #[arg(value_parser = slot)]
         slot: Slot,
-        /// Take it also if it is older: its rollback counter is lower than the card's.
+        /// Accept an older image: one with a lower rollback counter than the card's.
         #[arg(long)]
         allow_downgrade: bool,
     },
@@ -88,7 +88,7 @@ fn slot(text: &str) -> Result<Slot, String> {
     slot.ok_or_else(|| format!("{text} is no slot: there are 0 and 1"))
 }
 
-/// How the command line names a board.
+/// A board on the command line.
 #[derive(Clone, Debug)]
 pub enum BoardChoice {
     /// By its PCI ids.

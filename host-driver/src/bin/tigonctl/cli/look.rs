@@ -13,13 +13,13 @@ pub const LOG_EXAMPLE: &str = "Examples:\n  \
 /// Options of `trace`.
 #[derive(Debug, Args)]
 pub struct TraceOptions {
-    /// For how long.
+    /// How long to run the card, in seconds.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     pub seconds: f64,
     /// What to trace from now on: the mask of gencom word 644.
     #[arg(long, value_name = "MASK", value_parser = number)]
     pub mask: Option<u32>,
-    /// Print what comes, until Ctrl-C.
+    /// Print new entries until Ctrl-C.
     #[arg(long)]
     pub follow: bool,
     /// How to run the card.
@@ -30,13 +30,13 @@ pub struct TraceOptions {
 /// Options of `stats`.
 #[derive(Debug, Args)]
 pub struct StatsOptions {
-    /// For how long.
+    /// How long to run the card, in seconds.
     #[arg(long, default_value_t = 0.0, value_name = "SECONDS")]
     pub seconds: f64,
-    /// Print the counts again and again, so many seconds apart, until Ctrl-C.
+    /// Print the counts repeatedly, this many seconds apart, until Ctrl-C.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
     pub watch: Option<f64>,
-    /// Print every word of the statistics block and the MAC's counters, zeros too.
+    /// Print every word of the statistics block and the MAC's counters, including zeros.
     #[arg(long)]
     pub all: bool,
     /// How to run the card.
@@ -47,19 +47,19 @@ pub struct StatsOptions {
 /// Options of `log`.
 #[derive(Debug, Args)]
 pub struct LogOptions {
-    /// Print what comes for so long.
+    /// Print new messages for this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
-    /// Print what comes, until Ctrl-C.
+    /// Print new messages until Ctrl-C.
     #[arg(long)]
     pub follow: bool,
-    /// Only messages of this level and worse, of all modules.
+    /// Only messages of this level or more severe, of all modules.
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<String>,
-    /// Another level for a module.
+    /// The level of one module.
     #[arg(long, value_name = "MODULE=LEVEL")]
     pub module: Vec<String>,
-    /// Leave the levels on the card as they are: only filter what is printed.
+    /// Do not change the card's levels: only filter the output.
     #[arg(long)]
     pub leave: bool,
     /// How to run the card.

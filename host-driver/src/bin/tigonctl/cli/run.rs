@@ -1,4 +1,4 @@
-//! What every command takes that runs the card.
+//! Options of every command that runs the card.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use host_driver::nic::{ChecksumOffload, MAX_MTU, SendRingPlace};
 /// The heading of these options.
 pub const HEADING: &str = "Running the card";
 
-/// What every command needs that runs traffic. It comes last in a command's options: its
-/// heading holds for those behind it.
+/// Options of every command that runs traffic. They come last in a command's options, because
+/// their heading applies to all options after it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct RunOptions {
@@ -31,7 +31,7 @@ pub struct RunOptions {
     /// The firmware's ELF file: its log is printed at the end.
     #[arg(long, value_name = "FILE", env = "TIGON_ELF")]
     pub elf: Option<PathBuf>,
-    /// Take all frames on the wire, not only the card's own.
+    /// Accept all frames on the wire, not only the card's own.
     #[arg(long)]
     pub promiscuous: bool,
     /// How long to wait for the link, in seconds.
@@ -48,10 +48,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "128",
           value_parser = clap::value_parser!(u16).range(60..=1024))]
     pub mini: Option<u16>,
-    /// Send with this VLAN tag, which the card inserts, and receive what carries it.
+    /// Send with this VLAN tag, which the card inserts, and receive frames with it.
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub vlan: Option<u16>,
-    /// Let the card make the checksums of both directions.
+    /// Let the card compute the checksums in both directions.
     #[arg(long, value_name = "WHICH", value_enum, num_args = 0..=1,
           default_missing_value = "linux")]
     pub offload: Option<Offload>,
@@ -61,15 +61,15 @@ pub struct RunOptions {
     /// Loop frames back at the card's end of the cable.
     #[arg(long)]
     pub loopback: bool,
-    /// What the firmware shall trace: the mask of gencom word 644.
+    /// What the firmware traces: the mask of gencom word 644.
     #[arg(long, value_name = "MASK", value_parser = number, default_value = "0")]
     pub trace_mask: u32,
 }
 
-/// Which checksums the card makes.
+/// The checksums that the card computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Offload {
-    /// TCP and UDP without the pseudo-header, as Linux asks for.
+    /// TCP and UDP without the pseudo-header, as Linux requests.
     Linux,
     /// TCP, UDP and IPv4, with the pseudo-header.
     Full,
@@ -85,7 +85,7 @@ pub fn number(text: &str) -> Result<u32, String> {
 }
 
 impl RunOptions {
-    /// Puts the choices into a configuration.
+    /// Applies the options to a configuration.
     pub fn apply(&self, config: &mut Config) {
         if self.jumbo {
             config.mtu = MAX_MTU;

@@ -1,4 +1,4 @@
-//! The command lines of what moves frames.
+//! The command lines of commands that move frames.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use host_driver::live;
 use host_driver::nic::MAX_MTU;
 use smoltcp::wire::Ipv4Cidr;
 
+use super::queues::QueueOptions;
 use super::run::RunOptions;
 
 pub const CAPTURE_EXAMPLE: &str = "Examples:\n  \
@@ -20,15 +21,21 @@ pub const CAPTURE_EXAMPLE: &str = "Examples:\n  \
 /// Options of `bridge`.
 #[derive(Debug, Args)]
 pub struct BridgeOptions {
-    /// Name of the TAP device; it is made, and goes away at the end.
+    /// Name of the TAP device; it is created, and removed at the end.
     #[arg(long, value_name = "NAME")]
     pub tap: String,
     /// Bring the TAP device up at once.
     #[arg(long)]
     pub up: bool,
-    /// Answer at this socket what `tigonctl --attach` asks about the card.
+    /// Answer requests of `tigonctl --attach` about the card at this socket.
     #[arg(long, value_name = "PATH")]
     pub status: Option<PathBuf>,
+    /// Load extensions that this policy lets in (`tigonctl spine`).
+    #[arg(long, value_name = "POLICY", requires = "status")]
+    pub extensions: Option<PathBuf>,
+    /// How to open receive queues.
+    #[command(flatten)]
+    pub queues: QueueOptions,
     /// How to run the card.
     #[command(flatten)]
     pub run: RunOptions,
@@ -47,16 +54,16 @@ pub struct ReplayOptions {
 /// Options of `capture`.
 #[derive(Debug, Args)]
 pub struct CaptureOptions {
-    /// Where to.
+    /// The destination.
     #[command(flatten)]
     pub target: CaptureTarget,
-    /// Stop after so many frames.
+    /// Stop after this many frames.
     #[arg(long, short)]
     pub count: Option<u64>,
     /// Stop after this time.
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
-    /// Only frames of this direction; both beside a driver, if not given.
+    /// Only frames of this direction; by default both, beside a driver.
     #[arg(long, short = 'Q', value_enum)]
     pub direction: Option<Direction>,
     /// How to run the card.
@@ -64,14 +71,14 @@ pub struct CaptureOptions {
     pub run: RunOptions,
 }
 
-/// Where a capture goes.
+/// The destination of a capture.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct CaptureTarget {
     /// The capture to write (pcap); `-` is standard output.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The same, as tcpdump has it.
+    /// The same, in tcpdump's form.
     #[arg(long, short, value_name = "FILE")]
     write: Option<PathBuf>,
 }
@@ -116,7 +123,7 @@ pub struct PingOptions {
     /// Bytes of payload; 1472 fill a frame, 8972 a jumbo frame.
     #[arg(long, default_value_t = 56, value_parser = clap::value_parser!(u16).range(0..=8972))]
     pub size: u16,
-    /// Time between requests in milliseconds; 0 sends the next when the answer is there.
+    /// Time between requests in milliseconds; 0 sends the next when the answer has arrived.
     #[arg(long, default_value_t = 0)]
     pub interval: u64,
     /// How to run the card.
@@ -124,7 +131,7 @@ pub struct PingOptions {
     pub run: RunOptions,
 }
 
-/// What to measure with.
+/// The protocol of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Protocol {
     /// One connection.
@@ -133,7 +140,7 @@ pub enum Protocol {
     Udp,
 }
 
-/// Which way frames go, as seen from the card.
+/// The direction of frames, seen from the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Direction {
     /// Out of the card.
@@ -162,10 +169,10 @@ pub struct ThroughputOptions {
     /// Protocol.
     #[arg(long, value_enum, default_value_t = Protocol::Tcp)]
     pub protocol: Protocol,
-    /// Direction; both, one after the other, if not given.
+    /// Direction; by default both, one after the other.
     #[arg(long, value_enum)]
     pub direction: Option<Direction>,
-    /// For how long each way.
+    /// Seconds in each direction.
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
     pub seconds: f64,
     /// UDP: payload in megabits per second.
@@ -182,7 +189,7 @@ pub struct ThroughputOptions {
 /// Options of `peer`.
 #[derive(Debug, Args)]
 pub struct PeerOptions {
-    /// This end's socket; it is made.
+    /// This end's socket; it is created.
     #[arg(long, value_name = "PATH")]
     pub local: PathBuf,
     /// The card's end, as given to its netdev.
@@ -195,7 +202,7 @@ pub struct PeerOptions {
     #[arg(long, default_value_t = 1500, value_name = "BYTES",
           value_parser = clap::value_parser!(u16).range(68..=MAX_MTU as i64))]
     pub mtu: u16,
-    /// Do not answer, but write every frame to a capture (pcap).
+    /// Do not answer; write every frame to a capture (pcap).
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Counts as they are printed, once or again and again.
+//! Prints counts, once or repeatedly.
 
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::table::{Counts, Since, in_one_style};
 use crate::output::{Output, link_text};
 
-/// Clears the screen of a terminal and goes to its upper left corner.
+/// Clears a terminal's screen and moves to its upper left corner.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
 /// Prints all counts that are not zero.
@@ -21,16 +21,20 @@ pub fn print(statistics: &NicStatistics, output: &Output) -> Result<()> {
 
 /// The firmware and the link, on one line.
 fn heading(statistics: &Value) -> String {
+    // No card: a packet processing engine answers as a driver does.
+    if statistics.get("engine").is_some() {
+        return "packet processing engine".to_owned();
+    }
     let version = statistics["firmware_version"].as_str();
     let link = serde_json::from_value(statistics["link"].clone());
     let link = link.map_or("unknown", link_text);
     format!("firmware {}, link {link}", version.unwrap_or("unknown"))
 }
 
-/// Prints counts, and from the second time on what came since the time before.
+/// Prints counts and, from the second time on, their changes.
 pub struct Printer<'a> {
     output: &'a Output,
-    /// Each table takes the place of the one before.
+    /// Whether each table replaces the previous one.
     in_place: bool,
     last: Option<(Instant, Counts)>,
 }
@@ -47,7 +51,7 @@ impl<'a> Printer<'a> {
     pub fn print(&mut self, statistics: Value) {
         let now = Instant::now();
         let mut value = in_one_style(statistics);
-        // Zeros that were something else before count, for programs.
+        // For programs, zeros that were another value before matter.
         let counts = Counts::read(&value, self.output.is_json());
         let since = self.last.as_ref().map(|(then, counts)| Since {
             counts,
@@ -63,7 +67,7 @@ impl<'a> Printer<'a> {
         text = format!("{text}\n{}", counts.table(since));
         if self.in_place {
             let mut stdout = std::io::stdout().lock();
-            // A terminal that is gone is noticed by what follows.
+            // The following output notices a terminal that has gone.
             let _ = write!(stdout, "{CLEAR}");
         } else if since.is_some() {
             text.insert(0, '\n');

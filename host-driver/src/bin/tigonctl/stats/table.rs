@@ -1,4 +1,4 @@
-//! Counts as people read them: one name a line, in groups, in columns.
+//! The table of counts for people: one name a line, in groups and columns.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,23 +6,25 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// The groups in the order in which they are shown: their key in the driver's answer, and
-/// their heading. One that is not listed comes behind these, with its key as its heading.
-const GROUPS: [(&str, &str); 10] = [
+/// The groups in their order: the key in the driver's answer, and the heading. Unlisted groups
+/// follow these, with their keys as headings.
+const GROUPS: [(&str, &str); 12] = [
     ("driver", "driver"),
     ("driver_drops", "dropped by the driver"),
     ("firmware_drops", "dropped by the firmware"),
     ("handlers", "handler runs"),
-    (OWN, "counts of its own"),
+    (OWN, "custom counters"),
     (EVENTS, "events"),
     ("card", "statistics block"),
     ("block", "statistics block, every word"),
     ("mac", "MAC"),
     ("emulator", "emulator"),
+    ("engine", "packet processing engine"),
+    ("stack", "TCP/IP"),
 ];
-/// The group of what a firmware counts of its own: it was asked for, so zeros are shown.
+/// The group of custom counters: the user asked for them, so zeros are shown.
 const OWN: &str = "own";
-/// The group of the counts that stand in no group in the driver's answer.
+/// The group of counts that have no group in the driver's answer.
 const EVENTS: &str = "events";
 /// Before each name.
 const INDENT: &str = "     ";
@@ -34,20 +36,20 @@ struct Group {
     counts: BTreeMap<String, u64>,
 }
 
-/// What was counted at one moment, in groups.
+/// The counts at one moment, in groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(Vec<(String, Group)>);
 
-/// The count before, if any, and the seconds since.
+/// The previous counts, and the seconds since then.
 #[derive(Clone, Copy, Debug)]
 pub struct Since<'a> {
-    /// What was counted then.
+    /// The previous counts.
     pub counts: &'a Counts,
-    /// How long ago that was.
+    /// How long ago they were read.
     pub time: Duration,
 }
 
-/// A name in the style of all names here: small letters, parts joined by `_`.
+/// A name in the common style: lower case, parts joined by `_`.
 pub fn styled(name: &str) -> String {
     if !name.contains(|letter: char| letter.is_ascii_uppercase()) {
         return name.to_owned();
@@ -66,7 +68,7 @@ pub fn styled(name: &str) -> String {
     styled
 }
 
-/// An answer of the driver with all names in one style.
+/// A driver's answer with all names in the common style.
 pub fn in_one_style(answer: Value) -> Value {
     let Value::Object(fields) = answer else {
         return answer;
@@ -83,7 +85,7 @@ pub fn in_one_style(answer: Value) -> Value {
 }
 
 impl Counts {
-    /// The counts in an answer of the driver; zeros too, if they are wanted.
+    /// The counts in a driver's answer, with zeros if requested.
     pub fn read(answer: &Value, zeros: bool) -> Self {
         let mut groups: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
         for (key, value) in answer.as_object().into_iter().flatten() {
@@ -118,13 +120,13 @@ impl Counts {
         count.copied().unwrap_or(0)
     }
 
-    /// What came since then, of each count. A card that was reset counts from zero again.
+    /// The change of each count since then. A card that was reset counts from zero again.
     fn delta(&self, key: &str, name: &str, since: &Counts) -> u64 {
         let (now, then) = (self.get(key, name), since.get(key, name));
         if now < then { now } else { now - then }
     }
 
-    /// A line for each count; with a look before, what came since then, and by the second.
+    /// A line for each count; with previous counts, also the change and the rate per second.
     pub fn table(&self, since: Option<Since<'_>>) -> String {
         let counts = || self.0.iter().flat_map(|(_, group)| group.counts.iter());
         let names = counts().map(|(name, _)| name.len() + 1).max().unwrap_or(0);
@@ -159,8 +161,8 @@ impl Counts {
         text
     }
 
-    /// What came since then, and by the second, for programs: groups and names as in the
-    /// answer of the driver.
+    /// The changes since then and the rates per second, for programs: groups and names as in the
+    /// driver's answer.
     pub fn changes(&self, since: Since<'_>) -> Map<String, Value> {
         let mut deltas = Map::new();
         let mut rates = Map::new();
@@ -235,7 +237,7 @@ driver:
      frames_received:     12
 handler runs:
      receive_complete:    12
-counts of its own:
+custom counters:
      pings:                0
 events:
      link_changes:         1

@@ -1,4 +1,4 @@
-//! What `tigonctl top` looks like: any figure has room on a terminal of 80 columns.
+//! The screen of `tigonctl top`, which fits any figures into 80 columns.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -30,6 +30,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     let [handlers, right] =
         Layout::horizontal([Constraint::Min(20), Constraint::Length(RIGHT)]).areas(body);
     draw_handlers(frame, handlers, view);
+    let right = draw_queues(frame, right, view);
     let [rings, drops] = Layout::vertical([Constraint::Length(8), Constraint::Min(3)]).areas(right);
     let rows = view.rings.iter().map(|ring| {
         let filled = (ring.fill * BAR).div_ceil(ring.size.max(1)).min(BAR) as usize;
@@ -56,13 +57,44 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     frame.render_widget(table, drops);
 }
 
-/// Columns of the rings and drops, so that of 80 a count of the firmware's own has room, too.
+/// Draws the receive queues, if there are any, at the bottom; returns the area above them.
+fn draw_queues(frame: &mut Frame<'_>, area: Rect, view: &View) -> Rect {
+    if view.queues.is_empty() {
+        return area;
+    }
+    // Borders and the heading.
+    let height = view.queues.len() as u16 + 3;
+    let [rest, queues] =
+        Layout::vertical([Constraint::Min(11), Constraint::Length(height)]).areas(area);
+    let head = Row::new(["q", "frames/s", " fill", " drops", ""]).bold();
+    let rows = view.queues.iter().map(|(queue, rates)| {
+        let state = match (queue.served, queue.polled) {
+            (false, _) => "!",
+            (true, true) => "p",
+            (true, false) => "a",
+        };
+        Row::new([
+            queue.number.to_string(),
+            format!("{:>8.0}", rates.frames),
+            format!("{:>5}", queue.fill),
+            format!("{:>6}", queue.card.dropped()),
+            state.to_owned(),
+        ])
+    });
+    let widths = [1, 8, 5, 6, 1].map(Constraint::Length);
+    let block = Block::bordered().title("queues: armed, polled, !");
+    let table = Table::new(rows, widths).header(head).block(block);
+    frame.render_widget(table, queues);
+    rest
+}
+
+/// Columns of the rings and drops; of 80, this leaves room for custom counters.
 const RIGHT: u16 = 31;
 /// Columns of a ring's bar.
 const BAR: u32 = 7;
 /// Columns of a figure in a table.
 const FIGURE: u16 = 10;
-/// Columns of a part of a CPU's time: 100.0.
+/// Columns of a share of a CPU's time: 100.0.
 const PART: u16 = 5;
 
 /// A figure in at most [`FIGURE`] columns.
@@ -80,7 +112,7 @@ fn column(value: f64) -> String {
     format!("{:>width$}", figure(value), width = usize::from(FIGURE))
 }
 
-/// A name in so many columns; one that is cut is seen to be.
+/// A name in this many columns, visibly truncated if it is longer.
 fn fitted(name: &str, columns: usize) -> String {
     if name.chars().count() <= columns {
         return name.to_owned();
@@ -147,7 +179,7 @@ fn draw_loads(frame: &mut Frame<'_>, area: Rect, view: &View) {
     }
 }
 
-/// A CPU's load and what to say of it.
+/// A CPU's load and its label.
 fn load(view: &View, cpu: usize) -> (f64, String) {
     if let Some(seen) = &view.seen {
         let samples = seen.samples()[cpu];
@@ -174,6 +206,7 @@ mod tests {
     use crate::top::looks::tests::seen;
     use crate::top::tests::sample;
     use crate::top::{Ring, Watch, activities};
+    use host_driver::nic::QueueReport;
     use host_driver::profile::Owner;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
@@ -207,6 +240,32 @@ mod tests {
         insta::assert_snapshot!("busy", screen(&busy));
     }
 
+    /// One is polled, and nobody serves the other.
+    #[test]
+    fn the_screen_shows_receive_queues() {
+        let queue = |number: u8, frames| {
+            let mut report = QueueReport {
+                number,
+                served: number == 0,
+                polled: number == 0,
+                entries: 256,
+                fill: 200,
+                ..QueueReport::default()
+            };
+            report.card.frames = frames;
+            report.card.no_buffer = 77;
+            report
+        };
+        let mut watch = Watch::default();
+        let mut before = sample(0.0, 5, 100, 7);
+        before.queues = vec![queue(0, 0), queue(1, 0)];
+        watch.next(before);
+        let mut now = sample(1.0, 250_005, 50_100, 7);
+        now.queues = vec![queue(0, 40_000), queue(1, 10_000)];
+        let view = watch.next(now).expect("a view");
+        insta::assert_snapshot!("queues", sized(&view, 76, 24));
+    }
+
     /// With the ELF file: loads of handlers, and of a function that several call. A firmware
     /// with counts of its own shows those.
     #[test]
@@ -226,7 +285,7 @@ mod tests {
         insta::assert_snapshot!("loads", screen(&view));
     }
 
-    /// In the first seconds nothing is said of the CPUs' time.
+    /// In the first seconds the CPUs' time is not shown.
     #[test]
     fn too_few_samples_are_said() {
         let mut watch = Watch::default();
@@ -279,6 +338,7 @@ mod tests {
                 fill: 512,
                 size: 512,
             }],
+            queues: Vec::new(),
         };
         let text = sized(&view, 80, 24);
         insta::assert_snapshot!("widest", text);

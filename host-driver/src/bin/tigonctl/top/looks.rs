@@ -1,8 +1,8 @@
-//! What part of its CPU's time each handler takes, by looks at the program counters.
+//! Each handler's share of its CPU's time, from samples of the program counters.
 //!
-//! Each read of a program counter is a sample. The parts of a CPU's time are those of its last
-//! samples, some ten seconds of them; idle and whatever it was seen in, they add up to all of
-//! its time. Of too few samples nothing is said.
+//! Each read of a program counter is a sample. The shares of a CPU's time come from its last
+//! samples, some ten seconds of them; together with idle time they add up to 100 %. Too few
+//! samples give no shares.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -25,21 +25,21 @@ pub fn read_profile(source: &mut Source, path: &Path) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Between two looks at the program counters, which are several reads each.
+/// Interval between two rounds of samples, each of several reads.
 pub const LOOK: Duration = Duration::from_millis(25);
-/// Reads of both program counters in a look.
+/// Reads of both program counters in a round.
 const READS: usize = 4;
-/// Samples of a CPU from which its time is told: a half is then right to a fortieth.
+/// Samples of a CPU that give shares: a half is then accurate to a fortieth.
 pub const ENOUGH: u32 = 400;
 /// Samples of a CPU that are kept.
 const KEPT: u32 = 1600;
 /// All of a CPU's time.
 pub const ALL: u32 = 1000;
 
-/// For whom a CPU was seen working, and how often; nobody known where there is no code.
+/// How often a CPU was seen working for each owner; None where there is no code.
 type Counts = BTreeMap<Option<Owner>, u32>;
 
-/// How often each CPU was seen working for whom.
+/// How often each CPU was seen working for each owner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen([Counts; 2]);
 
@@ -61,7 +61,7 @@ impl Seen {
         [0, 1].map(|cpu| self.0[cpu].values().sum())
     }
 
-    /// Whether a CPU's time is known.
+    /// Whether there are enough samples of a CPU.
     pub fn is_enough(&self, cpu: usize) -> bool {
         self.samples()[cpu] >= ENOUGH && self.is_running(cpu)
     }
@@ -71,8 +71,7 @@ impl Seen {
         self.0[cpu].keys().any(Option::is_some)
     }
 
-    /// The part of a CPU's time in which it was not idle, of [`ALL`]; none if its samples are
-    /// too few.
+    /// The busy share of a CPU's time, of [`ALL`]; None if there are too few samples.
     pub fn busy(&self, cpu: usize) -> Option<u32> {
         let parts = self.parts(cpu);
         let idle = |part: &&(&Option<Owner>, u32)| part.0.as_ref() == Some(&Owner::Idle);
@@ -80,20 +79,20 @@ impl Seen {
         self.is_enough(cpu).then_some(ALL - idle)
     }
 
-    /// The parts of a CPU's time, which add up to [`ALL`]; none if its samples are too few.
+    /// The shares of a CPU's time, which add up to [`ALL`]; empty if there are too few samples.
     fn parts(&self, cpu: usize) -> Vec<(&Option<Owner>, u32)> {
         let all = self.samples()[cpu];
         if !self.is_enough(cpu) {
             return Vec::new();
         }
-        // What rounding down has left over goes to those that lost most by it.
+        // The rest from rounding down goes to the shares that lost most by it.
         let counts = self.0[cpu].iter();
         let mut parts: Vec<_> = counts
             .map(|(owner, count)| (owner, count * ALL / all, count * ALL % all))
             .collect();
-        let told: u32 = parts.iter().map(|(_, part, _)| part).sum();
+        let shown: u32 = parts.iter().map(|(_, part, _)| part).sum();
         parts.sort_by_key(|(_, _, lost)| std::cmp::Reverse(*lost));
-        let left = parts.iter_mut().take((ALL - told) as usize);
+        let left = parts.iter_mut().take((ALL - shown) as usize);
         left.for_each(|(_, part, _)| *part += 1);
         parts
             .into_iter()
@@ -102,7 +101,7 @@ impl Seen {
     }
 }
 
-/// The last samples, by the interval in which they were taken.
+/// The last samples, by interval.
 #[derive(Debug, Default)]
 pub struct Looks {
     now: Seen,
@@ -110,7 +109,7 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Looks at both CPUs.
+    /// Samples both CPUs.
     pub fn take(&mut self, source: &mut Source, profile: &Profile) -> Result<()> {
         let pcs = [Cpu::A, Cpu::B].map(|cpu| Register::cpu_pc(cpu).offset());
         let words = source.registers(&pcs.repeat(READS))?;
@@ -122,7 +121,7 @@ impl Looks {
         Ok(())
     }
 
-    /// Ends an interval: the last samples, as many as are kept.
+    /// Ends an interval; returns the last samples.
     pub fn finish(&mut self) -> Seen {
         self.before.push_back(std::mem::take(&mut self.now));
         let mut seen = Seen::default();
@@ -142,11 +141,11 @@ impl Looks {
 /// A row of the handlers' table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activity {
-    /// The handler, or a function that several call, or what a CPU does else.
+    /// The handler, a shared function, or another activity of the CPU.
     pub name: String,
-    /// Runs a second; only handlers are counted.
+    /// Runs per second; only handlers are counted.
     pub runs: Option<f64>,
-    /// Its part of each CPU's time, of [`ALL`], where it was seen.
+    /// Its share of each CPU's time, of [`ALL`], where it was seen.
     pub parts: [Option<u32>; 2],
 }
 
@@ -156,10 +155,10 @@ impl Activity {
     }
 }
 
-/// What a CPU is called that has nothing to do.
+/// The name of idle time.
 const IDLE: &str = "idle";
 
-/// The table's rows: idle, then by their parts where these are known, then by runs.
+/// The table's rows: idle, then by share where known, then by runs.
 pub fn activities(runs: impl Iterator<Item = (String, f64)>, seen: Option<&Seen>) -> Vec<Activity> {
     let mut rows: Vec<Activity> = runs
         .map(|(name, rate)| Activity {
@@ -200,7 +199,7 @@ pub fn activities(runs: impl Iterator<Item = (String, f64)>, seen: Option<&Seen>
     rows
 }
 
-/// The same in so many rows: those that have no room are one, so that all parts are there.
+/// The same in this many rows: the rest is merged into one, so that the shares are complete.
 pub fn folded(mut rows: Vec<Activity>, room: usize) -> Vec<Activity> {
     if rows.len() <= room || room == 0 {
         return rows;

@@ -1,4 +1,4 @@
-//! The host's side against the real agent, over a socket in place of the port.
+//! Tests the host's side against the real agent, over a socket instead of the port.
 
 use super::*;
 use guest_agent::serve::serve;

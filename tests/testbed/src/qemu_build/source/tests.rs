@@ -1,4 +1,4 @@
-//! How the mirror is found and the user's source is judged.
+//! Tests the search for the mirror and the validation of the user's source.
 
 use super::*;
 

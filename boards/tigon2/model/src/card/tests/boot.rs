@@ -1,4 +1,4 @@
-//! The boot memory: what a reset starts, and how its code says that it failed.
+//! The boot memory: what a reset starts, and how boot code reports a failure.
 //!
 //! Hardware reference 3.4, bits 0 and 4 of R[140] (I); docs/hardware.md, "Boot".
 
@@ -35,7 +35,7 @@ fn a_reset_starts_the_boot_code() {
     assert_eq!(bench.cpus.scratch[0][0], 0x1122_3344);
 }
 
-/// As every card was that has no boot memory.
+/// A card without boot memory.
 #[test]
 fn without_boot_code_a_reset_leaves_both_cpus_halted() {
     let mut bench = Bench::default();
@@ -45,7 +45,7 @@ fn without_boot_code_a_reset_leaves_both_cpus_halted() {
     assert!(bench.card.inspect().halted(Cpu::A));
 }
 
-/// A driver halts the CPU and loads its own firmware, as it always did (19, start).
+/// A driver halts the CPU and loads its own firmware (19, start).
 #[test]
 fn a_host_takes_the_card_from_its_boot_code() {
     let mut bench = with_boot_code();
@@ -63,7 +63,7 @@ fn a_host_takes_the_card_from_its_boot_code() {
     assert_eq!(bench.effects(), [start]);
 }
 
-/// Reference 3.4, bit 4 (I): the CPU says it of itself, the host can only read it.
+/// Reference 3.4, bit 4 (I): only the CPU itself can report it; the host can only read it.
 #[test]
 fn the_boot_code_says_that_the_prom_failed() {
     let mut bench = with_boot_code();
@@ -74,7 +74,7 @@ fn the_boot_code_says_that_the_prom_failed() {
     assert_eq!(bench.bar_read(0x140) & failed, 0, "not the host's to say");
     bench.write(Register::CpuAState, failed | 0x1_0000);
     assert_eq!(bench.bar_read(0x140), failed | 0x1_0000);
-    // The host halts it once more and starts its own firmware: the bit is history.
+    // The host halts it once more and starts its own firmware, which clears the bit.
     bench.bar_write(0x140, failed | 0x1_0000);
     assert_eq!(bench.bar_read(0x140), failed | 0x1_0000);
     bench.bar_write(0x140, 0);

@@ -1,5 +1,5 @@
-//! What CPUs and host tell each other: shared registers and memory, mailboxes, interrupt,
-//! semaphore, and the end after a fatal error.
+//! Signals between CPUs and host: shared registers and memory, mailboxes, interrupt, semaphore,
+//! and the halt after a fatal error.
 
 use crate::testing::{Bench, HOST_BASE, STATION};
 use crate::{Cpu, DropReason, Effect, Reception};

@@ -1,4 +1,4 @@
-//! The rings and the engines that serve them.
+//! The rings and the engines that process them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What happens to the bytes: order, wrap, sums, pointers of the MAC.
+//! Effects of a transfer: byte order, wrap, sums, pointers of the MAC.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Channels that software drives itself, and errors.
+//! Channels that software drives directly, and errors.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! Host memory that does not answer, and how software goes on from it without a chip reset.
+//! Host memory that does not answer, and how software recovers without a chip reset.
 //!
-//! The order that always works: pause the assist (`R[11C]` bit 1), decide about the
-//! descriptor at the consumer, reset the channel (bit 0 of its state), let the assist go on.
+//! This order always works: pause the assist (`R[11C]` bit 1), handle the descriptor at the
+//! consumer, reset the channel (bit 0 of its state), resume the assist.
 
 use super::*;
 use crate::Direction;
@@ -56,7 +56,7 @@ impl Way {
         (has(self.attention), has(self.complete))
     }
 
-    /// What arrived at the good address with this number.
+    /// Whether the bytes arrived at the good address with this number.
     fn moved(&self, bench: &mut Bench, n: u32) -> bool {
         let (host, local) = (HOST_BASE + u64::from(n) * 64, 0x6000 + n * 64);
         let host = bench.host.slice(host, 64).expect("mapped").to_vec();
@@ -146,7 +146,7 @@ fn a_failed_descriptor_is_emptied() {
     }
 }
 
-/// While one channel stands, the other goes on, also when only one may be active at a time.
+/// While one channel is stopped the other continues, even if only one may be active at a time.
 #[test]
 fn the_other_direction_is_served() {
     for (broken, well) in [(READ, WRITE), (WRITE, READ)] {
@@ -197,7 +197,7 @@ fn the_sum_survives_a_repair() {
     assert_ne!(sums[0], 0);
 }
 
-/// A direct transfer that failed is done with: the next one starts by its state word.
+/// A direct transfer that failed is over: the next one starts by its state word.
 #[test]
 fn a_direct_transfer_fails_once() {
     let mut bench = prepared(&READ);

@@ -12,6 +12,7 @@ mod assist;
 mod data;
 mod direct;
 mod errors;
+mod moving;
 mod waiting;
 
 const READ_RING: u32 = K + block::DMA_READ_RING;

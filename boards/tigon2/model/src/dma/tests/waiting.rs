@@ -1,11 +1,11 @@
-//! Host memory for which a transfer has to wait.
+//! Host memory that makes transfers wait.
 
 use super::*;
 use crate::dma::Direction;
 use crate::environment::{Environment, HostMemory, HostMemoryError};
 use crate::testing::VecHost;
 
-/// Memory that is there, but not at once.
+/// Memory that is mapped, but not ready at once.
 struct Slow<'a>(&'a mut VecHost);
 
 impl HostMemory for Slow<'_> {
@@ -22,7 +22,7 @@ impl HostMemory for Slow<'_> {
     }
 }
 
-/// Does the card's work on host memory that has to be waited for.
+/// Runs the card's work on host memory that waits.
 fn run_slowly(bench: &mut Bench) {
     let mut environment = Environment {
         now: bench.now,
@@ -36,8 +36,8 @@ fn run_slowly(bench: &mut Bench) {
     );
 }
 
-/// Both channels are busy and their pointers stay until the engine completes them; then the
-/// bytes are those of that moment, and the next descriptors follow.
+/// Both channels are busy and their pointers stay until the engine completes them; the bytes are
+/// then those of that moment, and the next descriptors follow.
 #[test]
 fn a_transfer_that_waits_is_only_begun() {
     let mut bench = bench();

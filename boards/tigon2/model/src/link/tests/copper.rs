@@ -13,7 +13,7 @@ fn partner(words: &str) -> Partner {
     words.parse().expect("words of a partner")
 }
 
-/// A card that was set up as for gigabit copper (reference 11: final values).
+/// A card configured for gigabit copper (reference 11: final values).
 fn bench() -> Bench {
     let mut bench = Bench::new(Board::copper());
     bench.bring_up();
@@ -96,7 +96,7 @@ fn frames_pass_at_the_speed_that_was_negotiated() {
     }
 }
 
-/// A pulled cable is seen in the PHY's status and as attention 25; plugged in again the
+/// A pulled cable shows in the PHY's status and as attention 25; after plugging it in again the
 /// link comes back by itself.
 #[test]
 fn the_cable_goes_out_and_in() {

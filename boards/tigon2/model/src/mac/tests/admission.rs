@@ -1,4 +1,4 @@
-//! Which frames come in: filter, room, stop, link.
+//! Which frames are accepted: filter, room, stop, link.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn the_filter_counts_what_it_drops() {
 }
 
 /// Reference 10.5: the MAC counts in SRAM, where drivers read at BAR 480-4FF and software
-/// writes: it clears them (2.1, C), and the MAC goes on from what is there.
+/// writes: it clears them (2.1, C), and the MAC continues from what is there.
 #[test]
 fn counters_are_words_of_memory() {
     let mut bench = bench();
@@ -116,7 +116,7 @@ fn no_frames_without_a_link() {
     assert_eq!(bench.receive(&frame), no_link, "the partner negotiates");
 }
 
-/// In the SERDES loop a sent frame comes back.
+/// With the SERDES loopback closed a sent frame comes back.
 #[test]
 fn the_loop_returns_frames() {
     let mut bench = bench();

@@ -1,4 +1,4 @@
-//! Damaged frames and collisions, on request.
+//! Injected faults: damaged frames and collisions.
 
 use super::*;
 use crate::Fault;
@@ -63,7 +63,7 @@ fn a_frame_with_a_crc_error_has_a_wrong_crc() {
     }
 }
 
-/// The filter does not look at errors, and dropped frames use the fault up.
+/// The filter ignores errors, and dropped frames use up the fault.
 #[test]
 fn damaged_frames_are_filtered() {
     let mut bench = bench();

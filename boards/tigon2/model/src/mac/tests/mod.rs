@@ -1,4 +1,4 @@
-//! The MAC as firmware and the wire see it.
+//! The MAC from firmware's side and from the wire.
 
 use crate::testing::{Bench, K, RX_BASE, STATION, TX_BASE};
 use crate::{DropReason, Effect, Reception};

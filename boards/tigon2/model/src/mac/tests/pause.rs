@@ -22,7 +22,7 @@ fn asked(bench: &mut Bench) -> Vec<u16> {
     .collect()
 }
 
-/// Receives frames of 1514 bytes until one is not accepted; returns how many were.
+/// Receives frames of 1514 bytes until one is not accepted; returns the number of accepted ones.
 fn receive_until_refused(bench: &mut Bench) -> u32 {
     let frame = frame_to(STATION, 1514);
     (0..1000)
@@ -30,7 +30,7 @@ fn receive_until_refused(bench: &mut Bench) -> u32 {
         .expect("it ends")
 }
 
-/// Software takes all that was received.
+/// Software takes everything that was received.
 fn drain(bench: &mut Bench) {
     for (producer, consumer) in [
         (R::RxProducer, R::RxConsumer),

@@ -133,7 +133,7 @@ fn the_receiving_flag() {
 }
 
 proptest! {
-    /// Any sequence of frames, taken in any rhythm, comes out as it went in.
+    /// Any sequence of frames, taken at any pace, arrives unchanged.
     #[test]
     fn frames_survive_the_ring(
         lengths in prop::collection::vec(14usize..3000, 1..200),

@@ -1,4 +1,4 @@
-//! The transmitter: when a frame goes and what it looks like.
+//! The transmitter: when frames leave, and their content.
 
 use super::*;
 
@@ -117,8 +117,8 @@ fn a_stopped_transmitter_holds_its_frames() {
     }
 }
 
-/// An engine whose wire is full loses no frame: the transmitter holds them in order, and
-/// does not run ahead of it by more than it has room for.
+/// An engine whose wire is full loses no frame: the transmitter holds them in order, and sends no
+/// more than the wire has room for.
 #[test]
 fn a_full_wire_holds_the_transmitter() {
     let mut bench = bench();

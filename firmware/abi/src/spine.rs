@@ -1,0 +1,191 @@
+//! The SPINE block in NIC memory: how extensions come to a running card, and go.
+//!
+//! "SPINE: an operating system for intelligent network adapters". The host's linker writes text
+//! and data of an extension into the *arena*, by the window and while frames flow, describes the
+//! domain in its row, and asks the firmware to load it. The firmware runs `init`, and what that
+//! has installed counts from one moment on. Guards then say which frames go to which handler.
+//!
+//! ```text
+//!   +0x000  words of the block                      BlockWord
+//!   +0x040  domain 0, 64 bytes, by the host         DomainWord
+//!   +0x080  domain 1 ...
+//!   +0x140  what domain 0 did, 64 bytes             DomainCount
+//!   +0x180  domain 1 ...
+//!   +0x240  guard 0, 48 bytes, by the host          GuardWord
+//!   +0x270  guard 1 ...
+//! ```
+//!
+//! The host writes [`BlockWord::Argument`], then [`BlockWord::Command`], then the mailbox; the
+//! firmware answers with [`BlockWord::Result`], then [`BlockWord::Answer`], which is the command
+//! word. A command word is never used twice in a row: its upper half is a number.
+
+use tigon2_chip::table;
+
+/// Layout of the block.
+pub const LAYOUT: u32 = 1;
+/// Domains that can be loaded.
+pub const DOMAINS: u32 = 4;
+/// Handlers of a domain.
+pub const HANDLERS: u32 = 8;
+/// Guards in all.
+pub const GUARDS: u32 = 8;
+/// Comparisons of a guard.
+pub const TERMS: u32 = 3;
+/// Counters of a domain that its handlers count in.
+pub const COUNTERS: u32 = 8;
+/// The mailbox that has the firmware look at the command.
+pub const MAILBOX: u32 = 29;
+
+/// Offset of the domains' rows.
+pub const DOMAIN_ROWS: u32 = 0x40;
+/// Offset of the domains' counts.
+pub const DOMAIN_COUNTS: u32 = DOMAIN_ROWS + DOMAINS * ROW_BYTES;
+/// Offset of the guards.
+pub const GUARD_ROWS: u32 = DOMAIN_COUNTS + DOMAINS * ROW_BYTES;
+/// Bytes of a domain's row, and of its counts.
+pub const ROW_BYTES: u32 = 64;
+/// Bytes of a guard.
+pub const GUARD_BYTES: u32 = 48;
+/// Bytes of the block.
+pub const BLOCK_BYTES: u32 = GUARD_ROWS + GUARDS * GUARD_BYTES;
+
+table! {
+    /// A word of the block; the value of a variant is its offset.
+    pub enum BlockWord: u32 {
+        /// [`LAYOUT`].
+        Layout = 0x00,
+        /// NIC address of the arena.
+        Arena = 0x04,
+        /// Bytes of it.
+        ArenaBytes = 0x08,
+        /// Number of the mailbox.
+        Mailbox = 0x0C,
+        /// NIC address of the table of interfaces: the address of each function, by the numbers
+        /// of `spine_image::interface`.
+        Imports = 0x10,
+        /// How many there are.
+        ImportCount = 0x14,
+        /// By the host: a number in bits 31:16, [`Command`] in bits 15:0.
+        Command = 0x18,
+        /// By the host: the domain that the command is about.
+        Argument = 0x1C,
+        /// The command that is done.
+        Answer = 0x20,
+        /// [`Outcome`] of it.
+        Result = 0x24,
+        /// By the host: guards that count, from guard 0 on.
+        Guards = 0x28,
+    }
+}
+
+table! {
+    /// What the firmware is asked for.
+    pub enum Command: u32 {
+        /// Run `init` of a domain that is not loaded, and install its handlers.
+        Load = 1,
+        /// Take a domain's handlers away. When it is answered, nothing of its text runs any more
+        /// and nothing refers to its memory.
+        Unload = 2,
+        /// Take over the guards as they stand in the block.
+        SetGuards = 3,
+        /// Let a domain run again that was suspended.
+        Resume = 4,
+    }
+}
+
+table! {
+    /// What came of a command.
+    pub enum Outcome: u32 {
+        /// It is done.
+        Done = 0,
+        /// There is no such command.
+        NoCommand = 1,
+        /// There is no such domain.
+        NoDomain = 2,
+        /// The domain is loaded already, or it is not loaded.
+        WrongState = 3,
+        /// A row names text or entries that do not lie in the arena.
+        OutsideArena = 4,
+        /// `init` ran out of its time, panicked or met a fault.
+        InitCut = 5,
+        /// A guard names a domain that is not loaded, or a handler that is not installed.
+        NoHandler = 6,
+        /// Guards are more than there is room for.
+        TooManyGuards = 7,
+    }
+}
+
+table! {
+    /// A word of a domain's row, by its offset.
+    pub enum DomainWord: u32 {
+        /// NIC address of the text.
+        Text = 0x00,
+        /// NIC address behind it.
+        TextEnd = 0x04,
+        /// NIC address of `init`.
+        Init = 0x08,
+        /// Microseconds that a run may take, below 256.
+        Watchdog = 0x0C,
+        /// Runs in a row that are cut off before the domain is suspended; 0 for never.
+        Patience = 0x10,
+        /// How many entries follow.
+        EntryCount = 0x14,
+        /// NIC addresses of functions that `init` may install as handlers: [`HANDLERS`] words.
+        Entries = 0x18,
+    }
+}
+
+table! {
+    /// What a domain did, by the offset; all wrap.
+    pub enum DomainCount: u32 {
+        /// Runs of its handlers.
+        Runs = 0x00,
+        /// Runs that took too long.
+        Overruns = 0x04,
+        /// Runs that panicked.
+        Panics = 0x08,
+        /// Runs that met a fault of the CPU.
+        Faults = 0x0C,
+        /// Frames that it consumed.
+        Consumed = 0x10,
+        /// Frames that it dropped.
+        Dropped = 0x14,
+        /// Frames that it had transmitted.
+        Transmitted = 0x18,
+        /// 1 while it is suspended.
+        Suspended = 0x1C,
+        /// [`COUNTERS`] words of its own.
+        Counters = 0x20,
+    }
+}
+
+/// Where the terms of a guard begin, behind a word with the domain in bits 15:8 and the handler
+/// in bits 7:0. A term is the offset of a word in the frame, a mask and a value; the frame is the
+/// handler's if all terms hold. Terms with mask 0 always do.
+pub const GUARD_TERMS: u32 = 4;
+/// Bytes of a term.
+pub const TERM_BYTES: u32 = 12;
+
+/// Offset of a word of a domain's row.
+pub const fn domain_word(domain: u32, word: DomainWord) -> u32 {
+    DOMAIN_ROWS + (domain << 6) + word as u32
+}
+
+/// Offset of a count of a domain.
+pub const fn domain_count(domain: u32, count: DomainCount) -> u32 {
+    DOMAIN_COUNTS + (domain << 6) + count as u32
+}
+
+/// Offset of a guard.
+pub const fn guard(number: u32) -> u32 {
+    GUARD_ROWS + (number << 4) + (number << 5)
+}
+
+const _: () = {
+    assert!(ROW_BYTES == 1 << 6 && GUARD_BYTES == (1 << 4) + (1 << 5));
+    assert!(DomainWord::Entries as u32 + HANDLERS * 4 <= ROW_BYTES);
+    assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
+    assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
+    assert!(guard(GUARDS) == BLOCK_BYTES);
+    assert!(BlockWord::Guards as u32 + 4 <= DOMAIN_ROWS);
+};

@@ -1,0 +1,110 @@
+//! RDMA: writes received frames into the buffers of host memory.
+//!
+//! A buffer is completed after the frame's CRC and sums are known to be right. Until then it stays
+//! posted, and the next frame may be written over what is there.
+
+crate::machine! {
+    /// The machine that writes frames out.
+    machine Rdma "RDMA";
+    states {
+        /// No frame is being written.
+        Idle,
+        /// A frame that was whole before is being written.
+        CoarseGrainedRdma,
+        /// A part of a frame that still comes in is being written.
+        FineGrainedRdma,
+        /// A part was written, and more is to come.
+        FineGrainedRdmaDone,
+        /// The rest of a frame that has ended is being written.
+        RdmaLastFragment,
+        /// A part is being written of a frame that turned out to be none.
+        Vanished,
+        /// The write channel failed; the rest of the frame is let pass.
+        Aborted,
+    }
+    events {
+        /// RECV found that the frame is none.
+        Gone: Signal,
+        /// RECV saw the frame end well.
+        LastGood: Signal,
+        /// RECV opened a frame that still comes in.
+        Opened: Signal,
+        /// RECV saw more of it.
+        More: Signal,
+        /// The write channel failed in a transfer.
+        Failed: External,
+        /// The write channel has completed a transfer.
+        Written: External,
+        /// A whole frame waits.
+        Waiting: External,
+        /// The broker takes the endpoint back.
+        Closed: External,
+    }
+    conditions {
+        /// The frame's endpoint has a buffer.
+        BufferPosted,
+        /// More of the frame than the threshold is there and not written.
+        EnoughHere,
+        /// The frame's sums are right.
+        SumRight,
+    }
+    actions {
+        /// Nothing.
+        Nothing,
+        /// Writes the whole frame into the endpoint's next buffer.
+        WriteWhole,
+        /// Writes what is there of a frame.
+        WriteChunk,
+        /// Writes the rest, and frees the frame's room with it.
+        WriteRest,
+        /// Completes the buffer.
+        Complete,
+        /// Leaves the buffer posted; frees the frame's room if it has any, and counts it.
+        Leave,
+        /// Frees the room of a frame that has no buffer, and counts it.
+        Drop,
+        /// Gives the endpoint's buffers back.
+        Close,
+    }
+    rows {
+        Idle + Waiting if BufferPosted => WriteWhole, CoarseGrainedRdma;
+        Idle + Waiting unless BufferPosted => Drop, Idle;
+        Idle + Opened => WriteChunk, FineGrainedRdma;
+        Idle + Closed => Close, Idle;
+        CoarseGrainedRdma + Written if SumRight => Complete, Idle;
+        CoarseGrainedRdma + Written unless SumRight => Leave, Idle;
+        CoarseGrainedRdma + Failed => Leave, Idle;
+        FineGrainedRdma + Written => Nothing, FineGrainedRdmaDone;
+        FineGrainedRdma + Gone => Nothing, Vanished;
+        FineGrainedRdma + Failed => Nothing, Aborted;
+        FineGrainedRdmaDone + More if EnoughHere => WriteChunk, FineGrainedRdma;
+        FineGrainedRdmaDone + More unless EnoughHere => Nothing, FineGrainedRdmaDone;
+        FineGrainedRdmaDone + LastGood => WriteRest, RdmaLastFragment;
+        FineGrainedRdmaDone + Gone => Leave, Idle;
+        RdmaLastFragment + Written if SumRight => Complete, Idle;
+        RdmaLastFragment + Written unless SumRight => Leave, Idle;
+        RdmaLastFragment + Failed => Leave, Idle;
+        Vanished + Written => Leave, Idle;
+        Vanished + Failed => Leave, Idle;
+        Aborted + More => Nothing, Aborted;
+        Aborted + LastGood => Leave, Idle;
+        Aborted + Gone => Leave, Idle;
+    }
+    deferred {
+        CoarseGrainedRdma: Waiting, Closed;
+        FineGrainedRdma: More, LastGood, Waiting, Closed;
+        FineGrainedRdmaDone: Waiting, Closed;
+        RdmaLastFragment: Waiting, Closed;
+        Vanished: Waiting, Closed;
+        Aborted: Waiting, Closed;
+    }
+    impossible {
+        Idle: More, LastGood, Gone, Written, Failed;
+        CoarseGrainedRdma: Opened, More, LastGood, Gone;
+        FineGrainedRdma: Opened;
+        FineGrainedRdmaDone: Opened, Written, Failed;
+        RdmaLastFragment: Opened, More, LastGood, Gone;
+        Vanished: Opened, More, LastGood, Gone;
+        Aborted: Opened, Written, Failed;
+    }
+}

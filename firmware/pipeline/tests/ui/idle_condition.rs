@@ -1,0 +1,34 @@
+//! A condition that decides nothing.
+
+frame_pipeline::machine! {
+    /// A door.
+    machine Door "DOOR";
+    states {
+        /// It is closed.
+        Closed,
+        /// It is open.
+        Open,
+    }
+    events {
+        /// Somebody pushes it.
+        Push: External,
+        /// It falls shut.
+        Shut: External,
+    }
+    conditions {
+        /// The key was turned.
+        Locked,
+    }
+    actions {
+        /// Nothing.
+        Nothing,
+    }
+    rows {
+        Closed + Push => Nothing, Open;
+        Open + Shut => Nothing, Closed;
+    }
+    deferred { Open: Push; }
+    impossible { Closed: Shut; }
+}
+
+fn main() {}

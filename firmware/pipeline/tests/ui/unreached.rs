@@ -1,0 +1,35 @@
+//! A door that never opens.
+
+frame_pipeline::machine! {
+    /// A door.
+    machine Door "DOOR";
+    states {
+        /// It is closed.
+        Closed,
+        /// It is open.
+        Open,
+    }
+    events {
+        /// Somebody pushes it.
+        Push: External,
+        /// It falls shut.
+        Shut: External,
+    }
+    conditions {
+        /// The key was turned.
+        Locked,
+    }
+    actions {
+        /// Nothing.
+        Nothing,
+    }
+    rows {
+        Closed + Push if Locked => Nothing, Closed;
+        Closed + Push unless Locked => Nothing, Closed;
+        Open + Shut => Nothing, Closed;
+    }
+    deferred { Open: Push; }
+    impossible { Closed: Shut; }
+}
+
+fn main() {}

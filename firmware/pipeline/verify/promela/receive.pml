@@ -1,0 +1,254 @@
+/* What RECV and RDMA work on: a wire whose frames come in part by part, good, damaged or given up by
+ * the MAC for lack of room (then the next one begins at the same place), the write channel of the DMA
+ * engine with stalls of any length and with faults, and a host that posts buffers to two endpoints
+ * and takes one of these back.
+ *
+ * Bounds: FRAMES, PARTS of a frame, FAULTS of the channel, GIVE_UPS, CLOSES, BUFFERS.
+ * With SATURATED frames come in for ever, CPU A is done with a part before the next one is there, and
+ * nothing fails.
+ */
+
+byte begun;             /* frames that the wire has begun */
+byte coming;            /* the frame that comes in */
+bool comes_in;          /* whether there is one */
+byte parts_here;        /* parts of it in NIC memory */
+bool followed;          /* whether RECV has seen it begin */
+byte parts_seen;        /* parts of it that RECV has seen */
+bool gave_up;           /* the attention bit: it stays set */
+byte size[FRAMES];      /* parts of a frame that has ended */
+bool crc_right[FRAMES], sum_right[FRAMES], to_endpoint[FRAMES];
+bool vanished[FRAMES];
+byte finished[FRAMES];  /* buffers completed with the frame */
+byte freed[FRAMES];     /* times that its room was freed */
+byte give_ups = GIVE_UPS;
+
+chan ended = [FRAMES] of { byte };      /* the RX ring */
+chan whole_frames = [FRAMES] of { byte };
+byte ended_frame;       /* the one that RECV looks at */
+
+/* RDMA's frame. */
+byte in_work;
+bool has_room;          /* its descriptor is there, so its room is to be freed */
+byte parts_written;
+bool write_fault;       /* the channel failed with it */
+bool writing, wrote, write_failed;
+byte write_faults = FAULTS;
+byte buffers[2];
+byte buffers_left = BUFFERS;
+byte receive_closing;
+bool receive_closed[2];
+
+#define HERE_OF_CUT ((comes_in && coming == in_work) -> parts_here : size[in_work])
+
+#define RECV_MayCut (RDMA_state == RDMA_Idle && len(whole_frames) == 0 && buffers[to_endpoint[coming]] > 0 && \
+	!receive_closed[to_endpoint[coming]])
+#define RECV_Good (crc_right[ended_frame])
+#define RDMA_BufferPosted (buffers[to_endpoint[in_work]] > 0 && !receive_closed[to_endpoint[in_work]])
+#define RDMA_EnoughHere (HERE_OF_CUT > parts_written)
+#define RDMA_SumRight (sum_right[in_work])
+
+#define RECV_GaveUp_pending (gave_up)
+#define RECV_Ended_pending (len(ended) > 0)
+#define RECV_Grown_pending (comes_in && followed && len(ended) == 0 && parts_here > parts_seen)
+#define RECV_Begun_pending (comes_in && !followed && len(ended) == 0 && parts_here > 0)
+#define RDMA_Failed_pending (write_failed)
+#define RDMA_Written_pending (wrote)
+#define RDMA_Waiting_pending (len(whole_frames) > 0)
+#define RDMA_Closed_pending (receive_closing != 0)
+
+inline RECV_GaveUp_ack() { gave_up = false }
+inline RECV_Ended_ack() { ended?ended_frame }
+inline RECV_Grown_ack() { parts_seen = parts_here }
+inline RECV_Begun_ack() { followed = true }
+inline RDMA_Failed_ack() { write_failed = false; write_fault = true }
+inline RDMA_Written_ack() { wrote = false }
+inline RDMA_Waiting_ack() { whole_frames?in_work; has_room = true }
+inline RDMA_Closed_ack() { skip }
+
+#ifdef SATURATED
+/* The next frame follows at once if there is room for it. */
+#define CPU_KEEPS_UP (!RECV_Ended_pending && !RECV_Grown_pending && !RECV_Begun_pending && \
+	!RDMA_Written_pending && !(RDMA_Waiting_pending && RDMA_state == RDMA_Idle))
+inline begin_next() {
+	if
+	:: !comes_in && freed[begun] == 1 ->
+		coming = begun;
+		begun = (begun + 1) % FRAMES;
+		freed[coming] = 0; finished[coming] = 0;
+		sum_right[coming] = true;
+		comes_in = true; parts_here = 1
+	:: else
+	fi
+}
+#else
+#define CPU_KEEPS_UP true
+inline begin_next() { skip }
+#endif
+inline free_room(frame) {
+	freed[frame]++;
+	assert(freed[frame] == 1 && !vanished[frame]);
+	/* What nobody asks for any more makes no states. */
+	crc_right[frame] = false; sum_right[frame] = false; to_endpoint[frame] = false;
+	size[frame] = 0;
+	begin_next()
+}
+inline nothing_in_work() {
+	in_work = 0; has_room = false; write_fault = false; parts_written = 0
+}
+inline write() {
+	assert(!writing && !wrote && !write_failed);
+	assert(!receive_closed[to_endpoint[in_work]] && buffers[to_endpoint[in_work]] > 0);
+	writing = true
+}
+
+inline RECV_do_Nothing() { skip }
+inline RECV_do_Follow() { parts_seen = 0 }
+inline RECV_do_Open() {
+	in_work = coming; has_room = false; parts_written = 0;
+	write_fault = false;
+	raise(RDMA_Opened)
+}
+inline RECV_do_TellMore() { raise(RDMA_More) }
+inline cut_ends() {
+	/* The frame that has ended is the one that was opened. */
+	assert(ended_frame == in_work);
+	has_room = true;
+	lower(RDMA_More)
+}
+inline RECV_do_TellLast() { cut_ends(); raise(RDMA_LastGood) }
+inline RECV_do_TellBad() { cut_ends(); raise(RDMA_Gone) }
+inline RECV_do_TellGone() { lower(RDMA_More); raise(RDMA_Gone) }
+inline RECV_do_QueueWhole() { whole_frames!ended_frame }
+inline RECV_do_Discard() { assert(!crc_right[ended_frame]); free_room(ended_frame) }
+
+inline RDMA_do_Nothing() { skip }
+inline RDMA_do_WriteWhole() { write_fault = false; write(); parts_written = size[in_work] }
+inline RDMA_do_WriteChunk() { write(); parts_written = HERE_OF_CUT }
+inline RDMA_do_WriteRest() { write(); parts_written = size[in_work] }
+inline RDMA_do_Complete() {
+	assert(crc_right[in_work] && sum_right[in_work] && !write_fault);
+	assert(parts_written == size[in_work] && size[in_work] > 0);
+	assert(!receive_closed[to_endpoint[in_work]]);
+	finished[in_work]++;
+	assert(finished[in_work] == 1);
+	buffers[to_endpoint[in_work]]--;
+	free_room(in_work);
+	nothing_in_work()
+}
+inline RDMA_do_Leave() {
+	assert(!writing && !wrote && !write_failed);
+	if
+	:: has_room ->
+		/* No good frame is lost for nothing. */
+		assert(!crc_right[in_work] || !sum_right[in_work] || write_fault);
+		free_room(in_work)
+	:: else
+	fi;
+	nothing_in_work()
+}
+inline RDMA_do_Drop() { free_room(in_work); nothing_in_work() }
+inline RDMA_do_Close() {
+	assert(!writing);
+	receive_closed[receive_closing - 1] = true;
+	buffers[receive_closing - 1] = 0;
+	receive_closing = 0
+}
+
+active proctype wire()
+{
+#ifdef SATURATED
+	/* All slots are free. */
+	atomic {
+		for (coming : 0 .. FRAMES - 1) { freed[coming] = 1 }
+		begin_next()
+	}
+#endif
+end:	do
+#ifndef SATURATED
+	:: atomic {
+		!comes_in && begun < FRAMES ->
+		coming = begun;
+		begun++;
+		comes_in = true;
+		if :: sum_right[coming] = true :: skip fi;
+		if :: to_endpoint[coming] = 1 :: skip fi
+	   }
+#endif
+	:: atomic { comes_in && parts_here < PARTS && CPU_KEEPS_UP -> parts_here++ }
+#ifdef SATURATED
+	:: atomic {
+		comes_in && parts_here == PARTS && followed && CPU_KEEPS_UP ->
+		crc_right[coming] = true;
+#else
+	:: atomic {
+		comes_in && parts_here > 0 ->
+		if :: crc_right[coming] = true :: skip fi;
+#endif
+		size[coming] = parts_here;
+		comes_in = false; followed = false; parts_here = 0; parts_seen = 0;
+		ended!coming;
+		begin_next()
+	   }
+	:: atomic {
+		comes_in && give_ups > 0 ->
+		give_ups--;
+		vanished[coming] = true;
+		comes_in = false; followed = false; parts_here = 0; parts_seen = 0;
+		gave_up = true
+	   }
+	od
+}
+
+active proctype write_channel()
+{
+end:	do
+	:: atomic { CAN_WRITE && writing && !on_the_bus -> on_the_bus = true }
+	:: atomic { on_the_bus -> on_the_bus = false; writing = false; wrote = true }
+	:: atomic {
+		on_the_bus && write_faults > 0 ->
+		write_faults--; on_the_bus = false; writing = false; write_failed = true
+	   }
+	od
+}
+
+active proctype receive_host()
+{
+end:	do
+#ifdef SATURATED
+	:: atomic { buffers[0] < 2 -> buffers[0]++ }
+#else
+	:: atomic { buffers_left > 0 && buffers[0] == 0 -> buffers_left--; buffers[0]++ }
+	:: atomic {
+		buffers_left > 0 && buffers[1] == 0 && !receive_closed[1] -> buffers_left--; buffers[1]++
+	   }
+	:: atomic {
+		CLOSES && receive_closing == 0 && !receive_closed[1] -> receive_closing = 2
+	   }
+#endif
+	od
+}
+
+#ifndef SATURATED
+/* When nothing can happen any more, nothing is left undone. */
+active proctype receive_judge()
+{
+	byte frame;
+	timeout ->
+	d_step {
+		assert(RECV_state == RECV_Idle && RDMA_state == RDMA_Idle);
+		assert(receive_closing == 0 && len(ended) == 0 && len(whole_frames) == 0 && !gave_up);
+		assert(begun == FRAMES && !comes_in);
+		frame = 0;
+		do
+		:: frame < FRAMES ->
+			assert(freed[frame] == (vanished[frame] -> 0 : 1));
+			frame++
+		:: else -> break
+		od
+	}
+}
+#endif
+
+#define coarse_rdma (RDMA_state == RDMA_CoarseGrainedRdma)
+#define fine_rdma (RDMA_state == RDMA_FineGrainedRdma || RDMA_state == RDMA_RdmaLastFragment)
+#define recv (RECV_state == RECV_Recv || RECV_state == RECV_RecvThrough)

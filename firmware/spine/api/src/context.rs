@@ -1,0 +1,98 @@
+//! Who runs, and the effects that it asks for.
+//!
+//! Effects are a transaction: they are noted, and carried out in their order when the handler
+//! has returned. What is noted when it is cut off is thrown away. The list is bounded; beyond
+//! it a call answers [`Full`], and the handler decides.
+
+use crate::imports;
+use core::marker::PhantomData;
+
+/// Words of a frame that one run can change.
+pub const PATCHES: usize = 16;
+
+/// The runtime has no room for one more effect of the run, or none of that kind now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Who runs.
+///
+/// ```text
+/// +0  argument that the handler was installed with
+/// +4  domain
+/// +8  number of the run; wraps
+/// ```
+#[derive(Debug)]
+#[repr(C)]
+pub struct Context {
+    argument: u32,
+    domain: u32,
+    run: u32,
+    not_sync: PhantomData<*mut ()>,
+}
+
+impl Context {
+    /// The word that the handler was installed with.
+    #[inline(always)]
+    pub fn argument(&self) -> u32 {
+        self.argument
+    }
+
+    /// The domain's number.
+    #[inline(always)]
+    pub fn domain(&self) -> u32 {
+        self.domain
+    }
+
+    /// Microseconds since the firmware started; wraps.
+    #[inline(always)]
+    pub fn now(&self) -> u32 {
+        imports::now()
+    }
+
+    /// Has a word of the frame replaced when it is transmitted: that with index `index`, which
+    /// is bytes `4 * index` and on.
+    ///
+    /// # Errors
+    /// [`Full`] behind [`PATCHES`] of them.
+    #[inline(always)]
+    pub fn patch(&self, index: u32, value: u32) -> Result<(), Full> {
+        status(imports::patch(index, value))
+    }
+
+    /// Has the frame transmitted by the port that it came from, patched, without the host.
+    ///
+    /// # Errors
+    /// [`Full`] if it is asked for twice, if too many frames wait for the wire, or if the
+    /// frame is longer than those that the runtime keeps (1536 bytes).
+    #[inline(always)]
+    pub fn transmit(&self) -> Result<(), Full> {
+        status(imports::transmit())
+    }
+
+    /// Counts in a counter of the domain's, which the host sees; numbers below 8.
+    ///
+    /// # Errors
+    /// [`Full`] for another number, or behind the bound on effects.
+    #[inline(always)]
+    pub fn count(&self, counter: u32) -> Result<(), Full> {
+        status(imports::count(counter))
+    }
+
+    #[cfg(not(target_arch = "mips"))]
+    pub(crate) fn of_model(argument: u32, domain: u32, run: u32) -> Context {
+        Context {
+            argument,
+            domain,
+            run,
+            not_sync: PhantomData,
+        }
+    }
+}
+
+#[inline(always)]
+fn status(word: u32) -> Result<(), Full> {
+    if word == 0 { Ok(()) } else { Err(Full) }
+}
+
+#[cfg(target_arch = "mips")]
+const _: () = assert!(size_of::<Context>() == 12);

@@ -1,0 +1,100 @@
+//! The runtime as an extension calls it: all the `unsafe` of this crate.
+//!
+//! On the card each function is one of the runtime's, found by the linker by its name; elsewhere
+//! it is the [model](crate::model)'s. What the runtime hands out as address and length becomes a
+//! slice here, bound to the life of the message that it came in.
+#![allow(unsafe_code)]
+
+use core::sync::atomic::AtomicU32;
+
+#[cfg(not(target_arch = "mips"))]
+pub(crate) use crate::model::{add_handler, count, now, patch, transmit};
+#[cfg(target_arch = "mips")]
+pub(crate) use card::{add_handler, count, now, patch, transmit};
+#[cfg(target_arch = "mips")]
+pub use card::{begin, panicked};
+
+/// The words at an address that the runtime has put into `owner`.
+#[inline(always)]
+pub fn words<T>(owner: &T, address: *const u32, count: u32) -> &[u32] {
+    let _ = owner;
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: the fields are private and only the runtime (or the model) writes them: so many
+    // words lie there, aligned, and stay until the handler to which `owner` is lent returns.
+    unsafe { core::slice::from_raw_parts(address, count as usize) }
+}
+
+/// A word that the host writes: the compiler, which sees nobody write it, must load it.
+#[inline(always)]
+pub fn of_host(word: &AtomicU32) -> u32 {
+    // SAFETY: the pointer is a reference's; the host writes whole words.
+    unsafe { word.as_ptr().read_volatile() }
+}
+
+#[cfg(target_arch = "mips")]
+mod card {
+    use crate::{Durable, HandlerProc};
+
+    // Names and signatures are those of `spine_image::interface`. The handler's convention is
+    // the compiler's own for two pointers and a word in return, which the runtime knows; the
+    // build id ties both to one compiler.
+    #[expect(improper_ctypes, reason = "see above")]
+    unsafe extern "C" {
+        #[link_name = "spine.runtime.add_handler"]
+        safe fn runtime_add_handler(handler: HandlerProc, number: u32, argument: u32) -> u32;
+        #[link_name = "spine.runtime.panic"]
+        safe fn runtime_panic() -> !;
+        #[link_name = "spine.clock.now"]
+        safe fn clock_now() -> u32;
+        #[link_name = "spine.network.patch"]
+        safe fn network_patch(index: u32, value: u32) -> u32;
+        #[link_name = "spine.network.transmit"]
+        safe fn network_transmit() -> u32;
+        #[link_name = "spine.counter.add"]
+        safe fn counter_add(counter: u32) -> u32;
+    }
+
+    /// Installs a handler.
+    #[inline(always)]
+    pub fn add_handler(handler: HandlerProc, number: u8, argument: u32) -> bool {
+        runtime_add_handler(handler, u32::from(number), argument) == 0
+    }
+
+    /// Microseconds.
+    #[inline(always)]
+    pub fn now() -> u32 {
+        clock_now()
+    }
+
+    /// Notes a changed word; 0 if there was room.
+    #[inline(always)]
+    pub fn patch(index: u32, value: u32) -> u32 {
+        network_patch(index, value)
+    }
+
+    /// Notes that the frame goes out; 0 if there was room.
+    #[inline(always)]
+    pub fn transmit() -> u32 {
+        network_transmit()
+    }
+
+    /// Notes a count; 0 if there was room.
+    #[inline(always)]
+    pub fn count(counter: u32) -> u32 {
+        counter_add(counter)
+    }
+
+    /// Runs `init`: the only place on the card where a [`Durable`] is made.
+    #[inline(always)]
+    pub fn begin(init: fn(&mut Durable)) {
+        init(&mut Durable::new());
+    }
+
+    /// Ends the run of an extension that has panicked.
+    #[inline(always)]
+    pub fn panicked() -> ! {
+        runtime_panic()
+    }
+}

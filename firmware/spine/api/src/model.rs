@@ -1,0 +1,214 @@
+//! The runtime for tests on the developer's computer.
+//!
+//! A [`Domain`] runs an extension's `init` and its handlers natively and keeps the rules of the
+//! card: effects count when the handler has returned, and not if it panics, which here stands
+//! for being cut off.
+//!
+//! ```
+//! use spine::model::Domain;
+//! use spine::*;
+//!
+//! fn drop_all(_: Ephemeral<'_>, _: &Message, _: &Context) -> Verdict {
+//!     Verdict::Drop
+//! }
+//!
+//! let mut domain = Domain::load(|durable| {
+//!     add_handler(durable, drop_all, HandlerNumber(3), Argument::NIL);
+//! });
+//! let run = domain.frame(HandlerNumber(3), &[0; 60]).expect("installed");
+//! assert_eq!(run.verdict, Some(Verdict::Drop));
+//! ```
+
+use crate::context::PATCHES;
+use crate::ephemeral::HandlerNumber;
+use crate::message::ARGUMENT_WORDS;
+use crate::{Context, Durable, Ephemeral, HandlerProc, Message, Verdict};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::vec::Vec;
+
+/// Counters of a domain.
+const COUNTERS: usize = 8;
+/// Longest frame that is transmitted.
+const LONGEST: usize = 1536;
+
+/// What the run in work has asked for.
+#[derive(Debug, Default)]
+struct Noted {
+    handlers: Vec<(u8, HandlerProc, u32)>,
+    in_init: bool,
+    patches: Vec<(u32, u32)>,
+    transmits: bool,
+    counts: Vec<u32>,
+    frame_bytes: usize,
+}
+
+std::thread_local! {
+    static NOTED: RefCell<Noted> = RefCell::new(Noted::default());
+}
+
+/// An extension that is loaded.
+#[derive(Debug)]
+pub struct Domain {
+    handlers: Vec<(u8, HandlerProc, u32)>,
+    counters: [u32; COUNTERS],
+    runs: u32,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// What becomes of the message; none if the handler was cut off.
+    pub verdict: Option<Verdict>,
+    /// The frame that goes out.
+    pub transmitted: Option<Vec<u8>>,
+}
+
+impl Domain {
+    /// Runs `init`.
+    pub fn load(init: impl FnOnce(&mut Durable)) -> Domain {
+        NOTED.with_borrow_mut(|noted| {
+            *noted = Noted {
+                in_init: true,
+                ..Noted::default()
+            }
+        });
+        init(&mut Durable::new());
+        let noted = NOTED.take();
+        Domain {
+            handlers: noted.handlers,
+            counters: [0; COUNTERS],
+            runs: 0,
+        }
+    }
+
+    /// Numbers of the handlers that are installed.
+    pub fn handlers(&self) -> Vec<HandlerNumber> {
+        let numbers = self.handlers.iter();
+        numbers.map(|(number, ..)| HandlerNumber(*number)).collect()
+    }
+
+    /// A counter.
+    pub fn counter(&self, number: usize) -> Option<u32> {
+        self.counters.get(number).copied()
+    }
+
+    /// Hands a frame without CRC to a handler; none if there is no such handler.
+    pub fn frame(&mut self, number: HandlerNumber, frame: &[u8]) -> Option<Run> {
+        let words: Vec<u32> = frame.chunks(4).map(word).collect();
+        self.run(number, frame, &words, &[])
+    }
+
+    /// Hands a small message to a handler; none if there is no such handler or if there are
+    /// too many arguments.
+    pub fn message(&mut self, number: HandlerNumber, arguments: &[u32]) -> Option<Run> {
+        (arguments.len() <= ARGUMENT_WORDS).then_some(())?;
+        self.run(number, &[], &[], arguments)
+    }
+
+    fn run(
+        &mut self,
+        number: HandlerNumber,
+        frame: &[u8],
+        words: &[u32],
+        arguments: &[u32],
+    ) -> Option<Run> {
+        let found = self.handlers.iter().find(|(at, ..)| *at == number.0);
+        let (_, handler, argument) = *found?;
+        self.runs = self.runs.wrapping_add(1);
+        let message = Message::of_model(words, frame.len() as u32, arguments, 0);
+        let context = Context::of_model(argument, 0, self.runs);
+        NOTED.with_borrow_mut(|noted| {
+            *noted = Noted {
+                frame_bytes: frame.len(),
+                ..Noted::default()
+            }
+        });
+        let run = AssertUnwindSafe(|| handler(Ephemeral::new(), &message, &context));
+        let verdict = catch_unwind(run).ok();
+        let noted = NOTED.take();
+        let mut transmitted = None;
+        if verdict.is_some() {
+            for number in &noted.counts {
+                if let Some(counter) = self.counters.get_mut(*number as usize) {
+                    *counter = counter.wrapping_add(1);
+                }
+            }
+            transmitted = noted.transmits.then(|| patched(words, frame.len(), &noted));
+        }
+        Some(Run {
+            verdict,
+            transmitted,
+        })
+    }
+}
+
+fn patched(words: &[u32], bytes: usize, noted: &Noted) -> Vec<u8> {
+    let mut words = words.to_vec();
+    for (index, value) in &noted.patches {
+        if let Some(word) = words.get_mut(*index as usize) {
+            *word = *value;
+        }
+    }
+    let all = words.iter().flat_map(|word| word.to_be_bytes());
+    all.take(bytes).collect()
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    let mut word = [0; 4];
+    for (to, from) in word.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u32::from_be_bytes(word)
+}
+
+/// See [`crate::add_handler`].
+pub(crate) fn add_handler(handler: HandlerProc, number: u8, argument: u32) -> bool {
+    NOTED.with_borrow_mut(|noted| {
+        let taken = noted.handlers.iter().any(|(at, ..)| *at == number);
+        let takes = noted.in_init && !taken && number < HandlerNumber::LIMIT;
+        if takes {
+            noted.handlers.push((number, handler, argument));
+        }
+        takes
+    })
+}
+
+/// See [`Context::now`]. Time stands still in a test.
+pub(crate) fn now() -> u32 {
+    0
+}
+
+/// See [`Context::patch`].
+pub(crate) fn patch(index: u32, value: u32) -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        let words = noted.frame_bytes.div_ceil(4);
+        if noted.patches.len() == PATCHES || index as usize >= words {
+            return 1;
+        }
+        noted.patches.push((index, value));
+        0
+    })
+}
+
+/// See [`Context::transmit`].
+pub(crate) fn transmit() -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.transmits || noted.frame_bytes == 0 || noted.frame_bytes > LONGEST {
+            return 1;
+        }
+        noted.transmits = true;
+        0
+    })
+}
+
+/// See [`Context::count`].
+pub(crate) fn count(counter: u32) -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.counts.len() == PATCHES || counter as usize >= COUNTERS {
+            return 1;
+        }
+        noted.counts.push(counter);
+        0
+    })
+}

@@ -1,0 +1,93 @@
+//! The interfaces of the runtime: what an extension can be linked with.
+//!
+//! One list for the compiler's driver, the linker and the firmware. The number of an interface
+//! is its place in the list, and in the table of addresses that the firmware publishes
+//! (`host_interface::spine`). The hash is of name and signature: an extension that was built
+//! against another signature is refused by it.
+
+/// A function that a domain exports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The domain's name, a dot, the function's.
+    pub name: &'static str,
+    /// What it takes and returns, in Rust's words.
+    pub signature: &'static str,
+    /// Bytes of stack that it may use, with all that it calls.
+    pub stack: u32,
+    /// Whether it is for `init` alone: it asks for a `Durable`.
+    pub durable: bool,
+}
+
+macro_rules! interfaces {
+    ($( $(#[$doc:meta])* $name:ident: $text:literal, $signature:literal, $stack:literal $($durable:ident)?; )+) => {
+        /// Numbers of the interfaces.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum Number {
+            $( $(#[$doc])* $name, )+
+        }
+
+        /// All of them, by their numbers.
+        pub const ALL: &[Interface] = &[
+            $( Interface {
+                name: $text,
+                signature: $signature,
+                stack: $stack,
+                durable: interfaces!(@durable $($durable)?),
+            }, )+
+        ];
+    };
+    (@durable durable) => { true };
+    (@durable) => { false };
+}
+
+interfaces! {
+    /// Installs a handler.
+    AddHandler: "spine.runtime.add_handler", "fn(HandlerProc, u32, u32) -> u32", 64 durable;
+    /// Ends the run of an extension that has panicked.
+    Panic: "spine.runtime.panic", "fn() -> !", 64;
+    /// Microseconds since the firmware started.
+    Now: "spine.clock.now", "fn() -> u32", 64;
+    /// Notes a changed word of the frame.
+    Patch: "spine.network.patch", "fn(u32, u32) -> u32", 64;
+    /// Notes that the frame is to be transmitted.
+    Transmit: "spine.network.transmit", "fn() -> u32", 64;
+    /// Notes a count.
+    Count: "spine.counter.add", "fn(u32) -> u32", 64;
+}
+
+/// How many there are.
+pub const COUNT: usize = ALL.len();
+
+/// The domain of an interface: what is in front of the last dot.
+pub fn domain(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(domain, _)| domain)
+}
+
+/// Of name and signature: FNV-1a, 32 bits.
+pub const fn hash(name: &str, signature: &str) -> u32 {
+    let mut hash = 0x811C_9DC5;
+    hash = fold(hash, name.as_bytes());
+    fold(hash, signature.as_bytes())
+}
+
+const fn fold(mut hash: u32, bytes: &[u8]) -> u32 {
+    let mut index = 0;
+    while index < bytes.len() {
+        hash = (hash ^ bytes[index] as u32).wrapping_mul(0x0100_0193);
+        index += 1;
+    }
+    hash
+}
+
+impl Interface {
+    /// See [`hash`].
+    pub const fn hash(&self) -> u32 {
+        hash(self.name, self.signature)
+    }
+}
+
+/// The interface of a name, with its number.
+pub fn find(name: &str) -> Option<(usize, &'static Interface)> {
+    ALL.iter().enumerate().find(|(_, one)| one.name == name)
+}

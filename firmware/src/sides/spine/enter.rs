@@ -1,0 +1,138 @@
+//! Into an extension's text, and out of it.
+//!
+//! [`enter`] saves what the dispatch loop and its callers rely on, calls the handler, and takes
+//! everything back from where it was saved: an extension is not trusted to have kept it. There
+//! are three ways out, and all end at the same instruction:
+//!
+//! ```text
+//! handler returns ───────────────────────────────┐
+//! CPU B sets CPU A's program counter ── abort ───┼──► registers as they were, back
+//! an import sees that the run is over ── abort ──┘
+//! ```
+
+use super::effects::Effects;
+use super::{ContextWords, MessageWords};
+
+/// Why a run was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Ended {
+    /// By CPU B, which has noted why.
+    ByB = 0,
+    /// It took longer than it may.
+    Overrun = 1,
+    /// It met a fault of the CPU.
+    Fault = 2,
+    /// It panicked.
+    Panicked = 3,
+}
+
+impl Ended {
+    /// From the word that CPU B wrote.
+    pub const fn of_word(word: u32) -> Ended {
+        if word == Ended::Fault as u32 {
+            Ended::Fault
+        } else {
+            Ended::Overrun
+        }
+    }
+}
+
+/// How a run was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// By returning this.
+    Returned(u32),
+    /// Before it returned.
+    Ended(Ended),
+}
+
+/// What leaves [`enter`] instead of a verdict: bit 31, and why.
+pub const CUT: u32 = 1 << 31;
+
+#[cfg(all(target_arch = "mips", feature = "spine"))]
+mod text {
+    use super::{ContextWords, Effects, MessageWords};
+
+    // The effects go to `start::spine` and nowhere else.
+    #[expect(improper_ctypes, reason = "see above")]
+    unsafe extern "C" {
+        fn spine_enter(
+            entry: u32,
+            message: &MessageWords,
+            context: &ContextWords,
+            effects: &mut Effects,
+        ) -> u32;
+        fn spine_abort();
+        static SPINE_IMPORTS: u32;
+    }
+
+    /// See `start::spine`.
+    #[inline(always)]
+    pub fn enter(
+        entry: u32,
+        message: &MessageWords,
+        context: &ContextWords,
+        effects: &mut Effects,
+    ) -> u32 {
+        // SAFETY: `entry` is one of those that the linker has proven to keep to what a handler
+        // may do, and `load` has found in the arena. The registers are taken back from where
+        // they were saved, whatever the handler did to them.
+        unsafe { spine_enter(entry, message, context, effects) }
+    }
+
+    /// Where CPU A goes on when its run is cut off.
+    pub fn abort_entry() -> u32 {
+        spine_abort as *const () as u32
+    }
+
+    /// NIC address of the table of interfaces.
+    pub fn imports() -> u32 {
+        &raw const SPINE_IMPORTS as u32
+    }
+}
+
+/// Where there are no extensions, none is entered.
+#[cfg(not(all(target_arch = "mips", feature = "spine")))]
+mod text {
+    use super::{CUT, ContextWords, Effects, Ended, MessageWords};
+
+    pub fn enter(_: u32, _: &MessageWords, _: &ContextWords, _: &mut Effects) -> u32 {
+        CUT | Ended::Fault as u32
+    }
+
+    /// Nowhere.
+    pub fn abort_entry() -> u32 {
+        0
+    }
+
+    /// There are none.
+    pub fn imports() -> u32 {
+        0
+    }
+}
+
+pub use text::{abort_entry, imports};
+
+/// Runs a handler, or `init`, to its end.
+#[inline(always)]
+pub fn enter(
+    entry: u32,
+    message: &MessageWords,
+    context: &ContextWords,
+    effects: &mut Effects,
+) -> Left {
+    left(text::enter(entry, message, context, effects))
+}
+
+const fn left(word: u32) -> Left {
+    if word & CUT == 0 {
+        return Left::Returned(word);
+    }
+    match word & 3 {
+        0 => Left::Ended(Ended::ByB),
+        2 => Left::Ended(Ended::Fault),
+        3 => Left::Ended(Ended::Panicked),
+        _ => Left::Ended(Ended::Overrun),
+    }
+}

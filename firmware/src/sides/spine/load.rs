@@ -1,0 +1,243 @@
+//! Commands of the host: load, unload, guards.
+//!
+//! [`host_interface::spine`]. They run on CPU A between handlers, so none of an extension's text
+//! is in work meanwhile. What a row says is judged here as far as the card can: the linker has
+//! judged the text.
+
+use super::effects::{Effects, Installed};
+use super::enter::{self, Left};
+use super::guard::{Guard, Guards};
+use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, watched};
+use crate::io::IoA;
+use crate::memory::layout::{ARENA, ARENA_END, SPINE_BLOCK};
+use crate::memory::shared::SPINE_WATCH;
+use host_interface::extension::Extension;
+use host_interface::spine::{
+    self, BlockWord, Command, DOMAINS, DomainCount, DomainWord, GUARDS, HANDLERS, MAILBOX, Outcome,
+    domain_count, domain_word,
+};
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+
+/// Microseconds that `init` may take.
+const INIT: u32 = 200;
+
+const fn word(word: BlockWord) -> u32 {
+    SPINE_BLOCK + word as u32
+}
+
+/// Describes the block to the host, before anything is loaded.
+pub fn describe<B: Bus>(bus: &mut B) {
+    clear(bus, SPINE_BLOCK, spine::BLOCK_BYTES);
+    for (at, value) in [
+        (BlockWord::Layout, spine::LAYOUT),
+        (BlockWord::Arena, ARENA),
+        (BlockWord::ArenaBytes, ARENA_END - ARENA),
+        (BlockWord::Mailbox, MAILBOX),
+        (BlockWord::Imports, enter::imports()),
+        (BlockWord::ImportCount, spine_image::interface::COUNT as u32),
+    ] {
+        bus.store(word(at), value);
+    }
+    bus.store(Extension::Spine.nic_address(), SPINE_BLOCK);
+}
+
+#[inline(never)]
+fn clear<B: Bus>(bus: &mut B, from: u32, bytes: u32) {
+    for at in (from..from + bytes).step_by(4) {
+        bus.store(at, 0);
+    }
+}
+
+/// The host has written the mailbox.
+#[inline(never)]
+pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
+    let Some(runtime) = spine.runtime() else {
+        return;
+    };
+    let asked = io.bus.load(word(BlockWord::Command));
+    if asked == runtime.answered {
+        return;
+    }
+    let domain = io.bus.load(word(BlockWord::Argument));
+    let done = match Command::from_number(asked & 0xFFFF) {
+        None => Err(Outcome::NoCommand),
+        Some(Command::SetGuards) => set_guards(runtime, io),
+        Some(_) if domain >= DOMAINS => Err(Outcome::NoDomain),
+        Some(Command::Load) => load(runtime, io, domain),
+        Some(Command::Unload) => unload(runtime, io, domain),
+        Some(Command::Resume) => resume(runtime, io, domain),
+    };
+    let result = done.err().unwrap_or(Outcome::Done);
+    runtime.answered = asked;
+    io.bus.store(word(BlockWord::Result), result as u32);
+    io.bus.store(word(BlockWord::Answer), asked);
+}
+
+/// A domain's row, as the host wrote it.
+struct Row {
+    text: u32,
+    end: u32,
+    init: u32,
+    watchdog: u32,
+    patience: u32,
+    entries: [u32; HANDLERS as usize],
+}
+
+impl Row {
+    fn load<B: Bus>(bus: &mut B, domain: u32) -> Result<Row, Outcome> {
+        let mut of = |word| bus.load(SPINE_BLOCK + domain_word(domain, word));
+        let count = of(DomainWord::EntryCount);
+        let row = Row {
+            text: of(DomainWord::Text),
+            end: of(DomainWord::TextEnd),
+            init: of(DomainWord::Init),
+            watchdog: of(DomainWord::Watchdog),
+            patience: of(DomainWord::Patience),
+            entries: [0; HANDLERS as usize],
+        };
+        let lies = row.text >= ARENA && row.text <= row.end && row.end <= ARENA_END;
+        let waits = row.watchdog != 0 && row.watchdog < 256;
+        if !lies || !waits || count > HANDLERS || !row.has(row.init) {
+            return Err(Outcome::OutsideArena);
+        }
+        row.with_entries(bus, domain, count)
+    }
+
+    fn with_entries<B: Bus>(
+        mut self,
+        bus: &mut B,
+        domain: u32,
+        count: u32,
+    ) -> Result<Row, Outcome> {
+        let mut at = SPINE_BLOCK + domain_word(domain, DomainWord::Entries);
+        for number in 0..count as usize {
+            let entry = bus.load(at);
+            if !self.has(entry) {
+                return Err(Outcome::OutsideArena);
+            }
+            if let Some(place) = self.entries.get_mut(number) {
+                *place = entry;
+            }
+            at += 4;
+        }
+        Ok(self)
+    }
+
+    /// Whether an instruction of the text is there.
+    fn has(&self, entry: u32) -> bool {
+        entry & 3 == 0 && entry >= self.text && entry < self.end
+    }
+}
+
+fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
+    let Runtime {
+        domains,
+        effects,
+        run,
+        ..
+    } = runtime;
+    let domain = domains.get_mut(number as usize).ok_or(Outcome::NoDomain)?;
+    if domain.loaded != 0 {
+        return Err(Outcome::WrongState);
+    }
+    let row = Row::load(&mut io.bus, number)?;
+    let counts = SPINE_BLOCK + domain_count(number, DomainCount::Runs);
+    clear(&mut io.bus, counts, spine::ROW_BYTES);
+    // CPU B looks after `init`, too.
+    watch_at_least(io, row.watchdog);
+    *run = run.wrapping_add(1) & 0xFF_FFFF;
+    effects.begin_init();
+    let message: MessageWords = [0; 5];
+    let context: ContextWords = [0, number, *run];
+    let left = watched(io, *run, INIT, || {
+        enter::enter(row.init, &message, &context, effects)
+    });
+    let installs = matches!(left, Left::Returned(_)) && are_entries(effects, &row);
+    if installs {
+        *domain = Domain {
+            loaded: 1,
+            suspended: 0,
+            watchdog: row.watchdog,
+            patience: row.patience,
+            cut: 0,
+            handlers: effects.handlers,
+        };
+    }
+    renew_watch(runtime, io);
+    if installs {
+        Ok(())
+    } else {
+        Err(Outcome::InitCut)
+    }
+}
+
+/// Whether what `init` has installed are functions that the linker knows as entries.
+fn are_entries(effects: &Effects, row: &Row) -> bool {
+    let mut handlers = effects.handlers.iter();
+    handlers.all(|one| *one == Installed::NONE || row.entries.contains(&one.entry))
+}
+
+fn unload<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
+    let domain = runtime.domains.get_mut(number as usize);
+    let domain = domain.ok_or(Outcome::NoDomain)?;
+    if domain.loaded == 0 {
+        return Err(Outcome::WrongState);
+    }
+    *domain = Domain::NONE;
+    runtime.guards.forget(number);
+    renew_watch(runtime, io);
+    Ok(())
+}
+
+fn resume<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
+    let domain = runtime.domains.get_mut(number as usize);
+    let domain = domain.ok_or(Outcome::NoDomain)?;
+    if domain.loaded == 0 {
+        return Err(Outcome::WrongState);
+    }
+    domain.suspended = 0;
+    domain.cut = 0;
+    let at = SPINE_BLOCK + domain_count(number, DomainCount::Suspended);
+    io.bus.store(at, 0);
+    Ok(())
+}
+
+fn set_guards<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) -> Result<(), Outcome> {
+    let count = io.bus.load(word(BlockWord::Guards));
+    if count > GUARDS {
+        return Err(Outcome::TooManyGuards);
+    }
+    let mut guards = Guards::NONE;
+    for number in 0..count {
+        let guard = Guard::load(&mut io.bus, number);
+        let domain = runtime.domains.get(guard.domain as usize);
+        let handler = domain.and_then(|domain| domain.handlers.get(guard.handler as usize));
+        if handler.is_none_or(|handler| handler.entry == 0) {
+            return Err(Outcome::NoHandler);
+        }
+        guards.push(guard);
+    }
+    runtime.guards = guards;
+    Ok(())
+}
+
+/// CPU B looks as often as all domains want, and as one more wants that is being loaded.
+fn watch_at_least<B: Dispatch>(io: &mut IoA<B>, watchdog: u32) {
+    let now = SPINE_WATCH.get(&mut io.bus);
+    if now == 0 || watchdog < now {
+        SPINE_WATCH.set(&io.me, &mut io.bus, watchdog);
+    }
+    call_b(io);
+}
+
+fn renew_watch<B: Dispatch>(runtime: &Runtime, io: &mut IoA<B>) {
+    let mut shortest = 0;
+    for domain in &runtime.domains {
+        if domain.loaded != 0 && (shortest == 0 || domain.watchdog < shortest) {
+            shortest = domain.watchdog;
+        }
+    }
+    SPINE_WATCH.set(&io.me, &mut io.bus, shortest);
+    call_b(io);
+}

@@ -1,0 +1,339 @@
+//! SPINE: extensions that the host loads into the running firmware.
+//!
+//! "SPINE: an operating system for intelligent network adapters" (Fiuczynski, Martin, Bershad,
+//! Culler); the interface to the host is [`host_interface::spine`], `docs/spine.md` has the whole.
+//!
+//! ```text
+//!  frame ── guard ──► message, context ──► enter ──► handler in the arena
+//!    │ none wants it                                    │ patch, transmit, count: noted
+//!    ▼                                                  ▼
+//!  as ever ◄──────────── Host ──────────────── verdict, or cut off
+//!                                                       │ carried out
+//!                                       pool ──► CPU B ──► wire
+//! ```
+//!
+//! The code lies in SRAM but for the way in and out: CPU A's pad has room for it, but not at
+//! addresses where CPU B has no code, by which a debugger tells the two apart.
+//!
+//! Extensions run on CPU A alone. CPU B transmits what they send, and looks after them: a run
+//! that takes longer than its domain may is [cut off](watch), and leaves nothing behind but what
+//! is in its own region. So one CPU cannot be hung.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | this one | the state of CPU A, and a run |
+//! | [`effects`] | what a run asks for |
+//! | [`guard`] | which frames go to which handler |
+//! | `enter` | into an extension's text, and out of it |
+//! | [`load`] | commands of the host |
+//! | [`supply`] | frames from CPU A to the wire, by CPU B |
+//! | [`watch`] | the watchdog, by CPU B |
+
+pub mod effects;
+pub mod enter;
+pub mod guard;
+pub mod load;
+pub mod supply;
+pub mod watch;
+
+use crate::io::IoA;
+use crate::memory::layout::{POOL_FRAME, SPINE, SPINE_BLOCK};
+use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING};
+use crate::path::receive::Receive;
+use crate::path::receive::frame;
+use crate::path::receive::guarded::{self, Next};
+use crate::path::receive::queues::Queues;
+use effects::{Effects, Installed};
+use enter::{Ended, Left};
+use guard::Guards;
+use host_interface::spine::{DOMAINS, DomainCount, HANDLERS, domain_count};
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::ReceivedFrame;
+
+/// SPINE's part of CPU A's side: nothing in firmware that loads no extensions.
+#[derive(Debug)]
+pub struct Spine([Runtime; SPINE]);
+
+impl Spine {
+    /// Nothing is loaded.
+    pub const fn new() -> Spine {
+        Spine([const { Runtime::new() }; SPINE])
+    }
+
+    fn runtime(&mut self) -> Option<&mut Runtime> {
+        self.0.first_mut()
+    }
+}
+
+impl Default for Spine {
+    fn default() -> Spine {
+        Spine::new()
+    }
+}
+
+/// A domain that is loaded.
+#[derive(Debug)]
+struct Domain {
+    /// Flags are words: the chip cannot store several bytes at once where compilers would.
+    loaded: u32,
+    suspended: u32,
+    /// Microseconds that a run may take.
+    watchdog: u32,
+    /// Runs in a row that may be cut off.
+    patience: u32,
+    /// That were, the last ones.
+    cut: u32,
+    handlers: [Installed; HANDLERS as usize],
+}
+
+impl Domain {
+    const NONE: Domain = Domain {
+        loaded: 0,
+        suspended: 0,
+        watchdog: 0,
+        patience: 0,
+        cut: 0,
+        handlers: [Installed::NONE; HANDLERS as usize],
+    };
+}
+
+/// What CPU A knows of extensions.
+#[derive(Debug)]
+pub struct Runtime {
+    guards: Guards,
+    domains: [Domain; DOMAINS as usize],
+    effects: Effects,
+    pool: supply::Pool,
+    /// Number of the run; bits 23:0 count.
+    run: u32,
+    /// The oldest frame was judged: it is the host's, but waits.
+    judged: u32,
+    /// The command that was answered last.
+    answered: u32,
+}
+
+/// A message as a handler sees it: `spine::Message`.
+///
+/// ```text
+/// +0   buffer: address, bytes
+/// +8   source
+/// +12  arguments: address, words
+/// ```
+pub type MessageWords = [u32; 5];
+/// A context as a handler sees it: `spine::Context`, that is argument, domain, run.
+pub type ContextWords = [u32; 3];
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// No more than the handler asked for.
+    Done,
+    /// The host's.
+    Host,
+}
+
+impl Runtime {
+    const fn new() -> Runtime {
+        Runtime {
+            guards: Guards::NONE,
+            domains: [const { Domain::NONE }; DOMAINS as usize],
+            effects: Effects::new(),
+            pool: supply::Pool::new(),
+            run: 0,
+            judged: 0,
+            answered: 0,
+        }
+    }
+
+    /// One more in a count of a domain.
+    fn count<B: Bus>(bus: &mut B, domain: u32, count: DomainCount) {
+        bump(bus, SPINE_BLOCK + domain_count(domain, count));
+    }
+}
+
+/// One more in a word of SRAM.
+#[inline(always)]
+fn bump<B: Bus>(bus: &mut B, address: u32) {
+    let count = bus.load(address).wrapping_add(1);
+    bus.store(address, count);
+}
+
+/// Has CPU B look at what is new for it.
+fn call_b<B: Dispatch>(io: &mut IoA<B>) {
+    let calls = SPINE_CALLS.get(&mut io.bus).wrapping_add(1);
+    SPINE_CALLS.set(&io.me, &mut io.bus, calls);
+    io.ring_b();
+}
+
+/// Receive complete: some frames.
+#[inline(always)]
+pub fn complete<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    spine: &mut Spine,
+    io: &mut IoA<B>,
+) {
+    if let Some(runtime) = spine.runtime()
+        && !runtime.guards.all().is_empty()
+        && !receive.is_sorting()
+    {
+        return complete_guarded(receive, runtime, io);
+    }
+    frame::complete(receive, queues, io);
+}
+
+/// The same with guards.
+#[inline(never)]
+fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, io: &mut IoA<B>) {
+    let mut left = frame::FRAMES;
+    while left != 0 {
+        if runtime.judged != 0 {
+            if !guarded::pass_on(receive, io) {
+                break;
+            }
+            runtime.judged = 0;
+            left -= 1;
+            continue;
+        }
+        let Runtime { guards, pool, .. } = runtime;
+        let base = receive.base();
+        let next = guarded::next(receive, io, &mut left, |bus, start, length| {
+            guards.find(bus, start, length, base)
+        });
+        let Next::Wanted(frame, (domain, handler)) = next else {
+            break;
+        };
+        let at = pool.in_one_piece(&mut io.bus, &frame, base);
+        let fate = match at {
+            Some(at) => run(runtime, io, domain, handler, &frame, at),
+            // Longer than what is kept, round the end of the buffer.
+            None => Fate::Host,
+        };
+        match fate {
+            Fate::Done => {
+                guarded::let_go(receive, io, frame);
+                left -= 1;
+            }
+            Fate::Host => runtime.judged = 1,
+        }
+    }
+    guarded::finish(receive, io);
+}
+
+/// Hands a frame, whose words lie at `at`, to a handler, and carries out what it asks for.
+#[inline(always)]
+fn run<B: Dispatch>(
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+    number: u32,
+    handler: u32,
+    frame: &ReceivedFrame,
+    at: u32,
+) -> Fate {
+    let Runtime {
+        domains,
+        effects,
+        pool,
+        run,
+        ..
+    } = runtime;
+    let Some(domain) = domains.get_mut(number as usize) else {
+        return Fate::Host;
+    };
+    let Some(installed) = domain.handlers.get(handler as usize).copied() else {
+        return Fate::Host;
+    };
+    if domain.suspended != 0 || installed.entry == 0 {
+        return Fate::Host;
+    }
+    let length = frame.length - frame::CRC;
+    effects.begin(length, pool.has_room(&mut io.bus));
+    *run = run.wrapping_add(1) & 0xFF_FFFF;
+    let message: MessageWords = [at, length, 0, 0, 0];
+    let context: ContextWords = [installed.argument, number, *run];
+    let left = watched(io, *run, domain.watchdog, || {
+        enter::enter(installed.entry, &message, &context, effects)
+    });
+    Runtime::count(&mut io.bus, number, DomainCount::Runs);
+    match left {
+        Left::Ended(why) => {
+            cut(io, domain, number, why);
+            Fate::Host
+        }
+        Left::Returned(verdict) => {
+            domain.cut = 0;
+            commit(io, effects, pool, number, frame, at);
+            let (fate, count) = match verdict {
+                0 => (Fate::Done, DomainCount::Consumed),
+                1 => (Fate::Done, DomainCount::Dropped),
+                _ => return Fate::Host,
+            };
+            Runtime::count(&mut io.bus, number, count);
+            fate
+        }
+    }
+}
+
+/// Runs an extension while CPU B knows of it.
+#[inline(always)]
+fn watched<B: Dispatch>(
+    io: &mut IoA<B>,
+    run: u32,
+    watchdog: u32,
+    extension: impl FnOnce() -> Left,
+) -> Left {
+    SPINE_RUNNING.set(&io.me, &mut io.bus, run << 8 | watchdog & 0xFF);
+    // What CPU B reads is the run in work: the load waits for the store.
+    let _ = SPINE_RUNNING.get(&mut io.bus);
+    let left = extension();
+    SPINE_RUNNING.set(&io.me, &mut io.bus, 0);
+    let _ = SPINE_RUNNING.get(&mut io.bus);
+    match left {
+        Left::Ended(Ended::ByB) => {
+            let why = Ended::of_word(SPINE_ENDED.get(&mut io.bus));
+            Left::Ended(why)
+        }
+        other => other,
+    }
+}
+
+/// A run was cut off: what it asked for is forgotten.
+#[inline(never)]
+fn cut<B: Dispatch>(io: &mut IoA<B>, domain: &mut Domain, number: u32, why: Ended) {
+    let count = match why {
+        Ended::Panicked => DomainCount::Panics,
+        Ended::Fault => DomainCount::Faults,
+        Ended::Overrun | Ended::ByB => DomainCount::Overruns,
+    };
+    Runtime::count(&mut io.bus, number, count);
+    domain.cut += 1;
+    if domain.patience != 0 && domain.cut >= domain.patience {
+        domain.suspended = 1;
+        let word = SPINE_BLOCK + domain_count(number, DomainCount::Suspended);
+        io.bus.store(word, 1);
+    }
+}
+
+/// Carries out what a run has asked for.
+#[inline(always)]
+fn commit<B: Dispatch>(
+    io: &mut IoA<B>,
+    effects: &Effects,
+    pool: &mut supply::Pool,
+    number: u32,
+    frame: &ReceivedFrame,
+    at: u32,
+) {
+    for counter in effects.counts() {
+        let first = SPINE_BLOCK + domain_count(number, DomainCount::Counters);
+        bump(&mut io.bus, first + (counter << 2));
+    }
+    if effects.transmits() {
+        pool.put(io, at, frame.length - frame::CRC, effects.patches());
+        Runtime::count(&mut io.bus, number, DomainCount::Transmitted);
+        call_b(io);
+    }
+}
+
+const _: () = assert!(POOL_FRAME >= 1518);

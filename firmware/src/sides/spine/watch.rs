@@ -1,0 +1,203 @@
+//! The watchdog: CPU B looks after CPU A while extensions are loaded.
+//!
+//! Paper, section 3.3.2. CPU A says in a word which run is in work. CPU B looks as often as the
+//! shortest watchdog says; a run that it sees a second time, and that had its time since the
+//! first, is cut off: CPU A is halted, its program counter set to the way out, and CPU A goes on.
+//! So a run is cut off after its time and before twice that and what CPU B is at.
+//!
+//! Where CPU A stands decides:
+//!
+//! | program counter | what happens |
+//! | --- | --- |
+//! | in the arena | it is set to `abort` |
+//! | in an import | the word `SPINE_OVERDUE`: the next import ends the run |
+//! | anywhere else | the run is over by now |
+//!
+//! A fault of the CPU in an extension's text leaves CPU A halted, and is seen by the same look.
+//! A halt by the host looks the same: it has to last from one look to the next, by when the host
+//! has halted CPU B, too.
+
+use super::enter::{self, Ended};
+use super::supply::{self, Taker};
+use crate::io::IoB;
+use crate::io::deadline::SlotB;
+use crate::memory::layout::{ARENA, ARENA_END, SPINE};
+use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_OVERDUE, SPINE_RUNNING, SPINE_WATCH};
+use crate::path::send::SendPath;
+use tigon2_chip::Register;
+use tigon2_chip::bits::CpuState;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// SPINE's part of CPU B's side: nothing in firmware that loads no extensions.
+#[derive(Debug)]
+pub struct SpineB([Watcher; SPINE]);
+
+impl SpineB {
+    /// Nothing is loaded.
+    pub const fn new() -> SpineB {
+        SpineB([const { Watcher::new() }; SPINE])
+    }
+}
+
+impl Default for SpineB {
+    fn default() -> SpineB {
+        SpineB::new()
+    }
+}
+
+/// What CPU B knows of extensions.
+#[derive(Debug)]
+struct Watcher {
+    /// CPU A's calls that were seen.
+    calls: u32,
+    /// The run that was in work at the last look.
+    run: u32,
+    /// When it was first seen.
+    since: u32,
+    /// Microseconds between two looks; 0 for none.
+    period: u32,
+    /// Whether frames wait for the wire.
+    waits: u32,
+    /// CPU A was halted at the last look.
+    halted: u32,
+    taker: Taker,
+}
+
+impl Watcher {
+    const fn new() -> Watcher {
+        Watcher {
+            calls: 0,
+            run: 0,
+            since: 0,
+            period: 0,
+            waits: 0,
+            halted: 0,
+            taker: Taker::new(),
+        }
+    }
+}
+
+/// Doorbell B: frames to transmit, another watchdog.
+#[inline(always)]
+pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>) {
+    if let Some(watcher) = spine.0.first_mut() {
+        let calls = SPINE_CALLS.get(&mut io.bus);
+        // Where frames wait, the doorbell is rung without a call.
+        if calls != watcher.calls || watcher.waits != 0 {
+            watcher.calls = calls;
+            see(watcher, send, io);
+        }
+    }
+}
+
+/// What is not there while nothing changes.
+#[inline(never)]
+fn see<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
+    supply::transmit(&mut watcher.taker, send, io);
+    watcher.waits = u32::from(supply::waits(&watcher.taker, io));
+    watcher.period = SPINE_WATCH.get(&mut io.bus);
+    if watcher.period != 0 && !io.is_armed(SlotB::Watch) {
+        io.arm(SlotB::Watch, watcher.period);
+    }
+}
+
+/// The timer. Returns whether it was time for a look, which most of the time shows nothing. Other
+/// deadlines then have the timer's next event.
+#[inline(always)]
+pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>) -> bool {
+    let Some(watcher) = spine.0.first_mut() else {
+        return false;
+    };
+    let now = timer::now(&mut io.bus);
+    if !io.take_due(SlotB::Watch, now) {
+        return false;
+    }
+    let run = SPINE_RUNNING.get(&mut io.bus);
+    if run != watcher.run {
+        watcher.run = run;
+        watcher.since = now;
+        watcher.halted = 0;
+    } else if run != 0 {
+        look(watcher, io, now);
+    }
+    if watcher.waits != 0 || watcher.period == 0 {
+        see(watcher, send, io);
+        return true;
+    }
+    io.arm(SlotB::Watch, watcher.period);
+    true
+}
+
+/// In the middle of something long, so that a watchdog's time holds.
+#[inline(always)]
+pub fn glance<B: Dispatch>(spine: &mut SpineB, io: &mut IoB<B>) {
+    if let Some(watcher) = spine.0.first_mut() {
+        glance_at(watcher, io);
+    }
+}
+
+#[inline(never)]
+fn glance_at<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) {
+    if watcher.period != 0 {
+        let now = timer::now(&mut io.bus);
+        look(watcher, io, now);
+    }
+}
+
+/// Looks at the run in work.
+#[inline(never)]
+fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) {
+    let run = SPINE_RUNNING.get(&mut io.bus);
+    let state = io.bus.read(Register::CpuAState);
+    let halted = state & CpuState::HALTED != 0;
+    if run == 0 || run != watcher.run {
+        watcher.run = run;
+        watcher.since = now;
+        watcher.halted = u32::from(halted);
+        return;
+    }
+    let faulted = halted && watcher.halted != 0;
+    watcher.halted = u32::from(halted);
+    if faulted {
+        let pc = io.bus.read(Register::CpuAPc);
+        if is_extension(pc) {
+            abort(io, Ended::Fault);
+            start_a(io, state);
+        }
+        return;
+    }
+    let had_its_time = now.wrapping_sub(watcher.since) >= run & 0xFF;
+    if halted || !had_its_time {
+        return;
+    }
+    let halt = CpuState::new().with_halt(true).into_bits();
+    io.bus.write(Register::CpuAState, state | halt);
+    // Whether it is still that run is known only now that CPU A stands.
+    if SPINE_RUNNING.get(&mut io.bus) == run {
+        let pc = io.bus.read(Register::CpuAPc);
+        if is_extension(pc) {
+            abort(io, Ended::Overrun);
+        } else {
+            SPINE_OVERDUE.set(&io.me, &mut io.bus, run);
+        }
+    }
+    start_a(io, state);
+}
+
+/// Whether an instruction is an extension's.
+fn is_extension(pc: u32) -> bool {
+    (ARENA..ARENA_END).contains(&pc)
+}
+
+/// CPU A, which stands, goes on at the way out.
+fn abort<B: Dispatch>(io: &mut IoB<B>, why: Ended) {
+    SPINE_ENDED.set(&io.me, &mut io.bus, why as u32);
+    // Before CPU A asks.
+    let _ = SPINE_ENDED.get(&mut io.bus);
+    io.bus.write(Register::CpuAPc, enter::abort_entry());
+}
+
+fn start_a<B: Dispatch>(io: &mut IoB<B>, state: u32) {
+    io.bus.write(Register::CpuAState, state & !CpuState::HALTED);
+}

@@ -1,0 +1,98 @@
+//! What an engine does when it has nothing to do.
+
+use std::time::{Duration, Instant};
+
+/// Longest and shortest time that an adaptive engine spins before it sleeps.
+const LONGEST: Duration = Duration::from_micros(200);
+const SHORTEST: Duration = Duration::from_micros(2);
+
+/// How an engine waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IdleMode {
+    /// It never sleeps: the lowest latency, and a whole processor.
+    Spin,
+    /// It spins as long as that pays, and then sleeps.
+    #[default]
+    Adaptive,
+    /// It sleeps at once.
+    Sleep,
+}
+
+/// The mode and what it has learned.
+#[derive(Debug)]
+pub(super) struct Idle {
+    mode: IdleMode,
+    /// How long spinning is worth trying.
+    patience: Duration,
+    /// Since when it spins.
+    since: Option<Instant>,
+}
+
+impl Idle {
+    pub(super) fn new(mode: IdleMode) -> Self {
+        Self {
+            mode,
+            patience: LONGEST,
+            since: None,
+        }
+    }
+
+    /// There was work. If it came while spinning, spinning paid.
+    pub(super) fn worked(&mut self) {
+        if self.since.take().is_some() {
+            self.patience = (self.patience * 2).min(LONGEST);
+        }
+    }
+
+    /// Whether to sleep now, at a turn without work.
+    pub(super) fn must_sleep(&mut self, now: Instant) -> bool {
+        match self.mode {
+            IdleMode::Spin => false,
+            IdleMode::Sleep => true,
+            IdleMode::Adaptive => {
+                let since = *self.since.get_or_insert(now);
+                let over = now.saturating_duration_since(since) >= self.patience;
+                if over {
+                    self.patience = (self.patience / 2).max(SHORTEST);
+                    self.since = None;
+                }
+                over
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adaptive_engine_spins_less_the_less_it_pays() {
+        let mut idle = Idle::new(IdleMode::Adaptive);
+        let mut now = Instant::now();
+        let spins = |idle: &mut Idle, now: &mut Instant| {
+            let start = *now;
+            while !idle.must_sleep(*now) {
+                *now += Duration::from_micros(1);
+            }
+            *now - start
+        };
+        assert_eq!(spins(&mut idle, &mut now), LONGEST);
+        assert_eq!(spins(&mut idle, &mut now), LONGEST / 2);
+        for _ in 0..20 {
+            spins(&mut idle, &mut now);
+        }
+        assert_eq!(spins(&mut idle, &mut now), SHORTEST);
+        // Work that comes while it spins.
+        assert!(!idle.must_sleep(now));
+        idle.worked();
+        assert_eq!(spins(&mut idle, &mut now), SHORTEST * 2);
+    }
+
+    #[test]
+    fn the_other_modes_do_not_learn() {
+        let now = Instant::now();
+        assert!(!Idle::new(IdleMode::Spin).must_sleep(now + LONGEST));
+        assert!(Idle::new(IdleMode::Sleep).must_sleep(now));
+    }
+}

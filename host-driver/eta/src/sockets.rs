@@ -1,0 +1,82 @@
+//! Sockets of an application, and what is posted on each.
+
+use std::collections::VecDeque;
+
+use dti::layout::Descriptor;
+
+use crate::stack::Id;
+use crate::stack::options::Options;
+
+/// A socket.
+pub(crate) struct Socket {
+    pub(crate) options: Options,
+    /// The port that it has bound.
+    pub(crate) port: Option<u16>,
+    pub(crate) role: Role,
+}
+
+/// What a socket is.
+pub(crate) enum Role {
+    /// Nothing yet.
+    Fresh,
+    /// Listening at its port, with the accepts that were posted.
+    Listening(VecDeque<Descriptor>),
+    /// With a connection.
+    Connected(Box<Connection>),
+}
+
+impl Socket {
+    /// A fresh one.
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            options,
+            port: None,
+            role: Role::Fresh,
+        }
+    }
+
+    /// Whether a connection may take its place.
+    pub(crate) fn is_fresh(&self) -> bool {
+        matches!(self.role, Role::Fresh) && self.port.is_none()
+    }
+
+    /// All operations that are under way.
+    pub(crate) fn pending(&mut self) -> Vec<Descriptor> {
+        match &mut self.role {
+            Role::Fresh => Vec::new(),
+            Role::Listening(accepts) => accepts.drain(..).collect(),
+            Role::Connected(connection) => {
+                let connecting = connection.connecting.take().into_iter();
+                connecting
+                    .chain(connection.transmits.drain(..))
+                    .chain(connection.receives.drain(..))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// A connection and its operations, in the order in which they were posted.
+pub(crate) struct Connection {
+    pub(crate) id: Id,
+    pub(crate) connecting: Option<Descriptor>,
+    /// Sends and the shutdown, with the bytes already taken of the first.
+    pub(crate) transmits: VecDeque<Descriptor>,
+    pub(crate) taken: usize,
+    /// A shutdown was posted.
+    pub(crate) ended: bool,
+    pub(crate) receives: VecDeque<Descriptor>,
+}
+
+impl Connection {
+    pub(crate) fn new(id: Id, connecting: Option<Descriptor>) -> Box<Self> {
+        Box::new(Self {
+            id,
+            connecting,
+            transmits: VecDeque::new(),
+            taken: 0,
+            ended: false,
+            receives: VecDeque::new(),
+        })
+    }
+}

@@ -1,0 +1,271 @@
+//! The trusted compiler's driver: from a crate to a container.
+//!
+//! The author's manifest is read and judged, and not used: the crate is compiled by one that is
+//! made here, with `unsafe_code` forbidden, no build script, no features and no dependency but the
+//! API. A wrapper of three lines, made here too, calls `init` and says what a panic is. All of it
+//! becomes one object file, with the compiler and the flags of the firmware, and checks on.
+
+use crate::gate::{self, GateError};
+use crate::object_file::{self, ObjectError};
+use sha2::{Digest, Sha256};
+use spine_image::{Builder, Grade, interface};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use thiserror::Error;
+
+/// The target, which is the stem of its description in `linker/`.
+const TARGET: &str = "mips-tigon2-none";
+
+/// Why a crate becomes no container.
+#[derive(Debug, Error)]
+pub enum CompileError {
+    /// A file cannot be read or written, or a program not be started.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What went wrong.
+        error: std::io::Error,
+    },
+    /// The crate's manifest is none.
+    #[error("the extension's manifest: {0}")]
+    Manifest(#[from] toml::de::Error),
+    /// The crate's manifest asks for what extensions do not have.
+    #[error("the extension's manifest has {0}")]
+    NotAllowed(String),
+    /// Its sources are refused.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    /// The compiler refuses them.
+    #[error("the extension does not compile:\n{0}")]
+    Compiler(String),
+    /// The linker does.
+    #[error("the extension's parts do not go together:\n{0}")]
+    Linker(String),
+    /// Its object file is refused.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+}
+
+/// Compiler, linker and where things are.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// The compiler, which has the source of its library.
+    pub rustc: PathBuf,
+    /// The linker.
+    pub linker: PathBuf,
+    /// The checkout: the target's description and the API are there.
+    pub root: PathBuf,
+    /// A folder for what is built.
+    pub target: PathBuf,
+}
+
+/// Parts of a manifest that say nothing about the code.
+const HARMLESS: [&str; 6] = [
+    "package",
+    "lints",
+    "dependencies",
+    "dev-dependencies",
+    "workspace",
+    "lib",
+];
+
+fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> CompileError {
+    let what = what.into();
+    move |error| CompileError::System { what, error }
+}
+
+fn read(path: &Path) -> Result<String, CompileError> {
+    std::fs::read_to_string(path).map_err(system(format!("read {}", path.display())))
+}
+
+/// Judges a manifest; returns the package's name.
+///
+/// # Errors
+/// [`CompileError::NotAllowed`], [`CompileError::Manifest`].
+pub fn judge_manifest(text: &str) -> Result<String, CompileError> {
+    let manifest: toml::Table = toml::from_str(text)?;
+    let not_allowed = |what: String| Err(CompileError::NotAllowed(what));
+    for key in manifest.keys() {
+        if !HARMLESS.contains(&key.as_str()) {
+            return not_allowed(format!("[{key}]"));
+        }
+    }
+    let table = |name: &str| manifest.get(name).and_then(toml::Value::as_table);
+    for name in table("dependencies")
+        .into_iter()
+        .flat_map(toml::Table::keys)
+    {
+        if name != "spine" {
+            return not_allowed(format!("the dependency {name}"));
+        }
+    }
+    let package = table("package").cloned().unwrap_or_default();
+    for key in ["build", "links", "metadata", "autolib"] {
+        if package.contains_key(key) {
+            return not_allowed(format!("package.{key}"));
+        }
+    }
+    if let Some(key) = table("lib").and_then(|lib| lib.keys().next().cloned()) {
+        return not_allowed(format!("lib.{key}"));
+    }
+    let name = package.get("name").and_then(toml::Value::as_str);
+    match name {
+        Some(name) => Ok(name.to_owned()),
+        None => not_allowed("no name".to_owned()),
+    }
+}
+
+impl Compiler {
+    /// Which compiler, API and flags make containers: what is built with others is refused.
+    ///
+    /// # Errors
+    /// [`CompileError::System`].
+    pub fn build_id(&self) -> Result<[u8; 16], CompileError> {
+        let version = Command::new(&self.rustc).arg("-vV").output();
+        let version = version.map_err(system("start the compiler"))?;
+        let mut hash = Sha256::new();
+        hash.update(&version.stdout);
+        hash.update(read(&self.target_description())?);
+        hash.update(manifest_of_object(""));
+        for one in interface::ALL {
+            hash.update(one.hash().to_be_bytes());
+        }
+        let mut sources = Vec::new();
+        let folder = self.api().join("src");
+        let entries = std::fs::read_dir(&folder).map_err(system("read the API's folder"))?;
+        for entry in entries {
+            sources.push(entry.map_err(system("read the API's folder"))?.path());
+        }
+        sources.sort();
+        for path in sources {
+            hash.update(read(&path)?);
+        }
+        let digest = hash.finalize();
+        let mut id = [0; 16];
+        for (to, from) in id.iter_mut().zip(digest) {
+            *to = from;
+        }
+        Ok(id)
+    }
+
+    fn target_description(&self) -> PathBuf {
+        self.root.join("linker").join(format!("{TARGET}.json"))
+    }
+
+    fn api(&self) -> PathBuf {
+        self.root.join("firmware/spine/api")
+    }
+
+    /// Judges and compiles the crate in a folder.
+    ///
+    /// # Errors
+    /// [`CompileError`].
+    pub fn build(&self, folder: &Path) -> Result<Builder, CompileError> {
+        let manifest = folder.join("Cargo.toml");
+        let name = judge_manifest(&read(&manifest)?)?;
+        if folder.join("build.rs").exists() {
+            return Err(CompileError::NotAllowed("a build script".to_owned()));
+        }
+        gate::judge_folder(&folder.join("src"))?;
+        self.compile(&name, folder)
+    }
+
+    /// Compiles without judging the sources: for tests of what stands behind the gate.
+    ///
+    /// # Errors
+    /// [`CompileError`].
+    pub fn build_ungated(&self, name: &str, folder: &Path) -> Result<Builder, CompileError> {
+        self.compile(name, folder)
+    }
+
+    fn compile(&self, name: &str, folder: &Path) -> Result<Builder, CompileError> {
+        let folder = std::path::absolute(folder).map_err(system("find the extension"))?;
+        let made = tempfile::tempdir().map_err(system("make a folder"))?;
+        let write = |path: &str, text: String| {
+            let path = made.path().join(path);
+            let parent = path.parent().unwrap_or(made.path());
+            std::fs::create_dir_all(parent)
+                .and_then(|()| std::fs::write(&path, text))
+                .map_err(system(format!("write {}", path.display())))
+        };
+        let api = self.api();
+        write("extension/Cargo.toml", manifest_of_extension(&folder, &api))?;
+        write("Cargo.toml", manifest_of_object(&api.display().to_string()))?;
+        write("src/lib.rs", WRAPPER.to_owned())?;
+        let mut cargo = Command::new("cargo");
+        cargo
+            .current_dir(made.path())
+            .args(["build", "--release", "--quiet", "--target"])
+            .arg(self.target_description())
+            .args(["-Zbuild-std=core,compiler_builtins", "-Zjson-target-spec"])
+            .arg("--target-dir")
+            .arg(&self.target)
+            .env("RUSTC", &self.rustc)
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", "-Cjump-tables=no");
+        for variable in [
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_TARGET",
+            "RUSTC_WORKSPACE_WRAPPER",
+            "RUSTUP_TOOLCHAIN",
+        ] {
+            cargo.env_remove(variable);
+        }
+        let output = cargo.output().map_err(system("start cargo"))?;
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(CompileError::Compiler(words));
+        }
+        let library = self.target.join(TARGET).join("release/libspine_object.a");
+        let object = made.path().join("extension.o");
+        let output = Command::new(&self.linker)
+            .args(["-r", "-m", "elf32btsmip", "--gc-sections"])
+            .args(["-u", "spine_init", "-e", "spine_init", "-o"])
+            .args([&object, &library])
+            .output()
+            .map_err(system("start the linker"))?;
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(CompileError::Linker(words));
+        }
+        let bytes = std::fs::read(&object).map_err(system("read the object file"))?;
+        let id = self.build_id()?;
+        Ok(object_file::container(name, Grade::Language, id, &bytes)?)
+    }
+}
+
+/// What the wrapper is.
+const WRAPPER: &str = "\
+#![no_std]
+#[unsafe(no_mangle)]
+pub extern \"C\" fn spine_init() {
+    spine::wrapper::begin(extension::init)
+}
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    spine::wrapper::panicked()
+}
+";
+
+fn manifest_of_extension(folder: &Path, api: &Path) -> String {
+    format!(
+        "[package]\nname = \"extension\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+         [lib]\npath = {:?}\n\
+         [dependencies]\nspine = {{ path = {:?} }}\n\
+         [lints.rust]\nunsafe_code = \"forbid\"\n",
+        folder.join("src/lib.rs").display().to_string(),
+        api.display().to_string(),
+    )
+}
+
+fn manifest_of_object(api: &str) -> String {
+    format!(
+        "[workspace]\nmembers = [\"extension\"]\n\
+         [package]\nname = \"spine-object\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+         [lib]\ncrate-type = [\"staticlib\"]\n\
+         [dependencies]\nspine = {{ path = {api:?} }}\nextension = {{ path = \"extension\" }}\n\
+         [profile.release]\nopt-level = \"s\"\nlto = \"fat\"\ncodegen-units = 1\n\
+         panic = \"abort\"\noverflow-checks = true\n"
+    )
+}

@@ -1,0 +1,197 @@
+//! What is loaded on a card, for the process that drives it.
+//!
+//! The [`Loader`] knows which pieces of the arena are in use. This keeps, beside it, what the card
+//! is never told: names, what was proven, and whose the guards are. Firmware that was started anew
+//! has forgotten all domains, and so has this at its next look.
+
+use crate::guard::{Guard, GuardText};
+use crate::load::{Card, LoadError, Loader};
+use crate::policy::{Policy, PolicyError};
+use crate::sign::TrustError;
+use host_interface::spine::{DOMAINS, DomainCount};
+use serde::{Deserialize, Serialize};
+use spine_image::Image;
+
+/// A domain that is loaded, and what it did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The domain's number.
+    pub domain: u32,
+    /// The extension's name.
+    pub name: String,
+    /// Bytes in the arena.
+    pub bytes: u32,
+    /// Bytes of stack that `init` or a handler needs at most, as proven.
+    pub stack: u32,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// Runs of its handlers.
+    pub runs: u32,
+    /// Runs that took too long.
+    pub overruns: u32,
+    /// Runs that panicked.
+    pub panics: u32,
+    /// Runs that met a fault of the CPU.
+    pub faults: u32,
+    /// Frames that it consumed.
+    pub consumed: u32,
+    /// Frames that it dropped.
+    pub dropped: u32,
+    /// Frames that it had transmitted.
+    pub transmitted: u32,
+    /// Its own counters.
+    pub counters: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    name: String,
+    bytes: u32,
+    stack: u32,
+}
+
+/// The extensions of a card.
+#[derive(Debug)]
+pub struct Extensions {
+    policy: Policy,
+    loader: Option<Loader>,
+    loaded: [Option<Loaded>; DOMAINS as usize],
+    guards: Vec<Guard>,
+}
+
+impl Extensions {
+    /// Nothing is loaded; what may be is the policy's to say.
+    pub fn new(policy: Policy) -> Extensions {
+        Extensions {
+            policy,
+            loader: None,
+            loaded: Default::default(),
+            guards: Vec::new(),
+        }
+    }
+
+    /// The loader, of the firmware that runs now.
+    fn loader<C: Card>(&mut self, card: &mut C) -> Result<&mut Loader, LoadError<C::Error>> {
+        let loader = match self.loader.take() {
+            Some(loader) if loader.is_current(card)? => loader,
+            _ => {
+                self.loaded = Default::default();
+                self.guards.clear();
+                Loader::find(card)?
+            }
+        };
+        Ok(self.loader.insert(loader))
+    }
+
+    /// Loads a container, and has the frames that `guards` name go to it behind those that
+    /// others want. Returns the domain's number. When the guards are refused it is not loaded.
+    ///
+    /// # Errors
+    /// Which of the walls refused it, and why.
+    pub fn load<C: Card>(
+        &mut self,
+        card: &mut C,
+        container: &[u8],
+        guards: &[GuardText],
+    ) -> Result<u32, LoadError<C::Error>> {
+        let image = Image::parse(container).map_err(TrustError::from)?;
+        let name = image.extension().to_owned();
+        let bytes = crate::link::bytes(&image);
+        let build = *self.policy.build().ok_or(PolicyError::NoBuild)?;
+        let policy = self.policy.clone();
+        let loader = self.loader(card)?;
+        let (domain, proof) = loader.load(card, container, &policy, &build)?;
+        let before = self.guards.clone();
+        let new = guards.iter().map(|guard| guard.of_domain(domain));
+        self.guards.extend(new);
+        let guards = self.guards.clone();
+        let loader = self.loader(card)?;
+        if let Err(refused) = loader.set_guards(card, &guards) {
+            let unloaded = loader.unload(card, domain);
+            self.guards = before;
+            unloaded?;
+            return Err(refused);
+        }
+        if let Some(row) = self.loaded.get_mut(domain as usize) {
+            let stack = proof.most;
+            *row = Some(Loaded { name, bytes, stack });
+        }
+        Ok(domain)
+    }
+
+    /// Unloads a domain, and its guards with it.
+    ///
+    /// # Errors
+    /// [`LoadError::NotLoaded`], or what the firmware says.
+    pub fn unload<C: Card>(
+        &mut self,
+        card: &mut C,
+        domain: u32,
+    ) -> Result<(), LoadError<C::Error>> {
+        self.loader(card)?.unload(card, domain)?;
+        if let Some(row) = self.loaded.get_mut(domain as usize) {
+            *row = None;
+        }
+        self.guards.retain(|guard| guard.domain != domain);
+        Ok(())
+    }
+
+    /// Lets a domain run again that was suspended.
+    ///
+    /// # Errors
+    /// What the firmware says.
+    pub fn resume<C: Card>(
+        &mut self,
+        card: &mut C,
+        domain: u32,
+    ) -> Result<(), LoadError<C::Error>> {
+        self.loader(card)?.resume(card, domain)
+    }
+
+    /// Bytes of the arena that are free.
+    ///
+    /// # Errors
+    /// If the firmware loads no extensions, or the card is gone.
+    pub fn free<C: Card>(&mut self, card: &mut C) -> Result<u32, LoadError<C::Error>> {
+        Ok(self.loader(card)?.free())
+    }
+
+    /// Each domain that is loaded, and what it did.
+    ///
+    /// # Errors
+    /// If the firmware loads no extensions, or the card is gone.
+    pub fn reports<C: Card>(&mut self, card: &mut C) -> Result<Vec<Report>, LoadError<C::Error>> {
+        self.loader(card)?;
+        let Some(loader) = &self.loader else {
+            return Ok(Vec::new());
+        };
+        let rows = (0..).zip(&self.loaded);
+        let rows = rows.filter_map(|(domain, row)| Some((domain, row.as_ref()?)));
+        rows.map(|(domain, row)| report(loader, card, domain, row))
+            .collect()
+    }
+}
+
+fn report<C: Card>(
+    loader: &Loader,
+    card: &mut C,
+    domain: u32,
+    row: &Loaded,
+) -> Result<Report, LoadError<C::Error>> {
+    let mut count = |count| loader.count(card, domain, count);
+    Ok(Report {
+        domain,
+        name: row.name.clone(),
+        bytes: row.bytes,
+        stack: row.stack,
+        suspended: count(DomainCount::Suspended)? != 0,
+        runs: count(DomainCount::Runs)?,
+        overruns: count(DomainCount::Overruns)?,
+        panics: count(DomainCount::Panics)?,
+        faults: count(DomainCount::Faults)?,
+        consumed: count(DomainCount::Consumed)?,
+        dropped: count(DomainCount::Dropped)?,
+        transmitted: count(DomainCount::Transmitted)?,
+        counters: loader.counters(card, domain)?.to_vec(),
+    })
+}

@@ -1,0 +1,279 @@
+//! The dynamic linker: a container becomes words at their addresses.
+//!
+//! The text, the constants and the region are laid into a piece of the card's arena; imports are
+//! resolved against the [domains](crate::policy) that the signer may link with, by name and hash.
+//! What comes out is [verified](crate::verify()) as it is: nothing is trusted because it was built
+//! well.
+
+use crate::policy::Grant;
+use spine_image::{Image, RelocationKind, Section, Target, interface};
+use std::collections::BTreeSet;
+use thiserror::Error;
+
+/// Where the functions of the runtime are, by the numbers of their interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// NIC addresses.
+    pub imports: Vec<u32>,
+}
+
+/// Why a container is not linked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LinkError {
+    /// It wants what no runtime has.
+    #[error("{0} is no interface of the runtime")]
+    UnknownImport(String),
+    /// It was built against another signature of the interface.
+    #[error("{0} has another signature than the extension was built against")]
+    StaleImport(String),
+    /// The signer may not link with the domain.
+    #[error("{name}: the domain {domain} is not one that this signer may link with")]
+    NotInDomain {
+        /// Which import.
+        name: String,
+        /// Its domain.
+        domain: String,
+    },
+    /// The running firmware has fewer interfaces than this linker knows.
+    #[error("{0} is not in the running firmware")]
+    NotInFirmware(String),
+    /// It needs more than its signer may have, or than is free.
+    #[error("it needs {needs} bytes of {what}, {has} may be had")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// Bytes that it needs.
+        needs: u32,
+        /// Bytes that may be had.
+        has: u32,
+    },
+    /// A relocation of a kind that its place has not.
+    #[error("text + {site:#x}: a {kind:?} half or jump in an instruction that has none")]
+    WrongInstruction {
+        /// Where.
+        site: u32,
+        /// Which kind.
+        kind: RelocationKind,
+    },
+    /// Two halves of an address that do not meet.
+    #[error("text + {site:#x}: the halves of an address do not meet")]
+    Halves {
+        /// Where.
+        site: u32,
+    },
+    /// The address of a function outside of instructions: a table of functions.
+    #[error("the address of a function is stored at offset {site:#x} of {section:?}")]
+    StoredFunction {
+        /// In which section.
+        section: Section,
+        /// Where.
+        site: u32,
+    },
+    /// More functions are handed out than a domain has handlers.
+    #[error("the addresses of {count} functions are taken, {most} may be")]
+    TooManyEntries {
+        /// How many.
+        count: usize,
+        /// How many may be.
+        most: usize,
+    },
+}
+
+/// An extension at its addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linked {
+    /// Its name, for messages.
+    pub name: String,
+    /// NIC address of the first word.
+    pub base: u32,
+    /// Text, then constants, then the region.
+    pub words: Vec<u32>,
+    /// Bytes of the text.
+    pub text: u32,
+    /// Functions: NIC address, bytes, name.
+    pub functions: Vec<(u32, u32, String)>,
+    /// NIC address of `init`.
+    pub init: u32,
+    /// NIC addresses of the functions whose addresses are taken: they may become handlers.
+    pub entries: BTreeSet<u32>,
+    /// NIC addresses of the imports, each with its number.
+    pub imports: Vec<(u32, usize)>,
+}
+
+impl Linked {
+    /// The words of the text.
+    pub fn text_words(&self) -> &[u32] {
+        let count = (self.text / 4) as usize;
+        self.words.get(..count).unwrap_or_default()
+    }
+
+    /// Bytes in the arena.
+    pub fn bytes(&self) -> u32 {
+        4 * self.words.len() as u32
+    }
+}
+
+/// Bytes that a container needs in the arena.
+pub fn bytes(image: &Image<'_>) -> u32 {
+    let constants = image.section(Section::Constants).len();
+    (image.section(Section::Text).len() + constants) as u32 + image.region()
+}
+
+/// Links a container to `base`, where `room` bytes of the arena are free.
+///
+/// # Errors
+/// [`LinkError`].
+pub fn link(
+    image: &Image<'_>,
+    runtime: &Runtime,
+    grant: &Grant,
+    base: u32,
+    room: u32,
+) -> Result<Linked, LinkError> {
+    let imports = resolve(image, runtime, grant)?;
+    let text = image.section(Section::Text).len() as u32;
+    let constants = image.section(Section::Constants).len() as u32;
+    let data = image.section(Section::Data).len() as u32;
+    for (what, needs, has) in [
+        ("the region", image.region(), grant.region),
+        ("the arena", bytes(image), room.min(grant.memory)),
+    ] {
+        if needs > has {
+            return Err(LinkError::TooLarge { what, needs, has });
+        }
+    }
+    let starts = Starts {
+        text: base,
+        constants: base + text,
+        data: base + text + constants,
+        zeros: base + text + constants + data,
+    };
+    let sections = [Section::Text, Section::Constants, Section::Data];
+    let mut words: Vec<u32> = sections
+        .into_iter()
+        .flat_map(|section| image.words(section))
+        .collect();
+    words.resize((bytes(image) / 4) as usize, 0);
+    let mut halves = None;
+    let mut entries = BTreeSet::new();
+    for relocation in image.relocations() {
+        let address = match relocation.target {
+            Target::Import(number) => imports.get(number as usize).map_or(0, |(at, _)| *at),
+            Target::Zeros(at) => starts.zeros + at,
+            Target::Section(section, at) => starts.of(section) + at,
+        };
+        let is_function = matches!(
+            relocation.target,
+            Target::Section(Section::Text, _) | Target::Import(_)
+        );
+        if is_function && relocation.section != Section::Text {
+            return Err(LinkError::StoredFunction {
+                section: relocation.section,
+                site: relocation.site,
+            });
+        }
+        if is_function && relocation.kind != RelocationKind::Jump {
+            entries.insert(address);
+        }
+        let site = relocation.site;
+        let index = (starts.of(relocation.section) - base + site) / 4;
+        let Some(word) = words.get_mut(index as usize) else {
+            continue;
+        };
+        match relocation.kind {
+            RelocationKind::High => halves = Some(high(address)),
+            RelocationKind::Low if halves != Some(high(address)) => {
+                return Err(LinkError::Halves { site });
+            }
+            _ => {}
+        }
+        let kind = relocation.kind;
+        *word = written(*word, kind, address).ok_or(LinkError::WrongInstruction { site, kind })?;
+    }
+    let most = host_interface::spine::HANDLERS as usize;
+    if entries.len() > most {
+        let count = entries.len();
+        return Err(LinkError::TooManyEntries { count, most });
+    }
+    let functions: Vec<_> = image
+        .functions()
+        .map(|one| (base + one.offset, one.bytes, one.name.to_owned()))
+        .collect();
+    Ok(Linked {
+        name: image.extension().to_owned(),
+        base,
+        words,
+        text,
+        init: functions.get(image.init()).map_or(0, |(at, ..)| *at),
+        functions,
+        entries,
+        imports,
+    })
+}
+
+struct Starts {
+    text: u32,
+    constants: u32,
+    data: u32,
+    zeros: u32,
+}
+
+impl Starts {
+    const fn of(&self, section: Section) -> u32 {
+        match section {
+            Section::Text => self.text,
+            Section::Constants => self.constants,
+            Section::Data => self.data,
+        }
+    }
+}
+
+/// Addresses and numbers of the imports.
+fn resolve(
+    image: &Image<'_>,
+    runtime: &Runtime,
+    grant: &Grant,
+) -> Result<Vec<(u32, usize)>, LinkError> {
+    let mut found = Vec::new();
+    for import in image.imports() {
+        let name = import.name.to_owned();
+        let Some((number, known)) = interface::find(import.name) else {
+            return Err(LinkError::UnknownImport(name));
+        };
+        let domain = interface::domain(known.name);
+        if !grant.domains.iter().any(|one| one == domain) {
+            let domain = domain.to_owned();
+            return Err(LinkError::NotInDomain { name, domain });
+        }
+        if import.hash != known.hash() {
+            return Err(LinkError::StaleImport(name));
+        }
+        match runtime.imports.get(number) {
+            Some(address) => found.push((*address, number)),
+            None => return Err(LinkError::NotInFirmware(name)),
+        }
+    }
+    Ok(found)
+}
+
+/// The upper half of an address whose lower half is added with its sign.
+const fn high(address: u32) -> u32 {
+    address.wrapping_add(0x8000) >> 16
+}
+
+/// An instruction or a word with an address in it.
+const fn written(word: u32, kind: RelocationKind, address: u32) -> Option<u32> {
+    use tigon2_chip::instruction::opcode;
+    match kind {
+        RelocationKind::Word => Some(address),
+        RelocationKind::Jump if opcode(word) & !1 == 2 => {
+            Some(word & 0xFC00_0000 | address >> 2 & 0x03FF_FFFF)
+        }
+        RelocationKind::High if opcode(word) == 0x0F => Some(word & 0xFFFF_0000 | high(address)),
+        // An addition, a load or a store.
+        RelocationKind::Low if opcode(word) == 0x09 || opcode(word) >= 0x20 => {
+            Some(word & 0xFFFF_0000 | address & 0xFFFF)
+        }
+        _ => None,
+    }
+}

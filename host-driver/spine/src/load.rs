@@ -1,0 +1,399 @@
+//! Onto the running card, and off it again.
+//!
+//! [`host_interface::spine`] is the interface to the firmware. Everything is written by the window
+//! while frames flow; the firmware takes it over in one step when it is asked to. A piece of the
+//! arena belongs to a domain from before it is loaded until the firmware has answered that it is
+//! unloaded.
+
+mod region;
+
+pub use crate::guard::{Guard, Term};
+
+use crate::link::{self, LinkError, Runtime};
+use crate::policy::{Policy, PolicyError};
+use crate::sign::{self, TrustError};
+use crate::verify::{self, Proof, Refused};
+use host_interface::extension::{Extension, VERSION_WITH_SPINE};
+use host_interface::spine::{
+    BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS, GUARDS, LAYOUT,
+    Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
+};
+use thiserror::Error;
+
+/// A card's memory and its mailboxes, as a driver has them.
+pub trait Card {
+    /// What goes wrong on the way.
+    type Error: std::error::Error;
+
+    /// Reads words of NIC memory.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error>;
+
+    /// Writes words of NIC memory.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error>;
+
+    /// Writes a mailbox by its number.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error>;
+
+    /// Lets the card work for a moment; `false` when it has had enough time for an answer, after
+    /// `turns` of them.
+    fn wait(&mut self, turns: u32) -> bool;
+}
+
+/// Why an extension is not loaded.
+#[derive(Debug, Error)]
+pub enum LoadError<E: std::error::Error> {
+    /// The card is gone.
+    #[error("the card: {0}")]
+    Card(E),
+    /// The firmware loads no extensions.
+    #[error("the firmware on the card loads no extensions")]
+    NoSpine,
+    /// The firmware has another layout of its block.
+    #[error("the firmware's block has layout {0}, this host knows {LAYOUT}")]
+    Layout(u32),
+    /// The firmware does not answer.
+    #[error("the firmware does not answer")]
+    NoAnswer,
+    /// The firmware refuses.
+    #[error("the firmware refuses: {0:?}")]
+    Refused(Outcome),
+    /// There are as many domains as there can be.
+    #[error("all {DOMAINS} domains are in use")]
+    NoDomain,
+    /// There is no such domain.
+    #[error("domain {0} is not loaded")]
+    NotLoaded(u32),
+    /// Words that do not lie in a domain's region.
+    #[error("the region of domain {0} does not reach so far")]
+    OutsideRegion(u32),
+    /// More guards, or more comparisons, than there is room for.
+    #[error("{count} {what}, at most {most} fit")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        count: usize,
+        /// How many fit.
+        most: u32,
+    },
+    /// Wall: who has made it.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// Wall: what the signer may.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// Wall: what it may link with.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Wall: what it does.
+    #[error(transparent)]
+    Verify(#[from] Refused),
+}
+
+/// A piece of the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    start: u32,
+    bytes: u32,
+    /// The domain's region, in it.
+    region: u32,
+    region_bytes: u32,
+}
+
+impl Piece {
+    /// Memory without a region.
+    const fn of(start: u32, bytes: u32) -> Piece {
+        Piece {
+            start,
+            bytes,
+            region: start,
+            region_bytes: 0,
+        }
+    }
+}
+
+/// What the host knows of a card's extensions.
+#[derive(Debug)]
+pub struct Loader {
+    block: u32,
+    arena: Piece,
+    mailbox: u32,
+    runtime: Runtime,
+    command: u32,
+    pieces: [Option<Piece>; DOMAINS as usize],
+}
+
+/// Pieces of the arena begin at multiples of this.
+const ALIGNMENT: u32 = 16;
+
+impl Loader {
+    /// Finds the block of the firmware that runs, in which nothing is loaded.
+    ///
+    /// # Errors
+    /// [`LoadError::NoSpine`], [`LoadError::Layout`], [`LoadError::Card`].
+    pub fn find<C: Card>(card: &mut C) -> Result<Loader, LoadError<C::Error>> {
+        let mut word = |address: u32| -> Result<u32, LoadError<C::Error>> {
+            let mut out = [0];
+            card.read(address, &mut out).map_err(LoadError::Card)?;
+            let [word] = out;
+            Ok(word)
+        };
+        let magic = word(Extension::Magic.nic_address())?;
+        let version = word(Extension::Version.nic_address())?;
+        let block = word(Extension::Spine.nic_address())?;
+        let known = magic == host_interface::extension::MAGIC && version >= VERSION_WITH_SPINE;
+        if !known || block == 0 {
+            return Err(LoadError::NoSpine);
+        }
+        let layout = word(block + BlockWord::Layout as u32)?;
+        if layout != LAYOUT {
+            return Err(LoadError::Layout(layout));
+        }
+        let table = word(block + BlockWord::Imports as u32)?;
+        let count = word(block + BlockWord::ImportCount as u32)?.min(0x100);
+        let imports = (0..count).map(|number| word(table + 4 * number));
+        let imports = imports.collect::<Result<_, _>>()?;
+        Ok(Loader {
+            block,
+            arena: Piece::of(
+                word(block + BlockWord::Arena as u32)?,
+                word(block + BlockWord::ArenaBytes as u32)?,
+            ),
+            mailbox: word(block + BlockWord::Mailbox as u32)?,
+            runtime: Runtime { imports },
+            command: word(block + BlockWord::Command as u32)?,
+            pieces: [None; DOMAINS as usize],
+        })
+    }
+
+    /// Whether the card still runs the firmware that the last command went to: one that was
+    /// started anew has forgotten it, and all domains.
+    ///
+    /// # Errors
+    /// [`LoadError::Card`].
+    pub fn is_current<C: Card>(&self, card: &mut C) -> Result<bool, LoadError<C::Error>> {
+        let mut words = [0; 2];
+        let [block, answer] = &mut words;
+        card.read(Extension::Spine.nic_address(), std::slice::from_mut(block))
+            .map_err(LoadError::Card)?;
+        let at = self.block + BlockWord::Answer as u32;
+        card.read(at, std::slice::from_mut(answer))
+            .map_err(LoadError::Card)?;
+        Ok(words == [self.block, self.command])
+    }
+
+    /// Bytes of the arena that are free, in all.
+    pub fn free(&self) -> u32 {
+        let used = self.pieces.iter().flatten().map(|piece| piece.bytes);
+        self.arena.bytes - used.sum::<u32>()
+    }
+
+    /// Loads a container; returns the domain's number, and what was proven of it.
+    ///
+    /// # Errors
+    /// Which of the walls refused it, and why.
+    pub fn load<C: Card>(
+        &mut self,
+        card: &mut C,
+        container: &[u8],
+        policy: &Policy,
+        build_id: &[u8; 16],
+    ) -> Result<(u32, Proof), LoadError<C::Error>> {
+        let image = sign::trusted(container, build_id)?;
+        let grant = policy.grant(&image.trailer().signer, image.grade())?;
+        let free = self.pieces.iter().position(Option::is_none);
+        let domain = free.ok_or(LoadError::NoDomain)? as u32;
+        let needs = link::bytes(&image);
+        let (start, room) = self.place(needs);
+        let linked = link::link(&image, &self.runtime, grant, start, room)?;
+        let proof = verify::verify(&linked, grant.stack)?;
+        let mut row = vec![
+            (DomainWord::Text, linked.base),
+            (DomainWord::TextEnd, linked.base + linked.text),
+            (DomainWord::Init, linked.init),
+            (DomainWord::Watchdog, grant.watchdog),
+            (DomainWord::Patience, grant.patience),
+            (DomainWord::EntryCount, linked.entries.len() as u32),
+        ];
+        row.sort_by_key(|(word, _)| *word as u32);
+        let mut words: Vec<u32> = row.into_iter().map(|(_, value)| value).collect();
+        words.extend(&linked.entries);
+        let at = self.block + domain_word(domain, DomainWord::Text);
+        card.write(linked.base, &linked.words)
+            .map_err(LoadError::Card)?;
+        card.write(at, &words).map_err(LoadError::Card)?;
+        self.ask(card, Command::Load, domain)?;
+        if let Some(piece) = self.pieces.get_mut(domain as usize) {
+            let bytes = needs.next_multiple_of(ALIGNMENT);
+            *piece = Some(Piece {
+                region: start + needs - image.region(),
+                region_bytes: image.region(),
+                ..Piece::of(start, bytes)
+            });
+        }
+        Ok((domain, proof))
+    }
+
+    /// Unloads a domain; its guards go with it.
+    ///
+    /// # Errors
+    /// [`LoadError::NotLoaded`], or what the firmware says.
+    pub fn unload<C: Card>(
+        &mut self,
+        card: &mut C,
+        domain: u32,
+    ) -> Result<(), LoadError<C::Error>> {
+        let place = self.pieces.get(domain as usize).copied().flatten();
+        if place.is_none() {
+            return Err(LoadError::NotLoaded(domain));
+        }
+        self.ask(card, Command::Unload, domain)?;
+        if let Some(piece) = self.pieces.get_mut(domain as usize) {
+            *piece = None;
+        }
+        Ok(())
+    }
+
+    /// Lets a domain run again that was suspended.
+    ///
+    /// # Errors
+    /// What the firmware says.
+    pub fn resume<C: Card>(
+        &mut self,
+        card: &mut C,
+        domain: u32,
+    ) -> Result<(), LoadError<C::Error>> {
+        self.ask(card, Command::Resume, domain)
+    }
+
+    /// Installs guards, in their order, in place of those that there were.
+    ///
+    /// # Errors
+    /// [`LoadError::TooMany`], or what the firmware says.
+    pub fn set_guards<C: Card>(
+        &mut self,
+        card: &mut C,
+        guards: &[Guard],
+    ) -> Result<(), LoadError<C::Error>> {
+        let too_many = |what, count, most| Err(LoadError::TooMany { what, count, most });
+        if guards.len() > GUARDS as usize {
+            return too_many("guards", guards.len(), GUARDS);
+        }
+        for (number, one) in (0..).zip(guards) {
+            if one.terms.len() > TERMS as usize {
+                return too_many("comparisons of a guard", one.terms.len(), TERMS);
+            }
+            let mut words = vec![one.domain << 8 | u32::from(one.handler)];
+            for term in &one.terms {
+                words.extend([term.offset, term.mask, term.value]);
+            }
+            words.resize(((GUARD_TERMS + TERMS * TERM_BYTES) / 4) as usize, 0);
+            let at = self.block + guard(number);
+            card.write(at, &words).map_err(LoadError::Card)?;
+        }
+        let at = self.block + BlockWord::Guards as u32;
+        card.write(at, &[guards.len() as u32])
+            .map_err(LoadError::Card)?;
+        self.ask(card, Command::SetGuards, 0)
+    }
+
+    /// What a domain did.
+    ///
+    /// # Errors
+    /// [`LoadError::Card`].
+    pub fn count<C: Card>(
+        &self,
+        card: &mut C,
+        domain: u32,
+        count: DomainCount,
+    ) -> Result<u32, LoadError<C::Error>> {
+        let mut out = [0];
+        let at = self.block + domain_count(domain, count);
+        card.read(at, &mut out).map_err(LoadError::Card)?;
+        let [value] = out;
+        Ok(value)
+    }
+
+    /// What the handlers of a domain have counted.
+    ///
+    /// # Errors
+    /// [`LoadError::Card`].
+    pub fn counters<C: Card>(
+        &self,
+        card: &mut C,
+        domain: u32,
+    ) -> Result<[u32; COUNTERS as usize], LoadError<C::Error>> {
+        let mut out = [0; COUNTERS as usize];
+        let at = self.block + domain_count(domain, DomainCount::Counters);
+        card.read(at, &mut out).map_err(LoadError::Card)?;
+        Ok(out)
+    }
+
+    /// The first free place that is large enough, or the largest one with its bytes.
+    fn place(&self, needs: u32) -> (u32, u32) {
+        let mut used: Vec<Piece> = self.pieces.iter().flatten().copied().collect();
+        used.sort_by_key(|piece| piece.start);
+        let end = self.arena.start + self.arena.bytes;
+        used.push(Piece::of(end, 0));
+        let mut at = self.arena.start;
+        let mut largest = (at, 0);
+        for piece in used {
+            let room = piece.start - at;
+            if room >= needs.next_multiple_of(ALIGNMENT) {
+                return (at, room);
+            }
+            if room > largest.1 {
+                largest = (at, room);
+            }
+            at = piece.start + piece.bytes;
+        }
+        largest
+    }
+
+    fn ask<C: Card>(
+        &mut self,
+        card: &mut C,
+        command: Command,
+        domain: u32,
+    ) -> Result<(), LoadError<C::Error>> {
+        let number = (self.command >> 16).wrapping_add(1) & 0xFFFF;
+        self.command = number << 16 | command as u32;
+        let at = |word: BlockWord| self.block + word as u32;
+        let both = [self.command, domain];
+        const { assert!(BlockWord::Command as u32 + 4 == BlockWord::Argument as u32) };
+        card.write(at(BlockWord::Argument), &both[1..])
+            .map_err(LoadError::Card)?;
+        card.write(at(BlockWord::Command), &both[..1])
+            .map_err(LoadError::Card)?;
+        card.ring(self.mailbox).map_err(LoadError::Card)?;
+        let mut turns = 0;
+        loop {
+            let mut answer = [0; 2];
+            card.read(at(BlockWord::Answer), &mut answer)
+                .map_err(LoadError::Card)?;
+            let [done, result] = answer;
+            if done == self.command {
+                return match Outcome::from_number(result) {
+                    Some(Outcome::Done) => Ok(()),
+                    Some(other) => Err(LoadError::Refused(other)),
+                    None => Err(LoadError::NoAnswer),
+                };
+            }
+            if !card.wait(turns) {
+                return Err(LoadError::NoAnswer);
+            }
+            turns += 1;
+        }
+    }
+}
+
+const _: () = assert!(BlockWord::Answer as u32 + 4 == BlockWord::Result as u32);

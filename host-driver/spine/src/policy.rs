@@ -1,0 +1,210 @@
+//! Who may link with what: the policy file.
+//!
+//! Logical protection domains (paper, section 3.3.3): a domain is a set of interfaces, and an
+//! extension is linked with those of the domains that its signer is granted, and no others.
+//!
+//! ```toml
+//! build = "0c4e..."               # 32 hexadecimal digits: compiler and API that are trusted
+//!
+//! [[signer]]
+//! key = "3f2a..."                 # 64 hexadecimal digits, Ed25519
+//! domains = ["spine.runtime", "spine.network", "spine.counter"]
+//! grade = "language"              # the least that its containers must have
+//! watchdog = 10                   # microseconds that a run may take
+//! patience = 3                    # runs in a row that may be cut off
+//! region = 4096                   # bytes of statics
+//! memory = 16384                  # bytes of text, constants and statics
+//! stack = 256                     # bytes that a handler may need
+//! ```
+
+use serde::Deserialize;
+use spine_image::Grade;
+use thiserror::Error;
+
+/// Why a policy is refused, or refuses.
+#[derive(Debug, Error)]
+pub enum PolicyError {
+    /// The file is not one.
+    #[error("the policy: {0}")]
+    File(#[from] toml::de::Error),
+    /// A key that is none.
+    #[error("signer {index}: {text} is no key of 64 hexadecimal digits")]
+    Key {
+        /// Which signer.
+        index: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// A build that is none.
+    #[error("{0} is no build of 32 hexadecimal digits")]
+    Build(String),
+    /// The file names none.
+    #[error("the policy names no build of compiler and API to trust")]
+    NoBuild,
+    /// A value that the card cannot keep to.
+    #[error("signer {index}: {what} is {value}, it is at least {least} and at most {most}")]
+    Value {
+        /// Which signer.
+        index: usize,
+        /// What of it.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+        /// The least.
+        least: u32,
+        /// The most.
+        most: u32,
+    },
+    /// Nobody by that key may load anything.
+    #[error("the policy grants nothing to the signer {0}")]
+    UnknownSigner(String),
+    /// The container has another grade.
+    #[error("the signer needs grade {needs:?}, the container has {has:?}")]
+    Grade {
+        /// What the policy wants.
+        needs: Grade,
+        /// What the container has.
+        has: Grade,
+    },
+}
+
+/// The grades, as the file names them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum GradeName {
+    #[default]
+    Language,
+    Sandbox,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignerEntry {
+    key: String,
+    domains: Vec<String>,
+    #[serde(default)]
+    grade: GradeName,
+    watchdog: u32,
+    #[serde(default)]
+    patience: u32,
+    region: u32,
+    memory: u32,
+    stack: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PolicyFile {
+    build: Option<String>,
+    #[serde(default)]
+    signer: Vec<SignerEntry>,
+}
+
+/// What a signer may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Whose.
+    pub key: [u8; 32],
+    /// Domains that its extensions are linked with.
+    pub domains: Vec<String>,
+    /// The grade that its containers must have.
+    pub grade: Grade,
+    /// Microseconds that a run may take.
+    pub watchdog: u32,
+    /// Runs in a row that may be cut off; 0 for any number.
+    pub patience: u32,
+    /// Bytes of statics.
+    pub region: u32,
+    /// Bytes in the arena.
+    pub memory: u32,
+    /// Bytes of stack.
+    pub stack: u32,
+}
+
+/// All grants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    grants: Vec<Grant>,
+    build: Option<[u8; 16]>,
+}
+
+impl Policy {
+    /// From the text of a policy file.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn parse(text: &str) -> Result<Policy, PolicyError> {
+        let file: PolicyFile = toml::from_str(text)?;
+        let signers = file.signer.into_iter().enumerate();
+        let grants = signers.map(|(index, entry)| grant(index, entry));
+        let grants = grants.collect::<Result<_, _>>()?;
+        let build = file.build.map(|digits| {
+            let bytes = crate::sign::bytes_of_digits(&digits);
+            bytes.ok_or(PolicyError::Build(digits))
+        });
+        Ok(Policy {
+            grants,
+            build: build.transpose()?,
+        })
+    }
+
+    /// The build of compiler and API whose containers are trusted, if the file names it.
+    pub fn build(&self) -> Option<&[u8; 16]> {
+        self.build.as_ref()
+    }
+
+    /// What a signer may do with a container of a grade.
+    ///
+    /// # Errors
+    /// [`PolicyError::UnknownSigner`], [`PolicyError::Grade`].
+    pub fn grant(&self, signer: &[u8; 32], grade: Grade) -> Result<&Grant, PolicyError> {
+        let found = self.grants.iter().find(|grant| grant.key == *signer);
+        let Some(found) = found else {
+            let digits = signer.iter().map(|byte| format!("{byte:02x}"));
+            return Err(PolicyError::UnknownSigner(digits.collect()));
+        };
+        if grade < found.grade {
+            return Err(PolicyError::Grade {
+                needs: found.grade,
+                has: grade,
+            });
+        }
+        Ok(found)
+    }
+}
+
+fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
+    let key = crate::sign::key_bytes(&entry.key).ok_or_else(|| PolicyError::Key {
+        index,
+        text: entry.key.clone(),
+    })?;
+    for (what, value, least, most) in [
+        ("watchdog", entry.watchdog, 10, 255),
+        ("stack", entry.stack, 0, 1024),
+        ("memory", entry.memory, 0, 0x4_0000),
+        ("region", entry.region, 0, 0x4_0000),
+    ] {
+        if !(least..=most).contains(&value) {
+            return Err(PolicyError::Value {
+                index,
+                what,
+                value,
+                least,
+                most,
+            });
+        }
+    }
+    Ok(Grant {
+        key,
+        domains: entry.domains,
+        grade: match entry.grade {
+            GradeName::Language => Grade::Language,
+            GradeName::Sandbox => Grade::Sandbox,
+        },
+        watchdog: entry.watchdog,
+        patience: entry.patience,
+        region: entry.region,
+        memory: entry.memory,
+        stack: entry.stack,
+    })
+}

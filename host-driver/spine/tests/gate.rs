@@ -1,0 +1,161 @@
+//! Hostile sources: what the gate refuses, before anything is compiled.
+
+use spine_linker::compile::{CompileError, judge_manifest};
+use spine_linker::gate::{GateError, Refusal, judge};
+use std::path::Path;
+
+fn refusal(text: &str) -> Refusal {
+    match judge(Path::new("lib.rs"), text) {
+        Err(GateError::Refused { what, .. }) => what,
+        Err(other) => panic!("{other}"),
+        Ok(()) => panic!("it passes: {text}"),
+    }
+}
+
+#[test]
+fn what_extensions_do_not_have_is_refused() {
+    let hidden = |word: &str| Refusal::Hidden(word.to_owned());
+    let of_attribute = |name: &str| Refusal::Attribute(name.to_owned());
+    let of_macro = |name: &str| Refusal::Macro(name.to_owned());
+    for (text, expected) in [
+        ("fn f() { unsafe { } }", Refusal::Unsafe),
+        ("unsafe fn f() {}", Refusal::Unsafe),
+        ("unsafe impl Sync for X {}", Refusal::Unsafe),
+        ("unsafe trait T {}", Refusal::Unsafe),
+        ("type F = fn(u32);", Refusal::FunctionPointer),
+        ("fn f(g: &[fn()]) {}", Refusal::FunctionPointer),
+        (
+            "fn f<F>(g: F) where for<'a> F: Fn(&'a u32) {}",
+            Refusal::HigherRanked,
+        ),
+        (
+            "fn f(g: impl for<'a> Fn(&'a u32)) {}",
+            Refusal::HigherRanked,
+        ),
+        ("fn f(g: &dyn Sync) {}", Refusal::TraitObject),
+        ("trait T<'a> {}", Refusal::TraitLifetime),
+        ("trait T { type X<'a>; }", Refusal::TraitLifetime),
+        (
+            "impl<T: Iterator> X for <T as Iterator>::Item {}",
+            Refusal::Projection,
+        ),
+        (
+            "impl<T: Iterator> X<<T as Iterator>::Item> for T {}",
+            Refusal::Projection,
+        ),
+        ("extern \"C\" { fn f(); }", Refusal::Extern),
+        ("extern \"C\" fn f() {}", Refusal::Extern),
+        ("extern crate alloc;", Refusal::Extern),
+        ("static mut X: u32 = 0;", Refusal::MutableStatic),
+        ("async fn f() {}", Refusal::Async),
+        ("macro_rules! m { () => { } }", Refusal::MacroDefinition),
+        ("fn f() { core::arch::asm!(\"break\") }", of_macro("asm")),
+        (
+            "core::arch::global_asm!(\"break\");",
+            of_macro("global_asm"),
+        ),
+        ("include!(\"/etc/passwd\");", of_macro("include")),
+        (
+            "const X: &str = include_str!(\"/etc/passwd\");",
+            of_macro("include_str"),
+        ),
+        ("const X: &str = env!(\"HOME\");", of_macro("env")),
+        ("fn f() { assert!(unsafe { true }) }", hidden("unsafe")),
+        ("fn f() { assert!({ fn g() {} true }) }", hidden("fn")),
+        (
+            "fn f() { assert!((&1 as &dyn Sync, true).1) }",
+            hidden("dyn"),
+        ),
+        ("#[no_mangle] fn f() {}", of_attribute("no_mangle")),
+        ("#[unsafe(no_mangle)] fn f() {}", of_attribute("unsafe")),
+        (
+            "#[link_section = \".text\"] static X: u32 = 0;",
+            of_attribute("link_section"),
+        ),
+        (
+            "#[export_name = \"x\"] fn f() {}",
+            of_attribute("export_name"),
+        ),
+        ("#[path = \"/tmp/x.rs\"] mod x;", of_attribute("path")),
+        (
+            "#![feature(asm_experimental_arch)]",
+            of_attribute("feature"),
+        ),
+        (
+            "#[cfg_attr(all(), no_mangle)] fn f() {}",
+            of_attribute("cfg_attr"),
+        ),
+        (
+            "#[global_allocator] static X: u32 = 0;",
+            of_attribute("global_allocator"),
+        ),
+        (
+            "#[derive(zerocopy::FromBytes)] struct X;",
+            Refusal::Derive("path".to_owned()),
+        ),
+        (
+            "#[derive(FromBytes)] struct X;",
+            Refusal::Derive("FromBytes".to_owned()),
+        ),
+        ("mod a { fn f() { unsafe { } } }", Refusal::Unsafe),
+        ("fn f() { let g = || { unsafe { } }; }", Refusal::Unsafe),
+    ] {
+        assert_eq!(refusal(text), expected, "{text}");
+    }
+}
+
+/// rust-lang/rust#25860, as the crate cve-rs has it: a lifetime is made longer by the
+/// contravariance of a function pointer.
+#[test]
+fn the_known_hole_by_which_lifetimes_grow_is_closed() {
+    let exploit = "
+        static STATIC_UNIT: &&() = &&();
+        fn lifetime_translator<'a, 'b, T>(_a: &'a &'b (), b: &'b T) -> &'a T { b }
+        pub fn expand<'a, 'b, T>(x: &'a T) -> &'b T {
+            let f: fn(_, &'a T) -> &'b T = lifetime_translator;
+            f(STATIC_UNIT, x)
+        }";
+    assert_eq!(refusal(exploit), Refusal::FunctionPointer);
+    let by_bound = "
+        fn foo<T>(x: T) -> impl for<'a> Fn(&'a &'static ()) -> T { move |_| todo!() }";
+    assert_eq!(refusal(by_bound), Refusal::HigherRanked);
+}
+
+#[test]
+fn what_is_no_rust_is_refused_and_what_is_plain_passes() {
+    let error = judge(Path::new("lib.rs"), "fn (").expect_err("no Rust");
+    assert!(matches!(error, GateError::Syntax { .. }));
+    judge(
+        Path::new("lib.rs"),
+        "#![no_std]\n#[derive(Clone, Copy)]\nstruct X<'a>(&'a u32);\n\
+         impl<'a> X<'a> { #[inline] fn f(&self) -> Option<u32> { matches!(1, 1).then_some(2) } }",
+    )
+    .expect("plain");
+}
+
+#[test]
+fn manifests_say_nothing_that_is_not_heeded() {
+    let plain = "[package]\nname = \"x\"\n[dependencies]\nspine = \"1\"\n";
+    assert_eq!(judge_manifest(plain).expect("plain"), "x");
+    for (more, expected) in [
+        ("libc = \"0.2\"\n", "the dependency libc"),
+        ("[features]\ndefault = []\n", "[features]"),
+        ("[build-dependencies]\ncc = \"1\"\n", "[build-dependencies]"),
+        ("[profile.release]\noverflow-checks = false\n", "[profile]"),
+        ("[patch.crates-io]\n", "[patch]"),
+        ("[lib]\nproc-macro = true\n", "lib.proc-macro"),
+        (
+            "[target.'cfg(all())'.dependencies]\nlibc = \"1\"\n",
+            "[target]",
+        ),
+    ] {
+        let error = judge_manifest(&format!("{plain}{more}")).expect_err(expected);
+        let CompileError::NotAllowed(what) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(what, expected);
+    }
+    let script = "[package]\nname = \"x\"\nbuild = \"other.rs\"\n";
+    let error = judge_manifest(script).expect_err("a build script");
+    assert!(matches!(error, CompileError::NotAllowed(what) if what == "package.build"));
+}

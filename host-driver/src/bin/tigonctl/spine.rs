@@ -1,0 +1,146 @@
+//! `tigonctl spine`: extensions of a card that another process drives.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use host_driver::status::Request;
+use serde_json::{Value, json};
+use spine_linker::extensions::Report;
+use spine_linker::policy::Policy;
+use spine_linker::sign::digits_of_bytes;
+
+use super::cli::{Arguments, SpineAction};
+use super::output::Output;
+use super::rss::driver;
+
+/// A policy file.
+pub fn policy(path: &Path) -> Result<Policy> {
+    let named = || format!("policy {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(named)?;
+    Policy::parse(&text).with_context(named)
+}
+
+/// `tigonctl spine`
+pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Result<()> {
+    let request = match action {
+        SpineAction::Load { container, guards } => {
+            let named = || format!("extension {}", container.display());
+            let bytes = std::fs::read(container).with_context(named)?;
+            Request::LoadExtension {
+                container: digits_of_bytes(&bytes),
+                guards: guards.clone(),
+            }
+        }
+        SpineAction::List | SpineAction::Stats { .. } => Request::Extensions,
+        SpineAction::Unload { domain } => Request::UnloadExtension { domain: *domain },
+        SpineAction::Resume { domain } => Request::ResumeExtension { domain: *domain },
+    };
+    let mut answer = driver(arguments)?.request(&request)?;
+    let reports: Vec<Report> = serde_json::from_value(answer["extensions"].take())?;
+    match action {
+        SpineAction::Load { .. } => {
+            let domain = answer["domain"].as_u64();
+            let loaded = reports
+                .iter()
+                .find(|one| Some(one.domain.into()) == domain)
+                .context("the driver does not say what it has loaded")?;
+            let text = format!(
+                "domain {}: {}, {} bytes, {} bytes of stack",
+                loaded.domain, loaded.name, loaded.bytes, loaded.stack
+            );
+            output.result("loaded", serde_json::to_value(loaded)?, &text);
+        }
+        SpineAction::Unload { domain } => {
+            let text = format!("domain {domain} is unloaded");
+            output.result("unloaded", json!({ "domain": domain }), &text);
+        }
+        SpineAction::Resume { domain } => {
+            let text = format!("domain {domain} runs");
+            output.result("resumed", json!({ "domain": domain }), &text);
+        }
+        SpineAction::List => {
+            let value = json!({ "free": answer["free"], "extensions": reports });
+            output.result("extensions", value, &list(&reports, &answer["free"]));
+        }
+        SpineAction::Stats { domain } => {
+            let wanted = |one: &&Report| domain.is_none_or(|domain| one.domain == domain);
+            let found: Vec<&Report> = reports.iter().filter(wanted).collect();
+            if let (Some(domain), true) = (domain, found.is_empty()) {
+                bail!("domain {domain} is not loaded");
+            }
+            for one in found {
+                output.result("extension", serde_json::to_value(one)?, &statistics(one));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list(reports: &[Report], free: &Value) -> String {
+    let mut lines = vec!["domain  name              bytes  stack       runs  state".to_owned()];
+    for one in reports {
+        let state = if one.suspended { "suspended" } else { "runs" };
+        lines.push(format!(
+            "{:>6}  {:<16} {:>6} {:>6} {:>10}  {state}",
+            one.domain, one.name, one.bytes, one.stack, one.runs
+        ));
+    }
+    lines.push(format!("{free} bytes of the arena are free"));
+    lines.join("\n")
+}
+
+fn statistics(one: &Report) -> String {
+    let state = if one.suspended { ", suspended" } else { "" };
+    let mut lines = vec![format!("domain {}: {}{state}", one.domain, one.name)];
+    for (name, value) in [
+        ("runs", one.runs),
+        ("cut off: too long", one.overruns),
+        ("cut off: panic", one.panics),
+        ("cut off: fault", one.faults),
+        ("frames consumed", one.consumed),
+        ("frames dropped", one.dropped),
+        ("frames transmitted", one.transmitted),
+    ] {
+        lines.push(format!("  {name:<18} {value:>10}"));
+    }
+    for (number, value) in one.counters.iter().enumerate() {
+        if *value != 0 {
+            lines.push(format!("  counter {number:<10} {value:>10}"));
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_says_what_is_loaded() {
+        let report = Report {
+            domain: 1,
+            name: "hello".to_owned(),
+            bytes: 640,
+            stack: 48,
+            suspended: true,
+            runs: 12,
+            overruns: 3,
+            panics: 0,
+            faults: 0,
+            consumed: 9,
+            dropped: 0,
+            transmitted: 9,
+            counters: vec![9, 0],
+        };
+        let text = list(std::slice::from_ref(&report), &json!(25_000));
+        let expected = "\
+            domain  name              bytes  stack       runs  state\n     \
+                 1  hello               640     48         12  suspended\n\
+            25000 bytes of the arena are free";
+        assert_eq!(text, expected);
+        let text = statistics(&report);
+        assert!(text.starts_with("domain 1: hello, suspended\n"), "{text}");
+        assert!(text.contains("\n  counter 0                   9"), "{text}");
+        assert!(!text.contains("counter 1"), "{text}");
+    }
+}

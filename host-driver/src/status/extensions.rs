@@ -1,0 +1,56 @@
+//! Answers about extensions.
+
+use serde_json::{Value, json};
+use spine_linker::extensions::Extensions;
+use spine_linker::guard::GuardText;
+use spine_linker::load::LoadError;
+
+use super::Request;
+use crate::nic::{Control, ExtensionCard, NicError};
+use crate::transport::Transport;
+
+/// Does what a request asks for: `{"domain": n}` after a load, and always what is loaded then,
+/// `{"free": bytes, "extensions": [..]}`.
+pub(super) fn answer<T: Transport>(
+    extensions: &mut Option<Extensions>,
+    request: &Request,
+    control: &mut Control<T>,
+) -> Result<Value, String> {
+    let Some(extensions) = extensions else {
+        return Err(
+            "the driver loads no extensions: bridge --extensions POLICY has it do so".to_owned(),
+        );
+    };
+    let mut card = ExtensionCard(control);
+    let mut loaded = None;
+    match request {
+        Request::LoadExtension { container, guards } => {
+            let container = bytes(container).ok_or("a container that is no digits")?;
+            let guards = guards.iter().map(|guard| guard.parse::<GuardText>());
+            let guards: Result<Vec<_>, _> = guards.collect();
+            let guards = guards.map_err(|error| error.to_string())?;
+            let domain = extensions.load(&mut card, &container, &guards);
+            loaded = Some(domain.map_err(text)?);
+        }
+        Request::UnloadExtension { domain } => {
+            extensions.unload(&mut card, *domain).map_err(text)?;
+        }
+        Request::ResumeExtension { domain } => {
+            extensions.resume(&mut card, *domain).map_err(text)?;
+        }
+        _ => {}
+    }
+    let reports = extensions.reports(&mut card).map_err(text)?;
+    let free = extensions.free(&mut card).map_err(text)?;
+    Ok(json!({ "domain": loaded, "free": free, "extensions": reports }))
+}
+
+fn text(error: LoadError<NicError>) -> String {
+    error.to_string()
+}
+
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let places = (0..digits.len()).step_by(2);
+    let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    places.map(byte).collect()
+}

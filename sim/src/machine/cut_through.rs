@@ -1,0 +1,66 @@
+//! A frame that leaves while it is still being fetched: bytes move when they move.
+//!
+//! ```text
+//!   read channel   ======= beat by beat =======>      TX buffer
+//!   transmitter           8 bytes each access  ======>         wire
+//! ```
+//!
+//! As long as nobody looks at memory between the beginning and the end of a transfer or of a frame,
+//! all bytes may move at once; so they do, for speed. While the read channel brings bytes of the very
+//! frame that is being sent, this module moves both sides access by access. A transmitter that
+//! overtakes the bus then sends what stood in the TX buffer before, and says nothing of it.
+
+use super::{Environment, Machine, environment};
+use crate::timing::Timed;
+use crate::timing::mac::MacEngine;
+use tigon2_model::Direction;
+
+impl Machine {
+    /// A transfer or a frame has begun.
+    pub(super) fn look_for_cut_through(&mut self, mac: &MacEngine) {
+        if !self.card.cuts_through() {
+            self.cuts_through = false;
+            return;
+        }
+        self.cuts_through = true;
+        self.was_cut_through = true;
+        self.fetch(mac.fetched());
+    }
+
+    /// The SRAM port has been given away: what it has moved is there.
+    pub(super) fn follow_cut_through(&mut self, timed: &Timed) {
+        if let Some(transfer) = self.card.dma_transfer(Direction::Read) {
+            let arrived = timed.dma.arrived(&transfer);
+            self.card
+                .dma_moved(&mut environment!(self), Direction::Read, arrived);
+        }
+        self.fetch(timed.mac.fetched());
+    }
+
+    /// The transfer is about to end.
+    pub(super) fn end_cut_through_transfer(&mut self, mac: &MacEngine) {
+        self.fetch(mac.fetched());
+        self.cuts_through = false;
+    }
+
+    /// The frame is about to have left.
+    pub(super) fn end_cut_through(&mut self) {
+        self.cuts_through = false;
+        if std::mem::take(&mut self.was_cut_through) {
+            self.fetch(u64::MAX);
+        }
+    }
+
+    /// The transmitter was reset within its frame.
+    pub(super) fn cut_frame(&mut self, timed: &mut Timed, cycle: u64) {
+        timed.mac.cut(cycle, &mut timed.port);
+        self.cuts_through = false;
+        self.was_cut_through = false;
+        self.note_sent(cycle);
+    }
+
+    fn fetch(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.card.transmit_fetched(&mut environment!(self), bytes);
+    }
+}

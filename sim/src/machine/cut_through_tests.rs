@@ -1,0 +1,132 @@
+//! Frames that leave while they are being fetched: by small programs of register writes.
+
+use super::Machine;
+use super::tests::{K, mac};
+use crate::timing::Parameters;
+use host_driver::DmaMemory;
+use tigon2_chip::bits::DmaState;
+use tigon2_chip::dma::DmaDescriptor;
+use tigon2_chip::memory::block;
+use tigon2_chip::{HostAddress, Register};
+use tigon2_model::Board;
+
+const HOST: u64 = 0x1_0000_0000;
+const START: u32 = K + block::PACKET_BUFFERS;
+/// What stands in the TX buffer before.
+const OLD: u8 = 0xEE;
+
+/// A frame without old bytes, no two words of which are equal.
+fn frame(length: usize) -> Vec<u8> {
+    let byte = |n: usize| ((n / 8 * 5 + n % 8) % 0xEE) as u8;
+    (0..length).map(byte).collect()
+}
+
+/// A board whose bus is so many bits wide, at so many MHz.
+fn board(bits: u32, mhz: u32) -> Board {
+    let mut board = Board::default();
+    board.pci.bits = bits;
+    board.pci.mhz = mhz;
+    board
+}
+
+/// The frame that leaves if TxPrd is set to its end as soon as its first `lead` bytes are there;
+/// they and the rest are fetched in transfers of `part` bytes. Also how long all of it took, in
+/// nanoseconds.
+fn cut(board: Board, data: &[u8], lead: usize, part: usize) -> (Vec<u8>, u64) {
+    let mut machine = Machine::timed(board, Parameters::default(), 1);
+    let memory = DmaMemory::new(0x1_0000, HOST).expect("memory");
+    memory.write_bytes(0, data).expect("room");
+    machine.map(memory);
+    mac(&mut machine);
+    machine.load_image(START, &vec![OLD; data.len() + 8]);
+    machine.bar_write(Register::AssistState.offset(), 0x21);
+    let start = machine.now();
+    let (head, rest) = data.split_at(lead.min(data.len()));
+    let mut ring = 0;
+    let mut at = 0;
+    for piece in std::iter::once(head).chain(rest.chunks(part)) {
+        let descriptor = DmaDescriptor {
+            host: HostAddress::new(HOST + at as u64),
+            local: START + at as u32,
+            length: piece.len() as u32,
+            state: DmaState::new().with_start(true),
+            ..DmaDescriptor::default()
+        };
+        machine.load_image(K + block::DMA_READ_RING + ring, &descriptor.to_nic_bytes());
+        at += piece.len();
+        ring += 32;
+    }
+    machine.bar_write(Register::AssistReadProducer.offset(), ring);
+    let arrived =
+        |machine: &mut Machine| machine.bar_read(Register::AssistReadConsumer.offset()) & 0x7FF;
+    while arrived(&mut machine) < 32 {
+        machine.run(1);
+    }
+    let descriptor = [START, data.len() as u32].map(u32::to_be_bytes).concat();
+    machine.load_image(K + block::MAC_TX_RING, &descriptor);
+    let end = START + data.len() as u32;
+    machine.bar_write(Register::TxProducer.offset(), end);
+    let next = K + block::MAC_TX_RING + 8;
+    machine.bar_write(Register::TxDescriptorProducer.offset(), next);
+    machine.run(88_000);
+    assert_eq!(arrived(&mut machine), ring, "all has been fetched");
+    let sent = machine.take_frame().expect("a frame");
+    assert!(machine.take_frame().is_none());
+    (sent.bytes, sent.at - start)
+}
+
+#[test]
+fn on_a_fast_bus_the_rest_arrives_before_it_leaves() {
+    for length in [600, 1514] {
+        let data = frame(length);
+        let (fine, fast) = cut(board(64, 66), &data, 512, 512);
+        assert_eq!(fine, data, "{length}");
+        let (coarse, slow) = cut(board(64, 66), &data, length, 512);
+        assert_eq!(coarse, data);
+        assert!(fast < slow, "{length}: {fast} < {slow}");
+    }
+    // What is overlapped is the time of the bus behind the first part.
+    let data = frame(1514);
+    let (_, fine) = cut(board(64, 66), &data, 512, 512);
+    let (_, coarse) = cut(board(64, 66), &data, 1514, 512);
+    assert!((3000..6000).contains(&(coarse - fine)), "{coarse} - {fine}");
+}
+
+/// A bus of half the wire's speed: the first part arrives in time, and then the transmitter
+/// overtakes the bus. What it sends from there on stood in the buffer before.
+#[test]
+fn a_transmitter_that_overtakes_the_bus_sends_old_bytes() {
+    let data = frame(1514);
+    let (sent, _) = cut(board(32, 20), &data, 900, 512);
+    assert_ne!(sent, data);
+    assert_eq!(sent.len(), data.len());
+    assert_eq!(sent[..900], data[..900]);
+    let old = sent
+        .iter()
+        .position(|byte| *byte == OLD)
+        .expect("old bytes");
+    assert_eq!(sent[..old], data[..old]);
+    assert!(old > 908, "some of the second part came in time: {old}");
+    // Each byte is the old or the new one, and both come in whole accesses.
+    let is_old = |n: usize| sent[n] == OLD && data[n] != OLD;
+    for n in 0..sent.len() {
+        assert!(sent[n] == data[n] || sent[n] == OLD, "{n}");
+        if n % 8 != 0 && data[n] != OLD && data[n - 1] != OLD {
+            assert_eq!(is_old(n), is_old(n - 1), "{n}");
+        }
+    }
+    // With a long enough lead nothing is overtaken on this bus either.
+    let (sent, _) = cut(board(32, 20), &data, 1400, 512);
+    assert_eq!(sent, data);
+}
+
+/// Transfers that are one piece on the bus move byte by byte, too.
+#[test]
+fn a_single_transfer_is_overtaken_as_well() {
+    let data = frame(1514);
+    let (sent, _) = cut(board(32, 20), &data, 64, 2000);
+    assert_ne!(sent, data);
+    assert_eq!(sent[..64], data[..64]);
+    let (sent, _) = cut(board(64, 66), &data, 512, 2000);
+    assert_eq!(sent, data);
+}

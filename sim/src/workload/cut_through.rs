@@ -1,0 +1,455 @@
+//! Frames that leave while they are being fetched, by machines whose CPU takes no time.
+//!
+//! SDMA and SEND of [`frame_pipeline`] run natively on the registers of the timed card, as
+//! [`bound`](super::bound) does for the engines alone: what comes out is the limit for the firmware
+//! that will run the same tables, and the tables are held to the model of the chip.
+//!
+//! ```text
+//!   read ring    first part | part | part | ...        an entry each, none with bit 17
+//!   TxPrd        end of frame, when the first part is there
+//!   the watch    part [a, b) is in time if it is seen before the MAC can have read a
+//!                and the bus could have brought b - a
+//! ```
+
+use super::WorkloadError;
+use super::bound::switch_on;
+use crate::machine::Machine;
+use crate::timing::Parameters;
+use frame_pipeline::trace::{Checker, Entry};
+use frame_pipeline::{Step, World, sdma, send};
+use host_driver::DmaMemory;
+use std::collections::VecDeque;
+use tigon2_chip::bits::{DmaState, MacTxState};
+use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor, RING_BYTES, next};
+use tigon2_chip::mac::{MacStatistic, TX_RING_BYTES, TxDescriptor};
+use tigon2_chip::memory::block;
+use tigon2_chip::{HostAddress, Register};
+use tigon2_model::{Board, Cpu};
+
+/// Base K of the descriptor and buffer block, and the end of the TX buffer behind it.
+const K: u32 = 0x12_F000;
+const TX_END: u32 = 0x18_0000;
+/// Where the frame is in host memory, and how much of that there is.
+const HOST: u64 = 0x1_0000_0000;
+const HOST_BYTES: usize = 0x1_0000;
+/// Bytes that the MAC reads ahead of the wire, and its alignment.
+pub(super) const READ_AHEAD: u64 = 80;
+/// Nanoseconds of a byte on the wire, and at the fastest on the bus, in hundredths.
+pub(super) const WIRE_BYTE: u64 = 800;
+pub(super) const BUS_BYTE: u64 = 180;
+/// The longest that a frame may take, in nanoseconds.
+const PATIENCE: u64 = 100_000_000;
+
+/// The most frames of a stream: the TX ring has 256.
+const STREAM: usize = 200;
+
+/// How frames are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes of the first part; a frame that is not longer leaves when it is whole.
+    pub lead: u32,
+    /// Bytes of the other parts.
+    pub part: u32,
+    /// Whether the parts are watched; without it, old bytes leave with a good CRC.
+    pub watched: bool,
+}
+
+impl Cut {
+    /// No frame is cut through.
+    pub const COARSE: Cut = Cut {
+        lead: u32::MAX,
+        part: 512,
+        watched: true,
+    };
+    /// The first 512 bytes, then a bus transaction at a time.
+    pub const FINE: Cut = Cut {
+        lead: 512,
+        part: 512,
+        watched: true,
+    };
+}
+
+/// What became of the frames.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Nanoseconds from a frame's descriptor to its end on the wire, without its gap.
+    pub latencies: Vec<u64>,
+    /// Frames on the wire with a good CRC that are not the ones that were sent.
+    pub wrong: u64,
+    /// Frames that were cut, as SEND and as the card's counter 0xCC tell.
+    pub aborted: u64,
+    /// The latter.
+    pub underruns: u32,
+    /// The rows of SDMA and SEND that were taken, a bit each.
+    pub rows: [u64; 2],
+}
+
+/// Sends `count` frames of `length` bytes, one at a time.
+///
+/// # Errors
+/// When a frame does not leave, or a transition is none of the tables.
+pub fn run(
+    board: Board,
+    parameters: Parameters,
+    cut: Cut,
+    length: usize,
+    count: u32,
+    seed: u64,
+) -> Result<Report, WorkloadError> {
+    let mut pipeline = start(board, parameters, cut, length, seed)?;
+    let mut report = Report::default();
+    for number in 0..count {
+        let frame = frame(number, length);
+        pipeline.memory.write_bytes(0, &frame).map_err(driver)?;
+        let start = pipeline.world.machine.now();
+        let (sent, at) = pipeline.send()?;
+        report.latencies.push(at - start);
+        report.wrong += u64::from(sent != frame);
+    }
+    report.aborted = pipeline.world.aborted;
+    report.underruns = pipeline
+        .world
+        .machine
+        .word(MacStatistic::Underruns.nic_address());
+    report.rows = [0, 1].map(|machine| pipeline.checker.taken(machine));
+    Ok(report)
+}
+
+/// The rate of frames of `length` bytes that are posted all at once, as many as the TX buffer holds,
+/// in Mb/s of their bytes: from the end of the first to that of the last.
+///
+/// # Errors
+/// As [`run`]; [`WorkloadError::Mangled`] if one is not what was sent.
+pub fn stream(
+    board: Board,
+    parameters: Parameters,
+    cut: Cut,
+    length: usize,
+    seed: u64,
+) -> Result<f64, WorkloadError> {
+    let mut pipeline = start(board, parameters, cut, length, seed)?;
+    let frame = frame(0, length);
+    pipeline.memory.write_bytes(0, &frame).map_err(driver)?;
+    let room = (TX_END - K - block::PACKET_BUFFERS) as usize;
+    let count = (room / length.next_multiple_of(8)).min(STREAM) as u32 - 1;
+    pipeline.world.posted = count;
+    let mut ends = Vec::new();
+    for _ in 0..count {
+        let (sent, at) = pipeline.sent()?;
+        if sent != frame {
+            return Err(WorkloadError::Mangled);
+        }
+        ends.push(at);
+    }
+    let time = ends[ends.len() - 1] - ends[0];
+    Ok((ends.len() - 1) as f64 * length as f64 * 8000.0 / time as f64)
+}
+
+/// A card, and both machines in their first states.
+fn start(
+    board: Board,
+    parameters: Parameters,
+    cut: Cut,
+    length: usize,
+    seed: u64,
+) -> Result<Pipeline, WorkloadError> {
+    let memory = DmaMemory::new(HOST_BYTES, HOST).map_err(driver)?;
+    let mut machine = Machine::timed(board, parameters, seed);
+    machine.map(memory.clone());
+    switch_on(&mut machine);
+    Ok(Pipeline::new(machine, memory, cut, length as u32))
+}
+
+fn driver(error: impl Into<host_driver::NicError>) -> WorkloadError {
+    WorkloadError::Driver(error.into())
+}
+
+/// Frame `number`: no two in a row have a byte in common at a place.
+fn frame(number: u32, length: usize) -> Vec<u8> {
+    let byte = |at: usize| (at * 7 + at / 256) as u8 ^ (number as u8).wrapping_mul(37);
+    (0..length).map(byte).collect()
+}
+
+/// Both machines, and what they act upon.
+struct Pipeline {
+    sdma: frame_pipeline::Machine<sdma::Sdma>,
+    send: frame_pipeline::Machine<send::Send>,
+    checker: Checker,
+    memory: DmaMemory,
+    world: Card,
+}
+
+/// The card, and what the firmware's variables would be.
+struct Card {
+    machine: Machine,
+    cut: Cut,
+    length: u32,
+    /// Descriptors that wait.
+    posted: u32,
+    signals: VecDeque<send::Event>,
+    /// Where the frame is in the TX buffer; the next one's place.
+    start: u32,
+    position: u32,
+    /// The ends of its parts, and how many of them have been seen.
+    parts: Vec<u32>,
+    seen: usize,
+    /// Offsets in the rings.
+    read: u32,
+    read_seen: u32,
+    transmit: u32,
+    transmit_seen: u32,
+    /// When TxPrd was set before the frame was whole; the part to be certified next.
+    early: u64,
+    watched: Option<usize>,
+    /// When the part that has just been seen was seen.
+    now: u64,
+    aborted: u64,
+}
+
+impl Pipeline {
+    fn new(machine: Machine, memory: DmaMemory, cut: Cut, length: u32) -> Pipeline {
+        let position = K + block::PACKET_BUFFERS;
+        let mut world = Card {
+            machine,
+            cut,
+            length,
+            posted: 0,
+            signals: VecDeque::new(),
+            start: position,
+            position,
+            parts: Vec::new(),
+            seen: 0,
+            read: 0,
+            read_seen: 0,
+            transmit: 0,
+            transmit_seen: 0,
+            early: 0,
+            watched: None,
+            now: 0,
+            aborted: 0,
+        };
+        world.set(Register::AssistState, 0x21);
+        Pipeline {
+            sdma: frame_pipeline::Machine::new(),
+            send: frame_pipeline::Machine::new(),
+            checker: Checker::default(),
+            memory,
+            world,
+        }
+    }
+
+    /// Sends the frame that is in host memory: what was on the wire, and when it ended.
+    fn send(&mut self) -> Result<(Vec<u8>, u64), WorkloadError> {
+        self.world.posted = 1;
+        self.sent()
+    }
+
+    /// The next frame on the wire, and when it ended.
+    fn sent(&mut self) -> Result<(Vec<u8>, u64), WorkloadError> {
+        let clock = self.world.machine.clock();
+        let end = self.world.machine.cycle() + clock.cycle_at(PATIENCE);
+        loop {
+            while self.turn()? {}
+            if let Some(sent) = self.world.machine.take_frame() {
+                // The machines see it leave, too.
+                while self.turn()? {}
+                return Ok((sent.bytes, sent.at));
+            }
+            if self.world.machine.cycle() >= end {
+                return Err(WorkloadError::Stalled(PATIENCE / 1_000_000));
+            }
+            // Until the card changes, or the deadline.
+            let deadline = self.world.deadline().map(|at| clock.cycle_at(at) + 1);
+            let until = deadline.unwrap_or(end).min(end);
+            let until = until.max(self.world.machine.cycle() + 1);
+            let mut first = true;
+            self.world
+                .machine
+                .run_until(until, |_| !std::mem::take(&mut first));
+        }
+    }
+
+    /// Serves one event, if there is one that need not wait, and what it signals.
+    fn turn(&mut self) -> Result<bool, WorkloadError> {
+        let world = &mut self.world;
+        world.now = world.machine.now();
+        let arrived = world.consumer(Register::AssistReadConsumer, RING_BYTES) != world.read_seen;
+        let sent = world.consumer(Register::TxDescriptorConsumer, TX_RING_BYTES);
+        if arrived {
+            world.read_seen = next(world.read_seen, DESCRIPTOR_BYTES, RING_BYTES);
+            world.seen += 1;
+            self.fetch(sdma::Event::Arrived)?;
+        } else if world.deadline().is_some_and(|at| at < world.now) {
+            self.hand_over(send::Event::Deadline)?;
+        } else if sent != world.transmit_seen {
+            world.transmit_seen = (world.transmit_seen + 8) % TX_RING_BYTES;
+            self.hand_over(send::Event::Sent)?;
+        } else if world.posted != 0 && !self.sdma.defers(sdma::Event::Posted) {
+            world.posted -= 1;
+            self.fetch(sdma::Event::Posted)?;
+        } else {
+            return Ok(false);
+        }
+        while let Some(signal) = self.world.signals.pop_front() {
+            self.hand_over(signal)?;
+        }
+        Ok(true)
+    }
+
+    fn fetch(&mut self, event: sdma::Event) -> Result<(), WorkloadError> {
+        let step = self.sdma.step(event, &mut self.world);
+        self.follow(0, step)
+    }
+
+    fn hand_over(&mut self, event: send::Event) -> Result<(), WorkloadError> {
+        let step = self.send.step(event, &mut self.world);
+        self.follow(1, step)
+    }
+
+    fn follow(&mut self, machine: usize, step: Step) -> Result<(), WorkloadError> {
+        let Step::Taken(row) = step else {
+            return Err(WorkloadError::Pipeline(step));
+        };
+        let followed = self.checker.follow(Entry::new(machine, row));
+        followed.map_err(|_| WorkloadError::Pipeline(step))
+    }
+}
+
+impl Card {
+    fn set(&mut self, register: Register, value: u32) {
+        self.machine.register_write(Cpu::B, register, value);
+    }
+
+    fn consumer(&mut self, register: Register, ring: u32) -> u32 {
+        self.machine.register_read(Cpu::B, register) & (ring - 1) & !7
+    }
+
+    fn mac_is_idle(&self) -> bool {
+        self.transmit == self.transmit_seen
+    }
+
+    /// Queues the frame's transfers, none of which moves TxPrd.
+    fn queue(&mut self, ends: Vec<u32>) {
+        let length = self.length.next_multiple_of(8);
+        if self.position + length > TX_END {
+            self.position = K + block::PACKET_BUFFERS;
+        }
+        self.start = self.position;
+        self.position += length;
+        let mut from = 0;
+        for end in &ends {
+            let descriptor = DmaDescriptor {
+                host: HostAddress::new(HOST + u64::from(from)),
+                local: self.start + from,
+                length: end - from,
+                state: DmaState::new().with_start(true),
+                ..DmaDescriptor::default()
+            };
+            let at = K + block::DMA_READ_RING + self.read;
+            self.machine.load_image(at, &descriptor.to_nic_bytes());
+            self.read = next(self.read, DESCRIPTOR_BYTES, RING_BYTES);
+            from = *end;
+        }
+        self.parts = ends;
+        self.seen = 0;
+        self.set(Register::AssistReadProducer, self.read);
+    }
+
+    /// Gives the MAC the frame, whatever of it is there.
+    fn give(&mut self) {
+        let descriptor = TxDescriptor::new(self.start, self.length as u16, None);
+        let at = K + block::MAC_TX_RING + self.transmit;
+        let words = [descriptor.start_and_flags, descriptor.length_and_tag];
+        let bytes = words.map(u32::to_be_bytes).concat();
+        self.machine.load_image(at, &bytes);
+        self.transmit = (self.transmit + 8) % TX_RING_BYTES;
+        // The MAC measures from TxCon, which skips what was left at the buffer's end.
+        if self.machine.register_read(Cpu::B, Register::TxConsumer) > self.start {
+            self.set(Register::TxConsumer, self.start);
+        }
+        self.set(Register::TxProducer, self.start + self.length);
+        self.set(Register::TxDescriptorProducer, self.transmit);
+    }
+
+    /// The last moment at which the part to be certified next may be seen.
+    fn deadline(&self) -> Option<u64> {
+        let part = self.watched?;
+        let (from, to) = (self.parts[part - 1], self.parts[part]);
+        let read = u64::from(from).saturating_sub(READ_AHEAD) * WIRE_BYTE;
+        let brought = u64::from(to - from) * BUS_BYTE;
+        Some(self.early + (read + brought) / 100)
+    }
+
+    fn reset_transmitter(&mut self, stop: bool) {
+        let state = self.machine.register_read(Cpu::B, Register::MacTxState);
+        let state = MacTxState::from_bits(state)
+            .with_reset(true)
+            .with_stop(stop);
+        self.set(Register::MacTxState, state.into_bits());
+        self.watched = None;
+        self.aborted += 1;
+    }
+}
+
+impl World<sdma::Sdma> for Card {
+    fn holds(&mut self, condition: sdma::Condition) -> bool {
+        match condition {
+            sdma::Condition::MayCut => self.length > self.cut.lead && self.mac_is_idle(),
+            sdma::Condition::SumWanted => false,
+            sdma::Condition::MoreParts => self.seen < self.parts.len(),
+        }
+    }
+
+    fn act(&mut self, action: sdma::Action) {
+        match action {
+            sdma::Action::FetchWhole => self.queue(vec![self.length]),
+            sdma::Action::FetchParts => {
+                let step = self.cut.part as usize;
+                let mut ends: Vec<u32> = (self.cut.lead..self.length).step_by(step).collect();
+                ends.push(self.length);
+                self.queue(ends);
+            }
+            sdma::Action::Offer => self.signals.push_back(send::Event::OfferedWhole),
+            sdma::Action::OfferEarly => self.signals.push_back(send::Event::OfferedEarly),
+            sdma::Action::Pass => self.signals.push_back(send::Event::PartArrived),
+            sdma::Action::PassLast => self.signals.push_back(send::Event::LastArrived),
+            // Memory always answers, endpoints stay, and sums are none of this workload's.
+            sdma::Action::Nothing
+            | sdma::Action::FetchAgain
+            | sdma::Action::StoreSum
+            | sdma::Action::Fail
+            | sdma::Action::Close => {}
+        }
+    }
+}
+
+impl World<send::Send> for Card {
+    fn holds(&mut self, condition: send::Condition) -> bool {
+        match condition {
+            send::Condition::InTime => self.deadline().is_none_or(|at| self.now <= at),
+            send::Condition::MacHasMore => !self.mac_is_idle(),
+        }
+    }
+
+    fn act(&mut self, action: send::Action) {
+        match action {
+            send::Action::Queue => self.give(),
+            send::Action::QueueEarly => {
+                self.give();
+                self.early = self.now;
+                self.watched = self.cut.watched.then_some(1);
+            }
+            send::Action::Certify => self.watched = self.watched.map(|part| part + 1),
+            send::Action::CertifyLast => self.watched = None,
+            send::Action::Abort => self.reset_transmitter(true),
+            send::Action::Repeat => self.reset_transmitter(false),
+            send::Action::Resume => {
+                let state = self.machine.register_read(Cpu::B, Register::MacTxState);
+                let state = MacTxState::from_bits(state).with_stop(false);
+                self.set(Register::MacTxState, state.into_bits());
+            }
+            // TxCon follows the frame by itself.
+            send::Action::Nothing | send::Action::Free => {}
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A web server through the packet processing engine beside the same server through the kernel.
+//!
+//! ```text
+//!   clients, in a namespace ── TAP ── ppe ── queues ── userver        dusi
+//!   clients, in a namespace ── veth ── kernel ── epoll ── userver     epoll
+//! ```
+//!
+//! Eight clients with a request under way each ask as fast as they are answered. All arms run in
+//! each round, in changing order, and `dusi` twice: what its two columns differ by is noise. The
+//! cables are not equal: the kernel's carries super-frames that no segment of 1500 bytes is cut
+//! from, and each packet through a TAP device costs the engine a system call.
+
+use crate::report::write_json;
+use anyhow::{Context, Result, bail, ensure};
+use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
+use serde::Serialize;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+use testbed::eta::{ADDRESS, Site};
+use testbed::net::namespace;
+use testbed::setup::{self, Need};
+
+/// Clients.
+const CLIENTS: usize = 8;
+/// How long a server may take to begin, and an answer to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Arms of a round.
+const ARMS: [&str; 3] = ["dusi", "epoll", "dusi again"];
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    name: &'static str,
+    file: usize,
+    persistent: bool,
+}
+
+const LOADS: [Load; 3] = [
+    Load {
+        name: "1 kB, persistent",
+        file: 1_000,
+        persistent: true,
+    },
+    Load {
+        name: "10 kB, persistent",
+        file: 10_000,
+        persistent: true,
+    },
+    Load {
+        name: "1 kB, one connection each",
+        file: 1_000,
+        persistent: false,
+    },
+];
+
+/// One arm under one load in one round.
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    load: &'static str,
+    arm: &'static str,
+    round: u32,
+    requests: usize,
+    requests_per_s: f64,
+    p50_us: u32,
+    p99_us: u32,
+    /// Processor time of server and engine for a request; the kernel's own work for a cable is in
+    /// no process and not in it.
+    cpu_us_per_request: f64,
+    /// System calls of the server, by its own count.
+    server_calls_per_request: f64,
+}
+
+/// Measures and reports.
+///
+/// # Errors
+/// Without the privilege for namespaces, and if a server does not answer.
+pub fn run(quick: bool) -> Result<()> {
+    setup::ensure(&[Need::Traffic])?;
+    namespace::permitted()?;
+    let (rounds, time) = if quick { (1, 2) } else { (5, 5) };
+    let folder = tempfile::tempdir()?;
+    for load in LOADS {
+        std::fs::write(
+            folder.path().join(load.file.to_string()),
+            vec![b'x'; load.file],
+        )?;
+    }
+    let mut rows = Vec::new();
+    for round in 0..rounds {
+        for load in LOADS {
+            for place in 0..ARMS.len() {
+                let arm = ARMS[(place + round as usize) % ARMS.len()];
+                let row = measure(load, arm, round, folder.path(), Duration::from_secs(time))?;
+                println!(
+                    "{}, {}: {:.0} requests/s",
+                    load.name, arm, row.requests_per_s
+                );
+                rows.push(row);
+            }
+        }
+    }
+    print(&rows);
+    let path = write_json("bench-eta", &rows)?;
+    println!("report: {}", path.display());
+    Ok(())
+}
+
+fn measure(
+    load: Load,
+    arm: &'static str,
+    round: u32,
+    root: &std::path::Path,
+    time: Duration,
+) -> Result<Row> {
+    let mut site = match arm {
+        "epoll" => Site::start_kernel(root)?,
+        _ => Site::start("adaptive", root)?,
+    };
+    let (before, latencies) = std::thread::scope(|scope| {
+        let site = &site;
+        // A first answer: addresses are known, and the file is in the cache.
+        let first = scope.spawn(move || {
+            site.namespace.enter()?;
+            let start = Instant::now();
+            while let Err(error) = client(load, Duration::from_millis(50)) {
+                ensure!(start.elapsed() < PATIENCE, "no answer: {error:#}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Ok(())
+        });
+        joined(first)?;
+        let before = cpu(&site.processes())?;
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(move || {
+                    site.namespace.enter()?;
+                    client(load, time)
+                })
+            })
+            .collect();
+        let mut latencies = Vec::new();
+        for client in clients {
+            latencies.extend(joined(client)?);
+        }
+        anyhow::Ok((before, latencies))
+    })?;
+    let used = cpu(&site.processes())? - before;
+    let mut latencies = latencies;
+    latencies.sort_unstable();
+    let requests = latencies.len();
+    ensure!(requests > 100, "{requests} requests");
+    let said = site.end_server()?;
+    Ok(Row {
+        load: load.name,
+        arm,
+        round,
+        requests,
+        requests_per_s: requests as f64 / time.as_secs_f64(),
+        p50_us: latencies[requests / 2],
+        p99_us: latencies[requests * 99 / 100],
+        cpu_us_per_request: used.as_secs_f64() * 1e6 / requests as f64,
+        server_calls_per_request: calls(&said)?,
+    })
+}
+
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    match thread.join() {
+        Ok(result) => result,
+        Err(_) => bail!("a client panicked"),
+    }
+}
+
+/// Asks for a time; how long each answer took, in microseconds.
+fn client(load: Load, time: Duration) -> Result<Vec<u32>> {
+    let at: SocketAddr = format!("{ADDRESS}:80").parse()?;
+    let connection = if load.persistent {
+        "keep-alive"
+    } else {
+        "close"
+    };
+    let request = format!(
+        "GET /{} HTTP/1.1\r\nHost: bench\r\nConnection: {connection}\r\n\r\n",
+        load.file
+    );
+    let start = Instant::now();
+    let mut latencies = Vec::new();
+    let mut kept: Option<TcpStream> = None;
+    let mut buffer = vec![0; 64 * 1024];
+    while start.elapsed() < time {
+        let asked = Instant::now();
+        let mut stream = match kept.take() {
+            Some(stream) => stream,
+            None => {
+                let stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream
+            }
+        };
+        stream.write_all(request.as_bytes())?;
+        let (mut got, mut expected) = (0, None);
+        while expected.is_none_or(|expected| got < expected) {
+            let count = stream.read(&mut buffer[got..])?;
+            ensure!(count > 0, "a reply was cut after {got} bytes");
+            got += count;
+            if expected.is_none() {
+                let end = buffer[..got]
+                    .windows(4)
+                    .position(|four| four == b"\r\n\r\n");
+                expected = end.map(|end| end + 4 + load.file);
+            }
+        }
+        ensure!(buffer.starts_with(b"HTTP/1.1 200"), "another reply");
+        latencies.push(asked.elapsed().as_micros() as u32);
+        if load.persistent {
+            kept = Some(stream);
+        }
+    }
+    Ok(latencies)
+}
+
+/// Processor time of processes so far.
+fn cpu(processes: &[u32]) -> Result<Duration> {
+    let mut ticks = 0;
+    for process in processes {
+        let text = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+        // The program's name may have spaces in its parentheses.
+        let (_, rest) = text.rsplit_once(')').context("no process")?;
+        let mut fields = rest.split_whitespace().skip(11);
+        for _ in 0..2 {
+            let field = fields.next().context("no processor time")?;
+            ticks += field.parse::<u64>()?;
+        }
+    }
+    Ok(Duration::from_millis(ticks * 10))
+}
+
+/// System calls for each request, by a server's last words.
+fn calls(said: &str) -> Result<f64> {
+    let count = |what: &str| {
+        let mut words = said.split([' ', ',', '\n']).filter(|word| !word.is_empty());
+        let mut last = None;
+        let found = words.find_map(|word| {
+            let number = last.replace(word);
+            (word == what).then_some(number).flatten()
+        });
+        found.and_then(|number| number.parse::<f64>().ok())
+    };
+    let requests = count("requests").with_context(|| format!("no count: {said}"))?;
+    // A sleep is a poll, and two looks at the socket behind it.
+    let slept = count("sleeps").map(|sleeps| 3.0 * sleeps + count("doorbells").unwrap_or(0.0));
+    let calls = slept.or_else(|| count("system"));
+    Ok(calls.with_context(|| format!("no calls: {said}"))? / requests)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn print(rows: &[Row]) {
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    table.set_header([
+        "load",
+        "arm",
+        "requests/s",
+        "p50 us",
+        "p99 us",
+        "CPU us",
+        "calls",
+    ]);
+    for load in LOADS {
+        for arm in ARMS {
+            let of = |value: fn(&Row) -> f64| {
+                let these = rows
+                    .iter()
+                    .filter(|row| row.load == load.name && row.arm == arm);
+                median(these.map(value).collect())
+            };
+            table.add_row([
+                load.name.to_owned(),
+                arm.to_owned(),
+                format!("{:.0}", of(|row| row.requests_per_s)),
+                format!("{:.0}", of(|row| f64::from(row.p50_us))),
+                format!("{:.0}", of(|row| f64::from(row.p99_us))),
+                format!("{:.1}", of(|row| row.cpu_us_per_request)),
+                format!("{:.2}", of(|row| row.server_calls_per_request)),
+            ]);
+        }
+    }
+    println!("{table}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_last_words_give_its_calls() {
+        let kernel = "userver: listening\nuserver: 3 connections, 10 requests, 45 system calls\n";
+        assert_eq!(calls(kernel).expect("counts"), 4.5);
+        let dusi = "userver: 3 connections, 10 requests, 2 sleeps, 4 doorbells\n";
+        assert_eq!(calls(dusi).expect("counts"), 1.0);
+        assert!(calls("userver: listening\n").is_err());
+    }
+}

@@ -1,0 +1,277 @@
+//! A simulated card that loads extensions, with its driver, and what is built for both.
+
+use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum;
+use host_driver::{Config, Nic};
+use host_interface::extension::Extension;
+use host_interface::spine::{BlockWord, DomainCount, DomainWord, domain_count, domain_word};
+use object::{Object, ObjectSymbol};
+use spine_image::{Builder, Image, Section};
+use spine_linker::load::{Card, Guard, Loader};
+use spine_linker::policy::Policy;
+use spine_linker::sign::{Signer, digits_of_bytes};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use testbed::extensions::{compiler, development_signer};
+use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
+use testbed::paths;
+use testbed::setup::{self, Need};
+use tigon2_chip::Register;
+use tigon2_chip::mailbox::{BAR_BASE, BYTES};
+use tigon2_model::Board;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::transport::SharedMachine;
+use tigon2_sim::{Machine, SimTransport};
+
+/// BAR offset and bytes of the window to NIC memory.
+const WINDOW: u32 = 0x800;
+/// On the card's clock.
+const LINK: Duration = Duration::from_secs(10);
+/// Cycles between two looks for an answer, and how many looks there are.
+const LOOK: u64 = 1000;
+const LOOKS: u32 = 1000;
+
+/// What is built once: the firmware, and who makes extensions.
+#[derive(Debug)]
+pub struct Kit {
+    /// The firmware, in the drivers' load format.
+    pub image: Vec<u8>,
+    elf: Vec<u8>,
+    compiler: spine_linker::compile::Compiler,
+    signer: Signer,
+    made: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
+    /// The build of compiler and API.
+    pub build: [u8; 16],
+}
+
+impl Kit {
+    /// Builds the variant that loads extensions.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn build() -> Result<Kit> {
+        setup::ensure(&[Need::Firmware])?;
+        let variant = Variant::from_str("spine", false).map_err(|error| anyhow!(error))?;
+        let built = firmware::build(FirmwareOptions {
+            variant,
+            placement: Placement::Scratch,
+            quiet: true,
+        })?;
+        let elf = std::fs::read(&built.elf);
+        let compiler = compiler()?;
+        Ok(Kit {
+            image: built.image()?,
+            elf: elf.with_context(|| built.elf.display().to_string())?,
+            build: compiler.build_id()?,
+            compiler,
+            signer: development_signer()?,
+            made: Mutex::default(),
+        })
+    }
+
+    /// The container of the crate in a folder of the checkout.
+    ///
+    /// # Errors
+    /// Which wall refuses it.
+    pub fn container(&self, folder: &Path) -> Result<Vec<u8>> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(container) = made.get(folder) {
+            return Ok(container.clone());
+        }
+        let built = self.compiler.build(&paths::root().join(folder))?;
+        let container = self.signer.sign(&built);
+        made.insert(folder.to_owned(), container.clone());
+        Ok(container)
+    }
+
+    /// A container that was built by hand, signed.
+    pub fn sign(&self, builder: &Builder) -> Vec<u8> {
+        self.signer.sign(builder)
+    }
+
+    /// A policy by which all interfaces are granted, with a domain's time and patience.
+    ///
+    /// # Errors
+    /// For a time that no policy has.
+    pub fn policy(&self, watchdog: u32, patience: u32) -> Result<Policy> {
+        let text = format!(
+            r#"
+            build = "{}"
+            [[signer]]
+            key = "{}"
+            domains = ["spine.runtime", "spine.network", "spine.counter", "spine.clock"]
+            watchdog = {watchdog}
+            patience = {patience}
+            region = 24576
+            memory = 24576
+            stack = 256
+            "#,
+            digits_of_bytes(&self.build),
+            digits_of_bytes(&self.signer.public()),
+        );
+        Ok(Policy::parse(&text)?)
+    }
+
+    /// The address of a symbol of the firmware.
+    ///
+    /// # Errors
+    /// If it has none of that name.
+    pub fn symbol(&self, name: &str) -> Result<u32> {
+        let file = object::File::parse(self.elf.as_slice()).context("the firmware's ELF")?;
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
+        let symbol = symbol.with_context(|| format!("the firmware has no {name}"))?;
+        Ok(symbol.address() as u32)
+    }
+}
+
+/// The host's view of NIC memory, through the window.
+#[derive(Clone)]
+pub struct Window(pub SharedMachine);
+
+impl Window {
+    fn at(&self, address: u32) -> u32 {
+        let base = address & !(WINDOW - 1);
+        let mut machine = self.0.lock();
+        machine.bar_write(Register::WindowBase.offset(), base);
+        WINDOW + (address - base)
+    }
+
+    /// A word of NIC memory.
+    pub fn word(&self, address: u32) -> u32 {
+        let offset = self.at(address);
+        self.0.lock().bar_read(offset)
+    }
+
+    /// NIC address of the SPINE block.
+    pub fn block(&self) -> u32 {
+        self.word(Extension::Spine.nic_address())
+    }
+}
+
+impl Card for Window {
+    type Error = Infallible;
+
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Infallible> {
+        for (at, word) in (address..).step_by(4).zip(out) {
+            *word = self.word(at);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Infallible> {
+        for (at, word) in (address..).step_by(4).zip(words) {
+            let offset = self.at(at);
+            self.0.lock().bar_write(offset, *word);
+        }
+        Ok(())
+    }
+
+    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
+        self.0.lock().bar_write(BAR_BASE + BYTES * mailbox + 4, 1);
+        Ok(())
+    }
+
+    fn wait(&mut self, turns: u32) -> bool {
+        self.0.lock().run(LOOK);
+        turns < LOOKS
+    }
+}
+
+/// A card that carries frames and loads extensions.
+pub struct SpineCard {
+    /// The card.
+    pub machine: SharedMachine,
+    /// Its driver.
+    pub nic: Nic<SimTransport>,
+    /// Who loads.
+    pub loader: Loader,
+    /// The loader's way to the card.
+    pub window: Window,
+}
+
+impl SpineCard {
+    /// Powers one up; with a timing profile it keeps the chip's time.
+    ///
+    /// # Errors
+    /// If the firmware does not start.
+    pub fn start(kit: &Kit, timing: Option<Parameters>) -> Result<SpineCard> {
+        let machine = match timing {
+            Some(parameters) => Machine::timed(Board::default(), parameters, 1),
+            None => Machine::new(Board::default()),
+        };
+        let transport = SimTransport::new(machine);
+        let machine = transport.machine();
+        let mut nic = Nic::probe(transport, Config::default())?;
+        nic.load(&kit.image)?;
+        nic.open()?;
+        nic.wait_link(LINK)?;
+        let mut window = Window(machine.clone());
+        let loader = Loader::find(&mut window)?;
+        Ok(SpineCard {
+            machine,
+            nic,
+            loader,
+            window,
+        })
+    }
+
+    /// Loads a container; returns its domain and the bytes of stack that it needs.
+    ///
+    /// # Errors
+    /// Which wall refuses it.
+    pub fn load(&mut self, kit: &Kit, container: &[u8], policy: &Policy) -> Result<(u32, u32)> {
+        let loaded = self
+            .loader
+            .load(&mut self.window, container, policy, &kit.build)?;
+        Ok((loaded.0, loaded.1.most))
+    }
+
+    /// Installs guards.
+    ///
+    /// # Errors
+    /// If they are refused.
+    pub fn guards(&mut self, guards: &[Guard]) -> Result<()> {
+        Ok(self.loader.set_guards(&mut self.window, guards)?)
+    }
+
+    /// Unloads a domain.
+    ///
+    /// # Errors
+    /// If it is not loaded.
+    pub fn unload(&mut self, domain: u32) -> Result<()> {
+        Ok(self.loader.unload(&mut self.window, domain)?)
+    }
+
+    /// What a domain did, and what its handlers counted: 16 words, by [`DomainCount`].
+    pub fn counts(&self, domain: u32) -> [u32; 16] {
+        let at = self.window.block() + domain_count(domain, DomainCount::Runs);
+        std::array::from_fn(|index| self.window.word(at + 4 * index as u32))
+    }
+
+    /// Where extensions are.
+    pub fn arena(&self) -> Range<u32> {
+        let block = self.window.block();
+        let start = self.window.word(block + BlockWord::Arena as u32);
+        start..start + self.window.word(block + BlockWord::ArenaBytes as u32)
+    }
+
+    /// Where the memory region of a domain is, whose container this is.
+    ///
+    /// # Errors
+    /// If it is no container.
+    pub fn region(&self, domain: u32, container: &[u8]) -> Result<Range<u32>> {
+        region(&self.window, domain, container)
+    }
+}
+
+/// Where the memory region of a domain is that is loaded, or about to be.
+pub(super) fn region(window: &Window, domain: u32, container: &[u8]) -> Result<Range<u32>> {
+    let image = Image::parse(container)?;
+    let at = window.block() + domain_word(domain, DomainWord::TextEnd);
+    let start = window.word(at) + image.section(Section::Constants).len() as u32;
+    Ok(start..start + image.region())
+}

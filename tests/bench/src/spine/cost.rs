@@ -1,0 +1,319 @@
+//! `cargo xtask bench --spine`: what extensions cost, in the card's own cycles.
+//!
+//! | table | what |
+//! | --- | --- |
+//! | nothing slower | the paper's experiments with `parallel`, and with `spine` without extensions |
+//! | guards | datagrams at the wire's rate into the host, past guards that none of them meets |
+//! | handlers | what CPU A does for a frame that goes to a handler, by what the handler asks for |
+//! | watchdog | how long a run lasts that does not end |
+
+use super::card::{Kit, SpineCard};
+use super::frames::{Kind, WANTED, plain};
+use super::guarded::{Guarded, guarded};
+use super::stores::pc;
+use crate::simulated::page::Page;
+use crate::simulated::tables::framed;
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use comfy_table::Table;
+use serde::Serialize;
+use spine_linker::load::Guard;
+use testbed::conditions::Conditions;
+use testbed::firmware::{self, FirmwareOptions, Variant};
+use testbed::interrupt;
+use testbed::paths::board_file;
+use tigon_firmware::memory::shared::SPINE_RUNNING;
+use tigon2_model::Board;
+use tigon2_sim::Machine;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::timing::counts::Activity;
+use tigon2_sim::workload::experiment::{self, Duration, Experiment};
+use tigon2_sim::workload::testbench::Setup;
+
+/// The timing profile.
+const PROFILE: &str = "default";
+/// Bytes of datagrams: the shortest, some, the longest; the ends for a quick look.
+const SIZES: [usize; 4] = [18, 400, 800, 1472];
+const QUICK_SIZES: [usize; 2] = [18, 1472];
+/// Cycles of a microsecond.
+pub(super) const CLOCK: f64 = 88.0;
+/// The watchdog's time in microseconds.
+pub(super) const WATCHDOG: u32 = 10;
+/// Cycles within which a frame reaches its handler, and a run is over.
+const PATIENCE: u32 = 4_000_000;
+/// Cycles within which all is done that a frame needs.
+const FRAME: u64 = 20_000;
+/// The extension that has a handler for each kind of effect.
+pub(super) const EFFECTS: &str = "tests/extensions/effects";
+
+/// An experiment with both variants.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plain {
+    /// Which.
+    pub experiment: Experiment,
+    /// Bytes of a datagram.
+    pub datagram: usize,
+    /// Mb/s, or a ping's microseconds.
+    pub parallel: f64,
+    /// The same with `spine`.
+    pub spine: f64,
+}
+
+impl Plain {
+    /// By how much `spine` is slower, as a share.
+    pub fn loss(&self) -> f64 {
+        match self.experiment {
+            Experiment::Ping => self.spine / self.parallel - 1.0,
+            _ => 1.0 - self.spine / self.parallel,
+        }
+    }
+}
+
+/// What a frame for a handler costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Handled {
+    /// What the handler asks for.
+    pub handler: String,
+    /// Cycles from the way in to where the run is over.
+    pub run: u64,
+    /// Cycles from the way in to where CPU A has done with the frame.
+    pub frame: u64,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Costs {
+    /// Without extensions.
+    pub plain: Vec<Plain>,
+    /// Past guards.
+    pub guarded: Vec<Guarded>,
+    /// In handlers.
+    pub handled: Vec<Handled>,
+    /// Microseconds that a run without end lasts with a watchdog of 10, least and most.
+    pub watchdog: [f64; 2],
+}
+
+/// Measures, prints the tables and writes `target/reports/bench-spine.json`. `quick`: fewer sizes
+/// and shorter looks.
+///
+/// # Errors
+/// If the firmware cannot be built or a measurement fails.
+pub fn run(quick: bool) -> Result<()> {
+    let costs = measure(quick)?;
+    let mut page = Page::new(Conditions::default());
+    page.title("SPINE: what extensions cost, in the card's time");
+    for (title, table) in costs.tables() {
+        page.table(title, &table);
+    }
+    let [least, most] = costs.watchdog;
+    page.sentences(&[format!(
+        "A run without end with a watchdog of {WATCHDOG} us is over after {least:.1} to {most:.1} us."
+    )]);
+    page.write("bench-spine", std::slice::from_ref(&costs))
+}
+
+/// Measures all of it.
+///
+/// # Errors
+/// As [`run`].
+pub fn measure(quick: bool) -> Result<Costs> {
+    let kit = Kit::build()?;
+    let parallel = Variant::from_str("parallel", false).map_err(anyhow::Error::msg)?;
+    let parallel = firmware::build(FirmwareOptions {
+        variant: parallel,
+        quiet: true,
+        ..FirmwareOptions::default()
+    })?;
+    let parallel = parallel.image()?;
+    let sizes: &[usize] = if quick { &QUICK_SIZES } else { &SIZES };
+    let duration = if quick {
+        Duration::QUICK
+    } else {
+        Duration::FULL
+    };
+    Ok(Costs {
+        plain: plain_experiments(&kit, &parallel, sizes, duration)?,
+        guarded: guarded(&kit, sizes, duration)?,
+        handled: handled(&kit)?,
+        watchdog: watchdog(&kit, if quick { 40 } else { 400 })?,
+    })
+}
+
+pub(super) fn setup(image: &[u8]) -> Result<Setup<'_>> {
+    let text = board_file()?;
+    let board = Board::from_toml(&text).context("the board file")?;
+    let parameters = Parameters::from_toml(&text, PROFILE).context("the board file")?;
+    Ok(Conditions::default().of(Setup::new(board, parameters, image)))
+}
+
+fn plain_experiments(
+    kit: &Kit,
+    parallel: &[u8],
+    sizes: &[usize],
+    duration: Duration,
+) -> Result<Vec<Plain>> {
+    let mut rows = Vec::new();
+    for experiment in Experiment::ALL {
+        for datagram in sizes {
+            interrupt::check()?;
+            let [parallel, spine] = [parallel, &kit.image].map(|image| -> Result<f64> {
+                let measured = experiment::run(&setup(image)?, experiment, *datagram, duration)?;
+                Ok(measured.latency_us.unwrap_or_else(|| measured.mbps()))
+            });
+            rows.push(Plain {
+                experiment,
+                datagram: *datagram,
+                parallel: parallel?,
+                spine: spine?,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// Lets the card go on to where `there` holds; the cycle.
+fn until(machine: &mut Machine, there: impl Fn(&Machine) -> bool) -> Result<u64> {
+    for _ in 0..PATIENCE {
+        if there(machine) {
+            return Ok(machine.cycle());
+        }
+        machine.run(1);
+    }
+    anyhow::bail!("CPU A does not come there; it is at {:#x}", pc(machine));
+}
+
+fn parameters() -> Result<Parameters> {
+    Parameters::from_toml(&board_file()?, PROFILE).context("the board file")
+}
+
+fn handled(kit: &Kit) -> Result<Vec<Handled>> {
+    let typed = Kind::Typed(0);
+    let echo = "firmware/spine/extensions/echo";
+    let subjects: [(&str, &str, u8, Kind, usize); 10] = [
+        ("empty", "tests/extensions/empty", 0, typed, 60),
+        ("nothing, among 8 handlers", EFFECTS, 0, typed, 60),
+        ("1 count", EFFECTS, 1, typed, 60),
+        ("8 counts", EFFECTS, 2, typed, 60),
+        ("transmit, 60 bytes", EFFECTS, 3, typed, 60),
+        ("transmit, 1514 bytes", EFFECTS, 3, typed, 1514),
+        ("1 patch and transmit", EFFECTS, 4, typed, 60),
+        ("8 patches and transmit", EFFECTS, 5, typed, 60),
+        ("leave it to the host", EFFECTS, 6, typed, 60),
+        ("echo: answer a ping", echo, 0, Kind::Ping, 60),
+    ];
+    let mut rows = Vec::new();
+    for (name, folder, handler, kind, bytes) in subjects {
+        interrupt::check()?;
+        let mut card = SpineCard::start(kit, Some(parameters()?))?;
+        let container = kit.container(folder.as_ref())?;
+        let policy = kit.policy(255, 0)?;
+        let (domain, _) = card.load(kit, &container, &policy)?;
+        card.guards(&[Guard::any(domain, handler)])?;
+        let enter = kit.symbol("spine_enter")?;
+        let (mut run, mut frame) = (Vec::new(), Vec::new());
+        for number in 0..9 {
+            let question = kind.frame(card.nic.station(), number, bytes);
+            let machine = &mut card.machine.lock();
+            machine.run(FRAME);
+            machine.send_frame(0, question);
+            let begins = until(machine, |machine| pc(machine) == enter)?;
+            let over = until(machine, |machine| {
+                machine.word(SPINE_RUNNING.address()) == 0
+            })?;
+            let before = idle_cycles(machine);
+            machine.run(begins + FRAME - over);
+            run.push(over - begins);
+            frame.push(FRAME - (idle_cycles(machine) - before));
+        }
+        run.sort_unstable();
+        frame.sort_unstable();
+        rows.push(Handled {
+            handler: name.to_owned(),
+            run: run[run.len() / 2],
+            frame: frame[frame.len() / 2],
+        });
+    }
+    Ok(rows)
+}
+
+/// Cycles in which CPU A has idled.
+fn idle_cycles(machine: &Machine) -> u64 {
+    let timed = machine.timing();
+    timed.map_or(0, |timed| {
+        timed.pipelines[0].counts.tally(Activity::Idle).total()
+    })
+}
+
+/// Microseconds that runs without end last, least and most.
+fn watchdog(kit: &Kit, runs: u32) -> Result<[f64; 2]> {
+    let mut card = SpineCard::start(kit, Some(parameters()?))?;
+    let container = kit.container("tests/extensions/infinite".as_ref())?;
+    let policy = kit.policy(WATCHDOG, 0)?;
+    let (domain, _) = card.load(kit, &container, &policy)?;
+    card.guards(&[Guard::any(domain, 7)])?;
+    let enter = kit.symbol("spine_enter")?;
+    let [mut least, mut most] = [f64::MAX, 0.0f64];
+    for number in 0..runs {
+        let station = card.nic.station();
+        let frame = plain(station, super::frames::PEER, WANTED, number, 60);
+        let lasted = {
+            let machine = &mut card.machine.lock();
+            machine.run(u64::from(number * 977 % 5000));
+            machine.send_frame(0, frame.clone());
+            let begins = until(machine, |machine| pc(machine) == enter)?;
+            let over = until(machine, |machine| {
+                machine.word(SPINE_RUNNING.address()) == 0
+            })?;
+            (over - begins) as f64 / CLOCK
+        };
+        (least, most) = (least.min(lasted), most.max(lasted));
+        card.machine.lock().run(FRAME);
+        card.nic.service()?;
+        ensure!(
+            card.nic.receive_batch(8)? == [frame],
+            "a frame of a run that was cut off is lost"
+        );
+    }
+    Ok([least, most])
+}
+
+impl Costs {
+    fn tables(&self) -> [(&'static str, Table); 3] {
+        let mut plain = framed(&["experiment", "bytes", "parallel", "spine", "slower by"]);
+        for row in &self.plain {
+            let unit = match row.experiment {
+                Experiment::Ping => "us",
+                _ => "Mb/s",
+            };
+            plain.add_row([
+                row.experiment.name().to_owned(),
+                row.datagram.to_string(),
+                format!("{:.2} {unit}", row.parallel),
+                format!("{:.2} {unit}", row.spine),
+                format!("{:+.2} %", 100.0 * row.loss()),
+            ]);
+        }
+        let mut guarded = framed(&["guards", "bytes", "datagrams/s", "cycles A"]);
+        for row in &self.guarded {
+            guarded.add_row([
+                row.guards.clone(),
+                row.datagram.to_string(),
+                format!("{:.0}", row.rate),
+                format!("{:.1}", row.cycles),
+            ]);
+        }
+        let mut handled = framed(&["handler", "cycles of the run", "of the frame"]);
+        for row in &self.handled {
+            handled.add_row([
+                row.handler.clone(),
+                row.run.to_string(),
+                row.frame.to_string(),
+            ]);
+        }
+        [
+            ("without extensions", plain),
+            ("received datagrams past guards", guarded),
+            ("a frame to a handler", handled),
+        ]
+    }
+}

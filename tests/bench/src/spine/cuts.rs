@@ -1,0 +1,190 @@
+//! `cargo xtask extension cut`: every handler, and every `init`, cut off everywhere.
+//!
+//! SPINE paper, section 3.3.2: a handler may be cut off at any instruction. Here it is: for each
+//! frame a run is cut off behind its first instruction, the next one behind its second, until a
+//! run ends by itself. The cut is what CPU B does: CPU A is halted where it stands and its program
+//! counter set to the way out, or, in the runtime, the word is written that ends the run.
+//!
+//! | what must hold | how it is looked at |
+//! | --- | --- |
+//! | a run that was cut off has changed nothing but its domain's region | every store of CPU A between the way in and the way out, see [`super::stores`] |
+//! | nothing that it asked for has happened | the domain's counts, the wire |
+//! | its frame is the host's, in its place among the others | the frames that the host gets |
+//! | no frame of the host's is lost, doubled or changed | the same, in both directions |
+//! | every buffer and credit is back | the rings turn round many times, and stand empty at the end |
+
+use super::card::Kit;
+use super::cutter::{Bench, init};
+use super::frames::{Kind, WANTED};
+use crate::simulated::tables::framed;
+use anyhow::{Context, Result};
+use comfy_table::Table;
+use serde::Serialize;
+use spine_linker::load::Guard;
+use std::path::PathBuf;
+use testbed::interrupt;
+
+/// Instructions behind which a handler that never returns is cut off for the last time: the
+/// watchdog's time is not much longer.
+const ENDLESS: u32 = 400;
+/// The lengths of frames that rounds begin with, and by how much the next round's are longer.
+const LENGTH: usize = 60;
+const LONGER: usize = 97;
+const LONGEST: usize = 1514;
+
+/// A handler to cut off.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The extension's folder in the checkout.
+    pub folder: PathBuf,
+    /// The handler's number.
+    pub handler: u8,
+    /// The frames that it gets.
+    pub kind: Kind,
+    /// It never returns.
+    pub endless: bool,
+}
+
+impl Subject {
+    fn new(folder: &str, handler: u8, kind: Kind, endless: bool) -> Subject {
+        Subject {
+            folder: PathBuf::from(folder),
+            handler,
+            kind,
+            endless,
+        }
+    }
+
+    pub(super) fn guard(&self, domain: u32) -> Guard {
+        match self.kind {
+            Kind::Ping => Guard::ip_protocol(domain, self.handler, 1),
+            Kind::Datagram(port) => Guard::udp_port(domain, self.handler, port),
+            Kind::Typed(_) => Guard::ether_type(domain, self.handler, WANTED),
+        }
+    }
+
+    /// Its name in tables.
+    fn name(&self) -> String {
+        let folder = self.folder.file_name().unwrap_or_default();
+        format!("{} {}", folder.to_string_lossy(), self.handler)
+    }
+}
+
+/// All handlers of all extensions.
+pub fn subjects() -> Vec<Subject> {
+    let echo = "firmware/spine/extensions/echo";
+    vec![
+        Subject::new(echo, 0, Kind::Ping, false),
+        Subject::new(echo, 0, Kind::Datagram(7), false),
+        Subject::new(echo, 0, Kind::Typed(0), false),
+        // Without a table; with one its packets go further.
+        Subject::new(super::router::FOLDER, 0, Kind::Datagram(9), false),
+        Subject::new("tests/extensions/empty", 0, Kind::Typed(0), false),
+        Subject::new("tests/extensions/infinite", 6, Kind::Typed(0), false),
+        Subject::new("tests/extensions/infinite", 7, Kind::Typed(0), true),
+        Subject::new("tests/extensions/panicking", 0, Kind::Typed(0), false),
+        Subject::new("tests/extensions/panicking", 0, Kind::Typed(20), false),
+        Subject::new("tests/extensions/importing", 0, Kind::Typed(0), true),
+        Subject::new("tests/extensions/effects", 5, Kind::Typed(0), false),
+        Subject::new("tests/extensions/effects", 7, Kind::Typed(0), false),
+    ]
+}
+
+/// What became of a handler's cuts.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Row {
+    /// The extension and the handler's number, or `init`.
+    pub handler: String,
+    /// Cuts in all.
+    pub cuts: u64,
+    /// Of them in the extension's own text; the others in the runtime.
+    pub in_text: u64,
+    /// Runs that a cut in the runtime was too late for.
+    pub too_late: u64,
+    /// Stores of CPU A that were looked at.
+    pub stores: u64,
+    /// Frames of the host's that went past, in both directions.
+    pub plain: u64,
+}
+
+/// The table of some rows.
+pub fn table(rows: &[Row]) -> Table {
+    let mut table = framed(&[
+        "handler",
+        "cuts",
+        "in its text",
+        "too late",
+        "stores looked at",
+        "frames beside",
+    ]);
+    for row in rows {
+        let numbers = [row.cuts, row.in_text, row.too_late, row.stores, row.plain];
+        let cells = numbers.map(|number| number.to_string());
+        table.add_row(std::iter::once(row.handler.clone()).chain(cells));
+    }
+    table
+}
+
+/// Cuts all handlers off until there were `wanted` cuts, each handler at every instruction of its
+/// run at least once, and then each `init`.
+///
+/// # Errors
+/// What does not hold, and at which cut.
+pub fn run(kit: &Kit, wanted: u64, mut told: impl FnMut(u64)) -> Result<Vec<Row>> {
+    let subjects = subjects();
+    let mut rows: Vec<Row> = Vec::new();
+    for subject in &subjects {
+        rows.push(Row {
+            handler: subject.name(),
+            ..Row::default()
+        });
+    }
+    let mut total = 0;
+    let mut round = 0;
+    while total < wanted {
+        for (subject, row) in subjects.iter().zip(&mut rows) {
+            interrupt::check()?;
+            let before = row.cuts;
+            everywhere(kit, subject, round, row)
+                .with_context(|| format!("{}, round {round}", row.handler))?;
+            total += row.cuts - before;
+            told(total);
+        }
+        round += 1;
+    }
+    let mut folders: Vec<_> = subjects.iter().map(|one| one.folder.clone()).collect();
+    folders.dedup();
+    for folder in folders {
+        interrupt::check()?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let row = init(kit, &folder).with_context(|| format!("init of {name}"))?;
+        rows.push(Row {
+            handler: format!("{name} init"),
+            ..row
+        });
+    }
+    Ok(rows)
+}
+
+/// Cuts a handler's runs off at every instruction of a run on one frame; each round has another
+/// frame.
+fn everywhere(kit: &Kit, subject: &Subject, round: usize, row: &mut Row) -> Result<()> {
+    let bytes = LENGTH + round * LONGER % (LONGEST - LENGTH);
+    let mut bench = Bench::start(kit, round as u32 + 1)?;
+    bench.load(kit, subject)?;
+    let frame = subject.kind.frame(bench.station(), round as u16, bytes);
+    // A run that is left alone.
+    let whole = bench.once(&frame, None, row)?;
+    let mut instructions = 0;
+    loop {
+        let what = || format!("{bytes} bytes, cut behind instruction {instructions}");
+        let done = bench.once(&frame, Some(instructions), row);
+        let done = done.with_context(what)?;
+        bench.judge(&done, &whole, row).with_context(what)?;
+        instructions += 1;
+        if !done.was_cut || (subject.endless && instructions == ENDLESS) {
+            break;
+        }
+    }
+    bench.end()
+}

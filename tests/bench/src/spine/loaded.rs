@@ -1,0 +1,66 @@
+//! The host's way to a card through which datagrams go meanwhile.
+
+use super::card::Window;
+use spine_linker::load::Card;
+use tigon2_sim::workload::WorkloadError;
+use tigon2_sim::workload::testbench::{Load, Testbench};
+
+/// Nanoseconds for a word that the host writes, and for a look for an answer.
+const WORD: u64 = 150;
+const ANSWER: u64 = 10_000;
+/// Looks for an answer.
+const ANSWERS: u32 = 10_000;
+
+/// The card while datagrams go through it.
+pub struct Loaded<'a> {
+    /// Card, driver and both ends.
+    pub testbench: &'a mut Testbench,
+    load: &'a mut Load,
+    window: Window,
+}
+
+impl<'a> Loaded<'a> {
+    /// The card of a testbench under a load.
+    pub fn new(testbench: &'a mut Testbench, load: &'a mut Load) -> Self {
+        Loaded {
+            window: Window(testbench.machine().clone()),
+            testbench,
+            load,
+        }
+    }
+
+    /// Lets time pass.
+    ///
+    /// # Errors
+    /// As [`Testbench::run`].
+    pub fn pass(&mut self, nanoseconds: u64) -> Result<(), WorkloadError> {
+        self.testbench.run(self.load, nanoseconds)
+    }
+}
+
+impl Card for Loaded<'_> {
+    type Error = WorkloadError;
+
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), WorkloadError> {
+        let Ok(()) = self.window.read(address, out);
+        Ok(())
+    }
+
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), WorkloadError> {
+        // A piece at a time: frames arrive between two of them.
+        for (at, piece) in (address..).step_by(64).zip(words.chunks(16)) {
+            let Ok(()) = self.window.write(at, piece);
+            self.pass(WORD * piece.len() as u64)?;
+        }
+        Ok(())
+    }
+
+    fn ring(&mut self, mailbox: u32) -> Result<(), WorkloadError> {
+        let Ok(()) = self.window.ring(mailbox);
+        Ok(())
+    }
+
+    fn wait(&mut self, turns: u32) -> bool {
+        turns < ANSWERS && self.pass(ANSWER).is_ok()
+    }
+}

@@ -1,0 +1,173 @@
+//! Containers: compiled, signed, and what is proven of them.
+
+use super::try_out;
+use anyhow::{Context, Result, ensure};
+use spine_image::{Builder, Image, Section, interface};
+use spine_linker::link::{self, Runtime};
+use spine_linker::policy::Policy;
+use spine_linker::sign::{self, Signer, digits_of_bytes};
+use std::path::{Path, PathBuf};
+use testbed::setup::{self, Need};
+use testbed::{extensions, paths, process};
+
+/// Where a trial is linked to: any place in NIC memory does.
+const BASE: u32 = 0x1_0000;
+/// Bytes there, as the policy grants at most.
+const ROOM: u32 = 0x4000;
+/// Microseconds that a run of a trial may take.
+const WATCHDOG: u32 = 10;
+
+/// Runs the crate's tests, compiles it, and says what is proven.
+///
+/// # Errors
+/// Which wall refuses it, or what the system says.
+pub fn check(folder: &Path) -> Result<()> {
+    native_tests(folder)?;
+    let signer = extensions::development_signer()?;
+    let container = container(folder, &signer)?;
+    println!("{}", proven(&container, &signer)?);
+    Ok(())
+}
+
+/// Compiles it and tries it out on a simulated card.
+///
+/// # Errors
+/// Which wall refuses it, or what the system says.
+pub fn run(options: &try_out::Options) -> Result<()> {
+    let signer = extensions::development_signer()?;
+    let container = container(&options.folder, &signer)?;
+    let policy = Policy::parse(&policy_text(&signer, WATCHDOG)?)?;
+    try_out::run(options, &container, policy)
+}
+
+/// Compiles it and writes the container.
+///
+/// # Errors
+/// Which wall refuses it, or what the system says.
+pub fn build(folder: &Path, out: Option<&Path>, key: Option<&Path>) -> Result<()> {
+    let signer = signer(key)?;
+    let container = container(folder, &signer)?;
+    println!("{}", proven(&container, &signer)?);
+    let out = match out {
+        Some(out) => out.to_owned(),
+        None => {
+            let image = Image::parse(&container)?;
+            let name = format!("{}.spine", image.extension());
+            paths::target().join("extensions").join(name)
+        }
+    };
+    std::fs::write(&out, &container).with_context(|| format!("cannot write {}", out.display()))?;
+    println!("{}: {} bytes, signed", out.display(), container.len());
+    Ok(())
+}
+
+/// Signs a container of somebody else's, when it was not changed since that signed it, this
+/// checkout's compiler and API have made it, and the verifier proves it.
+///
+/// # Errors
+/// Which wall refuses it, or what the system says.
+pub fn sign(container: &Path, key: &Path, out: &Path) -> Result<()> {
+    setup::ensure(&[Need::Firmware])?;
+    let bytes = std::fs::read(container);
+    let bytes = bytes.with_context(|| format!("cannot read {}", container.display()))?;
+    let signer = signer(Some(key))?;
+    let build = extensions::compiler()?.build_id()?;
+    let image = sign::trusted(&bytes, &build)?;
+    let signed = signer.sign_again(&image);
+    println!("{}", proven(&signed, &signer)?);
+    std::fs::write(out, &signed).with_context(|| format!("cannot write {}", out.display()))?;
+    let name = digits_of_bytes(&signer.public());
+    println!("{}: signed by {name}", out.display());
+    Ok(())
+}
+
+/// Prints a policy for a key, or for the development key.
+///
+/// # Errors
+/// Which wall refuses it, or what the system says.
+pub fn print_policy(key: Option<&Path>, watchdog: u32) -> Result<()> {
+    setup::ensure(&[Need::Firmware])?;
+    print!("{}", policy_text(&signer(key)?, watchdog)?);
+    Ok(())
+}
+
+/// A policy by which all interfaces are granted to a signer, and this checkout's build is
+/// trusted.
+fn policy_text(signer: &Signer, watchdog: u32) -> Result<String> {
+    let build = extensions::compiler()?.build_id()?;
+    let mut domains: Vec<String> = interface::ALL
+        .iter()
+        .map(|one| format!("{:?}", interface::domain(one.name)))
+        .collect();
+    domains.sort();
+    domains.dedup();
+    Ok(format!(
+        "# Compiler and API whose containers are trusted.\nbuild = {:?}\n\n[[signer]]\n\
+         key = {:?}\ndomains = [{}]\nwatchdog = {watchdog} # microseconds\npatience = 3\n\
+         region = 4096 # bytes\nmemory = {ROOM}\nstack = 256\n",
+        digits_of_bytes(&build),
+        digits_of_bytes(&signer.public()),
+        domains.join(", "),
+    ))
+}
+
+fn signer(key: Option<&Path>) -> Result<Signer> {
+    let Some(path) = key else {
+        return extensions::development_signer();
+    };
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    Signer::from_text(&text).with_context(|| format!("{} holds no key", path.display()))
+}
+
+/// The signed container of the crate in a folder.
+fn container(folder: &Path, signer: &Signer) -> Result<Vec<u8>> {
+    ensure!(
+        folder.join("Cargo.toml").is_file(),
+        "{} holds no crate",
+        folder.display()
+    );
+    setup::ensure(&[Need::Firmware])?;
+    println!("extension: compiling it for the card");
+    let built: Builder = extensions::compiler()?.build(folder)?;
+    Ok(signer.sign(&built))
+}
+
+fn native_tests(folder: &Path) -> Result<()> {
+    let manifest: PathBuf = folder.join("Cargo.toml");
+    ensure!(manifest.is_file(), "{} holds no crate", folder.display());
+    let mut command = process::cargo();
+    command
+        .args(["test", "--quiet", "--manifest-path"])
+        .arg(&manifest)
+        .arg("--target-dir")
+        .arg(paths::target().join("extensions/native"));
+    process::run(&mut command).context("the extension's own tests")
+}
+
+/// Links it for a trial, and says what the verifier proves.
+fn proven(container: &[u8], signer: &Signer) -> Result<String> {
+    let policy = Policy::parse(&policy_text(signer, WATCHDOG)?)?;
+    let build = policy.build().context("a policy with a build")?;
+    let image = sign::trusted(container, build)?;
+    let grant = policy.grant(&signer.public(), image.grade())?;
+    let runtime = Runtime {
+        imports: (0..interface::COUNT as u32)
+            .map(|n| 0x4000 + 8 * n)
+            .collect(),
+    };
+    let linked = link::link(&image, &runtime, grant, BASE, ROOM)?;
+    let proof = spine_linker::verify(&linked, grant.stack)?;
+    let imports: Vec<&str> = image.imports().map(|import| import.name).collect();
+    Ok(format!(
+        "{}: {} bytes of text, {} of constants, {} of region; {} functions, {} bytes of stack at \
+         most\n  calls {}",
+        image.extension(),
+        linked.text,
+        image.section(Section::Constants).len(),
+        image.region(),
+        linked.functions.len(),
+        proof.most,
+        imports.join(", ")
+    ))
+}

@@ -1,0 +1,40 @@
+//! Extensions: how they are made, and the simulated card on which the SPINE paper's claims are tried.
+//!
+//! ```text
+//!   card      a card that loads extensions, its driver, and what is built for both
+//!   frames    frames for handlers, and the host's own beside them
+//!   contained hostile handlers, and what the others lose
+//!   cost      what extensions cost, in the card's cycles
+//!   guarded   datagrams past guards, or into handlers
+//!   churn     loads and unloads at full wire load
+//!   cuts      every handler, and every init, cut off at each instruction of a run, under traffic
+//!   cutter    one run, cut off, and the frames beside it
+//!   router    packets through the router, while its table is replaced
+//!   traffic   the host's frames beside those for handlers
+//!   stores    what CPU A stores in a run, and where it may
+//!   trials    the commands of these
+//!   new       the crate of a new extension
+//!   made      containers: compiled, signed, and what is proven of them
+//!   list      containers in a table
+//!   try_out   one extension, with datagrams from the wire
+//! ```
+//!
+//! The commands are `cargo xtask extension cut` and others; the tests run short slices of them.
+
+pub mod card;
+pub mod churn;
+pub mod contained;
+pub mod cost;
+pub mod cuts;
+mod cutter;
+pub mod frames;
+pub mod guarded;
+pub mod list;
+mod loaded;
+pub mod made;
+pub mod new;
+pub mod router;
+pub mod stores;
+mod traffic;
+pub mod trials;
+pub mod try_out;

@@ -1,0 +1,11 @@
+//! Tests a card that sorts frames into receive queues, driven by the host driver.
+
+mod files;
+mod host;
+mod hosts;
+mod knet;
+mod modes;
+mod sorting;
+mod status;
+mod threads;
+mod tigonctl;

@@ -1,0 +1,96 @@
+//! Sockets without the kernel on the real firmware: a page goes from userver through dusi, the
+//! packet processing engine, the driver and the simulated card to a client at its wire.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use dusi::Ual;
+use eta::Engine as Ppe;
+use eta::memory_wire::pair;
+use host_driver::stack::card::CardWire;
+use host_driver::stack::{Host, Identity};
+use integration_tests::engine::{Engine, Sim};
+use integration_tests::stage::Stage;
+use smoltcp::socket::tcp;
+use smoltcp::wire::Ipv4Cidr;
+use tigon2_model::is_flow_control;
+use userver::Server;
+
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// The card's time that passes in each turn of the loop.
+const STEP: Duration = Duration::from_micros(50);
+/// Bytes of the shortest frame on the wire, without its checksum.
+const SHORTEST: usize = 60;
+
+#[test]
+fn a_page_arrives_whole_over_the_simulated_card() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page: Vec<u8> = (0..20_001u32).map(|byte| (byte * 7 % 251) as u8).collect();
+    std::fs::write(folder.path().join("page"), &page).expect("a file");
+
+    let mut stage = Stage::<Sim>::open();
+    let station = stage.nic.station();
+    let address = Ipv4Cidr::new(ADDRESS, 24);
+    let wire = CardWire::new(&mut stage.nic);
+    let mut ppe = Ppe::new(wire, Identity { station, address }).expect("descriptors");
+    let memory = ppe.attach().expect("memory");
+    let ual = Ual::open(memory).expect("a memory file");
+    let mut server = Server::new(ual, folder.path(), 80).expect("a server");
+
+    let (far, near) = pair().expect("descriptors");
+    let station = [2, 0, 0, 0, 0, 2];
+    let address = Ipv4Cidr::new(Ipv4Addr::new(10, 77, 0, 2), 24);
+    let mut client = Host::new(near, Identity { station, address });
+    let buffer = || tcp::SocketBuffer::new(vec![0; 65536]);
+    let handle = client.sockets.add(tcp::Socket::new(buffer(), buffer()));
+
+    let mut reply = Vec::new();
+    let (mut connected, mut asked) = (false, false);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut ended = false;
+    while !ended || server.statistics().closed == 0 {
+        assert!(
+            Instant::now() < deadline,
+            "no end after {} bytes",
+            reply.len()
+        );
+        ppe.turn(Duration::ZERO).expect("the card is there");
+        server.step().expect("an engine that holds");
+        stage.engine.pass(STEP);
+        while let Some(mut frame) = far.take() {
+            frame.resize(frame.len().max(SHORTEST), 0);
+            stage.engine.send(&frame);
+        }
+        while let Some(frame) = stage.engine.receive_now() {
+            if !is_flow_control(&frame) {
+                far.put(frame);
+            }
+        }
+        client.turn().expect("a wire that holds");
+        if !connected && server.listening().is_some() {
+            let (interface, sockets) = client.parts();
+            let socket = sockets.get_mut::<tcp::Socket<'_>>(handle);
+            let opened = socket.connect(interface.context(), (ADDRESS, 80), 50_000);
+            opened.expect("a fresh socket");
+            connected = true;
+        }
+        let socket = client.sockets.get_mut::<tcp::Socket<'_>>(handle);
+        if connected && !asked && socket.can_send() {
+            let request = b"GET /page HTTP/1.0\r\n\r\n";
+            assert_eq!(socket.send_slice(request), Ok(request.len()));
+            asked = true;
+        }
+        while socket.can_recv() {
+            let part = socket.recv(|bytes| (bytes.len(), bytes.to_vec()));
+            reply.extend(part.expect("an open socket"));
+        }
+        ended = asked && !socket.may_recv();
+    }
+    let body = reply.windows(4).position(|four| four == b"\r\n\r\n");
+    assert!(reply.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    assert!(
+        reply[body.expect("a header") + 4..] == page,
+        "the page differs from the file"
+    );
+    assert_eq!(ppe.statistics().expelled, 0);
+}

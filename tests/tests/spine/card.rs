@@ -1,0 +1,238 @@
+//! A simulated card with firmware that loads extensions, and extensions of the tests' own.
+
+use host_driver::Config;
+use host_interface::spine::DomainCount;
+use integration_tests::{Sim, Stage};
+use spine_linker::load::{Card, Guard, LoadError, Loader};
+use spine_linker::policy::Policy;
+use spine_linker::sign::{Signer, digits_of_bytes};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+use testbed::extensions::{compiler, development_signer};
+use testbed::firmware::{FirmwareArtifacts, FirmwareOptions, Placement, Variant, build};
+use testbed::paths;
+use tigon2_chip::Register;
+use tigon2_chip::mailbox::{BAR_BASE, BYTES};
+use tigon2_sim::transport::SharedMachine;
+
+/// BAR offset and bytes of the window to NIC memory.
+const WINDOW: u32 = 0x800;
+
+/// The host's view of NIC memory, through the window.
+#[derive(Clone)]
+pub struct Window(pub SharedMachine);
+
+impl Window {
+    fn at(&self, address: u32) -> u32 {
+        let base = address & !(WINDOW - 1);
+        let mut machine = self.0.lock();
+        machine.bar_write(Register::WindowBase.offset(), base);
+        WINDOW + (address - base)
+    }
+}
+
+impl Card for Window {
+    type Error = Infallible;
+
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Infallible> {
+        for (at, word) in (address..).step_by(4).zip(out) {
+            let offset = self.at(at);
+            *word = self.0.lock().bar_read(offset);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Infallible> {
+        for (at, word) in (address..).step_by(4).zip(words) {
+            let offset = self.at(at);
+            self.0.lock().bar_write(offset, *word);
+        }
+        Ok(())
+    }
+
+    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
+        self.0.lock().bar_write(BAR_BASE + BYTES * mailbox + 4, 1);
+        Ok(())
+    }
+
+    fn wait(&mut self, turns: u32) -> bool {
+        self.0.lock().run(1000);
+        turns < 1000
+    }
+}
+
+/// What `cargo xtask build` makes of a variant.
+fn built(variant: Variant) -> FirmwareArtifacts {
+    let options = FirmwareOptions {
+        variant,
+        placement: Placement::Scratch,
+        quiet: true,
+    };
+    build(options).expect("the firmware builds")
+}
+
+/// The firmware's image.
+fn image(variant: Variant) -> Vec<u8> {
+    std::fs::read(built(variant).tg2).expect("the image")
+}
+
+/// The address of a symbol of the firmware.
+pub fn symbol(name: &str) -> u32 {
+    use object::{Object, ObjectSymbol};
+    let file = std::fs::read(built(variant()).elf).expect("the ELF");
+    let file = object::File::parse(file.as_slice()).expect("an ELF");
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
+    symbol.expect(name).address() as u32
+}
+
+/// The variant that loads extensions.
+pub fn variant() -> Variant {
+    use clap::ValueEnum;
+    Variant::from_str("spine", false).expect("a variant")
+}
+
+/// A card that carries frames, with firmware of a variant.
+pub fn stage(variant: Variant) -> Stage<Sim> {
+    up(Stage::<Sim>::probed(Config::default()), variant)
+}
+
+fn up(mut stage: Stage<Sim>, variant: Variant) -> Stage<Sim> {
+    stage.nic.load(&image(variant)).expect("it starts");
+    stage.nic.open().expect("it opens");
+    let link = stage.nic.wait_link(Duration::from_secs(5));
+    link.expect("a link");
+    stage
+}
+
+/// What may be linked with what, for the tests' signer.
+pub fn policy() -> Policy {
+    policy_with(3)
+}
+
+/// The same, with a domain's patience.
+pub fn policy_with(patience: u32) -> Policy {
+    let key = digits_of_bytes(&signer().public());
+    let build = digits_of_bytes(&build_id());
+    Policy::parse(&format!(
+        r#"
+        build = "{build}"
+        [[signer]]
+        key = "{key}"
+        domains = ["spine.runtime", "spine.network", "spine.counter", "spine.clock"]
+        watchdog = 10
+        patience = {patience}
+        region = 4096
+        memory = 8192
+        stack = 256
+        "#
+    ))
+    .expect("a policy")
+}
+
+/// Who signs the tests' extensions.
+pub fn signer() -> &'static Signer {
+    static SIGNER: OnceLock<Signer> = OnceLock::new();
+    SIGNER.get_or_init(|| development_signer().expect("a key"))
+}
+
+/// The build of compiler and API.
+pub fn build_id() -> [u8; 16] {
+    static ID: OnceLock<[u8; 16]> = OnceLock::new();
+    *ID.get_or_init(|| compiler().expect("one").build_id().expect("an id"))
+}
+
+/// The container of the crate in a folder of the checkout.
+pub fn container(folder: &Path) -> Vec<u8> {
+    static MADE: OnceLock<Mutex<BTreeMap<String, Vec<u8>>>> = OnceLock::new();
+    let mut made = MADE.get_or_init(Mutex::default).lock().expect("no panic");
+    let name = folder.display().to_string();
+    let container = made.entry(name).or_insert_with(|| {
+        let compiler = compiler().expect("a compiler");
+        let built = compiler
+            .build(folder)
+            .unwrap_or_else(|error| panic!("{error}"));
+        signer().sign(&built)
+    });
+    container.clone()
+}
+
+/// That of an extension of the project's.
+pub fn ours(name: &str) -> Vec<u8> {
+    container(&paths::root().join("firmware/spine/extensions").join(name))
+}
+
+/// That of one of the tests'.
+pub fn of_tests(name: &str) -> Vec<u8> {
+    container(&paths::root().join("tests/extensions").join(name))
+}
+
+/// A stage with a loader.
+pub struct Spine {
+    pub stage: Stage<Sim>,
+    pub card: Window,
+    pub loader: Loader,
+}
+
+impl Spine {
+    pub fn open() -> Spine {
+        Spine::on(stage(variant()))
+    }
+
+    /// The same with a card that keeps time as the chip does.
+    pub fn timed(profile: &str) -> Spine {
+        let (engine, transport) = Sim::timed(profile);
+        let stage = Stage::on(engine, transport, Config::default());
+        Spine::on(up(stage, variant()))
+    }
+
+    fn on(stage: Stage<Sim>) -> Spine {
+        let mut card = Window(stage.engine.machine().clone());
+        let loader = Loader::find(&mut card).expect("firmware that loads extensions");
+        Spine {
+            stage,
+            card,
+            loader,
+        }
+    }
+
+    /// Loads a container; returns its domain.
+    pub fn load(&mut self, container: &[u8]) -> u32 {
+        self.try_load(container)
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Loads a container whose domain may be cut off as often as it likes.
+    pub fn load_patiently(&mut self, container: &[u8]) -> u32 {
+        let policy = policy_with(0);
+        let loaded = self
+            .loader
+            .load(&mut self.card, container, &policy, &build_id());
+        loaded.unwrap_or_else(|error| panic!("{error}")).0
+    }
+
+    pub fn try_load(&mut self, container: &[u8]) -> Result<u32, LoadError<Infallible>> {
+        let loaded = self
+            .loader
+            .load(&mut self.card, container, &policy(), &build_id());
+        loaded.map(|(domain, _)| domain)
+    }
+
+    pub fn guards(&mut self, guards: &[Guard]) {
+        self.loader
+            .set_guards(&mut self.card, guards)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    pub fn count(&mut self, domain: u32, count: DomainCount) -> u32 {
+        let count = self.loader.count(&mut self.card, domain, count);
+        count.expect("the card is there")
+    }
+
+    pub fn counters(&mut self, domain: u32) -> [u32; 8] {
+        let counters = self.loader.counters(&mut self.card, domain);
+        counters.expect("the card is there")
+    }
+}

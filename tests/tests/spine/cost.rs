@@ -1,0 +1,135 @@
+//! What a run costs, and how soon one that does not end is cut off: cycles of the timing model.
+
+use crate::answers::{is_answer, ping};
+use crate::card::{self, Spine, symbol};
+use host_interface::spine::{BlockWord, DomainCount};
+use integration_tests::Engine;
+use spine_linker::load::{Card, Guard};
+use tigon_firmware::memory::shared::SPINE_RUNNING;
+use tigon2_chip::Cpu;
+use tigon2_sim::Machine;
+
+/// Cycles of a microsecond.
+const CLOCK: u64 = 88;
+
+fn pc(machine: &Machine) -> u32 {
+    machine.cpus().core(Cpu::A).pc()
+}
+
+/// The cycle at which CPU A comes to where `there` holds.
+fn until(machine: &mut Machine, there: impl Fn(&Machine) -> bool) -> u64 {
+    for _ in 0..4_000_000 {
+        if there(machine) {
+            return machine.cycle();
+        }
+        machine.run(1);
+    }
+    panic!("it does not come there; CPU A at {:#x}", pc(machine));
+}
+
+fn arena(spine: &mut Spine) -> std::ops::Range<u32> {
+    let mut out = [0; 3];
+    let block = host_interface::extension::Extension::Spine.nic_address();
+    spine.card.read(block, &mut out[..1]).expect("the card");
+    let at = out[0] + BlockWord::Layout as u32;
+    spine.card.read(at, &mut out).expect("the card");
+    out[1]..out[1] + out[2]
+}
+
+/// Cycles of runs of a handler: from the first instruction behind the guard to the last one, and
+/// those in its own text.
+fn runs(spine: &mut Spine, frame: impl Fn(&Spine) -> Vec<u8>, count: u32) -> Vec<(u64, u64)> {
+    let enter = symbol("spine_enter");
+    let arena = arena(spine);
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let frame = frame(spine);
+        spine.stage.engine.send(&frame);
+        let machine = spine.stage.engine.machine().clone();
+        let machine = &mut machine.lock();
+        let begins = until(machine, |machine| pc(machine) == enter);
+        let text = until(machine, |machine| arena.contains(&pc(machine)));
+        let left = until(machine, |machine| {
+            pc(machine) >= enter && pc(machine) < enter + 0x100
+        });
+        let over = until(machine, |machine| {
+            machine.word(SPINE_RUNNING.address()) == 0
+        });
+        all.push((over - begins, left - text));
+        machine.run(40_000);
+    }
+    all
+}
+
+#[test]
+fn an_empty_handler_costs_what_the_page_says() {
+    let mut spine = Spine::timed("default");
+    let domain = spine.load(&card::of_tests("empty"));
+    spine.guards(&[Guard::any(domain, 0)]);
+    let all = runs(&mut spine, |spine| spine.stage.inbound(1), 12);
+    println!("empty: {all:?}");
+    let (most, _) = all.iter().max().expect("some");
+    // From SRAM, in cycles; docs/spine.md.
+    assert!(*most <= 120, "{all:?}");
+}
+
+#[test]
+fn an_answer_costs_what_the_page_says() {
+    let mut spine = Spine::timed("default");
+    let domain = spine.load(&card::ours("echo"));
+    spine.guards(&[Guard::ip_protocol(domain, 0, 1)]);
+    let all = runs(&mut spine, |spine| ping(spine, 7, &[0; 18]), 12);
+    println!("echo: {all:?}");
+    assert!(all.iter().all(|(whole, _)| *whole < 10 * CLOCK), "{all:?}");
+    // From the last bit of a frame to the first of the answer.
+    let machine = spine.stage.engine.machine().clone();
+    let mut latencies = Vec::new();
+    while spine.stage.wire_now().is_some() {}
+    for number in 0..10 {
+        let question = ping(&spine, number, &[0; 18]);
+        let begins = machine.lock().cycle();
+        spine.stage.engine.send(&question);
+        let came = until(&mut machine.lock(), |machine| {
+            machine.outgoing_frames() != 0
+        });
+        is_answer(&spine.stage.wire(), &question);
+        latencies.push(came - begins);
+        machine.lock().run(50_000);
+    }
+    println!("latency: {latencies:?} cycles with both times on the wire");
+    assert!(
+        latencies.iter().all(|cycles| *cycles < 40 * CLOCK),
+        "{latencies:?}"
+    );
+}
+
+/// The watchdog's time is 10 microseconds. The handler in work is cut off within twice that and
+/// what CPU B is at, and the next frame is handled.
+#[test]
+fn an_endless_run_ends_soon_after_its_time() {
+    let mut spine = Spine::timed("default");
+    let domain = spine.load_patiently(&card::of_tests("infinite"));
+    spine.guards(&[Guard::any(domain, 7)]);
+    let enter = symbol("spine_enter");
+    let machine = spine.stage.engine.machine().clone();
+    let mut times = Vec::new();
+    for number in 0..200 {
+        let frame = spine.stage.inbound(number);
+        spine.stage.engine.send(&frame);
+        {
+            let machine = &mut machine.lock();
+            let begins = until(machine, |machine| pc(machine) == enter);
+            let over = until(machine, |machine| {
+                machine.word(SPINE_RUNNING.address()) == 0
+            });
+            times.push((over - begins) as f64 / CLOCK as f64);
+            machine.run(u64::from(1000 + number * 977 % 5000));
+        }
+        assert_eq!(spine.stage.receive(1), [frame]);
+    }
+    let least = times.iter().copied().fold(f64::MAX, f64::min);
+    let most = times.iter().copied().fold(0.0, f64::max);
+    println!("cut off after {least:.1} to {most:.1} us");
+    assert_eq!(spine.count(domain, DomainCount::Overruns), 200);
+    assert!(least >= 10.0 && most <= 40.0, "{least} to {most} us");
+}

@@ -1,0 +1,11 @@
+//! Extensions in the running card: SPINE, on the simulator with the real firmware.
+
+mod answers;
+mod card;
+mod commands;
+mod cost;
+mod cuts;
+mod tigonctl;
+mod traffic;
+mod trials;
+mod watchdog;

@@ -1,0 +1,155 @@
+//! `tigonctl spine` beside the process that drives the card.
+
+use crate::answers::is_answer;
+use crate::card;
+use etherparse::PacketBuilder;
+use integration_tests::tigonctl::{Driver, complaint, objects, said};
+use integration_tests::{Engine, Sim, frames};
+use spine_linker::policy::Policy;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A driver of a card that loads extensions, and a folder for their files.
+struct Story {
+    driver: Driver<Sim>,
+    folder: TempDir,
+}
+
+impl Story {
+    fn with(policy: Policy) -> Story {
+        Story {
+            driver: Driver::of(card::stage(card::variant())).with_extensions(policy),
+            folder: tempfile::tempdir().expect("a folder"),
+        }
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, bytes).expect("room");
+        path
+    }
+
+    /// `tigonctl spine load`, of a container with guards.
+    fn load(&mut self, container: &[u8], guards: &[&str]) -> std::process::Output {
+        let file = self.file("container", container).display().to_string();
+        let mut words = vec!["spine", "load", &file];
+        for guard in guards {
+            words.extend(["--guard", guard]);
+        }
+        self.driver.run(&words)
+    }
+
+    fn ping(&mut self, number: u16) -> Vec<u8> {
+        let packet = PacketBuilder::ethernet2(frames::PEER, self.driver.stage.nic.station())
+            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
+            .icmpv4_echo_request(0x5449, number);
+        let mut frame = Vec::new();
+        packet.write(&mut frame, &[5; 60]).expect("a frame");
+        self.driver.stage.engine.send(&frame);
+        frame
+    }
+}
+
+#[test]
+fn an_extension_comes_and_goes_by_command() {
+    let mut story = Story::with(card::policy());
+    let empty = said(&story.driver.run(&["spine", "list"]));
+    let answer = story.load(&card::ours("echo"), &["ip:1"]);
+    let text = said(&answer);
+    assert!(text.starts_with("domain 0: spine-echo, "), "{text}");
+    for number in 0..3 {
+        let question = story.ping(number);
+        is_answer(&story.driver.stage.wire(), &question);
+    }
+    let list = said(&story.driver.run(&["spine", "list"]));
+    let row = list.lines().nth(1).expect("a row");
+    let row: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(
+        (row[0], row[1], row[4], row[5]),
+        ("0", "spine-echo", "3", "runs")
+    );
+    let lines = objects(&story.driver.run(&["--json", "spine", "stats", "0"]));
+    let [line] = lines.as_slice() else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(
+        (&line["consumed"], &line["transmitted"]),
+        (&3.into(), &3.into())
+    );
+    assert_eq!(line["counters"][0], 3);
+    let gone = said(&story.driver.run(&["spine", "unload", "0"]));
+    assert_eq!(gone, "domain 0 is unloaded\n");
+    // The guard is gone too: the frame is the host's.
+    let question = story.ping(9);
+    assert_eq!(story.driver.stage.receive(1), [question]);
+    assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
+}
+
+#[test]
+fn the_guards_of_several_stay_in_order() {
+    let mut story = Story::with(card::policy());
+    said(&story.load(&card::of_tests("empty"), &["udp:9"]));
+    said(&story.load(&card::ours("echo"), &["ip:1", "udp:7=0"]));
+    said(&story.driver.run(&["spine", "unload", "0"]));
+    // The second one's guards are still there.
+    let question = story.ping(1);
+    is_answer(&story.driver.stage.wire(), &question);
+    said(&story.load(&card::of_tests("empty"), &["any"]));
+    let question = story.ping(2);
+    is_answer(&story.driver.stage.wire(), &question);
+}
+
+#[test]
+fn what_is_refused_leaves_nothing_on_the_card() {
+    let mut story = Story::with(card::policy());
+    let empty = said(&story.driver.run(&["spine", "list"]));
+    let mut changed = card::ours("echo");
+    let middle = changed.len() / 2;
+    changed[middle] ^= 1;
+    let text = complaint(&story.load(&changed, &["ip:1"]));
+    assert!(text.contains("is not signed by the signer"), "{text}");
+    // It is loaded, its guard is refused, it is unloaded.
+    let text = complaint(&story.load(&card::ours("echo"), &["ip:1=7"]));
+    assert!(text.contains("NoHandler"), "{text}");
+    let text = complaint(&story.driver.run(&["spine", "unload", "0"]));
+    assert!(text.contains("domain 0 is not loaded"), "{text}");
+    assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
+    let question = story.ping(1);
+    assert_eq!(story.driver.stage.receive(1), [question]);
+}
+
+#[test]
+fn a_policy_without_a_build_lets_nothing_in() {
+    let mut story = Story::with(Policy::default());
+    let text = complaint(&story.load(&card::ours("echo"), &[]));
+    assert!(text.contains("names no build"), "{text}");
+}
+
+#[test]
+fn a_driver_without_a_policy_loads_nothing() {
+    let mut driver = Driver::of(card::stage(card::variant()));
+    let text = complaint(&driver.run(&["spine", "list"]));
+    assert!(text.contains("bridge --extensions POLICY"), "{text}");
+}
+
+/// The card is reset and its firmware loaded again: nothing is loaded, and all is free.
+#[test]
+fn a_recovery_forgets_what_was_loaded() {
+    let mut story = Story::with(card::policy());
+    let empty = said(&story.driver.run(&["spine", "list"]));
+    said(&story.load(&card::ours("echo"), &["ip:1"]));
+    story.driver.stage.nic.recover().expect("it starts again");
+    assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
+    let link = story
+        .driver
+        .stage
+        .nic
+        .wait_link(std::time::Duration::from_secs(5));
+    link.expect("a link");
+    let question = story.ping(1);
+    assert_eq!(story.driver.stage.receive(1), [question]);
+    let text = said(&story.load(&card::ours("echo"), &["ip:1"]));
+    assert!(text.starts_with("domain 0: spine-echo, "), "{text}");
+    let question = story.ping(2);
+    is_answer(&story.driver.stage.wire(), &question);
+}

@@ -1,0 +1,82 @@
+//! Short slices of the trials that commands make at length: cuts everywhere, loads at full wire
+//! load.
+
+use std::sync::OnceLock;
+use tigon_bench::spine::card::Kit;
+use tigon_bench::spine::{churn, contained, cost, cuts, router};
+
+fn kit() -> &'static Kit {
+    static KIT: OnceLock<Kit> = OnceLock::new();
+    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
+}
+
+/// `cargo xtask extension cut`, for one frame of each kind.
+#[test]
+fn every_handler_and_every_init_can_be_cut_off_at_each_instruction() {
+    let rows = cuts::run(kit(), 1, |_| ()).unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{}", cuts::table(&rows));
+    assert_eq!(rows.len(), cuts::subjects().len() + 7, "each init once");
+    for row in &rows {
+        assert!(row.cuts > 0 && row.stores > 0, "{row:?}");
+        assert!(row.in_text > 0, "{row:?}");
+    }
+    let echo = rows.first().expect("the first is echo");
+    assert!(echo.cuts > 300 && echo.in_text > 100, "{echo:?}");
+    let frames: u64 = rows.iter().map(|row| row.plain).sum();
+    assert!(frames > 2000, "{frames} frames of the host's");
+}
+
+/// Each packet goes where one of the two tables sends it, whatever the host has written of them.
+#[test]
+fn the_router_forwards_while_its_table_is_replaced() {
+    let routed = router::run(kit(), 500, 1200).unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{routed:?}");
+    let [first, second] = routed.forwarded;
+    assert!(first > 100 && second > 100, "{routed:?}");
+    assert!(routed.of_host > 10, "{routed:?}");
+    assert_eq!(first + second + routed.of_host, routed.packets);
+}
+
+/// `cargo xtask extension churn`, for a moment.
+#[test]
+fn extensions_come_and_go_at_full_wire_load() {
+    let churned = churn::run(kit(), 40, 1472, |_| ()).unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{churned:?}");
+    assert!(churned.runs > 100, "{churned:?}");
+    // The one that never returns is cut off three times, each time that it is there.
+    assert!(churned.overruns >= 3 * 7, "{churned:?}");
+    assert!(churned.before.iter().all(|rate| *rate > 80_000.0));
+    assert!(churned.during.iter().all(|rate| *rate > 10_000.0));
+}
+
+/// `cargo xtask extension contain`: hostile extensions that pass all walls but the last.
+#[test]
+fn hostile_handlers_are_contained_and_the_others_go_on() {
+    let rows = contained::run(kit()).unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{}", contained::table(&rows));
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        assert!(row.runs >= 3 && row.of_them == row.runs, "{row:?}");
+        assert!(row.loss() <= 0.05, "{row:?}");
+        let is_cut = ["Overruns", "Panics", "Faults"].contains(&row.counted.as_str());
+        assert_eq!(row.suspended, is_cut, "{row:?}");
+    }
+}
+
+/// `cargo xtask bench --spine --quick`: what docs/spine.md promises.
+#[test]
+fn extensions_cost_what_the_page_says() {
+    let costs = cost::measure(true).unwrap_or_else(|error| panic!("{error:#}"));
+    for row in &costs.plain {
+        assert!(row.loss() < 0.01, "slower without extensions: {row:?}");
+    }
+    let run = |name: &str| {
+        let row = costs.handled.iter().find(|row| row.handler == name);
+        row.unwrap_or_else(|| panic!("{name}")).run
+    };
+    assert!(run("empty") <= 80, "{}", run("empty"));
+    assert_eq!(run("empty"), run("nothing, among 8 handlers"));
+    assert!(run("1 count") < run("8 counts"));
+    let [least, most] = costs.watchdog;
+    assert!(least >= 10.0 && most <= 40.0, "{least} to {most} us");
+}

@@ -1,0 +1,114 @@
+//! `cargo xtask extension`: makes extensions of the running card, checks them, tries them out.
+//!
+//! ```text
+//! new ──> crate ── check: its tests, gate, compiler, linker, verifier
+//!                  build: the same, and a signed container ──> tigonctl spine load
+//!                  sign:  who answers for a container of somebody else's
+//!                  run:   the same, on a simulated card, with frames from the wire
+//! ```
+
+use anyhow::Result;
+use std::path::PathBuf;
+use tigon_bench::spine::{list, made, new, trials, try_out};
+
+/// What to do.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// What to do
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// What to do with an extension.
+#[derive(Debug, clap::Subcommand)]
+pub enum Action {
+    /// Create the crate of an extension, with a handler and a test
+    New {
+        /// Its folder, whose name is the extension's
+        folder: PathBuf,
+    },
+    /// Run its tests, compile it, and say what the verifier proves
+    Check {
+        /// The crate's folder
+        folder: PathBuf,
+    },
+    /// Compile it and sign the container
+    Build {
+        /// The crate's folder
+        folder: PathBuf,
+        /// The container [default: in target/extensions]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Secret key to sign with [default: the development key, which anybody has]
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
+    /// Judge a container that somebody else has built and signed, and sign it with another key
+    Sign {
+        /// The container
+        container: PathBuf,
+        /// Secret key to sign with
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The container with the new signature [default: in place of the old one]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// List containers: what is in them, who signed them, and whether this checkout's build made them
+    List {
+        /// Containers [default: those in target/extensions]
+        containers: Vec<PathBuf>,
+    },
+    /// Print a policy by which a driver loads what this checkout builds and signs
+    Policy {
+        /// Secret key that signs [default: the development key, which anybody has]
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+        /// Microseconds that a run may take: more on an emulated card, whose CPUs the computer
+        /// holds up
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(10..=255))]
+        watchdog: u32,
+    },
+    /// Load it into a simulated card, and send frames to it
+    Run(try_out::Options),
+    /// Cut every handler, and every init, off at each instruction of its run, under traffic
+    Cut {
+        /// Cuts of handlers, at least
+        #[arg(long, default_value_t = 20_000)]
+        cuts: u64,
+    },
+    /// Load hostile extensions that only the last wall contains, and measure what others lose
+    Contain,
+    /// Load and unload extensions at full wire load, and account for every datagram
+    Churn {
+        /// Loads
+        #[arg(long, default_value_t = 1000)]
+        loads: u32,
+        /// Bytes of a datagram
+        #[arg(long, default_value_t = 1472, value_parser = clap::value_parser!(u16).range(18..=1472))]
+        datagram: u16,
+    },
+}
+
+/// Does it.
+///
+/// # Errors
+/// Which wall refuses the extension and why, or what the system says.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.action {
+        Action::New { folder } => new::run(folder),
+        Action::Check { folder } => made::check(folder),
+        Action::Build { folder, out, key } => made::build(folder, out.as_deref(), key.as_deref()),
+        Action::Sign {
+            container,
+            key,
+            out,
+        } => made::sign(container, key, out.as_deref().unwrap_or(container)),
+        Action::List { containers } => list::run(containers),
+        Action::Policy { key, watchdog } => made::print_policy(key.as_deref(), *watchdog),
+        Action::Run(options) => made::run(options),
+        Action::Cut { cuts } => trials::cut(*cuts),
+        Action::Contain => trials::contain(),
+        Action::Churn { loads, datagram } => trials::churn(*loads, usize::from(*datagram)),
+    }
+}

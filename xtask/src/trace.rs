@@ -1,0 +1,92 @@
+//! `cargo xtask trace`: records handlers, transfers and frames in the card over time.
+
+use anyhow::{Result, ensure};
+use clap::ValueEnum;
+use std::path::PathBuf;
+use tigon_bench::trace::{self, Recording};
+use tigon2_sim::workload::experiment::Experiment;
+
+/// The experiment, and the part of it to show.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Direction of the datagrams
+    #[arg(long, value_enum, default_value_t = Way::Bidirectional)]
+    pub experiment: Way,
+    /// Bytes of a datagram
+    #[arg(long, default_value_t = 1472)]
+    pub datagram: usize,
+    /// Start of the recording, in microseconds after the start of the load
+    #[arg(long, value_name = "US", default_value_t = 4000)]
+    pub from: u64,
+    /// End of the recording
+    #[arg(long, value_name = "US", default_value_t = 4500)]
+    pub to: u64,
+    /// Frames per second that arrive [default: as many as the card carries]
+    #[arg(long, value_name = "N")]
+    pub rate: Option<u32>,
+    /// Use this firmware image (drivers' load format) instead of the project's
+    #[arg(long, value_name = "FILE")]
+    pub firmware: Option<PathBuf>,
+    /// The timing profile of the board file
+    #[arg(long, default_value = "default")]
+    pub profile: String,
+    /// BDs of a sent frame: 2 with its headers in a separate buffer
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=2))]
+    pub fragments: u32,
+    /// Number of events to keep, the last ones
+    #[arg(long, value_name = "N", default_value_t = tigon2_sim::timeline::LIMIT)]
+    pub events: usize,
+    /// Folder for the files [default: target/reports/trace]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// The experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// Out of the host
+    Send,
+    /// Into the host
+    Receive,
+    /// Both, at equal rates
+    Bidirectional,
+    /// One frame out, one back, one at a time
+    Ping,
+}
+
+impl Way {
+    /// The experiment.
+    pub const fn experiment(self) -> Experiment {
+        match self {
+            Way::Send => Experiment::Send,
+            Way::Receive => Experiment::Receive,
+            Way::Bidirectional => Experiment::Bidirectional,
+            Way::Ping => Experiment::Ping,
+        }
+    }
+}
+
+/// Judges the arguments, records and writes the files.
+///
+/// # Errors
+/// As [`trace::run`], and for arguments that ask for nothing.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    ensure!(
+        arguments.from < arguments.to,
+        "--from {} is not before --to {}",
+        arguments.from,
+        arguments.to
+    );
+    ensure!(arguments.rate != Some(0), "--rate must be above 0");
+    trace::run(&Recording {
+        experiment: arguments.experiment.experiment(),
+        datagram: arguments.datagram,
+        microseconds: arguments.from..arguments.to,
+        rate: arguments.rate,
+        firmware: arguments.firmware.clone(),
+        profile: arguments.profile.clone(),
+        fragments: arguments.fragments,
+        events: arguments.events,
+        folder: arguments.out.clone(),
+    })
+}
