@@ -192,7 +192,11 @@ impl Classifier {
         {
             return match hash_type {
                 HashType::None => (HashType::None, 0),
-                _ => (hash_type, self.ipv6_remembered(view, hash_type)),
+                _ => {
+                    let known = ipv6_known(view, hash_type);
+                    let hash = known.unwrap_or_else(|| self.ipv6_hash(view, hash_type));
+                    (hash_type, hash)
+                }
             };
         }
         self.hashed_in_general(view, length)
@@ -217,9 +221,7 @@ impl Classifier {
         if hash_type == HashType::None {
             return Some(Verdict::NONE);
         }
-        let masks = view.flows()?;
-        let flow = CachedIpv6::of(view, masks, hash_type.has_ports());
-        let hash = flow.find(view)?;
+        let hash = ipv6_known(view, hash_type)?;
         Some(chosen(view, (hash_type, hash)))
     }
 
@@ -322,16 +324,6 @@ impl Classifier {
         (payload >= least && payload + straight::IPV6_PAYLOAD <= length).then_some(hash_type)
     }
 
-    /// The hash of such a datagram, from the cache of flows if it is there.
-    #[inline(always)]
-    fn ipv6_remembered<V: Frame + Memory>(&self, view: &mut V, hash_type: HashType) -> u32 {
-        let known = match view.flows() {
-            Some(masks) => CachedIpv6::of(view, masks, hash_type.has_ports()).find(view),
-            None => None,
-        };
-        known.unwrap_or_else(|| self.ipv6_hash(view, hash_type))
-    }
-
     /// The hash of such a datagram, which goes into the cache of flows.
     #[inline(always)]
     fn ipv6_hash<V: Frame + Memory>(&self, view: &mut V, hash_type: HashType) -> u32 {
@@ -414,6 +406,13 @@ mod straight {
 
 /// Bytes of the shortest frame that is judged in a straight line: IPv4 with a UDP header.
 pub const LEAST: u32 = 42;
+
+/// The hash of an untagged IPv6 datagram without extensions, if its flow is in the cache.
+#[inline(always)]
+fn ipv6_known<V: Frame + Memory>(view: &mut V, hash_type: HashType) -> Option<u32> {
+    let masks = view.flows()?;
+    CachedIpv6::of(view, masks, hash_type.has_ports()).find(view)
+}
 
 /// The queue of a hash.
 #[inline(always)]

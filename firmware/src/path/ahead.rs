@@ -12,21 +12,24 @@
 //! ```
 //!
 //! Positions count frames and never decrease; a descriptor's number is its position modulo 512.
-//! Verdicts lie in a ring of [`VERDICT_SLOTS`] and exist between two positions of CPU B. Where CPU A has caught up, it classifies the
-//! next few frames itself, and CPU B continues after them. So they do not work on the same frames,
-//! and each existing verdict was written for its frame and needs no mark. A change of the
-//! classifier clears [`QUEUE_EPOCH`], builds the new rows, advances CPU A's position by whole
-//! turns of the ring, and sets another epoch: CPU B's unfinished work is then behind.
+//! Verdicts lie in a ring of [`VERDICT_SLOTS`] and exist between two positions of CPU B. Where CPU A
+//! has caught up, it classifies the next few frames itself, and CPU B continues after them. So they
+//! do not work on the same frames, and each existing verdict was written for its frame and needs no
+//! mark. A change of the classifier clears [`QUEUE_EPOCH`], builds the new rows, advances CPU A's
+//! position by whole turns of the ring, and sets another epoch: CPU B's unfinished work is then
+//! behind.
 //!
 //! A flow's hash is looked up once and then found in CPU B's [cache](crate::memory::flow_cache),
 //! which is cleared with each epoch.
 //!
 //! Only untagged TCP and UDP datagrams without IPv4 options or IPv6 extensions get a verdict; for
 //! all others the entry makes CPU A classify the frame.
+//!
+//! [`VERDICT_SLOTS`]: crate::memory::layout::VERDICT_SLOTS
 
 use crate::io::IoB;
 use crate::memory::flow_cache::{FlowCache, View, look_up};
-use crate::memory::layout::{QUEUES, VERDICT_SLOTS, verdict_offset};
+use crate::memory::layout::{AHEAD_MOST, QUEUES, verdict_offset};
 use crate::memory::shared::{
     QUEUE_AHEAD, QUEUE_AHEAD_FROM, QUEUE_EPOCH, QUEUE_HASHES, QUEUE_RELEASED,
 };
@@ -44,9 +47,6 @@ use tigon2_hal::mac::ReceivedView;
 const MOST: u32 = 8;
 /// Bytes of the CRC.
 const CRC: u32 = 4;
-/// Frames that CPU A releases at most between two looks at its position: so much of the ring of
-/// verdicts may still be in use behind it.
-const BEHIND: u32 = 16;
 /// How far behind the start of a frame what is looked at reaches.
 const REACH: u32 = 64;
 /// The verdict of a frame that CPU A has to look at.
@@ -193,7 +193,7 @@ fn some<B: Dispatch>(ahead: &mut Ahead, io: &mut IoB<B>) -> bool {
     }
     let producer = ahead.frames.producer(&mut io.bus);
     let arrived = ahead.frames.arrived(released, producer);
-    let end = released.wrapping_add(arrived.min(VERDICT_SLOTS - BEHIND));
+    let end = released.wrapping_add(arrived.min(AHEAD_MOST));
     for _ in 0..MOST {
         if (end.wrapping_sub(ahead.position) as i32) <= 0 {
             return false;

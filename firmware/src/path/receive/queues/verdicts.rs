@@ -14,7 +14,7 @@
 use super::Receive;
 use super::classify::{Classify, Found, REACH};
 use crate::io::IoA;
-use crate::memory::layout::{VERDICT_SLOTS, VERDICTS, verdict_offset};
+use crate::memory::layout::{CLAIMED, VERDICT_SLOTS, VERDICTS, verdict_offset};
 use crate::memory::shared::{
     QUEUE_AHEAD, QUEUE_AHEAD_FROM, QUEUE_EPOCH, QUEUE_HASHES, QUEUE_RELEASED,
 };
@@ -28,8 +28,6 @@ use tigon2_hal::mac::ReceivedView;
 
 /// Descriptors of the MAC.
 const DESCRIPTORS: u32 = RX_RING_BYTES / DESCRIPTOR_BYTES;
-/// Frames that CPU A classifies when there is no verdict.
-const CLAIMED: u32 = 8;
 
 /// Where verdicts stand. Positions count frames, modulo 512 the numbers of their descriptors.
 #[derive(Debug)]
