@@ -6,9 +6,8 @@
 use super::classify::Classify;
 use super::queue::Queue;
 use super::report::Notify;
-use super::{Queues, Receive, report, send_returns};
+use super::{Queues, Receive, report};
 use crate::io::buffer_ring::RingId;
-use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::{QUEUE_BLOCK, QUEUE_CONTROL, QUEUES};
 use crate::memory::overlay::{self, Overlay};
@@ -279,14 +278,11 @@ pub fn end<B: Dispatch>(
         .zip(&queues.returns);
     for ((queue, notify), host) in every.take(open as usize) {
         queue.settle_now();
-        while queue.waiting() != 0 || queue.unreported != 0 {
-            if !io.has_write_room(report::TRANSFERS) {
+        if queue.waiting() != 0 || queue.unreported != 0 {
+            queue.polled = true;
+            if !report::tell(queue, notify.status, *host, io) {
                 return Err(Busy);
             }
-            let _ = send_returns(queue, *host, io, 1);
-            queue.polled = true;
-            let (line, _) = queue.report(&mut io.bus);
-            io.put_words(notify.status, &line, WriteNote::QUIET);
         }
     }
     queues.open = 0;

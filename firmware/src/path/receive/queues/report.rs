@@ -23,10 +23,6 @@ use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
-/// Transfers of a report: return BDs up to the end of the slots, those after the wrap, those that
-/// a run adds, and the status line.
-pub(super) const TRANSFERS: u32 = 5;
-
 /// When and where the host wants reports of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Notify {
@@ -137,20 +133,13 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
             }
             continue;
         }
-        if !io.has_write_room(TRANSFERS) {
+        queue.settle_now();
+        if !tell(queue, notify.status, *host, io) {
+            *due |= 1 << number;
             return io.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
         }
         *due &= !(1 << number);
-        queue.settle_now();
         notify.armed = false;
-        let _ = send_returns(queue, *host, io, 1);
-        let (line, interrupts) = queue.report(&mut io.bus);
-        let note = if interrupts {
-            WriteNote::of(WriteKind::QueueStatus)
-        } else {
-            WriteNote::QUIET
-        };
-        io.put_words(notify.status, &line, note);
         let counters = &mut receive.counters;
         counters.return_updates = counters.return_updates.wrapping_add(1);
     }
@@ -159,4 +148,26 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
         io.arm(SlotA::Receive, wait);
     }
     io.bus.clear(EventBit::UpdateReceiveReturnProducer);
+}
+
+/// Sends the remaining return BDs of a settled queue, then its status line, which names only BDs
+/// that are on their way. `false` if descriptors were missing: the caller tries again.
+#[inline(never)]
+pub(super) fn tell<B: Dispatch>(
+    queue: &mut Queue,
+    status: HostAddress,
+    host: HostAddress,
+    io: &mut IoA<B>,
+) -> bool {
+    if !send_returns(queue, host, io, 1) || !io.has_write_room(1) {
+        return false;
+    }
+    let (line, interrupts) = queue.report(&mut io.bus);
+    let note = if interrupts {
+        WriteNote::of(WriteKind::QueueStatus)
+    } else {
+        WriteNote::QUIET
+    };
+    io.put_words(status, &line, note);
+    true
 }
