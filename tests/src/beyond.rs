@@ -48,6 +48,7 @@ pub struct Beyond<P>(Sim, PhantomData<P>);
 
 impl<P: Partition> Engine for Beyond<P> {
     type Transport = SimTransport;
+    const IN_STEP: bool = true;
 
     fn start() -> (Self, SimTransport) {
         let (board, _) = cpus::board(P::CPUS).expect("a board");

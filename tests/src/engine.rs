@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub trait Engine: Sized {
     /// The driver's way to the card.
     type Transport: Transport;
+    /// Whether the card's CPUs run in step, so that neither waits for the other's thread.
+    const IN_STEP: bool;
 
     /// Powers a card up.
     fn start() -> (Self, Self::Transport);
@@ -70,6 +72,7 @@ pub struct Qemu {
 
 impl Engine for Qemu {
     type Transport = VfioUser;
+    const IN_STEP: bool = false;
 
     fn start() -> (Self, VfioUser) {
         Qemu::with(&CardOptions {
@@ -193,6 +196,7 @@ const STEP: Duration = Duration::from_micros(100);
 
 impl Engine for Sim {
     type Transport = SimTransport;
+    const IN_STEP: bool = true;
 
     fn start() -> (Self, SimTransport) {
         Sim::of(Board::default())

@@ -11,7 +11,6 @@
 
 pub mod beyond;
 pub mod engine;
-pub mod flows;
 pub mod frames;
 pub mod guest;
 pub mod programs;

@@ -2,7 +2,6 @@
 //! every nanosecond of its CPUs is accounted for.
 
 use etherparse::PacketBuilder;
-use integration_tests::flows::random::RandomFrames;
 use integration_tests::frames::PEER;
 use integration_tests::stage;
 use testbed::paths;
@@ -16,6 +15,7 @@ use tigon2_sim::hosts::system::{System, World};
 use tigon2_sim::hosts::web::SendCall;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::knet::check::check;
+use tigon2_sim::workload::knet::random::RandomFrames;
 use tigon2_sim::workload::knet::web::{self, Duration, Measured, Point};
 use tigon2_sim::workload::knet::{figures, livelock};
 use tigon2_sim::workload::testbench::Setup;

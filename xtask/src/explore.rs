@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use std::path::PathBuf;
-use tigon_bench::explore;
+use tigon_bench::explore::{self, Workload};
 
 /// The number of schedules, or a single one.
 #[derive(Debug, clap::Args)]
@@ -17,6 +17,9 @@ pub struct Arguments {
     /// Run only the schedule of this seed, and write its timeline
     #[arg(long, conflicts_with_all = ["schedules", "first"])]
     pub seed: Option<u64>,
+    /// Sort frames into 1 to 8 receive queues
+    #[arg(long)]
+    pub queues: bool,
     /// Use this firmware image (drivers' load format) instead of the project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
@@ -28,8 +31,13 @@ pub struct Arguments {
 /// As [`explore::search`] and [`explore::replay`].
 pub fn run(arguments: &Arguments) -> Result<()> {
     let firmware = arguments.firmware.as_ref();
+    let workload = if arguments.queues {
+        Workload::Queues
+    } else {
+        Workload::Classic
+    };
     match arguments.seed {
-        Some(seed) => explore::replay(firmware, seed),
-        None => explore::search(firmware, arguments.first, arguments.schedules),
+        Some(seed) => explore::replay(firmware, workload, seed),
+        None => explore::search(firmware, workload, arguments.first, arguments.schedules),
     }
 }

@@ -15,17 +15,22 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`disturbance`] | the random delays |
+//! | [`schedule`] | one under way |
 //! | [`story`] | the workload |
-//! | [`check`] | the checks |
+//! | [`check`] | its checks |
+//! | [`queues`] | the workload of queue mode, and its checks |
 
 pub mod check;
 pub mod disturbance;
+pub mod queues;
+pub mod schedule;
 pub mod story;
 #[cfg(test)]
 mod tests;
 
 pub use disturbance::{Disturbance, Pace};
-pub use story::{Outcome, PATIENCE, Story, run, run_on};
+pub use schedule::Outcome;
+pub use story::{PATIENCE, Story, run, run_on};
 
 use crate::workload::datagram::Mismatch;
 use host_driver::NicError;
@@ -60,6 +65,14 @@ pub enum ExploreError {
         received: u64,
         /// Frames of each direction.
         expected: u64,
+    },
+    /// A receive queue got what it should not, or lacks what it should have.
+    #[error("queue {queue}: {fault}")]
+    Queue {
+        /// Its number.
+        queue: usize,
+        /// What is wrong.
+        fault: QueueFault,
     },
     /// The send BDs did not all come back.
     #[error("{0} send BDs did not come back")]
@@ -99,4 +112,36 @@ pub enum FrameFault {
     /// Its bytes are wrong.
     #[error("{0}")]
     Bytes(Mismatch),
+}
+
+/// What is wrong with a receive queue.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum QueueFault {
+    /// A frame is none of this queue's next frames: another queue's, one that came before, one out
+    /// of order, or one with other bytes.
+    #[error("a frame of {bytes} bytes after {frames} good ones is none of the next")]
+    Unexpected {
+        /// Its length.
+        bytes: usize,
+        /// Frames that the queue got before.
+        frames: usize,
+    },
+    /// The hash or its type is another one than the reference's.
+    #[error("the hash of frame {frame} is {found:#x}, not {expected:#x}")]
+    Hash {
+        /// The frame's place in the queue.
+        frame: usize,
+        /// What the return BD has: the type in bits 39:32, and the hash.
+        found: u64,
+        /// What the reference says.
+        expected: u64,
+    },
+    /// Frames did not come, and the card has not counted so many.
+    #[error("{missing} frames are missing, {counted} were dropped")]
+    Lost {
+        /// How many did not come.
+        missing: usize,
+        /// How many the queue's counters name.
+        counted: u32,
+    },
 }

@@ -7,10 +7,11 @@
 
 use super::ExploreError;
 use super::check::Checked;
-use super::disturbance::{Disturbance, Pace, below, choose};
+use super::disturbance::{below, choose};
+use super::schedule::{Outcome, Schedule};
 use crate::machine::Machine;
 use crate::timeline::{Recorder, Timeline};
-use crate::transport::{HostTiming, SharedMachine, SimTransport};
+use crate::transport::{HostTiming, SimTransport};
 use crate::workload::datagram::{Flow, PEER};
 use host_driver::nic::{Coalescing, ReturnRingSize, SendConsumer, SendRingSize};
 use host_driver::{Config, Nic, NicError};
@@ -18,7 +19,6 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 use std::io::IoSlice;
 use std::time::Duration;
-use tigon2_chip::Cpu;
 use tigon2_model::{Board, is_flow_control};
 
 /// Frames each way of most stories, and of a long one, in which all rings wrap.
@@ -111,19 +111,6 @@ impl Story {
     }
 }
 
-/// What became of a schedule that went well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// How CPU A and CPU B got on.
-    pub paces: [Pace; 2],
-    /// Frames that came out, both ways.
-    pub frames: u64,
-    /// Instructions of CPU A and of CPU B.
-    pub instructions: [u64; 2],
-    /// Core cycles.
-    pub cycles: u64,
-}
-
 /// Runs the story of a seed under its schedule. With a recorder, what happened comes back
 /// whether it went well or not.
 ///
@@ -175,30 +162,18 @@ fn play(
     nic.load(firmware)?;
     nic.open()?;
     nic.wait_link(story.config.firmware_timeout)?;
-    let disturbance = Disturbance::new(seed);
-    let paces = Cpu::ALL.map(|cpu| disturbance.pace(cpu));
-    let before = Cpu::ALL.map(|cpu| machine.lock().cpus().core(cpu).retired());
-    let start = machine.lock().cycle();
-    if let Some(recorder) = recorder {
-        machine.lock().record(recorder);
-    }
-    machine.lock().disturb(Some(disturbance));
-    let mut host = Host::new(nic, machine.clone(), story, random);
+    let schedule = Schedule::begin(machine, seed, recorder);
+    let mut host = Host::new(nic, schedule, story, random);
     host.carry()?;
     host.finish()?;
-    let machine = machine.lock();
-    Ok(Outcome {
-        paces,
-        frames: host.out.come() + host.into.come(),
-        instructions: Cpu::ALL.map(|cpu| machine.cpus().core(cpu).retired() - before[cpu.index()]),
-        cycles: machine.cycle() - start,
-    })
+    let frames = host.out.come() + host.into.come();
+    Ok(host.schedule.outcome(frames))
 }
 
 /// The host and the other end of the wire.
 struct Host<'a> {
     nic: Nic<SimTransport>,
-    machine: SharedMachine,
+    schedule: Schedule,
     story: &'a Story,
     random: SplitMix64,
     out: Checked,
@@ -210,7 +185,7 @@ struct Host<'a> {
 impl<'a> Host<'a> {
     fn new(
         nic: Nic<SimTransport>,
-        machine: SharedMachine,
+        schedule: Schedule,
         story: &'a Story,
         mut random: SplitMix64,
     ) -> Host<'a> {
@@ -224,7 +199,7 @@ impl<'a> Host<'a> {
         let (out, into) = (frames(station, PEER), frames(PEER, station));
         Host {
             nic,
-            machine,
+            schedule,
             story,
             random,
             out,
@@ -236,7 +211,7 @@ impl<'a> Host<'a> {
 
     /// Lets all frames pass.
     fn carry(&mut self) -> Result<(), ExploreError> {
-        let mut moved = (0, self.machine.lock().now());
+        let mut moved = (0, self.schedule.now());
         for _ in 0..TURNS {
             self.feed();
             self.queue()?;
@@ -245,12 +220,12 @@ impl<'a> Host<'a> {
                 self.service()?;
             }
             self.take_from_wire()?;
-            self.look_for_faults()?;
+            self.schedule.check_cpus()?;
             let come = self.out.come() + self.into.come();
             if come == self.out.all() + self.into.all() {
                 return Ok(());
             }
-            let now = self.machine.lock().now();
+            let now = self.schedule.now();
             if come != moved.0 {
                 moved = (come, now);
             } else if now - moved.1 > STALL_MS * 1_000_000 {
@@ -271,10 +246,10 @@ impl<'a> Host<'a> {
 
     /// Nothing else comes, and the host gets its BDs back.
     fn finish(&mut self) -> Result<(), ExploreError> {
-        let end = self.machine.lock().now() + STALL_MS * 1_000_000;
-        let silence = self.machine.lock().now() + SILENCE.as_nanos() as u64;
+        let end = self.schedule.now() + STALL_MS * 1_000_000;
+        let silence = self.schedule.now() + SILENCE.as_nanos() as u64;
         loop {
-            let now = self.machine.lock().now();
+            let now = self.schedule.now();
             let outstanding = self.nic.send_outstanding();
             if now >= silence && outstanding == 0 {
                 break;
@@ -286,19 +261,15 @@ impl<'a> Host<'a> {
                 self.service()?;
             }
             self.take_from_wire()?;
-            self.look_for_faults()?;
+            self.schedule.check_cpus()?;
         }
         self.nic.check_fatal()?;
-        let undefined = self.machine.lock().card().undefined().count();
-        if undefined != 0 {
-            return Err(ExploreError::Undefined(undefined));
-        }
-        Ok(())
+        self.schedule.check_accesses()
     }
 
     /// Puts frames on the wire, in bursts with pauses.
     fn feed(&mut self) {
-        let mut machine = self.machine.lock();
+        let mut machine = self.schedule.machine.lock();
         while (machine.pending_frames() as u64) < self.story.depth {
             let Some(frame) = self.into.frame(self.on_wire) else {
                 return;
@@ -353,7 +324,7 @@ impl<'a> Host<'a> {
     }
 
     fn take_from_wire(&mut self) -> Result<(), ExploreError> {
-        let mut machine = self.machine.lock();
+        let mut machine = self.schedule.machine.lock();
         while let Some(frame) = machine.take_frame() {
             if is_flow_control(&frame.bytes) {
                 continue;
@@ -362,16 +333,6 @@ impl<'a> Host<'a> {
             self.out
                 .take(&frame.bytes)
                 .map_err(|fault| ExploreError::Frame { direction, fault })?;
-        }
-        Ok(())
-    }
-
-    fn look_for_faults(&self) -> Result<(), ExploreError> {
-        let machine = self.machine.lock();
-        for cpu in machine.cpus().all().iter().copied() {
-            if let Some((fault, pc)) = machine.fault(cpu) {
-                return Err(ExploreError::Fault { cpu, fault, pc });
-            }
         }
         Ok(())
     }

@@ -15,12 +15,44 @@ use std::time::Instant;
 use testbed::tools::{Given, given_or_built};
 use testbed::{interrupt, paths};
 use tigon2_chip::Cpu;
-use tigon2_sim::explore::{self, Disturbance, Outcome};
+use tigon2_sim::explore::{self, Disturbance, ExploreError, Outcome};
+use tigon2_sim::timeline::{Recorder, Timeline};
 
 /// Failures that are kept; with so many the search ends.
 const ENOUGH: u64 = 10;
 
-/// `target/reports/explore.json`.
+/// What the card carries under each schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Frames both ways in classic mode.
+    Classic,
+    /// Frames into 1 to 8 receive queues, while others leave.
+    Queues,
+}
+
+impl Workload {
+    fn run(
+        self,
+        image: &[u8],
+        seed: u64,
+        recorder: Option<Recorder>,
+    ) -> (Result<Outcome, ExploreError>, Option<Timeline>) {
+        match self {
+            Workload::Classic => explore::run(image, seed, recorder),
+            Workload::Queues => explore::queues::run(image, seed, recorder),
+        }
+    }
+
+    /// The name of its report, and the option that selects it.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Workload::Classic => ("explore", ""),
+            Workload::Queues => ("explore-queues", " --queues"),
+        }
+    }
+}
+
+/// `target/reports/explore.json`, or `explore-queues.json`.
 #[derive(Debug, Serialize)]
 struct Report {
     firmware: String,
@@ -45,7 +77,12 @@ struct Failure {
 ///
 /// # Errors
 /// If the firmware cannot be built or read, or a schedule goes wrong.
-pub fn search(firmware: Option<&PathBuf>, first: u64, schedules: u64) -> Result<()> {
+pub fn search(
+    firmware: Option<&PathBuf>,
+    workload: Workload,
+    first: u64,
+    schedules: u64,
+) -> Result<()> {
     let Given { name, image, .. } = given_or_built(firmware, true)?;
     println!("explore: {schedules} schedules from seed {first} on, firmware {name}");
     let start = Instant::now();
@@ -59,7 +96,7 @@ pub fn search(firmware: Option<&PathBuf>, first: u64, schedules: u64) -> Result<
             if failed.load(Ordering::Relaxed) >= ENOUGH || interrupt::check().is_err() {
                 return None;
             }
-            let result = explore::run(&image, seed, None).0;
+            let result = workload.run(&image, seed, None).0;
             if result.is_err() {
                 failed.fetch_add(1, Ordering::Relaxed);
                 bar.set_message(format!("{} failed", failed.load(Ordering::Relaxed)));
@@ -102,11 +139,12 @@ pub fn search(firmware: Option<&PathBuf>, first: u64, schedules: u64) -> Result<
     for failure in &report.failures {
         println!("seed {}: {}", failure.seed, failure.error);
     }
-    println!("report: {}", write_json("explore", &report)?.display());
+    let (report_name, option) = workload.names();
+    println!("report: {}", write_json(report_name, &report)?.display());
     match report.failures.first() {
         None => Ok(()),
         Some(failure) => bail!(
-            "{} schedules failed; see one: cargo xtask explore --seed {}",
+            "{} schedules failed; see one: cargo xtask explore{option} --seed {}",
             report.failures.len(),
             failure.seed
         ),
@@ -117,7 +155,7 @@ pub fn search(firmware: Option<&PathBuf>, first: u64, schedules: u64) -> Result<
 ///
 /// # Errors
 /// If the firmware cannot be built or read, or the schedule goes wrong.
-pub fn replay(firmware: Option<&PathBuf>, seed: u64) -> Result<()> {
+pub fn replay(firmware: Option<&PathBuf>, workload: Workload, seed: u64) -> Result<()> {
     let Given { name, image, .. } = given_or_built(firmware, true)?;
     let disturbance = Disturbance::new(seed);
     println!("explore: seed {seed}, firmware {name}");
@@ -126,9 +164,9 @@ pub fn replay(firmware: Option<&PathBuf>, seed: u64) -> Result<()> {
     }
     let [read, write, transmit] = disturbance.engines();
     println!("  DMA up to {read} cycles (read), {write} (write), MAC up to {transmit}");
-    let (result, timeline) = explore::run(&image, seed, Some(files::recorder()));
+    let (result, timeline) = workload.run(&image, seed, Some(files::recorder()));
     if let Some(timeline) = timeline {
-        let folder = paths::reports().join("explore");
+        let folder = paths::reports().join(workload.names().0);
         std::fs::create_dir_all(&folder)?;
         let file = folder.join(format!("seed-{seed}.trace.json"));
         files::write_beside(&file, &format!("seed {seed}, {name}"), &timeline)?;

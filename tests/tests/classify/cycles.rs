@@ -8,13 +8,13 @@ use classify_cycles::layout::{FRAMES, FRAMES_MAX, ROWS, SLOT, VERDICTS, Word};
 use flow_classify::key::Period;
 use flow_classify::toeplitz::{Bytes, INPUT_BYTES, Nibbles, build};
 use flow_classify::{ClassifierKind, HashType, HashTypes, IndirectionTable, Key};
-use integration_tests::flows::random::RandomFrames;
-use integration_tests::flows::{Expected, Reference};
 use tigon2_chip::Register;
 use tigon2_chip::bits::CpuState;
 use tigon2_model::Board;
 use tigon2_sim::Machine;
 use tigon2_sim::timing::Parameters;
+use tigon2_sim::workload::knet::random::RandomFrames;
+use tigon2_sim::workload::knet::reference::{Expected, Reference};
 
 const QUEUES: u32 = 4;
 const COUNT: u32 = 64;

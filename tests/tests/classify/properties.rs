@@ -8,9 +8,9 @@ use flow_classify::{
     BadClassifier, Classifier, ClassifierKind, Frame, HashType, HashTypes, IndirectionTable, Key,
     Memory, Tables, Verdict,
 };
-use integration_tests::flows::random::RandomFrames;
-use integration_tests::flows::{Expected, Reference};
 use std::collections::BTreeMap;
+use tigon2_sim::workload::knet::random::RandomFrames;
+use tigon2_sim::workload::knet::reference::{Expected, Reference};
 
 /// Frames of a slice that every run asks about.
 const SLICE: usize = 200_000;

@@ -5,8 +5,8 @@ use flow_classify::frame::Whole;
 use flow_classify::{
     Classifier, ClassifierKind, HashType, HashTypes, IndirectionTable, Key, Tables, Verdict,
 };
-use integration_tests::flows::reference::toeplitz;
 use std::net::{IpAddr, SocketAddr};
+use tigon2_sim::workload::knet::reference::toeplitz;
 
 const SUITE: [(&str, &str, u32, u32); 8] = [
     (

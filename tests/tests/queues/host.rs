@@ -3,11 +3,11 @@
 use host_driver::nic::{Control, QueueParts, QueueSettings, ReceiveQueue, Received, SendQueue};
 use host_driver::{Config, Nic, Transport};
 use host_interface::queue::TABLE_ENTRIES;
-use integration_tests::flows::Reference;
 use integration_tests::frames::{PEER, numbered};
 use integration_tests::{Engine, Stage};
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
+use tigon2_sim::workload::knet::reference::Reference;
 
 /// Longest time that frames may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);

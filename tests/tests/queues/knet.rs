@@ -3,11 +3,11 @@
 use crate::host::{PATIENCE, Queues, reference};
 use host_driver::knet::{self, PaceSettings, Progress, QueueUser, Served, SharedSend, Work, cpus};
 use host_driver::nic::{Control, NicError, QueueParts, QueueSettings, ReceivedFrame, SendOptions};
-use integration_tests::flows::random::RandomFrames;
 use integration_tests::{Engine, stories};
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tigon2_sim::workload::knet::random::RandomFrames;
 
 stories!(
     network_threads_take_every_frame_and_answer_it,

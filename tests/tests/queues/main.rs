@@ -1,5 +1,6 @@
 //! Tests a card that sorts frames into receive queues, driven by the host driver.
 
+mod explore;
 mod files;
 mod host;
 mod hosts;

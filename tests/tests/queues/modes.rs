@@ -5,10 +5,10 @@ use host_driver::nic::{Classification, QueueSettings};
 use host_driver::rss::Key;
 use host_driver::{Config, Nic, NicError, Transport};
 use host_interface::queue::ClassifierKind;
-use integration_tests::flows::random::RandomFrames;
 use integration_tests::spy::Spy;
 use integration_tests::{Engine, Stage, stories};
 use std::io::IoSlice;
+use tigon2_sim::workload::knet::random::RandomFrames;
 
 stories!(
     classic_mode_goes_on_after_queues_were_closed,

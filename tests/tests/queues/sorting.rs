@@ -3,8 +3,8 @@
 use crate::host::{Queues, reference};
 use host_driver::nic::{QueueSettings, Received};
 use host_interface::queue::{ClassifierKind, HashTypes};
-use integration_tests::flows::random::RandomFrames;
 use integration_tests::{Engine, stories};
+use tigon2_sim::workload::knet::random::RandomFrames;
 
 stories!(
     toeplitz_sorts_random_frames,

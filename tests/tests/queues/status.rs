@@ -5,10 +5,10 @@ use host_driver::nic::{QueueReport, QueueSettings};
 use host_driver::rss::words::{RssWords, weights};
 use host_driver::status::{Request, StatusServer, ask};
 use host_interface::queue::ClassifierKind;
-use integration_tests::flows::random::RandomFrames;
 use integration_tests::{Engine, stories};
 use serde_json::Value;
 use std::time::Duration;
+use tigon2_sim::workload::knet::random::RandomFrames;
 
 stories!(
     the_driver_answers_about_its_queues,

@@ -2,7 +2,7 @@
 
 use crate::host::{PATIENCE, Queues, reference};
 use host_driver::nic::{QueueSettings, ReceiveQueue};
-use integration_tests::flows::random::RandomFrames;
+use tigon2_sim::workload::knet::random::RandomFrames;
 use integration_tests::{Engine, stories};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

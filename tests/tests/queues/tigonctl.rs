@@ -2,7 +2,6 @@
 
 use host_driver::peer::DatagramWire;
 use integration_tests::engine::tools;
-use integration_tests::flows::random::RandomFrames;
 use integration_tests::tigonctl::{complaint, objects, program, said};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -10,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use testbed::card::{Card, CardOptions};
+use tigon2_sim::workload::knet::random::RandomFrames;
 
 /// How long frames may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`model`] | the paper's own model of the speed-up |
 //! | [`flows`], [`sorting`] | the card's cost of sorting frames of many flows |
+//! | [`random`], [`reference`] | random frames, and their queues by an independent classifier |
 //! | [`check`] | a comparison of the simulated host with the model |
 //! | [`web`] | files over TCP to closed-loop clients (section 5) |
 //! | [`livelock`] | overload with datagrams (section 3) |
@@ -17,5 +18,7 @@ pub mod flows;
 pub mod livelock;
 pub mod measured;
 pub mod model;
+pub mod random;
+pub mod reference;
 pub mod sorting;
 pub mod web;

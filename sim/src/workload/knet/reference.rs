@@ -1,4 +1,8 @@
-//! The reference classifier.
+//! Computes a frame's queue independently of the firmware.
+//!
+//! The reference parses a frame with the crate etherparse, header by header, and computes the
+//! Toeplitz hash bit by bit with a shifted key. It shares only the rules with the crate
+//! `flow-classify`, whose documentation states them.
 
 use etherparse::{
     EtherType, Ethernet2HeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice,
