@@ -1,6 +1,7 @@
 //! Tests queue mode: frames from the wire reach the queue that the classifier selects.
 
 mod host;
+mod protocol;
 
 use crate::machine::{MAC, Setup, frame};
 use crate::packet::{Packet, UDP};
