@@ -1,21 +1,13 @@
 //! Measures the cost of sorting frames into queues, as a quick check after a change:
 //! `sorting IMAGE [classic|single|source-address|toeplitz|folded|round-robin] [QUEUES] [BYTES] [4|6] [both|in] [FLOWS]`
 
-use host_driver::nic::QueueSettings;
-use host_driver::rss::{ClassifierKind, HashTypes, Key};
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::timing::counts::{Activity, Cause};
-use tigon2_sim::workload::experiment::Duration;
+use tigon2_sim::workload::knet::cost::{LOOK, Sorter};
 use tigon2_sim::workload::knet::flows::Version;
 use tigon2_sim::workload::knet::sorting::{Traffic, measure};
-use tigon2_sim::workload::testbench::{BSD, Setup};
-
-/// The host takes frames by dozens, so a shorter window counts too many or too few.
-const LOOK: Duration = Duration {
-    window: 60_000_000,
-    ..Duration::QUICK
-};
+use tigon2_sim::workload::testbench::Setup;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,25 +29,11 @@ fn main() {
         both_ways: word(5, "") == "both",
         flows: word(6, "64").parse().expect("flows"),
     };
-    let mut settings = QueueSettings::new(word(2, "4").parse().expect("queues"));
-    settings.entries = 512;
-    settings.coalescing_ticks = BSD.receive_ticks * u32::from(settings.queues);
-    settings.coalescing_frames = BSD.max_receive_bds;
-    settings.classification.hash_types = HashTypes::ALL;
+    let queues: u8 = word(2, "4").parse().expect("queues");
     for kind in word(1, "classic,single,source-address,toeplitz,folded").split(',') {
-        settings.classification.key = if kind == "folded" {
-            Key::SYMMETRIC
-        } else {
-            Key::PUBLISHED
-        };
-        settings.classification.kind = match kind {
-            "single" => ClassifierKind::Single,
-            "source-address" => ClassifierKind::SourceAddress,
-            "round-robin" => ClassifierKind::RoundRobin,
-            _ => ClassifierKind::Toeplitz,
-        };
-        let queues = (kind != "classic").then_some(&settings);
-        match measure(&setup, queues, traffic, LOOK) {
+        let sorter = Sorter::ALL.into_iter().find(|sorter| sorter.name() == kind);
+        let settings = sorter.map(|sorter| sorter.settings(queues));
+        match measure(&setup, settings.as_ref(), traffic, LOOK) {
             Ok(sorted) => {
                 let frames: u64 = sorted.queues.iter().sum();
                 for (cpu, counts) in sorted.counts.iter().enumerate() {

@@ -203,14 +203,11 @@ impl Classifier {
     }
 
     /// The verdict on an IPv4 datagram as for [`renewed_ipv4`](Self::renewed_ipv4), if its flow is in
-    /// the cache.
+    /// the cache; `None` without a hash, too.
     #[inline(always)]
     pub fn cached_ipv4<V: Frame + Memory>(&self, view: &mut V, length: u32) -> Option<Verdict> {
         let (hash_type, input) = self.straight_input(view, length)?;
-        let Some(input) = input else {
-            return Some(Verdict::NONE);
-        };
-        let hash = input.cached(view)?;
+        let hash = input?.cached(view)?;
         Some(chosen(view, (hash_type, hash)))
     }
 

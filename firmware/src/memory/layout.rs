@@ -170,7 +170,7 @@ pub const VERDICTS: u32 = QUEUE_SHARED_END;
 /// Slots of [`VERDICTS`], a power of two.
 pub const VERDICT_SLOTS: u32 = 128;
 /// Frames that CPU A classifies itself when there is no verdict.
-pub const CLAIMED: u32 = 8;
+pub const CLAIMED: u32 = 16;
 /// How far CPU B classifies ahead of the frames that CPU A has released: CPU A may have released
 /// twice [`CLAIMED`] between two looks at its position, and their slots are still in use.
 pub const AHEAD_MOST: u32 = VERDICT_SLOTS - 2 * CLAIMED;

@@ -9,6 +9,7 @@
 //! | [`shared`] | words that cross between the CPUs, each with one writer |
 //! | [`config`] | gencom and the general information block, as they were at start |
 //! | [`statistics`] | the words of the statistics block |
+//! | [`verdict`] | what both CPUs find out about received frames |
 
 pub mod config;
 pub mod flow_cache;
@@ -18,3 +19,4 @@ pub mod overlay;
 pub mod region;
 pub mod shared;
 pub mod statistics;
+pub mod verdict;

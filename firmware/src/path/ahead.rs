@@ -28,29 +28,24 @@
 //! [`VERDICT_SLOTS`]: crate::memory::layout::VERDICT_SLOTS
 
 use crate::io::IoB;
-use crate::memory::flow_cache::{FlowCache, View, look_up};
-use crate::memory::layout::{AHEAD_MOST, QUEUES, verdict_offset};
+use crate::memory::flow_cache::{FlowCache, View};
+use crate::memory::layout::{AHEAD_MOST, QUEUES};
 use crate::memory::shared::{
     QUEUE_AHEAD, QUEUE_AHEAD_FROM, QUEUE_EPOCH, QUEUE_HASHES, QUEUE_RELEASED,
 };
-use flow_classify::classifier::{Classifier, LEAST, Verdict};
+use crate::memory::verdict;
+use flow_classify::classifier::Classifier;
 use flow_classify::key::Period;
 use flow_classify::{ClassifierKind, HashTypes};
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
-use tigon2_chip::memory::{PACKET_MEMORY_END, block};
+use tigon2_chip::memory::block;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedView;
 
 /// Frames of one run of the handler: whatever is more urgent waits no longer.
 const MOST: u32 = 8;
-/// Bytes of the CRC.
-const CRC: u32 = 4;
-/// How far behind the start of a frame what is looked at reaches.
-const REACH: u32 = 64;
-/// The verdict of a frame that CPU A has to look at.
-const NONE: u32 = u32::MAX;
 
 /// What CPU B knows of the received frames.
 #[derive(Debug)]
@@ -83,47 +78,6 @@ impl Ahead {
     /// Says where the MAC's ring is, in the block with base K.
     pub const fn place(&mut self, block: u32) {
         self.frames.place(block + block::MAC_RX_RING);
-    }
-
-    /// Looks at the next frame: its length, if it is long enough and lies at one piece.
-    #[inline(always)]
-    fn length<B: Bus>(&self, view: &mut View<'_, B>) -> Option<u32> {
-        let frame = self.frames.at(view.bus, self.position);
-        view.start = frame.start;
-        // Errors make it longer than any frame.
-        let length = (frame.errors << 16 | frame.length).wrapping_sub(CRC);
-        let whole = frame.start + (REACH - 1) < PACKET_MEMORY_END;
-        (length.wrapping_sub(LEAST) >> 15 == 0 && whole).then_some(length)
-    }
-
-    /// Leaves the verdict on the next frame, if `find` has one.
-    #[inline(always)]
-    fn judge<B: Bus>(
-        &self,
-        bus: &mut B,
-        find: impl FnOnce(&mut View<'_, B>, u32) -> Option<Verdict>,
-    ) -> bool {
-        let view = &mut View::new(bus, self.flows);
-        let Some(length) = self.length(view) else {
-            return false;
-        };
-        let Some(verdict) = find(view, length) else {
-            return false;
-        };
-        self.decide(view, Some(verdict));
-        true
-    }
-
-    /// Leaves the verdict on the next frame; without one CPU A has to look at it.
-    #[inline(always)]
-    fn decide<B: Bus>(&self, view: &mut View<'_, B>, verdict: Option<Verdict>) {
-        let at = view.verdicts + verdict_offset(ReceivedView::offset(self.position));
-        let mut kind = NONE;
-        if let Some(found) = verdict {
-            kind = (found.hash_type as u32) << 24 | found.queue << 16;
-            view.bus.store(at + 4, found.hash);
-        }
-        view.bus.store(at, kind);
     }
 }
 
@@ -213,7 +167,8 @@ fn some<B: Dispatch>(ahead: &mut Ahead, io: &mut IoB<B>) -> bool {
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 fn known<B: Bus>(ahead: &Ahead, bus: &mut B) -> bool {
-    ahead.judge(bus, |view, length| {
+    let view = &mut View::new(bus, ahead.flows);
+    verdict::judge(&ahead.frames, ahead.position, view, |view, length| {
         ahead.classifier.cached_ipv4(view, length)
     })
 }
@@ -221,7 +176,8 @@ fn known<B: Bus>(ahead: &Ahead, bus: &mut B) -> bool {
 /// One frame of an IPv6 flow that is in the cache; `false` for any other. A leaf, too.
 #[inline(never)]
 fn known_ipv6<B: Bus>(ahead: &Ahead, bus: &mut B) -> bool {
-    ahead.judge(bus, |view, length| {
+    let view = &mut View::new(bus, ahead.flows);
+    verdict::judge(&ahead.frames, ahead.position, view, |view, length| {
         ahead.classifier.cached_ipv6(view, length)
     })
 }
@@ -230,9 +186,7 @@ fn known_ipv6<B: Bus>(ahead: &Ahead, bus: &mut B) -> bool {
 #[inline(never)]
 fn unknown<B: Bus>(ahead: &Ahead, bus: &mut B) {
     let view = &mut View::new(bus, ahead.flows);
-    let verdict = match ahead.length(view) {
-        Some(length) => look_up(&ahead.classifier, view, length),
-        None => None,
-    };
-    ahead.decide(view, verdict);
+    if !verdict::judge_new(&ahead.frames, ahead.position, &ahead.classifier, view) {
+        verdict::leave(ahead.position, view, verdict::NONE, 0);
+    }
 }

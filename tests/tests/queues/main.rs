@@ -1,5 +1,6 @@
 //! Tests a card that sorts frames into receive queues, driven by the host driver.
 
+mod cost;
 mod explore;
 mod files;
 mod host;

@@ -4,7 +4,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`model`] | the paper's own model of the speed-up |
-//! | [`flows`], [`sorting`] | the card's cost of sorting frames of many flows |
+//! | [`flows`], [`sorting`], [`cost`] | the card's cost of sorting frames of many flows |
 //! | [`random`], [`reference`] | random frames, and their queues by an independent classifier |
 //! | [`check`] | a comparison of the simulated host with the model |
 //! | [`web`] | files over TCP to closed-loop clients (section 5) |
@@ -13,6 +13,7 @@
 //! | [`measured`] | their results |
 
 pub mod check;
+pub mod cost;
 pub mod figures;
 pub mod flows;
 pub mod livelock;

@@ -2,6 +2,7 @@
 //! servers" (KNET) on the simulated host with several CPUs.
 //!
 //! ```text
+//!   cost       frames a second by classifier, protocol, size and number of queues
 //!   peaks      throughput against throughput, the paper's figures beside ours
 //!   curves     throughput over connections, as tables and plots
 //!   model      the paper's model of the speed-up, on a host that has nothing but Te and Ta
@@ -10,6 +11,7 @@
 //!
 //! Every point is a simulation of its own, as those of [`crate::simulated`].
 
+mod cost;
 mod curves;
 mod livelock;
 mod model;
@@ -40,6 +42,7 @@ const TIMING: &str = "default";
 struct Report {
     /// The published figures that the host's profile was set by.
     calibrated: Vec<String>,
+    cost: Vec<cost::Row>,
     peaks: Vec<peaks::Row>,
     curves: Vec<curves::Row>,
     model: Vec<model::Row>,
@@ -105,6 +108,7 @@ pub fn run(quick: bool) -> Result<()> {
     let (livelock, floods) = livelock::measure(bench)?;
     let report = Report {
         calibrated: profile.calibrated.iter().map(calibrated).collect(),
+        cost: cost::measure(bench)?,
         peaks: peaks::measure(bench)?,
         curves: curves::measure(bench)?,
         model: model::measure(bench)?,
@@ -114,6 +118,10 @@ pub fn run(quick: bool) -> Result<()> {
     let mut page = Page::new(conditions);
     page.title("KNET: the paper's experiments on a simulated host with 4 CPUs");
     page.sentences(&report.calibrated);
+    page.table(
+        "the cost of classification on the card",
+        &cost::table(&report.cost),
+    );
     page.table(
         "peak throughput, Mb/s of files",
         &peaks::table(&report.peaks),

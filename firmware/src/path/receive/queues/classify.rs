@@ -4,8 +4,10 @@
 
 use super::super::frame::wrapped;
 use super::open::Refused;
-use crate::memory::flow_cache::{self, FlowCache, build_rows, look_up};
+use crate::memory::flow_cache::{self, FlowCache, build_rows};
 use crate::memory::layout::{HASH_TABLES, INDIRECTION, QUEUE_CONTROL};
+use crate::memory::verdict;
+use crate::path::receive::frame::CRC;
 use flow_classify::classifier::{Classifier, Verdict};
 use flow_classify::key::{Key, Period};
 use flow_classify::toeplitz::{Memory, Nibbles};
@@ -14,6 +16,7 @@ use host_interface::queue::control::{KEY_WORDS, QueueControlBlock, TABLE_WORDS};
 use host_interface::queue::{KEY_BYTES, QueueResult};
 use tigon2_chip::Cpu;
 use tigon2_hal::Bus;
+use tigon2_hal::mac::ReceivedView;
 
 /// A frame in the receive buffer, which begins at `base`, and the tables.
 struct View<'a, B: Bus> {
@@ -82,7 +85,7 @@ pub struct Found {
 impl Found {
     /// No verdict.
     pub const NONE: Found = Found {
-        kind: u32::MAX,
+        kind: verdict::NONE,
         hash: 0,
     };
 
@@ -97,7 +100,7 @@ impl Found {
     /// Whether there is one.
     #[inline(always)]
     pub const fn is_some(self) -> bool {
-        self.kind != u32::MAX
+        self.kind != verdict::NONE
     }
 
     /// The queue.
@@ -155,28 +158,38 @@ impl Classify {
         FlowCache::NONE,
     );
 
-    /// The verdict on any frame; `straight` says whether it is at least
-    /// [`LEAST`](flow_classify::classifier::LEAST) long and its first [`REACH`] bytes are
-    /// contiguous.
+    /// Leaves the verdict on the frame at a position by its hash, if its IPv4 flow is in the cache.
+    /// A leaf: all that it needs is in registers that need not be saved.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
     #[inline(never)]
-    pub fn find<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        start: u32,
-        length: u32,
-        base: u32,
-        straight: bool,
-    ) -> Found {
-        if straight && self.makes_hashes() {
+    pub fn is_known<B: Bus>(&self, frames: &ReceivedView, position: u32, bus: &mut B) -> bool {
+        let view = &mut flow_cache::View::new(bus, self.2);
+        verdict::judge(frames, position, view, |view, length| {
+            self.0.cached_ipv4(view, length)
+        })
+    }
+
+    /// Leaves the verdict on any other frame.
+    #[inline(never)]
+    pub fn leave<B: Bus>(&mut self, frames: &ReceivedView, position: u32, base: u32, bus: &mut B) {
+        if self.makes_hashes() {
             let view = &mut flow_cache::View::new(bus, self.2);
-            view.start = start;
-            let found = self.0.cached_ipv4(view, length);
-            let found = found.or_else(|| self.0.cached_ipv6(view, length));
-            if let Some(verdict) = found.or_else(|| look_up(&self.0, view, length)) {
-                return Found::of(verdict);
+            let known = verdict::judge(frames, position, view, |view, length| {
+                self.0.cached_ipv6(view, length)
+            });
+            if known || verdict::judge_new(frames, position, &self.0, view) {
+                return;
             }
         }
-        Found::of(self.round(bus, start, length, base))
+        let frame = frames.at(bus, position);
+        let found = if frame.errors != 0 || frame.length < CRC {
+            Found::NONE
+        } else {
+            let length = frame.length.wrapping_sub(CRC);
+            Found::of(self.round(bus, frame.start, length, base))
+        };
+        let view = &mut flow_cache::View::new(bus, self.2);
+        verdict::leave(position, view, found.kind, found.hash);
     }
 
     /// Whether it makes hashes.

@@ -12,19 +12,15 @@
 //! ```
 
 use super::Receive;
-use super::classify::{Classify, Found, REACH};
+use super::classify::Classify;
 use crate::io::IoA;
-use crate::memory::layout::{CLAIMED, VERDICT_SLOTS, VERDICTS, verdict_offset};
+use crate::memory::layout::{CLAIMED, VERDICT_SLOTS};
 use crate::memory::shared::{
     QUEUE_AHEAD, QUEUE_AHEAD_FROM, QUEUE_EPOCH, QUEUE_HASHES, QUEUE_RELEASED,
 };
-use crate::path::receive::frame::CRC;
-use flow_classify::classifier::LEAST;
 use tigon2_chip::mac::{DESCRIPTOR_BYTES, RX_RING_BYTES};
-use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::mac::ReceivedView;
 
 /// Descriptors of the MAC.
 const DESCRIPTORS: u32 = RX_RING_BYTES / DESCRIPTOR_BYTES;
@@ -148,6 +144,7 @@ impl Verdicts {
     }
 
     /// Makes verdicts on the next `count` frames, which have arrived.
+    #[inline(always)]
     fn make<B: Bus>(
         &mut self,
         receive: &Receive,
@@ -156,19 +153,13 @@ impl Verdicts {
         count: u32,
     ) {
         let frames = receive.ring.view();
+        let by_hash = classify.makes_hashes();
         for _ in 0..count {
-            let frame = frames.at(bus, self.classified);
-            let length = frame.length.wrapping_sub(CRC);
-            let found = if frame.errors != 0 || frame.length < CRC {
-                Found::NONE
-            } else {
-                let straight = length >= LEAST && frame.start + (REACH - 1) < PACKET_MEMORY_END;
-                classify.find(bus, frame.start, length, receive.base, straight)
-            };
-            let at = VERDICTS + verdict_offset(ReceivedView::offset(self.classified));
-            bus.store(at, found.kind);
-            bus.store(at + 4, found.hash);
-            self.classified = self.classified.wrapping_add(1);
+            let position = self.classified;
+            if !(by_hash && classify.is_known(&frames, position, bus)) {
+                classify.leave(&frames, position, receive.base, bus);
+            }
+            self.classified = position.wrapping_add(1);
         }
     }
 }

@@ -1,0 +1,37 @@
+//! Compares the cost of classification in `docs/knet.md` with the card's.
+
+use integration_tests::stage;
+use testbed::paths;
+use tigon2_model::Board;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::workload::knet::cost::{CASES, Case, cost};
+use tigon2_sim::workload::testbench::Setup;
+
+/// Rows of the smallest frames towards the card, which the tests measure again.
+const ROWS: usize = 9;
+/// A change of the firmware may move a figure a bit.
+const PAGE_IS_OFF_BY: f64 = 0.02;
+
+/// The frames a second that the page has for a row.
+fn printed(case: &Case) -> Option<f64> {
+    let page = std::fs::read_to_string(paths::root().join("docs/knet.md")).expect("the page");
+    let start = format!("| {} | ", case.cells().join(" | "));
+    let rest = page.lines().find_map(|line| line.strip_prefix(&start))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn the_page_has_what_sorting_costs() {
+    for case in &CASES {
+        assert!(printed(case).is_some(), "docs/knet.md: {:?}", case.cells());
+    }
+    let firmware = stage::firmware();
+    let setup = Setup::new(Board::default(), Parameters::default(), &firmware);
+    for case in CASES.iter().take(ROWS) {
+        let found = cost(&setup, case).unwrap_or_else(|error| panic!("{error}"));
+        let rate = found.sorted.rate;
+        let printed = printed(case).unwrap_or_default();
+        let off = (rate / printed - 1.0).abs();
+        assert!(off < PAGE_IS_OFF_BY, "{:?}: {rate:.0}", case.cells());
+    }
+}
