@@ -145,11 +145,7 @@ impl Ual {
         (offset, length): (usize, usize),
         done: (EventQueue, u64),
     ) -> Result<(), DusiError> {
-        let range = region.range(offset, length)?;
-        let argument = region_argument(region.number(), tag);
-        self.put(Operation::Transmit, done, on, range, argument)?;
-        self.pool.used(region);
-        Ok(())
+        self.move_payload(Operation::Transmit, on, region, tag, (offset, length), done)
     }
 
     /// Receives what there is into a region; 0 bytes are the end of the stream.
@@ -191,9 +187,22 @@ impl Ual {
         (offset, length): (usize, usize),
         done: (EventQueue, u64),
     ) -> Result<(), DusiError> {
+        self.move_payload(Operation::Receive, on, region, tag, (offset, length), done)
+    }
+
+    /// Posts a transmit or receive of a range of a region.
+    fn move_payload(
+        &mut self,
+        operation: Operation,
+        on: Socket,
+        region: &Region,
+        tag: u32,
+        (offset, length): (usize, usize),
+        done: (EventQueue, u64),
+    ) -> Result<(), DusiError> {
         let range = region.range(offset, length)?;
         let argument = region_argument(region.number(), tag);
-        self.put(Operation::Receive, done, on, range, argument)?;
+        self.put(operation, done, on, range, argument)?;
         self.pool.used(region);
         Ok(())
     }

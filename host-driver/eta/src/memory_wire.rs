@@ -64,6 +64,11 @@ impl MemoryWire {
         self.receive.frames().pop_front()
     }
 
+    /// Room for a frame to put on the wire.
+    pub fn room(&self) -> MemoryTx<'_> {
+        MemoryTx(self)
+    }
+
     /// Puts a frame on the wire; it is lost if too many wait.
     pub fn put(&self, frame: Vec<u8>) {
         let mut frames = self.transmit.frames();
@@ -79,6 +84,13 @@ impl MemoryWire {
 
 /// A received frame.
 pub struct MemoryRx(Vec<u8>);
+
+impl MemoryRx {
+    /// A frame that [`MemoryWire::take`] gave, for a wire around this one.
+    pub fn of(frame: Vec<u8>) -> Self {
+        Self(frame)
+    }
+}
 
 impl RxToken for MemoryRx {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
@@ -104,11 +116,11 @@ impl Device for MemoryWire {
 
     fn receive(&mut self, _: Instant) -> Option<(MemoryRx, MemoryTx<'_>)> {
         let frame = self.receive.frames().pop_front()?;
-        Some((MemoryRx(frame), MemoryTx(self)))
+        Some((MemoryRx(frame), self.room()))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<MemoryTx<'_>> {
-        Some(MemoryTx(self))
+        Some(self.room())
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

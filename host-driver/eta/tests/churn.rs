@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Instant;
 
-use dusi::{SocketOption, Status};
+use dusi::Status;
 use eta::Settings;
 use eta::memory_wire::pair;
 use support::*;
@@ -29,20 +29,7 @@ fn connections_that_come_and_go_leave_nothing() {
     let near = Running::start(one, 1, Settings::default());
     let far = Running::start(other, 2, Settings::default());
     let (mut server, mut client) = (Application::new(&near), Application::new(&far));
-    let listener = server.socket();
-    let small = [SocketOption::SendBuffer, SocketOption::ReceiveBuffer];
-    for option in small {
-        let set = server.status(|ual, done| ual.set_option(listener, option, 4096, done));
-        assert_eq!(set, Status::Ok);
-    }
-    assert_eq!(
-        server.status(|ual, done| ual.bind(listener, 80, done)),
-        Status::Ok
-    );
-    assert_eq!(
-        server.status(|ual, done| ual.listen(listener, 16, done)),
-        Status::Ok
-    );
+    let listener = server.small_listener(80, 16);
     let mut before = 0;
     let start = Instant::now();
     for round in 0..rounds {
@@ -51,11 +38,7 @@ fn connections_that_come_and_go_leave_nothing() {
         }
         let accept = server.done();
         server.ual.accept(listener, accept).expect("room");
-        let socket = client.socket();
-        for option in small {
-            let set = client.status(|ual, done| ual.set_option(socket, option, 4096, done));
-            assert_eq!(set, Status::Ok);
-        }
+        let socket = client.small_socket();
         let connect = client.status(|ual, done| ual.connect_to(socket, address(1, 80), done));
         assert_eq!(connect, Status::Ok, "round {round}");
         let child = server.event(accept.1).child.expect("a connection");

@@ -120,16 +120,7 @@ fn the_application_to_be_killed() {
     let (Some(engine), Some(root)) = (std::env::var_os(VICTIM), std::env::var_os(ROOT)) else {
         return;
     };
-    let ual = Ual::connect(Path::new(&engine), Sizes::default()).expect("attached");
-    let mut server = userver::Server::new(ual, Path::new(&root), 80).expect("a server");
-    loop {
-        let done = server.step();
-        let done = done.and_then(|_| server.wait(Duration::from_millis(100)));
-        if let Err(DusiError::EngineEnded) = done {
-            return;
-        }
-        done.expect("an engine that holds");
-    }
+    serve_pages(Path::new(&engine), Path::new(&root));
 }
 
 /// Requests pages from the victim, on many connections at once, until it is gone.

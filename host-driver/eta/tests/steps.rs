@@ -28,10 +28,7 @@ fn open(server: &mut Application, listener: Socket, client: &mut Application, co
             );
             let socket = socket.expect("a handle");
             // Small buffers, as ten thousand connections have them.
-            for option in [
-                dusi::SocketOption::SendBuffer,
-                dusi::SocketOption::ReceiveBuffer,
-            ] {
+            for option in SMALL {
                 client
                     .ual
                     .set_option(socket, option, 4096, made)
@@ -64,22 +61,7 @@ fn cost(idle: usize) -> (StackStatistics, f64) {
     };
     let mut server = Application::with_sizes(&near, sizes);
     let mut client = Application::with_sizes(&far, sizes);
-    let listener = server.socket();
-    for option in [
-        dusi::SocketOption::SendBuffer,
-        dusi::SocketOption::ReceiveBuffer,
-    ] {
-        let set = server.status(|ual, done| ual.set_option(listener, option, 4096, done));
-        assert_eq!(set, Status::Ok);
-    }
-    assert_eq!(
-        server.status(|ual, done| ual.bind(listener, 80, done)),
-        Status::Ok
-    );
-    assert_eq!(
-        server.status(|ual, done| ual.listen(listener, 256, done)),
-        Status::Ok
-    );
+    let listener = server.small_listener(80, 256);
     open(&mut server, listener, &mut client, idle);
     let pairs: Vec<_> = (0..ACTIVE)
         .map(|_| connected(&mut server, listener, &mut client, address(1, 80)))

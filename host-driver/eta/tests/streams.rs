@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use dusi::{Socket, Status};
 use eta::Settings;
-use eta::memory_wire::{MemoryWire, pair};
+use eta::memory_wire::{MemoryRx, MemoryTx, MemoryWire, pair};
 use host_driver::stack::{StackError, Wire};
-use smoltcp::phy::{Device, DeviceCapabilities, RxToken, TxToken};
+use smoltcp::phy::{Device, DeviceCapabilities};
 use smoltcp::time::Instant;
 use support::*;
 
@@ -74,36 +74,17 @@ impl Faulty {
     }
 }
 
-struct Frame(Vec<u8>);
-
-impl RxToken for Frame {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
-        f(&self.0)
-    }
-}
-
-struct Room<'a>(&'a MemoryWire);
-
-impl TxToken for Room<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
-        let mut frame = vec![0; len];
-        let result = f(&mut frame);
-        self.0.put(frame);
-        result
-    }
-}
-
 impl Device for Faulty {
-    type RxToken<'t> = Frame;
-    type TxToken<'t> = Room<'t>;
+    type RxToken<'t> = MemoryRx;
+    type TxToken<'t> = MemoryTx<'t>;
 
-    fn receive(&mut self, _: Instant) -> Option<(Frame, Room<'_>)> {
+    fn receive(&mut self, _: Instant) -> Option<(MemoryRx, MemoryTx<'_>)> {
         let frame = self.next()?;
-        Some((Frame(frame), Room(&self.wire)))
+        Some((MemoryRx::of(frame), self.wire.room()))
     }
 
-    fn transmit(&mut self, _: Instant) -> Option<Room<'_>> {
-        Some(Room(&self.wire))
+    fn transmit(&mut self, _: Instant) -> Option<MemoryTx<'_>> {
+        Some(self.wire.room())
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

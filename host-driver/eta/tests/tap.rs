@@ -1,11 +1,12 @@
 //! `ppe` on a TAP device in a network namespace of its own: the kernel's stack and curl are the
 //! clients.
 
+mod support;
+
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use dusi::{DusiError, Sizes, Ual};
+use support::serve_pages;
 
 const ENGINE: &str = "ETA_TEST_ENGINE";
 const ROOT: &str = "ETA_TEST_ROOT";
@@ -16,16 +17,7 @@ fn the_web_server() {
     let (Some(engine), Some(root)) = (std::env::var_os(ENGINE), std::env::var_os(ROOT)) else {
         return;
     };
-    let ual = Ual::connect(Path::new(&engine), Sizes::default()).expect("attached");
-    let mut server = userver::Server::new(ual, Path::new(&root), 80).expect("a server");
-    loop {
-        let done = server.step();
-        let done = done.and_then(|_| server.wait(Duration::from_millis(100)));
-        if let Err(DusiError::EngineEnded) = done {
-            return;
-        }
-        done.expect("an engine that holds");
-    }
+    serve_pages(Path::new(&engine), Path::new(&root));
 }
 
 const SCRIPT: &str = r#"

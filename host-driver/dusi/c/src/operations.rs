@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use dusi::{DusiError, EventQueue, Socket, SocketOption, Ual};
+use dusi::{DusiError, EventQueue, Region, Socket, SocketOption, Ual};
 use libc::sockaddr_in;
 
 use crate::memory::Dusi_Region;
@@ -63,6 +63,27 @@ unsafe fn post(
         let socket = Socket::of_handle(socket);
         Ok(code(call(&mut ual.ual, socket, (queue, tag))))
     }))
+}
+
+/// Posts an operation on a socket that moves payload of a region.
+unsafe fn post_with(
+    ual: *mut Dusi_Ual,
+    socket: u32,
+    region: *const Dusi_Region,
+    event_queue: u16,
+    tag: u64,
+    call: impl FnOnce(&mut Ual, Socket, &Region, (EventQueue, u64)) -> Result<(), DusiError>,
+) -> c_int {
+    // SAFETY: the contract of the crate: null, or a region that was not ended.
+    let Some(region) = (unsafe { region.as_ref() }) else {
+        return -libc::EINVAL;
+    };
+    // SAFETY: the caller's pointer, by the contract of the crate.
+    unsafe {
+        post(ual, socket, event_queue, tag, |ual, on, done| {
+            call(ual, on, &region.0, done)
+        })
+    }
 }
 
 /// An IPv4 address of the caller's.
@@ -191,15 +212,18 @@ pub unsafe extern "C" fn Dusi_Send(
     event_queue: u16,
     tag: u64,
 ) -> c_int {
-    // SAFETY: the contract of the crate: null, or a region that was not ended.
-    let Some(region) = (unsafe { region.as_ref() }) else {
-        return -libc::EINVAL;
-    };
-    // SAFETY: the caller's pointer, by the contract of the crate.
+    // SAFETY: the caller's pointers, by the contract of the crate.
     unsafe {
-        post(ual, socket, event_queue, tag, |ual, on, done| {
-            ual.transmit_showing(on, &region.0, protection_tag, (offset, length), done)
-        })
+        post_with(
+            ual,
+            socket,
+            region,
+            event_queue,
+            tag,
+            |ual, on, from, done| {
+                ual.transmit_showing(on, from, protection_tag, (offset, length), done)
+            },
+        )
     }
 }
 
@@ -215,15 +239,16 @@ pub unsafe extern "C" fn Dusi_Recv(
     event_queue: u16,
     tag: u64,
 ) -> c_int {
-    // SAFETY: the contract of the crate: null, or a region that was not ended.
-    let Some(region) = (unsafe { region.as_ref() }) else {
-        return -libc::EINVAL;
-    };
-    // SAFETY: the caller's pointer, by the contract of the crate.
+    // SAFETY: the caller's pointers, by the contract of the crate.
     unsafe {
-        post(ual, socket, event_queue, tag, |ual, on, done| {
-            ual.receive_showing(on, &region.0, protection_tag, (offset, length), done)
-        })
+        post_with(
+            ual,
+            socket,
+            region,
+            event_queue,
+            tag,
+            |ual, on, to, done| ual.receive_showing(on, to, protection_tag, (offset, length), done),
+        )
     }
 }
 

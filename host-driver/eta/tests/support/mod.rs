@@ -2,13 +2,16 @@
 #![allow(dead_code)]
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dusi::{Attachment, Event, EventQueue, Region, Sizes, Socket, Status, Ual};
+use dusi::{
+    Attachment, DusiError, Event, EventQueue, Region, Sizes, Socket, SocketOption, Status, Ual,
+};
 use eta::memory_wire::{MemoryWire, pair};
 use eta::{Engine, IdleMode, Settings, Statistics};
 use host_driver::stack::{Identity, Wire};
@@ -27,6 +30,9 @@ pub fn identity(last: u8) -> Identity {
 pub fn address(last: u8, port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, last), port)
 }
+
+/// The options that make a connection's buffers small.
+pub const SMALL: [SocketOption; 2] = [SocketOption::SendBuffer, SocketOption::ReceiveBuffer];
 
 type Command<W> = Box<dyn FnOnce(&mut Engine<W>) + Send>;
 
@@ -174,7 +180,7 @@ impl Application {
     /// Posts an operation and waits for its event.
     pub fn run<R>(
         &mut self,
-        post: impl FnOnce(&mut Ual, (EventQueue, u64)) -> Result<R, dusi::DusiError>,
+        post: impl FnOnce(&mut Ual, (EventQueue, u64)) -> Result<R, DusiError>,
     ) -> (R, Event) {
         let done = self.done();
         let made = post(&mut self.ual, done).expect("room");
@@ -183,7 +189,7 @@ impl Application {
 
     pub fn status<R>(
         &mut self,
-        post: impl FnOnce(&mut Ual, (EventQueue, u64)) -> Result<R, dusi::DusiError>,
+        post: impl FnOnce(&mut Ual, (EventQueue, u64)) -> Result<R, DusiError>,
     ) -> Status {
         self.run(post).1.status
     }
@@ -196,6 +202,26 @@ impl Application {
 
     pub fn listener(&mut self, port: u16, backlog: u32) -> Socket {
         let socket = self.socket();
+        self.listen(socket, port, backlog)
+    }
+
+    /// A socket with small buffers, as ten thousand connections have them.
+    pub fn small_socket(&mut self) -> Socket {
+        let socket = self.socket();
+        for option in SMALL {
+            let set = self.status(|ual, done| ual.set_option(socket, option, 4096, done));
+            assert_eq!(set, Status::Ok);
+        }
+        socket
+    }
+
+    /// A listening socket whose connections have small buffers.
+    pub fn small_listener(&mut self, port: u16, backlog: u32) -> Socket {
+        let socket = self.small_socket();
+        self.listen(socket, port, backlog)
+    }
+
+    fn listen(&mut self, socket: Socket, port: u16, backlog: u32) -> Socket {
         assert_eq!(
             self.status(|ual, done| ual.bind(socket, port, done)),
             Status::Ok
@@ -256,4 +282,19 @@ pub fn receive(to: &mut Application, on: Socket, count: usize) -> Vec<u8> {
     }
     to.ual.deregister(region).expect("no operation uses it");
     bytes
+}
+
+/// A web server of a folder on port 80, through the engine that listens at a path, until that
+/// engine ends.
+pub fn serve_pages(engine: &Path, root: &Path) {
+    let ual = Ual::connect(engine, Sizes::default()).expect("attached");
+    let mut server = userver::Server::new(ual, root, 80).expect("a server");
+    loop {
+        let done = server.step();
+        let done = done.and_then(|_| server.wait(Duration::from_millis(100)));
+        if let Err(DusiError::EngineEnded) = done {
+            return;
+        }
+        done.expect("an engine that holds");
+    }
 }
