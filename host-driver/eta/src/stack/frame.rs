@@ -19,6 +19,8 @@ pub(crate) struct Flow {
 pub(crate) struct Segment {
     pub(crate) flow: Flow,
     pub(crate) sequence: u32,
+    /// What it acknowledges.
+    pub(crate) acknowledged: Option<u32>,
     /// It opens a connection: SYN without ACK and RST.
     pub(crate) opens: bool,
 }
@@ -62,8 +64,10 @@ fn segment(frame: &[u8], own: Ipv4Addr) -> Option<Kind> {
         return None;
     }
     let tcp = packet.get(usize::from(first & 0xF) * 4..)?;
-    let sequence = u32::from(word(tcp, 4)?) << 16 | u32::from(word(tcp, 6)?);
+    let double = |at| Some(u32::from(word(tcp, at)?) << 16 | u32::from(word(tcp, at + 2)?));
+    let sequence = double(4)?;
     let flags = tcp.get(13)?;
+    let acknowledged = double(8)?;
     let flow = Flow {
         peer: address(packet, 12)?,
         peer_port: word(tcp, 0)?,
@@ -73,6 +77,7 @@ fn segment(frame: &[u8], own: Ipv4Addr) -> Option<Kind> {
     Some(Kind::Tcp(Segment {
         flow,
         sequence,
+        acknowledged: (flags & 0b1_0000 != 0).then_some(acknowledged),
         opens,
     }))
 }
@@ -108,12 +113,14 @@ mod tests {
         let segment = Segment {
             flow,
             sequence: 0x0102_0304,
+            acknowledged: None,
             opens: true,
         };
         assert_eq!(sort(&syn(), OWN), Kind::Tcp(segment));
         let mut acknowledged = syn();
         acknowledged[47] = 0x12;
         let segment = Segment {
+            acknowledged: Some(0),
             opens: false,
             ..segment
         };

@@ -4,6 +4,7 @@ use smoltcp::iface::{Interface, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, RxToken, TxToken};
 use smoltcp::socket::tcp::{self, State};
 use smoltcp::time::Instant as StackInstant;
+use smoltcp::wire::{EthernetFrame, IpAddress, Ipv4Packet, TcpPacket, TcpSeqNumber};
 
 use super::frame::{Kind, Segment, sort};
 use super::{HALF_OPEN_TIME, Holder, Id, Stack};
@@ -44,41 +45,80 @@ impl Stack {
     fn segment(&mut self, frame: &[u8], segment: Segment, room: impl TxToken) {
         let known = self.flows.get(&segment.flow).copied();
         match known {
-            Some(id) if segment.opens && self.is_over(id, segment.sequence) => {
-                self.remove(id);
-                self.opened(frame, segment, room);
-            }
-            Some(id) => self.for_connection(id, frame, segment.sequence, room),
+            Some(id) if segment.opens => match self.succession(id, segment.sequence) {
+                Succession::Replaces => {
+                    self.displace(id);
+                    self.opened(frame, segment, room);
+                }
+                Succession::Challenged => self.challenge(id, frame, room),
+                Succession::Repeats => self.for_connection(id, frame, segment, room),
+            },
+            Some(id) => self.for_connection(id, frame, segment, room),
             None if segment.opens => self.opened(frame, segment, room),
             // smoltcp resets what nobody has.
             None => self.for_nobody(frame, room),
         }
     }
 
-    /// Whether a SYN may take the place of a connection: one that its application has left, by a
-    /// higher sequence number (RFC 9293, section 3.6.1). In TIME-WAIT that is usual; in other
-    /// states the peer has forgotten a connection that nobody wants here either. smoltcp would
-    /// drop the SYN without a word until the old connection's time is over.
-    fn is_over(&mut self, id: Id, sequence: u32) -> bool {
+    /// What a SYN is to the connection from its port.
+    ///
+    /// It may take the place of one that is in TIME-WAIT, or that its application has left, by a
+    /// higher sequence number (RFC 9293, section 3.6.1): Linux gives out a port again at once, and
+    /// often before the application here has closed its socket. smoltcp would drop it without a
+    /// word until the old connection's time is over.
+    fn succession(&mut self, id: Id, sequence: u32) -> Succession {
         let Some(slot) = self.slot(id) else {
-            return false;
+            return Succession::Repeats;
         };
-        let newer = sequence.wrapping_sub(slot.highest).cast_signed() > 0;
-        let over = slot.holder == Holder::Nobody && newer;
-        if !over {
-            self.statistics.unanswered += 1;
+        let newer = slot
+            .highest
+            .is_none_or(|highest| is_after(sequence, highest));
+        let state = slot.set.get::<tcp::Socket<'_>>(slot.handle).state();
+        let over = slot.holder == Holder::Nobody || state == State::TimeWait;
+        if over && newer {
+            return Succession::Replaces;
         }
-        over
+        self.statistics.unanswered += 1;
+        match state {
+            State::SynSent | State::SynReceived => Succession::Repeats,
+            _ => Succession::Challenged,
+        }
     }
 
-    fn for_connection(&mut self, id: Id, frame: &[u8], sequence: u32, room: impl TxToken) {
+    /// Answers a SYN for a connection that exists by an acknowledgement (RFC 5961, section 4). A
+    /// peer that has forgotten the connection then resets it, and may open another; who only
+    /// guesses its ports does no harm.
+    ///
+    /// smoltcp drops such a SYN. It does acknowledge a segment from before its window, at most once
+    /// a second, so the SYN is given to it as one.
+    fn challenge(&mut self, id: Id, frame: &[u8], room: impl TxToken) {
+        let now = self.now;
+        let Some(slot) = self.slots.get_mut(id as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        let mut changed = frame.to_vec();
+        let (Some(highest), Some(acknowledged)) = (slot.highest, slot.acknowledged) else {
+            return;
+        };
+        let old = highest.wrapping_sub(OLD);
+        if as_old_acknowledgement(&mut changed, old, acknowledged).is_some() {
+            self.statistics.looked_at += 1;
+            give(&mut self.interface, now, &mut slot.set, &changed, room);
+        }
+    }
+
+    fn for_connection(&mut self, id: Id, frame: &[u8], segment: Segment, room: impl TxToken) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(id as usize).and_then(Option::as_mut) else {
             return;
         };
         self.statistics.looked_at += 1;
-        if sequence.wrapping_sub(slot.highest).cast_signed() > 0 {
-            slot.highest = sequence;
+        // A SYN that was not accepted says nothing of the connection's numbers.
+        if !segment.opens {
+            raise(&mut slot.highest, segment.sequence);
+            if let Some(acknowledged) = segment.acknowledged {
+                raise(&mut slot.acknowledged, acknowledged);
+            }
         }
         give(&mut self.interface, now, &mut slot.set, frame, room);
         self.make_ready(id);
@@ -101,15 +141,59 @@ impl Stack {
         let deadline = self.tick() + HALF_OPEN_TIME;
         self.limit(id, Some(deadline));
         if let Some(slot) = self.slot(id) {
-            slot.highest = segment.sequence;
+            slot.highest = Some(segment.sequence);
         }
-        self.for_connection(id, frame, segment.sequence, room);
+        self.for_connection(id, frame, segment, room);
         // A frame that smoltcp refused, for example for its sum, opens nothing.
         let refused = |socket: &mut tcp::Socket<'_>| socket.state() == State::Listen;
         if self.socket(id).is_some_and(refused) {
             self.remove(id);
         }
     }
+}
+
+/// What a SYN is to a connection that exists.
+enum Succession {
+    /// The beginning of the next one: the old one is over.
+    Replaces,
+    /// The one that opened it, again, or another before that is done.
+    Repeats,
+    /// One for a connection that lives.
+    Challenged,
+}
+
+/// How far before the window a segment is that only asks for an acknowledgement.
+const OLD: u32 = 1 << 30;
+
+/// Whether a sequence number is later than another.
+fn is_after(number: u32, other: u32) -> bool {
+    number.wrapping_sub(other).cast_signed() > 0
+}
+
+/// Raises a sequence number to a later one.
+fn raise(highest: &mut Option<u32>, number: u32) {
+    if highest.is_none_or(|highest| is_after(number, highest)) {
+        *highest = Some(number);
+    }
+}
+
+/// Makes a bare acknowledgement of a segment; none if it is no whole IPv4 segment.
+fn as_old_acknowledgement(frame: &mut [u8], sequence: u32, acknowledged: u32) -> Option<()> {
+    let mut ethernet = EthernetFrame::new_checked(frame).ok()?;
+    let mut packet = Ipv4Packet::new_checked(ethernet.payload_mut()).ok()?;
+    let from = IpAddress::Ipv4(packet.src_addr());
+    let to = IpAddress::Ipv4(packet.dst_addr());
+    let mut tcp = TcpPacket::new_checked(packet.payload_mut()).ok()?;
+    // A SYN that is damaged gets no answer.
+    if !tcp.verify_checksum(&from, &to) {
+        return None;
+    }
+    tcp.set_syn(false);
+    tcp.set_ack(true);
+    tcp.set_seq_number(TcpSeqNumber(sequence.cast_signed()));
+    tcp.set_ack_number(TcpSeqNumber(acknowledged.cast_signed()));
+    tcp.fill_checksum(&from, &to);
+    Some(())
 }
 
 /// Gives one frame to one set.

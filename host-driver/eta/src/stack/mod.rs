@@ -78,8 +78,9 @@ struct Slot {
     ready: bool,
     /// It was counted in the backlog as established.
     waiting: bool,
-    /// The highest sequence number of the peer.
-    highest: u32,
+    /// The highest sequence number of the peer, and the highest that it has acknowledged.
+    highest: Option<u32>,
+    acknowledged: Option<u32>,
 }
 
 /// What the stack has done.
@@ -216,7 +217,8 @@ impl Stack {
             deadline: None,
             ready: false,
             waiting: false,
-            highest: 0,
+            highest: None,
+            acknowledged: None,
         };
         let id = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -229,13 +231,28 @@ impl Stack {
         id
     }
 
+    /// Makes room for the next connection of the same addresses and ports. One that an application
+    /// holds stays until that is closed, and hears nothing more.
+    fn displace(&mut self, id: Id) {
+        match self.slot(id).map(|slot| (slot.holder, slot.flow)) {
+            Some((Holder::Owner(_), flow)) => {
+                self.flows.remove(&flow);
+            }
+            Some(_) => self.remove(id),
+            None => {}
+        }
+    }
+
     /// Forgets a connection without a word to the peer.
     pub(crate) fn remove(&mut self, id: Id) {
         let Some(slot) = self.slots.get_mut(id as usize).and_then(Option::take) else {
             return;
         };
         self.free.push(id);
-        self.flows.remove(&slot.flow);
+        // Another connection may have displaced it.
+        if self.flows.get(&slot.flow) == Some(&id) {
+            self.flows.remove(&slot.flow);
+        }
         self.statistics.connections -= 1;
         if let Holder::Port(port) = slot.holder {
             self.ports.left(port, id, slot.waiting);

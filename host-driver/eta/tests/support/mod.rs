@@ -1,6 +1,8 @@
 //! Two engines on a memory wire, each in a thread, and an application on each.
 #![allow(dead_code)]
 
+pub mod peer;
+
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::sync::Arc;
