@@ -115,6 +115,11 @@ impl HostMemories {
         self.memories.push(memory);
     }
 
+    /// Takes the memory at an IOVA away from the card.
+    pub fn unmap(&mut self, iova: u64) {
+        self.memories.retain(|memory| memory.iova() != iova);
+    }
+
     /// Takes every memory away from the card.
     pub fn unmap_all(&mut self) {
         self.memories.clear();

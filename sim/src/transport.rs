@@ -11,6 +11,7 @@ use crate::stalls::{Pin, Stalls};
 use crate::timing::Parameters;
 use host_driver::transport::{Bell, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -257,6 +258,15 @@ fn word(offset: u32, bytes: u32) -> Result<u32, TransportError> {
     }
 }
 
+impl SimTransport {
+    /// Lets the card reach memory at the next free IOVA.
+    fn share(&mut self, memory: DmaMemory) -> DmaMemory {
+        self.next_iova += memory.len() as u64 + IOVA_GAP;
+        self.card.machine.lock().map(memory.clone());
+        memory
+    }
+}
+
 impl Transport for SimTransport {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
         self.card.read(bar_offset, self.timing)
@@ -286,9 +296,17 @@ impl Transport for SimTransport {
 
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
         let memory = DmaMemory::new(bytes, self.next_iova)?;
-        self.next_iova += memory.len() as u64 + IOVA_GAP;
-        self.card.machine.lock().map(memory.clone());
-        Ok(memory)
+        Ok(self.share(memory))
+    }
+
+    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+        let memory = DmaMemory::of_file(file, self.next_iova)?;
+        Ok(self.share(memory))
+    }
+
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
+        self.card.machine.lock().unmap(memory);
+        Ok(())
     }
 
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {

@@ -9,7 +9,7 @@ use host_driver::transport::Port;
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use host_interface::bar;
 use host_interface::gencom::Gencom;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tigon2_chip::Cpu;
@@ -198,6 +198,12 @@ impl<T: Transport> Transport for Spy<T> {
             .expect("no panic elsewhere")
             .push(memory.clone());
         Ok(memory)
+    }
+    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+        self.inner.map(file)
+    }
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
+        self.inner.unmap(memory)
     }
     fn port(&mut self) -> Result<Box<dyn Port>, TransportError> {
         self.inner.port()

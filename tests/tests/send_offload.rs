@@ -1,16 +1,20 @@
 //! Tests how the card processes sent frames: checksums, VLAN tags; and a send ring in its own
 //! memory.
 
+use std::time::{Duration, Instant};
+
 use host_driver::Config;
 use host_driver::checksum::{add, prepare, sum};
-use host_driver::nic::{ChecksumOffload, SendOptions, SendRingPlace, SendRingSize};
+use host_driver::nic::{ChecksumOffload, InPlace, SendOptions, SendRingPlace, SendRingSize};
 use integration_tests::{Engine, Stage, stories, stories_beyond};
+use rustix::fs::{MemfdFlags, SealFlags};
 
 stories!(
     checksums_are_right_wherever_a_frame_is_cut,
     frames_keep_their_order_whether_summed_or_not,
     a_tag_is_inserted_behind_the_addresses,
     the_ring_in_the_cards_memory_wraps_three_times,
+    parts_in_place_are_read_and_summed_where_they_are,
 );
 
 stories_beyond!(
@@ -18,6 +22,7 @@ stories_beyond!(
     frames_keep_their_order_whether_summed_or_not,
     a_tag_is_inserted_behind_the_addresses,
     the_ring_in_the_cards_memory_wraps_three_times,
+    parts_in_place_are_read_and_summed_where_they_are,
 );
 
 const TCP: u8 = 6;
@@ -137,4 +142,59 @@ fn the_ring_in_the_cards_memory_wraps_three_times<E: Engine>() {
         expected += 1;
     }
     assert_eq!(stage.wire_now(), None, "one frame too many");
+}
+
+/// A frame's header is the driver's, its payload stands in a memory file that the driver has not
+/// made, in several parts at any offset.
+fn parts_in_place_are_read_and_summed_where_they_are<E: Engine>() {
+    const BYTES: usize = 64 * 1024;
+    let offload = ChecksumOffload::LINUX;
+    let mut stage = Stage::<E>::open_with(with(offload));
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("payload", flags).expect("memory");
+    rustix::fs::ftruncate(&file, BYTES as u64).expect("room");
+    let unsealed = stage.nic.map(file.try_clone().expect("a descriptor"));
+    assert!(unsealed.is_err(), "a file that can shrink");
+    let seals = SealFlags::SHRINK | SealFlags::GROW;
+    rustix::fs::fcntl_add_seals(&file, seals).expect("a fresh file");
+    let memory = stage.nic.map(file).expect("a sealed file");
+    for number in 0..40 {
+        let wanted = packet(&stage, TCP, number);
+        let (header, payload) = wanted.split_at(54);
+        // Apart from each other, the second first.
+        let (front, end) = payload.split_at(1 + payload.len() / 3);
+        let (low, high) = (1000 + number as usize, 40_001 + 8 * number as usize);
+        memory.write_bytes(high, front).expect("in it");
+        memory.write_bytes(low, end).expect("in it");
+        let mut given = [header, &vec![0; payload.len()]].concat();
+        let options = prepare(&mut given, offload);
+        let part = |offset, bytes: &[u8]| InPlace {
+            memory: &memory,
+            offset,
+            bytes: bytes.len(),
+        };
+        let parts = [part(high, front), part(low, end)];
+        let queued = stage.nic.queue_in_place(&given[..54], &parts, options);
+        assert!(queued.expect("a frame"), "room");
+        stage.nic.submit().expect("the card is there");
+        assert_eq!(stage.wire(), wanted, "frame {number}");
+    }
+    let outside = [InPlace {
+        memory: &memory,
+        offset: BYTES - 1,
+        bytes: 2,
+    }];
+    let refused = stage
+        .nic
+        .queue_in_place(&[0; 54], &outside, SendOptions::default());
+    assert!(refused.is_err(), "a part that is not in the memory");
+    // The memory is whoever's it was again once the card has returned all.
+    let mark = stage.nic.send_queued();
+    assert_eq!(mark, 40 * 3);
+    let end = Instant::now() + Duration::from_secs(10);
+    while stage.nic.send_returned() < mark {
+        assert!(Instant::now() < end, "BDs do not come back");
+        stage.turn();
+    }
+    stage.nic.unmap(&memory).expect("the card lets go");
 }

@@ -28,6 +28,11 @@ impl Mapping {
         let file = rustix::fs::memfd_create("tigon-dma", flags)?;
         rustix::fs::ftruncate(&file, len as u64)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Self::of_file(file, len)
+    }
+
+    /// Maps a memory file of `len` bytes, which is sealed against shrinking.
+    pub fn of_file(file: OwnedFd, len: usize) -> io::Result<Self> {
         // SAFETY: a fresh shared mapping at an address of the kernel's choice;
         // nothing else in the process knows it.
         let base = unsafe {

@@ -18,12 +18,12 @@
 //! [`DmaMemory::read_bytes`] the bytes of a frame.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::MemfdFlags;
+use rustix::fs::{MemfdFlags, SealFlags};
 use thiserror::Error;
 
 mod addresses;
@@ -113,6 +113,31 @@ impl DmaMemory {
         let mapping = Mapping::new(len, MemfdFlags::empty())?;
         Ok(Self {
             mapping: Arc::new(mapping),
+            addresses: Addresses::at(iova),
+        })
+    }
+
+    /// Maps a memory file of someone else, which the card will know as `iova`. The file must be
+    /// sealed against shrinking and growing, so that no page of it can be taken away.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the file is empty, no multiple of pages, above [`MAX_BYTES`] or not
+    /// sealed, or for `iova` as [`DmaMemory::new`]; otherwise what the system says.
+    pub fn of_file(file: OwnedFd, iova: u64) -> io::Result<Self> {
+        let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
+        let fixed = SealFlags::SHRINK | SealFlags::GROW;
+        if !rustix::fs::fcntl_get_seals(&file)?.contains(fixed) {
+            return Err(refused("a memory file that can shrink or grow"));
+        }
+        let len = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
+        if len == 0 || len > MAX_BYTES || !len.is_multiple_of(PAGE_BYTES) {
+            return Err(refused("a memory file of an impossible size"));
+        }
+        if !iova.is_multiple_of(PAGE_BYTES as u64) || iova.checked_add(len as u64).is_none() {
+            return Err(refused("a DMA address that is not page aligned, or wraps"));
+        }
+        Ok(Self {
+            mapping: Arc::new(Mapping::of_file(file, len)?),
             addresses: Addresses::at(iova),
         })
     }

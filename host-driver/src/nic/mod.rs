@@ -81,7 +81,7 @@ pub use queues::{
     skew,
 };
 pub use rings::{ChecksumOffload, JumboRing, ReturnRingSize, Ring, SendRingPlace, SendRingSize};
-pub use send::{MAX_FRAGMENTS, SendOptions};
+pub use send::{InPlace, MAX_FRAGMENTS, SendOptions};
 pub use settings::{LinkState, Negotiate};
 pub use sizes::{JUMBO_SLOT_BYTES, MIN_FRAME, SLOT_BYTES};
 pub use spine::ExtensionCard;

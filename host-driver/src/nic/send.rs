@@ -1,8 +1,9 @@
 //! The send ring.
 //!
 //! The ring of send BDs is in control memory or on the card, and each BD has its own slot in send
-//! memory: BD n always points into slot n, so a slot is free exactly when its BD is. A frame takes
-//! one BD for each fragment, with `END` on the last.
+//! memory: BD n points into slot n, so a slot is free exactly when its BD is. A frame takes one BD
+//! for each fragment, with `END` on the last. A BD may also point into memory of someone else
+//! ([`InPlace`]), who leaves it as it is until the BD is back; its slot is not used then.
 //!
 //! ```text
 //!   reclaimed        consumer (the card's)       producer
@@ -48,6 +49,17 @@ impl SendOptions {
     }
 }
 
+/// A part of a frame that the card reads where it is.
+#[derive(Debug, Clone, Copy)]
+pub struct InPlace<'a> {
+    /// Memory that the card knows ([`crate::Transport::map`]).
+    pub memory: &'a DmaMemory,
+    /// Its first byte.
+    pub offset: usize,
+    /// Bytes, at least one.
+    pub bytes: usize,
+}
+
 /// The memory of a send queue.
 pub(super) struct SendMemory {
     pub consumer: Table<2>,
@@ -66,6 +78,8 @@ pub(super) struct SendRing {
     rung: u32,
     /// The card has reported BDs before this index as sent.
     consumer: u32,
+    /// BDs that have come back.
+    returned: u64,
     /// Longest frame.
     largest: usize,
     /// BDs from `rung` on that are not yet in a ring on the card.
@@ -82,6 +96,7 @@ impl SendRing {
             producer: 0,
             rung: 0,
             consumer: 0,
+            returned: 0,
             largest: largest.min(plan.slot),
             waiting: Vec::new(),
             progress: Instant::now(),
@@ -91,6 +106,7 @@ impl SendRing {
 
     /// The card restarts: its ring is empty.
     pub fn restart(&mut self) -> Result<(), DmaError> {
+        self.returned = self.queued();
         (self.producer, self.rung, self.consumer) = (0, 0, 0);
         self.waiting.clear();
         self.start_clock();
@@ -208,6 +224,7 @@ impl SendRing {
         }
         if advanced > 0 {
             self.consumer = reported;
+            self.returned += u64::from(advanced);
             self.progress = Instant::now();
         }
         Ok(advanced)
@@ -258,6 +275,46 @@ impl SendRing {
         Ok(true)
     }
 
+    /// Queues a frame whose header is copied and whose rest the card reads where it is. False if
+    /// the ring has no room.
+    pub fn queue_in_place(
+        &mut self,
+        header: &[u8],
+        rest: &[InPlace<'_>],
+        options: SendOptions,
+    ) -> Result<bool, NicError> {
+        let bytes: usize = rest.iter().map(|part| part.bytes).sum();
+        self.check(header.len() + bytes, 1 + rest.len())?;
+        if (self.free() as usize) < 1 + rest.len() {
+            return Ok(false);
+        }
+        // Before the first BD: a range that cannot be leaves no part of a frame in the ring.
+        let places: Vec<_> = rest
+            .iter()
+            .map(|part| Ok((part.memory.address(part.offset, part.bytes)?, part.bytes)))
+            .collect::<Result<_, DmaError>>()?;
+        self.start_clock();
+        self.memory().write_bytes(self.slot(), header)?;
+        self.push(header.len(), places.is_empty(), options)?;
+        let mut left = places.len();
+        for (address, bytes) in places {
+            left -= 1;
+            self.push_at(address, bytes, left == 0, options)?;
+        }
+        Ok(true)
+    }
+
+    /// BDs queued since the ring is there, and those of them that are not back, as a mark: what
+    /// was queued until now is back when [`SendRing::returned`] has reached it.
+    pub fn queued(&self) -> u64 {
+        self.returned + u64::from(self.outstanding())
+    }
+
+    /// BDs that have come back since the ring is there. A card that restarts has forgotten all.
+    pub fn returned(&self) -> u64 {
+        self.returned
+    }
+
     /// Queues a frame that `fill` writes straight into the next slot. None if the ring has no room;
     /// `fill` is not called then. Some(0) if `fill` had no frame.
     pub fn queue_with(
@@ -292,16 +349,27 @@ impl SendRing {
         }
     }
 
+    /// Queues what stands in the next slot.
     fn push(&mut self, bytes: usize, end: bool, options: SendOptions) -> Result<(), NicError> {
+        let address = self.memory().address(self.slot(), bytes)?;
+        self.push_at(address, bytes, end, options)
+    }
+
+    fn push_at(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        end: bool,
+        options: SendOptions,
+    ) -> Result<(), NicError> {
         // Near the end of the ring the driver requests a report of every frame.
         let close = self.free() < self.entries / 8;
         let flags = options
             .flags()
             .with_end(end)
             .with_coalesce_now(end && (close || options.coalesce_now));
-        let address = self.memory().address(self.slot(), bytes)?;
         let vlan = options.vlan.unwrap_or(0);
-        // Checked against the slot before.
+        // Checked against the longest frame before.
         let bd = SendBd::new(address, bytes as u16, flags, vlan);
         match &self.memory.bds {
             Some(bds) => bds.write(self.producer, &bd.words())?,

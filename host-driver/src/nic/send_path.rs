@@ -14,7 +14,7 @@ use super::bar::Bar;
 use super::counters::Counts;
 use super::drops::DropReason;
 use super::error::NicError;
-use super::send::{SendOptions, SendRing};
+use super::send::{InPlace, SendOptions, SendRing};
 use crate::dma::DmaMemory;
 use crate::live::{Direction, Readers};
 use crate::transport::TransportError;
@@ -54,6 +54,30 @@ impl SendPath {
             self.readers.offer(Direction::Out, || {
                 let bytes = fragments.iter().flat_map(|fragment| fragment.iter());
                 Some(bytes.copied().collect())
+            });
+        }
+        Ok(queued)
+    }
+
+    pub fn queue_in_place(
+        &mut self,
+        header: &[u8],
+        rest: &[InPlace<'_>],
+        options: SendOptions,
+    ) -> Result<bool, NicError> {
+        let queued = self.ring.queue_in_place(header, rest, options)?;
+        if queued {
+            let bytes: usize = rest.iter().map(|part| part.bytes).sum();
+            self.counts.sent.frame(header.len() + bytes);
+            self.readers.offer(Direction::Out, || {
+                let mut frame = header.to_vec();
+                for part in rest {
+                    let start = frame.len();
+                    frame.resize(start + part.bytes, 0);
+                    let place = frame.get_mut(start..)?;
+                    part.memory.read_bytes(part.offset, place).ok()?;
+                }
+                Some(frame)
             });
         }
         Ok(queued)

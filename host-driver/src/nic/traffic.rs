@@ -4,7 +4,7 @@
 //! [`Nic::receive`]; each notifies the card with one mailbox write.
 
 use std::io::{self, IoSlice};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use tigon2_chip::registers::Register;
@@ -13,7 +13,7 @@ use super::bar::Whole;
 use super::error::NicError;
 use super::events::Link;
 use super::frame::{Received, ReceivedFrame};
-use super::send::SendOptions;
+use super::send::{InPlace, SendOptions};
 use super::{LOOK, Nic, Phase, Ring, window};
 use crate::dma::DmaMemory;
 use crate::transport::{Transport, Vector};
@@ -117,6 +117,48 @@ impl<T: Transport> Nic<T> {
     ) -> Result<bool, NicError> {
         self.need(Phase::Open)?;
         self.send.queue(fragments, options)
+    }
+
+    /// Lets the card read a memory file of someone else, for [`Nic::queue_in_place`].
+    ///
+    /// # Errors
+    /// What the transport says, see [`Transport::map`].
+    pub fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, NicError> {
+        Ok(self.control.transport.map(file)?)
+    }
+
+    /// Takes such memory away from the card; no BD may point there ([`Nic::send_returned`]).
+    ///
+    /// # Errors
+    /// What the transport says, see [`Transport::unmap`].
+    pub fn unmap(&mut self, memory: &DmaMemory) -> Result<(), NicError> {
+        Ok(self.control.transport.unmap(memory)?)
+    }
+
+    /// Queues a frame as [`Nic::queue_as`] does, whose header is copied and whose rest the card
+    /// reads where it is: it stays as it is until the card has sent the frame.
+    ///
+    /// # Errors
+    /// As [`Nic::queue`]; [`NicError`] if a part is outside its memory.
+    pub fn queue_in_place(
+        &mut self,
+        header: &[u8],
+        rest: &[InPlace<'_>],
+        options: SendOptions,
+    ) -> Result<bool, NicError> {
+        self.need(Phase::Open)?;
+        self.send.queue_in_place(header, rest, options)
+    }
+
+    /// A mark of what has been queued: the card reads none of it any more when
+    /// [`Nic::send_returned`] has reached it.
+    pub fn send_queued(&self) -> u64 {
+        self.send.ring.queued()
+    }
+
+    /// Send BDs that have come back so far.
+    pub fn send_returned(&self) -> u64 {
+        self.send.ring.returned()
     }
 
     /// Makes `fill` write a frame straight into the next send slot: it receives the memory, the

@@ -6,7 +6,7 @@
 //! layout").
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -66,6 +66,9 @@ pub enum TransportError {
     /// This transport supports only one thread.
     #[error("this way to the card is for one thread")]
     NotShared,
+    /// This transport gives the card no memory of others.
+    #[error("this way to the card reads no memory of others")]
+    NoForeignMemory,
     /// The card has no such interrupt.
     #[error("the card has no interrupt vector {0}")]
     NoVector(Vector),
@@ -154,6 +157,27 @@ pub trait Transport {
     /// [`TransportError`] if the system has no memory or the card refuses it.
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError>;
 
+    /// Lets the card read a memory file of someone else, which is sealed against shrinking and
+    /// growing ([`DmaMemory::of_file`]). The card never writes there.
+    ///
+    /// # Errors
+    /// [`TransportError::NoForeignMemory`] if this way to the card has none; the system's errors,
+    /// and what the card says.
+    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+        let _ = file;
+        Err(TransportError::NoForeignMemory)
+    }
+
+    /// Takes memory back that [`Transport::map`] gave. The card must have no BD that points there.
+    ///
+    /// # Errors
+    /// What the card or the system says; the card may read the memory then until the transport is
+    /// dropped, which is kept so long.
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
+        let _ = memory;
+        Err(TransportError::NoForeignMemory)
+    }
+
     /// Waits for an interrupt. Returns true if it came; it is then consumed and stays masked until
     /// [`Transport::unmask`]. Returns false if none came within `timeout`. An in-process engine
     /// runs during the wait.
@@ -238,6 +262,12 @@ macro_rules! forward {
             }
             fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
                 (**self).allocate(bytes)
+            }
+            fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+                (**self).map(file)
+            }
+            fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
+                (**self).unmap(memory)
             }
             fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
                 (**self).wait(vector, timeout)

@@ -177,6 +177,27 @@ fn check(offset: u32, words: usize, limit: u32) -> Result<(), TransportError> {
     }
 }
 
+impl VfioUser {
+    /// Gives memory to the card, to read and perhaps to write.
+    fn share(&mut self, memory: DmaMemory, writable: bool) -> Result<DmaMemory, TransportError> {
+        let range = DmaRange {
+            iova: memory.iova(),
+            size: memory.len() as u64,
+            readable: true,
+            writable,
+        };
+        self.card
+            .client()
+            .dma_map(range, Some((memory.fd(), 0)))
+            .map_err(|error| convert("DMA memory", error))?;
+        self.next_iova += memory.len() as u64 + GAP_BYTES;
+        let all = self.card.memory.lock();
+        all.unwrap_or_else(PoisonError::into_inner)
+            .push(memory.clone());
+        Ok(memory)
+    }
+}
+
 impl Transport for VfioUser {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
         let mut word = [0];
@@ -232,21 +253,23 @@ impl Transport for VfioUser {
 
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
         let memory = DmaMemory::new(bytes, self.next_iova)?;
-        let range = DmaRange {
-            iova: memory.iova(),
-            size: memory.len() as u64,
-            readable: true,
-            writable: true,
-        };
+        self.share(memory, true)
+    }
+
+    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+        let memory = DmaMemory::of_file(file, self.next_iova)?;
+        self.share(memory, false)
+    }
+
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
         self.card
             .client()
-            .dma_map(range, Some((memory.fd(), 0)))
+            .dma_unmap(memory.iova(), memory.len() as u64)
             .map_err(|error| convert("DMA memory", error))?;
-        self.next_iova += memory.len() as u64 + GAP_BYTES;
         let all = self.card.memory.lock();
         all.unwrap_or_else(PoisonError::into_inner)
-            .push(memory.clone());
-        Ok(memory)
+            .retain(|one| one.iova() != memory.iova());
+        Ok(())
     }
 
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {

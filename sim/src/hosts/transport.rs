@@ -13,6 +13,7 @@
 use crate::transport::{HostTiming, SharedMachine, SimTransport};
 use host_driver::transport::{Bell, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -142,6 +143,14 @@ impl Transport for CpuTransport {
 
     fn allocate(&mut self, bytes: usize) -> Result<DmaMemory, TransportError> {
         self.inner.allocate(bytes)
+    }
+
+    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+        self.inner.map(file)
+    }
+
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
+        self.inner.unmap(memory)
     }
 
     /// Looks for the interrupt. With a time-out only for bringing the card up, when no CPU

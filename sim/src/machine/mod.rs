@@ -350,6 +350,11 @@ impl Machine {
         self.host.map(memory);
     }
 
+    /// Takes a piece of host memory away from the card.
+    pub fn unmap(&mut self, memory: &DmaMemory) {
+        self.host.unmap(memory.iova());
+    }
+
     /// Takes all host memory away from the card.
     pub fn unmap_all(&mut self) {
         self.host.unmap_all();

@@ -212,10 +212,12 @@ pub fn map_dma(
     container: BorrowedFd<'_>,
     iova: u64,
     memory: &crate::dma::DmaMemory,
+    writable: bool,
 ) -> io::Result<()> {
+    let write = if writable { VFIO_DMA_MAP_FLAG_WRITE } else { 0 };
     let mut map = vfio_iommu_type1_dma_map {
         argsz: size_of::<vfio_iommu_type1_dma_map>() as u32,
-        flags: VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+        flags: VFIO_DMA_MAP_FLAG_READ | write,
         vaddr: memory.process_address(),
         iova,
         size: memory.len() as u64,

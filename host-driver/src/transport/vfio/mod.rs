@@ -256,6 +256,21 @@ fn huge_pages(bytes: usize) -> Result<DmaMemory, TransportError> {
     .map_err(refused)
 }
 
+impl Vfio {
+    /// Gives memory to the card, to read and perhaps to write.
+    fn share(&mut self, memory: &DmaMemory, writable: bool) -> Result<(), TransportError> {
+        let container = self.card.container.as_fd();
+        ioctl::map_dma(container, memory.iova(), memory, writable).map_err(|error| {
+            TransportError::Refused {
+                what: "DMA memory",
+                reason: format!("{error} (is the limit of locked memory too low?)"),
+            }
+        })?;
+        self.next_iova += memory.len() as u64 + GAP_BYTES;
+        Ok(())
+    }
+}
+
 impl Transport for Vfio {
     fn read(&mut self, bar_offset: u32) -> Result<u32, TransportError> {
         self.card.read(bar_offset)
@@ -283,22 +298,31 @@ impl Transport for Vfio {
             Isolation::None => huge_pages(bytes)?,
             Isolation::Iommu => {
                 let memory = DmaMemory::new(bytes, self.next_iova)?;
-                let container = self.card.container.as_fd();
-                ioctl::map_dma(container, self.next_iova, &memory).map_err(|error| {
-                    TransportError::Refused {
-                        what: "DMA memory",
-                        reason: format!("{error} (is the limit of locked memory too low?)"),
-                    }
-                })?;
-                self.next_iova += memory.len() as u64 + GAP_BYTES;
+                self.share(&memory, true)?;
                 memory
             }
         };
-        // A panic of another holder leaves the list intact.
+        self.card.keep(&memory);
+        Ok(memory)
+    }
+
+    fn map(&mut self, file: OwnedFd) -> Result<DmaMemory, TransportError> {
+        if self.card.isolation == Isolation::None {
+            return Err(TransportError::NoForeignMemory);
+        }
+        let memory = DmaMemory::of_file(file, self.next_iova)?;
+        self.share(&memory, false)?;
+        self.card.keep(&memory);
+        Ok(memory)
+    }
+
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), TransportError> {
+        let container = self.card.container.as_fd();
+        ioctl::unmap_dma(container, memory.iova(), memory.len() as u64)?;
         let all = self.card.memory.lock();
         all.unwrap_or_else(PoisonError::into_inner)
-            .push(memory.clone());
-        Ok(memory)
+            .retain(|one| one.iova() != memory.iova());
+        Ok(())
     }
 
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
@@ -368,6 +392,16 @@ impl Port for VfioPort {
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
         vector.must_be_pin()?;
         self.0.unmask()
+    }
+}
+
+impl Card {
+    /// Keeps memory as long as the function may use it.
+    fn keep(&self, memory: &DmaMemory) {
+        // A panic of another holder leaves the list intact.
+        let all = self.memory.lock();
+        all.unwrap_or_else(PoisonError::into_inner)
+            .push(memory.clone());
     }
 }
 
