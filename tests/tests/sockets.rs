@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use dusi::Ual;
 use eta::Engine as Ppe;
 use eta::memory_wire::pair;
+use host_driver::Config;
+use host_driver::nic::ChecksumOffload;
 use host_driver::stack::card::CardWire;
 use host_driver::stack::{Host, Identity};
 use integration_tests::engine::{Engine, Sim};
@@ -24,11 +26,34 @@ const SHORTEST: usize = 60;
 
 #[test]
 fn a_page_arrives_whole_over_the_simulated_card() {
+    let counts = page(Config::default(), false);
+    assert!(counts.sent > 20_001);
+    assert_eq!(counts.in_place, 0);
+}
+
+/// Neither server nor engine moves a byte of it: the card reads it where the server has it, and
+/// sums it.
+#[test]
+fn a_page_goes_out_without_a_copy() {
+    let config = Config {
+        send_checksums: ChecksumOffload::FULL,
+        receive_checksums: ChecksumOffload::FULL,
+        ..Config::default()
+    };
+    let counts = page(config, true);
+    assert!(counts.in_place > 20_001);
+    assert_eq!((counts.sent, counts.stack.filled), (0, 0));
+    // What smoltcp moves for nothing.
+    assert!(counts.stack.placeholders >= counts.in_place);
+}
+
+/// Fetches a page; the engine's counts then.
+fn page(config: Config, in_place: bool) -> eta::Statistics {
     let folder = tempfile::tempdir().expect("a folder");
     let page: Vec<u8> = (0..20_001u32).map(|byte| (byte * 7 % 251) as u8).collect();
     std::fs::write(folder.path().join("page"), &page).expect("a file");
 
-    let mut stage = Stage::<Sim>::open();
+    let mut stage = Stage::<Sim>::open_with(config);
     let station = stage.nic.station();
     let address = Ipv4Cidr::new(ADDRESS, 24);
     let wire = CardWire::new(&mut stage.nic);
@@ -36,6 +61,9 @@ fn a_page_arrives_whole_over_the_simulated_card() {
     let memory = ppe.attach().expect("memory");
     let ual = Ual::open(memory).expect("a memory file");
     let mut server = Server::new(ual, folder.path(), 80).expect("a server");
+    if in_place {
+        server.send_in_place();
+    }
 
     let (far, near) = pair().expect("descriptors");
     let station = [2, 0, 0, 0, 0, 2];
@@ -93,4 +121,5 @@ fn a_page_arrives_whole_over_the_simulated_card() {
         "the page differs from the file"
     );
     assert_eq!(ppe.statistics().expelled, 0);
+    ppe.statistics()
 }

@@ -17,7 +17,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::ring::{Entry, Place, ring_words};
 
 /// First word of every memory file: "dti" and the layout's version.
-pub const MAGIC: u64 = 0x6474_6900_0000_0002;
+pub const MAGIC: u64 = 0x6474_6900_0000_0003;
+/// Words of a page; a memory file has whole ones.
+const PAGE_WORDS: usize = 512;
 /// Word that is 1 while the engine sleeps.
 pub const ENGINE_SLEEPS: usize = 8;
 /// Event queues of an application.
@@ -96,7 +98,8 @@ impl Sizes {
     /// Words of the memory file.
     #[must_use]
     pub const fn file_words(&self) -> usize {
-        self.pool_start() + self.pool as usize / 8
+        // Whole pages, so that a card can read it.
+        (self.pool_start() + self.pool as usize / 8).next_multiple_of(PAGE_WORDS)
     }
 }
 
@@ -143,6 +146,9 @@ pub enum Operation {
     Register,
     /// Ends the region in `argument`.
     Deregister,
+    /// As [`Operation::Transmit`] without a copy: the bytes are read where they are whenever a
+    /// packet leaves, and it completes when the peer has acknowledged them.
+    TransmitInPlace,
 }
 
 /// A region and its protection tag as a descriptor's `argument`.
@@ -205,7 +211,7 @@ impl SocketOption {
 }
 
 impl Operation {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Socket,
         Self::Bind,
         Self::Listen,
@@ -220,6 +226,7 @@ impl Operation {
         Self::Cancel,
         Self::Register,
         Self::Deregister,
+        Self::TransmitInPlace,
     ];
 
     /// The operation of a descriptor's number.

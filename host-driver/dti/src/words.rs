@@ -40,3 +40,15 @@ pub fn write_bytes<W: Words + ?Sized>(words: &W, start: usize, bytes: &[u8]) {
         words.store(start + index, u64::from_le_bytes(word), Ordering::Relaxed);
     }
 }
+
+/// Reads bytes that start anywhere.
+pub fn read_bytes_at<W: Words + ?Sized>(words: &W, start: usize, bytes: &mut [u8]) {
+    let into = start % 8;
+    let head = bytes.len().min((8 - into) % 8);
+    let (front, rest) = bytes.split_at_mut(head);
+    if !front.is_empty() {
+        let word = words.load(start / 8, Ordering::Relaxed).to_le_bytes();
+        front.copy_from_slice(&word[into..into + head]);
+    }
+    read_bytes(words, (start + head) / 8, rest);
+}

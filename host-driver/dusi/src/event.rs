@@ -84,7 +84,7 @@ impl Ual {
             // A handle is free again once its socket is closed, or was never made.
             Some(Operation::Close) if done => self.handles.give(raw.socket),
             Some(Operation::Socket) if !done => self.handles.give(raw.socket),
-            Some(Operation::Transmit | Operation::Receive) => {
+            Some(Operation::Transmit | Operation::TransmitInPlace | Operation::Receive) => {
                 self.pool.unused(raw.argument as u32);
             }
             _ => {}

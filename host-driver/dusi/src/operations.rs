@@ -148,6 +148,38 @@ impl Ual {
         self.move_payload(Operation::Transmit, on, region, tag, (offset, length), done)
     }
 
+    /// As [`Ual::transmit_part`], without a copy: the engine, or its card, reads the bytes where
+    /// they are whenever a packet leaves. The event comes when the peer has acknowledged them, and
+    /// only then they may be overwritten. Who closes the socket before resets the connection.
+    ///
+    /// # Errors
+    /// [`DusiError::Range`], [`DusiError::Queue`].
+    pub fn transmit_in_place(
+        &mut self,
+        on: Socket,
+        region: &Region,
+        (offset, length): (usize, usize),
+        done: (EventQueue, u64),
+    ) -> Result<(), DusiError> {
+        self.transmit_in_place_showing(on, region, region.tag(), (offset, length), done)
+    }
+
+    /// As [`Ual::transmit_in_place`], for a caller that keeps protection tags itself.
+    ///
+    /// # Errors
+    /// [`DusiError::Range`], [`DusiError::Queue`].
+    pub fn transmit_in_place_showing(
+        &mut self,
+        on: Socket,
+        region: &Region,
+        tag: u32,
+        (offset, length): (usize, usize),
+        done: (EventQueue, u64),
+    ) -> Result<(), DusiError> {
+        let operation = Operation::TransmitInPlace;
+        self.move_payload(operation, on, region, tag, (offset, length), done)
+    }
+
     /// Receives what there is into a region; 0 bytes are the end of the stream.
     ///
     /// # Errors

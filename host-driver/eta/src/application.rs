@@ -2,6 +2,7 @@
 //! wrote is believed: descriptors are copied once and then judged.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dti::bell;
@@ -24,7 +25,7 @@ struct Region {
 
 /// The queues.
 pub(crate) struct Queues {
-    pub(crate) memory: Mapping,
+    pub(crate) memory: Arc<Mapping>,
     pub(crate) sizes: Sizes,
     work: Consumer,
     events: [Producer; EVENT_QUEUES],
@@ -41,7 +42,7 @@ impl Queues {
     pub(crate) fn new(memory: Mapping, sizes: Sizes) -> Self {
         memory.store(0, MAGIC, Ordering::Release);
         Self {
-            memory,
+            memory: Arc::new(memory),
             sizes,
             work: Consumer::new(sizes.work_queue()),
             events: std::array::from_fn(|number| Producer::new(sizes.event_queue(number))),
@@ -57,14 +58,14 @@ impl Queues {
     pub(crate) fn take(&mut self) -> Result<Option<Descriptor>, RingError> {
         let work = match self.held.take() {
             Some(held) => held,
-            None => match self.work.pop(&self.memory)? {
+            None => match self.work.pop(&*self.memory)? {
                 Some(entry) => judged(Descriptor::of(entry)),
                 None => return Ok(None),
             },
         };
         if work.queue != QUIET {
             let queue = usize::from(work.queue);
-            if self.events[queue].room(&self.memory)? <= self.reserved[queue] {
+            if self.events[queue].room(&*self.memory)? <= self.reserved[queue] {
                 self.held = Some(work);
                 return Ok(None);
             }
@@ -78,19 +79,19 @@ impl Queues {
         let held = self.held.as_ref().map(|held| usize::from(held.queue));
         match held {
             None => {
-                bell::announce(&self.memory, ENGINE_SLEEPS);
-                Ok(self.work.waiting(&self.memory)? == 0)
+                bell::announce(&*self.memory, ENGINE_SLEEPS);
+                Ok(self.work.waiting(&*self.memory)? == 0)
             }
             Some(queue) => {
-                bell::announce_for_room(&self.memory, ENGINE_SLEEPS);
-                Ok(self.events[queue].room(&self.memory)? <= self.reserved[queue])
+                bell::announce_for_room(&*self.memory, ENGINE_SLEEPS);
+                Ok(self.events[queue].room(&*self.memory)? <= self.reserved[queue])
             }
         }
     }
 
     /// The engine is awake.
     pub(crate) fn awake(&self) {
-        bell::awake(&self.memory, ENGINE_SLEEPS);
+        bell::awake(&*self.memory, ENGINE_SLEEPS);
     }
 
     /// Posts the one event of an operation that was under way.
@@ -144,7 +145,7 @@ impl Queues {
         let queue = usize::from(work.queue);
         self.reserved[queue] -= 1;
         self.posted[queue] = true;
-        self.events[queue].push(&self.memory, event.entry())
+        self.events[queue].push(&*self.memory, event.entry())
     }
 
     /// Whether the application sleeps and has events now, so that it must be woken.
@@ -152,7 +153,7 @@ impl Queues {
         let mut wake = false;
         for (number, posted) in self.posted.iter_mut().enumerate() {
             if std::mem::take(posted) {
-                wake |= bell::must_wake(&self.memory, event_queue_armed(number));
+                wake |= bell::must_wake(&*self.memory, event_queue_armed(number));
             }
         }
         wake
@@ -213,17 +214,20 @@ impl Queues {
 
     /// Reads payload, at a multiple of 8 bytes; the range was judged.
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) {
-        read_bytes(&self.memory, self.sizes.pool_start() + offset / 8, bytes);
+        read_bytes(&*self.memory, self.sizes.pool_start() + offset / 8, bytes);
     }
 
     /// Writes payload, at a multiple of 8 bytes; the range was judged.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
-        write_bytes(&self.memory, self.sizes.pool_start() + offset / 8, bytes);
+        write_bytes(&*self.memory, self.sizes.pool_start() + offset / 8, bytes);
     }
 }
 
 fn is_transfer(operation: u16) -> bool {
-    operation == Operation::Transmit as u16 || operation == Operation::Receive as u16
+    matches!(
+        Operation::from_number(operation),
+        Some(Operation::Transmit | Operation::TransmitInPlace | Operation::Receive)
+    )
 }
 
 /// A descriptor for a queue that does not exist becomes an unknown operation: its completion, an

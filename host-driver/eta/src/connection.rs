@@ -8,6 +8,7 @@ use crate::application::Queues;
 use crate::engine::Statistics;
 use crate::sockets::Connection;
 use crate::stack::Stack;
+use crate::stack::in_place::Stream;
 
 /// Moves posted operations on as far as they go.
 pub(crate) fn advance(
@@ -15,6 +16,7 @@ pub(crate) fn advance(
     queues: &mut Queues,
     connection: &mut Connection,
     statistics: &mut Statistics,
+    returned: u64,
 ) -> Result<(), RingError> {
     if let Some(work) = connection.connecting {
         let late = stack.is_late(connection.id);
@@ -34,15 +36,66 @@ pub(crate) fn advance(
         stack.limit(connection.id, None);
         queues.complete(&work, status, 0, 0)?;
     }
-    let Some(socket) = stack.socket(connection.id) else {
+    let Some((socket, stream)) = stack.sending(connection.id) else {
         return Ok(());
     };
-    transmit(socket, queues, connection, statistics)?;
-    receive(socket, queues, connection, statistics)
+    transmit(socket, stream, queues, connection, statistics)?;
+    let held = acknowledge(socket, stream, queues, connection, returned)?;
+    receive(socket, queues, connection, statistics)?;
+    if held {
+        stack.hold(connection.id);
+    }
+    Ok(())
+}
+
+/// Completes what the peer has acknowledged; true if the wire may still read some of it.
+fn acknowledge(
+    socket: &tcp::Socket<'_>,
+    stream: &mut Stream,
+    queues: &mut Queues,
+    connection: &mut Connection,
+    returned: u64,
+) -> Result<bool, RingError> {
+    if connection.sent.is_empty() {
+        return Ok(false);
+    }
+    let done = stream.acknowledged(socket.send_queue());
+    while let Some((work, end)) = connection.sent.front().copied() {
+        let status = if end <= done {
+            if returned < stream.mark() {
+                return Ok(true);
+            }
+            Status::Ok
+        } else if socket.state() == State::Closed {
+            Status::Reset
+        } else {
+            return Ok(false);
+        };
+        connection.sent.pop_front();
+        let length = if status == Status::Ok { work.length } else { 0 };
+        queues.complete(&work, status, length, 0)?;
+    }
+    Ok(false)
+}
+
+/// Gives smoltcp places for bytes that stay where they are.
+fn place(
+    socket: &mut tcp::Socket<'_>,
+    stream: &mut Stream,
+    (offset, wanted): (usize, usize),
+) -> usize {
+    let moved = socket.send(|room| {
+        let part = wanted.min(room.len());
+        (part, part)
+    });
+    let moved = moved.unwrap_or(0);
+    stream.placed(offset, moved);
+    moved
 }
 
 fn transmit(
     socket: &mut tcp::Socket<'_>,
+    stream: &mut Stream,
     queues: &mut Queues,
     connection: &mut Connection,
     statistics: &mut Statistics,
@@ -53,6 +106,22 @@ fn transmit(
             (Status::Ok, 0)
         } else if !socket.may_send() {
             (Status::Reset, connection.taken as u32)
+        } else if work.operation == Operation::TransmitInPlace as u16 {
+            let wanted = work.length as usize - connection.taken;
+            let offset = work.offset as usize + connection.taken;
+            let moved = place(socket, stream, (offset, wanted));
+            connection.taken += moved;
+            statistics.in_place += moved as u64;
+            if moved < wanted {
+                if moved > 0 {
+                    continue;
+                }
+                return Ok(());
+            }
+            connection.sent.push_back((work, stream.given()));
+            connection.transmits.pop_front();
+            connection.taken = 0;
+            continue;
         } else {
             let wanted = work.length as usize - connection.taken;
             let offset = work.offset as usize + connection.taken;
@@ -67,6 +136,7 @@ fn transmit(
                 (part, part)
             });
             let moved = moved.unwrap_or(0);
+            stream.copied(moved);
             connection.taken += moved;
             statistics.sent += moved as u64;
             if connection.taken < work.length as usize {
@@ -81,6 +151,7 @@ fn transmit(
                 }
                 queues.read(offset, &mut word[..part]);
                 let moved = socket.send_slice(&word[..part]).unwrap_or(0);
+                stream.copied(moved);
                 connection.taken += moved;
                 statistics.sent += moved as u64;
                 continue;
@@ -89,6 +160,11 @@ fn transmit(
         };
         connection.transmits.pop_front();
         connection.taken = 0;
+        if status == Status::Ok && !connection.sent.is_empty() {
+            // In order: what was posted before completes before.
+            connection.sent.push_back((work, 0));
+            continue;
+        }
         queues.complete(&work, status, length, 0)?;
     }
     Ok(())

@@ -48,6 +48,7 @@ impl Socket {
             Role::Connected(connection) => {
                 let connecting = connection.connecting.take().into_iter();
                 connecting
+                    .chain(connection.sent.drain(..).map(|(work, _)| work))
                     .chain(connection.transmits.drain(..))
                     .chain(connection.receives.drain(..))
                     .collect()
@@ -63,6 +64,9 @@ pub(crate) struct Connection {
     /// Sends and the shutdown, with the bytes already taken of the first.
     pub(crate) transmits: VecDeque<Descriptor>,
     pub(crate) taken: usize,
+    /// Sends and a shutdown that smoltcp has taken, in order, behind a send without a copy that
+    /// the peer has not acknowledged; each with the bytes of the stream that must be acknowledged.
+    pub(crate) sent: VecDeque<(Descriptor, u64)>,
     /// A shutdown was posted.
     pub(crate) ended: bool,
     pub(crate) receives: VecDeque<Descriptor>,
@@ -75,6 +79,7 @@ impl Connection {
             connecting,
             transmits: VecDeque::new(),
             taken: 0,
+            sent: VecDeque::new(),
             ended: false,
             receives: VecDeque::new(),
         })

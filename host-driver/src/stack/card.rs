@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -10,8 +10,11 @@ use smoltcp::time::Instant as StackInstant;
 
 use super::{StackError, Wire};
 use crate::checksum;
-use crate::nic::{CardState, DropReason, Nic, NicError, Notice, SendOptions};
-use crate::transport::Transport;
+use crate::dma::DmaMemory;
+use crate::nic::{
+    CardState, DropReason, InPlace, MAX_FRAGMENTS, Nic, NicError, Notice, SendOptions,
+};
+use crate::transport::{Transport, TransportError};
 
 /// Received frames that are fetched at once.
 const BATCH: u32 = 64;
@@ -188,6 +191,43 @@ impl<T: Transport> Wire for CardWire<'_, T> {
         let interrupts = self.nic.config().notice == Notice::Interrupt;
         let fd = self.nic.interrupt_fd();
         fd.filter(|_| interrupts && self.received.is_empty())
+    }
+
+    fn map(&mut self, file: OwnedFd) -> Result<Option<DmaMemory>, StackError> {
+        match self.nic.map(file) {
+            Ok(memory) => Ok(Some(memory)),
+            Err(NicError::Transport(TransportError::NoForeignMemory | TransportError::Io(_))) => {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), StackError> {
+        Ok(self.nic.unmap(memory)?)
+    }
+
+    fn room_in_place(&self) -> usize {
+        self.nic.send_room() as usize / MAX_FRAGMENTS
+    }
+
+    fn send_in_place(&mut self, frame: &mut [u8], header: usize, parts: &[InPlace<'_>]) {
+        let offload = self.nic.config().send_checksums;
+        let options = SendOptions {
+            vlan: self.vlan,
+            ..checksum::prepare(frame, offload)
+        };
+        let header = frame.get(..header).unwrap_or(frame);
+        let queued = self.nic.queue_in_place(header, parts, options);
+        self.note(queued.map(|_| ()));
+    }
+
+    fn queued(&self) -> u64 {
+        self.nic.send_queued()
+    }
+
+    fn returned(&self) -> u64 {
+        self.nic.send_returned()
     }
 
     fn recover(&mut self, failure: &StackError) -> Result<bool, StackError> {

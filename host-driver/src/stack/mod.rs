@@ -12,7 +12,7 @@
 //!         └──── driver ── MAC ──────┘
 //! ```
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
@@ -21,7 +21,8 @@ use smoltcp::time::Instant as StackInstant;
 use smoltcp::wire::{EthernetAddress, IpCidr, Ipv4Cidr};
 use thiserror::Error;
 
-use crate::nic::CardState;
+use crate::dma::DmaMemory;
+use crate::nic::{CardState, InPlace};
 
 pub mod card;
 mod conversation;
@@ -90,6 +91,46 @@ pub trait Wire: Device {
     /// with no time, and then look for frames.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    /// Lets the wire read a memory file of someone else where it is; none if it only takes whole
+    /// frames. The file is sealed against shrinking and growing.
+    ///
+    /// # Errors
+    /// [`StackError`] if the device failed.
+    fn map(&mut self, file: OwnedFd) -> Result<Option<DmaMemory>, StackError> {
+        let _ = file;
+        Ok(None)
+    }
+
+    /// Takes such memory away from the wire, which must have returned all that points there.
+    ///
+    /// # Errors
+    /// [`StackError`] if the device failed.
+    fn unmap(&mut self, memory: &DmaMemory) -> Result<(), StackError> {
+        let _ = memory;
+        Ok(())
+    }
+
+    /// Frames with parts in place that it takes now.
+    fn room_in_place(&self) -> usize {
+        0
+    }
+
+    /// Sends a frame of which everything behind the first `header` bytes stands elsewhere.
+    fn send_in_place(&mut self, frame: &mut [u8], header: usize, parts: &[InPlace<'_>]) {
+        let _ = (frame, header, parts);
+    }
+
+    /// A mark of what has been sent in place: nothing before it is read any more when
+    /// [`Wire::returned`] has reached it.
+    fn queued(&self) -> u64 {
+        0
+    }
+
+    /// See [`Wire::queued`].
+    fn returned(&self) -> u64 {
+        0
     }
 
     /// Resets what has failed, so that the wire can be used again; false if it cannot.

@@ -42,8 +42,14 @@ struct Connection {
     pending: Vec<u8>,
     /// Transmits without a completion.
     transmits: usize,
+    /// A receive has been posted.
+    receiving: bool,
+    /// The client sends nothing more.
+    ended: bool,
     /// The connection ends after the reply.
     last: bool,
+    /// The sending direction is shut down.
+    shut: bool,
     closing: bool,
 }
 
@@ -76,6 +82,8 @@ pub struct Server {
     listening: Option<Status>,
     /// Accepts that are posted.
     accepting: usize,
+    /// Replies are sent without a copy.
+    in_place: bool,
 }
 
 impl Server {
@@ -104,7 +112,13 @@ impl Server {
             statistics: Statistics::default(),
             listening: None,
             accepting: 0,
+            in_place: false,
         })
+    }
+
+    /// Sends replies from where they are, without a copy.
+    pub fn send_in_place(&mut self) {
+        self.in_place = true;
     }
 
     /// What it has done so far.
@@ -182,8 +196,8 @@ impl Server {
             }
             Some(Operation::Accept) => self.accepted(event),
             Some(Operation::Receive) => self.received(event),
-            Some(Operation::Transmit) => self.transmitted(event),
-            Some(Operation::Shutdown) => self.close(event.socket),
+            Some(Operation::Transmit | Operation::TransmitInPlace) => self.transmitted(event),
+            Some(Operation::Shutdown) => self.shut(event),
             Some(Operation::Close) => {
                 self.closed(event.socket);
                 Ok(())
@@ -208,7 +222,10 @@ impl Server {
             header,
             pending: Vec::new(),
             transmits: 0,
+            receiving: true,
+            ended: false,
             last: false,
+            shut: false,
             closing: false,
         };
         self.connections.insert(socket, connection);
@@ -242,13 +259,19 @@ impl Server {
         let Some(connection) = self.connections.get_mut(&event.socket) else {
             return Ok(());
         };
-        if event.status != Status::Ok || event.length == 0 {
+        if event.status != Status::Ok {
             return self.close(event.socket);
         }
+        connection.receiving = false;
+        connection.ended = event.length == 0;
         let start = connection.pending.len();
         connection.pending.resize(start + event.length, 0);
         self.ual
             .read(&connection.input, &mut connection.pending[start..])?;
+        if connection.transmits > 0 || connection.last {
+            // After the reply that is under way.
+            return Ok(());
+        }
         self.proceed(event.socket)
     }
 
@@ -262,7 +285,9 @@ impl Server {
                 connection.pending.drain(..request.bytes);
                 request
             }
+            Request::Partial if connection.ended => return self.close(socket),
             Request::Partial if connection.pending.len() < LONGEST_REQUEST => {
+                connection.receiving = true;
                 return self.ual.receive(socket, &connection.input, (self.reads, 0));
             }
             Request::Partial => reply::bad("431 Request Header Fields Too Large"),
@@ -282,14 +307,42 @@ impl Server {
         let text = reply::header(status, length, request.persistent);
         self.ual.write(&connection.header, text.as_bytes())?;
         let done = (self.writes, 0);
-        self.ual
-            .transmit(socket, &connection.header, text.len(), done)?;
+        let transmit = if self.in_place {
+            Ual::transmit_in_place
+        } else {
+            Ual::transmit_part
+        };
+        let header = (0, text.len());
+        transmit(&mut self.ual, socket, &connection.header, header, done)?;
         connection.transmits = 1;
         if let Some(file) = found.filter(|file| !request.head && file.len() > 0) {
-            self.ual.transmit(socket, file, file.len(), done)?;
+            transmit(&mut self.ual, socket, file, (0, file.len()), done)?;
             connection.transmits += 1;
         }
         self.statistics.requests += 1;
+        if connection.last {
+            // Behind the reply, without waiting until that has gone.
+            return self.ual.shutdown(socket, (self.closes, 0));
+        }
+        if self.in_place && connection.pending.is_empty() && !connection.ended {
+            // The reply is complete when the client has acknowledged it, which may be with its
+            // next request.
+            connection.receiving = true;
+            self.ual
+                .receive(socket, &connection.input, (self.reads, 0))?;
+        }
+        Ok(())
+    }
+
+    /// The sending direction has ended; the connection ends when all of it is done.
+    fn shut(&mut self, event: Event) -> Result<(), DusiError> {
+        let Some(connection) = self.connections.get_mut(&event.socket) else {
+            return Ok(());
+        };
+        connection.shut = true;
+        if connection.transmits == 0 || event.status != Status::Ok {
+            return self.close(event.socket);
+        }
         Ok(())
     }
 
@@ -305,7 +358,15 @@ impl Server {
             return Ok(());
         }
         if connection.last {
-            return self.ual.shutdown(event.socket, (self.closes, 0));
+            // Else the shutdown's event closes.
+            return if connection.shut {
+                self.close(event.socket)
+            } else {
+                Ok(())
+            };
+        }
+        if connection.receiving {
+            return Ok(());
         }
         self.proceed(event.socket)
     }

@@ -291,6 +291,18 @@ int Dusi_Send(struct Dusi_Ual *ual,
               uint64_t tag);
 
 /**
+ * As `Dusi_Send`, without a copy: its event comes when the peer has acknowledged the bytes.
+ */
+int Dusi_Send_In_Place(struct Dusi_Ual *ual,
+                       uint32_t socket,
+                       const struct Dusi_Region *region,
+                       uint32_t protection_tag,
+                       uintptr_t offset,
+                       uintptr_t length,
+                       uint16_t event_queue,
+                       uint64_t tag);
+
+/**
  * Receives what there is into a region; the end of the stream is 0 bytes.
  */
 int Dusi_Recv(struct Dusi_Ual *ual,

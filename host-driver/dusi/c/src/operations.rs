@@ -227,6 +227,33 @@ pub unsafe extern "C" fn Dusi_Send(
     }
 }
 
+/// As `Dusi_Send`, without a copy: its event comes when the peer has acknowledged the bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Send_In_Place(
+    ual: *mut Dusi_Ual,
+    socket: u32,
+    region: *const Dusi_Region,
+    protection_tag: u32,
+    offset: usize,
+    length: usize,
+    event_queue: u16,
+    tag: u64,
+) -> c_int {
+    // SAFETY: the caller's pointers, by the contract of the crate.
+    unsafe {
+        post_with(
+            ual,
+            socket,
+            region,
+            event_queue,
+            tag,
+            |ual, on, from, done| {
+                ual.transmit_in_place_showing(on, from, protection_tag, (offset, length), done)
+            },
+        )
+    }
+}
+
 /// Receives what there is into a region; the end of the stream is 0 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn Dusi_Recv(

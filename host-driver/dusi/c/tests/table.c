@@ -154,6 +154,14 @@ int main(int count, char **arguments)
     CHECK(event.error == 0 && event.length == sizeof text);
     CHECK(Dusi_Read(server, to, 0, back, sizeof back) == 0);
     CHECK(memcmp(text, back, sizeof text) == 0);
+    CHECK(ERROR(client, Dusi_Send_In_Place(client, socket, from, 8, 64, 8, 0, tag)) == EACCES);
+    event = RUN(client, Dusi_Send_In_Place(client, socket, from, 7, 64, sizeof text, 0, tag));
+    CHECK(event.error == 0 && event.length == sizeof text);
+    memset(back, 0, sizeof back);
+    event = RUN(server, Dusi_Recv(server, child, to, 9, 0, 4096, 0, tag));
+    CHECK(event.error == 0 && event.length == sizeof text);
+    CHECK(Dusi_Read(server, to, 0, back, sizeof back) == 0);
+    CHECK(memcmp(text, back, sizeof text) == 0);
 
     /* Set_Socket_Ops, Get_Socket_Ops */
     CHECK(Dusi_Set_Socket_Ops(client, socket, 99, 1, 0, 1) == -ENOPROTOOPT);

@@ -12,6 +12,7 @@ use clap::{Parser, ValueEnum};
 use eta::status::Status;
 use eta::tap_wire::TapWire;
 use eta::{Engine, EngineError, IdleMode, Settings};
+use host_driver::nic::ChecksumOffload;
 use host_driver::peer::DatagramWire;
 use host_driver::stack::card::CardWire;
 use host_driver::stack::{Identity, Wire};
@@ -122,7 +123,13 @@ fn main() -> Result<()> {
     let firmware = arguments.firmware.as_ref().context("--firmware FILE")?;
     let firmware =
         std::fs::read(firmware).with_context(|| format!("firmware {}", firmware.display()))?;
-    let mut nic = Nic::probe(transport, Config::default())?;
+    // The card sums, so that it can read payload where it is.
+    let config = Config {
+        send_checksums: ChecksumOffload::FULL,
+        receive_checksums: ChecksumOffload::FULL,
+        ..Config::default()
+    };
+    let mut nic = Nic::probe(transport, config)?;
     nic.load(&firmware)?;
     nic.open()?;
     nic.wait_link(LINK)?;

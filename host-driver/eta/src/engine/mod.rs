@@ -15,6 +15,7 @@ use dti::control::{self, Answer, Attachment, Peer};
 use dti::layout::Sizes;
 use dti::mapped::Mapping;
 use dti::ring::RingError;
+use host_driver::DmaMemory;
 use host_driver::stack::{Identity, StackError, Wire};
 use serde::Serialize;
 use smoltcp::time::Instant as StackInstant;
@@ -27,6 +28,7 @@ pub use idle::IdleMode;
 use crate::application::Queues;
 use crate::connection::advance;
 use crate::sockets::{Role, Socket};
+use crate::stack::in_place::Payload;
 use crate::stack::{Holder, Id, Owner, Stack, StackStatistics};
 
 /// Frames taken in one turn.
@@ -93,6 +95,8 @@ pub struct Statistics {
     pub sent: u64,
     /// Payload bytes copied from connections to pools.
     pub received: u64,
+    /// Payload bytes that connections send from pools without a copy.
+    pub in_place: u64,
     /// Applications that attached.
     pub attached: u64,
     /// Applications that ended, in whatever way.
@@ -128,6 +132,8 @@ struct Application {
     sockets: HashMap<u32, Socket>,
     /// Bytes of its connections' buffers.
     buffers: u64,
+    /// Its memory as frames are made of it, once it sends without a copy.
+    payload: Option<Payload>,
     control: OwnedFd,
     doorbell: Doorbell,
     peer: Peer,
@@ -139,6 +145,9 @@ pub struct Engine<W: Wire> {
     stack: Stack,
     /// Places stay the same while an application lives.
     applications: Vec<Option<Application>>,
+    /// Memory of applications that have ended, which the wire may still read until it has returned
+    /// so much.
+    leaving: Vec<(u64, DmaMemory)>,
     door: Door,
     looked: Instant,
     idle: Idle,
@@ -174,6 +183,7 @@ impl<W: Wire> Engine<W> {
             wire,
             stack,
             applications: Vec::new(),
+            leaving: Vec::new(),
             door: Door::new()?,
             looked: now,
             idle: Idle::new(settings.idle),
@@ -236,6 +246,7 @@ impl<W: Wire> Engine<W> {
             queues: Queues::new(memory, sizes),
             sockets: HashMap::new(),
             buffers: 0,
+            payload: None,
             peer: control::peer(&control),
             control,
             doorbell,
@@ -320,6 +331,8 @@ impl<W: Wire> Engine<W> {
             self.serve(id);
         }
         self.wire.flush()?;
+        any |= self.stack.returned(self.wire.returned());
+        self.let_go()?;
         for application in self.applications.iter_mut().flatten() {
             if application.queues.must_wake() {
                 control::wake(application.control.as_fd());
@@ -385,7 +398,14 @@ impl<W: Wire> Engine<W> {
         } = application;
         match sockets.get_mut(&owner.socket).map(|one| &mut one.role) {
             Some(Role::Connected(connection)) if connection.id == id => {
-                advance(&mut self.stack, queues, connection, &mut self.statistics)
+                let returned = self.wire.returned();
+                advance(
+                    &mut self.stack,
+                    queues,
+                    connection,
+                    &mut self.statistics,
+                    returned,
+                )
             }
             _ => Ok(()),
         }
@@ -406,10 +426,23 @@ impl<W: Wire> Engine<W> {
             control, doorbell, ..
         } = &application;
         self.door.leave(control.as_fd(), doorbell);
+        if let Some(card) = application.payload.and_then(|payload| payload.card) {
+            self.leaving.push((self.wire.queued(), card));
+        }
         for socket in application.sockets.into_values() {
             self.release(socket);
         }
         self.statistics.ended += 1;
+    }
+
+    /// Takes memory away from the wire that it reads no more.
+    fn let_go(&mut self) -> Result<(), EngineError> {
+        let returned = self.wire.returned();
+        while let Some(found) = self.leaving.iter().position(|(mark, _)| *mark <= returned) {
+            let (_, memory) = self.leaving.swap_remove(found);
+            self.wire.unmap(&memory)?;
+        }
+        Ok(())
     }
 
     /// Takes back what a socket had.

@@ -9,7 +9,9 @@ use smoltcp::socket::tcp;
 
 use super::accept::{address, argument};
 use super::{Application, Engine};
+use crate::application::Queues;
 use crate::sockets::{Connection, Role, Socket};
+use crate::stack::in_place::Payload;
 use crate::stack::options::Options;
 use crate::stack::{Listening, Owner};
 
@@ -67,6 +69,7 @@ impl<W: Wire> Engine<W> {
             queues,
             sockets,
             buffers,
+            payload,
             ..
         } = application.ok_or(Status::BadHandle)?;
         match operation {
@@ -130,6 +133,17 @@ impl<W: Wire> Engine<W> {
                     return Err(Status::Ended);
                 }
                 connection.transmits.push_back(queues.locate(work)?);
+                self.stack.make_ready(connection.id);
+                Ok(Begun::UnderWay)
+            }
+            (Operation::TransmitInPlace, Role::Connected(connection)) => {
+                if connection.ended {
+                    return Err(Status::Ended);
+                }
+                let work = queues.locate(work)?;
+                let payload = payload.get_or_insert_with(|| of_application(&mut self.wire, queues));
+                self.stack.set_payload(connection.id, payload.clone());
+                connection.transmits.push_back(work);
                 self.stack.make_ready(connection.id);
                 Ok(Begun::UnderWay)
             }
@@ -214,7 +228,7 @@ impl<W: Wire> Engine<W> {
             Role::Connected(connection) => {
                 let begun = (connection.taken > 0).then(|| connection.transmits.pop_front());
                 extract(&mut connection.transmits, &mut cancelled, |one| {
-                    one.tag == tag && one.operation == Operation::Transmit as u16
+                    one.tag == tag && one.operation != Operation::Shutdown as u16
                 });
                 if let Some(begun) = begun.flatten() {
                     connection.transmits.push_front(begun);
@@ -237,6 +251,17 @@ impl<W: Wire> Engine<W> {
             queues.complete(one, Status::Cancelled, 0, 0)?;
         }
         queues.complete(&work, Status::Ok, cancelled.len() as u32, 0)
+    }
+}
+
+/// An application's memory, as frames are made of it. A wire that cannot read it gets copies.
+fn of_application(wire: &mut impl Wire, queues: &Queues) -> Payload {
+    let file = queues.memory.file().try_clone_to_owned();
+    let card = file.ok().and_then(|file| wire.map(file).ok().flatten());
+    Payload {
+        memory: queues.memory.clone(),
+        pool: queues.sizes.pool_start() * 8,
+        card,
     }
 }
 

@@ -12,6 +12,7 @@
 //! ```
 
 pub(crate) mod frame;
+pub(crate) mod in_place;
 mod ingress;
 pub(crate) mod options;
 mod ports;
@@ -30,6 +31,7 @@ use smoltcp::time::Instant as StackInstant;
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, IpEndpoint, Ipv4Cidr};
 
 use frame::Flow;
+use in_place::{Payload, Stream};
 use options::Options;
 pub(crate) use ports::Listening;
 use ports::Ports;
@@ -81,6 +83,8 @@ struct Slot {
     /// The highest sequence number of the peer, and the highest that it has acknowledged.
     highest: Option<u32>,
     acknowledged: Option<u32>,
+    /// What it sends.
+    stream: Stream,
 }
 
 /// What the stack has done.
@@ -102,6 +106,10 @@ pub struct StackStatistics {
     pub forgotten: u64,
     /// Connections reset because they did not come to be, or did not end, in time.
     pub timed_out: u64,
+    /// Bytes that smoltcp moved for payload that stands elsewhere.
+    pub placeholders: u64,
+    /// Payload bytes copied into frames because the wire only takes whole ones.
+    pub filled: u64,
 }
 
 /// The stack. It does no I/O and reads no clock: frames and time are given to it.
@@ -122,6 +130,11 @@ pub(crate) struct Stack {
     time_wait: VecDeque<(Id, Flow)>,
     wheel: Wheel,
     expired: Vec<Timer>,
+    /// Connections that wait until the wire reads their payload no more, and what the wire had
+    /// returned when they were last looked at.
+    held: Vec<Id>,
+    returned: u64,
+    scratch: Vec<u8>,
     pub(crate) statistics: StackStatistics,
 }
 
@@ -149,6 +162,9 @@ impl Stack {
             time_wait: VecDeque::new(),
             wheel: Wheel::new(),
             expired: Vec::new(),
+            held: Vec::new(),
+            returned: 0,
+            scratch: Vec::new(),
             statistics: StackStatistics::default(),
         }
     }
@@ -171,6 +187,38 @@ impl Stack {
     pub(crate) fn socket(&mut self, id: Id) -> Option<&mut tcp::Socket<'static>> {
         let slot = self.slot(id)?;
         Some(slot.set.get_mut(slot.handle))
+    }
+
+    /// A connection's socket, and what it sends.
+    pub(crate) fn sending(&mut self, id: Id) -> Option<(&mut tcp::Socket<'static>, &mut Stream)> {
+        let slot = self.slot(id)?;
+        Some((slot.set.get_mut(slot.handle), &mut slot.stream))
+    }
+
+    /// Says where a connection's payload stands.
+    pub(crate) fn set_payload(&mut self, id: Id, payload: Payload) {
+        if let Some(slot) = self.slot(id) {
+            slot.stream.set_payload(payload);
+        }
+    }
+
+    /// A connection waits until the wire has returned its payload.
+    pub(crate) fn hold(&mut self, id: Id) {
+        if !self.held.contains(&id) {
+            self.held.push(id);
+        }
+    }
+
+    /// The wire has returned so much: true if connections waited for it.
+    pub(crate) fn returned(&mut self, returned: u64) -> bool {
+        if self.held.is_empty() || self.returned == returned {
+            return false;
+        }
+        self.returned = returned;
+        for id in std::mem::take(&mut self.held) {
+            self.make_ready(id);
+        }
+        true
     }
 
     /// Whose a connection is.
@@ -219,6 +267,7 @@ impl Stack {
             waiting: false,
             highest: None,
             acknowledged: None,
+            stream: Stream::default(),
         };
         let id = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -334,7 +383,10 @@ impl Stack {
         slot.holder = Holder::Nobody;
         slot.deadline = Some(deadline);
         let socket = slot.set.get_mut::<tcp::Socket<'_>>(slot.handle);
+        slot.stream.acknowledged(socket.send_queue());
         match socket.state() {
+            // Its memory is the application's again.
+            _ if slot.stream.is_elsewhere() => socket.abort(),
             State::FinWait1
             | State::FinWait2
             | State::Closing

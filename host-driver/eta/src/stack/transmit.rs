@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use host_driver::stack::Wire;
 use smoltcp::iface::PollResult;
-use smoltcp::phy::Device;
 use smoltcp::time::Instant as StackInstant;
 
+use super::in_place::Egress;
 use super::{Id, Stack};
 
 /// Packets that a connection sends before others have their turn.
@@ -41,7 +42,7 @@ impl Stack {
     }
 
     /// Sends what a connection has to send, and sets its timer.
-    pub(crate) fn transmit(&mut self, wire: &mut impl Device, id: Id) {
+    pub(crate) fn transmit(&mut self, wire: &mut impl Wire, id: Id) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(id as usize).and_then(Option::as_mut) else {
             return;
@@ -50,8 +51,14 @@ impl Stack {
         let wants = |due: Option<StackInstant>| due.is_some_and(|due| due <= now);
         let before = wants(self.interface.poll_at(now, &slot.set));
         let mut sent = 0;
+        let mut egress = Egress {
+            wire,
+            stream: &mut slot.stream,
+            statistics: &mut self.statistics,
+            scratch: &mut self.scratch,
+        };
         while sent < BURST
-            && self.interface.poll_egress(now, wire, &mut slot.set)
+            && self.interface.poll_egress(now, &mut egress, &mut slot.set)
                 == PollResult::SocketStateChanged
         {
             sent += 1;

@@ -268,6 +268,16 @@ pub fn send(from: &mut Application, on: Socket, bytes: &[u8]) {
     from.ual.deregister(region).expect("no operation uses it");
 }
 
+/// Sends bytes without a copy; waits until the peer has acknowledged them.
+pub fn send_in_place(from: &mut Application, on: Socket, bytes: &[u8]) {
+    let region = from.region(bytes.len());
+    from.ual.write(&region, bytes).expect("room");
+    let range = (0, bytes.len());
+    let (_, event) = from.run(|ual, done| ual.transmit_in_place(on, &region, range, done));
+    assert_eq!((event.status, event.length), (Status::Ok, bytes.len()));
+    from.ual.deregister(region).expect("no operation uses it");
+}
+
 /// Receives until there are `count` bytes, or the end of the stream.
 pub fn receive(to: &mut Application, on: Socket, count: usize) -> Vec<u8> {
     let region = to.region(64 * 1024);

@@ -22,6 +22,8 @@ pub struct Heard {
     pub sequence: i32,
     pub acknowledged: Option<i32>,
     pub payload: Vec<u8>,
+    /// Its checksum is right.
+    pub whole: bool,
 }
 
 /// One port of the peer at the other end of the wire of the engine 10.77.0.1.
@@ -169,5 +171,6 @@ fn heard(tcp: &TcpPacket<&[u8]>) -> Heard {
         sequence: tcp.seq_number().0,
         acknowledged: tcp.ack().then(|| tcp.ack_number().0),
         payload: tcp.payload().to_vec(),
+        whole: tcp.verify_checksum(&IpAddress::Ipv4(FAR), &IpAddress::Ipv4(NEAR)),
     }
 }

@@ -35,6 +35,9 @@ struct Arguments {
     /// Connections at the same time
     #[arg(long, default_value_t = 4096)]
     connections: u32,
+    /// Send replies from where they are, without a copy
+    #[arg(long, conflicts_with = "kernel")]
+    in_place: bool,
     /// Megabytes for files and connections
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     memory: u32,
@@ -58,6 +61,9 @@ fn main() -> Result<()> {
     let ual =
         Ual::connect(ppe, sizes).with_context(|| format!("the engine at {}", ppe.display()))?;
     let mut server = Server::new(ual, &arguments.root, arguments.port)?;
+    if arguments.in_place {
+        server.send_in_place();
+    }
     let mut told = false;
     while !stop.load(Ordering::Relaxed) {
         if server.step()? {
