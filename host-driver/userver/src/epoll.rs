@@ -9,26 +9,27 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
+use crate::accepting::{AcceptPolicy, Accepts};
 use crate::cache::{below, load};
 use crate::reply::{self, Request, parse};
 use crate::{LONGEST_REQUEST, Statistics};
 
 /// Events taken at a time.
 const EVENTS: usize = 64;
-/// Connections accepted at a time.
-const ACCEPTS: usize = 16;
 /// Bytes read at a time.
 const READ: usize = 2048;
 /// The listening socket's token.
 const LISTENER: u64 = u64::MAX;
 
 struct Connection {
+    /// When it was accepted, until it has its first reply.
+    since: Option<Instant>,
     stream: TcpStream,
     /// Bytes received and not yet parsed.
     pending: Vec<u8>,
@@ -57,6 +58,9 @@ pub struct KernelServer {
     connections: HashMap<u64, Connection>,
     next: u64,
     statistics: Statistics,
+    scheduling: Accepts,
+    /// Connections without a first reply.
+    fresh: usize,
     /// System calls so far.
     pub calls: u64,
 }
@@ -84,8 +88,15 @@ impl KernelServer {
             connections: HashMap::new(),
             next: 0,
             statistics: Statistics::default(),
+            scheduling: Accepts::new(AcceptPolicy::default()),
+            fresh: 0,
             calls: 0,
         })
+    }
+
+    /// Accepts by this policy.
+    pub fn accept_by(&mut self, policy: AcceptPolicy) {
+        self.scheduling = Accepts::new(policy);
     }
 
     /// Where it listens.
@@ -111,6 +122,7 @@ impl KernelServer {
             data: EventData::new_u64(0),
         };
         let mut events = [ROOM; EVENTS];
+        let allowed = self.scheduling.allowance(self.fresh);
         let timeout = Timespec::try_from(timeout).ok();
         self.calls += 1;
         let count = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
@@ -120,15 +132,15 @@ impl KernelServer {
         };
         for event in &events[..count] {
             match event.data.u64() {
-                LISTENER => self.accept()?,
+                LISTENER => self.accept(allowed)?,
                 token => self.serve(token)?,
             }
         }
         Ok(())
     }
 
-    fn accept(&mut self) -> io::Result<()> {
-        for _ in 0..ACCEPTS {
+    fn accept(&mut self, allowed: usize) -> io::Result<()> {
+        for _ in 0..allowed {
             self.calls += 1;
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
@@ -149,6 +161,7 @@ impl KernelServer {
             )?;
             self.statistics.accepted += 1;
             let connection = Connection {
+                since: Some(Instant::now()),
                 stream,
                 pending: Vec::new(),
                 header: Vec::new(),
@@ -158,6 +171,7 @@ impl KernelServer {
                 blocked: false,
             };
             self.connections.insert(token, connection);
+            self.fresh += 1;
         }
         Ok(())
     }
@@ -166,8 +180,16 @@ impl KernelServer {
         let Some(mut connection) = self.connections.remove(&token) else {
             return Ok(());
         };
-        let blocked = connection.blocked;
-        match self.proceed(&mut connection) {
+        let (blocked, asked) = (connection.blocked, self.statistics.requests);
+        let progress = self.proceed(&mut connection);
+        let replied = self.statistics.requests > asked && !connection.blocked;
+        let over = replied || !matches!(progress, Ok(Progress::Waits));
+        if let Some(since) = connection.since.take_if(|_| over) {
+            let now = Instant::now();
+            self.fresh -= 1;
+            self.scheduling.served(now - since, now);
+        }
+        match progress {
             Ok(Progress::Waits) => {
                 if blocked != connection.blocked {
                     let flags = if connection.blocked {
@@ -181,7 +203,8 @@ impl KernelServer {
                 }
                 self.connections.insert(token, connection);
             }
-            Ok(Progress::Ended) | Err(_) => {
+            ended => {
+                self.statistics.given_up += u64::from(ended.is_err());
                 self.statistics.closed += 1;
                 self.calls += 1;
             }

@@ -10,17 +10,20 @@
 
 #![forbid(unsafe_code)]
 
+mod accepting;
 mod cache;
 pub mod epoll;
 mod reply;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+pub use accepting::AcceptPolicy;
 pub use dusi::Status;
 use dusi::{DusiError, Event, EventQueue, Operation, Region, Socket, Ual};
 
+use accepting::Accepts;
 use cache::Cache;
 use reply::{Request, parse};
 
@@ -28,14 +31,16 @@ use reply::{Request, parse};
 const REGION_BYTES: usize = 2048;
 /// The longest request header.
 const LONGEST_REQUEST: usize = 8192;
-/// Accepts posted at a time.
-const ACCEPTS: usize = 16;
+/// Accepts posted at a time at most.
+const ACCEPTS: usize = 64;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 128;
 /// Descriptors that the handling of one event posts at most.
 const POSTS: usize = 4;
 
 struct Connection {
+    /// When it was accepted, until it has its first reply.
+    since: Option<Instant>,
     input: Region,
     header: Region,
     /// Bytes received and not yet parsed.
@@ -64,6 +69,8 @@ pub struct Statistics {
     pub closed: u64,
     /// Connections closed at once because there was no memory for them.
     pub refused: u64,
+    /// Connections that their clients reset: work for nothing.
+    pub given_up: u64,
 }
 
 /// The server.
@@ -82,6 +89,9 @@ pub struct Server {
     listening: Option<Status>,
     /// Accepts that are posted.
     accepting: usize,
+    scheduling: Accepts,
+    /// Connections without a first reply.
+    fresh: usize,
     /// Replies are sent without a copy.
     in_place: bool,
 }
@@ -112,6 +122,8 @@ impl Server {
             statistics: Statistics::default(),
             listening: None,
             accepting: 0,
+            scheduling: Accepts::new(AcceptPolicy::default()),
+            fresh: 0,
             in_place: false,
         })
     }
@@ -119,6 +131,11 @@ impl Server {
     /// Sends replies from where they are, without a copy.
     pub fn send_in_place(&mut self) {
         self.in_place = true;
+    }
+
+    /// Accepts by this policy.
+    pub fn accept_by(&mut self, policy: AcceptPolicy) {
+        self.scheduling = Accepts::new(policy);
     }
 
     /// What it has done so far.
@@ -138,9 +155,15 @@ impl Server {
     /// [`DusiError`] if the engine wrote nonsense or has ended.
     pub fn step(&mut self) -> Result<bool, DusiError> {
         let mut any = false;
+        let allowed = self.scheduling.allowance(self.fresh);
         for queue in [self.closes, self.writes, self.reads, self.accepts] {
             // Events that come while these are handled wait for the next step.
-            for _ in 0..self.ual.number_of_events(queue)? {
+            let mut events = self.ual.number_of_events(queue)?;
+            if queue == self.accepts && self.listening.is_some() {
+                any |= events > 0;
+                events = events.min(allowed);
+            }
+            for _ in 0..events {
                 if self.ual.room()? < POSTS {
                     return Ok(any);
                 }
@@ -151,7 +174,7 @@ impl Server {
                 self.handle(event)?;
             }
         }
-        self.post_accepts()?;
+        self.post_accepts(allowed)?;
         Ok(any)
     }
 
@@ -176,8 +199,9 @@ impl Server {
     }
 
     /// Keeps accepts posted, as far as there are handles and room.
-    fn post_accepts(&mut self) -> Result<(), DusiError> {
-        while self.accepting < ACCEPTS && self.ual.room()? > POSTS {
+    fn post_accepts(&mut self, allowed: usize) -> Result<(), DusiError> {
+        let most = allowed.min(ACCEPTS);
+        while self.accepting < most && self.ual.room()? > POSTS {
             match self.ual.accept(self.listener, (self.accepts, 0)) {
                 Ok(()) => self.accepting += 1,
                 // A handle comes back when a connection is closed.
@@ -218,6 +242,7 @@ impl Server {
         };
         self.ual.receive(socket, &input, (self.reads, 0))?;
         let connection = Connection {
+            since: Some(Instant::now()),
             input,
             header,
             pending: Vec::new(),
@@ -229,7 +254,17 @@ impl Server {
             closing: false,
         };
         self.connections.insert(socket, connection);
+        self.fresh += 1;
         Ok(())
+    }
+
+    /// A connection had its first reply, or has ended without one.
+    fn served(&mut self, since: Option<Instant>) {
+        if let Some(since) = since {
+            let now = Instant::now();
+            self.fresh -= 1;
+            self.scheduling.served(now - since, now);
+        }
     }
 
     /// Regions for a connection; none if there is no memory left.
@@ -260,6 +295,7 @@ impl Server {
             return Ok(());
         };
         if event.status != Status::Ok {
+            self.statistics.given_up += u64::from(event.status == Status::Reset);
             return self.close(event.socket);
         }
         connection.receiving = false;
@@ -352,11 +388,18 @@ impl Server {
         };
         connection.transmits -= 1;
         if event.status != Status::Ok {
+            let first = event.status == Status::Reset && !connection.closing;
+            self.statistics.given_up += u64::from(first);
             return self.close(event.socket);
         }
         if connection.transmits > 0 || connection.closing {
             return Ok(());
         }
+        let since = connection.since.take();
+        self.served(since);
+        let Some(connection) = self.connections.get_mut(&event.socket) else {
+            return Ok(());
+        };
         if connection.last {
             // Else the shutdown's event closes.
             return if connection.shut {
@@ -384,6 +427,7 @@ impl Server {
     /// The engine uses the regions no more: cancelled operations have completed before.
     fn closed(&mut self, socket: Socket) {
         if let Some(connection) = self.connections.remove(&socket) {
+            self.served(connection.since);
             self.spare.push_back((connection.input, connection.header));
             self.statistics.closed += 1;
         }

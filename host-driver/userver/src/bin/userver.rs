@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use dusi::{Sizes, Status, Ual};
-use userver::Server;
 use userver::epoll::KernelServer;
+use userver::{AcceptPolicy, Server};
 
 /// Longest sleep, and so the interval of checks of the stop flag.
 const NAP: Duration = Duration::from_millis(100);
@@ -38,6 +38,9 @@ struct Arguments {
     /// Send replies from where they are, without a copy
     #[arg(long, conflicts_with = "kernel")]
     in_place: bool,
+    /// How connections are accepted: every=N (steps), limit=N (at a time), or adaptive
+    #[arg(long, default_value = "every=1,limit=16")]
+    accept: AcceptPolicy,
     /// Megabytes for files and connections
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     memory: u32,
@@ -64,6 +67,7 @@ fn main() -> Result<()> {
     if arguments.in_place {
         server.send_in_place();
     }
+    server.accept_by(arguments.accept);
     let mut told = false;
     while !stop.load(Ordering::Relaxed) {
         if server.step()? {
@@ -81,8 +85,8 @@ fn main() -> Result<()> {
     }
     let (done, calls) = (server.statistics(), server.calls());
     eprintln!(
-        "userver: {} connections, {} requests, {} sleeps, {} doorbells",
-        done.accepted, done.requests, calls.sleeps, calls.rings
+        "userver: {} connections, {} requests, {} given up, {} sleeps, {} doorbells",
+        done.accepted, done.requests, done.given_up, calls.sleeps, calls.rings
     );
     Ok(())
 }
@@ -92,14 +96,15 @@ fn through_the_kernel(arguments: &Arguments, stop: &AtomicBool) -> Result<()> {
     let at = SocketAddr::new(address, arguments.port);
     let server = KernelServer::new(&arguments.root, at);
     let mut server = server.with_context(|| format!("listening at {at}"))?;
+    server.accept_by(arguments.accept);
     eprintln!("userver: listening at {}", server.address()?);
     while !stop.load(Ordering::Relaxed) {
         server.step(NAP)?;
     }
     let done = server.statistics();
     eprintln!(
-        "userver: {} connections, {} requests, {} system calls",
-        done.accepted, done.requests, server.calls
+        "userver: {} connections, {} requests, {} given up, {} system calls",
+        done.accepted, done.requests, done.given_up, server.calls
     );
     Ok(())
 }
