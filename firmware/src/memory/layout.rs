@@ -230,9 +230,12 @@ pub const SPINE_SHARED: u32 = VENDOR_OFFSET;
 pub const SPINE_SHARED_END: u32 = SPINE_SHARED + 0x40;
 /// The SPINE block, see [`host_interface::spine`].
 pub const SPINE_BLOCK: u32 = SPINE_SHARED_END.next_multiple_of(32);
+/// Guards as they count, a row of [`spine::GUARD_BYTES`] for each.
+pub const SPINE_GUARDS: u32 = SPINE_BLOCK + spine::BLOCK_BYTES;
 /// Frames on their way from CPU A to CPU B: [`POOL_SLOTS`], and one more in which a frame lies
 /// that goes round the end of the receive buffer.
-pub const POOL: u32 = (SPINE_BLOCK + spine::BLOCK_BYTES).next_multiple_of(POOL_SLOT);
+pub const POOL: u32 =
+    (SPINE_GUARDS + spine::GUARDS * spine::GUARD_BYTES).next_multiple_of(POOL_SLOT);
 /// How many frames may be on their way.
 pub const POOL_SLOTS: u32 = 8;
 /// Bytes of a frame in the pool.

@@ -202,6 +202,5 @@ shared! {
     OfA SPINE_CALLS one, "How often A had something for B: a frame to transmit, another watchdog.";
     OfA SPINE_QUEUED one, "Frames that A has put into the pool; wraps.";
     OfB SPINE_TAKEN one, "Frames that B has taken out of it; wraps.";
-    OfB SPINE_OVERDUE one, "The run that B wants ended, when it was not in its own text.";
     OfB SPINE_ENDED one, "Why B has ended the run that was ended last.";
 }

@@ -1,21 +1,23 @@
 //! The way into an extension's text and out of it, and what it imports.
 //!
 //! `sides::spine::enter` has the picture. The saved registers, and the effects of the run in work,
-//! are in CPU A's pad: extensions run there alone, one at a time.
+//! are in CPU A's pad: extensions run there alone, one at a time. The imports lie one behind the
+//! other and change nothing but the effects, so that a run can be cut off in them as well.
 
 use super::{BUS, State};
-use crate::memory::shared::{SPINE_OVERDUE, SPINE_RUNNING};
 use crate::sides::spine::effects::{Effects, Status};
 use crate::sides::spine::enter::{CUT, Ended};
 use core::arch::global_asm;
 use spine_image::interface::{self, Number};
 use tigon2_hal::timer;
 
-/// s0 to s8, ra, sp; and the effects of the run in work.
+/// s0 to s8, ra, sp of the run in work.
+#[unsafe(no_mangle)]
 #[unsafe(link_section = ".scratch_a.data")]
-static SAVED: State<[u32; 12]> = State::new([0; 12]);
-/// Index of the effects.
-const EFFECTS: usize = 11;
+static SPINE_SAVED: State<[u32; 11]> = State::new([0; 11]);
+/// Where the effects are.
+#[unsafe(link_section = ".scratch_a.data")]
+static EFFECTS: State<u32> = State::new(0);
 
 global_asm!(
     r#"
@@ -26,42 +28,32 @@ global_asm!(
     .type spine_enter, @function
 spine_enter:
     lui   $8, %hi({saved})
-    addiu $8, $8, %lo({saved})
-    sw    $16, 0($8)
-    sw    $17, 4($8)
-    sw    $18, 8($8)
-    sw    $19, 12($8)
-    sw    $20, 16($8)
-    sw    $21, 20($8)
-    sw    $22, 24($8)
-    sw    $23, 28($8)
-    sw    $30, 32($8)
-    sw    $31, 36($8)
-    sw    $29, 40($8)
-    sw    $7, 44($8)
-    move  $9, $4
-    move  $4, $5
-    jalr  $9
-    move  $5, $6
-    # A verdict has no bit 31.
-    sll   $2, $2, 1
-    srl   $2, $2, 1
+    sw    $16, %lo({saved})($8)
+    sw    $17, %lo({saved} + 4)($8)
+    sw    $18, %lo({saved} + 8)($8)
+    sw    $19, %lo({saved} + 12)($8)
+    sw    $20, %lo({saved} + 16)($8)
+    sw    $21, %lo({saved} + 20)($8)
+    sw    $22, %lo({saved} + 24)($8)
+    sw    $23, %lo({saved} + 28)($8)
+    sw    $30, %lo({saved} + 32)($8)
+    sw    $31, %lo({saved} + 36)($8)
+    jalr  $6
+    sw    $29, %lo({saved} + 40)($8)
 spine_leave:
     lui   $8, %hi({saved})
-    addiu $8, $8, %lo({saved})
-    lw    $16, 0($8)
-    lw    $17, 4($8)
-    lw    $18, 8($8)
-    lw    $19, 12($8)
-    lw    $20, 16($8)
-    lw    $21, 20($8)
-    lw    $22, 24($8)
-    lw    $23, 28($8)
-    lw    $30, 32($8)
-    lw    $31, 36($8)
-    lw    $29, 40($8)
+    lw    $31, %lo({saved} + 36)($8)
+    lw    $16, %lo({saved})($8)
+    lw    $17, %lo({saved} + 4)($8)
+    lw    $18, %lo({saved} + 8)($8)
+    lw    $19, %lo({saved} + 12)($8)
+    lw    $20, %lo({saved} + 16)($8)
+    lw    $21, %lo({saved} + 20)($8)
+    lw    $22, %lo({saved} + 24)($8)
+    lw    $23, %lo({saved} + 28)($8)
+    lw    $30, %lo({saved} + 32)($8)
     jr    $31
-    sw    $0, 44($8)
+    lw    $29, %lo({saved} + 40)($8)
     .size spine_enter, . - spine_enter
 
     .globl spine_abort
@@ -80,26 +72,29 @@ spine_end:
     .size spine_end, . - spine_end
     .set pop
 "#,
-    saved = sym SAVED,
+    saved = sym SPINE_SAVED,
 );
 
 unsafe extern "C" {
     safe fn spine_end(reason: u32) -> !;
 }
 
-/// Ends the run if its time is over, and hands out its effects.
-#[inline(always)]
-fn effects() -> &'static mut Effects {
-    let overdue = SPINE_OVERDUE.get(&mut { BUS });
-    if overdue != 0 && overdue == SPINE_RUNNING.get(&mut { BUS }) {
-        spine_end(CUT | Ended::Overrun as u32);
-    }
-    // SAFETY: `spine_enter` has put it there and clears it; imports are called by the
-    // extension's text alone, so the caller of `spine_enter` has lent it for the run. No import
-    // calls another.
-    unsafe { &mut *((*SAVED.get())[EFFECTS] as *mut Effects) }
+/// The imports note in these.
+pub fn lend(effects: *mut Effects) {
+    // SAFETY: a word of CPU A's, outside of a run, which is when imports read it.
+    unsafe { *EFFECTS.get() = effects as u32 };
 }
 
+/// The effects of the run in work.
+#[inline(always)]
+fn effects() -> &'static mut Effects {
+    // SAFETY: imports are called by an extension's text alone, so the caller of `spine_enter` has
+    // lent it for the run, and it is the one of `lend`. No import calls another, and a run that
+    // is cut off in one begins its effects anew.
+    unsafe { &mut *((*EFFECTS.get()) as *mut Effects) }
+}
+
+#[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn add_handler(entry: u32, number: u32, argument: u32) -> Status {
     effects().install(entry, number, argument)
 }
@@ -108,23 +103,22 @@ extern "C" fn panic() -> ! {
     spine_end(CUT | Ended::Panicked as u32)
 }
 
-#[unsafe(link_section = ".scratch_a.low")]
+#[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn now() -> u32 {
-    let _ = effects();
     timer::now(&mut { BUS })
 }
 
-#[unsafe(link_section = ".scratch_a.low")]
+#[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn patch(index: u32, value: u32) -> Status {
     effects().patch(index, value)
 }
 
-#[unsafe(link_section = ".scratch_a.low")]
+#[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn transmit() -> Status {
     effects().transmit()
 }
 
-#[unsafe(link_section = ".scratch_a.low")]
+#[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn count(counter: u32) -> Status {
     effects().count(counter)
 }

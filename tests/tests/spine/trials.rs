@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 use tigon_bench::spine::card::Kit;
-use tigon_bench::spine::{churn, contained, cost, cuts, router};
+use tigon_bench::spine::{churn, contained, cost, cuts, guarded, router};
 
 fn kit() -> &'static Kit {
     static KIT: OnceLock<Kit> = OnceLock::new();
@@ -74,9 +74,17 @@ fn extensions_cost_what_the_page_says() {
         let row = costs.handled.iter().find(|row| row.handler == name);
         row.unwrap_or_else(|| panic!("{name}")).run
     };
-    assert!(run("empty") <= 80, "{}", run("empty"));
+    assert!(run("empty") <= 60, "{}", run("empty"));
     assert_eq!(run("empty"), run("nothing, among 8 handlers"));
     assert!(run("1 count") < run("8 counts"));
+    let rate = |guards: &str| {
+        let of_size = |row: &&guarded::Guarded| row.guards == guards && row.datagram == 18;
+        let row = costs.guarded.iter().find(of_size);
+        row.unwrap_or_else(|| panic!("{guards}")).rate
+    };
+    let (none, one) = (rate("none"), rate("1 that no frame meets"));
+    assert!(one >= 0.87 * none, "{one} of {none}");
+    assert!(rate("8") >= 0.99 * one, "{} of {one}", rate("8"));
     let [least, most] = costs.watchdog;
     assert!(least >= 10.0 && most <= 40.0, "{least} to {most} us");
 }

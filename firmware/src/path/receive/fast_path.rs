@@ -7,8 +7,8 @@
 
 use super::deliver::{NOW, Taken, flags_of};
 use super::{Receive, frame, returns};
+use crate::io::IoA;
 use crate::io::note::WriteNote;
-use crate::io::{IoA, filter};
 use host_interface::bd::ReceiveBdAt;
 use host_interface::bd::destination::UNICAST;
 use tigon2_hal::events::Dispatch;
@@ -40,14 +40,14 @@ pub(super) enum End {
 /// registers, and a frame's words are written with other work in between, while the SRAM port is
 /// busy.
 ///
-/// A frame that somebody else wants, by its start and its length without CRC, ends the run as
-/// [`End::Other`].
+/// A frame that is not to be delivered here, by its start and its length without CRC, ends the run
+/// as [`End::Other`]: that of a group, at least, and any that somebody else wants.
 #[inline(always)]
 pub(super) fn run<B: Dispatch>(
     receive: &mut Receive,
     io: &mut IoA<B>,
     most: u32,
-    mut wants: impl FnMut(&mut B, u32, u32) -> bool,
+    mut ends: impl FnMut(&mut B, u32, u32) -> bool,
 ) -> Run {
     let IoA {
         bus,
@@ -86,10 +86,7 @@ pub(super) fn run<B: Dispatch>(
         if length.wrapping_sub(shortest) >= lengths {
             break End::OtherLength(length);
         }
-        if filter::is_of_group(bus, frame.start) {
-            break End::Other;
-        }
-        if wants(bus, frame.start, length) {
+        if ends(bus, frame.start, length) {
             break End::Other;
         }
         let bytes = frame.length - cut;

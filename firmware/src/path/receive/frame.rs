@@ -46,7 +46,9 @@ pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mu
     let mut left = FRAMES;
     while left != 0 {
         if detours == 0 {
-            let run = fast_path::run(receive, io, left, |_, _, _| false);
+            let run = fast_path::run(receive, io, left, |bus, start, _| {
+                filter::is_of_group(bus, start)
+            });
             if run.count != 0 {
                 left -= run.count;
                 returned(receive, io, run.count, run.now);

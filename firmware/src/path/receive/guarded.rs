@@ -2,7 +2,8 @@
 //!
 //! As [`frame::complete`](super::frame::complete), with a look at each frame: what nobody wants
 //! goes the ways that it always goes, in runs; what somebody wants ends the run and is handed
-//! out. It stays the oldest frame until it is [let go](let_go) or [passed on](pass_on).
+//! out. It stays the oldest frame until it is [let go](let_go), or [passed](Look::passed) to the
+//! host.
 
 use super::deliver::Accepted;
 use super::fast_path::{self, End};
@@ -11,6 +12,7 @@ use super::index::returned;
 use super::{Receive, returns, slow_path};
 use crate::io::{IoA, filter};
 use host_interface::bd::destination::MULTICAST;
+use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
@@ -23,22 +25,61 @@ pub enum Next<W> {
     Wanted(ReceivedFrame, W),
 }
 
-/// Delivers up to `left` frames until one is wanted: `find` is asked with the start of a frame
-/// and its length without CRC. Bad frames and those of groups that the host has not subscribed to
-/// are not asked for.
+/// Who wants frames.
+pub trait Guard {
+    /// What tells most frames from those that somebody wants.
+    type Key: Key;
+    /// Whom it names.
+    type Who;
+
+    /// The key as it is now.
+    fn key(&self) -> Self::Key;
+
+    /// Who wants the frame at `start`, of `length` bytes without CRC. The receive buffer begins
+    /// at `base`.
+    fn find<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<Self::Who>;
+}
+
+/// All that is asked of most frames; few words, so that they stay in registers.
+pub trait Key: Copy {
+    /// Bit 0: whether somebody may want the frame at `start`.
+    fn may_want<B: Bus>(self, bus: &mut B, start: u32) -> u32;
+}
+
+/// Where [`next`] goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look {
+    /// Start of a frame that is the host's, whoever may want it; 0 for none.
+    pub passed: u32,
+    /// The frame before the oldest one was wanted, so this one is likely to be.
+    pub is_likely: bool,
+}
+
+/// Delivers up to `left` frames until one is wanted. Bad frames and those of groups that the host
+/// has not subscribed to are not asked for.
 #[inline(always)]
-pub fn next<B: Dispatch, W>(
+pub fn next<B: Dispatch, G: Guard>(
     receive: &mut Receive,
     io: &mut IoA<B>,
     left: &mut u32,
-    find: impl Fn(&mut B, u32, u32) -> Option<W>,
-) -> Next<W> {
+    look: &mut Look,
+    guard: &G,
+) -> Next<G::Who> {
+    let (base, key) = (receive.base, guard.key());
     while *left != 0 {
-        if receive.wants | receive.untidy == 0 {
-            let run = fast_path::run(receive, io, *left, |bus, start, length| {
-                find(bus, start, length).is_some()
+        if receive.wants | receive.untidy == 0 && !look.is_likely {
+            let passed = look.passed;
+            let run = fast_path::run(receive, io, *left, |bus, start, _| {
+                // The lowest bit of the first byte is that of a group.
+                let looks = u32::from(bus.load_byte(start)) | key.may_want(bus, start);
+                if looks & 1 == 0 {
+                    return false;
+                }
+                rarely();
+                start != passed
             });
             if run.count != 0 {
+                look.passed = 0;
                 *left -= run.count;
                 returned(receive, io, run.count, run.now);
             }
@@ -49,26 +90,44 @@ pub fn next<B: Dispatch, W>(
             }
         }
         let bus = &mut io.bus;
-        if let Some(frame) = receive.ring.oldest(bus)
-            && frame.errors == 0
+        let Some(frame) = receive.ring.oldest(bus) else {
+            return Next::Done;
+        };
+        let likely = core::mem::take(&mut look.is_likely);
+        if frame.errors == 0
             && frame.length >= HEADER + CRC
+            && frame.start != look.passed
+            && key.may_want(bus, frame.start) & 1 != 0
             && filter::destination(bus, frame.start) != MULTICAST
-            && let Some(wanted) = find(bus, frame.start, frame.length - CRC)
         {
-            return Next::Wanted(frame, wanted);
+            if let Some(who) = guard.find(bus, frame.start, frame.length - CRC, base) {
+                look.is_likely = true;
+                return Next::Wanted(frame, who);
+            }
+            look.passed = frame.start;
+            continue;
+        }
+        if likely && receive.wants | receive.untidy == 0 {
+            continue;
         }
         if !pass_on(receive, io) {
             return Next::Done;
         }
+        look.passed = 0;
         *left -= 1;
     }
     Next::Done
 }
 
+/// Has the compiler lay out the other branch as the straight way.
+#[cold]
+#[inline(always)]
+const fn rarely() {}
+
 /// The oldest frame goes where it would have gone, by the way that takes all frames; `false` if
 /// there is none, or if it has to wait.
 #[inline(never)]
-pub fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
+fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
     let bus = &mut io.bus;
     let Some(frame) = receive.ring.oldest(bus) else {
         return false;
@@ -106,13 +165,15 @@ pub fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
 pub fn let_go<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, frame: ReceivedFrame) {
     io.free_later(end_of(receive.base, &frame));
     receive.ring.release();
-    io.await_writes();
-    io.free();
 }
 
 /// What follows a run, wherever its frames went.
 #[inline(always)]
 pub fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    if io.frees_later() {
+        io.await_writes();
+        io.free();
+    }
     let enough = if receive.index.is_due() {
         1
     } else {

@@ -46,10 +46,10 @@ impl Installed {
 /// compilers would.
 #[derive(Debug)]
 pub struct Effects {
-    /// Bytes of the frame; 0 without a frame, and in `init`.
-    frame: u32,
-    /// Whether frames find room in the pool.
-    has_room: u32,
+    /// Words of the frame; 0 without a frame, and in `init`.
+    words: u32,
+    /// Whether the frame may be transmitted.
+    may_transmit: u32,
     /// Whether handlers may be installed.
     is_init: u32,
     patches: [(u32, u32); PATCHES],
@@ -65,8 +65,8 @@ impl Effects {
     /// None.
     pub const fn new() -> Effects {
         Effects {
-            frame: 0,
-            has_room: 0,
+            words: 0,
+            may_transmit: 0,
             is_init: 0,
             patches: [(0, 0); PATCHES],
             patch_count: 0,
@@ -77,12 +77,13 @@ impl Effects {
         }
     }
 
-    /// A run of a handler begins.
+    /// A run of a handler begins, with a frame of so many bytes; `has_room` says whether the
+    /// pool has.
     #[inline(always)]
     pub fn begin(&mut self, frame: u32, has_room: bool) {
-        self.frame = frame;
-        self.has_room = u32::from(has_room);
-        self.is_init = 0;
+        self.words = (frame + 3) >> 2;
+        let fits = frame != 0 && frame <= FRAME_MAX;
+        self.may_transmit = u32::from(has_room && fits);
         self.patch_count = 0;
         self.transmits = 0;
         self.count_count = 0;
@@ -93,6 +94,11 @@ impl Effects {
         self.begin(0, false);
         self.is_init = 1;
         self.handlers = [Installed::NONE; HANDLERS as usize];
+    }
+
+    /// The run of `init` is over.
+    pub fn end_init(&mut self) {
+        self.is_init = 0;
     }
 
     /// Installs a handler.
@@ -110,7 +116,7 @@ impl Effects {
     #[inline(always)]
     pub fn patch(&mut self, index: u32, value: u32) -> Status {
         match self.patches.get_mut(self.patch_count) {
-            Some(place) if index < (self.frame + 3) >> 2 => {
+            Some(place) if index < self.words => {
                 *place = (index, value);
                 self.patch_count += 1;
                 Status::Noted
@@ -122,8 +128,7 @@ impl Effects {
     /// Has the frame transmitted.
     #[inline(always)]
     pub fn transmit(&mut self) -> Status {
-        let fits = self.frame != 0 && self.frame <= FRAME_MAX;
-        if self.transmits != 0 || !fits || self.has_room == 0 {
+        if self.transmits != 0 || self.may_transmit == 0 {
             return Status::Full;
         }
         self.transmits = 1;

@@ -7,7 +7,7 @@
 //! ```text
 //! handler returns ───────────────────────────────┐
 //! CPU B sets CPU A's program counter ── abort ───┼──► registers as they were, back
-//! an import sees that the run is over ── abort ──┘
+//! it panics ── end ──────────────────────────────┘
 //! ```
 
 use super::effects::Effects;
@@ -53,18 +53,21 @@ pub const CUT: u32 = 1 << 31;
 #[cfg(all(target_arch = "mips", feature = "spine"))]
 mod text {
     use super::{ContextWords, Effects, MessageWords};
+    use core::ops::Range;
 
     // The effects go to `start::spine` and nowhere else.
     #[expect(improper_ctypes, reason = "see above")]
     unsafe extern "C" {
         fn spine_enter(
-            entry: u32,
             message: &MessageWords,
             context: &ContextWords,
+            entry: u32,
             effects: &mut Effects,
         ) -> u32;
         fn spine_abort();
         static SPINE_IMPORTS: u32;
+        static _imports_start: u32;
+        static _imports_end: u32;
     }
 
     /// See `start::spine`.
@@ -78,7 +81,14 @@ mod text {
         // SAFETY: `entry` is one of those that the linker has proven to keep to what a handler
         // may do, and `load` has found in the arena. The registers are taken back from where
         // they were saved, whatever the handler did to them.
-        unsafe { spine_enter(entry, message, context, effects) }
+        unsafe { spine_enter(message, context, entry, effects) }
+    }
+
+    pub use crate::start::spine::lend;
+
+    /// Where the text of the imports is that a run may be cut off in.
+    pub fn import_text() -> Range<u32> {
+        &raw const _imports_start as u32..&raw const _imports_end as u32
     }
 
     /// Where CPU A goes on when its run is cut off.
@@ -96,9 +106,18 @@ mod text {
 #[cfg(not(all(target_arch = "mips", feature = "spine")))]
 mod text {
     use super::{CUT, ContextWords, Effects, Ended, MessageWords};
+    use core::ops::Range;
 
     pub fn enter(_: u32, _: &MessageWords, _: &ContextWords, _: &mut Effects) -> u32 {
         CUT | Ended::Fault as u32
+    }
+
+    /// To nobody.
+    pub fn lend(_: *mut Effects) {}
+
+    /// Nowhere.
+    pub fn import_text() -> Range<u32> {
+        0..0
     }
 
     /// Nowhere.
@@ -112,7 +131,7 @@ mod text {
     }
 }
 
-pub use text::{abort_entry, imports};
+pub use text::{abort_entry, import_text, imports, lend};
 
 /// Runs a handler, or `init`, to its end.
 #[inline(always)]
@@ -125,14 +144,20 @@ pub fn enter(
     left(text::enter(entry, message, context, effects))
 }
 
+/// A handler that returns one of these words counts as one that was cut off so.
 const fn left(word: u32) -> Left {
+    const BY_B: u32 = CUT | Ended::ByB as u32;
+    const OVERRUN: u32 = CUT | Ended::Overrun as u32;
+    const FAULT: u32 = CUT | Ended::Fault as u32;
+    const PANICKED: u32 = CUT | Ended::Panicked as u32;
     if word & CUT == 0 {
         return Left::Returned(word);
     }
-    match word & 3 {
-        0 => Left::Ended(Ended::ByB),
-        2 => Left::Ended(Ended::Fault),
-        3 => Left::Ended(Ended::Panicked),
-        _ => Left::Ended(Ended::Overrun),
+    match word {
+        BY_B => Left::Ended(Ended::ByB),
+        OVERRUN => Left::Ended(Ended::Overrun),
+        FAULT => Left::Ended(Ended::Fault),
+        PANICKED => Left::Ended(Ended::Panicked),
+        other => Left::Returned(other),
     }
 }

@@ -3,9 +3,19 @@
 //! A guard is up to three comparisons of a word of the frame under a mask, so that the host makes
 //! "UDP to this port" of them and the card knows nothing of protocols. Guards are tried in their
 //! order. The host writes them into the SPINE block; they count when they were taken over.
+//!
+//! Most frames are for no guard. So a [`Key`] is made of all guards: a halfword of the frame whose
+//! lowest five bits each of them judges, and a bit for each value of these that any of them takes.
+//! One look at it passes frames by, whatever the number of guards; only what it lets through is
+//! held against the guards themselves.
+//!
+//! ```text
+//! halfword of a frame  15 .. 5 │ 4 .. 0 │ ──► bit of `wanted`: 0 for nobody's
+//! ```
 
-use crate::memory::layout::SPINE_BLOCK;
-use host_interface::spine::{self, GUARD_TERMS, GUARDS, TERM_BYTES, TERMS};
+use crate::memory::layout::{SPINE_BLOCK, SPINE_GUARDS};
+use crate::path::receive::guarded;
+use host_interface::spine::{self, GUARD_BYTES, GUARD_TERMS, GUARDS, TERM_BYTES, TERMS};
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 
@@ -30,7 +40,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    const NONE: Guard = Guard {
+    /// All frames, to nobody.
+    pub const NONE: Guard = Guard {
         terms: [Term {
             offset: 0,
             mask: 0,
@@ -43,7 +54,11 @@ impl Guard {
 
     /// As the host wrote it.
     pub fn load<B: Bus>(bus: &mut B, number: u32) -> Guard {
-        let row = SPINE_BLOCK + spine::guard(number);
+        Guard::at(bus, SPINE_BLOCK + spine::guard(number))
+    }
+
+    /// From its row.
+    fn at<B: Bus>(bus: &mut B, row: u32) -> Guard {
         let whose = bus.load(row);
         let mut guard = Guard {
             domain: whose >> 8 & 0xFF,
@@ -53,6 +68,9 @@ impl Guard {
         let mut at = row + GUARD_TERMS;
         for term in &mut guard.terms {
             let mask = bus.load(at + 4);
+            if mask == 0 {
+                break;
+            }
             // A word that is aligned, within what the pool holds.
             let offset = bus.load(at) & 0x7FC;
             *term = Term {
@@ -60,90 +78,199 @@ impl Guard {
                 mask,
                 value: bus.load(at + 8),
             };
-            if mask != 0 && offset + 4 > guard.bytes {
-                guard.bytes = offset + 4;
-            }
+            guard.bytes = guard.bytes.max(offset + 4);
             at += TERM_BYTES;
         }
         guard
     }
 
-    /// Whether it wants a frame of `length` bytes that begins at `start`; the receive buffer
-    /// begins at `base`.
-    #[inline(always)]
-    fn wants<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> bool {
-        if length < self.bytes {
-            return false;
-        }
-        for term in &self.terms {
-            if term.mask == 0 {
-                break;
-            }
-            let mut at = start + term.offset;
-            if at >= PACKET_MEMORY_END {
-                at -= PACKET_MEMORY_END - base;
-            }
-            if bus.load(at) & term.mask != term.value {
-                return false;
-            }
-        }
-        true
+    /// Its comparison of the word at an offset.
+    fn term_at(&self, offset: u32) -> Option<&Term> {
+        let mut terms = self.terms.iter();
+        terms.find(|term| term.mask != 0 && term.offset == offset)
     }
 }
 
-/// All guards, in their order.
+/// The address of a word of the receive buffer, which begins at `base`, wrapped at its end.
+#[inline(always)]
+const fn wrapped(base: u32, at: u32) -> u32 {
+    if at >= PACKET_MEMORY_END {
+        at - (PACKET_MEMORY_END - base)
+    } else {
+        at
+    }
+}
+
+/// What tells most frames from those that guards want.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Offset of a halfword of the frame.
+    offset: u32,
+    /// A bit for each value of its lowest five bits: whether a guard may take it.
+    wanted: u32,
+}
+
+/// The values of five bits.
+const VALUES: u32 = 0x1F;
+
+impl Key {
+    /// Passes no frame by.
+    const ALL: Key = Key {
+        offset: 0,
+        wanted: u32::MAX,
+    };
+
+    /// Of guards: of the halfwords whose lowest bits all of them judge the last one, as a port
+    /// says more than a protocol.
+    fn of(guards: &[Guard]) -> Key {
+        let mut best = Key::ALL;
+        let Some(first) = guards.first() else {
+            return best;
+        };
+        for term in &first.terms {
+            for half in [0, 2] {
+                let shift = 16 - 8 * half;
+                let mut wanted = 0u32;
+                for guard in guards {
+                    wanted |= match guard.term_at(term.offset) {
+                        Some(term) if term.mask >> shift & VALUES == VALUES => {
+                            1 << (term.value >> shift & VALUES)
+                        }
+                        _ => u32::MAX,
+                    };
+                }
+                if wanted != u32::MAX && term.offset + half >= best.offset {
+                    best = Key {
+                        offset: term.offset + half,
+                        wanted,
+                    };
+                }
+            }
+        }
+        best
+    }
+}
+
+/// All guards, in their order. They lie in SRAM: few frames are held against them.
+///
+/// ```text
+/// +0   bytes that a frame needs (16), domain (8), handler (8)
+/// +4   terms: offset, mask, value; behind the last one mask 0
+/// ```
 #[derive(Debug)]
 pub struct Guards {
-    table: [Guard; GUARDS as usize],
-    count: usize,
+    key: Key,
+    count: u32,
 }
 
 impl Guards {
     /// None.
     pub const NONE: Guards = Guards {
-        table: [Guard::NONE; GUARDS as usize],
+        key: Key::ALL,
         count: 0,
     };
 
-    /// Those that count.
+    /// Whether there are none.
     #[inline(always)]
-    pub fn all(&self) -> &[Guard] {
-        self.table.get(..self.count).unwrap_or_default()
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
-    /// One more counts.
-    pub fn push(&mut self, guard: Guard) {
-        if let Some(place) = self.table.get_mut(self.count) {
-            *place = guard;
-            self.count += 1;
+    /// These count from now on.
+    pub fn set<B: Bus>(&mut self, bus: &mut B, guards: &[Guard]) {
+        let mut row = SPINE_GUARDS;
+        for guard in guards {
+            bus.store(row, guard.bytes << 16 | guard.domain << 8 | guard.handler);
+            let mut at = row + GUARD_TERMS;
+            for term in &guard.terms {
+                bus.store(at, term.offset);
+                bus.store(at + 4, term.mask);
+                bus.store(at + 8, term.value);
+                at += TERM_BYTES;
+            }
+            row += GUARD_BYTES;
         }
+        self.count = guards.len() as u32;
+        self.key = Key::of(guards);
     }
 
     /// Those of a domain count no more; the others keep their order.
-    pub fn forget(&mut self, domain: u32) {
-        let old = core::mem::replace(self, Guards::NONE);
-        for guard in old.all() {
-            if guard.domain != domain {
-                self.push(*guard);
+    pub fn forget<B: Bus>(&mut self, bus: &mut B, domain: u32) {
+        let mut left = [Guard::NONE; GUARDS as usize];
+        let mut count = 0;
+        for number in 0..self.count {
+            let guard = Guard::at(bus, SPINE_GUARDS + (number << 4) + (number << 5));
+            if guard.domain != domain
+                && let Some(place) = left.get_mut(count)
+            {
+                *place = guard;
+                count += 1;
             }
         }
+        self.set(bus, left.get(..count).unwrap_or_default());
     }
 
-    /// Domain and handler of the first guard that wants a frame of `length` bytes that begins at
-    /// `start` of the receive buffer, which begins at `base`.
-    #[inline(always)]
-    pub fn find<B: Bus>(
-        &self,
-        bus: &mut B,
-        start: u32,
-        length: u32,
-        base: u32,
-    ) -> Option<(u32, u32)> {
-        for guard in self.all() {
-            if guard.wants(bus, start, length, base) {
-                return Some((guard.domain, guard.handler));
+    /// Domain and handler of the first guard that wants a frame.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
+    #[inline(never)]
+    fn first<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<(u32, u32)> {
+        let mut row = SPINE_GUARDS;
+        for _ in 0..self.count {
+            let whose = bus.load(row);
+            if length >= whose >> 16 && holds(bus, row + GUARD_TERMS, start, base) {
+                return Some((whose >> 8 & 0xFF, whose & 0xFF));
             }
+            row += GUARD_BYTES;
         }
         None
     }
 }
+
+/// Whether the terms at an address hold for the frame at `start`.
+#[inline(always)]
+fn holds<B: Bus>(bus: &mut B, mut at: u32, start: u32, base: u32) -> bool {
+    let end = at + TERMS * TERM_BYTES;
+    while at != end {
+        let mask = bus.load(at + 4);
+        if mask == 0 {
+            break;
+        }
+        let offset = bus.load(at);
+        let word = bus.load(wrapped(base, start + offset));
+        if word & mask != bus.load(at + 8) {
+            return false;
+        }
+        at += TERM_BYTES;
+    }
+    true
+}
+
+impl guarded::Key for Key {
+    #[inline(always)]
+    fn may_want<B: Bus>(self, bus: &mut B, start: u32) -> u32 {
+        let at = start + self.offset;
+        // The shift goes by the lowest five bits. Behind the end of the buffer, from where on
+        // SRAM begins anew, the word is not the frame's.
+        let wanted = self.wanted.wrapping_shr(bus.load_half(at).into());
+        wanted | (at / PACKET_MEMORY_END)
+    }
+}
+
+impl guarded::Guard for Guards {
+    type Key = Key;
+    /// Domain and handler.
+    type Who = (u32, u32);
+
+    #[inline(always)]
+    fn key(&self) -> Key {
+        self.key
+    }
+
+    #[inline(always)]
+    fn find<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<(u32, u32)> {
+        self.first(bus, start, length, base)
+    }
+}
+
+#[cfg(test)]
+mod tests;

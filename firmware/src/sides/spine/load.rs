@@ -6,7 +6,7 @@
 
 use super::effects::{Effects, Installed};
 use super::enter::{self, Left};
-use super::guard::{Guard, Guards};
+use super::guard::Guard;
 use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, watched};
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, SPINE_BLOCK};
@@ -146,13 +146,15 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     clear(&mut io.bus, counts, spine::ROW_BYTES);
     // CPU B looks after `init`, too.
     watch_at_least(io, row.watchdog);
-    *run = run.wrapping_add(1) & 0xFF_FFFF;
+    *run = run.wrapping_add(1);
+    enter::lend(effects);
     effects.begin_init();
     let message: MessageWords = [0; 5];
     let context: ContextWords = [0, number, *run];
     let left = watched(io, *run, INIT, || {
         enter::enter(row.init, &message, &context, effects)
     });
+    effects.end_init();
     let installs = matches!(left, Left::Returned(_)) && are_entries(effects, &row);
     if installs {
         *domain = Domain {
@@ -185,7 +187,7 @@ fn unload<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> R
         return Err(Outcome::WrongState);
     }
     *domain = Domain::NONE;
-    runtime.guards.forget(number);
+    runtime.guards.forget(&mut io.bus, number);
     renew_watch(runtime, io);
     Ok(())
 }
@@ -208,17 +210,18 @@ fn set_guards<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) -> Result<(),
     if count > GUARDS {
         return Err(Outcome::TooManyGuards);
     }
-    let mut guards = Guards::NONE;
-    for number in 0..count {
+    let mut guards = [Guard::NONE; GUARDS as usize];
+    for (number, place) in (0..count).zip(&mut guards) {
         let guard = Guard::load(&mut io.bus, number);
         let domain = runtime.domains.get(guard.domain as usize);
         let handler = domain.and_then(|domain| domain.handlers.get(guard.handler as usize));
         if handler.is_none_or(|handler| handler.entry == 0) {
             return Err(Outcome::NoHandler);
         }
-        guards.push(guard);
+        *place = guard;
     }
-    runtime.guards = guards;
+    let guards = guards.get(..count as usize).unwrap_or_default();
+    runtime.guards.set(&mut io.bus, guards);
     Ok(())
 }
 

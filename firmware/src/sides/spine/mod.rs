@@ -41,7 +41,7 @@ use crate::memory::layout::{POOL_FRAME, SPINE, SPINE_BLOCK};
 use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING};
 use crate::path::receive::Receive;
 use crate::path::receive::frame;
-use crate::path::receive::guarded::{self, Next};
+use crate::path::receive::guarded::{self, Look, Next};
 use crate::path::receive::queues::Queues;
 use effects::{Effects, Installed};
 use enter::{Ended, Left};
@@ -105,9 +105,9 @@ pub struct Runtime {
     domains: [Domain; DOMAINS as usize],
     effects: Effects,
     pool: supply::Pool,
-    /// Number of the run; bits 23:0 count.
+    /// Number of the run; the lowest 24 bits count.
     run: u32,
-    /// The oldest frame was judged: it is the host's, but waits.
+    /// Start of the oldest frame if it was judged, and is the host's, but waits; else 0.
     judged: u32,
     /// The command that was answered last.
     answered: u32,
@@ -175,7 +175,7 @@ pub fn complete<B: Dispatch>(
     io: &mut IoA<B>,
 ) {
     if let Some(runtime) = spine.runtime()
-        && !runtime.guards.all().is_empty()
+        && !runtime.guards.is_empty()
         && !receive.is_sorting()
     {
         return complete_guarded(receive, runtime, io);
@@ -184,41 +184,50 @@ pub fn complete<B: Dispatch>(
 }
 
 /// The same with guards.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
 fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, io: &mut IoA<B>) {
     let mut left = frame::FRAMES;
-    while left != 0 {
-        if runtime.judged != 0 {
-            if !guarded::pass_on(receive, io) {
-                break;
-            }
-            runtime.judged = 0;
-            left -= 1;
-            continue;
-        }
-        let Runtime { guards, pool, .. } = runtime;
-        let base = receive.base();
-        let next = guarded::next(receive, io, &mut left, |bus, start, length| {
-            guards.find(bus, start, length, base)
-        });
-        let Next::Wanted(frame, (domain, handler)) = next else {
-            break;
-        };
-        let at = pool.in_one_piece(&mut io.bus, &frame, base);
-        let fate = match at {
-            Some(at) => run(runtime, io, domain, handler, &frame, at),
-            // Longer than what is kept, round the end of the buffer.
-            None => Fate::Host,
-        };
-        match fate {
+    let mut look = Look {
+        passed: runtime.judged,
+        is_likely: false,
+    };
+    while let Next::Wanted(frame, (domain, handler)) =
+        guarded::next(receive, io, &mut left, &mut look, &runtime.guards)
+    {
+        match hand_over(runtime, io, receive.base(), &frame, domain, handler) {
             Fate::Done => {
                 guarded::let_go(receive, io, frame);
                 left -= 1;
             }
-            Fate::Host => runtime.judged = 1,
+            Fate::Host => {
+                look = Look {
+                    passed: frame.start,
+                    is_likely: false,
+                };
+            }
         }
     }
+    runtime.judged = look.passed;
     guarded::finish(receive, io);
+}
+
+/// A frame to a handler that wants it.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
+fn hand_over<B: Dispatch>(
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+    base: u32,
+    frame: &ReceivedFrame,
+    domain: u32,
+    handler: u32,
+) -> Fate {
+    match runtime.pool.in_one_piece(&mut io.bus, frame, base) {
+        Some(at) => run(runtime, io, domain, handler, frame, at),
+        // Longer than what is kept, round the end of the buffer.
+        None => Fate::Host,
+    }
 }
 
 /// Hands a frame, whose words lie at `at`, to a handler, and carries out what it asks for.
@@ -249,7 +258,7 @@ fn run<B: Dispatch>(
     }
     let length = frame.length - frame::CRC;
     effects.begin(length, pool.has_room(&mut io.bus));
-    *run = run.wrapping_add(1) & 0xFF_FFFF;
+    *run = run.wrapping_add(1);
     let message: MessageWords = [at, length, 0, 0, 0];
     let context: ContextWords = [installed.argument, number, *run];
     let left = watched(io, *run, domain.watchdog, || {
@@ -283,12 +292,11 @@ fn watched<B: Dispatch>(
     watchdog: u32,
     extension: impl FnOnce() -> Left,
 ) -> Left {
-    SPINE_RUNNING.set(&io.me, &mut io.bus, run << 8 | watchdog & 0xFF);
-    // What CPU B reads is the run in work: the load waits for the store.
-    let _ = SPINE_RUNNING.get(&mut io.bus);
+    // CPU B never takes one run for another: between two of them CPU A loads words of a frame, and
+    // a load waits for the stores before it.
+    SPINE_RUNNING.set(&io.me, &mut io.bus, run << 8 | watchdog);
     let left = extension();
     SPINE_RUNNING.set(&io.me, &mut io.bus, 0);
-    let _ = SPINE_RUNNING.get(&mut io.bus);
     match left {
         Left::Ended(Ended::ByB) => {
             let why = Ended::of_word(SPINE_ENDED.get(&mut io.bus));

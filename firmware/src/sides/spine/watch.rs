@@ -9,8 +9,7 @@
 //!
 //! | program counter | what happens |
 //! | --- | --- |
-//! | in the arena | it is set to `abort` |
-//! | in an import | the word `SPINE_OVERDUE`: the next import ends the run |
+//! | in the arena, or in an import | it is set to `abort`: imports change nothing but effects |
 //! | anywhere else | the run is over by now |
 //!
 //! A fault of the CPU in an extension's text leaves CPU A halted, and is seen by the same look.
@@ -22,7 +21,7 @@ use super::supply::{self, Taker};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::memory::layout::{ARENA, ARENA_END, SPINE};
-use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_OVERDUE, SPINE_RUNNING, SPINE_WATCH};
+use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING, SPINE_WATCH};
 use crate::path::send::SendPath;
 use tigon2_chip::Register;
 use tigon2_chip::bits::CpuState;
@@ -178,16 +177,14 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) {
         let pc = io.bus.read(Register::CpuAPc);
         if is_extension(pc) {
             abort(io, Ended::Overrun);
-        } else {
-            SPINE_OVERDUE.set(&io.me, &mut io.bus, run);
         }
     }
     start_a(io, state);
 }
 
-/// Whether an instruction is an extension's.
+/// Whether an instruction is an extension's, or one that only extensions call.
 fn is_extension(pc: u32) -> bool {
-    (ARENA..ARENA_END).contains(&pc)
+    (ARENA..ARENA_END).contains(&pc) || enter::import_text().contains(&pc)
 }
 
 /// CPU A, which stands, goes on at the way out.

@@ -2,8 +2,8 @@
 //!
 //! SPINE paper, section 3.3.2: a handler may be cut off at any instruction. Here it is: for each
 //! frame a run is cut off behind its first instruction, the next one behind its second, until a
-//! run ends by itself. The cut is what CPU B does: CPU A is halted where it stands and its program
-//! counter set to the way out, or, in the runtime, the word is written that ends the run.
+//! run ends by itself. The cut is what CPU B does: CPU A is halted where it stands, in the
+//! extension's text or in an import, and its program counter set to the way out.
 //!
 //! | what must hold | how it is looked at |
 //! | --- | --- |

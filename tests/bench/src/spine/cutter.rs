@@ -10,7 +10,7 @@ use spine_linker::load::{Card, LoadError};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::path::Path;
-use tigon_firmware::memory::shared::{SPINE_OVERDUE, SPINE_QUEUED, SPINE_RUNNING, SPINE_TAKEN};
+use tigon_firmware::memory::shared::{SPINE_QUEUED, SPINE_RUNNING, SPINE_TAKEN};
 use tigon_firmware::sides::spine::effects::BYTES;
 use tigon2_chip::Register;
 use tigon2_chip::bits::CpuState;
@@ -25,25 +25,29 @@ const WATCHDOG: u32 = 255;
 /// Bytes of stack that `init` may need, as the policy has it.
 const STACK: u32 = 256;
 /// Bytes of the words in which the way in saves registers.
-const SAVED: u32 = 48;
-/// Registers: the list of effects, the saved words, the stack, the return address.
+const SAVED: u32 = 44;
+/// Registers: the list of effects, the stack, the return address.
 const A3: usize = 7;
-const T0: usize = 8;
 const SP: usize = 29;
 const RA: usize = 31;
 
-/// Where the extensions' text is, the way into a run and the way out of it.
+/// Where the extensions' text is, and what they call; the way into a run and the way out of it;
+/// where the way in saves registers.
 #[derive(Clone, Debug)]
 struct Places {
     arena: Range<u32>,
+    imports: Range<u32>,
     enter: u32,
     abort: u32,
+    saved: u32,
 }
 
 impl Places {
     fn of(kit: &Kit, card: &SpineCard) -> Result<Places> {
         Ok(Places {
             arena: card.arena(),
+            imports: kit.symbol("_imports_start")?..kit.symbol("_imports_end")?,
+            saved: kit.symbol("SPINE_SAVED")?,
             enter: kit.symbol("spine_enter")?,
             abort: kit.symbol("spine_abort")?,
         })
@@ -75,16 +79,11 @@ fn follow(
     }
     let (sp, back) = (register(machine, SP), register(machine, RA));
     let effects = register(machine, A3);
-    let nowhere = Allowed::new(Vec::new());
-    // The way in begins with the address of its words.
-    step(machine, &nowhere)?;
-    step(machine, &nowhere)?;
-    let saved = register(machine, T0);
     let allowed = Allowed::new(vec![
         ("region", region.clone()),
         ("stack", sp - stack..sp),
         ("effects", effects..effects + BYTES),
-        ("saved registers", saved..saved + SAVED),
+        ("saved registers", places.saved..places.saved + SAVED),
     ]);
     let mut cut = Cut::default();
     let mut go = |machine: &mut Machine| -> Result<()> {
@@ -110,18 +109,17 @@ fn follow(
     Ok(cut)
 }
 
-/// What CPU B does to a run whose time is over; whether it was in its own text.
+/// What CPU B does to a run whose time is over; whether it was in its own text, or in what it
+/// calls: anywhere else it is over by itself.
 fn cut_here(machine: &mut Machine, places: &Places) -> bool {
-    let in_text = places.arena.contains(&pc(machine));
+    let at = pc(machine);
+    let in_text = places.arena.contains(&at) || places.imports.contains(&at);
     if in_text {
         let state = machine.bar_read(Register::CpuAState.offset());
         let halt = CpuState::new().with_halt(true).into_bits();
         machine.bar_write(Register::CpuAState.offset(), state | halt);
         machine.bar_write(Register::CpuAPc.offset(), places.abort);
         machine.bar_write(Register::CpuAState.offset(), state);
-    } else {
-        let run = machine.word(SPINE_RUNNING.address());
-        machine.set_word(SPINE_OVERDUE.address(), run);
     }
     in_text
 }

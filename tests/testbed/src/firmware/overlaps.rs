@@ -10,10 +10,12 @@
 //! CPU B  stack, state ................ hot code .......................
 //! ```
 //!
-//! Such a state's section gives up the flag "allocated". Debuggers then leave it out when they
-//! look for the function at an address; its variables have their addresses by DWARF. Loaders go
-//! by segments, which stay.
+//! Nor is there for [`OVER`], hot code of CPU A in the variant that loads extensions. The section
+//! of such state or code gives up the flag "allocated". Debuggers then leave it out when they look
+//! for the function at an address; its variables have their addresses by DWARF. Loaders go by
+//! segments, which stay.
 
+use super::pads::OVER;
 use anyhow::{Context, Result, anyhow};
 use object::Endianness;
 use object::elf::{
@@ -25,13 +27,16 @@ use std::ops::Range;
 
 type Header = SectionHeader32<Endianness>;
 
-/// Clears the flag of each section of data that overlaps one of code.
+/// Clears the flag of each section of data that overlaps one of code, and of [`OVER`].
 ///
 /// # Errors
 /// When the bytes are no 32-bit ELF.
 pub fn hide(elf: &mut [u8]) -> Result<()> {
     let header = FileHeader32::<Endianness>::parse(&*elf).context("not a 32-bit ELF")?;
     let endian = header.endian().context("no byte order")?;
+    let over = header.sections(endian, &*elf)?;
+    let over = over.section_by_name(endian, OVER.as_bytes());
+    let over = over.map(|(index, _)| index.0);
     let (at, count) = (header.e_shoff(endian), header.e_shnum(endian));
     let table = elf
         .get_mut(at as usize..)
@@ -40,16 +45,20 @@ pub fn hide(elf: &mut [u8]) -> Result<()> {
         .map_err(|()| anyhow!("a cut section table"))?;
     let code: Vec<Range<u32>> = sections
         .iter()
+        .enumerate()
+        .filter(|(number, _)| Some(*number) != over)
+        .map(|(_, section)| section)
         .filter(|section| section.sh_type(endian) != SHT_NOBITS)
         .filter(|section| has(section, endian, SHF_ALLOC | SHF_EXECINSTR))
         .map(|section| place(section, endian))
         .collect();
-    for section in sections {
+    for (number, section) in sections.iter_mut().enumerate() {
         let place = place(section, endian);
         let hit = code
             .iter()
             .any(|code| code.start < place.end && place.start < code.end);
-        if hit && !has(section, endian, SHF_EXECINSTR) {
+        let is_data = !has(section, endian, SHF_EXECINSTR);
+        if Some(number) == over || hit && is_data {
             let flags = section.sh_flags.get_u64(endian);
             let left = SectionFlags(flags.0 & !SHF_ALLOC.0);
             section.sh_flags.set_u64_truncate(endian, left);
@@ -122,11 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn only_data_over_code_is_hidden() {
+    fn only_data_over_code_is_hidden_and_code_that_says_so() {
         let mut bytes = elf(&[
             (".data", 0x4000, 0x100, false),
             (".scratch_a.low", 0xC0_0400, 0x380, true),
             (".scratch_a.data", 0xC0_0800, 0x800, false),
+            (OVER, 0xC0_1000, 0x100, true),
             (".scratch_b.data", 0xC0_0200, 0x200, false),
             (".scratch_b.text", 0xC0_0FFC, 0x100, true),
         ]);
