@@ -114,6 +114,11 @@ extern "C" fn patch(index: u32, value: u32) -> Status {
 }
 
 #[unsafe(link_section = ".scratch_a.low.imports")]
+extern "C" fn patch_three(index: u32, first: u32, second: u32, third: u32) -> Status {
+    effects().patch_three(index, [first, second, third])
+}
+
+#[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn transmit() -> Status {
     effects().transmit()
 }
@@ -140,5 +145,6 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::Patch as usize] = patch as *const ();
     table[Number::Transmit as usize] = transmit as *const ();
     table[Number::Count as usize] = count as *const ();
+    table[Number::PatchThree as usize] = patch_three as *const ();
     Table(table)
 };

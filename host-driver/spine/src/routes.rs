@@ -3,8 +3,8 @@
 //! "IP-address lookup using LC-tries" (Nilsson and Karlsson, 1999). Routes are sorted; those that
 //! are a prefix of no other are the trie's leaves, in its *base*, and the others are *shorter*
 //! routes to which leaves refer. A node with `branch` bits has 2^branch children one behind the
-//! other, and says how many bits to skip that all routes below it have in common. A node gets as
-//! many bits as leave at least five of eight children in use.
+//! other, and says which bits of an address tell them apart. A node gets as many bits as leave at
+//! least five of eight children in use.
 //!
 //! The extension's page has the layout of the words. [`replace`] writes a table beside the one in
 //! use, and then the word that says which is in use.
@@ -20,7 +20,7 @@ use thiserror::Error;
 
 /// Next hops of a table; number 0 is the host.
 const HOPS: usize = 1 << 10;
-/// Shorter routes, which are numbered from 1 on.
+/// Shorter routes, which are numbered from 1 on; and the last word at which one may lie.
 const SHORTER: usize = (1 << 16) - 1;
 /// Nodes, and leaves.
 const NODES: usize = 1 << 22;
@@ -223,11 +223,20 @@ pub fn table(routes: &[Route]) -> Result<Vec<u32>, RouteError> {
         trie.base.push((0, 0, 0));
     }
     trie.nodes.push(0);
-    trie.build(0, trie.base.len(), 0, 0);
+    trie.build(0, trie.base.len(), 0);
     if trie.nodes.len() > NODES {
         return too_many("nodes", trie.nodes.len(), NODES);
     }
-    Ok(trie.words(&hops))
+    let has_shorter = !trie.shorter.is_empty();
+    let words = trie.words(&hops);
+    if has_shorter && words.len() > SHORTER {
+        return too_many(
+            "words of a table with routes within others",
+            words.len(),
+            SHORTER,
+        );
+    }
+    Ok(words)
 }
 
 /// Why a card has no new table.

@@ -59,6 +59,16 @@ impl Context {
         status(imports::patch(index, value))
     }
 
+    /// The same for three words that follow each other, from that with index `index` on, in one
+    /// call.
+    ///
+    /// # Errors
+    /// [`Full`] if fewer than three more can be noted.
+    #[inline(always)]
+    pub fn patch_three(&self, index: u32, values: [u32; 3]) -> Result<(), Full> {
+        status(imports::patch_three(index, values))
+    }
+
     /// Has the frame transmitted by the port that it came from, patched, without the host.
     ///
     /// # Errors

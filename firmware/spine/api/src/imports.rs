@@ -8,9 +8,9 @@
 use core::sync::atomic::AtomicU32;
 
 #[cfg(not(target_arch = "mips"))]
-pub(crate) use crate::model::{add_handler, count, now, patch, transmit};
+pub(crate) use crate::model::{add_handler, count, now, patch, patch_three, transmit};
 #[cfg(target_arch = "mips")]
-pub(crate) use card::{add_handler, count, now, patch, transmit};
+pub(crate) use card::{add_handler, count, now, patch, patch_three, transmit};
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
 
@@ -50,6 +50,8 @@ mod card {
         safe fn clock_now() -> u32;
         #[link_name = "spine.network.patch"]
         safe fn network_patch(index: u32, value: u32) -> u32;
+        #[link_name = "spine.network.patch_three"]
+        safe fn network_patch_three(index: u32, first: u32, second: u32, third: u32) -> u32;
         #[link_name = "spine.network.transmit"]
         safe fn network_transmit() -> u32;
         #[link_name = "spine.counter.add"]
@@ -72,6 +74,12 @@ mod card {
     #[inline(always)]
     pub fn patch(index: u32, value: u32) -> u32 {
         network_patch(index, value)
+    }
+
+    /// Notes three changed words; 0 if there was room.
+    #[inline(always)]
+    pub fn patch_three(index: u32, [first, second, third]: [u32; 3]) -> u32 {
+        network_patch_three(index, first, second, third)
     }
 
     /// Notes that the frame goes out; 0 if there was room.

@@ -191,6 +191,18 @@ pub(crate) fn patch(index: u32, value: u32) -> u32 {
     })
 }
 
+/// See [`Context::patch_three`].
+pub(crate) fn patch_three(index: u32, values: [u32; 3]) -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        let words = noted.frame_bytes.div_ceil(4);
+        if noted.patches.len() + 3 > PATCHES || index as usize >= words.saturating_sub(2) {
+            return 1;
+        }
+        noted.patches.extend((index..).zip(values));
+        0
+    })
+}
+
 /// See [`Context::transmit`].
 pub(crate) fn transmit() -> u32 {
     NOTED.with_borrow_mut(|noted| {

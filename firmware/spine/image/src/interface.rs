@@ -54,6 +54,8 @@ interfaces! {
     Transmit: "spine.network.transmit", "fn() -> u32", 64;
     /// Notes a count.
     Count: "spine.counter.add", "fn(u32) -> u32", 64;
+    /// Notes three changed words of the frame that follow each other.
+    PatchThree: "spine.network.patch_three", "fn(u32, u32, u32, u32) -> u32", 64;
 }
 
 /// How many there are.

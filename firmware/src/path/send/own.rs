@@ -7,6 +7,7 @@
 use super::{ROOM, SendPath};
 use crate::io::IoB;
 use crate::memory::shared::LINK_UP;
+use crate::path::copy;
 use host_interface::extension::DropReason;
 use tigon2_chip::Register;
 use tigon2_hal::events::Dispatch;
@@ -19,6 +20,12 @@ pub enum Wait {
     Reads,
     /// A frame of the host's is not complete, or the MAC has no room.
     Later,
+}
+
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+#[inline(never)]
+fn copy<B: Dispatch>(bus: &mut B, from: u32, to: u32, bytes: u32) {
+    copy::words(bus, from, to, bytes);
 }
 
 /// Sends the frame of `length` bytes without CRC whose words lie at `from`. Without a link it is
@@ -50,12 +57,15 @@ pub fn transmit<B: Dispatch>(
         return Err(Wait::Later);
     }
     let start = send.buffer.position();
-    let (mut at, mut to) = (from, start);
-    while at < from + length {
-        let word = bus.load(at);
-        bus.store(to, word);
-        at += 4;
-        to = send.buffer.behind(to, 4);
+    let front = send.buffer.before_end().min(length);
+    copy(bus, from, start, front);
+    if front != length {
+        copy(
+            bus,
+            from + front,
+            send.buffer.behind(start, front),
+            length - front,
+        );
     }
     let end = send.buffer.behind(start, length);
     // The write of the register would go past stores that wait; a load does not.

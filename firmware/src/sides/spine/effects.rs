@@ -125,6 +125,23 @@ impl Effects {
         }
     }
 
+    /// Changes three words of the frame, from `index` on.
+    #[inline(always)]
+    pub fn patch_three(&mut self, index: u32, values: [u32; 3]) -> Status {
+        let places = self.patches.get_mut(self.patch_count..);
+        match places.and_then(<[_]>::first_chunk_mut) {
+            Some([first, second, third]) if index < self.words.saturating_sub(2) => {
+                let [one, two, three] = values;
+                *first = (index, one);
+                *second = (index + 1, two);
+                *third = (index + 2, three);
+                self.patch_count += 3;
+                Status::Noted
+            }
+            _ => Status::Full,
+        }
+    }
+
     /// Has the frame transmitted.
     #[inline(always)]
     pub fn transmit(&mut self) -> Status {
@@ -189,6 +206,7 @@ mod tests {
         }
         assert_eq!(effects.patch(0, 0), Status::Full);
         assert_eq!(effects.patches().len(), PATCHES);
+        assert_eq!(effects.patch_three(0, [0; 3]), Status::Full);
         for _ in 0..COUNTS {
             assert_eq!(effects.count(7), Status::Noted);
         }
@@ -202,6 +220,10 @@ mod tests {
         assert_eq!(effects.patch(15, 0), Status::Noted, "the last byte's word");
         assert_eq!(effects.patch(16, 0), Status::Full);
         assert_eq!(effects.patch(u32::MAX, 0), Status::Full);
+        assert_eq!(effects.patch_three(14, [0; 3]), Status::Full, "word 16");
+        assert_eq!(effects.patch_three(u32::MAX, [0; 3]), Status::Full);
+        assert_eq!(effects.patch_three(13, [7, 8, 9]), Status::Noted);
+        assert_eq!(effects.patches()[1..], [(13, 7), (14, 8), (15, 9)]);
         assert_eq!(effects.count(8), Status::Full);
         assert_eq!(effects.install(0x3_0000, 0, 0), Status::Full, "not in init");
         for (frame, has_room) in [(0, true), (FRAME_MAX + 1, true), (60, false)] {

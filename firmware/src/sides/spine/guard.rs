@@ -210,19 +210,20 @@ impl Guards {
         self.set(bus, left.get(..count).unwrap_or_default());
     }
 
-    /// Domain and handler of the first guard that wants a frame.
+    /// Domain in bits 15:8 and handler in bits 7:0 of the first guard that wants a frame, or
+    /// [`NOBODY`]: in a register.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
     #[inline(never)]
-    fn first<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<(u32, u32)> {
+    fn first<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> u32 {
         let mut row = SPINE_GUARDS;
         for _ in 0..self.count {
             let whose = bus.load(row);
             if length >= whose >> 16 && holds(bus, row + GUARD_TERMS, start, base) {
-                return Some((whose >> 8 & 0xFF, whose & 0xFF));
+                return whose & 0xFFFF;
             }
             row += GUARD_BYTES;
         }
-        None
+        NOBODY
     }
 }
 
@@ -268,9 +269,15 @@ impl guarded::Guard for Guards {
 
     #[inline(always)]
     fn find<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<(u32, u32)> {
-        self.first(bus, start, length, base)
+        match self.first(bus, start, length, base) {
+            NOBODY => None,
+            whose => Some((whose >> 8, whose & 0xFF)),
+        }
     }
 }
+
+/// No domain and handler.
+const NOBODY: u32 = u32::MAX;
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use crate::io::deadline::SlotB;
 use crate::io::{IoA, IoB};
 use crate::memory::layout::{ARENA, POOL, POOL_FRAME, POOL_SLOT, POOL_SLOTS};
 use crate::memory::shared::{SPINE_QUEUED, SPINE_TAKEN};
+use crate::path::copy;
 use crate::path::send::SendPath;
 use crate::path::send::own::{self, Wait};
 use tigon2_chip::Cpu;
@@ -106,31 +107,10 @@ impl Default for Pool {
     }
 }
 
-/// Copies whole words, four at a time as long as there are.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
 #[inline(never)]
-fn copy<B: Bus>(bus: &mut B, mut from: u32, mut to: u32, bytes: u32) {
-    let end = from + bytes;
-    while from + 16 <= end {
-        let words = [
-            bus.load(from),
-            bus.load(from + 4),
-            bus.load(from + 8),
-            bus.load(from + 12),
-        ];
-        bus.store(to, words[0]);
-        bus.store(to + 4, words[1]);
-        bus.store(to + 8, words[2]);
-        bus.store(to + 12, words[3]);
-        from += 16;
-        to += 16;
-    }
-    while from < end {
-        let word = bus.load(from);
-        bus.store(to, word);
-        from += 4;
-        to += 4;
-    }
+fn copy<B: Bus>(bus: &mut B, from: u32, to: u32, bytes: u32) {
+    copy::words(bus, from, to, bytes);
 }
 
 #[inline(never)]

@@ -2,8 +2,8 @@
 
 use super::{NextHop, mask};
 
-/// Words in front of the nodes.
-const HEADER: usize = 3;
+/// What follows a node: its children, or its route.
+const FOLLOWS: u32 = 0x3F_FFFF;
 /// No more bits than that in one node, so that a few long routes do not make a large table.
 const BRANCH_MOST: u32 = 16;
 
@@ -23,7 +23,7 @@ pub(super) struct Trie {
     pub base: Vec<(u32, u32, u32)>,
     /// Length, the next shorter one, next hop.
     pub shorter: Vec<u32>,
-    /// Branch, skip, what follows.
+    /// 32 less the bits that it branches by, or 0; the first of them; what follows.
     pub nodes: Vec<u32>,
 }
 
@@ -36,14 +36,16 @@ impl Trie {
         self.base.get(index).map_or(0, |(_, length, _)| *length)
     }
 
-    fn set(&mut self, node: usize, branch: u32, skip: u32, follows: usize) {
+    /// A node branches by so many bits from `at` on; by none if it is a leaf.
+    fn set(&mut self, node: usize, branch: u32, at: u32, follows: usize) {
         if let Some(place) = self.nodes.get_mut(node) {
-            *place = branch << 27 | skip << 22 | follows as u32;
+            let shift = (32 - branch) & 31;
+            *place = shift << 27 | at << 22 | follows as u32;
         }
     }
 
-    /// Makes the node of `count` leaves from `first` on, which have `known` bits in common.
-    pub fn build(&mut self, first: usize, count: usize, known: u32, node: usize) {
+    /// Makes the node of `count` leaves from `first` on.
+    pub fn build(&mut self, first: usize, count: usize, node: usize) {
         if count <= 1 {
             return self.set(node, 0, 0, first);
         }
@@ -52,7 +54,7 @@ impl Trie {
         let branch = self.branch(first, count, at);
         let children = self.nodes.len();
         self.nodes.resize(children + (1 << branch), 0);
-        self.set(node, branch, at - known, children);
+        self.set(node, branch, at, children);
         let mut leaf = first;
         let mut pattern = 0;
         while pattern < 1 << branch {
@@ -75,7 +77,7 @@ impl Trie {
                     }
                     pattern += several as u32 - 1;
                 }
-                more => self.build(leaf, more, at + branch, child),
+                more => self.build(leaf, more, child),
             }
             leaf = behind;
             pattern += 1;
@@ -140,28 +142,43 @@ impl Trie {
         0
     }
 
-    /// The words of the table, with the next hops in their order.
+    /// The words of the table, with the next hops in their order; the first of them is the host,
+    /// and has no words.
     pub fn words(self, hops: &[NextHop]) -> Vec<u32> {
-        let base = HEADER + self.nodes.len();
-        let shorter = base + 2 * self.base.len();
-        let of_hops = shorter + self.shorter.len();
-        // Shorter routes are numbered from 1 on.
-        let mut words = vec![base as u32, shorter as u32 - 1, of_hops as u32];
-        words.extend(self.nodes);
-        for (prefix, _, word) in self.base {
-            words.extend([prefix, word]);
-        }
-        words.extend(self.shorter);
-        for hop in hops {
-            let [a, b, c, d, e, f] = match hop {
-                NextHop::Host => [0; 6],
-                NextHop::Wire(address) => *address,
+        let first = 2 * hops.len() as u32 - 1;
+        let base = first + self.nodes.len() as u32 - 1;
+        let shorter = base + 2 * self.base.len() as u32;
+        // The first node is in front of the next hops, the others behind them.
+        let placed = |node: u32| {
+            let (kind, follows) = (node & !FOLLOWS, node & FOLLOWS);
+            let at = if kind >> 27 == 0 {
+                base + 2 * follows
+            } else {
+                first + follows - 1
             };
-            words.extend([
-                u32::from_be_bytes([a, b, c, d]),
-                u32::from_be_bytes([e, f, 0, 0]),
-            ]);
+            kind | at
+        };
+        // Shorter routes are numbered from 1 on.
+        let named = |word: u32| match word >> 10 & 0xFFFF {
+            0 => word,
+            number => word & !(0xFFFF << 10) | (shorter + number - 1) << 10,
+        };
+        let mut words = Vec::new();
+        let (root, nodes) = self.nodes.split_first().unwrap_or((&0, &[]));
+        words.push(placed(*root));
+        for hop in hops {
+            if let NextHop::Wire([a, b, c, d, e, f]) = *hop {
+                words.extend([
+                    u32::from_be_bytes([a, b, c, d]),
+                    u32::from_be_bytes([e, f, 0, 0]),
+                ]);
+            }
         }
+        words.extend(nodes.iter().map(|node| placed(*node)));
+        for (prefix, _, word) in self.base {
+            words.extend([prefix, named(word)]);
+        }
+        words.extend(self.shorter.into_iter().map(named));
         words
     }
 }

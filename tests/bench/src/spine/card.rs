@@ -106,8 +106,8 @@ impl Kit {
             domains = ["spine.runtime", "spine.network", "spine.counter", "spine.clock"]
             watchdog = {watchdog}
             patience = {patience}
-            region = 24576
-            memory = 24576
+            region = 32768
+            memory = 40960
             stack = 256
             "#,
             digits_of_bytes(&self.build),

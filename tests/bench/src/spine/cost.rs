@@ -9,7 +9,8 @@
 
 use super::card::{Kit, SpineCard};
 use super::frames::{Kind, WANTED, plain};
-use super::guarded::{Guarded, guarded};
+use super::guarded::{Guarded, ROUTES, guarded};
+use super::router;
 use super::stores::pc;
 use crate::simulated::page::Page;
 use crate::simulated::tables::framed;
@@ -18,6 +19,7 @@ use clap::ValueEnum;
 use comfy_table::Table;
 use serde::Serialize;
 use spine_linker::load::Guard;
+use spine_linker::routes;
 use testbed::conditions::Conditions;
 use testbed::firmware::{self, FirmwareOptions, Variant};
 use testbed::interrupt;
@@ -189,7 +191,8 @@ fn parameters() -> Result<Parameters> {
 fn handled(kit: &Kit) -> Result<Vec<Handled>> {
     let typed = Kind::Typed(0);
     let echo = "firmware/spine/extensions/echo";
-    let subjects: [(&str, &str, u8, Kind, usize); 10] = [
+    let datagram = Kind::Datagram(9);
+    let subjects: [(&str, &str, u8, Kind, usize); 11] = [
         ("empty", "tests/extensions/empty", 0, typed, 60),
         ("nothing, among 8 handlers", EFFECTS, 0, typed, 60),
         ("1 count", EFFECTS, 1, typed, 60),
@@ -200,6 +203,7 @@ fn handled(kit: &Kit) -> Result<Vec<Handled>> {
         ("8 patches and transmit", EFFECTS, 5, typed, 60),
         ("leave it to the host", EFFECTS, 6, typed, 60),
         ("echo: answer a ping", echo, 0, Kind::Ping, 60),
+        ("router: forward a packet", router::FOLDER, 0, datagram, 60),
     ];
     let mut rows = Vec::new();
     for (name, folder, handler, kind, bytes) in subjects {
@@ -208,6 +212,10 @@ fn handled(kit: &Kit) -> Result<Vec<Handled>> {
         let container = kit.container(folder.as_ref())?;
         let policy = kit.policy(255, 0)?;
         let (domain, _) = card.load(kit, &container, &policy)?;
+        if folder == router::FOLDER {
+            let table = routes::table(&router::routes(ROUTES, 0)?)?;
+            routes::replace(&card.loader, &mut card.window, domain, &table)?;
+        }
         card.guards(&[Guard::any(domain, handler)])?;
         let enter = kit.symbol("spine_enter")?;
         let (mut run, mut frame) = (Vec::new(), Vec::new());

@@ -17,7 +17,8 @@ use tigon2_sim::workload::experiment::{Duration, wire_limit};
 use tigon2_sim::workload::testbench::{Load, Reading, Source, Testbench};
 
 /// Routes of the router's table.
-const ROUTES: usize = 500;
+pub(super) const ROUTES: usize = 1000;
+
 /// Datagrams past guards.
 #[derive(Clone, Debug, Serialize)]
 pub struct Guarded {
@@ -67,7 +68,7 @@ fn cases() -> Vec<Case> {
             true,
         ),
         Case {
-            name: "all to the router, 500 routes",
+            name: "all to the router, 1000 routes",
             folder: router::FOLDER,
             guards: |domain| vec![Guard::ether_type(domain, 0, 0x0800)],
             consumes: true,

@@ -78,6 +78,12 @@ impl TransmitBuffer {
         self.wrapped(address + bytes)
     }
 
+    /// Bytes from the next fragment's place to the end of the buffer.
+    #[inline(always)]
+    pub fn before_end(&self) -> u32 {
+        self.end - self.write
+    }
+
     /// Bytes from `from` forward to `to`, both in the buffer.
     pub fn distance(&self, from: u32, to: u32) -> u32 {
         if to >= from {

@@ -8,21 +8,26 @@
 //! ```text
 //! word 0     first word of the table in use, 0 for none
 //!
-//! table +0   first word of the routes, from the table's start
-//!       +1   first word of the shorter routes
-//!       +2   first word of the next hops
-//!       +3   nodes: branch (5 bits), skip (5), what follows (22)
+//! table +0   the first node: 32 less the bits that it branches by (5 bits; 0 for a leaf), the
+//!            first of these bits (5), what follows (22): its children, or its route
+//!       +1   next hop 1: Ethernet address, 4 bytes; 2 bytes in the upper half. Next hop 2 ...
+//!            Number 0 is the host.
+//! node       as the first one
 //! route      prefix; length (6 bits), shorter route (16; 0 for none), next hop (10)
 //! shorter    length, shorter route, next hop, as above
-//! next hop   Ethernet address: 4 bytes; 2 bytes in the upper half. Number 0 is the host.
 //! ```
+//!
+//! Nodes, routes and shorter routes are named by their words from the table's start. A node says
+//! which bits it branches by, where Nilsson's and Karlsson's says how many it skips: a step of the
+//! way down needs nothing from the one before. The region is a power of two of words, so that no
+//! index into it needs a check, and what is above an index in a word needs not be taken off.
 //!
 //! What is not plain is the host's, untouched: options, a lifetime that ends here, a wrong
 //! checksum, addresses that are not forwarded (RFC 1812, sections 5.2.1, 5.3.7), and what has no
 //! route.
 #![no_std]
 
-use spine::headers::{IPV4, Ipv4};
+use spine::headers::IPV4;
 use spine::{
     Argument, Context, Durable, Ephemeral, Full, HandlerNumber, Message, Table, Verdict,
     add_handler,
@@ -30,14 +35,13 @@ use spine::{
 
 /// The handler's number.
 pub const ROUTE: HandlerNumber = HandlerNumber(0);
-/// Counter of the domain's: packets that were forwarded.
-pub const FORWARDED: u32 = 0;
-/// Counter of the domain's: plain packets without a route, or whose route is the host.
+/// Counter of the domain's: plain packets without a route, or whose route is the host. Those that
+/// were forwarded the runtime counts.
 pub const UNROUTED: u32 = 1;
-/// Words of a table.
-pub const TABLE_WORDS: usize = 2700;
 /// Words of the region.
-pub const REGION_WORDS: usize = 1 + 2 * TABLE_WORDS;
+pub const REGION_WORDS: usize = 1 << 13;
+/// Words of a table.
+pub const TABLE_WORDS: usize = (REGION_WORDS - 1) / 2;
 
 /// The region.
 pub static REGION: Table<REGION_WORDS> = Table::new();
@@ -54,107 +58,128 @@ fn route(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
     }
 }
 
+/// Words of a frame up to the end of an IPv4 header without options.
+const HEADERS: usize = 9;
+
+#[inline(always)]
 fn forward(message: &Message, context: &Context) -> Option<Result<(), Full>> {
     let frame = message.buffer();
-    let ip: Ipv4<'_> = frame.view(14)?;
-    let words = frame.words().first_chunk::<9>()?;
-    let length = u32::from(ip.total_length());
-    let plain = words[3] >> 16 == u32::from(IPV4)
-        && ip.version_and_length() == 0x45
-        && ip.time_to_live() > 1
-        && length >= 20
-        && length <= frame.len() - 14
-        && sum(words) == 0xFFFF
-        && is_forwarded(ip.source())
-        && is_forwarded(ip.destination());
-    if !plain {
+    let words = frame.words().first_chunk::<HEADERS>()?;
+    if !is_plain(words, frame.len()) {
         return None;
     }
-    let Some((high, low)) = next_hop(ip.destination()) else {
+    let Some(hop) = next_hop(words[7] << 16 | words[8] >> 16) else {
         return Some(context.count(UNROUTED).and(Err(Full)));
     };
-    Some(send(context, words, high, low))
+    Some(send(context, words, hop))
 }
 
-/// The sum of the header's halfwords, folded: 0xFFFF if its checksum is right. It begins in the
-/// middle of a word.
-fn sum(words: &[u32; 9]) -> u32 {
-    let mut sum = (words[3] & 0xFFFF) + (words[8] >> 16);
-    for word in &words[4..8] {
-        sum += (word >> 16) + (word & 0xFFFF);
-    }
-    sum = (sum >> 16) + (sum & 0xFFFF);
-    (sum >> 16) + (sum & 0xFFFF)
+/// Whether a frame of `bytes` bytes that begins with these words is a packet to forward. All is
+/// looked at before anything is decided: most packets are, and a branch costs more than a
+/// comparison.
+#[inline(always)]
+fn is_plain(words: &[u32; HEADERS], bytes: u32) -> bool {
+    let [.., third, fourth, fifth, sixth, seventh, eighth] = *words;
+    // EtherType, version and length of the header.
+    let kind = third >> 8 == u32::from(IPV4) << 8 | 0x45;
+    let length = fourth >> 16;
+    let lengths = (length >= 20) & (length <= bytes.wrapping_sub(14)) & (bytes >= 34);
+    // Lifetime: two or more.
+    let lives = fifth & 0xFE00 != 0;
+    let halves = |word: u32| (word >> 16) + (word & 0xFFFF);
+    let sum = (third & 0xFFFF)
+        .wrapping_add(eighth >> 16)
+        .wrapping_add(halves(fourth))
+        .wrapping_add(halves(fifth))
+        .wrapping_add(halves(sixth))
+        .wrapping_add(halves(seventh));
+    let right = halves(halves(sum)) == 0xFFFF;
+    let source = is_forwarded(sixth >> 8 & 0xFF);
+    let destination = is_forwarded(seventh >> 8 & 0xFF);
+    kind & lengths & lives & right & source & destination
 }
 
-/// Whether packets from or to an address go past a router: not those of this network (0/8) and
-/// this host (127/8), of groups and beyond (224/3).
-fn is_forwarded(address: u32) -> bool {
-    let first = address >> 24;
-    first != 0 && first != 127 && first < 224
+/// Whether packets from or to an address with this first byte go past a router: not those of this
+/// network (0/8) and this host (127/8), of groups and beyond (224/3).
+#[inline(always)]
+const fn is_forwarded(first: u32) -> bool {
+    (first.wrapping_sub(1) < 223) & (first != 127)
 }
 
 /// Sends the frame on: to the next hop, from the address that it came to, with one hop less.
-fn send(context: &Context, words: &[u32; 9], high: u32, low: u32) -> Result<(), Full> {
-    context.patch(0, high)?;
-    context.patch(1, low & 0xFFFF_0000 | words[0] >> 16)?;
-    context.patch(2, words[0] << 16 | words[1] >> 16)?;
-    context.patch(5, words[5] - 0x100)?;
+#[inline(always)]
+fn send(context: &Context, words: &[u32; HEADERS], (high, low): (u32, u32)) -> Result<(), Full> {
+    let source = [
+        high,
+        low & 0xFFFF_0000 | words[0] >> 16,
+        words[0] << 16 | words[1] >> 16,
+    ];
+    context.patch_three(0, source)?;
     // The lifetime is the high byte of a halfword of the sum (RFC 1624).
     let sum = (words[6] >> 16) + 0x100;
-    let sum = (sum + (sum >> 16)) & 0xFFFF;
-    context.patch(6, sum << 16 | words[6] & 0xFFFF)?;
-    context.transmit()?;
-    context.count(FORWARDED)
+    let sum = (sum + (sum >> 16)) << 16;
+    let header = [
+        words[5].wrapping_sub(0x100),
+        sum | words[6] & 0xFFFF,
+        words[7],
+    ];
+    context.patch_three(5, header)?;
+    context.transmit()
 }
 
-fn word(index: u32) -> Option<u32> {
-    REGION.get(index as usize)
-}
-
-/// The bits of a word from `at` on, so many: at least one.
-const fn bits(word: u32, at: u32, count: u32) -> u32 {
-    word << (at & 31) >> ((32 - count) & 31)
+/// A word of the region.
+#[inline(always)]
+fn word(index: u32) -> u32 {
+    let index = index as usize % REGION_WORDS;
+    REGION.get(index).unwrap_or_default()
 }
 
 /// The Ethernet address of the next hop, in the form of the table; none for the host, or without
 /// a route.
+#[inline(always)]
 pub fn next_hop(address: u32) -> Option<(u32, u32)> {
-    let table = word(0)?;
+    let table = word(0);
     if table == 0 {
         return None;
     }
-    let hop = lookup(table, address)? & 0x3FF;
+    let hop = lookup(table, address) & 0x3FF;
     if hop == 0 {
         return None;
     }
-    let at = table + word(table + 2)? + 2 * hop;
-    Some((word(at)?, word(at + 1)?))
+    let at = table.wrapping_add(2 * hop);
+    Some((word(at.wrapping_sub(1)), word(at)))
 }
 
-/// The second word of the longest route that fits.
-fn lookup(table: u32, address: u32) -> Option<u32> {
-    let nodes = table + 3;
-    let mut node = word(nodes)?;
-    let mut position = node >> 22 & 31;
-    while node >> 27 != 0 {
-        let branch = node >> 27;
-        let child = bits(address, position, branch);
-        node = word(nodes + (node & 0x3F_FFFF) + child)?;
-        position += branch + (node >> 22 & 31);
+/// The second word of the longest route that fits; 0 for none.
+#[inline(always)]
+fn lookup(table: u32, address: u32) -> u32 {
+    let mut node = word(table);
+    loop {
+        let follows = table.wrapping_add(node);
+        let shift = node >> 27;
+        if shift == 0 {
+            return fits(table, follows, address);
+        }
+        let child = address.wrapping_shl(node >> 22).wrapping_shr(shift);
+        node = word(follows.wrapping_add(child));
     }
-    let at = table + word(table)? + 2 * (node & 0x3F_FFFF);
-    let differs = word(at)? ^ address;
-    let mut found = word(at + 1)?;
+}
+
+/// The same of the route at `at` and those that are shorter.
+#[inline(always)]
+fn fits(table: u32, at: u32, address: u32) -> u32 {
+    let differs = word(at) ^ address;
+    let mut found = word(at.wrapping_add(1));
     loop {
         let length = found >> 26;
-        if length == 0 || bits(differs, 0, length) == 0 {
-            return Some(found);
+        // So many upper bits; all 32 by a shift of 0.
+        if length == 0 || differs.wrapping_shr(0u32.wrapping_sub(length)) == 0 {
+            return found;
         }
         let shorter = found >> 10 & 0xFFFF;
         if shorter == 0 {
-            return None;
+            return 0;
         }
-        found = word(table + word(table + 1)? + shorter)?;
+        found = word(table.wrapping_add(shorter));
     }
 }
