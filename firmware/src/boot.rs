@@ -11,8 +11,9 @@ use crate::io::{direct, filter, loadable};
 use crate::memory::config::Config;
 use crate::memory::last_event::LAST_EVENT;
 use crate::memory::layout::{
-    self, DROP_COUNTS, HANDLER_COUNTS, INFORMATION, QUEUE_BLOCK, QUEUE_SHARED, QUEUE_SHARED_END,
-    QUEUES, SHARED, SHARED_END, SPINE, SPINE_SHARED, SPINE_SHARED_END,
+    self, DROP_COUNTS, EUDP, EUDP_SHARED, EUDP_SHARED_END, HANDLER_COUNTS, INFORMATION,
+    QUEUE_BLOCK, QUEUE_SHARED, QUEUE_SHARED_END, QUEUES, SHARED, SHARED_END, SPINE, SPINE_SHARED,
+    SPINE_SHARED_END,
 };
 use crate::memory::shared::ANSWER;
 use crate::memory::statistics::count;
@@ -20,7 +21,7 @@ use crate::path::receive::{self, queues};
 use crate::path::send;
 use crate::record::log::{log_debug, log_info};
 use crate::record::{custom_counters, trace};
-use crate::sides::{SideA, SideB, fatal, spine, statistics, timer};
+use crate::sides::{SideA, SideB, eudp, fatal, spine, statistics, timer};
 use embedded_hal::delay::DelayNs;
 use host_interface::event::EventCode;
 use host_interface::extension::{
@@ -71,6 +72,11 @@ pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
     }
     if SPINE != 0 {
         for address in (SPINE_SHARED..SPINE_SHARED_END).step_by(4) {
+            bus.store(address, 0);
+        }
+    }
+    if EUDP != 0 {
+        for address in (EUDP_SHARED..EUDP_SHARED_END).step_by(4) {
             bus.store(address, 0);
         }
     }
@@ -383,6 +389,9 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
     loadable::prepare(&mut a.io.bus);
     if SPINE != 0 {
         spine::load::describe(&mut a.io.bus);
+    }
+    if EUDP != 0 {
+        eudp::command::describe(&mut a.io.bus);
     }
     for (word, value) in [
         (Extension::Version, extension::VERSION),

@@ -34,6 +34,9 @@ table! {
         /// BAR 0x6C8: NIC address of the SPINE block ([`crate::spine`]), 0 if the firmware loads no
         /// extensions.
         Spine: R = 0x2C8,
+        /// BAR 0x6CC: NIC address of the E-UDP block ([`crate::eudp`]), 0 if the firmware has no
+        /// endpoints.
+        Eudp: R = 0x2CC,
         /// BAR 0x6D0: NIC address of [`HANDLER_COUNT`] words: how often each handler ran, in
         /// the order of [`HANDLERS`].
         HandlerCounts: R = 0x2D0,

@@ -27,6 +27,7 @@
 //! | [`loadable`] | handlers that are loaded while the firmware runs | NIC memory |
 //! | [`queue`] | receive queues | NIC and host memory |
 //! | [`spine`] | extensions that are loaded into the running card | NIC memory |
+//! | [`eudp`] | endpoints for datagrams without the kernel | NIC and host memory |
 //! | [`log`] | this project's log rings | NIC memory |
 //! | [`image`] | the firmware file | `acenic/tg2.bin` |
 #![cfg_attr(not(test), no_std)]
@@ -36,6 +37,7 @@ pub mod bar;
 pub mod bd;
 pub mod command;
 pub mod custom_counters;
+pub mod eudp;
 pub mod event;
 pub mod extension;
 pub mod gencom;

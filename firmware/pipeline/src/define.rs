@@ -129,6 +129,7 @@ macro_rules! machine {
             type Condition = Condition;
             type Action = Action;
             const TABLE: &'static $crate::Table = &TABLE;
+            const INDEX: &'static $crate::table::Index = &const { $crate::table::Index::of(&TABLE) };
             const STATES: &'static [State] = STATES;
             const CONDITIONS: &'static [Condition] = CONDITIONS;
             const ACTIONS: &'static [Action] = ACTIONS;

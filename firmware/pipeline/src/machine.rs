@@ -1,6 +1,6 @@
 //! A machine that runs: the only way from one state to another is a row of its table.
 
-use crate::table::Table;
+use crate::table::{Index, Table};
 
 /// A machine's types and its table, as [`machine!`](crate::machine) makes them.
 pub trait Definition: 'static {
@@ -14,6 +14,8 @@ pub trait Definition: 'static {
     type Action: Copy;
     /// Its table.
     const TABLE: &'static Table;
+    /// Where its rows are found.
+    const INDEX: &'static Index;
     /// Its states by number.
     const STATES: &'static [Self::State];
     /// Its conditions by number.
@@ -46,7 +48,8 @@ pub enum Step {
 /// A machine of definition `D` in one of its states.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<D: Definition> {
-    state: u8,
+    /// A word: a chip without unaligned stores keeps no bytes beside each other.
+    state: u32,
     definition: core::marker::PhantomData<D>,
 }
 
@@ -67,13 +70,17 @@ impl<D: Definition> Machine<D> {
 
     /// The state that it is in.
     pub fn state(&self) -> D::State {
-        D::STATES[usize::from(self.state)]
+        match D::STATES.get(self.state as usize) {
+            Some(state) => *state,
+            // No row leads out of the table.
+            None => D::STATES[0],
+        }
     }
 
     /// Whether an event has to wait now.
     #[inline]
     pub fn defers(&self, event: D::Event) -> bool {
-        D::TABLE.defers(self.state, D::number(event))
+        D::TABLE.defers(self.state as u8, D::number(event))
     }
 
     /// An event comes: takes the one row that the table has for it, if any. Each condition is
@@ -81,16 +88,16 @@ impl<D: Definition> Machine<D> {
     /// The state has changed when the action is done.
     #[inline]
     pub fn step<W: World<D>>(&mut self, event: D::Event, world: &mut W) -> Step {
-        let number = D::number(event);
-        let (first, count) = D::TABLE.span(self.state, number);
+        let (state, number) = (self.state as u8, D::number(event));
+        let (first, count) = D::INDEX.span(state, number);
         if count == 0 {
-            return if D::TABLE.defers(self.state, number) {
+            return if D::TABLE.defers(state, number) {
                 Step::Deferred
             } else {
                 Step::Impossible
             };
         }
-        let rows = &D::TABLE.rows[first..first + count];
+        let rows = D::TABLE.rows.get(first..first + count).unwrap_or_default();
         let asked = rows.iter().fold(0, |mask, row| mask | row.mask);
         let mut conditions = 0;
         for (bit, condition) in D::CONDITIONS.iter().enumerate() {
@@ -99,9 +106,11 @@ impl<D: Definition> Machine<D> {
             }
         }
         for (at, row) in rows.iter().enumerate() {
-            if row.matches(self.state, number, conditions) {
-                self.state = row.to;
-                world.act(D::ACTIONS[usize::from(row.action)]);
+            if conditions & row.mask == row.value {
+                self.state = u32::from(row.to);
+                if let Some(action) = D::ACTIONS.get(usize::from(row.action)) {
+                    world.act(*action);
+                }
                 return Step::Taken((first + at) as u8);
             }
         }

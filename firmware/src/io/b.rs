@@ -2,7 +2,7 @@
 
 use super::deadline::{Deadlines, SlotB};
 use super::states::ReadStates;
-use crate::memory::layout::SPINE;
+use crate::memory::layout::{EUDP, SPINE};
 use crate::memory::shared::{ERRORS, OfB};
 use tigon2_chip::Cpu;
 use tigon2_chip::memory::block;
@@ -22,7 +22,7 @@ pub struct IoB<B: Dispatch> {
     /// Transfers from the host.
     pub read_ring: DescriptorRing<B::ReadChannel>,
     /// The armed deadlines.
-    deadlines: Deadlines<{ 2 + SPINE }>,
+    deadlines: Deadlines<{ 2 + SPINE + 2 * EUDP }>,
 }
 
 impl<B: Dispatch> IoB<B> {

@@ -92,8 +92,11 @@ pub enum SlotB {
     Send,
     /// Checking whether the transmit buffer has room again.
     Room,
-    /// Looking whether the run of an extension is still the same; only with SPINE.
+    /// Looking whether the run of an extension is still the same; only with SPINE. With E-UDP:
+    /// trying a frame again that found no room.
     Watch,
+    /// When the wire may come to bytes that have not arrived; only with E-UDP.
+    Part,
 }
 
 /// The period and `N` slots.

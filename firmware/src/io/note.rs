@@ -115,6 +115,23 @@ impl ReadNote {
         ReadNote(after << Self::AFTER_SHIFT | queue << Self::QUEUE_SHIFT | kind)
     }
 
+    /// The last transfer of a part of an endpoint's frame. No path of the plain frames has this
+    /// kind.
+    pub const PART: ReadNote = ReadNote(0x38);
+    /// Another transfer of it.
+    pub const PIECE: ReadNote = ReadNote(0x138);
+
+    /// Whether it is [`PART`](Self::PART) or [`PIECE`](Self::PIECE).
+    pub const fn is_of_part(self) -> bool {
+        self.0 & !0x100 == Self::PART.0
+    }
+
+    /// Whether it is [`PART`](Self::PART).
+    #[inline(always)]
+    pub const fn is_part(self) -> bool {
+        self.0 == Self::PART.0
+    }
+
     /// The queue control block.
     pub const CONTROL: ReadNote = ReadNote(ReadKind::QueueControl as u32);
 
@@ -223,6 +240,15 @@ impl WriteNote {
 
     /// No action follows.
     pub const QUIET: WriteNote = WriteNote::of(WriteKind::Quiet);
+
+    /// The last data of a frame for an endpoint; no kind of the plain frames.
+    pub const DATAGRAM: WriteNote = WriteNote(6);
+
+    /// Whether it is [`DATAGRAM`](Self::DATAGRAM).
+    #[inline(always)]
+    pub const fn is_datagram(self) -> bool {
+        self.0 == Self::DATAGRAM.0
+    }
 
     /// A kind without further data.
     #[inline(always)]

@@ -15,7 +15,7 @@
 //! the host write them.
 
 use host_interface::queue::{QUEUES_MAX, block::BLOCK_BYTES, control::CONTROL_BYTES};
-use host_interface::{custom_counters, log, spine};
+use host_interface::{custom_counters, eudp, log, spine};
 use tigon2_chip::mac::RX_RING_BYTES;
 use tigon2_chip::memory::{FIRMWARE_BASE, PACKET_MEMORY_END, block};
 
@@ -77,10 +77,14 @@ pub const CUSTOM_COUNTERS: u32 = LOG + log::BLOCK_BYTES;
 pub const CLASSIC_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
 
 /// Receive queues that the host can open; 0 in firmware without them: the uniprocessor variant has
-/// no room in its scratch pad, that with extensions none in CPU B's, that with hot code or state in
-/// SRAM none there, and the firmware for more CPUs does not sort frames.
+/// no room in its scratch pad, those with extensions and with endpoints none in CPU B's, that with
+/// hot code or state in SRAM none there, and the firmware for more CPUs does not sort frames.
 pub const QUEUES: usize = if cfg!(not(target_arch = "mips"))
-    || cfg!(all(feature = "parallel", not(feature = "spine"))) && !hot_parts_in_sram()
+    || cfg!(all(
+        feature = "parallel",
+        not(feature = "spine"),
+        not(feature = "eudp")
+    )) && !hot_parts_in_sram()
 {
     QUEUES_MAX
 } else {
@@ -203,6 +207,8 @@ pub const TABLES_END: u32 = LOADABLE + LOADABLE_BYTES;
 /// as what comes later has asked for; the packet buffers give way.
 pub const BLOCK_OFFSET: u32 = if SPINE != 0 {
     VENDOR_OFFSET + SPINE_BYTES
+} else if EUDP != 0 {
+    VENDOR_OFFSET + EUDP_BYTES
 } else if TABLES_END <= VENDOR_OFFSET {
     VENDOR_OFFSET
 } else {
@@ -250,6 +256,19 @@ pub const ARENA_END: u32 = if SPINE == 0 { ARENA } else { BLOCK_OFFSET };
 /// 512 KB of SRAM the packet buffers keep 240 KB.
 const SPINE_BYTES: u32 = 0x1_0000;
 
+/// 1 in firmware with endpoints for datagrams, else 0.
+pub const EUDP: usize = cfg!(feature = "eudp") as usize;
+/// Words of E-UDP that both CPUs see.
+pub const EUDP_SHARED: u32 = VENDOR_OFFSET;
+/// End of those.
+pub const EUDP_SHARED_END: u32 = EUDP_SHARED + 0x40;
+/// The E-UDP block, see [`host_interface::eudp`].
+pub const EUDP_BLOCK: u32 = EUDP_SHARED_END;
+/// The last transitions of CPU B's machines.
+pub const EUDP_TRACE: u32 = EUDP_BLOCK + eudp::TRACE;
+/// Bytes from [`EUDP_SHARED`] to K.
+const EUDP_BYTES: u32 = 0x7000;
+
 /// Base K of the descriptor and buffer block for an SRAM of `bytes`: the block ends at
 /// [`PACKET_MEMORY_END`] and begins behind the tables, in an alias where SRAM is smaller
 /// than 2 MB.
@@ -273,6 +292,8 @@ const _: () = {
     assert!(BLOCK_OFFSET.is_multiple_of(block::ALIGNMENT));
     assert!(SPINE == 0 || TABLES_END <= SPINE_SHARED);
     assert!(SPINE == 0 || ARENA + 0x8800 <= ARENA_END);
+    assert!(EUDP == 0 || TABLES_END <= EUDP_SHARED && SPINE == 0);
+    assert!(EUDP_BLOCK + eudp::BLOCK_BYTES <= EUDP_SHARED + EUDP_BYTES);
     assert!(POOL_SLOT.is_power_of_two() && POOL_FRAME + 8 <= POOL_SLOT);
     assert!(QUEUE_SLOTS * 2 == 1 << QUEUE_SHIFT);
     assert!(QUEUE_RINGS + ((QUEUES_MAX as u32) << QUEUE_SHIFT) == STAGING);
@@ -289,7 +310,7 @@ mod tests {
 
     /// Reference 2.2: K is 0x12F000 with 1 MB of SRAM.
     #[test]
-    #[cfg(not(feature = "spine"))]
+    #[cfg(not(any(feature = "spine", feature = "eudp")))]
     fn the_block_is_where_the_reference_puts_it() {
         assert_eq!(block_base(0x10_0000), 0x12_F000);
         assert_eq!(block_base(0x8_0000), 0x1A_F000);

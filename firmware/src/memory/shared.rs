@@ -12,7 +12,8 @@
 //! ```
 
 use crate::memory::layout::{
-    QUEUE_SHARED, QUEUE_SHARED_END, SHARED, SHARED_END, SPINE_SHARED, SPINE_SHARED_END,
+    EUDP_SHARED, EUDP_SHARED_END, QUEUE_SHARED, QUEUE_SHARED_END, SHARED, SHARED_END, SPINE_SHARED,
+    SPINE_SHARED_END,
 };
 use core::marker::PhantomData;
 use host_interface::queue::QUEUES_MAX;
@@ -203,4 +204,11 @@ shared! {
     OfA SPINE_QUEUED one, "Frames that A has put into the pool; wraps.";
     OfB SPINE_TAKEN one, "Frames that B has taken out of it; wraps.";
     OfB SPINE_ENDED one, "Why B has ended the run that was ended last.";
+}
+
+shared! {
+    OF_EUDP, "Those of E-UDP.", EUDP_SHARED to EUDP_SHARED_END;
+    OfA EUDP_OPEN one, "The endpoints that are open, a bit each.";
+    OfB EUDP_KNOWN one, "The same as B has seen it: what it has let go touches no memory any more.";
+    OfB EUDP_SENT one, "Descriptors to send that B is done with, of all endpoints; wraps.";
 }

@@ -6,6 +6,7 @@
 //! receiver does.
 
 use super::cross_call::Calls;
+use super::eudp::EudpA;
 use super::queues::Stage;
 use super::spine::Spine;
 use super::timer::Housekeeping;
@@ -41,6 +42,8 @@ pub struct SideA<B: Dispatch> {
     pub(crate) queue_stage: Stage,
     /// The extensions.
     pub(crate) spine: Spine,
+    /// The endpoints.
+    pub(crate) eudp: EudpA,
     /// Reporting the send consumer index to the host.
     pub(crate) send_index: SendIndex,
     /// Events to the host.
@@ -84,6 +87,7 @@ impl<B: Dispatch> SideA<B> {
             receive,
             queues: Queues::new(),
             spine: Spine::new(),
+            eudp: EudpA::new(),
             queue_stage: Stage::Idle,
             send_index: SendIndex::new(),
             host_events: HostEvents::new(),

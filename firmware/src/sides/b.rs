@@ -3,6 +3,7 @@
 //! Paper, section 4.2: DMA Read Complete, Send BD Ready, Send Data Ready, Receive BD Ready and
 //! Update Send Consumer run on CPU B.
 
+use super::eudp::EudpB;
 use super::spine::watch::SpineB;
 use super::timer::Turns;
 use crate::io::IoB;
@@ -33,6 +34,8 @@ pub struct SideB<B: Dispatch> {
     pub(crate) ahead: Ahead,
     /// Looking after extensions.
     pub(crate) spine: SpineB,
+    /// The endpoints' frames.
+    pub(crate) eudp: EudpB,
     /// When the counters are copied.
     pub(crate) turns: Turns,
     /// CPU A's last cross call that was answered.
@@ -58,6 +61,7 @@ impl<B: Dispatch> SideB<B> {
             buffer_fetch: BufferFetch::new(receive_bds),
             ahead: Ahead::new(),
             spine: SpineB::new(),
+            eudp: EudpB::new(),
             turns: Turns::new(),
             answered: 0,
         }

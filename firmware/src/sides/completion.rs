@@ -3,12 +3,12 @@
 //! Hardware reference, sections 6, 13 and 14. Only this module knows all [kinds](crate::io::note)
 //! of transfers, and has an arm for each.
 
-use super::{SideA, SideB};
+use super::{SideA, SideB, eudp};
 use crate::control::host_events;
 use crate::io::IoA;
 use crate::io::buffer_ring::RingId;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
-use crate::memory::layout::QUEUES;
+use crate::memory::layout::{EUDP, QUEUES};
 use crate::path::buffer_fetch::{self, queues};
 use crate::path::send::{self, Sent};
 use tigon2_chip::events::EventBit;
@@ -23,6 +23,10 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     let mut sent = Sent::NONE;
     while let Some(done) = b.io.read_ring.take(&mut walk) {
         let note = ReadNote::of_word(done.note);
+        if EUDP != 0 && note.is_part() {
+            eudp::sender::arrived(&mut b.eudp, &mut b.send, &mut b.io, &done);
+            continue;
+        }
         if !note.is_plain_data() {
             others(b, done);
             if note.kind() != ReadKind::SendData {
@@ -35,6 +39,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     send::data_first(&b.send, &mut b.io);
     if sent.any() {
         send::consumed(&mut b.send, &mut b.io, &sent);
+        eudp::sender::go_on(&mut b.eudp, &mut b.send, &mut b.io);
     }
 }
 
@@ -95,6 +100,7 @@ pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
     if interrupt {
         io.raise_interrupt();
     }
+    eudp::completion::report(&mut a.eudp, &mut a.io);
 }
 
 /// Looks for indices among the completed transfers. Returns whether one of them requests an

@@ -4,7 +4,7 @@
 //! what. The handler clears the doorbell first, so that it misses nothing that is written
 //! meanwhile.
 
-use super::{SideA, SideB, command, cross_call, spine};
+use super::{SideA, SideB, command, cross_call, eudp, spine};
 use crate::control::host_events;
 use crate::memory::shared::{ERRORS, STARVED};
 use crate::path::{buffer_fetch, send};
@@ -27,6 +27,7 @@ pub fn doorbell_a<B: Dispatch>(a: &mut SideA<B>) {
         a.io.bus.set(EventBit::WriteSendConsumer);
     }
     let errors = ERRORS.get(&mut a.io.bus);
+    eudp::completion::called(&mut a.eudp, &mut a.io);
     if a.host_events.is_behind(errors) || a.io.rare_work {
         rare(a, errors);
     }
@@ -50,5 +51,6 @@ pub fn doorbell_b<B: Dispatch>(b: &mut SideB<B>) {
     send::host_produced(&mut b.send, &mut b.io);
     buffer_fetch::host_produced(&mut b.buffer_fetch, &mut b.io);
     spine::watch::called(&mut b.spine, &mut b.send, &mut b.io);
+    eudp::sender::called(&mut b.eudp, &mut b.send, &mut b.io);
     cross_call::answer(b);
 }

@@ -4,11 +4,12 @@
 //! writes in between, the bit is set again. No update is lost; at worst the handler sees a value
 //! twice.
 
-use super::{SideA, command, spine};
+use super::{SideA, command, eudp, spine};
 use crate::io::buffer_ring::RingId;
 use crate::io::loadable;
-use crate::memory::layout::{QUEUES, SPINE};
+use crate::memory::layout::{EUDP, QUEUES, SPINE};
 use crate::path::receive::{self, queues};
+use host_interface::eudp::COMMAND_MAILBOX;
 use host_interface::queue::QUEUES_MAX;
 use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
 use host_interface::spine::MAILBOX;
@@ -46,6 +47,9 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     }
     if SPINE != 0 && pending & 1 << MAILBOX != 0 {
         spine::load::command(&mut a.spine, &mut a.io);
+    }
+    if EUDP != 0 && pending >> COMMAND_MAILBOX != 0 {
+        eudp::command::rung(&mut a.eudp, &mut a.io, pending);
     }
     if pending & Mailbox::HostInterrupt.mask() != 0 {
         a.io.raise_deferred();

@@ -12,6 +12,7 @@
 //! | [`cross_call`] | CPU A's calls to CPU B |
 //! | [`queues`] | commands that open and close the receive queues |
 //! | [`spine`] | extensions that the host loads |
+//! | [`eudp`] | endpoints for datagrams |
 //! | [`statistics`] | the statistics block |
 //! | [`fatal`] | fatal errors of CPU A |
 
@@ -21,6 +22,7 @@ pub mod command;
 pub mod completion;
 pub mod cross_call;
 pub mod doorbell;
+pub mod eudp;
 pub mod fatal;
 pub mod mailbox;
 pub mod queues;

@@ -6,11 +6,11 @@
 //! The host named memory that it does not have, so recovery skips the descriptor, drops what it
 //! was for, and continues in both directions.
 
-use super::{SideA, SideB};
+use super::{SideA, SideB, eudp};
 use crate::io::buffer_ring::RingId;
 use crate::io::direct;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
-use crate::memory::layout::{QUEUES, STAGING, STATISTICS, TABLES_END};
+use crate::memory::layout::{EUDP, QUEUES, STAGING, STATISTICS, TABLES_END};
 use crate::memory::statistics::count;
 use crate::path::buffer_fetch::{self, queues};
 use crate::path::{receive, send};
@@ -41,6 +41,9 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
         let kind = ReadNote::of_word(note).kind();
         describe(&mut b.io.bus, 0, state, descriptor, kind as u32);
         match kind {
+            _ if EUDP != 0 && ReadNote::of_word(note).is_of_part() => {
+                eudp::sender::failed(&mut b.eudp, &mut b.send, &mut b.io, descriptor);
+            }
             ReadKind::Nothing => {}
             ReadKind::SendData => send::fault::data(&mut b.send, &mut b.io, descriptor),
             ReadKind::SendBds => bds(b, descriptor, None),

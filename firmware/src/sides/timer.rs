@@ -4,7 +4,7 @@
 //! here each side sets the timer event to its own next [deadline](crate::io::deadline). Each side
 //! coalesces the reports of its own index and does the housekeeping of its own state.
 
-use super::{SideA, SideB, command, spine, statistics};
+use super::{SideA, SideB, command, eudp, spine, statistics};
 use crate::control::{host_events, link};
 use crate::io::deadline::{Deadline, SlotA, SlotB};
 use crate::memory::layout::QUEUES;
@@ -115,6 +115,7 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
 /// The timer handler of CPU B's side.
 #[inline(always)]
 pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
+    eudp::sender::due(&mut b.eudp, &mut b.send, &mut b.io);
     if !spine::watch::due(&mut b.spine, &mut b.send, &mut b.io) {
         send_deadlines(b);
     }
@@ -135,7 +136,8 @@ fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
         if QUEUES != 0 {
             buffer_fetch::queues::read_control(&mut b.buffer_fetch.queues, &mut b.io);
         }
-        if b.turns.count() {
+        // A copy of the counters takes longer than a frame: it is for another time.
+        if !eudp::sender::is_watching(&b.eudp) && b.turns.count() {
             statistics::publish_b(b);
         }
     }

@@ -30,6 +30,7 @@ mod control;
 mod counters;
 mod drops;
 mod error;
+mod eudp;
 mod events;
 mod filters;
 mod frame;
@@ -65,6 +66,7 @@ pub use control::Control;
 pub use counters::DriverCounters;
 pub use drops::{DropCounts, DropReason};
 pub use error::{CardState, FatalReport, FirmwareSaid, NicError};
+pub use eudp::EndpointCard;
 pub use events::Link;
 /// NIC memory through the window of BAR 0.
 pub mod memory_window {

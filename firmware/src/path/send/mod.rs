@@ -21,6 +21,7 @@
 mod checksum;
 pub mod claim;
 mod consumer;
+pub mod early;
 pub mod fault;
 mod offload;
 pub mod own;
@@ -30,6 +31,7 @@ use crate::io::bd_ring::{BdRing, OutOfRange, Take};
 use crate::io::deadline::SlotB;
 use crate::io::note::{ReadKind, ReadNote};
 use crate::memory::config::Config;
+use crate::memory::layout::EUDP;
 use crate::memory::region::SendBds;
 use crate::memory::shared::{LINK_UP, SEND_PRODUCER};
 use crate::record::counters::SendCounters;
@@ -101,6 +103,8 @@ pub struct SendPath {
     frame_bytes: u32,
     /// Not 0 if a BD requested a report at once.
     now: u32,
+    /// Whether somebody else has the path, see [`early`].
+    lent: [u32; EUDP],
     /// Per-frame counters.
     pub counters: SendCounters,
 }
@@ -129,6 +133,7 @@ impl SendPath {
             frame_start: 0,
             frame_bytes: 0,
             now: 0,
+            lent: [0; EUDP],
             counters: SendCounters::new(),
         }
     }
@@ -227,6 +232,9 @@ pub fn bds_arrived<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, after: u32
 /// Send Data Ready: handles some BDs.
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
+    if send.is_lent() {
+        return io.bus.clear(EventBit::SendDataReady);
+    }
     let stop = queue_some(send, io);
     io.bus.set(EventBit::DmaReadComplete);
     if stop == Stop::Empty {

@@ -1,0 +1,333 @@
+//! The E-UDP block in NIC memory: endpoints for datagrams without the kernel.
+//!
+//! "Exploiting NIC architectural support for enhancing IP based protocols" and its E-UDP. A
+//! process posts descriptors that name *regions* of its memory and an *address handle*; it rings a
+//! mailbox of its endpoint, and the firmware moves the data between these regions and the wire.
+//! Regions, handles and endpoints are written by who owns the card's function alone.
+//!
+//! ```text
+//!   +0x0000  words of the block                         BlockWord
+//!   +0x0040  endpoint 0, 64 bytes, by the host          EndpointWord
+//!   +0x0440  region 0, 16 bytes, by the host            RegionWord
+//!   +0x0840  address handle 0, 64 bytes, by the host    HandleWord
+//!   +0x1840  L2 queues: endpoint 0 to send, to receive; 8 descriptors of 80 bytes each
+//!   +0x6840  trace: the last 1024 transitions, a byte each as in `frame_pipeline::trace`
+//!   +0x6C40  end
+//! ```
+//!
+//! A mailbox's word has the endpoint's producers: descriptors to send in bits 31:16, to receive in
+//! bits 15:0, both counted from 0 on when it was opened, modulo 2^16. Descriptor n stands in slot
+//! n modulo [`SLOTS`] of its L2 queue.
+//!
+//! The host writes [`BlockWord::Argument`], then [`BlockWord::Command`], then mailbox
+//! [`BlockWord::Mailbox`]; the firmware answers with [`BlockWord::Result`], then
+//! [`BlockWord::Answer`], which is the command word. No command word is used twice in a row: its
+//! upper half is a number.
+
+use tigon2_chip::mailbox::COUNT;
+use tigon2_chip::table;
+
+/// Layout of the block.
+pub const LAYOUT: u32 = 1;
+/// Endpoints.
+pub const ENDPOINTS: u32 = 16;
+/// Regions in all.
+pub const REGIONS: u32 = 64;
+/// Address handles in all.
+pub const HANDLES: u32 = 64;
+/// Descriptors of an L2 queue, a power of two.
+pub const SLOTS: u32 = 8;
+/// Pieces of memory that a descriptor names, at most.
+pub const SEGMENTS: u32 = 8;
+/// Bytes of data in a descriptor itself, at most.
+pub const INLINE_BYTES: u32 = SEGMENTS * SEGMENT_BYTES;
+/// Bytes of the longest datagram's data.
+pub const DATAGRAM_MAX: u32 = 65_507;
+/// Mailbox of the commands.
+pub const COMMAND_MAILBOX: u32 = 15;
+/// Mailbox of endpoint 0; those of the others follow.
+pub const MAILBOX: u32 = 16;
+
+/// Bytes of an endpoint's row and of an address handle's.
+pub const ROW_BYTES: u32 = 64;
+/// Bytes of a region's row.
+pub const REGION_BYTES: u32 = 16;
+/// Bytes of a descriptor.
+pub const DESCRIPTOR_BYTES: u32 = 16 + SEGMENTS * SEGMENT_BYTES;
+/// Bytes of a piece of memory in a descriptor: region in bits 31:16 and length in bits 15:0 of the
+/// first word, the offset in the region in the second.
+pub const SEGMENT_BYTES: u32 = 8;
+/// Bytes of a queue in NIC memory.
+pub const QUEUE_BYTES: u32 = SLOTS * DESCRIPTOR_BYTES;
+/// Bytes of a completion in the host's memory.
+pub const COMPLETION_BYTES: u32 = 32;
+
+const ENDPOINT_ROWS: u32 = 0x40;
+const REGION_ROWS: u32 = ENDPOINT_ROWS + ENDPOINTS * ROW_BYTES;
+const HANDLE_ROWS: u32 = REGION_ROWS + REGIONS * REGION_BYTES;
+const QUEUES: u32 = HANDLE_ROWS + HANDLES * ROW_BYTES;
+/// Offset of the trace.
+pub const TRACE: u32 = QUEUES + ENDPOINTS * 2 * QUEUE_BYTES;
+/// Bytes of the trace, a power of two.
+pub const TRACE_BYTES: u32 = 1024;
+/// Bytes of the block.
+pub const BLOCK_BYTES: u32 = TRACE + TRACE_BYTES;
+
+table! {
+    /// A word of the block; the value of a variant is its offset.
+    pub enum BlockWord: u32 {
+        /// [`LAYOUT`].
+        Layout = 0x00,
+        /// Number of the mailbox of commands.
+        Mailbox = 0x04,
+        /// Number of endpoint 0's mailbox.
+        Doorbells = 0x08,
+        /// By the host: a number in bits 31:16, [`Command`] in bits 15:0.
+        Command = 0x0C,
+        /// By the host: the endpoint that the command is about.
+        Argument = 0x10,
+        /// The command that is done.
+        Answer = 0x14,
+        /// [`Outcome`] of it.
+        Result = 0x18,
+        /// By the host: bytes of a frame that are fetched before it leaves; 0 for all of it, as
+        /// long as nothing else is written. Read at each frame.
+        Lead = 0x1C,
+        /// Frames that left while they were being fetched; wraps.
+        CutThrough = 0x20,
+        /// Frames that were cut off on the wire and sent again; wraps.
+        Aborted = 0x24,
+        /// Transitions that the machines' tables exclude: a fault of the firmware.
+        Faults = 0x28,
+        /// Transitions that CPU B's machines took; wraps. The trace has the last ones.
+        Steps = 0x2C,
+        /// Frames for an endpoint that were not delivered, by [`Refusal`]: the first of its words.
+        Refused = 0x30,
+    }
+}
+
+table! {
+    /// What the host asks for.
+    pub enum Command: u32 {
+        /// Open an endpoint by its row. Its queues are empty.
+        Open = 1,
+        /// Close an endpoint. When it is answered, the card touches none of its memory any more.
+        Close = 2,
+    }
+}
+
+table! {
+    /// What came of a command.
+    pub enum Outcome: u32 {
+        /// It is done.
+        Done = 0,
+        /// There is no such command.
+        NoCommand = 1,
+        /// There is no such endpoint.
+        NoEndpoint = 2,
+        /// The endpoint is open already, or it is not open.
+        WrongState = 3,
+        /// The row has no completion queue, or an unusable one.
+        NoCompletions = 4,
+        /// Another endpoint has this port.
+        PortTaken = 5,
+    }
+}
+
+table! {
+    /// Why a frame for an endpoint was not delivered, by its word's offset from
+    /// [`BlockWord::Refused`].
+    pub enum Refusal: u32 {
+        /// Its lengths or the sum of its header are wrong.
+        BadHeader = 0x00,
+        /// No descriptor was posted.
+        NoBuffer = 0x04,
+        /// The UDP checksum is wrong.
+        BadSum = 0x08,
+        /// The descriptor names memory that is not the endpoint's, or too little.
+        BadRegion = 0x0C,
+    }
+}
+
+table! {
+    /// A word of an endpoint's row, by its offset.
+    pub enum EndpointWord: u32 {
+        /// Its IPv4 address.
+        Address = 0x00,
+        /// Its port, in bits 15:0.
+        Port = 0x04,
+        /// Bytes of an IP packet that the wire takes: 1500, 9000.
+        Mtu = 0x08,
+        /// [`Checksum`].
+        Checksum = 0x0C,
+        /// Host address of the completion queue, high word.
+        CompletionsHigh = 0x10,
+        /// Low word.
+        CompletionsLow = 0x14,
+        /// Its entries, a power of two.
+        Completions = 0x18,
+        /// By the firmware: datagrams that were fetched, counted modulo 2^16.
+        Sent = 0x1C,
+        /// By the firmware: completions that were written; wraps.
+        Completed = 0x20,
+    }
+}
+
+table! {
+    /// How the UDP checksum of what an endpoint sends is made.
+    pub enum Checksum: u32 {
+        /// There is none, RFC 768.
+        None = 0,
+        /// By the DMA engine: a frame leaves when it is whole.
+        Full = 1,
+    }
+}
+
+table! {
+    /// A word of a region's row, by its offset.
+    pub enum RegionWord: u32 {
+        /// Host address, high word.
+        High = 0x00,
+        /// Low word.
+        Low = 0x04,
+        /// Its bytes.
+        Bytes = 0x08,
+        /// Number of the endpoint that it belongs to, plus 1; 0 for none.
+        Owner = 0x0C,
+    }
+}
+
+table! {
+    /// A word of an address handle's row, by its offset. The headers stand as they are sent:
+    /// Ethernet, IPv4 without options, UDP. The firmware fills in lengths, identification, the
+    /// destination's port and sums.
+    pub enum HandleWord: u32 {
+        /// The headers: 42 bytes, and 2 of nothing.
+        Headers = 0x00,
+        /// The sum, not inverted, of the IP header's halfwords but those that the firmware fills in.
+        IpSum = 0x2C,
+        /// The sum of the pseudo-header and of the source port, without the length.
+        UdpSum = 0x30,
+        /// The next identification, in bits 15:0: the firmware counts.
+        Identification = 0x34,
+        /// Number of the endpoint that it belongs to, plus 1; 0 for none.
+        Owner = 0x38,
+    }
+}
+
+table! {
+    /// A word of a descriptor, by its offset.
+    pub enum DescriptorWord: u32 {
+        /// The process's own word, which comes back with the completion.
+        Cookie = 0x00,
+        /// To send: address handle in bits 31:24, destination port in bits 15:0.
+        To = 0x04,
+        /// Number of pieces in bits 31:24; 0 for data in the descriptor itself. Bytes of data in
+        /// bits 15:0.
+        Shape = 0x08,
+        /// By the firmware, when the descriptor is done: its [`Status`].
+        Status = 0x0C,
+        /// The pieces of memory, or the data itself.
+        Data = 0x10,
+    }
+}
+
+table! {
+    /// What became of a descriptor.
+    pub enum Status: u32 {
+        /// Its data was fetched and leaves, or a datagram is in its memory.
+        Done = 0,
+        /// It names memory or an address handle that is not the endpoint's, or more than there is.
+        BadDescriptor = 1,
+        /// The host's memory could not be read.
+        Unreadable = 2,
+        /// There is no link.
+        LinkDown = 3,
+        /// The endpoint was closed.
+        Closed = 4,
+        /// A datagram's data was longer than the memory: the rest is lost.
+        Truncated = 5,
+    }
+}
+
+table! {
+    /// A word of a completion in the host's memory, by its offset.
+    pub enum CompletionWord: u32 {
+        /// The descriptor's.
+        Cookie = 0x00,
+        /// [`Kind`] in bits 31:16, [`Status`] in bits 15:0.
+        KindAndStatus = 0x04,
+        /// Bytes of data.
+        Length = 0x08,
+        /// Received: the source's IPv4 address.
+        Address = 0x0C,
+        /// Received: the source's port in bits 31:16, [`Verdict`] in bits 15:0.
+        PortAndVerdict = 0x10,
+        /// How many completions there are with this one, since the endpoint was opened: the entry
+        /// is new when this is the number that comes next.
+        Number = 0x1C,
+    }
+}
+
+table! {
+    /// What was completed.
+    pub enum Kind: u32 {
+        /// A descriptor to send.
+        Sent = 0,
+        /// A descriptor to receive.
+        Received = 1,
+    }
+}
+
+table! {
+    /// What is known of a received datagram's checksum.
+    pub enum Verdict: u32 {
+        /// The sender made none.
+        Absent = 0,
+        /// It is right.
+        Right = 1,
+    }
+}
+
+/// Offset of a word of an endpoint's row.
+pub const fn endpoint_word(endpoint: u32, word: EndpointWord) -> u32 {
+    ENDPOINT_ROWS + (endpoint << 6) + word as u32
+}
+
+/// Offset of a word of a region's row.
+pub const fn region_word(region: u32, word: RegionWord) -> u32 {
+    REGION_ROWS + (region << 4) + word as u32
+}
+
+/// Offset of a word of an address handle's row.
+pub const fn handle_word(handle: u32, word: HandleWord) -> u32 {
+    HANDLE_ROWS + (handle << 6) + word as u32
+}
+
+/// Offset of a descriptor to send.
+pub const fn send_slot(endpoint: u32, number: u32) -> u32 {
+    slot(QUEUES, endpoint, number)
+}
+
+/// Offset of a descriptor to receive.
+pub const fn receive_slot(endpoint: u32, number: u32) -> u32 {
+    slot(QUEUES + QUEUE_BYTES, endpoint, number)
+}
+
+/// The chip cannot multiply.
+const fn slot(first: u32, endpoint: u32, number: u32) -> u32 {
+    let number = number & (SLOTS - 1);
+    first + (endpoint << 10) + (endpoint << 8) + (number << 6) + (number << 4)
+}
+
+const _: () = {
+    assert!(ROW_BYTES == 1 << 6 && REGION_BYTES == 1 << 4);
+    assert!(DESCRIPTOR_BYTES == (1 << 6) + (1 << 4));
+    assert!(2 * QUEUE_BYTES == (1 << 10) + (1 << 8));
+    assert!(SLOTS.is_power_of_two() && INLINE_BYTES == 64);
+    assert!(slot(QUEUES, ENDPOINTS, 0) == TRACE);
+    assert!(HandleWord::Headers as u32 + 44 <= HandleWord::IpSum as u32);
+    assert!(MAILBOX + ENDPOINTS == COUNT && COMMAND_MAILBOX < MAILBOX);
+    assert!(BlockWord::Refused as u32 + Refusal::BadRegion as u32 + 4 <= ENDPOINT_ROWS);
+    assert!(BLOCK_BYTES == 0x6C40);
+};

@@ -1,0 +1,126 @@
+//! The path, lent for a frame that may leave before it is whole.
+//!
+//! The transmit buffer and the MAC's ring are in order, and so is the read channel. While no data of
+//! the host's frames is under way, somebody else may have all three for a frame: it says itself when
+//! TxPrd moves, which the channel does for the host's frames. Meanwhile these wait in their ring.
+//!
+//! ```text
+//! lend --> place, transfers of its own --> hand_over --> take_back
+//!                                             |
+//!                                    reset, resume: the frame again
+//! ```
+
+use super::own::Wait;
+use super::{ROOM, SendPath};
+use crate::io::IoB;
+use crate::memory::shared::LINK_UP;
+use tigon2_chip::Register;
+use tigon2_chip::bits::MacTxState;
+use tigon2_chip::events::EventBit;
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+
+/// Bytes at the start of a frame that lie in one piece.
+pub const TOGETHER: u32 = 128;
+
+impl SendPath {
+    /// Whether somebody else has the path.
+    #[inline(always)]
+    pub(super) fn is_lent(&self) -> bool {
+        self.lent.first().is_some_and(|lent| *lent != 0)
+    }
+
+    /// Lends the path, with room for the longest frame.
+    ///
+    /// # Errors
+    /// [`Wait`], and nothing has happened.
+    #[inline(always)]
+    pub fn lend<B: Dispatch>(&mut self, io: &mut IoB<B>) -> Result<(), Wait> {
+        if self.frame_bytes != 0 {
+            return Err(Wait::Later);
+        }
+        if self.is_reading() {
+            return Err(Wait::Reads);
+        }
+        let mut frames = self.ring.open();
+        let fits = frames.held() == 0 && frames.free(&mut io.bus, 1) != 0;
+        frames.close(&mut io.bus);
+        if !fits || !self.buffer.has_room(&mut io.bus, ROOM + TOGETHER) {
+            return Err(Wait::Later);
+        }
+        if let Some(lent) = self.lent.first_mut() {
+            *lent = 1;
+        }
+        Ok(())
+    }
+
+    /// Takes the path back: the host's frames go on.
+    #[inline(always)]
+    pub fn take_back<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        if let Some(lent) = self.lent.first_mut() {
+            *lent = 0;
+        }
+        io.bus.set(EventBit::SendDataReady);
+    }
+
+    /// Whether frames pass.
+    #[inline(always)]
+    pub fn has_link<B: Bus>(bus: &mut B) -> bool {
+        LINK_UP.get(bus) != 0
+    }
+
+    /// Where the frame begins.
+    #[inline(always)]
+    pub fn place_frame(&mut self) -> u32 {
+        self.buffer.keep_together(TOGETHER);
+        self.buffer.position()
+    }
+
+    /// The address `bytes` behind `address` in the transmit buffer.
+    #[inline(always)]
+    pub fn behind(&self, address: u32, bytes: u32) -> u32 {
+        self.buffer.behind(address, bytes)
+    }
+
+    /// Gives the MAC the frame of `length` bytes without CRC that begins at `start`, whatever of it
+    /// is there: the MAC sends it as soon as it may.
+    #[inline(always)]
+    pub fn hand_over<B: Dispatch>(&mut self, io: &mut IoB<B>, start: u32, length: u32) {
+        let bus = &mut io.bus;
+        let mut frames = self.ring.open();
+        frames.push(bus, start, length, None);
+        self.buffer.take_last(length);
+        // The writes of registers would go past stores that wait; a load does not.
+        let _ = bus.load(start);
+        let end = self.buffer.behind(start, length);
+        bus.write(Register::TxProducer, end);
+        frames.close(bus);
+        self.counters.octets.add(length);
+    }
+
+    /// Whether the MAC has sent all that it was given.
+    #[inline(always)]
+    pub fn mac_is_idle<B: Bus>(&self, bus: &mut B) -> bool {
+        self.ring.is_empty(bus)
+    }
+
+    /// Cuts off the frame that leaves, and stops the transmitter until [`resume`](Self::resume) if
+    /// it is not whole. Its descriptor and TxPrd stay, so the MAC sends it again.
+    #[inline(always)]
+    pub fn reset<B: Bus>(&mut self, bus: &mut B, stop: bool) {
+        let to = MacTxState::new().with_reset(true).with_stop(stop);
+        let mask = MacTxState::new().with_reset(true).with_stop(true);
+        bus.modify(
+            Register::MacTxState,
+            mask.into_bits() | MacTxState::ATTENTION,
+            to.into_bits(),
+        );
+    }
+
+    /// Lets the transmitter go on.
+    #[inline(always)]
+    pub fn resume<B: Bus>(&mut self, bus: &mut B) {
+        let stop = MacTxState::new().with_stop(true).into_bits();
+        bus.modify(Register::MacTxState, stop | MacTxState::ATTENTION, 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! Commands of the host: open, close.
+//!
+//! [`host_interface::eudp`]. CPU A takes them, CPU B follows, and the answer comes when both know.
+
+use super::completion::{Completions, Reporter};
+use super::{EudpA, word};
+use crate::io::IoA;
+use crate::memory::layout::EUDP_BLOCK;
+use crate::memory::shared::EUDP_OPEN;
+use host_interface::eudp::{
+    self, BLOCK_BYTES, BlockWord, COMMAND_MAILBOX, Command, ENDPOINTS, EndpointWord, MAILBOX,
+    Outcome, endpoint_word,
+};
+use host_interface::extension::Extension;
+use tigon2_chip::{Cpu, HostAddress};
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+
+/// The most entries of a completion queue.
+const COMPLETIONS_MAX: u32 = 1 << 16;
+
+/// Describes the block to the host, before anything is open.
+pub fn describe<B: Bus>(bus: &mut B) {
+    for at in (EUDP_BLOCK..EUDP_BLOCK + BLOCK_BYTES).step_by(4) {
+        bus.store(at, 0);
+    }
+    for (at, value) in [
+        (BlockWord::Layout, eudp::LAYOUT),
+        (BlockWord::Mailbox, COMMAND_MAILBOX),
+        (BlockWord::Doorbells, MAILBOX),
+    ] {
+        bus.store(word(at), value);
+    }
+    bus.store(Extension::Eudp.nic_address(), EUDP_BLOCK);
+}
+
+/// The host has rung mailboxes of endpoints, or that of commands.
+#[inline(never)]
+pub fn rung<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, pending: u32) {
+    let Some(reporter) = eudp.0.first_mut() else {
+        return;
+    };
+    if pending >> MAILBOX != 0 {
+        // CPU B sees which by its own register.
+        io.ring_b();
+    }
+    if pending & 1 << COMMAND_MAILBOX != 0 {
+        take(reporter, io);
+    }
+}
+
+fn take<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
+    let asked = io.bus.load(word(BlockWord::Command));
+    if asked == reporter.answered || reporter.command != 0 {
+        return;
+    }
+    let endpoint = io.bus.load(word(BlockWord::Argument));
+    reporter.command = asked;
+    let done = match Command::from_number(asked & 0xFFFF) {
+        None => Err(Outcome::NoCommand),
+        Some(_) if endpoint >= ENDPOINTS => Err(Outcome::NoEndpoint),
+        Some(Command::Open) => open(reporter, io, endpoint),
+        Some(Command::Close) => close(reporter, endpoint),
+    };
+    match done {
+        Ok(()) => {
+            io.bus.store(word(BlockWord::Result), Outcome::Done as u32);
+            reporter.awaited = reporter.open;
+            EUDP_OPEN.set(&io.me, &mut io.bus, reporter.open);
+            io.ring_b();
+        }
+        Err(outcome) => {
+            io.bus.store(word(BlockWord::Result), outcome as u32);
+            finish(reporter, io);
+        }
+    }
+}
+
+fn open<B: Dispatch>(
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    endpoint: u32,
+) -> Result<(), Outcome> {
+    if reporter.open & 1 << endpoint != 0 {
+        return Err(Outcome::WrongState);
+    }
+    let bus = &mut io.bus;
+    let row = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Address);
+    let mut of = |word: EndpointWord| bus.load(row + word as u32);
+    let queue = Completions {
+        base: HostAddress {
+            high: of(EndpointWord::CompletionsHigh),
+            low: of(EndpointWord::CompletionsLow),
+        },
+        mask: of(EndpointWord::Completions).wrapping_sub(1),
+        ..Completions::NONE
+    };
+    let entries = queue.mask.wrapping_add(1);
+    let usable = entries.is_power_of_two() && entries <= COMPLETIONS_MAX;
+    if queue.base.is_null() || queue.base.low & 7 != 0 || !usable {
+        return Err(Outcome::NoCompletions);
+    }
+    bus.store(row + EndpointWord::Sent as u32, 0);
+    bus.store(row + EndpointWord::Completed as u32, 0);
+    if let Some(place) = reporter.queues.get_mut(endpoint as usize) {
+        *place = queue;
+    }
+    reporter.open |= 1 << endpoint;
+    Ok(())
+}
+
+fn close(reporter: &mut Reporter, endpoint: u32) -> Result<(), Outcome> {
+    if reporter.open & 1 << endpoint == 0 {
+        return Err(Outcome::WrongState);
+    }
+    reporter.open &= !(1 << endpoint);
+    Ok(())
+}
+
+/// CPU B has followed: answers when what was queued for the host has been written.
+#[inline(never)]
+pub fn answer<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
+    if io.all_written() {
+        finish(reporter, io);
+    } else {
+        io.bus.ring(Cpu::A);
+    }
+}
+
+fn finish<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
+    reporter.answered = core::mem::take(&mut reporter.command);
+    let answer = reporter.answered;
+    io.bus.store(word(BlockWord::Answer), answer);
+}

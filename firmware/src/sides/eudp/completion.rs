@@ -1,0 +1,186 @@
+//! Completions: the host's queue of what is done.
+//!
+//! An entry is 32 bytes and one transfer; its last word has the number that comes next, so the host
+//! needs no index. CPU B notes in SRAM how many descriptors of an endpoint it is done with; CPU A,
+//! whose channel it is, tells the host.
+
+use super::{EudpA, each};
+use crate::io::note::WriteNote;
+use crate::io::{Busy, IoA};
+use crate::memory::layout::EUDP_BLOCK;
+use crate::memory::shared::{EUDP_KNOWN, EUDP_SENT};
+use host_interface::eudp::{
+    COMPLETION_BYTES, DescriptorWord, ENDPOINTS, EndpointWord, Kind, endpoint_word, send_slot,
+};
+use tigon2_chip::HostAddress;
+use tigon2_hal::events::Dispatch;
+
+/// An endpoint, as CPU A knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Completions {
+    /// Where the queue is.
+    pub base: HostAddress,
+    /// Its entries less 1.
+    pub mask: u32,
+    /// Descriptors to send that were reported, modulo 2^16.
+    pub sent: u32,
+}
+
+impl Completions {
+    /// Of an endpoint that is not open.
+    pub const NONE: Completions = Completions {
+        base: HostAddress { high: 0, low: 0 },
+        mask: 0,
+        sent: 0,
+    };
+}
+
+/// What CPU A knows of endpoints.
+#[derive(Debug)]
+pub struct Reporter {
+    /// The endpoints' queues.
+    pub queues: [Completions; ENDPOINTS as usize],
+    /// The endpoints that are open.
+    pub open: u32,
+    /// CPU B's count that was seen.
+    seen: u32,
+    /// The command that is in work, and the last one; 0 for none.
+    pub command: u32,
+    /// See [`command`](Self::command).
+    pub answered: u32,
+    /// The endpoints that CPU B is to know of before the command is answered.
+    pub awaited: u32,
+}
+
+/// What a completion says.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The descriptor's word.
+    pub cookie: u32,
+    /// What was completed.
+    pub kind: Kind,
+    /// [`host_interface::eudp::Status`].
+    pub status: u32,
+    /// Bytes of data.
+    pub length: u32,
+    /// The source's address.
+    pub address: u32,
+    /// The source's port, and the verdict.
+    pub port: u32,
+}
+
+impl Reporter {
+    /// Nothing is open.
+    pub const fn new() -> Reporter {
+        Reporter {
+            queues: [Completions::NONE; ENDPOINTS as usize],
+            open: 0,
+            seen: 0,
+            command: 0,
+            answered: 0,
+            awaited: 0,
+        }
+    }
+
+    /// Writes a completion.
+    ///
+    /// # Errors
+    /// [`Busy`] when no write descriptor is free; one will be.
+    pub fn complete<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        endpoint: u32,
+        entry: &Entry,
+    ) -> Result<(), Busy> {
+        let Some(queue) = self.queues.get_mut(endpoint as usize) else {
+            return Ok(());
+        };
+        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Completed);
+        let written = io.bus.load(at);
+        let number = written.wrapping_add(1);
+        let offset = (written & queue.mask) << COMPLETION_BYTES.trailing_zeros();
+        let (low, carry) = queue.base.low.overflowing_add(offset);
+        let host = HostAddress {
+            high: queue.base.high.wrapping_add(u32::from(carry)),
+            low,
+        };
+        let words = [
+            entry.cookie,
+            (entry.kind as u32) << 16 | entry.status,
+            entry.length,
+            entry.address,
+            entry.port,
+            0,
+            0,
+            number,
+        ];
+        io.write_words(host, &words, WriteNote::QUIET)?;
+        io.bus.store(at, number);
+        Ok(())
+    }
+
+    /// Reports what CPU B is done with.
+    #[inline(never)]
+    fn report<B: Dispatch>(&mut self, io: &mut IoA<B>, seen: u32) -> Result<(), Busy> {
+        for endpoint in each(self.open) {
+            self.report_one(io, endpoint)?;
+        }
+        self.seen = seen;
+        Ok(())
+    }
+
+    fn report_one<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> Result<(), Busy> {
+        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Sent);
+        let sent = io.bus.load(at);
+        while let Some(queue) = self.queues.get(endpoint as usize)
+            && queue.sent != sent
+        {
+            let number = queue.sent;
+            let descriptor = EUDP_BLOCK + send_slot(endpoint, number);
+            let mut word = |word| io.bus.load(descriptor + word as u32);
+            let entry = Entry {
+                cookie: word(DescriptorWord::Cookie),
+                kind: Kind::Sent,
+                status: word(DescriptorWord::Status),
+                length: word(DescriptorWord::Shape) & 0xFFFF,
+                address: 0,
+                port: 0,
+            };
+            self.complete(io, endpoint, &entry)?;
+            if let Some(queue) = self.queues.get_mut(endpoint as usize) {
+                queue.sent = number.wrapping_add(1) & 0xFFFF;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for Reporter {
+    fn default() -> Reporter {
+        Reporter::new()
+    }
+}
+
+/// Doorbell A: descriptors are done, or CPU B knows of an endpoint.
+#[inline(always)]
+pub fn called<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+    report(eudp, io);
+    if let Some(reporter) = eudp.0.first_mut()
+        && reporter.command != 0
+        && EUDP_KNOWN.get(&mut io.bus) == reporter.awaited
+    {
+        super::command::answer(reporter, io);
+    }
+}
+
+/// Reports what is done, as far as there are write descriptors.
+#[inline(always)]
+pub fn report<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+    if let Some(reporter) = eudp.0.first_mut() {
+        let seen = EUDP_SENT.get(&mut io.bus);
+        if seen != reporter.seen {
+            // Without a descriptor the next completed write comes here again.
+            let _ = reporter.report(io, seen);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The descriptor in work: what it names, judged once, and copied from.
+//!
+//! A process may write whatever it likes into its descriptors, at any time. So all words of one are
+//! taken once; what they say is judged, and only what was judged is used.
+
+use crate::memory::layout::EUDP_BLOCK;
+use host_interface::eudp::{
+    Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, HANDLES, HandleWord, INLINE_BYTES,
+    REGIONS, RegionWord, SEGMENT_BYTES, SEGMENTS, Status, endpoint_word, handle_word, region_word,
+};
+use tigon2_chip::HostAddress;
+use tigon2_hal::Bus;
+use tigon2_hal::schedule::barrier;
+
+/// Bytes of an IP header.
+pub const IP: u32 = 20;
+/// Bytes of a UDP header.
+pub const UDP: u32 = 8;
+/// The least that every IP host takes.
+const LEAST_MTU: u32 = 576;
+/// The most that a frame has room for.
+const MOST_MTU: u32 = 9000;
+
+/// A piece of the host's memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+pub struct Piece {
+    /// Where it is.
+    pub host: HostAddress,
+    /// Its bytes.
+    pub bytes: u32,
+}
+
+impl Piece {
+    const NONE: Piece = Piece {
+        host: HostAddress { high: 0, low: 0 },
+        bytes: 0,
+    };
+
+    /// What follows its first `bytes`.
+    #[inline(always)]
+    fn behind(self, bytes: u32) -> Piece {
+        let (low, carry) = self.host.low.overflowing_add(bytes);
+        Piece {
+            host: HostAddress {
+                high: self.host.high.wrapping_add(u32::from(carry)),
+                low,
+            },
+            bytes: self.bytes - bytes,
+        }
+    }
+}
+
+/// Up to eight pieces of the host's memory, in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct Pieces {
+    list: [Piece; SEGMENTS as usize],
+    count: u32,
+}
+
+impl Pieces {
+    /// None.
+    pub const NONE: Pieces = Pieces {
+        list: [Piece::NONE; SEGMENTS as usize],
+        count: 0,
+    };
+
+    /// Takes the `count` pieces of an endpoint's descriptor; returns their bytes in all.
+    ///
+    /// # Errors
+    /// [`Status::BadDescriptor`] if they are not all in regions of the endpoint.
+    pub fn take<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        endpoint: u32,
+        descriptor: u32,
+        count: u32,
+    ) -> Result<u32, Status> {
+        self.count = 0;
+        if count > SEGMENTS {
+            return Err(Status::BadDescriptor);
+        }
+        let mut at = descriptor + DescriptorWord::Data as u32;
+        let mut all = 0;
+        for place in self.list.iter_mut().take(count as usize) {
+            let (what, offset) = (bus.load(at), bus.load(at + 4));
+            let (region, bytes) = (what >> 16, what & 0xFFFF);
+            *place = piece(bus, endpoint, region, offset, bytes).ok_or(Status::BadDescriptor)?;
+            all += bytes;
+            at += SEGMENT_BYTES;
+        }
+        self.count = count;
+        Ok(all)
+    }
+
+    /// Calls `each` with the pieces of `bytes` from `from` on, and whether it is the last one.
+    #[inline(always)]
+    pub fn walk(&self, from: u32, bytes: u32, mut each: impl FnMut(Piece, bool)) {
+        let (mut skip, mut left) = (from, bytes);
+        for piece in self.list.iter().take(self.count as usize) {
+            if left == 0 {
+                break;
+            }
+            if skip >= piece.bytes {
+                skip -= piece.bytes;
+                continue;
+            }
+            let here = piece.behind(skip);
+            skip = 0;
+            let bytes = here.bytes.min(left);
+            left -= bytes;
+            each(Piece { bytes, ..here }, left == 0);
+        }
+    }
+
+    /// Whether there are any.
+    #[inline(always)]
+    pub const fn any(&self) -> bool {
+        self.count != 0
+    }
+}
+
+/// Bytes of a region that belongs to the endpoint.
+fn piece<B: Bus>(
+    bus: &mut B,
+    endpoint: u32,
+    region: u32,
+    offset: u32,
+    bytes: u32,
+) -> Option<Piece> {
+    if region >= REGIONS {
+        return None;
+    }
+    let mut word = |word| bus.load(EUDP_BLOCK + region_word(region, word));
+    let there = word(RegionWord::Bytes);
+    let mine = word(RegionWord::Owner) == endpoint + 1;
+    if !mine || bytes == 0 || offset > there || bytes > there - offset {
+        return None;
+    }
+    let whole = Piece {
+        host: HostAddress {
+            high: word(RegionWord::High),
+            low: word(RegionWord::Low),
+        },
+        bytes: there,
+    };
+    Some(Piece {
+        bytes,
+        ..whole.behind(offset)
+    })
+}
+
+/// A descriptor to send, judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Whose it is.
+    pub endpoint: u32,
+    /// NIC address of the descriptor.
+    pub descriptor: u32,
+    /// NIC address of the address handle's row.
+    pub handle: u32,
+    /// The destination's port.
+    pub port: u32,
+    /// Bytes of data.
+    pub length: u32,
+    /// Where these are; none for data in the descriptor.
+    pub pieces: Pieces,
+    /// Bytes of an IP packet's payload that a frame takes, a multiple of 8.
+    pub most: u32,
+    /// Whether the datagram has a UDP checksum.
+    pub summed: bool,
+    /// The identification of its packets.
+    pub identification: u32,
+    /// Where the next frame begins in the IP payload, whose first 8 bytes are the UDP header.
+    pub at: u32,
+    /// Frames that are still to come.
+    pub left: u32,
+    /// The sum of the data that was fetched for frames before.
+    pub sum: u32,
+}
+
+impl Job {
+    /// None.
+    pub const NONE: Job = Job {
+        endpoint: 0,
+        descriptor: 0,
+        handle: 0,
+        port: 0,
+        length: 0,
+        pieces: Pieces::NONE,
+        most: 0,
+        summed: false,
+        identification: 0,
+        at: 0,
+        left: 0,
+        sum: 0,
+    };
+
+    /// Takes a descriptor.
+    ///
+    /// # Errors
+    /// [`Status::BadDescriptor`].
+    pub fn take<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        endpoint: u32,
+        descriptor: u32,
+    ) -> Result<(), Status> {
+        let to = bus.load(descriptor + DescriptorWord::To as u32);
+        let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
+        let (handle, count) = (to >> 24, shape >> 24);
+        self.endpoint = endpoint;
+        self.descriptor = descriptor;
+        self.port = to & 0xFFFF;
+        self.length = shape & 0xFFFF;
+        if handle >= HANDLES || self.length > DATAGRAM_MAX {
+            return Err(Status::BadDescriptor);
+        }
+        let bytes = self.pieces.take(bus, endpoint, descriptor, count)?;
+        let there = if count == 0 { self.length } else { bytes };
+        let fits = count != 0 || self.length <= INLINE_BYTES;
+        self.handle = EUDP_BLOCK + handle_word(handle, HandleWord::Headers);
+        let owner = bus.load(EUDP_BLOCK + handle_word(handle, HandleWord::Owner));
+        if there != self.length || !fits || owner != endpoint + 1 {
+            return Err(Status::BadDescriptor);
+        }
+        let of = |word| EUDP_BLOCK + endpoint_word(endpoint, word);
+        let mtu = bus.load(of(EndpointWord::Mtu)).clamp(LEAST_MTU, MOST_MTU);
+        self.most = (mtu - IP) & !7;
+        self.summed = bus.load(of(EndpointWord::Checksum)) == Checksum::Full as u32;
+        let counter = EUDP_BLOCK + handle_word(handle, HandleWord::Identification);
+        self.identification = bus.load(counter) & 0xFFFF;
+        bus.store(counter, self.identification.wrapping_add(1));
+        self.sum = 0;
+        self.split();
+        Ok(())
+    }
+
+    /// Counts the frames, and chooses the first one: that with the UDP header, or, if its checksum
+    /// needs all data, the one behind it.
+    fn split(&mut self) {
+        self.left = 0;
+        let mut from = 0;
+        while from < UDP + self.length {
+            // A compiler would divide, which the chip cannot.
+            from = barrier(from + self.most);
+            self.left += 1;
+        }
+        self.at = if self.summed && self.left > 1 {
+            self.most
+        } else {
+            0
+        };
+    }
+
+    /// Bytes of the IP packet's payload in the frame that comes next.
+    #[inline(always)]
+    pub fn payload(&self) -> u32 {
+        self.most.min(UDP + self.length - self.at)
+    }
+
+    /// Whether packets of the datagram come behind this one, in its own order.
+    #[inline(always)]
+    pub const fn is_followed(&self) -> bool {
+        self.at + self.most < UDP + self.length
+    }
+
+    /// The frame is on its way: another one comes next. Returns whether there is one.
+    #[inline(always)]
+    pub fn advance(&mut self) -> bool {
+        self.left -= 1;
+        self.at = if self.summed && !self.is_followed() {
+            0
+        } else {
+            self.at + self.most
+        };
+        self.left != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::vec::Vec;
+
+    fn frames(length: u32, summed: bool) -> Vec<(u32, u32, bool)> {
+        let mut job = Job {
+            length,
+            summed,
+            most: 1480,
+            ..Job::NONE
+        };
+        job.split();
+        let mut frames = Vec::new();
+        loop {
+            frames.push((job.at, job.payload(), job.is_followed()));
+            if !job.advance() {
+                return frames;
+            }
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_split_where_the_wire_wants_it() {
+        assert_eq!(frames(0, false), [(0, 8, false)]);
+        assert_eq!(frames(1472, true), [(0, 1480, false)]);
+        assert_eq!(frames(1473, false), [(0, 1480, true), (1480, 1, false)]);
+        assert_eq!(frames(65_507, false).len(), 45);
+    }
+
+    /// The UDP header is the last to leave when its checksum needs all data.
+    #[test]
+    fn the_sum_is_known_last() {
+        let three = [(1480, 1480, true), (2960, 48, false), (0, 1480, true)];
+        assert_eq!(frames(3000, true), three);
+    }
+
+    #[test]
+    fn pieces_are_walked_from_anywhere() {
+        let mut pieces = Pieces::NONE;
+        for (at, bytes) in [(0, 100), (1000, 50), (u32::MAX - 9, 30)] {
+            pieces.list[pieces.count as usize] = Piece {
+                host: HostAddress { high: 0, low: at },
+                bytes,
+            };
+            pieces.count += 1;
+        }
+        let walk = |from, bytes| {
+            let mut seen = Vec::new();
+            pieces.walk(from, bytes, |piece, last| {
+                let host = u64::from(piece.host.high) << 32 | u64::from(piece.host.low);
+                seen.push((host, piece.bytes, last));
+            });
+            seen
+        };
+        assert_eq!(walk(0, 100), [(0, 100, true)]);
+        let all = [(90, 10, false), (1000, 50, false), (0xFFFF_FFF6, 5, true)];
+        assert_eq!(walk(90, 65), all);
+        assert_eq!(walk(170, 10), [(0x1_0000_000A, 10, true)]);
+        assert_eq!(walk(10, 0), []);
+    }
+}

@@ -1,0 +1,227 @@
+//! What the rows of SDMA and SEND do on the card.
+
+use super::frame::Frame;
+use super::job::Job;
+use super::watch::Watch;
+use super::{bump, word};
+use crate::io::IoB;
+use crate::io::deadline::SlotB;
+use crate::io::note::ReadNote;
+use crate::path::send::SendPath;
+use frame_pipeline::{World, sdma, send};
+use host_interface::eudp::{BlockWord, Status};
+use tigon2_chip::dma::DmaDescriptorAt;
+use tigon2_hal::assist::Transfer;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// What both machines work on.
+#[derive(Debug)]
+pub struct Work {
+    /// The descriptor.
+    pub job: Job,
+    /// Its frame.
+    pub frame: Frame,
+    /// The watch over the frame that leaves.
+    pub watch: Watch,
+    /// Frames that the MAC has and that were not seen to leave.
+    pub pending: u32,
+    /// What SDMA tells SEND.
+    pub signal: Option<send::Event>,
+    /// The counter when the event came.
+    pub now: u32,
+    /// The read channel's sum of the part that has arrived.
+    pub sum: u32,
+    /// NIC address of the descriptor of a transfer that failed.
+    pub failed: u32,
+    /// What the frame's end means for its descriptor.
+    pub ended: Option<Status>,
+    /// Endpoints that are to be given back.
+    pub closing: u32,
+}
+
+impl Work {
+    /// None.
+    pub const NONE: Work = Work {
+        job: Job::NONE,
+        frame: Frame::NONE,
+        watch: Watch::NONE,
+        pending: 0,
+        signal: None,
+        now: 0,
+        sum: 0,
+        failed: 0,
+        ended: None,
+        closing: 0,
+    };
+}
+
+/// The card, for a handler's time.
+#[derive(Debug)]
+pub struct Card<'a, B: Dispatch> {
+    /// What the machines work on.
+    pub work: &'a mut Work,
+    /// The path that is lent.
+    pub send: &'a mut SendPath,
+    /// CPU B's resources.
+    pub io: &'a mut IoB<B>,
+}
+
+impl<B: Dispatch> Card<'_, B> {
+    /// The frame's data is there, so its descriptor is done with it.
+    fn fetched(&mut self, signal: send::Event) {
+        self.work.signal = Some(signal);
+        self.work.ended = Some(Status::Done);
+    }
+
+    /// Sets the deadline of the part that is awaited.
+    #[inline(always)]
+    fn watch_next(&mut self) {
+        let Work { frame, watch, .. } = self.work;
+        let late = watch.over(frame.here, frame.end_of(frame.here));
+        let now = timer::now(&mut self.io.bus);
+        self.io.arm(SlotB::Part, late.wrapping_sub(now));
+    }
+
+    fn watch_no_more(&mut self) {
+        self.work.watch.end();
+        self.io.disarm(SlotB::Part);
+    }
+
+    /// Cuts the frame off.
+    fn cut_off(&mut self, stop: bool) {
+        self.send.reset(&mut self.io.bus, stop);
+        self.watch_no_more();
+        bump(&mut self.io.bus, word(BlockWord::Aborted));
+    }
+
+    /// Tries a transfer again. The wire stands meanwhile, so a frame whose memory has gone must
+    /// come to an end: nobody is addressed by it any more.
+    fn fetch_again(&mut self) {
+        let bus = &mut self.io.bus;
+        let Work { frame, failed, .. } = self.work;
+        frame.failures += 1;
+        if frame.is_given_up() {
+            // No address, no type: a frame that no receiver takes.
+            for at in (frame.start..frame.start + 16).step_by(4) {
+                bus.store(at, 0);
+            }
+            return;
+        }
+        let at = DmaDescriptorAt(*failed);
+        let host = bus.load_host_address(at.host());
+        let (local, length) = (bus.load(at.local()), bus.load(at.length()) & 0xFFFF);
+        let state = self.io.states.data;
+        let was_last = ReadNote::of_word(self.io.read_ring.note(*failed)).is_part();
+        let transfer = Transfer {
+            host,
+            local,
+            length,
+            state,
+            note: ReadNote::PART.word(),
+        };
+        self.io.read_ring.put(&mut self.io.bus, &transfer);
+        if !was_last {
+            frame.missing += 1;
+        }
+    }
+
+    /// Takes the frame's transfers back: none of them means anything any more.
+    fn fail(&mut self) {
+        let mut next = self.io.read_ring.oldest();
+        while let Some(descriptor) = next {
+            let note = ReadNote::of_word(self.io.read_ring.note(descriptor));
+            if note.is_of_part() {
+                let nothing = ReadNote::NOTHING.word();
+                self.io.read_ring.set_note(descriptor, nothing);
+            }
+            next = self.io.read_ring.behind(descriptor);
+        }
+        self.work.frame.missing = 0;
+        self.work.ended = Some(Status::Unreadable);
+    }
+}
+
+impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
+    #[inline(always)]
+    fn holds(&mut self, condition: sdma::Condition) -> bool {
+        match condition {
+            sdma::Condition::MayCut => {
+                let idle = self.work.pending == 0 && self.send.mac_is_idle(&mut self.io.bus);
+                self.work.frame.may_be_cut() && idle
+            }
+            sdma::Condition::SumWanted => {
+                let Work { job, .. } = &self.work;
+                job.summed && job.at == 0 && job.pieces.any()
+            }
+            sdma::Condition::MoreParts => self.work.frame.missing != 0,
+        }
+    }
+
+    #[inline(always)]
+    fn act(&mut self, action: sdma::Action) {
+        match action {
+            sdma::Action::Nothing => {}
+            sdma::Action::FetchWhole => {
+                self.work.frame.keep_whole();
+                let Work { job, frame, .. } = self.work;
+                frame.fetch(job, self.send, self.io);
+            }
+            sdma::Action::FetchParts => {
+                let Work { job, frame, .. } = self.work;
+                frame.fetch(job, self.send, self.io);
+            }
+            sdma::Action::Offer => self.fetched(send::Event::OfferedWhole),
+            sdma::Action::OfferEarly => self.work.signal = Some(send::Event::OfferedEarly),
+            sdma::Action::Pass => self.work.signal = Some(send::Event::PartArrived),
+            sdma::Action::PassLast => self.fetched(send::Event::LastArrived),
+            sdma::Action::FetchAgain => {
+                self.fetch_again();
+                self.work.signal = Some(send::Event::PartFailed);
+            }
+            sdma::Action::StoreSum => {
+                let Work {
+                    job, frame, sum, ..
+                } = self.work;
+                frame.put_sum(job, job.sum + *sum, self.io);
+            }
+            sdma::Action::Fail => self.fail(),
+            // Its queue is emptied by who gives it back.
+            sdma::Action::Close => {}
+        }
+    }
+}
+
+impl<B: Dispatch> World<send::Send> for Card<'_, B> {
+    #[inline(always)]
+    fn holds(&mut self, condition: send::Condition) -> bool {
+        match condition {
+            send::Condition::InTime => self.work.watch.is_in_time(self.work.now),
+            send::Condition::MacHasMore => self.work.pending != 0,
+        }
+    }
+
+    #[inline(always)]
+    fn act(&mut self, action: send::Action) {
+        let Frame { start, length, .. } = self.work.frame;
+        match action {
+            send::Action::Nothing | send::Action::Free => {}
+            send::Action::Queue => {
+                self.work.pending += 1;
+                self.send.hand_over(self.io, start, length);
+            }
+            send::Action::QueueEarly => {
+                self.work.pending += 1;
+                self.work.watch.begin(timer::now(&mut self.io.bus));
+                self.send.hand_over(self.io, start, length);
+                self.watch_next();
+                bump(&mut self.io.bus, word(BlockWord::CutThrough));
+            }
+            send::Action::Certify => self.watch_next(),
+            send::Action::CertifyLast => self.watch_no_more(),
+            send::Action::Abort => self.cut_off(true),
+            send::Action::Repeat => self.cut_off(false),
+            send::Action::Resume => self.send.resume(&mut self.io.bus),
+        }
+    }
+}

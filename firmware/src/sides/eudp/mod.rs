@@ -1,0 +1,110 @@
+//! E-UDP: endpoints whose datagrams leave while they are being fetched.
+//!
+//! [`host_interface::eudp`] is the host's view. The machines that decide are the tables of
+//! [`frame_pipeline`], which Spin has verified: SDMA and SEND run on CPU B here, and nothing else
+//! moves a frame of an endpoint.
+//!
+//! ```text
+//!           mailbox          doorbell B
+//!   host ───────────► CPU A ───────────► CPU B ── SDMA ── SEND ──► MAC
+//!     ▲                 │  ◄───────────────┘ done
+//!     └── completions ──┘
+//! ```
+//!
+//! | module | what | CPU |
+//! | --- | --- | --- |
+//! | [`command`] | open, close | A |
+//! | [`completion`] | completions to the host | A |
+//! | [`sender`] | the events of SDMA and SEND | B |
+//! | [`machines`] | what their rows do | B |
+//! | [`job`] | the descriptor in work | B |
+//! | [`frame`] | the frame in work: headers, parts | B |
+//! | [`watch`] | whether a part was there in time | B |
+
+pub mod command;
+pub mod completion;
+pub mod frame;
+pub mod job;
+pub mod machines;
+pub mod sender;
+pub mod watch;
+
+use crate::memory::layout::{EUDP, EUDP_BLOCK};
+use completion::Reporter;
+use host_interface::eudp::{BlockWord, ENDPOINTS};
+use sender::Sender;
+use tigon2_hal::Bus;
+use tigon2_hal::schedule::barrier;
+
+/// E-UDP's part of CPU A's side: nothing in firmware without endpoints.
+#[derive(Debug)]
+pub struct EudpA([Reporter; EUDP]);
+
+impl EudpA {
+    /// No endpoint is open.
+    pub const fn new() -> EudpA {
+        EudpA([const { Reporter::new() }; EUDP])
+    }
+}
+
+impl Default for EudpA {
+    fn default() -> EudpA {
+        EudpA::new()
+    }
+}
+
+/// E-UDP's part of CPU B's side: nothing in firmware without endpoints.
+#[derive(Debug)]
+pub struct EudpB([Sender; EUDP]);
+
+impl EudpB {
+    /// No endpoint is open.
+    pub const fn new() -> EudpB {
+        EudpB([const { Sender::new() }; EUDP])
+    }
+}
+
+impl Default for EudpB {
+    fn default() -> EudpB {
+        EudpB::new()
+    }
+}
+
+/// The bits of all endpoints.
+const ALL: u32 = (1 << ENDPOINTS) - 1;
+
+/// NIC address of a word of the block.
+const fn word(word: BlockWord) -> u32 {
+    EUDP_BLOCK + word as u32
+}
+
+/// One more in a word of SRAM.
+#[inline(always)]
+fn bump<B: Bus>(bus: &mut B, address: u32) {
+    let count = bus.load(address).wrapping_add(1);
+    bus.store(address, count);
+}
+
+/// The lowest endpoint of a mask that has any. By a loop: without an instruction for it compilers
+/// would multiply, which the chip cannot.
+#[inline(always)]
+fn lowest(mut mask: u32) -> u32 {
+    let mut endpoint = 0;
+    while mask & 1 == 0 && endpoint < ENDPOINTS {
+        mask = barrier(mask >> 1);
+        endpoint += 1;
+    }
+    endpoint
+}
+
+/// The endpoints of a mask, the lowest first.
+fn each(mut mask: u32) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        if mask & ALL == 0 {
+            return None;
+        }
+        let endpoint = lowest(mask);
+        mask &= mask - 1;
+        Some(endpoint)
+    })
+}

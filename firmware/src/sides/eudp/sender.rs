@@ -1,0 +1,433 @@
+//! The events of SDMA and SEND on CPU B.
+//!
+//! | event | who brings it |
+//! | --- | --- |
+//! | Posted | [`called`]: the doorbell; [`go_on`]: whatever else may have made room |
+//! | Arrived, Failed | [`arrived`], [`failed`]: the read channel |
+//! | Deadline | [`due`]: the timer |
+//! | Sent | a look at the MAC, before the next frame: nobody waits for it |
+//! | Closed | [`called`] |
+
+use super::frame::{TRANSFERS, folded};
+use super::machines::{Card, Work};
+use super::{ALL, EudpB, bump, each, lowest, word};
+use crate::io::IoB;
+use crate::io::deadline::SlotB;
+use crate::io::note::ReadNote;
+use crate::memory::layout::{EUDP_BLOCK, EUDP_TRACE};
+use crate::memory::shared::{EUDP_KNOWN, EUDP_OPEN, EUDP_SENT};
+use crate::path::send::SendPath;
+use crate::path::send::own::Wait;
+use frame_pipeline::trace::Entry;
+use frame_pipeline::{Machine, Step, sdma, send};
+use host_interface::eudp::{
+    BlockWord, DescriptorWord, ENDPOINTS, EndpointWord, MAILBOX, SLOTS, Status, TRACE_BYTES,
+    endpoint_word, send_slot,
+};
+use tigon2_chip::events::EventBit;
+use tigon2_chip::mailbox;
+use tigon2_chip::memory::MAILBOXES;
+use tigon2_chip::{Cpu, Register};
+use tigon2_hal::assist::Finished;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// Microseconds until a frame is tried again that found no room.
+const AGAIN: u32 = 10;
+
+/// What CPU B knows of an endpoint's queue, in descriptors modulo 2^16.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    /// Behind the last one.
+    producer: u32,
+    /// The next one.
+    next: u32,
+}
+
+/// SDMA, SEND and the queues.
+#[derive(Debug)]
+pub struct Sender {
+    sdma: Machine<sdma::Sdma>,
+    send: Machine<send::Send>,
+    work: Work,
+    queues: [Queue; ENDPOINTS as usize],
+    /// The endpoints that are open.
+    open: u32,
+    /// Those with descriptors.
+    ready: u32,
+    /// The endpoint that had its turn.
+    last: u32,
+    /// Descriptors that are done, of all endpoints.
+    done: u32,
+    /// Transitions.
+    steps: u32,
+}
+
+impl Sender {
+    /// Nothing is open.
+    pub const fn new() -> Sender {
+        Sender {
+            sdma: Machine::new(),
+            send: Machine::new(),
+            work: Work::NONE,
+            queues: [Queue {
+                producer: 0,
+                next: 0,
+            }; ENDPOINTS as usize],
+            open: 0,
+            ready: 0,
+            last: 0,
+            done: 0,
+            steps: 0,
+        }
+    }
+}
+
+impl Default for Sender {
+    fn default() -> Sender {
+        Sender::new()
+    }
+}
+
+/// Doorbell B: an endpoint was opened or closed, or its mailbox rung.
+#[inline(always)]
+pub fn called<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
+    if let Some(sender) = eudp.0.first_mut() {
+        sender.called(send, io);
+    }
+}
+
+/// Something has changed for which a frame may have waited.
+#[inline(always)]
+pub fn go_on<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
+    if let Some(sender) = eudp.0.first_mut()
+        && sender.ready != 0
+    {
+        sender.post(send, io);
+    }
+}
+
+/// DMA Read Complete: a part is there.
+#[inline(always)]
+pub fn arrived<B: Dispatch>(
+    eudp: &mut EudpB,
+    send: &mut SendPath,
+    io: &mut IoB<B>,
+    done: &Finished,
+) {
+    if let Some(sender) = eudp.0.first_mut() {
+        sender.arrived(send, io, done);
+    }
+}
+
+/// DMA read attention: a transfer of a frame, the one at `descriptor`, has failed.
+#[inline(never)]
+pub fn failed<B: Dispatch>(
+    eudp: &mut EudpB,
+    send: &mut SendPath,
+    io: &mut IoB<B>,
+    descriptor: u32,
+) {
+    if let Some(sender) = eudp.0.first_mut() {
+        sender.failed(send, io, descriptor);
+    }
+}
+
+/// The timer: the wire may have come to a part that is missing, or there may be room again.
+#[inline(always)]
+pub fn due<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
+    if let Some(sender) = eudp.0.first_mut() {
+        let now = timer::now(&mut io.bus);
+        if io.take_due(SlotB::Part, now) && sender.work.watch.is_on() {
+            sender.hand_over(send::Event::Deadline, send, io);
+        }
+        if io.take_due(SlotB::Watch, now) {
+            sender.post(send, io);
+        }
+    }
+}
+
+/// Whether a frame leaves that has to be watched: handlers that take long wait.
+#[inline(always)]
+pub fn is_watching(eudp: &EudpB) -> bool {
+    let sender = eudp.0.first();
+    sender.is_some_and(|sender| sender.work.watch.is_on())
+}
+
+impl Sender {
+    #[inline(never)]
+    fn called<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let open = EUDP_OPEN.get(&mut io.bus);
+        if open != self.open {
+            self.follow(open, send, io);
+        }
+        let rung = io.bus.read(Register::MailboxEventB) >> MAILBOX & self.open;
+        if rung != 0 {
+            io.bus.write(Register::MailboxEventB, rung << MAILBOX);
+            for endpoint in each(rung) {
+                self.rung(endpoint, io);
+            }
+        }
+        self.post(send, io);
+    }
+
+    /// Takes an endpoint's producer.
+    fn rung<B: Dispatch>(&mut self, endpoint: u32, io: &mut IoB<B>) {
+        let at = MAILBOXES + mailbox::BYTES * (MAILBOX + endpoint) + 4;
+        let producer = io.bus.load(at) >> 16;
+        if let Some(queue) = self.queues.get_mut(endpoint as usize) {
+            let waiting = producer.wrapping_sub(queue.next) & 0xFFFF;
+            // No more than there is room for, whatever the process writes.
+            queue.producer = queue.next.wrapping_add(waiting.min(SLOTS)) & 0xFFFF;
+            if waiting != 0 {
+                self.ready |= 1 << endpoint;
+            }
+        }
+    }
+
+    /// Opens and closes what CPU A has opened and closed.
+    #[inline(never)]
+    fn follow<B: Dispatch>(&mut self, open: u32, send: &mut SendPath, io: &mut IoB<B>) {
+        let opened = open & !self.open & ALL;
+        for endpoint in each(opened) {
+            self.empty(endpoint);
+        }
+        io.bus.write(Register::MailboxEventB, opened << MAILBOX);
+        self.open |= opened;
+        self.work.closing = self.open & !open;
+        self.ready &= !self.work.closing;
+        self.close(send, io);
+    }
+
+    /// Closes what is to be closed, if none of its frames is in work.
+    fn close<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.sdma.defers(sdma::Event::Closed) {
+            return;
+        }
+        for endpoint in each(self.work.closing) {
+            self.fetch(sdma::Event::Closed, send, io);
+            self.empty(endpoint);
+            self.open &= !(1 << endpoint);
+            if self.work.job.endpoint == endpoint {
+                self.work.job.left = 0;
+            }
+        }
+        self.work.closing = 0;
+        EUDP_KNOWN.set(&io.me, &mut io.bus, self.open);
+        io.ring_a();
+    }
+
+    fn empty(&mut self, endpoint: u32) {
+        if let Some(queue) = self.queues.get_mut(endpoint as usize) {
+            *queue = Queue {
+                producer: 0,
+                next: 0,
+            };
+        }
+    }
+
+    /// Begins with the frames that wait, as far as there is room.
+    fn post<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        while self.ready != 0 && !self.sdma.defers(sdma::Event::Posted) {
+            if self.work.job.left == 0 && !self.take(io) {
+                continue;
+            }
+            if !io.read_ring.has_room(TRANSFERS) {
+                return self.wait(Wait::Reads, io);
+            }
+            if let Err(wait) = send.lend(io) {
+                return self.wait(wait, io);
+            }
+            self.see_sent(send, io);
+            let Work { job, frame, .. } = &mut self.work;
+            frame.begin(job, send, io);
+            // What is in front of it in the channel would make its parts late.
+            if !io.read_ring.is_idle(&mut io.bus) {
+                frame.keep_whole();
+            }
+            self.fetch(sdma::Event::Posted, send, io);
+            if self.work.frame.missing == 0 {
+                // All its data was in the descriptor.
+                self.fetch(sdma::Event::Arrived, send, io);
+                self.end(send, io);
+            }
+        }
+    }
+
+    /// The next frame has to wait.
+    fn wait<B: Dispatch>(&mut self, wait: Wait, io: &mut IoB<B>) {
+        match wait {
+            Wait::Reads => {
+                // The doorbell goes in front of the host's next frames, and what sees the reads
+                // done goes in front of the doorbell.
+                io.bus.set(EventBit::DmaReadComplete);
+                io.bus.ring(Cpu::B);
+            }
+            Wait::Later => io.arm(SlotB::Watch, AGAIN),
+        }
+    }
+
+    /// Takes the next descriptor; `false` if it was done at once.
+    fn take<B: Dispatch>(&mut self, io: &mut IoB<B>) -> bool {
+        let behind = self.ready & !((2 << self.last) - 1);
+        let from = if behind != 0 { behind } else { self.ready };
+        let endpoint = lowest(from);
+        self.last = endpoint;
+        let Some(queue) = self.queues.get(endpoint as usize) else {
+            return false;
+        };
+        let descriptor = EUDP_BLOCK + send_slot(endpoint, queue.next);
+        let job = &mut self.work.job;
+        let refused = match job.take(&mut io.bus, endpoint, descriptor) {
+            Err(status) => status,
+            Ok(()) if !SendPath::has_link(&mut io.bus) => Status::LinkDown,
+            Ok(()) => return true,
+        };
+        self.complete(refused, io);
+        false
+    }
+
+    /// The descriptor in work is done.
+    fn complete<B: Dispatch>(&mut self, status: Status, io: &mut IoB<B>) {
+        let job = &mut self.work.job;
+        job.left = 0;
+        let endpoint = job.endpoint;
+        let bus = &mut io.bus;
+        bus.store(
+            job.descriptor + DescriptorWord::Status as u32,
+            status as u32,
+        );
+        if let Some(queue) = self.queues.get_mut(endpoint as usize) {
+            queue.next = queue.next.wrapping_add(1) & 0xFFFF;
+            if queue.next == queue.producer {
+                self.ready &= !(1 << endpoint);
+            }
+            let sent = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Sent);
+            bus.store(sent, queue.next);
+        }
+        self.done = self.done.wrapping_add(1);
+        EUDP_SENT.set(&io.me, bus, self.done);
+        io.ring_a();
+    }
+
+    fn arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, done: &Finished) {
+        if self.work.frame.missing == 0 {
+            // Taken back.
+            return;
+        }
+        let Work {
+            job,
+            frame,
+            sum,
+            now,
+            ..
+        } = &mut self.work;
+        frame.arrived();
+        if job.summed && frame.missing == 0 {
+            *sum = u32::from(done.sum(&mut io.bus));
+        }
+        *now = timer::now(&mut io.bus);
+        self.fetch(sdma::Event::Arrived, send, io);
+        if matches!(self.sdma.state(), sdma::State::HeldForSum) {
+            self.fetch(sdma::Event::SumStored, send, io);
+        }
+        self.end(send, io);
+        self.take_turns(send, io);
+    }
+
+    fn failed<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, descriptor: u32) {
+        self.work.failed = descriptor;
+        self.fetch(sdma::Event::Failed, send, io);
+        let note = ReadNote::of_word(io.read_ring.note(descriptor));
+        io.read_ring.set_note(descriptor, ReadNote::NOTHING.word());
+        let frame = &mut self.work.frame;
+        if note.is_part() && frame.is_given_up() && frame.missing != 0 {
+            // What was given up counts as there: the wire is to go on.
+            frame.arrived();
+            self.fetch(sdma::Event::Arrived, send, io);
+        }
+        self.end(send, io);
+        self.take_turns(send, io);
+    }
+
+    /// If SDMA is done with the frame: the path goes back, and the next frame comes.
+    fn end<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let Some(mut status) = self.work.ended.take() else {
+            return;
+        };
+        send.take_back(io);
+        let Work {
+            job, frame, sum, ..
+        } = &mut self.work;
+        if frame.is_given_up() {
+            status = Status::Unreadable;
+        }
+        if job.summed && job.at != 0 {
+            job.sum = folded(job.sum + *sum);
+        }
+        if status != Status::Done || !job.advance() {
+            self.complete(status, io);
+        }
+        if self.work.closing != 0 {
+            self.close(send, io);
+        }
+    }
+
+    /// The next frame comes at once, unless the host's own frames have their turn: when these are
+    /// read, or soon.
+    fn take_turns<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.ready == 0 {
+            return;
+        }
+        if crate::path::send::bds_now(send) == 0 {
+            self.post(send, io);
+        } else if !io.is_armed(SlotB::Watch) {
+            io.arm(SlotB::Watch, AGAIN);
+        }
+    }
+
+    /// Sees which frames have left.
+    fn see_sent<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.work.pending != 0 && send.mac_is_idle(&mut io.bus) {
+            while self.work.pending != 0 {
+                self.work.pending -= 1;
+                self.hand_over(send::Event::Sent, send, io);
+            }
+        }
+    }
+
+    /// An event of SDMA, and what it tells SEND.
+    #[inline(never)]
+    fn fetch<B: Dispatch>(&mut self, event: sdma::Event, send: &mut SendPath, io: &mut IoB<B>) {
+        let work = &mut self.work;
+        let mut card = Card { work, send, io };
+        let step = self.sdma.step(event, &mut card);
+        let signal = card.work.signal.take();
+        self.note(0, step, io);
+        if let Some(signal) = signal {
+            self.hand_over(signal, send, io);
+        }
+    }
+
+    /// An event of SEND.
+    #[inline(never)]
+    fn hand_over<B: Dispatch>(&mut self, event: send::Event, send: &mut SendPath, io: &mut IoB<B>) {
+        let work = &mut self.work;
+        let mut card = Card { work, send, io };
+        let step = self.send.step(event, &mut card);
+        self.note(1, step, io);
+    }
+
+    /// Records a transition for the host.
+    #[inline(always)]
+    fn note<B: Dispatch>(&mut self, machine: usize, step: Step, io: &mut IoB<B>) {
+        let bus = &mut io.bus;
+        let Step::Taken(row) = step else {
+            return bump(bus, word(BlockWord::Faults));
+        };
+        let at = EUDP_TRACE + (self.steps & (TRACE_BYTES - 1));
+        bus.store_byte(at, Entry::new(machine, row).byte());
+        self.steps = self.steps.wrapping_add(1);
+        bus.store(word(BlockWord::Steps), self.steps);
+    }
+}

@@ -1,0 +1,371 @@
+//! Who owns the card's function: endpoints, regions and address handles are written here alone.
+
+use crate::address::{AddressHandle, Destination, Headers};
+use crate::card::{Card, Memory};
+use crate::endpoint::{Endpoint, Region};
+use host_interface::eudp::{
+    BlockWord, COMPLETION_BYTES, Checksum, Command, ENDPOINTS, EndpointWord, HANDLES, LAYOUT,
+    Outcome, REGIONS, Refusal, SLOTS, TRACE, TRACE_BYTES, endpoint_word, handle_word, region_word,
+};
+use host_interface::eudp::{HandleWord, RegionWord};
+use host_interface::extension::{Extension, MAGIC};
+use std::net::Ipv4Addr;
+use thiserror::Error;
+
+/// Completions of an endpoint: both queues' descriptors, twice.
+const COMPLETIONS: u32 = 4 * SLOTS;
+
+/// Why something of the broker's is not done.
+#[derive(Debug, Error)]
+pub enum EudpError<E: std::error::Error, M: std::error::Error> {
+    /// The card is gone.
+    #[error("the card: {0}")]
+    Card(E),
+    /// The memory is not what the card can reach.
+    #[error("the memory: {0}")]
+    Memory(M),
+    /// The firmware has no endpoints.
+    #[error("the firmware on the card has no endpoints")]
+    NoEndpoints,
+    /// The firmware has another layout of its block.
+    #[error("the firmware's block has layout {0}, this host knows {LAYOUT}")]
+    Layout(u32),
+    /// The firmware does not answer.
+    #[error("the firmware does not answer")]
+    NoAnswer,
+    /// The firmware refuses.
+    #[error("the firmware refuses: {0:?}")]
+    Refused(Outcome),
+    /// There are as many as there can be.
+    #[error("all {most} {what} are in use")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        most: u32,
+    },
+    /// An MTU that no endpoint has.
+    #[error("no packet has {0} bytes: 576 to 9000")]
+    Mtu(u32),
+}
+
+type Failed<C> = EudpError<<C as Card>::Error, <<C as Card>::Memory as Memory>::Error>;
+
+/// What an endpoint is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointConfig {
+    /// Its station on the wire.
+    pub station: [u8; 6],
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its port.
+    pub port: u16,
+    /// Bytes of an IP packet that the wire takes.
+    pub mtu: u32,
+    /// How its datagrams' checksum is made.
+    pub checksum: Checksum,
+}
+
+/// When frames leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CutThrough {
+    /// When they are whole. An engine whose frames take no time knows nothing else.
+    #[default]
+    Off,
+    /// When this many bytes of them are there, and the rest is watched.
+    Lead(u32),
+}
+
+impl CutThrough {
+    /// For a bus of 64 bits and 66 MHz: the rest is in time while no transaction waits for more
+    /// than half as long again as they do in the mean.
+    pub const FAST_BUS: CutThrough = CutThrough::Lead(640);
+}
+
+/// Frames for endpoints that were not delivered, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// Lengths or the sum of a header were wrong.
+    pub bad_header: u32,
+    /// No descriptor was posted.
+    pub no_buffer: u32,
+    /// The UDP checksum was wrong.
+    pub bad_sum: u32,
+    /// The descriptor named memory that is not the endpoint's.
+    pub bad_region: u32,
+}
+
+/// The card's endpoints, regions and address handles.
+#[derive(Debug)]
+pub struct Eudp {
+    block: u32,
+    mailbox: u32,
+    doorbells: u32,
+    commands: u32,
+    endpoints: u32,
+    regions: u64,
+    handles: u64,
+}
+
+impl Eudp {
+    /// Finds the firmware's block.
+    ///
+    /// # Errors
+    /// If the firmware has no endpoints, or others than this host knows.
+    pub fn find<C: Card>(card: &mut C) -> Result<Eudp, Failed<C>> {
+        let mut words = [0; 2];
+        let of =
+            |card: &mut C, at: u32, out: &mut [u32]| card.read(at, out).map_err(EudpError::Card);
+        of(card, Extension::Magic.nic_address(), &mut words[..1])?;
+        of(card, Extension::Eudp.nic_address(), &mut words[1..])?;
+        let [magic, block] = words;
+        if magic != MAGIC || block == 0 {
+            return Err(EudpError::NoEndpoints);
+        }
+        let mut head = [0; 3];
+        of(card, block + BlockWord::Layout as u32, &mut head)?;
+        let [layout, mailbox, doorbells] = head;
+        if layout != LAYOUT {
+            return Err(EudpError::Layout(layout));
+        }
+        let mut last = [0];
+        of(card, block + BlockWord::Answer as u32, &mut last)?;
+        Ok(Eudp {
+            block,
+            mailbox,
+            doorbells,
+            commands: last[0] >> 16,
+            endpoints: 0,
+            regions: 0,
+            handles: 0,
+        })
+    }
+
+    /// When frames leave from now on, those of all endpoints.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn set_cut_through<C: Card>(
+        &mut self,
+        card: &mut C,
+        when: CutThrough,
+    ) -> Result<(), Failed<C>> {
+        let lead = match when {
+            CutThrough::Off => 0,
+            CutThrough::Lead(bytes) => bytes,
+        };
+        self.write(card, BlockWord::Lead as u32, &[lead])
+    }
+
+    /// Opens an endpoint.
+    ///
+    /// # Errors
+    /// If there is no room, or the firmware refuses.
+    pub fn open<C: Card>(
+        &mut self,
+        card: &mut C,
+        config: EndpointConfig,
+    ) -> Result<Endpoint<C::Memory>, Failed<C>> {
+        if !(576..=9000).contains(&config.mtu) {
+            return Err(EudpError::Mtu(config.mtu));
+        }
+        let number = free(u64::from(self.endpoints), ENDPOINTS, "endpoints")?;
+        let bytes = (COMPLETIONS * COMPLETION_BYTES) as usize;
+        let completions = card.allocate(bytes).map_err(EudpError::Card)?;
+        let host = completions.address(0, bytes).map_err(EudpError::Memory)?;
+        let row = [
+            u32::from(config.address),
+            u32::from(config.port),
+            config.mtu,
+            config.checksum as u32,
+            (host >> 32) as u32,
+            host as u32,
+            COMPLETIONS,
+        ];
+        self.write(card, endpoint_word(number, EndpointWord::Address), &row)?;
+        self.command(card, Command::Open, number)?;
+        self.endpoints |= 1 << number;
+        let doorbell = self.doorbells + number;
+        Ok(Endpoint::new(
+            self.block,
+            number,
+            doorbell,
+            config,
+            completions,
+            COMPLETIONS,
+        ))
+    }
+
+    /// Closes an endpoint. Then the card touches neither its completions nor its regions any more.
+    ///
+    /// # Errors
+    /// If the card is gone or does not answer: then its memory must not be used otherwise.
+    pub fn close<C: Card>(
+        &mut self,
+        card: &mut C,
+        endpoint: Endpoint<C::Memory>,
+    ) -> Result<(), Failed<C>> {
+        let number = endpoint.number();
+        self.command(card, Command::Close, number)?;
+        self.endpoints &= !(1 << number);
+        for region in endpoint.regions() {
+            self.regions &= !(1 << region);
+            let owner = region_word(*region, RegionWord::Owner);
+            self.write(card, owner, &[0])?;
+        }
+        for handle in endpoint.handles() {
+            self.handles &= !(1 << handle);
+            let owner = handle_word(*handle, HandleWord::Owner);
+            self.write(card, owner, &[0])?;
+        }
+        Ok(())
+    }
+
+    /// Lets an endpoint use memory. It stays mapped until the endpoint is closed.
+    ///
+    /// # Errors
+    /// If there is no room, or the memory is not in one piece for the card.
+    pub fn register<C: Card>(
+        &mut self,
+        card: &mut C,
+        endpoint: &mut Endpoint<C::Memory>,
+        memory: &C::Memory,
+    ) -> Result<Region, Failed<C>> {
+        let number = free(self.regions, REGIONS, "regions")?;
+        let bytes = memory.bytes();
+        let host = memory.address(0, bytes).map_err(EudpError::Memory)?;
+        let bytes = bytes as u32;
+        let row = [
+            (host >> 32) as u32,
+            host as u32,
+            bytes,
+            endpoint.number() + 1,
+        ];
+        self.write(card, region_word(number, RegionWord::High), &row)?;
+        self.regions |= 1 << number;
+        Ok(endpoint.add_region(number, bytes))
+    }
+
+    /// An address handle of an endpoint.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub fn address<C: Card>(
+        &mut self,
+        card: &mut C,
+        endpoint: &mut Endpoint<C::Memory>,
+        to: &Destination,
+    ) -> Result<AddressHandle, Failed<C>> {
+        let number = free(self.handles, HANDLES, "address handles")?;
+        let config = endpoint.config();
+        let headers = Headers::new(config.station, config.address, config.port, to);
+        let row = headers.row(endpoint.number());
+        self.write(card, handle_word(number, HandleWord::Headers), &row)?;
+        self.handles |= 1 << number;
+        Ok(endpoint.add_handle(number))
+    }
+
+    /// Frames for endpoints that were not delivered.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn refusals<C: Card>(&mut self, card: &mut C) -> Result<Refusals, Failed<C>> {
+        let mut of = |refusal: Refusal| self.word(card, BlockWord::Refused as u32 + refusal as u32);
+        Ok(Refusals {
+            bad_header: of(Refusal::BadHeader)?,
+            no_buffer: of(Refusal::NoBuffer)?,
+            bad_sum: of(Refusal::BadSum)?,
+            bad_region: of(Refusal::BadRegion)?,
+        })
+    }
+
+    /// Frames that left while they were being fetched, those that were cut off on the wire and sent
+    /// again, and transitions that no table has: the last are 0 unless the firmware is at fault.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn cuts<C: Card>(&mut self, card: &mut C) -> Result<[u32; 3], Failed<C>> {
+        Ok([
+            self.word(card, BlockWord::CutThrough as u32)?,
+            self.word(card, BlockWord::Aborted as u32)?,
+            self.word(card, BlockWord::Faults as u32)?,
+        ])
+    }
+
+    /// The transitions that CPU B's machines have taken from number `from` on, as bytes of
+    /// `frame_pipeline::trace`; fewer if the card has forgotten the first ones. Call it while the
+    /// card rests.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn trace<C: Card>(&mut self, card: &mut C, from: u32) -> Result<Vec<u8>, Failed<C>> {
+        let steps = self.word(card, BlockWord::Steps as u32)?;
+        let count = steps.wrapping_sub(from).min(TRACE_BYTES);
+        let mut words = [0; TRACE_BYTES as usize / 4];
+        let read = card.read(self.block + TRACE, &mut words);
+        read.map_err(EudpError::Card)?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        let at = |number: u32| bytes[(number & (TRACE_BYTES - 1)) as usize];
+        Ok((0..count)
+            .map(|n| at(steps.wrapping_sub(count).wrapping_add(n)))
+            .collect())
+    }
+
+    fn word<C: Card>(&mut self, card: &mut C, offset: u32) -> Result<u32, Failed<C>> {
+        let mut word = [0];
+        let read = card.read(self.block + offset, &mut word);
+        read.map_err(EudpError::Card)?;
+        Ok(word[0])
+    }
+
+    fn write<C: Card>(
+        &mut self,
+        card: &mut C,
+        offset: u32,
+        words: &[u32],
+    ) -> Result<(), Failed<C>> {
+        let written = card.write(self.block + offset, words);
+        written.map_err(EudpError::Card)
+    }
+
+    /// Has the firmware do something, and waits for its answer.
+    fn command<C: Card>(
+        &mut self,
+        card: &mut C,
+        command: Command,
+        argument: u32,
+    ) -> Result<(), Failed<C>> {
+        self.commands = self.commands % 0xFFFF + 1;
+        let asked = self.commands << 16 | command as u32;
+        self.write(card, BlockWord::Argument as u32, &[argument])?;
+        self.write(card, BlockWord::Command as u32, &[asked])?;
+        card.ring(self.mailbox, 1).map_err(EudpError::Card)?;
+        let mut turns = 0;
+        while self.word(card, BlockWord::Answer as u32)? != asked {
+            if !card.wait(turns) {
+                return Err(EudpError::NoAnswer);
+            }
+            turns += 1;
+        }
+        match self.word(card, BlockWord::Result as u32)? {
+            done if done == Outcome::Done as u32 => Ok(()),
+            other => Err(EudpError::Refused(
+                Outcome::from_number(other).unwrap_or(Outcome::NoCommand),
+            )),
+        }
+    }
+}
+
+/// The lowest number below `most` that is not in use.
+fn free<E: std::error::Error, M: std::error::Error>(
+    used: u64,
+    most: u32,
+    what: &'static str,
+) -> Result<u32, EudpError<E, M>> {
+    let number = used.trailing_ones();
+    if number < most {
+        Ok(number)
+    } else {
+        Err(EudpError::TooMany { what, most })
+    }
+}

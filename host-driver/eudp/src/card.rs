@@ -1,0 +1,58 @@
+//! The card as its driver lends it.
+
+/// Memory that process and card share.
+pub trait Memory {
+    /// What goes wrong.
+    type Error: std::error::Error;
+
+    /// Its bytes.
+    fn bytes(&self) -> usize;
+
+    /// The card's address of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// If they are not within it, or not in one piece.
+    fn address(&self, offset: usize, bytes: usize) -> Result<u64, Self::Error>;
+
+    /// Reads words as the card has written them.
+    ///
+    /// # Errors
+    /// If they are not within it.
+    fn read_words(&self, offset: usize, out: &mut [u32]) -> Result<(), Self::Error>;
+}
+
+/// NIC memory, mailboxes and shared memory.
+pub trait Card {
+    /// What goes wrong on the way.
+    type Error: std::error::Error;
+    /// Memory that it can reach.
+    type Memory: Memory;
+
+    /// Reads words of NIC memory.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error>;
+
+    /// Writes words of NIC memory. They arrive before a mailbox that is written later.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error>;
+
+    /// Writes a mailbox by its number.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn ring(&mut self, mailbox: u32, word: u32) -> Result<(), Self::Error>;
+
+    /// Shares zeroed memory with the card.
+    ///
+    /// # Errors
+    /// If there is none, or the card is gone.
+    fn allocate(&mut self, bytes: usize) -> Result<Self::Memory, Self::Error>;
+
+    /// Lets the card work for a moment; `false` when it has had enough time for an answer, after
+    /// `turns` of them.
+    fn wait(&mut self, turns: u32) -> bool;
+}

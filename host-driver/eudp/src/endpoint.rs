@@ -1,0 +1,383 @@
+//! Endpoints: descriptors in, completions out.
+
+use crate::address::AddressHandle;
+use crate::broker::EndpointConfig;
+use crate::card::{Card, Memory};
+use host_interface::eudp::{
+    COMPLETION_BYTES, CompletionWord, DATAGRAM_MAX, INLINE_BYTES, Kind, SEGMENTS, SLOTS, Status,
+    Verdict, receive_slot, send_slot,
+};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use thiserror::Error;
+
+/// Memory that an endpoint may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    number: u32,
+    bytes: u32,
+}
+
+impl Region {
+    /// A piece of it.
+    pub fn segment(self, offset: u32, bytes: u32) -> Segment {
+        Segment {
+            region: self,
+            offset,
+            bytes,
+        }
+    }
+
+    /// Its bytes.
+    pub fn bytes(self) -> u32 {
+        self.bytes
+    }
+}
+
+/// A piece of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    region: Region,
+    offset: u32,
+    bytes: u32,
+}
+
+/// Why a descriptor is not posted.
+#[derive(Debug, Error)]
+pub enum SendError<E: std::error::Error> {
+    /// The card is gone.
+    #[error("the card: {0}")]
+    Card(E),
+    /// A datagram that no UDP can carry.
+    #[error("a datagram of {0} bytes: {DATAGRAM_MAX} are the most")]
+    TooLong(usize),
+    /// More data than a descriptor has room for.
+    #[error("{0} bytes in the descriptor: {INLINE_BYTES} are the most")]
+    TooLongInline(usize),
+    /// More pieces than a descriptor has room for.
+    #[error("{0} pieces: 1 to {SEGMENTS} fit")]
+    Segments(usize),
+    /// A piece that is not in its region, is empty, or is longer than a datagram.
+    #[error("{bytes} bytes at {offset:#x} are no piece of a region of {there} bytes")]
+    Outside {
+        /// First byte.
+        offset: u32,
+        /// Bytes.
+        bytes: u32,
+        /// The region's.
+        there: u32,
+    },
+}
+
+/// A received datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes of its data, from the first piece on.
+    pub bytes: u32,
+    /// Who sent it.
+    pub from: SocketAddrV4,
+    /// Whether it had a checksum, which was right.
+    pub summed: bool,
+}
+
+/// A descriptor is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// Its memory may be used again: the data was fetched, unless the status says otherwise.
+    Sent {
+        /// The process's word.
+        cookie: u32,
+        /// What became of it.
+        status: Status,
+    },
+    /// A datagram is in its memory, unless the status says otherwise.
+    Received {
+        /// The process's word.
+        cookie: u32,
+        /// What became of it.
+        status: Status,
+        /// The datagram.
+        datagram: Received,
+    },
+}
+
+/// Words of a descriptor that are written: its head, and what of its data is used.
+type Words = Vec<u32>;
+
+/// One direction: what was posted, and what of that the card has.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Descriptors that wait for a slot.
+    waiting: VecDeque<Words>,
+    /// Descriptors in NIC memory, and those of them that are done, since the endpoint was opened.
+    posted: u32,
+    done: u32,
+}
+
+impl Queue {
+    fn outstanding(&self) -> u32 {
+        self.posted.wrapping_sub(self.done)
+    }
+}
+
+/// A local port of the card's.
+#[derive(Debug)]
+pub struct Endpoint<M: Memory> {
+    block: u32,
+    number: u32,
+    doorbell: u32,
+    config: EndpointConfig,
+    completions: M,
+    entries: u32,
+    taken: u32,
+    send: Queue,
+    receive: Queue,
+    regions: Vec<u32>,
+    handles: Vec<u32>,
+    lost: bool,
+}
+
+impl<M: Memory> Endpoint<M> {
+    pub(crate) fn new(
+        block: u32,
+        number: u32,
+        doorbell: u32,
+        config: EndpointConfig,
+        completions: M,
+        entries: u32,
+    ) -> Endpoint<M> {
+        Endpoint {
+            block,
+            number,
+            doorbell,
+            config,
+            completions,
+            entries,
+            taken: 0,
+            send: Queue::default(),
+            receive: Queue::default(),
+            regions: Vec::new(),
+            handles: Vec::new(),
+            lost: false,
+        }
+    }
+
+    /// Its number on the card.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What it was opened with.
+    pub fn config(&self) -> &EndpointConfig {
+        &self.config
+    }
+
+    pub(crate) fn regions(&self) -> &[u32] {
+        &self.regions
+    }
+
+    pub(crate) fn handles(&self) -> &[u32] {
+        &self.handles
+    }
+
+    pub(crate) fn add_region(&mut self, number: u32, bytes: u32) -> Region {
+        self.regions.push(number);
+        Region { number, bytes }
+    }
+
+    pub(crate) fn add_handle(&mut self, number: u32) -> AddressHandle {
+        self.handles.push(number);
+        AddressHandle(number)
+    }
+
+    /// Descriptors to send that are not done.
+    pub fn sending(&self) -> usize {
+        self.send.outstanding() as usize + self.send.waiting.len()
+    }
+
+    /// Descriptors to receive that are not done.
+    pub fn receiving(&self) -> usize {
+        self.receive.outstanding() as usize + self.receive.waiting.len()
+    }
+
+    /// Sends pieces of memory as one datagram. They belong to the card until the completion.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was sent.
+    pub fn send<C: Card<Memory = M>>(
+        &mut self,
+        card: &mut C,
+        (to, port): (AddressHandle, u16),
+        data: &[Segment],
+        cookie: u32,
+    ) -> Result<(), SendError<C::Error>> {
+        let bytes: usize = data.iter().map(|one| one.bytes as usize).sum();
+        if bytes > DATAGRAM_MAX as usize {
+            return Err(SendError::TooLong(bytes));
+        }
+        let shape = (data.len() as u32) << 24 | bytes as u32;
+        let mut words = vec![cookie, to.0 << 24 | u32::from(port), shape, 0];
+        words.extend(segments(data)?);
+        self.send.waiting.push_back(words);
+        self.push(card).map_err(SendError::Card)
+    }
+
+    /// Sends a few bytes as a datagram. They may be used otherwise at once.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was sent.
+    pub fn send_inline<C: Card<Memory = M>>(
+        &mut self,
+        card: &mut C,
+        (to, port): (AddressHandle, u16),
+        data: &[u8],
+        cookie: u32,
+    ) -> Result<(), SendError<C::Error>> {
+        if data.len() > INLINE_BYTES as usize {
+            return Err(SendError::TooLongInline(data.len()));
+        }
+        let mut words = vec![cookie, to.0 << 24 | u32::from(port), data.len() as u32, 0];
+        words.extend(data.chunks(4).map(|bytes| {
+            let mut word = [0; 4];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u32::from_be_bytes(word)
+        }));
+        self.send.waiting.push_back(words);
+        self.push(card).map_err(SendError::Card)
+    }
+
+    /// Lends memory for a datagram. It belongs to the card until the completion.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was posted.
+    pub fn post<C: Card<Memory = M>>(
+        &mut self,
+        card: &mut C,
+        memory: &[Segment],
+        cookie: u32,
+    ) -> Result<(), SendError<C::Error>> {
+        let mut words = vec![cookie, 0, (memory.len() as u32) << 24, 0];
+        words.extend(segments(memory)?);
+        self.receive.waiting.push_back(words);
+        self.push(card).map_err(SendError::Card)
+    }
+
+    /// The next completion, if there is one.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn poll<C: Card<Memory = M>>(
+        &mut self,
+        card: &mut C,
+    ) -> Result<Option<Completion>, SendError<C::Error>> {
+        let Some(words) = self.next_entry() else {
+            return Ok(None);
+        };
+        let word = |word: CompletionWord| words[word as usize / 4];
+        let cookie = word(CompletionWord::Cookie);
+        let kind = word(CompletionWord::KindAndStatus);
+        let status = Status::from_number(kind & 0xFFFF).unwrap_or(Status::BadDescriptor);
+        let sent = kind >> 16 == Kind::Sent as u32;
+        let queue = if sent {
+            &mut self.send
+        } else {
+            &mut self.receive
+        };
+        if queue.outstanding() == 0 {
+            // The card completes what it was not given.
+            self.lost = true;
+            return Ok(None);
+        }
+        self.taken = self.taken.wrapping_add(1);
+        queue.done = queue.done.wrapping_add(1);
+        if !queue.waiting.is_empty() {
+            self.push(card).map_err(SendError::Card)?;
+        }
+        let port = word(CompletionWord::PortAndVerdict);
+        let address = Ipv4Addr::from(word(CompletionWord::Address));
+        Ok(Some(if sent {
+            Completion::Sent { cookie, status }
+        } else {
+            let datagram = Received {
+                bytes: word(CompletionWord::Length),
+                from: SocketAddrV4::new(address, (port >> 16) as u16),
+                summed: port & 0xFFFF == Verdict::Right as u32,
+            };
+            Completion::Received {
+                cookie,
+                status,
+                datagram,
+            }
+        }))
+    }
+
+    /// Whether the card has completed what it was not given: nothing that it says counts any more.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    fn next_entry(&self) -> Option<[u32; COMPLETION_BYTES as usize / 4]> {
+        if self.lost {
+            return None;
+        }
+        let at = (self.taken % self.entries * COMPLETION_BYTES) as usize;
+        let mut number = [0];
+        let last = at + CompletionWord::Number as usize;
+        self.completions.read_words(last, &mut number).ok()?;
+        if number[0] != self.taken.wrapping_add(1) {
+            return None;
+        }
+        let mut words = [0; COMPLETION_BYTES as usize / 4];
+        self.completions.read_words(at, &mut words).ok()?;
+        Some(words)
+    }
+
+    /// Moves what waits into NIC memory, as far as there are slots, and rings once.
+    fn push<C: Card>(&mut self, card: &mut C) -> Result<(), C::Error> {
+        let (block, number) = (self.block, self.number);
+        let mut moved = false;
+        let queues = [
+            (&mut self.send, send_slot as fn(u32, u32) -> u32),
+            (&mut self.receive, receive_slot),
+        ];
+        for (queue, slot) in queues {
+            while queue.outstanding() < SLOTS
+                && let Some(words) = queue.waiting.pop_front()
+            {
+                card.write(block + slot(number, queue.posted), &words)?;
+                queue.posted = queue.posted.wrapping_add(1);
+                moved = true;
+            }
+        }
+        if moved {
+            let word = self.send.posted << 16 | self.receive.posted & 0xFFFF;
+            card.ring(self.doorbell, word)?;
+        }
+        Ok(())
+    }
+}
+
+/// The words of pieces.
+fn segments<E: std::error::Error>(pieces: &[Segment]) -> Result<Vec<u32>, SendError<E>> {
+    if pieces.is_empty() || pieces.len() > SEGMENTS as usize {
+        return Err(SendError::Segments(pieces.len()));
+    }
+    let mut words = Vec::with_capacity(2 * pieces.len());
+    for piece in pieces {
+        let Segment {
+            region,
+            offset,
+            bytes,
+        } = *piece;
+        let end = offset.checked_add(bytes);
+        if bytes == 0 || bytes > 0xFFFF || end.is_none_or(|end| end > region.bytes) {
+            return Err(SendError::Outside {
+                offset,
+                bytes,
+                there: region.bytes,
+            });
+        }
+        words.extend([region.number << 16 | bytes, offset]);
+    }
+    Ok(words)
+}

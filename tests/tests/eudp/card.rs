@@ -1,0 +1,212 @@
+//! A simulated card with firmware that has endpoints, and a peer on its wire.
+
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use eudp::{
+    AddressHandle, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig, Eudp,
+    Region,
+};
+use frame_pipeline::trace::{Checker, Entry};
+use host_driver::nic::EndpointCard;
+use host_driver::{Config, DmaMemory};
+use integration_tests::{Engine, Sim, Stage};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use testbed::firmware::{FirmwareOptions, Placement, Variant, build};
+use tigon2_sim::SimTransport;
+
+/// The local port.
+pub const PORT: u16 = 4711;
+/// The peer's.
+pub const PEER_PORT: u16 = 9;
+const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const PEER_STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
+/// Of the card's time.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The variant with endpoints.
+pub fn image() -> Vec<u8> {
+    use clap::ValueEnum;
+    let options = FirmwareOptions {
+        variant: Variant::from_str("eudp", false).expect("a variant"),
+        placement: Placement::Scratch,
+        quiet: true,
+    };
+    let built = build(options).expect("the firmware builds");
+    std::fs::read(built.tg2).expect("the image")
+}
+
+/// A frame on the wire, and when it ended, in nanoseconds.
+pub struct Seen {
+    pub bytes: Vec<u8>,
+    pub at: u64,
+}
+
+/// A card with one endpoint.
+pub struct Card {
+    pub stage: Stage<Sim>,
+    pub eudp: Eudp,
+    pub endpoint: Endpoint<DmaMemory>,
+    pub memory: DmaMemory,
+    pub region: Region,
+    pub peer: AddressHandle,
+    /// Transitions of the firmware that were followed.
+    steps: u32,
+    checker: Checker,
+}
+
+impl Card {
+    /// One that keeps the chip's time.
+    pub fn timed(cut: CutThrough, checksum: Checksum, mtu: u32) -> Card {
+        let (engine, transport) = Sim::timed("default");
+        let config = Config {
+            mtu: if mtu > 1500 { 9000 } else { 1500 },
+            ..Config::default()
+        };
+        let mut stage = Stage::on(engine, transport, config);
+        stage.nic.load(&image()).expect("it starts");
+        stage.nic.open().expect("it opens");
+        let link = stage.nic.wait_link(Duration::from_secs(5));
+        link.expect("a link");
+        let station = stage.nic.station();
+        let mut card = EndpointCard(&mut stage.nic);
+        let mut eudp = Eudp::find(&mut card).expect("firmware with endpoints");
+        eudp.set_cut_through(&mut card, cut).expect("the card");
+        let config = EndpointConfig {
+            station,
+            address: HERE,
+            port: PORT,
+            mtu,
+            checksum,
+        };
+        let mut endpoint = eudp.open(&mut card, config).expect("an endpoint");
+        let memory = eudp::Card::allocate(&mut card, 1 << 18).expect("memory");
+        let region = eudp.register(&mut card, &mut endpoint, &memory);
+        let region = region.expect("a region");
+        let to = Destination {
+            station: PEER_STATION,
+            address: PEER,
+            lifetime: 64,
+        };
+        let peer = eudp.address(&mut card, &mut endpoint, &to).expect("room");
+        // What the start has left on the wire.
+        stage.engine.pass(Duration::from_micros(100));
+        while stage.engine.receive_now().is_some() {}
+        Card {
+            stage,
+            eudp,
+            endpoint,
+            memory,
+            region,
+            peer,
+            steps: 0,
+            checker: Checker::default(),
+        }
+    }
+
+    /// The card as the library has it.
+    pub fn with<R>(
+        &mut self,
+        what: impl FnOnce(&mut Endpoint<DmaMemory>, &mut EndpointCard<'_, SimTransport>) -> R,
+    ) -> R {
+        let mut card = EndpointCard(&mut self.stage.nic);
+        what(&mut self.endpoint, &mut card)
+    }
+
+    /// Sends `data` as one datagram from the region, from `offset` on.
+    pub fn send(&mut self, offset: usize, data: &[u8], cookie: u32) {
+        self.memory.write_bytes(offset, data).expect("it fits");
+        let to = (self.peer, PEER_PORT);
+        let piece = self.region.segment(offset as u32, data.len() as u32);
+        self.with(|endpoint, card| endpoint.send(card, to, &[piece], cookie))
+            .expect("it is posted");
+    }
+
+    /// The card's time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.stage.engine.machine().lock().now()
+    }
+
+    /// The next frame on the wire.
+    pub fn wire(&mut self) -> Seen {
+        let end = self.now() + PATIENCE.as_nanos() as u64;
+        while self.now() < end {
+            let machine = self.stage.engine.machine().clone();
+            let frame = machine.lock().take_frame();
+            if let Some(frame) = frame {
+                return Seen {
+                    bytes: frame.bytes,
+                    at: frame.at,
+                };
+            }
+            self.stage.engine.pass(Duration::from_micros(1));
+        }
+        panic!("no frame (emulator: {})", self.stage.engine.counts());
+    }
+
+    /// The next completion.
+    pub fn completion(&mut self) -> Completion {
+        let end = self.now() + PATIENCE.as_nanos() as u64;
+        while self.now() < end {
+            let polled = self.with(|endpoint, card| endpoint.poll(card));
+            if let Some(completion) = polled.expect("the card is there") {
+                return completion;
+            }
+            self.stage.engine.pass(Duration::from_micros(1));
+        }
+        panic!("no completion (emulator: {})", self.stage.engine.counts());
+    }
+
+    /// Follows what the firmware's machines have done: only rows of the tables.
+    pub fn follow(&mut self) -> &Checker {
+        let mut card = EndpointCard(&mut self.stage.nic);
+        let [_, _, faults] = self.eudp.cuts(&mut card).expect("the card is there");
+        assert_eq!(faults, 0, "transitions that no table has");
+        let trace = self.eudp.trace(&mut card, self.steps);
+        for byte in trace.expect("the card is there") {
+            let entry = Entry::from_byte(byte);
+            self.checker.follow(entry).expect("a row of the table");
+            self.steps += 1;
+        }
+        &self.checker
+    }
+
+    /// Frames that left early, and that were cut off.
+    pub fn cuts(&mut self) -> [u32; 2] {
+        let mut card = EndpointCard(&mut self.stage.nic);
+        let [through, aborted, _] = self.eudp.cuts(&mut card).expect("the card is there");
+        [through, aborted]
+    }
+}
+
+/// Bytes that differ from one datagram to the next.
+pub fn bytes(number: u32, length: usize) -> Vec<u8> {
+    let byte = |at: usize| (at * 7 + at / 256) as u8 ^ (number as u8).wrapping_mul(37);
+    (0..length).map(byte).collect()
+}
+
+/// The data of a frame with a whole datagram, as the peer's kernel would take it.
+///
+/// # Panics
+/// If it would not.
+pub fn data(frame: &[u8]) -> Vec<u8> {
+    let packet = SlicedPacket::from_ethernet(frame).expect("a packet");
+    let Some(NetSlice::Ipv4(ip)) = packet.net else {
+        panic!("no IPv4 packet");
+    };
+    let header = ip.header().to_header();
+    assert_eq!(header.calc_header_checksum(), header.header_checksum);
+    assert_eq!(header.source, HERE.octets());
+    assert_eq!(header.destination, PEER.octets());
+    let Some(TransportSlice::Udp(udp)) = packet.transport else {
+        panic!("no UDP datagram");
+    };
+    let header = udp.to_header();
+    assert_eq!(header.source_port, PORT);
+    assert_eq!(header.destination_port, PEER_PORT);
+    if header.checksum != 0 {
+        let sum = header.calc_checksum_ipv4_raw(HERE.octets(), PEER.octets(), udp.payload());
+        assert_eq!(sum, Ok(header.checksum), "the UDP checksum");
+    }
+    udp.payload().to_vec()
+}

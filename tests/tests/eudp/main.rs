@@ -1,0 +1,4 @@
+//! Endpoints for datagrams: E-UDP, on the simulator with the real firmware.
+
+mod card;
+mod sending;
