@@ -8,6 +8,10 @@
 //!   +0  type of hash, bits 31:24 | queue, 23:16 | 0      all ones: the frame has none
 //!   +4  hash
 //! ```
+//!
+//! CPU A may claim a frame that CPU B is just looking at. Both verdicts are the same then, unless
+//! CPU B leaves the frame to CPU A: that changes the first word alone, and CPU A classifies the
+//! frame once more. A hash of 0 beside it would fall into CPU A's verdict.
 
 use super::flow_cache::{View, look_up};
 use super::layout::verdict_offset;
@@ -20,7 +24,7 @@ use tigon2_hal::mac::ReceivedView;
 const CRC: u32 = 4;
 /// How far behind the start of a frame what is looked at reaches.
 const REACH: u32 = 64;
-/// The first word for a frame without a verdict.
+/// The first word of a frame without a verdict; the second one means nothing.
 pub const NONE: u32 = u32::MAX;
 
 /// Length without CRC of the frame at a position, which [`View::start`] gets; `None` if it has
@@ -71,7 +75,20 @@ pub fn judge_new<B: Bus>(
 /// Leaves two words as the verdict on the frame at a position.
 #[inline(always)]
 pub fn leave<B: Bus>(position: u32, view: &mut View<'_, B>, kind: u32, hash: u32) {
-    let at = view.verdicts + verdict_offset(ReceivedView::offset(position));
+    let at = place(position, view);
     view.bus.store(at + 4, hash);
     view.bus.store(at, kind);
+}
+
+/// Leaves the frame at a position to the slow path.
+#[inline(always)]
+pub fn leave_none<B: Bus>(position: u32, view: &mut View<'_, B>) {
+    let at = place(position, view);
+    view.bus.store(at, NONE);
+}
+
+/// NIC address of the verdict on the frame at a position.
+#[inline(always)]
+fn place<B: Bus>(position: u32, view: &View<'_, B>) -> u32 {
+    view.verdicts + verdict_offset(ReceivedView::offset(position))
 }

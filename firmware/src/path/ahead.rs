@@ -187,6 +187,6 @@ fn known_ipv6<B: Bus>(ahead: &Ahead, bus: &mut B) -> bool {
 fn unknown<B: Bus>(ahead: &Ahead, bus: &mut B) {
     let view = &mut View::new(bus, ahead.flows);
     if !verdict::judge_new(&ahead.frames, ahead.position, &ahead.classifier, view) {
-        verdict::leave(ahead.position, view, verdict::NONE, 0);
+        verdict::leave_none(ahead.position, view);
     }
 }

@@ -7,19 +7,23 @@ use tigon2_sim::explore::queues;
 
 /// Seeds of this test; 1..=1000 and more are those of the command.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=48;
-/// Write descriptors are so scarce that many return BDs wait: a status line once named BDs that
-/// were not on their way.
-const SCARCE_DESCRIPTORS: [u64; 1] = [54];
+/// Schedules that found a fault once:
+///
+/// | seed | schedule | fault |
+/// | --- | --- | --- |
+/// | 54 | write descriptors are so scarce that many return BDs wait | a status line named BDs that were not on their way |
+/// | 830 | CPU B leaves a frame to CPU A, which has just classified it | its hash became 0 |
+const FOUND: [u64; 2] = [54, 830];
 
 #[test]
 fn every_frame_comes_in_its_queue_under_every_schedule() {
     let firmware = stage::firmware();
     let mut frames = 0;
-    for seed in SEEDS.chain(SCARCE_DESCRIPTORS) {
+    for seed in SEEDS.chain(FOUND) {
         match queues::run(&firmware, seed, None).0 {
             Ok(outcome) => frames += outcome.frames,
             Err(error) => panic!("seed {seed}: {error}"),
         }
     }
-    assert!(frames > 400 * 49, "{frames} frames");
+    assert!(frames > 400 * 50, "{frames} frames");
 }
