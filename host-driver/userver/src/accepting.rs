@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Connections without a first reply that an adaptive server begins with, and its bounds.
-const FIRST: f64 = 64.0;
+const FIRST: f64 = 16.0;
 const FEWEST: f64 = 4.0;
 const MOST: f64 = 4096.0;
 /// How long an adaptive server lets a connection wait for its first reply.
-const TARGET: Duration = Duration::from_millis(50);
+const TARGET: Duration = Duration::from_millis(10);
 /// How often it takes back at most.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -142,12 +142,12 @@ mod tests {
     fn an_adaptive_policy_allows_fewer_when_they_are_late_and_more_when_not() {
         let mut accepts = Accepts::new(AcceptPolicy::Adaptive);
         let start = Instant::now();
-        assert_eq!((accepts.allowance(0), accepts.allowance(60)), (64, 4));
+        assert_eq!((accepts.allowance(0), accepts.allowance(12)), (16, 4));
         // Many late ones at once count once.
         for _ in 0..10 {
             accepts.served(TARGET * 2, start);
         }
-        assert_eq!(accepts.allowance(0), 51);
+        assert_eq!(accepts.allowance(0), 12);
         for number in 1..100 {
             accepts.served(TARGET * 2, start + PAUSE * number);
         }

@@ -1,8 +1,10 @@
 //! A web server in front of a network namespace: through a packet processing engine on a TAP
-//! device, or through the kernel on a virtual cable.
+//! device or on the card in QEMU, or through the kernel on a virtual cable.
 
+use crate::card::{Card, CardOptions, Wire};
 use crate::net::namespace::Namespace;
 use crate::process::{self, Process};
+use crate::tools::Tools;
 use crate::{interrupt, paths};
 use anyhow::{Result, bail, ensure};
 use std::fs::File;
@@ -25,16 +27,35 @@ pub struct Site {
     // In the order in which they end.
     server: Process,
     engine: Option<Process>,
+    _card: Option<Card>,
     /// Where the clients are.
     pub namespace: Namespace,
     _far: Option<Namespace>,
     folder: tempfile::TempDir,
 }
 
+/// How the programs are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    /// For measurements.
+    Release,
+    /// As the tests have built them anyhow.
+    Test,
+}
+
 /// Builds the programs; the folder that they are in.
-fn programs() -> Result<PathBuf> {
-    process::run(process::cargo().args(["build", "--release", "-p", "eta", "-p", "userver"]))?;
-    Ok(paths::target().join("release"))
+fn programs(build: Build) -> Result<PathBuf> {
+    let mut cargo = process::cargo();
+    cargo.args(["build", "-p", "eta", "-p", "userver"]);
+    let folder = match build {
+        Build::Release => {
+            cargo.arg("--release");
+            "release"
+        }
+        Build::Test => "debug",
+    };
+    process::run(&mut cargo)?;
+    Ok(paths::target().join(folder))
 }
 
 impl Site {
@@ -43,25 +64,64 @@ impl Site {
     /// # Errors
     /// Without the privilege for namespaces, or if a program does not begin.
     pub fn start(idle: &str, root: &Path) -> Result<Self> {
-        let programs = programs()?;
+        Self::start_with(idle, root, &[])
+    }
+
+    /// As [`Site::start`], with options of the server.
+    ///
+    /// # Errors
+    /// As [`Site::start`].
+    pub fn start_with(idle: &str, root: &Path, options: &[&str]) -> Result<Self> {
+        let programs = programs(Build::Release)?;
         let folder = tempfile::tempdir()?;
-        let place = |name: &str| folder.path().join(name);
         let namespace = Namespace::create("eta")?;
         let mut ppe = namespace.command(&programs.join("ppe").to_string_lossy());
-        ppe.args(["--tap", DEVICE, "--idle", idle, "--listen"]);
-        ppe.arg(place("ppe.sock"));
-        ppe.arg("--status").arg(place("status.sock"));
-        let mut engine = Process::spawn(&mut ppe)?;
-        begun(&mut engine, "ppe", &place("status.sock"))?;
+        ppe.args(["--tap", DEVICE, "--idle", idle]);
+        let engine = engine(&mut ppe, folder.path())?;
         namespace.ip(&["address", "add", KERNEL, "dev", DEVICE])?;
         namespace.ip(&["link", "set", DEVICE, "up"])?;
-        let mut server = Command::new(programs.join("userver"));
-        server.arg("--ppe").arg(place("ppe.sock"));
-        server.arg("--root").arg(root);
-        server.stderr(File::create(place("server.log"))?);
+        let server = server(&programs, folder.path(), root, options)?;
         Ok(Self {
-            server: Process::spawn(&mut server)?,
+            server,
             engine: Some(engine),
+            _card: None,
+            namespace,
+            _far: None,
+            folder,
+        })
+    }
+
+    /// The engine on the card in QEMU, by vfio-user; the namespace is at the other end of its wire.
+    ///
+    /// # Errors
+    /// As [`Site::start`], and if the card does not come up.
+    pub fn start_on_card(
+        tools: &Tools,
+        build: Build,
+        idle: &str,
+        root: &Path,
+        options: &[&str],
+    ) -> Result<Self> {
+        let programs = programs(build)?;
+        let folder = tempfile::tempdir()?;
+        let namespace = Namespace::create("etac")?;
+        let device = format!("tge{}", std::process::id());
+        let wire = CardOptions {
+            wire: Wire::Tap(device.clone()),
+            ..CardOptions::default()
+        };
+        let card = Card::start(tools, &wire)?;
+        namespace.adopt(&device, KERNEL)?;
+        let mut ppe = Command::new(programs.join("ppe"));
+        ppe.arg("--socket").arg(card.socket());
+        ppe.arg("--firmware").arg(&tools.firmware.tg2);
+        ppe.args(["--idle", idle]);
+        let engine = engine(&mut ppe, folder.path())?;
+        let server = server(&programs, folder.path(), root, options)?;
+        Ok(Self {
+            server,
+            engine: Some(engine),
+            _card: Some(card),
             namespace,
             _far: None,
             folder,
@@ -73,7 +133,15 @@ impl Site {
     /// # Errors
     /// As [`Site::start`].
     pub fn start_kernel(root: &Path) -> Result<Self> {
-        let programs = programs()?;
+        Self::start_kernel_with(root, &[])
+    }
+
+    /// As [`Site::start_kernel`], with options of the server.
+    ///
+    /// # Errors
+    /// As [`Site::start`].
+    pub fn start_kernel_with(root: &Path, options: &[&str]) -> Result<Self> {
+        let programs = programs(Build::Release)?;
         let folder = tempfile::tempdir()?;
         let (near, far) = (Namespace::create("eta")?, Namespace::create("etak")?);
         let peer = ["type", "veth", "peer", "name", DEVICE, "netns", far.name()];
@@ -84,10 +152,12 @@ impl Site {
         }
         let mut server = far.command(&programs.join("userver").to_string_lossy());
         server.args(["--kernel", ADDRESS, "--root"]).arg(root);
+        server.args(options);
         server.stderr(File::create(folder.path().join("server.log"))?);
         Ok(Self {
             server: Process::spawn(&mut server)?,
             engine: None,
+            _card: None,
             namespace: near,
             _far: Some(far),
             folder,
@@ -115,6 +185,25 @@ impl Site {
     pub fn status(&self) -> PathBuf {
         self.folder.path().join("status.sock")
     }
+}
+
+/// Starts an engine with its sockets in a folder.
+fn engine(ppe: &mut Command, folder: &Path) -> Result<Process> {
+    let status = folder.join("status.sock");
+    ppe.arg("--listen").arg(folder.join("ppe.sock"));
+    ppe.arg("--status").arg(&status);
+    let mut engine = Process::spawn(ppe)?;
+    begun(&mut engine, "ppe", &status)?;
+    Ok(engine)
+}
+
+/// Starts a server on the engine that has its sockets in a folder.
+fn server(programs: &Path, folder: &Path, root: &Path, options: &[&str]) -> Result<Process> {
+    let mut server = Command::new(programs.join("userver"));
+    server.arg("--ppe").arg(folder.join("ppe.sock"));
+    server.arg("--root").arg(root).args(options);
+    server.stderr(File::create(folder.join("server.log"))?);
+    Process::spawn(&mut server)
 }
 
 /// Waits until a program has made its socket.

@@ -10,6 +10,9 @@
 //! cables are not equal: the kernel's carries super-frames that no segment of 1500 bytes is cut
 //! from, and each packet through a TAP device costs the engine a system call.
 
+mod offer;
+mod overload;
+
 use crate::report::write_json;
 use anyhow::{Context, Result, bail, ensure};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
@@ -102,6 +105,8 @@ pub fn run(quick: bool) -> Result<()> {
     }
     print(&rows);
     let path = write_json("bench-eta", &rows)?;
+    println!("report: {}", path.display());
+    let path = write_json("bench-eta-overload", &overload::run(quick)?)?;
     println!("report: {}", path.display());
     Ok(())
 }
