@@ -11,10 +11,12 @@ use host_driver::Config;
 use host_driver::nic::ChecksumOffload;
 use host_driver::stack::card::CardWire;
 use host_driver::stack::{Host, Identity};
+use host_driver::status::{Request, ask};
 use integration_tests::engine::{Engine, Sim};
 use integration_tests::stage::Stage;
 use smoltcp::socket::tcp;
 use smoltcp::wire::Ipv4Cidr;
+use testbed::eta::{Build, Site};
 use tigon2_model::is_flow_control;
 use userver::Server;
 
@@ -45,6 +47,54 @@ fn a_page_goes_out_without_a_copy() {
     assert_eq!((counts.sent, counts.stack.filled), (0, 0));
     // What smoltcp moves for nothing.
     assert!(counts.stack.placeholders >= counts.in_place);
+}
+
+/// `ppe` on QEMU's card by vfio-user, `userver` on it, and curl at the other end of the card's wire.
+#[test]
+fn curl_gets_whole_pages_through_the_card_in_qemu() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let large: Vec<u8> = (0..300_007u32).map(|byte| (byte * 7 % 251) as u8).collect();
+    std::fs::write(folder.path().join("large"), &large).expect("a file");
+    for number in 1..=20 {
+        let page = "x".repeat(number);
+        std::fs::write(folder.path().join(number.to_string()), page).expect("a file");
+    }
+    for (idle, options) in [("adaptive", &["--in-place"][..]), ("sleep", &[])] {
+        let tools = integration_tests::engine::tools();
+        let site = Site::start_on_card(&tools, Build::Test, idle, folder.path(), options);
+        let site = site.expect("a card, an engine and a server");
+        let fetch = |words: &[&str]| {
+            let mut curl = site.namespace.command("curl");
+            let retry = ["--retry", "20", "--retry-delay", "1", "--retry-connrefused"];
+            curl.args(["--silent", "--show-error", "--max-time", "30"]);
+            let got = curl.args(retry).args(words).output().expect("curl");
+            let complaint = String::from_utf8_lossy(&got.stderr);
+            assert!(got.status.success(), "{idle}: {complaint}");
+            got.stdout
+        };
+        assert!(fetch(&["http://10.77.0.1/large"]) == large, "{idle}");
+        // Twenty requests on one connection.
+        let each = [
+            "--write-out",
+            "%{http_code} %{num_connects}\n",
+            "--output",
+            "/dev/null",
+        ];
+        let said = fetch(&[&each[..], &["http://10.77.0.1/[1-20]"]].concat());
+        let said = String::from_utf8_lossy(&said);
+        let count = |line: &str| said.lines().filter(|one| *one == line).count();
+        assert_eq!((count("200 1"), count("200 0")), (1, 19), "{idle}: {said}");
+        let answer = ask(&site.status(), &Request::Statistics).expect("an engine");
+        let engine = &answer["statistics"]["engine"];
+        let in_place = engine["in_place"].as_u64().expect("a count");
+        let copied = engine["sent"].as_u64().expect("a count");
+        if options.is_empty() {
+            assert!(copied > 300_007 && in_place == 0, "{answer}");
+        } else {
+            assert!(in_place > 300_007 && copied == 0, "{answer}");
+            assert_eq!(answer["statistics"]["stack"]["filled"], 0);
+        }
+    }
 }
 
 /// Fetches a page; the engine's counts then.

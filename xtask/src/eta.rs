@@ -1,11 +1,13 @@
-//! `cargo xtask eta`: a packet processing engine on a TAP device with a web server on it, and a
-//! shell in the network namespace at the other end.
+//! `cargo xtask eta`: a packet processing engine on a TAP device or on the card in QEMU, a web server
+//! on it, and a shell in the network namespace at the other end.
 
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
-use testbed::eta::{ADDRESS, Site};
+use testbed::eta::{ADDRESS, Build, Site};
 use testbed::net::namespace;
-use testbed::{paths, setup};
+use testbed::paths;
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
 
 /// What is served, and what is done there.
 #[derive(Debug, clap::Args)]
@@ -13,6 +15,12 @@ pub struct Arguments {
     /// Folder to serve [default: docs]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// The engine on the card in QEMU, instead of a TAP device
+    #[arg(long)]
+    pub card: bool,
+    /// Send replies without a copy
+    #[arg(long)]
+    pub in_place: bool,
     /// How the engine waits: spin, adaptive or sleep
     #[arg(long, value_name = "MODE", default_value = "adaptive")]
     pub idle: String,
@@ -26,11 +34,24 @@ pub struct Arguments {
 /// # Errors
 /// Without the privilege for namespaces, if a program does not begin, or if the command fails.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    setup::ensure(&[setup::Need::Traffic])?;
+    setup::ensure(&[Need::Traffic])?;
+    if arguments.card {
+        setup::ensure(&[Need::Firmware, Need::Qemu])?;
+    }
     namespace::permitted()?;
     let root = arguments.root.clone();
     let root = root.unwrap_or_else(|| paths::root().join("docs"));
-    let site = Site::start(&arguments.idle, &root)?;
+    let in_place: &[&str] = if arguments.in_place {
+        &["--in-place"]
+    } else {
+        &[]
+    };
+    let site = if arguments.card {
+        let tools = Tools::build()?;
+        Site::start_on_card(&tools, Build::Release, &arguments.idle, &root, in_place)?
+    } else {
+        Site::start_with(&arguments.idle, &root, in_place)?
+    };
     println!("eta: {} is served at http://{ADDRESS}/", root.display());
     println!(
         "eta: counts: tigonctl --attach {} stats",
