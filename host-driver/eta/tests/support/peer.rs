@@ -60,8 +60,26 @@ impl Peer {
         acknowledged: Option<i32>,
         payload: &[u8],
     ) {
+        self.put(self.frame_from(self.port, to, control, sequence, acknowledged, payload));
+    }
+
+    /// Sends a frame as it is.
+    pub fn put(&self, frame: Vec<u8>) {
+        self.wire.put(frame);
+    }
+
+    /// A segment's frame from any port.
+    pub fn frame_from(
+        &self,
+        from: u16,
+        to: u16,
+        control: TcpControl,
+        sequence: i32,
+        acknowledged: Option<i32>,
+        payload: &[u8],
+    ) -> Vec<u8> {
         let tcp = TcpRepr {
-            src_port: self.port,
+            src_port: from,
             dst_port: to,
             control,
             seq_number: TcpSeqNumber(sequence),
@@ -90,7 +108,7 @@ impl Peer {
             &IpAddress::Ipv4(FAR),
             &sums,
         );
-        self.wire.put(bytes);
+        bytes
     }
 
     /// The engine's next segment, if one comes in time. Its questions for an address are answered.

@@ -1,0 +1,283 @@
+//! Nonsense from every side, by seeds: descriptors, frames and the control socket. The engine does
+//! not panic, loses no event, and others see nothing.
+//!
+//! A short fixed slice; a longer one by ETA_TEST_FUZZ, the number of rounds, and other seeds by
+//! ETA_TEST_SEED. `cargo xtask soak --eta` sets both.
+
+mod support;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use dti::layout::{Descriptor, QUIET};
+use dusi::{Operation, Sizes, Socket, Status, Ual};
+use eta::memory_wire::pair;
+use eta::{Engine, IdleMode, Settings};
+use smoltcp::wire::TcpControl;
+use support::peer::Peer;
+use support::*;
+
+/// Random numbers from a seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 8
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+fn number(variable: &str, usual: u64) -> u64 {
+    let text = std::env::var(variable);
+    text.map_or(usual, |text| text.parse().expect("a number"))
+}
+
+/// The rounds of this run, each with its own numbers.
+fn rounds() -> impl Iterator<Item = (u64, Random)> {
+    let first = number("ETA_TEST_SEED", 1);
+    (first..first + number("ETA_TEST_FUZZ", 8)).map(|seed| (seed, Random(seed << 20 | 0xACE1)))
+}
+
+/// Two others, whose bytes must arrive whatever a third one does.
+struct Others {
+    server: Application,
+    client: Application,
+    child: Socket,
+    socket: Socket,
+    message: u64,
+}
+
+impl Others {
+    fn new(near: &Running, far: &Running) -> Self {
+        let (mut server, mut client) = (Application::new(near), Application::new(far));
+        let listener = server.listener(7, 4);
+        let (child, socket) = connected(&mut server, listener, &mut client, address(1, 7));
+        Self {
+            server,
+            client,
+            child,
+            socket,
+            message: 0,
+        }
+    }
+
+    fn talk(&mut self) {
+        self.message += 1;
+        let bytes = self.message.to_le_bytes().repeat(50);
+        send(&mut self.client, self.socket, &bytes);
+        assert!(receive(&mut self.server, self.child, bytes.len()) == bytes);
+    }
+}
+
+/// Every operation with any handles, ranges, tags and numbers, in any order.
+#[test]
+fn any_descriptors_have_one_event_each() {
+    for (seed, mut random) in rounds() {
+        let (near, far) = engines(IdleMode::Sleep);
+        let mut others = Others::new(&near, &far);
+        let mut one = Application::new(&near);
+        for port in [80, 81] {
+            one.listener(port, 2);
+        }
+        let _regions: Vec<_> = (0..4).map(|_| one.region(4096)).collect();
+        let mut expected: HashMap<u64, u32> = HashMap::new();
+        for step in 0..2000 {
+            if one.ual.room().expect("honest") == 0 {
+                std::thread::sleep(Duration::from_micros(100));
+                continue;
+            }
+            let operation = random.below(18) as u16;
+            let queue = random.one_of(&[0, 0, 0, 0, 1, 4, 99, QUIET]);
+            let work = Descriptor {
+                operation,
+                queue,
+                socket: random.one_of(&[0, 1, 2, 3, 4, 5, 6, 1023, 1024, u32::MAX]),
+                tag: step,
+                offset: random.one_of(&[0, 8, 64, 4, 4095, 4096, u32::MAX, u32::MAX - 7]),
+                length: random.one_of(&[0, 1, 8, 100, 4096, u32::MAX]),
+                argument: match random.below(6) {
+                    0 => random.below(8),
+                    1 => random.one_of(&[80, 81, 7, 0, 65_535, 65_536]),
+                    // The far engine's ports, and its own.
+                    2 => 0x0A4D_0002_u64 << 16 | random.one_of(&[7, 80, 9]),
+                    3 => 0x0A4D_0001_u64 << 16 | 80,
+                    4 => random.below(14) << 32 | random.one_of(&[0, 1, 2, 4096, 60_000]),
+                    _ => random.next() << 8 | random.below(256),
+                },
+            };
+            // Only a registration may do without an event. Queue 1 is not looked at before the end.
+            let registration = [Operation::Register as u16, Operation::Deregister as u16];
+            if queue != QUIET || !registration.contains(&operation) {
+                *expected.entry(step).or_default() += 1;
+            }
+            one.ual.post(work).expect("room");
+            if step % 400 == 0 {
+                others.talk();
+            }
+        }
+        // Closing every handle there may be ends all that is under way.
+        for socket in 0..1024 {
+            while one.ual.room().expect("honest") == 0 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            let socket = Socket::of_handle(socket);
+            one.ual.close(socket, (one.queue, u64::MAX)).expect("room");
+        }
+        let second = one.ual.create_event_queue().expect("a queue");
+        let start = Instant::now();
+        let mut closes = 0;
+        while closes < 1024 || expected.values().any(|count| *count > 0) {
+            assert!(
+                start.elapsed() < LIMIT,
+                "seed {seed}: {closes} closes, {expected:?}"
+            );
+            for queue in [one.queue, second] {
+                let events = one.ual.wait_all(queue, Duration::from_millis(1));
+                for event in events.expect("the engine lives") {
+                    if event.tag == u64::MAX {
+                        closes += 1;
+                        continue;
+                    }
+                    let count = expected.get_mut(&event.tag).filter(|count| **count > 0);
+                    *count.unwrap_or_else(|| panic!("seed {seed}: a second {event:?}")) -= 1;
+                }
+            }
+        }
+        others.talk();
+        let counts = near.statistics();
+        assert_eq!((counts.expelled, counts.ended), (0, 0), "seed {seed}");
+        drop(one);
+        near.until("its end", |found| {
+            found.ended == 1 && found.stack.connections == 1
+        });
+    }
+}
+
+/// Segments with any flags and numbers, cut and bent frames, while a connection lives.
+#[test]
+fn any_frames_leave_a_connection_alone() {
+    for (seed, mut random) in rounds() {
+        let (near, far) = pair().expect("descriptors");
+        let engine = Running::start(near, 1, Settings::default());
+        let mut server = Application::new(&engine);
+        let listener = server.listener(80, 16);
+        let peer = Peer::new(far, 50_000);
+        let accept = server.done();
+        server.ual.accept(listener, accept).expect("room");
+        let mut next = 1001i32;
+        let own = peer.open(80, 1000);
+        let child = server.event(accept.1).child.expect("a connection");
+        let controls = [
+            TcpControl::None,
+            TcpControl::Psh,
+            TcpControl::Syn,
+            TcpControl::Fin,
+            TcpControl::Rst,
+        ];
+        for step in 0..1500u32 {
+            let port = random.one_of(&[80, 80, 80, 81]);
+            let control = random.one_of(&controls);
+            let sequence = random.next() as i32;
+            let acknowledged = (random.below(3) > 0).then(|| random.next() as i32);
+            let payload = vec![step as u8; random.below(600) as usize];
+            // From its own port: what lies far outside its window. From others: anything.
+            let other = random.one_of(&[50_001, 50_002, 1, 80]);
+            let mut frame = peer.frame_from(other, port, control, sequence, acknowledged, &payload);
+            if random.below(2) == 0 {
+                let far_away = next.wrapping_add(i32::MAX / 2);
+                frame = peer.frame_from(50_000, 80, control, far_away, Some(own), &payload);
+            }
+            if random.below(3) == 0 {
+                for _ in 0..=random.below(3) {
+                    let place = random.below(frame.len() as u64) as usize;
+                    frame[place] ^= 1 << random.below(8);
+                }
+            }
+            if random.below(5) == 0 {
+                frame.truncate(random.below(frame.len() as u64 + 1) as usize);
+            }
+            peer.put(frame);
+            if step % 100 == 0 {
+                let bytes = step.to_le_bytes();
+                peer.send_with(80, TcpControl::None, next, Some(own), &bytes);
+                assert_eq!(
+                    receive(&mut server, child, 4),
+                    bytes,
+                    "seed {seed}, step {step}"
+                );
+                next += 4;
+            }
+        }
+        let counts = engine.statistics();
+        assert!(counts.stack.connections <= 18, "seed {seed}: {counts:?}");
+    }
+}
+
+/// What a stranger says at the control socket.
+#[test]
+fn any_words_at_the_door_keep_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ppe.sock");
+    let (wire, _far) = pair().expect("descriptors");
+    let door = path.clone();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let engine = std::thread::spawn(move || {
+        let mut engine = Engine::new(wire, identity(1)).expect("descriptors");
+        engine.listen(&door).expect("a socket");
+        while stopped.try_recv().is_err() {
+            engine
+                .turn(Duration::from_millis(1))
+                .expect("a wire that holds");
+        }
+        engine.statistics()
+    });
+    while !path.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let attached = std::cell::Cell::new(0u64);
+    for (seed, mut random) in rounds() {
+        for _ in 0..40 {
+            let (family, kind) = (
+                rustix::net::AddressFamily::UNIX,
+                rustix::net::SocketType::SEQPACKET,
+            );
+            let socket = rustix::net::socket(family, kind, None).expect("a socket");
+            let address = rustix::net::SocketAddrUnix::new(&path).expect("a path");
+            rustix::net::connect(&socket, &address).expect("the engine listens");
+            // Mostly a greeting with some bits wrong.
+            let sizes = [64u32, 256, 1 << 16, 16];
+            let mut hello = dti::layout::MAGIC.to_le_bytes().to_vec();
+            hello.extend([0; 8]);
+            hello.extend(sizes.iter().flat_map(|size| size.to_le_bytes()));
+            for _ in 0..random.below(4) {
+                let place = random.below(hello.len() as u64) as usize;
+                hello[place] ^= 1 << random.below(8);
+            }
+            hello.truncate(random.one_of(&[32, 32, 32, 0, 7, 31]));
+            let flags = rustix::net::SendFlags::NOSIGNAL;
+            let _ = rustix::net::send(&socket, &hello, flags);
+        }
+        let sizes = Sizes {
+            work: 64,
+            events: 256,
+            ..Sizes::default()
+        };
+        let ual = Ual::connect(&path, sizes);
+        let mut one = Application::of(ual.unwrap_or_else(|error| panic!("seed {seed}: {error}")));
+        assert_eq!(one.status(|ual, done| ual.socket(done)), Status::Ok);
+        attached.set(attached.get() + 1);
+    }
+    stop.send(()).expect("it runs");
+    let counts = engine.join().expect("no panic");
+    assert!(counts.attached >= attached.get());
+}
