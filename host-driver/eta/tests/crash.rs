@@ -13,7 +13,7 @@ use host_driver::peer::DatagramWire;
 use host_driver::status::{Request, ask};
 use support::*;
 
-/// Kills in this test; a soak has more.
+/// Kills in this test; a soak has more, by ETA_TEST_KILLS.
 const KILLS: usize = 20;
 /// Tells this program that it is the application to be killed, and where its engine listens.
 const VICTIM: &str = "ETA_TEST_VICTIM";
@@ -160,7 +160,9 @@ fn an_application_killed_under_load_leaves_nothing_and_hurts_nobody() {
     let mut client = Application::new(&site.client);
     let (child, socket) = connected(&mut stays, listener, &mut client, address(1, 7));
     let (mut pages, mut message) = (0, 0u64);
-    for kill in 0..KILLS {
+    let kills = std::env::var("ETA_TEST_KILLS").map_or(Ok(KILLS), |text| text.parse());
+    let kills: usize = kills.expect("a number");
+    for kill in 0..kills {
         let mut victim = site.victim();
         // It listens as soon as it can; the load begins before, and outlives it.
         site.within_a_second("the victim attaches", |counts| {
@@ -184,7 +186,7 @@ fn an_application_killed_under_load_leaves_nothing_and_hurts_nobody() {
         }
     }
     assert!(
-        pages > KILLS,
+        pages > kills,
         "{pages} pages: the victims served next to nothing"
     );
     // Their connections are reset: only that of the application that stays is left.

@@ -12,6 +12,9 @@
 
 mod offer;
 mod overload;
+mod soak;
+
+pub use soak::run as soak;
 
 use crate::report::write_json;
 use anyhow::{Context, Result, bail, ensure};
