@@ -25,6 +25,8 @@ pub enum Need {
     Guest,
     /// Run Linux traffic between namespaces.
     Traffic,
+    /// Ask a web server, with clients of others.
+    Web,
     /// Debug with gdb.
     Gdb,
     /// Verify the pipeline's state machines.
@@ -39,6 +41,7 @@ pub const EVERYTHING: &[Need] = &[
     Need::Qemu,
     Need::Guest,
     Need::Traffic,
+    Need::Web,
     Need::Gdb,
     Need::Verify,
     Need::Tests,
@@ -53,6 +56,7 @@ impl Need {
             Need::Qemu => qemu_build::DEBIAN_PACKAGES.to_vec(),
             Need::Guest => qemu_build::PC_PACKAGES.to_vec(),
             Need::Traffic => vec!["iproute2", "iputils-ping", "iperf3", "tcpdump"],
+            Need::Web => vec!["curl", "httperf", "nghttp2-client", "nmap", "wrk"],
             Need::Gdb => vec!["gdb-multiarch"],
             // Spin's verifiers are programs in C.
             Need::Verify => vec!["spin", "gcc", "libc6-dev"],

@@ -10,6 +10,8 @@
 //! cables are not equal: the kernel's carries super-frames that no segment of 1500 bytes is cut
 //! from, and each packet through a TAP device costs the engine a system call.
 
+mod clients;
+mod crowd;
 mod offer;
 mod overload;
 mod soak;
@@ -82,7 +84,7 @@ struct Row {
 /// # Errors
 /// Without the privilege for namespaces, and if a server does not answer.
 pub fn run(quick: bool) -> Result<()> {
-    setup::ensure(&[Need::Traffic])?;
+    setup::ensure(&[Need::Traffic, Need::Web])?;
     namespace::permitted()?;
     let (rounds, time) = if quick { (1, 2) } else { (5, 5) };
     let folder = tempfile::tempdir()?;
@@ -92,6 +94,16 @@ pub fn run(quick: bool) -> Result<()> {
             vec![b'x'; load.file],
         )?;
     }
+    let said = clients::run(folder.path())?;
+    println!(
+        "report: {}",
+        write_json("bench-eta-clients", &said)?.display()
+    );
+    let crowd = crowd::run(folder.path(), quick)?;
+    println!(
+        "report: {}",
+        write_json("bench-eta-crowd", &crowd)?.display()
+    );
     let mut rows = Vec::new();
     for round in 0..rounds {
         for load in LOADS {
@@ -127,17 +139,7 @@ fn measure(
     };
     let (before, latencies) = std::thread::scope(|scope| {
         let site = &site;
-        // A first answer: addresses are known, and the file is in the cache.
-        let first = scope.spawn(move || {
-            site.namespace.enter()?;
-            let start = Instant::now();
-            while let Err(error) = client(load, Duration::from_millis(50)) {
-                ensure!(start.elapsed() < PATIENCE, "no answer: {error:#}");
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            Ok(())
-        });
-        joined(first)?;
+        answered(site, load)?;
         let before = cpu(&site.processes())?;
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
@@ -170,6 +172,27 @@ fn measure(
         cpu_us_per_request: used.as_secs_f64() * 1e6 / requests as f64,
         server_calls_per_request: calls(&said)?,
     })
+}
+
+/// Waits for a first answer: then addresses are known, and the file is in the cache.
+fn answered(site: &Site, load: Load) -> Result<()> {
+    std::thread::scope(|scope| {
+        let first = scope.spawn(move || {
+            site.namespace.enter()?;
+            let start = Instant::now();
+            while let Err(error) = client(load, Duration::from_millis(50)) {
+                ensure!(start.elapsed() < PATIENCE, "no answer: {error:#}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Ok(())
+        });
+        joined(first)
+    })
+}
+
+/// As [`answered`], with the first load.
+fn first_answer(site: &Site) -> Result<()> {
+    answered(site, LOADS[0])
 }
 
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {

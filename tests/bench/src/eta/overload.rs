@@ -38,10 +38,12 @@ pub struct Row {
     /// Target in replies of the saturated server with `every=1,limit=16`.
     load: f64,
     target_per_s: f64,
+    /// Less than the target if the client could not keep it.
+    begun_per_s: f64,
     replies_per_s: f64,
     timeouts: u64,
     errors: u64,
-    /// Connections that the client began late: then the target was not reached.
+    /// Connections that the client began more than a millisecond late.
     late: u64,
 }
 
@@ -107,6 +109,7 @@ pub fn run(quick: bool) -> Result<Vec<Row>> {
                     policy,
                     load: *load,
                     target_per_s: target,
+                    begun_per_s: outcome.begun as f64 / time.as_secs_f64(),
                     replies_per_s: outcome.replies as f64 / time.as_secs_f64(),
                     timeouts: outcome.timeouts,
                     errors: outcome.errors,
