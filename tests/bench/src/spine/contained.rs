@@ -284,7 +284,7 @@ fn one(kit: &Kit, hostile: &Hostile) -> Result<Contained> {
         suspended: count(DomainCount::Suspended)? != 0,
         rates,
     };
-    account(&mut testbench, u64::from(kept(&contained)))?;
+    account(&mut testbench, u64::from(kept(&contained))).with_context(|| hostile.name)?;
     Ok(contained)
 }
 

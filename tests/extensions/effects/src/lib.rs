@@ -63,7 +63,7 @@ fn eight_patches(_: Ephemeral<'_>, _: &Message, context: &Context) -> Verdict {
 
 /// Asks for more than there is, and takes all that it gets.
 fn floods(_: Ephemeral<'_>, _: &Message, context: &Context) -> Verdict {
-    for index in 0..24 {
+    for index in 0..96 {
         let _ = context.patch(index, index);
         let _ = context.count(index);
         let _ = context.transmit();
