@@ -75,6 +75,12 @@ table! {
         Result = 0x24,
         /// By the host: guards that count, from guard 0 on.
         Guards = 0x28,
+        /// The ledger: frames that each domain keeps, a bit for each slot of the pool;
+        /// [`DOMAINS`] words.
+        Kept = 0x2C,
+        /// Slots of the pool that nothing referred to when a domain last kept or released
+        /// something, or was unloaded.
+        FreeSlots = 0x3C,
     }
 }
 
@@ -187,5 +193,6 @@ const _: () = {
     assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
     assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
     assert!(guard(GUARDS) == BLOCK_BYTES);
-    assert!(BlockWord::Guards as u32 + 4 <= DOMAIN_ROWS);
+    assert!(BlockWord::Kept as u32 + 4 * DOMAINS <= BlockWord::FreeSlots as u32);
+    assert!(BlockWord::FreeSlots as u32 + 4 <= DOMAIN_ROWS);
 };

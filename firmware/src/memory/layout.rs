@@ -238,12 +238,15 @@ pub const SPINE_SHARED_END: u32 = SPINE_SHARED + 0x40;
 pub const SPINE_BLOCK: u32 = SPINE_SHARED_END.next_multiple_of(32);
 /// Guards as they count, a row of [`spine::GUARD_BYTES`] for each.
 pub const SPINE_GUARDS: u32 = SPINE_BLOCK + spine::BLOCK_BYTES;
-/// Frames on their way from CPU A to CPU B: [`POOL_SLOTS`], and one more in which a frame lies
+/// The slots of frames on their way, a word for each.
+pub const SPINE_QUEUE: u32 = SPINE_GUARDS + spine::GUARDS * spine::GUARD_BYTES;
+/// Frames on their way from CPU A to CPU B, and those that domains keep: [`POOL_SLOTS`], and one more in which a frame lies
 /// that goes round the end of the receive buffer.
-pub const POOL: u32 =
-    (SPINE_GUARDS + spine::GUARDS * spine::GUARD_BYTES).next_multiple_of(POOL_SLOT);
-/// How many frames may be on their way.
-pub const POOL_SLOTS: u32 = 8;
+pub const POOL: u32 = (SPINE_QUEUE + POOL_QUEUE * 4).next_multiple_of(POOL_SLOT);
+/// Frames that the pool holds: on their way, or kept.
+pub const POOL_SLOTS: u32 = 12;
+/// Frames that may be on their way.
+pub const POOL_QUEUE: u32 = 8;
 /// Bytes of a frame in the pool.
 pub const POOL_FRAME: u32 = 1536;
 /// Bytes of a slot: its length, and the frame.

@@ -7,17 +7,17 @@
 use super::{BUS, State};
 use crate::sides::spine::effects::{Effects, Status};
 use crate::sides::spine::enter::{CUT, Ended};
+use crate::sides::spine::supply::slot;
 use core::arch::global_asm;
 use spine_image::interface::{self, Number};
 use tigon2_hal::timer;
 
-/// s0 to s8, ra, sp of the run in work.
+/// s0 to s8, ra, sp of the run in work; and where the effects are.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".scratch_a.data")]
-static SPINE_SAVED: State<[u32; 11]> = State::new([0; 11]);
-/// Where the effects are.
-#[unsafe(link_section = ".scratch_a.data")]
-static EFFECTS: State<u32> = State::new(0);
+static SPINE_SAVED: State<[u32; 12]> = State::new([0; 12]);
+/// Index of the latter.
+const EFFECTS: usize = 11;
 
 global_asm!(
     r#"
@@ -82,7 +82,7 @@ unsafe extern "C" {
 /// The imports note in these.
 pub fn lend(effects: *mut Effects) {
     // SAFETY: a word of CPU A's, outside of a run, which is when imports read it.
-    unsafe { *EFFECTS.get() = effects as u32 };
+    unsafe { (*SPINE_SAVED.get())[EFFECTS] = effects as u32 };
 }
 
 /// The effects of the run in work.
@@ -91,7 +91,7 @@ fn effects() -> &'static mut Effects {
     // SAFETY: imports are called by an extension's text alone, so the caller of `spine_enter` has
     // lent it for the run, and it is the one of `lend`. No import calls another, and a run that
     // is cut off in one begins its effects anew.
-    unsafe { &mut *((*EFFECTS.get()) as *mut Effects) }
+    unsafe { &mut *((*SPINE_SAVED.get())[EFFECTS] as *mut Effects) }
 }
 
 #[unsafe(link_section = ".scratch_a.low.imports")]
@@ -124,6 +124,36 @@ extern "C" fn transmit() -> Status {
 }
 
 #[unsafe(link_section = ".scratch_a.low.imports")]
+extern "C" fn keep() -> u32 {
+    effects().keep()
+}
+
+#[unsafe(link_section = ".scratch_a.low.imports")]
+extern "C" fn kept() -> u32 {
+    effects().kept()
+}
+
+/// Of a slot: the bytes of its frame, and behind another word these.
+#[unsafe(link_section = ".scratch_a.low.imports")]
+extern "C" fn words(number: u32) -> u32 {
+    if effects().keeps(number) {
+        slot(number)
+    } else {
+        0
+    }
+}
+
+#[unsafe(link_section = ".scratch_a.low.imports")]
+extern "C" fn send(number: u32) -> Status {
+    effects().send(number)
+}
+
+#[unsafe(link_section = ".scratch_a.low.imports")]
+extern "C" fn release(number: u32) -> Status {
+    effects().release(number)
+}
+
+#[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn count(counter: u32) -> Status {
     effects().count(counter)
 }
@@ -146,5 +176,10 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::Transmit as usize] = transmit as *const ();
     table[Number::Count as usize] = count as *const ();
     table[Number::PatchThree as usize] = patch_three as *const ();
+    table[Number::Keep as usize] = keep as *const ();
+    table[Number::Kept as usize] = kept as *const ();
+    table[Number::Words as usize] = words as *const ();
+    table[Number::Send as usize] = send as *const ();
+    table[Number::Release as usize] = release as *const ();
     Table(table)
 };

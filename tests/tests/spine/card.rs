@@ -121,7 +121,9 @@ pub fn policy_with(patience: u32) -> Policy {
         build = "{build}"
         [[signer]]
         key = "{key}"
-        domains = ["spine.runtime", "spine.network", "spine.counter", "spine.clock"]
+        domains = [
+            "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
+        ]
         watchdog = 10
         patience = {patience}
         region = 4096

@@ -5,6 +5,7 @@ mod card;
 mod commands;
 mod cost;
 mod cuts;
+mod kept;
 mod tigonctl;
 mod traffic;
 mod trials;

@@ -5,6 +5,7 @@
 //! it a call answers [`Full`], and the handler decides.
 
 use crate::imports;
+use crate::message::Buffer;
 use core::marker::PhantomData;
 
 /// Words of a frame that one run can change.
@@ -13,6 +14,32 @@ pub const PATCHES: usize = 16;
 /// The runtime has no room for one more effect of the run, or none of that kind now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
+
+/// Names a frame that a domain keeps. It may be stored in the region: a number that names none
+/// does no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptNumber(pub u32);
+
+/// The frames that a domain keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept(u32);
+
+impl Iterator for Kept {
+    type Item = KeptNumber;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<KeptNumber> {
+        if self.0 == 0 {
+            return None;
+        }
+        let mut number = 0;
+        while self.0 >> (number & 31) & 1 == 0 {
+            number += 1;
+        }
+        self.0 &= self.0.wrapping_sub(1);
+        Some(KeptNumber(number))
+    }
+}
 
 /// Who runs.
 ///
@@ -77,6 +104,54 @@ impl Context {
     #[inline(always)]
     pub fn transmit(&self) -> Result<(), Full> {
         status(imports::transmit())
+    }
+
+    /// Has the frame kept, patched, beyond this run: a copy of it, to which the number refers
+    /// until it is [released](Context::release).
+    ///
+    /// # Errors
+    /// [`Full`] if it is asked for twice, if the domain keeps as many as it may (4), if too few
+    /// are left for frames on their way, or if the frame is longer than those that the runtime
+    /// keeps (1536 bytes).
+    #[inline(always)]
+    pub fn keep(&self) -> Result<KeptNumber, Full> {
+        match imports::keep() {
+            u32::MAX => Err(Full),
+            slot => Ok(KeptNumber(slot)),
+        }
+    }
+
+    /// The frames that the domain kept before this run.
+    #[inline(always)]
+    pub fn kept(&self) -> Kept {
+        Kept(imports::kept())
+    }
+
+    /// A frame that the domain kept before this run.
+    #[inline(always)]
+    pub fn buffer(&self, kept: KeptNumber) -> Option<Buffer> {
+        let (words, bytes) = imports::kept_words(kept.0)?;
+        Some(Buffer::of_runtime(words, bytes))
+    }
+
+    /// Has a frame transmitted that the domain kept before this run; it stays kept.
+    ///
+    /// # Errors
+    /// [`Full`] if it is not kept, if it is asked for twice, or if too many frames wait for the
+    /// wire.
+    #[inline(always)]
+    pub fn transmit_kept(&self, kept: KeptNumber) -> Result<(), Full> {
+        status(imports::send(kept.0))
+    }
+
+    /// Gives back a frame that the domain kept before this run, when what this run asks for is
+    /// done.
+    ///
+    /// # Errors
+    /// [`Full`] if it is not kept.
+    #[inline(always)]
+    pub fn release(&self, kept: KeptNumber) -> Result<(), Full> {
+        status(imports::release(kept.0))
     }
 
     /// Counts in a counter of the domain's, which the host sees; numbers below 8.

@@ -8,9 +8,13 @@
 use core::sync::atomic::AtomicU32;
 
 #[cfg(not(target_arch = "mips"))]
-pub(crate) use crate::model::{add_handler, count, now, patch, patch_three, transmit};
+pub(crate) use crate::model::{
+    add_handler, count, keep, kept, kept_words, now, patch, patch_three, release, send, transmit,
+};
 #[cfg(target_arch = "mips")]
-pub(crate) use card::{add_handler, count, now, patch, patch_three, transmit};
+pub(crate) use card::{
+    add_handler, count, keep, kept, kept_words, now, patch, patch_three, release, send, transmit,
+};
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
 
@@ -54,6 +58,16 @@ mod card {
         safe fn network_patch_three(index: u32, first: u32, second: u32, third: u32) -> u32;
         #[link_name = "spine.network.transmit"]
         safe fn network_transmit() -> u32;
+        #[link_name = "spine.buffer.keep"]
+        safe fn buffer_keep() -> u32;
+        #[link_name = "spine.buffer.kept"]
+        safe fn buffer_kept() -> u32;
+        #[link_name = "spine.buffer.words"]
+        safe fn buffer_words(slot: u32) -> *const u32;
+        #[link_name = "spine.buffer.transmit"]
+        safe fn buffer_transmit(slot: u32) -> u32;
+        #[link_name = "spine.buffer.release"]
+        safe fn buffer_release(slot: u32) -> u32;
         #[link_name = "spine.counter.add"]
         safe fn counter_add(counter: u32) -> u32;
     }
@@ -86,6 +100,42 @@ mod card {
     #[inline(always)]
     pub fn transmit() -> u32 {
         network_transmit()
+    }
+
+    /// Notes that the frame is kept; its slot, or `u32::MAX`.
+    #[inline(always)]
+    pub fn keep() -> u32 {
+        buffer_keep()
+    }
+
+    /// The slots that the domain keeps, a bit for each.
+    #[inline(always)]
+    pub fn kept() -> u32 {
+        buffer_kept()
+    }
+
+    /// Address and bytes of a frame that is kept.
+    #[inline(always)]
+    pub fn kept_words(slot: u32) -> Option<(*const u32, u32)> {
+        let header = buffer_words(slot);
+        if header.is_null() {
+            return None;
+        }
+        // SAFETY: a slot of the pool, which stays as long as the domain keeps it: its bytes, a
+        // word, and the frame's words.
+        unsafe { Some((header.add(2), header.read())) }
+    }
+
+    /// Notes that a kept frame goes out; 0 if there was room.
+    #[inline(always)]
+    pub fn send(slot: u32) -> u32 {
+        buffer_transmit(slot)
+    }
+
+    /// Notes that a kept frame is given back; 0 if it is kept.
+    #[inline(always)]
+    pub fn release(slot: u32) -> u32 {
+        buffer_release(slot)
     }
 
     /// Notes a count; 0 if there was room.

@@ -47,7 +47,7 @@ pub mod model;
 pub mod region;
 pub mod view;
 
-pub use context::{Context, Full};
+pub use context::{Context, Full, Kept, KeptNumber};
 pub use ephemeral::{Argument, Durable, Ephemeral, HandlerNumber, HandlerProc, Lock, add_handler};
 pub use message::{Buffer, Message, Verdict};
 pub use region::{Table, Word, Words};

@@ -94,6 +94,16 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// Of the runtime's: so many bytes at an address.
+    #[inline(always)]
+    pub(crate) fn of_runtime(words: *const u32, bytes: u32) -> Buffer {
+        Buffer {
+            words,
+            bytes,
+            not_sync: PhantomData,
+        }
+    }
+
     /// How many bytes.
     #[inline(always)]
     pub fn len(&self) -> u32 {

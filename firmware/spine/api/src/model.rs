@@ -31,6 +31,9 @@ use std::vec::Vec;
 const COUNTERS: usize = 8;
 /// Longest frame that is transmitted.
 const LONGEST: usize = 1536;
+/// Slots of the pool, and how many of them a domain keeps at most.
+const SLOTS: usize = 12;
+const KEEPS: usize = 4;
 
 /// What the run in work has asked for.
 #[derive(Debug, Default)]
@@ -41,6 +44,11 @@ struct Noted {
     transmits: bool,
     counts: Vec<u32>,
     frame_bytes: usize,
+    keeps: bool,
+    sent: u32,
+    released: u32,
+    /// What the domain keeps: a frame's bytes and its words, by its slot.
+    kept: [Option<(u32, Vec<u32>)>; SLOTS],
 }
 
 std::thread_local! {
@@ -53,6 +61,7 @@ pub struct Domain {
     handlers: Vec<(u8, HandlerProc, u32)>,
     counters: [u32; COUNTERS],
     runs: u32,
+    kept: [Option<(u32, Vec<u32>)>; SLOTS],
 }
 
 /// What a run came to.
@@ -62,6 +71,8 @@ pub struct Run {
     pub verdict: Option<Verdict>,
     /// The frame that goes out.
     pub transmitted: Option<Vec<u8>>,
+    /// Frames that were kept and go out, too.
+    pub sent: Vec<Vec<u8>>,
 }
 
 impl Domain {
@@ -79,6 +90,7 @@ impl Domain {
             handlers: noted.handlers,
             counters: [0; COUNTERS],
             runs: 0,
+            kept: Default::default(),
         }
     }
 
@@ -91,6 +103,11 @@ impl Domain {
     /// A counter.
     pub fn counter(&self, number: usize) -> Option<u32> {
         self.counters.get(number).copied()
+    }
+
+    /// How many frames are kept.
+    pub fn kept(&self) -> usize {
+        self.kept.iter().flatten().count()
     }
 
     /// Hands a frame without CRC to a handler; none if there is no such handler.
@@ -121,6 +138,7 @@ impl Domain {
         NOTED.with_borrow_mut(|noted| {
             *noted = Noted {
                 frame_bytes: frame.len(),
+                kept: self.kept.clone(),
                 ..Noted::default()
             }
         });
@@ -128,6 +146,7 @@ impl Domain {
         let verdict = catch_unwind(run).ok();
         let noted = NOTED.take();
         let mut transmitted = None;
+        let mut sent = Vec::new();
         if verdict.is_some() {
             for number in &noted.counts {
                 if let Some(counter) = self.counters.get_mut(*number as usize) {
@@ -135,21 +154,53 @@ impl Domain {
                 }
             }
             transmitted = noted.transmits.then(|| patched(words, frame.len(), &noted));
+            sent = self.move_kept(&noted, words, frame.len());
         }
         Some(Run {
             verdict,
             transmitted,
+            sent,
         })
+    }
+
+    /// Carries out what a run has asked for of frames that are kept; returns what goes out.
+    fn move_kept(&mut self, noted: &Noted, words: &[u32], bytes: usize) -> Vec<Vec<u8>> {
+        let mut sent = Vec::new();
+        let free = free_slot(&self.kept);
+        for (slot, place) in self.kept.iter_mut().enumerate() {
+            if let Some((bytes, words)) = place.as_ref().filter(|_| noted.sent >> slot & 1 != 0) {
+                let all = words.iter().flat_map(|word| word.to_be_bytes());
+                sent.push(all.take(*bytes as usize).collect());
+            }
+            if noted.released >> slot & 1 != 0 {
+                *place = None;
+            }
+        }
+        if let Some(place) = free.and_then(|slot| self.kept.get_mut(slot))
+            && noted.keeps
+        {
+            *place = Some((bytes as u32, changed(words, noted)));
+        }
+        sent
     }
 }
 
-fn patched(words: &[u32], bytes: usize, noted: &Noted) -> Vec<u8> {
+fn free_slot(kept: &[Option<(u32, Vec<u32>)>; SLOTS]) -> Option<usize> {
+    kept.iter().position(Option::is_none)
+}
+
+fn changed(words: &[u32], noted: &Noted) -> Vec<u32> {
     let mut words = words.to_vec();
     for (index, value) in &noted.patches {
         if let Some(word) = words.get_mut(*index as usize) {
             *word = *value;
         }
     }
+    words
+}
+
+fn patched(words: &[u32], bytes: usize, noted: &Noted) -> Vec<u8> {
+    let words = changed(words, noted);
     let all = words.iter().flat_map(|word| word.to_be_bytes());
     all.take(bytes).collect()
 }
@@ -210,6 +261,63 @@ pub(crate) fn transmit() -> u32 {
             return 1;
         }
         noted.transmits = true;
+        0
+    })
+}
+
+/// See [`Context::keep`].
+pub(crate) fn keep() -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        let fits = noted.frame_bytes != 0 && noted.frame_bytes <= LONGEST;
+        let count = noted.kept.iter().flatten().count();
+        if noted.keeps || !fits || count == KEEPS {
+            return u32::MAX;
+        }
+        noted.keeps = true;
+        free_slot(&noted.kept).map_or(u32::MAX, |slot| slot as u32)
+    })
+}
+
+/// See [`Context::kept`].
+pub(crate) fn kept() -> u32 {
+    NOTED.with_borrow(|noted| {
+        let slots = noted.kept.iter().enumerate();
+        let kept = slots.filter(|(_, place)| place.is_some());
+        kept.fold(0, |bits, (slot, _)| bits | 1 << slot)
+    })
+}
+
+fn keeps(noted: &Noted, slot: u32) -> bool {
+    let place = noted.kept.get(slot as usize);
+    place.is_some_and(Option::is_some)
+}
+
+/// See [`Context::buffer`]. The words stay as they are until the run is over.
+pub(crate) fn kept_words(slot: u32) -> Option<(*const u32, u32)> {
+    NOTED.with_borrow(|noted| {
+        let (bytes, words) = noted.kept.get(slot as usize)?.as_ref()?;
+        Some((words.as_ptr(), *bytes))
+    })
+}
+
+/// See [`Context::transmit_kept`].
+pub(crate) fn send(slot: u32) -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        if !keeps(noted, slot) || noted.sent >> slot & 1 != 0 {
+            return 1;
+        }
+        noted.sent |= 1 << slot;
+        0
+    })
+}
+
+/// See [`Context::release`].
+pub(crate) fn release(slot: u32) -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        if !keeps(noted, slot) {
+            return 1;
+        }
+        noted.released |= 1 << slot;
         0
     })
 }

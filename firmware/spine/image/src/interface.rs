@@ -56,6 +56,16 @@ interfaces! {
     Count: "spine.counter.add", "fn(u32) -> u32", 64;
     /// Notes three changed words of the frame that follow each other.
     PatchThree: "spine.network.patch_three", "fn(u32, u32, u32, u32) -> u32", 64;
+    /// Notes that the frame is to be kept.
+    Keep: "spine.buffer.keep", "fn() -> u32", 64;
+    /// The frames that the domain keeps.
+    Kept: "spine.buffer.kept", "fn() -> u32", 64;
+    /// Where a frame lies that the domain keeps.
+    Words: "spine.buffer.words", "fn(u32) -> *const u32", 64;
+    /// Notes that a kept frame is to be transmitted.
+    Send: "spine.buffer.transmit", "fn(u32) -> u32", 64;
+    /// Notes that a kept frame is given back.
+    Release: "spine.buffer.release", "fn(u32) -> u32", 64;
 }
 
 /// How many there are.

@@ -4,6 +4,8 @@
 //! A run that is cut off leaves nothing behind but its own region, since its notes are thrown
 //! away. Everything is bounded, and judged when it is noted, so that carrying out cannot fail.
 
+use super::slots::{NONE, may_keep};
+use crate::memory::layout::POOL_SLOTS;
 use host_interface::spine::{COUNTERS, HANDLERS};
 
 /// Words of a frame that a run can change; `spine::context::PATCHES`.
@@ -11,9 +13,19 @@ pub const PATCHES: usize = 16;
 /// Counts of a run.
 pub const COUNTS: usize = 16;
 /// Bytes of [`Effects`] on the card.
-pub const BYTES: u32 = 4 * (6 + COUNTS as u32) + 8 * (PATCHES as u32 + HANDLERS);
+pub const BYTES: u32 = 4 * (9 + COUNTS as u32) + 8 * (PATCHES as u32 + HANDLERS);
 /// Bytes of a frame that the pool holds.
 const FRAME_MAX: u32 = crate::memory::layout::POOL_FRAME;
+
+/// The frame is to be transmitted.
+const TRANSMIT: u32 = 1 << 31;
+/// The frame is to be kept.
+const KEEP: u32 = 1 << 30;
+/// A bit for each slot that is to be transmitted, from this one on; those to be released are the
+/// lowest.
+const SEND: u32 = POOL_SLOTS;
+const SLOTS: u32 = (1 << POOL_SLOTS) - 1;
+const _: () = assert!(2 * POOL_SLOTS <= 30);
 
 /// What an import answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,19 +54,49 @@ impl Installed {
     };
 }
 
+/// What there is for a run.
+#[derive(Clone, Copy, Debug)]
+pub struct There {
+    /// The slot that a frame would go into, or [`NONE`].
+    pub slot: u32,
+    /// Entries that the queue has room for.
+    pub room: u32,
+    /// Slots that the domain keeps.
+    pub kept: u32,
+    /// Slots that are free.
+    pub free_count: u32,
+}
+
+impl There {
+    /// Nothing.
+    pub const NOTHING: There = There {
+        slot: NONE,
+        room: 0,
+        kept: 0,
+        free_count: 0,
+    };
+}
+
 /// What one run has asked for. Flags are words: the chip cannot store several bytes at once where
 /// compilers would.
 #[derive(Debug)]
 pub struct Effects {
     /// Words of the frame; 0 without a frame, and in `init`.
     words: u32,
-    /// Whether the frame may be transmitted.
-    may_transmit: u32,
+    /// The slot that the frame goes into; [`NONE`] if it cannot.
+    slot: u32,
+    /// Entries that the queue has room for.
+    room: u32,
+    /// The slots that the domain keeps.
+    kept: u32,
+    /// Slots that are free.
+    free_count: u32,
     /// Whether handlers may be installed.
     is_init: u32,
     patches: [(u32, u32); PATCHES],
     patch_count: usize,
-    transmits: u32,
+    /// What is to become of the frame, and of those that are kept.
+    asked: u32,
     counts: [u32; COUNTS],
     count_count: usize,
     /// Handlers by their numbers.
@@ -66,32 +108,37 @@ impl Effects {
     pub const fn new() -> Effects {
         Effects {
             words: 0,
-            may_transmit: 0,
+            slot: NONE,
+            room: 0,
+            kept: 0,
+            free_count: 0,
             is_init: 0,
             patches: [(0, 0); PATCHES],
             patch_count: 0,
-            transmits: 0,
+            asked: 0,
             counts: [0; COUNTS],
             count_count: 0,
             handlers: [Installed::NONE; HANDLERS as usize],
         }
     }
 
-    /// A run of a handler begins, with a frame of so many bytes; `has_room` says whether the
-    /// pool has.
+    /// A run of a handler begins, with a frame of so many bytes, and with what there is.
     #[inline(always)]
-    pub fn begin(&mut self, frame: u32, has_room: bool) {
-        self.words = (frame + 3) >> 2;
+    pub fn begin(&mut self, frame: u32, there: There) {
         let fits = frame != 0 && frame <= FRAME_MAX;
-        self.may_transmit = u32::from(has_room && fits);
+        self.words = (frame + 3) >> 2;
+        self.slot = if fits { there.slot } else { NONE };
+        self.room = there.room;
+        self.kept = there.kept;
+        self.free_count = there.free_count;
         self.patch_count = 0;
-        self.transmits = 0;
+        self.asked = 0;
         self.count_count = 0;
     }
 
     /// The run of `init` begins.
     pub fn begin_init(&mut self) {
-        self.begin(0, false);
+        self.begin(0, There::NOTHING);
         self.is_init = 1;
         self.handlers = [Installed::NONE; HANDLERS as usize];
     }
@@ -145,10 +192,51 @@ impl Effects {
     /// Has the frame transmitted.
     #[inline(always)]
     pub fn transmit(&mut self) -> Status {
-        if self.transmits != 0 || self.may_transmit == 0 {
+        if self.asked & TRANSMIT != 0 || self.slot == NONE || self.room == 0 {
             return Status::Full;
         }
-        self.transmits = 1;
+        self.room -= 1;
+        self.asked |= TRANSMIT;
+        Status::Noted
+    }
+
+    /// Has the frame kept; returns its slot, or [`NONE`].
+    #[inline(always)]
+    pub fn keep(&mut self) -> u32 {
+        if self.asked & KEEP != 0 || !may_keep(self.kept, self.free_count) {
+            return NONE;
+        }
+        if self.slot != NONE {
+            self.asked |= KEEP;
+        }
+        self.slot
+    }
+
+    /// Whether the domain keeps a slot.
+    #[inline(always)]
+    pub const fn keeps(&self, slot: u32) -> bool {
+        slot < POOL_SLOTS && self.kept >> slot & 1 != 0
+    }
+
+    /// Has a frame transmitted that is kept.
+    #[inline(always)]
+    pub fn send(&mut self, slot: u32) -> Status {
+        let bit = 1 << (SEND.wrapping_add(slot) & 31);
+        if !self.keeps(slot) || self.asked & bit != 0 || self.room == 0 {
+            return Status::Full;
+        }
+        self.room -= 1;
+        self.asked |= bit;
+        Status::Noted
+    }
+
+    /// Gives a frame back that is kept.
+    #[inline(always)]
+    pub fn release(&mut self, slot: u32) -> Status {
+        if !self.keeps(slot) {
+            return Status::Full;
+        }
+        self.asked |= 1 << (slot & 31);
         Status::Noted
     }
 
@@ -165,10 +253,46 @@ impl Effects {
         }
     }
 
+    /// Whether anything is to become of frames.
+    #[inline(always)]
+    pub const fn moves_frames(&self) -> bool {
+        self.asked != 0
+    }
+
+    /// Whether the frame is to be transmitted, and nothing else is to become of frames.
+    #[inline(always)]
+    pub const fn only_transmits(&self) -> bool {
+        self.asked == TRANSMIT
+    }
+
     /// Whether the frame is to be transmitted.
     #[inline(always)]
     pub const fn transmits(&self) -> bool {
-        self.transmits != 0
+        self.asked & TRANSMIT != 0
+    }
+
+    /// Whether the frame is to be kept.
+    #[inline(always)]
+    pub const fn keeps_frame(&self) -> bool {
+        self.asked & KEEP != 0
+    }
+
+    /// Slots that are to be transmitted, a bit for each.
+    #[inline(always)]
+    pub const fn sent(&self) -> u32 {
+        self.asked >> SEND & SLOTS
+    }
+
+    /// Slots that are to be released, a bit for each.
+    #[inline(always)]
+    pub const fn released(&self) -> u32 {
+        self.asked & SLOTS
+    }
+
+    /// The slots that the domain keeps.
+    #[inline(always)]
+    pub const fn kept(&self) -> u32 {
+        self.kept
     }
 
     /// The changed words, each with its index.
@@ -194,70 +318,4 @@ impl Default for Effects {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_list_ends_at_its_bound() {
-        let mut effects = Effects::new();
-        effects.begin(60, true);
-        for n in 0..PATCHES as u32 {
-            assert_eq!(effects.patch(n % 15, n), Status::Noted);
-        }
-        assert_eq!(effects.patch(0, 0), Status::Full);
-        assert_eq!(effects.patches().len(), PATCHES);
-        assert_eq!(effects.patch_three(0, [0; 3]), Status::Full);
-        for _ in 0..COUNTS {
-            assert_eq!(effects.count(7), Status::Noted);
-        }
-        assert_eq!(effects.count(7), Status::Full);
-    }
-
-    #[test]
-    fn what_cannot_be_is_not_noted() {
-        let mut effects = Effects::new();
-        effects.begin(61, true);
-        assert_eq!(effects.patch(15, 0), Status::Noted, "the last byte's word");
-        assert_eq!(effects.patch(16, 0), Status::Full);
-        assert_eq!(effects.patch(u32::MAX, 0), Status::Full);
-        assert_eq!(effects.patch_three(14, [0; 3]), Status::Full, "word 16");
-        assert_eq!(effects.patch_three(u32::MAX, [0; 3]), Status::Full);
-        assert_eq!(effects.patch_three(13, [7, 8, 9]), Status::Noted);
-        assert_eq!(effects.patches()[1..], [(13, 7), (14, 8), (15, 9)]);
-        assert_eq!(effects.count(8), Status::Full);
-        assert_eq!(effects.install(0x3_0000, 0, 0), Status::Full, "not in init");
-        for (frame, has_room) in [(0, true), (FRAME_MAX + 1, true), (60, false)] {
-            effects.begin(frame, has_room);
-            assert_eq!(effects.transmit(), Status::Full);
-            assert!(!effects.transmits());
-        }
-        effects.begin(60, true);
-        assert_eq!(effects.transmit(), Status::Noted);
-        assert_eq!(effects.transmit(), Status::Full, "once");
-    }
-
-    #[test]
-    fn a_run_begins_with_nothing() {
-        let mut effects = Effects::new();
-        effects.begin(60, true);
-        effects.patch(1, 2);
-        effects.count(1);
-        effects.transmit();
-        effects.begin(60, true);
-        assert!(effects.patches().is_empty() && effects.counts().is_empty());
-        assert!(!effects.transmits());
-    }
-
-    #[test]
-    fn init_installs_each_number_once() {
-        let mut effects = Effects::new();
-        effects.begin_init();
-        assert_eq!(effects.install(0x3_0000, 7, 5), Status::Noted);
-        assert_eq!(effects.install(0x3_0010, 7, 5), Status::Full);
-        assert_eq!(effects.install(0x3_0010, 8, 5), Status::Full);
-        assert_eq!(effects.transmit(), Status::Full);
-        assert_eq!(effects.handlers[7].entry, 0x3_0000);
-        effects.begin_init();
-        assert_eq!(effects.handlers, [Installed::NONE; 8]);
-    }
-}
+mod tests;

@@ -212,7 +212,7 @@ impl Guards {
 
     /// Domain in bits 15:8 and handler in bits 7:0 of the first guard that wants a frame, or
     /// [`NOBODY`]: in a register.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
     fn first<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> u32 {
         let mut row = SPINE_GUARDS;

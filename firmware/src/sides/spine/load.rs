@@ -9,7 +9,7 @@ use super::enter::{self, Left};
 use super::guard::Guard;
 use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, watched};
 use crate::io::IoA;
-use crate::memory::layout::{ARENA, ARENA_END, SPINE_BLOCK};
+use crate::memory::layout::{ARENA, ARENA_END, POOL_SLOTS, SPINE_BLOCK};
 use crate::memory::shared::SPINE_WATCH;
 use host_interface::extension::Extension;
 use host_interface::spine::{
@@ -35,6 +35,7 @@ pub fn describe<B: Bus>(bus: &mut B) {
         (BlockWord::ArenaBytes, ARENA_END - ARENA),
         (BlockWord::Mailbox, MAILBOX),
         (BlockWord::Imports, enter::imports()),
+        (BlockWord::FreeSlots, POOL_SLOTS),
         (BlockWord::ImportCount, spine_image::interface::COUNT as u32),
     ] {
         bus.store(word(at), value);
@@ -187,6 +188,7 @@ fn unload<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> R
         return Err(Outcome::WrongState);
     }
     *domain = Domain::NONE;
+    runtime.pool.release_all(&mut io.bus, number);
     runtime.guards.forget(&mut io.bus, number);
     renew_watch(runtime, io);
     Ok(())

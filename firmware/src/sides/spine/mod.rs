@@ -26,24 +26,26 @@
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
 //! | [`load`] | commands of the host |
-//! | [`supply`] | frames from CPU A to the wire, by CPU B |
+//! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
+//! | [`slots`] | who refers to which of these |
 //! | [`watch`] | the watchdog, by CPU B |
 
 pub mod effects;
 pub mod enter;
 pub mod guard;
 pub mod load;
+pub mod slots;
 pub mod supply;
 pub mod watch;
 
 use crate::io::IoA;
-use crate::memory::layout::{POOL_FRAME, SPINE, SPINE_BLOCK};
+use crate::memory::layout::{POOL_FRAME, POOL_SLOTS, SPINE, SPINE_BLOCK};
 use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING};
 use crate::path::receive::Receive;
 use crate::path::receive::frame;
 use crate::path::receive::guarded::{self, Look, Next};
 use crate::path::receive::queues::Queues;
-use effects::{Effects, Installed};
+use effects::{Effects, Installed, There};
 use enter::{Ended, Left};
 use guard::Guards;
 use host_interface::spine::{DOMAINS, DomainCount, HANDLERS, domain_count};
@@ -257,7 +259,15 @@ fn run<B: Dispatch>(
         return Fate::Host;
     }
     let length = frame.length - frame::CRC;
-    effects.begin(length, pool.has_room(&mut io.bus));
+    pool.make_room(&mut io.bus);
+    let slots = &pool.slots;
+    let there = There {
+        slot: slots.next(),
+        room: slots.room(),
+        kept: slots.kept(number),
+        free_count: slots.free_count(),
+    };
+    effects.begin(length, there);
     *run = run.wrapping_add(1);
     let message: MessageWords = [at, length, 0, 0, 0];
     let context: ContextWords = [installed.argument, number, *run];
@@ -267,7 +277,7 @@ fn run<B: Dispatch>(
     Runtime::count(&mut io.bus, number, DomainCount::Runs);
     match left {
         Left::Ended(why) => {
-            cut(io, domain, number, why);
+            cut(io, domain, pool, number, why);
             Fate::Host
         }
         Left::Returned(verdict) => {
@@ -308,7 +318,13 @@ fn watched<B: Dispatch>(
 
 /// A run was cut off: what it asked for is forgotten.
 #[inline(never)]
-fn cut<B: Dispatch>(io: &mut IoA<B>, domain: &mut Domain, number: u32, why: Ended) {
+fn cut<B: Dispatch>(
+    io: &mut IoA<B>,
+    domain: &mut Domain,
+    pool: &mut supply::Pool,
+    number: u32,
+    why: Ended,
+) {
     let count = match why {
         Ended::Panicked => DomainCount::Panics,
         Ended::Fault => DomainCount::Faults,
@@ -318,6 +334,7 @@ fn cut<B: Dispatch>(io: &mut IoA<B>, domain: &mut Domain, number: u32, why: Ende
     domain.cut += 1;
     if domain.patience != 0 && domain.cut >= domain.patience {
         domain.suspended = 1;
+        pool.release_all(&mut io.bus, number);
         let word = SPINE_BLOCK + domain_count(number, DomainCount::Suspended);
         io.bus.store(word, 1);
     }
@@ -337,11 +354,61 @@ fn commit<B: Dispatch>(
         let first = SPINE_BLOCK + domain_count(number, DomainCount::Counters);
         bump(&mut io.bus, first + (counter << 2));
     }
-    if effects.transmits() {
-        pool.put(io, at, frame.length - frame::CRC, effects.patches());
-        Runtime::count(&mut io.bus, number, DomainCount::Transmitted);
+    if effects.only_transmits() {
+        let slot = pool.put(
+            &mut io.bus,
+            at,
+            frame.length - frame::CRC,
+            effects.patches(),
+        );
+        transmit(io, pool, number, slot);
         call_b(io);
+    } else if effects.moves_frames() {
+        move_frames(io, effects, pool, number, frame, at);
     }
+}
+
+/// Has frames transmitted, kept and released: sent before they are released.
+#[inline(never)]
+fn move_frames<B: Dispatch>(
+    io: &mut IoA<B>,
+    effects: &Effects,
+    pool: &mut supply::Pool,
+    number: u32,
+    frame: &ReceivedFrame,
+    at: u32,
+) {
+    if effects.transmits() || effects.keeps_frame() {
+        let length = frame.length - frame::CRC;
+        let slot = pool.put(&mut io.bus, at, length, effects.patches());
+        if effects.transmits() {
+            transmit(io, pool, number, slot);
+        }
+        if effects.keeps_frame() {
+            pool.slots.keep(number, slot);
+        }
+    }
+    for slot in 0..POOL_SLOTS {
+        if effects.sent() >> slot & 1 != 0 {
+            transmit(io, pool, number, slot);
+        }
+    }
+    for slot in 0..POOL_SLOTS {
+        if effects.released() >> slot & 1 != 0 {
+            pool.slots.release(number, slot);
+        }
+    }
+    if effects.keeps_frame() || effects.released() != 0 {
+        pool.tell(&mut io.bus, number);
+    }
+    call_b(io);
+}
+
+/// Queues a slot, and counts it.
+#[inline(always)]
+fn transmit<B: Dispatch>(io: &mut IoA<B>, pool: &mut supply::Pool, number: u32, slot: u32) {
+    pool.queue(io, slot);
+    Runtime::count(&mut io.bus, number, DomainCount::Transmitted);
 }
 
 const _: () = assert!(POOL_FRAME >= 1518);

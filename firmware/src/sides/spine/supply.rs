@@ -1,24 +1,29 @@
-//! Frames from CPU A to the wire: a pool that CPU B empties.
+//! Frames from CPU A to the wire: a pool, and a queue that CPU B empties.
 //!
-//! The receive buffer is freed in order, so a frame that is to go out again cannot wait there: it
-//! is copied into a slot of the pool, with the words that the handler has changed, and CPU B
-//! copies it into the transmit buffer, which is its own.
+//! The receive buffer is freed in order, so a frame that is to go out again or to be kept cannot
+//! wait there: it is copied into a [slot](super::slots) of the pool, with the words that the
+//! handler has changed, and CPU B copies it into the transmit buffer, which is its own.
 //!
 //! ```text
-//! slot  +0 bytes of the frame   +8 the frame
-//!         taken          queued
-//!           v              v
-//! ----------+==============+-------   indices that wrap, modulo 8
-//!           | for CPU B    |
+//! slot   +0 bytes of the frame   +8 the frame
+//!
+//!          taken          queued
+//!            v              v
+//! queue  ----+==============+-------   slots; indices that wrap, modulo 8
+//!            | for CPU B    |
 //! ```
 
+use super::slots::{NONE, Slots};
 use crate::io::deadline::SlotB;
 use crate::io::{IoA, IoB};
-use crate::memory::layout::{ARENA, POOL, POOL_FRAME, POOL_SLOT, POOL_SLOTS};
+use crate::memory::layout::{
+    ARENA, POOL, POOL_FRAME, POOL_QUEUE, POOL_SLOT, POOL_SLOTS, SPINE_BLOCK, SPINE_QUEUE,
+};
 use crate::memory::shared::{SPINE_QUEUED, SPINE_TAKEN};
 use crate::path::copy;
 use crate::path::send::SendPath;
 use crate::path::send::own::{self, Wait};
+use host_interface::spine::BlockWord;
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::PACKET_MEMORY_END;
@@ -27,43 +32,52 @@ use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
 /// Where the frame begins in its slot.
-const FRAME: u32 = 8;
+pub const FRAME: u32 = 8;
 /// Where a frame lies that went round the end of the receive buffer.
 const BOUNCE: u32 = POOL + POOL_SLOTS * POOL_SLOT + FRAME;
 /// Microseconds until a frame is tried again that the wire had no room for.
 const AGAIN: u32 = 10;
 
-const fn slot(index: u32) -> u32 {
-    POOL + ((index & (POOL_SLOTS - 1)) << POOL_SLOT.trailing_zeros())
+/// NIC address of a slot.
+pub const fn slot(number: u32) -> u32 {
+    POOL + (number << POOL_SLOT.trailing_zeros())
 }
 
-const _: () = assert!(POOL_SLOTS.is_power_of_two() && slot(POOL_SLOTS - 1) + POOL_SLOT < ARENA);
+/// NIC address of an entry of the queue.
+const fn entry(index: u32) -> u32 {
+    SPINE_QUEUE + ((index & (POOL_QUEUE - 1)) << 2)
+}
+
+const _: () = assert!(POOL_QUEUE.is_power_of_two() && slot(POOL_SLOTS) + POOL_SLOT <= ARENA);
 
 /// CPU A's end of the pool.
 #[derive(Debug)]
 pub struct Pool {
-    queued: u32,
-    /// CPU B's index when it was last read.
-    taken: u32,
+    /// Who refers to which slot.
+    pub slots: Slots,
 }
 
 impl Pool {
     /// Empty.
     pub const fn new() -> Pool {
         Pool {
-            queued: 0,
-            taken: 0,
+            slots: Slots::new(),
         }
     }
 
-    /// Whether a frame finds room.
+    /// Takes back what CPU B has transmitted, if there is no room; CPU B's word is read only then.
     #[inline(always)]
-    pub fn has_room<B: Bus>(&mut self, bus: &mut B) -> bool {
-        if self.queued.wrapping_sub(self.taken) < POOL_SLOTS {
-            return true;
+    pub fn make_room<B: Bus>(&mut self, bus: &mut B) {
+        if self.slots.room() <= 1 || self.slots.next() == NONE {
+            self.take_back(bus);
         }
-        self.taken = SPINE_TAKEN.get(bus);
-        self.queued.wrapping_sub(self.taken) < POOL_SLOTS
+    }
+
+    #[inline(always)]
+    fn take_back<B: Bus>(&mut self, bus: &mut B) {
+        let taken = SPINE_TAKEN.get(bus);
+        let slot_of = |index| (bus.load(entry(index)) - POOL) >> POOL_SLOT.trailing_zeros();
+        self.slots.taken(taken, slot_of);
     }
 
     /// Where a frame's words lie one behind the other; none for one that goes round the end of
@@ -81,23 +95,48 @@ impl Pool {
         bounce(bus, frame, base)
     }
 
-    /// Queues a frame of `length` bytes whose words lie at `at`, with changed words. There is
-    /// room.
-    pub fn put<B: Dispatch>(
+    /// Takes the next slot for a frame of `length` bytes whose words lie at `at`, with changed
+    /// words; returns it.
+    #[inline(always)]
+    pub fn put<B: Bus>(
         &mut self,
-        io: &mut IoA<B>,
+        bus: &mut B,
         at: u32,
         length: u32,
         patches: &[(u32, u32)],
-    ) {
-        let slot = slot(self.queued);
-        copy(&mut io.bus, at, slot + FRAME, length);
+    ) -> u32 {
+        let number = self.slots.next();
+        self.slots.take();
+        let to = slot(number);
+        copy(bus, at, to + FRAME, length);
         for (index, value) in patches {
-            io.bus.store(slot + FRAME + (index << 2), *value);
+            bus.store(to + FRAME + (index << 2), *value);
         }
-        io.bus.store(slot, length);
-        self.queued = self.queued.wrapping_add(1);
-        SPINE_QUEUED.set(&io.me, &mut io.bus, self.queued);
+        bus.store(to, length);
+        number
+    }
+
+    /// Queues a slot for CPU B. There is room.
+    #[inline(always)]
+    pub fn queue<B: Dispatch>(&mut self, io: &mut IoA<B>, number: u32) {
+        let queued = self.slots.queue(number);
+        io.bus.store(entry(queued.wrapping_sub(1)), slot(number));
+        SPINE_QUEUED.set(&io.me, &mut io.bus, queued);
+    }
+
+    /// A domain keeps nothing any more.
+    pub fn release_all<B: Bus>(&mut self, bus: &mut B, domain: u32) {
+        self.slots.release_all(domain);
+        self.tell(bus, domain);
+    }
+
+    /// Writes the ledger of a domain for the host.
+    pub fn tell<B: Bus>(&mut self, bus: &mut B, domain: u32) {
+        self.take_back(bus);
+        let word = SPINE_BLOCK + BlockWord::Kept as u32 + (domain << 2);
+        bus.store(word, self.slots.kept(domain));
+        let free = SPINE_BLOCK + BlockWord::FreeSlots as u32;
+        bus.store(free, self.slots.free_count());
     }
 }
 
@@ -152,7 +191,7 @@ pub fn waits<B: Dispatch>(taker: &Taker, io: &mut IoB<B>) -> bool {
 /// Transmits what is in the pool, as far as there is room.
 pub fn transmit<B: Dispatch>(taker: &mut Taker, send: &mut SendPath, io: &mut IoB<B>) {
     while waits(taker, io) {
-        let slot = slot(taker.taken);
+        let slot = io.bus.load(entry(taker.taken));
         let length = io.bus.load(slot);
         match own::transmit(send, io, slot + FRAME, length) {
             Ok(()) => {}

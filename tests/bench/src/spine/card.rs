@@ -103,7 +103,9 @@ impl Kit {
             build = "{}"
             [[signer]]
             key = "{}"
-            domains = ["spine.runtime", "spine.network", "spine.counter", "spine.clock"]
+            domains = [
+                "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
+            ]
             watchdog = {watchdog}
             patience = {patience}
             region = 32768

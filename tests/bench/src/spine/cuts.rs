@@ -11,7 +11,7 @@
 //! | nothing that it asked for has happened | the domain's counts, the wire |
 //! | its frame is the host's, in its place among the others | the frames that the host gets |
 //! | no frame of the host's is lost, doubled or changed | the same, in both directions |
-//! | every buffer and credit is back | the rings turn round many times, and stand empty at the end |
+//! | every buffer and credit is back | the rings turn round many times, and stand empty at the end; the ledger of kept frames is empty, all slots of the pool are free |
 
 use super::card::Kit;
 use super::cutter::{Bench, init};
@@ -87,6 +87,8 @@ pub fn subjects() -> Vec<Subject> {
         Subject::new("tests/extensions/importing", 0, Kind::Typed(0), true),
         Subject::new("tests/extensions/effects", 5, Kind::Typed(0), false),
         Subject::new("tests/extensions/effects", 7, Kind::Typed(0), false),
+        Subject::new("tests/extensions/keeping", 0, Kind::Typed(0), false),
+        Subject::new("tests/extensions/keeping", 4, Kind::Typed(0), false),
     ]
 }
 

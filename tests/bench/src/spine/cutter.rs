@@ -5,11 +5,12 @@ use super::cuts::{Row, Subject};
 use super::stores::{Allowed, pc, register, step};
 use super::traffic::{LOOK, Traffic};
 use anyhow::{Result, bail, ensure};
-use host_interface::spine::{DomainCount, Outcome};
+use host_interface::spine::{BlockWord, DomainCount, Outcome};
 use spine_linker::load::{Card, LoadError};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::path::Path;
+use tigon_firmware::memory::layout::POOL_SLOTS;
 use tigon_firmware::memory::shared::{SPINE_QUEUED, SPINE_RUNNING, SPINE_TAKEN};
 use tigon_firmware::sides::spine::effects::BYTES;
 use tigon2_chip::Register;
@@ -253,6 +254,13 @@ impl Bench {
         let free = self.card.loader.free();
         self.card.unload(self.domain)?;
         let all = self.card.arena().len() as u32;
+        let block = self.card.window.block();
+        let word = |word: u32| self.card.window.word(block + word);
+        ensure!(
+            word(BlockWord::Kept as u32 + 4 * self.domain) == 0
+                && word(BlockWord::FreeSlots as u32) == POOL_SLOTS,
+            "a kept frame is lost"
+        );
         ensure!(
             self.card.loader.free() == all && free < all,
             "memory is lost"
