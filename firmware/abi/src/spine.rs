@@ -13,6 +13,7 @@
 //!   +0x180  domain 1 ...
 //!   +0x240  guard 0, 48 bytes, by the host          GuardWord
 //!   +0x270  guard 1 ...
+//!   +0x3C0  arguments of the driver's message, 60 words, by the host
 //! ```
 //!
 //! The host writes [`BlockWord::Argument`], then [`BlockWord::Command`], then the mailbox; the
@@ -46,8 +47,15 @@ pub const GUARD_ROWS: u32 = DOMAIN_COUNTS + DOMAINS * ROW_BYTES;
 pub const ROW_BYTES: u32 = 64;
 /// Bytes of a guard.
 pub const GUARD_BYTES: u32 = 48;
+/// Offset of the arguments of the driver's message.
+pub const MESSAGE: u32 = GUARD_ROWS + GUARDS * GUARD_BYTES;
+/// Words of a message's arguments, at most (paper, section 3.2: 240 bytes).
+pub const ARGUMENT_WORDS: u32 = 60;
 /// Bytes of the block.
-pub const BLOCK_BYTES: u32 = GUARD_ROWS + GUARDS * GUARD_BYTES;
+pub const BLOCK_BYTES: u32 = MESSAGE + 256;
+/// Where a message comes from, as its handler sees it: the process that drives the card. The wire
+/// is 0.
+pub const OF_DRIVER: u32 = 1;
 
 table! {
     /// A word of the block; the value of a variant is its offset.
@@ -67,7 +75,8 @@ table! {
         ImportCount = 0x14,
         /// By the host: a number in bits 31:16, [`Command`] in bits 15:0.
         Command = 0x18,
-        /// By the host: the domain that the command is about.
+        /// By the host: the domain that the command is about; of a message also the handler,
+        /// in bits 15:8, and how many arguments there are, in bits 31:16.
         Argument = 0x1C,
         /// The command that is done.
         Answer = 0x20,
@@ -96,6 +105,8 @@ table! {
         SetGuards = 3,
         /// Let a domain run again that was suspended.
         Resume = 4,
+        /// Hand the message in the block to a handler.
+        Message = 5,
     }
 }
 
@@ -118,6 +129,10 @@ table! {
         NoHandler = 6,
         /// Guards are more than there is room for.
         TooManyGuards = 7,
+        /// The handler's run was cut off, or its domain is suspended.
+        Cut = 8,
+        /// A message has more arguments than there are.
+        TooLong = 9,
     }
 }
 
@@ -192,7 +207,7 @@ const _: () = {
     assert!(DomainWord::Entries as u32 + HANDLERS * 4 <= ROW_BYTES);
     assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
     assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
-    assert!(guard(GUARDS) == BLOCK_BYTES);
+    assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= BLOCK_BYTES);
     assert!(BlockWord::Kept as u32 + 4 * DOMAINS <= BlockWord::FreeSlots as u32);
     assert!(BlockWord::FreeSlots as u32 + 4 <= DOMAIN_ROWS);
 };

@@ -15,8 +15,8 @@ use crate::sign::{self, TrustError};
 use crate::verify::{self, Proof, Refused};
 use host_interface::extension::{Extension, VERSION_WITH_SPINE};
 use host_interface::spine::{
-    BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS, GUARDS, LAYOUT,
-    Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
+    ARGUMENT_WORDS, BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS,
+    GUARDS, LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
 };
 use thiserror::Error;
 
@@ -273,6 +273,36 @@ impl Loader {
         domain: u32,
     ) -> Result<(), LoadError<C::Error>> {
         self.ask(card, Command::Resume, domain)
+    }
+
+    /// Hands a message to a handler: its run is over when this returns, and what it has asked for
+    /// is done. What it has to say lies in its region.
+    ///
+    /// # Errors
+    /// [`LoadError::TooMany`] for more than 60 arguments, [`LoadError::NotLoaded`], or what the
+    /// firmware says: [`Outcome::NoHandler`], [`Outcome::Cut`].
+    pub fn send<C: Card>(
+        &mut self,
+        card: &mut C,
+        domain: u32,
+        handler: u8,
+        arguments: &[u32],
+    ) -> Result<(), LoadError<C::Error>> {
+        if arguments.len() > ARGUMENT_WORDS as usize {
+            return Err(LoadError::TooMany {
+                what: "arguments of a message",
+                count: arguments.len(),
+                most: ARGUMENT_WORDS,
+            });
+        }
+        let place = self.pieces.get(domain as usize).copied().flatten();
+        if place.is_none() {
+            return Err(LoadError::NotLoaded(domain));
+        }
+        card.write(self.block + MESSAGE, arguments)
+            .map_err(LoadError::Card)?;
+        let argument = (arguments.len() as u32) << 16 | u32::from(handler) << 8 | domain;
+        self.ask(card, Command::Message, argument)
     }
 
     /// Installs guards, in their order, in place of those that there were.

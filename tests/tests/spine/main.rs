@@ -6,6 +6,7 @@ mod commands;
 mod cost;
 mod cuts;
 mod kept;
+mod messages;
 mod tigonctl;
 mod traffic;
 mod trials;

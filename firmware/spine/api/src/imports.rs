@@ -37,6 +37,13 @@ pub fn of_host(word: &AtomicU32) -> u32 {
     unsafe { word.as_ptr().read_volatile() }
 }
 
+/// A word that the host reads: the compiler, which sees nobody read it, must store it.
+#[inline(always)]
+pub fn to_host(word: &AtomicU32, value: u32) {
+    // SAFETY: the pointer is a reference's, to a word that may change; the host reads whole words.
+    unsafe { word.as_ptr().write_volatile(value) }
+}
+
 #[cfg(target_arch = "mips")]
 mod card {
     use crate::{Durable, HandlerProc};

@@ -29,6 +29,13 @@ impl Word {
         self.0.store(value, Relaxed);
     }
 
+    /// Gives it a value that the host reads in the region. What only [`set`](Self::set) has stored
+    /// and no handler reads need not be there.
+    #[inline(always)]
+    pub fn tell(&self, value: u32) {
+        imports::to_host(&self.0, value);
+    }
+
     /// Adds; wraps.
     #[inline(always)]
     pub fn add(&self, value: u32) {

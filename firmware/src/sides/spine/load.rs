@@ -7,7 +7,7 @@
 use super::effects::{Effects, Installed};
 use super::enter::{self, Left};
 use super::guard::Guard;
-use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, watched};
+use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message, watched};
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, POOL_SLOTS, SPINE_BLOCK};
 use crate::memory::shared::SPINE_WATCH;
@@ -60,7 +60,8 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     if asked == runtime.answered {
         return;
     }
-    let domain = io.bus.load(word(BlockWord::Argument));
+    let argument = io.bus.load(word(BlockWord::Argument));
+    let domain = argument & 0xFF;
     let done = match Command::from_number(asked & 0xFFFF) {
         None => Err(Outcome::NoCommand),
         Some(Command::SetGuards) => set_guards(runtime, io),
@@ -68,6 +69,7 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::Load) => load(runtime, io, domain),
         Some(Command::Unload) => unload(runtime, io, domain),
         Some(Command::Resume) => resume(runtime, io, domain),
+        Some(Command::Message) => message::deliver(runtime, io, argument),
     };
     let result = done.err().unwrap_or(Outcome::Done);
     runtime.answered = asked;

@@ -26,6 +26,7 @@
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
 //! | [`load`] | commands of the host |
+//! | `message` | messages of the host's to handlers |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
 //! | [`slots`] | who refers to which of these |
 //! | [`watch`] | the watchdog, by CPU B |
@@ -34,6 +35,7 @@ pub mod effects;
 pub mod enter;
 pub mod guard;
 pub mod load;
+mod message;
 pub mod slots;
 pub mod supply;
 pub mod watch;
@@ -282,7 +284,7 @@ fn run<B: Dispatch>(
         }
         Left::Returned(verdict) => {
             domain.cut = 0;
-            commit(io, effects, pool, number, frame, at);
+            commit(io, effects, pool, number, at, length);
             let (fate, count) = match verdict {
                 0 => (Fate::Done, DomainCount::Consumed),
                 1 => (Fate::Done, DomainCount::Dropped),
@@ -340,31 +342,26 @@ fn cut<B: Dispatch>(
     }
 }
 
-/// Carries out what a run has asked for.
+/// Carries out what a run has asked for; its frame, of so many bytes, lies at `at`.
 #[inline(always)]
 fn commit<B: Dispatch>(
     io: &mut IoA<B>,
     effects: &Effects,
     pool: &mut supply::Pool,
     number: u32,
-    frame: &ReceivedFrame,
     at: u32,
+    length: u32,
 ) {
     for counter in effects.counts() {
         let first = SPINE_BLOCK + domain_count(number, DomainCount::Counters);
         bump(&mut io.bus, first + (counter << 2));
     }
     if effects.only_transmits() {
-        let slot = pool.put(
-            &mut io.bus,
-            at,
-            frame.length - frame::CRC,
-            effects.patches(),
-        );
+        let slot = pool.put(&mut io.bus, at, length, effects.patches());
         transmit(io, pool, number, slot);
         call_b(io);
     } else if effects.moves_frames() {
-        move_frames(io, effects, pool, number, frame, at);
+        move_frames(io, effects, pool, number, at, length);
     }
 }
 
@@ -375,11 +372,10 @@ fn move_frames<B: Dispatch>(
     effects: &Effects,
     pool: &mut supply::Pool,
     number: u32,
-    frame: &ReceivedFrame,
     at: u32,
+    length: u32,
 ) {
     if effects.transmits() || effects.keeps_frame() {
-        let length = frame.length - frame::CRC;
         let slot = pool.put(&mut io.bus, at, length, effects.patches());
         if effects.transmits() {
             transmit(io, pool, number, slot);
