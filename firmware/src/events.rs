@@ -130,10 +130,17 @@ macro_rules! call {
     };
 }
 
-/// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`.
+/// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`, and with
+/// `spare` where endpoints need its room.
 macro_rules! entry {
     ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
+    };
+    (SideB spare $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
+        #[cfg(not(feature = "eudp"))]
+        entry!(@ SideB ".scratch_b.text" $(#[$doc])+ $name $count $function [$($part),+]);
+        #[cfg(feature = "eudp")]
+        entry!(@ SideB ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
     };
     (SideA $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         entry!(@ SideA ".scratch_a.text" $(#[$doc])+ $name $count $function [$($part),+]);
@@ -154,7 +161,7 @@ macro_rules! entry {
 }
 
 macro_rules! handlers {
-    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($rarely:ident)?, $count:ident => $function:path [$($part:ident),+], )+
+    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($where:ident)?, $count:ident => $function:path [$($part:ident),+], )+
       later:
       $( $(#[doc = $later_doc:literal])+ $later:ident: $later_event:ident on $later_side:ident, $row:literal, )+) => {
         /// All handlers, lowest priority first.
@@ -180,7 +187,7 @@ macro_rules! handlers {
             }, )+
         ];
 
-        $( entry!($side $($rarely)? $(#[doc = $doc])+ $name $count $function [$($part),+]); )+
+        $( entry!($side $($where)? $(#[doc = $doc])+ $name $count $function [$($part),+]); )+
 
         $(
             $(#[doc = $later_doc])+
@@ -314,21 +321,21 @@ handlers! {
     /// Classifies received frames ahead of CPU A, which sorts them into queues.
     classify_ahead: ClassifyAhead on SideB rarely, ClassifyAhead => path::ahead::classify[ahead, io],
     /// Takes the next send BD: queues its data's DMA and, with the last of a frame, the MAC descriptor.
-    send_data_ready: SendDataReady on SideB, SendDataReady => path::send::data_ready[send, io],
+    send_data_ready: SendDataReady on SideB spare, SendDataReady => path::send::data_ready[send, io],
     /// Fetches send BDs from the host's ring.
-    send_bd_ready: SendBdReady on SideB, SendBdReady => path::send::bd_ready[send, io],
+    send_bd_ready: SendBdReady on SideB spare, SendBdReady => path::send::bd_ready[send, io],
     /// Takes the next received frame: queues its data's DMA and its return BD.
     receive_complete: ReceiveComplete on SideA, ReceiveComplete => sides::spine::complete[receive, queues, spine, io],
     /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
-    doorbell_b: DoorbellB on SideB, DoorbellB => sides::doorbell::doorbell_b[all],
+    doorbell_b: DoorbellB on SideB spare, DoorbellB => sides::doorbell::doorbell_b[all],
     /// Fetches jumbo receive BDs from the host's ring.
     jumbo_bd_ready: JumboReceiveBdReady on SideB rarely, JumboReceiveBdReady => path::buffer_fetch::jumbo_bd_ready[buffer_fetch, io],
     /// Fetches standard receive BDs from the host's ring.
-    receive_bd_ready: StandardReceiveBdReady on SideB, StandardReceiveBdReady => path::buffer_fetch::standard_bd_ready[buffer_fetch, io],
+    receive_bd_ready: StandardReceiveBdReady on SideB spare, StandardReceiveBdReady => path::buffer_fetch::standard_bd_ready[buffer_fetch, io],
     /// Writes the send consumer index for hosts that do not read it, or raises its interrupt.
     write_send_consumer: WriteSendConsumer on SideA, WriteSendConsumer => path::send_index::write[send_index, io],
     /// Fetches mini receive BDs from the host's ring.
-    mini_bd_ready: MiniReceiveBdReady on SideB, MiniReceiveBdReady => path::buffer_fetch::mini_bd_ready[buffer_fetch, io],
+    mini_bd_ready: MiniReceiveBdReady on SideB spare, MiniReceiveBdReady => path::buffer_fetch::mini_bd_ready[buffer_fetch, io],
     /// Retires completed transfers to the host and raises the interrupt.
     dma_write_complete: DmaWriteComplete on SideA, DmaWriteComplete => sides::completion::write_complete[all],
     /// Retires completed transfers from the host: BDs have arrived, data of frames was read.
@@ -340,7 +347,7 @@ handlers! {
     /// The host moved a producer, queued commands or ended its interrupt service.
     mailbox: Mailbox on SideA, Mailbox => sides::mailbox::handle[all],
     /// Reports the send consumer index: the driver reads it, or CPU A writes it to the host.
-    update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer => path::send::update_consumer[send, io],
+    update_send_consumer: UpdateSendConsumer on SideB spare, UpdateSendConsumer => path::send::update_consumer[send, io],
     /// Reports the receive return producer index to the host.
     update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => path::receive::index::update[receive, queues, io],
     /// The MAC's receiver raises an attention: link or buffer.

@@ -66,7 +66,8 @@ fn a_new_variant_builds_and_starts_and_is_listed() {
         .iter()
         .map(|own| (own.name.as_str(), own.from.as_str()))
         .collect();
-    assert_eq!(names, [("spine", "parallel"), ("count-arp", "parallel")]);
+    let made = ["eudp", "spine", "count-arp"];
+    assert_eq!(names, made.map(|name| (name, "parallel")));
 
     // Every command takes it, and it runs.
     let run = [

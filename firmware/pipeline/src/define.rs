@@ -129,13 +129,45 @@ macro_rules! machine {
             type Condition = Condition;
             type Action = Action;
             const TABLE: &'static $crate::Table = &TABLE;
-            const INDEX: &'static $crate::table::Index = &const { $crate::table::Index::of(&TABLE) };
             const STATES: &'static [State] = STATES;
             const CONDITIONS: &'static [Condition] = CONDITIONS;
             const ACTIONS: &'static [Action] = ACTIONS;
 
             fn number(event: Event) -> u8 {
                 event as u8
+            }
+
+            #[inline(always)]
+            fn bit(condition: Condition) -> u32 {
+                condition as u32
+            }
+
+            #[inline(always)]
+            fn select(
+                state: u32,
+                event: Event,
+                mut holds: impl FnMut(Condition) -> bool,
+            ) -> Result<$crate::Selected<Action>, $crate::Step> {
+                let mut row = 0;
+                $(
+                    if state == State::$from as u32 && event == Event::$on
+                        $($(&& holds(Condition::$yes))+)? $($(&& !holds(Condition::$no))+)?
+                    {
+                        return Ok($crate::Selected {
+                            row,
+                            action: Action::$act,
+                            to: State::$to as u32,
+                        });
+                    }
+                    row += 1;
+                )+
+                let _ = row;
+                $($(
+                    if state == State::$waits_in as u32 && event == Event::$waits {
+                        return Err($crate::Step::Deferred);
+                    }
+                )+)*
+                Err($crate::Step::Impossible)
             }
         }
     };

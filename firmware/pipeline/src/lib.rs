@@ -37,7 +37,7 @@ pub mod send;
 pub mod table;
 pub mod trace;
 
-pub use machine::{Definition, Machine, Step, World};
+pub use machine::{Definition, Machine, Selected, Step, World};
 pub use table::{Class, Row, Table};
 
 /// The tables of all machines, in the order of [`trace`]'s numbers.

@@ -1,6 +1,6 @@
 //! A machine that runs: the only way from one state to another is a row of its table.
 
-use crate::table::{Index, Table};
+use crate::table::Table;
 
 /// A machine's types and its table, as [`machine!`](crate::machine) makes them.
 pub trait Definition: 'static {
@@ -11,11 +11,9 @@ pub trait Definition: 'static {
     /// Its conditions.
     type Condition: Copy;
     /// Its actions.
-    type Action: Copy;
+    type Action: Copy + PartialEq;
     /// Its table.
     const TABLE: &'static Table;
-    /// Where its rows are found.
-    const INDEX: &'static Index;
     /// Its states by number.
     const STATES: &'static [Self::State];
     /// Its conditions by number.
@@ -24,6 +22,29 @@ pub trait Definition: 'static {
     const ACTIONS: &'static [Self::Action];
     /// An event's number.
     fn number(event: Self::Event) -> u8;
+    /// A condition's number.
+    fn bit(condition: Self::Condition) -> u32;
+    /// The row that an event takes in a state: the table, written out as comparisons, so that of an
+    /// event which the compiler knows only its own rows are left, and no table is looked up.
+    ///
+    /// # Errors
+    /// [`Step::Deferred`] or [`Step::Impossible`] where no row is.
+    fn select(
+        state: u32,
+        event: Self::Event,
+        holds: impl FnMut(Self::Condition) -> bool,
+    ) -> Result<Selected<Self::Action>, Step>;
+}
+
+/// The row that an event takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selected<A> {
+    /// Its number.
+    pub row: u8,
+    /// What it does.
+    pub action: A,
+    /// The state that it leads to, by number.
+    pub to: u32,
 }
 
 /// What a machine acts upon.
@@ -78,43 +99,34 @@ impl<D: Definition> Machine<D> {
     }
 
     /// Whether an event has to wait now.
-    #[inline]
+    #[inline(always)]
     pub fn defers(&self, event: D::Event) -> bool {
-        D::TABLE.defers(self.state as u8, D::number(event))
+        D::select(self.state, event, |_| false) == Err(Step::Deferred)
     }
 
     /// An event comes: takes the one row that the table has for it, if any. Each condition is
     /// looked at once, so that a condition which changes meanwhile cannot select two rows or none.
     /// The state has changed when the action is done.
-    #[inline]
+    #[inline(always)]
     pub fn step<W: World<D>>(&mut self, event: D::Event, world: &mut W) -> Step {
-        let (state, number) = (self.state as u8, D::number(event));
-        let (first, count) = D::INDEX.span(state, number);
-        if count == 0 {
-            return if D::TABLE.defers(state, number) {
-                Step::Deferred
-            } else {
-                Step::Impossible
-            };
-        }
-        let rows = D::TABLE.rows.get(first..first + count).unwrap_or_default();
-        let asked = rows.iter().fold(0, |mask, row| mask | row.mask);
-        let mut conditions = 0;
-        for (bit, condition) in D::CONDITIONS.iter().enumerate() {
-            if asked >> bit & 1 == 1 && world.holds(*condition) {
-                conditions |= 1 << bit;
-            }
-        }
-        for (at, row) in rows.iter().enumerate() {
-            if conditions & row.mask == row.value {
-                self.state = u32::from(row.to);
-                if let Some(action) = D::ACTIONS.get(usize::from(row.action)) {
-                    world.act(*action);
+        let (mut asked, mut held) = (0u32, 0u32);
+        let selected = D::select(self.state, event, |condition| {
+            let bit = 1 << D::bit(condition);
+            if asked & bit == 0 {
+                asked |= bit;
+                if world.holds(condition) {
+                    held |= bit;
                 }
-                return Step::Taken((first + at) as u8);
             }
+            held & bit != 0
+        });
+        match selected {
+            Ok(Selected { row, action, to }) => {
+                self.state = to;
+                world.act(action);
+                Step::Taken(row)
+            }
+            Err(step) => step,
         }
-        // `Table::check` has shown that a row matches.
-        Step::Impossible
     }
 }

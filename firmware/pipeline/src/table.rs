@@ -18,9 +18,8 @@ pub struct Named {
     pub text: &'static str,
 }
 
-/// One transition: 8 bytes, so that a chip which cannot multiply finds it.
+/// One transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(8))]
 pub struct Row {
     /// The state in which it may be taken.
     pub from: u8,
@@ -68,41 +67,9 @@ pub struct Table {
     pub impossible: &'static [Pair],
 }
 
-/// The most states and events of a table, and the most conditions.
+/// The most states of a table, and the most conditions.
 const MOST_STATES: usize = 16;
-const MOST_EVENTS: usize = 16;
 const MOST_CONDITIONS: usize = 6;
-
-/// For each state and event the rows that decide, made by the compiler: a machine that runs finds
-/// them by one look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Index {
-    /// The first row in bits 15:8, their number in bits 7:0; by state, then event.
-    spans: [u16; MOST_STATES * MOST_EVENTS],
-}
-
-impl Index {
-    /// That of a table.
-    pub const fn of(table: &Table) -> Index {
-        let mut spans = [0; MOST_STATES * MOST_EVENTS];
-        let mut at = 0;
-        while at < spans.len() {
-            let (state, event) = ((at / MOST_EVENTS) as u8, (at % MOST_EVENTS) as u8);
-            let (first, count) = table.span(state, event);
-            spans[at] = (first << 8 | count) as u16;
-            at += 1;
-        }
-        Index { spans }
-    }
-
-    /// As [`Table::span`].
-    #[inline]
-    pub fn span(&self, state: u8, event: u8) -> (usize, usize) {
-        let at = usize::from(state) * MOST_EVENTS + usize::from(event);
-        let span = self.spans.get(at).copied().unwrap_or(0);
-        (usize::from(span >> 8), usize::from(span & 0xFF))
-    }
-}
 
 impl Row {
     /// Whether it is taken in a state by an event under conditions, a bit each.
@@ -161,8 +128,6 @@ impl Table {
     /// What [`Table::check`] does, but for conditions and actions that stand in no row.
     pub const fn check_transitions(&self) {
         assert!(self.states.len() <= MOST_STATES, "too many states");
-        assert!(self.events.len() <= MOST_EVENTS, "too many events");
-        assert!(self.rows.len() < 256, "too many rows");
         assert!(
             self.conditions.len() <= MOST_CONDITIONS,
             "too many conditions"

@@ -2,7 +2,7 @@
 
 use frame_pipeline::send::{Action, Condition, Event, Send, State};
 use frame_pipeline::trace::{Checker, Entry, Fault};
-use frame_pipeline::{Machine, Step, TABLES, World};
+use frame_pipeline::{Definition, Machine, Step, TABLES, World};
 
 /// A world that holds what it is told to, and notes what was asked and done.
 #[derive(Default)]
@@ -107,4 +107,70 @@ fn the_checker_follows_rows_and_names_what_is_none() {
 #[test]
 fn wrong_tables_and_transitions_of_ones_own_do_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+}
+
+/// The comparisons that a machine runs by are the rows of its table, in every state, for every event
+/// and under all conditions.
+fn runs_by_its_table<D: Definition>(events: &[D::Event]) {
+    let table = D::TABLE;
+    for state in 0..table.states.len() as u8 {
+        for event in events {
+            let number = D::number(*event);
+            for conditions in 0..1u8 << table.conditions.len() {
+                let selected = D::select(u32::from(state), *event, |condition| {
+                    conditions >> D::bit(condition) & 1 == 1
+                });
+                let mut rows = (0..).zip(table.rows);
+                let row = rows.find(|(_, row)| row.matches(state, number, conditions));
+                match (selected, row) {
+                    (Ok(selected), Some((at, row))) => {
+                        assert_eq!((selected.row, selected.to), (at, u32::from(row.to)));
+                        let action = D::ACTIONS[usize::from(row.action)];
+                        assert!(selected.action == action);
+                    }
+                    (Err(Step::Deferred), None) => assert!(table.defers(state, number)),
+                    (Err(Step::Impossible), None) => assert!(table.excludes(state, number)),
+                    _ => panic!("{}: state {state}, event {number}", table.name),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_machine_runs_by_its_table() {
+    use frame_pipeline::{rdma, recv, sdma};
+    use rdma::Event as R;
+    runs_by_its_table::<sdma::Sdma>(&[
+        sdma::Event::Failed,
+        sdma::Event::Arrived,
+        sdma::Event::SumStored,
+        sdma::Event::Closed,
+        sdma::Event::Posted,
+    ]);
+    runs_by_its_table::<Send>(&[
+        Event::PartFailed,
+        Event::PartArrived,
+        Event::LastArrived,
+        Event::OfferedWhole,
+        Event::OfferedEarly,
+        Event::Deadline,
+        Event::Sent,
+    ]);
+    runs_by_its_table::<recv::Recv>(&[
+        recv::Event::Begun,
+        recv::Event::Grown,
+        recv::Event::Ended,
+        recv::Event::GaveUp,
+    ]);
+    runs_by_its_table::<rdma::Rdma>(&[
+        R::Waiting,
+        R::Opened,
+        R::Closed,
+        R::Written,
+        R::Gone,
+        R::Failed,
+        R::More,
+        R::LastGood,
+    ]);
 }

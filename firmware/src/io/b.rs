@@ -71,6 +71,14 @@ impl<B: Dispatch> IoB<B> {
         self.set_timer(now);
     }
 
+    /// Arms a slot for a time, when the counter shows `now`.
+    #[inline(always)]
+    pub fn arm_at(&mut self, slot: SlotB, now: u32, time: u32) {
+        let ticks = time.wrapping_sub(now);
+        self.deadlines.arm(slot as usize, now, ticks);
+        self.set_timer(now);
+    }
+
     /// Whether a slot is armed.
     #[inline(always)]
     pub fn is_armed(&self, slot: SlotB) -> bool {

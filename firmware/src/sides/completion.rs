@@ -19,23 +19,32 @@ use tigon2_hal::schedule::barrier;
 /// DMA Read Complete.
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
-    let mut walk = b.io.read_ring.finished(&mut b.io.bus);
     let mut sent = Sent::NONE;
-    while let Some(done) = b.io.read_ring.take(&mut walk) {
-        let note = ReadNote::of_word(done.note);
-        if EUDP != 0 && note.is_part() {
-            eudp::sender::arrived(&mut b.eudp, &mut b.send, &mut b.io, &done);
-            continue;
-        }
-        if !note.is_plain_data() {
-            others(b, done);
-            if note.kind() != ReadKind::SendData {
+    loop {
+        let mut walk = b.io.read_ring.finished(&mut b.io.bus);
+        eudp::sender::looked(&mut b.eudp, &mut b.io);
+        while let Some(done) = b.io.read_ring.take(&mut walk) {
+            let note = ReadNote::of_word(done.note);
+            if EUDP != 0 && note.is_part() {
+                eudp::sender::arrived(&mut b.eudp, &mut b.send, &mut b.io, &done);
                 continue;
             }
+            if !note.is_plain_data() {
+                others(b, done);
+                if note.kind() != ReadKind::SendData {
+                    continue;
+                }
+            }
+            sent.add(&mut b.send, &mut b.io, note);
         }
-        sent.add(&mut b.send, &mut b.io, note);
+        b.io.read_ring.acknowledge(&mut b.io.bus, walk);
+        // The next part of a frame that is watched has a deadline.
+        if !eudp::sender::is_watching(&b.eudp) || b.io.read_ring.finished(&mut b.io.bus).is_empty()
+        {
+            break;
+        }
     }
-    b.io.read_ring.acknowledge(&mut b.io.bus, walk);
+    eudp::sender::seen(&mut b.eudp, &mut b.io);
     send::data_first(&b.send, &mut b.io);
     if sent.any() {
         send::consumed(&mut b.send, &mut b.io, &sent);
@@ -44,7 +53,10 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
 }
 
 /// Handles everything except data of frames that needs no further action.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+#[cfg_attr(
+    all(target_arch = "mips", not(feature = "eudp")),
+    unsafe(link_section = ".scratch_b.text")
+)]
 #[inline(never)]
 fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
     let SideB {

@@ -5,7 +5,7 @@ use frame_pipeline::send::{Send, State};
 
 fn main() {
     let _ = Machine::<Send> {
-        state: State::Watched as u8,
+        state: State::Watched as u32,
         definition: core::marker::PhantomData,
     };
 }

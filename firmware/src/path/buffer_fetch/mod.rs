@@ -140,7 +140,10 @@ pub fn jumbo_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
 }
 
 /// Queues the fetch of one run of BDs of a ring.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+#[cfg_attr(
+    all(target_arch = "mips", not(feature = "eudp")),
+    unsafe(link_section = ".scratch_b.text")
+)]
 #[inline(never)]
 fn fetch_some<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId) {
     let ring = id.in_array_mut(&mut fetch.rings);

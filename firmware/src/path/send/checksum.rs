@@ -51,7 +51,10 @@ pub struct Wanted {
 /// Writes the requested checksums into the frame of `length` bytes at `frame`, whose bytes sum to
 /// `sum`. Leaves a frame unchanged that has none: not IPv4, a fragment, neither TCP nor UDP, or
 /// truncated.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+#[cfg_attr(
+    all(target_arch = "mips", not(feature = "eudp")),
+    unsafe(link_section = ".scratch_b.text")
+)]
 #[inline(never)]
 pub fn patch<B: Bus>(
     bus: &mut B,

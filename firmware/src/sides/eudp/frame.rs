@@ -3,13 +3,13 @@
 //! ```text
 //!   start                 lead                                  length
 //!   | headers | data      | part        | part        | part   |
-//!   0        42                512           512        257..512
+//!   0        42                1024          2048       1025..2048
 //! ```
 //!
 //! The headers come from the address handle's row; CPU B stores them into the transmit buffer, and
 //! the read channel brings the data behind them. A frame that is cut through has a first part and
-//! others of a bus transaction each; none is so short that the wire ends before a missing part is
-//! seen.
+//! others of up to four bus transactions each; none is so short that the wire ends before a missing
+//! part is seen.
 
 use super::job::{IP, Job, UDP};
 use super::word;
@@ -23,11 +23,14 @@ use tigon2_hal::events::Dispatch;
 
 /// Bytes of an Ethernet header.
 const ETHERNET: u32 = 14;
-/// Bytes of a part behind the first one: a bus transaction.
-const PART: u32 = 512;
+/// Bytes of a part behind the first one: two bus transactions. CPU B sees to a part in no less than
+/// 4 us, in which the bus brings more than one.
+const PART: u32 = 1024;
+/// From where on the bus is so far ahead of the wire that parts may be twice as long.
+const FAR: u32 = 2048;
 /// Bytes behind the first part that a frame needs to be cut through.
 const REST: u32 = 512;
-/// The shortest first part: the headers are in it.
+/// The shortest first part: the wire takes longer for it than the counter's microseconds.
 const LEAD: u32 = 256;
 /// The most transfers of a frame: one for each part and for each piece.
 pub const TRANSFERS: u32 = 20 + 8;
@@ -111,64 +114,79 @@ impl Frame {
     }
 
     /// The end of the part that begins at `from`.
-    #[inline(always)]
-    pub const fn end_of(&self, from: u32) -> u32 {
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
+    pub fn end_of(&self, from: u32) -> u32 {
         if from == 0 {
             return self.lead;
         }
         let left = self.length - from;
-        if left <= PART {
+        let part = PART << u32::from(from >= FAR);
+        if left <= part {
             self.length
-        } else if left < PART + PART / 2 {
+        } else if left < part + part / 2 {
             // Two halves, so that the last one is not short.
             from + ((left / 2 + 7) & !7)
         } else {
-            from + PART
+            from + part
         }
     }
 
     /// Queues its transfers, the first part and the others. Without data there is none.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
     pub fn fetch<B: Dispatch>(&mut self, job: &Job, send: &SendPath, io: &mut IoB<B>) {
         if !job.pieces.any() || self.fetched() == 0 {
             return;
         }
-        let mut from = 0;
-        while from < self.length {
-            let to = self.end_of(from);
-            let first = from.max(self.headers);
-            let mut local = send.behind(self.start, first);
-            let place = self.data + (first - self.headers);
-            let begins = from == 0;
-            let ends = to == self.length;
-            let mut begun = !begins;
-            job.pieces.walk(place, to - first, |piece, last| {
-                let mut state = io.states.data;
-                if job.summed {
-                    state |= Sum::ON | if begun { 0 } else { Sum::BEGINS };
-                    begun = true;
-                    if ends && last {
-                        state |= Sum::STORED;
-                        io.read_ring.store_sum(&mut io.bus);
-                    }
+        let IoB {
+            bus,
+            read_ring,
+            states,
+            ..
+        } = io;
+        let (mut number, mut piece) = job.pieces.at(self.data);
+        let mut queue = read_ring.open();
+        let mut local = send.behind(self.start, self.headers);
+        let mut state = states.data;
+        if job.summed {
+            state |= Sum::ON | Sum::BEGINS;
+        }
+        let (mut to, mut left) = (self.lead, self.lead - self.headers);
+        loop {
+            if piece.bytes == 0 {
+                number += 1;
+                piece = job.pieces.of(number);
+            }
+            let bytes = piece.bytes.min(left);
+            left -= bytes;
+            let mut note = ReadNote::PIECE;
+            if left == 0 {
+                note = ReadNote::PART;
+                if job.summed && to == self.length {
+                    state |= Sum::STORED;
+                    queue.store_sum(bus);
                 }
-                let note = if last {
-                    ReadNote::PART
-                } else {
-                    ReadNote::PIECE
-                };
-                let transfer = Transfer {
-                    host: piece.host,
-                    local,
-                    length: piece.bytes,
-                    state,
-                    note: note.word(),
-                };
-                io.read_ring.put(&mut io.bus, &transfer);
-                local = send.behind(local, piece.bytes);
-            });
-            self.missing += 1;
-            from = to;
+            }
+            let transfer = Transfer {
+                host: piece.host,
+                local,
+                length: bytes,
+                state,
+                note: note.word(),
+            };
+            queue.put(bus, &transfer);
+            if left == 0 {
+                self.missing += 1;
+                if to == self.length {
+                    break;
+                }
+                let end = self.end_of(to);
+                (to, left) = (end, end - to);
+            }
+            state &= !Sum::BEGINS;
+            piece = piece.behind(bytes);
+            local = send.behind(local, bytes);
         }
     }
 
@@ -179,11 +197,13 @@ impl Frame {
 
     /// A part has arrived.
     #[inline(always)]
-    pub const fn arrived(&mut self) {
+    pub fn arrived(&mut self) {
         self.missing -= 1;
         self.here = self.end_of(self.here);
     }
 
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
     fn put_headers<B: Dispatch>(&self, job: &Job, payload: u32, io: &mut IoB<B>) {
         let bus = &mut io.bus;
         let row = job.handle;
@@ -215,6 +235,7 @@ impl Frame {
     }
 
     /// Copies the data out of the descriptor, two bytes off, and sums it.
+    #[inline(never)]
     fn put_inline<B: Dispatch>(&self, job: &Job, io: &mut IoB<B>) {
         let bus = &mut io.bus;
         let data = job.descriptor + DescriptorWord::Data as u32;
@@ -239,6 +260,7 @@ impl Frame {
     }
 
     /// Stores the UDP checksum of a datagram whose data has this sum.
+    #[inline(never)]
     pub fn put_sum<B: Dispatch>(&self, job: &Job, data: u32, io: &mut IoB<B>) {
         let bus = &mut io.bus;
         let length = UDP + job.length;
@@ -283,12 +305,13 @@ mod tests {
     #[test]
     fn no_part_behind_the_first_is_short() {
         assert_eq!(parts(1514, 1514), [1514]);
-        assert_eq!(parts(640, 1514), [640, 1152, 1514]);
-        assert_eq!(parts(640, 1300), [640, 976, 1300]);
+        assert_eq!(parts(640, 1514), [640, 1514]);
+        assert_eq!(parts(640, 2000), [640, 1320, 2000]);
+        assert_eq!(parts(640, 9014), [640, 1664, 2688, 4736, 6784, 7904, 9014]);
         for length in 1152..=9014 {
             let ends = parts(640, length);
             let sizes = ends.windows(2).map(|pair| pair[1] - pair[0]);
-            assert!(sizes.min() >= Some(248), "{ends:?}");
+            assert!(sizes.min() >= Some(504), "{ends:?}");
             assert!(ends.len() < 20, "{ends:?}");
         }
     }

@@ -39,7 +39,7 @@ impl Piece {
 
     /// What follows its first `bytes`.
     #[inline(always)]
-    fn behind(self, bytes: u32) -> Piece {
+    pub fn behind(self, bytes: u32) -> Piece {
         let (low, carry) = self.host.low.overflowing_add(bytes);
         Piece {
             host: HostAddress {
@@ -93,24 +93,24 @@ impl Pieces {
         Ok(all)
     }
 
-    /// Calls `each` with the pieces of `bytes` from `from` on, and whether it is the last one.
+    /// A piece by its number; an empty one behind the last.
     #[inline(always)]
-    pub fn walk(&self, from: u32, bytes: u32, mut each: impl FnMut(Piece, bool)) {
-        let (mut skip, mut left) = (from, bytes);
-        for piece in self.list.iter().take(self.count as usize) {
-            if left == 0 {
-                break;
-            }
-            if skip >= piece.bytes {
-                skip -= piece.bytes;
-                continue;
-            }
-            let here = piece.behind(skip);
-            skip = 0;
-            let bytes = here.bytes.min(left);
-            left -= bytes;
-            each(Piece { bytes, ..here }, left == 0);
+    pub fn of(&self, number: u32) -> Piece {
+        let piece = self.list.get(number as usize);
+        piece.copied().unwrap_or(Piece::NONE)
+    }
+
+    /// What follows the first `from` bytes in their piece, and that one's number.
+    #[inline(always)]
+    pub fn at(&self, mut from: u32) -> (u32, Piece) {
+        let mut number = 0;
+        let mut piece = self.of(0);
+        while from >= piece.bytes && number + 1 < self.count {
+            from -= piece.bytes;
+            number += 1;
+            piece = self.of(number);
         }
+        (number, piece.behind(from.min(piece.bytes)))
     }
 
     /// Whether there are any.
@@ -165,7 +165,7 @@ pub struct Job {
     pub length: u32,
     /// Where these are; none for data in the descriptor.
     pub pieces: Pieces,
-    /// Bytes of an IP packet's payload that a frame takes, a multiple of 8.
+    /// Bytes of an IP packet's payload that a frame takes.
     pub most: u32,
     /// Whether the datagram has a UDP checksum.
     pub summed: bool,
@@ -226,7 +226,11 @@ impl Job {
         }
         let of = |word| EUDP_BLOCK + endpoint_word(endpoint, word);
         let mtu = bus.load(of(EndpointWord::Mtu)).clamp(LEAST_MTU, MOST_MTU);
-        self.most = (mtu - IP) & !7;
+        // Only what more follows has to be a multiple of 8.
+        self.most = mtu - IP;
+        if UDP + self.length > self.most {
+            self.most &= !7;
+        }
         self.summed = bus.load(of(EndpointWord::Checksum)) == Checksum::Full as u32;
         let counter = EUDP_BLOCK + handle_word(handle, HandleWord::Identification);
         self.identification = bus.load(counter) & 0xFFFF;
@@ -327,18 +331,16 @@ mod tests {
             };
             pieces.count += 1;
         }
-        let walk = |from, bytes| {
-            let mut seen = Vec::new();
-            pieces.walk(from, bytes, |piece, last| {
-                let host = u64::from(piece.host.high) << 32 | u64::from(piece.host.low);
-                seen.push((host, piece.bytes, last));
-            });
-            seen
+        let at = |from| {
+            let (number, piece) = pieces.at(from);
+            let host = u64::from(piece.host.high) << 32 | u64::from(piece.host.low);
+            (number, host, piece.bytes)
         };
-        assert_eq!(walk(0, 100), [(0, 100, true)]);
-        let all = [(90, 10, false), (1000, 50, false), (0xFFFF_FFF6, 5, true)];
-        assert_eq!(walk(90, 65), all);
-        assert_eq!(walk(170, 10), [(0x1_0000_000A, 10, true)]);
-        assert_eq!(walk(10, 0), []);
+        assert_eq!(at(0), (0, 0, 100));
+        assert_eq!(at(99), (0, 99, 1));
+        assert_eq!(at(100), (1, 1000, 50));
+        assert_eq!(at(170), (2, 0x1_0000_000A, 10));
+        assert_eq!(at(180), (2, 0x1_0000_0014, 0));
+        assert_eq!(pieces.of(8).bytes, 0);
     }
 }

@@ -28,7 +28,7 @@ pub struct Work {
     pub pending: u32,
     /// What SDMA tells SEND.
     pub signal: Option<send::Event>,
-    /// The counter when the event came.
+    /// The counter when the channel was looked at.
     pub now: u32,
     /// The read channel's sum of the part that has arrived.
     pub sum: u32,
@@ -74,21 +74,14 @@ impl<B: Dispatch> Card<'_, B> {
         self.work.ended = Some(Status::Done);
     }
 
-    /// Sets the deadline of the part that is awaited.
     #[inline(always)]
-    fn watch_next(&mut self) {
-        let Work { frame, watch, .. } = self.work;
-        let late = watch.over(frame.here, frame.end_of(frame.here));
-        let now = timer::now(&mut self.io.bus);
-        self.io.arm(SlotB::Part, late.wrapping_sub(now));
-    }
-
     fn watch_no_more(&mut self) {
         self.work.watch.end();
         self.io.disarm(SlotB::Part);
     }
 
     /// Cuts the frame off.
+    #[inline(never)]
     fn cut_off(&mut self, stop: bool) {
         self.send.reset(&mut self.io.bus, stop);
         self.watch_no_more();
@@ -97,6 +90,7 @@ impl<B: Dispatch> Card<'_, B> {
 
     /// Tries a transfer again. The wire stands meanwhile, so a frame whose memory has gone must
     /// come to an end: nobody is addressed by it any more.
+    #[inline(never)]
     fn fetch_again(&mut self) {
         let bus = &mut self.io.bus;
         let Work { frame, failed, .. } = self.work;
@@ -126,7 +120,16 @@ impl<B: Dispatch> Card<'_, B> {
         }
     }
 
+    #[inline(never)]
+    fn store_sum(&mut self) {
+        let Work {
+            job, frame, sum, ..
+        } = self.work;
+        frame.put_sum(job, job.sum + *sum, self.io);
+    }
+
     /// Takes the frame's transfers back: none of them means anything any more.
+    #[inline(never)]
     fn fail(&mut self) {
         let mut next = self.io.read_ring.oldest();
         while let Some(descriptor) = next {
@@ -158,17 +161,16 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
     fn act(&mut self, action: sdma::Action) {
         match action {
             sdma::Action::Nothing => {}
-            sdma::Action::FetchWhole => {
-                self.work.frame.keep_whole();
+            sdma::Action::FetchWhole | sdma::Action::FetchParts => {
                 let Work { job, frame, .. } = self.work;
-                frame.fetch(job, self.send, self.io);
-            }
-            sdma::Action::FetchParts => {
-                let Work { job, frame, .. } = self.work;
+                if action == sdma::Action::FetchWhole {
+                    frame.keep_whole();
+                }
                 frame.fetch(job, self.send, self.io);
             }
             sdma::Action::Offer => self.fetched(send::Event::OfferedWhole),
@@ -179,12 +181,7 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
                 self.fetch_again();
                 self.work.signal = Some(send::Event::PartFailed);
             }
-            sdma::Action::StoreSum => {
-                let Work {
-                    job, frame, sum, ..
-                } = self.work;
-                frame.put_sum(job, job.sum + *sum, self.io);
-            }
+            sdma::Action::StoreSum => self.store_sum(),
             sdma::Action::Fail => self.fail(),
             // Its queue is emptied by who gives it back.
             sdma::Action::Close => {}
@@ -201,23 +198,23 @@ impl<B: Dispatch> World<send::Send> for Card<'_, B> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
     fn act(&mut self, action: send::Action) {
-        let Frame { start, length, .. } = self.work.frame;
         match action {
             send::Action::Nothing | send::Action::Free => {}
-            send::Action::Queue => {
+            send::Action::Queue | send::Action::QueueEarly => {
+                let Frame { start, length, .. } = self.work.frame;
                 self.work.pending += 1;
+                let now = timer::now(&mut self.io.bus);
                 self.send.hand_over(self.io, start, length);
+                if action == send::Action::QueueEarly {
+                    self.work.watch.begin(now);
+                    bump(&mut self.io.bus, word(BlockWord::CutThrough));
+                }
             }
-            send::Action::QueueEarly => {
-                self.work.pending += 1;
-                self.work.watch.begin(timer::now(&mut self.io.bus));
-                self.send.hand_over(self.io, start, length);
-                self.watch_next();
-                bump(&mut self.io.bus, word(BlockWord::CutThrough));
-            }
-            send::Action::Certify => self.watch_next(),
+            // Deadlines are set when all parts have been seen to that a look at the channel showed.
+            send::Action::Certify => {}
             send::Action::CertifyLast => self.watch_no_more(),
             send::Action::Abort => self.cut_off(true),
             send::Action::Repeat => self.cut_off(false),

@@ -35,6 +35,9 @@ use tigon2_hal::timer;
 /// Microseconds until a frame is tried again that found no room.
 const AGAIN: u32 = 10;
 
+/// Frames of the MAC's that are looked after, whether one is cut through or not.
+const SEEN: u32 = 16;
+
 /// What CPU B knows of an endpoint's queue, in descriptors modulo 2^16.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
@@ -104,6 +107,29 @@ pub fn go_on<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>
         && sender.ready != 0
     {
         sender.post(send, io);
+    }
+}
+
+/// DMA Read Complete has just looked at the channel.
+#[inline(always)]
+pub fn looked<B: Dispatch>(eudp: &mut EudpB, io: &mut IoB<B>) {
+    if let Some(sender) = eudp.0.first_mut()
+        && sender.work.frame.missing != 0
+    {
+        sender.work.now = timer::now(&mut io.bus);
+    }
+}
+
+/// DMA Read Complete has seen to what it looked at: sets the deadline of the next part.
+#[inline(always)]
+pub fn seen<B: Dispatch>(eudp: &mut EudpB, io: &mut IoB<B>) {
+    if let Some(sender) = eudp.0.first_mut()
+        && sender.work.watch.is_on()
+    {
+        let Work { frame, watch, .. } = &mut sender.work;
+        let late = watch.over(frame.here, frame.end_of(frame.here));
+        let now = timer::now(&mut io.bus);
+        io.arm_at(SlotB::Part, now, late);
     }
 }
 
@@ -200,6 +226,12 @@ impl Sender {
     }
 
     /// Closes what is to be closed, if none of its frames is in work.
+    #[inline(never)]
+    fn sum_stored<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.fetch(sdma::Event::SumStored, send, io);
+    }
+
+    #[inline(never)]
     fn close<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         if self.sdma.defers(sdma::Event::Closed) {
             return;
@@ -238,12 +270,14 @@ impl Sender {
             if let Err(wait) = send.lend(io) {
                 return self.wait(wait, io);
             }
-            self.see_sent(send, io);
             let Work { job, frame, .. } = &mut self.work;
             frame.begin(job, send, io);
+            if frame.may_be_cut() || self.work.pending > SEEN {
+                self.see_sent(send, io);
+            }
             // What is in front of it in the channel would make its parts late.
             if !io.read_ring.is_idle(&mut io.bus) {
-                frame.keep_whole();
+                self.work.frame.keep_whole();
             }
             self.fetch(sdma::Event::Posted, send, io);
             if self.work.frame.missing == 0 {
@@ -255,6 +289,7 @@ impl Sender {
     }
 
     /// The next frame has to wait.
+    #[inline(never)]
     fn wait<B: Dispatch>(&mut self, wait: Wait, io: &mut IoB<B>) {
         match wait {
             Wait::Reads => {
@@ -268,6 +303,7 @@ impl Sender {
     }
 
     /// Takes the next descriptor; `false` if it was done at once.
+    #[inline(never)]
     fn take<B: Dispatch>(&mut self, io: &mut IoB<B>) -> bool {
         let behind = self.ready & !((2 << self.last) - 1);
         let from = if behind != 0 { behind } else { self.ready };
@@ -310,6 +346,8 @@ impl Sender {
         io.ring_a();
     }
 
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
     fn arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, done: &Finished) {
         if self.work.frame.missing == 0 {
             // Taken back.
@@ -319,20 +357,25 @@ impl Sender {
             job,
             frame,
             sum,
-            now,
+            watch,
             ..
         } = &mut self.work;
+        let from = frame.here;
         frame.arrived();
+        if watch.is_on() {
+            watch.over(from, frame.here);
+        }
         if job.summed && frame.missing == 0 {
             *sum = u32::from(done.sum(&mut io.bus));
         }
-        *now = timer::now(&mut io.bus);
         self.fetch(sdma::Event::Arrived, send, io);
         if matches!(self.sdma.state(), sdma::State::HeldForSum) {
-            self.fetch(sdma::Event::SumStored, send, io);
+            self.sum_stored(send, io);
         }
-        self.end(send, io);
-        self.take_turns(send, io);
+        if self.work.ended.is_some() {
+            self.end(send, io);
+            self.take_turns(send, io);
+        }
     }
 
     fn failed<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, descriptor: u32) {
@@ -351,6 +394,7 @@ impl Sender {
     }
 
     /// If SDMA is done with the frame: the path goes back, and the next frame comes.
+    #[inline(never)]
     fn end<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         let Some(mut status) = self.work.ended.take() else {
             return;
@@ -375,6 +419,7 @@ impl Sender {
 
     /// The next frame comes at once, unless the host's own frames have their turn: when these are
     /// read, or soon.
+    #[inline(never)]
     fn take_turns<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         if self.ready == 0 {
             return;
@@ -387,6 +432,8 @@ impl Sender {
     }
 
     /// Sees which frames have left.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
     fn see_sent<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         if self.work.pending != 0 && send.mac_is_idle(&mut io.bus) {
             while self.work.pending != 0 {
@@ -397,20 +444,28 @@ impl Sender {
     }
 
     /// An event of SDMA, and what it tells SEND.
-    #[inline(never)]
+    #[inline(always)]
     fn fetch<B: Dispatch>(&mut self, event: sdma::Event, send: &mut SendPath, io: &mut IoB<B>) {
         let work = &mut self.work;
         let mut card = Card { work, send, io };
         let step = self.sdma.step(event, &mut card);
-        let signal = card.work.signal.take();
         self.note(0, step, io);
-        if let Some(signal) = signal {
+        if self.work.signal.is_some() {
+            self.signalled(send, io);
+        }
+    }
+
+    /// SDMA has told SEND something.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
+    fn signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if let Some(signal) = self.work.signal.take() {
             self.hand_over(signal, send, io);
         }
     }
 
     /// An event of SEND.
-    #[inline(never)]
+    #[inline(always)]
     fn hand_over<B: Dispatch>(&mut self, event: send::Event, send: &mut SendPath, io: &mut IoB<B>) {
         let work = &mut self.work;
         let mut card = Card { work, send, io };
@@ -419,7 +474,8 @@ impl Sender {
     }
 
     /// Records a transition for the host.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[inline(never)]
     fn note<B: Dispatch>(&mut self, machine: usize, step: Step, io: &mut IoB<B>) {
         let bus = &mut io.bus;
         let Step::Taken(row) = step else {

@@ -9,7 +9,8 @@
 //!
 //! The chip's counter has microseconds of 86 cycles. What it shows when TxPrd is written may be
 //! almost one too old, and what it shows when a part is seen almost one too new: both are rounded
-//! against ourselves. So is the deadline: a microsecond for 1024 ns.
+//! against ourselves. So is the deadline: a microsecond for 1024 ns. A part
+//! is seen when the channel is looked at, not when its turn comes.
 
 /// Bytes that the MAC reads ahead of the wire, and its alignment.
 const READ_AHEAD: u32 = 80;
@@ -30,9 +31,11 @@ impl Watch {
         within: 0,
     };
 
-    /// Begins to watch at `now`, before TxPrd is written.
+    /// Begins to watch: `now` is from before TxPrd was written.
     pub const fn begin(&mut self, now: u32) {
         self.since = now;
+        // Until it is known over what.
+        self.within = 1;
     }
 
     /// The part of the bytes from `from` to `to` of the frame is to be certified next. Returns when
@@ -58,10 +61,11 @@ impl Watch {
         self.within != 0
     }
 
-    /// Whether a part that is seen at `now` is in time.
+    /// Whether a part that is seen at `now` is in time; it may have been seen before TxPrd was
+    /// written.
     #[inline(always)]
     pub const fn is_in_time(&self, now: u32) -> bool {
-        now.wrapping_sub(self.since) < self.within
+        (now.wrapping_sub(self.since) as i32) < self.within as i32
     }
 }
 
@@ -76,6 +80,7 @@ mod tests {
         watch.begin(u32::MAX);
         assert_eq!(watch.over(640, 1077), 4, "5244 ns are five microseconds");
         assert!(watch.is_in_time(3) && !watch.is_in_time(4));
+        assert!(watch.is_in_time(u32::MAX - 5), "before it began");
         watch.end();
         assert!(!watch.is_on());
     }
