@@ -325,7 +325,7 @@ handlers! {
     /// Fetches send BDs from the host's ring.
     send_bd_ready: SendBdReady on SideB spare, SendBdReady => path::send::bd_ready[send, io],
     /// Takes the next received frame: queues its data's DMA and its return BD.
-    receive_complete: ReceiveComplete on SideA, ReceiveComplete => sides::spine::complete[receive, queues, spine, io],
+    receive_complete: ReceiveComplete on SideA, ReceiveComplete => sides::eudp::receiver::complete[receive, queues, spine, eudp, io],
     /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
     doorbell_b: DoorbellB on SideB spare, DoorbellB => sides::doorbell::doorbell_b[all],
     /// Fetches jumbo receive BDs from the host's ring.

@@ -10,6 +10,7 @@ use super::interrupt::Interrupt;
 use super::note::WriteNote;
 use super::outbox::Outbox;
 use super::states::WriteStates;
+use crate::memory::layout::EUDP;
 use crate::memory::region::Staging;
 use crate::memory::shared::OfA;
 use host_interface::event::{Event, EventCode};
@@ -19,6 +20,9 @@ use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Position, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
+
+/// The bit of a datagram that was written.
+const DATAGRAM: u32 = 1 << 16;
 
 /// CPU A's io.
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub struct IoA<B: Dispatch> {
     pub rare_work: bool,
     /// The address filter.
     pub filter: Filter,
+    /// An endpoint's datagram that was written: its sum, and a bit that says so.
+    datagram: [u32; EUDP],
 }
 
 impl<B: Dispatch> IoA<B> {
@@ -76,6 +82,7 @@ impl<B: Dispatch> IoA<B> {
             outbox: Outbox::new(),
             rare_work: false,
             filter: Filter::new(multicast),
+            datagram: [0; EUDP],
         }
     }
 
@@ -144,6 +151,29 @@ impl<B: Dispatch> IoA<B> {
         }
         self.awaited += 1;
         self.await_writes();
+    }
+
+    /// Queues a transfer whose end is an event, when [`has_write_room`](Self::has_write_room) has
+    /// returned true.
+    #[inline(always)]
+    pub fn put_awaited(&mut self, transfer: &Transfer) {
+        self.await_next();
+        self.write_ring.put(&mut self.bus, transfer);
+    }
+
+    /// An endpoint's datagram was written, and summed.
+    #[inline(always)]
+    pub fn note_datagram(&mut self, sum: u16) {
+        if let Some(datagram) = self.datagram.first_mut() {
+            *datagram = DATAGRAM | u32::from(sum);
+        }
+    }
+
+    /// The sum of a datagram that was written since the last look.
+    #[inline(always)]
+    pub fn take_datagram(&mut self) -> Option<u32> {
+        let datagram = core::mem::take(self.datagram.first_mut()?);
+        (datagram != 0).then_some(datagram & !DATAGRAM)
     }
 
     /// Records that an awaited transfer has completed, or never will.

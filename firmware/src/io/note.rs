@@ -244,6 +244,14 @@ impl WriteNote {
     /// The last data of a frame for an endpoint; no kind of the plain frames.
     pub const DATAGRAM: WriteNote = WriteNote(6);
 
+    /// Data of it before the last.
+    pub const DATAGRAM_PIECE: WriteNote = WriteNote(6 | 32);
+
+    /// Whether it is [`DATAGRAM`](Self::DATAGRAM) or [`DATAGRAM_PIECE`](Self::DATAGRAM_PIECE).
+    pub const fn is_of_datagram(self) -> bool {
+        self.0 & !32 == Self::DATAGRAM.0
+    }
+
     /// Whether it is [`DATAGRAM`](Self::DATAGRAM).
     #[inline(always)]
     pub const fn is_datagram(self) -> bool {

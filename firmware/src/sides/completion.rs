@@ -112,7 +112,7 @@ pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
     if interrupt {
         io.raise_interrupt();
     }
-    eudp::completion::report(&mut a.eudp, &mut a.io);
+    eudp::completion::written(&mut a.eudp, &mut a.io);
 }
 
 /// Looks for indices among the completed transfers. Returns whether one of them requests an
@@ -121,7 +121,14 @@ pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
 fn indices<B: Dispatch>(io: &mut IoA<B>, walk: &mut Walk) -> bool {
     let mut interrupt = false;
     while let Some(done) = io.write_ring.take(walk) {
-        let kind = WriteNote::of_word(done.note).kind();
+        let note = WriteNote::of_word(done.note);
+        if EUDP != 0 && note.is_datagram() {
+            let sum = done.sum(&mut io.bus);
+            io.note_datagram(sum);
+            io.has_ended();
+            continue;
+        }
+        let kind = note.kind();
         match kind {
             WriteKind::Quiet | WriteKind::ReceiveData => continue,
             WriteKind::EventIndex => {

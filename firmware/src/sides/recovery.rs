@@ -141,6 +141,11 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
 /// A write to the host failed. Returns whether to report it: events that do not reach the host are
 /// not reported.
 fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> bool {
+    let note = WriteNote::of_word(a.io.write_ring.note(descriptor));
+    if EUDP != 0 && note.is_of_datagram() {
+        eudp::receiver::failed(&mut a.eudp, &mut a.io, descriptor);
+        return false;
+    }
     let bus = &mut a.io.bus;
     let at = DmaDescriptorAt(descriptor);
     let (local, length) = (bus.load(at.local()), bus.load(at.length()) & 0xFFFF);

@@ -1,15 +1,15 @@
 //! A simulated card with firmware that has endpoints, and a peer on its wire.
 
-use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use eudp::{
     AddressHandle, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig, Eudp,
-    Region,
+    Received, Refusals, Region, Status,
 };
 use frame_pipeline::trace::{Checker, Entry};
 use host_driver::nic::EndpointCard;
 use host_driver::{Config, DmaMemory};
 use integration_tests::{Engine, Sim, Stage};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 use testbed::firmware::{FirmwareOptions, Placement, Variant, build};
 use tigon2_sim::SimTransport;
@@ -176,6 +176,63 @@ impl Card {
         let mut card = EndpointCard(&mut self.stage.nic);
         let [through, aborted, _] = self.eudp.cuts(&mut card).expect("the card is there");
         [through, aborted]
+    }
+}
+
+impl Card {
+    /// A frame with a datagram from the peer to a port of this card.
+    pub fn inbound(&self, port: u16, data: &[u8]) -> Vec<u8> {
+        let station = self.stage.nic.station();
+        let builder = PacketBuilder::ethernet2(PEER_STATION, station)
+            .ipv4(PEER.octets(), HERE.octets(), 64)
+            .udp(PEER_PORT, port);
+        let mut frame = Vec::new();
+        builder.write(&mut frame, data).expect("a frame");
+        // As a MAC pads it.
+        frame.resize(frame.len().max(60), 0x55);
+        frame
+    }
+
+    /// Lends `bytes` of the region from `offset` on for a datagram.
+    pub fn post(&mut self, offset: u32, bytes: u32, cookie: u32) {
+        let piece = self.region.segment(offset, bytes);
+        self.with(|endpoint, card| endpoint.post(card, &[piece], cookie))
+            .expect("it is posted");
+        // A frame that is on the wire already may be faster than the mailbox.
+        self.stage.engine.pass(Duration::from_micros(10));
+    }
+
+    /// What stands in the region.
+    pub fn memory(&self, offset: usize, bytes: usize) -> Vec<u8> {
+        let mut out = vec![0; bytes];
+        self.memory.read_bytes(offset, &mut out).expect("it fits");
+        out
+    }
+
+    /// Whether nothing is completed for a while.
+    pub fn rests(&mut self) -> bool {
+        self.stage.engine.pass(Duration::from_micros(200));
+        let polled = self.with(|endpoint, card| endpoint.poll(card));
+        polled.expect("the card is there").is_none()
+    }
+
+    /// Frames for the endpoint that were not delivered.
+    pub fn refusals(&mut self) -> Refusals {
+        let mut card = EndpointCard(&mut self.stage.nic);
+        self.eudp.refusals(&mut card).expect("the card is there")
+    }
+
+    /// A datagram that has arrived from the peer.
+    pub fn received(cookie: u32, bytes: usize, summed: bool) -> Completion {
+        Completion::Received {
+            cookie,
+            status: Status::Done,
+            datagram: Received {
+                bytes: bytes as u32,
+                from: SocketAddrV4::new(PEER, PEER_PORT),
+                summed,
+            },
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Endpoints for datagrams: E-UDP, on the simulator with the real firmware.
 
 mod card;
+mod receiving;
 mod sending;

@@ -1,7 +1,14 @@
 //! Datagrams from a process's memory to a peer.
 
-use crate::card::{Card, bytes, data};
+use crate::card::{Card, PEER_PORT, bytes, data};
 use eudp::{Checksum, Completion, CutThrough, Status};
+
+fn done(cookie: u32) -> Completion {
+    Completion::Sent {
+        cookie,
+        status: Status::Done,
+    }
+}
 
 /// One at a time: how long they take from the process's call to their end on the wire.
 fn latencies(card: &mut Card, length: usize, count: u32) -> Vec<u64> {
@@ -13,11 +20,7 @@ fn latencies(card: &mut Card, length: usize, count: u32) -> Vec<u64> {
         let seen = card.wire();
         assert!(data(&seen.bytes) == sent, "datagram {number} is another");
         all.push(seen.at - begun);
-        let done = Completion::Sent {
-            cookie: number,
-            status: Status::Done,
-        };
-        assert_eq!(card.completion(), done);
+        assert_eq!(card.completion(), done(number));
     }
     all
 }
@@ -47,5 +50,96 @@ fn a_datagram_leaves_while_it_is_fetched() {
         fine.follow();
         assert_eq!((cut, aborted), (20, 0), "all of them leave early");
         assert!(mean(&through) < most * mean(&stored));
+    }
+}
+
+/// From the descriptor itself, and gathered from pieces, with and without a checksum.
+#[test]
+fn datagrams_of_all_shapes_are_what_was_posted() {
+    for checksum in [Checksum::None, Checksum::Full] {
+        let mut card = Card::timed(CutThrough::FAST_BUS, checksum, 1500);
+        let has_sum = |frame: &[u8]| frame[40..42] != [0, 0];
+        let full = checksum == Checksum::Full;
+        let to = (card.peer, PEER_PORT);
+        for (cookie, length) in (0..).zip([0, 1, 2, 3, 17, 63, 64]) {
+            let sent = bytes(cookie, length);
+            card.with(|endpoint, card| endpoint.send_inline(card, to, &sent, cookie))
+                .expect("it is posted");
+            let frame = card.wire().bytes;
+            assert_eq!(data(&frame), sent);
+            assert_eq!(has_sum(&frame), full);
+            assert_eq!(card.completion(), done(cookie));
+        }
+        for (cookie, lengths) in (20..).zip([&[1usize, 1, 1][..], &[700, 3, 500], &[9; 8]]) {
+            let all = bytes(cookie, lengths.iter().sum());
+            let (mut pieces, mut from, mut at) = (Vec::new(), 0, 3);
+            for length in lengths {
+                let piece = &all[from..from + length];
+                card.memory.write_bytes(at, piece).expect("it fits");
+                pieces.push(card.region.segment(at as u32, *length as u32));
+                (from, at) = (from + length, at + length + 5);
+            }
+            card.with(|endpoint, card| endpoint.send(card, to, &pieces, cookie))
+                .expect("it is posted");
+            let frame = card.wire().bytes;
+            assert!(data(&frame) == all, "pieces {lengths:?}");
+            assert_eq!(has_sum(&frame), full);
+            assert_eq!(card.completion(), done(cookie));
+        }
+        card.follow();
+    }
+}
+
+/// Forty are posted at once: eight have a slot in the card, the others wait in the library.
+#[test]
+fn datagrams_leave_in_their_order() {
+    let mut card = Card::timed(CutThrough::FAST_BUS, Checksum::Full, 1500);
+    for number in 0..40 {
+        card.send(number as usize * 2048, &bytes(number, 1200), number);
+    }
+    for number in 0..40 {
+        assert!(data(&card.wire().bytes) == bytes(number, 1200), "{number}");
+        assert_eq!(card.completion(), done(number));
+    }
+    card.follow();
+}
+
+/// Datagrams that are longer than a frame: IP fragments, which the peer puts together.
+#[test]
+fn long_datagrams_go_in_fragments() {
+    for checksum in [Checksum::None, Checksum::Full] {
+        let mut card = Card::timed(CutThrough::FAST_BUS, checksum, 1500);
+        for (cookie, length) in (0..).zip([1473, 3000, 32_768, 65_507]) {
+            let sent = bytes(cookie, length);
+            card.send(64, &sent, cookie);
+            let frames = (length + 8).div_ceil(1480);
+            let mut payload = vec![0; length + 8];
+            let mut first = Vec::new();
+            for _ in 0..frames {
+                let frame = card.wire().bytes;
+                let packet = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+                let offset = u16::from_be_bytes([frame[20], frame[21]]);
+                let at = usize::from(offset & 0x1FFF) * 8;
+                let part = &frame[34..14 + packet];
+                payload[at..at + part.len()].copy_from_slice(part);
+                assert_eq!(offset & 0x2000 != 0, at + part.len() < payload.len());
+                if at == 0 {
+                    first = frame[..34].to_vec();
+                }
+            }
+            // The whole packet, as the peer's kernel makes it of the fragments.
+            first[16..18].copy_from_slice(&((length + 28) as u16).to_be_bytes());
+            first[20..22].fill(0);
+            first[24..26].fill(0);
+            let sum = first[14..34].chunks(2).fold(0u32, |sum, pair| {
+                sum + u32::from(u16::from_be_bytes([pair[0], pair[1]]))
+            });
+            let sum = (sum & 0xFFFF) + (sum >> 16);
+            first[24..26].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            let whole = [first, payload].concat();
+            assert!(data(&whole) == sent, "{length} bytes");
+            assert_eq!(whole[40..42] != [0, 0], checksum == Checksum::Full);
+        }
+        card.follow();
     }
 }

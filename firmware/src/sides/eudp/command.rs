@@ -3,7 +3,8 @@
 //! [`host_interface::eudp`]. CPU A takes them, CPU B follows, and the answer comes when both know.
 
 use super::completion::{Completions, Reporter};
-use super::{EudpA, word};
+use super::receiver::{self, Receiver};
+use super::{EudpA, each, word};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::EUDP_OPEN;
@@ -37,10 +38,11 @@ pub fn describe<B: Bus>(bus: &mut B) {
 /// The host has rung mailboxes of endpoints, or that of commands.
 #[inline(never)]
 pub fn rung<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, pending: u32) {
-    let Some(reporter) = eudp.0.first_mut() else {
+    let Some((reporter, _)) = eudp.parts() else {
         return;
     };
     if pending >> MAILBOX != 0 {
+        receiver::rung(reporter, io, pending >> MAILBOX);
         // CPU B sees which by its own register.
         io.ring_b();
     }
@@ -93,12 +95,21 @@ fn open<B: Dispatch>(
             low: of(EndpointWord::CompletionsLow),
         },
         mask: of(EndpointWord::Completions).wrapping_sub(1),
+        address: of(EndpointWord::Address),
+        port: of(EndpointWord::Port) & 0xFFFF,
         ..Completions::NONE
     };
     let entries = queue.mask.wrapping_add(1);
     let usable = entries.is_power_of_two() && entries <= COMPLETIONS_MAX;
     if queue.base.is_null() || queue.base.low & 7 != 0 || !usable {
         return Err(Outcome::NoCompletions);
+    }
+    let taken = each(reporter.open).any(|other| {
+        let other = reporter.queues.get(other as usize);
+        other.is_some_and(|other| other.port == queue.port && other.address == queue.address)
+    });
+    if taken {
+        return Err(Outcome::PortTaken);
     }
     bus.store(row + EndpointWord::Sent as u32, 0);
     bus.store(row + EndpointWord::Completed as u32, 0);
@@ -119,8 +130,10 @@ fn close(reporter: &mut Reporter, endpoint: u32) -> Result<(), Outcome> {
 
 /// CPU B has followed: answers when what was queued for the host has been written.
 #[inline(never)]
-pub fn answer<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
-    if io.all_written() {
+pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mut IoA<B>) {
+    let endpoint = io.bus.load(word(BlockWord::Argument));
+    let closed = reporter.open & 1 << (endpoint & 31) == 0;
+    if !closed || !receiver.works_for(endpoint) && io.all_written() {
         finish(reporter, io);
     } else {
         io.bus.ring(Cpu::A);

@@ -13,10 +13,12 @@ use host_interface::eudp::{
     COMPLETION_BYTES, DescriptorWord, ENDPOINTS, EndpointWord, Kind, endpoint_word, send_slot,
 };
 use tigon2_chip::HostAddress;
+use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
 /// An endpoint, as CPU A knows it.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub struct Completions {
     /// Where the queue is.
     pub base: HostAddress,
@@ -24,6 +26,14 @@ pub struct Completions {
     pub mask: u32,
     /// Descriptors to send that were reported, modulo 2^16.
     pub sent: u32,
+    /// Its address and port.
+    pub address: u32,
+    /// See [`address`](Self::address).
+    pub port: u32,
+    /// Descriptors to receive that are done, and that are posted, modulo 2^16.
+    pub received: u32,
+    /// See [`received`](Self::received).
+    pub produced: u32,
 }
 
 impl Completions {
@@ -32,6 +42,10 @@ impl Completions {
         base: HostAddress { high: 0, low: 0 },
         mask: 0,
         sent: 0,
+        address: 0,
+        port: 0,
+        received: 0,
+        produced: 0,
     };
 }
 
@@ -67,6 +81,18 @@ pub struct Entry {
     pub address: u32,
     /// The source's port, and the verdict.
     pub port: u32,
+}
+
+impl Entry {
+    /// Of nothing.
+    pub const NONE: Entry = Entry {
+        cookie: 0,
+        kind: Kind::Sent,
+        status: 0,
+        length: 0,
+        address: 0,
+        port: 0,
+    };
 }
 
 impl Reporter {
@@ -165,22 +191,39 @@ impl Default for Reporter {
 #[inline(always)]
 pub fn called<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
     report(eudp, io);
-    if let Some(reporter) = eudp.0.first_mut()
+    if let Some((reporter, receiver)) = eudp.parts()
         && reporter.command != 0
         && EUDP_KNOWN.get(&mut io.bus) == reporter.awaited
     {
-        super::command::answer(reporter, io);
+        super::command::answer(reporter, receiver, io);
     }
 }
 
 /// Reports what is done, as far as there are write descriptors.
 #[inline(always)]
 pub fn report<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
-    if let Some(reporter) = eudp.0.first_mut() {
+    if let Some((reporter, _)) = eudp.parts() {
         let seen = EUDP_SENT.get(&mut io.bus);
         if seen != reporter.seen {
             // Without a descriptor the next completed write comes here again.
             let _ = reporter.report(io, seen);
         }
     }
+}
+
+/// DMA Write Complete: what it has found, and what waits for a write descriptor.
+#[inline(always)]
+pub fn written<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+    let found = io.take_datagram();
+    if let Some((reporter, receiver)) = eudp.parts() {
+        if let Some(sum) = found {
+            receiver.written(reporter, io, sum);
+        }
+        receiver.report(reporter, io);
+        if reporter.open != 0 {
+            // A frame may have waited for a write descriptor.
+            io.bus.set(EventBit::ReceiveComplete);
+        }
+    }
+    report(eudp, io);
 }

@@ -15,6 +15,7 @@
 //! | --- | --- | --- |
 //! | [`command`] | open, close | A |
 //! | [`completion`] | completions to the host | A |
+//! | [`receiver`] | RECV and RDMA: datagrams that arrive | A |
 //! | [`sender`] | the events of SDMA and SEND | B |
 //! | [`machines`] | what their rows do | B |
 //! | [`job`] | the descriptor in work | B |
@@ -26,24 +27,33 @@ pub mod completion;
 pub mod frame;
 pub mod job;
 pub mod machines;
+pub mod receiver;
 pub mod sender;
 pub mod watch;
 
 use crate::memory::layout::{EUDP, EUDP_BLOCK};
 use completion::Reporter;
 use host_interface::eudp::{BlockWord, ENDPOINTS};
+use receiver::Receiver;
 use sender::Sender;
 use tigon2_hal::Bus;
 use tigon2_hal::schedule::barrier;
 
 /// E-UDP's part of CPU A's side: nothing in firmware without endpoints.
 #[derive(Debug)]
-pub struct EudpA([Reporter; EUDP]);
+pub struct EudpA([(Reporter, Receiver); EUDP]);
 
 impl EudpA {
     /// No endpoint is open.
     pub const fn new() -> EudpA {
-        EudpA([const { Reporter::new() }; EUDP])
+        EudpA([const { (Reporter::new(), Receiver::new()) }; EUDP])
+    }
+
+    /// Both parts.
+    #[inline(always)]
+    fn parts(&mut self) -> Option<(&mut Reporter, &mut Receiver)> {
+        let parts = self.0.first_mut();
+        parts.map(|(reporter, receiver)| (reporter, receiver))
     }
 }
 

@@ -1,0 +1,94 @@
+//! Datagrams from a peer into a process's memory.
+
+use crate::card::{Card, PORT, bytes};
+use eudp::{Checksum, CutThrough, Refusals};
+use integration_tests::Engine;
+
+fn card() -> Card {
+    Card::timed(CutThrough::FAST_BUS, Checksum::None, 1500)
+}
+
+#[test]
+fn a_datagram_arrives_in_the_memory_that_was_lent_for_it() {
+    let mut card = card();
+    for (number, length) in (0..).zip([0, 1, 3, 64, 1000, 1471, 1472]) {
+        let sent = bytes(number, length);
+        card.post(8192, 2048, number);
+        let frame = card.inbound(PORT, &sent);
+        card.stage.engine.send(&frame);
+        assert_eq!(card.completion(), Card::received(number, length, true));
+        assert!(card.memory(8192, length) == sent, "{length} bytes");
+    }
+    assert_eq!(card.refusals(), Refusals::default());
+    card.follow();
+}
+
+/// More than there are slots in the card, one behind the other, without gaps on the wire.
+#[test]
+fn a_burst_fills_one_buffer_after_the_other() {
+    let mut card = card();
+    for number in 0..8 {
+        card.post(number * 2048, 2048, number);
+    }
+    for number in 0..8 {
+        let frame = card.inbound(PORT, &bytes(number, 1400));
+        card.stage.engine.send(&frame);
+    }
+    for number in 0..8 {
+        assert_eq!(card.completion(), Card::received(number, 1400, true));
+        let there = card.memory(number as usize * 2048, 1400);
+        assert!(there == bytes(number, 1400), "datagram {number}");
+    }
+}
+
+/// A wrong sum is never completed, and costs the process no buffer.
+#[test]
+fn a_damaged_datagram_is_dropped_and_its_buffer_stays() {
+    let mut card = card();
+    card.post(0, 2048, 7);
+    let good = card.inbound(PORT, &bytes(1, 700));
+    let mut bad = good.clone();
+    bad[500] ^= 4;
+    card.stage.engine.send(&bad);
+    assert!(card.rests());
+    let mut bad = good.clone();
+    bad[22] ^= 1;
+    card.stage.engine.send(&bad);
+    assert!(card.rests());
+    card.stage.engine.send(&good);
+    assert_eq!(card.completion(), Card::received(7, 700, true));
+    assert!(card.memory(0, 700) == bytes(1, 700));
+    // Without a descriptor, and with one that is too short for it.
+    card.stage.engine.send(&good);
+    assert!(card.rests());
+    card.post(0, 699, 8);
+    card.stage.engine.send(&good);
+    assert!(card.rests());
+    let seen = Refusals {
+        bad_header: 1,
+        no_buffer: 1,
+        bad_sum: 1,
+        bad_region: 1,
+    };
+    assert_eq!(card.refusals(), seen);
+    card.follow();
+}
+
+/// What is no datagram for an endpoint is the kernel's, in its order.
+#[test]
+fn other_ports_and_other_protocols_go_to_the_host() {
+    let mut card = card();
+    card.post(0, 2048, 1);
+    let other = card.inbound(PORT + 1, &bytes(2, 600));
+    let plain = card.stage.inbound(3);
+    let ours = card.inbound(PORT, &bytes(4, 600));
+    let mut fragment = card.inbound(PORT, &bytes(5, 600));
+    // More fragments follow.
+    fragment[20] |= 0x20;
+    for frame in [&other, &ours, &plain, &fragment] {
+        card.stage.engine.send(frame);
+    }
+    assert_eq!(card.completion(), Card::received(1, 600, true));
+    assert!(card.memory(0, 600) == bytes(4, 600));
+    assert_eq!(card.stage.receive(3), [other, plain, fragment]);
+}
