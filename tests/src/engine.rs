@@ -177,7 +177,12 @@ impl Sim {
         let text = testbed::paths::board_file().expect("the board file");
         let parameters = Parameters::from_toml(&text, profile);
         let parameters = parameters.unwrap_or_else(|error| panic!("{error}"));
-        let machine = Machine::timed(Board::default(), parameters, 1);
+        Sim::timed_by(parameters, 1)
+    }
+
+    /// The same by parameters of the story's own, with a seed for what varies.
+    pub fn timed_by(parameters: Parameters, seed: u64) -> (Self, SimTransport) {
+        let machine = Machine::timed(Board::default(), parameters, seed);
         let transport = SimTransport::new(machine);
         let machine = transport.machine();
         (Sim { machine }, transport)

@@ -58,7 +58,16 @@ pub struct Card {
 impl Card {
     /// One that keeps the chip's time.
     pub fn timed(cut: CutThrough, checksum: Checksum, mtu: u32) -> Card {
-        let (engine, transport) = Sim::timed("default");
+        Card::on(Sim::timed("default"), cut, checksum, mtu)
+    }
+
+    /// The same on a card that was powered up.
+    pub fn on(
+        (engine, transport): (Sim, SimTransport),
+        cut: CutThrough,
+        checksum: Checksum,
+        mtu: u32,
+    ) -> Card {
         let config = Config {
             mtu: if mtu > 1500 { 9000 } else { 1500 },
             ..Config::default()

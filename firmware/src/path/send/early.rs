@@ -51,6 +51,8 @@ impl SendPath {
         if let Some(lent) = self.lent.first_mut() {
             *lent = 1;
         }
+        // The host's frames may have left it off until they have their turn.
+        io.bus.set(EventBit::DmaReadComplete);
         Ok(())
     }
 

@@ -263,7 +263,7 @@ fn goes_no_further<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, stop: Stop
 /// until the waiting BDs have had their turn. Retiring few at a time costs more for each.
 #[inline(always)]
 pub fn data_first<B: Dispatch>(send: &SendPath, io: &mut IoB<B>) {
-    if !send.bds.is_empty() && !io.bus.core(|core| core.is_alone()) {
+    if !send.bds.is_empty() && !send.is_lent() && !io.bus.core(|core| core.is_alone()) {
         io.bus.clear(EventBit::DmaReadComplete);
     }
 }

@@ -1,0 +1,192 @@
+//! Buses that stall, memory that is none, processes that write nonsense.
+
+use crate::card::{Card, PEER_PORT, bytes, data};
+use eudp::{Card as _, Checksum, Completion, CutThrough, Status};
+use host_driver::nic::EndpointCard;
+use host_interface::eudp::{DescriptorWord, send_slot};
+use host_interface::extension::Extension;
+use integration_tests::{Engine, Sim};
+use tigon2_sim::timing::Parameters;
+
+/// On a bus that stalls, frames are cut off on the wire and sent again: what ends with a good CRC
+/// is what the process has sent, once, in its order.
+#[test]
+fn frames_that_the_wire_overtakes_are_sent_again_whole() {
+    let mut aborted = 0;
+    for (seed, stall) in (1..).zip([150, 300, 1000, 3000]) {
+        let parameters = Parameters {
+            pci_rd: stall,
+            jit: 1.0,
+            ..Parameters::default()
+        };
+        let sim = Sim::timed_by(parameters, seed);
+        let mut card = Card::on(sim, CutThrough::Lead(512), Checksum::None, 9000);
+        for number in 0..50 {
+            let sent = bytes(number, if number % 2 == 0 { 1472 } else { 8972 });
+            card.send(4096, &sent, number);
+            assert!(data(&card.wire().bytes) == sent, "{stall} clocks, {number}");
+            let done = Completion::Sent {
+                cookie: number,
+                status: Status::Done,
+            };
+            assert_eq!(card.completion(), done);
+        }
+        card.follow();
+        aborted += card.cuts()[1];
+    }
+    assert!(aborted > 50, "the wire overtakes some: {aborted}");
+}
+
+/// A region whose memory is gone costs its owner the datagram, and nobody else anything.
+#[test]
+fn memory_that_cannot_be_read_is_said_to_the_process() {
+    for cut in [CutThrough::Off, CutThrough::FAST_BUS] {
+        let mut card = Card::timed(cut, Checksum::None, 1500);
+        let kept = card.stage.engine.machine().clone();
+        kept.lock().unmap_all();
+        card.send(4096, &bytes(1, 1472), 1);
+        card.stage
+            .engine
+            .pass(std::time::Duration::from_micros(500));
+        kept.lock().map(card.memory.clone());
+        // Its completion queue was gone, too: what the card says of it, NIC memory has.
+        let block = word(&mut card, Extension::Eudp.nic_address());
+        let status = block + send_slot(0, 0) + DescriptorWord::Status as u32;
+        assert_eq!(word(&mut card, status), Status::Unreadable as u32);
+        card.send(4096, &bytes(2, 1472), 2);
+        assert!(data(&card.wire().bytes) == bytes(2, 1472));
+        card.follow();
+    }
+}
+
+fn word(card: &mut Card, address: u32) -> u32 {
+    let mut word = [0];
+    let read = EndpointCard(&mut card.stage.nic).read(address, &mut word);
+    read.expect("the card is there");
+    word[0]
+}
+
+/// A process writes its descriptors itself: nonsense comes back to it, and nothing leaves.
+#[test]
+fn descriptors_of_nonsense_are_refused() {
+    let mut card = Card::timed(CutThrough::FAST_BUS, Checksum::Full, 1500);
+    let block = word(&mut card, Extension::Eudp.nic_address());
+    let shapes = [
+        // A handle and a region that are nobody's, too many pieces, a piece behind the region's
+        // end, lengths that do not fit, data in the descriptor that is none.
+        [7 << 24, 1 << 24 | 100, 100, 0],
+        [0, 1 << 24 | 100, 63 << 16 | 100, 0],
+        [0, 1 << 24 | 100, 0xFFFF << 16 | 100, 0],
+        [0, 9 << 24 | 100, 100, 0],
+        [0, 0xFF << 24 | 100, 100, 0],
+        [0, 1 << 24 | 100, 100, 1 << 18],
+        [0, 1 << 24 | 100, 100, u32::MAX - 50],
+        [0, 1 << 24 | 101, 100, 0],
+        [0, 1 << 24, 0, 0],
+        [0, 65, 0, 0],
+        [0xFF << 24, 0, 0, 0],
+    ];
+    for (number, [to, shape, piece, offset]) in (0..).zip(shapes) {
+        // The library writes a good one, which is overwritten before the card has seen it.
+        let peer = (card.peer, PEER_PORT);
+        let slot = block + send_slot(0, number);
+        card.with(|endpoint, lent| {
+            lent.write(slot, &[number, to, shape, 0, piece, offset])?;
+            let posted = endpoint.send_inline(&mut Blind(lent), peer, &[], number);
+            posted.map_err(|error| panic!("{error}"))
+        })
+        .unwrap_or_else(|error: host_driver::NicError| panic!("{error}"));
+        let refused = Completion::Sent {
+            cookie: number,
+            status: Status::BadDescriptor,
+        };
+        assert_eq!(card.completion(), refused, "{to:x} {shape:x}");
+        assert_eq!(card.stage.engine.receive_now(), None);
+    }
+    // And it goes on.
+    card.send(0, &bytes(3, 1000), 99);
+    assert!(data(&card.wire().bytes) == bytes(3, 1000));
+    card.follow();
+}
+
+/// A card whose descriptors somebody else writes.
+struct Blind<'a, C>(&'a mut C);
+
+impl<C: eudp::Card> eudp::Card for Blind<'_, C> {
+    type Error = C::Error;
+    type Memory = C::Memory;
+
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), C::Error> {
+        self.0.read(address, out)
+    }
+
+    fn write(&mut self, _: u32, _: &[u32]) -> Result<(), C::Error> {
+        Ok(())
+    }
+
+    fn ring(&mut self, mailbox: u32, word: u32) -> Result<(), C::Error> {
+        self.0.ring(mailbox, word)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<C::Memory, C::Error> {
+        self.0.allocate(bytes)
+    }
+
+    fn wait(&mut self, turns: u32) -> bool {
+        self.0.wait(turns)
+    }
+}
+
+/// When an endpoint is closed its memory is the process's again, and its port the host's.
+#[test]
+fn a_closed_endpoint_is_gone() {
+    let mut card = Card::timed(CutThrough::FAST_BUS, Checksum::None, 1500);
+    card.post(0, 2048, 1);
+    let frame = card.inbound(crate::card::PORT, &bytes(1, 500));
+    let Card {
+        mut stage,
+        mut eudp,
+        endpoint,
+        memory,
+        ..
+    } = card;
+    let closed = eudp.close(&mut EndpointCard(&mut stage.nic), endpoint);
+    closed.unwrap_or_else(|error| panic!("{error}"));
+    stage.engine.send(&frame);
+    assert_eq!(stage.receive(1), [frame]);
+    let mut there = [1; 500];
+    memory.read_bytes(0, &mut there).expect("it fits");
+    assert_eq!(there, [0; 500]);
+}
+
+/// The host's own frames and an endpoint's leave beside each other.
+#[test]
+fn the_host_sends_beside_an_endpoint() {
+    let mut card = Card::timed(CutThrough::FAST_BUS, Checksum::None, 1500);
+    let (mut plain, mut ours) = (0, 0);
+    for number in 0..60 {
+        card.send(number as usize * 2048, &bytes(number, 1200), number);
+        let frame = card.stage.outbound(number);
+        card.stage.transmit(&[&frame]);
+        card.with(|endpoint, card| while let Ok(Some(_)) = endpoint.poll(card) {});
+    }
+    let end = card.now() + 10_000_000_000;
+    while plain + ours < 120 {
+        // The library moves what waits into the card when it is polled.
+        card.with(|endpoint, card| while let Ok(Some(_)) = endpoint.poll(card) {});
+        card.stage.turn();
+        assert!(card.now() < end, "{plain} and {ours} have left");
+        let Some(frame) = card.stage.wire_now() else {
+            continue;
+        };
+        if frame[12..14] == [8, 0] {
+            assert!(data(&frame) == bytes(ours, 1200), "datagram {ours}");
+            ours += 1;
+        } else {
+            assert!(frame == card.stage.outbound(plain), "frame {plain}");
+            plain += 1;
+        }
+    }
+    assert_eq!((plain, ours), (60, 60));
+    card.follow();
+}
