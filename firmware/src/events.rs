@@ -347,7 +347,7 @@ handlers! {
     /// The host moved a producer, queued commands or ended its interrupt service.
     mailbox: Mailbox on SideA, Mailbox => sides::mailbox::handle[all],
     /// Reports the send consumer index: the driver reads it, or CPU A writes it to the host.
-    update_send_consumer: UpdateSendConsumer on SideB spare, UpdateSendConsumer => path::send::update_consumer[send, io],
+    update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer => path::send::update_consumer[send, io],
     /// Reports the receive return producer index to the host.
     update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => path::receive::index::update[receive, queues, io],
     /// The MAC's receiver raises an attention: link or buffer.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use testbed::conditions::{Conditions, DmaChannels, HostKind};
 use tigon_bench::rounds::Rounds;
 use tigon_bench::simulated::{self, Part, Request, What};
-use tigon_bench::{eta, guest, knet, linux, speed, spine};
+use tigon_bench::{eta, eudp, guest, knet, linux, speed, spine};
 
 /// The measurements to run.
 #[derive(Debug, clap::Args)]
@@ -63,6 +63,9 @@ pub struct Arguments {
     /// sim: what extensions of the card cost
     #[arg(long, conflicts_with_all = ["engine", "guest", "firmware", "profile", "golden", "sensitivity", "placements", "beyond", "speed", "knet", "experiment", "datagram", "dma_channels", "host"])]
     pub spine: bool,
+    /// sim: datagrams of endpoints, cut through beside stored and forwarded
+    #[arg(long, conflicts_with_all = ["eta", "knet", "spine", "engine", "guest", "firmware", "profile", "golden", "sensitivity", "placements", "beyond", "speed", "experiment", "datagram", "dma_channels", "host"])]
+    pub eudp: bool,
     /// Measure a web server through the packet processing engine beside one through the kernel
     #[arg(long, conflicts_with_all = ["knet", "spine", "engine", "guest", "firmware", "profile", "golden", "sensitivity", "placements", "beyond", "speed", "experiment", "datagram", "dma_channels", "host"])]
     pub eta: bool,
@@ -134,6 +137,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     if arguments.eta {
         return eta::run(arguments.quick);
+    }
+    if arguments.eudp {
+        return eudp::run(arguments.quick);
     }
     if arguments.knet {
         return knet::run(arguments.quick);

@@ -3,6 +3,7 @@
 //! ```text
 //!   simulated   the paper's microbenchmarks in the card's own time   plots beside the papers'
 //!   eta         a web server without the kernel beside one with it
+//!   eudp        datagrams of endpoints, cut through and stored
 //!   knet        the KNET paper's experiments on a simulated host with several CPUs
 //!   linux       iperf3 through the card under QEMU, and a copy loop
 //!   guest       iperf3 in a Linux guest: the card beside QEMU's e1000
@@ -25,6 +26,7 @@ pub mod chart;
 pub mod conversation;
 pub mod copy_loop;
 pub mod eta;
+pub mod eudp;
 pub mod explore;
 pub mod front_page;
 pub mod guest;

@@ -2,5 +2,6 @@
 
 mod card;
 mod faults;
+mod page;
 mod receiving;
 mod sending;

@@ -267,6 +267,9 @@ impl Receiver {
         }
     }
 
+    /// An event of RDMA. In CPU A's pad, where receive queues have their code in other firmware.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
+    #[inline(never)]
     fn step<B: Dispatch>(&mut self, event: rdma::Event, reporter: &mut Reporter, io: &mut IoA<B>) {
         let work = &mut self.work;
         let mut card = Card { work, reporter, io };

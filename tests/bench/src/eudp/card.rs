@@ -1,0 +1,375 @@
+//! A simulated card with an endpoint, beside its driver, and what is measured of both.
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use eudp::{
+    AddressHandle, Card, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig,
+    Eudp, Region, Status,
+};
+use host_driver::nic::{Coalescing, EndpointCard};
+use host_driver::{Config, DmaMemory, Nic};
+use std::io::IoSlice;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
+use testbed::setup::{self, Need};
+use tigon2_model::Board;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::transport::SharedMachine;
+use tigon2_sim::{Machine, SimTransport};
+
+const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const PEER_STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
+const PORT: u16 = 4711;
+const PEER_PORT: u16 = 9;
+/// Bytes of the headers of a frame with a datagram.
+const HEADERS: usize = 42;
+/// Nanoseconds of a byte on the wire, and bytes around a frame on it: preamble, CRC.
+const BYTE: u64 = 8;
+const AROUND: usize = 8 + 4;
+/// Nanoseconds between two looks of the host.
+const LOOK: u64 = 200;
+/// Nanoseconds within which anything happens.
+const PATIENCE: u64 = 50_000_000;
+/// Bytes of the memory, and of a buffer to receive.
+const MEMORY: usize = 1 << 20;
+const BUFFER: u32 = 0x1_0000;
+/// The plain path reports each frame at once.
+const AT_ONCE: Coalescing = Coalescing {
+    receive_ticks: 170,
+    transmit_ticks: 2000,
+    statistics_ticks: 1_000_000,
+    max_transmit_bds: 1,
+    max_receive_bds: 1,
+};
+
+/// The image of the variant with endpoints.
+///
+/// # Errors
+/// If it does not build.
+pub fn image() -> Result<Vec<u8>> {
+    setup::ensure(&[Need::Firmware])?;
+    let variant = Variant::from_str("eudp", false).map_err(anyhow::Error::msg)?;
+    firmware::build(FirmwareOptions {
+        variant,
+        placement: Placement::Scratch,
+        quiet: true,
+    })?
+    .image()
+}
+
+/// The card, its driver, an endpoint.
+pub struct Bench {
+    machine: SharedMachine,
+    nic: Nic<SimTransport>,
+    eudp: Eudp,
+    endpoint: Endpoint<DmaMemory>,
+    memory: DmaMemory,
+    region: Region,
+    peer: AddressHandle,
+    cookie: u32,
+}
+
+impl Bench {
+    /// Powers one up.
+    ///
+    /// # Errors
+    /// If the firmware does not start or refuses.
+    pub fn start(image: &[u8], cut: CutThrough, checksum: Checksum, mtu: u32) -> Result<Bench> {
+        let machine = Machine::timed(Board::default(), Parameters::default(), 1);
+        let transport = SimTransport::new(machine);
+        let machine = transport.machine();
+        let config = Config {
+            mtu: if mtu > 1500 { 9000 } else { 1500 },
+            coalescing: AT_ONCE,
+            ..Config::default()
+        };
+        let mut nic = Nic::probe(transport, config)?;
+        nic.load(image)?;
+        nic.open()?;
+        nic.wait_link(Duration::from_secs(10))?;
+        let station = nic.station();
+        let card = &mut EndpointCard(&mut nic);
+        let mut eudp = Eudp::find(card)?;
+        eudp.set_cut_through(card, cut)?;
+        let config = EndpointConfig {
+            station,
+            address: HERE,
+            port: PORT,
+            mtu,
+            checksum,
+        };
+        let mut endpoint = eudp.open(card, config)?;
+        let memory = card.allocate(MEMORY)?;
+        let region = eudp.register(card, &mut endpoint, &memory)?;
+        let to = Destination {
+            station: PEER_STATION,
+            address: PEER,
+            lifetime: 64,
+        };
+        let peer = eudp.address(card, &mut endpoint, &to)?;
+        machine.lock().run(100_000);
+        while machine.lock().take_frame().is_some() {}
+        Ok(Bench {
+            machine,
+            nic,
+            eudp,
+            endpoint,
+            memory,
+            region,
+            peer,
+            cookie: 0,
+        })
+    }
+
+    fn now(&self) -> u64 {
+        self.machine.lock().now()
+    }
+
+    /// Lets the card work until the host looks again.
+    fn pass(&self) {
+        let mut machine = self.machine.lock();
+        let cycles = machine.clock().cycle_at(LOOK);
+        machine.run(cycles);
+    }
+
+    /// Frames of `data` bytes that left early, and that were cut off.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn cuts(&mut self) -> Result<[u32; 2]> {
+        let [through, aborted, faults] = self.eudp.cuts(&mut EndpointCard(&mut self.nic))?;
+        ensure!(faults == 0, "{faults} transitions that no table has");
+        Ok([through, aborted])
+    }
+
+    fn post(&mut self, bytes: usize) -> Result<()> {
+        let card = &mut EndpointCard(&mut self.nic);
+        let to = (self.peer, PEER_PORT);
+        self.cookie += 1;
+        if bytes <= eudp::INLINE_BYTES as usize {
+            let data = [0x5A; eudp::INLINE_BYTES as usize];
+            self.endpoint
+                .send_inline(card, to, &data[..bytes], self.cookie)?;
+        } else {
+            let piece = self.region.segment(0, bytes as u32);
+            self.endpoint.send(card, to, &[piece], self.cookie)?;
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<Option<Completion>> {
+        let card = &mut EndpointCard(&mut self.nic);
+        Ok(self.endpoint.poll(card)?)
+    }
+
+    /// The end of the next frame on the wire, polling meanwhile.
+    fn sent(&mut self) -> Result<u64> {
+        let end = self.now() + PATIENCE;
+        while self.now() < end {
+            if let Some(frame) = self.machine.lock().take_frame() {
+                return Ok(frame.at);
+            }
+            if let Some(Completion::Sent { status, .. }) = self.poll()? {
+                ensure!(status == Status::Done, "{status:?}");
+            }
+            self.pass();
+        }
+        anyhow::bail!("a frame does not leave")
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        for _ in 0..200 {
+            self.poll()?;
+            self.pass();
+        }
+        Ok(())
+    }
+
+    /// Microseconds from the call to the end on the wire, the mean of `count` datagrams.
+    ///
+    /// # Errors
+    /// If one does not leave.
+    pub fn out(&mut self, bytes: usize, count: u32) -> Result<f64> {
+        let mut total = 0;
+        for _ in 0..count {
+            let begun = self.now();
+            self.post(bytes)?;
+            total += self.sent()? - begun;
+            self.settle()?;
+        }
+        Ok(total as f64 / f64::from(count) / 1000.0)
+    }
+
+    /// The same through the driver, with headers that the host makes.
+    ///
+    /// # Errors
+    /// If one does not leave.
+    pub fn plain_out(&mut self, bytes: usize, count: u32) -> Result<f64> {
+        let frame = self.frame(PORT + 1, bytes);
+        let mut total = 0;
+        for _ in 0..count {
+            let begun = self.now();
+            ensure!(self.nic.queue(&[IoSlice::new(&frame)])?, "no room");
+            self.nic.submit()?;
+            total += self.sent()? - begun;
+            self.nic.service()?;
+            self.settle()?;
+        }
+        Ok(total as f64 / f64::from(count) / 1000.0)
+    }
+
+    /// Mb/s of data in a stream, from the end of the first datagram to that of the last.
+    ///
+    /// # Errors
+    /// If one does not leave.
+    pub fn stream_out(&mut self, bytes: usize, mtu: usize, count: usize) -> Result<f64> {
+        for _ in 0..count {
+            self.post(bytes)?;
+        }
+        let frames = if bytes + 28 <= mtu {
+            1
+        } else {
+            (bytes + 8).div_ceil((mtu - 20) & !7)
+        };
+        let mut ends = Vec::new();
+        for number in 0..count * frames {
+            let at = self.sent()?;
+            if (number + 1) % frames == 0 {
+                ends.push(at);
+            }
+        }
+        self.settle()?;
+        let time = ends
+            .last()
+            .zip(ends.first())
+            .map(|(last, first)| last - first);
+        let time = time.context("no datagrams")?.max(1);
+        Ok((count - 1) as f64 * bytes as f64 * 8000.0 / time as f64)
+    }
+
+    /// A frame with a datagram from the peer, or of its like.
+    fn frame(&self, port: u16, bytes: usize) -> Vec<u8> {
+        let mut frame = vec![0; HEADERS + bytes];
+        frame[..6].copy_from_slice(&self.nic.station());
+        frame[6..12].copy_from_slice(&PEER_STATION);
+        frame[12..16].copy_from_slice(&[8, 0, 0x45, 0]);
+        frame[16..18].copy_from_slice(&((bytes + 28) as u16).to_be_bytes());
+        frame[22..24].copy_from_slice(&[64, 17]);
+        frame[26..30].copy_from_slice(&PEER.octets());
+        frame[30..34].copy_from_slice(&HERE.octets());
+        frame[34..36].copy_from_slice(&PEER_PORT.to_be_bytes());
+        frame[36..38].copy_from_slice(&port.to_be_bytes());
+        frame[38..40].copy_from_slice(&((bytes + 8) as u16).to_be_bytes());
+        let pairs = frame[14..34].chunks_exact(2);
+        let sum: u32 = pairs
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+            .sum();
+        let sum = (sum & 0xFFFF) + (sum >> 16);
+        let sum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        frame.resize(frame.len().max(60), 0);
+        frame
+    }
+
+    fn lend(&mut self, number: u32) -> Result<()> {
+        let piece = self.region.segment(number % 8 * BUFFER, 0xFFFF);
+        let card = &mut EndpointCard(&mut self.nic);
+        Ok(self.endpoint.post(card, &[piece], number)?)
+    }
+
+    /// Microseconds from a datagram's end on the wire to its completion, the mean of `count`.
+    ///
+    /// # Errors
+    /// If one does not arrive.
+    pub fn arrival(&mut self, bytes: usize, count: u32) -> Result<f64> {
+        let frame = self.frame(PORT, bytes);
+        let mut total = 0;
+        for number in 0..count {
+            self.lend(number)?;
+            self.settle()?;
+            let ends = self.now() + (frame.len() + AROUND) as u64 * BYTE;
+            self.machine.lock().send_frame(0, frame.clone());
+            self.arrived()?;
+            total += self.now().saturating_sub(ends);
+        }
+        Ok(total as f64 / f64::from(count) / 1000.0)
+    }
+
+    fn arrived(&mut self) -> Result<()> {
+        let end = self.now() + PATIENCE;
+        while self.now() < end {
+            if let Some(Completion::Received { status, .. }) = self.poll()? {
+                ensure!(status == Status::Done, "{status:?}");
+                return Ok(());
+            }
+            self.pass();
+        }
+        anyhow::bail!("a datagram does not arrive")
+    }
+
+    /// The same through the driver, which polls.
+    ///
+    /// # Errors
+    /// If one does not arrive.
+    pub fn plain_arrival(&mut self, bytes: usize, count: u32) -> Result<f64> {
+        let frame = self.frame(PORT + 1, bytes);
+        let mut total = 0;
+        for _ in 0..count {
+            self.settle()?;
+            let begun = self.now();
+            let ends = begun + (frame.len() + AROUND) as u64 * BYTE;
+            self.machine.lock().send_frame(0, frame.clone());
+            while self.nic.receive_batch(1)?.is_empty() {
+                ensure!(self.now() < begun + PATIENCE, "a frame does not arrive");
+                self.pass();
+                self.nic.service()?;
+            }
+            total += self.now().saturating_sub(ends);
+        }
+        Ok(total as f64 / f64::from(count) / 1000.0)
+    }
+
+    /// Mb/s of data of datagrams that arrive one behind the other, and the share of them that is
+    /// completed.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn stream_in(&mut self, bytes: usize, count: u32) -> Result<(f64, f64)> {
+        let frame = self.frame(PORT, bytes);
+        for number in 0..8 {
+            self.lend(number)?;
+        }
+        self.settle()?;
+        let mut at = self.now();
+        for _ in 0..count {
+            at = self.machine.lock().send_frame(at, frame.clone());
+        }
+        let (mut first, mut last, mut taken) = (0, 0, 0u32);
+        let mut quiet = 0;
+        while quiet < 1000 {
+            quiet += 1;
+            while let Some(completion) = self.poll()? {
+                if let Completion::Received { cookie, .. } = completion {
+                    quiet = 0;
+                    taken += 1;
+                    last = self.now();
+                    if taken == 1 {
+                        first = last;
+                    }
+                    self.lend(cookie)?;
+                }
+            }
+            self.pass();
+        }
+        let time = last.saturating_sub(first).max(1);
+        let rate = f64::from(taken.saturating_sub(1)) * bytes as f64 * 8000.0 / time as f64;
+        Ok((rate, f64::from(taken) / f64::from(count)))
+    }
+
+    /// The memory that datagrams are sent from.
+    pub fn memory(&self) -> &DmaMemory {
+        &self.memory
+    }
+}

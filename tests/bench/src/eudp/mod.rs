@@ -1,0 +1,193 @@
+//! `cargo xtask bench --eudp`: datagrams of endpoints in the card's own time.
+//!
+//! | table | what |
+//! | --- | --- |
+//! | latency | one datagram at a time: stored and forwarded, cut through, and by the driver |
+//! | bandwidth | datagrams one behind the other, out and in, with a checksum and without |
+//!
+//! There is one card. Latency is from the process's call to the end on the wire, and from the end
+//! on the wire to the completion: added up, what two cards would take one way.
+
+mod card;
+
+pub use card::{Bench, image};
+
+use crate::simulated::page::Page;
+use crate::simulated::tables::framed;
+use anyhow::Result;
+use comfy_table::Table;
+use eudp::{Checksum, CutThrough};
+use serde::Serialize;
+use testbed::conditions::Conditions;
+
+/// Bytes of a datagram, and of the packets of its wire.
+const SIZES: [(usize, u32); 5] = [
+    (1, 1500),
+    (400, 1500),
+    (1472, 1500),
+    (4000, 9000),
+    (8972, 9000),
+];
+const QUICK_SIZES: [(usize, u32); 3] = [(1, 1500), (1472, 1500), (8972, 9000)];
+const STREAMS: [(usize, u32); 5] = [
+    (18, 1500),
+    (400, 1500),
+    (1472, 1500),
+    (8972, 9000),
+    (32_768, 1500),
+];
+
+/// A size, one datagram at a time; microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    /// Bytes of data.
+    pub bytes: usize,
+    /// To the wire: through the driver, stored and forwarded, cut through.
+    pub out: [f64; 3],
+    /// From the wire: through the driver, to an endpoint.
+    pub into: [f64; 2],
+    /// Frames that were cut through, and cut off.
+    pub cuts: [u32; 2],
+}
+
+impl Latency {
+    /// One way, as two cards would take: through the driver, stored and forwarded, cut through.
+    pub fn one_way(&self) -> [f64; 3] {
+        let [plain, coarse, fine] = self.out;
+        let [plain_in, into] = self.into;
+        [plain + plain_in, coarse + into, fine + into]
+    }
+}
+
+/// A size, datagrams one behind the other; Mb/s of data.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Bandwidth {
+    /// Bytes of data.
+    pub bytes: usize,
+    /// Bytes of a packet on the wire.
+    pub mtu: u32,
+    /// Out: without a checksum and cut through, with one.
+    pub out: [f64; 2],
+    /// In, and the share that is completed; none for datagrams in fragments.
+    pub into: Option<(f64, f64)>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    /// One at a time.
+    pub latency: Vec<Latency>,
+    /// In streams.
+    pub bandwidth: Vec<Bandwidth>,
+}
+
+/// Measures, prints the tables and writes `target/reports/bench-eudp.json`. `quick`: fewer sizes.
+///
+/// # Errors
+/// If the firmware cannot be built or a measurement fails.
+pub fn run(quick: bool) -> Result<()> {
+    let image = image()?;
+    let sizes: &[_] = if quick { &QUICK_SIZES } else { &SIZES };
+    let streams: &[_] = if quick { &STREAMS[..3] } else { &STREAMS };
+    let figures = Figures {
+        latency: latencies(&image, sizes)?,
+        bandwidth: bandwidths(&image, streams, if quick { 100 } else { 400 })?,
+    };
+    let mut page = Page::new(Conditions::default());
+    page.title("E-UDP: datagrams of endpoints, in the card's time");
+    page.table("one datagram at a time, us", &figures.latency_table());
+    page.table(
+        "one behind the other, Mb/s of data",
+        &figures.bandwidth_table(),
+    );
+    page.write("bench-eudp", std::slice::from_ref(&figures))
+}
+
+/// Latencies of some sizes.
+///
+/// # Errors
+/// As [`run`].
+pub fn latencies(image: &[u8], sizes: &[(usize, u32)]) -> Result<Vec<Latency>> {
+    const COUNT: u32 = 30;
+    let one = |(bytes, mtu)| {
+        let mut coarse = Bench::start(image, CutThrough::Off, Checksum::None, mtu)?;
+        let mut fine = Bench::start(image, CutThrough::FAST_BUS, Checksum::None, mtu)?;
+        Ok(Latency {
+            bytes,
+            out: [
+                coarse.plain_out(bytes, COUNT)?,
+                coarse.out(bytes, COUNT)?,
+                fine.out(bytes, COUNT)?,
+            ],
+            into: [
+                coarse.plain_arrival(bytes, COUNT)?,
+                coarse.arrival(bytes, COUNT)?,
+            ],
+            cuts: fine.cuts()?,
+        })
+    };
+    sizes.iter().copied().map(one).collect()
+}
+
+fn bandwidths(image: &[u8], sizes: &[(usize, u32)], count: usize) -> Result<Vec<Bandwidth>> {
+    let one = |(bytes, mtu): (usize, u32)| {
+        let count = count.min(40_000_000 / 8 / bytes.max(1)).max(20);
+        let out = |checksum| {
+            let mut bench = Bench::start(image, CutThrough::FAST_BUS, checksum, mtu)?;
+            bench.stream_out(bytes, mtu as usize, count)
+        };
+        let out = [out(Checksum::None)?, out(Checksum::Full)?];
+        let into = if bytes + 28 > mtu as usize {
+            None
+        } else {
+            let mut bench = Bench::start(image, CutThrough::Off, Checksum::None, mtu)?;
+            Some(bench.stream_in(bytes, count as u32)?)
+        };
+        Ok(Bandwidth {
+            bytes,
+            mtu,
+            out,
+            into,
+        })
+    };
+    sizes.iter().copied().map(one).collect()
+}
+
+impl Figures {
+    fn latency_table(&self) -> Table {
+        let mut table = framed(&[
+            "bytes",
+            "out: driver",
+            "stored",
+            "cut through",
+            "in: driver",
+            "endpoint",
+            "one way: driver",
+            "stored",
+            "cut through",
+        ]);
+        for row in &self.latency {
+            let mut cells = vec![row.bytes.to_string()];
+            let all = row.out.iter().chain(&row.into);
+            cells.extend(all.map(|time| format!("{time:.1}")));
+            cells.extend(row.one_way().map(|time| format!("{time:.1}")));
+            table.add_row(cells);
+        }
+        table
+    }
+
+    fn bandwidth_table(&self) -> Table {
+        let header = ["bytes", "MTU", "out, no sum", "out, sum", "in", "completed"];
+        let mut table = framed(&header);
+        for row in &self.bandwidth {
+            let (rate, share) = match row.into {
+                Some((rate, share)) => (format!("{rate:.0}"), format!("{:.0} %", share * 100.0)),
+                None => ("-".to_owned(), "-".to_owned()),
+            };
+            let [none, full] = row.out.map(|rate| format!("{rate:.0}"));
+            let (bytes, mtu) = (row.bytes.to_string(), row.mtu.to_string());
+            table.add_row([bytes, mtu, none, full, rate, share]);
+        }
+        table
+    }
+}

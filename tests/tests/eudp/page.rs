@@ -1,0 +1,34 @@
+//! The figures in `docs/eudp.md` are those of the bench.
+
+use testbed::paths;
+use tigon_bench::eudp::{Latency, image, latencies};
+
+/// A part by which a figure may differ: the page was made by one compiler's firmware.
+const NEAR: f64 = 0.1;
+
+fn cells(row: &Latency) -> Vec<f64> {
+    let all = row.out.iter().chain(&row.into).copied();
+    all.chain(row.one_way()).collect()
+}
+
+#[test]
+fn the_page_has_the_latencies_of_the_bench() {
+    let page = std::fs::read_to_string(paths::root().join("docs/eudp.md")).expect("the page");
+    let image = image().unwrap_or_else(|error| panic!("{error:#}"));
+    let measured = latencies(&image, &[(1, 1500), (1472, 1500), (8972, 9000)]);
+    for row in measured.unwrap_or_else(|error| panic!("{error:#}")) {
+        let begins = format!("| {} | ", row.bytes);
+        let line = page.lines().find(|line| line.starts_with(&begins));
+        let line = line.unwrap_or_else(|| panic!("no row of {} bytes", row.bytes));
+        let shown: Vec<f64> = line
+            .split('|')
+            .skip(2)
+            .filter_map(|cell| cell.trim().parse().ok())
+            .collect();
+        let cells = cells(&row);
+        assert_eq!(shown.len(), cells.len(), "{line}");
+        for (shown, cell) in shown.iter().zip(cells) {
+            assert!((shown - cell).abs() <= NEAR * cell, "{line}: {cell:.1}");
+        }
+    }
+}
