@@ -3,6 +3,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`layout`] | the tables in SRAM |
+//! | [`copy`] | words that a CPU moves itself |
 //! | [`flow_cache`] | the tables in which both CPUs look flows up |
 //! | [`last_event`] | the state that reporting a fatal error needs |
 //! | [`region`] | the parts of SRAM with an owner: memory of rings and lists |
@@ -12,6 +13,7 @@
 //! | [`verdict`] | what both CPUs find out about received frames |
 
 pub mod config;
+pub mod copy;
 pub mod flow_cache;
 pub mod last_event;
 pub mod layout;

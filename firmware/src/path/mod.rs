@@ -5,12 +5,10 @@
 //! | [`send`] | host to wire | B |
 //! | [`receive`] | wire to host | A |
 //! | [`buffer_fetch`] | the BDs of empty buffers, from the host | B |
-//! | [`copy`] | bytes that a CPU moves itself | either |
 //! | [`send_index`] | reporting the send consumer index to the host | A |
 
 pub mod ahead;
 pub mod buffer_fetch;
-pub mod copy;
 pub mod receive;
 pub mod send;
 pub mod send_index;

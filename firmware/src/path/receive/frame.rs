@@ -304,7 +304,7 @@ fn count_errors<B: Dispatch>(bus: &mut B, errors: u32) {
 
 /// The address of a byte of the receive buffer, which begins at `base`, wrapped at its end.
 #[inline(always)]
-pub(super) const fn wrapped(base: u32, address: u32) -> u32 {
+pub const fn wrapped(base: u32, address: u32) -> u32 {
     if address >= PACKET_MEMORY_END {
         address - (PACKET_MEMORY_END - base)
     } else {

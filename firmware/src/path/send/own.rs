@@ -6,8 +6,8 @@
 
 use super::{ROOM, SendPath};
 use crate::io::IoB;
+use crate::memory::copy;
 use crate::memory::shared::LINK_UP;
-use crate::path::copy;
 use host_interface::extension::DropReason;
 use tigon2_chip::Register;
 use tigon2_hal::events::Dispatch;

@@ -19,8 +19,9 @@ use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::memory::layout::EUDP_BLOCK;
+use crate::path::receive::guarded::{self, Look, Next};
 use crate::path::receive::queues::Queues;
-use crate::path::receive::{Receive, frame, guarded, guarded::Next};
+use crate::path::receive::{Receive, frame};
 use crate::sides::spine::{self, Spine};
 use frame_pipeline::{Machine, Step, World, rdma, recv};
 use host_interface::eudp::{
@@ -30,7 +31,7 @@ use host_interface::eudp::{
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mailbox;
-use tigon2_chip::memory::{MAILBOXES, PACKET_MEMORY_END};
+use tigon2_chip::memory::MAILBOXES;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
@@ -148,10 +149,10 @@ fn complete_some<B: Dispatch>(
 ) {
     let base = receive.base();
     let mut left = frame::FRAMES;
+    let mut look = Look::default();
     while left != 0 {
-        let next = guarded::next(receive, io, &mut left, |bus, start, length| {
-            find(reporter, bus, start, length, base)
-        });
+        let guard = Endpoints { reporter, base };
+        let next = guarded::next(receive, io, &mut left, &mut look, &guard);
         let Next::Wanted(arrived, endpoint) = next else {
             break;
         };
@@ -172,15 +173,41 @@ fn complete_some<B: Dispatch>(
 /// A word of the receive buffer, round its end.
 #[inline(always)]
 fn at<B: Bus>(bus: &mut B, base: u32, address: u32) -> u32 {
-    bus.load(wrapped(base, address))
+    bus.load(frame::wrapped(base, address))
 }
 
-#[inline(always)]
-fn wrapped(base: u32, address: u32) -> u32 {
-    if address >= PACKET_MEMORY_END {
-        address - (PACKET_MEMORY_END - base)
-    } else {
-        address
+/// Who wants datagrams.
+struct Endpoints<'a> {
+    reporter: &'a Reporter,
+    base: u32,
+}
+
+/// UDP in IPv4, at the place of its protocol.
+#[derive(Clone, Copy)]
+struct Udp {
+    base: u32,
+}
+
+impl guarded::Key for Udp {
+    #[inline(always)]
+    fn may_want<B: Bus>(self, bus: &mut B, start: u32) -> u32 {
+        u32::from(at(bus, self.base, start + 20) & 0xFF == 17)
+    }
+}
+
+impl guarded::Guard for Endpoints<'_> {
+    type Key = Udp;
+    /// The endpoint.
+    type Who = u32;
+
+    #[inline(always)]
+    fn key(&self) -> Udp {
+        Udp { base: self.base }
+    }
+
+    #[inline(always)]
+    fn find<B: Bus>(&self, bus: &mut B, start: u32, length: u32, base: u32) -> Option<u32> {
+        find(self.reporter, bus, start, length, base)
     }
 }
 
@@ -435,7 +462,7 @@ impl<B: Dispatch> Card<'_, B> {
             pieces,
             ..
         } = &*self.work;
-        let mut local = wrapped(*base, start + HEADERS);
+        let mut local = frame::wrapped(*base, start + HEADERS);
         let mut left = *length;
         let mut state = self.io.states.data & !FREES | Sum::ON | Sum::BEGINS;
         let mut number = 0;
@@ -459,7 +486,7 @@ impl<B: Dispatch> Card<'_, B> {
                 self.io.write_ring.put(&mut self.io.bus, &transfer);
             }
             state &= !Sum::BEGINS;
-            local = wrapped(*base, local + bytes);
+            local = frame::wrapped(*base, local + bytes);
             number += 1;
         }
     }

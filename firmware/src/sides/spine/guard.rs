@@ -14,6 +14,7 @@
 //! ```
 
 use crate::memory::layout::{SPINE_BLOCK, SPINE_GUARDS};
+use crate::path::receive::frame::wrapped;
 use crate::path::receive::guarded;
 use host_interface::spine::{self, GUARD_BYTES, GUARD_TERMS, GUARDS, TERM_BYTES, TERMS};
 use tigon2_chip::memory::PACKET_MEMORY_END;
@@ -88,16 +89,6 @@ impl Guard {
     fn term_at(&self, offset: u32) -> Option<&Term> {
         let mut terms = self.terms.iter();
         terms.find(|term| term.mask != 0 && term.offset == offset)
-    }
-}
-
-/// The address of a word of the receive buffer, which begins at `base`, wrapped at its end.
-#[inline(always)]
-const fn wrapped(base: u32, at: u32) -> u32 {
-    if at >= PACKET_MEMORY_END {
-        at - (PACKET_MEMORY_END - base)
-    } else {
-        at
     }
 }
 

@@ -16,11 +16,11 @@
 use super::slots::{NONE, Slots};
 use crate::io::deadline::SlotB;
 use crate::io::{IoA, IoB};
+use crate::memory::copy;
 use crate::memory::layout::{
     ARENA, POOL, POOL_FRAME, POOL_QUEUE, POOL_SLOT, POOL_SLOTS, SPINE_BLOCK, SPINE_QUEUE,
 };
 use crate::memory::shared::{SPINE_QUEUED, SPINE_TAKEN};
-use crate::path::copy;
 use crate::path::send::SendPath;
 use crate::path::send::own::{self, Wait};
 use host_interface::spine::BlockWord;
