@@ -12,8 +12,8 @@
 //!                                       pool ──► CPU B ──► wire
 //! ```
 //!
-//! The code lies in SRAM but for the way in and out: CPU A's pad has room for it, but not at
-//! addresses where CPU B has no code, by which a debugger tells the two apart.
+//! What each frame passes lies in CPU A's pad, over addresses of CPU B's code: no debugger sees it
+//! there (`.scratch_a.over` of `linker/parallel.x`). The rest lies in SRAM.
 //!
 //! Extensions run on CPU A alone. CPU B transmits what they send, and looks after them: a run
 //! that takes longer than its domain may is [cut off](watch), and leaves nothing behind but what
