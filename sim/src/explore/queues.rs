@@ -34,7 +34,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::Duration;
-use tigon2_model::{Board, is_flow_control};
+use tigon2_model::Board;
 
 /// Frames of a phase towards the card, and away from it.
 const FRAMES: usize = 160;
@@ -313,7 +313,7 @@ impl<'a> Host<'a> {
                 }
             }
             self.serve()?;
-            self.take_from_wire()?;
+            self.schedule.take_sent(&mut self.out)?;
             self.schedule.check_cpus()?;
             let now = self.schedule.now();
             let come = self.came as u64 + self.out.come();
@@ -429,20 +429,6 @@ impl<'a> Host<'a> {
             if left == 0 {
                 queue.rearm()?;
             }
-        }
-        Ok(())
-    }
-
-    fn take_from_wire(&mut self) -> Result<(), ExploreError> {
-        let mut machine = self.schedule.machine.lock();
-        while let Some(frame) = machine.take_frame() {
-            if is_flow_control(&frame.bytes) {
-                continue;
-            }
-            let direction = "sent";
-            self.out
-                .take(&frame.bytes)
-                .map_err(|fault| ExploreError::Frame { direction, fault })?;
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! A schedule under way: disturbs the card, watches its CPUs, and sums up what they did.
 
 use super::ExploreError;
+use super::check::Checked;
 use super::disturbance::{Disturbance, Pace};
 use crate::timeline::Recorder;
 use crate::transport::SharedMachine;
 use tigon2_chip::Cpu;
+use tigon2_model::is_flow_control;
 
 /// What became of a schedule that went well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,23 @@ impl Schedule {
             0 => Ok(()),
             count => Err(ExploreError::Undefined(count)),
         }
+    }
+
+    /// Takes the frames that have left the card.
+    ///
+    /// # Errors
+    /// [`ExploreError::Frame`] for one that is not due.
+    pub fn take_sent(&self, out: &mut Checked) -> Result<(), ExploreError> {
+        let mut machine = self.machine.lock();
+        while let Some(frame) = machine.take_frame() {
+            if is_flow_control(&frame.bytes) {
+                continue;
+            }
+            let direction = "sent";
+            out.take(&frame.bytes)
+                .map_err(|fault| ExploreError::Frame { direction, fault })?;
+        }
+        Ok(())
     }
 
     /// Sums up a schedule in which `frames` came out.

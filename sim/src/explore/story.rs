@@ -19,7 +19,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 use std::io::IoSlice;
 use std::time::Duration;
-use tigon2_model::{Board, is_flow_control};
+use tigon2_model::Board;
 
 /// Frames each way of most stories, and of a long one, in which all rings wrap.
 const FRAMES: u64 = 260;
@@ -219,7 +219,7 @@ impl<'a> Host<'a> {
             if self.nic.wait(Duration::from_micros(patience))? {
                 self.service()?;
             }
-            self.take_from_wire()?;
+            self.schedule.take_sent(&mut self.out)?;
             self.schedule.check_cpus()?;
             let come = self.out.come() + self.into.come();
             if come == self.out.all() + self.into.all() {
@@ -260,7 +260,7 @@ impl<'a> Host<'a> {
             if self.nic.wait(SILENCE / 4)? {
                 self.service()?;
             }
-            self.take_from_wire()?;
+            self.schedule.take_sent(&mut self.out)?;
             self.schedule.check_cpus()?;
         }
         self.nic.check_fatal()?;
@@ -320,20 +320,6 @@ impl<'a> Host<'a> {
             return Err(ExploreError::Frame { direction, fault });
         }
         self.nic.service()?;
-        Ok(())
-    }
-
-    fn take_from_wire(&mut self) -> Result<(), ExploreError> {
-        let mut machine = self.schedule.machine.lock();
-        while let Some(frame) = machine.take_frame() {
-            if is_flow_control(&frame.bytes) {
-                continue;
-            }
-            let direction = "sent";
-            self.out
-                .take(&frame.bytes)
-                .map_err(|fault| ExploreError::Frame { direction, fault })?;
-        }
         Ok(())
     }
 }
