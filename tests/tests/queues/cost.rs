@@ -9,8 +9,9 @@ use tigon2_sim::workload::testbench::Setup;
 
 /// Rows of the smallest frames towards the card, which the tests measure again.
 const ROWS: usize = 9;
-/// A change of the firmware may move a figure a bit.
-const PAGE_IS_OFF_BY: f64 = 0.02;
+/// A change of the firmware may move a figure a bit, and of eight queues the host gets five hundred
+/// frames together.
+const PAGE_IS_OFF_BY: f64 = 0.04;
 
 /// The frames a second that the page has for a row.
 fn printed(case: &Case) -> Option<f64> {

@@ -12,8 +12,9 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=48;
 /// | seed | schedule | fault |
 /// | --- | --- | --- |
 /// | 54 | write descriptors are so scarce that many return BDs wait | a status line named BDs that were not on their way |
+/// | 1515 | frames of the slow path among a burst, a long time of the queue | return BDs were left for later until others took their slots |
 /// | 830 | CPU B leaves a frame to CPU A, which has just classified it | its hash became 0 |
-const FOUND: [u64; 2] = [54, 830];
+const FOUND: [u64; 3] = [54, 830, 1515];
 
 #[test]
 fn every_frame_comes_in_its_queue_under_every_schedule() {
@@ -25,5 +26,5 @@ fn every_frame_comes_in_its_queue_under_every_schedule() {
             Err(error) => panic!("seed {seed}: {error}"),
         }
     }
-    assert!(frames > 400 * 50, "{frames} frames");
+    assert!(frames > 400 * 51, "{frames} frames");
 }
