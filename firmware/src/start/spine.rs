@@ -80,7 +80,9 @@ unsafe extern "C" {
 }
 
 /// The imports note in these.
-pub fn lend(effects: *mut Effects) {
+// SAFETY: no other symbol has this name.
+#[unsafe(no_mangle)]
+extern "C" fn spine_lend(effects: *mut Effects) {
     // SAFETY: a word of CPU A's, outside of a run, which is when imports read it.
     unsafe { (*SPINE_SAVED.get())[EFFECTS] = effects as u32 };
 }
@@ -89,7 +91,7 @@ pub fn lend(effects: *mut Effects) {
 #[inline(always)]
 fn effects() -> &'static mut Effects {
     // SAFETY: imports are called by an extension's text alone, so the caller of `spine_enter` has
-    // lent it for the run, and it is the one of `lend`. No import calls another, and a run that
+    // lent it for the run, and it is the one of `spine_lend`. No import calls another, and a run that
     // is cut off in one begins its effects anew.
     unsafe { &mut *((*SPINE_SAVED.get())[EFFECTS] as *mut Effects) }
 }

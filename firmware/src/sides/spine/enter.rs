@@ -65,6 +65,7 @@ mod text {
             effects: &mut Effects,
         ) -> u32;
         fn spine_abort();
+        safe fn spine_lend(effects: *mut Effects);
         static SPINE_IMPORTS: u32;
         static _imports_start: u32;
         static _imports_end: u32;
@@ -84,7 +85,10 @@ mod text {
         unsafe { spine_enter(message, context, entry, effects) }
     }
 
-    pub use crate::start::spine::lend;
+    /// Says where imports note effects. See `start::spine`.
+    pub fn lend(effects: *mut Effects) {
+        spine_lend(effects);
+    }
 
     /// Where the text of the imports is that a run may be cut off in.
     pub fn import_text() -> Range<u32> {

@@ -28,7 +28,7 @@ use tigon2_sim::workload::testbench::{Load, Reading, Setup, Source, Testbench};
 const PROFILE: &str = "default";
 /// Nanoseconds before the first load, and of a look without loads.
 const WARM_UP: u64 = 3_000_000;
-const LOOK: u64 = 6_000_000;
+const LOOK: u64 = 30_000_000;
 /// Nanoseconds between two loads.
 const REST: u64 = 50_000;
 /// Nanoseconds within which what the card has taken has arrived, and how often they pass at most
