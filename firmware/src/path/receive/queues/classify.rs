@@ -160,7 +160,7 @@ impl Classify {
 
     /// Leaves the verdict on the frame at a position by its hash, if its IPv4 flow is in the cache.
     /// A leaf: all that it needs is in registers that need not be saved.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.text"))]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
     pub fn is_known<B: Bus>(&self, frames: &ReceivedView, position: u32, bus: &mut B) -> bool {
         let view = &mut flow_cache::View::new(bus, self.2);

@@ -200,9 +200,11 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
     let mut moved = false;
     let mut left = touched;
     for ((queue, notify), host) in table.iter_mut().zip(notify).zip(returns) {
-        // A queue with few frames is left for a later run, or for its time to be over. All frames
-        // count that were left: their slots are needed again.
-        if left & 1 != 0 && !(notify.is_armed() && queue.unsent() < notify.batch) {
+        // A queue with few frames is left for a later run, or for its time to be over. The slow path
+        // settles a queue: frames that were settled and left count, too, as their slots are needed
+        // again.
+        let few = queue.unsettled() < notify.batch && queue.waiting() < MANY;
+        if left & 1 != 0 && !(notify.is_armed() && few) {
             queue.settle();
             moved |= queue.share(&io.me, &mut io.bus);
             *stuck |= !send_returns(queue, *host, io, MANY);

@@ -304,12 +304,6 @@ impl Queue {
         self.producer.wrapping_sub(self.queued) & self.return_mask()
     }
 
-    /// Frames whose return BDs are not on their way.
-    #[inline(always)]
-    pub fn unsent(&self) -> u32 {
-        self.waiting() + self.unsettled()
-    }
-
     /// The transfer of some of them, up to the end of the slots or of the host's ring; `host` is
     /// the address of the first entry.
     pub fn next_run(&mut self, host: HostAddress, state: u32) -> Transfer {
