@@ -21,6 +21,7 @@
 //! | [`clock`] | cycles and nanoseconds |
 //! | [`wire`] | frames in both directions |
 //! | [`machine`] | all of it together |
+//! | [`fabric`] | several machines under one clock |
 //! | [`log`] | the firmware's log, without the driver |
 //! | [`timeline`] | what happened when |
 //! | [`explore`] | the same work under random schedules of both CPUs |
@@ -37,6 +38,7 @@ pub mod asm;
 pub mod clock;
 pub mod cpu;
 pub mod explore;
+pub mod fabric;
 pub mod gdb;
 pub mod hosts;
 pub mod log;

@@ -4,6 +4,11 @@
 //! big-endian. Host memory is the set of the driver's DMA memories: the card touches
 //! nothing else.
 
+mod devices;
+
+pub(crate) use devices::{Allowed, Devices, Posted};
+pub use devices::{Target, Traffic};
+
 use host_driver::DmaMemory;
 use tigon2_model::{HostMemory, HostMemoryError, Sram};
 
@@ -103,49 +108,69 @@ impl Sram for SramBytes {
     }
 }
 
-/// The DMA memories that a driver has given to the card.
+/// The DMA memories that a driver has given to the card, and the devices that it may reach.
 #[derive(Debug, Default)]
 pub struct HostMemories {
-    memories: Vec<DmaMemory>,
+    memories: Vec<(DmaMemory, Target)>,
+    pub(crate) devices: Devices,
 }
 
 impl HostMemories {
     /// Lets the card reach a memory under its IOVA.
     pub fn map(&mut self, memory: DmaMemory) {
-        self.memories.push(memory);
+        self.memories.push((memory, Target::Memory));
+    }
+
+    /// Lets the card reach a frame buffer.
+    pub(crate) fn map_frame_buffer(&mut self, number: usize, pixels: DmaMemory) {
+        self.memories.push((pixels, Target::FrameBuffer(number)));
+    }
+
+    /// What an address belongs to.
+    pub(crate) fn target(&self, address: u64) -> Target {
+        if let Ok((_, target, _)) = self.find(address, 1) {
+            return target;
+        }
+        let card = self.devices.card_at(address);
+        card.map_or(Target::Memory, Target::Card)
     }
 
     /// Takes the memory at an IOVA away from the card.
     pub fn unmap(&mut self, iova: u64) {
-        self.memories.retain(|memory| memory.iova() != iova);
+        self.memories.retain(|(memory, _)| memory.iova() != iova);
     }
 
-    /// Takes every memory away from the card.
+    /// Takes every memory of the driver's away from the card.
     pub fn unmap_all(&mut self) {
-        self.memories.clear();
+        self.memories
+            .retain(|(_, target)| *target != Target::Memory);
     }
 
     /// The word at an aligned address, as the driver sees it.
     pub(crate) fn word(&self, address: u64) -> Option<u32> {
-        let (memory, offset) = self.find(address, 4).ok()?;
+        let (memory, _, offset) = self.find(address, 4).ok()?;
         memory.read_word(offset).ok()
     }
 
     /// Bytes from an address on, as the driver sees them; whether all of them are there.
     pub(crate) fn look(&self, address: u64, out: &mut [u8]) -> bool {
         self.find(address, out.len())
-            .is_ok_and(|(memory, offset)| memory.read_bytes(offset, out).is_ok())
+            .is_ok_and(|(memory, _, offset)| memory.read_bytes(offset, out).is_ok())
     }
 
     /// The memory that holds a whole range, and the offset of the range in it.
-    fn find(&self, address: u64, length: usize) -> Result<(&DmaMemory, usize), HostMemoryError> {
+    fn find(
+        &self,
+        address: u64,
+        length: usize,
+    ) -> Result<(&DmaMemory, Target, usize), HostMemoryError> {
         let holds = |memory: &DmaMemory| {
             let offset = usize::try_from(address.checked_sub(memory.iova())?).ok()?;
             (offset.checked_add(length)? <= memory.len()).then_some(offset)
         };
         self.memories
             .iter()
-            .find_map(|memory| holds(memory).map(|offset| (memory, offset)))
+            .find_map(|(memory, target)| holds(memory).map(|offset| (memory, *target, offset)))
             .ok_or(HostMemoryError { address, length })
     }
 }
@@ -153,18 +178,23 @@ impl HostMemories {
 impl HostMemory for HostMemories {
     fn read(&mut self, address: u64, out: &mut [u8]) -> Result<(), HostMemoryError> {
         let length = out.len();
-        let (memory, offset) = self.find(address, length)?;
-        memory
-            .read_bytes(offset, out)
-            .map_err(|_| HostMemoryError { address, length })
+        let Ok((memory, target, offset)) = self.find(address, length) else {
+            self.devices.refuse();
+            return Err(HostMemoryError { address, length });
+        };
+        let read = memory.read_bytes(offset, out);
+        self.devices.count(target, length);
+        read.map_err(|_| HostMemoryError { address, length })
     }
 
     fn write(&mut self, address: u64, data: &[u8]) -> Result<(), HostMemoryError> {
         let length = data.len();
-        let (memory, offset) = self.find(address, length)?;
-        memory
-            .write_bytes(offset, data)
-            .map_err(|_| HostMemoryError { address, length })
+        let Ok((memory, target, offset)) = self.find(address, length) else {
+            return self.devices.post(address, data);
+        };
+        let written = memory.write_bytes(offset, data);
+        self.devices.count(target, length);
+        written.map_err(|_| HostMemoryError { address, length })
     }
 }
 

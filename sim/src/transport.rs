@@ -6,14 +6,13 @@
 //! raises an interrupt or the time-out expires on the card's clock. So a driver sees the same card
 //! whatever the speed of the computer.
 
+pub use crate::fabric::SharedMachine;
 use crate::machine::Machine;
-use crate::stalls::{Pin, Stalls};
 use crate::timing::Parameters;
 use host_driver::transport::{Bell, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 use tigon2_chip::Register;
 use tigon2_chip::bits::MiscHostControl;
@@ -63,60 +62,6 @@ impl Default for HostTiming {
     }
 }
 
-/// The machine, for a test that inspects it or sends frames beside the driver.
-#[derive(Clone)]
-pub struct SharedMachine(Arc<Turns>);
-
-/// The machine, and how many wait for their turn with it.
-struct Turns {
-    machine: Mutex<Machine>,
-    waiting: AtomicUsize,
-    /// Its interrupt pin; locked after the machine.
-    pin: Mutex<Pin>,
-}
-
-impl SharedMachine {
-    /// A machine that others may inspect beside the driver.
-    pub fn new(machine: Machine) -> SharedMachine {
-        SharedMachine(Arc::new(Turns {
-            machine: Mutex::new(machine),
-            waiting: AtomicUsize::new(0),
-            pin: Mutex::default(),
-        }))
-    }
-
-    /// Exclusive access. Do not call the driver while holding it.
-    pub fn lock(&self) -> MutexGuard<'_, Machine> {
-        let Turns {
-            machine, waiting, ..
-        } = &*self.0;
-        waiting.fetch_add(1, Ordering::Relaxed);
-        // A panic of another holder leaves a machine that is whole: calls into it either
-        // happened or did not.
-        let machine = machine.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.fetch_sub(1, Ordering::Relaxed);
-        machine
-    }
-
-    fn pin(&self) -> MutexGuard<'_, Pin> {
-        self.0.pin.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What explains a stall. Do not call it while holding the machine.
-    pub fn stalls(&self) -> Stalls {
-        let machine = self.lock();
-        Stalls::of(&machine, &self.pin())
-    }
-
-    /// Lets others have the machine first: a thread that has just given it back would
-    /// usually have it again before they wake up.
-    fn give_way(&self) {
-        while self.0.waiting.load(Ordering::Relaxed) > 0 {
-            std::thread::yield_now();
-        }
-    }
-}
-
 /// A simulated card as a driver reaches it.
 pub struct SimTransport {
     card: Arc<Card>,
@@ -139,9 +84,7 @@ struct Card {
 impl Card {
     /// The machine, after `ns` nanoseconds have passed on it.
     fn after(&self, ns: u64) -> Result<MutexGuard<'_, Machine>, TransportError> {
-        let mut machine = self.machine.lock();
-        let cycles = machine.clock().cycle_at(ns);
-        machine.run(cycles);
+        let machine = self.machine.after(ns);
         if machine.is_left() {
             return Err(left());
         }
@@ -175,32 +118,20 @@ impl Card {
 
     /// Lets the machine run to the cycle `limit`, or until an interrupt, which is masked
     /// then. True if it came.
-    fn run_to(
-        &self,
-        machine: &mut Machine,
-        limit: u64,
-        timing: HostTiming,
-    ) -> Result<bool, TransportError> {
-        let mut pin = self.machine.pin();
-        pin.look(machine.interrupt());
-        let masked = pin.is_masked();
-        let came = machine.run_until(limit, |machine| machine.interrupt() && !masked);
-        if came {
-            pin.signal();
-            let delay = machine.clock().cycle_at(timing.interrupt_ns);
-            machine.run(delay);
-        }
-        if machine.is_left() {
+    fn run_to(&self, limit: u64, timing: HostTiming) -> Result<bool, TransportError> {
+        let came = self.machine.wait_interrupt(limit, timing.interrupt_ns);
+        if self.machine.lock().is_left() {
             return Err(left());
         }
         Ok(came)
     }
-}
 
-/// The cycle at which a wait ends.
-fn limit(machine: &Machine, timeout: Duration) -> u64 {
-    let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-    machine.cycle().saturating_add(machine.clock().cycle_at(ns))
+    /// The cycle at which a wait ends.
+    fn limit(&self, timeout: Duration) -> u64 {
+        let machine = self.machine.lock();
+        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        machine.cycle().saturating_add(machine.clock().cycle_at(ns))
+    }
 }
 
 impl Drop for Card {
@@ -311,9 +242,7 @@ impl Transport for SimTransport {
 
     fn wait(&mut self, vector: Vector, timeout: Duration) -> Result<bool, TransportError> {
         vector.must_be_pin()?;
-        let mut machine = self.card.machine.lock();
-        let limit = limit(&machine, timeout);
-        self.card.run_to(&mut machine, limit, self.timing)
+        self.card.run_to(self.card.limit(timeout), self.timing)
     }
 
     fn unmask(&mut self, vector: Vector) -> Result<(), TransportError> {
@@ -357,20 +286,17 @@ impl Port for SimPort {
         bell: &Bell,
     ) -> Result<bool, TransportError> {
         vector.must_be_pin()?;
-        let end = limit(&self.card.machine.lock(), timeout);
+        let end = self.card.limit(timeout);
         loop {
             if bell.is_rung() {
                 return Ok(false);
             }
-            {
-                let mut machine = self.card.machine.lock();
-                let slice = limit(&machine, SLICE).min(end);
-                if self.card.run_to(&mut machine, slice, self.timing)? {
-                    return Ok(true);
-                }
-                if machine.cycle() >= end {
-                    return Ok(false);
-                }
+            let slice = self.card.limit(SLICE).min(end);
+            if self.card.run_to(slice, self.timing)? {
+                return Ok(true);
+            }
+            if self.card.machine.lock().cycle() >= end {
+                return Ok(false);
             }
             self.card.machine.give_way();
         }

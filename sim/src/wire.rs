@@ -3,9 +3,16 @@
 //! At 1000 Mb/s each byte takes 8 ns, at 100 ten times and at 10 a hundred times as long; each
 //! frame has 8 bytes of preamble before it, 4 of CRC and 12 of gap after it, and each direction
 //! carries one frame at a time. A frame for the card arrives with its last byte; the wire holds it
-//! while the card cannot take it, like a peer that obeys pause frames.
+//! while the card cannot take it, like a peer that obeys pause frames. A [line](line) to another
+//! card holds nothing: there pause frames travel, and the other card obeys them.
 
+mod line;
+
+pub(crate) use line::Departure;
+
+use line::Line;
 use std::collections::VecDeque;
+use tigon2_chip::mac::RxError;
 
 /// Picoseconds of a byte at 1 Mb/s.
 const BYTE_PS: u64 = 8_000_000;
@@ -35,7 +42,7 @@ pub type Peer = Box<dyn FnMut(&Frame) -> Vec<Vec<u8>> + Send>;
 pub struct Wire {
     /// Picoseconds of a byte.
     byte_ps: u64,
-    to_card: VecDeque<Frame>,
+    to_card: VecDeque<Arriving>,
     to_card_free: u64,
     held: bool,
     /// Times that a frame was held.
@@ -45,6 +52,16 @@ pub struct Wire {
     from_card: VecDeque<Frame>,
     from_card_free: u64,
     peer: Option<Peer>,
+    /// The way to another card, if one is at the other end.
+    line: Option<Line>,
+}
+
+/// A frame on its way to the card.
+struct Arriving {
+    frame: Frame,
+    error: RxError,
+    /// Its number, if another card sends it.
+    number: Option<u64>,
 }
 
 impl Default for Wire {
@@ -59,6 +76,7 @@ impl Default for Wire {
             from_card: VecDeque::new(),
             from_card_free: 0,
             peer: None,
+            line: None,
         }
     }
 }
@@ -88,31 +106,37 @@ impl Wire {
     pub fn send(&mut self, at: u64, bytes: Vec<u8>) -> u64 {
         let end = at.max(self.to_card_free) + self.duration(bytes.len());
         self.to_card_free = end + self.gap();
-        self.to_card.push_back(Frame { at: end, bytes });
+        self.to_card.push_back(Arriving {
+            frame: Frame { at: end, bytes },
+            error: RxError::NONE,
+            number: None,
+        });
         end
     }
 
     /// When the next frame arrives at the card.
     pub fn next_arrival(&self) -> Option<u64> {
-        self.to_card.front().map(|frame| frame.at)
+        self.to_card.front().map(|next| next.frame.at)
     }
 
     /// When the next frame's first preamble byte is on the wire, and its length. A wire that
     /// had to [`hold`](Wire::hold) it begins with it later.
     pub fn next_start(&self) -> Option<(u64, usize)> {
-        let frame = self.to_card.front()?;
+        let frame = &self.to_card.front()?.frame;
         let length = frame.bytes.len();
         Some((frame.at.saturating_sub(self.duration(length)), length))
     }
 
     /// The frame that has arrived by `now`, if any.
     pub fn arrived(&self, now: u64) -> Option<&Frame> {
-        self.to_card.front().filter(|frame| frame.at <= now)
+        let next = self.to_card.front().map(|next| &next.frame);
+        next.filter(|frame| frame.at <= now)
     }
 
-    /// The next frame, whether it has arrived or not.
-    pub fn next_frame(&self) -> Option<&[u8]> {
-        self.to_card.front().map(|frame| frame.bytes.as_slice())
+    /// The next frame, whether it has arrived or not, and how it was damaged.
+    pub fn next_frame(&self) -> Option<(&[u8], RxError)> {
+        let next = self.to_card.front()?;
+        Some((&next.frame.bytes, next.error))
     }
 
     /// Takes the frame of [`Wire::arrived`] off the wire. If the wire had to hold it, the
@@ -124,13 +148,13 @@ impl Wire {
 
     /// Takes the frame of [`Wire::next_frame`] off the wire, which has arrived `now`.
     pub(crate) fn take_next(&mut self, now: u64) -> Option<Frame> {
-        let frame = self.to_card.pop_front()?;
+        let frame = self.to_card.pop_front()?.frame;
         if std::mem::take(&mut self.held) {
             let late = now.saturating_sub(frame.at);
             self.late += late;
             self.to_card_free += late;
             for later in &mut self.to_card {
-                later.at += late;
+                later.frame.at += late;
             }
         }
         Some(frame)
@@ -165,6 +189,9 @@ impl Wire {
 
     /// A frame from the card has left by `end`.
     pub(crate) fn deliver(&mut self, end: u64, bytes: Vec<u8>) {
+        if self.line.is_some() {
+            return self.depart(end, bytes);
+        }
         let frame = Frame { at: end, bytes };
         if let Some(peer) = &mut self.peer {
             for answer in peer(&frame) {

@@ -233,10 +233,8 @@ impl Engine for Sim {
     }
 
     fn pass(&mut self, time: Duration) {
-        let mut machine = self.machine.lock();
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let cycles = machine.clock().cycle_at(nanoseconds);
-        machine.run(cycles);
+        self.machine.pass(nanoseconds);
     }
 
     fn plug(&mut self, plugged: bool) {

@@ -54,6 +54,7 @@ impl Machine {
     /// The transmitter was reset within its frame.
     pub(super) fn cut_frame(&mut self, timed: &mut Timed, cycle: u64) {
         timed.mac.cut(cycle, &mut timed.port);
+        self.wire.cut(self.now());
         self.cuts_through = false;
         self.was_cut_through = false;
         self.note_sent(cycle);

@@ -109,7 +109,7 @@ impl Machine {
 
     /// Brings every CPU to where it is in this cycle: those in the lead back, those that
     /// are [parked](super::parking) forward.
-    pub(super) fn gather(&mut self) {
+    pub(crate) fn gather(&mut self) {
         let Some(mut timed) = self.timed.take() else {
             return;
         };

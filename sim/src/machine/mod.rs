@@ -16,6 +16,7 @@
 //! zero-time DMA and MAC, not the structure.
 
 mod ahead;
+mod bus;
 mod cut_through;
 #[cfg(test)]
 mod cut_through_tests;
@@ -25,6 +26,7 @@ mod idle;
 mod lead;
 #[cfg(test)]
 mod lead_tests;
+mod line;
 #[cfg(test)]
 mod link;
 #[cfg(test)]
@@ -41,7 +43,7 @@ use lead::Lead;
 use parking::Parked;
 use unlimited::Poll;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod timed_tests;
 #[cfg(test)]
@@ -50,8 +52,10 @@ mod waits;
 use crate::clock::Clock;
 use crate::cpu::{Cpus, Executed};
 use crate::explore::Disturbance;
+use crate::fabric::HostAccesses;
 use crate::memory::{HostMemories, SramBytes};
 use crate::timeline::Recorder;
+use crate::timing::dma::Latency;
 use crate::timing::{Parameters, Timed};
 use crate::wire::{Frame, Peer, Wire};
 use host_driver::DmaMemory;
@@ -134,6 +138,9 @@ pub struct Machine {
     /// The card has changed since [`Machine::run`] last looked at its stop condition.
     changed: bool,
     interrupt: bool,
+    /// Clocks before the first beat with a device on the bus, if there may be any.
+    device_latency: Option<Latency>,
+    host_accesses: HostAccesses,
     received: Received,
     /// Where and when each CPU last read its event register.
     polls: [(u32, u64); Cpu::MOST],
@@ -174,6 +181,8 @@ impl Machine {
             deadline: 0,
             changed: true,
             interrupt: false,
+            device_latency: None,
+            host_accesses: HostAccesses::default(),
             received: Received::default(),
             polls: [(0, 0); Cpu::MOST],
             skip_from: 0,
@@ -284,6 +293,7 @@ impl Machine {
 
     /// The host reads a word of BAR 0.
     pub fn bar_read(&mut self, offset: u32) -> u32 {
+        self.host_accesses.reads += 1;
         let value = self.card.bar_read(&mut environment!(self), offset);
         self.settle();
         value
@@ -291,6 +301,7 @@ impl Machine {
 
     /// The host writes a word of BAR 0.
     pub fn bar_write(&mut self, offset: u32, value: u32) {
+        self.host_accesses.writes += 1;
         self.card.bar_write(&mut environment!(self), offset, value);
         self.note_host_write(offset, value);
         self.settle();

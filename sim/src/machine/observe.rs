@@ -153,8 +153,13 @@ impl Machine {
             None => 0,
             Some(_) => self.peek(Register::RxProducer),
         };
-        let frame = self.wire.next_frame()?;
-        let reception = self.card.receive(&mut environment!(self), frame);
+        let (frame, error) = self.wire.next_frame()?;
+        let reception = if self.wire.is_line() {
+            self.card
+                .receive_unheld(&mut environment!(self), frame, error)
+        } else {
+            self.card.receive(&mut environment!(self), frame)
+        };
         match reception {
             Reception::Held => return Some(reception),
             Reception::Accepted => self.received.accepted += 1,

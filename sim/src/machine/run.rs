@@ -4,7 +4,7 @@ use super::idle::{Round, Waiting, prove};
 use super::{Environment, Machine, WORK_LIMIT, environment};
 use crate::cpu::{Access, Executed};
 use tigon2_chip::{Cpu, beyond};
-use tigon2_model::{Accessor, CpuFault, Effect, Reception, UndefinedKind};
+use tigon2_model::{Accessor, CpuFault, Effect, Reception, UndefinedKind, is_flow_control};
 
 /// Two polls of the event register no farther apart than this may be rounds of a wait.
 const SHORT_ROUND: u64 = 64;
@@ -29,7 +29,13 @@ impl Machine {
         stopped
     }
 
-    fn run_towards(&mut self, limit: u64, mut stop: impl FnMut(&Machine) -> bool) -> bool {
+    /// The same; CPUs may then have [the lead](super::lead) or be [parked](super::parking): nobody
+    /// may look at them before [`Machine::gather`].
+    pub(super) fn run_towards(
+        &mut self,
+        limit: u64,
+        mut stop: impl FnMut(&Machine) -> bool,
+    ) -> bool {
         self.changed = true;
         loop {
             if self.is_left() {
@@ -221,7 +227,8 @@ impl Machine {
 
     /// A deadline of the card or the wire has come.
     fn attend(&mut self) {
-        self.card.advance(&mut environment!(self));
+        self.card.let_time_pass(&mut environment!(self));
+        self.take_controls();
         if !self.instant {
             return self.settle();
         }
@@ -276,6 +283,10 @@ impl Machine {
                     self.wire.set_speed(self.card.link_megabits(now));
                     self.wire.transmit(now, frame);
                 }
+                // The MAC makes pause frames itself.
+                Effect::Transmit(frame) if is_flow_control(&frame) && !self.has_just_sent() => {
+                    self.wire.control(now, frame);
+                }
                 // The MAC has taken its time.
                 Effect::Transmit(frame) => self.wire.deliver(now, frame),
                 Effect::CpuStart { cpu, pc } => {
@@ -299,8 +310,9 @@ impl Machine {
         let wire = self
             .wire
             .next_arrival()
-            .filter(|at| self.instant && (*at > now || self.card.can_receive()));
-        let next = card.into_iter().chain(wire).min();
+            .filter(|at| self.instant && (*at > now || self.takes_frames()));
+        let control = self.wire.next_control();
+        let next = card.into_iter().chain(wire).chain(control).min();
         let engines = self.disturbance.as_ref().and_then(|all| all.next_due());
         let next = next.map_or(u64::MAX, |at| self.clock.cycle_at(at));
         self.deadline = next.min(engines.unwrap_or(u64::MAX)).max(self.cycle + 1);

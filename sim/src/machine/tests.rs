@@ -14,7 +14,7 @@ pub(super) const B: u32 = 0x5000;
 /// Words that programs write results to: first of gencom.
 pub(super) const RESULT: u32 = 0x200;
 /// Base of the descriptor/buffer block.
-pub(super) const K: u32 = 0x12_F000;
+pub(crate) const K: u32 = 0x12_F000;
 
 /// A machine with programs for both CPUs; CPU A has been started.
 pub(super) fn started(a: &[u32], b: &[u32]) -> Machine {
@@ -240,7 +240,7 @@ fn a_mailbox_goes_to_the_cpu_and_an_interrupt_comes_back() {
 
 /// A fibre MAC in the block at `K`, switched on by register writes in the order of
 /// reference 10.1 and 10.4, up to a link with the ideal partner.
-pub(super) fn mac(machine: &mut Machine) -> (u32, u32) {
+pub(crate) fn mac(machine: &mut Machine) -> (u32, u32) {
     let (tx, rx) = (K + block::PACKET_BUFFERS, 0x18_0000);
     let mut write = |register: Register, value| machine.bar_write(register.offset(), value);
     write(Register::MacTxState, 1);
@@ -279,7 +279,7 @@ pub(super) fn mac(machine: &mut Machine) -> (u32, u32) {
 }
 
 /// A frame for the station of [`mac`], with a number in it.
-pub(super) fn frame(number: u8, length: usize) -> Vec<u8> {
+pub(crate) fn frame(number: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![number; length];
     bytes[..6].copy_from_slice(&[0x00, 0x60, 0xCF, 0x20, 0x12, 0x34]);
     bytes[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);

@@ -180,6 +180,7 @@ impl Machine {
                         ..
                     } = timed;
                     dma.begun(cycle, direction, transfer, parameters, port);
+                    self.note_target(&mut timed.dma, direction, transfer.as_ref());
                     self.unpark_changed(timed, cycle, None);
                 }
                 Action::Complete(direction) => {
@@ -219,6 +220,7 @@ impl Machine {
             if let Some(length) = self.card.transmit_begin(&mut environment!(self)) {
                 self.note_sending(cycle, length);
                 timed.mac.send(cycle, length);
+                self.note_departure(&timed.mac, length);
                 timed.mac.tick(cycle, &mut timed.port);
                 self.look_for_cut_through(&timed.mac);
             }
@@ -230,7 +232,7 @@ impl Machine {
         let mut arrival = u64::MAX;
         if may_receive && let Some((start, length)) = self.wire.next_start() {
             let start = timed.mac.at(start);
-            let held = timed.parameters.fc && !self.card.can_receive();
+            let held = timed.parameters.fc && !self.takes_frames();
             if start.ceil() > cycle {
                 arrival = start.ceil();
             } else if held {

@@ -8,7 +8,13 @@
 //! ```
 //!
 //! One transaction at a time uses the bus, with at most [`Parameters::burst`] bytes; the channels
-//! alternate when both request it.
+//! alternate when both request it. On a bus with other cards (`share`) a card takes the bus only
+//! while it has been given the grant.
+
+mod share;
+
+pub use share::Latency;
+pub(crate) use share::Wish;
 
 use super::fine::{FRACTION, Fine};
 use super::parameters::Parameters;
@@ -114,6 +120,7 @@ pub struct DmaEngine {
     jitter: u64,
     random: SplitMix64,
     busy: Fine,
+    share: share::Share,
 }
 
 impl DmaEngine {
@@ -135,6 +142,7 @@ impl DmaEngine {
             jitter: (parameters.jit * f64::from(1 << FRACTION)).round() as u64,
             random: SplitMix64::seed_from_u64(seed),
             busy: Fine::default(),
+            share: share::Share::new(clock),
         }
     }
 
@@ -359,7 +367,7 @@ impl DmaEngine {
     #[inline]
     pub fn arbitrate(&mut self, cycle: u64, parameters: &Parameters) {
         let now = Fine::cycle(cycle);
-        if self.bus.is_some() || self.bus_free > now.plus(self.beat) {
+        if self.bus.is_some() || self.bus_free > now.plus(self.beat) || !self.share.may_take() {
             return;
         }
         let other = self.bus_last.other();
@@ -392,7 +400,11 @@ impl DmaEngine {
         const ONE: u64 = 1 << FRACTION;
         let part = u64::from(self.random.next_u32() & (ONE as u32 - 1));
         let factor = ONE - self.jitter + ((2 * self.jitter * part) >> FRACTION);
-        self.latency[owner.index()].scaled(factor)
+        let latency = self
+            .share
+            .latency(owner)
+            .unwrap_or(self.latency[owner.index()]);
+        latency.scaled(factor)
     }
 
     /// The SRAM port was given to a channel in `cycle`.
@@ -485,7 +497,7 @@ impl DmaEngine {
                 Phase::Live(_) => match &self.bus {
                     Some(transaction) if transaction.owner == direction => transaction.next.ceil(),
                     Some(_) => u64::MAX,
-                    None if self.asks(direction, parameters) => {
+                    None if self.share.may_take() && self.asks(direction, parameters) => {
                         Fine(self.bus_free.0.saturating_sub(self.beat.0)).ceil()
                     }
                     None => u64::MAX,

@@ -21,6 +21,12 @@ impl Fine {
         Fine((product / u128::from(denominator.max(1))) as u64)
     }
 
+    /// This time in units of which there are `units` where there are `core_hz` cycles.
+    pub fn at_rate(self, core_hz: u64, units: u64) -> u64 {
+        let product = u128::from(self.0) * u128::from(units);
+        ((product / u128::from(core_hz.max(1))) >> FRACTION) as u64
+    }
+
     /// The first cycle that does not start before this time.
     #[inline]
     pub const fn ceil(self) -> u64 {

@@ -190,6 +190,29 @@ impl MacEngine {
         self.transmit = Some(side);
     }
 
+    /// When the frame that leaves began, in nanoseconds since power-on.
+    pub fn sending_since(&self) -> Option<u64> {
+        let side = self.transmit.as_ref()?;
+        Some(side.start.at_rate(self.core_hz, 1_000_000_000))
+    }
+
+    /// The frame that arrives ends at a time, and not where its sender meant it to end.
+    pub fn cut_received(&mut self, end: Fine) {
+        let (byte, access) = (self.byte, self.access);
+        self.changed = true;
+        self.wake = 0;
+        if let Some(side) = &mut self.receive
+            && end < side.end
+        {
+            let there = |word: &u64| side.write_time(*word, byte, access) <= end;
+            let words = (0..side.all - RECEIVE_EXTRA).take_while(there).count() as u64;
+            side.all = words.max(side.asked.min(side.all - RECEIVE_EXTRA)) + RECEIVE_EXTRA;
+            side.end = end;
+            side.ends = end.ceil();
+            side.due = side.next_write(byte, access);
+        }
+    }
+
     /// Whether a frame leaves.
     #[inline]
     pub fn is_sending(&self) -> bool {

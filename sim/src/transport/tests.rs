@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::asm::*;
+use crate::stalls::Stalls;
 use host_interface::bar;
 use host_interface::image::{Image, Version};
 use tigon2_chip::{Cpu, Register};

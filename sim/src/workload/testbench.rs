@@ -236,6 +236,21 @@ impl Testbench {
         Ok(flow)
     }
 
+    /// A flow from this host to the host of another card: that one checks what comes.
+    ///
+    /// # Errors
+    /// [`WorkloadError::Size`] for a datagram that no frame holds.
+    pub fn flow_to(
+        &mut self,
+        other: &mut Testbench,
+        mix: impl Into<Mix>,
+    ) -> Result<Flow, WorkloadError> {
+        let mix = checked(mix.into())?;
+        let flow = Flow::mixed(self.nic.station(), other.nic.station(), &mix);
+        other.host = vec![Sink::new(flow.clone())];
+        Ok(flow)
+    }
+
     /// Nanoseconds since power-on.
     pub fn now(&self) -> u64 {
         self.machine.lock().now()
@@ -335,9 +350,7 @@ impl Testbench {
     }
 
     fn pass(&self, nanoseconds: u64) {
-        let mut machine = self.machine.lock();
-        let cycles = machine.clock().cycle_at(nanoseconds);
-        machine.run(cycles);
+        self.machine.pass(nanoseconds);
     }
 
     /// The interrupt service routine, behind the acknowledgement of [`Nic::wait`].

@@ -31,8 +31,8 @@ use tigon2_sim::{Machine, SimTransport};
 const WINDOW: u32 = 0x800;
 /// On the card's clock.
 const LINK: Duration = Duration::from_secs(10);
-/// Cycles between two looks for an answer, and how many looks there are.
-const LOOK: u64 = 1000;
+/// Nanoseconds between two looks for an answer, and how many looks there are.
+const LOOK: u64 = 10_000;
 const LOOKS: u32 = 1000;
 
 /// What is built once: the firmware, and who makes extensions.
@@ -178,7 +178,7 @@ impl Card for Window {
     }
 
     fn wait(&mut self, turns: u32) -> bool {
-        self.0.lock().run(LOOK);
+        self.0.pass(LOOK);
         turns < LOOKS
     }
 }

@@ -213,13 +213,24 @@ impl Card {
 
     /// Advances the time: call it at [`next_deadline`](Card::next_deadline) or later.
     pub fn advance(&mut self, env: &mut Environment<'_>) {
+        if self.let_time_pass(env) {
+            self.run(env);
+            self.flow_control(env);
+        }
+    }
+
+    /// The same for an engine that gives work a duration: no work is done. Returns whether a
+    /// transmitter that a pause frame held may go on.
+    pub fn let_time_pass(&mut self, env: &mut Environment<'_>) -> bool {
         // Timer events are levels that follow from the time. Only two things wait for the time: a
         // transmitter that a pause frame holds, and our own next pause frame.
-        if self.mac.pause.held_until != 0 && env.now >= self.mac.pause.held_until {
+        let until = self.mac.pause.held_until;
+        let released = until != 0 && env.now >= until;
+        if released {
             self.mac.pause.held_until = 0;
-            self.run(env);
         }
         self.flow_control(env);
+        released
     }
 
     /// The next time after `now` at which something changes by itself: an event register, or held

@@ -36,6 +36,20 @@ impl Card {
         if !self.can_receive() {
             return Reception::Held;
         }
+        self.receive_unheld(env, frame, error)
+    }
+
+    /// As [`receive_damaged`](Self::receive_damaged), from a wire that cannot hold a frame: its
+    /// sender obeys pause frames when they reach it, and what has left is taken or dropped.
+    pub fn receive_unheld(
+        &mut self,
+        env: &mut Environment<'_>,
+        frame: &[u8],
+        error: RxError,
+    ) -> Reception {
+        if !self.link.carries_frames(env.now) {
+            return Reception::Dropped(DropReason::NoLink);
+        }
         self.note(|| Operation::Received(frame.to_vec()));
         let error = error.with(self.faults.receive());
         let reception = self.accept(env, remains(frame, error), error);

@@ -234,6 +234,14 @@ impl Card {
         None
     }
 
+    /// The frame that is being sent to the other end of the wire, as far as it is known: none in
+    /// loopback or without a link.
+    pub fn sending(&self, now: u64) -> Option<&[u8]> {
+        let sending = self.mac.sending.as_ref()?;
+        let leaves = !self.link.loopback(now) && self.link.carries_frames(now);
+        leaves.then_some(sending.frame.as_slice())
+    }
+
     /// Whether a frame is being sent.
     #[inline]
     pub fn is_sending(&self) -> bool {
