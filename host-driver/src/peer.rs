@@ -18,7 +18,7 @@ use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant as StackInstant;
 
 use crate::stack::service::Service;
-use crate::stack::{Host, Identity, StackError, Wire};
+use crate::stack::{Identity, StackError, Wire};
 
 /// Largest frame that is received, with room for jumbo frames.
 const LARGEST_FRAME: usize = 9216;
@@ -225,14 +225,11 @@ impl Wire for DatagramWire {
 /// # Errors
 /// [`StackError`] if the wire failed.
 pub fn serve<W: Wire>(wire: W, identity: Identity, stop: &AtomicBool) -> Result<(), StackError> {
-    let mut host = Host::new(wire, identity);
-    let mut service = Service::new(&mut host);
+    let mut service = Service::new(wire, identity);
     while !stop.load(Ordering::Relaxed) {
-        host.turn()?;
-        let delay = service.serve(&mut host);
-        // What was served may have made the stack change again.
-        if !host.turn()? {
-            host.wait(delay)?;
+        let delay = service.turn()?;
+        if !delay.is_zero() {
+            service.wait(delay)?;
         }
     }
     Ok(())

@@ -4,7 +4,8 @@
 //!   application                    SOCK_SEQPACKET                       engine
 //!   connect, Hello     ─────────────────────────────────────►  judge, make the memory file
 //!                      ◄─────────────────────────────────────  Welcome + memory file, doorbell
-//!   (nothing more)     ◄─────────────────────────────────────  one byte: "look at your events"
+//!   Register + memory file ─────────────────────────────────►  judge, map; an event
+//!                      ◄─────────────────────────────────────  one byte: "look at your events"
 //!   end of file: the engine has ended         end of file: the application has ended
 //! ```
 //!
@@ -24,7 +25,7 @@ use rustix::net::{
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::layout::{MAGIC, Sizes};
+use crate::layout::{Descriptor, MAGIC, Sizes};
 
 /// Connections that may wait to be greeted.
 const BACKLOG: i32 = 32;
@@ -40,6 +41,8 @@ pub struct Attachment {
     pub control: OwnedFd,
     /// How large the queues are.
     pub sizes: Sizes,
+    /// The engine's number, which its handles carry.
+    pub engine: u8,
 }
 
 /// An engine's answer to an application that wants to attach.
@@ -64,7 +67,7 @@ pub enum Answer {
 struct Message {
     magic: u64,
     answer: u32,
-    unused: u32,
+    engine: u32,
     sizes: Sizes,
 }
 
@@ -132,7 +135,7 @@ pub fn accept(listener: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
 pub fn attach(path: &Path, sizes: Sizes) -> io::Result<Attachment> {
     let control = open()?;
     rustix::net::connect(&control, &SocketAddrUnix::new(path)?)?;
-    let hello = message(Answer::Attached, sizes);
+    let hello = message(Answer::Attached, 0, sizes);
     rustix::net::send(&control, hello.as_bytes(), SendFlags::NOSIGNAL)?;
     let mut bytes = [0; size_of::<Message>()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -170,25 +173,45 @@ pub fn attach(path: &Path, sizes: Sizes) -> io::Result<Attachment> {
         doorbell,
         control,
         sizes: answer.sizes,
+        engine: answer.engine as u8,
     })
 }
 
-fn message(answer: Answer, sizes: Sizes) -> Message {
+fn message(answer: Answer, engine: u8, sizes: Sizes) -> Message {
     Message {
         magic: MAGIC,
         answer: answer as u32,
-        unused: 0,
+        engine: engine.into(),
         sizes,
     }
 }
 
-/// What an application that has connected has said so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Asks the engine to register a part of a memory file as a region: the descriptor is one of
+/// [`crate::layout::Operation::Register`], and its event comes as those of others.
+///
+/// # Errors
+/// The system's; `WouldBlock` if too many wait.
+pub fn register(control: BorrowedFd<'_>, work: Descriptor, file: BorrowedFd<'_>) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let files = [file];
+    // The space is for one.
+    ancillary.push(SendAncillaryMessage::ScmRights(&files));
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let parts = [IoSlice::new(work.as_bytes())];
+    rustix::net::sendmsg(control, &parts, &mut ancillary, flags)?;
+    Ok(())
+}
+
+/// What an application has said at its control socket.
+#[derive(Debug)]
 pub enum Heard {
     /// Nothing yet.
     Nothing,
     /// It wants to attach, with queues of these sizes.
     Hello(Sizes),
+    /// It wants a part of this file as a region.
+    Registration(Descriptor, OwnedFd),
     /// It speaks another version, or nonsense.
     Nonsense,
     /// It has ended.
@@ -198,21 +221,49 @@ pub enum Heard {
 /// What stands in an application's control socket; never waits.
 pub fn hear(control: BorrowedFd<'_>) -> Heard {
     let mut bytes = [0; size_of::<Message>() + 1];
-    match rustix::net::recv(control, &mut bytes[..], RecvFlags::DONTWAIT) {
-        Ok((0, _)) => Heard::End,
-        Ok((length, _)) => match Message::read_from_bytes(&bytes[..length]) {
-            Ok(hello) if hello.magic == MAGIC => Heard::Hello(hello.sizes),
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let got = rustix::net::recvmsg(
+        control,
+        &mut [IoSliceMut::new(&mut bytes)],
+        &mut ancillary,
+        flags,
+    );
+    let length = match got {
+        Ok(got) if got.bytes == 0 => return Heard::End,
+        Ok(got) => got.bytes,
+        Err(Errno::AGAIN | Errno::INTR) => return Heard::Nothing,
+        Err(_) => return Heard::End,
+    };
+    let files = ancillary.drain().filter_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(rights) => Some(rights),
+        _ => None,
+    });
+    // Files beyond the first are closed as they are dropped.
+    let file = files.flatten().next();
+    let said = bytes.get(..length).unwrap_or(&[]);
+    if let Ok(hello) = Message::read_from_bytes(said) {
+        return match hello.magic {
+            MAGIC => Heard::Hello(hello.sizes),
             _ => Heard::Nonsense,
-        },
-        Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
-        Err(_) => Heard::End,
+        };
+    }
+    match (Descriptor::read_from_bytes(said), file) {
+        (Ok(work), Some(file)) => Heard::Registration(work, file),
+        _ => Heard::Nonsense,
     }
 }
 
 /// Answers an application, with its memory file and the doorbell if it is attached. An
 /// application that is gone does not hear it.
-pub fn answer(control: BorrowedFd<'_>, answer: Answer, sizes: Sizes, files: &[BorrowedFd<'_>]) {
-    let message = message(answer, sizes);
+pub fn answer(
+    control: BorrowedFd<'_>,
+    answer: Answer,
+    (engine, sizes): (u8, Sizes),
+    files: &[BorrowedFd<'_>],
+) {
+    let message = message(answer, engine, sizes);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(files)) {

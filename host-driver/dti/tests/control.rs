@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use dti::bell::Doorbell;
 use dti::control::{self, Answer, Heard};
-use dti::layout::Sizes;
+use dti::layout::{Descriptor, Sizes};
 use dti::mapped::Mapping;
 
 /// The next application that says hello; others, such as an engine that looks whether one
@@ -15,11 +15,11 @@ fn greet(listener: BorrowedFd<'_>) -> OwnedFd {
             std::thread::yield_now();
             continue;
         };
-        while control::hear(socket.as_fd()) == Heard::Nothing {
+        while matches!(control::hear(socket.as_fd()), Heard::Nothing) {
             std::thread::yield_now();
         }
         // The hello was taken by the look above if it was one; an end can be seen again.
-        if control::hear(socket.as_fd()) != Heard::End {
+        if !matches!(control::hear(socket.as_fd()), Heard::End) {
             return socket;
         }
     }
@@ -38,9 +38,15 @@ fn an_application_gets_its_files_and_both_sides_see_the_end() {
     let memory = Mapping::create(64).expect("memory");
     let doorbell = Doorbell::create().expect("an eventfd");
     let files = [memory.file(), doorbell.as_fd()];
-    control::answer(accepted.as_fd(), Answer::Attached, Sizes::default(), &files);
+    control::answer(
+        accepted.as_fd(),
+        Answer::Attached,
+        (5, Sizes::default()),
+        &files,
+    );
     let attachment = application.join().expect("no panic").expect("attached");
     assert_eq!(control::peer(&accepted).process, std::process::id());
+    assert_eq!(attachment.engine, 5);
     let other = Mapping::open(attachment.memory).expect("a sealed file");
     assert_eq!(dti::words::Words::len(&other), 64);
 
@@ -53,11 +59,37 @@ fn an_application_gets_its_files_and_both_sides_see_the_end() {
 #[test]
 fn an_application_that_ends_or_talks_nonsense_is_seen() {
     let (near, far) = control::pair().expect("a pair");
-    assert_eq!(control::hear(near.as_fd()), Heard::Nothing);
+    assert!(matches!(control::hear(near.as_fd()), Heard::Nothing));
     control::wake(far.as_fd());
-    assert_eq!(control::hear(near.as_fd()), Heard::Nonsense);
+    assert!(matches!(control::hear(near.as_fd()), Heard::Nonsense));
     drop(far);
-    assert_eq!(control::hear(near.as_fd()), Heard::End);
+    assert!(matches!(control::hear(near.as_fd()), Heard::End));
+}
+
+#[test]
+fn a_registration_is_a_descriptor_with_a_file() {
+    let (near, far) = control::pair().expect("a pair");
+    let work = Descriptor {
+        operation: 13,
+        queue: 1,
+        socket: 0,
+        tag: 7,
+        offset: 8,
+        length: 64,
+        argument: 3,
+    };
+    let own = Mapping::create(64).expect("memory");
+    control::register(far.as_fd(), work, own.file()).expect("room");
+    let Heard::Registration(heard, file) = control::hear(near.as_fd()) else {
+        panic!("no registration");
+    };
+    assert_eq!(heard, work);
+    let mapped = Mapping::open_foreign(file).expect("sealed");
+    assert!(mapped.is_writable());
+    // Without a file it is nonsense.
+    let flags = rustix::net::SendFlags::empty();
+    rustix::net::send(&far, zerocopy::IntoBytes::as_bytes(&work), flags).expect("room");
+    assert!(matches!(control::hear(near.as_fd()), Heard::Nonsense));
 }
 
 #[test]
@@ -68,7 +100,7 @@ fn an_engine_that_is_full_says_so() {
     let place = path.clone();
     let application = std::thread::spawn(move || control::attach(&place, Sizes::default()));
     let accepted = greet(listener.as_fd());
-    control::answer(accepted.as_fd(), Answer::Full, Sizes::default(), &[]);
+    control::answer(accepted.as_fd(), Answer::Full, (5, Sizes::default()), &[]);
     let refused = application.join().expect("no panic");
     let refused = refused.expect_err("full");
     assert_eq!(refused.kind(), std::io::ErrorKind::QuotaExceeded);

@@ -3,9 +3,38 @@
 use std::collections::HashSet;
 use std::net::SocketAddrV4;
 
-use dti::layout::{Event as RawEvent, Operation, Status};
+use dti::layout::{ANONYMOUS, Event as RawEvent, MORE, Operation, Status, handle_of, number_of};
 
 use crate::{DusiError, Socket, Ual};
+
+/// A buffer of the anonymous pool with received bytes, until it is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffer {
+    pub(crate) number: u32,
+    pub(crate) length: u32,
+}
+
+impl Buffer {
+    /// Its number.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// The buffer of a number, with so many bytes, for who keeps it elsewhere. One that is not lent
+    /// is refused by the engine.
+    #[must_use]
+    pub fn of_number(number: u32, length: u32) -> Self {
+        Self { number, length }
+    }
+
+    /// Received bytes.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.length as usize
+    }
+}
 
 /// A completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +55,15 @@ pub struct Event {
     pub peer: Option<SocketAddrV4>,
     /// Of a question for an option, its value.
     pub value: u64,
+    /// Of a receive that brought no region, where the bytes are.
+    pub buffer: Option<Buffer>,
+    /// The operation is still posted: more events of it will come.
+    pub more: bool,
 }
 
 /// Handles that are free, and those that wait for a connection.
 pub(crate) struct Handles {
+    engine: u8,
     free: Vec<u32>,
     /// Handles that an accept gives back if it fails.
     lent: HashSet<u32>,
@@ -39,8 +73,9 @@ pub(crate) struct Handles {
 }
 
 impl Handles {
-    pub(crate) fn new(end: u32) -> Self {
+    pub(crate) fn new(engine: u8, end: u32) -> Self {
         Self {
+            engine,
             free: Vec::new(),
             lent: HashSet::new(),
             next: 0,
@@ -50,7 +85,7 @@ impl Handles {
 
     /// A free handle; it is taken by [`Self::take`].
     pub(crate) fn first(&self) -> Result<u32, DusiError> {
-        let fresh = (self.next < self.end).then_some(self.next);
+        let fresh = (self.next < self.end).then(|| handle_of(self.engine, self.next));
         let found = self.free.last().copied().or(fresh);
         found.ok_or(DusiError::Exhausted("socket"))
     }
@@ -68,7 +103,8 @@ impl Handles {
     }
 
     fn give(&mut self, handle: u32) {
-        if handle < self.end {
+        // Others are the engine's.
+        if number_of(handle) < self.end {
             self.free.push(handle);
         }
     }
@@ -94,6 +130,8 @@ impl Ual {
             self.handles.give(raw.child);
         }
         let accepted = accept && done;
+        let received = operation == Some(Operation::Receive) && done;
+        let buffer = received && raw.argument as u32 == ANONYMOUS && raw.child != ANONYMOUS;
         let address = ((raw.argument >> 16) as u32).into();
         Event {
             operation,
@@ -104,6 +142,11 @@ impl Ual {
             child: accepted.then_some(Socket(raw.child)),
             peer: accepted.then(|| SocketAddrV4::new(address, raw.argument as u16)),
             value: raw.argument,
+            buffer: buffer.then_some(Buffer {
+                number: raw.child,
+                length: raw.length,
+            }),
+            more: raw.operation & MORE != 0,
         }
     }
 }

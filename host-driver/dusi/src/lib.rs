@@ -14,15 +14,26 @@
 //! | `Wait_All`, `EvQ_Num_Events`, `Done` | [`Ual::wait_all`], [`Ual::number_of_events`], [`Ual::done`] |
 //! | `Register_Memory`, `Deregister_Memory` | [`Ual::register`], [`Ual::deregister`] |
 //!
-//! Beyond it: an event queue for each operation, [`Ual::close`], [`Ual::cancel`],
-//! [`Ual::wait_any`], and a descriptor for `poll` ([`Ual::arm`]).
+//! Each socket has a transmit queue and a receive queue, bound to event queues
+//! ([`Ual::socket_bound`]); an operation names the event queue of its completion, or
+//! [`EventQueue::BOUND`].
+//!
+//! Beyond it: [`Ual::close`], [`Ual::cancel`], [`Ual::wait_any`], a descriptor for `poll`
+//! ([`Ual::arm`]), regions of the application's own memory files ([`Ual::register_file`]), receives
+//! into buffers of the anonymous pool ([`Ual::receive_anonymous`], [`Ual::release`]), operations
+//! that stay posted ([`Ual::accept_all`], [`Ual::receive_all`]), a receive of a whole region
+//! ([`Ual::receive_whole`]) and a last send ([`Ual::transmit_last`]).
 
 #![forbid(unsafe_code)]
 
 mod event;
+mod memory;
 mod operations;
 mod pool;
+mod transfer;
 mod wait;
+
+use std::collections::HashMap;
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -30,15 +41,15 @@ use std::sync::atomic::Ordering;
 
 use dti::bell::{self, Doorbell};
 pub use dti::control::Attachment;
-use dti::layout::{Descriptor, ENGINE_SLEEPS, EVENT_QUEUES, MAGIC};
-pub use dti::layout::{Operation, Sizes, SocketOption, Status};
+use dti::layout::{self, Descriptor, ENGINE_SLEEPS, MAGIC, number_of};
+pub use dti::layout::{Direction, Operation, Sizes, SocketOption, Status};
 use dti::mapped::Mapping;
 use dti::ring::{Consumer, Producer, RingError};
 use dti::words::Words;
 use thiserror::Error;
 
-pub use event::Event;
 use event::Handles;
+pub use event::{Buffer, Event};
 use pool::Pool;
 pub use pool::{Busy, Region};
 
@@ -76,6 +87,9 @@ pub enum DusiError {
 pub struct EventQueue(u16);
 
 impl EventQueue {
+    /// The event queue that the socket's transmit or receive queue is bound to.
+    pub const BOUND: Self = Self(layout::BOUND);
+
     /// Its number, from 0, for who keeps it elsewhere.
     #[must_use]
     pub fn number(self) -> u16 {
@@ -114,9 +128,12 @@ pub struct Calls {
 pub struct Ual {
     memory: Mapping,
     sizes: Sizes,
+    engine: u8,
     doorbell: Doorbell,
     control: OwnedFd,
     work: Producer,
+    /// Sockets' queues that were used, by number and direction.
+    rings: HashMap<(u32, Direction), Producer>,
     queues: Vec<Consumer>,
     handles: Handles,
     pool: Pool,
@@ -146,11 +163,13 @@ impl Ual {
         Ok(Self {
             memory,
             sizes,
+            engine: attachment.engine,
             doorbell: Doorbell::of(attachment.doorbell),
             control: attachment.control,
             work: Producer::new(sizes.work_queue()),
+            rings: HashMap::new(),
             queues: Vec::new(),
-            handles: Handles::new(sizes.sockets),
+            handles: Handles::new(attachment.engine, sizes.sockets),
             pool: Pool::new(sizes.pool),
             calls: Calls::default(),
         })
@@ -169,10 +188,10 @@ impl Ual {
     /// Makes an event queue.
     ///
     /// # Errors
-    /// [`DusiError::Exhausted`] beyond four.
+    /// [`DusiError::Exhausted`] beyond the attachment's.
     pub fn create_event_queue(&mut self) -> Result<EventQueue, DusiError> {
         let number = self.queues.len();
-        if number == EVENT_QUEUES {
+        if number == self.sizes.queues as usize {
             return Err(DusiError::Exhausted("event queue"));
         }
         self.queues
@@ -180,7 +199,12 @@ impl Ual {
         Ok(EventQueue(number as u16))
     }
 
-    /// Descriptors that can be posted now.
+    /// The number of its engine.
+    pub fn engine(&self) -> u8 {
+        self.engine
+    }
+
+    /// Operations that can be posted now; of one socket no more than its queues hold.
     ///
     /// # Errors
     /// [`DusiError::Queue`] if the engine wrote nonsense.
@@ -198,6 +222,34 @@ impl Ual {
             self.ring()?;
         }
         Ok(())
+    }
+
+    /// Posts a descriptor as it is into a socket's queue, and a doorbell for it.
+    ///
+    /// # Errors
+    /// [`DusiError::Queue`].
+    pub fn post_on(&mut self, direction: Direction, work: Descriptor) -> Result<(), DusiError> {
+        let number = number_of(work.socket);
+        if number >= self.sizes.handles() {
+            // It has no queue; the engine refuses it.
+            return self.post(work);
+        }
+        if self.work.room(&self.memory)? == 0 {
+            return Err(RingError::Full.into());
+        }
+        let place = self.sizes.socket_queue(number, direction);
+        let ring = self.rings.entry((number, direction));
+        let ring = ring.or_insert_with(|| Producer::new(place));
+        ring.push(&self.memory, work.entry())?;
+        self.post(Descriptor {
+            operation: Operation::Doorbell as u16,
+            queue: layout::QUIET,
+            socket: work.socket,
+            tag: 0,
+            offset: 0,
+            length: 0,
+            argument: direction as u64,
+        })
     }
 
     fn ring(&mut self) -> Result<(), DusiError> {

@@ -2,13 +2,12 @@
 
 use std::net::SocketAddrV4;
 
-use dti::layout::{Descriptor, Operation, QUIET, SocketOption, region_argument};
-use dti::words::{read_bytes, write_bytes};
+use dti::layout::{Descriptor, Direction, MULTISHOT, Operation, SocketOption};
 
-use crate::pool::{Busy, Region};
 use crate::{DusiError, EventQueue, Socket, Ual};
 
 impl Ual {
+    /// Posts an operation that has no queue of its own.
     fn put(
         &mut self,
         operation: Operation,
@@ -28,13 +27,49 @@ impl Ual {
         })
     }
 
-    /// Makes a socket; operations on it may be posted at once.
+    /// Posts an operation, with its flags, in a queue of its socket.
+    pub(crate) fn put_on(
+        &mut self,
+        (direction, operation): (Direction, u16),
+        (queue, tag): (EventQueue, u64),
+        socket: Socket,
+        (offset, length): (u32, u32),
+        argument: u64,
+    ) -> Result<(), DusiError> {
+        let work = Descriptor {
+            operation,
+            queue: queue.0,
+            socket: socket.0,
+            tag,
+            offset,
+            length,
+            argument,
+        };
+        self.post_on(direction, work)
+    }
+
+    /// Makes a socket, whose queues are bound to the event queue of this call; operations on it may
+    /// be posted at once.
     ///
     /// # Errors
     /// [`DusiError::Exhausted`], [`DusiError::Queue`].
     pub fn socket(&mut self, done: (EventQueue, u64)) -> Result<Socket, DusiError> {
+        self.socket_bound((done.0, done.0), done)
+    }
+
+    /// Makes a socket whose transmit queue and receive queue are bound to event queues, the same or
+    /// not. Connections that are accepted by [`Ual::accept`] are bound as the listening socket is.
+    ///
+    /// # Errors
+    /// [`DusiError::Exhausted`], [`DusiError::Queue`].
+    pub fn socket_bound(
+        &mut self,
+        (transmits, receives): (EventQueue, EventQueue),
+        done: (EventQueue, u64),
+    ) -> Result<Socket, DusiError> {
         let socket = Socket(self.handles.first()?);
-        self.put(Operation::Socket, done, socket, (0, 0), 0)?;
+        let binding = u64::from(receives.0) << 16 | u64::from(transmits.0);
+        self.put(Operation::Socket, done, socket, (0, 0), binding)?;
         self.handles.take();
         Ok(socket)
     }
@@ -71,9 +106,29 @@ impl Ual {
     /// [`DusiError::Exhausted`], [`DusiError::Queue`].
     pub fn accept(&mut self, on: Socket, done: (EventQueue, u64)) -> Result<(), DusiError> {
         let child = self.handles.first()?;
-        self.put(Operation::Accept, done, on, (0, 0), u64::from(child))?;
+        self.post_accept(0, on, child, done)?;
         self.handles.lend(child);
         Ok(())
+    }
+
+    /// Takes all connections that come, each as a socket of the engine's choice, of which the
+    /// attachment has [`dti::layout::Sizes::chosen`]. It stays posted while its events say so.
+    ///
+    /// # Errors
+    /// [`DusiError::Queue`].
+    pub fn accept_all(&mut self, on: Socket, done: (EventQueue, u64)) -> Result<(), DusiError> {
+        self.post_accept(MULTISHOT, on, 0, done)
+    }
+
+    fn post_accept(
+        &mut self,
+        flags: u16,
+        on: Socket,
+        child: u32,
+        done: (EventQueue, u64),
+    ) -> Result<(), DusiError> {
+        let operation = (Direction::Receive, Operation::Accept as u16 | flags);
+        self.put_on(operation, done, on, (0, 0), u64::from(child))
     }
 
     /// Takes the next connection as a socket made before, which is fresh, as the paper's Table I
@@ -87,7 +142,7 @@ impl Ual {
         child: Socket,
         done: (EventQueue, u64),
     ) -> Result<(), DusiError> {
-        self.put(Operation::Accept, done, on, (0, 0), u64::from(child.0))
+        self.post_accept(0, on, child.0, done)
     }
 
     /// Connects.
@@ -101,142 +156,8 @@ impl Ual {
         done: (EventQueue, u64),
     ) -> Result<(), DusiError> {
         let address = u64::from(u32::from(*to.ip())) << 16 | u64::from(to.port());
-        self.put(Operation::Connect, done, on, (0, 0), address)
-    }
-
-    /// Sends the first `length` bytes of a region, which stay as they are until the event.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`], [`DusiError::Queue`].
-    pub fn transmit(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        length: usize,
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        self.transmit_part(on, region, (0, length), done)
-    }
-
-    /// Sends bytes of a region from an offset on, a multiple of 8.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`], [`DusiError::Queue`].
-    pub fn transmit_part(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        (offset, length): (usize, usize),
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        self.transmit_showing(on, region, region.tag(), (offset, length), done)
-    }
-
-    /// As [`Ual::transmit_part`], for a caller that keeps protection tags itself: one that is not
-    /// the region's ends as [`dti::layout::Status::Protection`].
-    ///
-    /// # Errors
-    /// [`DusiError::Range`], [`DusiError::Queue`].
-    pub fn transmit_showing(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        tag: u32,
-        (offset, length): (usize, usize),
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        self.move_payload(Operation::Transmit, on, region, tag, (offset, length), done)
-    }
-
-    /// As [`Ual::transmit_part`], without a copy: the engine, or its card, reads the bytes where
-    /// they are whenever a packet leaves. The event comes when the peer has acknowledged them, and
-    /// only then they may be overwritten. Who closes the socket before resets the connection.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`], [`DusiError::Queue`].
-    pub fn transmit_in_place(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        (offset, length): (usize, usize),
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        self.transmit_in_place_showing(on, region, region.tag(), (offset, length), done)
-    }
-
-    /// As [`Ual::transmit_in_place`], for a caller that keeps protection tags itself.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`], [`DusiError::Queue`].
-    pub fn transmit_in_place_showing(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        tag: u32,
-        (offset, length): (usize, usize),
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        let operation = Operation::TransmitInPlace;
-        self.move_payload(operation, on, region, tag, (offset, length), done)
-    }
-
-    /// Receives what there is into a region; 0 bytes are the end of the stream.
-    ///
-    /// # Errors
-    /// [`DusiError::Queue`].
-    pub fn receive(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        self.receive_part(on, region, (0, region.len()), done)
-    }
-
-    /// Receives what there is into a part of a region from an offset on, a multiple of 8.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`], [`DusiError::Queue`].
-    pub fn receive_part(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        (offset, length): (usize, usize),
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        self.receive_showing(on, region, region.tag(), (offset, length), done)
-    }
-
-    /// As [`Ual::receive_part`], for a caller that keeps protection tags itself.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`], [`DusiError::Queue`].
-    pub fn receive_showing(
-        &mut self,
-        on: Socket,
-        region: &Region,
-        tag: u32,
-        (offset, length): (usize, usize),
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        self.move_payload(Operation::Receive, on, region, tag, (offset, length), done)
-    }
-
-    /// Posts a transmit or receive of a range of a region.
-    fn move_payload(
-        &mut self,
-        operation: Operation,
-        on: Socket,
-        region: &Region,
-        tag: u32,
-        (offset, length): (usize, usize),
-        done: (EventQueue, u64),
-    ) -> Result<(), DusiError> {
-        let range = region.range(offset, length)?;
-        let argument = region_argument(region.number(), tag);
-        self.put(operation, done, on, range, argument)?;
-        self.pool.used(region);
-        Ok(())
+        let operation = (Direction::Transmit, Operation::Connect as u16);
+        self.put_on(operation, done, on, (0, 0), address)
     }
 
     /// Ends the sending direction after what was posted.
@@ -244,7 +165,8 @@ impl Ual {
     /// # Errors
     /// [`DusiError::Queue`].
     pub fn shutdown(&mut self, on: Socket, done: (EventQueue, u64)) -> Result<(), DusiError> {
-        self.put(Operation::Shutdown, done, on, (0, 0), 0)
+        let operation = (Direction::Transmit, Operation::Shutdown as u16);
+        self.put_on(operation, done, on, (0, 0), 0)
     }
 
     /// Frees a socket; posted operations end as cancelled. A connection that was not shut down is
@@ -302,105 +224,5 @@ impl Ual {
         done: (EventQueue, u64),
     ) -> Result<(), DusiError> {
         self.put(Operation::Cancel, done, on, (0, 0), tag)
-    }
-
-    /// Registers memory for payload, with protection tag 0.
-    ///
-    /// # Errors
-    /// [`DusiError::Exhausted`], [`DusiError::Queue`].
-    pub fn register(&mut self, bytes: usize) -> Result<Region, DusiError> {
-        self.register_with_tag(bytes, 0)
-    }
-
-    /// Registers memory for payload. Operations show the engine the region's protection tag.
-    ///
-    /// # Errors
-    /// [`DusiError::Exhausted`], [`DusiError::Queue`].
-    pub fn register_with_tag(&mut self, bytes: usize, tag: u32) -> Result<Region, DusiError> {
-        let region = self.pool.take(bytes, tag);
-        let region = region.ok_or(DusiError::Exhausted("pool memory"))?;
-        let posted = self.post_region(Operation::Register, &region);
-        match posted {
-            Ok(()) => Ok(region),
-            Err(error) => {
-                self.pool.give(region);
-                Err(error)
-            }
-        }
-    }
-
-    fn post_region(&mut self, operation: Operation, region: &Region) -> Result<(), DusiError> {
-        self.post(Descriptor {
-            operation: operation as u16,
-            queue: QUIET,
-            socket: 0,
-            tag: 0,
-            offset: region.offset(),
-            length: region.len() as u32,
-            argument: region_argument(region.number(), region.tag()),
-        })
-    }
-
-    /// Ends a region that no operation uses.
-    ///
-    /// # Errors
-    /// [`Busy`], with the region, if an operation uses it or the work queue is full.
-    pub fn deregister(&mut self, region: Region) -> Result<(), Busy> {
-        let free = !self.pool.in_use(&region);
-        if free && self.post_region(Operation::Deregister, &region).is_ok() {
-            self.pool.give(region);
-            Ok(())
-        } else {
-            Err(Busy(region))
-        }
-    }
-
-    /// Writes into a region from its start.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`].
-    pub fn write(&self, region: &Region, bytes: &[u8]) -> Result<(), DusiError> {
-        self.write_part(region, 0, bytes)
-    }
-
-    /// Writes into a region from an offset on, a multiple of 8; the rest of the last eight bytes
-    /// becomes 0.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`].
-    pub fn write_part(
-        &self,
-        region: &Region,
-        offset: usize,
-        bytes: &[u8],
-    ) -> Result<(), DusiError> {
-        region.range(offset, bytes.len())?;
-        let start = (region.offset() as usize + offset) / 8;
-        write_bytes(&self.memory, self.sizes.pool_start() + start, bytes);
-        Ok(())
-    }
-
-    /// Reads a region from its start.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`].
-    pub fn read(&self, region: &Region, bytes: &mut [u8]) -> Result<(), DusiError> {
-        self.read_part(region, 0, bytes)
-    }
-
-    /// Reads a region from an offset on, a multiple of 8.
-    ///
-    /// # Errors
-    /// [`DusiError::Range`].
-    pub fn read_part(
-        &self,
-        region: &Region,
-        offset: usize,
-        bytes: &mut [u8],
-    ) -> Result<(), DusiError> {
-        region.range(offset, bytes.len())?;
-        let start = (region.offset() as usize + offset) / 8;
-        read_bytes(&self.memory, self.sizes.pool_start() + start, bytes);
-        Ok(())
     }
 }

@@ -6,13 +6,14 @@ use dti::layout::REGIONS;
 
 use crate::DusiError;
 
-/// A registered piece of the pool.
+/// A registered piece of the pool, or of a memory file of the application's own.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Region {
     number: u32,
     offset: u32,
     length: u32,
     tag: u32,
+    foreign: bool,
 }
 
 /// A region that cannot be given back yet.
@@ -34,6 +35,11 @@ impl Region {
     /// Its protection tag.
     pub fn tag(&self) -> u32 {
         self.tag
+    }
+
+    /// Whether it is of a memory file of the application's own.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.foreign
     }
 
     pub(crate) fn offset(&self) -> u32 {
@@ -94,20 +100,40 @@ impl Pool {
         if *room == 0 {
             self.free.remove(found);
         }
-        let number = self.numbers.pop().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        });
         Some(Region {
-            number,
+            number: self.number()?,
             offset,
             length,
             tag,
+            foreign: false,
         })
+    }
+
+    /// A name for a part of a memory file of the application's own.
+    pub(crate) fn name(&mut self, offset: u32, length: u32, tag: u32) -> Option<Region> {
+        Some(Region {
+            number: self.number()?,
+            offset,
+            length,
+            tag,
+            foreign: true,
+        })
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        if let Some(number) = self.numbers.pop() {
+            return Some(number);
+        }
+        let fresh = ((self.next as usize) < REGIONS).then_some(self.next)?;
+        self.next += 1;
+        Some(fresh)
     }
 
     pub(crate) fn give(&mut self, region: Region) {
         self.numbers.push(region.number);
+        if region.foreign {
+            return;
+        }
         let place = self
             .free
             .partition_point(|(offset, _)| *offset < region.offset);

@@ -15,14 +15,21 @@
 
 #![forbid(unsafe_code)]
 
-mod application;
+mod anonymous;
 mod connection;
 pub mod engine;
 pub mod memory_wire;
+mod options;
+mod payload;
+mod queues;
+pub mod quota;
+mod regions;
 mod sockets;
-mod stack;
+mod statistics;
 pub mod status;
 pub mod tap_wire;
 
-pub use engine::{ApplicationReport, Engine, EngineError, IdleMode, Settings, Statistics};
-pub use stack::StackStatistics;
+pub use engine::{Engine, EngineError, IdleMode, Settings};
+pub use host_driver::stack::flows::StackStatistics;
+pub use quota::{Quota, Quotas};
+pub use statistics::{ApplicationReport, Statistics};

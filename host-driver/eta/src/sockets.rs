@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use dti::layout::Descriptor;
-
-use crate::stack::Id;
-use crate::stack::options::Options;
+use host_driver::stack::flows::{Id, Options};
 
 /// A socket.
 pub(crate) struct Socket {
     pub(crate) options: Options,
+    /// It shares its port with others that do.
+    pub(crate) shares: bool,
     /// The port that it has bound.
     pub(crate) port: Option<u16>,
     pub(crate) role: Role,
@@ -30,6 +30,7 @@ impl Socket {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             options,
+            shares: false,
             port: None,
             role: Role::Fresh,
         }
@@ -40,8 +41,20 @@ impl Socket {
         matches!(self.role, Role::Fresh) && self.port.is_none()
     }
 
-    /// All operations that are under way.
-    pub(crate) fn pending(&mut self) -> Vec<Descriptor> {
+    /// All operations that are under way, a receive that has got bytes with their number.
+    pub(crate) fn pending(&mut self) -> Vec<(Descriptor, u32)> {
+        let filled = match &mut self.role {
+            Role::Connected(connection) if connection.filled > 0 => {
+                let first = connection.receives.pop_front();
+                first.map(|work| (work, std::mem::take(&mut connection.filled) as u32))
+            }
+            _ => None,
+        };
+        let others = self.others().into_iter().map(|work| (work, 0));
+        filled.into_iter().chain(others).collect()
+    }
+
+    fn others(&mut self) -> Vec<Descriptor> {
         match &mut self.role {
             Role::Fresh => Vec::new(),
             Role::Listening(accepts) => accepts.drain(..).collect(),
@@ -70,6 +83,8 @@ pub(crate) struct Connection {
     /// A shutdown was posted.
     pub(crate) ended: bool,
     pub(crate) receives: VecDeque<Descriptor>,
+    /// Bytes that the first receive has got, if it wants all of them.
+    pub(crate) filled: usize,
 }
 
 impl Connection {
@@ -82,6 +97,7 @@ impl Connection {
             sent: VecDeque::new(),
             ended: false,
             receives: VecDeque::new(),
+            filled: 0,
         })
     }
 }

@@ -9,8 +9,8 @@ mod support;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use dti::layout::{Descriptor, QUIET};
-use dusi::{Operation, Sizes, Socket, Status, Ual};
+use dti::layout::{ANONYMOUS, BOUND, Descriptor, QUIET, number_of};
+use dusi::{Direction, DusiError, EventQueue, Operation, Sizes, Socket, Status, Ual};
 use eta::memory_wire::pair;
 use eta::{Engine, IdleMode, Settings};
 use smoltcp::wire::TcpControl;
@@ -79,79 +79,131 @@ impl Others {
     }
 }
 
-/// Every operation with any handles, ranges, tags and numbers, in any order.
+/// The events of a hostile application: each operation has one that is its last.
+struct Account {
+    queues: [EventQueue; 2],
+    expected: HashMap<u64, u32>,
+    closes: u32,
+    seed: u64,
+}
+
+impl Account {
+    fn settle(&mut self, one: &mut Application) {
+        for queue in self.queues {
+            let events = one.ual.wait_all(queue, Duration::from_micros(100));
+            for event in events.expect("the engine lives") {
+                if event.more {
+                    continue;
+                }
+                if event.tag == u64::MAX {
+                    self.closes += 1;
+                    continue;
+                }
+                let count = self.expected.get_mut(&event.tag);
+                let count = count.filter(|count| **count > 0);
+                let seed = self.seed;
+                *count.unwrap_or_else(|| panic!("seed {seed}: a second {event:?}")) -= 1;
+            }
+        }
+    }
+
+    /// Posts, however long the engine has no room.
+    fn post(
+        &mut self,
+        one: &mut Application,
+        mut post: impl FnMut(&mut Ual) -> Result<(), DusiError>,
+    ) {
+        let start = Instant::now();
+        while post(&mut one.ual).is_err() {
+            assert!(start.elapsed() < LIMIT, "seed {}: no room", self.seed);
+            self.settle(one);
+        }
+    }
+}
+
+/// Every operation with any handles, ranges, tags, numbers and flags, in any order, in the queues
+/// of any socket, while event queues are full.
 #[test]
 fn any_descriptors_have_one_event_each() {
     for (seed, mut random) in rounds() {
         let (near, far) = engines(IdleMode::Sleep);
         let mut others = Others::new(&near, &far);
-        let mut one = Application::new(&near);
+        let sizes = Sizes {
+            events: 64,
+            queues: 2,
+            depth: 8,
+            chosen: 4,
+            anonymous: 256,
+            ..Sizes::default()
+        };
+        let mut one = Application::with_sizes(&near, sizes);
         for port in [80, 81] {
             one.listener(port, 2);
         }
         let _regions: Vec<_> = (0..4).map(|_| one.region(4096)).collect();
-        let mut expected: HashMap<u64, u32> = HashMap::new();
+        let second = one.ual.create_event_queue().expect("a queue");
+        let mut account = Account {
+            queues: [one.queue, second],
+            expected: HashMap::new(),
+            closes: 0,
+            seed,
+        };
         for step in 0..2000 {
-            if one.ual.room().expect("honest") == 0 {
-                std::thread::sleep(Duration::from_micros(100));
-                continue;
-            }
-            let operation = random.below(18) as u16;
-            let queue = random.one_of(&[0, 0, 0, 0, 1, 4, 99, QUIET]);
+            let flags = random.one_of(&[0, 0, 0, 0, 0x100, 0x200, 0x400, 0x500, 0x8000]);
+            let operation = random.below(20) as u16 | flags;
+            let queue = random.one_of(&[0, 0, 0, 0, 1, 9, 99, BOUND, QUIET]);
             let work = Descriptor {
                 operation,
                 queue,
-                socket: random.one_of(&[0, 1, 2, 3, 4, 5, 6, 1023, 1024, u32::MAX]),
+                socket: random.one_of(&[0, 1, 2, 3, 4, 5, 6, 1023, 1024, 1030, u32::MAX]),
                 tag: step,
                 offset: random.one_of(&[0, 8, 64, 4, 4095, 4096, u32::MAX, u32::MAX - 7]),
                 length: random.one_of(&[0, 1, 8, 100, 4096, u32::MAX]),
-                argument: match random.below(6) {
+                argument: match random.below(7) {
                     0 => random.below(8),
                     1 => random.one_of(&[80, 81, 7, 0, 65_535, 65_536]),
                     // The far engine's ports, and its own.
                     2 => 0x0A4D_0002_u64 << 16 | random.one_of(&[7, 80, 9]),
                     3 => 0x0A4D_0001_u64 << 16 | 80,
                     4 => random.below(14) << 32 | random.one_of(&[0, 1, 2, 4096, 60_000]),
+                    5 => ANONYMOUS.into(),
                     _ => random.next() << 8 | random.below(256),
                 },
             };
-            // Only a registration may do without an event. Queue 1 is not looked at before the end.
-            let registration = [Operation::Register as u16, Operation::Deregister as u16];
-            if queue != QUIET || !registration.contains(&operation) {
-                *expected.entry(step).or_default() += 1;
+            // Only a registration or a release may do without an event.
+            let known = Operation::from_number(operation);
+            let quiet = queue == QUIET && known.is_some_and(Operation::may_be_quiet);
+            // In a queue of its socket a doorbell is an unknown operation.
+            let ring = random.one_of(&[None, Some(Direction::Transmit), Some(Direction::Receive)]);
+            let own = ring.filter(|_| number_of(work.socket) < sizes.handles());
+            let silent = own.is_none() && known == Some(Operation::Doorbell);
+            if !quiet && !silent {
+                *account.expected.entry(step).or_default() += 1;
             }
-            one.ual.post(work).expect("room");
+            account.post(&mut one, |ual| match ring {
+                None => ual.post(work),
+                Some(direction) => ual.post_on(direction, work),
+            });
             if step % 400 == 0 {
                 others.talk();
             }
         }
         // Closing every handle there may be ends all that is under way.
-        for socket in 0..1024 {
-            while one.ual.room().expect("honest") == 0 {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-            let socket = Socket::of_handle(socket);
-            one.ual.close(socket, (one.queue, u64::MAX)).expect("room");
+        let handles = sizes.handles();
+        for socket in 0..handles {
+            let (socket, done) = (Socket::of_handle(socket), (one.queue, u64::MAX));
+            account.post(&mut one, |ual| ual.close(socket, done));
         }
-        let second = one.ual.create_event_queue().expect("a queue");
         let start = Instant::now();
-        let mut closes = 0;
-        while closes < 1024 || expected.values().any(|count| *count > 0) {
+        while account.closes < handles || account.expected.values().any(|count| *count > 0) {
+            let missing = account.expected.iter().filter(|(_, count)| **count > 0);
+            let missing: Vec<_> = missing.collect();
+            let closes = account.closes;
             assert!(
                 start.elapsed() < LIMIT,
-                "seed {seed}: {closes} closes, {expected:?}"
+                "seed {seed}: {closes} closes, no event of {missing:?}"
             );
-            for queue in [one.queue, second] {
-                let events = one.ual.wait_all(queue, Duration::from_millis(1));
-                for event in events.expect("the engine lives") {
-                    if event.tag == u64::MAX {
-                        closes += 1;
-                        continue;
-                    }
-                    let count = expected.get_mut(&event.tag).filter(|count| **count > 0);
-                    *count.unwrap_or_else(|| panic!("seed {seed}: a second {event:?}")) -= 1;
-                }
-            }
+            account.settle(&mut one);
         }
         others.talk();
         let counts = near.statistics();
@@ -254,7 +306,7 @@ fn any_words_at_the_door_keep_nobody_out() {
             let address = rustix::net::SocketAddrUnix::new(&path).expect("a path");
             rustix::net::connect(&socket, &address).expect("the engine listens");
             // Mostly a greeting with some bits wrong.
-            let sizes = [64u32, 256, 1 << 16, 16];
+            let sizes = [64u32, 256, 1 << 16, 16, 4, 16, 16, 0];
             let mut hello = dti::layout::MAGIC.to_le_bytes().to_vec();
             hello.extend([0; 8]);
             hello.extend(sizes.iter().flat_map(|size| size.to_le_bytes()));
@@ -262,7 +314,7 @@ fn any_words_at_the_door_keep_nobody_out() {
                 let place = random.below(hello.len() as u64) as usize;
                 hello[place] ^= 1 << random.below(8);
             }
-            hello.truncate(random.one_of(&[32, 32, 32, 0, 7, 31]));
+            hello.truncate(random.one_of(&[48, 48, 48, 0, 7, 32, 47]));
             let flags = rustix::net::SendFlags::NOSIGNAL;
             let _ = rustix::net::send(&socket, &hello, flags);
         }

@@ -10,7 +10,7 @@ use dti::layout::{Sizes, event_queue_armed};
 use dti::mapped::Mapping;
 use dti::words::Words;
 use dusi::{DusiError, Status};
-use eta::{EngineError, IdleMode, Settings};
+use eta::{EngineError, IdleMode, Quota, Settings};
 use support::*;
 
 #[test]
@@ -106,6 +106,9 @@ fn memory_written_at_any_time_hurts_only_its_owner() {
             events: 16,
             pool: 4096,
             sockets: 64,
+            queues: 4,
+            anonymous: 4,
+            ..Sizes::default()
         };
         let attachment = near.attach(sizes);
         let doorbell = Doorbell::of(attachment.doorbell);
@@ -118,7 +121,7 @@ fn memory_written_at_any_time_hurts_only_its_owner() {
             }
             let entry = work + 16 + 4 * (step % 16) as usize;
             let queue = random() % 4;
-            let operation = (random() % 15) | (queue << 16) | ((random() % 4) << 32);
+            let operation = (random() % 19) | (queue << 16) | ((random() % 4) << 32);
             memory.store(entry, operation, Ordering::Relaxed);
             memory.store(
                 entry + 2,
@@ -159,7 +162,10 @@ fn quotas_hold() {
     let settings = Settings {
         applications: 1,
         // One connection of the usual size.
-        buffers: 128 * 1024,
+        quota: Quota {
+            buffers: 128 * 1024,
+            ..Quota::default()
+        },
         ..Settings::default()
     };
     let near = Running::start(one, 1, settings);
@@ -204,6 +210,7 @@ fn a_full_event_queue_holds_up_its_own_operations_and_none_is_lost() {
         events: 4,
         pool: 4096,
         sockets: 256,
+        ..Sizes::default()
     };
     let mut one = Application::with_sizes(&near, sizes);
     let second = one.ual.create_event_queue().expect("a queue");

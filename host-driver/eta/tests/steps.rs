@@ -57,6 +57,10 @@ fn cost(idle: usize) -> (StackStatistics, f64) {
     let sizes = Sizes {
         work: 1024,
         sockets: 16_384,
+        // A batch of accepts.
+        depth: 64,
+        // 4 KB for each connection.
+        anonymous: 32_768,
         ..Sizes::default()
     };
     let mut server = Application::with_sizes(&near, sizes);

@@ -20,6 +20,7 @@ fn open_ual_gives_queues_of_the_sizes_asked_for() {
         events: 16,
         pool: 4096,
         sockets: 3,
+        ..Sizes::default()
     };
     let mut small = Application::with_sizes(&near, sizes);
     assert_eq!(small.ual.room().expect("honest"), 8);
@@ -53,12 +54,17 @@ fn open_ual_gives_queues_of_the_sizes_asked_for() {
 }
 
 #[test]
-fn create_evq_makes_four_queues_and_an_operation_names_its_own() {
+fn create_evq_makes_as_many_as_were_asked_for_and_an_operation_names_its_own() {
     let (near, _far) = engines(IdleMode::Adaptive);
-    let mut one = Application::new(&near);
-    let second = one.ual.create_event_queue().expect("a queue");
-    one.ual.create_event_queue().expect("a queue");
-    one.ual.create_event_queue().expect("a queue");
+    let sizes = Sizes {
+        queues: 64,
+        events: 64,
+        ..Sizes::default()
+    };
+    let mut one = Application::with_sizes(&near, sizes);
+    let second = (1..64).map(|_| one.ual.create_event_queue().expect("a queue"));
+    let second = second.last().expect("more than one");
+    assert_eq!(second.number(), 63);
     assert!(matches!(
         one.ual.create_event_queue(),
         Err(DusiError::Exhausted(_))

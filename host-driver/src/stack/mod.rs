@@ -1,13 +1,14 @@
 //! An in-process network stack, for machines where the user has no TAP device.
 //!
-//! [`Host`] is a smoltcp interface on any [`Wire`]: on the card ([`card::CardWire`]) on the
-//! driver's side, on a datagram socket ([`crate::peer`]) at the far end. Both sides use the small
-//! measuring protocol of [`protocol`]: [`service`] is the server, [`ping`] and [`throughput`] are
-//! the clients.
+//! A [`Wire`] is what a stack runs on: the card ([`card::CardWire`]) on the driver's side, a datagram
+//! socket ([`crate::peer`]) at the far end. [`flows`] is TCP/IP for many connections, which the
+//! packet processing engine and the server [`service`] of the small measuring protocol
+//! ([`protocol`]) are built on. [`Host`] is smoltcp's interface with one socket set, for the clients
+//! of that protocol, [`ping`] and [`throughput`], which have one conversation at a time.
 //!
 //! ```text
 //!   ping, throughput            service
-//!        Host                    Host
+//!        Host                 flows::Stack
 //!      CardWire     card        peer::DatagramWire
 //!         └──── driver ── MAC ──────┘
 //! ```
@@ -26,6 +27,7 @@ use crate::nic::{CardState, InPlace};
 
 pub mod card;
 mod conversation;
+pub mod flows;
 pub mod ping;
 pub mod protocol;
 pub mod service;
@@ -160,7 +162,16 @@ pub struct Identity {
     pub address: Ipv4Cidr,
 }
 
-/// A stack over a wire, with its sockets.
+/// A number for a stack's first sequence numbers. They guard measurements, not strangers' data: a
+/// packet processing engine takes the system's random ones.
+fn seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanos = since.map_or(0, |time| time.subsec_nanos());
+    u64::from(std::process::id()) << 32 | u64::from(nanos)
+}
+
+/// A stack over a wire, with its sockets: a client of the measuring protocol. Servers are over
+/// [`flows`].
 pub struct Host<W: Wire> {
     wire: W,
     interface: Interface,
@@ -173,12 +184,7 @@ impl<W: Wire> Host<W> {
     /// Creates a stack on a wire.
     pub fn new(mut wire: W, identity: Identity) -> Self {
         let mut config = Config::new(EthernetAddress(identity.station).into());
-        config.random_seed = u64::from(std::process::id()) << 32
-            | u64::from(
-                std::time::SystemTime::now()
-                    .duration_since(std::time::UNIX_EPOCH)
-                    .map_or(0, |time| time.subsec_nanos()),
-            );
+        config.random_seed = seed();
         let mut interface = Interface::new(config, &mut wire, StackInstant::ZERO);
         interface.update_ip_addrs(|addresses| {
             // The list is empty and holds at least one.

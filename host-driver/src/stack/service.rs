@@ -1,21 +1,25 @@
 //! The server of the measuring protocol.
 //!
-//! The stack itself answers pings; this module serves the TCP sink, the TCP source and the
-//! datagram port of [`super::protocol`].
+//! The stack ([`super::flows`]) itself answers pings; this module serves the TCP sink, the TCP
+//! source and the datagram port of [`super::protocol`].
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use smoltcp::iface::SocketHandle;
+use smoltcp::socket::tcp::State;
 use smoltcp::socket::{tcp, udp};
+use smoltcp::time::Instant as StackInstant;
 use smoltcp::wire::IpEndpoint;
 
+use super::flows::{Congestion, Holder, Id, Options, Owner, Stack};
 use super::protocol::{
     DATAGRAM_PORT, Datagram, HEADER_BYTES, Kind, LARGEST_PAYLOAD, SINK_PORT, SOURCE_PORT,
     SinkReport, differing, fill,
 };
-use super::{Host, Wire};
+use super::{Identity, LONGEST_TURN, StackError, Wire, seed};
 
-/// TCP connections of each kind at the same time.
+/// TCP connections of each kind at the same time; as many more may wait.
 const CONNECTIONS: usize = 4;
 /// Bytes of a TCP socket's buffer, each way.
 pub(super) const TCP_BUFFER_BYTES: usize = 192 * 1024;
@@ -23,6 +27,20 @@ pub(super) const TCP_BUFFER_BYTES: usize = 192 * 1024;
 pub(super) const DATAGRAMS: usize = 256;
 /// The most datagrams sent in one turn.
 const DATAGRAM_BURST: u32 = 32;
+/// The most frames taken in one turn.
+const FRAMES: usize = 256;
+
+/// The options of a connection: a TCP socket with the project's buffers.
+const OPTIONS: Options = Options {
+    no_delay: true,
+    keep_alive: 0,
+    user_timeout: 0,
+    connect_timeout: 20_000,
+    hop_limit: 64,
+    send_buffer: TCP_BUFFER_BYTES as u32,
+    receive_buffer: TCP_BUFFER_BYTES as u32,
+    congestion: Congestion::None,
+};
 
 /// A TCP socket with the project's buffers.
 pub(super) fn tcp_socket() -> tcp::Socket<'static> {
@@ -46,15 +64,52 @@ pub(super) fn udp_socket() -> udp::Socket<'static> {
 }
 
 struct Sink {
-    socket: SocketHandle,
     report: SinkReport,
     reported: bool,
 }
 
 struct Source {
-    socket: SocketHandle,
     wanted: Option<u64>,
     sent: u64,
+}
+
+/// What a connection is for.
+enum Talk {
+    Sink(Sink),
+    Source(Source),
+}
+
+impl Talk {
+    /// A new one, to one of the ports.
+    fn new(port: u16) -> Self {
+        if port == SINK_PORT {
+            return Self::Sink(Sink {
+                report: SinkReport {
+                    bytes: 0,
+                    corrupt: 0,
+                },
+                reported: false,
+            });
+        }
+        Self::Source(Source {
+            wanted: None,
+            sent: 0,
+        })
+    }
+
+    fn port(&self) -> u16 {
+        match self {
+            Self::Sink(_) => SINK_PORT,
+            Self::Source(_) => SOURCE_PORT,
+        }
+    }
+
+    fn serve(&mut self, socket: &mut tcp::Socket<'_>) {
+        match self {
+            Self::Sink(sink) => sink.serve(socket),
+            Self::Source(source) => source.serve(socket),
+        }
+    }
 }
 
 /// A requested run of datagrams.
@@ -77,60 +132,123 @@ struct Run {
     corrupt: u64,
 }
 
-/// The services of one host.
-pub struct Service {
-    sinks: Vec<Sink>,
-    sources: Vec<Source>,
+/// The services of one host on a wire.
+pub struct Service<W: Wire> {
+    wire: W,
+    stack: Stack,
+    epoch: Instant,
+    talks: HashMap<Id, Talk>,
     datagrams: SocketHandle,
     run: Run,
     pour: Option<Pour>,
 }
 
-impl Service {
+impl<W: Wire> Service<W> {
     /// Opens the ports.
-    pub fn new<W: Wire>(host: &mut Host<W>) -> Self {
-        let sinks = (0..CONNECTIONS)
-            .map(|_| Sink {
-                socket: host.sockets.add(tcp_socket()),
-                report: SinkReport {
-                    bytes: 0,
-                    corrupt: 0,
-                },
-                reported: false,
-            })
-            .collect();
-        let sources = (0..CONNECTIONS)
-            .map(|_| Source {
-                socket: host.sockets.add(tcp_socket()),
-                wanted: None,
-                sent: 0,
-            })
-            .collect();
+    pub fn new(mut wire: W, identity: Identity) -> Self {
+        let mut stack = Stack::new(&mut wire, identity, seed());
+        for port in [SINK_PORT, SOURCE_PORT] {
+            let owner = Owner {
+                application: u32::from(port),
+                socket: 0,
+            };
+            stack.ports().bind(port, None);
+            stack.ports().listen(port, owner, OPTIONS, CONNECTIONS);
+        }
         let mut socket = udp_socket();
         // A fresh socket and a port other than 0: binding cannot fail.
         let _ = socket.bind(DATAGRAM_PORT);
         Self {
-            sinks,
-            sources,
-            datagrams: host.sockets.add(socket),
+            datagrams: stack.add_datagrams(socket),
+            wire,
+            stack,
+            epoch: Instant::now(),
+            talks: HashMap::new(),
             run: Run::default(),
             pour: None,
         }
     }
 
-    /// Serves everything that has arrived; call it after each turn of the host. Returns the time
-    /// until it has to be called again even if nothing arrives.
-    pub fn serve<W: Wire>(&mut self, host: &mut Host<W>) -> Duration {
-        for sink in &mut self.sinks {
-            sink.serve(host.sockets.get_mut(sink.socket));
+    /// Serves everything that has arrived, without waiting. Returns the time until it has to be
+    /// called again even if nothing arrives.
+    ///
+    /// # Errors
+    /// [`StackError`] if the wire failed.
+    pub fn turn(&mut self) -> Result<Duration, StackError> {
+        let micros = self.epoch.elapsed().as_micros();
+        let micros = i64::try_from(micros).unwrap_or(i64::MAX);
+        self.stack.at(StackInstant::from_micros(micros));
+        let all = self.stack.receive(&mut self.wire, FRAMES) < FRAMES;
+        for _ in 0..self.stack.ready() {
+            let Some(id) = self.stack.next_ready() else {
+                break;
+            };
+            self.serve(id);
         }
-        for source in &mut self.sources {
-            source.serve(host.sockets.get_mut(source.socket));
+        let mut delay = self.serve_datagrams();
+        let more = self.stack.transmit_datagrams(&mut self.wire);
+        self.wire.flush()?;
+        if more || !all {
+            return Ok(Duration::ZERO);
         }
-        self.serve_datagrams(host.sockets.get_mut(self.datagrams))
+        for due in [self.stack.delay(), self.stack.datagram_delay()] {
+            delay = delay.min(due.unwrap_or(LONGEST_TURN));
+        }
+        Ok(delay.min(LONGEST_TURN))
     }
 
-    fn serve_datagrams(&mut self, socket: &mut udp::Socket<'_>) -> Duration {
+    /// Waits until there may be work, at most for `limit`.
+    ///
+    /// # Errors
+    /// [`StackError`] if the wire failed.
+    pub fn wait(&mut self, limit: Duration) -> Result<(), StackError> {
+        self.wire.wait(limit)
+    }
+
+    /// Moves a connection on.
+    fn serve(&mut self, id: Id) {
+        if let Some(talk) = self.talks.get_mut(&id)
+            && let Some(socket) = self.stack.socket(id)
+        {
+            talk.serve(socket);
+            if matches!(socket.state(), State::Closed | State::TimeWait) {
+                let port = talk.port();
+                self.talks.remove(&id);
+                self.stack.abandon(id);
+                self.accept(port);
+            }
+        } else if let Some(port) = self.stack.settle(id) {
+            self.accept(port);
+        }
+        self.stack.transmit(&mut self.wire, id);
+        // A reset that has gone out now was the last of an abandoned connection.
+        if self.stack.holder(id) == Some(Holder::Nobody) {
+            self.stack.settle(id);
+        }
+    }
+
+    /// Takes the connections that wait at a port, as many as there may be.
+    fn accept(&mut self, port: u16) {
+        let owner = Owner {
+            application: u32::from(port),
+            socket: 0,
+        };
+        while self
+            .talks
+            .values()
+            .filter(|talk| talk.port() == port)
+            .count()
+            < CONNECTIONS
+        {
+            let Some(id) = self.stack.take_waiting(port, owner) else {
+                return;
+            };
+            self.talks.insert(id, Talk::new(port));
+        }
+    }
+
+    fn serve_datagrams(&mut self) -> Duration {
+        let socket = self.stack.datagrams(self.datagrams);
         while let Ok((payload, metadata)) = socket.recv() {
             let Some((datagram, corrupt)) = Datagram::read(payload) else {
                 continue;
@@ -185,16 +303,6 @@ pub(super) fn send(
 
 impl Sink {
     fn serve(&mut self, socket: &mut tcp::Socket<'_>) {
-        if !socket.is_open() {
-            self.report = SinkReport {
-                bytes: 0,
-                corrupt: 0,
-            };
-            self.reported = false;
-            // Closed, and the port is not 0: listening cannot fail.
-            let _ = socket.listen(SINK_PORT);
-            return;
-        }
         while socket.can_recv() {
             let report = &mut self.report;
             let taken = socket.recv(|bytes| {
@@ -206,7 +314,7 @@ impl Sink {
                 break;
             }
         }
-        if socket.state() == tcp::State::CloseWait && !self.reported {
+        if socket.state() == State::CloseWait && !self.reported {
             self.reported = true;
             // The send buffer of a sink is empty until now and larger than this.
             let _ = socket.send_slice(&self.report.to_bytes());
@@ -217,13 +325,6 @@ impl Sink {
 
 impl Source {
     fn serve(&mut self, socket: &mut tcp::Socket<'_>) {
-        if !socket.is_open() {
-            self.wanted = None;
-            self.sent = 0;
-            // Closed, and the port is not 0: listening cannot fail.
-            let _ = socket.listen(SOURCE_PORT);
-            return;
-        }
         let wanted = match self.wanted {
             Some(wanted) => wanted,
             None if socket.recv_queue() >= 8 => {
@@ -234,7 +335,7 @@ impl Source {
                 *self.wanted.insert(u64::from_be_bytes(request))
             }
             None => {
-                if socket.state() == tcp::State::CloseWait {
+                if socket.state() == State::CloseWait {
                     socket.close();
                 }
                 return;

@@ -12,6 +12,11 @@
 #include <stdint.h>
 
 /**
+ * In place of an event queue: the one that the socket's queue is bound to.
+ */
+#define DUSI_BOUND 65534
+
+/**
  * 1: small segments are not held back.
  */
 #define DUSI_NO_DELAY 1
@@ -72,6 +77,11 @@
 #define DUSI_UNACKNOWLEDGED 12
 
 /**
+ * 1: sockets of the same user that have set it may listen on the same port.
+ */
+#define DUSI_SHARE_PORT 13
+
+/**
  * A registered region.
  */
 typedef struct Dusi_Region Dusi_Region;
@@ -101,6 +111,22 @@ typedef struct Dusi_Sizes {
    * Sockets.
    */
   uint32_t sockets;
+  /**
+   * Event queues; 0 for the usual number.
+   */
+  uint32_t queues;
+  /**
+   * Operations that each queue of a socket holds, a power of two; 0 for the usual number.
+   */
+  uint32_t depth;
+  /**
+   * Buffers of the anonymous pool; 0 for the usual number.
+   */
+  uint32_t anonymous;
+  /**
+   * Sockets that the engine may name, for `Dusi_Accept_All`.
+   */
+  uint32_t chosen;
 } Dusi_Sizes;
 
 /**
@@ -127,6 +153,14 @@ typedef struct Dusi_Event {
    * Bytes sent or received; of a cancel, the operations cancelled.
    */
   uint32_t length;
+  /**
+   * Of a receive into the anonymous pool, the buffer; else `UINT32_MAX`.
+   */
+  uint32_t buffer;
+  /**
+   * 1: the operation is still posted, and more events of it will come.
+   */
+  uint32_t more;
   /**
    * Of a question for an option, its value.
    */
@@ -220,6 +254,30 @@ int Dusi_Register_Memory(struct Dusi_Ual *ual,
 int Dusi_Deregister_Memory(struct Dusi_Ual *ual, struct Dusi_Region *region);
 
 /**
+ * Registers bytes of the application's own memory file, a memfd that is sealed against shrinking
+ * and growing, from an offset on that is a multiple of 8. The region may be used once the event
+ * has come.
+ */
+int Dusi_Register_File(struct Dusi_Ual *ual,
+                       int file,
+                       uint32_t offset,
+                       uint32_t length,
+                       uint32_t protection_tag,
+                       uint16_t event_queue,
+                       uint64_t tag,
+                       struct Dusi_Region **region);
+
+/**
+ * Gives a buffer of the anonymous pool back.
+ */
+int Dusi_Release(struct Dusi_Ual *ual, uint32_t buffer, uint16_t event_queue, uint64_t tag);
+
+/**
+ * Reads received bytes of a buffer of the anonymous pool.
+ */
+int Dusi_Read_Buffer(struct Dusi_Ual *ual, uint32_t buffer, void *bytes, uint32_t length);
+
+/**
  * Writes bytes into a region, from an offset on that is a multiple of 8.
  */
 int Dusi_Write(struct Dusi_Ual *ual,
@@ -238,9 +296,21 @@ int Dusi_Read(struct Dusi_Ual *ual,
               uintptr_t length);
 
 /**
- * Makes a socket and writes its handle; operations on it may be posted at once.
+ * Makes a socket whose queues are bound to the event queue of this call, and writes its handle;
+ * operations on it may be posted at once.
  */
 int Dusi_Socket(struct Dusi_Ual *ual, uint16_t event_queue, uint64_t tag, uint32_t *socket);
+
+/**
+ * Makes a socket whose transmit queue and receive queue are bound to event queues, the same or
+ * not, and writes its handle.
+ */
+int Dusi_Socket_Bound(struct Dusi_Ual *ual,
+                      uint16_t transmit_queue,
+                      uint16_t receive_queue,
+                      uint16_t event_queue,
+                      uint64_t tag,
+                      uint32_t *socket);
 
 /**
  * Gives a socket its local port. The engine has one address: the one given must be `INADDR_ANY`.
@@ -268,6 +338,12 @@ int Dusi_Accept(struct Dusi_Ual *ual,
                 uint32_t child,
                 uint16_t event_queue,
                 uint64_t tag);
+
+/**
+ * Takes all connections of the listening `parent` that come, each as a socket of the engine's
+ * choice, while the events say that there will be more.
+ */
+int Dusi_Accept_All(struct Dusi_Ual *ual, uint32_t parent, uint16_t event_queue, uint64_t tag);
 
 /**
  * Connects.
@@ -313,6 +389,39 @@ int Dusi_Recv(struct Dusi_Ual *ual,
               uintptr_t length,
               uint16_t event_queue,
               uint64_t tag);
+
+/**
+ * Receives a whole range of a region; fewer bytes only at the end of the stream.
+ */
+int Dusi_Recv_Whole(struct Dusi_Ual *ual,
+                    uint32_t socket,
+                    const struct Dusi_Region *region,
+                    uintptr_t offset,
+                    uintptr_t length,
+                    uint16_t event_queue,
+                    uint64_t tag);
+
+/**
+ * Sends bytes of a region, and ends the sending direction behind them.
+ */
+int Dusi_Send_Last(struct Dusi_Ual *ual,
+                   uint32_t socket,
+                   const struct Dusi_Region *region,
+                   uintptr_t offset,
+                   uintptr_t length,
+                   uint16_t event_queue,
+                   uint64_t tag);
+
+/**
+ * Receives what there is into a buffer of the anonymous pool: the event's `buffer`.
+ */
+int Dusi_Recv_Anonymous(struct Dusi_Ual *ual, uint32_t socket, uint16_t event_queue, uint64_t tag);
+
+/**
+ * Receives all that comes, into one buffer of the anonymous pool after another, while the events
+ * say that there will be more.
+ */
+int Dusi_Recv_All(struct Dusi_Ual *ual, uint32_t socket, uint16_t event_queue, uint64_t tag);
 
 /**
  * Ends the sending direction after what was posted.

@@ -24,6 +24,10 @@ pub struct Dusi_Event {
     pub child: u32,
     /// Bytes sent or received; of a cancel, the operations cancelled.
     pub length: u32,
+    /// Of a receive into the anonymous pool, the buffer; else `UINT32_MAX`.
+    pub buffer: u32,
+    /// 1: the operation is still posted, and more events of it will come.
+    pub more: u32,
     /// Of a question for an option, its value.
     pub value: u64,
     /// Of an accept, and of a question for an address.
@@ -37,6 +41,8 @@ fn event(event: &Event) -> Dusi_Event {
         socket: event.socket.handle(),
         child: event.child.map_or(u32::MAX, |child| child.handle()),
         length: event.length as u32,
+        buffer: event.buffer.map_or(u32::MAX, |buffer| buffer.number()),
+        more: event.more.into(),
         value: event.value,
         address: socket_address(event.peer.unwrap_or(event.address())),
     }

@@ -1,8 +1,9 @@
 //! Registered memory.
 
 use std::ffi::{c_int, c_void};
+use std::os::fd::BorrowedFd;
 
-use dusi::{Busy, Region};
+use dusi::{Buffer, Busy, Region};
 
 use crate::ual::{Dusi_Ual, flat};
 use crate::{code, refused};
@@ -61,6 +62,80 @@ pub unsafe extern "C" fn Dusi_Deregister_Memory(
             -libc::EBUSY
         }
     }
+}
+
+/// Registers bytes of the application's own memory file, a memfd that is sealed against shrinking
+/// and growing, from an offset on that is a multiple of 8. The region may be used once the event
+/// has come.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Register_File(
+    ual: *mut Dusi_Ual,
+    file: c_int,
+    offset: u32,
+    length: u32,
+    protection_tag: u32,
+    event_queue: u16,
+    tag: u64,
+    region: *mut *mut Dusi_Region,
+) -> c_int {
+    if region.is_null() || file < 0 {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the caller's pointer, by the contract of the crate.
+    let ual = unsafe { Dusi_Ual::of(ual) };
+    flat(ual.and_then(|ual| {
+        let done = (ual.queue(event_queue)?, tag);
+        // SAFETY: the contract of the crate: an open descriptor, for as long as the call lasts.
+        let file = unsafe { BorrowedFd::borrow_raw(file) };
+        let range = (offset, length);
+        let made = ual.ual.register_file(file, range, protection_tag, done);
+        let made = made.map_err(|error| refused(&error))?;
+        // SAFETY: the contract of the crate: not null, so room for a pointer.
+        unsafe { region.write(Box::into_raw(Box::new(Dusi_Region(made)))) };
+        Ok(0)
+    }))
+}
+
+/// Gives a buffer of the anonymous pool back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Release(
+    ual: *mut Dusi_Ual,
+    buffer: u32,
+    event_queue: u16,
+    tag: u64,
+) -> c_int {
+    // SAFETY: the caller's pointer, by the contract of the crate.
+    let ual = unsafe { Dusi_Ual::of(ual) };
+    flat(ual.and_then(|ual| {
+        let done = (ual.queue(event_queue)?, tag);
+        Ok(code(
+            ual.ual.release_with(Buffer::of_number(buffer, 0), done),
+        ))
+    }))
+}
+
+/// Reads received bytes of a buffer of the anonymous pool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Read_Buffer(
+    ual: *mut Dusi_Ual,
+    buffer: u32,
+    bytes: *mut c_void,
+    length: u32,
+) -> c_int {
+    // SAFETY: the caller's pointer, by the contract of the crate.
+    let ual = unsafe { Dusi_Ual::of(ual) };
+    flat(ual.and_then(|ual| {
+        if bytes.is_null() || length as usize > dti::layout::ANONYMOUS_BYTES {
+            return Err(-libc::EINVAL);
+        }
+        // SAFETY: the contract of the crate: room for `length` bytes; they are initialised here.
+        let bytes = unsafe {
+            bytes.cast::<u8>().write_bytes(0, length as usize);
+            std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length as usize)
+        };
+        let buffer = Buffer::of_number(buffer, length);
+        Ok(code(ual.ual.read_buffer(buffer, bytes)))
+    }))
 }
 
 /// Writes bytes into a region, from an offset on that is a multiple of 8.

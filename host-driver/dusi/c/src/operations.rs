@@ -34,6 +34,8 @@ pub const DUSI_PEER_ADDRESS: u32 = 10;
 pub const DUSI_UNREAD: u32 = 11;
 /// Bytes that the peer has not acknowledged.
 pub const DUSI_UNACKNOWLEDGED: u32 = 12;
+/// 1: sockets of the same user that have set it may listen on the same port.
+pub const DUSI_SHARE_PORT: u32 = 13;
 
 const _: () = assert!(DUSI_NO_DELAY == SocketOption::NoDelay as u32);
 const _: () = assert!(DUSI_KEEP_ALIVE == SocketOption::KeepAlive as u32);
@@ -47,6 +49,7 @@ const _: () = assert!(DUSI_LOCAL_ADDRESS == SocketOption::LocalAddress as u32);
 const _: () = assert!(DUSI_PEER_ADDRESS == SocketOption::PeerAddress as u32);
 const _: () = assert!(DUSI_UNREAD == SocketOption::Unread as u32);
 const _: () = assert!(DUSI_UNACKNOWLEDGED == SocketOption::Unacknowledged as u32);
+const _: () = assert!(DUSI_SHARE_PORT == SocketOption::SharePort as u32);
 
 /// Posts an operation on a socket.
 unsafe fn post(
@@ -97,10 +100,26 @@ unsafe fn address(given: *const sockaddr_in) -> Result<SocketAddrV4, c_int> {
     Ok(SocketAddrV4::new(ip, u16::from_be(given.sin_port)))
 }
 
-/// Makes a socket and writes its handle; operations on it may be posted at once.
+/// Makes a socket whose queues are bound to the event queue of this call, and writes its handle;
+/// operations on it may be posted at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn Dusi_Socket(
     ual: *mut Dusi_Ual,
+    event_queue: u16,
+    tag: u64,
+    socket: *mut u32,
+) -> c_int {
+    // SAFETY: the caller's pointers, by the contract of the crate.
+    unsafe { Dusi_Socket_Bound(ual, event_queue, event_queue, event_queue, tag, socket) }
+}
+
+/// Makes a socket whose transmit queue and receive queue are bound to event queues, the same or
+/// not, and writes its handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Socket_Bound(
+    ual: *mut Dusi_Ual,
+    transmit_queue: u16,
+    receive_queue: u16,
     event_queue: u16,
     tag: u64,
     socket: *mut u32,
@@ -112,7 +131,8 @@ pub unsafe extern "C" fn Dusi_Socket(
     let ual = unsafe { Dusi_Ual::of(ual) };
     flat(ual.and_then(|ual| {
         let queue = ual.queue(event_queue)?;
-        let made = ual.ual.socket((queue, tag));
+        let bound = (ual.queue(transmit_queue)?, ual.queue(receive_queue)?);
+        let made = ual.ual.socket_bound(bound, (queue, tag));
         let made = made.map_err(|error| refused(&error))?;
         // SAFETY: the contract of the crate: not null, so room for a handle.
         unsafe { socket.write(made.handle()) };
@@ -176,6 +196,19 @@ pub unsafe extern "C" fn Dusi_Accept(
             ual.accept_as(on, child, done)
         })
     }
+}
+
+/// Takes all connections of the listening `parent` that come, each as a socket of the engine's
+/// choice, while the events say that there will be more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Accept_All(
+    ual: *mut Dusi_Ual,
+    parent: u32,
+    event_queue: u16,
+    tag: u64,
+) -> c_int {
+    // SAFETY: the caller's pointer, by the contract of the crate.
+    unsafe { post(ual, parent, event_queue, tag, Ual::accept_all) }
 }
 
 /// Connects.
@@ -277,6 +310,79 @@ pub unsafe extern "C" fn Dusi_Recv(
             |ual, on, to, done| ual.receive_showing(on, to, protection_tag, (offset, length), done),
         )
     }
+}
+
+/// Receives a whole range of a region; fewer bytes only at the end of the stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Recv_Whole(
+    ual: *mut Dusi_Ual,
+    socket: u32,
+    region: *const Dusi_Region,
+    offset: usize,
+    length: usize,
+    event_queue: u16,
+    tag: u64,
+) -> c_int {
+    // SAFETY: the caller's pointers, by the contract of the crate.
+    unsafe {
+        post_with(
+            ual,
+            socket,
+            region,
+            event_queue,
+            tag,
+            |ual, on, to, done| ual.receive_whole(on, to, (offset, length), done),
+        )
+    }
+}
+
+/// Sends bytes of a region, and ends the sending direction behind them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Send_Last(
+    ual: *mut Dusi_Ual,
+    socket: u32,
+    region: *const Dusi_Region,
+    offset: usize,
+    length: usize,
+    event_queue: u16,
+    tag: u64,
+) -> c_int {
+    // SAFETY: the caller's pointers, by the contract of the crate.
+    unsafe {
+        post_with(
+            ual,
+            socket,
+            region,
+            event_queue,
+            tag,
+            |ual, on, from, done| ual.transmit_last(on, from, (offset, length), done),
+        )
+    }
+}
+
+/// Receives what there is into a buffer of the anonymous pool: the event's `buffer`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Recv_Anonymous(
+    ual: *mut Dusi_Ual,
+    socket: u32,
+    event_queue: u16,
+    tag: u64,
+) -> c_int {
+    // SAFETY: the caller's pointer, by the contract of the crate.
+    unsafe { post(ual, socket, event_queue, tag, Ual::receive_anonymous) }
+}
+
+/// Receives all that comes, into one buffer of the anonymous pool after another, while the events
+/// say that there will be more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Dusi_Recv_All(
+    ual: *mut Dusi_Ual,
+    socket: u32,
+    event_queue: u16,
+    tag: u64,
+) -> c_int {
+    // SAFETY: the caller's pointer, by the contract of the crate.
+    unsafe { post(ual, socket, event_queue, tag, Ual::receive_all) }
 }
 
 /// Ends the sending direction after what was posted.

@@ -9,6 +9,11 @@ use dusi::{EventQueue, Sizes, Ual};
 
 use crate::refused;
 
+/// In place of an event queue: the one that the socket's queue is bound to.
+pub const DUSI_BOUND: u16 = 0xFFFE;
+
+const _: () = assert!(DUSI_BOUND == dti::layout::BOUND);
+
 /// An attachment to an engine.
 pub struct Dusi_Ual {
     pub(crate) ual: Ual,
@@ -27,6 +32,14 @@ pub struct Dusi_Sizes {
     pub pool: u32,
     /// Sockets.
     pub sockets: u32,
+    /// Event queues; 0 for the usual number.
+    pub queues: u32,
+    /// Operations that each queue of a socket holds, a power of two; 0 for the usual number.
+    pub depth: u32,
+    /// Buffers of the anonymous pool; 0 for the usual number.
+    pub anonymous: u32,
+    /// Sockets that the engine may name, for `Dusi_Accept_All`.
+    pub chosen: u32,
 }
 
 impl Dusi_Ual {
@@ -38,6 +51,9 @@ impl Dusi_Ual {
 
     /// An event queue by its number.
     pub(crate) fn queue(&self, number: u16) -> Result<EventQueue, c_int> {
+        if number == DUSI_BOUND {
+            return Ok(EventQueue::BOUND);
+        }
         let found = self.queues.get(usize::from(number)).copied();
         found.ok_or(-libc::EINVAL)
     }
@@ -46,6 +62,21 @@ impl Dusi_Ual {
 /// What an inner function gives, or its error.
 pub(crate) fn flat(result: Result<c_int, c_int>) -> c_int {
     result.unwrap_or_else(|error| error)
+}
+
+fn of_c(sizes: &Dusi_Sizes) -> Sizes {
+    let usual = Sizes::default();
+    let or = |asked, usual| if asked == 0 { usual } else { asked };
+    Sizes {
+        work: sizes.work,
+        events: sizes.events,
+        pool: sizes.pool,
+        sockets: sizes.sockets,
+        queues: or(sizes.queues, usual.queues),
+        depth: or(sizes.depth, usual.depth),
+        anonymous: or(sizes.anonymous, usual.anonymous),
+        chosen: sizes.chosen,
+    }
 }
 
 /// Attaches to the engine that listens at `path`. Without `sizes` the usual ones are taken.
@@ -61,12 +92,7 @@ pub unsafe extern "C" fn Dusi_Open_Ual(
     // SAFETY: the contract of the crate: null, or sizes.
     let sizes = match unsafe { sizes.as_ref() } {
         None => Sizes::default(),
-        Some(sizes) => Sizes {
-            work: sizes.work,
-            events: sizes.events,
-            pool: sizes.pool,
-            sockets: sizes.sockets,
-        },
+        Some(sizes) => of_c(sizes),
     };
     // SAFETY: the contract of the crate: not null, so a string with an end.
     let path = unsafe { CStr::from_ptr(path) };

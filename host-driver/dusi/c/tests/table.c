@@ -2,11 +2,14 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "dusi.h"
 
@@ -90,12 +93,13 @@ int main(int count, char **arguments)
     CHECK(Dusi_Open_Ual(NULL, NULL, &server) == -EINVAL);
     Dusi_Sizes odd = {.work = 3, .events = 64, .pool = 4096, .sockets = 8};
     CHECK(Dusi_Open_Ual(arguments[1], &odd, &server) == -EDQUOT);
-    Dusi_Sizes sizes = {.work = 64, .events = 256, .pool = 1 << 20, .sockets = 16};
+    Dusi_Sizes sizes = {.work = 64, .events = 256, .pool = 1 << 20, .sockets = 16,
+                        .queues = 12, .depth = 8, .anonymous = 128, .chosen = 2};
     CHECK(Dusi_Open_Ual(arguments[1], &sizes, &server) == 0);
     CHECK(Dusi_Open_Ual(arguments[2], NULL, &client) == 0);
 
     /* Create_EvQ */
-    for (int queue = 0; queue < 4; queue++)
+    for (int queue = 0; queue < 12; queue++)
         CHECK(Dusi_Create_EvQ(server) == queue);
     CHECK(Dusi_Create_EvQ(server) == -ENOBUFS);
     CHECK(Dusi_Create_EvQ(client) == 0);
@@ -106,7 +110,7 @@ int main(int count, char **arguments)
     struct sockaddr_in any = at("0.0.0.0", 80), own = at("10.77.0.1", 80);
     CHECK(Dusi_Bind(server, listener, &own, 0, 1) == -EADDRNOTAVAIL);
     CHECK(Dusi_Bind(server, listener, NULL, 0, 1) == -EINVAL);
-    CHECK(Dusi_Bind(server, listener, &any, 9, 1) == -EINVAL);
+    CHECK(Dusi_Bind(server, listener, &any, 12, 1) == -EINVAL);
     CHECK(ERROR(server, Dusi_Listen(server, listener, 4, 0, tag)) == EOPNOTSUPP);
     CHECK(ERROR(server, Dusi_Bind(server, listener, &any, 0, tag)) == 0);
     CHECK(ERROR(server, Dusi_Bind(server, other, &any, 0, tag)) == EADDRINUSE);
@@ -186,6 +190,75 @@ int main(int count, char **arguments)
     CHECK(event.error == 0 && event.length == 0);
     CHECK(ERROR(server, Dusi_Shutdown(server, child, 0, tag)) == 0);
     CHECK(Dusi_Deregister_Memory(server, to) == 0);
+
+    /* Queues of a socket, each bound to an event queue; the last send, the whole receive. */
+    uint32_t bound, peer = socket_of(client);
+    CHECK(Dusi_Socket_Bound(server, 3, 12, 0, 1, &bound) == -EINVAL);
+    uint64_t made_bound = next_tag++;
+    CHECK(Dusi_Socket_Bound(server, 3, 4, 0, made_bound, &bound) == 0);
+    CHECK(event_of(server, made_bound).error == 0);
+    CHECK(Dusi_Accept(server, listener, bound, DUSI_BOUND, 50) == 0);
+    CHECK(ERROR(client, Dusi_Connect(client, peer, &own, 0, tag)) == 0);
+    event = event_of(server, 50);
+    CHECK(event.error == 0 && event.child == bound);
+    CHECK(Dusi_Register_Memory(server, 4096, 0, &to) == 0);
+    CHECK(Dusi_Write(server, to, 0, text, sizeof text) == 0);
+    CHECK(Dusi_Send_Last(server, bound, to, 0, sizeof text, DUSI_BOUND, 51) == 0);
+    CHECK(Dusi_Wait_All(server, 3, &event, 1, LIMIT) == 1 && event.tag == 51 && event.error == 0);
+    CHECK(ERROR(server, Dusi_Send_Last(server, bound, to, 0, 1, 0, tag)) == EPIPE);
+    Dusi_Region *whole;
+    CHECK(Dusi_Register_Memory(client, 4096, 0, &whole) == 0);
+    event = RUN(client, Dusi_Recv_Whole(client, peer, whole, 0, 8, 0, tag));
+    CHECK(event.error == 0 && event.length == 8);
+    event = RUN(client, Dusi_Recv_Whole(client, peer, whole, 8, 4088, 0, tag));
+    CHECK(event.error == 0 && event.length == sizeof text - 8);
+
+    /* The anonymous pool: one receive, and one that stays posted. */
+    CHECK(Dusi_Recv_Anonymous(server, bound, DUSI_BOUND, 52) == 0);
+    CHECK(Dusi_Write(client, whole, 0, text, sizeof text) == 0);
+    CHECK(ERROR(client, Dusi_Send(client, peer, whole, 0, 0, sizeof text, 0, tag)) == 0);
+    CHECK(Dusi_Wait_All(server, 4, &event, 1, LIMIT) == 1 && event.tag == 52);
+    CHECK(event.length == sizeof text && event.buffer < 128 && event.more == 0);
+    memset(back, 0, sizeof back);
+    CHECK(Dusi_Read_Buffer(server, event.buffer, back, sizeof back) == 0);
+    CHECK(memcmp(text, back, sizeof text) == 0);
+    CHECK(Dusi_Read_Buffer(server, 128, back, sizeof back) == -ERANGE);
+    uint32_t buffer = event.buffer;
+    CHECK(ERROR(server, Dusi_Release(server, buffer, 0, tag)) == 0);
+    CHECK(ERROR(server, Dusi_Release(server, buffer, 0, tag)) == EBADF);
+    CHECK(Dusi_Recv_All(server, bound, DUSI_BOUND, 53) == 0);
+    for (int round = 0; round < 3; round++) {
+        CHECK(ERROR(client, Dusi_Send(client, peer, whole, 0, 0, 8, 0, tag)) == 0);
+        CHECK(Dusi_Wait_All(server, 4, &event, 1, LIMIT) == 1 && event.tag == 53);
+        CHECK(event.length == 8 && event.more == 1);
+        CHECK(ERROR(server, Dusi_Release(server, event.buffer, 0, tag)) == 0);
+    }
+    CHECK(ERROR(client, Dusi_Close(client, peer, 0, tag)) == 0);
+    CHECK(Dusi_Wait_All(server, 4, &event, 1, LIMIT) == 1 && event.tag == 53);
+    CHECK(event.more == 0 && event.buffer == UINT32_MAX);
+
+    /* A region of a memory file of one's own. */
+    int file = memfd_create("own", MFD_ALLOW_SEALING);
+    CHECK(file >= 0 && ftruncate(file, 4096) == 0);
+    Dusi_Region *own_file;
+    event = RUN(server, Dusi_Register_File(server, file, 0, 64, 5, 0, tag, &own_file));
+    CHECK(event.error == EACCES);
+    CHECK(Dusi_Deregister_Memory(server, own_file) == 0);
+    CHECK(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+    event = RUN(server, Dusi_Register_File(server, file, 0, 64, 5, 0, tag, &own_file));
+    CHECK(event.error == 0);
+    CHECK(Dusi_Register_File(server, -1, 0, 64, 5, 0, 1, &own_file) == -EINVAL);
+    CHECK(Dusi_Deregister_Memory(server, own_file) == 0);
+
+    /* An accept that stays posted, and a port that is shared. */
+    CHECK(Dusi_Accept_All(server, listener, 5, 54) == 0);
+    peer = socket_of(client);
+    CHECK(ERROR(client, Dusi_Connect(client, peer, &own, 0, tag)) == 0);
+    CHECK(Dusi_Wait_All(server, 5, &event, 1, LIMIT) == 1 && event.tag == 54);
+    CHECK(event.error == 0 && event.child == 16 && event.more == 1);
+    uint32_t shared = socket_of(server);
+    CHECK(ERROR(server, Dusi_Set_Socket_Ops(server, shared, DUSI_SHARE_PORT, 1, 0, tag)) == 0);
+    CHECK(ERROR(server, Dusi_Bind(server, shared, &any, 0, tag)) == EADDRINUSE);
 
     /* EvQ_Num_Events, Done, Wait_All: by time, by a function, by number. */
     CHECK(Dusi_EvQ_Num_Events(server, 1) == 0);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use eta::status::Status;
 use eta::tap_wire::TapWire;
-use eta::{Engine, EngineError, IdleMode, Settings};
+use eta::{Engine, EngineError, IdleMode, Quotas, Settings};
 use host_driver::nic::ChecksumOffload;
 use host_driver::peer::DatagramWire;
 use host_driver::stack::card::CardWire;
@@ -69,6 +69,12 @@ struct Arguments {
     /// Where to ask for statistics: tigonctl --attach PATH stats
     #[arg(long)]
     status: Option<PathBuf>,
+    /// What applications may have, by user: see the engine's page
+    #[arg(long, value_name = "FILE")]
+    quotas: Option<PathBuf>,
+    /// Its number among several engines, which its handles carry
+    #[arg(long, default_value_t = 0)]
+    number: u8,
     /// Processor to stay on
     #[arg(long)]
     cpu: Option<usize>,
@@ -162,9 +168,18 @@ fn run<W: Wire>(
             Idle::Adaptive => IdleMode::Adaptive,
             Idle::Sleep => IdleMode::Sleep,
         },
+        number: arguments.number,
         ..Settings::default()
     };
+    let quotas = arguments
+        .quotas
+        .as_ref()
+        .map(|path| Quotas::read(path).with_context(|| format!("quotas {}", path.display())));
+    let quotas = quotas.transpose()?;
     let mut engine = Engine::with_settings(wire, identity, settings)?;
+    if let Some(quotas) = quotas {
+        engine.set_quotas(quotas);
+    }
     engine
         .listen(&arguments.listen)
         .with_context(|| format!("listening at {}", arguments.listen.display()))?;

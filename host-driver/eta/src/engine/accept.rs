@@ -2,71 +2,124 @@
 
 use std::net::Ipv4Addr;
 
-use dti::layout::Status;
+use dti::layout::{MULTISHOT, Status, handle_of};
 use dti::ring::RingError;
 use host_driver::stack::Wire;
+use host_driver::stack::flows::Owner;
 use smoltcp::wire::{IpAddress, IpEndpoint};
 
 use super::{Application, Engine};
 use crate::sockets::{Connection, Role, Socket};
-use crate::stack::Owner;
+
+/// How an attempt to accept ended.
+enum Step {
+    /// Look again.
+    Again,
+    /// There is no accept, or no connection.
+    Over,
+}
 
 impl<W: Wire> Engine<W> {
-    /// Gives the connections that wait at a listening socket to its accepts.
+    /// Gives the connections that wait at a port to those who accept there, in turn.
+    pub(super) fn offer(&mut self, port: u16) {
+        for _ in 0..self.stack.ports().listeners(port) {
+            if self.stack.ports().waiting(port).is_none() {
+                return;
+            }
+            let Some(owner) = self.stack.ports().next_listener(port) else {
+                return;
+            };
+            if self.accept(owner).is_err() {
+                self.expel(owner.application as usize);
+            }
+        }
+    }
+
+    /// Gives the connections that wait at a listening socket's port to its accepts.
     pub(super) fn accept(&mut self, owner: Owner) -> Result<(), RingError> {
+        while let Step::Again = self.accept_one(owner)? {}
+        Ok(())
+    }
+
+    fn accept_one(&mut self, owner: Owner) -> Result<Step, RingError> {
+        let engine = self.settings.number;
         let number = owner.application as usize;
         let Some(Some(application)) = self.applications.get_mut(number) else {
-            return Ok(());
+            return Ok(Step::Over);
         };
         let Application {
             queues,
             sockets,
+            chosen,
             buffers,
+            quota,
             ..
         } = application;
-        loop {
-            let Some(Socket {
-                role: Role::Listening(accepts),
-                port: Some(port),
-                options,
-            }) = sockets.get_mut(&owner.socket)
-            else {
-                return Ok(());
-            };
-            let (port, options) = (*port, *options);
-            let Some(work) = accepts.front().copied() else {
-                return Ok(());
-            };
-            let child = Owner {
-                application: owner.application,
-                socket: work.argument as u32,
-            };
-            if *buffers + options.buffers() > self.settings.buffers {
-                // The connection stays for a later accept.
+        let Some(Socket {
+            role: Role::Listening(accepts),
+            port: Some(port),
+            ..
+        }) = sockets.get_mut(&owner.socket)
+        else {
+            return Ok(Step::Over);
+        };
+        let port = *port;
+        let (Some(work), Some(options)) =
+            (accepts.front().copied(), self.stack.ports().waiting(port))
+        else {
+            return Ok(Step::Over);
+        };
+        // An accept that cannot be leaves the connection for a later one.
+        let multishot = work.operation & MULTISHOT != 0;
+        let handle = match (multishot, chosen.last()) {
+            (true, None) => {
                 accepts.pop_front();
                 queues.complete(&work, Status::Quota, 0, 0)?;
-                continue;
+                return Ok(Step::Again);
             }
-            // A socket of that name may have been made since the accept was posted.
-            let taken = sockets
-                .get(&child.socket)
-                .is_some_and(|one| !one.is_fresh());
-            if taken {
-                pop(sockets, owner);
-                queues.complete(&work, Status::BadHandle, 0, 0)?;
-                continue;
-            }
-            let Some(id) = self.stack.take_waiting(port, child) else {
-                return Ok(());
-            };
-            pop(sockets, owner);
-            let peer = self.stack.socket(id).and_then(|one| one.remote_endpoint());
-            let mut made = Socket::new(options);
-            made.role = Role::Connected(Connection::new(id, None));
-            sockets.insert(child.socket, made);
-            *buffers += options.buffers();
-            queues.complete(&work, Status::Ok, 0, peer.map_or(0, argument))?;
+            (true, Some(number)) => handle_of(engine, *number),
+            (false, _) => work.argument as u32,
+        };
+        let fits = *buffers + options.buffers() <= quota.buffers;
+        if !fits || queues.anonymous.promise(options.receive_buffer).is_err() {
+            accepts.pop_front();
+            queues.complete(&work, Status::Quota, 0, 0)?;
+            return Ok(Step::Again);
         }
+        // A socket of that name may have been made since the accept was posted.
+        let taken = sockets.get(&handle).is_some_and(|one| !one.is_fresh());
+        let child = Owner {
+            application: owner.application,
+            socket: handle,
+        };
+        let id = if taken {
+            None
+        } else {
+            self.stack.take_waiting(port, child)
+        };
+        let Some(id) = id else {
+            queues.anonymous.keep(options.receive_buffer);
+            pop(sockets, owner);
+            queues.complete(&work, Status::BadHandle, 0, 0)?;
+            return Ok(Step::Again);
+        };
+        let peer = self.stack.socket(id).and_then(|one| one.remote_endpoint());
+        let peer = peer.map_or(0, argument);
+        let mut made = Socket::new(options);
+        made.role = Role::Connected(Connection::new(id, None));
+        sockets.insert(handle, made);
+        queues.inherit(handle, owner.socket);
+        *buffers += options.buffers();
+        if multishot {
+            chosen.pop();
+            if !queues.complete_one(&work, handle, 0, peer)? {
+                pop(sockets, owner);
+            }
+        } else {
+            pop(sockets, owner);
+            queues.complete(&work, Status::Ok, 0, peer)?;
+        }
+        Ok(Step::Again)
     }
 }
 

@@ -113,9 +113,9 @@ impl Door {
                     epoll::delete(&self.epoll, &stranger)?;
                     callers.push((stranger, sizes));
                 }
-                Heard::Nonsense => {
+                Heard::Registration(..) | Heard::Nonsense => {
                     let file = stranger.as_fd();
-                    control::answer(file, Answer::Version, Sizes::default(), &[]);
+                    control::answer(file, Answer::Version, (0, Sizes::default()), &[]);
                 }
                 Heard::Nothing | Heard::End => {}
             }

@@ -2,21 +2,20 @@
 
 use std::collections::VecDeque;
 
-use dti::layout::{Descriptor, Operation, SocketOption, Status};
+use dti::layout::{
+    ANONYMOUS, Descriptor, LAST, MULTISHOT, Operation, SocketOption, Status, WHOLE, engine_of,
+    number_of,
+};
 use dti::ring::RingError;
 use host_driver::stack::Wire;
+use host_driver::stack::flows::in_place::Payload as _;
+use host_driver::stack::flows::{ConnectError, Id, Options, Owner};
 use smoltcp::socket::tcp;
 
 use super::accept::{address, argument};
 use super::{Application, Engine};
-use crate::application::Queues;
+use crate::options;
 use crate::sockets::{Connection, Role, Socket};
-use crate::stack::in_place::Payload;
-use crate::stack::options::Options;
-use crate::stack::{Listening, Owner};
-
-/// Connections that may wait at one listening socket.
-const LARGEST_BACKLOG: u32 = 4096;
 
 /// How an operation began.
 enum Begun {
@@ -63,30 +62,57 @@ impl<W: Wire> Engine<W> {
         operation: Operation,
         work: Descriptor,
     ) -> Result<Begun, Status> {
+        let engine = self.settings.number;
         let application = self.applications.get_mut(owner.application as usize);
-        let application = application.and_then(Option::as_mut);
         let Application {
             queues,
             sockets,
             buffers,
-            payload,
+            quota,
+            peer,
             ..
-        } = application.ok_or(Status::BadHandle)?;
+        } = application
+            .and_then(Option::as_mut)
+            .ok_or(Status::BadHandle)?;
+        let own =
+            |handle: u32| engine_of(handle) == engine && number_of(handle) < queues.sizes.sockets;
         match operation {
-            Operation::Register => return queues.register(&work).and(DONE),
-            Operation::Deregister => return queues.deregister(&work).and(DONE),
+            Operation::Register => {
+                if queues.regions.used().0 >= quota.regions {
+                    return Err(Status::Quota);
+                }
+                return queues.regions.register(&work).and(DONE);
+            }
+            Operation::Deregister => {
+                let ended = queues.regions.deregister(&work)?;
+                if let Some(card) = ended.and_then(|memory| memory.card().cloned()) {
+                    self.leaving.push((self.wire.queued(), card));
+                }
+                return DONE;
+            }
+            Operation::Release => return queues.anonymous.release(work.argument).and(DONE),
+            Operation::Doorbell => return Err(Status::Invalid),
             Operation::Socket => {
-                if work.socket >= queues.sizes.sockets || sockets.contains_key(&work.socket) {
+                if !own(work.socket) || sockets.contains_key(&work.socket) {
                     return Err(Status::BadHandle);
                 }
+                let binding = [work.argument as u16, (work.argument >> 16) as u16];
+                queues.bind(work.socket, binding)?;
                 sockets.insert(work.socket, Socket::new(Options::default()));
                 return DONE;
             }
-            Operation::Accept => {
+            Operation::Accept if work.operation & MULTISHOT == 0 => {
                 let child = work.argument as u32;
                 let taken = sockets.get(&child).is_some_and(|one| !one.is_fresh());
-                if child >= queues.sizes.sockets || taken {
+                if !own(child) || taken {
                     return Err(Status::BadHandle);
+                }
+            }
+            Operation::Receive => {
+                let anonymous = work.argument as u32 == ANONYMOUS;
+                let wrong = if anonymous { WHOLE } else { MULTISHOT };
+                if work.operation & wrong != 0 {
+                    return Err(Status::Invalid);
                 }
             }
             _ => {}
@@ -98,7 +124,8 @@ impl<W: Wire> Engine<W> {
                 if wanted == 0 {
                     return Err(Status::Invalid);
                 }
-                if !self.stack.ports().bind(wanted) {
+                let shared = socket.shares.then_some(peer.user);
+                if !self.stack.ports().bind(wanted, shared) {
                     return Err(Status::PortInUse);
                 }
                 socket.port = Some(wanted);
@@ -106,9 +133,9 @@ impl<W: Wire> Engine<W> {
             }
             (Operation::Listen, role @ Role::Fresh) => {
                 let port = socket.port.ok_or(Status::BadState)?;
-                let backlog = work.length.clamp(1, LARGEST_BACKLOG) as usize;
-                let listening = Listening::new(owner, socket.options, backlog);
-                self.stack.ports().listen(port, listening);
+                let backlog = work.length.clamp(1, quota.half_open.max(1)) as usize;
+                let ports = self.stack.ports();
+                ports.listen(port, owner, socket.options, backlog);
                 *role = Role::Listening(Default::default());
                 DONE
             }
@@ -118,31 +145,32 @@ impl<W: Wire> Engine<W> {
             }
             (Operation::Connect, role @ Role::Fresh) => {
                 let needed = socket.options.buffers();
-                if *buffers + needed > self.settings.buffers {
+                if *buffers + needed > quota.buffers {
                     return Err(Status::Quota);
                 }
-                let peer = address(work.argument);
+                let to = address(work.argument);
                 let options = &socket.options;
-                let id = self.stack.connect(owner, options, socket.port, peer)?;
+                queues.anonymous.promise(options.receive_buffer)?;
+                let begun = self.stack.connect(owner, options, socket.port, to);
+                let id = begun.map_err(|error| {
+                    queues.anonymous.keep(options.receive_buffer);
+                    status(error)
+                })?;
                 *buffers += needed;
                 *role = Role::Connected(Connection::new(id, Some(work)));
                 Ok(Begun::UnderWay)
             }
-            (Operation::Transmit, Role::Connected(connection)) => {
+            (Operation::Transmit | Operation::TransmitInPlace, Role::Connected(connection)) => {
                 if connection.ended {
                     return Err(Status::Ended);
                 }
-                connection.transmits.push_back(queues.locate(work)?);
-                self.stack.make_ready(connection.id);
-                Ok(Begun::UnderWay)
-            }
-            (Operation::TransmitInPlace, Role::Connected(connection)) => {
-                if connection.ended {
-                    return Err(Status::Ended);
+                queues.regions.begin(&work, false)?;
+                if operation == Operation::TransmitInPlace
+                    && let Some((memory, _)) = queues.regions.place(&work, 0)
+                {
+                    memory.show(&mut self.wire);
                 }
-                let work = queues.locate(work)?;
-                let payload = payload.get_or_insert_with(|| of_application(&mut self.wire, queues));
-                self.stack.set_payload(connection.id, payload.clone());
+                connection.ended = work.operation & LAST != 0;
                 connection.transmits.push_back(work);
                 self.stack.make_ready(connection.id);
                 Ok(Begun::UnderWay)
@@ -157,7 +185,10 @@ impl<W: Wire> Engine<W> {
                 Ok(Begun::UnderWay)
             }
             (Operation::Receive, Role::Connected(connection)) => {
-                connection.receives.push_back(queues.locate(work)?);
+                if work.argument as u32 != ANONYMOUS {
+                    queues.regions.begin(&work, true)?;
+                }
+                connection.receives.push_back(work);
                 self.stack.make_ready(connection.id);
                 Ok(Begun::UnderWay)
             }
@@ -165,7 +196,18 @@ impl<W: Wire> Engine<W> {
                 let option = SocketOption::from_number((work.argument >> 32) as u32);
                 let option = option.ok_or(Status::Invalid)?;
                 let fresh = matches!(socket.role, Role::Fresh);
-                socket.options.set(option, work.argument as u32, fresh)?;
+                let value = work.argument as u32;
+                if option == SocketOption::SharePort {
+                    if value > 1 {
+                        return Err(Status::Invalid);
+                    }
+                    if !fresh || socket.port.is_some() {
+                        return Err(Status::BadState);
+                    }
+                    socket.shares = value == 1;
+                    return DONE;
+                }
+                options::set(&mut socket.options, option, value, fresh)?;
                 if let Role::Connected(connection) = &socket.role {
                     let id = connection.id;
                     if let Some(tcp) = self.stack.socket(id) {
@@ -178,7 +220,10 @@ impl<W: Wire> Engine<W> {
             (Operation::GetOption, _) => {
                 let option = SocketOption::from_number((work.argument >> 32) as u32);
                 let option = option.ok_or(Status::Invalid)?;
-                let set = socket.options.get(option).map(u64::from);
+                if option == SocketOption::SharePort {
+                    return Ok(Begun::Complete(socket.shares.into()));
+                }
+                let set = options::get(&socket.options, option).map(u64::from);
                 let id = socket_id(&socket.role);
                 let value = set.or_else(|| ask(self.stack.socket(id?)?, option));
                 value.map(Begun::Complete).ok_or(Status::BadState)
@@ -191,20 +236,33 @@ impl<W: Wire> Engine<W> {
         let Some(Some(application)) = self.applications.get_mut(number) else {
             return Ok(());
         };
+        match application.queues.close_behind(&work) {
+            Ok(false) => {}
+            Ok(true) => return Ok(()),
+            Err(status) => return application.queues.refuse(&work, status),
+        }
         let Some(mut socket) = application.sockets.remove(&work.socket) else {
             return application.queues.refuse(&work, Status::BadHandle);
         };
-        for cancelled in socket.pending() {
+        for (cancelled, length) in socket.pending() {
             application
                 .queues
-                .complete(&cancelled, Status::Cancelled, 0, 0)?;
+                .complete(&cancelled, Status::Cancelled, length, 0)?;
+        }
+        application.queues.unbind(work.socket);
+        let place = number_of(work.socket);
+        if place >= application.queues.sizes.sockets {
+            application.chosen.push(place);
+        }
+        if matches!(socket.role, Role::Connected(_)) {
+            application.give_back(&socket.options);
         }
         application.queues.complete(&work, Status::Ok, 0, 0)?;
-        if matches!(socket.role, Role::Connected(_)) {
-            let buffers = socket.options.buffers();
-            application.buffers = application.buffers.saturating_sub(buffers);
-        }
-        self.release(socket);
+        let owner = Owner {
+            application: number as u32,
+            socket: work.socket,
+        };
+        self.release(owner, socket);
         Ok(())
     }
 
@@ -220,6 +278,7 @@ impl<W: Wire> Engine<W> {
         };
         let tag = work.argument;
         let mut cancelled = Vec::new();
+        let (mut partly, mut failed) = (None, None);
         match &mut socket.role {
             Role::Fresh => {}
             Role::Listening(accepts) => {
@@ -233,35 +292,52 @@ impl<W: Wire> Engine<W> {
                 if let Some(begun) = begun.flatten() {
                     connection.transmits.push_front(begun);
                 }
+                if connection.filled > 0
+                    && let Some(one) = connection.receives.pop_front_if(|one| one.tag == tag)
+                {
+                    let length = std::mem::take(&mut connection.filled) as u32;
+                    partly = Some((one, length));
+                }
                 extract(&mut connection.receives, &mut cancelled, |one| {
                     one.tag == tag
                 });
                 if let Some(connect) = connection.connecting.take_if(|one| one.tag == tag) {
                     cancelled.push(connect);
                     self.stack.abandon(connection.id);
-                    let buffers = socket.options.buffers();
-                    application.buffers = application.buffers.saturating_sub(buffers);
+                    failed = Some(socket.options);
                     cancelled.extend(connection.transmits.drain(..));
                     cancelled.extend(connection.receives.drain(..));
                     socket.role = Role::Fresh;
                 }
             }
         }
-        for one in &cancelled {
-            queues.complete(one, Status::Cancelled, 0, 0)?;
+        let cancelled = cancelled.into_iter().map(|one| (one, 0));
+        let cancelled: Vec<_> = partly.into_iter().chain(cancelled).collect();
+        for (one, length) in &cancelled {
+            queues.complete(one, Status::Cancelled, *length, 0)?;
         }
-        queues.complete(&work, Status::Ok, cancelled.len() as u32, 0)
+        queues.complete(&work, Status::Ok, cancelled.len() as u32, 0)?;
+        if let Some(options) = failed {
+            application.give_back(&options);
+        }
+        Ok(())
     }
 }
 
-/// An application's memory, as frames are made of it. A wire that cannot read it gets copies.
-fn of_application(wire: &mut impl Wire, queues: &Queues) -> Payload {
-    let file = queues.memory.file().try_clone_to_owned();
-    let card = file.ok().and_then(|file| wire.map(file).ok().flatten());
-    Payload {
-        memory: queues.memory.clone(),
-        pool: queues.sizes.pool_start() * 8,
-        card,
+impl Application {
+    /// A connection's buffers are used no more.
+    fn give_back(&mut self, options: &Options) {
+        self.buffers = self.buffers.saturating_sub(options.buffers());
+        self.queues.anonymous.keep(options.receive_buffer);
+    }
+}
+
+/// Why a connect was refused, in the interface's words.
+fn status(error: ConnectError) -> Status {
+    match error {
+        ConnectError::Invalid => Status::Invalid,
+        ConnectError::Unreachable => Status::Unreachable,
+        ConnectError::PortInUse => Status::PortInUse,
     }
 }
 
@@ -291,7 +367,7 @@ fn extract(
     });
 }
 
-fn socket_id(role: &Role) -> Option<crate::stack::Id> {
+fn socket_id(role: &Role) -> Option<Id> {
     match role {
         Role::Connected(connection) => Some(connection.id),
         _ => None,

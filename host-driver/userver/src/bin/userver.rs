@@ -60,6 +60,9 @@ fn main() -> Result<()> {
         events: (arguments.connections * 4).next_power_of_two(),
         pool: arguments.memory << 20,
         sockets: arguments.connections,
+        // 64 KB for each connection.
+        anonymous: arguments.connections * 32,
+        ..Sizes::default()
     };
     let ual =
         Ual::connect(ppe, sizes).with_context(|| format!("the engine at {}", ppe.display()))?;

@@ -16,38 +16,45 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use dti::mapped::Mapping;
-use dti::words::read_bytes_at;
-use host_driver::DmaMemory;
-use host_driver::nic::InPlace;
-use host_driver::stack::Wire;
 use smoltcp::phy::{Device, DeviceCapabilities, TxToken};
 use smoltcp::time::Instant as StackInstant;
 use smoltcp::wire::{EthernetFrame, IpAddress, Ipv4Packet, TcpPacket};
 
 use super::StackStatistics;
+use crate::dma::DmaMemory;
+use crate::nic::InPlace;
+use crate::stack::Wire;
 
 /// Most parts of a frame that a card gathers, beside the header.
-const PARTS: usize = host_driver::nic::MAX_FRAGMENTS - 1;
+const PARTS: usize = crate::nic::MAX_FRAGMENTS - 1;
 
-/// An application's memory, as frames are made of it.
-#[derive(Clone)]
-pub(crate) struct Payload {
-    pub(crate) memory: Arc<Mapping>,
-    /// First byte of the pool.
-    pub(crate) pool: usize,
+/// Memory of an application, as frames are made of it.
+pub trait Payload: Send + Sync {
     /// The same for the card; none if the wire copies.
-    pub(crate) card: Option<DmaMemory>,
+    fn card(&self) -> Option<&DmaMemory>;
+
+    /// Copies bytes from a place in it, which the caller has judged.
+    fn read(&self, place: usize, bytes: &mut [u8]);
 }
 
-/// A part of a stream that stands in the pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A part of a stream that stands in memory of its application.
 struct Part {
     /// Place in the stream.
     start: u64,
     bytes: usize,
-    /// Place in the pool.
-    offset: usize,
+    memory: Arc<dyn Payload>,
+    /// Place in that memory.
+    place: usize,
+}
+
+/// A part of a frame's payload that stands elsewhere.
+struct Piece {
+    /// Place in the payload.
+    at: usize,
+    memory: Arc<dyn Payload>,
+    /// Place in that memory.
+    place: usize,
+    bytes: usize,
 }
 
 impl Part {
@@ -58,42 +65,42 @@ impl Part {
 
 /// The sending direction of a connection.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub struct Stream {
     /// Sequence number of the first byte, known once the SYN has left.
     first: Option<u32>,
     given: u64,
     /// Parts that the peer has not acknowledged, in order.
     parts: VecDeque<Part>,
-    payload: Option<Payload>,
     /// What the wire had queued when a part last left.
     mark: u64,
 }
 
 impl Stream {
     /// Bytes were copied to smoltcp.
-    pub(crate) fn copied(&mut self, bytes: usize) {
+    pub fn copied(&mut self, bytes: usize) {
         self.given += bytes as u64;
     }
 
-    /// Bytes of the pool were given to smoltcp as places.
-    pub(crate) fn placed(&mut self, offset: usize, bytes: usize) {
+    /// Bytes at a place of an application's memory were given to smoltcp as places.
+    pub fn placed(&mut self, memory: &Arc<dyn Payload>, place: usize, bytes: usize) {
         if bytes > 0 {
             self.parts.push_back(Part {
                 start: self.given,
                 bytes,
-                offset,
+                memory: memory.clone(),
+                place,
             });
             self.given += bytes as u64;
         }
     }
 
     /// Bytes given so far.
-    pub(crate) fn given(&self) -> u64 {
+    pub fn given(&self) -> u64 {
         self.given
     }
 
     /// The peer has acknowledged all but so many bytes; how many that are in all.
-    pub(crate) fn acknowledged(&mut self, left: usize) -> u64 {
+    pub fn acknowledged(&mut self, left: usize) -> u64 {
         let done = self.given.saturating_sub(left as u64);
         while self.parts.front().is_some_and(|part| part.end() <= done) {
             self.parts.pop_front();
@@ -101,23 +108,24 @@ impl Stream {
         done
     }
 
+    /// Whether a card reads what is sent next where it is.
+    fn is_gathered(&self) -> bool {
+        let oldest = self.parts.front();
+        oldest.is_some_and(|part| part.memory.card().is_some())
+    }
+
     /// Whether smoltcp may still send bytes that it does not have.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    pub fn is_elsewhere(&self) -> bool {
         !self.parts.is_empty()
     }
 
-    /// Where the parts are.
-    pub(crate) fn set_payload(&mut self, payload: Payload) {
-        self.payload = Some(payload);
-    }
-
     /// A mark of the wire, which reads no part any more when it has returned all before it.
-    pub(crate) fn mark(&self) -> u64 {
+    pub fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The parts of a frame's payload: place in the payload, place in the pool, bytes.
-    fn find(&self, sequence: u32, bytes: usize) -> Vec<(usize, usize, usize)> {
+    /// The parts of a frame's payload that stand elsewhere.
+    fn find(&self, sequence: u32, bytes: usize) -> Vec<Piece> {
         let (Some(first), Some(oldest)) = (self.first, self.parts.front()) else {
             return Vec::new();
         };
@@ -135,8 +143,12 @@ impl Stream {
                 .ok()
                 .filter(|bytes| *bytes > 0)?;
             let into = usize::try_from(start - part.start.cast_signed()).ok()?;
-            let place = usize::try_from(start - from).ok()?;
-            Some((place, part.offset + into, length))
+            Some(Piece {
+                at: usize::try_from(start - from).ok()?,
+                memory: part.memory.clone(),
+                place: part.place + into,
+                bytes: length,
+            })
         };
         self.parts.iter().filter_map(overlap).collect()
     }
@@ -200,40 +212,37 @@ impl<W: Wire> TxToken for EgressTx<'_, W> {
         scratch.clear();
         scratch.resize(len, 0);
         let result = f(scratch);
-        let found = segment(scratch);
-        let parts = found
-            .as_ref()
-            .map(|found| stream.find(found.sequence, found.end - found.payload));
-        let (Some(found), Some(parts), Some(payload)) = (found, parts, &stream.payload) else {
+        let Some(found) = segment(scratch) else {
             copy(wire, self.now, scratch);
             return result;
         };
-        let covered: usize = parts.iter().map(|(_, _, bytes)| bytes).sum();
+        let pieces = stream.find(found.sequence, found.end - found.payload);
+        let covered: usize = pieces.iter().map(|piece| piece.bytes).sum();
         statistics.placeholders += covered as u64;
         let whole = covered == found.end - found.payload && found.end == len;
         // Who gathers must sum what it gathers.
         let sums_here = wire.capabilities().checksum.tcp.tx();
-        if let Some(card) = payload.card.as_ref()
-            && whole
-            && !sums_here
-            && (1..=PARTS).contains(&parts.len())
+        let gathered = |piece: &Piece| piece.memory.card().is_some();
+        if whole && !sums_here && (1..=PARTS).contains(&pieces.len()) && pieces.iter().all(gathered)
         {
-            let parts: Vec<_> = parts
+            let parts: Vec<_> = pieces
                 .iter()
-                .map(|(_, offset, bytes)| InPlace {
-                    memory: card,
-                    offset: payload.pool + offset,
-                    bytes: *bytes,
+                .filter_map(|piece| {
+                    Some(InPlace {
+                        memory: piece.memory.card()?,
+                        offset: piece.place,
+                        bytes: piece.bytes,
+                    })
                 })
                 .collect();
             wire.send_in_place(scratch, found.payload, &parts);
             stream.mark = wire.queued();
             return result;
         }
-        for (place, offset, bytes) in &parts {
-            let start = found.payload + place;
-            let into = &mut scratch[start..start + bytes];
-            read_bytes_at(&*payload.memory, payload.pool + offset, into);
+        for piece in &pieces {
+            let start = found.payload + piece.at;
+            let into = &mut scratch[start..start + piece.bytes];
+            piece.memory.read(piece.place, into);
         }
         statistics.filled += covered as u64;
         if covered > 0 && sums_here {
@@ -275,12 +284,7 @@ impl<W: Wire> Device for Egress<'_, W> {
     }
 
     fn transmit(&mut self, now: StackInstant) -> Option<EgressTx<'_, W>> {
-        let gathers = self
-            .stream
-            .payload
-            .as_ref()
-            .is_some_and(|payload| payload.card.is_some());
-        if gathers && self.stream.is_elsewhere() && self.wire.room_in_place() == 0 {
+        if self.stream.is_gathered() && self.wire.room_in_place() == 0 {
             return None;
         }
         self.wire.transmit(now)?;
@@ -306,6 +310,17 @@ mod tests {
 
     use super::*;
 
+    /// Memory that is only named.
+    struct Nowhere;
+
+    impl Payload for Nowhere {
+        fn card(&self) -> Option<&DmaMemory> {
+            None
+        }
+
+        fn read(&self, _: usize, _: &mut [u8]) {}
+    }
+
     proptest! {
         /// Whatever is copied or placed, acknowledged and asked for, beyond the wrap of sequence
         /// numbers: each byte is found where a plain list has it.
@@ -317,12 +332,13 @@ mod tests {
             asked in 0usize..60_000,
             length in 1usize..9000,
         ) {
+            let memory: Arc<dyn Payload> = Arc::new(Nowhere);
             let mut stream = Stream { first: Some(first), ..Stream::default() };
             let mut list = Vec::new();
             for (number, (placed, bytes)) in pieces.into_iter().enumerate() {
                 let offset = number * 10_000;
                 if placed {
-                    stream.placed(offset, bytes);
+                    stream.placed(&memory, offset, bytes);
                     list.extend((offset..offset + bytes).map(Some));
                 } else {
                     stream.copied(bytes);
@@ -335,9 +351,10 @@ mod tests {
             let asked = asked.clamp(acknowledged, list.len());
             let length = length.min(list.len() - asked);
             let mut found = vec![None; length];
-            for (place, offset, bytes) in stream.find(first.wrapping_add(asked as u32), length) {
-                for index in 0..bytes {
-                    prop_assert_eq!(found[place + index].replace(offset + index), None);
+            for piece in stream.find(first.wrapping_add(asked as u32), length) {
+                for index in 0..piece.bytes {
+                    let place = piece.place + index;
+                    prop_assert_eq!(found[piece.at + index].replace(place), None);
                 }
             }
             prop_assert_eq!(&found[..], &list[asked..asked + length]);

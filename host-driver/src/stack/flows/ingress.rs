@@ -11,7 +11,7 @@ use super::{HALF_OPEN_TIME, Holder, Id, Stack};
 
 impl Stack {
     /// Processes at most `budget` frames; how many there were.
-    pub(crate) fn receive(&mut self, wire: &mut impl Device, budget: usize) -> usize {
+    pub fn receive(&mut self, wire: &mut impl Device, budget: usize) -> usize {
         self.interface.poll_maintenance(self.now);
         for number in 0..budget {
             let Some((received, room)) = wire.receive(self.now) else {
@@ -136,7 +136,7 @@ impl Stack {
         let mut socket = options.socket();
         // Fresh, and the port is not 0: listening cannot fail.
         let _ = socket.listen(port);
-        let id = self.insert(socket, segment.flow, Holder::Port(port));
+        let id = self.insert(socket, options, segment.flow, Holder::Port(port));
         self.ports.started(port, id);
         let deadline = self.tick() + HALF_OPEN_TIME;
         self.limit(id, Some(deadline));

@@ -1,34 +1,48 @@
-//! What the engine reads of a frame to find its connection. It decides nothing by this but who
+//! What the stack reads of a frame to find its connection. It decides nothing by this but who
 //! processes the frame: smoltcp checks lengths and sums again.
 
+use std::hash::{Hash, Hasher};
 use std::net::Ipv4Addr;
 
 const ETHERNET_HEADER: usize = 14;
 const TCP: u8 = 6;
 
-/// A connection by its addresses; the own address is the engine's one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Flow {
-    pub(crate) peer: Ipv4Addr,
-    pub(crate) peer_port: u16,
-    pub(crate) port: u16,
+/// A connection by its addresses and ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flow {
+    pub(super) peer: Ipv4Addr,
+    pub(super) own: Ipv4Addr,
+    pub(super) peer_port: u16,
+    pub(super) port: u16,
+}
+
+/// What a card hashes of its frames, in the same order.
+impl Hash for Flow {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut input = [0; 12];
+        input[..4].copy_from_slice(&self.peer.octets());
+        input[4..8].copy_from_slice(&self.own.octets());
+        input[8..10].copy_from_slice(&self.peer_port.to_be_bytes());
+        input[10..].copy_from_slice(&self.port.to_be_bytes());
+        state.write(&input);
+    }
 }
 
 /// A segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Segment {
-    pub(crate) flow: Flow,
-    pub(crate) sequence: u32,
+pub(super) struct Segment {
+    pub(super) flow: Flow,
+    pub(super) sequence: u32,
     /// What it acknowledges.
-    pub(crate) acknowledged: Option<u32>,
+    pub(super) acknowledged: Option<u32>,
     /// It opens a connection: SYN without ACK and RST.
-    pub(crate) opens: bool,
+    pub(super) opens: bool,
 }
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A TCP segment to the engine's address.
+pub(super) enum Kind {
+    /// A TCP segment to the own address.
     Tcp(Segment),
     /// An ARP packet.
     Arp,
@@ -37,7 +51,7 @@ pub(crate) enum Kind {
 }
 
 /// Sorts a frame.
-pub(crate) fn sort(frame: &[u8], own: Ipv4Addr) -> Kind {
+pub(super) fn sort(frame: &[u8], own: Ipv4Addr) -> Kind {
     segment(frame, own).unwrap_or_else(|| match frame.get(12..14) {
         Some([0x08, 0x06]) => Kind::Arp,
         _ => Kind::Other,
@@ -70,6 +84,7 @@ fn segment(frame: &[u8], own: Ipv4Addr) -> Option<Kind> {
     let acknowledged = double(8)?;
     let flow = Flow {
         peer: address(packet, 12)?,
+        own,
         peer_port: word(tcp, 0)?,
         port: word(tcp, 2)?,
     };
@@ -107,6 +122,7 @@ mod tests {
     fn a_syn_names_its_flow() {
         let flow = Flow {
             peer: Ipv4Addr::new(10, 77, 0, 2),
+            own: OWN,
             peer_port: 50_000,
             port: 80,
         };

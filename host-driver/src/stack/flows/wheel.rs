@@ -17,7 +17,7 @@ const SLOTS: u64 = 1 << SLOT_BITS;
 const FARTHEST: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
 /// A timer: its owner and the tick at which it expires.
-pub(crate) type Timer = (u32, u64);
+pub(super) type Timer = (u32, u64);
 
 #[derive(Debug)]
 struct Level {
@@ -28,7 +28,7 @@ struct Level {
 
 /// The wheel.
 #[derive(Debug)]
-pub(crate) struct Wheel {
+pub(super) struct Wheel {
     now: u64,
     levels: Box<[Level; LEVELS]>,
     /// Timers set for the past: they expire at the next advance.
@@ -46,7 +46,7 @@ impl Default for Level {
 
 impl Wheel {
     /// An empty wheel at tick 0.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             now: 0,
             levels: Box::new(std::array::from_fn(|_| Level::default())),
@@ -55,7 +55,7 @@ impl Wheel {
     }
 
     /// Sets a timer.
-    pub(crate) fn set(&mut self, timer: Timer) {
+    pub(super) fn set(&mut self, timer: Timer) {
         let (_, due) = timer;
         if due <= self.now {
             self.overdue.push(timer);
@@ -71,7 +71,7 @@ impl Wheel {
     }
 
     /// The next tick at which something is to be done: a timer expires or moves a level down.
-    pub(crate) fn next(&self) -> Option<u64> {
+    pub(super) fn next(&self) -> Option<u64> {
         if !self.overdue.is_empty() {
             return Some(self.now);
         }
@@ -90,7 +90,7 @@ impl Wheel {
     }
 
     /// Lets time pass, and adds the timers that expire.
-    pub(crate) fn advance(&mut self, to: u64, expired: &mut Vec<Timer>) {
+    pub(super) fn advance(&mut self, to: u64, expired: &mut Vec<Timer>) {
         expired.append(&mut self.overdue);
         while let Some(next) = self.next().filter(|next| *next <= to) {
             self.now = next;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use host_driver::stack::Wire;
+use crate::stack::Wire;
 use smoltcp::iface::PollResult;
 use smoltcp::time::Instant as StackInstant;
 
@@ -14,7 +14,7 @@ const BURST: usize = 16;
 
 impl Stack {
     /// Sets the time.
-    pub(crate) fn at(&mut self, now: StackInstant) {
+    pub fn at(&mut self, now: StackInstant) {
         self.now = now;
         let mut expired = std::mem::take(&mut self.expired);
         let tick = self.tick();
@@ -30,7 +30,7 @@ impl Stack {
     }
 
     /// How long nothing is to be done if nobody asks; none if nothing is ever to be done.
-    pub(crate) fn delay(&self) -> Option<Duration> {
+    pub fn delay(&self) -> Option<Duration> {
         if !self.ready.is_empty() {
             return Some(Duration::ZERO);
         }
@@ -42,7 +42,7 @@ impl Stack {
     }
 
     /// Sends what a connection has to send, and sets its timer.
-    pub(crate) fn transmit(&mut self, wire: &mut impl Wire, id: Id) {
+    pub fn transmit(&mut self, wire: &mut impl Wire, id: Id) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(id as usize).and_then(Option::as_mut) else {
             return;
