@@ -1,8 +1,9 @@
-//! The events that the firmware handles, each declared once.
+//! The entries of the handlers, and the tables by which the chip finds them.
 //!
-//! One table below generates the entry of each handler, its place in the scratch pad of its CPU,
-//! the order of the counts that the host reads, the dispatch on a host, the jump tables of CPU A,
-//! of CPU B and of the uniprocessor firmware, and the table in `docs/firmware.md`.
+//! The rows are in [`host_interface::handlers`], each handler declared once. Here they generate
+//! the entry of each handler, its place in the scratch pad of its CPU, the dispatch on a host, the
+//! jump tables of CPU A, of CPU B and of the uniprocessor firmware, and the table in
+//! `docs/firmware.md`.
 //!
 //! Hardware reference, section 5. Section 4.2 of the paper and the sides' own modules give the CPU
 //! of each event. A handler runs to completion; nothing interrupts it. A handler that could not
@@ -161,7 +162,7 @@ macro_rules! entry {
 }
 
 macro_rules! handlers {
-    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($where:ident)?, $count:ident => $function:path [$($part:ident),+], )+
+    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($where:ident)?, $count:ident = $number:literal => $function:path [$($part:ident),+], )+
       later:
       $( $(#[doc = $later_doc:literal])+ $later:ident: $later_event:ident on $later_side:ident, $row:literal, )+) => {
         /// All handlers, lowest priority first.
@@ -317,56 +318,13 @@ macro_rules! tables {
     };
 }
 
-handlers! {
-    /// Classifies received frames ahead of CPU A, which sorts them into queues.
-    classify_ahead: ClassifyAhead on SideB rarely, ClassifyAhead => path::ahead::classify[ahead, io],
-    /// Takes the next send BD: queues its data's DMA and, with the last of a frame, the MAC descriptor.
-    send_data_ready: SendDataReady on SideB spare, SendDataReady => path::send::data_ready[send, io],
-    /// Fetches send BDs from the host's ring.
-    send_bd_ready: SendBdReady on SideB spare, SendBdReady => path::send::bd_ready[send, io],
-    /// Takes the next received frame: queues its data's DMA and its return BD.
-    receive_complete: ReceiveComplete on SideA, ReceiveComplete => sides::eudp::receiver::complete[receive, queues, spine, eudp, io],
-    /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
-    doorbell_b: DoorbellB on SideB spare, DoorbellB => sides::doorbell::doorbell_b[all],
-    /// Fetches jumbo receive BDs from the host's ring.
-    jumbo_bd_ready: JumboReceiveBdReady on SideB rarely, JumboReceiveBdReady => path::buffer_fetch::jumbo_bd_ready[buffer_fetch, io],
-    /// Fetches standard receive BDs from the host's ring.
-    receive_bd_ready: StandardReceiveBdReady on SideB spare, StandardReceiveBdReady => path::buffer_fetch::standard_bd_ready[buffer_fetch, io],
-    /// Writes the send consumer index for hosts that do not read it, or raises its interrupt.
-    write_send_consumer: WriteSendConsumer on SideA, WriteSendConsumer => path::send_index::write[send_index, io],
-    /// Fetches mini receive BDs from the host's ring.
-    mini_bd_ready: MiniReceiveBdReady on SideB spare, MiniReceiveBdReady => path::buffer_fetch::mini_bd_ready[buffer_fetch, io],
-    /// Retires completed transfers to the host and raises the interrupt.
-    dma_write_complete: DmaWriteComplete on SideA, DmaWriteComplete => sides::completion::write_complete[all],
-    /// Retires completed transfers from the host: BDs have arrived, data of frames was read.
-    dma_read_complete: DmaReadComplete on SideB, DmaReadComplete => sides::completion::read_complete[all],
-    /// The write channel reports an error: drops the failed transfer and its frame.
-    dma_write_attention: DmaWriteAttention on SideA rarely, DmaWriteAttention => sides::recovery::write_attention[all],
-    /// The read channel reports an error: drops the failed transfer and its frame.
-    dma_read_attention: DmaReadAttention on SideB rarely, DmaReadAttention => sides::recovery::read_attention[all],
-    /// The host moved a producer, queued commands or ended its interrupt service.
-    mailbox: Mailbox on SideA, Mailbox => sides::mailbox::handle[all],
-    /// Reports the send consumer index: the driver reads it, or CPU A writes it to the host.
-    update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer => path::send::update_consumer[send, io],
-    /// Reports the receive return producer index to the host.
-    update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer => path::receive::index::update[receive, queues, io],
-    /// The MAC's receiver raises an attention: link or buffer.
-    mac_rx_attention: MacRxAttention on SideA rarely, MacRxAttention => sides::fatal::receive_attention[all],
-    /// The MAC's transmitter raises an attention.
-    mac_tx_attention: MacTxAttention on SideA rarely, MacTxAttention => control::link::transmit_attention[io],
-    /// CPU B has rung: BDs for a waiting frame, a report for the host, or an answer to a cross call.
-    doorbell_a: DoorbellA on SideA, DoorbellA => sides::doorbell::doorbell_a[all],
-    /// A deadline: coalescing of the receive path, or the housekeeping of each millisecond.
-    timer: Timer on SideA rarely, Timer => sides::timer::handle[all],
-    /// A deadline: coalescing of the send path, a full transmit buffer, or CPU B's counters.
-    send_timer: Timer on SideB, SendTimer => sides::timer::handle_send[all],
-
+host_interface::handlers!(handlers! {
     later:
     /// What the host has loaded, behind the frames that have arrived.
     loaded: Loaded on SideA, 0,
     /// What the host has loaded, in front of all else.
     loaded_urgent: LoadedUrgent on SideA, 1,
-}
+});
 
 const _: () = {
     let mut index = 1;
@@ -377,14 +335,6 @@ const _: () = {
         assert!(before.number() < this.number() || both);
         index += 1;
     }
-    // The counters follow the order of the host interface's list.
-    let mut index = 0;
-    while index < HANDLERS.len() {
-        let on_b = matches!(HANDLERS[index].cpu, Cpu::B);
-        assert!(HANDLERS[index].count.runs_on_b() == on_b);
-        index += 1;
-    }
-    assert!(HANDLERS.len() == extension::HANDLER_COUNT);
     let mut index = 0;
     while index < LATER.len() {
         let later = LATER[index];

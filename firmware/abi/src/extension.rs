@@ -4,6 +4,7 @@
 //! last, once all other words are valid; a driver that does not find it there must ignore the
 //! other words. All addresses are NIC addresses.
 
+pub use crate::handlers::{HANDLER_COUNT, HANDLERS, Handler};
 use tigon2_chip::table;
 
 table! {
@@ -173,80 +174,6 @@ table! {
         Misaligned = 12,
         /// Receive checksums are combined with byte enables on the PCI bus.
         ByteEnables = 13,
-    }
-}
-
-table! {
-    /// A handler whose runs are counted, named after its event.
-    pub enum Handler: u32 {
-        /// Send data ready.
-        SendDataReady = 0,
-        /// Send BD ready.
-        SendBdReady = 1,
-        /// Receive complete.
-        ReceiveComplete = 2,
-        /// CPU A rang CPU B.
-        DoorbellB = 3,
-        /// Jumbo receive BDs ready.
-        JumboReceiveBdReady = 4,
-        /// Standard receive BDs ready.
-        StandardReceiveBdReady = 5,
-        /// Mini receive BDs ready.
-        MiniReceiveBdReady = 6,
-        /// DMA write complete.
-        DmaWriteComplete = 7,
-        /// DMA read complete.
-        DmaReadComplete = 8,
-        /// DMA write attention.
-        DmaWriteAttention = 9,
-        /// DMA read attention.
-        DmaReadAttention = 10,
-        /// Mailbox.
-        Mailbox = 11,
-        /// Update send consumer.
-        UpdateSendConsumer = 12,
-        /// Update receive return producer.
-        UpdateReceiveReturnProducer = 13,
-        /// MAC RX attention.
-        MacRxAttention = 14,
-        /// MAC TX attention.
-        MacTxAttention = 15,
-        /// CPU B rang CPU A.
-        DoorbellA = 16,
-        /// Timer, of CPU A's side.
-        Timer = 17,
-        /// Timer, of CPU B's side.
-        SendTimer = 18,
-        /// Write send consumer.
-        WriteSendConsumer = 19,
-        /// Classify ahead.
-        ClassifyAhead = 20,
-    }
-}
-
-/// All of [`Handler`] in their order.
-pub const HANDLERS: &[Handler] = Handler::ALL;
-
-/// The number of handlers.
-pub const HANDLER_COUNT: usize = HANDLERS.len();
-
-impl Handler {
-    /// Whether the parallel firmware runs it on CPU B; otherwise on CPU A.
-    pub const fn runs_on_b(self) -> bool {
-        matches!(
-            self,
-            Handler::SendDataReady
-                | Handler::SendBdReady
-                | Handler::DoorbellB
-                | Handler::JumboReceiveBdReady
-                | Handler::StandardReceiveBdReady
-                | Handler::MiniReceiveBdReady
-                | Handler::DmaReadComplete
-                | Handler::DmaReadAttention
-                | Handler::UpdateSendConsumer
-                | Handler::SendTimer
-                | Handler::ClassifyAhead
-        )
     }
 }
 

@@ -17,6 +17,7 @@
 //! | [`bar`] | the map of BAR 0 | BAR 0 |
 //! | [`gencom`] | words that both sides read and write | BAR 0x600, NIC 0x200 |
 //! | [`extension`] | this project's own words in it | BAR 0x6A0, NIC 0x2A0 |
+//! | [`handlers`] | the firmware's handlers and their counts | NIC memory |
 //! | [`info`] | general information block, ring control blocks | host memory |
 //! | [`ring`], [`bd`] | rings and buffer descriptors | host memory |
 //! | [`command`] | host to NIC | BAR 0x700, NIC 0x300 |
@@ -41,6 +42,7 @@ pub mod eudp;
 pub mod event;
 pub mod extension;
 pub mod gencom;
+pub mod handlers;
 pub mod image;
 pub mod info;
 mod link;

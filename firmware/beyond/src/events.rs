@@ -1,7 +1,7 @@
 //! The event tables of both groups.
 //!
-//! The handlers are the two-CPU firmware's, each behind the lock of its side. A group has one
-//! table; each CPU's mask selects its events.
+//! The handlers are the two-CPU firmware's, and so are the [rows](host_interface::handlers); each
+//! runs behind the lock of its side. A group has one table; each CPU's mask selects its events.
 
 use crate::bus::Shared;
 use crate::start::{CLAIM_A, CLAIM_B, GROUP_A, GROUP_B, LOCAL_A, LOCAL_B};
@@ -21,7 +21,7 @@ type B = SideB<Shared<Mmio>>;
 macro_rules! table {
     (
         $handlers:ident of $side:ident, $data:literal, $text:literal, $table:literal;
-        $( $name:ident: $event:ident => $entry:path [$handler:path], )+
+        $( $name:ident: $event:ident => $entry:ident [$handler:path], )+
     ) => {
         /// The handlers of the rows.
         #[unsafe(link_section = $data)]
@@ -67,7 +67,7 @@ impl Row {
     const B: usize = rows_of(Cpu::B);
 }
 
-/// The rows of a side in the two-CPU firmware's table: all of them are here.
+/// The rows of a side in the two-CPU firmware's table.
 const fn rows_of(side: Cpu) -> usize {
     let (mut rows, mut index) = (0, 0);
     while index < events::HANDLERS.len() {
@@ -79,34 +79,53 @@ const fn rows_of(side: Cpu) -> usize {
     rows
 }
 
-table! {
-    HANDLERS_A of A, ".scratch_a.data", ".scratch_a.text", "a";
-    receive_complete: ReceiveComplete => receive [events::receive_complete],
-    write_send_consumer: WriteSendConsumer => run_a [events::write_send_consumer],
-    dma_write_complete: DmaWriteComplete => run_a [write_complete],
-    dma_write_attention: DmaWriteAttention => attention_a [events::dma_write_attention],
-    mailbox: Mailbox => run_a [events::mailbox],
-    update_receive_return_producer: UpdateReceiveReturnProducer => run_a [events::update_receive_return_producer],
-    mac_rx_attention: MacRxAttention => run_a [events::mac_rx_attention],
-    mac_tx_attention: MacTxAttention => run_a [events::mac_tx_attention],
-    doorbell_a: DoorbellA => bell_a [events::doorbell_a],
-    timer: Timer => run_a [events::timer],
+/// Sorts the rows by their side, and makes a table of each. Some handlers are entered in a way of
+/// their own here; all others run as they are, behind the lock of their side.
+macro_rules! tables {
+    ([$($a:tt)*] [$($b:tt)*]) => {
+        table! { HANDLERS_A of A, ".scratch_a.data", ".scratch_a.text", "a"; $($a)* }
+        table! { HANDLERS_B of B, ".scratch_b.data", ".scratch_b.text", "b"; $($b)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] receive_complete $event:ident SideA, $($rest:tt)*) => {
+        tables! { [$($a)* receive_complete: $event => receive [events::receive_complete],] [$($b)*] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] dma_write_complete $event:ident SideA, $($rest:tt)*) => {
+        tables! { [$($a)* dma_write_complete: $event => run_a [write_complete],] [$($b)*] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] dma_write_attention $event:ident SideA, $($rest:tt)*) => {
+        tables! { [$($a)* dma_write_attention: $event => attention_a [events::dma_write_attention],] [$($b)*] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] doorbell_a $event:ident SideA, $($rest:tt)*) => {
+        tables! { [$($a)* doorbell_a: $event => bell_a [events::doorbell_a],] [$($b)*] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] $name:ident $event:ident SideA, $($rest:tt)*) => {
+        tables! { [$($a)* $name: $event => run_a [events::$name],] [$($b)*] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] send_data_ready $event:ident SideB, $($rest:tt)*) => {
+        tables! { [$($a)*] [$($b)* send_data_ready: $event => send [events::send_data_ready],] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] dma_read_complete $event:ident SideB, $($rest:tt)*) => {
+        tables! { [$($a)*] [$($b)* dma_read_complete: $event => run_b [read_complete],] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] dma_read_attention $event:ident SideB, $($rest:tt)*) => {
+        tables! { [$($a)*] [$($b)* dma_read_attention: $event => attention_b [events::dma_read_attention],] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] doorbell_b $event:ident SideB, $($rest:tt)*) => {
+        tables! { [$($a)*] [$($b)* doorbell_b: $event => bell_b [events::doorbell_b],] $($rest)* }
+    };
+    ([$($a:tt)*] [$($b:tt)*] $name:ident $event:ident SideB, $($rest:tt)*) => {
+        tables! { [$($a)*] [$($b)* $name: $event => run_b [events::$name],] $($rest)* }
+    };
 }
 
-table! {
-    HANDLERS_B of B, ".scratch_b.data", ".scratch_b.text", "b";
-    classify_ahead: ClassifyAhead => run_b [events::classify_ahead],
-    send_data_ready: SendDataReady => send [events::send_data_ready],
-    send_bd_ready: SendBdReady => run_b [events::send_bd_ready],
-    doorbell_b: DoorbellB => bell_b [events::doorbell_b],
-    jumbo_bd_ready: JumboReceiveBdReady => run_b [events::jumbo_bd_ready],
-    receive_bd_ready: StandardReceiveBdReady => run_b [events::receive_bd_ready],
-    mini_bd_ready: MiniReceiveBdReady => run_b [events::mini_bd_ready],
-    dma_read_complete: DmaReadComplete => run_b [read_complete],
-    dma_read_attention: DmaReadAttention => attention_b [events::dma_read_attention],
-    update_send_consumer: UpdateSendConsumer => run_b [events::update_send_consumer],
-    send_timer: Timer => run_b [events::send_timer],
+/// What the tables need of the [rows](host_interface::handlers).
+macro_rules! sorted {
+    ($( $(#[doc = $doc:literal])+ $name:ident: $event:ident on $side:ident $($where:ident)?, $count:ident = $number:literal => $function:path [$($part:ident),+], )+) => {
+        tables! { [] [] $( $name $event $side, )+ }
+    };
 }
+
+host_interface::handlers!(sorted! {});
 
 /// DMA Write Complete: there may be descriptors for waiting frames.
 #[unsafe(link_section = ".scratch_a.text")]
