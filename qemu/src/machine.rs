@@ -179,7 +179,7 @@ impl<H: Host> Machine<H> {
         self.halt_cpus();
         self.enter(Work::Now, |inner, env| {
             CPUS.into_iter().for_each(|cpu| inner.parking.busy(cpu));
-            inner.card.power_on(env);
+            inner.card.device(env).power_on();
             inner.undefined = inner.card.inspect().undefined().count();
         });
     }
@@ -191,7 +191,7 @@ impl<H: Host> Machine<H> {
         }
         self.enter(Work::Later, |inner, env| {
             inner.parking.busy(cpu);
-            inner.card.cpu_read(env, cpu, offset)
+            inner.card.device(env).cpu_read(cpu, offset)
         })
     }
 
@@ -199,13 +199,13 @@ impl<H: Host> Machine<H> {
     pub fn cpu_write(&self, cpu: Cpu, offset: u32, value: u32) {
         self.enter(Work::Now, |inner, env| {
             inner.parking.busy(cpu);
-            inner.card.cpu_write(env, cpu, offset, value);
+            inner.card.device(env).cpu_write(cpu, offset, value);
         });
     }
 
     /// A CPU reads or writes what is not there, or a register in parts.
     pub fn cpu_undefined(&self, cpu: Cpu, address: u32, write: Option<u32>) {
-        self.enter(Work::Later, |inner, _| {
+        self.enter(Work::Later, |inner, env| {
             let kind = match write {
                 Some(_) => UndefinedKind::Write,
                 None => UndefinedKind::Read,
@@ -213,6 +213,7 @@ impl<H: Host> Machine<H> {
             let value = write.unwrap_or(0);
             inner
                 .card
+                .device(env)
                 .note_undefined(Accessor::Cpu(cpu), kind, address, value);
         });
     }
@@ -223,7 +224,7 @@ impl<H: Host> Machine<H> {
         faults.say(|| format!("CPU {cpu} stopped at {pc:#010x}: {fault:?}"));
         self.enter(Work::Now, |inner, env| {
             inner.parking.busy(cpu);
-            inner.card.cpu_fault(env, cpu, fault, pc);
+            inner.card.device(env).cpu_fault(cpu, fault, pc);
         });
     }
 
@@ -231,7 +232,7 @@ impl<H: Host> Machine<H> {
     pub fn timer(&self) {
         self.enter(Work::Now, |inner, env| {
             inner.armed = None;
-            inner.card.advance(env);
+            inner.card.device(env).advance();
         });
     }
 
@@ -245,7 +246,8 @@ impl<H: Host> Machine<H> {
     ///
     /// Not for a CPU's thread: who reads that a CPU is halted finds that it has stopped.
     pub fn bar_read(&self, offset: u32) -> u32 {
-        let read = |inner: &mut Inner, env: &mut Environment<'_>| inner.card.bar_read(env, offset);
+        let read =
+            |inner: &mut Inner, env: &mut Environment<'_>| inner.card.device(env).bar_read(offset);
         let (value, _) = self.enter_and_tell(Work::Later, read);
         // Drivers of a shared line look first whether the interrupt is the card's.
         if offset == Register::MiscHostControl.offset() && self.client.interrupts.take_reported() {
@@ -268,7 +270,7 @@ impl<H: Host> Machine<H> {
     pub fn bar_write(&self, offset: u32, value: u32) {
         self.see_it_stop(offset);
         let ((), halts) = self.enter_and_tell(Work::Later, |inner, env| {
-            inner.card.bar_write(env, offset, value);
+            inner.card.device(env).bar_write(offset, value);
         });
         if halts {
             self.settle();
@@ -294,13 +296,13 @@ impl<H: Host> Machine<H> {
 
     /// The host reads configuration space.
     pub fn config_read(&self, offset: usize, out: &mut [u8]) {
-        self.lock().card.config_read(offset, out);
+        self.lock().card.inspect().config_read(offset, out);
     }
 
     /// The host writes configuration space.
     pub fn config_write(&self, offset: usize, data: &[u8]) {
         self.enter(Work::Now, |inner, env| {
-            inner.card.config_write(env, offset, data);
+            inner.card.device(env).config_write(offset, data);
         });
     }
 

@@ -384,7 +384,7 @@ fn with_mode(mode: OperatingMode) -> Setup {
 fn arrive_damaged(machine: &mut Machine, bytes: &[u8], error: RxError) {
     let reception = machine
         .bench()
-        .with(|card, env| card.receive_damaged(env, bytes, error));
+        .with(|card, env| card.device(env).receive_damaged(bytes, error));
     assert_eq!(reception, Reception::Accepted);
     machine.settle();
 }

@@ -498,13 +498,17 @@ impl Transport for ScriptedCard {
 
     fn config_read(&mut self, offset: u32) -> Result<u32, TransportError> {
         let mut bytes = [0; 4];
-        self.bench.card.config_read(offset as usize, &mut bytes);
+        self.bench
+            .card
+            .inspect()
+            .config_read(offset as usize, &mut bytes);
         Ok(u32::from_le_bytes(bytes))
     }
 
     fn config_write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
         self.bench.with(|card, environment| {
-            card.config_write(environment, offset as usize, &value.to_le_bytes());
+            card.device(environment)
+                .config_write(offset as usize, &value.to_le_bytes());
         });
         Ok(())
     }
@@ -539,7 +543,7 @@ impl Transport for ScriptedCard {
     fn reset(&mut self) -> Result<(), TransportError> {
         self.firmware.running = false;
         self.bench
-            .with(|card, environment| card.power_on(environment));
+            .with(|card, environment| card.device(environment).power_on());
         self.bench.effects();
         Ok(())
     }

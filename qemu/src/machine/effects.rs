@@ -16,15 +16,15 @@ impl<H: Host> Machine<H> {
     pub(super) fn leave(&self, inner: &mut Inner, now: u64, more: bool) -> bool {
         for cpu in CPUS {
             if inner.parking.sleeps(cpu) {
-                let events = inner.card.events(now, cpu);
-                let timer = inner.card.event_deadline(now, cpu);
+                let events = inner.card.inspect().events(now, cpu);
+                let timer = inner.card.inspect().event_deadline(now, cpu);
                 inner.parking.look(cpu, events, timer);
             }
         }
 
         // Timers of the CPUs are not the main loop's: a CPU that is awake reads the time
         // itself, and one that sleeps has its own alarm.
-        let deadline = match inner.card.work_deadline(now) {
+        let deadline = match inner.card.inspect().work_deadline(now) {
             _ if more => Some(now),
             deadline => deadline.map(|deadline| deadline.max(now + PRECISION)),
         };
@@ -38,15 +38,15 @@ impl<H: Host> Machine<H> {
         }
 
         // What is left begun has to wait for the client.
-        let waits = |way: &Direction| inner.card.dma_transfer(*way).is_some();
+        let waits = |way: &Direction| inner.card.inspect().dma_transfer(*way).is_some();
         if Direction::ALL.iter().any(waits) {
             self.waiting.ring();
         }
 
         self.show_undefined(inner);
         self.write_operations(inner);
-        let halts = inner.card.has_effects() && self.pass_on(inner);
-        if inner.refused && inner.card.can_receive() {
+        let halts = inner.card.inspect().has_effects() && self.pass_on(inner);
+        if inner.refused && inner.card.inspect().can_receive() {
             inner.refused = false;
             self.counts.offered.add();
             self.host.wire_ready();

@@ -27,12 +27,12 @@ impl<H: Host> Machine<H> {
         let operands = self.host.encoded(cpu);
         let mut inner = self.lock();
         let now = self.host.now();
-        let value = inner.card.events(now, cpu);
+        let value = inner.card.inspect().events(now, cpu);
         let Some(wanted) = inner.parking.polled(cpu, value, operands) else {
             return value;
         };
         let longest = now + LONGEST;
-        let timer = inner.card.event_deadline(now, cpu);
+        let timer = inner.card.inspect().event_deadline(now, cpu);
         let until = timer.map_or(longest, |timer| timer.min(longest));
         inner.parking.sleep(cpu, wanted, until);
         let inner = self.sleep(inner, cpu, Duration::from_nanos(until - now));
@@ -55,7 +55,7 @@ impl<H: Host> Machine<H> {
 
     /// What the CPU sees when it has slept.
     fn end_sleep(&self, mut inner: MutexGuard<'_, Inner>, cpu: Cpu) -> u32 {
-        let value = inner.card.events(self.host.now(), cpu);
+        let value = inner.card.inspect().events(self.host.now(), cpu);
         inner.parking.awake(cpu, value);
         value
     }

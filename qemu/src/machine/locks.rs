@@ -77,7 +77,8 @@ impl<H: Host> Machine<H> {
             cpus: &mut Cpus(&self.host),
         };
         let result = f(&mut inner, &mut environment);
-        let more = work == Work::Now && (0..TURNS).all(|_| inner.card.run(&mut environment));
+        let more =
+            work == Work::Now && (0..TURNS).all(|_| inner.card.device(&mut environment).run());
         let halts = self.leave(&mut inner, now, more);
         if let Some(taken) = taken {
             self.stalls.lock_held.note(taken.elapsed());

@@ -12,14 +12,14 @@ impl<H: Host> Machine<H> {
     /// The transfer of this direction that waits for the client, if there is one.
     pub(crate) fn job(&self, direction: Direction) -> Option<Job> {
         let inner = self.lock();
-        let transfer = inner.card.dma_transfer(direction)?;
+        let transfer = inner.card.inspect().dma_transfer(direction)?;
         let bytes = match direction {
             Direction::Read => vec![0; transfer.length as usize],
-            Direction::Write => inner.card.dma_bytes(&SramPort(&self.host))?,
+            Direction::Write => inner.card.inspect().dma_bytes(&SramPort(&self.host))?,
         };
         Some(Job {
             direction,
-            number: inner.card.dma_begun(direction),
+            number: inner.card.inspect().dma_begun(direction),
             transfer,
             // Under the lock: a reset or the client's end takes it back.
             ticket: self.client.dma.ticket(),
@@ -30,14 +30,14 @@ impl<H: Host> Machine<H> {
     /// A transfer is complete, if it is still under way.
     pub(crate) fn complete(&self, direction: Direction, number: u64, moved: &mut dyn HostMemory) {
         self.enter(Work::Now, |inner, env| {
-            if inner.card.dma_begun(direction) == number {
+            if inner.card.inspect().dma_begun(direction) == number {
                 let mut env = Environment {
                     now: env.now,
                     sram: &mut *env.sram,
                     host: moved,
                     cpus: &mut *env.cpus,
                 };
-                inner.card.dma_complete(&mut env, direction);
+                inner.card.stages(&mut env).dma_complete(direction);
             }
         });
     }

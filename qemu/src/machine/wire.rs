@@ -31,7 +31,7 @@ impl<H: Host> Machine<H> {
     /// Whether the card takes a frame from the wire.
     pub fn can_receive(&self) -> bool {
         let mut inner = self.lock();
-        let can = inner.card.can_receive();
+        let can = inner.card.inspect().can_receive();
         if !can {
             self.refuse(&mut inner);
         }
@@ -41,7 +41,7 @@ impl<H: Host> Machine<H> {
     /// A frame comes from the wire, without CRC. False if it has to wait.
     pub fn receive(&self, frame: &[u8]) -> bool {
         self.enter(Work::Now, |inner, env| {
-            let held = matches!(inner.card.receive(env, frame), Reception::Held);
+            let held = matches!(inner.card.device(env).receive(frame), Reception::Held);
             if held {
                 self.refuse(inner);
             }
@@ -130,7 +130,7 @@ impl<H: Host> Machine<H> {
     pub(super) fn frames_left(&self, frames: u32) {
         let mut inner = self.lock();
         inner.on_way = inner.on_way.saturating_sub(frames);
-        let waited = inner.card.wire_room() == Some(0);
+        let waited = inner.card.inspect().wire_room() == Some(0);
         inner.make_room();
         drop(inner);
         if waited {

@@ -73,7 +73,7 @@ impl Machine {
 
     /// The cycle in which a write to another card may end, if one is under way.
     pub(crate) fn peer_write_ends(&self) -> Option<u64> {
-        let transfer = self.card.dma_transfer(Direction::Write)?;
+        let transfer = self.card.inspect().dma_transfer(Direction::Write)?;
         let Target::Card(_) = self.host.target(transfer.host) else {
             return None;
         };
@@ -89,7 +89,9 @@ impl Machine {
                 self.gather();
             }
             let value = u32::from_le_bytes(*bytes);
-            self.card.bar_write(&mut environment!(self), offset, value);
+            self.card
+                .device(&mut environment!(self))
+                .bar_write(offset, value);
         }
         self.settle();
         if let Some(mut timed) = self.timed.take() {

@@ -18,7 +18,7 @@ use tigon2_model::Direction;
 impl Machine {
     /// A transfer or a frame has begun.
     pub(super) fn look_for_cut_through(&mut self, mac: &MacEngine) {
-        if !self.card.cuts_through() {
+        if !self.card.inspect().cuts_through() {
             self.cuts_through = false;
             return;
         }
@@ -29,10 +29,11 @@ impl Machine {
 
     /// The SRAM port has been given away: what it has moved is there.
     pub(super) fn follow_cut_through(&mut self, timed: &Timed) {
-        if let Some(transfer) = self.card.dma_transfer(Direction::Read) {
+        if let Some(transfer) = self.card.inspect().dma_transfer(Direction::Read) {
             let arrived = timed.dma.arrived(&transfer);
             self.card
-                .dma_moved(&mut environment!(self), Direction::Read, arrived);
+                .stages(&mut environment!(self))
+                .dma_moved(Direction::Read, arrived);
         }
         self.fetch(timed.mac.fetched());
     }
@@ -62,6 +63,8 @@ impl Machine {
 
     fn fetch(&mut self, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.card.transmit_fetched(&mut environment!(self), bytes);
+        self.card
+            .stages(&mut environment!(self))
+            .transmit_fetched(bytes);
     }
 }

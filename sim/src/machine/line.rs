@@ -19,20 +19,20 @@ impl Machine {
     /// Whether the wire may give the card a frame: a line cannot hold any.
     #[inline]
     pub(super) fn takes_frames(&self) -> bool {
-        self.wire.is_line() || self.card.can_receive()
+        self.wire.is_line() || self.card.inspect().can_receive()
     }
 
     /// Whether the frame that the card has just put on the wire is the one that has left, and not
     /// a pause frame of the MAC's own.
     pub(super) fn has_just_sent(&self) -> bool {
-        self.wire.under_way().is_some() && !self.card.is_sending()
+        self.wire.under_way().is_some() && !self.card.inspect().is_sending()
     }
 
     /// The transmitter has begun a frame.
     #[inline]
     pub(super) fn note_departure(&mut self, mac: &MacEngine, length: usize) {
         if self.wire.is_line()
-            && self.card.sending(self.now()).is_some()
+            && self.card.inspect().sending(self.now()).is_some()
             && let Some(start) = mac.sending_since()
         {
             self.wire.begin(start, length);
@@ -45,7 +45,8 @@ impl Machine {
         while let Some(frame) = self.wire.take_control(now) {
             let none = RxError::NONE;
             self.card
-                .receive_unheld(&mut environment!(self), &frame, none);
+                .device(&mut environment!(self))
+                .receive_unheld(&frame, none);
         }
     }
 
@@ -75,7 +76,10 @@ impl Machine {
     pub(crate) fn departures(&mut self) -> Vec<Departure> {
         let mut departures: Vec<_> = self.wire.departures().collect();
         if let Some(number) = self.wire.under_way()
-            && let Some(bytes) = self.card.sending(self.clock.nanoseconds(self.cycle))
+            && let Some(bytes) = self
+                .card
+                .inspect()
+                .sending(self.clock.nanoseconds(self.cycle))
         {
             let bytes = bytes.to_vec();
             departures.push(Departure::Bytes { number, bytes });
@@ -90,7 +94,8 @@ impl Machine {
             Departure::Cut { number, at } => Some((*number, at + delay)),
             _ => None,
         };
-        self.wire.set_speed(self.card.link_megabits(self.now()));
+        self.wire
+            .set_speed(self.card.inspect().link_megabits(self.now()));
         self.wire.arrive(departure, delay);
         if let Some((number, end)) = cut
             && self.wire.is_next(number)

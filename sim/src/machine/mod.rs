@@ -193,7 +193,7 @@ impl Machine {
             probed: probe::Probed::default(),
             card: Card::new(board),
         };
-        machine.card.power_on(&mut environment!(machine));
+        machine.card.device(&mut environment!(machine)).power_on();
         machine.settle();
         machine
     }
@@ -294,7 +294,7 @@ impl Machine {
     /// The host reads a word of BAR 0.
     pub fn bar_read(&mut self, offset: u32) -> u32 {
         self.host_accesses.reads += 1;
-        let value = self.card.bar_read(&mut environment!(self), offset);
+        let value = self.card.device(&mut environment!(self)).bar_read(offset);
         self.settle();
         value
     }
@@ -302,7 +302,9 @@ impl Machine {
     /// The host writes a word of BAR 0.
     pub fn bar_write(&mut self, offset: u32, value: u32) {
         self.host_accesses.writes += 1;
-        self.card.bar_write(&mut environment!(self), offset, value);
+        self.card
+            .device(&mut environment!(self))
+            .bar_write(offset, value);
         self.note_host_write(offset, value);
         self.settle();
     }
@@ -310,26 +312,30 @@ impl Machine {
     /// Reads a register as a CPU does, in no time.
     pub fn register_read(&mut self, cpu: Cpu, register: Register) -> u32 {
         let offset = register.offset();
-        self.card.cpu_read(&mut environment!(self), cpu, offset)
+        self.card
+            .device(&mut environment!(self))
+            .cpu_read(cpu, offset)
     }
 
     /// Writes a register as a CPU does, in no time.
     pub fn register_write(&mut self, cpu: Cpu, register: Register, value: u32) {
         let offset = register.offset();
         self.card
-            .cpu_write(&mut environment!(self), cpu, offset, value);
+            .device(&mut environment!(self))
+            .cpu_write(cpu, offset, value);
         self.settle();
     }
 
     /// The host reads configuration space.
     pub fn config_read(&self, offset: usize, out: &mut [u8]) {
-        self.card.config_read(offset, out);
+        self.card.inspect().config_read(offset, out);
     }
 
     /// The host writes configuration space.
     pub fn config_write(&mut self, offset: usize, data: &[u8]) {
         self.card
-            .config_write(&mut environment!(self), offset, data);
+            .device(&mut environment!(self))
+            .config_write(offset, data);
         self.settle();
     }
 
@@ -339,7 +345,7 @@ impl Machine {
         for cpu in self.cpus.all() {
             self.cpus.core_mut(*cpu).halt();
         }
-        self.card.power_on(&mut environment!(self));
+        self.card.device(&mut environment!(self)).power_on();
         self.settle();
     }
 
@@ -396,7 +402,8 @@ impl Machine {
     /// Puts a frame without CRC on the wire towards the card, `at` nanoseconds since
     /// power-on at the earliest. Returns when it will have arrived.
     pub fn send_frame(&mut self, at: u64, frame: Vec<u8>) -> u64 {
-        self.wire.set_speed(self.card.link_megabits(self.now()));
+        self.wire
+            .set_speed(self.card.inspect().link_megabits(self.now()));
         let arrival = self.wire.send(at.max(self.now()), frame);
         // An idle receiver has looked at an empty wire and sleeps.
         self.recheck = true;

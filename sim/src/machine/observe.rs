@@ -4,7 +4,7 @@
 //! Recording only reads: a machine with a recorder does the same in the same cycles as one
 //! without. With the functional clock, a recorded machine executes polls instead of skipping them,
 //! so the recorder sees every dispatch; the card does its work in the same order as
-//! [`tigon2_model::Card::run`].
+//! [`tigon2_model::Device::run`].
 
 use super::{Environment, Machine, environment};
 use crate::cpu::Access;
@@ -54,7 +54,9 @@ impl Machine {
     /// A register as it is, without the side effects of a CPU's access.
     fn peek(&mut self, register: Register) -> u32 {
         let offset = register.offset();
-        self.card.cpu_read(&mut environment!(self), Cpu::A, offset)
+        self.card
+            .device(&mut environment!(self))
+            .cpu_read(Cpu::A, offset)
     }
 
     /// A CPU stores to a register.
@@ -64,7 +66,8 @@ impl Machine {
             self.note_queued(cpu, offset, value, cycle);
         }
         self.card
-            .cpu_write(&mut environment!(self), cpu, offset, value);
+            .device(&mut environment!(self))
+            .cpu_write(cpu, offset, value);
         self.settle();
     }
 
@@ -101,12 +104,14 @@ impl Machine {
     #[inline]
     pub(super) fn dma_complete(&mut self, direction: Direction) {
         if let Some(recorder) = &mut self.recorder
-            && let Some(transfer) = self.card.dma_transfer(direction)
+            && let Some(transfer) = self.card.inspect().dma_transfer(direction)
         {
             let (sram, host) = (&self.sram, &self.host);
             recorder.dma_completed(direction, self.cycle, &transfer, sram, host);
         }
-        self.card.dma_complete(&mut environment!(self), direction);
+        self.card
+            .stages(&mut environment!(self))
+            .dma_complete(direction);
     }
 
     #[inline]
@@ -156,9 +161,10 @@ impl Machine {
         let (frame, error) = self.wire.next_frame()?;
         let reception = if self.wire.is_line() {
             self.card
-                .receive_unheld(&mut environment!(self), frame, error)
+                .device(&mut environment!(self))
+                .receive_unheld(frame, error)
         } else {
-            self.card.receive(&mut environment!(self), frame)
+            self.card.device(&mut environment!(self)).receive(frame)
         };
         match reception {
             Reception::Held => return Some(reception),
@@ -201,7 +207,9 @@ impl Machine {
             for direction in Direction::ALL {
                 self.dma_complete(direction);
             }
-            self.card.transmit_complete(&mut environment!(self));
+            self.card
+                .stages(&mut environment!(self))
+                .transmit_complete();
         }
         self.disturbance = disturbance.map(Box::new);
         self.settle();
@@ -281,7 +289,7 @@ impl Machine {
         }
     }
 
-    /// What [`tigon2_model::Card::run`] does, taken down, and each of it in its time; returns
+    /// What [`tigon2_model::Device::run`] does, taken down, and each of it in its time; returns
     /// whether more can be done now.
     pub(super) fn run_watched(&mut self) -> bool {
         for _ in 0..super::WORK_LIMIT {
@@ -291,7 +299,7 @@ impl Machine {
             }
             worked |= self.send_watched();
             if !worked {
-                self.card.flow_control(&mut environment!(self));
+                self.card.stages(&mut environment!(self)).flow_control();
                 return false;
             }
         }
@@ -306,7 +314,10 @@ impl Machine {
             .is_none_or(|all| !all.moves(direction))
         {
             self.note_dma_start(direction, cycle);
-            let begun = self.card.dma_begin(&mut environment!(self), direction);
+            let begun = self
+                .card
+                .stages(&mut environment!(self))
+                .dma_begin(direction);
             if begun.is_none() {
                 return false;
             }
@@ -324,13 +335,15 @@ impl Machine {
 
     fn send_watched(&mut self) -> bool {
         let cycle = self.cycle;
-        if let Some(length) = self.card.transmit_begin(&mut environment!(self)) {
+        if let Some(length) = self.card.stages(&mut environment!(self)).transmit_begin() {
             self.note_sending(cycle, length);
             match &mut self.disturbance {
                 Some(schedule) => schedule.send(cycle),
                 None => {
                     self.note_sent(cycle);
-                    self.card.transmit_complete(&mut environment!(self));
+                    self.card
+                        .stages(&mut environment!(self))
+                        .transmit_complete();
                     return true;
                 }
             }
@@ -338,7 +351,9 @@ impl Machine {
         let sent = self.disturbance.as_mut().is_some_and(|all| all.sent(cycle));
         if sent {
             self.note_sent(cycle);
-            self.card.transmit_complete(&mut environment!(self));
+            self.card
+                .stages(&mut environment!(self))
+                .transmit_complete();
         }
         sent
     }

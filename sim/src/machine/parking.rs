@@ -81,7 +81,7 @@ impl Machine {
         }
         let waiting = Waiting {
             offset: beyond::event(cpu),
-            value: self.card.events(self.now(), cpu),
+            value: self.card.inspect().events(self.now(), cpu),
         };
         let mut cost = Alone {
             parameters: &timed.parameters,
@@ -145,7 +145,7 @@ impl Machine {
             let Some(parked) = &self.parked[cpu.index()] else {
                 continue;
             };
-            if self.card.events(self.now(), cpu) != parked.value {
+            if self.card.inspect().events(self.now(), cpu) != parked.value {
                 let seen = cycle + u64::from(writer.is_some_and(|writer| cpu < writer));
                 self.unpark(timed, seen, cpu);
             }

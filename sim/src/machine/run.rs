@@ -138,7 +138,9 @@ impl Machine {
     /// A CPU meets an instruction that it cannot execute.
     pub(super) fn fault_cpu(&mut self, cpu: Cpu, fault: CpuFault) {
         let pc = self.cpus.core(cpu).pc();
-        self.card.cpu_fault(&mut environment!(self), cpu, fault, pc);
+        self.card
+            .device(&mut environment!(self))
+            .cpu_fault(cpu, fault, pc);
         self.settle();
     }
 
@@ -151,8 +153,12 @@ impl Machine {
         address: u32,
         value: u32,
     ) -> bool {
-        self.card
-            .note_undefined(Accessor::Cpu(cpu), kind, address, value);
+        self.card.device(&mut environment!(self)).note_undefined(
+            Accessor::Cpu(cpu),
+            kind,
+            address,
+            value,
+        );
         false
     }
 
@@ -166,7 +172,10 @@ impl Machine {
     ) -> bool {
         let value = match self.past {
             Some(value) => value,
-            None => self.card.cpu_read(&mut environment!(self), cpu, offset),
+            None => self
+                .card
+                .device(&mut environment!(self))
+                .cpu_read(cpu, offset),
         };
         self.cpus.core_mut(cpu).complete_read(target, value);
         if offset != beyond::event(cpu) {
@@ -188,7 +197,7 @@ impl Machine {
             }
             let waiting = Waiting {
                 offset: beyond::event(cpu),
-                value: self.card.events(self.now(), cpu),
+                value: self.card.inspect().events(self.now(), cpu),
             };
             let core = self.cpus.core_mut(cpu);
             let Some(round) = prove(core, &mut self.sram, &mut self.timing, waiting) else {
@@ -227,7 +236,7 @@ impl Machine {
 
     /// A deadline of the card or the wire has come.
     fn attend(&mut self) {
-        self.card.let_time_pass(&mut environment!(self));
+        self.card.stages(&mut environment!(self)).let_time_pass();
         self.take_controls();
         if !self.instant {
             return self.settle();
@@ -247,7 +256,7 @@ impl Machine {
     pub(super) fn settle(&mut self) {
         if !self.instant {
             // Pause frames take no time of the wire.
-            self.card.flow_control(&mut environment!(self));
+            self.card.stages(&mut environment!(self)).flow_control();
             self.apply_effects();
             self.recheck = true;
             self.changed = true;
@@ -259,7 +268,7 @@ impl Machine {
             more = if self.watched() {
                 self.run_watched()
             } else {
-                self.card.run(&mut environment!(self))
+                self.card.device(&mut environment!(self)).run()
             };
             self.apply_effects();
             rounds += 1;
@@ -280,7 +289,7 @@ impl Machine {
             match effect {
                 Effect::Interrupt(asserted) => self.set_interrupt(asserted),
                 Effect::Transmit(frame) if self.instant => {
-                    self.wire.set_speed(self.card.link_megabits(now));
+                    self.wire.set_speed(self.card.inspect().link_megabits(now));
                     self.wire.transmit(now, frame);
                 }
                 // The MAC makes pause frames itself.
@@ -305,7 +314,7 @@ impl Machine {
     /// Works out when the card or the wire needs attention next.
     pub(super) fn plan(&mut self) {
         let now = self.now();
-        let card = self.card.next_deadline(now);
+        let card = self.card.inspect().next_deadline(now);
         // A frame that the card cannot take now waits until the card has changed.
         let wire = self
             .wire

@@ -154,7 +154,7 @@ impl Machine {
             // A change of this very cycle counts, too.
             if dma.looks(direction) || self.recheck && dma.idle(direction) {
                 let alone = dma.idle(direction.other());
-                let work = match self.card.dma_work(direction) {
+                let work = match self.card.inspect().dma_work(direction) {
                     DmaWork::Nothing => Work::Nothing,
                     DmaWork::Direct => Work::Direct,
                     DmaWork::Descriptor { alone: true } if !alone => Work::Nothing,
@@ -168,7 +168,10 @@ impl Machine {
             match dma.tick(cycle, direction, parameters, port) {
                 Action::Nothing => {}
                 Action::Begin(direction) => {
-                    let transfer = self.card.dma_begin(&mut environment!(self), direction);
+                    let transfer = self
+                        .card
+                        .stages(&mut environment!(self))
+                        .dma_begin(direction);
                     if direction == Direction::Read {
                         self.look_for_cut_through(&timed.mac);
                     }
@@ -201,10 +204,11 @@ impl Machine {
 
     fn tick_mac(&mut self, timed: &mut Timed, cycle: u64) {
         if timed.mac.is_quiet() {
-            self.wire.set_speed(self.card.link_megabits(self.now()));
+            self.wire
+                .set_speed(self.card.inspect().link_megabits(self.now()));
             timed.mac.set_speed(self.wire.byte_ps());
         }
-        if timed.mac.is_sending() && !self.card.is_sending() {
+        if timed.mac.is_sending() && !self.card.inspect().is_sending() {
             self.cut_frame(timed, cycle);
         }
         let due = timed.mac.tick(cycle, &mut timed.port);
@@ -212,12 +216,14 @@ impl Machine {
         if due.sent {
             self.note_sent(cycle);
             self.end_cut_through();
-            self.card.transmit_complete(&mut environment!(self));
+            self.card
+                .stages(&mut environment!(self))
+                .transmit_complete();
             self.settle();
         }
         if looks {
             timed.mac.looked();
-            if let Some(length) = self.card.transmit_begin(&mut environment!(self)) {
+            if let Some(length) = self.card.stages(&mut environment!(self)).transmit_begin() {
                 self.note_sending(cycle, length);
                 timed.mac.send(cycle, length);
                 self.note_departure(&timed.mac, length);
@@ -240,7 +246,9 @@ impl Machine {
             } else {
                 self.note_receiving(cycle);
                 timed.mac.receive(start.no_earlier_than(cycle), length);
-                self.card.set_receiving(true);
+                self.card
+                    .stages(&mut environment!(self))
+                    .set_receiving(true);
                 timed.mac.tick(cycle, &mut timed.port);
             }
         }
@@ -260,13 +268,16 @@ impl Machine {
             Some(_) => {}
         }
         self.wire.take_next(now);
-        self.card.set_receiving(false);
+        self.card
+            .stages(&mut environment!(self))
+            .set_receiving(false);
         timed.mac.received();
         self.settle();
         true
     }
 
-    /// A CPU's turn: its load asks for the port, or its next instruction issues if it can.
+    /// A CPU's turn: its load asks for the port, or its next instruction issues if it can. One
+    /// function, run in every cycle of either CPU: its parts would share the pipeline's state.
     #[inline]
     pub(super) fn tick_cpu(&mut self, timed: &mut Timed, cycle: u64, cpu: Cpu) {
         let Timed {

@@ -94,7 +94,8 @@ impl Machine {
                 Access::WriteRegister { offset, value } => {
                     let before = self.pointer(cpu, offset);
                     self.card
-                        .cpu_write(&mut environment!(self), cpu, offset, value);
+                        .device(&mut environment!(self))
+                        .cpu_write(cpu, offset, value);
                     if before.is_none() || self.pointer(cpu, offset) != before {
                         poll.wrote = true;
                         self.settle();
@@ -118,7 +119,11 @@ impl Machine {
         POINTERS
             .iter()
             .any(|register| register.offset() == offset)
-            .then(|| self.card.cpu_read(&mut environment!(self), cpu, offset))
+            .then(|| {
+                self.card
+                    .device(&mut environment!(self))
+                    .cpu_read(cpu, offset)
+            })
     }
 }
 

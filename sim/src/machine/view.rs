@@ -32,9 +32,11 @@ impl Machine {
     fn word_of(&mut self, cpu: Cpu, address: u32) -> Option<u32> {
         let core = self.cpus.core(cpu);
         match core.wrapped(&self.sram, address)? {
-            Place::Register(offset) => {
-                Some(self.card.cpu_read(&mut environment!(self), cpu, offset))
-            }
+            Place::Register(offset) => Some(
+                self.card
+                    .device(&mut environment!(self))
+                    .cpu_read(cpu, offset),
+            ),
             place => Some(core.word_at(&self.sram, place)),
         }
     }

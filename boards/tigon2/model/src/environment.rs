@@ -41,7 +41,7 @@ pub trait HostMemory {
     /// [`HostMemoryError`] if any byte of the range is not mapped.
     fn write(&mut self, address: u64, data: &[u8]) -> Result<(), HostMemoryError>;
 
-    /// Whether an access to this range would have to wait. [`Card::run`](crate::Card::run) then
+    /// Whether an access to this range would have to wait. [`Device::run`](crate::Device::run) then
     /// only begins the transfer, and the engine completes it when it is ready.
     fn waits(&self, _address: u64, _length: usize) -> bool {
         false

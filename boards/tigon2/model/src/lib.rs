@@ -6,15 +6,17 @@
 //! may access as an [`Environment`] and takes out [`Effect`]s:
 //!
 //! ```text
-//!   register access, frame, time ──►┌──────┐──► Effect::Interrupt, Transmit,
-//!   Sram, HostMemory, CpuPort  ◄───►│ Card │    CpuStart, CpuHalt, SpillBase
-//!                                   └──┬───┘
-//!                             inspect()└──────► Inspect: read only, for tests and reports
+//!   register access, frame, time ──►┌────────┐
+//!                           device()│        │──► Effect::Interrupt, Transmit,
+//!   DMA and sending, in parts ─────►│  Card  │    CpuStart, CpuHalt, SpillBase
+//!                           stages()│        │
+//!   Sram, HostMemory, CpuPort ◄────►└───┬────┘
+//!                              inspect()└──────► what can be read without changing it
 //! ```
 //!
 //! Principles:
 //! 1. Register accesses only store, compare and queue. DMA and MAC work happens in
-//!    [`Card::run`] (or in its begin/complete halves), bounded per call.
+//!    [`Device::run`], bounded per call, or in the begin and complete halves of [`Stages`].
 //! 2. No input from firmware, host, descriptor or wire can make the model panic,
 //!    loop without bound or allocate an unchecked size.
 //! 3. What the reference does not define is counted and logged ([`UndefinedLog`]).
@@ -68,7 +70,7 @@ pub mod undefined;
 pub mod window;
 
 pub use board::{Board, BoardError};
-pub use card::{BootCodeTooLarge, Card, DmaWork, Inspect};
+pub use card::{BootCodeTooLarge, Card, Device, DmaWork, Inspect, Stages};
 pub use cpu::CpuFault;
 pub use dma::Direction;
 pub use environment::{CpuPort, Effect, Environment, HostMemory, HostMemoryError, Sram};

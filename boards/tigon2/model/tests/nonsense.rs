@@ -153,7 +153,7 @@ fn queue(bench: &mut Bench, producer: Register, descriptor: &DmaDescriptor) {
 
 fn run_to_the_end(bench: &mut Bench) {
     for _ in 0..MAX_RUNS {
-        if !bench.with(|card, env| card.run(env)) {
+        if !bench.with(|card, env| card.device(env).run()) {
             return;
         }
         bench.effects();
@@ -164,19 +164,19 @@ fn run_to_the_end(bench: &mut Bench) {
 fn take(bench: &mut Bench, step: &Step) {
     match step {
         Step::CpuRead(cpu, offset) => {
-            bench.with(|card, env| card.cpu_read(env, *cpu, *offset));
+            bench.with(|card, env| card.device(env).cpu_read(*cpu, *offset));
         }
         Step::CpuWrite(cpu, offset, value) => {
-            bench.with(|card, env| card.cpu_write(env, *cpu, *offset, *value));
+            bench.with(|card, env| card.device(env).cpu_write(*cpu, *offset, *value));
         }
         Step::BarRead(offset) => {
             bench.bar_read(*offset);
         }
         Step::BarWrite(offset, value) => bench.bar_write(*offset, *value),
         Step::Config(offset, data) => {
-            bench.with(|card, env| card.config_write(env, *offset, data));
+            bench.with(|card, env| card.device(env).config_write(*offset, data));
             let mut back = data.clone();
-            bench.card.config_read(*offset, &mut back);
+            bench.card.inspect().config_read(*offset, &mut back);
         }
         Step::Memory(address, data) => bench.set_bytes(*address, data),
         Step::ReadDescriptor(descriptor) => {
@@ -191,16 +191,16 @@ fn take(bench: &mut Bench, step: &Step) {
         Step::Run => run_to_the_end(bench),
         Step::Half(way, begin) => bench.with(|card, env| {
             if *begin {
-                card.dma_begin(env, *way);
+                card.stages(env).dma_begin(*way);
             } else {
-                card.dma_complete(env, *way);
+                card.stages(env).dma_complete(*way);
             }
         }),
         Step::Send(begin) => bench.with(|card, env| {
             if *begin {
-                card.transmit_begin(env);
+                card.stages(env).transmit_begin();
             } else {
-                card.transmit_complete(env);
+                card.stages(env).transmit_complete();
             }
         }),
         Step::Pass(nanoseconds) => bench.pass(*nanoseconds),
@@ -215,7 +215,10 @@ fn take(bench: &mut Bench, step: &Step) {
             bench.mdio_read(*phy, *register);
         }
         Step::Fault(cpu, pc) => {
-            bench.with(|card, env| card.cpu_fault(env, *cpu, CpuFault::Exception(9), *pc));
+            bench.with(|card, env| {
+                card.device(env)
+                    .cpu_fault(*cpu, CpuFault::Exception(9), *pc)
+            });
         }
     }
 }
@@ -231,9 +234,9 @@ fn check(bench: &mut Bench) -> Result<(), TestCaseError> {
     }
     for cpu in Cpu::ALL {
         let event = bench.read(Register::event(cpu));
-        prop_assert_eq!(event, bench.card.events(bench.now, cpu));
+        prop_assert_eq!(event, bench.card.inspect().events(bench.now, cpu));
     }
-    if let Some(deadline) = bench.card.next_deadline(bench.now) {
+    if let Some(deadline) = bench.card.inspect().next_deadline(bench.now) {
         prop_assert!(deadline > bench.now);
     }
     prop_assert!(bench.card.inspect().undefined().latest().count() <= 256);
@@ -323,8 +326,8 @@ fn every_offset_takes_every_kind_of_access() {
         bench.bring_up();
         for offset in 0..0x410 {
             for cpu in Cpu::ALL {
-                bench.with(|card, env| card.cpu_write(env, cpu, offset, value));
-                bench.with(|card, env| card.cpu_read(env, cpu, offset));
+                bench.with(|card, env| card.device(env).cpu_write(cpu, offset, value));
+                bench.with(|card, env| card.device(env).cpu_read(cpu, offset));
             }
             run_to_the_end(&mut bench);
         }

@@ -8,9 +8,7 @@ use tigon2_chip::mailbox::{self, Mailbox};
 use tigon2_chip::memory::DIRECT_BYTES;
 
 impl Card {
-    /// The host reads the aligned word at `offset` of BAR 0. An unaligned offset is counted and
-    /// reads the word that contains it.
-    pub fn bar_read(&mut self, env: &mut Environment<'_>, offset: u32) -> u32 {
+    pub(crate) fn bar_read(&mut self, env: &mut Environment<'_>, offset: u32) -> u32 {
         let offset = self.aligned(offset, 0);
         let value = match self.window.target(&self.host_control, offset) {
             Target::Register(offset) => self.register_read(env, Accessor::Host, offset),
@@ -24,8 +22,7 @@ impl Card {
         self.host_order(value)
     }
 
-    /// The host writes the aligned word at `offset` of BAR 0.
-    pub fn bar_write(&mut self, env: &mut Environment<'_>, offset: u32, value: u32) {
+    pub(crate) fn bar_write(&mut self, env: &mut Environment<'_>, offset: u32, value: u32) {
         let offset = self.aligned(offset, value);
         let value = self.host_order(value);
         match self.window.target(&self.host_control, offset) {
@@ -44,14 +41,11 @@ impl Card {
         }
     }
 
-    /// Reads configuration space; `interrupt status` is live, and bytes after the first 256 read as
-    /// ones.
-    pub fn config_read(&self, offset: usize, out: &mut [u8]) {
+    pub(crate) fn config_read(&self, offset: usize, out: &mut [u8]) {
         self.pci.read(offset, out, self.interrupt.pending());
     }
 
-    /// Writes configuration space; writes to read-only bits are ignored.
-    pub fn config_write(&mut self, _env: &mut Environment<'_>, offset: usize, data: &[u8]) {
+    pub(crate) fn config_write(&mut self, _env: &mut Environment<'_>, offset: usize, data: &[u8]) {
         self.pci.write(offset, data);
         self.settle_interrupt();
     }

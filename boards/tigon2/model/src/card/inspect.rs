@@ -1,9 +1,15 @@
-//! Observing a card: read-only access for tests, reports and monitors.
+//! Observing a card: everything that can be read without changing it.
+//!
+//! Tests, reports and monitors read registers, log and EEPROM; engines read events, deadlines and
+//! what the DMA channels and the transmitter are about to do.
 
-use super::Card;
+use super::{Card, DmaWork};
 use crate::board::Board;
 use crate::cpu::CpuFault;
+use crate::dma::{Direction, Transfer};
 use crate::eeprom::Eeprom;
+use crate::environment::Sram;
+use crate::memory::SramMap;
 use crate::partner::Partner;
 use crate::undefined::UndefinedLog;
 use tigon2_chip::Cpu;
@@ -71,7 +77,9 @@ impl<'a> Inspect<'a> {
         self.card.link.copper_mode(now)
     }
 
-    /// The event register of a CPU: see [`Card::events`].
+    /// The event register of a CPU, without side effect: `R[60]`, `R[70]` (5), or one of
+    /// [those beyond](tigon2_chip::beyond).
+    #[inline]
     pub fn events(self, now: u64, cpu: Cpu) -> u32 {
         self.card.events(now, cpu)
     }
@@ -81,8 +89,105 @@ impl<'a> Inspect<'a> {
         self.card.spill_base(cpu)
     }
 
-    /// Speed of the wire in Mb/s: see [`Card::link_megabits`].
+    /// Speed of the wire in Mb/s: 10, 100 or 1000. Without a link it is 1000.
+    #[inline]
     pub fn link_megabits(self, now: u64) -> u32 {
         self.card.link_megabits(now)
+    }
+
+    /// The next time after `now` at which something changes by itself: an event register, or held
+    /// work that may continue.
+    #[inline]
+    pub fn next_deadline(self, now: u64) -> Option<u64> {
+        self.card.next_deadline(now)
+    }
+
+    /// The next time after `now` at which the event register of a CPU changes by itself.
+    #[inline]
+    pub fn event_deadline(self, now: u64, cpu: Cpu) -> Option<u64> {
+        self.card.event_deadline(now, cpu)
+    }
+
+    /// The next time after `now` at which held work may continue.
+    #[inline]
+    pub fn work_deadline(self, now: u64) -> Option<u64> {
+        self.card.work_deadline(now)
+    }
+
+    /// What [`dma_begin`](super::Stages::dma_begin) would begin now.
+    #[inline]
+    pub fn dma_work(self, direction: Direction) -> DmaWork {
+        self.card.dma_work(direction)
+    }
+
+    /// The transfer that a channel has begun but not completed.
+    #[inline]
+    pub fn dma_transfer(self, direction: Direction) -> Option<Transfer> {
+        self.card.dma_transfer(direction)
+    }
+
+    /// How many transfers a channel has begun since the card was created. It distinguishes the
+    /// current transfer from an equal one that begins later.
+    #[inline]
+    pub fn dma_begun(self, direction: Direction) -> u64 {
+        self.card.dma_begun(direction)
+    }
+
+    /// The current bytes of the transfer to the host that the write channel has begun.
+    #[inline]
+    pub fn dma_bytes(self, sram: &dyn Sram) -> Option<Vec<u8>> {
+        self.card.dma_bytes(sram)
+    }
+
+    /// Whether the read channel is bringing bytes of the frame that is being sent.
+    #[inline]
+    pub fn cuts_through(self) -> bool {
+        self.card.cuts_through()
+    }
+
+    /// The frame that is being sent to the other end of the wire, as far as it is known: none in
+    /// loopback or without a link.
+    #[inline]
+    pub fn sending(self, now: u64) -> Option<&'a [u8]> {
+        self.card.sending(now)
+    }
+
+    /// Whether a frame is being sent.
+    #[inline]
+    pub fn is_sending(self) -> bool {
+        self.card.is_sending()
+    }
+
+    /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) silences a
+    /// partner that supports pause while the receiver is stopped or nearly full; otherwise the card
+    /// accepts frames while it has room and drops the rest.
+    #[inline]
+    pub fn can_receive(self) -> bool {
+        self.card.can_receive()
+    }
+
+    /// Frames that the engine's wire accepts, see [`set_wire_room`](Card::set_wire_room).
+    #[inline]
+    pub fn wire_room(self) -> Option<u32> {
+        self.card.wire_room()
+    }
+
+    /// Whether [`drain_effects`](Card::drain_effects) would return anything.
+    #[inline]
+    pub fn has_effects(self) -> bool {
+        self.card.has_effects()
+    }
+
+    /// The mapping of NIC addresses to installed SRAM.
+    #[inline]
+    pub fn sram_map(self) -> SramMap {
+        self.card.sram_map()
+    }
+
+    /// Reads configuration space; `interrupt status` is live, and bytes after the first 256 read as
+    /// ones.
+    #[inline]
+    pub fn config_read(self, offset: usize, out: &mut [u8]) {
+        self.card.config_read(offset, out);
     }
 }

@@ -1,5 +1,6 @@
 //! The card: all parts together, and the calls for an engine.
 
+mod device;
 mod host;
 mod inspect;
 mod registers;
@@ -8,6 +9,7 @@ mod tests;
 mod wire;
 mod work;
 
+pub use device::{Device, Stages};
 pub use inspect::Inspect;
 pub use work::DmaWork;
 
@@ -82,7 +84,7 @@ pub struct Card {
 }
 
 impl Card {
-    /// A card that was just plugged in; [`power_on`](Card::power_on) sets its clock.
+    /// A card that was just plugged in; [`power_on`](Device::power_on) sets its clock.
     pub fn new(board: Board) -> Card {
         Card {
             map: SramMap::new(board.memory.sram_bytes),
@@ -118,17 +120,13 @@ impl Card {
         Inspect::new(self)
     }
 
-    /// Power-on, or RST# of the bus: PCI configuration and chip go to their reset state, and both
-    /// CPUs halt. EEPROM, cable and NIC memory keep their state.
-    pub fn power_on(&mut self, env: &mut Environment<'_>) {
+    pub(crate) fn power_on(&mut self, env: &mut Environment<'_>) {
         self.pci = PciFunction::new(&self.board.pci);
         self.link.power_on(env.now);
         self.reset(env);
     }
 
-    /// Chip reset, `R[40]` bit 3 (engines also call it when the host goes away): clears all
-    /// registers, drops all work, halts both CPUs and deasserts the interrupt line (9, I).
-    pub fn reset(&mut self, env: &mut Environment<'_>) {
+    pub(crate) fn reset(&mut self, env: &mut Environment<'_>) {
         for cpu in Cpu::EVERY {
             if !self.cpus[cpu.index()].halted() {
                 self.effects.push(Effect::CpuHalt { cpu });
@@ -193,10 +191,8 @@ impl Card {
         self.write_cpu_state(env, Accessor::Cpu(Cpu::A), Cpu::A, 0);
     }
 
-    /// The event register of a CPU, without side effect: `R[60]`, `R[70]` (5), or one of
-    /// [those beyond](tigon2_chip::beyond).
     #[inline]
-    pub fn events(&self, now: u64, cpu: Cpu) -> u32 {
+    pub(crate) fn events(&self, now: u64, cpu: Cpu) -> u32 {
         let levels = Levels {
             receive_complete: self.mac.receive_complete(),
             dma_write_complete: self.dma.assist.ring(Direction::Write).passed(),
@@ -211,17 +207,14 @@ impl Card {
         self.software_events.read(cpu) | levels.bits()
     }
 
-    /// Advances the time: call it at [`next_deadline`](Card::next_deadline) or later.
-    pub fn advance(&mut self, env: &mut Environment<'_>) {
+    pub(crate) fn advance(&mut self, env: &mut Environment<'_>) {
         if self.let_time_pass(env) {
             self.run(env);
             self.flow_control(env);
         }
     }
 
-    /// The same for an engine that gives work a duration: no work is done. Returns whether a
-    /// transmitter that a pause frame held may go on.
-    pub fn let_time_pass(&mut self, env: &mut Environment<'_>) -> bool {
+    pub(crate) fn let_time_pass(&mut self, env: &mut Environment<'_>) -> bool {
         // Timer events are levels that follow from the time. Only two things wait for the time: a
         // transmitter that a pause frame holds, and our own next pause frame.
         let until = self.mac.pause.held_until;
@@ -233,37 +226,42 @@ impl Card {
         released
     }
 
-    /// The next time after `now` at which something changes by itself: an event register, or held
-    /// work that may continue.
-    pub fn next_deadline(&self, now: u64) -> Option<u64> {
+    pub(crate) fn next_deadline(&self, now: u64) -> Option<u64> {
         let timer = self.timers.next_deadline(now);
         timer.into_iter().chain(self.work_deadline(now)).min()
     }
 
-    /// The next time after `now` at which the event register of a CPU changes by itself.
     #[inline]
-    pub fn event_deadline(&self, now: u64, cpu: Cpu) -> Option<u64> {
+    pub(crate) fn event_deadline(&self, now: u64, cpu: Cpu) -> Option<u64> {
         self.timers.deadline(now, cpu)
     }
 
-    /// The next time after `now` at which held work may continue.
     #[inline]
-    pub fn work_deadline(&self, now: u64) -> Option<u64> {
+    pub(crate) fn work_deadline(&self, now: u64) -> Option<u64> {
         let held = Some(self.mac.pause.held_until);
         let pauses = [held, self.mac.pause.asked].into_iter().flatten();
         pauses.filter(|at| *at > now).min()
     }
 
-    /// A CPU faults: it is halted, and the host sees the place in its PC register (3.1, I).
-    pub fn cpu_fault(&mut self, _env: &mut Environment<'_>, cpu: Cpu, fault: CpuFault, pc: u32) {
+    pub(crate) fn cpu_fault(
+        &mut self,
+        _env: &mut Environment<'_>,
+        cpu: Cpu,
+        fault: CpuFault,
+        pc: u32,
+    ) {
         if self.cpus[cpu.index()].stop_on(fault, pc) {
             self.effects.push(Effect::CpuHalt { cpu });
         }
     }
 
-    /// Logs an access that only the engine sees: a CPU address without memory or register, or an
-    /// access of an unsupported width.
-    pub fn note_undefined(&mut self, by: Accessor, kind: UndefinedKind, address: u32, value: u32) {
+    pub(crate) fn note_undefined(
+        &mut self,
+        by: Accessor,
+        kind: UndefinedKind,
+        address: u32,
+        value: u32,
+    ) {
         self.undefined.note(by, kind, address, value);
     }
 
@@ -272,9 +270,8 @@ impl Card {
         self.effects.drain(..)
     }
 
-    /// Whether [`drain_effects`](Card::drain_effects) would return anything.
     #[inline]
-    pub fn has_effects(&self) -> bool {
+    pub(crate) fn has_effects(&self) -> bool {
         !self.effects.is_empty()
     }
 
@@ -297,8 +294,7 @@ impl Card {
         }
     }
 
-    /// The mapping of NIC addresses to installed SRAM.
-    pub fn sram_map(&self) -> SramMap {
+    pub(crate) fn sram_map(&self) -> SramMap {
         self.map
     }
 
@@ -332,8 +328,7 @@ impl Card {
         }
     }
 
-    /// Speed of the wire in Mb/s: 10, 100 or 1000. Without a link it is 1000.
-    pub fn link_megabits(&self, now: u64) -> u32 {
+    pub(crate) fn link_megabits(&self, now: u64) -> u32 {
         self.link.megabits(now) * self.board.mac.times
     }
 

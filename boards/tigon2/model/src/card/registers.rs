@@ -1,7 +1,7 @@
 //! Register reads and writes, one arm per register of the chip.
 //!
 //! Hardware reference, appendix A. CPUs and host see the same registers. A write stores, compares
-//! or queues; [`Card::run`] does the work on memory.
+//! or queues; [`Device::run`](super::Device::run) does the work on memory.
 
 use super::{Card, REGISTER_WORDS};
 use crate::dma::Direction;
@@ -36,13 +36,17 @@ fn at(offset: u32) -> Option<Register> {
 }
 
 impl Card {
-    /// A CPU reads the register at `offset` in its register page.
-    pub fn cpu_read(&mut self, env: &mut Environment<'_>, cpu: Cpu, offset: u32) -> u32 {
+    pub(crate) fn cpu_read(&mut self, env: &mut Environment<'_>, cpu: Cpu, offset: u32) -> u32 {
         self.register_read(env, Accessor::Cpu(cpu), offset)
     }
 
-    /// A CPU writes the register at `offset` in its register page.
-    pub fn cpu_write(&mut self, env: &mut Environment<'_>, cpu: Cpu, offset: u32, value: u32) {
+    pub(crate) fn cpu_write(
+        &mut self,
+        env: &mut Environment<'_>,
+        cpu: Cpu,
+        offset: u32,
+        value: u32,
+    ) {
         self.register_write(env, Accessor::Cpu(cpu), offset, value);
     }
 
@@ -61,6 +65,7 @@ impl Card {
         self.ring_address(direction, self.dma.assist.ring(direction).consumer())
     }
 
+    /// A read of a register. One function with an arm for each, as the reference has a row for each.
     pub(super) fn register_read(
         &mut self,
         env: &mut Environment<'_>,
@@ -179,6 +184,7 @@ impl Card {
         }
     }
 
+    /// A write of a register: one function, as for reads.
     pub(super) fn register_write(
         &mut self,
         env: &mut Environment<'_>,

@@ -16,15 +16,11 @@ const HEADER_BYTES: usize = 14;
 const MAX_FRAME: usize = 0xFFFF - CRC_BYTES;
 
 impl Card {
-    /// A frame without CRC arrives from the wire. Frames below 60 bytes are padded with zeros, as
-    /// their sender would have done.
-    pub fn receive(&mut self, env: &mut Environment<'_>, frame: &[u8]) -> Reception {
+    pub(crate) fn receive(&mut self, env: &mut Environment<'_>, frame: &[u8]) -> Reception {
         self.receive_damaged(env, frame, RxError::NONE)
     }
 
-    /// As [`receive`](Self::receive), for a frame with receive errors: the rest of it is accepted
-    /// with the errors in its descriptor. See [`faults`](crate::faults).
-    pub fn receive_damaged(
+    pub(crate) fn receive_damaged(
         &mut self,
         env: &mut Environment<'_>,
         frame: &[u8],
@@ -39,9 +35,7 @@ impl Card {
         self.receive_unheld(env, frame, error)
     }
 
-    /// As [`receive_damaged`](Self::receive_damaged), from a wire that cannot hold a frame: its
-    /// sender obeys pause frames when they reach it, and what has left is taken or dropped.
-    pub fn receive_unheld(
+    pub(crate) fn receive_unheld(
         &mut self,
         env: &mut Environment<'_>,
         frame: &[u8],
@@ -62,10 +56,7 @@ impl Card {
         self.faults.inject(fault);
     }
 
-    /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) silences a
-    /// partner that supports pause while the receiver is stopped or nearly full; otherwise the card
-    /// accepts frames while it has room and drops the rest.
-    pub fn can_receive(&self) -> bool {
+    pub(crate) fn can_receive(&self) -> bool {
         let state = self.mac.rx_state();
         !self.mac.tx_state().send_pause()
             || !self.link.partner().pause
@@ -73,9 +64,7 @@ impl Card {
             || !state.stop() && !self.mac.short_of_room()
     }
 
-    /// Sends a pause frame if the partner should stop, stay stopped or resume (10.4, `R[200]` bit
-    /// 8). [`run`](Card::run) and [`receive`](Card::receive) call it.
-    pub fn flow_control(&mut self, env: &mut Environment<'_>) {
+    pub(crate) fn flow_control(&mut self, env: &mut Environment<'_>) {
         let tx = self.mac.tx_state();
         if !tx.send_pause() && self.mac.pause.asked.is_none() {
             return;
@@ -93,14 +82,13 @@ impl Card {
 
     /// Sets how many frames the engine's wire accepts; each frame that leaves takes one. At 0 the
     /// transmitter holds the queued frames, as it does for a partner's pause frames;
-    /// [`run`](Card::run) continues when there is room again. Initially the wire accepts all
+    /// [`run`](super::Device::run) continues when there is room again. Initially the wire accepts all
     /// frames, which is `None`.
     pub fn set_wire_room(&mut self, frames: Option<u32>) {
         self.wire_room = frames;
     }
 
-    /// Frames that the engine's wire accepts, see [`set_wire_room`](Card::set_wire_room).
-    pub fn wire_room(&self) -> Option<u32> {
+    pub(crate) fn wire_room(&self) -> Option<u32> {
         self.wire_room
     }
 
@@ -112,9 +100,7 @@ impl Card {
         self.effects.push(Effect::Transmit(frame));
     }
 
-    /// A frame begins (true) or ends arriving: E0 bit 2 (10.1, I). For engines that give frames a
-    /// duration.
-    pub fn set_receiving(&mut self, receiving: bool) {
+    pub(crate) fn set_receiving(&mut self, receiving: bool) {
         self.mac.receiving = receiving;
     }
 

@@ -10,7 +10,7 @@ use crate::undefined::{Accessor, UndefinedKind};
 use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor};
 use tigon2_chip::mac::{MacStatistic, RxError};
 
-/// Work of one call of [`Card::run`], in bytes; a step costs at least [`STEP_COST`].
+/// Work of one call of [`Device::run`](super::Device::run), in bytes; a step costs at least [`STEP_COST`].
 const BUDGET: u32 = 512 * 1024;
 
 /// The cost of an empty step: with [`BUDGET`] it permits about 2000 steps.
@@ -31,9 +31,8 @@ pub enum DmaWork {
 }
 
 impl Card {
-    /// What [`dma_begin`](Self::dma_begin) would begin now.
     #[inline]
-    pub fn dma_work(&self, direction: Direction) -> DmaWork {
+    pub(crate) fn dma_work(&self, direction: Direction) -> DmaWork {
         if self.dma.channel(direction).waiting() {
             DmaWork::Direct
         } else if self.dma.assist_ready(direction) {
@@ -45,10 +44,7 @@ impl Card {
         }
     }
 
-    /// Does queued DMA and MAC work until none is left or a bound for one call is reached; returns
-    /// whether more remains. Transfers take no time, except those for which host memory
-    /// [waits](crate::HostMemory::waits): these are only begun.
-    pub fn run(&mut self, env: &mut Environment<'_>) -> bool {
+    pub(crate) fn run(&mut self, env: &mut Environment<'_>) -> bool {
         let mut spent = 0;
         loop {
             let before = spent;
@@ -74,9 +70,7 @@ impl Card {
         }
     }
 
-    /// A channel takes its next transfer: one that software started, or the next descriptor of its
-    /// ring (6.3). `None` if there is none or the channel is busy.
-    pub fn dma_begin(
+    pub(crate) fn dma_begin(
         &mut self,
         env: &mut Environment<'_>,
         direction: Direction,
@@ -104,21 +98,17 @@ impl Card {
         Some(transfer)
     }
 
-    /// The transfer that a channel has begun but not completed.
     #[inline]
-    pub fn dma_transfer(&self, direction: Direction) -> Option<Transfer> {
+    pub(crate) fn dma_transfer(&self, direction: Direction) -> Option<Transfer> {
         self.dma.channel(direction).transfer()
     }
 
-    /// How many transfers a channel has begun since the card was created. It distinguishes the
-    /// current transfer from an equal one that begins later.
     #[inline]
-    pub fn dma_begun(&self, direction: Direction) -> u64 {
+    pub(crate) fn dma_begun(&self, direction: Direction) -> u64 {
         self.dma.begun[direction.index()]
     }
 
-    /// The current bytes of the transfer to the host that the write channel has begun.
-    pub fn dma_bytes(&self, sram: &dyn Sram) -> Option<Vec<u8>> {
+    pub(crate) fn dma_bytes(&self, sram: &dyn Sram) -> Option<Vec<u8>> {
         let transfer = self.dma.channel(Direction::Write).transfer()?;
         let mut bytes = vec![0; transfer.length as usize];
         gather(sram, self.map, self.mac.buffers, &transfer, &mut bytes);
@@ -128,10 +118,12 @@ impl Card {
         Some(bytes)
     }
 
-    /// Moves the bytes of the transfer that a channel has begun up to `moved`: what
-    /// looks at memory before its end finds them, and the old ones behind them. Without a call all
-    /// bytes move at the end. If the host does not answer, the end says so.
-    pub fn dma_moved(&mut self, env: &mut Environment<'_>, direction: Direction, moved: u32) {
+    pub(crate) fn dma_moved(
+        &mut self,
+        env: &mut Environment<'_>,
+        direction: Direction,
+        moved: u32,
+    ) {
         let Some(transfer) = self.dma.channel(direction).transfer() else {
             return;
         };
@@ -156,8 +148,7 @@ impl Card {
         }
     }
 
-    /// Whether the read channel is bringing bytes of the frame that is being sent.
-    pub fn cuts_through(&self) -> bool {
+    pub(crate) fn cuts_through(&self) -> bool {
         let transfer = self.dma.channel(Direction::Read).transfer();
         let (Some(transfer), Some(sending)) = (transfer, &self.mac.sending) else {
             return false;
@@ -165,16 +156,11 @@ impl Card {
         self.mac.overlaps(sending, transfer.local, transfer.length)
     }
 
-    /// The transmitter has read the first `bytes` of its frame from the TX buffer: those that it
-    /// had not read before are what stands there now. Without a call it has read the frame as it
-    /// stood at its start.
-    pub fn transmit_fetched(&mut self, env: &mut Environment<'_>, bytes: usize) {
+    pub(crate) fn transmit_fetched(&mut self, env: &mut Environment<'_>, bytes: usize) {
         self.mac.fetch(env.sram, self.map, bytes);
     }
 
-    /// Completes the transfer that a channel has begun: bytes, checksum, pointers and events all
-    /// change now (6.1, 6.3). Does nothing if none has begun.
-    pub fn dma_complete(&mut self, env: &mut Environment<'_>, direction: Direction) {
+    pub(crate) fn dma_complete(&mut self, env: &mut Environment<'_>, direction: Direction) {
         let Some(transfer) = self.dma.channel(direction).transfer() else {
             return;
         };
@@ -209,9 +195,7 @@ impl Card {
         }
     }
 
-    /// The transmitter takes the next frame if its data has arrived (10.2); returns its length on
-    /// the wire without CRC. Empty descriptors are skipped.
-    pub fn transmit_begin(&mut self, env: &mut Environment<'_>) -> Option<usize> {
+    pub(crate) fn transmit_begin(&mut self, env: &mut Environment<'_>) -> Option<usize> {
         if self.wire_room == Some(0) {
             return None;
         }
@@ -234,23 +218,18 @@ impl Card {
         None
     }
 
-    /// The frame that is being sent to the other end of the wire, as far as it is known: none in
-    /// loopback or without a link.
-    pub fn sending(&self, now: u64) -> Option<&[u8]> {
+    pub(crate) fn sending(&self, now: u64) -> Option<&[u8]> {
         let sending = self.mac.sending.as_ref()?;
         let leaves = !self.link.loopback(now) && self.link.carries_frames(now);
         leaves.then_some(sending.frame.as_slice())
     }
 
-    /// Whether a frame is being sent.
     #[inline]
-    pub fn is_sending(&self) -> bool {
+    pub(crate) fn is_sending(&self) -> bool {
         self.mac.sending.is_some()
     }
 
-    /// The frame has left: frees its descriptor and its buffer space (10.2). In loopback the frame
-    /// comes back; without a cable it is lost. Does nothing if no frame is being sent.
-    pub fn transmit_complete(&mut self, env: &mut Environment<'_>) {
+    pub(crate) fn transmit_complete(&mut self, env: &mut Environment<'_>) {
         let Some(frame) = self.mac.finish_sending() else {
             return;
         };

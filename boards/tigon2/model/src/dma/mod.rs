@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A transfer has two halves, so that an engine can put time between them:
-//! [`Card::dma_begin`](crate::Card::dma_begin) selects it (and loads its descriptor), and
-//! [`Card::dma_complete`](crate::Card::dma_complete) moves the bytes and applies all side effects
+//! [`Stages::dma_begin`](crate::Stages::dma_begin) selects it (and loads its descriptor), and
+//! [`Stages::dma_complete`](crate::Stages::dma_complete) moves the bytes and applies all side effects
 //! at once.
 
 mod assist;

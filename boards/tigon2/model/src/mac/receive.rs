@@ -22,7 +22,7 @@ pub enum Reception {
     /// The card dropped it.
     Dropped(DropReason),
     /// The card holds the wire by pause frames: offer the frame again when
-    /// [`can_receive`](crate::Card::can_receive) returns true.
+    /// [`can_receive`](crate::Inspect::can_receive) returns true.
     Held,
 }
 
