@@ -89,7 +89,7 @@ fn one_step(machine: &mut Machine, random: &mut Random) {
             ];
             let word = words[random.below(words.len() as u32) as usize];
             let value = random.index();
-            machine.bench().bar_write(word.bar_offset(), value);
+            machine.set_bar(word.bar_offset(), value);
         }
         10 => machine.ring(Mailbox::HostInterrupt, random.below(2)),
         _ => {

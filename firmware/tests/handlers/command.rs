@@ -103,12 +103,8 @@ fn a_new_mac_address_is_taken_by_command() {
     let mut machine = Machine::up(&Setup::default());
     let other = [0x02, 1, 2, 3, 4, 5];
     let (high, low) = host_interface::gencom::mac_words(other);
-    machine
-        .bench()
-        .bar_write(Gencom::MacAddressHigh.bar_offset(), high);
-    machine
-        .bench()
-        .bar_write(Gencom::MacAddressLow.bar_offset(), low);
+    machine.set_bar(Gencom::MacAddressHigh.bar_offset(), high);
+    machine.set_bar(Gencom::MacAddressLow.bar_offset(), low);
     machine.command(&[word(CommandCode::SetMacAddress)]);
     assert_eq!(machine.bar(Register::StationAddressHigh.offset()), high);
     assert_eq!(machine.bar(Register::StationAddressLow.offset()), low);

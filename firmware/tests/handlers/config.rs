@@ -3,9 +3,7 @@
 use crate::machine::{Machine, Setup};
 use host_interface::event::{self, EventCode};
 use host_interface::extension::{BadConfig, Extension, FatalCode, State};
-use host_interface::gencom::Gencom;
 use host_interface::info::{GeneralInformationBlock, HostAddress, RcbFlags, RingControlBlock};
-use host_interface::trace::{TraceEntry, newest_first};
 use tigon2_chip::Register;
 use tigon2_model::testing::HOST_BASE;
 
@@ -31,23 +29,6 @@ fn mini(block: &mut GeneralInformationBlock, max_len: u16, bits: u16) {
     block.receive_return.max_len_and_flags = 2048 << 16;
 }
 
-/// The newest entry of the trace.
-fn newest(machine: &Machine) -> TraceEntry {
-    let word = |word: Gencom| machine.bar(word.bar_offset());
-    let (start, length) = (word(Gencom::TraceStart), word(Gencom::TraceLength));
-    let at = newest_first(start, length, word(Gencom::TracePointer))
-        .next()
-        .expect("a ring");
-    let bench = machine.bench();
-    let load = |n: u32| bench.word(at + 4 * n);
-    TraceEntry {
-        label: [load(0), load(1)],
-        code: load(2),
-        time: load(3),
-        arguments: [load(4), load(5), load(6), load(7)],
-    }
-}
-
 fn stops_with(name: &str, setup: &Setup, bad: BadConfig) -> Machine {
     let mut machine = Machine::boot(setup);
     assert!(machine.is_stopped() && machine.is_halted(), "{name}");
@@ -56,7 +37,7 @@ fn stops_with(name: &str, setup: &Setup, bad: BadConfig) -> Machine {
     let code = FatalCode::Configuration as u32;
     assert_eq!(word(Extension::FatalCode), code, "{name}");
     assert_eq!(word(Extension::FatalArgument), bad as u32, "{name}");
-    let entry = newest(&machine);
+    let entry = *machine.trace().last().expect("an entry");
     assert!(entry.is_panic(), "{name}");
     assert_eq!(
         (entry.code, entry.arguments[0]),

@@ -18,7 +18,7 @@ fn a_fatal_error_is_told_by_words_event_and_interrupt() {
     machine.command(&[Command::new(CommandCode::FdrFiltering, 0).pack()]);
     let before = machine.interrupts;
     machine.acknowledge();
-    fatal::report(&mut machine.a, FatalCode::Mac, 0x1234);
+    fatal::report(machine.a(), FatalCode::Mac, 0x1234);
     machine.settle();
     assert!(machine.is_stopped() && machine.is_halted());
     assert_eq!(machine.interrupts, before + 1);
@@ -51,8 +51,8 @@ fn the_last_event_needs_room() {
     let mut machine = Machine::up(&Setup::default());
     let consumer = machine.event_consumer();
     let full = Gencom::EventConsumer.bar_offset();
-    machine.bench().bar_write(full, (consumer + 1) % 256);
-    fatal::report(&mut machine.a, FatalCode::Mac, 0);
+    machine.set_bar(full, (consumer + 1) % 256);
+    fatal::report(machine.a(), FatalCode::Mac, 0);
     machine.settle();
     assert!(machine.events().is_empty());
     assert_eq!(machine.extension(Extension::State), State::Fatal as u32);

@@ -170,7 +170,7 @@ fn a_link_that_the_host_does_not_want_stays_down() {
         assert!(!machine.wait_for_link(300), "{link:?}");
         // The host thinks better of it, without a command.
         let word = Gencom::GigabitLink.bar_offset();
-        machine.bench().bar_write(word, LINUX.into_bits());
+        machine.set_bar(word, LINUX.into_bits());
         assert!(machine.wait_for_link(300), "{link:?}");
     }
 }
@@ -190,7 +190,7 @@ fn the_host_has_the_link_negotiated_anew() {
     // A new wish counts from the command on.
     let word = Gencom::GigabitLink.bar_offset();
     let requested = LINUX.with_transmit_flow_control(false);
-    machine.bench().bar_write(word, requested.into_bits());
+    machine.set_bar(word, requested.into_bits());
     machine.pass(5000);
     assert!(machine.link_words().0.transmit_flow_control());
     let command = Command::new(CommandCode::LinkNegotiation, NEGOTIATE_BOTH);
@@ -198,7 +198,7 @@ fn the_host_has_the_link_negotiated_anew() {
     assert!(machine.wait_for_link(300));
     assert!(!machine.link_words().0.transmit_flow_control());
     // Disabled by the word.
-    machine.bench().bar_write(word, 0);
+    machine.set_bar(word, 0);
     machine.command(&[command.pack()]);
     assert!(!machine.wait_for_link(300));
     machine.events();
@@ -242,7 +242,7 @@ fn in_loopback_frames_come_back() {
                 setup.fast_link.with_loopback(false)
             };
             let offset = word.bar_offset();
-            machine.bench().bar_write(offset, link.into_bits());
+            machine.set_bar(offset, link.into_bits());
         }
         let command = Command::new(CommandCode::LinkNegotiation, NEGOTIATE_BOTH);
         machine.command(&[command.pack()]);

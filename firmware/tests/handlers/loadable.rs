@@ -38,7 +38,7 @@ impl Loaded {
     /// Loads `code` at the room's word `place`, and names it in a row.
     fn load(&mut self, row: u32, place: u32, argument: u32, code: fn(&mut ModelBus, u32) -> u32) {
         let entry = self.room + 4 * place;
-        self.machine.a.io.bus.2.borrow_mut().insert(entry, code);
+        self.machine.load_code(entry, code);
         let mut bench = self.machine.bench();
         for (word, value) in [(RowWord::Argument, argument), (RowWord::Entry, entry)] {
             bench.set_word(self.block + row_word(row, word), value);
@@ -47,10 +47,9 @@ impl Loaded {
 
     /// Writes the row's mailbox.
     fn ring(&mut self, row: u32) {
-        let mut bench = self.machine.bench();
-        let mailbox = bench.word(self.block + Header::Mailbox as u32) + row;
-        bench.bar_write(BAR_BASE + BYTES * mailbox + 4, 1);
-        drop(bench);
+        let first = self.block + Header::Mailbox as u32;
+        let mailbox = self.machine.bench().word(first) + row;
+        self.machine.set_bar(BAR_BASE + BYTES * mailbox + 4, 1);
         self.machine.settle();
     }
 }
@@ -131,7 +130,7 @@ fn the_rows_go_by_the_priority_of_their_bits() {
     card.load(0, 0, first, note);
     card.load(1, 1, first + 4, count);
     for event in EVENTS {
-        card.machine.a.io.bus.set(event);
+        card.machine.a().io.bus.set(event);
     }
     card.machine.settle();
     assert_eq!(

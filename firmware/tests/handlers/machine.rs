@@ -1,11 +1,16 @@
-//! Runs the firmware's handlers natively on the hardware model, with a tiny driver.
+//! The firmware's handlers on the hardware model, and a host that can do anything wrong.
 //!
-//! There is no MIPS code here: the handlers run on the host, and the model provides their bus.
+//! There is no MIPS code here: the handlers run on the host, and the model provides their bus. The
+//! host reaches the card by the driver's `Transport`. Tests of ordinary traffic use the driver
+//! itself ([`crate::nic`]); [`Machine`] is for those of single words, descriptors and indices,
+//! also of those that no driver would write.
 
+mod card;
 mod driver;
 mod model_bus;
 mod variant;
 
+use host_driver::{DmaMemory, Transport};
 use host_interface::bd::{BdFlags, ReceiveBd, ReturnBd, SendBd};
 use host_interface::command::Command;
 use host_interface::event::Event;
@@ -13,21 +18,16 @@ use host_interface::extension::Extension;
 use host_interface::gencom::{Gencom, mac_words};
 use host_interface::info::{GeneralInformationBlock, HostAddress, RcbFlags, RingControlBlock};
 use host_interface::{LinkWord, OperatingMode};
-use std::cell::RefCell;
-use std::rc::Rc;
-use tigon_firmware::memory::region::Regions;
-use tigon_firmware::{SideA, SideB, boot, events};
+use std::ops::{Deref, DerefMut};
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_chip::{Cpu, Register};
-use tigon2_hal::Bus;
-use tigon2_hal::events::{Core, Dispatch};
-use tigon2_hal::resources::Resources;
-use tigon2_model::testing::{Bench, HOST_BASE};
-use tigon2_model::{Board, Effect, Partner, Reception};
+use tigon2_model::testing::HOST_BASE;
+use tigon2_model::{Board, Partner, Reception};
 use zerocopy::IntoBytes;
 
+pub use card::{Bench, NativeCard};
 pub use driver::words_to_host;
-pub use model_bus::{ModelBus, Stores};
+pub use model_bus::ModelBus;
 
 /// The card's address.
 pub const MAC: [u8; 6] = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
@@ -113,16 +113,11 @@ impl Default for Setup {
     }
 }
 
-/// The card with its firmware, and the driver's view of it.
+/// The card with its firmware, and what the host knows of its rings.
 pub struct Machine {
-    bench: Rc<RefCell<Bench>>,
-    stores: Rc<RefCell<Stores>>,
-    /// The sides of the firmware, on one CPU or on two.
-    pub a: SideA<ModelBus>,
-    pub b: SideB<ModelBus>,
-    alone: bool,
-    pub wire: Vec<Vec<u8>>,
-    pub interrupts: u32,
+    card: NativeCard,
+    /// The host's memory, at [`HOST_BASE`].
+    memory: DmaMemory,
     event_consumer: u32,
     return_consumer: u32,
     /// The host says in gencom how far it has read the return ring.
@@ -138,6 +133,20 @@ pub struct Machine {
     pub extra_producers: [u32; 2],
 }
 
+impl Deref for Machine {
+    type Target = NativeCard;
+
+    fn deref(&self) -> &NativeCard {
+        &self.card
+    }
+}
+
+impl DerefMut for Machine {
+    fn deref_mut(&mut self) -> &mut NativeCard {
+        &mut self.card
+    }
+}
+
 impl Machine {
     /// Boots; whether it succeeded is for the caller to see.
     pub fn boot(setup: &Setup) -> Machine {
@@ -146,13 +155,12 @@ impl Machine {
 
     /// Boots after something was done to the card.
     pub fn boot_after(setup: &Setup, prepare: impl FnOnce(&mut Bench)) -> Machine {
-        let mut bench = Bench::new(setup.board.clone());
-        bench.host.bytes.resize(0x20_0000, 0);
-        let block = words_to_host(setup.information.as_bytes());
-        bench.host.bytes[INFORMATION as usize..][..block.len()].copy_from_slice(&block);
+        let mut card = NativeCard::new(setup.board.clone());
+        let memory = card.allocate(0x20_0000).expect("memory");
+        assert_eq!(memory.iova(), HOST_BASE);
         let (high, low) = mac_words(MAC);
         let base = HOST_BASE + INFORMATION;
-        for (word, value) in [
+        let words = [
             (Gencom::MacAddressHigh, high),
             (Gencom::MacAddressLow, low),
             (Gencom::InfoHigh, (base >> 32) as u32),
@@ -170,51 +178,11 @@ impl Machine {
             (Gencom::FastLink, setup.fast_link.into_bits()),
             (Gencom::TraceMask, setup.trace_mask),
             (Gencom::StatisticsTicks, setup.statistics_ticks),
-        ] {
-            bench.bar_write(word.bar_offset(), value);
-        }
-        prepare(&mut bench);
-        let bench = Rc::new(RefCell::new(bench));
-        let alone = !is_parallel();
-        let core = |cpu| Rc::new(RefCell::new(Core::new(cpu, alone)));
-        let code = Rc::default();
-        let stores = Rc::default();
-        let mut cpu_a = ModelBus(
-            Rc::clone(&bench),
-            core(Cpu::A),
-            Rc::clone(&code),
-            Rc::clone(&stores),
-        );
-        let cpu_b = if alone {
-            cpu_a.clone()
-        } else {
-            ModelBus(
-                Rc::clone(&bench),
-                core(Cpu::B),
-                Rc::clone(&code),
-                Rc::clone(&stores),
-            )
-        };
-        let block = boot::claim(&mut cpu_a);
-        let chip = Resources::of_chip();
-        let regions = Regions::of_sram();
-        let multicast = Box::leak(Box::default());
-        let mut a = SideA::new(cpu_a, chip.write, chip.receiver, regions.a, multicast);
-        let mut b = SideB::new(cpu_b, chip.read, chip.transmitter, regions.b);
-        boot::run(&mut a, block, |bus| {
-            if !alone {
-                boot::start_cpu_b(bus, 0);
-            }
-            boot::join(&mut b);
-        });
+        ];
+        let words = words.map(|(word, value)| (word.bar_offset(), value));
         let mut machine = Machine {
-            bench,
-            stores,
-            a,
-            b,
-            alone,
-            wire: Vec::new(),
-            interrupts: 0,
+            card,
+            memory,
             event_consumer: 0,
             return_consumer: 0,
             tells_return_consumer: true,
@@ -230,6 +198,14 @@ impl Machine {
             },
             extra_producers: [0; 2],
         };
+        let block = words_to_host(setup.information.as_bytes());
+        machine.host_write(INFORMATION, &block);
+        for (offset, value) in words {
+            machine.set_bar(offset, value);
+        }
+        prepare(&mut machine.bench());
+        machine.set_bar(Register::cpu_pc(Cpu::A).offset(), 0x4000);
+        machine.set_bar(Register::cpu_state(Cpu::A).offset(), 0);
         machine.settle();
         machine
     }
@@ -283,65 +259,14 @@ impl Machine {
         bench.with(|card, env| card.set_cable(env, plugged));
     }
 
-    /// Runs handlers until none has anything to do. Takes the effects.
-    pub fn settle(&mut self) {
-        for _ in 0..100_000 {
-            if !self.dispatch() {
-                self.effects();
-                return;
-            }
-        }
-        let pending = [&mut self.a.io.bus, &mut self.b.io.bus]
-            .map(|cpu| (cpu.core(|core| core.mask), cpu.read(Register::EventA)));
-        panic!("the firmware does not come to rest: {pending:x?}");
-    }
-
-    /// Runs a handler on each CPU; whether any ran.
-    fn dispatch(&mut self) -> bool {
-        if self.alone {
-            events::dispatch_both(&mut self.a, &mut self.b)
-        } else {
-            let a = events::dispatch_a(&mut self.a);
-            let halted = self.bar(Register::CpuBState.offset()) & 0x1_0000 != 0;
-            (!halted && events::dispatch_b(&mut self.b)) | a
-        }
-    }
-
-    /// Whether a fatal error stopped the firmware.
-    pub fn is_stopped(&mut self) -> bool {
-        self.a.io.bus.core(|core| core.is_stopped())
-    }
-
-    /// Lets microseconds pass, with the handlers running.
-    pub fn pass(&mut self, microseconds: u64) {
-        for _ in 0..microseconds.div_ceil(10) {
-            self.bench.borrow_mut().pass(10_000);
-            self.settle();
-        }
-    }
-
-    fn effects(&mut self) {
-        for effect in self.bench.borrow_mut().effects() {
-            match effect {
-                Effect::Transmit(frame) => self.wire.push(frame),
-                Effect::Interrupt(true) => self.interrupts += 1,
-                _ => {}
-            }
-        }
-    }
-
-    /// Collects what is stored to a word of SRAM from now on; returns what was before.
-    pub fn watch(&self, address: u32) -> Vec<u32> {
-        let values = Vec::new();
-        self.stores.replace(Stores { address, values }).values
-    }
-
-    pub fn bench(&self) -> std::cell::RefMut<'_, Bench> {
-        self.bench.borrow_mut()
-    }
-
+    /// A word of BAR 0, as it is before the handlers run.
     pub fn bar(&self, offset: u32) -> u32 {
-        self.bench.borrow_mut().bar_read(offset)
+        self.bench().bar_read(offset)
+    }
+
+    /// Writes a word of BAR 0; the handlers do not run yet.
+    pub fn set_bar(&mut self, offset: u32, value: u32) {
+        self.card.write(offset, value).expect("a word of BAR 0");
     }
 
     pub fn extension(&self, word: Extension) -> u32 {
@@ -352,7 +277,7 @@ impl Machine {
     pub fn drops(&mut self, reason: host_interface::extension::DropReason) -> u32 {
         self.pass(COPIED);
         let counts = self.extension(Extension::DropCounts);
-        self.bench.borrow().word(counts + 4 * reason as u32)
+        self.bench().word(counts + 4 * reason as u32)
     }
 
     /// Whether CPU A was halted.

@@ -11,6 +11,7 @@ mod link;
 mod loadable;
 mod machine;
 mod multicast;
+mod nic;
 mod packet;
 mod queues;
 mod receive;

@@ -121,7 +121,7 @@ fn the_obsolete_form_takes_the_address_from_gencom() {
     let mut machine = Machine::up(&Setup::default());
     let (high, low) = mac_words(group(3));
     for (word, value) in [(Gencom::MulticastHigh, high), (Gencom::MulticastLow, low)] {
-        machine.bench().bar_write(word.bar_offset(), value);
+        machine.set_bar(word.bar_offset(), value);
     }
     for (code, added) in [
         (CommandCode::AddMulticast, true),

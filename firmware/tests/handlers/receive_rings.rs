@@ -137,9 +137,7 @@ fn without_a_jumbo_ring_long_frames_are_dropped() {
 fn the_mtu_limits_frames_and_a_tag_does_not_count() {
     let mut machine = full(&Setup::with_rings(NO_FLAGS));
     let mtu = |machine: &mut Machine, value| {
-        machine
-            .bench()
-            .bar_write(Gencom::InterfaceMtu.bar_offset(), value);
+        machine.set_bar(Gencom::InterfaceMtu.bar_offset(), value);
         machine.pass(2000);
     };
     let tagged = |length| {
@@ -175,9 +173,7 @@ fn a_waiting_jumbo_frame_goes_with_a_lower_mtu() {
     machine.arrive(&frame(MAC, PEER, 500, 2));
     machine.pass(3000);
     assert!(machine.received().is_empty());
-    machine
-        .bench()
-        .bar_write(Gencom::InterfaceMtu.bar_offset(), 1518);
+    machine.set_bar(Gencom::InterfaceMtu.bar_offset(), 1518);
     machine.pass(3000);
     assert_eq!(machine.received().len(), 1);
     assert_eq!(machine.drops(DropReason::TooLong), 1);
@@ -234,13 +230,13 @@ fn a_reset_of_the_jumbo_ring_gives_its_buffers_back() {
 #[test]
 fn jumbo_frames_come_and_go_as_a_host_refills() {
     const POSTED: u32 = 48;
-    let mtu = |machine: &Machine, mtu: u32| {
+    let mtu = |machine: &mut Machine, mtu: u32| {
         let limit = Gencom::InterfaceMtu.bar_offset();
-        machine.bench().bar_write(limit, mtu + 18);
+        machine.set_bar(limit, mtu + 18);
     };
     let mut machine = Machine::up(&Setup::with_rings(NO_FLAGS));
     for round in 0..3 {
-        mtu(&machine, 9000);
+        mtu(&mut machine, 9000);
         machine.give_jumbo_buffers(POSTED);
         let mut left = POSTED;
         machine.pass(2000);
@@ -259,7 +255,7 @@ fn jumbo_frames_come_and_go_as_a_host_refills() {
                 left = POSTED;
             }
         }
-        mtu(&machine, 1500);
+        mtu(&mut machine, 1500);
         machine.command(&[Command::new(CommandCode::ResetJumboRing, 0).pack()]);
         let events = machine.events();
         assert_eq!(events.len(), 1);

@@ -121,8 +121,7 @@ impl Machine {
     pub fn extended_bytes(&self, bd: u32, lengths: [usize; 4]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (n, length) in lengths.into_iter().enumerate() {
-            let start = (extended_buffer(bd, n as u64) - HOST_BASE) as usize;
-            bytes.extend_from_slice(&self.bench().host.bytes[start..start + length]);
+            bytes.extend(self.host_bytes(extended_buffer(bd, n as u64), length));
         }
         bytes
     }

@@ -71,9 +71,7 @@ fn every_counter_counts_what_happened() {
         ..Setup::default()
     };
     let mut machine = Machine::up(&setup);
-    machine
-        .bench()
-        .bar_write(Gencom::InterfaceIndex.bar_offset(), 7);
+    machine.set_bar(Gencom::InterfaceIndex.bar_offset(), 7);
     machine.command(&[plain(CommandCode::ClearStatistics)]);
     machine.pass(2000);
     machine.interrupts = 0;
@@ -325,15 +323,15 @@ fn statistics_come_at_intervals() {
     machine.pass(20_000);
     assert!((9..=11).contains(&count(&mut machine, 100_000)));
     let ticks = Gencom::StatisticsTicks.bar_offset();
-    machine.bench().bar_write(ticks, 0);
+    machine.set_bar(ticks, 0);
     machine.pass(2000);
     assert_eq!(count(&mut machine, 100_000), 0);
-    machine.bench().bar_write(ticks, 25_000);
+    machine.set_bar(ticks, 25_000);
     assert!((3..=4).contains(&count(&mut machine, 102_000)));
-    machine.bench().bar_write(ticks, u32::MAX);
+    machine.set_bar(ticks, u32::MAX);
     machine.pass(30_000);
     assert_eq!(count(&mut machine, 100_000), 0);
-    machine.bench().bar_write(ticks, 1);
+    machine.set_bar(ticks, 1);
     machine.pass(2000);
     assert!(count(&mut machine, 50_000) >= 40, "each millisecond");
 }
@@ -346,7 +344,7 @@ fn events_that_wait_are_counted_once() {
     // The host says that it has read up to one behind the producer: a full ring.
     let full = Gencom::EventConsumer.bar_offset();
     let consumer = machine.event_consumer();
-    machine.bench().bar_write(full, (consumer + 1) % 256);
+    machine.set_bar(full, (consumer + 1) % 256);
     for _ in 0..10 {
         machine.command(&[plain(CommandCode::FdrFiltering)]);
     }
@@ -355,7 +353,7 @@ fn events_that_wait_are_counted_once() {
     assert_eq!(found.events_delayed, 8);
     assert_eq!(found.event_ring_full, 10, "two of them are lost");
     assert_eq!(found.event_error, 10);
-    machine.bench().bar_write(full, consumer);
+    machine.set_bar(full, consumer);
     machine.pass(3000);
     assert_eq!(machine.events().len(), 8);
 }

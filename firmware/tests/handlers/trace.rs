@@ -5,34 +5,7 @@ use host_interface::command::{Command, CommandCode};
 use host_interface::event;
 use host_interface::extension::{DropReason, Extension};
 use host_interface::gencom::Gencom;
-use host_interface::trace::{ENTRY_BYTES, Topic, TraceEntry, newest_first};
-use tigon2_chip::Register;
-
-/// The entries through the host's window, oldest first.
-pub fn entries(machine: &mut Machine) -> Vec<TraceEntry> {
-    let word = |word: Gencom| machine.bar(word.bar_offset());
-    let (start, length) = (word(Gencom::TraceStart), word(Gencom::TraceLength));
-    let places: Vec<_> = newest_first(start, length, word(Gencom::TracePointer)).collect();
-    let mut entries = Vec::new();
-    for place in places.into_iter().rev() {
-        let words: [u32; ENTRY_BYTES / 4] = std::array::from_fn(|n| {
-            let address = place + 4 * n as u32;
-            let mut bench = machine.bench();
-            bench.bar_write(Register::WindowBase.offset(), address & !0x7FF);
-            bench.bar_read(0x800 + (address & 0x7FF))
-        });
-        let [a, b, code, time, w, x, y, z] = words;
-        if (a, b) != (0, 0) {
-            entries.push(TraceEntry {
-                label: [a, b],
-                code,
-                time,
-                arguments: [w, x, y, z],
-            });
-        }
-    }
-    entries
-}
+use host_interface::trace::Topic;
 
 fn traced(mask: u32) -> Setup {
     Setup {
@@ -53,7 +26,7 @@ fn the_trace_tells_what_happened() {
     machine.arrive(&frame(MAC, PEER, 100, 2));
     machine.pass(11_000);
     machine.command(&[0xEE00_0000]);
-    let entries = entries(&mut machine);
+    let entries = machine.trace();
     let reported: Vec<_> = entries.iter().map(|e| (e.label, e.code)).collect();
     let expected = [
         (Topic::Boot, 0),
@@ -81,12 +54,12 @@ fn only_what_the_host_asked_for_is_traced() {
     let mut machine = Machine::up(&traced(0));
     machine.command(&[Command::new(CommandCode::ClearProfile, 0).pack()]);
     let labels = |machine: &mut Machine| {
-        let entries = entries(machine);
+        let entries = machine.trace();
         entries.iter().map(|e| e.label).collect::<Vec<_>>()
     };
     assert_eq!(labels(&mut machine), [Topic::Boot.label()]);
     let mask = Gencom::TraceMask.bar_offset();
-    machine.bench().bar_write(mask, Topic::Command.mask());
+    machine.set_bar(mask, Topic::Command.mask());
     machine.command(&[Command::new(CommandCode::ClearProfile, 0).pack()]);
     let expected = [Topic::Boot.label(), Topic::Command.label()];
     assert_eq!(labels(&mut machine), expected);
@@ -114,7 +87,7 @@ fn the_trace_stays_in_its_ring() {
         u32::MAX,
         0x300,
     ] {
-        machine.bench().bar_write(pointer, wild);
+        machine.set_bar(pointer, wild);
         machine.command(&[Command::new(CommandCode::ClearProfile, 0).pack()]);
         let now = machine.bar(pointer);
         assert!((start..start + length).contains(&now) && now % 32 == start % 32);
@@ -123,5 +96,5 @@ fn the_trace_stays_in_its_ring() {
         machine.command(&[Command::new(CommandCode::ClearProfile, 0).pack()]);
     }
     assert_eq!(around(&machine), before);
-    assert_eq!(entries(&mut machine).len(), 128);
+    assert_eq!(machine.trace().len(), 128);
 }

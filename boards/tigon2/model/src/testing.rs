@@ -148,13 +148,13 @@ pub const RX_BASE: u32 = 0x18_0000;
 pub const STATION: [u8; 6] = [0x00, 0x60, 0xCF, 0x20, 0x12, 0x34];
 
 /// A card with memory, halted CPUs and a manual clock.
-pub struct Bench {
+pub struct Bench<H = VecHost> {
     /// The card.
     pub card: Card,
     /// NIC memory.
     pub sram: VecSram,
-    /// Host memory: 1 MB at [`HOST_BASE`].
-    pub host: VecHost,
+    /// Host memory: unless it is another one, 1 MB at [`HOST_BASE`].
+    pub host: H,
     /// The CPUs.
     pub cpus: StillCpus,
     /// The time in nanoseconds.
@@ -171,12 +171,19 @@ impl Bench {
     /// A powered card of a board; the host has selected a plain view of NIC words, as drivers do
     /// first (`R[40]` = 0x22000022).
     pub fn new(board: Board) -> Self {
+        Bench::with_host(board, VecHost::new(HOST_BASE, 0x10_0000))
+    }
+}
+
+impl<H: HostMemory> Bench<H> {
+    /// As [`Bench::new`], with another host memory.
+    pub fn with_host(board: Board, host: H) -> Self {
         let sram = VecSram::new(board.memory.sram_bytes);
         let cpus = StillCpus::new(&board);
         let mut bench = Bench {
             card: Card::new(board),
             sram,
-            host: VecHost::new(HOST_BASE, 0x10_0000),
+            host,
             cpus,
             now: 0,
         };

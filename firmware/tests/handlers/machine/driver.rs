@@ -1,31 +1,38 @@
-//! The tiny driver: mailboxes, rings and the host's memory.
+//! What the host does, word by word: mailboxes, rings and its memory.
 
 use super::*;
+use host_driver::nic::{memory_window, read_trace};
+use host_interface::trace::TraceEntry;
 
 impl Machine {
     /// The host writes a mailbox.
     pub fn ring(&mut self, mailbox: Mailbox, value: u32) {
-        self.bench
-            .borrow_mut()
-            .bar_write(mailbox.bar_offset(), value);
+        self.set_bar(mailbox.bar_offset(), value);
     }
 
     /// The host writes the mailbox with a number.
     pub fn ring_number(&mut self, number: u32, value: u32) {
         let offset = tigon2_chip::mailbox::BAR_BASE + 8 * number + 4;
-        self.bench.borrow_mut().bar_write(offset, value);
+        self.set_bar(offset, value);
     }
 
     /// A word of the host's memory, by its offset.
     pub fn host_word(&self, offset: u64) -> u32 {
-        let mut bench = self.bench.borrow_mut();
-        bench.host.word(HOST_BASE + offset).expect("mapped")
+        self.memory.read_word(offset as usize).expect("mapped")
     }
 
     /// Writes the host's memory at an offset.
     pub fn host_write(&self, offset: u64, bytes: &[u8]) {
-        let mut bench = self.bench.borrow_mut();
-        bench.host.bytes[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        let written = self.memory.write_bytes(offset as usize, bytes);
+        written.expect("mapped");
+    }
+
+    /// Bytes of the host's memory, by its address.
+    pub fn host_bytes(&self, address: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        let offset = (address - HOST_BASE) as usize;
+        self.memory.read_bytes(offset, &mut bytes).expect("mapped");
+        bytes
     }
 
     /// What the host's handler does first: clears the interrupt and lets more come.
@@ -51,7 +58,7 @@ impl Machine {
             self.event_consumer = (self.event_consumer + 1) % 256;
         }
         let word = Gencom::EventConsumer.bar_offset();
-        self.bench.borrow_mut().bar_write(word, self.event_consumer);
+        self.set_bar(word, self.event_consumer);
         self.acknowledge();
         events
     }
@@ -65,7 +72,7 @@ impl Machine {
     pub fn command(&mut self, words: &[u32]) {
         for word in words {
             let offset = 0x700 + 4 * self.command_producer;
-            self.bench.borrow_mut().bar_write(offset, *word);
+            self.set_bar(offset, *word);
             self.command_producer = (self.command_producer + 1) % 64;
         }
         self.ring(Mailbox::CommandProducer, self.command_producer);
@@ -107,9 +114,7 @@ impl Machine {
             self.return_consumer = (self.return_consumer + 1) % 1024;
         }
         let word = Gencom::ReceiveReturnConsumer.bar_offset();
-        self.bench
-            .borrow_mut()
-            .bar_write(word, self.return_consumer);
+        self.set_bar(word, self.return_consumer);
         self.acknowledge();
         bds
     }
@@ -122,19 +127,13 @@ impl Machine {
             let at = RETURN_RING + 32 * u64::from(self.return_consumer);
             let bd =
                 ReturnBd::from_words(std::array::from_fn(|n| self.host_word(at + 4 * n as u64)));
-            let start = (bd.address.get() - HOST_BASE) as usize;
-            let length = usize::from(bd.length());
-            frames.push((
-                bd,
-                self.bench.borrow().host.bytes[start..start + length].to_vec(),
-            ));
+            let bytes = self.host_bytes(bd.address.get(), bd.length().into());
+            frames.push((bd, bytes));
             self.return_consumer = (self.return_consumer + 1) % self.return_entries;
         }
         if self.tells_return_consumer {
             let word = Gencom::ReceiveReturnConsumer.bar_offset();
-            self.bench
-                .borrow_mut()
-                .bar_write(word, self.return_consumer);
+            self.set_bar(word, self.return_consumer);
         }
         self.acknowledge();
         frames
@@ -142,7 +141,7 @@ impl Machine {
 
     /// A frame from the wire; the handlers run.
     pub fn arrive(&mut self, frame: &[u8]) -> Reception {
-        let reception = self.bench.borrow_mut().receive(frame);
+        let reception = self.bench().receive(frame);
         self.settle();
         reception
     }
@@ -190,12 +189,14 @@ impl Machine {
     }
 
     /// Writes words of NIC memory through the window of the BAR.
-    pub fn through_window(&self, address: u32, words: &[u32]) {
-        let mut bench = self.bench.borrow_mut();
-        for (at, word) in (address..).step_by(4).zip(words) {
-            bench.bar_write(Register::WindowBase.offset(), at & !0x7FF);
-            bench.bar_write(0x800 + (at & 0x7FF), *word);
-        }
+    pub fn through_window(&mut self, address: u32, words: &[u32]) {
+        let written = memory_window::write(&mut self.card, address, words);
+        written.expect("NIC memory");
+    }
+
+    /// The trace, oldest entry first.
+    pub fn trace(&mut self) -> Vec<TraceEntry> {
+        read_trace(&mut self.card).expect("a trace")
     }
 
     pub fn send_producer(&self) -> u32 {
@@ -219,9 +220,8 @@ impl Machine {
 
     /// Whether the guarded part of the host's memory is as it was.
     pub fn guard_is_untouched(&self) -> bool {
-        self.bench.borrow().host.bytes[GUARD]
-            .iter()
-            .all(|byte| *byte == 0)
+        let bytes = self.host_bytes(HOST_BASE + GUARD.start as u64, GUARD.len());
+        bytes.iter().all(|byte| *byte == 0)
     }
 }
 

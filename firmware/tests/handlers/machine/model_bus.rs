@@ -1,5 +1,6 @@
 //! A CPU's bus on the hardware model: native handlers access the card through it.
 
+use super::Bench;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,7 +8,6 @@ use tigon2_chip::Register;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{ReadChannel, WriteChannel};
 use tigon2_hal::events::{Core, Dispatch};
-use tigon2_model::testing::Bench;
 
 /// Time that one register access of a CPU takes here, in nanoseconds.
 const ACCESS: u64 = 100;

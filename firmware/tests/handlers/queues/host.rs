@@ -195,9 +195,9 @@ impl QueueHost {
             let at = RETURN_RINGS + u64::from(number) * RING + 32 * u64::from(consumer);
             let word = |n: usize| self.machine.host_word(at + 4 * n as u64);
             let bd = ReturnBd::from_words(std::array::from_fn(word));
-            let start = (bd.address.get() - HOST_BASE) as usize;
-            let length = usize::from(bd.length());
-            let bytes = self.machine.bench().host.bytes[start..start + length].to_vec();
+            let bytes = self
+                .machine
+                .host_bytes(bd.address.get(), bd.length().into());
             frames.push((bd, bytes));
             consumer = (consumer + 1) % self.queues[number as usize].return_entries;
         }
