@@ -115,6 +115,7 @@ fn call<B: Dispatch>(a: &mut SideA<B>, command: CommandCode) -> Result<(), Busy>
     cross_call::call(a, what)
 }
 
+/// What each command does: one function, with an arm for each.
 fn carry_out<B: Dispatch>(
     a: &mut SideA<B>,
     command: Command,

@@ -84,6 +84,8 @@ impl Core {
         self.row::<true>(limit, costs, from, stored_over)
     }
 
+    /// The instructions in a row, with `KEEP` what is needed to take them back. One loop in one
+    /// function: program counter, cycle and pipeline stay in the host's registers.
     #[inline(always)]
     fn row<const KEEP: bool>(
         &mut self,

@@ -281,9 +281,9 @@ enum Stop {
     Unfit,
 }
 
-/// Queues the data of some BDs. Local variables hold the changing state, so that it stays in
-/// registers; limits are checked before the run; and other work separates the writes of a
-/// descriptor's words, while the SRAM port is busy.
+/// Queues the data of some BDs. One loop in one function: local variables hold the changing state,
+/// so that it stays in registers; limits are checked before the run; and other work separates the
+/// writes of a descriptor's words, while the SRAM port is busy.
 #[inline(always)]
 fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
     /// BDs of one run: more save little and delay what frees resources.
