@@ -7,7 +7,7 @@
 use super::{SideA, SideB, command, eudp, spine, statistics};
 use crate::control::{host_events, link};
 use crate::io::deadline::{Deadline, SlotA, SlotB};
-use crate::memory::layout::QUEUES;
+use crate::memory::layout::{QUEUES, SPINE};
 use crate::memory::statistics::count;
 use crate::path::{buffer_fetch, receive, send};
 use host_interface::gencom::Gencom;
@@ -18,6 +18,7 @@ use tigon2_hal::timer;
 /// Housekeeping turns between two copies of the counters to NIC memory, a hundredth of a second: a
 /// copy costs some 4000 cycles while the engines use most of the SRAM port.
 const PUBLISHED: u32 = 10;
+const _: () = assert!(PUBLISHED == statistics::PIECES_OF_B);
 
 /// Turns of housekeeping since the counters were copied.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +138,11 @@ fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
             buffer_fetch::queues::read_control(&mut b.buffer_fetch.queues, &mut b.io);
         }
         // A copy of the counters takes longer than a frame: it is for another time.
-        if !eudp::sender::is_watching(&b.eudp) && b.turns.count() {
+        if SPINE != 0 {
+            // A piece in each turn: the time of a run holds meanwhile.
+            b.turns.count();
+            statistics::publish_piece_of_b(b, b.turns.0);
+        } else if !eudp::sender::is_watching(&b.eudp) && b.turns.count() {
             statistics::publish_b(b);
         }
     }

@@ -11,7 +11,7 @@ pub use block::{clear, clear_profile, describe, follow_link, update, write_to};
 
 use super::spine::watch;
 use super::{SideA, SideB};
-use crate::memory::layout::{DROP_COUNTS, HANDLER_COUNTS};
+use crate::memory::layout::{DROP_COUNTS, HANDLER_COUNTS, SPINE};
 use crate::memory::statistics::{set, set64};
 use crate::path::send;
 use crate::record::counters::{ByDestination, SendCounters};
@@ -99,29 +99,26 @@ pub fn publish_a<B: Dispatch>(a: &mut SideA<B>) {
 /// Copies CPU B's counts from its scratch pad to NIC memory.
 #[inline(never)]
 pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
+    if SPINE != 0 {
+        for piece in 0..PIECES_OF_B {
+            publish_piece_of_b(b, piece);
+            watch::glance(&mut b.spine, &mut b.io);
+        }
+        return;
+    }
     let send_bds = send::bds_now(&b.send);
     let SideB {
-        io,
-        counts,
-        send,
-        spine,
-        ..
+        io, counts, send, ..
     } = b;
-    let counters = &send.counters;
-    publish_runs(&mut io.bus, &COUNTED_B, counts);
-    watch::glance(spine, io);
-    publish_drops(&mut io.bus, counters.drops.of(SEND));
-    watch::glance(spine, io);
-    let bus = &mut io.bus;
+    let (bus, counters) = (&mut io.bus, &send.counters);
+    publish_runs(bus, &COUNTED_B, counts);
+    publish_drops(bus, counters.drops.of(SEND));
     let (idle, alone) = bus.core(|core| (core.idle, core.is_alone()));
     if !alone {
         bus.store(Extension::IdleB.nic_address(), idle);
     }
     set64(bus, offset_of!(Statistics, out_octets), counters.octets);
-    watch::glance(spine, io);
-    let bus = &mut io.bus;
     publish_frames(bus, offset_of!(Statistics, out_unicast), &counters.frames);
-    watch::glance(spine, io);
     // Dropped frames: bad ones and good ones.
     let mut sums = [0u32; 2];
     for (reason, count) in counters.drops.of(SEND) {
@@ -146,14 +143,82 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
         errors,
         discards,
     ];
-    watch::glance(spine, io);
-    for (index, (offset, value)) in WORDS_OF_B.into_iter().zip(values).enumerate() {
-        set(&mut io.bus, offset, value);
-        if index & 3 == 3 {
-            watch::glance(spine, io);
+    for (offset, value) in WORDS_OF_B.into_iter().zip(values) {
+        set(bus, offset, value);
+    }
+}
+
+/// Pieces in which CPU B copies its counts where it looks after extensions meanwhile: one in each
+/// turn of housekeeping, as many as there are turns between two copies.
+pub const PIECES_OF_B: u32 = 10;
+
+/// Copies a piece of CPU B's counts.
+#[inline(never)]
+pub fn publish_piece_of_b<B: Dispatch>(b: &mut SideB<B>, piece: u32) {
+    let send_bds = send::bds_now(&b.send);
+    let SideB {
+        io, counts, send, ..
+    } = b;
+    let (bus, counters) = (&mut io.bus, &send.counters);
+    let drops = |from: usize| counters.drops.of(SEND).skip(from).take(DROPS_OF_PIECE);
+    let mut words = |from: usize, values: [u32; 3]| {
+        for (offset, value) in WORDS_OF_B.into_iter().skip(from).zip(values) {
+            set(bus, offset, value);
+        }
+    };
+    match piece {
+        0 => words(
+            0,
+            [
+                counters.updates,
+                counters.producer_updates,
+                counters.threshold_hits,
+            ],
+        ),
+        1 => words(
+            3,
+            [
+                counters.buffer_retries,
+                counters.mac_ring_full,
+                counters.read_ring_full,
+            ],
+        ),
+        2 => words(6, [counters.read_aborts, send_bds, send_bds]),
+        3 => {
+            let mut sums = [0u32; 2];
+            for (reason, count) in counters.drops.of(SEND) {
+                let [errors, discards] = &mut sums;
+                let sum = match reason {
+                    DropReason::BadSendBd | DropReason::SendTooLong | DropReason::SendFault => {
+                        errors
+                    }
+                    _ => discards,
+                };
+                *sum = sum.wrapping_add(count);
+            }
+            let [errors, discards] = sums;
+            let [.., of_errors, of_discards] = WORDS_OF_B;
+            set(bus, of_errors, errors);
+            set(bus, of_discards, discards);
+        }
+        4 => {
+            let idle = bus.core(|core| core.idle);
+            bus.store(Extension::IdleB.nic_address(), idle);
+            set64(bus, offset_of!(Statistics, out_octets), counters.octets);
+        }
+        5 => publish_frames(bus, offset_of!(Statistics, out_unicast), &counters.frames),
+        6 => publish_drops(bus, drops(0)),
+        7 => publish_drops(bus, drops(DROPS_OF_PIECE)),
+        piece => {
+            let half = COUNTED_B.len() / 2;
+            let (front, rest) = COUNTED_B.split_at(half);
+            publish_runs(bus, if piece == 8 { front } else { rest }, counts);
         }
     }
 }
+
+/// Drop counts of a piece.
+const DROPS_OF_PIECE: usize = SEND.len().div_ceil(2);
 
 /// The words of the block that CPU B writes, besides the counters of frames and bytes.
 const WORDS_OF_B: [usize; 11] = [
