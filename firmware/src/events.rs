@@ -68,6 +68,7 @@
 //! ```
 
 use crate::io::loadable;
+use crate::memory::layout::SPINE;
 use crate::{SideA, SideB, control, path, sides};
 use host_interface::extension;
 use tigon2_chip::events::EventBit;
@@ -195,7 +196,12 @@ macro_rules! handlers {
             #[cfg_attr(target_arch = "mips", unsafe(link_section = ".text.later"))]
             #[inline(never)]
             pub extern "C" fn $later<B: Dispatch>(side: &mut $later_side<B>) {
-                loadable::run(&mut side.io.bus, $row);
+                // What the host has loaded is extensions.
+                if SPINE != 0 {
+                    sides::spine::message::turn(&mut side.spine, &mut side.io);
+                } else {
+                    loadable::run(&mut side.io.bus, $row);
+                }
             }
         )+
 
@@ -268,7 +274,7 @@ macro_rules! handlers {
             timer_bit = const EventBit::Timer.number(),
             $( $count = const EventBit::$event.number() | (cpu!($side) as u32) << 8, )+
             $( $name = sym $name::<tigon2_hal::Mmio>, )+
-            has_room = const loadable::HAS_ROOM as u32,
+            has_room = const (loadable::HAS_ROOM || SPINE != 0) as u32,
             $( $later_event = const EventBit::$later_event.number() | (cpu!($later_side) as u32) << 8, )+
             $( $later = sym $later::<tigon2_hal::Mmio>, )+
             both_timers = sym timer_alone::<tigon2_hal::Mmio>,
@@ -320,7 +326,8 @@ macro_rules! tables {
 
 host_interface::handlers!(handlers! {
     later:
-    /// What the host has loaded, behind the frames that have arrived.
+    /// What the host has loaded, behind the frames that have arrived: with SPINE, messages for
+    /// extensions.
     loaded: Loaded on SideA, 0,
     /// What the host has loaded, in front of all else.
     loaded_urgent: LoadedUrgent on SideA, 1,

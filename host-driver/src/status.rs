@@ -13,6 +13,8 @@
 //! [`Request::Capture`] has more than an answer: the frames follow it, written by a thread of
 //! their own ([`live`](crate::live)).
 //!
+//! [`Request::OpenEndpoint`] has a file in its answer, and keeps its connection: [`Application`].
+//!
 //! No request takes long. Requests that change the card ([`Request::changes`]) are those that a
 //! developer needs on a running card; its registers and memory stay the driver's.
 //!
@@ -39,9 +41,14 @@ use crate::log::LogFrame;
 use crate::nic::{Control, Identity, Link, Negotiate, NicError, every_field};
 use crate::rss::words::RssWords;
 use crate::transport::Transport;
+use applications::Applications;
 
+mod applications;
+mod endpoint;
 mod extensions;
 mod queues;
+
+pub use endpoint::Application;
 
 /// Longest request, in bytes: one with an extension, in hexadecimal digits.
 const LONGEST: u64 = 0x4_0000;
@@ -131,6 +138,26 @@ pub enum Request {
         /// Its domain.
         domain: u32,
     },
+    /// An endpoint for messages to extensions: [`Application`].
+    OpenEndpoint {
+        /// Slots of each ring.
+        slots: u32,
+        /// Bytes of bulk data.
+        bulk: u32,
+        /// Domains whose handlers it may call.
+        domains: Vec<u32>,
+        /// Whether these are unloaded when the process ends.
+        unload: bool,
+    },
+    /// Hands a message of the driver's to a handler.
+    SendMessage {
+        /// Its domain.
+        domain: u32,
+        /// The handler's number.
+        handler: u8,
+        /// Arguments, up to 60.
+        arguments: Vec<u32>,
+    },
     /// Takes the link up or down.
     Link {
         /// Whether it is to be up.
@@ -157,6 +184,8 @@ impl Request {
             | Self::LoadExtension { .. }
             | Self::UnloadExtension { .. }
             | Self::ResumeExtension { .. }
+            | Self::OpenEndpoint { .. }
+            | Self::SendMessage { .. }
             | Self::LogLevels { .. }
             | Self::TraceMask { .. }
             | Self::Link { .. } => true,
@@ -222,6 +251,8 @@ pub struct StatusServer {
     polled: Cell<Option<Instant>>,
     /// What is loaded on the card; none where the driver has no policy.
     extensions: RefCell<Option<Extensions>>,
+    /// Processes with endpoints.
+    applications: RefCell<Applications>,
 }
 
 impl StatusServer {
@@ -246,6 +277,7 @@ impl StatusServer {
             path: path.to_owned(),
             polled: Cell::new(None),
             extensions: RefCell::new(None),
+            applications: RefCell::default(),
         })
     }
 
@@ -270,11 +302,17 @@ impl StatusServer {
             let _ = nic.poll_log();
             nic.readers().remove_ended();
         }
+        let mut extensions = self.extensions.borrow_mut();
+        let mut applications = self.applications.borrow_mut();
+        if let Some(extensions) = extensions.as_mut() {
+            // As above.
+            let _ = applications.serve(extensions, nic);
+        }
         for _ in 0..BATCH {
             let Ok((stream, _)) = self.listener.accept() else {
                 return;
             };
-            let _ = converse(&stream, nic, &mut self.extensions.borrow_mut());
+            let _ = converse(&stream, nic, &mut extensions, &mut applications);
         }
     }
 }
@@ -289,6 +327,7 @@ fn converse<T: Transport>(
     mut stream: &UnixStream,
     nic: &mut Control<T>,
     extensions: &mut Option<Extensions>,
+    applications: &mut Applications,
 ) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -301,11 +340,15 @@ fn converse<T: Transport>(
         Ok(Request::Capture { direction }) => Some(*direction),
         _ => None,
     };
-    let answer = request.and_then(|request| answer(&request, nic, extensions));
+    let opens = matches!(request, Ok(Request::OpenEndpoint { .. }));
+    let answer = request.and_then(|request| answer(&request, nic, extensions, applications));
     let good = answer.is_ok();
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
     // In one write: each write takes a buffer of its own, and the socket has room for some hundred.
     // A client that reads late would find its answer truncated.
+    if good && opens {
+        return applications.answer(stream, &format!("{answer}\n"));
+    }
     stream.write_all(format!("{answer}\n").as_bytes())?;
     match capture {
         Some(direction) if good => nic.readers().add(stream.try_clone()?, direction),
@@ -317,6 +360,7 @@ fn answer<T: Transport>(
     request: &Request,
     nic: &mut Control<T>,
     loaded: &mut Option<Extensions>,
+    applications: &mut Applications,
 ) -> Result<Value, String> {
     let text = |error: NicError| error.to_string();
     match request {
@@ -388,7 +432,9 @@ fn answer<T: Transport>(
         Request::Extensions
         | Request::LoadExtension { .. }
         | Request::UnloadExtension { .. }
-        | Request::ResumeExtension { .. } => extensions::answer(loaded, request, nic),
+        | Request::OpenEndpoint { .. }
+        | Request::SendMessage { .. }
+        | Request::ResumeExtension { .. } => extensions::answer(loaded, applications, request, nic),
         Request::Link { up } => {
             let link = nic.config().link.with_enabled(*up);
             nic.set_link(link, Negotiate::Both).map_err(text)?;

@@ -14,16 +14,20 @@
 //!   +0x240  guard 0, 48 bytes, by the host          GuardWord
 //!   +0x270  guard 1 ...
 //!   +0x3C0  arguments of the driver's message, 60 words, by the host
+//!   +0x4C0  endpoint 0, 64 bytes, by the host              rings::EndpointWord
+//!   +0x500  endpoint 1 ...
 //! ```
 //!
 //! The host writes [`BlockWord::Argument`], then [`BlockWord::Command`], then the mailbox; the
 //! firmware answers with [`BlockWord::Result`], then [`BlockWord::Answer`], which is the command
 //! word. A command word is never used twice in a row: its upper half is a number.
 
+pub mod rings;
+
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 /// Domains that can be loaded.
 pub const DOMAINS: u32 = 4;
 /// Handlers of a domain.
@@ -51,11 +55,10 @@ pub const GUARD_BYTES: u32 = 48;
 pub const MESSAGE: u32 = GUARD_ROWS + GUARDS * GUARD_BYTES;
 /// Words of a message's arguments, at most (paper, section 3.2: 240 bytes).
 pub const ARGUMENT_WORDS: u32 = 60;
+/// Offset of the endpoints' rows.
+pub const ENDPOINT_ROWS: u32 = MESSAGE + 256;
 /// Bytes of the block.
-pub const BLOCK_BYTES: u32 = MESSAGE + 256;
-/// Where a message comes from, as its handler sees it: the process that drives the card. The wire
-/// is 0.
-pub const OF_DRIVER: u32 = 1;
+pub const BLOCK_BYTES: u32 = ENDPOINT_ROWS + rings::ENDPOINTS * rings::ENDPOINT_BYTES;
 
 table! {
     /// A word of the block; the value of a variant is its offset.
@@ -107,6 +110,11 @@ table! {
         Resume = 4,
         /// Hand the message in the block to a handler.
         Message = 5,
+        /// Open an endpoint by its row. Its rings are empty.
+        Open = 6,
+        /// Close an endpoint. When it is [`Done`](Outcome::Done), the card touches none of its
+        /// memory any more.
+        Close = 7,
     }
 }
 
@@ -133,6 +141,10 @@ table! {
         Cut = 8,
         /// A message has more arguments than there are.
         TooLong = 9,
+        /// There is no such endpoint, or its row cannot be.
+        NoEndpoint = 10,
+        /// Transfers of an endpoint that is closed are under way: to be asked again.
+        Busy = 11,
     }
 }
 
@@ -197,6 +209,14 @@ pub const fn domain_count(domain: u32, count: DomainCount) -> u32 {
     DOMAIN_COUNTS + (domain << 6) + count as u32
 }
 
+/// Offset of a word of an endpoint's row.
+pub const fn endpoint_word(endpoint: u32, word: rings::EndpointWord) -> u32 {
+    ENDPOINT_ROWS + (endpoint << rings::ENDPOINT_BYTES.trailing_zeros()) + word as u32
+}
+
+/// In a guard's handler: the frames that it wants are messages, see [`rings::ETHER_TYPE`].
+pub const GUARDS_MESSAGES: u32 = 0x80;
+
 /// Offset of a guard.
 pub const fn guard(number: u32) -> u32 {
     GUARD_ROWS + (number << 4) + (number << 5)
@@ -207,7 +227,8 @@ const _: () = {
     assert!(DomainWord::Entries as u32 + HANDLERS * 4 <= ROW_BYTES);
     assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
     assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
-    assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= BLOCK_BYTES);
+    assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= ENDPOINT_ROWS);
+    assert!(HANDLERS <= GUARDS_MESSAGES);
     assert!(BlockWord::Kept as u32 + 4 * DOMAINS <= BlockWord::FreeSlots as u32);
     assert!(BlockWord::FreeSlots as u32 + 4 <= DOMAIN_ROWS);
 };

@@ -216,6 +216,13 @@ impl<B: Dispatch> IoA<B> {
         }
     }
 
+    /// Reads the channel unless a completion is awaited, which reads it.
+    pub fn look_at_writes(&mut self) {
+        if !self.awaits_anything() {
+            self.pass_writes();
+        }
+    }
+
     /// Whether everything that was queued has been written.
     pub fn all_written(&mut self) -> bool {
         if !self.awaits_anything() {

@@ -74,7 +74,7 @@ kinds! {
         ReturnIndex = 3 of "receive",
         /// The event producer index: likewise.
         EventIndex = 4 of "events to the host",
-        /// The status line of a receive queue, with an interrupt.
+        /// The status line of a receive queue, or a message to an endpoint, with an interrupt.
         QueueStatus = 5 of "receive",
     }
 }
@@ -120,6 +120,14 @@ impl ReadNote {
     pub const PART: ReadNote = ReadNote(0x38);
     /// Another transfer of it.
     pub const PIECE: ReadNote = ReadNote(0x138);
+
+    /// Messages for extensions, or their data. No path of the plain frames has this kind.
+    pub const MESSAGE: ReadNote = ReadNote(0x238);
+
+    /// Whether it is [`MESSAGE`](Self::MESSAGE).
+    pub const fn is_message(self) -> bool {
+        self.0 == Self::MESSAGE.0
+    }
 
     /// Whether it is [`PART`](Self::PART) or [`PIECE`](Self::PIECE).
     pub const fn is_of_part(self) -> bool {

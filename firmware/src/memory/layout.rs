@@ -233,16 +233,40 @@ pub const SPINE: usize = cfg!(feature = "spine") as usize;
 /// Words of SPINE that both CPUs see.
 pub const SPINE_SHARED: u32 = VENDOR_OFFSET;
 /// End of those.
-pub const SPINE_SHARED_END: u32 = SPINE_SHARED + 0x40;
+pub const SPINE_SHARED_END: u32 = SPINE_SHARED + 0x80;
 /// The SPINE block, see [`host_interface::spine`].
 pub const SPINE_BLOCK: u32 = SPINE_SHARED_END.next_multiple_of(32);
 /// Guards as they count, a row of [`spine::GUARD_BYTES`] for each.
 pub const SPINE_GUARDS: u32 = SPINE_BLOCK + spine::BLOCK_BYTES;
 /// The slots of frames on their way, a word for each.
 pub const SPINE_QUEUE: u32 = SPINE_GUARDS + spine::GUARDS * spine::GUARD_BYTES;
-/// Frames on their way from CPU A to CPU B, and those that domains keep: [`POOL_SLOTS`], and one more in which a frame lies
-/// that goes round the end of the receive buffer.
-pub const POOL: u32 = (SPINE_QUEUE + POOL_QUEUE * 4).next_multiple_of(POOL_SLOT);
+/// Whom each handler lets call it, a word for each: by the domain's number times 8, and its own.
+pub const SPINE_CALLERS: u32 = SPINE_QUEUE + POOL_QUEUE * 4;
+/// What CPU B is to fetch for messages: [`MESSAGE_REQUESTS`] of 16 bytes.
+pub const SPINE_REQUESTS: u32 = SPINE_CALLERS + spine::DOMAINS * spine::HANDLERS * 4;
+/// Requests that may be under way, a power of two.
+pub const MESSAGE_REQUESTS: u32 = 8;
+/// Of each message from the host, what CPU A knows of it.
+pub const SPINE_IN_ENTRIES: u32 = SPINE_REQUESTS + MESSAGE_REQUESTS * 16;
+/// Of each message from handlers, the endpoint that it is for.
+pub const SPINE_OUT_TO: u32 = SPINE_IN_ENTRIES + IN_SLOTS * 4;
+/// Messages from the host, from handlers, and of handlers to their own domain: a ring each.
+pub const MESSAGES_IN: u32 =
+    (SPINE_OUT_TO + OUT_SLOTS * 4).next_multiple_of(spine::rings::MESSAGE_BYTES);
+/// Slots of [`MESSAGES_IN`], a power of two.
+pub const IN_SLOTS: u32 = 16;
+/// See [`MESSAGES_IN`].
+pub const MESSAGES_OUT: u32 = MESSAGES_IN + IN_SLOTS * spine::rings::MESSAGE_BYTES;
+/// Slots of [`MESSAGES_OUT`], a power of two.
+pub const OUT_SLOTS: u32 = 16;
+/// See [`MESSAGES_IN`].
+pub const MESSAGES_POSTED: u32 = MESSAGES_OUT + OUT_SLOTS * spine::rings::MESSAGE_BYTES;
+/// Slots of [`MESSAGES_POSTED`], a power of two.
+pub const POST_SLOTS: u32 = 4;
+/// Frames on their way from CPU A to CPU B, and those that domains keep: [`POOL_SLOTS`], and one
+/// more in which a frame lies that goes round the end of the receive buffer.
+pub const POOL: u32 =
+    (MESSAGES_POSTED + POST_SLOTS * spine::rings::MESSAGE_BYTES).next_multiple_of(POOL_SLOT);
 /// Frames that the pool holds: on their way, or kept.
 pub const POOL_SLOTS: u32 = 12;
 /// Frames that may be on their way.
@@ -256,8 +280,8 @@ pub const ARENA: u32 = POOL + (POOL_SLOTS + 1) * POOL_SLOT;
 /// End of that.
 pub const ARENA_END: u32 = if SPINE == 0 { ARENA } else { BLOCK_OFFSET };
 /// Bytes from [`SPINE_SHARED`] to K: the arena has room for the router's two tables of 16 KB. With
-/// 512 KB of SRAM the packet buffers keep 240 KB.
-const SPINE_BYTES: u32 = 0x1_0000;
+/// 512 KB of SRAM the packet buffers keep 224 KB.
+const SPINE_BYTES: u32 = 0x1_4000;
 
 /// 1 in firmware with endpoints for datagrams, else 0.
 pub const EUDP: usize = cfg!(feature = "eudp") as usize;
@@ -303,7 +327,7 @@ const _: () = {
     assert!(VERDICT_SLOTS.is_power_of_two() && VERDICT_SLOTS * 8 <= RX_RING_BYTES);
     assert!(QUEUE_CONTROL.is_multiple_of(8) && QUEUE_BLOCK.is_multiple_of(4));
     // With 512 KB the packet buffers still get more than half of it, or nearly that.
-    let least = if SPINE == 0 { 0x4_0000 } else { 0x3_C000 };
+    let least = if SPINE == 0 { 0x4_0000 } else { 0x3_8000 };
     assert!(PACKET_MEMORY_END - block_base(0x8_0000) - block::PACKET_BUFFERS >= least);
 };
 

@@ -204,6 +204,17 @@ shared! {
     OfA SPINE_QUEUED one, "Frames that A has put into the pool; wraps.";
     OfB SPINE_TAKEN one, "Frames that B has taken out of it; wraps.";
     OfB SPINE_ENDED one, "Why B has ended the run that was ended last.";
+    OfA SPINE_ASKED one, "Requests for messages that A has made; wraps.";
+    OfB SPINE_FETCHED one, "Those of them that are done; wraps.";
+    OfA SPINE_OUT one, "Messages that handlers have sent; wraps.";
+    OfA SPINE_OUT_PUT one, "Those that the channel has.";
+    OfA SPINE_OUT_MARKED one, "Those that are written when the channel has passed a position.";
+    OfA SPINE_OUT_FREED one, "Those that are written.";
+    OfA SPINE_OUT_ROOM one, "How many more there is room for.";
+    OfA SPINE_LOADING one, "The domain whose `init` runs.";
+    OfA SPINE_POSTED one, "Messages of handlers to their own domains; wraps.";
+    OfA SPINE_POSTS_RUN one, "Those of them that have run.";
+    OfA SPINE_POST_ROOM one, "How many more there is room for.";
 }
 
 shared! {

@@ -3,12 +3,12 @@
 //! Hardware reference, sections 6, 13 and 14. Only this module knows all [kinds](crate::io::note)
 //! of transfers, and has an arm for each.
 
-use super::{SideA, SideB, eudp};
+use super::{SideA, SideB, eudp, spine};
 use crate::control::host_events;
 use crate::io::IoA;
 use crate::io::buffer_ring::RingId;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
-use crate::memory::layout::{EUDP, QUEUES};
+use crate::memory::layout::{EUDP, QUEUES, SPINE};
 use crate::path::buffer_fetch::{self, queues};
 use crate::path::send::{self, Sent};
 use tigon2_chip::events::EventBit;
@@ -63,6 +63,7 @@ fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
         io,
         send,
         buffer_fetch,
+        spine,
         ..
     } = b;
     let note = ReadNote::of_word(done.note);
@@ -85,7 +86,12 @@ fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
                 }
                 return;
             }
-            ReadKind::Nothing | ReadKind::SendBds | ReadKind::StandardBds => return,
+            ReadKind::Nothing | ReadKind::SendBds | ReadKind::StandardBds => {
+                if SPINE != 0 && note.is_message() {
+                    spine::watch::fetched(spine, io);
+                }
+                return;
+            }
         }
     };
     buffer_fetch::arrived(buffer_fetch, io, ring, note.after());

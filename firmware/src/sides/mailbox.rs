@@ -13,6 +13,7 @@ use host_interface::eudp::COMMAND_MAILBOX;
 use host_interface::queue::QUEUES_MAX;
 use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
 use host_interface::spine::MAILBOX;
+use host_interface::spine::rings::{self, FIRST_MAILBOX};
 use tigon2_chip::Register;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_hal::events::Dispatch;
@@ -29,6 +30,13 @@ const OF_QUEUES: u32 = {
 
 /// The mailboxes that frames and interrupts of classic mode use.
 const OFTEN: u32 = RECEIVE | Mailbox::SendProducer.mask() | Mailbox::HostInterrupt.mask();
+
+/// The mailboxes of SPINE's endpoints.
+const OF_ENDPOINTS: u32 = if SPINE == 0 {
+    0
+} else {
+    ((1 << rings::MAILBOXES) - 1) << FIRST_MAILBOX
+};
 
 /// Mailbox.
 #[inline(always)]
@@ -48,13 +56,16 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     if SPINE != 0 && pending & 1 << MAILBOX != 0 {
         spine::load::command(&mut a.spine, &mut a.io);
     }
+    if SPINE != 0 && pending & OF_ENDPOINTS != 0 {
+        spine::message::rung(&mut a.spine, &mut a.io, pending >> FIRST_MAILBOX);
+    }
     if EUDP != 0 && pending >> COMMAND_MAILBOX != 0 {
         eudp::command::rung(&mut a.eudp, &mut a.io, pending);
     }
     if pending & Mailbox::HostInterrupt.mask() != 0 {
         a.io.raise_deferred();
     }
-    if pending & !OFTEN != 0 {
+    if pending & !(OFTEN | OF_ENDPOINTS) != 0 {
         others(a, pending);
     }
 }

@@ -6,11 +6,11 @@
 //! The host named memory that it does not have, so recovery skips the descriptor, drops what it
 //! was for, and continues in both directions.
 
-use super::{SideA, SideB, eudp};
+use super::{SideA, SideB, eudp, spine};
 use crate::io::buffer_ring::RingId;
 use crate::io::direct;
 use crate::io::note::{ReadKind, ReadNote, WriteKind, WriteNote};
-use crate::memory::layout::{EUDP, QUEUES, STAGING, STATISTICS, TABLES_END};
+use crate::memory::layout::{EUDP, QUEUES, SPINE, STAGING, STATISTICS, TABLES_END};
 use crate::memory::statistics::count;
 use crate::path::buffer_fetch::{self, queues};
 use crate::path::{receive, send};
@@ -44,7 +44,14 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
             _ if EUDP != 0 && ReadNote::of_word(note).is_of_part() => {
                 eudp::sender::failed(&mut b.eudp, &mut b.send, &mut b.io, descriptor);
             }
-            ReadKind::Nothing => {}
+            ReadKind::Nothing => {
+                if SPINE != 0 && ReadNote::of_word(note).is_message() {
+                    // It has no serial, so that it is dropped.
+                    spine::watch::fetched(&mut b.spine, &mut b.io);
+                    let nothing = ReadNote::NOTHING.word();
+                    b.io.read_ring.set_note(descriptor, nothing);
+                }
+            }
             ReadKind::SendData => send::fault::data(&mut b.send, &mut b.io, descriptor),
             ReadKind::SendBds => bds(b, descriptor, None),
             ReadKind::StandardBds => bds(b, descriptor, Some(RingId::Standard)),

@@ -2,12 +2,15 @@
 //!
 //! `sides::spine::enter` has the picture. The saved registers, and the effects of the run in work,
 //! are in CPU A's pad: extensions run there alone, one at a time. The imports lie one behind the
-//! other and change nothing but the effects, so that a run can be cut off in them as well.
+//! other, some in the pad and those of messages in SRAM, and change nothing but the effects and
+//! what is nobody's until the run has returned, so that a run can be cut off in them as well.
 
 use super::{BUS, State};
+use crate::memory::copy;
 use crate::sides::spine::effects::{Effects, Status};
 use crate::sides::spine::enter::{CUT, Ended};
 use crate::sides::spine::supply::slot;
+use crate::sides::spine::{message, outgoing};
 use core::arch::global_asm;
 use spine_image::interface::{self, Number};
 use tigon2_hal::timer;
@@ -160,6 +163,45 @@ extern "C" fn count(counter: u32) -> Status {
     effects().count(counter)
 }
 
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn accept(number: u32, callers: u32) -> Status {
+    message::accept(effects(), &mut { BUS }, number, callers)
+}
+
+/// To an endpoint.
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn send_message(to: u32, arguments: *const u32, words: u32) -> Status {
+    let noted = outgoing::to_endpoint(effects(), &mut { BUS }, to, words);
+    written(noted.unwrap_or_default(), arguments, words)
+}
+
+/// To a domain and handler in bits 31:24 and 23:16 of `high`, of the station whose address is in
+/// the rest of it and in `low`.
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn send_wire(high: u32, low: u32, arguments: *const u32, words: u32) -> Status {
+    let noted = outgoing::to_wire(effects(), &mut { BUS }, high, low, words);
+    written(noted.unwrap_or_default(), arguments, words)
+}
+
+/// To a handler of the own domain.
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn post(handler: u32, arguments: *const u32, words: u32) -> Status {
+    let noted = outgoing::to_itself(effects(), &mut { BUS }, handler, words);
+    written(noted.unwrap_or_default(), arguments, words)
+}
+
+/// Copies a message's arguments into its slot, if there is one.
+#[unsafe(link_section = ".text.imports")]
+#[inline(never)]
+extern "C" fn written(slot: u32, arguments: *const u32, words: u32) -> Status {
+    if slot == 0 {
+        return Status::Full;
+    }
+    // At most 60: who has noted it has seen to that. The slice is one of the caller's.
+    copy::words(&mut { BUS }, arguments as u32, slot, words << 2);
+    Status::Noted
+}
+
 /// Addresses of functions.
 #[repr(transparent)]
 pub struct Table([*const (); interface::COUNT]);
@@ -183,5 +225,9 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::Words as usize] = words as *const ();
     table[Number::Send as usize] = send as *const ();
     table[Number::Release as usize] = release as *const ();
+    table[Number::Accept as usize] = accept as *const ();
+    table[Number::SendMessage as usize] = send_message as *const ();
+    table[Number::SendWire as usize] = send_wire as *const ();
+    table[Number::Post as usize] = post as *const ();
     Table(table)
 };

@@ -4,6 +4,10 @@
 //! is never told: names, what was proven, and whose the guards are. Firmware that was started anew
 //! has forgotten all domains, and so has this at its next look.
 
+mod messages;
+
+pub use messages::{EndpointReport, Ledger};
+
 use crate::guard::{Guard, GuardText};
 use crate::load::{Card, LoadError, Loader};
 use crate::policy::{Policy, PolicyError};
@@ -57,6 +61,7 @@ pub struct Extensions {
     loader: Option<Loader>,
     loaded: [Option<Loaded>; DOMAINS as usize],
     guards: Vec<Guard>,
+    starts: u64,
 }
 
 impl Extensions {
@@ -67,6 +72,7 @@ impl Extensions {
             loader: None,
             loaded: Default::default(),
             guards: Vec::new(),
+            starts: 0,
         }
     }
 
@@ -77,6 +83,7 @@ impl Extensions {
             _ => {
                 self.loaded = Default::default();
                 self.guards.clear();
+                self.starts += 1;
                 Loader::find(card)?
             }
         };
@@ -99,6 +106,10 @@ impl Extensions {
         let bytes = crate::link::bytes(&image);
         let build = *self.policy.build().ok_or(PolicyError::NoBuild)?;
         let policy = self.policy.clone();
+        // By the signer that it names: whether that has signed it is judged before it is loaded.
+        policy
+            .grant(&image.trailer().signer, image.grade())?
+            .judge(guards)?;
         let loader = self.loader(card)?;
         let (domain, proof) = loader.load(card, container, &policy, &build)?;
         let before = self.guards.clone();

@@ -23,6 +23,7 @@
 //! | [`link`](mod@link) | addresses | object code |
 //! | [`verify`](mod@verify) | which instructions, which jumps, how much stack | object code |
 //! | [`load`] | onto the running card | |
+//! | [`endpoint`] | an application's message rings | |
 //! | [`guard`] | which frames go to which handler | |
 //! | [`routes`] | tables for the extension `router` | |
 //! | [`extensions`] | what is loaded, for who drives the card | |
@@ -34,6 +35,7 @@
 
 #[cfg(feature = "compile")]
 pub mod compile;
+pub mod endpoint;
 pub mod extensions;
 #[cfg(feature = "compile")]
 pub mod gate;

@@ -5,15 +5,18 @@
 //! arena belongs to a domain from before it is loaded until the firmware has answered that it is
 //! unloaded.
 
+mod endpoints;
 mod region;
 
 pub use crate::guard::{Guard, Term};
+pub use endpoints::{EndpointConfig, EndpointCounts, handlers_of};
 
 use crate::link::{self, LinkError, Runtime};
 use crate::policy::{Policy, PolicyError};
 use crate::sign::{self, TrustError};
 use crate::verify::{self, Proof, Refused};
 use host_interface::extension::{Extension, VERSION_WITH_SPINE};
+use host_interface::spine::rings::ENDPOINTS;
 use host_interface::spine::{
     ARGUMENT_WORDS, BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS,
     GUARDS, LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
@@ -42,6 +45,12 @@ pub trait Card {
     /// # Errors
     /// If the card is gone.
     fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error>;
+
+    /// Writes both words of a mailbox; the low one, which rings, last.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Self::Error>;
 
     /// Lets the card work for a moment; `false` when it has had enough time for an answer, after
     /// `turns` of them.
@@ -130,6 +139,8 @@ pub struct Loader {
     runtime: Runtime,
     command: u32,
     pieces: [Option<Piece>; DOMAINS as usize],
+    /// What stands in the doorbells of endpoints.
+    doorbells: [u16; ENDPOINTS as usize],
 }
 
 /// Pieces of the arena begin at multiples of this.
@@ -172,6 +183,7 @@ impl Loader {
             runtime: Runtime { imports },
             command: word(block + BlockWord::Command as u32)?,
             pieces: [None; DOMAINS as usize],
+            doorbells: [0; ENDPOINTS as usize],
         })
     }
 

@@ -15,8 +15,10 @@
 //! region = 4096                   # bytes of statics
 //! memory = 16384                  # bytes of text, constants and statics
 //! stack = 256                     # bytes that a handler may need
+//! guards = ["udp:4000-4999"]      # which frames its handlers may get, see `guard::GuardGrant`
 //! ```
 
+use crate::guard::{GuardGrant, GuardText, NoGuard};
 use serde::Deserialize;
 use spine_image::Grade;
 use thiserror::Error;
@@ -58,6 +60,17 @@ pub enum PolicyError {
     /// Nobody by that key may load anything.
     #[error("the policy grants nothing to the signer {0}")]
     UnknownSigner(String),
+    /// What stands for a guard is none.
+    #[error("signer {index}: {reason}")]
+    GuardText {
+        /// Which signer.
+        index: usize,
+        /// What stands there.
+        reason: NoGuard,
+    },
+    /// The signer may not install this guard.
+    #[error("the policy does not grant the signer the guard {0}")]
+    Guard(String),
     /// The container has another grade.
     #[error("the signer needs grade {needs:?}, the container has {has:?}")]
     Grade {
@@ -90,6 +103,8 @@ struct SignerEntry {
     region: u32,
     memory: u32,
     stack: u32,
+    #[serde(default)]
+    guards: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +134,22 @@ pub struct Grant {
     pub memory: u32,
     /// Bytes of stack.
     pub stack: u32,
+    /// Guards that its extensions may have.
+    pub guards: Vec<GuardGrant>,
+}
+
+impl Grant {
+    /// Judges guards of an extension.
+    ///
+    /// # Errors
+    /// [`PolicyError::Guard`].
+    pub fn judge(&self, guards: &[GuardText]) -> Result<(), PolicyError> {
+        let granted = |guard: &&GuardText| self.guards.iter().any(|grant| grant.covers(guard));
+        match guards.iter().find(|guard| !granted(guard)) {
+            Some(guard) => Err(PolicyError::Guard(guard.to_string())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// All grants.
@@ -194,6 +225,7 @@ fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
             });
         }
     }
+    let guards = entry.guards.iter().map(|text| text.parse());
     Ok(Grant {
         key,
         domains: entry.domains,
@@ -206,5 +238,8 @@ fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
         region: entry.region,
         memory: entry.memory,
         stack: entry.stack,
+        guards: guards
+            .collect::<Result<_, _>>()
+            .map_err(|reason| PolicyError::GuardText { index, reason })?,
     })
 }

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use host_interface::spine::MAILBOX;
+use host_interface::spine::rings::{FIRST_MAILBOX, MAILBOXES};
+use spine_linker::endpoint::Memory;
 use spine_linker::load::Card;
 use tigon2_chip::mailbox;
 
 use super::{Control, NicError, window};
+use crate::dma::{DmaError, DmaMemory};
 use crate::transport::Transport;
 
 /// How long the firmware has at a look: it answers between two handlers.
@@ -41,8 +44,33 @@ impl<T: Transport> Card for ExtensionCard<'_, T> {
         Ok(())
     }
 
+    fn post(&mut self, number: u32, high: u32, low: u32) -> Result<(), NicError> {
+        if (FIRST_MAILBOX..FIRST_MAILBOX + MAILBOXES).contains(&number) {
+            let at = mailbox::BAR_BASE + mailbox::BYTES * number;
+            self.0.transport.write_block(at, &[high, low])?;
+            self.0.transport.flush()?;
+        }
+        Ok(())
+    }
+
     fn wait(&mut self, turns: u32) -> bool {
         std::thread::sleep(LOOK);
         turns < LOOKS
+    }
+}
+
+impl Memory for DmaMemory {
+    type Error = DmaError;
+
+    fn read_word(&self, offset: usize) -> Result<u32, DmaError> {
+        DmaMemory::read_word(self, offset)
+    }
+
+    fn write_word(&self, offset: usize, value: u32) -> Result<(), DmaError> {
+        DmaMemory::write_word(self, offset, value)
+    }
+
+    fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<(), DmaError> {
+        DmaMemory::write_bytes(self, offset, bytes)
     }
 }

@@ -1,11 +1,13 @@
 //! Answers about extensions.
 
 use serde_json::{Value, json};
+use spine_linker::endpoint::RingSizes;
 use spine_linker::extensions::Extensions;
 use spine_linker::guard::GuardText;
 use spine_linker::load::LoadError;
 
 use super::Request;
+use super::applications::{Applications, Wanted};
 use crate::nic::{Control, ExtensionCard, NicError};
 use crate::transport::Transport;
 
@@ -13,6 +15,7 @@ use crate::transport::Transport;
 /// `{"free": bytes, "extensions": [..]}`.
 pub(super) fn answer<T: Transport>(
     extensions: &mut Option<Extensions>,
+    applications: &mut Applications,
     request: &Request,
     control: &mut Control<T>,
 ) -> Result<Value, String> {
@@ -21,6 +24,27 @@ pub(super) fn answer<T: Transport>(
             "the driver loads no extensions: bridge --extensions POLICY has it do so".to_owned(),
         );
     };
+    if let Request::OpenEndpoint {
+        slots,
+        bulk,
+        domains,
+        unload,
+    } = request
+    {
+        let wanted = Wanted {
+            sizes: RingSizes {
+                slots: *slots,
+                bulk: *bulk,
+            },
+            domains: domains.clone(),
+            unload: *unload,
+        };
+        return applications.open(extensions, control, &wanted);
+    }
+    if let Request::UnloadExtension { domain } = request {
+        let revoked = applications.revoke(extensions, control, *domain);
+        revoked.map_err(text)?;
+    }
     let mut card = ExtensionCard(control);
     let mut loaded = None;
     match request {
@@ -38,11 +62,28 @@ pub(super) fn answer<T: Transport>(
         Request::ResumeExtension { domain } => {
             extensions.resume(&mut card, *domain).map_err(text)?;
         }
+        Request::SendMessage {
+            domain,
+            handler,
+            arguments,
+        } => {
+            let sent = extensions.send(&mut card, *domain, *handler, arguments);
+            sent.map_err(text)?;
+        }
         _ => {}
     }
     let reports = extensions.reports(&mut card).map_err(text)?;
     let free = extensions.free(&mut card).map_err(text)?;
-    Ok(json!({ "domain": loaded, "free": free, "extensions": reports }))
+    let ledger = extensions.ledger(&mut card).map_err(text)?;
+    let endpoints = extensions.endpoints(&mut card, &applications.numbers());
+    let endpoints = endpoints.map_err(text)?;
+    Ok(json!({
+        "domain": loaded,
+        "free": free,
+        "extensions": reports,
+        "ledger": ledger,
+        "endpoints": endpoints,
+    }))
 }
 
 fn text(error: LoadError<NicError>) -> String {

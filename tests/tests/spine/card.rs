@@ -58,6 +58,14 @@ impl Card for Window {
         Ok(())
     }
 
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+        let at = BAR_BASE + BYTES * mailbox;
+        let mut machine = self.0.lock();
+        machine.bar_write(at, high);
+        machine.bar_write(at + 4, low);
+        Ok(())
+    }
+
     fn wait(&mut self, turns: u32) -> bool {
         self.0.lock().run(1000);
         turns < 1000
@@ -123,12 +131,14 @@ pub fn policy_with(patience: u32) -> Policy {
         key = "{key}"
         domains = [
             "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
+            "spine.message",
         ]
         watchdog = 10
         patience = {patience}
         region = 4096
         memory = 8192
         stack = 256
+        guards = ["any"]
         "#
     ))
     .expect("a policy")

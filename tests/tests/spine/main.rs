@@ -7,6 +7,7 @@ mod cost;
 mod cuts;
 mod kept;
 mod messages;
+mod rings;
 mod tigonctl;
 mod traffic;
 mod trials;

@@ -1,7 +1,8 @@
 //! Messages of the driver's process to handlers.
 
 use crate::card::{self, Spine};
-use host_interface::spine::{DomainCount, OF_DRIVER, Outcome};
+use host_interface::spine::rings::DRIVER;
+use host_interface::spine::{DomainCount, Outcome};
 use integration_tests::Engine;
 use spine_linker::load::{Guard, LoadError};
 use std::convert::Infallible;
@@ -39,7 +40,7 @@ fn a_handler_gets_each_message_with_all_its_arguments() {
             .iter()
             .fold(0, |sum: u32, word| sum.wrapping_add(*word));
         send(&mut spine, domain, 0, &arguments).expect("it runs");
-        assert_eq!(region(&mut spine, domain), [sum, OF_DRIVER, count]);
+        assert_eq!(region(&mut spine, domain), [sum, DRIVER, count]);
     }
     assert_eq!(spine.counters(domain)[0], 6);
     assert_eq!(spine.count(domain, DomainCount::Runs), 6);

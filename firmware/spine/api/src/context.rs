@@ -4,6 +4,8 @@
 //! has returned. What is noted when it is cut off is thrown away. The list is bounded; beyond
 //! it a call answers [`Full`], and the handler decides.
 
+use crate::HandlerNumber;
+use crate::endpoint::{Endpoint, WireAddress};
 use crate::imports;
 use crate::message::Buffer;
 use core::marker::PhantomData;
@@ -161,6 +163,41 @@ impl Context {
     #[inline(always)]
     pub fn count(&self, counter: u32) -> Result<(), Full> {
         status(imports::count(counter))
+    }
+
+    /// Sends a message to an endpoint: at most 60 words of arguments, which are copied, and at most
+    /// 4 messages in a run.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no such endpoint, if it has no room for one more, or behind a bound.
+    #[inline(always)]
+    pub fn send(&self, to: Endpoint, arguments: &[u32]) -> Result<(), Full> {
+        status(imports::send_message(to.0, arguments))
+    }
+
+    /// Sends a message to a handler of another card, by a frame; one in a run.
+    ///
+    /// # Errors
+    /// [`Full`] if too many frames wait for the wire, or behind a bound.
+    #[inline(always)]
+    pub fn send_wire(&self, to: &WireAddress, arguments: &[u32]) -> Result<(), Full> {
+        let WireAddress {
+            station: (high, low),
+            domain,
+            handler,
+        } = *to;
+        let high = u32::from(domain) << 24 | u32::from(handler.0) << 16 | high & 0xFFFF;
+        status(imports::send_wire(high, low, arguments))
+    }
+
+    /// Sends a message to a handler of the own domain, which runs later, when others have had
+    /// their turn: long work is a sequence of runs.
+    ///
+    /// # Errors
+    /// [`Full`] if as many wait as there is room for, 4 of all domains.
+    #[inline(always)]
+    pub fn post(&self, handler: HandlerNumber, arguments: &[u32]) -> Result<(), Full> {
+        status(imports::post(handler.0, arguments))
     }
 
     #[cfg(not(target_arch = "mips"))]

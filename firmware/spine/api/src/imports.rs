@@ -9,11 +9,13 @@ use core::sync::atomic::AtomicU32;
 
 #[cfg(not(target_arch = "mips"))]
 pub(crate) use crate::model::{
-    add_handler, count, keep, kept, kept_words, now, patch, patch_three, release, send, transmit,
+    accept, add_handler, count, keep, kept, kept_words, now, patch, patch_three, post, release,
+    send, send_message, send_wire, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub(crate) use card::{
-    add_handler, count, keep, kept, kept_words, now, patch, patch_three, release, send, transmit,
+    accept, add_handler, count, keep, kept, kept_words, now, patch, patch_three, post, release,
+    send, send_message, send_wire, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
@@ -77,6 +79,14 @@ mod card {
         safe fn buffer_release(slot: u32) -> u32;
         #[link_name = "spine.counter.add"]
         safe fn counter_add(counter: u32) -> u32;
+        #[link_name = "spine.message.accept"]
+        safe fn message_accept(number: u32, callers: u32) -> u32;
+        #[link_name = "spine.message.send"]
+        fn message_send(to: u32, arguments: *const u32, words: u32) -> u32;
+        #[link_name = "spine.message.send_wire"]
+        fn message_send_wire(high: u32, low: u32, arguments: *const u32, words: u32) -> u32;
+        #[link_name = "spine.message.post"]
+        fn message_post(handler: u32, arguments: *const u32, words: u32) -> u32;
     }
 
     /// Installs a handler.
@@ -149,6 +159,33 @@ mod card {
     #[inline(always)]
     pub fn count(counter: u32) -> u32 {
         counter_add(counter)
+    }
+
+    /// Says whom a handler lets call it.
+    #[inline(always)]
+    pub fn accept(number: u8, callers: u32) -> bool {
+        message_accept(u32::from(number), callers) == 0
+    }
+
+    /// Notes a message to an endpoint; 0 if there was room.
+    #[inline(always)]
+    pub fn send_message(to: u32, arguments: &[u32]) -> u32 {
+        // SAFETY: the runtime reads so many words there before it returns, and keeps nothing of it.
+        unsafe { message_send(to, arguments.as_ptr(), arguments.len() as u32) }
+    }
+
+    /// Notes a message to the wire; 0 if there was room.
+    #[inline(always)]
+    pub fn send_wire(high: u32, low: u32, arguments: &[u32]) -> u32 {
+        // SAFETY: as for `send_message`.
+        unsafe { message_send_wire(high, low, arguments.as_ptr(), arguments.len() as u32) }
+    }
+
+    /// Notes a message to the own domain; 0 if there was room.
+    #[inline(always)]
+    pub fn post(handler: u8, arguments: &[u32]) -> u32 {
+        // SAFETY: as for `send_message`.
+        unsafe { message_post(handler.into(), arguments.as_ptr(), arguments.len() as u32) }
     }
 
     /// Runs `init`: the only place on the card where a [`Durable`] is made.

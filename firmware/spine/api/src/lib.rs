@@ -24,6 +24,7 @@
 //! | [`ephemeral`] | which procedures may be cut off, as types | 3.3.2 |
 //! | [`message`] | messages and the buffers that they refer to | 3.2, 3.4 |
 //! | [`context`] | who runs, and the effects that it asks for | 3.2 |
+//! | [`endpoint`] | where messages come from and go to | 3.2 |
 //! | [`view`] | headers in a buffer: type-safe casting | 3.3.1 |
 //! | [`headers`] | Ethernet, VLAN, ARP, IPv4, ICMP, UDP | |
 //! | [`region`] | the memory region of a domain | 3.4 |
@@ -38,6 +39,7 @@
 extern crate std;
 
 pub mod context;
+pub mod endpoint;
 pub mod ephemeral;
 pub mod headers;
 mod imports;
@@ -48,6 +50,7 @@ pub mod region;
 pub mod view;
 
 pub use context::{Context, Full, Kept, KeptNumber};
+pub use endpoint::{Callers, Endpoint, WireAddress, accept};
 pub use ephemeral::{Argument, Durable, Ephemeral, HandlerNumber, HandlerProc, Lock, add_handler};
 pub use message::{Buffer, Message, Verdict};
 pub use region::{Table, Word, Words};

@@ -22,7 +22,7 @@
 use crate::context::PATCHES;
 use crate::ephemeral::HandlerNumber;
 use crate::message::ARGUMENT_WORDS;
-use crate::{Context, Durable, Ephemeral, HandlerProc, Message, Verdict};
+use crate::{Context, Durable, Endpoint, Ephemeral, HandlerProc, Message, Verdict, WireAddress};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec::Vec;
@@ -34,6 +34,8 @@ const LONGEST: usize = 1536;
 /// Slots of the pool, and how many of them a domain keeps at most.
 const SLOTS: usize = 12;
 const KEEPS: usize = 4;
+/// Messages of a run, and those to the own domain that may wait.
+const MESSAGES: usize = 4;
 
 /// What the run in work has asked for.
 #[derive(Debug, Default)]
@@ -47,6 +49,10 @@ struct Noted {
     keeps: bool,
     sent: u32,
     released: u32,
+    messages: Vec<(Sent, Vec<u32>)>,
+    posts: Vec<(u8, Vec<u32>)>,
+    /// Whom handlers let call them.
+    callers: Vec<(u8, u32)>,
     /// What the domain keeps: a frame's bytes and its words, by its slot.
     kept: [Option<(u32, Vec<u32>)>; SLOTS],
 }
@@ -59,9 +65,19 @@ std::thread_local! {
 #[derive(Debug)]
 pub struct Domain {
     handlers: Vec<(u8, HandlerProc, u32)>,
+    callers: Vec<(u8, u32)>,
     counters: [u32; COUNTERS],
     runs: u32,
     kept: [Option<(u32, Vec<u32>)>; SLOTS],
+}
+
+/// Where a message goes that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// To an endpoint.
+    To(Endpoint),
+    /// To a handler of another card.
+    Wire(WireAddress),
 }
 
 /// What a run came to.
@@ -73,6 +89,10 @@ pub struct Run {
     pub transmitted: Option<Vec<u8>>,
     /// Frames that were kept and go out, too.
     pub sent: Vec<Vec<u8>>,
+    /// Messages that were sent, with their arguments.
+    pub messages: Vec<(Sent, Vec<u32>)>,
+    /// Messages to handlers of the own domain, by their numbers.
+    pub posts: Vec<(u8, Vec<u32>)>,
 }
 
 impl Domain {
@@ -88,6 +108,7 @@ impl Domain {
         let noted = NOTED.take();
         Domain {
             handlers: noted.handlers,
+            callers: noted.callers,
             counters: [0; COUNTERS],
             runs: 0,
             kept: Default::default(),
@@ -113,18 +134,38 @@ impl Domain {
     /// Hands a frame without CRC to a handler; none if there is no such handler.
     pub fn frame(&mut self, number: HandlerNumber, frame: &[u8]) -> Option<Run> {
         let words: Vec<u32> = frame.chunks(4).map(word).collect();
-        self.run(number, frame, &words, &[])
+        self.run(Endpoint::WIRE, number, frame, &words, &[])
     }
 
     /// Hands a small message to a handler; none if there is no such handler or if there are
     /// too many arguments.
     pub fn message(&mut self, number: HandlerNumber, arguments: &[u32]) -> Option<Run> {
+        self.message_from(Endpoint::DRIVER, number, arguments)
+    }
+
+    /// The same from an endpoint; none, too, if the handler does not let it call.
+    pub fn message_from(
+        &mut self,
+        source: Endpoint,
+        number: HandlerNumber,
+        arguments: &[u32],
+    ) -> Option<Run> {
         (arguments.len() <= ARGUMENT_WORDS).then_some(())?;
-        self.run(number, &[], &[], arguments)
+        let said = self.callers.iter().find(|(at, _)| *at == number.0);
+        let callers = said.map_or(1 | 8, |(_, callers)| *callers);
+        let caller = match source {
+            Endpoint::WIRE => 4,
+            Endpoint::DRIVER => 1,
+            Endpoint::ITSELF => 8,
+            _ => 2,
+        };
+        (callers & caller != 0).then_some(())?;
+        self.run(source, number, &[], &[], arguments)
     }
 
     fn run(
         &mut self,
+        source: Endpoint,
         number: HandlerNumber,
         frame: &[u8],
         words: &[u32],
@@ -133,7 +174,7 @@ impl Domain {
         let found = self.handlers.iter().find(|(at, ..)| *at == number.0);
         let (_, handler, argument) = *found?;
         self.runs = self.runs.wrapping_add(1);
-        let message = Message::of_model(words, frame.len() as u32, arguments, 0);
+        let message = Message::of_model(words, frame.len() as u32, arguments, source.0);
         let context = Context::of_model(argument, 0, self.runs);
         NOTED.with_borrow_mut(|noted| {
             *noted = Noted {
@@ -156,10 +197,13 @@ impl Domain {
             transmitted = noted.transmits.then(|| patched(words, frame.len(), &noted));
             sent = self.move_kept(&noted, words, frame.len());
         }
+        let returned = verdict.is_some();
         Some(Run {
             verdict,
             transmitted,
             sent,
+            messages: if returned { noted.messages } else { Vec::new() },
+            posts: if returned { noted.posts } else { Vec::new() },
         })
     }
 
@@ -329,6 +373,66 @@ pub(crate) fn count(counter: u32) -> u32 {
             return 1;
         }
         noted.counts.push(counter);
+        0
+    })
+}
+
+/// See [`crate::accept`].
+pub(crate) fn accept(number: u8, callers: u32) -> bool {
+    NOTED.with_borrow_mut(|noted| {
+        let takes = noted.in_init && number < HandlerNumber::LIMIT;
+        if takes {
+            noted.callers.retain(|(at, _)| *at != number);
+            noted.callers.push((number, callers));
+        }
+        takes
+    })
+}
+
+fn send_to(to: Sent, arguments: &[u32]) -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.messages.len() == MESSAGES || arguments.len() > ARGUMENT_WORDS {
+            return 1;
+        }
+        noted.messages.push((to, arguments.to_vec()));
+        0
+    })
+}
+
+/// See [`Context::send`]. All endpoints of applications are there, and have room.
+pub(crate) fn send_message(to: u32, arguments: &[u32]) -> u32 {
+    if !(1..=64).contains(&to) {
+        return 1;
+    }
+    send_to(Sent::To(Endpoint(to)), arguments)
+}
+
+/// See [`Context::send_wire`].
+pub(crate) fn send_wire(high: u32, low: u32, arguments: &[u32]) -> u32 {
+    let taken = |noted: &Noted| {
+        noted
+            .messages
+            .iter()
+            .any(|(to, _)| matches!(to, Sent::Wire(_)))
+    };
+    if NOTED.with_borrow(taken) {
+        return 1;
+    }
+    let to = WireAddress {
+        station: (high & 0xFFFF, low),
+        domain: (high >> 24) as u8,
+        handler: HandlerNumber((high >> 16) as u8),
+    };
+    send_to(Sent::Wire(to), arguments)
+}
+
+/// See [`Context::post`].
+pub(crate) fn post(handler: u8, arguments: &[u32]) -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.posts.len() == MESSAGES || arguments.len() > ARGUMENT_WORDS {
+            return 1;
+        }
+        noted.posts.push((handler, arguments.to_vec()));
         0
     })
 }

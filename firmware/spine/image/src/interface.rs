@@ -66,6 +66,14 @@ interfaces! {
     Send: "spine.buffer.transmit", "fn(u32) -> u32", 64;
     /// Notes that a kept frame is given back.
     Release: "spine.buffer.release", "fn(u32) -> u32", 64;
+    /// Says whom a handler lets call it.
+    Accept: "spine.message.accept", "fn(u32, u32) -> u32", 64 durable;
+    /// Notes a message to an endpoint.
+    SendMessage: "spine.message.send", "fn(u32, *const u32, u32) -> u32", 64;
+    /// Notes a message to the wire.
+    SendWire: "spine.message.send_wire", "fn(u32, u32, *const u32, u32) -> u32", 64;
+    /// Notes a message to the own domain.
+    Post: "spine.message.post", "fn(u32, *const u32, u32) -> u32", 64;
 }
 
 /// How many there are.

@@ -12,8 +12,10 @@ use host_interface::spine::{COUNTERS, HANDLERS};
 pub const PATCHES: usize = 16;
 /// Counts of a run.
 pub const COUNTS: usize = 16;
+/// Messages of a run, at most.
+pub const MESSAGES: u32 = 4;
 /// Bytes of [`Effects`] on the card.
-pub const BYTES: u32 = 4 * (9 + COUNTS as u32) + 8 * (PATCHES as u32 + HANDLERS);
+pub const BYTES: u32 = 4 * (11 + COUNTS as u32) + 8 * (PATCHES as u32 + HANDLERS);
 /// Bytes of a frame that the pool holds.
 const FRAME_MAX: u32 = crate::memory::layout::POOL_FRAME;
 
@@ -21,11 +23,13 @@ const FRAME_MAX: u32 = crate::memory::layout::POOL_FRAME;
 const TRANSMIT: u32 = 1 << 31;
 /// The frame is to be kept.
 const KEEP: u32 = 1 << 30;
+/// A message goes to the wire.
+const MESSAGE: u32 = 1 << 29;
 /// A bit for each slot that is to be transmitted, from this one on; those to be released are the
 /// lowest.
 const SEND: u32 = POOL_SLOTS;
 const SLOTS: u32 = (1 << POOL_SLOTS) - 1;
-const _: () = assert!(2 * POOL_SLOTS <= 30);
+const _: () = assert!(2 * POOL_SLOTS <= 29);
 
 /// What an import answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +103,10 @@ pub struct Effects {
     asked: u32,
     counts: [u32; COUNTS],
     count_count: usize,
+    /// Messages to endpoints and to the wire.
+    message_count: u32,
+    /// Messages to the own domain.
+    post_count: u32,
     /// Handlers by their numbers.
     pub handlers: [Installed; HANDLERS as usize],
 }
@@ -118,6 +126,8 @@ impl Effects {
             asked: 0,
             counts: [0; COUNTS],
             count_count: 0,
+            message_count: 0,
+            post_count: 0,
             handlers: [Installed::NONE; HANDLERS as usize],
         }
     }
@@ -134,6 +144,8 @@ impl Effects {
         self.patch_count = 0;
         self.asked = 0;
         self.count_count = 0;
+        self.message_count = 0;
+        self.post_count = 0;
     }
 
     /// The run of `init` begins.
@@ -157,6 +169,67 @@ impl Effects {
             }
             _ => Status::Full,
         }
+    }
+
+    /// Whether the run is that of `init`.
+    #[inline(always)]
+    pub const fn is_init(&self) -> bool {
+        self.is_init != 0
+    }
+
+    /// Notes a message to an endpoint that takes so many more, where there is room for so many in
+    /// all. Returns how many were noted before.
+    #[inline(always)]
+    pub fn message(&mut self, takes: u32, room: u32) -> Option<u32> {
+        let before = self.message_count;
+        if before >= MESSAGES || before >= takes || before >= room || self.is_init != 0 {
+            return None;
+        }
+        self.message_count += 1;
+        Some(before)
+    }
+
+    /// The same of one for the wire, which takes a slot of the pool and an entry of the queue.
+    #[inline(always)]
+    pub fn message_to_wire(&mut self, room: u32) -> Option<u32> {
+        // The frame of the run may need the last slot.
+        if self.room == 0 || self.free_count < 2 || self.asked & MESSAGE != 0 {
+            return None;
+        }
+        let before = self.message(MESSAGES, room)?;
+        self.room -= 1;
+        self.asked |= MESSAGE;
+        Some(before)
+    }
+
+    /// Notes a message to the own domain, where there is room for so many. Returns how many were
+    /// noted before.
+    #[inline(always)]
+    pub fn post(&mut self, room: u32) -> Option<u32> {
+        let before = self.post_count;
+        if before >= room || self.is_init != 0 {
+            return None;
+        }
+        self.post_count += 1;
+        Some(before)
+    }
+
+    /// How many messages were noted for endpoints and the wire.
+    #[inline(always)]
+    pub const fn messages(&self) -> u32 {
+        self.message_count
+    }
+
+    /// How many messages were noted for the own domain.
+    #[inline(always)]
+    pub const fn posts(&self) -> u32 {
+        self.post_count
+    }
+
+    /// Whether any messages were noted.
+    #[inline(always)]
+    pub const fn sends_messages(&self) -> bool {
+        self.message_count | self.post_count != 0
     }
 
     /// Changes a word of the frame.
@@ -256,13 +329,13 @@ impl Effects {
     /// Whether anything is to become of frames.
     #[inline(always)]
     pub const fn moves_frames(&self) -> bool {
-        self.asked != 0
+        self.asked & !MESSAGE != 0
     }
 
     /// Whether the frame is to be transmitted, and nothing else is to become of frames.
     #[inline(always)]
     pub const fn only_transmits(&self) -> bool {
-        self.asked == TRANSMIT
+        self.asked & !MESSAGE == TRANSMIT
     }
 
     /// Whether the frame is to be transmitted.

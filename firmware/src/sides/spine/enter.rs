@@ -69,6 +69,8 @@ mod text {
         static SPINE_IMPORTS: u32;
         static _imports_start: u32;
         static _imports_end: u32;
+        static _cold_imports_start: u32;
+        static _cold_imports_end: u32;
     }
 
     /// See `start::spine`.
@@ -91,8 +93,11 @@ mod text {
     }
 
     /// Where the text of the imports is that a run may be cut off in.
-    pub fn import_text() -> Range<u32> {
-        &raw const _imports_start as u32..&raw const _imports_end as u32
+    pub fn import_text() -> [Range<u32>; 2] {
+        [
+            &raw const _imports_start as u32..&raw const _imports_end as u32,
+            &raw const _cold_imports_start as u32..&raw const _cold_imports_end as u32,
+        ]
     }
 
     /// Where CPU A goes on when its run is cut off.
@@ -120,8 +125,8 @@ mod text {
     pub fn lend(_: *mut Effects) {}
 
     /// Nowhere.
-    pub fn import_text() -> Range<u32> {
-        0..0
+    pub fn import_text() -> [Range<u32>; 2] {
+        [0..0, 0..0]
     }
 
     /// Nowhere.

@@ -161,6 +161,12 @@ impl Guards {
         count: 0,
     };
 
+    /// How many there are.
+    #[inline(always)]
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Whether there are none.
     #[inline(always)]
     pub const fn is_empty(&self) -> bool {

@@ -10,11 +10,12 @@ use super::guard::Guard;
 use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message, watched};
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, POOL_SLOTS, SPINE_BLOCK};
-use crate::memory::shared::SPINE_WATCH;
+use crate::memory::shared::{SPINE_LOADING, SPINE_WATCH};
 use host_interface::extension::Extension;
+use host_interface::spine::rings::DEFAULT_CALLERS;
 use host_interface::spine::{
-    self, BlockWord, Command, DOMAINS, DomainCount, DomainWord, GUARDS, HANDLERS, MAILBOX, Outcome,
-    domain_count, domain_word,
+    self, BlockWord, Command, DOMAINS, DomainCount, DomainWord, GUARDS, GUARDS_MESSAGES, HANDLERS,
+    MAILBOX, Outcome, domain_count, domain_word,
 };
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -57,7 +58,7 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         return;
     };
     let asked = io.bus.load(word(BlockWord::Command));
-    if asked == runtime.answered {
+    if asked == io.bus.load(word(BlockWord::Answer)) {
         return;
     }
     let argument = io.bus.load(word(BlockWord::Argument));
@@ -65,6 +66,8 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     let done = match Command::from_number(asked & 0xFFFF) {
         None => Err(Outcome::NoCommand),
         Some(Command::SetGuards) => set_guards(runtime, io),
+        Some(Command::Open) => runtime.open_endpoint(io, argument),
+        Some(Command::Close) => runtime.close_endpoint(io, argument),
         Some(_) if domain >= DOMAINS => Err(Outcome::NoDomain),
         Some(Command::Load) => load(runtime, io, domain),
         Some(Command::Unload) => unload(runtime, io, domain),
@@ -72,7 +75,6 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::Message) => message::deliver(runtime, io, argument),
     };
     let result = done.err().unwrap_or(Outcome::Done);
-    runtime.answered = asked;
     io.bus.store(word(BlockWord::Result), result as u32);
     io.bus.store(word(BlockWord::Answer), asked);
 }
@@ -83,7 +85,6 @@ struct Row {
     end: u32,
     init: u32,
     watchdog: u32,
-    patience: u32,
     entries: [u32; HANDLERS as usize],
 }
 
@@ -96,7 +97,6 @@ impl Row {
             end: of(DomainWord::TextEnd),
             init: of(DomainWord::Init),
             watchdog: of(DomainWord::Watchdog),
-            patience: of(DomainWord::Patience),
             entries: [0; HANDLERS as usize],
         };
         let lies = row.text >= ARENA && row.text <= row.end && row.end <= ARENA_END;
@@ -134,6 +134,7 @@ impl Row {
 }
 
 fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
+    runtime.outgoing.tell(io);
     let Runtime {
         domains,
         effects,
@@ -141,7 +142,7 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
         ..
     } = runtime;
     let domain = domains.get_mut(number as usize).ok_or(Outcome::NoDomain)?;
-    if domain.loaded != 0 {
+    if domain.watchdog != 0 {
         return Err(Outcome::WrongState);
     }
     let row = Row::load(&mut io.bus, number)?;
@@ -150,6 +151,11 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     // CPU B looks after `init`, too.
     watch_at_least(io, row.watchdog);
     *run = run.wrapping_add(1);
+    SPINE_LOADING.set(&io.me, &mut io.bus, number);
+    for handler in 0..HANDLERS {
+        let word = message::callers(number, handler);
+        io.bus.store(word, DEFAULT_CALLERS);
+    }
     enter::lend(effects);
     effects.begin_init();
     let message: MessageWords = [0; 5];
@@ -161,10 +167,8 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     let installs = matches!(left, Left::Returned(_)) && are_entries(effects, &row);
     if installs {
         *domain = Domain {
-            loaded: 1,
             suspended: 0,
             watchdog: row.watchdog,
-            patience: row.patience,
             cut: 0,
             handlers: effects.handlers,
         };
@@ -186,12 +190,13 @@ fn are_entries(effects: &Effects, row: &Row) -> bool {
 fn unload<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
     let domain = runtime.domains.get_mut(number as usize);
     let domain = domain.ok_or(Outcome::NoDomain)?;
-    if domain.loaded == 0 {
+    if domain.watchdog == 0 {
         return Err(Outcome::WrongState);
     }
     *domain = Domain::NONE;
     runtime.pool.release_all(&mut io.bus, number);
     runtime.guards.forget(&mut io.bus, number);
+    runtime.outgoing.forget(&mut io.bus, number);
     renew_watch(runtime, io);
     Ok(())
 }
@@ -199,7 +204,7 @@ fn unload<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> R
 fn resume<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
     let domain = runtime.domains.get_mut(number as usize);
     let domain = domain.ok_or(Outcome::NoDomain)?;
-    if domain.loaded == 0 {
+    if domain.watchdog == 0 {
         return Err(Outcome::WrongState);
     }
     domain.suspended = 0;
@@ -218,8 +223,11 @@ fn set_guards<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) -> Result<(),
     for (number, place) in (0..count).zip(&mut guards) {
         let guard = Guard::load(&mut io.bus, number);
         let domain = runtime.domains.get(guard.domain as usize);
+        let domain = domain.filter(|domain| domain.watchdog != 0);
         let handler = domain.and_then(|domain| domain.handlers.get(guard.handler as usize));
-        if handler.is_none_or(|handler| handler.entry == 0) {
+        let is_there = handler.is_some_and(|handler| handler.entry != 0);
+        // A message names its handler itself.
+        if !is_there && (domain.is_none() || guard.handler != GUARDS_MESSAGES) {
             return Err(Outcome::NoHandler);
         }
         *place = guard;
@@ -241,7 +249,7 @@ fn watch_at_least<B: Dispatch>(io: &mut IoA<B>, watchdog: u32) {
 fn renew_watch<B: Dispatch>(runtime: &Runtime, io: &mut IoA<B>) {
     let mut shortest = 0;
     for domain in &runtime.domains {
-        if domain.loaded != 0 && (shortest == 0 || domain.watchdog < shortest) {
+        if domain.watchdog != 0 && (shortest == 0 || domain.watchdog < shortest) {
             shortest = domain.watchdog;
         }
     }

@@ -1,51 +1,120 @@
-//! Messages of the driver's process to handlers.
+//! Messages to handlers.
 //!
-//! Paper, section 3.2: a message has up to 240 bytes of arguments, and runs a handler. The host
-//! writes the arguments into the SPINE block and asks for the command; the answer says whether the
-//! handler has returned. What it has to say lies in its region, which the host reads.
+//! Paper, section 3.2: a message has up to 240 bytes of arguments, and runs a handler. It comes
+//! from one of these places:
+//!
+//! | from | way |
+//! | --- | --- |
+//! | the process that drives the card, one at a time | the SPINE block and a command, which is answered when the run is over |
+//! | applications, that process | [rings](super::rings) in the host's memory |
+//! | the wire | a frame that a guard for messages wants |
+//! | the handler's own domain | [posts](super::outgoing) |
+//!
+//! A handler has said whom it lets call it; an endpoint moreover needs the host's grant. What is
+//! for no handler, or not allowed, is dropped and counted.
+//!
+//! Each turn runs one message of the rings and one post. Turns come behind the frames that have
+//! arrived, and after each run of frames: neither frames nor a handler that posts to itself for
+//! ever keep the others waiting.
 
-use super::effects::There;
+use super::effects::{Effects, Status, There};
 use super::enter::{self, Left};
-use super::{ContextWords, MessageWords, Runtime, commit, cut, watched};
+use super::rings::{self, Incoming};
+use super::{ContextWords, MessageWords, Runtime, Spine, commit, cut, watched};
 use crate::io::IoA;
-use crate::memory::layout::SPINE_BLOCK;
-use host_interface::spine::{ARGUMENT_WORDS, DomainCount, MESSAGE, OF_DRIVER, Outcome};
+use crate::memory::layout::{SPINE_BLOCK, SPINE_CALLERS};
+use crate::memory::shared::{SPINE_FETCHED, SPINE_LOADING};
+use host_interface::spine::rings::{
+    Caller, DRIVER, Dropped, EndpointWord, FRAME_HEADER, HeaderWord, ITSELF, WIRE,
+};
+use host_interface::spine::{
+    ARGUMENT_WORDS, DOMAINS, DomainCount, HANDLERS, MESSAGE, Outcome, endpoint_word,
+};
+use tigon2_chip::events::EventBit;
+use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
-/// Hands the message in the block to a handler: domain, handler and how many arguments there are,
-/// from bits 0, 8 and 16 on.
-pub(super) fn deliver<B: Dispatch>(
-    runtime: &mut Runtime,
-    io: &mut IoA<B>,
-    argument: u32,
-) -> Result<(), Outcome> {
-    let (number, handler, words) = (argument & 0xFF, argument >> 8 & 0xFF, argument >> 16);
+/// NIC address of the word that says whom a handler lets call it.
+pub const fn callers(domain: u32, handler: u32) -> u32 {
+    SPINE_CALLERS + (domain << 5) + (handler << 2)
+}
+
+const _: () = assert!(HANDLERS << 2 == 1 << 5);
+
+/// In `init`: says whom a handler lets call it. The domain is not there yet, so nobody calls it.
+#[inline(always)]
+pub fn accept<B: Bus>(effects: &Effects, bus: &mut B, handler: u32, callers: u32) -> Status {
+    if !effects.is_init() || handler >= HANDLERS {
+        return Status::Full;
+    }
+    let word = self::callers(SPINE_LOADING.get(bus), handler);
+    bus.store(word, callers);
+    Status::Noted
+}
+
+/// A message, and for whom.
+struct Call {
+    domain: u32,
+    handler: u32,
+    /// Where it comes from, as the handler sees it.
+    source: u32,
+    caller: Caller,
+    /// NIC address of its arguments.
+    arguments: u32,
+    words: u32,
+    /// NIC address of its data.
+    at: u32,
+    length: u32,
+}
+
+/// Why a message has run no handler to its end.
+enum Refusal {
+    NoHandler,
+    Suspended,
+    NotAllowed,
+    Cut,
+}
+
+/// Runs the handler that a message is for.
+#[inline(never)]
+fn run<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, call: &Call) -> Result<(), Refusal> {
     let Runtime {
         domains,
         effects,
         pool,
+        outgoing,
         run,
         ..
     } = runtime;
-    let domain = domains.get_mut(number as usize).ok_or(Outcome::NoDomain)?;
-    let installed = domain.handlers.get(handler as usize).copied();
+    let number = call.domain;
+    let domain = domains.get_mut(number as usize);
+    let domain = domain.ok_or(Refusal::NoHandler)?;
+    let installed = domain.handlers.get(call.handler as usize).copied();
     let installed = installed.filter(|installed| installed.entry != 0);
-    let installed = installed.ok_or(Outcome::NoHandler)?;
-    if words > ARGUMENT_WORDS {
-        return Err(Outcome::TooLong);
+    let installed = installed.ok_or(Refusal::NoHandler)?;
+    if io.bus.load(callers(number, call.handler)) & call.caller as u32 == 0 {
+        return Err(Refusal::NotAllowed);
     }
     if domain.suspended != 0 {
-        return Err(Outcome::Cut);
+        return Err(Refusal::Suspended);
     }
     pool.make_room(&mut io.bus);
+    let slots = &pool.slots;
     let there = There {
-        room: pool.slots.room(),
-        kept: pool.slots.kept(number),
-        ..There::NOTHING
+        slot: slots.next(),
+        room: slots.room(),
+        kept: slots.kept(number),
+        free_count: slots.free_count(),
     };
-    effects.begin(0, there);
+    effects.begin(call.length, there);
     *run = run.wrapping_add(1);
-    let message: MessageWords = [0, 0, OF_DRIVER, SPINE_BLOCK + MESSAGE, words];
+    let message: MessageWords = [
+        call.at,
+        call.length,
+        call.source,
+        call.arguments,
+        call.words,
+    ];
     let context: ContextWords = [installed.argument, number, *run];
     let left = watched(io, *run, domain.watchdog, || {
         enter::enter(installed.entry, &message, &context, effects)
@@ -54,12 +123,217 @@ pub(super) fn deliver<B: Dispatch>(
     match left {
         Left::Ended(why) => {
             cut(io, domain, pool, number, why);
-            Err(Outcome::Cut)
+            Err(Refusal::Cut)
         }
         Left::Returned(_) => {
             domain.cut = 0;
-            commit(io, effects, pool, number, 0, 0);
+            commit(io, effects, pool, number, call.at, call.length);
+            if effects.sends_messages() {
+                outgoing.commit(io, effects, pool, (number, call.handler));
+            }
             Ok(())
         }
+    }
+}
+
+/// Hands the message in the block to a handler: domain, handler and how many arguments there are,
+/// from bits 0, 8 and 16 on.
+pub(super) fn deliver<B: Dispatch>(
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+    argument: u32,
+) -> Result<(), Outcome> {
+    let words = argument >> 16;
+    if words > ARGUMENT_WORDS {
+        return Err(Outcome::TooLong);
+    }
+    let call = Call {
+        domain: argument & 0xFF,
+        handler: argument >> 8 & 0xFF,
+        source: DRIVER,
+        caller: Caller::Driver,
+        arguments: SPINE_BLOCK + MESSAGE,
+        words,
+        at: 0,
+        length: 0,
+    };
+    run(runtime, io, &call).map_err(|refusal| match refusal {
+        Refusal::NoHandler | Refusal::NotAllowed => Outcome::NoHandler,
+        Refusal::Suspended | Refusal::Cut => Outcome::Cut,
+    })
+}
+
+/// A message of the wire for a domain: a frame of so many bytes without CRC, at an address.
+#[inline(never)]
+pub(super) fn of_wire<B: Dispatch>(
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+    domain: u32,
+    at: u32,
+    length: u32,
+) {
+    let words = io.bus.load(at + 12) & 0xFFFF;
+    let to = io.bus.load(at + 16);
+    let whole = words <= ARGUMENT_WORDS && length >= FRAME_HEADER + (words << 2);
+    let call = Call {
+        domain,
+        handler: to & 0xFF,
+        source: WIRE,
+        caller: Caller::Wire,
+        arguments: at + FRAME_HEADER,
+        words,
+        at,
+        length,
+    };
+    let done = whole && to >> 8 == domain && run(runtime, io, &call).is_ok();
+    let count = if done {
+        DomainCount::Consumed
+    } else {
+        DomainCount::Dropped
+    };
+    Runtime::count(&mut io.bus, domain, count);
+}
+
+/// A message of an endpoint.
+fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &Incoming) {
+    let Incoming {
+        endpoint, shape, ..
+    } = *incoming;
+    let (domain, handler) = (shape >> 8 & 0xFF, shape & 0xFF);
+    let source = endpoint + DRIVER;
+    let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
+    let caller = if source == DRIVER {
+        Caller::Driver
+    } else {
+        Caller::Application
+    };
+    let call = Call {
+        domain,
+        handler,
+        source,
+        caller,
+        arguments: incoming.arguments,
+        words: shape >> 16,
+        at: incoming.at,
+        length: incoming.length,
+    };
+    let granted = io.bus.load(row + EndpointWord::Handlers as u32);
+    let is_granted = domain < DOMAINS
+        && handler < HANDLERS
+        && granted >> ((domain << HANDLERS.trailing_zeros()) + handler) & 1 != 0;
+    let done = if is_granted {
+        run(runtime, io, &call)
+    } else {
+        Err(Refusal::NotAllowed)
+    };
+    let why = match done {
+        Ok(()) => return super::bump(&mut io.bus, row + EndpointWord::Delivered as u32),
+        Err(Refusal::NoHandler | Refusal::Suspended) => Dropped::NoHandler,
+        Err(Refusal::NotAllowed) => Dropped::NotAllowed,
+        Err(Refusal::Cut) => Dropped::Cut,
+    };
+    rings::drop(&mut io.bus, endpoint, why);
+}
+
+/// A message of a handler to its own domain.
+fn of_itself<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
+    let shape = io.bus.load(at + HeaderWord::Shape as u32);
+    let call = Call {
+        domain: shape >> 8 & 0xFF,
+        handler: shape & 0xFF,
+        source: ITSELF,
+        caller: Caller::Itself,
+        arguments: at,
+        words: shape >> 16,
+        at: 0,
+        length: 0,
+    };
+    if run(runtime, io, &call).is_err() && call.domain < DOMAINS {
+        Runtime::count(&mut io.bus, call.domain, DomainCount::Dropped);
+    }
+}
+
+/// One turn: a message of the rings, and one of a handler to itself.
+#[inline(never)]
+pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) {
+    let has_room = runtime.rings.arrivals(io).is_ok();
+    if let Some(incoming) = runtime.rings.next(io, &mut runtime.pool.slots) {
+        of_endpoint(runtime, io, &incoming);
+        runtime.rings.over(&mut runtime.pool.slots);
+        runtime.rings.fetch(io);
+    }
+    if let Some(at) = runtime.outgoing.next_post(&mut io.bus) {
+        of_itself(runtime, io, at);
+        runtime.outgoing.has_run_post(io);
+    }
+    let has_post = runtime.outgoing.next_post(&mut io.bus).is_some();
+    let more = runtime.rings.has_message() || has_post;
+    runtime.messages = more.into();
+    if more {
+        io.bus.set(EventBit::Loaded);
+    }
+    if runtime.outgoing.waits(io) {
+        runtime.outgoing.write(io);
+    }
+    if !has_room {
+        // For what tells an endpoint that its messages were fetched.
+        io.wait_for_descriptor(EventBit::Loaded);
+    }
+}
+
+/// The event of messages.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
+pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
+    io.bus.clear(EventBit::Loaded);
+    if let Some(runtime) = spine.runtime() {
+        serve(runtime, io);
+    }
+}
+
+/// Doorbell A: messages may have arrived.
+#[inline(always)]
+pub fn arrived<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
+    if let Some(runtime) = spine.runtime()
+        && runtime.rings.awaits()
+        && SPINE_FETCHED.get(&mut io.bus) != runtime.rings.seen()
+    {
+        runtime.messages = 1;
+        io.bus.set(EventBit::Loaded);
+    }
+}
+
+/// The host has written mailboxes of endpoints.
+#[inline(never)]
+pub fn rung<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>, boxes: u32) {
+    if let Some(runtime) = spine.runtime() {
+        runtime.rings.rung(io, boxes);
+    }
+}
+
+impl Runtime {
+    /// Opens an endpoint.
+    pub(super) fn open_endpoint<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        endpoint: u32,
+    ) -> Result<(), Outcome> {
+        self.outgoing.tell(io);
+        let opened = self.rings.open(&mut io.bus, endpoint);
+        opened.then_some(()).ok_or(Outcome::NoEndpoint)
+    }
+
+    /// Closes an endpoint.
+    pub(super) fn close_endpoint<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        endpoint: u32,
+    ) -> Result<(), Outcome> {
+        if endpoint >= host_interface::spine::rings::ENDPOINTS {
+            return Err(Outcome::NoEndpoint);
+        }
+        let fetched = self.rings.close(&mut io.bus, endpoint);
+        let written = self.outgoing.is_done(io);
+        (fetched && written).then_some(()).ok_or(Outcome::Busy)
     }
 }

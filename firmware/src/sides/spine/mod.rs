@@ -26,7 +26,9 @@
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
 //! | [`load`] | commands of the host |
-//! | `message` | messages of the host's to handlers |
+//! | [`message`] | messages to handlers |
+//! | [`rings`] | those from the host's rings |
+//! | [`outgoing`] | those that handlers send |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
 //! | [`slots`] | who refers to which of these |
 //! | [`watch`] | the watchdog, by CPU B |
@@ -35,7 +37,9 @@ pub mod effects;
 pub mod enter;
 pub mod guard;
 pub mod load;
-mod message;
+pub mod message;
+pub mod outgoing;
+pub mod rings;
 pub mod slots;
 pub mod supply;
 pub mod watch;
@@ -50,7 +54,9 @@ use crate::path::receive::queues::Queues;
 use effects::{Effects, Installed, There};
 use enter::{Ended, Left};
 use guard::Guards;
-use host_interface::spine::{DOMAINS, DomainCount, HANDLERS, domain_count};
+use host_interface::spine::{
+    DOMAINS, DomainCount, DomainWord, GUARDS_MESSAGES, HANDLERS, domain_count, domain_word,
+};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -79,24 +85,19 @@ impl Default for Spine {
 /// A domain that is loaded.
 #[derive(Debug)]
 struct Domain {
-    /// Flags are words: the chip cannot store several bytes at once where compilers would.
-    loaded: u32,
+    /// A flag is a word: the chip cannot store several bytes at once where compilers would.
     suspended: u32,
-    /// Microseconds that a run may take.
+    /// Microseconds that a run may take; 0 while nothing is loaded.
     watchdog: u32,
-    /// Runs in a row that may be cut off.
-    patience: u32,
-    /// That were, the last ones.
+    /// Runs in a row that were cut off, the last ones.
     cut: u32,
     handlers: [Installed; HANDLERS as usize],
 }
 
 impl Domain {
     const NONE: Domain = Domain {
-        loaded: 0,
         suspended: 0,
         watchdog: 0,
-        patience: 0,
         cut: 0,
         handlers: [Installed::NONE; HANDLERS as usize],
     };
@@ -109,12 +110,14 @@ pub struct Runtime {
     domains: [Domain; DOMAINS as usize],
     effects: Effects,
     pool: supply::Pool,
+    rings: rings::Rings,
+    outgoing: outgoing::Outgoing,
+    /// Whether messages may wait for a handler.
+    messages: u32,
     /// Number of the run; the lowest 24 bits count.
     run: u32,
     /// Start of the oldest frame if it was judged, and is the host's, but waits; else 0.
     judged: u32,
-    /// The command that was answered last.
-    answered: u32,
 }
 
 /// A message as a handler sees it: `spine::Message`.
@@ -144,9 +147,11 @@ impl Runtime {
             domains: [const { Domain::NONE }; DOMAINS as usize],
             effects: Effects::new(),
             pool: supply::Pool::new(),
+            rings: rings::Rings::new(),
+            outgoing: outgoing::Outgoing::new(),
+            messages: 0,
             run: 0,
             judged: 0,
-            answered: 0,
         }
     }
 
@@ -179,12 +184,30 @@ pub fn complete<B: Dispatch>(
     io: &mut IoA<B>,
 ) {
     if let Some(runtime) = spine.runtime()
-        && !runtime.guards.is_empty()
-        && !receive.is_sorting()
+        && runtime.guards.count() | runtime.messages != 0
     {
-        return complete_guarded(receive, runtime, io);
+        return complete_beside_extensions(receive, queues, runtime, io);
     }
     frame::complete(receive, queues, io);
+}
+
+/// The same where frames or messages are for extensions: messages have a turn after each run of
+/// frames, however many of these there are.
+#[inline(never)]
+fn complete_beside_extensions<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+) {
+    if !runtime.guards.is_empty() && !receive.is_sorting() {
+        complete_guarded(receive, runtime, io);
+    } else {
+        frame::complete(receive, queues, io);
+    }
+    if runtime.messages != 0 {
+        message::serve(runtime, io);
+    }
 }
 
 /// The same with guards.
@@ -228,6 +251,10 @@ fn hand_over<B: Dispatch>(
     handler: u32,
 ) -> Fate {
     match runtime.pool.in_one_piece(&mut io.bus, frame, base) {
+        Some(at) if handler & GUARDS_MESSAGES != 0 => {
+            message::of_wire(runtime, io, domain, at, frame.length - frame::CRC);
+            Fate::Done
+        }
         Some(at) => run(runtime, io, domain, handler, frame, at),
         // Longer than what is kept, round the end of the buffer.
         None => Fate::Host,
@@ -248,6 +275,7 @@ fn run<B: Dispatch>(
         domains,
         effects,
         pool,
+        outgoing,
         run,
         ..
     } = runtime;
@@ -285,6 +313,9 @@ fn run<B: Dispatch>(
         Left::Returned(verdict) => {
             domain.cut = 0;
             commit(io, effects, pool, number, at, length);
+            if effects.sends_messages() {
+                outgoing.commit(io, effects, pool, (number, handler));
+            }
             let (fate, count) = match verdict {
                 0 => (Fate::Done, DomainCount::Consumed),
                 1 => (Fate::Done, DomainCount::Dropped),
@@ -334,7 +365,9 @@ fn cut<B: Dispatch>(
     };
     Runtime::count(&mut io.bus, number, count);
     domain.cut += 1;
-    if domain.patience != 0 && domain.cut >= domain.patience {
+    let patience = SPINE_BLOCK + domain_word(number, DomainWord::Patience);
+    let patience = io.bus.load(patience);
+    if patience != 0 && domain.cut >= patience {
         domain.suspended = 1;
         pool.release_all(&mut io.bus, number);
         let word = SPINE_BLOCK + domain_count(number, DomainCount::Suspended);

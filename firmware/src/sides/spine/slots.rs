@@ -109,6 +109,11 @@ impl Slots {
         }
     }
 
+    /// Somebody in the firmware refers to a slot, until [`let_go`](Self::let_go).
+    pub fn hold(&mut self, slot: u32) {
+        self.refer(slot);
+    }
+
     /// Another entry of the queue names a slot; there is room. Returns how many entries were
     /// made.
     #[inline(always)]
@@ -161,8 +166,9 @@ impl Slots {
         }
     }
 
+    /// A reference is gone.
     #[inline(always)]
-    fn let_go(&mut self, slot: u32) {
+    pub fn let_go(&mut self, slot: u32) {
         let Some(references) = self.references.get_mut(slot as usize) else {
             return;
         };

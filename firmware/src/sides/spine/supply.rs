@@ -35,8 +35,8 @@ use tigon2_hal::mac::ReceivedFrame;
 pub const FRAME: u32 = 8;
 /// Where a frame lies that went round the end of the receive buffer.
 const BOUNCE: u32 = POOL + POOL_SLOTS * POOL_SLOT + FRAME;
-/// Microseconds until a frame is tried again that the wire had no room for.
-const AGAIN: u32 = 10;
+/// Microseconds until something is tried again that had no room.
+pub const AGAIN: u32 = 10;
 
 /// NIC address of a slot.
 pub const fn slot(number: u32) -> u32 {

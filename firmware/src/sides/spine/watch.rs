@@ -17,14 +17,19 @@
 //! has halted CPU B, too.
 
 use super::enter::{self, Ended};
-use super::supply::{self, Taker};
+use super::rings::{IS_DATA, request};
+use super::supply::{self, AGAIN, Taker};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
+use crate::io::note::ReadNote;
 use crate::memory::layout::{ARENA, ARENA_END, SPINE};
-use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING, SPINE_WATCH};
+use crate::memory::shared::{
+    SPINE_ASKED, SPINE_CALLS, SPINE_ENDED, SPINE_FETCHED, SPINE_RUNNING, SPINE_WATCH,
+};
 use crate::path::send::SendPath;
 use tigon2_chip::Register;
 use tigon2_chip::bits::CpuState;
+use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
@@ -61,6 +66,9 @@ struct Watcher {
     /// CPU A was halted at the last look.
     halted: u32,
     taker: Taker,
+    /// Requests for messages that the channel has, and that are done.
+    asked: u32,
+    fetched: u32,
 }
 
 impl Watcher {
@@ -73,6 +81,8 @@ impl Watcher {
             waits: 0,
             halted: 0,
             taker: Taker::new(),
+            asked: 0,
+            fetched: 0,
         }
     }
 }
@@ -93,11 +103,48 @@ pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB
 /// What is not there while nothing changes.
 #[inline(never)]
 fn see<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
+    let is_asked = fetch(watcher, io);
     supply::transmit(&mut watcher.taker, send, io);
-    watcher.waits = u32::from(supply::waits(&watcher.taker, io));
+    watcher.waits = u32::from(supply::waits(&watcher.taker, io) || !is_asked);
     watcher.period = SPINE_WATCH.get(&mut io.bus);
     if watcher.period != 0 && !io.is_armed(SlotB::Watch) {
         io.arm(SlotB::Watch, watcher.period);
+    }
+}
+
+/// Fetches messages for CPU A; `false` if there are not descriptors enough.
+fn fetch<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) -> bool {
+    while SPINE_ASKED.get(&mut io.bus) != watcher.asked {
+        if !io.read_ring.has_room(1) {
+            io.arm(SlotB::Watch, AGAIN);
+            return false;
+        }
+        let at = request(watcher.asked);
+        let [high, low, local, length] = [0, 4, 8, 12].map(|offset| io.bus.load(at + offset));
+        let is_data = length & IS_DATA != 0;
+        let transfer = Transfer {
+            host: HostAddress { high, low },
+            local,
+            length: length & !IS_DATA,
+            state: if is_data {
+                io.states.data
+            } else {
+                io.states.words
+            },
+            note: ReadNote::MESSAGE.word(),
+        };
+        io.read_ring.put(&mut io.bus, &transfer);
+        watcher.asked = watcher.asked.wrapping_add(1);
+    }
+    true
+}
+
+/// A request for messages is done.
+pub fn fetched<B: Dispatch>(spine: &mut SpineB, io: &mut IoB<B>) {
+    if let Some(watcher) = spine.0.first_mut() {
+        watcher.fetched = watcher.fetched.wrapping_add(1);
+        SPINE_FETCHED.set(&io.me, &mut io.bus, watcher.fetched);
+        io.ring_a();
     }
 }
 
@@ -184,7 +231,7 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) {
 
 /// Whether an instruction is an extension's, or one that only extensions call.
 fn is_extension(pc: u32) -> bool {
-    (ARENA..ARENA_END).contains(&pc) || enter::import_text().contains(&pc)
+    (ARENA..ARENA_END).contains(&pc) || enter::import_text().iter().any(|text| text.contains(&pc))
 }
 
 /// CPU A, which stands, goes on at the way out.

@@ -6,10 +6,11 @@ use anyhow::{Context, Result, bail};
 use host_driver::Transport;
 use host_driver::live::{Direction, FrameStream};
 use host_driver::nic::memory_window;
-use host_driver::status::{self, CardAnswer, Request};
+use host_driver::status::{self, Application, CardAnswer, Request};
 use host_interface::extension::Extension;
 use host_interface::gencom::Gencom;
 use serde_json::{Value, json};
+use spine_linker::endpoint::RingSizes;
 use tigon2_chip::bits::MiscHostControl;
 use tigon2_chip::registers::Register;
 
@@ -89,6 +90,15 @@ impl Source {
         match self {
             Self::Card(_) => bail!("only a driver shows its frames: name its status socket"),
             Self::Attached(path) => status::capture(path, direction)
+                .with_context(|| format!("status {}", path.display())),
+        }
+    }
+
+    /// An endpoint at the attached driver's card, for messages to handlers of these domains.
+    pub fn open_endpoint(&self, sizes: RingSizes, domains: &[u32]) -> Result<Application> {
+        match self {
+            Self::Card(_) => bail!("only a driver gives endpoints: name its status socket"),
+            Self::Attached(path) => Application::open(path, sizes, domains, false)
                 .with_context(|| format!("status {}", path.display())),
         }
     }

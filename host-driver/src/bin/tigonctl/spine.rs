@@ -1,17 +1,22 @@
 //! `tigonctl spine`: extensions of a card that another process drives.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use host_driver::status::Request;
 use serde_json::{Value, json};
-use spine_linker::extensions::Report;
+use spine_linker::endpoint::{HandlerOf, RingSizes};
+use spine_linker::extensions::{EndpointReport, Ledger, Report};
 use spine_linker::policy::Policy;
 use spine_linker::sign::digits_of_bytes;
 
 use super::cli::{Arguments, SpineAction};
 use super::output::Output;
 use super::rss::driver;
+
+/// Rings of this program's own endpoint.
+const SIZES: RingSizes = RingSizes { slots: 16, bulk: 0 };
 
 /// A policy file.
 pub fn policy(path: &Path) -> Result<Policy> {
@@ -31,7 +36,20 @@ pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Re
                 guards: guards.clone(),
             }
         }
-        SpineAction::List | SpineAction::Stats { .. } => Request::Extensions,
+        SpineAction::Message { .. } => return message(arguments, action, output),
+        SpineAction::List
+        | SpineAction::Stats { .. }
+        | SpineAction::Endpoints
+        | SpineAction::Ledger => Request::Extensions,
+        SpineAction::Send {
+            domain,
+            handler,
+            arguments,
+        } => Request::SendMessage {
+            domain: *domain,
+            handler: *handler,
+            arguments: arguments.clone(),
+        },
         SpineAction::Unload { domain } => Request::UnloadExtension { domain: *domain },
         SpineAction::Resume { domain } => Request::ResumeExtension { domain: *domain },
     };
@@ -49,6 +67,23 @@ pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Re
                 loaded.domain, loaded.name, loaded.bytes, loaded.stack
             );
             output.result("loaded", serde_json::to_value(loaded)?, &text);
+        }
+        SpineAction::Send {
+            domain, handler, ..
+        } => {
+            let text = format!("handler {handler} of domain {domain} has run");
+            let value = json!({ "domain": domain, "handler": handler });
+            output.result("sent", value, &text);
+        }
+        SpineAction::Message { .. } => {}
+        SpineAction::Endpoints => {
+            let reports: Vec<EndpointReport> = serde_json::from_value(answer["endpoints"].take())?;
+            let text = endpoints(&reports);
+            output.result("endpoints", serde_json::to_value(&reports)?, &text);
+        }
+        SpineAction::Ledger => {
+            let ledger: Ledger = serde_json::from_value(answer["ledger"].take())?;
+            output.result("ledger", serde_json::to_value(&ledger)?, &kept(&ledger));
         }
         SpineAction::Unload { domain } => {
             let text = format!("domain {domain} is unloaded");
@@ -74,6 +109,78 @@ pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Re
         }
     }
     Ok(())
+}
+
+/// `tigonctl spine message`: this process is an application.
+fn message(arguments: &Arguments, action: &SpineAction, output: &Output) -> Result<()> {
+    let SpineAction::Message {
+        domain,
+        handler,
+        arguments: words,
+        answers,
+        patience,
+    } = action
+    else {
+        return Ok(());
+    };
+    let mut application = driver(arguments)?.open_endpoint(SIZES, &[*domain])?;
+    let to = HandlerOf {
+        domain: *domain,
+        handler: *handler,
+    };
+    application.send(to, words)?;
+    for _ in 0..*answers {
+        let patience = Duration::from_millis(*patience);
+        let answer = application.receive(patience)?;
+        let answer = answer.context("no answer has come")?;
+        let words = answer.arguments.iter().map(|word| format!("{word:#x}"));
+        let text = format!(
+            "domain {}, handler {}: {}",
+            answer.from.domain,
+            answer.from.handler,
+            words.collect::<Vec<_>>().join(" ")
+        );
+        let value = json!({
+            "domain": answer.from.domain,
+            "handler": answer.from.handler,
+            "arguments": answer.arguments,
+        });
+        output.result("message", value, &text);
+    }
+    Ok(())
+}
+
+fn endpoints(reports: &[EndpointReport]) -> String {
+    let mut lines = vec![
+        "endpoint    fetched  delivered       sent  malformed  no handler  not allowed  beyond  cut"
+            .to_owned(),
+    ];
+    for one in reports {
+        let mut dropped = one.dropped.iter().copied();
+        let mut next = || dropped.next().unwrap_or_default();
+        lines.push(format!(
+            "{:>8} {:>10} {:>10} {:>10} {:>10} {:>11} {:>12} {:>7} {:>4}",
+            one.endpoint,
+            one.fetched,
+            one.delivered,
+            one.sent,
+            next(),
+            next(),
+            next(),
+            next(),
+            next()
+        ));
+    }
+    lines.join("\n")
+}
+
+fn kept(ledger: &Ledger) -> String {
+    let mut lines: Vec<String> = (0..)
+        .zip(&ledger.kept)
+        .map(|(domain, frames): (u32, _)| format!("domain {domain} keeps {frames} frames"))
+        .collect();
+    lines.push(format!("{} slots of the pool are free", ledger.free));
+    lines.join("\n")
 }
 
 fn list(reports: &[Report], free: &Value) -> String {

@@ -105,12 +105,14 @@ impl Kit {
             key = "{}"
             domains = [
                 "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
+                "spine.message",
             ]
             watchdog = {watchdog}
             patience = {patience}
             region = 32768
             memory = 40960
             stack = 256
+            guards = ["any"]
             "#,
             digits_of_bytes(&self.build),
             digits_of_bytes(&self.signer.public()),
@@ -174,6 +176,14 @@ impl Card for Window {
 
     fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
         self.0.lock().bar_write(BAR_BASE + BYTES * mailbox + 4, 1);
+        Ok(())
+    }
+
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+        let at = BAR_BASE + BYTES * mailbox;
+        let mut machine = self.0.lock();
+        machine.bar_write(at, high);
+        machine.bar_write(at + 4, low);
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 use super::card::{Kit, SpineCard};
 use super::frames::{Kind, WANTED, plain};
 use super::guarded::{Guarded, ROUTES, guarded};
+use super::messages::{self, Messages};
 use super::router;
 use super::stores::pc;
 use crate::simulated::page::Page;
@@ -91,6 +92,8 @@ pub struct Costs {
     pub guarded: Vec<Guarded>,
     /// In handlers.
     pub handled: Vec<Handled>,
+    /// Of applications.
+    pub messages: Messages,
     /// Microseconds that a run without end lasts with a watchdog of 10, least and most.
     pub watchdog: [f64; 2],
 }
@@ -137,6 +140,7 @@ pub fn measure(quick: bool) -> Result<Costs> {
         plain: plain_experiments(&kit, &parallel, sizes, duration)?,
         guarded: guarded(&kit, sizes, duration)?,
         handled: handled(&kit)?,
+        messages: messages::measure(&kit)?,
         watchdog: watchdog(&kit, if quick { 40 } else { 400 })?,
     })
 }
@@ -179,7 +183,7 @@ fn plain_experiments(
 }
 
 /// Lets the card go on to where `there` holds; the cycle.
-fn until(machine: &mut Machine, there: impl Fn(&Machine) -> bool) -> Result<u64> {
+pub(super) fn until(machine: &mut Machine, there: impl Fn(&Machine) -> bool) -> Result<u64> {
     for _ in 0..PATIENCE {
         if there(machine) {
             return Ok(machine.cycle());
@@ -189,7 +193,7 @@ fn until(machine: &mut Machine, there: impl Fn(&Machine) -> bool) -> Result<u64>
     anyhow::bail!("CPU A does not come there; it is at {:#x}", pc(machine));
 }
 
-fn parameters() -> Result<Parameters> {
+pub(super) fn parameters() -> Result<Parameters> {
     Parameters::from_toml(&board_file()?, PROFILE).context("the board file")
 }
 
@@ -291,7 +295,7 @@ fn watchdog(kit: &Kit, runs: u32) -> Result<[f64; 2]> {
 }
 
 impl Costs {
-    fn tables(&self) -> [(&'static str, Table); 3] {
+    fn tables(&self) -> [(&'static str, Table); 4] {
         let mut plain = framed(&["experiment", "bytes", "parallel", "spine", "slower by"]);
         for row in &self.plain {
             let unit = match row.experiment {
@@ -327,6 +331,7 @@ impl Costs {
             ("without extensions", plain),
             ("received datagrams past guards", guarded),
             ("a frame to a handler", handled),
+            ("messages of applications", self.messages.table()),
         ]
     }
 }

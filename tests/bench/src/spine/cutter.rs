@@ -355,6 +355,10 @@ impl Card for Cutting<'_> {
         Ok(())
     }
 
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+        self.window.post(mailbox, high, low)
+    }
+
     fn wait(&mut self, turns: u32) -> bool {
         self.window.wait(turns)
     }

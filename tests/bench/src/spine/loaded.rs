@@ -60,6 +60,11 @@ impl Card for Loaded<'_> {
         Ok(())
     }
 
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), WorkloadError> {
+        let Ok(()) = self.window.post(mailbox, high, low);
+        Ok(())
+    }
+
     fn wait(&mut self, turns: u32) -> bool {
         turns < ANSWERS && self.pass(ANSWER).is_ok()
     }

@@ -104,7 +104,7 @@ fn policy_text(signer: &Signer, watchdog: u32) -> Result<String> {
     Ok(format!(
         "# Compiler and API whose containers are trusted.\nbuild = {:?}\n\n[[signer]]\n\
          key = {:?}\ndomains = [{}]\nwatchdog = {watchdog} # microseconds\npatience = 3\n\
-         region = 4096 # bytes\nmemory = {ROOM}\nstack = 256\n",
+         region = 4096 # bytes\nmemory = {ROOM}\nstack = 256\nguards = [\"any\"]\n",
         digits_of_bytes(&build),
         digits_of_bytes(&signer.public()),
         domains.join(", "),

@@ -14,6 +14,7 @@
 //!   stores    what CPU A stores in a run, and where it may
 //!   trials    the commands of these
 //!   new       the crate of a new extension
+//!   messages  how long a message takes, and how many pass
 //!   made      containers: compiled, signed, and what is proven of them
 //!   list      containers in a table
 //!   try_out   one extension, with datagrams from the wire
@@ -32,6 +33,7 @@ pub mod guarded;
 pub mod list;
 mod loaded;
 pub mod made;
+pub mod messages;
 pub mod new;
 pub mod router;
 pub mod stores;

@@ -139,6 +139,10 @@ impl Card for Busy {
         self.0.ring(mailbox)
     }
 
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+        self.0.post(mailbox, high, low)
+    }
+
     fn wait(&mut self, turns: u32) -> bool {
         self.0.wait(turns)
     }

@@ -9,8 +9,9 @@ pub const EXAMPLE: &str = "Examples:\n  \
     tigonctl --attach tigon0.status spine load hello.spine --guard udp:4711\n  \
     tigonctl --attach tigon0.status spine list\n  \
     tigonctl --attach tigon0.status spine stats 0\n  \
+    tigonctl --attach tigon0.status spine message 0 1 17 0xFF\n  \
     tigonctl --attach tigon0.status spine unload 0\n\
-    A guard is any, ether:TYPE, ip:PROTOCOL or udp:PORT, and =HANDLER behind it.";
+    A guard is any, ether:TYPE, ip:PROTOCOL or udp:PORT, and =HANDLER behind it; or message.";
 
 /// What to do with extensions.
 #[derive(Debug, Subcommand)]
@@ -35,11 +36,50 @@ pub enum SpineAction {
         /// Its domain.
         domain: u32,
     },
+    /// Send a message of the driver's to a handler.
+    Send {
+        /// Its domain.
+        domain: u32,
+        /// The handler's number.
+        handler: u8,
+        /// Words of arguments, up to 60.
+        #[arg(value_parser = word)]
+        arguments: Vec<u32>,
+    },
+    /// Open an endpoint, send messages to handlers, and print what they answer.
+    Message {
+        /// The domain of the handlers.
+        domain: u32,
+        /// The handler's number.
+        handler: u8,
+        /// Words of arguments, up to 60.
+        #[arg(value_parser = word)]
+        arguments: Vec<u32>,
+        /// How many answers to wait for.
+        #[arg(long, default_value_t = 1)]
+        answers: u32,
+        /// How long to wait for each, in milliseconds.
+        #[arg(long, default_value_t = 1000)]
+        patience: u64,
+    },
+    /// Print the endpoints of processes, and what became of their messages.
+    Endpoints,
+    /// Print which domains keep frames.
+    Ledger,
     /// Let an extension run again that was suspended.
     Resume {
         /// Its domain.
         domain: u32,
     },
+}
+
+/// A word, decimal or hexadecimal.
+fn word(text: &str) -> Result<u32, String> {
+    let word = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    word.map_err(|error| error.to_string())
 }
 
 /// A guard, judged before the driver is asked.

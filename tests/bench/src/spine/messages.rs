@@ -1,0 +1,195 @@
+//! Messages: how long one takes, and how many pass.
+//!
+//! | figure | from | to |
+//! | --- | --- | --- |
+//! | to the handler | the doorbell's write has reached the card | CPU A is at the handler's first instruction |
+//! | there and back | the same | the answer is in the ring of the application |
+//! | one way | | messages a second to a handler that consumes them |
+//! | both ways | | messages a second that are answered |
+
+use super::card::{Kit, SpineCard};
+use super::cost::{CLOCK, parameters, until};
+use super::stores::pc;
+use crate::simulated::tables::framed;
+use anyhow::{Context, Result, ensure};
+use comfy_table::Table;
+use host_driver::dma::DmaMemory;
+use host_driver::transport::Transport;
+use host_interface::spine::rings::{ENDPOINTS, HeaderWord, from_card};
+use serde::Serialize;
+use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes, doorbell};
+use spine_linker::load::{EndpointConfig, handlers_of};
+use std::path::Path;
+
+/// The extension that answers messages.
+pub(super) const MESSAGES: &str = "tests/extensions/messages";
+/// Its handlers.
+const ANSWERS: u8 = 0;
+const CONSUMES: u8 = 7;
+/// Rings of the endpoints.
+const SIZES: RingSizes = RingSizes { slots: 32, bulk: 0 };
+/// Microseconds that rates are measured over.
+const WINDOW: f64 = 4000.0;
+/// Cycles after which the applications look at their rings.
+const LOOK: u64 = 440;
+
+/// The figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Messages {
+    /// Microseconds from the doorbell to the handler.
+    pub to_handler: f64,
+    /// Microseconds from the doorbell to the answer in the application's memory.
+    pub there_and_back: f64,
+    /// Small messages a second of one application to a handler.
+    pub one_way: f64,
+    /// The same of 64 endpoints together.
+    pub one_way_of_all: f64,
+    /// Small messages a second that are answered.
+    pub answered: f64,
+}
+
+impl Messages {
+    /// Of figures and rates.
+    pub(super) fn table(&self) -> Table {
+        let mut table = framed(&["small messages", "measured"]);
+        for (what, value) in [
+            ("doorbell to handler", format!("{:.1} us", self.to_handler)),
+            ("there and back", format!("{:.1} us", self.there_and_back)),
+            ("one way", format!("{:.0} /s", self.one_way)),
+            (
+                "one way, 64 endpoints",
+                format!("{:.0} /s", self.one_way_of_all),
+            ),
+            ("answered", format!("{:.0} /s", self.answered)),
+        ] {
+            table.add_row([what.to_owned(), value]);
+        }
+        table
+    }
+}
+
+struct Ends {
+    card: SpineCard,
+    domain: u32,
+    open: Vec<Endpoint<DmaMemory>>,
+}
+
+impl Ends {
+    fn open(kit: &Kit, count: u32) -> Result<Ends> {
+        let mut card = SpineCard::start(kit, Some(parameters()?))?;
+        let (domain, _) = card.load(
+            kit,
+            &kit.container(Path::new(MESSAGES))?,
+            &kit.policy(10, 3)?,
+        )?;
+        let mut open = Vec::new();
+        for number in 0..count {
+            let memory = card.nic.transport().allocate(SIZES.bytes())?;
+            let config = EndpointConfig {
+                address: memory.iova(),
+                sizes: SIZES,
+                handlers: handlers_of(domain),
+                interrupts: false,
+            };
+            card.loader
+                .open_endpoint(&mut card.window, number, &config)?;
+            open.push(Endpoint::new(memory, SIZES));
+        }
+        Ok(Ends { card, domain, open })
+    }
+
+    fn put(&mut self, number: usize, handler: u8) -> Result<bool> {
+        let to = HandlerOf {
+            domain: self.domain,
+            handler,
+        };
+        let endpoint = self.open.get_mut(number).context("no such endpoint")?;
+        Ok(endpoint.put(to, &[1, 2, 3, 4]).is_ok())
+    }
+
+    fn ring(&mut self, number: usize) -> Result<()> {
+        let endpoint = self.open.get(number).context("no such endpoint")?;
+        let halfword = doorbell(endpoint.memory())?;
+        self.card
+            .loader
+            .ring_endpoint(&mut self.card.window, number as u32, halfword)?;
+        Ok(())
+    }
+
+    /// Microseconds to the handler, and until the answer is there.
+    fn once(&mut self) -> Result<(f64, f64)> {
+        let arena = self.card.arena();
+        let endpoint = self.open.first().context("an endpoint")?;
+        let memory = endpoint.memory().clone();
+        let taken = endpoint.taken();
+        ensure!(self.put(0, ANSWERS)?, "the ring is full");
+        let from = self.card.machine.lock().cycle();
+        self.ring(0)?;
+        let slot = from_card(SIZES.slots) + (taken & (SIZES.slots - 1)) * 256;
+        let at = (slot + HeaderWord::Serial as u32) as usize;
+        let mut machine = self.card.machine.lock();
+        let there = until(&mut machine, |machine| arena.contains(&pc(machine)))?;
+        let is_back = |_: &_| memory.read_word(at) == Ok(taken.wrapping_add(1));
+        let back = until(&mut machine, is_back)?;
+        drop(machine);
+        let first = self.open.first_mut().context("an endpoint")?;
+        ensure!(first.take()?.is_some(), "no answer");
+        self.ring(0)?;
+        self.card.machine.lock().run(20_000);
+        Ok(((there - from) as f64 / CLOCK, (back - from) as f64 / CLOCK))
+    }
+
+    /// Messages a second that run a handler.
+    fn rate(&mut self, handler: u8) -> Result<f64> {
+        let mut begin = (0, 0);
+        let mut now = (0, 0);
+        let mut time = 0.0;
+        while time < WINDOW {
+            for number in 0..self.open.len() {
+                let mut any = false;
+                while self.put(number, handler)? {
+                    any = true;
+                }
+                let endpoint = self.open.get_mut(number).context("an endpoint")?;
+                while endpoint.take()?.is_some() {
+                    any = true;
+                }
+                if any {
+                    self.ring(number)?;
+                }
+            }
+            self.card.machine.lock().run(LOOK);
+            let runs = self.card.counts(self.domain)[0];
+            now = (runs, self.card.machine.lock().cycle());
+            if begin.1 == 0 {
+                begin = now;
+            }
+            time = (now.1 - begin.1) as f64 / CLOCK;
+        }
+        let runs = now.0.wrapping_sub(begin.0);
+        Ok(f64::from(runs) / time * 1e6)
+    }
+}
+
+/// Measures all of them.
+///
+/// # Errors
+/// If a message does not come through.
+pub fn measure(kit: &Kit) -> Result<Messages> {
+    let mut ends = Ends::open(kit, 1)?;
+    let mut slowest = (0.0f64, 0.0f64);
+    for _ in 0..8 {
+        let (there, back) = ends.once()?;
+        slowest = (slowest.0.max(there), slowest.1.max(back));
+    }
+    let one_way = ends.rate(CONSUMES)?;
+    let answered = Ends::open(kit, 1)?.rate(ANSWERS)?;
+    let one_way_of_all = Ends::open(kit, ENDPOINTS)?.rate(CONSUMES)?;
+    Ok(Messages {
+        to_handler: slowest.0,
+        there_and_back: slowest.1,
+        one_way,
+        one_way_of_all,
+        answered,
+    })
+}
