@@ -1,14 +1,11 @@
-//! Tests the multicast list: commands in both forms, exact matches, and overflow.
+//! Tests the multicast list: exact matches, addresses that are there twice or not, overflow.
 
-use crate::machine::{MAC, Machine, PEER, Setup, frame};
-use host_interface::command::{Command, CommandCode, DISABLE, ENABLE};
-use host_interface::event::{self, EventCode};
-use host_interface::gencom::{Gencom, mac_words};
+use crate::machine::{MAC, NativeCard};
+use crate::nic::{open, takes};
+use host_driver::{Config, Nic, NicError};
 use tigon2_chip::Register;
 use tigon2_chip::mac::multicast_hash_bit;
 
-const ADD: CommandCode = CommandCode::AddMulticastExtended;
-const DELETE: CommandCode = CommandCode::DeleteMulticastExtended;
 /// Addresses that the list holds.
 const CAPACITY: u16 = 64;
 
@@ -17,42 +14,26 @@ fn group(number: u16) -> [u8; 6] {
     [0x01, 0x00, 0x5E, 0x01, a, b]
 }
 
-/// Commands the address and checks the event.
-fn command(machine: &mut Machine, code: CommandCode, address: [u8; 6]) {
-    let (high, low) = mac_words(address);
-    machine.command(&[Command::new(code, 0).pack(), high, low]);
-    reported(machine, code == ADD);
+fn add(nic: &mut Nic<NativeCard>, address: [u8; 6]) {
+    nic.add_multicast(address).expect("event 08: added");
 }
 
-fn reported(machine: &mut Machine, added: bool) {
-    let events: Vec<_> = machine.events().iter().map(|e| (e.event, e.code)).collect();
-    let code = if added {
-        event::MULTICAST_ADDED
-    } else {
-        event::MULTICAST_DELETED
-    };
-    assert_eq!(events, [(EventCode::MulticastUpdated, code)]);
+fn delete(nic: &mut Nic<NativeCard>, address: [u8; 6]) {
+    nic.delete_multicast(address).expect("event 08: deleted");
 }
 
-fn takes(machine: &mut Machine, address: [u8; 6]) -> bool {
-    machine.arrive(&frame(address, PEER, 60, 1));
-    machine.pass(100);
-    let received = machine.received();
-    machine.give_buffers(received.len() as u32);
-    !received.is_empty()
-}
-
-fn hash(machine: &Machine) -> [u32; 4] {
+fn hash(nic: &mut Nic<NativeCard>) -> [u32; 4] {
     [
         Register::MulticastHash0,
         Register::MulticastHash1,
         Register::MulticastHash2,
         Register::MulticastHash3,
     ]
-    .map(|register| machine.bar(register.offset()))
+    .map(|register| nic.peek_register(register.offset()).expect("a register"))
 }
 
-/// Deleting an address leaves another one with the same hash bit.
+/// An address that shares its hash bit with one in the list is not wanted for that; deleting one
+/// of them leaves the other.
 #[test]
 fn twins_in_the_hash_are_distinguished() {
     let wanted = group(1);
@@ -60,89 +41,70 @@ fn twins_in_the_hash_are_distinguished() {
         .map(group)
         .find(|address| multicast_hash_bit(address) == multicast_hash_bit(&wanted))
         .expect("one in 128");
-    let mut machine = Machine::up(&Setup::default());
-    command(&mut machine, ADD, wanted);
-    assert!(takes(&mut machine, wanted) && !takes(&mut machine, twin));
-    command(&mut machine, ADD, twin);
-    assert!(takes(&mut machine, wanted) && takes(&mut machine, twin));
-    command(&mut machine, DELETE, wanted);
-    assert!(!takes(&mut machine, wanted) && takes(&mut machine, twin));
-    command(&mut machine, DELETE, twin);
-    assert!(!takes(&mut machine, twin));
-    assert_eq!(hash(&machine), [0; 4]);
+    let nic = &mut open(Config::default());
+    add(nic, wanted);
+    assert!(takes(nic, wanted) && !takes(nic, twin));
+    nic.transport().pass(11_000);
+    let drops = nic.firmware_drops().expect("counts");
+    assert_eq!(drops.get("NotSubscribed"), Some(1));
+    add(nic, twin);
+    assert!(takes(nic, wanted) && takes(nic, twin));
+    delete(nic, wanted);
+    assert!(!takes(nic, wanted) && takes(nic, twin));
+    delete(nic, twin);
+    assert!(!takes(nic, twin));
+    assert_eq!(hash(nic), [0; 4]);
 }
 
 /// Twice the same counts once; what is not there can be deleted.
 #[test]
 fn an_address_is_in_the_list_once() {
-    let mut machine = Machine::up(&Setup::default());
-    command(&mut machine, DELETE, group(9));
+    let nic = &mut open(Config::default());
+    delete(nic, group(9));
     for _ in 0..3 {
-        command(&mut machine, ADD, group(9));
+        add(nic, group(9));
     }
-    command(&mut machine, DELETE, group(9));
-    assert!(!takes(&mut machine, group(9)));
+    delete(nic, group(9));
+    assert!(!takes(nic, group(9)));
 }
 
 /// More addresses than the list holds: every multicast is taken until they are gone.
 #[test]
 fn a_list_that_is_full_takes_every_multicast() {
-    let mut machine = Machine::up(&Setup::default());
+    let nic = &mut open(Config::default());
     for number in 0..CAPACITY {
-        command(&mut machine, ADD, group(number));
+        add(nic, group(number));
     }
     let stranger = group(1000);
-    assert!(takes(&mut machine, group(0)) && !takes(&mut machine, stranger));
+    assert!(takes(nic, group(0)) && !takes(nic, stranger));
     for number in CAPACITY..CAPACITY + 3 {
-        command(&mut machine, ADD, group(number));
-        assert!(takes(&mut machine, group(number)) && takes(&mut machine, stranger));
+        add(nic, group(number));
+        assert!(takes(nic, group(number)) && takes(nic, stranger));
     }
     // Room in the list does not bring back what never was in it.
-    command(&mut machine, DELETE, group(0));
-    assert!(takes(&mut machine, group(CAPACITY)));
+    delete(nic, group(0));
+    assert!(takes(nic, group(CAPACITY)));
     for number in CAPACITY..CAPACITY + 3 {
-        assert!(takes(&mut machine, stranger));
-        command(&mut machine, DELETE, group(number));
+        assert!(takes(nic, stranger));
+        delete(nic, group(number));
     }
-    assert!(!takes(&mut machine, stranger) && !takes(&mut machine, group(0)));
-    assert!(takes(&mut machine, group(1)) && takes(&mut machine, group(CAPACITY - 1)));
+    assert!(!takes(nic, stranger) && !takes(nic, group(0)));
+    assert!(takes(nic, group(1)) && takes(nic, group(CAPACITY - 1)));
     // All-multicast goes on and off above all of this.
-    let all = |how| Command::new(CommandCode::AllMulticast, how).pack();
-    machine.command(&[all(ENABLE)]);
-    assert!(takes(&mut machine, stranger));
-    assert_eq!(hash(&machine), [u32::MAX; 4]);
-    machine.command(&[all(DISABLE)]);
-    assert!(!takes(&mut machine, stranger) && takes(&mut machine, group(1)));
-}
-
-/// Commands 08 and 09: the address is in gencom.
-#[test]
-fn the_obsolete_form_takes_the_address_from_gencom() {
-    let mut machine = Machine::up(&Setup::default());
-    let (high, low) = mac_words(group(3));
-    for (word, value) in [(Gencom::MulticastHigh, high), (Gencom::MulticastLow, low)] {
-        machine.set_bar(word.bar_offset(), value);
-    }
-    for (code, added) in [
-        (CommandCode::AddMulticast, true),
-        (CommandCode::DeleteMulticast, false),
-    ] {
-        machine.command(&[Command::new(code, 0).pack()]);
-        reported(&mut machine, added);
-        assert_eq!(takes(&mut machine, group(3)), added);
-    }
+    nic.set_all_multicast(true).expect("a card");
+    assert!(takes(nic, stranger));
+    assert_eq!(hash(nic), [u32::MAX; 4]);
+    nic.set_all_multicast(false).expect("a card");
+    assert!(!takes(nic, stranger) && takes(nic, group(1)));
 }
 
 /// A bad argument: an address that is no group's.
 #[test]
 fn a_station_address_is_refused() {
-    let mut machine = Machine::up(&Setup::default());
-    for code in [ADD, DELETE] {
-        let (high, low) = mac_words(MAC);
-        machine.command(&[Command::new(code, 0).pack(), high, low]);
-        let events: Vec<_> = machine.events().iter().map(|e| (e.event, e.code)).collect();
-        let invalid = (EventCode::Error, event::ERROR_INVALID_COMMAND);
-        assert_eq!(events, [invalid]);
-    }
-    assert_eq!(hash(&machine), [0; 4]);
+    let nic = &mut open(Config::default());
+    let refused = |result| matches!(result, Err(NicError::FirmwareRefused { .. }));
+    assert!(refused(nic.add_multicast(MAC)));
+    assert!(refused(nic.delete_multicast(MAC)));
+    assert_eq!(hash(nic), [0; 4]);
+    assert!(takes(nic, MAC));
 }

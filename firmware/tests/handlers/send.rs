@@ -22,54 +22,6 @@ fn one_frame_goes_out_byte_for_byte() {
     assert_eq!(machine.interrupts, 1);
 }
 
-/// Reference 6.4: any alignment and length of fragments.
-#[test]
-fn a_frame_in_many_pieces_goes_out_in_one() {
-    let mut machine = Machine::up(&Setup::default());
-    let sent = frame(PEER, MAC, 1000, 2);
-    machine.put_frame(&[
-        &sent[..1],
-        &sent[1..14],
-        &sent[14..15],
-        &sent[15..500],
-        &sent[500..],
-    ]);
-    machine.send();
-    assert_eq!(machine.wire, [sent]);
-    machine.pass(150);
-    assert_eq!(machine.send_consumer(), 5);
-}
-
-#[test]
-fn the_ring_goes_round_with_every_frame_different() {
-    for entries in [128u16, 256, 512] {
-        let mut setup = Setup::default();
-        let flags = setup.information.send.max_len_and_flags & 0xFFFF;
-        setup.information.send.max_len_and_flags = u32::from(entries) << 16 | flags;
-        let mut machine = Machine::up(&setup);
-        let mut all = Vec::new();
-        for seed in 0..u32::from(entries) * 3 {
-            let length = 60 + (seed as usize * 37) % 1450;
-            let sent = frame(PEER, MAC, length, seed);
-            machine.put_frame(&[&sent[..20], &sent[20..]]);
-            all.push(sent);
-            if seed % 11 == 10 {
-                machine.send();
-            }
-            machine.acknowledge();
-        }
-        machine.send();
-        machine.pass(200);
-        assert_eq!(machine.wire.len(), all.len());
-        assert!(machine.wire == all, "order and bytes, {entries}");
-        assert_eq!(machine.send_consumer(), machine.send_producer());
-        assert_eq!(
-            machine.extension(Extension::SendConsumer),
-            machine.send_producer()
-        );
-    }
-}
-
 /// Reference 13, step 6: by count before the time is over.
 #[test]
 fn updates_are_coalesced_by_count_and_by_time() {
