@@ -1,5 +1,6 @@
 //! Tests the firmware's handlers, run natively against the hardware model.
 
+mod bad_frames;
 mod boot;
 mod chaos;
 mod command;
@@ -17,6 +18,7 @@ mod queues;
 mod receive;
 mod receive_offload;
 mod receive_rings;
+mod return_index;
 mod rings;
 mod send;
 mod send_offload;

@@ -1,7 +1,7 @@
-//! The mini and jumbo rings of the tiny driver.
+//! The mini and jumbo rings of the host in [`crate::machine`].
 
 use crate::machine::{Machine, Setup, words_to_host};
-use host_interface::bd::{BdFlags, ExtendedReceiveBd, ReceiveBd};
+use host_interface::bd::{BdFlags, ExtendedReceiveBd, ReceiveBd, ReturnBd};
 use host_interface::info::{HostAddress, RcbFlags, RingControlBlock};
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_model::testing::HOST_BASE;
@@ -23,6 +23,27 @@ const MINI_PLACES: u32 = 64;
 const JUMBO_PLACES: u32 = 32;
 /// Bytes between two jumbo buffers.
 const JUMBO_STRIDE: u64 = 0x2800;
+
+/// RCB flags of rings that ask for no offload.
+pub const NO_FLAGS: RcbFlags = RcbFlags::new();
+
+/// The ring that a return BD is from.
+pub fn ring_of(bd: &ReturnBd) -> &'static str {
+    match (bd.flags().mini_ring(), bd.flags().jumbo_ring()) {
+        (false, false) => "standard",
+        (true, false) => "mini",
+        (false, true) => "jumbo",
+        (true, true) => panic!("both"),
+    }
+}
+
+/// All rings with buffers, and the link up.
+pub fn full(setup: &Setup) -> Machine {
+    let mut machine = Machine::up(setup);
+    machine.give_mini_buffers(16);
+    machine.give_jumbo_buffers(16);
+    machine
+}
 
 impl Setup {
     /// All three receive rings, with these flags, and the return ring of 2048.
