@@ -114,10 +114,9 @@ fn answers_under_another_id_are_nobodys() {
     assert_eq!(result, Err(DmaError::Timeout(ADDRESS)));
 }
 
-/// Commands in front of an answer that never comes do not fill the memory: the
-/// vCPU that waits has the device's lock, so none of them can be done.
-#[test]
-fn a_flood_in_front_of_an_answer_ends_the_session() {
+/// Lets a peer send while a vCPU waits for its answer: the vCPU has the device's lock, so no command
+/// can be done. The server must hang up.
+fn flooded(send: impl FnOnce(&mut Raw)) {
     let bench = Bench::new();
     let mut raw = peer(&bench);
     let (device, dma) = (bench.device.clone(), bench.dma.clone());
@@ -126,45 +125,44 @@ fn a_flood_in_front_of_an_answer_ends_the_session() {
         dma.read(ADDRESS, &mut [0; 4])
     });
     assert_eq!(raw.reply().unwrap().0.command, Command::DmaRead as u16);
-    let access = RegionAccess {
-        offset: 0,
-        region: 0,
-        count: 1 << 20,
-    };
-    let mut payload = access.as_bytes().to_vec();
-    payload.resize(payload.len() + (1 << 20), 0);
-    let write = framed(1, Command::RegionWrite as u16, flags::NO_REPLY, &payload);
-    let sent = (0..100)
-        .take_while(|_| raw.stream.write_all(&write).is_ok())
-        .count();
-    assert!(sent < 100, "the server took it all");
+    send(&mut raw);
     assert_eq!(vcpu.join().unwrap(), Err(DmaError::Disconnected));
     bench.until(|d| d.disconnects == [Disconnect::Backlog]);
     bench.client().device_info().unwrap();
 }
 
+/// Commands in front of an answer that never comes do not fill the memory.
+#[test]
+fn a_flood_in_front_of_an_answer_ends_the_session() {
+    flooded(|raw| {
+        let access = RegionAccess {
+            offset: 0,
+            region: 0,
+            count: 1 << 20,
+        };
+        let mut payload = access.as_bytes().to_vec();
+        payload.resize(payload.len() + (1 << 20), 0);
+        let write = framed(1, Command::RegionWrite as u16, flags::NO_REPLY, &payload);
+        let sent = (0..100)
+            .take_while(|_| raw.stream.write_all(&write).is_ok())
+            .count();
+        assert!(sent < 100, "the server took it all");
+    });
+}
+
 /// The same with descriptors, of which a process has far fewer than bytes.
 #[test]
 fn a_flood_of_descriptors_ends_the_session_too() {
-    let bench = Bench::new();
-    let mut raw = peer(&bench);
-    let (device, dma) = (bench.device.clone(), bench.dma.clone());
-    let vcpu = std::thread::spawn(move || {
-        let _big_lock = device.lock().unwrap();
-        dma.read(ADDRESS, &mut [0; 4])
-    });
-    assert_eq!(raw.reply().unwrap().0.command, Command::DmaRead as u16);
-    let memory = memory(0x1000);
-    let map = command(Command::DmaMap, &MAP);
-    let mut most = 0;
-    for _ in 0..1000 {
-        if !raw.try_send_with(&map, &[memory.as_fd(); 8]) {
-            break;
+    flooded(|raw| {
+        let memory = memory(0x1000);
+        let map = command(Command::DmaMap, &MAP);
+        let mut most = 0;
+        for _ in 0..1000 {
+            if !raw.try_send_with(&map, &[memory.as_fd(); 8]) {
+                break;
+            }
+            most = most.max(open_descriptors());
         }
-        most = most.max(open_descriptors());
-    }
-    assert!(most < 500, "{most} descriptors");
-    assert_eq!(vcpu.join().unwrap(), Err(DmaError::Disconnected));
-    bench.until(|d| d.disconnects == [Disconnect::Backlog]);
-    bench.client().device_info().unwrap();
+        assert!(most < 500, "{most} descriptors");
+    });
 }

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use vfio_user_nic::message::region::{BAR0, CONFIG};
 use vfio_user_nic::{
-    Client, Device, DeviceLayout, Disconnect, DmaError, DmaTable, Errno, Interrupts, Server,
-    ServerConfig, ServerThread,
+    Client, ClientError, Device, DeviceLayout, Disconnect, DmaError, DmaTable, Errno, Interrupts,
+    Server, ServerConfig, ServerThread,
 };
 
 /// Bytes of BAR 0.
@@ -210,4 +210,12 @@ pub fn signals(event: &OwnedFd, timeout: Duration) -> u64 {
 /// Descriptors that this process has open.
 pub fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// The errno with which the server has refused a command.
+pub fn refused_with(error: &ClientError) -> Option<Errno> {
+    match error {
+        ClientError::Refused { errno, .. } => Some(*errno),
+        _ => None,
+    }
 }
