@@ -5,20 +5,24 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use dusi::Ual;
-use eta::Engine as Ppe;
 use eta::memory_wire::pair;
-use host_driver::Config;
+use eta::{Engine as Ppe, EngineError};
 use host_driver::nic::ChecksumOffload;
 use host_driver::stack::card::CardWire;
-use host_driver::stack::{Host, Identity};
+use host_driver::stack::{Host, Identity, Wire};
 use host_driver::status::{Request, ask};
+use host_driver::{Config, Transport};
 use integration_tests::engine::{Engine, Sim};
 use integration_tests::stage::Stage;
 use smoltcp::socket::tcp;
 use smoltcp::wire::Ipv4Cidr;
 use testbed::eta::{Build, Site};
+use tigon2_chip::Cpu;
+use tigon2_chip::bits::CpuState;
+use tigon2_chip::registers::Register;
 use tigon2_model::is_flow_control;
-use userver::Server;
+use userver::cache::Cache;
+use userver::{Limits, Server, Settings};
 
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The card's time that passes in each turn of the loop.
@@ -28,7 +32,7 @@ const SHORTEST: usize = 60;
 
 #[test]
 fn a_page_arrives_whole_over_the_simulated_card() {
-    let counts = page(Config::default(), false);
+    let counts = page(Config::default(), false, false);
     assert!(counts.sent > 20_001);
     assert_eq!(counts.in_place, 0);
 }
@@ -42,11 +46,32 @@ fn a_page_goes_out_without_a_copy() {
         receive_checksums: ChecksumOffload::FULL,
         ..Config::default()
     };
-    let counts = page(config, true);
+    let counts = page(config, true, false);
     assert!(counts.in_place > 20_001);
     assert_eq!((counts.sent, counts.stack.filled), (0, 0));
     // What smoltcp moves for nothing.
     assert!(counts.stack.placeholders >= counts.in_place);
+}
+
+/// The card's firmware stops while a page is under way. The card is reset, and the connection lives
+/// on: what was lost is sent again.
+#[test]
+fn connections_survive_firmware_that_stops() {
+    for in_place in [false, true] {
+        let checksums = if in_place {
+            ChecksumOffload::FULL
+        } else {
+            ChecksumOffload::default()
+        };
+        let config = Config {
+            send_checksums: checksums,
+            receive_checksums: checksums,
+            watchdog: Duration::from_millis(200),
+            ..Config::default()
+        };
+        let counts = page(config, in_place, true);
+        assert_eq!((counts.expelled, counts.ended), (0, 0));
+    }
 }
 
 /// `ppe` on QEMU's card by vfio-user, `userver` on it, and curl at the other end of the card's wire.
@@ -62,7 +87,7 @@ fn curl_gets_whole_pages_through_the_card_in_qemu() {
     for (idle, options) in [("adaptive", &["--in-place"][..]), ("sleep", &[])] {
         let tools = integration_tests::engine::tools();
         let site = Site::start_on_card(&tools, Build::Test, idle, folder.path(), options);
-        let site = site.expect("a card, an engine and a server");
+        let mut site = site.expect("a card, an engine and a server");
         let fetch = |words: &[&str]| {
             let mut curl = site.namespace.command("curl");
             let retry = ["--retry", "20", "--retry-delay", "1", "--retry-connrefused"];
@@ -94,11 +119,23 @@ fn curl_gets_whole_pages_through_the_card_in_qemu() {
             assert!(in_place > 300_007 && copied == 0, "{answer}");
             assert_eq!(answer["statistics"]["stack"]["filled"], 0);
         }
+        // The card's process is killed: the engine ends with one reason, and its server hears it.
+        let start = Instant::now();
+        let said = site.kill_card().expect("an engine and a server that end");
+        assert!(start.elapsed() < Duration::from_secs(10), "{idle}: {said}");
+        assert_eq!(
+            said.lines()
+                .filter(|line| line.starts_with("Error"))
+                .count(),
+            2,
+            "{said}"
+        );
+        assert!(said.contains("the engine has ended"), "{said}");
     }
 }
 
 /// Fetches a page; the engine's counts then.
-fn page(config: Config, in_place: bool) -> eta::Statistics {
+fn page(config: Config, in_place: bool, halt: bool) -> eta::Statistics {
     let folder = tempfile::tempdir().expect("a folder");
     let page: Vec<u8> = (0..20_001u32).map(|byte| (byte * 7 % 251) as u8).collect();
     std::fs::write(folder.path().join("page"), &page).expect("a file");
@@ -110,10 +147,19 @@ fn page(config: Config, in_place: bool) -> eta::Statistics {
     let mut ppe = Ppe::new(wire, Identity { station, address }).expect("descriptors");
     let memory = ppe.attach().expect("memory");
     let ual = Ual::open(memory).expect("a memory file");
-    let mut server = Server::new(ual, folder.path(), 80).expect("a server");
-    if in_place {
-        server.send_in_place();
-    }
+    let cache = Cache::create(1 << 20).expect("memory");
+    let hour = Duration::from_secs(3600);
+    let settings = Settings {
+        in_place,
+        // The card's time is not that of the clock.
+        limits: Limits {
+            idle: hour,
+            patience: hour,
+        },
+        ..Settings::default()
+    };
+    let server = Server::new(ual, folder.path(), 80, cache, settings);
+    let mut server = server.expect("a server");
 
     let (far, near) = pair().expect("descriptors");
     let station = [2, 0, 0, 0, 0, 2];
@@ -126,13 +172,29 @@ fn page(config: Config, in_place: bool) -> eta::Statistics {
     let (mut connected, mut asked) = (false, false);
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut ended = false;
+    let (mut halted, mut recoveries) = (false, 0);
     while !ended || server.statistics().closed == 0 {
         assert!(
             Instant::now() < deadline,
             "no end after {} bytes",
             reply.len()
         );
-        ppe.turn(Duration::ZERO).expect("the card is there");
+        match ppe.turn(Duration::ZERO) {
+            Ok(()) => {}
+            Err(EngineError::Wire(error)) if halted => {
+                recoveries += 1;
+                let recovered = ppe.wire().recover(&error);
+                assert!(recovered.expect("a reset mends it"), "{error}");
+            }
+            Err(error) => panic!("the card is there: {error}"),
+        }
+        if halt && !halted && reply.len() > 5000 {
+            halted = true;
+            let halt = CpuState::new().with_halt(true).into_bits();
+            let state = Register::cpu_state(Cpu::A).offset();
+            let transport = ppe.wire().nic().transport();
+            transport.write(state, halt).expect("the card is there");
+        }
         server.step().expect("an engine that holds");
         stage.engine.pass(STEP);
         while let Some(mut frame) = far.take() {
@@ -171,5 +233,6 @@ fn page(config: Config, in_place: bool) -> eta::Statistics {
         "the page differs from the file"
     );
     assert_eq!(ppe.statistics().expelled, 0);
+    assert_eq!(halt, recoveries > 0, "{recoveries} resets");
     ppe.statistics()
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   application                    SOCK_SEQPACKET                       engine
-//!   connect, Hello     ─────────────────────────────────────►  judge, make the memory file
-//!                      ◄─────────────────────────────────────  Welcome + memory file, doorbell
+//!   connect, Hello     ─────────────────────────────────────►  judge, make the memory files
+//!                      ◄─────────────────────────────────────  Welcome + both files, doorbell
 //!   Register + memory file ─────────────────────────────────►  judge, map; an event
 //!                      ◄─────────────────────────────────────  one byte: "look at your events"
 //!   end of file: the engine has ended         end of file: the application has ended
@@ -35,6 +35,8 @@ const BACKLOG: i32 = 32;
 pub struct Attachment {
     /// The memory file, laid out as [`crate::layout`] says.
     pub memory: OwnedFd,
+    /// The memory file of the anonymous pool.
+    pub anonymous: OwnedFd,
     /// The engine's doorbell.
     pub doorbell: OwnedFd,
     /// The control socket.
@@ -138,7 +140,7 @@ pub fn attach(path: &Path, sizes: Sizes) -> io::Result<Attachment> {
     let hello = message(Answer::Attached, 0, sizes);
     rustix::net::send(&control, hello.as_bytes(), SendFlags::NOSIGNAL)?;
     let mut bytes = [0; size_of::<Message>()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut buffers = [IoSliceMut::new(&mut bytes)];
     let got = rustix::net::recvmsg(
@@ -164,12 +166,13 @@ pub fn attach(path: &Path, sizes: Sizes) -> io::Result<Attachment> {
     if answer.answer == Answer::Full as u32 || answer.answer == Answer::Sizes as u32 {
         return Err(io::ErrorKind::QuotaExceeded.into());
     }
-    let files: [OwnedFd; 2] = files
+    let files: [OwnedFd; 3] = files
         .try_into()
         .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    let [memory, doorbell] = files;
+    let [memory, anonymous, doorbell] = files;
     Ok(Attachment {
         memory,
+        anonymous,
         doorbell,
         control,
         sizes: answer.sizes,
@@ -255,7 +258,7 @@ pub fn hear(control: BorrowedFd<'_>) -> Heard {
     }
 }
 
-/// Answers an application, with its memory file and the doorbell if it is attached. An
+/// Answers an application, with its memory files and the doorbell if it is attached. An
 /// application that is gone does not hear it.
 pub fn answer(
     control: BorrowedFd<'_>,
@@ -264,7 +267,7 @@ pub fn answer(
     files: &[BorrowedFd<'_>],
 ) {
     let message = message(answer, engine, sizes);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(files)) {
         return;

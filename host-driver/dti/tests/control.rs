@@ -37,7 +37,7 @@ fn an_application_gets_its_files_and_both_sides_see_the_end() {
     let accepted = greet(listener.as_fd());
     let memory = Mapping::create(64).expect("memory");
     let doorbell = Doorbell::create().expect("an eventfd");
-    let files = [memory.file(), doorbell.as_fd()];
+    let files = [memory.file(), memory.file(), doorbell.as_fd()];
     control::answer(
         accepted.as_fd(),
         Answer::Attached,

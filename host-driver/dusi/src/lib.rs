@@ -50,6 +50,14 @@ use thiserror::Error;
 
 use event::Handles;
 pub use event::{Buffer, Event};
+
+/// Memory files that several processes of an application map, for regions of its own
+/// ([`Ual::register_file`]).
+pub mod shared {
+    pub use dti::mapped::Mapping;
+    pub use dti::words::{Words, read_bytes, write_bytes};
+}
+
 use pool::Pool;
 pub use pool::{Busy, Region};
 
@@ -127,6 +135,7 @@ pub struct Calls {
 /// An application's attachment to an engine: the paper's user-level application library.
 pub struct Ual {
     memory: Mapping,
+    anonymous: Mapping,
     sizes: Sizes,
     engine: u8,
     doorbell: Doorbell,
@@ -160,8 +169,14 @@ impl Ual {
         if memory.len() != sizes.file_words() || memory.load(0, Ordering::Acquire) != MAGIC {
             return Err(DusiError::Version);
         }
+        let anonymous = Mapping::open(attachment.anonymous);
+        let anonymous = anonymous.map_err(|error| DusiError::Mapping(error.into()))?;
+        if anonymous.len() != sizes.anonymous_words() {
+            return Err(DusiError::Version);
+        }
         Ok(Self {
             memory,
+            anonymous,
             sizes,
             engine: attachment.engine,
             doorbell: Doorbell::of(attachment.doorbell),

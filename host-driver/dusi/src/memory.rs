@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use dti::control;
-use dti::layout::{ANONYMOUS_BYTES, Descriptor, Operation, QUIET, region_argument};
+use dti::layout::{ANONYMOUS_BYTES, Descriptor, Operation, QUIET, Sizes, region_argument};
 use dti::words::{read_bytes, write_bytes};
 
 use crate::pool::{Busy, Region};
@@ -98,8 +98,8 @@ impl Ual {
         if !fits || buffer.number >= self.sizes.anonymous {
             return Err(DusiError::Range);
         }
-        let start = self.sizes.anonymous_start(buffer.number);
-        read_bytes(&self.memory, start, bytes);
+        let start = Sizes::anonymous_start(buffer.number);
+        read_bytes(&self.anonymous, start, bytes);
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Ual {
         offset: usize,
         bytes: &[u8],
     ) -> Result<(), DusiError> {
-        region.range(offset, bytes.len())?;
+        region.range(offset, bytes.len(), true)?;
         if region.is_foreign() {
             return Err(DusiError::Range);
         }
@@ -175,7 +175,7 @@ impl Ual {
         offset: usize,
         bytes: &mut [u8],
     ) -> Result<(), DusiError> {
-        region.range(offset, bytes.len())?;
+        region.range(offset, bytes.len(), true)?;
         if region.is_foreign() {
             return Err(DusiError::Range);
         }

@@ -46,12 +46,17 @@ impl Region {
         self.offset
     }
 
-    /// A range of it as a descriptor names it.
-    pub(crate) fn range(&self, offset: usize, length: usize) -> Result<(u32, u32), DusiError> {
+    /// A range of it as a descriptor names it; one that is written begins at a multiple of 8.
+    pub(crate) fn range(
+        &self,
+        offset: usize,
+        length: usize,
+        writes: bool,
+    ) -> Result<(u32, u32), DusiError> {
         let fits = offset
             .checked_add(length)
             .is_some_and(|end| end <= self.len());
-        if fits && offset.is_multiple_of(8) {
+        if fits && (offset.is_multiple_of(8) || !writes) {
             Ok((offset as u32, length as u32))
         } else {
             Err(DusiError::Range)

@@ -20,7 +20,7 @@ impl Ual {
         self.transmit_part(on, region, (0, length), done)
     }
 
-    /// Sends bytes of a region from an offset on, a multiple of 8.
+    /// Sends bytes of a region from an offset on.
     ///
     /// # Errors
     /// [`DusiError::Range`], [`DusiError::Queue`].
@@ -198,7 +198,8 @@ impl Ual {
         (offset, length): (usize, usize),
         done: (EventQueue, u64),
     ) -> Result<(), DusiError> {
-        let range = region.range(offset, length)?;
+        let writes = operation.0 == Direction::Receive;
+        let range = region.range(offset, length, writes)?;
         let argument = region_argument(region.number(), tag);
         self.put_on(operation, done, on, range, argument)?;
         self.pool.used(region);

@@ -6,7 +6,7 @@
 //! had a place from the start.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::os::fd::BorrowedFd;
 
 use dti::layout::{ANONYMOUS_BYTES, Sizes, Status};
 use dti::mapped::Mapping;
@@ -16,7 +16,7 @@ use host_driver::stack::flows::Id;
 
 /// The pool.
 pub(crate) struct Anonymous {
-    memory: Arc<Mapping>,
+    memory: Mapping,
     sizes: Sizes,
     free: Vec<u32>,
     /// The application has the buffer.
@@ -28,7 +28,7 @@ pub(crate) struct Anonymous {
 }
 
 impl Anonymous {
-    pub(crate) fn new(memory: Arc<Mapping>, sizes: Sizes) -> Self {
+    pub(crate) fn new(memory: Mapping, sizes: Sizes) -> Self {
         Self {
             memory,
             sizes,
@@ -38,6 +38,11 @@ impl Anonymous {
             starved: VecDeque::new(),
             promised: 0,
         }
+    }
+
+    /// Its memory file, to hand to the application.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.memory.file()
     }
 
     /// A connection's window may promise so many bytes more.
@@ -75,7 +80,7 @@ impl Anonymous {
         let number = self.free.pop()?;
         self.lent[number as usize] = true;
         let part = &bytes[..bytes.len().min(ANONYMOUS_BYTES)];
-        write_bytes(&*self.memory, self.sizes.anonymous_start(number), part);
+        write_bytes(&self.memory, Sizes::anonymous_start(number), part);
         Some(number)
     }
 

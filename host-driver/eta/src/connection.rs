@@ -140,28 +140,13 @@ fn copy(
     while *taken < work.length as usize {
         let (wanted, done) = (work.length as usize - *taken, *taken);
         let moved = socket.send(|room| {
-            // Only whole words before the end, so that the next part starts at a word.
-            let part = if wanted <= room.len() {
-                wanted
-            } else {
-                room.len() & !7
-            };
+            let part = wanted.min(room.len());
             queues.regions.read(work, done, &mut room[..part]);
             (part, part)
         });
-        let mut moved = moved.unwrap_or(0);
+        let moved = moved.unwrap_or(0);
         if moved == 0 {
-            // A ring's end shorter than a word: carry the word over it.
-            let mut word = [0; 8];
-            let part = wanted.min(8);
-            if socket.send_capacity() - socket.send_queue() < part {
-                return Sent::Part;
-            }
-            queues.regions.read(work, done, &mut word[..part]);
-            moved = socket.send_slice(&word[..part]).unwrap_or(0);
-            if moved == 0 {
-                return Sent::Part;
-            }
+            return Sent::Part;
         }
         stream.copied(moved);
         *taken += moved;

@@ -69,14 +69,14 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    pub(crate) fn new(memory: Mapping, sizes: Sizes) -> Self {
+    pub(crate) fn new(memory: Mapping, anonymous: Mapping, sizes: Sizes) -> Self {
         memory.store(0, MAGIC, Ordering::Release);
         let memory = Arc::new(memory);
         let count = sizes.queues as usize;
         let events = (0..count).map(|number| Producer::new(sizes.event_queue(number)));
         Self {
             regions: Regions::new(memory.clone(), sizes),
-            anonymous: Anonymous::new(memory.clone(), sizes),
+            anonymous: Anonymous::new(anonymous, sizes),
             memory,
             sizes,
             work: Consumer::new(sizes.work_queue()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dti::layout::{Descriptor, REGIONS, Sizes, Status};
 use dti::mapped::Mapping;
-use dti::words::{Words, read_bytes, write_bytes};
+use dti::words::{Words, read_bytes_at, write_bytes};
 
 use crate::payload::Payload;
 
@@ -144,8 +144,10 @@ impl Regions {
         let region = self.all.get_mut(number as usize).and_then(Option::as_mut);
         let region = region.ok_or(Status::Protection)?;
         let end = u64::from(work.offset) + u64::from(work.length);
-        let fits = work.offset.is_multiple_of(8) && end <= u64::from(region.length);
-        let allowed = !writes || region.memory.mapping().is_writable();
+        let fits = end <= u64::from(region.length);
+        // Memory is written in whole words.
+        let word = work.offset.is_multiple_of(8);
+        let allowed = !writes || (word && region.memory.mapping().is_writable());
         if region.tag != tag || !fits || !allowed {
             return Err(Status::Protection);
         }
@@ -169,10 +171,10 @@ impl Regions {
         Some((&region.memory, region.memory.start() + offset))
     }
 
-    /// Reads payload of a transfer under way, `done` bytes behind its start, a multiple of 8.
+    /// Reads payload of a transfer under way, `done` bytes behind its start.
     pub(crate) fn read(&self, work: &Descriptor, done: usize, bytes: &mut [u8]) {
         if let Some((memory, start)) = self.place(work, done) {
-            read_bytes(memory.mapping(), start / 8, bytes);
+            read_bytes_at(memory.mapping(), start, bytes);
         }
     }
 

@@ -16,6 +16,7 @@ use eta::{Engine, IdleMode, Settings};
 use smoltcp::wire::TcpControl;
 use support::peer::Peer;
 use support::*;
+use userver::cache::Cache;
 
 /// Random numbers from a seed.
 struct Random(u64);
@@ -336,7 +337,7 @@ fn any_words_at_the_door_keep_nobody_out() {
 /// What clients may say to the web server: each connection ends, and the next page is whole.
 #[test]
 fn any_requests_are_answered_or_ended() {
-    const WORDS: [&str; 18] = [
+    const WORDS: [&str; 22] = [
         "GET ",
         "HEAD ",
         "POST ",
@@ -354,6 +355,10 @@ fn any_requests_are_answered_or_ended() {
         "Connection: keep-alive\r\n",
         "Content-Length: 99999999999999999999\r\n",
         "Transfer-Encoding: chunked\r\n",
+        "Range: bytes=5-\r\n",
+        "Range: bytes=-99999999999999999999\r\n",
+        "If-None-Match: *\r\n",
+        "If-Modified-Since: Sun, 06 Nov 2044 08:49:37 GMT\r\n",
         "\r\n",
     ];
     let folder = tempfile::tempdir().expect("a folder");
@@ -361,10 +366,13 @@ fn any_requests_are_answered_or_ended() {
     let (near, far) = engines(IdleMode::Sleep);
     for in_place in [false, true] {
         let ual = Ual::open(near.attach(Sizes::default())).expect("a memory file");
-        let mut server = userver::Server::new(ual, folder.path(), 80).expect("a server");
-        if in_place {
-            server.send_in_place();
-        }
+        let cache = Cache::create(1 << 20).expect("memory");
+        let settings = userver::Settings {
+            in_place,
+            ..userver::Settings::default()
+        };
+        let server = userver::Server::new(ual, folder.path(), 80, cache, settings);
+        let mut server = server.expect("a server");
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let server = std::thread::spawn(move || {
             while stopped.try_recv().is_err() {

@@ -447,7 +447,7 @@ fn register_and_deregister_protect_memory() {
         transmit(0, 64, argument(number, 0xC0FFEF), 1),
         transmit(0, 64, argument(number + 1, 0xC0FFEE), 2),
         transmit(8, 64, argument(number, 0xC0FFEE), 3),
-        transmit(4, 8, argument(number, 0xC0FFEE), 4),
+        transmit(65, 0, argument(number, 0xC0FFEE), 4),
         transmit(u32::MAX - 7, 16, argument(number, 0xC0FFEE), 5),
         transmit(0, u32::MAX, argument(number, 0xC0FFEE), 6),
     ];

@@ -241,6 +241,11 @@ impl<T: Transport> Wire for CardWire<'_, T> {
         }
     }
 
+    fn check(&mut self) -> Result<(), StackError> {
+        self.nic.card_state()?;
+        Ok(())
+    }
+
     fn card_state(&mut self) -> Result<Option<CardState>, StackError> {
         Ok(Some(self.nic.card_state()?))
     }

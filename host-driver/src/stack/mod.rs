@@ -144,6 +144,15 @@ pub trait Wire: Device {
         Ok(false)
     }
 
+    /// Looks whether the device is still there, for who waits for it: one that is gone sends no
+    /// interrupt. Costs an access to the device.
+    ///
+    /// # Errors
+    /// [`StackError`] if it is not.
+    fn check(&mut self) -> Result<(), StackError> {
+        Ok(())
+    }
+
     /// The state of the card, if there is one, for messages about timeouts.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use userver::epoll::KernelServer;
+use userver::{Limits, Settings};
 
 /// Sends requests and gives everything that comes until the server closes.
 fn exchange(port: u16, requests: &[u8]) -> Vec<u8> {
@@ -23,6 +24,12 @@ fn exchange(port: u16, requests: &[u8]) -> Vec<u8> {
 
 #[test]
 fn pages_requests_in_a_row_and_refusals() {
+    for sendfile in [false, true] {
+        serves(sendfile);
+    }
+}
+
+fn serves(sendfile: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().join("root");
     std::fs::create_dir(&root).expect("a folder");
@@ -33,7 +40,16 @@ fn pages_requests_in_a_row_and_refusals() {
     std::fs::write(root.join("large"), &large).expect("a file");
     std::fs::write(folder.path().join("secret"), "secret").expect("a file");
     std::os::unix::fs::symlink("../secret", root.join("link")).expect("a link");
-    let mut server = KernelServer::new(&root, (Ipv4Addr::LOCALHOST, 0).into()).expect("a server");
+    let settings = Settings {
+        limits: Limits {
+            idle: Duration::from_secs(20),
+            patience: Duration::from_millis(400),
+        },
+        ..Settings::default()
+    };
+    let at = (Ipv4Addr::LOCALHOST, 0).into();
+    let server = KernelServer::new(&root, at, settings, sendfile);
+    let mut server = server.expect("a server");
     let port = server.address().expect("it listens").port();
     let stop = Arc::new(AtomicBool::new(false));
     let ended = stop.clone();
@@ -63,8 +79,15 @@ fn pages_requests_in_a_row_and_refusals() {
         assert!(reply.starts_with(b"HTTP/1.1 404"), "{path}");
     }
     assert!(exchange(port, b"\x01\x02\r\n\r\n").starts_with(b"HTTP/1.1 400"));
+    let request = b"GET /large HTTP/1.0\r\nRange: bytes=7-1000006\r\n\r\n";
+    let reply = exchange(port, request);
+    assert!(reply.starts_with(b"HTTP/1.1 206"));
+    assert!(reply.ends_with(&large[7..1_000_007]));
+    // A header that does not end.
+    assert!(exchange(port, b"GET / HTTP/1.1\r\n").is_empty());
     stop.store(true, Ordering::Relaxed);
     let (done, calls) = thread.join().expect("no panic");
-    assert_eq!((done.accepted, done.requests, done.closed), (6, 8, 6));
+    assert_eq!((done.accepted, done.requests, done.closed), (8, 9, 8));
+    assert_eq!(done.timed_out, 1);
     assert!(calls > done.requests, "{calls}");
 }

@@ -12,7 +12,8 @@ use eta::memory_wire::{MemoryWire, pair};
 use host_driver::stack::{Host, Identity};
 use smoltcp::socket::tcp;
 use smoltcp::wire::Ipv4Cidr;
-use userver::{Server, Statistics, Status};
+use userver::cache::Cache;
+use userver::{DynamicPage, Limits, Server, Settings, Statistics, Status};
 
 fn identity(last: u8) -> Identity {
     Identity {
@@ -24,6 +25,7 @@ fn identity(last: u8) -> Identity {
 struct Site {
     client: Host<MemoryWire>,
     stop: Arc<AtomicBool>,
+    served: Arc<AtomicBool>,
     engine: Option<JoinHandle<eta::Statistics>>,
     server: Option<JoinHandle<Statistics>>,
     folder: tempfile::TempDir,
@@ -32,6 +34,10 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
+        Self::with(1 << 22, Settings::default())
+    }
+
+    fn with(cache: u64, settings: Settings) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("root");
         std::fs::create_dir(&root).expect("a folder");
@@ -51,11 +57,14 @@ impl Site {
             }
             engine.statistics()
         });
-        let server_stop = stop.clone();
+        let served = Arc::new(AtomicBool::new(false));
+        let server_stop = served.clone();
         let (listening, started) = std::sync::mpsc::channel();
         let server = std::thread::spawn(move || {
             let ual = Ual::open(memory).expect("a memory file");
-            let mut server = Server::new(ual, &root, 80).expect("a server");
+            let cache = Cache::create(cache).expect("memory");
+            let server = Server::new(ual, &root, 80, cache, settings);
+            let mut server = server.expect("a server");
             let start = Instant::now();
             while server.listening().is_none() {
                 assert!(start.elapsed() < Duration::from_secs(20), "no listener");
@@ -65,7 +74,8 @@ impl Site {
             listening.send(()).expect("the test waits");
             while !server_stop.load(Ordering::Relaxed) {
                 if !server.step().expect("an engine that holds") {
-                    std::thread::yield_now();
+                    let nap = Duration::from_millis(5);
+                    server.wait(nap).expect("an engine that holds");
                 }
             }
             server.statistics()
@@ -74,6 +84,7 @@ impl Site {
         Self {
             client: Host::new(far, identity(2)),
             stop,
+            served,
             engine: Some(engine),
             server: Some(server),
             folder,
@@ -128,9 +139,10 @@ impl Site {
     fn end(mut self) -> (eta::Statistics, Statistics) {
         // The last closes are under way.
         std::thread::sleep(Duration::from_millis(50));
+        self.served.store(true, Ordering::Relaxed);
+        let server = self.server.take().expect("runs").join();
         self.stop.store(true, Ordering::Relaxed);
         let engine = self.engine.take().expect("runs").join();
-        let server = self.server.take().expect("runs").join();
         (engine.expect("no panic"), server.expect("no panic"))
     }
 }
@@ -213,4 +225,96 @@ fn no_path_leaves_the_root_and_nonsense_is_refused() {
         assert!(body.is_empty());
     }
     site.end();
+}
+
+#[test]
+fn ranges_and_conditions_over_the_memory_wire() {
+    for in_place in [false, true] {
+        let settings = Settings {
+            in_place,
+            ..Settings::default()
+        };
+        let mut site = Site::with(1 << 22, settings);
+        let whole = large();
+        // Parts from any byte on.
+        for (range, first, bytes) in [
+            ("0-0", 0, 1),
+            ("3-70002", 3, 70_000),
+            ("-13", 999_990, 13),
+            ("1000001-", 1_000_001, 2),
+        ] {
+            let request = format!("GET /large HTTP/1.0\r\nRange: bytes={range}\r\n\r\n");
+            let reply = site.exchange(request.as_bytes());
+            let (header, body) = parts(&reply);
+            assert!(header.starts_with("HTTP/1.1 206"), "{header}");
+            let named = format!("Content-Range: bytes {first}-{}/1000003", first + bytes - 1);
+            assert!(header.contains(&named), "{header}");
+            assert!(body == &whole[first..first + bytes], "{range}");
+        }
+        let reply = site.exchange(b"GET /large HTTP/1.0\r\nRange: bytes=1000003-\r\n\r\n");
+        let (header, body) = parts(&reply);
+        assert!(header.starts_with("HTTP/1.1 416") && body.is_empty());
+        // What the client has is not sent again.
+        let (header, _) = parts(&reply);
+        let tag = header.lines().find_map(|line| line.strip_prefix("ETag: "));
+        let tag = tag.expect("a tag");
+        let request = format!("GET /large HTTP/1.0\r\nIf-None-Match: {tag}\r\n\r\n");
+        let reply = site.exchange(request.as_bytes());
+        let (header, body) = parts(&reply);
+        assert!(header.starts_with("HTTP/1.1 304") && body.is_empty());
+        site.end();
+    }
+}
+
+#[test]
+fn a_file_that_the_cache_has_no_room_for_is_sent_and_a_page_is_made() {
+    let settings = Settings {
+        dynamic: Some("/now=50".parse::<DynamicPage>().expect("a page")),
+        ..Settings::default()
+    };
+    // The smallest cache: its table, and 4 KB.
+    let mut site = Site::with(0, settings);
+    for _ in 0..2 {
+        let reply = site.exchange(b"GET /large HTTP/1.0\r\n\r\n");
+        let (header, body) = parts(&reply);
+        assert!(header.starts_with("HTTP/1.1 200"), "{header}");
+        assert!(body == large());
+        let reply = site.exchange(b"GET / HTTP/1.0\r\n\r\n");
+        assert!(reply.ends_with(b"<p>welcome</p>"));
+    }
+    let reply = site.exchange(b"GET /now HTTP/1.0\r\n\r\n");
+    let (header, body) = parts(&reply);
+    assert!(
+        header.contains("no-store") && body.ends_with(b"\n"),
+        "{header}"
+    );
+    let reply = site.exchange(b"HEAD /now HTTP/1.0\r\n\r\n");
+    assert!(parts(&reply).1.is_empty());
+    let (_, server) = site.end();
+    // The small file once, the large one each time.
+    assert_eq!(server.loads, 3);
+}
+
+#[test]
+fn slow_clients_are_let_go() {
+    let settings = Settings {
+        limits: Limits {
+            idle: Duration::from_millis(300),
+            patience: Duration::from_millis(150),
+        },
+        ..Settings::default()
+    };
+    let mut site = Site::with(1 << 22, settings);
+    let start = Instant::now();
+    // A header that does not end.
+    let reply = site.exchange(b"GET / HTTP/1.1\r\nHost: a\r\n");
+    assert!(reply.is_empty());
+    assert!(start.elapsed() >= Duration::from_millis(150));
+    // A connection on which nothing comes any more.
+    let start = Instant::now();
+    let reply = site.exchange(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(reply.ends_with(b"<p>welcome</p>"));
+    assert!(start.elapsed() >= Duration::from_millis(300));
+    let (_, server) = site.end();
+    assert_eq!((server.timed_out, server.accepted), (2, 2));
 }

@@ -160,6 +160,11 @@ impl Card {
         Ok(Card { process, folder })
     }
 
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The vfio-user socket of its PCI side.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("card")

@@ -4,9 +4,9 @@
 use crate::card::{Card, CardOptions, Wire};
 use crate::net::namespace::Namespace;
 use crate::process::{self, Process};
-use crate::tools::Tools;
+use crate::tools::{Tools, build_tigonctl};
 use crate::{interrupt, paths};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ pub struct Site {
     // In the order in which they end.
     server: Process,
     engine: Option<Process>,
-    _card: Option<Card>,
+    card: Option<Card>,
     /// Where the clients are.
     pub namespace: Namespace,
     _far: Option<Namespace>,
@@ -84,7 +84,7 @@ impl Site {
         Ok(Self {
             server,
             engine: Some(engine),
-            _card: None,
+            card: None,
             namespace,
             _far: None,
             folder,
@@ -116,12 +116,13 @@ impl Site {
         ppe.arg("--socket").arg(card.socket());
         ppe.arg("--firmware").arg(&tools.firmware.tg2);
         ppe.args(["--idle", idle]);
+        ppe.stderr(File::create(folder.path().join("engine.log"))?);
         let engine = engine(&mut ppe, folder.path())?;
         let server = server(&programs, folder.path(), root, options)?;
         Ok(Self {
             server,
             engine: Some(engine),
-            _card: Some(card),
+            card: Some(card),
             namespace,
             _far: None,
             folder,
@@ -157,11 +158,85 @@ impl Site {
         Ok(Self {
             server: Process::spawn(&mut server)?,
             engine: None,
-            _card: None,
+            card: None,
             namespace: near,
             _far: Some(far),
             folder,
         })
+    }
+
+    /// Kills the card's process, waits until engine and server have ended, and gives what they
+    /// said.
+    ///
+    /// # Errors
+    /// If there is no card, or one of them goes on.
+    pub fn kill_card(&mut self) -> Result<String> {
+        ensure!(self.card.take().is_some(), "there is no card");
+        let engine = self.engine.as_mut().context("there is no engine")?;
+        for (name, process) in [("ppe", engine), ("userver", &mut self.server)] {
+            let start = Instant::now();
+            while process.finished()?.is_none() {
+                ensure!(start.elapsed() < LIMIT, "{name} does not end");
+                interrupt::sleep(Duration::from_millis(5))?;
+            }
+        }
+        let said = |name| std::fs::read_to_string(self.folder.path().join(name));
+        Ok(said("engine.log")? + &said("server.log")?)
+    }
+
+    /// The same server through the kernel, whose packets the driver carries between a TAP device
+    /// and the card in QEMU; the namespace is at the other end of the card's wire.
+    ///
+    /// # Errors
+    /// As [`Site::start_on_card`].
+    pub fn start_kernel_on_card(tools: &Tools, root: &Path, options: &[&str]) -> Result<Self> {
+        let programs = programs(Build::Release)?;
+        let folder = tempfile::tempdir()?;
+        let (near, far) = (Namespace::create("etac")?, Namespace::create("etak")?);
+        let device = format!("tge{}", std::process::id());
+        let wire = CardOptions {
+            wire: Wire::Tap(device.clone()),
+            ..CardOptions::default()
+        };
+        let card = Card::start(tools, &wire)?;
+        near.adopt(&device, KERNEL)?;
+        let status = folder.path().join("status.sock");
+        let mut bridge = Command::new(build_tigonctl()?);
+        bridge.arg("--socket").arg(card.socket());
+        bridge.args(["bridge", "--tap", DEVICE, "--firmware"]);
+        bridge.arg(&tools.firmware.tg2);
+        bridge.arg("--status").arg(&status);
+        bridge.stdout(File::create(folder.path().join("bridge.log"))?);
+        let mut bridge = Process::spawn(&mut bridge)?;
+        begun(&mut bridge, "tigonctl bridge", &status)?;
+        far.adopt(DEVICE, FAR)?;
+        let mut server = far.command(&programs.join("userver").to_string_lossy());
+        server.args(["--kernel", ADDRESS, "--root"]).arg(root);
+        server.args(options);
+        server.stderr(File::create(folder.path().join("server.log"))?);
+        Ok(Self {
+            server: Process::spawn(&mut server)?,
+            engine: Some(bridge),
+            card: Some(card),
+            namespace: near,
+            _far: Some(far),
+            folder,
+        })
+    }
+
+    /// The process of the server.
+    pub fn server(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// The process of the engine, or of the bridge in its place.
+    pub fn engine(&self) -> Option<u32> {
+        self.engine.as_ref().map(Process::id)
+    }
+
+    /// The process of the card.
+    pub fn card(&self) -> Option<u32> {
+        self.card.as_ref().map(Card::process)
     }
 
     /// The processes of server and engine.
@@ -211,7 +286,9 @@ fn begun(program: &mut Process, name: &str, socket: &Path) -> Result<()> {
     let start = Instant::now();
     while !socket.exists() {
         if let Some(status) = program.finished()? {
-            bail!("{name} ended with {status}");
+            let log = socket.with_file_name("engine.log");
+            let said = std::fs::read_to_string(log).unwrap_or_default();
+            bail!("{name} ended with {status} {said}");
         }
         ensure!(start.elapsed() < LIMIT, "{name} does not begin");
         interrupt::sleep(Duration::from_millis(10))?;

@@ -56,7 +56,7 @@ impl Need {
             Need::Qemu => qemu_build::DEBIAN_PACKAGES.to_vec(),
             Need::Guest => qemu_build::PC_PACKAGES.to_vec(),
             Need::Traffic => vec!["iproute2", "iputils-ping", "iperf3", "tcpdump"],
-            Need::Web => vec!["curl", "httperf", "nghttp2-client", "nmap", "wrk"],
+            Need::Web => vec!["curl", "httperf", "nghttp2-client", "nmap", "strace", "wrk"],
             Need::Gdb => vec!["gdb-multiarch"],
             // Spin's verifiers are programs in C.
             Need::Verify => vec!["spin", "gcc", "libc6-dev"],

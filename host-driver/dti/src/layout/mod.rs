@@ -9,8 +9,11 @@
 //!   ...           `Sizes::queues` event queues of `Sizes::events` events
 //!   ...           of each socket a transmit queue and a receive queue of `Sizes::depth` descriptors
 //!   page          `Sizes::pool` bytes of payload
-//!   page          `Sizes::anonymous` buffers of ANONYMOUS_BYTES
 //! ```
+//!
+//! The anonymous pool is a memory file of its own, of `Sizes::anonymous` buffers of
+//! [`ANONYMOUS_BYTES`]: it may be large, and a card that reads payload where it is maps the first
+//! file only.
 //!
 //! An application asks for sizes when it attaches; the engine judges them, makes the file, and
 //! both sides compute the places from the sizes that the engine gave.
@@ -168,11 +171,18 @@ impl Sizes {
         end.next_multiple_of(PAGE_WORDS)
     }
 
-    /// First word of an anonymous buffer.
+    /// First word of a buffer in the file of the anonymous pool.
     #[must_use]
-    pub const fn anonymous_start(&self, number: u32) -> usize {
-        let end = self.pool_start() + self.pool as usize / 8;
-        end.next_multiple_of(PAGE_WORDS) + number as usize * (ANONYMOUS_BYTES / 8)
+    pub const fn anonymous_start(number: u32) -> usize {
+        number as usize * (ANONYMOUS_BYTES / 8)
+    }
+
+    /// Words of the anonymous pool's file.
+    #[must_use]
+    pub const fn anonymous_words(&self) -> usize {
+        let words = Self::anonymous_start(self.anonymous).next_multiple_of(PAGE_WORDS);
+        // No file is empty.
+        if words == 0 { PAGE_WORDS } else { words }
     }
 
     /// Bytes of the anonymous pool.
@@ -185,8 +195,7 @@ impl Sizes {
     #[must_use]
     pub const fn file_words(&self) -> usize {
         // Whole pages, so that a card can read it.
-        self.anonymous_start(self.anonymous)
-            .next_multiple_of(PAGE_WORDS)
+        (self.pool_start() + self.pool as usize / 8).next_multiple_of(PAGE_WORDS)
     }
 }
 

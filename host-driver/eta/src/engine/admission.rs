@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dti::bell::Doorbell;
 use dti::control::{self, Answer, Attachment};
@@ -17,6 +17,8 @@ use super::{Application, Engine, EngineError};
 use crate::queues::Queues;
 use crate::sockets::{Role, Socket};
 
+/// How often the wire is asked whether it is there.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// Registrations whose events have no place: who posts more is not going to look at them.
 const MOST_REGISTRATIONS: usize = 64;
 
@@ -43,6 +45,7 @@ impl<W: Wire> Engine<W> {
         };
         Ok(Attachment {
             memory: application.queues.memory.file().try_clone_to_owned()?,
+            anonymous: application.queues.anonymous.file().try_clone_to_owned()?,
             doorbell: application.doorbell.share()?,
             control: far,
             sizes,
@@ -50,7 +53,7 @@ impl<W: Wire> Engine<W> {
         })
     }
 
-    /// Makes an application's memory file and doorbell.
+    /// Makes an application's memory files and doorbell.
     fn admit(&mut self, control: OwnedFd, sizes: Sizes) -> Result<usize, EngineError> {
         let peer = control::peer(&control);
         let quota = self.quotas.of(peer.user);
@@ -65,12 +68,13 @@ impl<W: Wire> Engine<W> {
             return Err(EngineError::Full(all));
         }
         let memory = Mapping::create(sizes.file_words()).map_err(std::io::Error::from)?;
+        let anonymous = Mapping::create(sizes.anonymous_words()).map_err(std::io::Error::from)?;
         let doorbell = Doorbell::create()?;
         let free = self.applications.iter().position(Option::is_none);
         let number = free.unwrap_or(self.applications.len());
         self.door.enter(number, control.as_fd(), &doorbell)?;
         let application = Application {
-            queues: Queues::new(memory, sizes),
+            queues: Queues::new(memory, anonymous, sizes),
             sockets: HashMap::new(),
             chosen: (sizes.sockets..sizes.handles()).rev().collect(),
             buffers: 0,
@@ -147,6 +151,10 @@ impl<W: Wire> Engine<W> {
     pub(super) fn look(&mut self, now: Instant) -> Result<(), EngineError> {
         self.looked = now;
         self.statistics.calls += 1;
+        if now.saturating_duration_since(self.checked) >= CHECK_PERIOD {
+            self.checked = now;
+            self.wire.check()?;
+        }
         for number in self.door.look()? {
             self.hear(number);
         }
@@ -159,6 +167,7 @@ impl<W: Wire> Engine<W> {
                     if let Some(application) = self.application(number) {
                         let files = [
                             application.queues.memory.file(),
+                            application.queues.anonymous.file(),
                             application.doorbell.as_fd(),
                         ];
                         let granted = (engine, sizes);

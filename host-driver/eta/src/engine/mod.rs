@@ -104,6 +104,8 @@ pub struct Engine<W: Wire> {
     leaving: Vec<(u64, DmaMemory)>,
     door: Door,
     looked: Instant,
+    /// When the wire was last asked whether it is there.
+    checked: Instant,
     idle: Idle,
     settings: Settings,
     quotas: Quotas,
@@ -141,6 +143,7 @@ impl<W: Wire> Engine<W> {
             leaving: Vec::new(),
             door: Door::new()?,
             looked: now,
+            checked: now,
             idle: Idle::new(settings.idle),
             settings,
             quotas: Quotas::equal(settings.quota),

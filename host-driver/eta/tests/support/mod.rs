@@ -18,6 +18,8 @@ use eta::memory_wire::{MemoryWire, pair};
 use eta::{Engine, IdleMode, Settings, Statistics};
 use host_driver::stack::{Identity, Wire};
 use smoltcp::wire::Ipv4Cidr;
+use userver::ServerError;
+use userver::cache::Cache;
 
 /// Longest time for anything that is expected.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -300,11 +302,18 @@ pub fn receive(to: &mut Application, on: Socket, count: usize) -> Vec<u8> {
 /// engine ends.
 pub fn serve_pages(engine: &Path, root: &Path) {
     let ual = Ual::connect(engine, Sizes::default()).expect("attached");
-    let mut server = userver::Server::new(ual, root, 80).expect("a server");
+    let server = userver::Server::new(
+        ual,
+        root,
+        80,
+        Cache::create(1 << 20).expect("memory"),
+        userver::Settings::default(),
+    );
+    let mut server = server.expect("a server");
     loop {
         let done = server.step();
         let done = done.and_then(|_| server.wait(Duration::from_millis(100)));
-        if let Err(DusiError::EngineEnded) = done {
+        if let Err(ServerError::Engine(DusiError::EngineEnded)) = done {
             return;
         }
         done.expect("an engine that holds");

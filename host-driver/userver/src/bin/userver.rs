@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,8 +11,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use dusi::{Sizes, Status, Ual};
+use rustix::process::{Pid, Signal};
+use userver::cache::Cache;
 use userver::epoll::KernelServer;
-use userver::{AcceptPolicy, Server};
+use userver::{AcceptPolicy, DynamicPage, Limits, Server, Settings};
 
 /// Longest sleep, and so the interval of checks of the stop flag.
 const NAP: Duration = Duration::from_millis(100);
@@ -35,13 +38,31 @@ struct Arguments {
     /// Connections at the same time
     #[arg(long, default_value_t = 4096)]
     connections: u32,
+    /// With --kernel: let the kernel send files from its page cache
+    #[arg(long, requires = "kernel")]
+    sendfile: bool,
+    /// Servers on the port, each a process; through an engine they share one cache of files
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    copies: u32,
+    /// The cache of another copy
+    #[arg(long, hide = true)]
+    cache: Option<PathBuf>,
+    /// Seconds that a connection may be idle
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    idle: u64,
+    /// Seconds that a request's header may take, and a reply beside its bytes
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    patience: u64,
+    /// A page that is made anew each time, and what it costs: /PATH=MICROSECONDS
+    #[arg(long, value_name = "PAGE")]
+    dynamic: Option<DynamicPage>,
     /// Send replies from where they are, without a copy
     #[arg(long, conflicts_with = "kernel")]
     in_place: bool,
     /// How connections are accepted: every=N (steps), limit=N (at a time), or adaptive
     #[arg(long, default_value = "every=1,limit=16")]
     accept: AcceptPolicy,
-    /// Megabytes for files and connections
+    /// Megabytes for files, and as many for connections
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     memory: u32,
 }
@@ -52,25 +73,101 @@ fn main() -> Result<()> {
     for signal in signal_hook::consts::TERM_SIGNALS {
         signal_hook::flag::register(*signal, stop.clone())?;
     }
-    let Some(ppe) = &arguments.ppe else {
-        return through_the_kernel(&arguments, &stop);
+    let cache = match &arguments.cache {
+        Some(path) => Cache::open(path).context("the other copy's cache")?,
+        None => Cache::create(u64::from(arguments.memory) << 20)?,
     };
+    if arguments.copies > 1 && arguments.cache.is_none() {
+        return start_copies(&arguments, &cache, &stop);
+    }
+    match &arguments.ppe {
+        Some(ppe) => through_an_engine(&arguments, ppe, cache, &stop),
+        None => through_the_kernel(&arguments, &stop),
+    }
+}
+
+fn settings(arguments: &Arguments) -> Settings {
+    Settings {
+        accepts: arguments.accept,
+        limits: Limits {
+            idle: Duration::from_secs(arguments.idle),
+            patience: Duration::from_secs(arguments.patience),
+        },
+        in_place: arguments.in_place,
+        shared: arguments.copies > 1,
+        dynamic: arguments.dynamic.clone(),
+    }
+}
+
+/// Starts the copies, and ends them when told to or when one of them has ended.
+fn start_copies(arguments: &Arguments, cache: &Cache, stop: &AtomicBool) -> Result<()> {
+    use std::os::fd::AsRawFd;
+    let shared = format!(
+        "/proc/{}/fd/{}",
+        std::process::id(),
+        cache.file().as_raw_fd()
+    );
+    let own = std::env::args_os().skip(1);
+    let own: Vec<_> = own.collect();
+    let mut copies = Vec::new();
+    for _ in 0..arguments.copies {
+        let mut command = Command::new(std::env::current_exe()?);
+        copies.push(command.args(&own).arg("--cache").arg(&shared).spawn()?);
+    }
+    let mut first = None;
+    while !stop.load(Ordering::Relaxed) && first.is_none() {
+        std::thread::sleep(NAP);
+        for copy in &mut copies {
+            first = first.or(copy.try_wait()?);
+        }
+    }
+    for copy in &mut copies {
+        end(copy)?;
+    }
+    match first {
+        Some(status) if !stop.load(Ordering::Relaxed) => bail!("a copy has ended: {status}"),
+        _ => Ok(()),
+    }
+}
+
+/// Ends a copy in order.
+fn end(copy: &mut Child) -> Result<()> {
+    if copy.try_wait()?.is_none()
+        && let Some(process) = Pid::from_raw(copy.id().cast_signed())
+    {
+        // If it ends meanwhile that is as well.
+        let _ = rustix::process::kill_process(process, Signal::TERM);
+        copy.wait()?;
+    }
+    Ok(())
+}
+
+fn through_an_engine(
+    arguments: &Arguments,
+    ppe: &std::path::Path,
+    cache: Cache,
+    stop: &AtomicBool,
+) -> Result<()> {
     let sizes = Sizes {
         work: 1024,
         events: (arguments.connections * 4).next_power_of_two(),
         pool: arguments.memory << 20,
         sockets: arguments.connections,
+        // Accepts posted at a time.
+        depth: 64,
         // 64 KB for each connection.
         anonymous: arguments.connections * 32,
         ..Sizes::default()
     };
     let ual =
         Ual::connect(ppe, sizes).with_context(|| format!("the engine at {}", ppe.display()))?;
-    let mut server = Server::new(ual, &arguments.root, arguments.port)?;
-    if arguments.in_place {
-        server.send_in_place();
-    }
-    server.accept_by(arguments.accept);
+    let mut server = Server::new(
+        ual,
+        &arguments.root,
+        arguments.port,
+        cache,
+        settings(arguments),
+    )?;
     let mut told = false;
     while !stop.load(Ordering::Relaxed) {
         if server.step()? {
@@ -86,10 +183,14 @@ fn main() -> Result<()> {
         }
         server.wait(NAP)?;
     }
-    let (done, calls) = (server.statistics(), server.calls());
+    let done = server.statistics();
     eprintln!(
-        "userver: {} connections, {} requests, {} given up, {} sleeps, {} doorbells",
-        done.accepted, done.requests, done.given_up, calls.sleeps, calls.rings
+        "userver: {} connections, {} requests, {} given up, {} timed out, {} system calls",
+        done.accepted,
+        done.requests,
+        done.given_up,
+        done.timed_out,
+        server.calls()
     );
     Ok(())
 }
@@ -97,17 +198,16 @@ fn main() -> Result<()> {
 fn through_the_kernel(arguments: &Arguments, stop: &AtomicBool) -> Result<()> {
     let address = arguments.kernel.context("--ppe or --kernel")?;
     let at = SocketAddr::new(address, arguments.port);
-    let server = KernelServer::new(&arguments.root, at);
+    let server = KernelServer::new(&arguments.root, at, settings(arguments), arguments.sendfile);
     let mut server = server.with_context(|| format!("listening at {at}"))?;
-    server.accept_by(arguments.accept);
     eprintln!("userver: listening at {}", server.address()?);
     while !stop.load(Ordering::Relaxed) {
         server.step(NAP)?;
     }
     let done = server.statistics();
     eprintln!(
-        "userver: {} connections, {} requests, {} given up, {} system calls",
-        done.accepted, done.requests, done.given_up, server.calls
+        "userver: {} connections, {} requests, {} given up, {} timed out, {} system calls",
+        done.accepted, done.requests, done.given_up, done.timed_out, server.calls
     );
     Ok(())
 }

@@ -6,17 +6,22 @@
 //! ```
 //!
 //! Eight clients with a request under way each ask as fast as they are answered. All arms run in
-//! each round, in changing order, and `dusi` twice: what its two columns differ by is noise. The
-//! cables are not equal: the kernel's carries super-frames that no segment of 1500 bytes is cut
-//! from, and each packet through a TAP device costs the engine a system call.
+//! each round, in changing order, and `dusi` twice: what its two rows differ by is noise. The cables
+//! are not equal: the kernel's carries super-frames that no segment of 1500 bytes is cut from, and
+//! each packet through a TAP device costs the engine a system call. Behind the card all have the
+//! same wire and the same firmware.
 
+mod arms;
 mod clients;
 mod crowd;
 mod offer;
+mod outside;
 mod overload;
 mod soak;
 
 pub use soak::run as soak;
+
+use arms::{Arm, CARD, WIRE};
 
 use crate::report::write_json;
 use anyhow::{Context, Result, bail, ensure};
@@ -28,14 +33,12 @@ use std::time::{Duration, Instant};
 use testbed::eta::{ADDRESS, Site};
 use testbed::net::namespace;
 use testbed::setup::{self, Need};
+use testbed::tools::Tools;
 
 /// Clients.
 const CLIENTS: usize = 8;
 /// How long a server may take to begin, and an answer to come.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Arms of a round.
-const ARMS: [&str; 3] = ["dusi", "epoll", "dusi again"];
-
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 struct Load {
@@ -75,6 +78,8 @@ struct Row {
     /// Processor time of server and engine for a request; the kernel's own work for a cable is in
     /// no process and not in it.
     cpu_us_per_request: f64,
+    /// That of the whole computer without the clients and the card: others' work is in it.
+    machine_us_per_request: f64,
     /// System calls of the server, by its own count.
     server_calls_per_request: f64,
 }
@@ -84,9 +89,10 @@ struct Row {
 /// # Errors
 /// Without the privilege for namespaces, and if a server does not answer.
 pub fn run(quick: bool) -> Result<()> {
-    setup::ensure(&[Need::Traffic, Need::Web])?;
+    setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic, Need::Web])?;
     namespace::permitted()?;
-    let (rounds, time) = if quick { (1, 2) } else { (5, 5) };
+    let (rounds, time) = if quick { (1, 1) } else { (7, 2) };
+    let tools = Tools::build()?;
     let folder = tempfile::tempdir()?;
     for load in LOADS {
         std::fs::write(
@@ -94,53 +100,51 @@ pub fn run(quick: bool) -> Result<()> {
             vec![b'x'; load.file],
         )?;
     }
-    let said = clients::run(folder.path())?;
-    println!(
-        "report: {}",
-        write_json("bench-eta-clients", &said)?.display()
-    );
-    let crowd = crowd::run(folder.path(), quick)?;
-    println!(
-        "report: {}",
-        write_json("bench-eta-crowd", &crowd)?.display()
-    );
+    let report = |name: &str, path: Result<std::path::PathBuf>| {
+        path.map(|path| println!("report of {name}: {}", path.display()))
+    };
+    let time = Duration::from_secs(time);
+    let outside = outside::run(&tools, folder.path(), time)?;
+    report("calls", write_json("bench-eta-calls", &outside))?;
     let mut rows = Vec::new();
     for round in 0..rounds {
         for load in LOADS {
-            for place in 0..ARMS.len() {
-                let arm = ARMS[(place + round as usize) % ARMS.len()];
-                let row = measure(load, arm, round, folder.path(), Duration::from_secs(time))?;
+            let arms = [&WIRE[..], &CARD[..]].concat();
+            for place in 0..arms.len() {
+                let arm = arms[(place * 3 + round as usize) % arms.len()];
+                let row = measure(load, arm, round, &tools, folder.path(), time)?;
                 println!(
                     "{}, {}: {:.0} requests/s",
-                    load.name, arm, row.requests_per_s
+                    load.name, row.arm, row.requests_per_s
                 );
                 rows.push(row);
             }
         }
     }
     print(&rows);
-    let path = write_json("bench-eta", &rows)?;
-    println!("report: {}", path.display());
-    let path = write_json("bench-eta-overload", &overload::run(quick)?)?;
-    println!("report: {}", path.display());
-    Ok(())
+    report("arms", write_json("bench-eta", &rows))?;
+    let overload = overload::run(quick)?;
+    report("overload", write_json("bench-eta-overload", &overload))?;
+    let said = clients::run(folder.path())?;
+    report("clients", write_json("bench-eta-clients", &said))?;
+    let crowd = crowd::run(folder.path(), quick)?;
+    report("crowd", write_json("bench-eta-crowd", &crowd))
 }
 
 fn measure(
     load: Load,
-    arm: &'static str,
+    arm: Arm,
     round: u32,
+    tools: &Tools,
     root: &std::path::Path,
     time: Duration,
 ) -> Result<Row> {
-    let mut site = match arm {
-        "epoll" => Site::start_kernel(root)?,
-        _ => Site::start("adaptive", root)?,
-    };
-    let (before, latencies) = std::thread::scope(|scope| {
+    let mut site = arm.start(tools, root, &[])?;
+    let card: Vec<u32> = site.card().into_iter().collect();
+    let (before, machine, latencies) = std::thread::scope(|scope| {
         let site = &site;
         answered(site, load)?;
-        let before = cpu(&site.processes())?;
+        let (before, machine) = (cpu(&site.processes())?, arms::busy(&card)?);
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
                 scope.spawn(move || {
@@ -153,23 +157,26 @@ fn measure(
         for client in clients {
             latencies.extend(joined(client)?);
         }
-        anyhow::Ok((before, latencies))
+        anyhow::Ok((before, machine, latencies))
     })?;
     let used = cpu(&site.processes())? - before;
+    let machine = arms::busy(&card)?.saturating_sub(machine);
     let mut latencies = latencies;
     latencies.sort_unstable();
     let requests = latencies.len();
-    ensure!(requests > 100, "{requests} requests");
+    ensure!(requests > 20, "{requests} requests");
     let said = site.end_server()?;
+    let each = |time: Duration| time.as_secs_f64() * 1e6 / requests as f64;
     Ok(Row {
         load: load.name,
-        arm,
+        arm: arm.name(),
         round,
         requests,
         requests_per_s: requests as f64 / time.as_secs_f64(),
         p50_us: latencies[requests / 2],
         p99_us: latencies[requests * 99 / 100],
-        cpu_us_per_request: used.as_secs_f64() * 1e6 / requests as f64,
+        cpu_us_per_request: each(used),
+        machine_us_per_request: each(machine),
         server_calls_per_request: calls(&said)?,
     })
 }
@@ -279,9 +286,7 @@ fn calls(said: &str) -> Result<f64> {
         found.and_then(|number| number.parse::<f64>().ok())
     };
     let requests = count("requests").with_context(|| format!("no count: {said}"))?;
-    // A sleep is a poll, and two looks at the socket behind it.
-    let slept = count("sleeps").map(|sleeps| 3.0 * sleeps + count("doorbells").unwrap_or(0.0));
-    let calls = slept.or_else(|| count("system"));
+    let calls = count("system");
     Ok(calls.with_context(|| format!("no calls: {said}"))? / requests)
 }
 
@@ -297,27 +302,36 @@ fn print(rows: &[Row]) {
         "load",
         "arm",
         "requests/s",
+        "from, to",
         "p50 us",
         "p99 us",
         "CPU us",
+        "machine us",
         "calls",
     ]);
     for load in LOADS {
-        for arm in ARMS {
-            let of = |value: fn(&Row) -> f64| {
-                let these = rows
-                    .iter()
-                    .filter(|row| row.load == load.name && row.arm == arm);
-                median(these.map(value).collect())
+        for arm in [&WIRE[..], &CARD[..]].concat() {
+            let these = || {
+                let name = arm.name();
+                rows.iter()
+                    .filter(move |row| row.load == load.name && row.arm == name)
             };
+            let of = |value: fn(&Row) -> f64| median(these().map(value).collect());
+            let rates = || these().map(|row| row.requests_per_s);
+            let (least, most) = (
+                rates().fold(f64::INFINITY, f64::min),
+                rates().fold(0.0, f64::max),
+            );
             table.add_row([
                 load.name.to_owned(),
-                arm.to_owned(),
+                arm.name().to_owned(),
                 format!("{:.0}", of(|row| row.requests_per_s)),
+                format!("{least:.0}, {most:.0}"),
                 format!("{:.0}", of(|row| f64::from(row.p50_us))),
                 format!("{:.0}", of(|row| f64::from(row.p99_us))),
                 format!("{:.1}", of(|row| row.cpu_us_per_request)),
-                format!("{:.2}", of(|row| row.server_calls_per_request)),
+                format!("{:.1}", of(|row| row.machine_us_per_request)),
+                format!("{:.3}", of(|row| row.server_calls_per_request)),
             ]);
         }
     }
@@ -332,8 +346,6 @@ mod tests {
     fn a_servers_last_words_give_its_calls() {
         let kernel = "userver: listening\nuserver: 3 connections, 10 requests, 45 system calls\n";
         assert_eq!(calls(kernel).expect("counts"), 4.5);
-        let dusi = "userver: 3 connections, 10 requests, 2 sleeps, 4 doorbells\n";
-        assert_eq!(calls(dusi).expect("counts"), 1.0);
         assert!(calls("userver: listening\n").is_err());
     }
 }

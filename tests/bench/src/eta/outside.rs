@@ -1,0 +1,131 @@
+//! System calls, counted from outside by `strace`, beside the server's own count.
+
+use super::arms::{Arm, CARD, WIRE};
+use super::{CLIENTS, LOADS, answered, calls, client, joined};
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use testbed::tools::Tools;
+
+/// One arm under the first load.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    arm: &'static str,
+    requests: usize,
+    /// By the server's own count, over its whole life.
+    own_per_request: f64,
+    /// By strace.
+    server_per_request: f64,
+    /// Of the engine, or of the bridge in its place.
+    engine_per_request: Option<f64>,
+}
+
+/// Counts the calls of a process until it is ended.
+struct Tracer {
+    strace: Child,
+    file: std::path::PathBuf,
+}
+
+impl Tracer {
+    fn attach(process: u32, folder: &Path) -> Result<Self> {
+        let file = folder.join(format!("calls-{process}"));
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-c", "-p", &process.to_string(), "-o"]);
+        strace.arg(&file).stderr(Stdio::null());
+        let strace = strace.spawn().context("strace")?;
+        // It says nothing of when it has attached.
+        std::thread::sleep(Duration::from_millis(300));
+        Ok(Self { strace, file })
+    }
+
+    /// All calls that it has seen.
+    fn end(mut self) -> Result<f64> {
+        let process = rustix::process::Pid::from_raw(self.strace.id().cast_signed());
+        let process = process.context("strace")?;
+        rustix::process::kill_process(process, rustix::process::Signal::INT)?;
+        self.strace.wait()?;
+        total(&std::fs::read_to_string(&self.file)?)
+    }
+}
+
+/// The calls in strace's summary.
+fn total(summary: &str) -> Result<f64> {
+    let Some(last) = summary.lines().rev().find(|line| line.ends_with("total")) else {
+        // A process without a call has no summary.
+        return Ok(0.0);
+    };
+    // Share, seconds, microseconds a call, calls.
+    let calls = last.split_whitespace().nth(3).context("no calls")?;
+    Ok(calls.parse()?)
+}
+
+/// Counts the calls of all arms under small requests on persistent connections.
+///
+/// # Errors
+/// As [`super::run`], and if processes cannot be traced.
+pub fn run(tools: &Tools, root: &Path, time: Duration) -> Result<Vec<Row>> {
+    let folder = tempfile::tempdir()?;
+    let mut rows = Vec::new();
+    for arm in [WIRE[0], WIRE[1], CARD[0], CARD[1]] {
+        let row = measure(arm, tools, root, folder.path(), time)?;
+        let engine = row.engine_per_request.unwrap_or(0.0);
+        println!(
+            "{}: calls of a request by strace: server {:.3} (its own count {:.3}), engine or bridge {engine:.2}",
+            row.arm, row.server_per_request, row.own_per_request
+        );
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn measure(arm: Arm, tools: &Tools, root: &Path, folder: &Path, time: Duration) -> Result<Row> {
+    let load = LOADS[0];
+    let mut site = arm.start(tools, root, &[])?;
+    let (requests, server, engine) = std::thread::scope(|scope| {
+        let site = &site;
+        answered(site, load)?;
+        let server = Tracer::attach(site.server(), folder)?;
+        let engine = site.engine();
+        let engine = engine.map(|id| Tracer::attach(id, folder)).transpose()?;
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(move || {
+                    site.namespace.enter()?;
+                    client(load, time)
+                })
+            })
+            .collect();
+        let mut requests = 0;
+        for client in clients {
+            requests += joined(client)?.len();
+        }
+        let engine = engine.map(Tracer::end).transpose()?;
+        anyhow::Ok((requests, server.end()?, engine))
+    })?;
+    ensure!(requests > 10, "{requests} requests");
+    Ok(Row {
+        arm: arm.name(),
+        requests,
+        own_per_request: calls(&site.end_server()?)?,
+        server_per_request: server / requests as f64,
+        engine_per_request: engine.map(|engine| engine / requests as f64),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_of_strace_has_its_total() {
+        let text = "% time     seconds  usecs/call     calls    errors syscall\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n\
+                    100.00    0.000042           2        17         3 poll\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n\
+                    100.00    0.000042           2        17         3 total\n";
+        assert_eq!(total(text).expect("a number"), 17.0);
+        assert_eq!(total("").expect("none"), 0.0);
+    }
+}
