@@ -8,7 +8,7 @@
 
 pub use crate::fabric::SharedMachine;
 use crate::machine::Machine;
-use crate::timing::Parameters;
+use crate::timing::{HostAccess, Parameters};
 use host_driver::transport::{Bell, Port};
 use host_driver::{DmaMemory, Transport, TransportError, Vector};
 use std::os::fd::OwnedFd;
@@ -26,6 +26,9 @@ const CONFIG_BYTES: u32 = 0x100;
 const FIRST_IOVA: u64 = 0x1_0000_0000;
 /// Distance between the ends and starts of DMA memories, so that overruns are caught.
 const IOVA_GAP: u64 = 0x1_0000;
+
+/// A cycle of the card, and less than two.
+const CYCLE_NS: u64 = 12;
 
 /// How long a waiting thread runs the card before the others have their turns.
 const SLICE: Duration = Duration::from_micros(10);
@@ -82,9 +85,20 @@ struct Card {
 }
 
 impl Card {
-    /// The machine, after `ns` nanoseconds have passed on it.
-    fn after(&self, ns: u64) -> Result<MutexGuard<'_, Machine>, TransportError> {
-        let machine = self.machine.after(ns);
+    /// The machine, after an access of `ns` nanoseconds, or as long as it has to wait for the bus.
+    fn after(
+        &self,
+        access: HostAccess,
+        ns: u64,
+    ) -> Result<MutexGuard<'_, Machine>, TransportError> {
+        let begun = self.machine.lock().now();
+        if self.machine.lock().host_asks_for_bus(access) {
+            while !self.machine.lock().host_had_bus() {
+                self.machine.pass(CYCLE_NS);
+            }
+        }
+        let passed = self.machine.lock().now() - begun;
+        let machine = self.machine.after(ns.saturating_sub(passed));
         if machine.is_left() {
             return Err(left());
         }
@@ -93,7 +107,9 @@ impl Card {
 
     fn read(&self, bar_offset: u32, timing: HostTiming) -> Result<u32, TransportError> {
         let offset = word(bar_offset, BAR_BYTES)?;
-        let value = self.after(timing.read_ns)?.bar_read(offset);
+        let value = self
+            .after(HostAccess::Read, timing.read_ns)?
+            .bar_read(offset);
         // Drivers of a shared line look first whether the interrupt is the card's.
         if offset == Register::MiscHostControl.offset() {
             let control = MiscHostControl::from_bits(value);
@@ -104,7 +120,7 @@ impl Card {
 
     fn write(&self, bar_offset: u32, value: u32, timing: HostTiming) -> Result<(), TransportError> {
         let offset = word(bar_offset, BAR_BYTES)?;
-        let mut machine = self.after(timing.write_ns)?;
+        let mut machine = self.after(HostAccess::Write, timing.write_ns)?;
         machine.bar_write(offset, value);
         self.machine.pin().look(machine.interrupt());
         Ok(())
@@ -211,7 +227,7 @@ impl Transport for SimTransport {
         let offset = word(offset, CONFIG_BYTES)?;
         let mut bytes = [0; 4];
         self.card
-            .after(self.timing.read_ns)?
+            .after(HostAccess::Read, self.timing.read_ns)?
             .config_read(offset as usize, &mut bytes);
         Ok(u32::from_le_bytes(bytes))
     }
@@ -220,7 +236,7 @@ impl Transport for SimTransport {
         let offset = word(offset, CONFIG_BYTES)?;
         let bytes = value.to_le_bytes();
         self.card
-            .after(self.timing.write_ns)?
+            .after(HostAccess::Write, self.timing.write_ns)?
             .config_write(offset as usize, &bytes);
         Ok(())
     }

@@ -22,6 +22,7 @@ mod cut_through;
 mod cut_through_tests;
 #[cfg(test)]
 mod golden;
+mod host;
 mod idle;
 mod lead;
 #[cfg(test)]
@@ -128,6 +129,8 @@ pub struct Machine {
     /// frame.
     cuts_through: bool,
     was_cut_through: bool,
+    /// The transmitter begins no frame.
+    transmitter_held: bool,
     /// CPUs that were started since the pipelines last looked.
     restarted: [bool; Cpu::MOST],
     cycle: u64,
@@ -175,6 +178,7 @@ impl Machine {
             recheck: false,
             cuts_through: false,
             was_cut_through: false,
+            transmitter_held: false,
             restarted: [false; Cpu::MOST],
             cycle: 0,
             ready: [0; Cpu::MOST],
@@ -409,6 +413,18 @@ impl Machine {
         self.recheck = true;
         self.plan();
         arrival
+    }
+
+    /// Whether a frame is leaving.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.card.inspect().is_sending()
+    }
+
+    /// Lets the transmitter begin frames, or not: one that has begun goes on.
+    pub(crate) fn hold_transmitter(&mut self, held: bool) {
+        self.transmitter_held = held;
+        self.recheck = true;
+        self.settle();
     }
 
     /// The oldest frame from the card that has not been taken yet.

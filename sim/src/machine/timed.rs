@@ -212,7 +212,7 @@ impl Machine {
             self.cut_frame(timed, cycle);
         }
         let due = timed.mac.tick(cycle, &mut timed.port);
-        let looks = due.may_send && (timed.mac.looks() || self.recheck);
+        let looks = due.may_send && (timed.mac.looks() || self.recheck) && !self.transmitter_held;
         if due.sent {
             self.note_sent(cycle);
             self.end_cut_through();

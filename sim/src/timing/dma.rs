@@ -8,8 +8,9 @@
 //! ```
 //!
 //! One transaction at a time uses the bus, with at most [`Parameters::burst`] bytes; the channels
-//! alternate when both request it. On a bus with other cards (`share`) a card takes the bus only
-//! while it has been given the grant.
+//! alternate when both request it, and so do card and host, if the host's accesses take any time
+//! ([`Parameters::pio_wr`]). On a bus with other cards (`share`) a card takes the bus only while it
+//! has been given the grant.
 
 mod share;
 
@@ -121,6 +122,29 @@ pub struct DmaEngine {
     random: SplitMix64,
     busy: Fine,
     share: share::Share,
+    host: HostOnBus,
+}
+
+/// An access of the host to the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostAccess {
+    /// A posted write.
+    Write,
+    /// A read.
+    Read,
+}
+
+/// The host's share of the bus.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostOnBus {
+    /// How long a write has the bus, and a read.
+    times: [Fine; 2],
+    /// An access that waits for the bus: how long it will have it.
+    waits: Option<Fine>,
+    /// When the last one leaves the bus.
+    end: Fine,
+    /// Whether it was the last to have the bus.
+    had: bool,
 }
 
 impl DmaEngine {
@@ -143,6 +167,10 @@ impl DmaEngine {
             random: SplitMix64::seed_from_u64(seed),
             busy: Fine::default(),
             share: share::Share::new(clock),
+            host: HostOnBus {
+                times: [parameters.pio_wr, parameters.pio_rd].map(|clocks| clock.times(clocks)),
+                ..HostOnBus::default()
+            },
         }
     }
 
@@ -352,6 +380,22 @@ impl DmaEngine {
         };
     }
 
+    /// The host asks for the bus. Returns whether its access takes any time there.
+    pub fn host_asks(&mut self, access: HostAccess) -> bool {
+        let time = self.host.times[access as usize];
+        if time == Fine::default() {
+            return false;
+        }
+        self.host.waits = Some(time);
+        self.wake = 0;
+        true
+    }
+
+    /// Whether the host's access has left the bus.
+    pub fn host_is_done(&self, cycle: u64) -> bool {
+        self.host.waits.is_none() && self.host.end <= Fine::cycle(cycle)
+    }
+
     /// Whether a channel wants the bus for a transaction.
     fn asks(&self, direction: Direction, parameters: &Parameters) -> bool {
         match self.phases[direction.index()] {
@@ -371,12 +415,23 @@ impl DmaEngine {
             return;
         }
         let other = self.bus_last.other();
-        let Some(owner) = [other, self.bus_last]
+        let owner = [other, self.bus_last]
             .into_iter()
-            .find(|direction| self.asks(*direction, parameters))
-        else {
+            .find(|direction| self.asks(*direction, parameters));
+        if let Some(time) = self.host.waits
+            && !(self.host.had && owner.is_some())
+        {
+            self.bus_free = self.bus_free.max(now).plus(time);
+            self.busy = self.busy.plus(time);
+            self.host.end = self.bus_free;
+            self.host.waits = None;
+            self.host.had = true;
+            return;
+        }
+        let Some(owner) = owner else {
             return;
         };
+        self.host.had = false;
         let Phase::Live(live) = self.phases[owner.index()] else {
             return;
         };
@@ -503,6 +558,9 @@ impl DmaEngine {
                     None => u64::MAX,
                 },
             });
+        }
+        if self.host.waits.is_some() && self.bus.is_none() {
+            wake = wake.min(Fine(self.bus_free.0.saturating_sub(self.beat.0)).ceil());
         }
         self.wake = wake.max(cycle + 1);
     }

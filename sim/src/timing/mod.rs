@@ -44,6 +44,7 @@ pub mod port;
 mod timed;
 pub mod variation;
 
+pub use dma::HostAccess;
 pub use fine::Fine;
 pub(crate) use flow::Flowed;
 pub use parameters::{Parameters, ProfileError};

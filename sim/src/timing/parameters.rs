@@ -124,6 +124,12 @@ pub struct Parameters {
     pub int_delay_ns: u64,
     /// Host: one access to the card, in nanoseconds.
     pub pio_ns: u64,
+    /// PCI clocks for which an access of the host to the card has the bus: a posted write.
+    #[serde(default)]
+    pub pio_wr: u64,
+    /// The same for a read. 0 for both leaves the bus to the card.
+    #[serde(default)]
+    pub pio_rd: u64,
     /// Host: fixed part of a service routine, in nanoseconds.
     pub service_ns: u64,
     /// Host: the routine's time for each received frame, in nanoseconds.
@@ -144,6 +150,18 @@ impl Parameters {
             store: self.sp_st,
             load_use: self.load_use,
             branch: self.br,
+        }
+    }
+
+    /// The same with a bus that accesses of the host have their share of. A posted write: address,
+    /// the slow decode of a card whose registers are memory, one beat, turnaround, and idle clocks
+    /// for arbitration. A read: the 16 clocks that a target may take for its first beat, and what a
+    /// write takes.
+    pub fn with_host_on_the_bus(self) -> Parameters {
+        Parameters {
+            pio_wr: 8,
+            pio_rd: 24,
+            ..self
         }
     }
 
