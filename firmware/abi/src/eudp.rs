@@ -7,17 +7,34 @@
 //!
 //! ```text
 //!   +0x0000  words of the block                         BlockWord
-//!   +0x0040  endpoint 0, 64 bytes, by the host          EndpointWord
-//!   +0x0440  region 0, 16 bytes, by the host            RegionWord
-//!   +0x0840  address handle 0, 64 bytes, by the host    HandleWord
-//!   +0x1840  L2 queues: endpoint 0 to send, to receive; 8 descriptors of 80 bytes each
-//!   +0x6840  trace: the last 1024 transitions, a byte each as in `frame_pipeline::trace`
-//!   +0x6C40  end
+//!   +0x0080  endpoint 0, 64 bytes, by the host          EndpointWord
+//!   +0x0480  region 0, 16 bytes, by the host            RegionWord
+//!   +0x0880  address handle 0, 64 bytes, by the host    HandleWord
+//!   +0x1880  L2 queues: endpoint 0 to send, to receive; 8 descriptors of 80 bytes each
+//!   +0x6880  trace: the last 1024 transitions, a byte each as in `frame_pipeline::trace`
+//!   +0x6C80  end
 //! ```
 //!
 //! A mailbox's word has the endpoint's producers: descriptors to send in bits 31:16, to receive in
-//! bits 15:0, both counted from 0 on when it was opened, modulo 2^16. Descriptor n stands in slot
-//! n modulo [`SLOTS`] of its L2 queue.
+//! bits 15:0, both counted from 0 on when it was opened, modulo 2^16.
+//!
+//! # Two-level queues
+//!
+//! Descriptor n stands in slot n modulo [`SLOTS`] of its L2 queue in NIC memory, where the process
+//! writes it itself (*push*), or in entry n modulo [`EndpointWord::Descriptors`] of its L1 queue in
+//! the process's memory, from where the firmware fetches it (*pull*): up to [`SLOTS`] with one
+//! transfer, when no more than half as many are left in NIC memory. Its last word, [`posted`], says
+//! that the slot has this descriptor; without it the firmware pulls.
+//!
+//! ```text
+//!   L1, at Queues:       | to send: Descriptors entries | to receive: as many |
+//!                              │ pull                          │ pull
+//!   L2, in NIC memory:   | 8 slots |                     | 8 slots |
+//!                              ▲ push                          ▲ push
+//! ```
+//!
+//! A descriptor is pushed only when all that were left to be pulled are done: so what is pulled
+//! never lies over what was pushed.
 //!
 //! The host writes [`BlockWord::Argument`], then [`BlockWord::Command`], then mailbox
 //! [`BlockWord::Mailbox`]; the firmware answers with [`BlockWord::Result`], then
@@ -28,7 +45,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -37,12 +54,19 @@ pub const REGIONS: u32 = 64;
 pub const HANDLES: u32 = 64;
 /// Descriptors of an L2 queue, a power of two.
 pub const SLOTS: u32 = 8;
+/// As many or fewer that are left in NIC memory have the firmware pull.
+pub const HALF: u32 = SLOTS / 2;
+/// The most descriptors of an L1 queue.
+pub const DESCRIPTORS_MAX: u32 = 1 << 14;
 /// Pieces of memory that a descriptor names, at most.
 pub const SEGMENTS: u32 = 8;
 /// Bytes of data in a descriptor itself, at most.
 pub const INLINE_BYTES: u32 = SEGMENTS * SEGMENT_BYTES;
 /// Bytes of the longest datagram's data.
 pub const DATAGRAM_MAX: u32 = 65_507;
+/// [`BlockWord::Lead`]: as many bytes as frames of this length need on the card's bus, by the
+/// firmware's tables.
+pub const LEAD_OF_BUS: u32 = u32::MAX;
 /// Mailbox of the commands.
 pub const COMMAND_MAILBOX: u32 = 15;
 /// Mailbox of endpoint 0; those of the others follow.
@@ -62,7 +86,7 @@ pub const QUEUE_BYTES: u32 = SLOTS * DESCRIPTOR_BYTES;
 /// Bytes of a completion in the host's memory.
 pub const COMPLETION_BYTES: u32 = 32;
 
-const ENDPOINT_ROWS: u32 = 0x40;
+const ENDPOINT_ROWS: u32 = 0x80;
 const REGION_ROWS: u32 = ENDPOINT_ROWS + ENDPOINTS * ROW_BYTES;
 const HANDLE_ROWS: u32 = REGION_ROWS + REGIONS * REGION_BYTES;
 const QUEUES: u32 = HANDLE_ROWS + HANDLES * ROW_BYTES;
@@ -91,7 +115,7 @@ table! {
         /// [`Outcome`] of it.
         Result = 0x18,
         /// By the host: bytes of a frame that are fetched before it leaves; 0 for all of it, as
-        /// long as nothing else is written. Read at each frame.
+        /// long as nothing else is written; [`LEAD_OF_BUS`]. Read at each frame.
         Lead = 0x1C,
         /// Frames that left while they were being fetched; wraps.
         CutThrough = 0x20,
@@ -103,6 +127,8 @@ table! {
         Steps = 0x2C,
         /// Frames for an endpoint that were not delivered, by [`Refusal`]: the first of its words.
         Refused = 0x30,
+        /// Transfers of descriptors from the processes' memory; wraps.
+        Pulls = 0x40,
     }
 }
 
@@ -131,6 +157,8 @@ table! {
         NoCompletions = 4,
         /// Another endpoint has this port.
         PortTaken = 5,
+        /// The row has unusable L1 queues.
+        NoQueues = 6,
     }
 }
 
@@ -170,6 +198,20 @@ table! {
         Sent = 0x1C,
         /// By the firmware: completions that were written; wraps.
         Completed = 0x20,
+        /// Host address of the L1 queues, high word: that to send, and behind it that to receive.
+        QueuesHigh = 0x24,
+        /// Low word.
+        QueuesLow = 0x28,
+        /// Descriptors of each of them, a power of two from [`SLOTS`] to [`DESCRIPTORS_MAX`]; 0 for
+        /// none: then there are no more than [`SLOTS`] at a time, all of them pushed.
+        Descriptors = 0x2C,
+        /// By the firmware: descriptors to send whose completion was queued, modulo 2^16.
+        Reported = 0x30,
+        /// Between the CPUs: the first descriptor to receive that is to be pulled in bits 15:0, and
+        /// how many in bits 31:16.
+        Wanted = 0x34,
+        /// By the firmware: descriptors to send that are in slots, or were, modulo 2^16.
+        Filled = 0x38,
     }
 }
 
@@ -225,7 +267,7 @@ table! {
         /// Number of pieces in bits 31:24; 0 for data in the descriptor itself. Bytes of data in
         /// bits 15:0.
         Shape = 0x08,
-        /// By the firmware, when the descriptor is done: its [`Status`].
+        /// By the process: [`posted`]. By the firmware, when the descriptor is done: its [`Status`].
         Status = 0x0C,
         /// The pieces of memory, or the data itself.
         Data = 0x10,
@@ -320,6 +362,14 @@ const fn slot(first: u32, endpoint: u32, number: u32) -> u32 {
     first + (endpoint << 10) + (endpoint << 8) + (number << 6) + (number << 4)
 }
 
+/// The last word of descriptor `number`'s head, when its slot has it.
+pub const fn posted(number: u32) -> u32 {
+    POSTED | number & 0xFFFF
+}
+
+/// No [`Status`] has this bit.
+const POSTED: u32 = 1 << 31;
+
 const _: () = {
     assert!(ROW_BYTES == 1 << 6 && REGION_BYTES == 1 << 4);
     assert!(DESCRIPTOR_BYTES == (1 << 6) + (1 << 4));
@@ -328,6 +378,9 @@ const _: () = {
     assert!(slot(QUEUES, ENDPOINTS, 0) == TRACE);
     assert!(HandleWord::Headers as u32 + 44 <= HandleWord::IpSum as u32);
     assert!(MAILBOX + ENDPOINTS == COUNT && COMMAND_MAILBOX < MAILBOX);
-    assert!(BlockWord::Refused as u32 + Refusal::BadRegion as u32 + 4 <= ENDPOINT_ROWS);
-    assert!(BLOCK_BYTES == 0x6C40);
+    assert!(BlockWord::Refused as u32 + Refusal::BadRegion as u32 + 4 <= BlockWord::Pulls as u32);
+    assert!(BlockWord::Pulls as u32 + 4 <= ENDPOINT_ROWS);
+    assert!(EndpointWord::Filled as u32 + 4 <= ROW_BYTES);
+    assert!(DESCRIPTORS_MAX <= 1 << 15 && DESCRIPTORS_MAX.is_multiple_of(SLOTS));
+    assert!(BLOCK_BYTES == 0x6C80);
 };

@@ -129,7 +129,25 @@ impl ReadNote {
         self.0 == Self::MESSAGE.0
     }
 
+    /// Descriptors of an endpoint's queue, `which` of them.
+    pub const fn pull(which: u32) -> ReadNote {
+        ReadNote(Self::PULL | which << Self::AFTER_SHIFT)
+    }
+
+    const PULL: u32 = 0x338;
+
+    /// The queue whose descriptors these are, if they are such.
+    #[inline(always)]
+    pub const fn pulled(self) -> Option<u32> {
+        if self.0 & 0xFFFF == Self::PULL {
+            Some(self.after())
+        } else {
+            None
+        }
+    }
+
     /// Whether it is [`PART`](Self::PART) or [`PIECE`](Self::PIECE).
+    #[inline(always)]
     pub const fn is_of_part(self) -> bool {
         self.0 & !0x100 == Self::PART.0
     }
@@ -313,6 +331,10 @@ mod tests {
             let note = ReadNote::of_word(ReadNote::bds(*kind, 0x1FF).word());
             assert_eq!((note.kind(), note.after()), (*kind, 0x1FF));
         }
+        let pull = ReadNote::of_word(ReadNote::pull(31).word());
+        assert_eq!((pull.pulled(), pull.kind()), (Some(31), ReadKind::Nothing));
+        assert!(!pull.is_plain_data() && !pull.is_of_part());
+        assert_eq!(ReadNote::PIECE.pulled(), None);
         let data = ReadNote::data(0x800, 0x800).first(0x13_0008);
         assert!(data.is_plain_data() && ReadNote::now_of(data.word()) != 0);
         assert_eq!(data.start(), Some(0x13_0008));

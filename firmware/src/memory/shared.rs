@@ -222,4 +222,6 @@ shared! {
     OfA EUDP_OPEN one, "The endpoints that are open, a bit each.";
     OfB EUDP_KNOWN one, "The same as B has seen it: what it has let go touches no memory any more.";
     OfB EUDP_SENT one, "Descriptors to send that B is done with, of all endpoints; wraps.";
+    OfA EUDP_WANTED one, "Endpoints whose descriptors to receive A wants: a bit that changes each time.";
+    OfB EUDP_PULLED one, "The same when they are in NIC memory.";
 }

@@ -25,8 +25,10 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
         eudp::sender::looked(&mut b.eudp, &mut b.io);
         while let Some(done) = b.io.read_ring.take(&mut walk) {
             let note = ReadNote::of_word(done.note);
-            if EUDP != 0 && note.is_part() {
-                eudp::sender::arrived(&mut b.eudp, &mut b.send, &mut b.io, &done);
+            if EUDP != 0 && note.is_of_part() {
+                if note.is_part() {
+                    eudp::sender::arrived(&mut b.eudp, &mut b.send, &mut b.io, &done);
+                }
                 continue;
             }
             if !note.is_plain_data() {
@@ -44,7 +46,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
             break;
         }
     }
-    eudp::sender::seen(&mut b.eudp, &mut b.io);
+    eudp::sender::seen(&mut b.eudp, &mut b.send, &mut b.io);
     send::data_first(&b.send, &mut b.io);
     if sent.any() {
         send::consumed(&mut b.send, &mut b.io, &sent);
@@ -64,9 +66,15 @@ fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
         send,
         buffer_fetch,
         spine,
+        eudp,
         ..
     } = b;
     let note = ReadNote::of_word(done.note);
+    if EUDP != 0
+        && let Some(queue) = note.pulled()
+    {
+        return eudp::refill::arrived(eudp, send, io, queue);
+    }
     // The kinds of each run first, and apart: the compiler makes a match of so many kinds a jump
     // table in SRAM.
     if note.kind() == ReadKind::SendBds {

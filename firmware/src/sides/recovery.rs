@@ -51,6 +51,12 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
                     let nothing = ReadNote::NOTHING.word();
                     b.io.read_ring.set_note(descriptor, nothing);
                 }
+                if EUDP != 0
+                    && let Some(what) = ReadNote::of_word(note).pulled()
+                {
+                    let SideB { eudp, send, io, .. } = b;
+                    eudp::refill::failed(eudp, send, io, descriptor, what);
+                }
             }
             ReadKind::SendData => send::fault::data(&mut b.send, &mut b.io, descriptor),
             ReadKind::SendBds => bds(b, descriptor, None),

@@ -4,16 +4,17 @@ use crate::address::{AddressHandle, Destination, Headers};
 use crate::card::{Card, Memory};
 use crate::endpoint::{Endpoint, Region};
 use host_interface::eudp::{
-    BlockWord, COMPLETION_BYTES, Checksum, Command, ENDPOINTS, EndpointWord, HANDLES, LAYOUT,
-    Outcome, REGIONS, Refusal, SLOTS, TRACE, TRACE_BYTES, endpoint_word, handle_word, region_word,
+    BlockWord, COMPLETION_BYTES, Checksum, Command, DESCRIPTOR_BYTES, DESCRIPTORS_MAX, ENDPOINTS,
+    EndpointWord, HANDLES, LAYOUT, LEAD_OF_BUS, Outcome, REGIONS, Refusal, SLOTS, TRACE,
+    TRACE_BYTES, endpoint_word, handle_word, region_word,
 };
 use host_interface::eudp::{HandleWord, RegionWord};
 use host_interface::extension::{Extension, MAGIC};
 use std::net::Ipv4Addr;
 use thiserror::Error;
 
-/// Completions of an endpoint: both queues' descriptors, twice.
-const COMPLETIONS: u32 = 4 * SLOTS;
+/// Descriptors of a queue in an endpoint's process, unless it wants more or fewer.
+pub const DESCRIPTORS: u32 = 256;
 
 /// Why something of the broker's is not done.
 #[derive(Debug, Error)]
@@ -47,6 +48,9 @@ pub enum EudpError<E: std::error::Error, M: std::error::Error> {
     /// An MTU that no endpoint has.
     #[error("no packet has {0} bytes: 576 to 9000")]
     Mtu(u32),
+    /// Queues of a length that there is not.
+    #[error("a queue of {0} descriptors: a power of two from {SLOTS} to {DESCRIPTORS_MAX}")]
+    Descriptors(u32),
 }
 
 type Failed<C> = EudpError<<C as Card>::Error, <<C as Card>::Memory as Memory>::Error>;
@@ -64,6 +68,23 @@ pub struct EndpointConfig {
     pub mtu: u32,
     /// How its datagrams' checksum is made.
     pub checksum: Checksum,
+    /// Descriptors that each of its two queues has in its memory: a power of two, from [`SLOTS`] to
+    /// [`DESCRIPTORS_MAX`]. Those of [`SLOTS`] at a time have a slot in NIC memory.
+    pub descriptors: u32,
+}
+
+impl Default for EndpointConfig {
+    /// Of no station: queues of [`DESCRIPTORS`], packets of 1500 bytes, datagrams with a checksum.
+    fn default() -> EndpointConfig {
+        EndpointConfig {
+            station: [0; 6],
+            address: Ipv4Addr::UNSPECIFIED,
+            port: 0,
+            mtu: 1500,
+            checksum: Checksum::Full,
+            descriptors: DESCRIPTORS,
+        }
+    }
 }
 
 /// When frames leave.
@@ -72,14 +93,11 @@ pub enum CutThrough {
     /// When they are whole. An engine whose frames take no time knows nothing else.
     #[default]
     Off,
+    /// When as many bytes are there as the firmware's tables say, by the frame's length and the
+    /// card's bus; the rest is watched.
+    OfBus,
     /// When this many bytes of them are there, and the rest is watched.
     Lead(u32),
-}
-
-impl CutThrough {
-    /// For a bus of 64 bits and 66 MHz: the rest is in time while no transaction waits for more
-    /// than half as long again as they do in the mean.
-    pub const FAST_BUS: CutThrough = CutThrough::Lead(640);
 }
 
 /// Frames for endpoints that were not delivered, by reason.
@@ -152,6 +170,7 @@ impl Eudp {
     ) -> Result<(), Failed<C>> {
         let lead = match when {
             CutThrough::Off => 0,
+            CutThrough::OfBus => LEAD_OF_BUS,
             CutThrough::Lead(bytes) => bytes,
         };
         self.write(card, BlockWord::Lead as u32, &[lead])
@@ -169,10 +188,13 @@ impl Eudp {
         if !(576..=9000).contains(&config.mtu) {
             return Err(EudpError::Mtu(config.mtu));
         }
+        let each = config.descriptors;
+        if !each.is_power_of_two() || !(SLOTS..=DESCRIPTORS_MAX).contains(&each) {
+            return Err(EudpError::Descriptors(each));
+        }
         let number = free(u64::from(self.endpoints), ENDPOINTS, "endpoints")?;
-        let bytes = (COMPLETIONS * COMPLETION_BYTES) as usize;
-        let completions = card.allocate(bytes).map_err(EudpError::Card)?;
-        let host = completions.address(0, bytes).map_err(EudpError::Memory)?;
+        let (completions, host) = allocate(card, 2 * each * COMPLETION_BYTES)?;
+        let (queues, queues_host) = allocate(card, 2 * each * DESCRIPTOR_BYTES)?;
         let row = [
             u32::from(config.address),
             u32::from(config.port),
@@ -180,9 +202,11 @@ impl Eudp {
             config.checksum as u32,
             (host >> 32) as u32,
             host as u32,
-            COMPLETIONS,
+            2 * each,
         ];
         self.write(card, endpoint_word(number, EndpointWord::Address), &row)?;
+        let row = [(queues_host >> 32) as u32, queues_host as u32, each];
+        self.write(card, endpoint_word(number, EndpointWord::QueuesHigh), &row)?;
         self.command(card, Command::Open, number)?;
         self.endpoints |= 1 << number;
         let doorbell = self.doorbells + number;
@@ -191,8 +215,7 @@ impl Eudp {
             number,
             doorbell,
             config,
-            completions,
-            COMPLETIONS,
+            (completions, queues),
         ))
     }
 
@@ -292,6 +315,14 @@ impl Eudp {
         ])
     }
 
+    /// Transfers by which the card has fetched descriptors from the processes' memory; wraps.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn pulls<C: Card>(&mut self, card: &mut C) -> Result<u32, Failed<C>> {
+        self.word(card, BlockWord::Pulls as u32)
+    }
+
     /// The transitions that CPU B's machines have taken from number `from` on, as bytes of
     /// `frame_pipeline::trace`; fewer if the card has forgotten the first ones. Call it while the
     /// card rests.
@@ -354,6 +385,13 @@ impl Eudp {
             )),
         }
     }
+}
+
+/// Memory in one piece for the card, and its address.
+fn allocate<C: Card>(card: &mut C, bytes: u32) -> Result<(C::Memory, u64), Failed<C>> {
+    let memory = card.allocate(bytes as usize).map_err(EudpError::Card)?;
+    let host = memory.address(0, bytes as usize);
+    Ok((memory, host.map_err(EudpError::Memory)?))
 }
 
 /// The lowest number below `most` that is not in use.

@@ -19,6 +19,12 @@ pub trait Memory {
     /// # Errors
     /// If they are not within it.
     fn read_words(&self, offset: usize, out: &mut [u32]) -> Result<(), Self::Error>;
+
+    /// Writes words as the card reads them.
+    ///
+    /// # Errors
+    /// If they are not within it.
+    fn write_words(&self, offset: usize, words: &[u32]) -> Result<(), Self::Error>;
 }
 
 /// NIC memory, mailboxes and shared memory.

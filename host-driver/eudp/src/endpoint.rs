@@ -4,8 +4,8 @@ use crate::address::AddressHandle;
 use crate::broker::EndpointConfig;
 use crate::card::{Card, Memory};
 use host_interface::eudp::{
-    COMPLETION_BYTES, CompletionWord, DATAGRAM_MAX, INLINE_BYTES, Kind, SEGMENTS, SLOTS, Status,
-    Verdict, receive_slot, send_slot,
+    COMPLETION_BYTES, CompletionWord, DATAGRAM_MAX, DESCRIPTOR_BYTES, DescriptorWord, INLINE_BYTES,
+    Kind, SEGMENTS, SLOTS, Status, Verdict, posted, receive_slot, send_slot,
 };
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -107,11 +107,14 @@ type Words = Vec<u32>;
 /// One direction: what was posted, and what of that the card has.
 #[derive(Debug, Default)]
 struct Queue {
-    /// Descriptors that wait for a slot.
+    /// Descriptors for which neither queue has room.
     waiting: VecDeque<Words>,
-    /// Descriptors in NIC memory, and those of them that are done, since the endpoint was opened.
+    /// Descriptors in the two queues, and those of them that are done, since the endpoint was
+    /// opened.
     posted: u32,
     done: u32,
+    /// Behind the last one that was left to the card to pull.
+    left: u32,
 }
 
 impl Queue {
@@ -128,10 +131,11 @@ pub struct Endpoint<M: Memory> {
     doorbell: u32,
     config: EndpointConfig,
     completions: M,
-    entries: u32,
+    queues: M,
     taken: u32,
     send: Queue,
     receive: Queue,
+    rung: bool,
     regions: Vec<u32>,
     handles: Vec<u32>,
     lost: bool,
@@ -143,8 +147,7 @@ impl<M: Memory> Endpoint<M> {
         number: u32,
         doorbell: u32,
         config: EndpointConfig,
-        completions: M,
-        entries: u32,
+        (completions, queues): (M, M),
     ) -> Endpoint<M> {
         Endpoint {
             block,
@@ -152,10 +155,11 @@ impl<M: Memory> Endpoint<M> {
             doorbell,
             config,
             completions,
-            entries,
+            queues,
             taken: 0,
             send: Queue::default(),
             receive: Queue::default(),
+            rung: true,
             regions: Vec::new(),
             handles: Vec::new(),
             lost: false,
@@ -207,6 +211,22 @@ impl<M: Memory> Endpoint<M> {
     pub fn send<C: Card<Memory = M>>(
         &mut self,
         card: &mut C,
+        to: (AddressHandle, u16),
+        data: &[Segment],
+        cookie: u32,
+    ) -> Result<(), SendError<C::Error>> {
+        self.queue(card, to, data, cookie)?;
+        self.submit(card).map_err(SendError::Card)
+    }
+
+    /// Like [`send`](Self::send), but the card is not told before the next [`submit`](Self::submit),
+    /// for datagrams one behind the other.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was sent.
+    pub fn queue<C: Card<Memory = M>>(
+        &mut self,
+        card: &mut C,
         (to, port): (AddressHandle, u16),
         data: &[Segment],
         cookie: u32,
@@ -219,7 +239,20 @@ impl<M: Memory> Endpoint<M> {
         let mut words = vec![cookie, to.0 << 24 | u32::from(port), shape, 0];
         words.extend(segments(data)?);
         self.send.waiting.push_back(words);
-        self.push(card).map_err(SendError::Card)
+        self.fill(card).map_err(SendError::Card)
+    }
+
+    /// Tells the card of what was posted.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn submit<C: Card<Memory = M>>(&mut self, card: &mut C) -> Result<(), C::Error> {
+        if !self.rung {
+            let word = self.send.posted << 16 | self.receive.posted & 0xFFFF;
+            card.ring(self.doorbell, word)?;
+            self.rung = true;
+        }
+        Ok(())
     }
 
     /// Sends a few bytes as a datagram. They may be used otherwise at once.
@@ -320,7 +353,8 @@ impl<M: Memory> Endpoint<M> {
         if self.lost {
             return None;
         }
-        let at = (self.taken % self.entries * COMPLETION_BYTES) as usize;
+        let entries = 2 * self.config.descriptors;
+        let at = (self.taken % entries * COMPLETION_BYTES) as usize;
         let mut number = [0];
         let last = at + CompletionWord::Number as usize;
         self.completions.read_words(last, &mut number).ok()?;
@@ -332,26 +366,40 @@ impl<M: Memory> Endpoint<M> {
         Some(words)
     }
 
-    /// Moves what waits into NIC memory, as far as there are slots, and rings once.
-    fn push<C: Card>(&mut self, card: &mut C) -> Result<(), C::Error> {
-        let (block, number) = (self.block, self.number);
-        let mut moved = false;
+    /// Moves what waits into the queues, as far as there is room, and rings once.
+    fn push<C: Card<Memory = M>>(&mut self, card: &mut C) -> Result<(), C::Error> {
+        self.fill(card)?;
+        self.submit(card)
+    }
+
+    /// Moves what waits into NIC memory, or, if its slots are in use, into the queue here, from
+    /// where the card pulls it.
+    fn fill<C: Card<Memory = M>>(&mut self, card: &mut C) -> Result<(), C::Error> {
+        let (block, number, entries) = (self.block, self.number, self.config.descriptors);
         let queues = [
-            (&mut self.send, send_slot as fn(u32, u32) -> u32),
-            (&mut self.receive, receive_slot),
+            (&mut self.send, send_slot as fn(u32, u32) -> u32, 0),
+            (&mut self.receive, receive_slot, entries),
         ];
-        for (queue, slot) in queues {
-            while queue.outstanding() < SLOTS
-                && let Some(words) = queue.waiting.pop_front()
+        for (queue, slot, first) in queues {
+            while queue.outstanding() < entries
+                && let Some(mut words) = queue.waiting.pop_front()
             {
-                card.write(block + slot(number, queue.posted), &words)?;
+                words[DescriptorWord::Status as usize / 4] = posted(queue.posted);
+                let all_pulled = queue.left.wrapping_sub(queue.done) as i32 <= 0;
+                if queue.outstanding() < SLOTS && all_pulled {
+                    card.write(block + slot(number, queue.posted), &words)?;
+                } else {
+                    let entry = first + queue.posted % entries;
+                    let at = (entry * DESCRIPTOR_BYTES) as usize;
+                    if self.queues.write_words(at, &words).is_err() {
+                        // It was allocated for as many.
+                        self.lost = true;
+                    }
+                    queue.left = queue.posted.wrapping_add(1);
+                }
                 queue.posted = queue.posted.wrapping_add(1);
-                moved = true;
+                self.rung = false;
             }
-        }
-        if moved {
-            let word = self.send.posted << 16 | self.receive.posted & 0xFFFF;
-            card.ring(self.doorbell, word)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! E-UDP: datagrams between a process's memory and the wire, without the kernel and without a copy.
 //!
 //! ```text
-//!   Eudp ── opens ──► Endpoint ── send, post ──► descriptors in NIC memory, mailbox
+//!   Eudp ── opens ──► Endpoint ── send, post ──► descriptors: 8 in NIC memory, others here; mailbox
 //!     │                  ▲   poll
 //!     └ regions, handles └──────────────────── completions in the process's memory
 //! ```
@@ -24,7 +24,9 @@ mod card;
 mod endpoint;
 
 pub use address::{AddressHandle, Destination, Headers};
-pub use broker::{CutThrough, EndpointConfig, Eudp, EudpError, Refusals};
+pub use broker::{CutThrough, DESCRIPTORS, EndpointConfig, Eudp, EudpError, Refusals};
 pub use card::{Card, Memory};
 pub use endpoint::{Completion, Endpoint, Received, Region, Segment, SendError};
-pub use host_interface::eudp::{Checksum, DATAGRAM_MAX, INLINE_BYTES, SEGMENTS, SLOTS, Status};
+pub use host_interface::eudp::{
+    Checksum, DATAGRAM_MAX, DESCRIPTORS_MAX, INLINE_BYTES, SEGMENTS, SLOTS, Status,
+};

@@ -32,6 +32,10 @@ impl eudp::Memory for DmaMemory {
     fn read_words(&self, offset: usize, out: &mut [u32]) -> Result<(), DmaError> {
         DmaMemory::read_words(self, offset, out)
     }
+
+    fn write_words(&self, offset: usize, words: &[u32]) -> Result<(), DmaError> {
+        DmaMemory::write_words(self, offset, words)
+    }
 }
 
 impl<T: Transport> eudp::Card for EndpointCard<'_, T> {

@@ -87,6 +87,7 @@ impl Card {
             port: PORT,
             mtu,
             checksum,
+            ..EndpointConfig::default()
         };
         let mut endpoint = eudp.open(&mut card, config).expect("an endpoint");
         let memory = eudp::Card::allocate(&mut card, 1 << 18).expect("memory");

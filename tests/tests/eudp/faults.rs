@@ -3,7 +3,7 @@
 use crate::card::{Card, PEER_PORT, bytes, data};
 use eudp::{Card as _, Checksum, Completion, CutThrough, Status};
 use host_driver::nic::EndpointCard;
-use host_interface::eudp::{DescriptorWord, send_slot};
+use host_interface::eudp::{DescriptorWord, posted, send_slot};
 use host_interface::extension::Extension;
 use integration_tests::{Engine, Sim};
 use tigon2_sim::timing::Parameters;
@@ -40,7 +40,7 @@ fn frames_that_the_wire_overtakes_are_sent_again_whole() {
 /// A region whose memory is gone costs its owner the datagram, and nobody else anything.
 #[test]
 fn memory_that_cannot_be_read_is_said_to_the_process() {
-    for cut in [CutThrough::Off, CutThrough::FAST_BUS] {
+    for cut in [CutThrough::Off, CutThrough::OfBus] {
         let mut card = Card::timed(cut, Checksum::None, 1500);
         let kept = card.stage.engine.machine().clone();
         kept.lock().unmap_all();
@@ -69,7 +69,7 @@ fn word(card: &mut Card, address: u32) -> u32 {
 /// A process writes its descriptors itself: nonsense comes back to it, and nothing leaves.
 #[test]
 fn descriptors_of_nonsense_are_refused() {
-    let mut card = Card::timed(CutThrough::FAST_BUS, Checksum::Full, 1500);
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::Full, 1500);
     let block = word(&mut card, Extension::Eudp.nic_address());
     let shapes = [
         // A handle and a region that are nobody's, too many pieces, a piece behind the region's
@@ -91,7 +91,7 @@ fn descriptors_of_nonsense_are_refused() {
         let peer = (card.peer, PEER_PORT);
         let slot = block + send_slot(0, number);
         card.with(|endpoint, lent| {
-            lent.write(slot, &[number, to, shape, 0, piece, offset])?;
+            lent.write(slot, &[number, to, shape, posted(number), piece, offset])?;
             let posted = endpoint.send_inline(&mut Blind(lent), peer, &[], number);
             posted.map_err(|error| panic!("{error}"))
         })
@@ -140,7 +140,7 @@ impl<C: eudp::Card> eudp::Card for Blind<'_, C> {
 /// When an endpoint is closed its memory is the process's again, and its port the host's.
 #[test]
 fn a_closed_endpoint_is_gone() {
-    let mut card = Card::timed(CutThrough::FAST_BUS, Checksum::None, 1500);
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 1500);
     card.post(0, 2048, 1);
     let frame = card.inbound(crate::card::PORT, &bytes(1, 500));
     let Card {
@@ -162,7 +162,7 @@ fn a_closed_endpoint_is_gone() {
 /// The host's own frames and an endpoint's leave beside each other.
 #[test]
 fn the_host_sends_beside_an_endpoint() {
-    let mut card = Card::timed(CutThrough::FAST_BUS, Checksum::None, 1500);
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 1500);
     let (mut plain, mut ours) = (0, 0);
     for number in 0..60 {
         card.send(number as usize * 2048, &bytes(number, 1200), number);

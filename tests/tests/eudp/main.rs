@@ -3,5 +3,6 @@
 mod card;
 mod faults;
 mod page;
+mod queues;
 mod receiving;
 mod sending;

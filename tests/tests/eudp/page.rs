@@ -15,8 +15,21 @@ fn cells(row: &Latency) -> Vec<f64> {
 fn the_page_has_the_latencies_of_the_bench() {
     let page = std::fs::read_to_string(paths::root().join("docs/eudp.md")).expect("the page");
     let image = image().unwrap_or_else(|error| panic!("{error:#}"));
-    let measured = latencies(&image, &[(1, 1500), (1472, 1500), (8972, 9000)]);
-    for row in measured.unwrap_or_else(|error| panic!("{error:#}")) {
+    let measured = latencies(
+        &image,
+        &[
+            (1, 1500),
+            (400, 1500),
+            (1472, 1500),
+            (4000, 9000),
+            (8972, 9000),
+        ],
+    );
+    let measured = measured.unwrap_or_else(|error| panic!("{error:#}"));
+    for row in &measured {
+        println!("{}: {:.1?}", row.bytes, cells(row));
+    }
+    for row in measured {
         let begins = format!("| {} | ", row.bytes);
         let line = page.lines().find(|line| line.starts_with(&begins));
         let line = line.unwrap_or_else(|| panic!("no row of {} bytes", row.bytes));

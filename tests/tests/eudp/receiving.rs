@@ -5,7 +5,7 @@ use eudp::{Checksum, CutThrough, Refusals};
 use integration_tests::Engine;
 
 fn card() -> Card {
-    Card::timed(CutThrough::FAST_BUS, Checksum::None, 1500)
+    Card::timed(CutThrough::OfBus, Checksum::None, 1500)
 }
 
 #[test]

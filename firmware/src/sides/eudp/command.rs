@@ -9,8 +9,8 @@ use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::EUDP_OPEN;
 use host_interface::eudp::{
-    self, BLOCK_BYTES, BlockWord, COMMAND_MAILBOX, Command, ENDPOINTS, EndpointWord, MAILBOX,
-    Outcome, endpoint_word,
+    self, BLOCK_BYTES, BlockWord, COMMAND_MAILBOX, Command, DESCRIPTORS_MAX, DescriptorWord,
+    ENDPOINTS, EndpointWord, MAILBOX, Outcome, SLOTS, endpoint_word, receive_slot, send_slot,
 };
 use host_interface::extension::Extension;
 use tigon2_chip::{Cpu, HostAddress};
@@ -104,6 +104,12 @@ fn open<B: Dispatch>(
     if queue.base.is_null() || queue.base.low & 7 != 0 || !usable {
         return Err(Outcome::NoCompletions);
     }
+    let descriptors = of(EndpointWord::Descriptors);
+    let queues = descriptors == 0
+        || descriptors.is_power_of_two() && (SLOTS..=DESCRIPTORS_MAX).contains(&descriptors);
+    if !queues || of(EndpointWord::QueuesLow) & 7 != 0 {
+        return Err(Outcome::NoQueues);
+    }
     let taken = each(reporter.open).any(|other| {
         let other = reporter.queues.get(other as usize);
         other.is_some_and(|other| other.port == queue.port && other.address == queue.address)
@@ -113,6 +119,17 @@ fn open<B: Dispatch>(
     }
     bus.store(row + EndpointWord::Sent as u32, 0);
     bus.store(row + EndpointWord::Completed as u32, 0);
+    bus.store(row + EndpointWord::Reported as u32, 0);
+    bus.store(row + EndpointWord::Filled as u32, 0);
+    // What was posted to an endpoint before this one.
+    for number in 0..SLOTS {
+        for slot in [send_slot(endpoint, number), receive_slot(endpoint, number)] {
+            bus.store(EUDP_BLOCK + slot + DescriptorWord::Status as u32, 0);
+        }
+    }
+    if let Some(filled) = reporter.filled.get_mut(endpoint as usize) {
+        *filled = 0;
+    }
     if let Some(place) = reporter.queues.get_mut(endpoint as usize) {
         *place = queue;
     }
@@ -133,7 +150,8 @@ fn close(reporter: &mut Reporter, endpoint: u32) -> Result<(), Outcome> {
 pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mut IoA<B>) {
     let endpoint = io.bus.load(word(BlockWord::Argument));
     let closed = reporter.open & 1 << (endpoint & 31) == 0;
-    if !closed || !receiver.works_for(endpoint) && io.all_written() {
+    let asked = reporter.asked & 1 << (endpoint & 31) != 0;
+    if !closed || !receiver.works_for(endpoint) && !asked && io.all_written() {
         finish(reporter, io);
     } else {
         io.bus.ring(Cpu::A);

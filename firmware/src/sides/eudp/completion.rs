@@ -64,6 +64,12 @@ pub struct Reporter {
     pub answered: u32,
     /// The endpoints that CPU B is to know of before the command is answered.
     pub awaited: u32,
+    /// Descriptors to receive that are in slots, or were, modulo 2^16, by endpoint.
+    pub filled: [u16; ENDPOINTS as usize],
+    /// The endpoints for which CPU B was asked for descriptors, and a bit that changes each time.
+    pub asked: u32,
+    /// See [`asked`](Self::asked).
+    pub wanted: u32,
 }
 
 /// What a completion says.
@@ -105,6 +111,9 @@ impl Reporter {
             command: 0,
             answered: 0,
             awaited: 0,
+            filled: [0; ENDPOINTS as usize],
+            asked: 0,
+            wanted: 0,
         }
     }
 
@@ -175,6 +184,8 @@ impl Reporter {
             self.complete(io, endpoint, &entry)?;
             if let Some(queue) = self.queues.get_mut(endpoint as usize) {
                 queue.sent = number.wrapping_add(1) & 0xFFFF;
+                let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
+                io.bus.store(at, queue.sent);
             }
         }
         Ok(())
@@ -191,6 +202,11 @@ impl Default for Reporter {
 #[inline(always)]
 pub fn called<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
     report(eudp, io);
+    if let Some((reporter, _)) = eudp.parts()
+        && reporter.asked != 0
+    {
+        reporter.supplied(io);
+    }
     if let Some((reporter, receiver)) = eudp.parts()
         && reporter.command != 0
         && EUDP_KNOWN.get(&mut io.bus) == reporter.awaited

@@ -12,12 +12,12 @@
 //! part is seen.
 
 use super::job::{IP, Job, UDP};
-use super::word;
+use super::{lead, word};
 use crate::io::IoB;
 use crate::io::note::ReadNote;
 use crate::io::states::Sum;
 use crate::path::send::SendPath;
-use host_interface::eudp::{BlockWord, DescriptorWord, HandleWord};
+use host_interface::eudp::{BlockWord, DescriptorWord, HandleWord, LEAD_OF_BUS};
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
@@ -29,9 +29,9 @@ const PART: u32 = 1024;
 /// From where on the bus is so far ahead of the wire that parts may be twice as long.
 const FAR: u32 = 2048;
 /// Bytes behind the first part that a frame needs to be cut through.
-const REST: u32 = 512;
+pub const REST: u32 = 512;
 /// The shortest first part: the wire takes longer for it than the counter's microseconds.
-const LEAD: u32 = 256;
+pub const LEAD: u32 = 256;
 /// The most transfers of a frame: one for each part and for each piece.
 pub const TRANSFERS: u32 = 20 + 8;
 /// How often a transfer of a frame that leaves is tried.
@@ -58,6 +58,8 @@ pub struct Frame {
     pub here: u32,
     /// How often one of its transfers failed.
     pub failures: u32,
+    /// The bus that the card is in, see [`lead::bus_of`].
+    pub bus: u32,
 }
 
 impl Frame {
@@ -71,6 +73,7 @@ impl Frame {
         missing: 0,
         here: 0,
         failures: 0,
+        bus: 0,
     };
 
     /// The job's next frame, at its place, with its headers, and its data if that is in the
@@ -85,7 +88,10 @@ impl Frame {
         self.missing = 0;
         self.here = 0;
         self.failures = 0;
-        let lead = io.bus.load(word(BlockWord::Lead));
+        let lead = match io.bus.load(word(BlockWord::Lead)) {
+            LEAD_OF_BUS => lead::of(self.bus, self.length),
+            lead => lead,
+        };
         let whole = lead < LEAD || self.length < lead + REST;
         self.lead = if whole || !job.pieces.any() || job.summed && job.at == 0 {
             self.length
@@ -117,19 +123,7 @@ impl Frame {
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
     #[inline(never)]
     pub fn end_of(&self, from: u32) -> u32 {
-        if from == 0 {
-            return self.lead;
-        }
-        let left = self.length - from;
-        let part = PART << u32::from(from >= FAR);
-        if left <= part {
-            self.length
-        } else if left < part + part / 2 {
-            // Two halves, so that the last one is not short.
-            from + ((left / 2 + 7) & !7)
-        } else {
-            from + part
-        }
+        part_end(self.lead, self.length, from)
     }
 
     /// Queues its transfers, the first part and the others. Without data there is none.
@@ -272,6 +266,24 @@ impl Frame {
             sum => sum,
         };
         bus.store_half(self.start + ETHERNET + IP + UDP - 2, sum as u16);
+    }
+}
+
+/// The end of the part that begins at `from`, of a frame of `length` bytes.
+#[inline(always)]
+pub const fn part_end(lead: u32, length: u32, from: u32) -> u32 {
+    if from == 0 {
+        return lead;
+    }
+    let left = length - from;
+    let part = if from >= FAR { PART << 1 } else { PART };
+    if left <= part {
+        length
+    } else if left < part + part / 2 {
+        // Two halves, so that the last one is not short.
+        from + ((left / 2 + 7) & !7)
+    } else {
+        from + part
     }
 }
 

@@ -10,6 +10,7 @@ use crate::io::note::ReadNote;
 use crate::path::send::SendPath;
 use frame_pipeline::{World, sdma, send};
 use host_interface::eudp::{BlockWord, Status};
+use tigon2_chip::Cpu;
 use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
@@ -38,6 +39,8 @@ pub struct Work {
     pub ended: Option<Status>,
     /// Endpoints that are to be given back.
     pub closing: u32,
+    /// The doorbell has rung while a frame was watched.
+    pub called: bool,
 }
 
 impl Work {
@@ -53,6 +56,7 @@ impl Work {
         failed: 0,
         ended: None,
         closing: 0,
+        called: false,
     };
 }
 
@@ -78,6 +82,10 @@ impl<B: Dispatch> Card<'_, B> {
     fn watch_no_more(&mut self) {
         self.work.watch.end();
         self.io.disarm(SlotB::Part);
+        if self.work.called {
+            self.work.called = false;
+            self.io.bus.ring(Cpu::B);
+        }
     }
 
     /// Cuts the frame off.

@@ -15,25 +15,29 @@
 //! | --- | --- | --- |
 //! | [`command`] | open, close | A |
 //! | [`completion`] | completions to the host | A |
+//! | [`refill`] | descriptors from the process's memory | B, A |
 //! | [`receiver`] | RECV and RDMA: datagrams that arrive | A |
 //! | [`sender`] | the events of SDMA and SEND | B |
 //! | [`machines`] | what their rows do | B |
 //! | [`job`] | the descriptor in work | B |
 //! | [`frame`] | the frame in work: headers, parts | B |
+//! | [`lead`] | how much of it is there when it leaves | B |
 //! | [`watch`] | whether a part was there in time | B |
 
 pub mod command;
 pub mod completion;
 pub mod frame;
 pub mod job;
+pub mod lead;
 pub mod machines;
 pub mod receiver;
+pub mod refill;
 pub mod sender;
 pub mod watch;
 
 use crate::memory::layout::{EUDP, EUDP_BLOCK};
 use completion::Reporter;
-use host_interface::eudp::{BlockWord, ENDPOINTS};
+use host_interface::eudp::{BlockWord, ENDPOINTS, EndpointWord, SLOTS, endpoint_word};
 use receiver::Receiver;
 use sender::Sender;
 use tigon2_hal::Bus;
@@ -86,6 +90,19 @@ const ALL: u32 = (1 << ENDPOINTS) - 1;
 /// NIC address of a word of the block.
 const fn word(word: BlockWord) -> u32 {
     EUDP_BLOCK + word as u32
+}
+
+/// Whether an endpoint has descriptors in its process's memory.
+#[inline(always)]
+fn has_more<B: Bus>(bus: &mut B, endpoint: u32) -> bool {
+    bus.load(EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Descriptors)) != 0
+}
+
+/// The most descriptors of an endpoint's queue.
+#[inline(always)]
+fn room<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
+    let entries = bus.load(EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Descriptors));
+    entries.max(SLOTS)
 }
 
 /// One more in a word of SRAM.

@@ -14,7 +14,7 @@
 use super::completion::{Entry, Reporter};
 use super::frame::folded;
 use super::job::{IP, Pieces, UDP};
-use super::{EudpA, bump, each, word};
+use super::{EudpA, bump, each, room, word};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
@@ -25,8 +25,7 @@ use crate::path::receive::{Receive, frame};
 use crate::sides::spine::{self, Spine};
 use frame_pipeline::{Machine, Step, World, rdma, recv};
 use host_interface::eudp::{
-    BlockWord, DescriptorWord, Kind, MAILBOX, Refusal, SEGMENTS, SLOTS, Status, Verdict,
-    receive_slot,
+    BlockWord, DescriptorWord, Kind, MAILBOX, Refusal, SEGMENTS, Status, Verdict, receive_slot,
 };
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::events::EventBit;
@@ -161,6 +160,11 @@ fn complete_some<B: Dispatch>(
             // What has been written calls again.
             io.bus.clear(EventBit::ReceiveComplete);
             io.await_writes();
+            break;
+        }
+        if !reporter.look(io, endpoint) {
+            // CPU B calls again.
+            io.bus.clear(EventBit::ReceiveComplete);
             break;
         }
         receiver.take(reporter, io, endpoint, &arrived, base);
@@ -356,8 +360,11 @@ impl Work {
     #[inline(never)]
     fn choose<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
         self.refused = Some(Refusal::NoBuffer);
+        let filled = reporter.filled.get(self.endpoint as usize);
+        let filled = filled.map_or(0, |filled| u32::from(*filled));
         while let Some(queue) = reporter.queues.get_mut(self.endpoint as usize)
             && queue.received != queue.produced
+            && queue.received != filled
         {
             let descriptor = EUDP_BLOCK + receive_slot(self.endpoint, queue.received);
             let bus = &mut io.bus;
@@ -518,8 +525,10 @@ pub fn rung<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, rung: u32) {
         if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
             let waiting = producer.wrapping_sub(queue.received) & 0xFFFF;
             // No more than there is room for, whatever the process writes.
-            queue.produced = queue.received.wrapping_add(waiting.min(SLOTS)) & 0xFFFF;
+            let waiting = waiting.min(room(&mut io.bus, endpoint));
+            queue.produced = queue.received.wrapping_add(waiting) & 0xFFFF;
         }
+        reporter.look(io, endpoint);
     }
 }
 

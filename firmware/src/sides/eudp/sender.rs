@@ -10,7 +10,8 @@
 
 use super::frame::{TRANSFERS, folded};
 use super::machines::{Card, Work};
-use super::{ALL, EudpB, bump, each, lowest, word};
+use super::refill::Pulls;
+use super::{ALL, EudpB, bump, each, has_more, lead, lowest, refill, room, word};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
@@ -21,7 +22,7 @@ use crate::path::send::own::Wait;
 use frame_pipeline::trace::Entry;
 use frame_pipeline::{Machine, Step, sdma, send};
 use host_interface::eudp::{
-    BlockWord, DescriptorWord, ENDPOINTS, EndpointWord, MAILBOX, SLOTS, Status, TRACE_BYTES,
+    BlockWord, DescriptorWord, ENDPOINTS, EndpointWord, MAILBOX, Status, TRACE_BYTES,
     endpoint_word, send_slot,
 };
 use tigon2_chip::events::EventBit;
@@ -64,6 +65,19 @@ pub struct Sender {
     done: u32,
     /// Transitions.
     steps: u32,
+    /// Descriptors from the processes' memory.
+    pub(super) pulls: Pulls,
+}
+
+/// What became of a descriptor whose turn it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// It is in work.
+    Begun,
+    /// It was refused, or is on its way: another one has its turn.
+    Not,
+    /// Its slot is not free yet.
+    Later,
 }
 
 impl Sender {
@@ -82,6 +96,7 @@ impl Sender {
             last: 0,
             done: 0,
             steps: 0,
+            pulls: Pulls::new(),
         }
     }
 }
@@ -96,7 +111,12 @@ impl Default for Sender {
 #[inline(always)]
 pub fn called<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
     if let Some(sender) = eudp.0.first_mut() {
-        sender.called(send, io);
+        if sender.work.watch.is_on() {
+            // This takes longer than a deadline may wait.
+            sender.work.called = true;
+        } else {
+            sender.called(send, io);
+        }
     }
 }
 
@@ -120,16 +140,21 @@ pub fn looked<B: Dispatch>(eudp: &mut EudpB, io: &mut IoB<B>) {
     }
 }
 
-/// DMA Read Complete has seen to what it looked at: sets the deadline of the next part.
+/// DMA Read Complete has seen to what it looked at: sets the deadline of the next part. If that is
+/// over already, the timer's turn would come too late.
 #[inline(always)]
-pub fn seen<B: Dispatch>(eudp: &mut EudpB, io: &mut IoB<B>) {
+pub fn seen<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
     if let Some(sender) = eudp.0.first_mut()
         && sender.work.watch.is_on()
     {
         let Work { frame, watch, .. } = &mut sender.work;
         let late = watch.over(frame.here, frame.end_of(frame.here));
         let now = timer::now(&mut io.bus);
-        io.arm_at(SlotB::Part, now, late);
+        if late.wrapping_sub(now) as i32 > 0 {
+            io.arm_at(SlotB::Part, now, late);
+        } else {
+            sender.late(send, io);
+        }
     }
 }
 
@@ -165,7 +190,7 @@ pub fn due<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) 
     if let Some(sender) = eudp.0.first_mut() {
         let now = timer::now(&mut io.bus);
         if io.take_due(SlotB::Part, now) && sender.work.watch.is_on() {
-            sender.hand_over(send::Event::Deadline, send, io);
+            sender.late(send, io);
         }
         if io.take_due(SlotB::Watch, now) {
             sender.post(send, io);
@@ -194,7 +219,14 @@ impl Sender {
                 self.rung(endpoint, io);
             }
         }
+        self.pulls.wished(io, self.open & !self.work.closing);
         self.post(send, io);
+    }
+
+    /// The wire may have come to a part that is missing.
+    #[inline(never)]
+    fn late<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.hand_over(send::Event::Deadline, send, io);
     }
 
     /// Takes an endpoint's producer.
@@ -204,7 +236,8 @@ impl Sender {
         if let Some(queue) = self.queues.get_mut(endpoint as usize) {
             let waiting = producer.wrapping_sub(queue.next) & 0xFFFF;
             // No more than there is room for, whatever the process writes.
-            queue.producer = queue.next.wrapping_add(waiting.min(SLOTS)) & 0xFFFF;
+            let waiting = waiting.min(room(&mut io.bus, endpoint));
+            queue.producer = queue.next.wrapping_add(waiting) & 0xFFFF;
             if waiting != 0 {
                 self.ready |= 1 << endpoint;
             }
@@ -215,6 +248,7 @@ impl Sender {
     #[inline(never)]
     fn follow<B: Dispatch>(&mut self, open: u32, send: &mut SendPath, io: &mut IoB<B>) {
         let opened = open & !self.open & ALL;
+        self.work.frame.bus = lead::bus_of(&mut io.bus);
         for endpoint in each(opened) {
             self.empty(endpoint);
         }
@@ -225,15 +259,16 @@ impl Sender {
         self.close(send, io);
     }
 
-    /// Closes what is to be closed, if none of its frames is in work.
     #[inline(never)]
     fn sum_stored<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.fetch(sdma::Event::SumStored, send, io);
     }
 
+    /// Closes what is to be closed, if none of its frames is in work and none of its descriptors on
+    /// its way.
     #[inline(never)]
     fn close<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.sdma.defers(sdma::Event::Closed) {
+        if self.sdma.defers(sdma::Event::Closed) || self.pulls.works_for(self.work.closing) {
             return;
         }
         for endpoint in each(self.work.closing) {
@@ -258,11 +293,31 @@ impl Sender {
         }
     }
 
+    /// See [`close`](Self::close).
+    pub(super) fn close_if_asked<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.work.closing != 0 {
+            self.close(send, io);
+        }
+    }
+
+    /// Descriptors of an endpoint have come from the process's memory.
+    pub(super) fn is_supplied_again(&mut self, endpoint: u32) {
+        let open = self.open & !self.work.closing;
+        let queue = self.queues.get(endpoint as usize);
+        if queue.is_some_and(|queue| queue.next != queue.producer) {
+            self.ready |= open & 1 << endpoint;
+        }
+    }
+
     /// Begins with the frames that wait, as far as there is room.
-    fn post<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+    pub(super) fn post<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         while self.ready != 0 && !self.sdma.defers(sdma::Event::Posted) {
-            if self.work.job.left == 0 && !self.take(io) {
-                continue;
+            if self.work.job.left == 0 {
+                match self.take(io) {
+                    Taken::Begun => {}
+                    Taken::Not => continue,
+                    Taken::Later => return self.wait(Wait::Reads, io),
+                }
             }
             if !io.read_ring.has_room(TRANSFERS) {
                 return self.wait(Wait::Reads, io);
@@ -284,6 +339,7 @@ impl Sender {
                 // All its data was in the descriptor.
                 self.fetch(sdma::Event::Arrived, send, io);
                 self.end(send, io);
+                self.refill(io);
             }
         }
     }
@@ -302,25 +358,47 @@ impl Sender {
         }
     }
 
-    /// Takes the next descriptor; `false` if it was done at once.
+    /// Pulls descriptors of the endpoint whose frame is in work, if few are left.
+    #[inline(always)]
+    fn refill<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        let endpoint = self.work.job.endpoint;
+        if let Some(queue) = self.queues.get(endpoint as usize) {
+            let Queue { next, producer } = *queue;
+            if refill::filled(&mut io.bus, endpoint) != producer {
+                self.pulls.refill(io, endpoint, next, producer);
+            }
+        }
+    }
+
+    /// Takes the next descriptor.
     #[inline(never)]
-    fn take<B: Dispatch>(&mut self, io: &mut IoB<B>) -> bool {
+    fn take<B: Dispatch>(&mut self, io: &mut IoB<B>) -> Taken {
         let behind = self.ready & !((2 << self.last) - 1);
         let from = if behind != 0 { behind } else { self.ready };
         let endpoint = lowest(from);
         self.last = endpoint;
         let Some(queue) = self.queues.get(endpoint as usize) else {
-            return false;
+            return Taken::Not;
         };
-        let descriptor = EUDP_BLOCK + send_slot(endpoint, queue.next);
+        let Queue { next, producer } = *queue;
+        if !self.pulls.look(&mut io.bus, endpoint, next, producer)
+            && has_more(&mut io.bus, endpoint)
+        {
+            if !self.pulls.pull_to_send(io, endpoint, producer) {
+                return Taken::Later;
+            }
+            self.ready &= !(1 << endpoint);
+            return Taken::Not;
+        }
+        let descriptor = EUDP_BLOCK + send_slot(endpoint, next);
         let job = &mut self.work.job;
         let refused = match job.take(&mut io.bus, endpoint, descriptor) {
             Err(status) => status,
             Ok(()) if !SendPath::has_link(&mut io.bus) => Status::LinkDown,
-            Ok(()) => return true,
+            Ok(()) => return Taken::Begun,
         };
         self.complete(refused, io);
-        false
+        Taken::Not
     }
 
     /// The descriptor in work is done.
@@ -375,6 +453,8 @@ impl Sender {
         if self.work.ended.is_some() {
             self.end(send, io);
             self.take_turns(send, io);
+            // Behind the next frame, so that it does not wait.
+            self.refill(io);
         }
     }
 

@@ -42,11 +42,7 @@ impl Watch {
     /// it is late.
     #[inline(always)]
     pub const fn over(&mut self, from: u32, to: u32) -> u32 {
-        let bytes = to - from;
-        let read = from.saturating_sub(READ_AHEAD) << 3;
-        // 1.75 ns a byte: 8 bytes take 14 ns of a bus of 64 bits and 66 MHz, and 15 in truth.
-        let brought = (bytes << 1) - (bytes >> 2);
-        self.within = (read + brought) >> 10;
+        self.within = within(from, to);
         self.since.wrapping_add(self.within)
     }
 
@@ -67,6 +63,16 @@ impl Watch {
     pub const fn is_in_time(&self, now: u32) -> bool {
         (now.wrapping_sub(self.since) as i32) < self.within as i32
     }
+}
+
+/// Microseconds from TxPrd after which the part of these bytes is late.
+#[inline(always)]
+pub const fn within(from: u32, to: u32) -> u32 {
+    let bytes = to - from;
+    let read = from.saturating_sub(READ_AHEAD) << 3;
+    // 1.75 ns a byte: 8 bytes take 14 ns of a bus of 64 bits and 66 MHz, and 15 in truth.
+    let brought = (bytes << 1) - (bytes >> 2);
+    (read + brought) >> 10
 }
 
 #[cfg(test)]

@@ -99,6 +99,7 @@ impl Bench {
             port: PORT,
             mtu,
             checksum,
+            ..EndpointConfig::default()
         };
         let mut endpoint = eudp.open(card, config)?;
         let memory = card.allocate(MEMORY)?;

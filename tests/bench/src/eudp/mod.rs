@@ -111,7 +111,7 @@ pub fn latencies(image: &[u8], sizes: &[(usize, u32)]) -> Result<Vec<Latency>> {
     const COUNT: u32 = 30;
     let one = |(bytes, mtu)| {
         let mut coarse = Bench::start(image, CutThrough::Off, Checksum::None, mtu)?;
-        let mut fine = Bench::start(image, CutThrough::FAST_BUS, Checksum::None, mtu)?;
+        let mut fine = Bench::start(image, CutThrough::OfBus, Checksum::None, mtu)?;
         Ok(Latency {
             bytes,
             out: [
@@ -133,7 +133,7 @@ fn bandwidths(image: &[u8], sizes: &[(usize, u32)], count: usize) -> Result<Vec<
     let one = |(bytes, mtu): (usize, u32)| {
         let count = count.min(40_000_000 / 8 / bytes.max(1)).max(20);
         let out = |checksum| {
-            let mut bench = Bench::start(image, CutThrough::FAST_BUS, checksum, mtu)?;
+            let mut bench = Bench::start(image, CutThrough::OfBus, checksum, mtu)?;
             bench.stream_out(bytes, mtu as usize, count)
         };
         let out = [out(Checksum::None)?, out(Checksum::Full)?];

@@ -1,0 +1,145 @@
+//! How much of a frame is fetched before it leaves: the design's T, from tables by frame length and
+//! bus.
+//!
+//! A part is in time if it is seen before its deadline ([`watch`](super::watch)). The tables have
+//! the least first part with which every later one is, while each bus transaction waits for half as
+//! long again as it does in the mean, on the four buses that there are:
+//!
+//! ```text
+//!   (transfers, transactions, beats up to the part's end) + LOOK - BEFORE  <=  deadline
+//! ```
+//!
+//! The wire is that of a gigabit. On a slower one the same parts are in time all the more; the watch
+//! counts a gigabit's nanoseconds there, too. A part that comes late all the same costs the frame's
+//! time, never a byte of it.
+
+use super::frame::{LEAD, REST, part_end};
+use super::watch::within;
+use tigon2_chip::Register;
+use tigon2_chip::bits::PciState;
+use tigon2_hal::Bus;
+
+/// Frames of up to so many bytes have an entry, and of up to twice as many the next one.
+const STEP: u32 = 1 << STEP_SHIFT;
+const STEP_SHIFT: u32 = 8;
+const ENTRIES: usize = 9216 / STEP as usize + 1;
+/// Entries are multiples of this, and this one is no lead.
+const UNIT: u32 = 64;
+const WHOLE: u8 = u8::MAX;
+/// A transfer's descriptor, start and end, in nanoseconds: 32 cycles.
+const TRANSFER: u32 = 364;
+/// Clocks before a transaction's first beat, in halves: 75, and half as many more.
+const LONGEST: u32 = 225;
+/// Bytes of a transaction.
+const BURST: u32 = 512;
+/// From the end of a part to CPU B's look at the channel, in nanoseconds; and the least from the
+/// first part's end to TxPrd, meanwhile the next one comes.
+const LOOK: u32 = 1000;
+const BEFORE: u32 = 2000;
+/// Nanoseconds of the counter's microsecond, 86 cycles.
+const TICK: u32 = 977;
+
+/// The bus that the card is in: bit 0 at 33 MHz, bit 1 at 32 bits.
+pub fn bus_of<B: Bus>(bus: &mut B) -> u32 {
+    let pci = PciState::from_bits(bus.read(Register::PciState));
+    u32::from(!pci.bus_66mhz()) | u32::from(pci.bus_32bit()) << 1
+}
+
+/// Bytes of a frame's first part on a bus; those of the frame if it is stored.
+#[inline(always)]
+pub fn of(bus: u32, length: u32) -> u32 {
+    let entry = ((length + STEP - 1) >> STEP_SHIFT) as usize;
+    let table = TABLES.get(bus as usize);
+    match table.and_then(|table| table.get(entry)) {
+        None | Some(&WHOLE) => length,
+        Some(units) => u32::from(*units) << UNIT.trailing_zeros(),
+    }
+}
+
+/// By bus, then by length.
+static TABLES: [[u8; ENTRIES]; 4] = {
+    const FAST: [u8; ENTRIES] = table(0);
+    const SLOW: [u8; ENTRIES] = table(1);
+    const NARROW: [u8; ENTRIES] = table(2);
+    const NARROW_AND_SLOW: [u8; ENTRIES] = table(3);
+    [FAST, SLOW, NARROW, NARROW_AND_SLOW]
+};
+
+const fn table(bus: u32) -> [u8; ENTRIES] {
+    let mut table = [WHOLE; ENTRIES];
+    let mut entry = 1;
+    while entry < ENTRIES {
+        let to = (entry as u32) << STEP_SHIFT;
+        // What is safe for the shortest and for the longest one.
+        let mut lead = LEAD;
+        while lead + REST <= to - STEP + 1 {
+            if is_safe(bus, lead, to) && is_safe(bus, lead, to - STEP + 1) {
+                table[entry] = (lead / UNIT) as u8;
+                break;
+            }
+            lead += UNIT;
+        }
+        entry += 1;
+    }
+    table
+}
+
+/// Whether no part behind a first one of `lead` bytes is late.
+const fn is_safe(bus: u32, lead: u32, length: u32) -> bool {
+    // Fifteenths of a microsecond are as good as nanoseconds here: 66 and 33 MHz.
+    let clock = 15 << (bus & 1);
+    let beat = clock << (bus >> 1);
+    let (mut from, mut there) = (lead, LOOK);
+    while from < length {
+        let to = part_end(lead, length, from);
+        let bytes = to - from;
+        let transactions = bytes.div_ceil(BURST);
+        there += TRANSFER + transactions * LONGEST * clock / 2 + bytes.div_ceil(8) * beat;
+        if there > within(from, to) * TICK + BEFORE {
+            return false;
+        }
+        from = to;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::vec::Vec;
+
+    /// The design's figures: some 512 bytes on the board's own bus, a third of the frame or more on
+    /// a bus that is slower than the wire.
+    #[test]
+    fn the_lead_grows_with_the_bus_and_the_frame() {
+        let leads = |bus| [600, 1514, 4096, 9014].map(|length| of(bus, length));
+        assert_eq!(leads(0), [600, 512, 512, 512]);
+        assert_eq!(leads(2)[1..], [768, 960, 1600]);
+        assert_eq!(leads(1)[0], 600);
+        let slow = leads(3);
+        assert!(
+            slow[1] >= 1408 && slow[2] > 4096 / 2 && slow[3] > 9014 / 3,
+            "{slow:?}"
+        );
+        assert_eq!(of(0, 60_000), 60_000, "a length that no frame has");
+    }
+
+    #[test]
+    fn every_lead_leaves_a_rest_and_is_safe() {
+        for bus in 0..4 {
+            let cut: Vec<u32> = (60..=9014)
+                .filter(|length| of(bus, *length) < *length)
+                .collect();
+            assert!(cut.len() > 5000, "{bus}: {}", cut.len());
+            for length in cut {
+                let lead = of(bus, length);
+                assert!(
+                    lead >= LEAD && lead + REST <= length,
+                    "{bus}, {length}: {lead}"
+                );
+            }
+        }
+    }
+}
