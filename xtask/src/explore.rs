@@ -20,6 +20,9 @@ pub struct Arguments {
     /// Sort frames into 1 to 8 receive queues
     #[arg(long)]
     pub queues: bool,
+    /// Send and receive datagrams of endpoints, with the firmware that has them
+    #[arg(long, conflicts_with = "queues")]
+    pub eudp: bool,
     /// Use this firmware image (drivers' load format) instead of the project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
@@ -31,7 +34,9 @@ pub struct Arguments {
 /// As [`explore::search`] and [`explore::replay`].
 pub fn run(arguments: &Arguments) -> Result<()> {
     let firmware = arguments.firmware.as_ref();
-    let workload = if arguments.queues {
+    let workload = if arguments.eudp {
+        Workload::Endpoints
+    } else if arguments.queues {
         Workload::Queues
     } else {
         Workload::Classic

@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, ensure};
 use pipeline_verify::mutant::MUTANTS;
-use pipeline_verify::promela::Machines;
+use pipeline_verify::promela::{Cpu, Machines};
 use pipeline_verify::property::{Claim, PROPERTIES};
+use pipeline_verify::replay::replay;
 use pipeline_verify::{Bounds, diagram, spin};
 use serde_json::json;
 use std::time::Instant;
@@ -57,22 +58,46 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "seconds": seconds, "untaken": outcome.untaken}),
         );
     }
-    let mut refuted = 0;
+    let (mut refuted, mut replayed) = (0, 0);
     for mutant in &MUTANTS {
         let of = |claim: &Claim, cpus: &[_]| *claim == Claim::Safety && cpus == [mutant.cpu()];
         let property = PROPERTIES.iter().find(|it| of(&it.claim, it.cpus));
         let (machines, _) = mutant.machines().context(mutant.name)?;
-        let outcome = spin::verify(property.context("no property")?, &machines, Bounds::QUICK)?;
+        let property = property.context("no property")?;
+        let outcome = spin::verify(property, &machines, Bounds::QUICK)?;
         if outcome.holds {
             println!("PASSES  the mutant: {}", mutant.name);
         }
         refuted += usize::from(!outcome.holds);
+        let followed = outcome
+            .trail
+            .as_ref()
+            .and_then(|trail| replay(property, &machines, Bounds::QUICK, trail));
+        let Some(followed) = followed else { continue };
+        match followed {
+            Ok(found) if !found.is_empty() => replayed += 1,
+            Ok(_) => println!("REPLAY  finds nothing: {}", mutant.name),
+            Err(error) => println!("REPLAY  diverges: {}: {error}", mutant.name),
+        }
     }
-    println!("{refuted} of {} mutants are refuted", MUTANTS.len());
-    let report = json!({"properties": rows, "mutants": MUTANTS.len(), "refuted": refuted});
+    let sending = MUTANTS
+        .iter()
+        .filter(|it| it.cpu() == Cpu::Transmit)
+        .count();
+    println!(
+        "{refuted} of {} mutants are refuted; {replayed} of {sending} runs of the sending side fail on \
+         the simulated card, too",
+        MUTANTS.len()
+    );
+    let report = json!({"properties": rows, "mutants": MUTANTS.len(), "refuted": refuted,
+        "replayed": replayed});
     println!("report: {}", write_json("verify", &report)?.display());
     ensure!(failed == 0, "{failed} properties do not hold");
     ensure!(refuted == MUTANTS.len(), "a mutant passes");
+    ensure!(
+        replayed == sending,
+        "a mutant's run does not fail on the card"
+    );
     Ok(())
 }
 

@@ -18,15 +18,19 @@
 //! | [`schedule`] | one under way |
 //! | [`story`] | the workload |
 //! | [`check`] | its checks |
+//! | [`endpoints`] | the workload of endpoints, and its checks |
 //! | [`queues`] | the workload of queue mode, and its checks |
+//! | [`trail`] | a run that Spin has found |
 
 pub mod check;
 pub mod disturbance;
+pub mod endpoints;
 pub mod queues;
 pub mod schedule;
 pub mod story;
 #[cfg(test)]
 mod tests;
+pub mod trail;
 
 pub use disturbance::{Disturbance, Pace};
 pub use schedule::Outcome;
@@ -74,6 +78,9 @@ pub enum ExploreError {
         /// What is wrong.
         fault: QueueFault,
     },
+    /// An endpoint got what it should not, or its firmware did.
+    #[error("endpoint: {0}")]
+    Endpoint(EndpointFault),
     /// The send BDs did not all come back.
     #[error("{0} send BDs did not come back")]
     Outstanding(u32),
@@ -144,4 +151,52 @@ pub enum QueueFault {
         /// How many the queue's counters name.
         counted: u32,
     },
+}
+
+/// What is wrong with endpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EndpointFault {
+    /// The library refuses.
+    #[error("{0}")]
+    Library(String),
+    /// A descriptor is not done as it should be.
+    #[error("a descriptor is completed with {0:?}")]
+    Status(eudp::Status),
+    /// A received datagram is none that was sent.
+    #[error("a datagram of {0} bytes is completed that nobody has sent")]
+    Received(usize),
+    /// A descriptor was completed that was not posted.
+    #[error("a descriptor is completed that was not posted")]
+    Twice,
+    /// A frame on the wire is of no endpoint.
+    #[error("a packet of {0} bytes that no endpoint has sent")]
+    Frame(usize),
+    /// A datagram on the wire is not the one that is due.
+    #[error("{bytes} bytes leave where datagram {due:?} is due, others from byte {differs} on")]
+    Sent {
+        /// The number of the one that is due.
+        due: Option<u32>,
+        /// How many bytes leave.
+        bytes: usize,
+        /// The first one that differs.
+        differs: usize,
+    },
+    /// Packets of two datagrams are mixed, or lie over each other.
+    #[error("packets of two datagrams are mixed")]
+    Mixed,
+    /// A checksum on the wire is wrong.
+    #[error("a datagram leaves with a wrong checksum")]
+    Sum,
+    /// The firmware refuses what is right, or takes a row that no table has.
+    #[error("the firmware refuses datagrams: {0:?}")]
+    Refused(eudp::Refusals),
+    /// More datagrams are missing than the firmware has counted.
+    #[error("{0} datagrams are missing that were not counted")]
+    Lost(u32),
+    /// The trace was overwritten.
+    #[error("the trace is shorter than what was done")]
+    Forgotten,
+    /// A transition is none of the tables'.
+    #[error("{0:?}")]
+    Row(frame_pipeline::trace::Fault),
 }

@@ -48,6 +48,19 @@ impl Schedule {
         }
     }
 
+    /// Watches a timed card, whose time is its own.
+    pub fn watch(machine: SharedMachine, recorder: Option<Recorder>) -> Schedule {
+        let before = (retired(&machine), machine.lock().cycle());
+        if let Some(recorder) = recorder {
+            machine.lock().record(recorder);
+        }
+        Schedule {
+            machine,
+            paces: [Pace::Steady; 2],
+            before,
+        }
+    }
+
     /// The card's time, in nanoseconds.
     pub fn now(&self) -> u64 {
         self.machine.lock().now()

@@ -12,23 +12,16 @@
 //! ```
 
 use super::WorkloadError;
-use super::bound::switch_on;
+use super::transmitter::{ROOM, Transmitter};
 use crate::machine::Machine;
 use crate::timing::Parameters;
 use frame_pipeline::trace::{Checker, Entry};
 use frame_pipeline::{Step, World, sdma, send};
 use host_driver::DmaMemory;
 use std::collections::VecDeque;
-use tigon2_chip::bits::{DmaState, MacTxState};
-use tigon2_chip::dma::{DESCRIPTOR_BYTES, DmaDescriptor, RING_BYTES, next};
-use tigon2_chip::mac::{MacStatistic, TX_RING_BYTES, TxDescriptor};
-use tigon2_chip::memory::block;
-use tigon2_chip::{HostAddress, Register};
-use tigon2_model::{Board, Cpu};
+use tigon2_chip::mac::MacStatistic;
+use tigon2_model::Board;
 
-/// Base K of the descriptor and buffer block, and the end of the TX buffer behind it.
-const K: u32 = 0x12_F000;
-const TX_END: u32 = 0x18_0000;
 /// Where the frame is in host memory, and how much of that there is.
 const HOST: u64 = 0x1_0000_0000;
 const HOST_BYTES: usize = 0x1_0000;
@@ -101,7 +94,7 @@ pub fn run(
     for number in 0..count {
         let frame = frame(number, length);
         pipeline.memory.write_bytes(0, &frame).map_err(driver)?;
-        let start = pipeline.world.machine.now();
+        let start = pipeline.world.chip.machine.now();
         let (sent, at) = pipeline.send()?;
         report.latencies.push(at - start);
         report.wrong += u64::from(sent != frame);
@@ -109,6 +102,7 @@ pub fn run(
     report.aborted = pipeline.world.aborted;
     report.underruns = pipeline
         .world
+        .chip
         .machine
         .word(MacStatistic::Underruns.nic_address());
     report.rows = [0, 1].map(|machine| pipeline.checker.taken(machine));
@@ -130,8 +124,7 @@ pub fn stream(
     let mut pipeline = start(board, parameters, cut, length, seed)?;
     let frame = frame(0, length);
     pipeline.memory.write_bytes(0, &frame).map_err(driver)?;
-    let room = (TX_END - K - block::PACKET_BUFFERS) as usize;
-    let count = (room / length.next_multiple_of(8)).min(STREAM) as u32 - 1;
+    let count = (ROOM as usize / length.next_multiple_of(8)).min(STREAM) as u32 - 1;
     pipeline.world.posted = count;
     let mut ends = Vec::new();
     for _ in 0..count {
@@ -156,7 +149,6 @@ fn start(
     let memory = DmaMemory::new(HOST_BYTES, HOST).map_err(driver)?;
     let mut machine = Machine::timed(board, parameters, seed);
     machine.map(memory.clone());
-    switch_on(&mut machine);
     Ok(Pipeline::new(machine, memory, cut, length as u32))
 }
 
@@ -181,23 +173,17 @@ struct Pipeline {
 
 /// The card, and what the firmware's variables would be.
 struct Card {
-    machine: Machine,
+    chip: Transmitter,
     cut: Cut,
     length: u32,
     /// Descriptors that wait.
     posted: u32,
     signals: VecDeque<send::Event>,
-    /// Where the frame is in the TX buffer; the next one's place.
+    /// Where the frame is in the TX buffer.
     start: u32,
-    position: u32,
     /// The ends of its parts, and how many of them have been seen.
     parts: Vec<u32>,
     seen: usize,
-    /// Offsets in the rings.
-    read: u32,
-    read_seen: u32,
-    transmit: u32,
-    transmit_seen: u32,
     /// When TxPrd was set before the frame was whole; the part to be certified next.
     early: u64,
     watched: Option<usize>,
@@ -208,27 +194,20 @@ struct Card {
 
 impl Pipeline {
     fn new(machine: Machine, memory: DmaMemory, cut: Cut, length: u32) -> Pipeline {
-        let position = K + block::PACKET_BUFFERS;
-        let mut world = Card {
-            machine,
+        let world = Card {
+            chip: Transmitter::new(machine),
             cut,
             length,
             posted: 0,
             signals: VecDeque::new(),
-            start: position,
-            position,
+            start: 0,
             parts: Vec::new(),
             seen: 0,
-            read: 0,
-            read_seen: 0,
-            transmit: 0,
-            transmit_seen: 0,
             early: 0,
             watched: None,
             now: 0,
             aborted: 0,
         };
-        world.set(Register::AssistState, 0x21);
         Pipeline {
             sdma: frame_pipeline::Machine::new(),
             send: frame_pipeline::Machine::new(),
@@ -246,24 +225,25 @@ impl Pipeline {
 
     /// The next frame on the wire, and when it ended.
     fn sent(&mut self) -> Result<(Vec<u8>, u64), WorkloadError> {
-        let clock = self.world.machine.clock();
-        let end = self.world.machine.cycle() + clock.cycle_at(PATIENCE);
+        let clock = self.world.chip.machine.clock();
+        let end = self.world.chip.machine.cycle() + clock.cycle_at(PATIENCE);
         loop {
             while self.turn()? {}
-            if let Some(sent) = self.world.machine.take_frame() {
+            if let Some(sent) = self.world.chip.machine.take_frame() {
                 // The machines see it leave, too.
                 while self.turn()? {}
                 return Ok((sent.bytes, sent.at));
             }
-            if self.world.machine.cycle() >= end {
+            if self.world.chip.machine.cycle() >= end {
                 return Err(WorkloadError::Stalled(PATIENCE / 1_000_000));
             }
             // Until the card changes, or the deadline.
             let deadline = self.world.deadline().map(|at| clock.cycle_at(at) + 1);
             let until = deadline.unwrap_or(end).min(end);
-            let until = until.max(self.world.machine.cycle() + 1);
+            let until = until.max(self.world.chip.machine.cycle() + 1);
             let mut first = true;
             self.world
+                .chip
                 .machine
                 .run_until(until, |_| !std::mem::take(&mut first));
         }
@@ -272,17 +252,13 @@ impl Pipeline {
     /// Serves one event, if there is one that need not wait, and what it signals.
     fn turn(&mut self) -> Result<bool, WorkloadError> {
         let world = &mut self.world;
-        world.now = world.machine.now();
-        let arrived = world.consumer(Register::AssistReadConsumer, RING_BYTES) != world.read_seen;
-        let sent = world.consumer(Register::TxDescriptorConsumer, TX_RING_BYTES);
-        if arrived {
-            world.read_seen = next(world.read_seen, DESCRIPTOR_BYTES, RING_BYTES);
+        world.now = world.chip.machine.now();
+        if world.chip.see_fetched() {
             world.seen += 1;
             self.fetch(sdma::Event::Arrived)?;
         } else if world.deadline().is_some_and(|at| at < world.now) {
             self.hand_over(send::Event::Deadline)?;
-        } else if sent != world.transmit_seen {
-            world.transmit_seen = (world.transmit_seen + 8) % TX_RING_BYTES;
+        } else if world.chip.see_sent() {
             self.hand_over(send::Event::Sent)?;
         } else if world.posted != 0 && !self.sdma.defers(sdma::Event::Posted) {
             world.posted -= 1;
@@ -316,59 +292,18 @@ impl Pipeline {
 }
 
 impl Card {
-    fn set(&mut self, register: Register, value: u32) {
-        self.machine.register_write(Cpu::B, register, value);
-    }
-
-    fn consumer(&mut self, register: Register, ring: u32) -> u32 {
-        self.machine.register_read(Cpu::B, register) & (ring - 1) & !7
-    }
-
-    fn mac_is_idle(&self) -> bool {
-        self.transmit == self.transmit_seen
-    }
-
-    /// Queues the frame's transfers, none of which moves TxPrd.
+    /// Queues the frame's transfers.
     fn queue(&mut self, ends: Vec<u32>) {
-        let length = self.length.next_multiple_of(8);
-        if self.position + length > TX_END {
-            self.position = K + block::PACKET_BUFFERS;
-        }
-        self.start = self.position;
-        self.position += length;
+        self.start = self.chip.place(self.length);
         let mut from = 0;
-        for end in &ends {
-            let descriptor = DmaDescriptor {
-                host: HostAddress::new(HOST + u64::from(from)),
-                local: self.start + from,
-                length: end - from,
-                state: DmaState::new().with_start(true),
-                ..DmaDescriptor::default()
-            };
-            let at = K + block::DMA_READ_RING + self.read;
-            self.machine.load_image(at, &descriptor.to_nic_bytes());
-            self.read = next(self.read, DESCRIPTOR_BYTES, RING_BYTES);
+        let start = self.start;
+        self.chip.fetch(ends.iter().map(|end| {
+            let transfer = (HOST + u64::from(from), start + from, end - from);
             from = *end;
-        }
+            transfer
+        }));
         self.parts = ends;
         self.seen = 0;
-        self.set(Register::AssistReadProducer, self.read);
-    }
-
-    /// Gives the MAC the frame, whatever of it is there.
-    fn give(&mut self) {
-        let descriptor = TxDescriptor::new(self.start, self.length as u16, None);
-        let at = K + block::MAC_TX_RING + self.transmit;
-        let words = [descriptor.start_and_flags, descriptor.length_and_tag];
-        let bytes = words.map(u32::to_be_bytes).concat();
-        self.machine.load_image(at, &bytes);
-        self.transmit = (self.transmit + 8) % TX_RING_BYTES;
-        // The MAC measures from TxCon, which skips what was left at the buffer's end.
-        if self.machine.register_read(Cpu::B, Register::TxConsumer) > self.start {
-            self.set(Register::TxConsumer, self.start);
-        }
-        self.set(Register::TxProducer, self.start + self.length);
-        self.set(Register::TxDescriptorProducer, self.transmit);
     }
 
     /// The last moment at which the part to be certified next may be seen.
@@ -381,11 +316,7 @@ impl Card {
     }
 
     fn reset_transmitter(&mut self, stop: bool) {
-        let state = self.machine.register_read(Cpu::B, Register::MacTxState);
-        let state = MacTxState::from_bits(state)
-            .with_reset(true)
-            .with_stop(stop);
-        self.set(Register::MacTxState, state.into_bits());
+        self.chip.reset(stop);
         self.watched = None;
         self.aborted += 1;
     }
@@ -394,7 +325,7 @@ impl Card {
 impl World<sdma::Sdma> for Card {
     fn holds(&mut self, condition: sdma::Condition) -> bool {
         match condition {
-            sdma::Condition::MayCut => self.length > self.cut.lead && self.mac_is_idle(),
+            sdma::Condition::MayCut => self.length > self.cut.lead && self.chip.is_idle(),
             sdma::Condition::SumWanted => false,
             sdma::Condition::MoreParts => self.seen < self.parts.len(),
         }
@@ -427,15 +358,15 @@ impl World<send::Send> for Card {
     fn holds(&mut self, condition: send::Condition) -> bool {
         match condition {
             send::Condition::InTime => self.deadline().is_none_or(|at| self.now <= at),
-            send::Condition::MacHasMore => !self.mac_is_idle(),
+            send::Condition::MacHasMore => !self.chip.is_idle(),
         }
     }
 
     fn act(&mut self, action: send::Action) {
         match action {
-            send::Action::Queue => self.give(),
+            send::Action::Queue => self.chip.give(self.start, self.length),
             send::Action::QueueEarly => {
-                self.give();
+                self.chip.give(self.start, self.length);
                 self.early = self.now;
                 self.watched = self.cut.watched.then_some(1);
             }
@@ -443,11 +374,7 @@ impl World<send::Send> for Card {
             send::Action::CertifyLast => self.watched = None,
             send::Action::Abort => self.reset_transmitter(true),
             send::Action::Repeat => self.reset_transmitter(false),
-            send::Action::Resume => {
-                let state = self.machine.register_read(Cpu::B, Register::MacTxState);
-                let state = MacTxState::from_bits(state).with_stop(false);
-                self.set(Register::MacTxState, state.into_bits());
-            }
+            send::Action::Resume => self.chip.resume(),
             // TxCon follows the frame by itself.
             send::Action::Nothing | send::Action::Free => {}
         }

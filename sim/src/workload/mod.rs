@@ -39,6 +39,7 @@ mod search;
 pub mod speed;
 pub mod talk;
 pub mod testbench;
+pub(crate) mod transmitter;
 
 use crate::timing::ProfileError;
 use crate::workload::datagram::Mismatch;

@@ -15,6 +15,7 @@ use std::time::Instant;
 use testbed::tools::{Given, given_or_built};
 use testbed::{interrupt, paths};
 use tigon2_chip::Cpu;
+use tigon2_sim::explore::endpoints::EndpointOutcome as Carried;
 use tigon2_sim::explore::{self, Disturbance, ExploreError, Outcome};
 use tigon2_sim::timeline::{Recorder, Timeline};
 
@@ -28,6 +29,8 @@ pub enum Workload {
     Classic,
     /// Frames into 1 to 8 receive queues, while others leave.
     Queues,
+    /// Datagrams of endpoints, both ways.
+    Endpoints,
 }
 
 impl Workload {
@@ -36,11 +39,32 @@ impl Workload {
         image: &[u8],
         seed: u64,
         recorder: Option<Recorder>,
-    ) -> (Result<Outcome, ExploreError>, Option<Timeline>) {
+    ) -> (Result<Carried, ExploreError>, Option<Timeline>) {
+        let carried = |outcome| Carried {
+            outcome,
+            rows: [0; 4],
+            steps: 0,
+        };
         match self {
-            Workload::Classic => explore::run(image, seed, recorder),
-            Workload::Queues => explore::queues::run(image, seed, recorder),
+            Workload::Classic => {
+                let (result, timeline) = explore::run(image, seed, recorder);
+                (result.map(carried), timeline)
+            }
+            Workload::Queues => {
+                let (result, timeline) = explore::queues::run(image, seed, recorder);
+                (result.map(carried), timeline)
+            }
+            Workload::Endpoints => explore::endpoints::run(image, seed, recorder),
         }
+    }
+
+    /// The image that carries it, if the user gives none.
+    fn image(self, given: Option<&PathBuf>) -> Result<(String, Vec<u8>)> {
+        if self == Workload::Endpoints && given.is_none() {
+            return Ok(("eudp".to_owned(), crate::eudp::image()?));
+        }
+        let Given { name, image, .. } = given_or_built(given, true)?;
+        Ok((name, image))
     }
 
     /// The name of its report, and the option that selects it.
@@ -48,6 +72,7 @@ impl Workload {
         match self {
             Workload::Classic => ("explore", ""),
             Workload::Queues => ("explore-queues", " --queues"),
+            Workload::Endpoints => ("explore-eudp", " --eudp"),
         }
     }
 }
@@ -63,6 +88,9 @@ struct Report {
     instructions_a: u64,
     instructions_b: u64,
     cycles: u64,
+    /// Transitions of the endpoints' machines, and rows of SDMA and SEND that none of them took.
+    transitions: u64,
+    untaken: Vec<String>,
     failures: Vec<Failure>,
 }
 
@@ -83,14 +111,14 @@ pub fn search(
     first: u64,
     schedules: u64,
 ) -> Result<()> {
-    let Given { name, image, .. } = given_or_built(firmware, true)?;
+    let (name, image) = workload.image(firmware)?;
     println!("explore: {schedules} schedules from seed {first} on, firmware {name}");
     let start = Instant::now();
     let bar = ProgressBar::new(schedules);
     let style = "{bar:40} {pos}/{len}, {per_sec}, {eta} left {msg}";
     bar.set_style(ProgressStyle::with_template(style)?);
     let failed = AtomicU64::new(0);
-    let results: Vec<(u64, Result<Outcome, String>)> = (first..first.saturating_add(schedules))
+    let results: Vec<(u64, Result<Carried, String>)> = (first..first.saturating_add(schedules))
         .into_par_iter()
         .filter_map(|seed| {
             if failed.load(Ordering::Relaxed) >= ENOUGH || interrupt::check().is_err() {
@@ -112,7 +140,7 @@ pub fn search(
             .iter()
             .filter_map(|(_, result)| result.as_ref().ok())
     };
-    let sum = |of: fn(&Outcome) -> u64| good().map(of).sum::<u64>();
+    let sum = |of: fn(&Outcome) -> u64| good().map(|it| of(&it.outcome)).sum::<u64>();
     let failures = results.iter().filter_map(|(seed, result)| {
         let error = result.as_ref().err()?.clone();
         Some(Failure { seed: *seed, error })
@@ -125,6 +153,12 @@ pub fn search(
         instructions_a: sum(|outcome| outcome.instructions[0]),
         instructions_b: sum(|outcome| outcome.instructions[1]),
         cycles: sum(|outcome| outcome.cycles),
+        transitions: good().map(|it| it.steps).sum(),
+        untaken: if workload == Workload::Endpoints {
+            untaken(good().fold([0; 4], |all, it| [0, 1, 2, 3].map(|n| all[n] | it.rows[n])))
+        } else {
+            Vec::new()
+        },
         failures: failures.collect(),
     };
     println!(
@@ -139,6 +173,15 @@ pub fn search(
     for failure in &report.failures {
         println!("seed {}: {}", failure.seed, failure.error);
     }
+    if workload == Workload::Endpoints {
+        println!(
+            "{} transitions of the firmware, all of them the tables'",
+            report.transitions
+        );
+        for row in &report.untaken {
+            println!("not taken: {row}");
+        }
+    }
     let (report_name, option) = workload.names();
     println!("report: {}", write_json(report_name, &report)?.display());
     match report.failures.first() {
@@ -151,12 +194,27 @@ pub fn search(
     }
 }
 
+/// Rows of the sending machines that are not among `taken`, by what they are for.
+pub fn untaken(taken: [u64; 4]) -> Vec<String> {
+    let mut rows = Vec::new();
+    for (table, taken) in frame_pipeline::TABLES[..2].iter().zip(taken) {
+        for (number, row) in table.rows.iter().enumerate() {
+            if taken >> number & 1 == 0 {
+                let state = table.states[usize::from(row.from)].name;
+                let event = table.events[usize::from(row.event)].name;
+                rows.push(format!("{} {state} {event} {number}", table.name));
+            }
+        }
+    }
+    rows
+}
+
 /// Runs the schedule of one seed and writes its timeline.
 ///
 /// # Errors
 /// If the firmware cannot be built or read, or the schedule goes wrong.
 pub fn replay(firmware: Option<&PathBuf>, workload: Workload, seed: u64) -> Result<()> {
-    let Given { name, image, .. } = given_or_built(firmware, true)?;
+    let (name, image) = workload.image(firmware)?;
     let disturbance = Disturbance::new(seed);
     println!("explore: seed {seed}, firmware {name}");
     for cpu in Cpu::ALL {
@@ -171,7 +229,7 @@ pub fn replay(firmware: Option<&PathBuf>, workload: Workload, seed: u64) -> Resu
         let file = folder.join(format!("seed-{seed}.trace.json"));
         files::write_beside(&file, &format!("seed {seed}, {name}"), &timeline)?;
     }
-    let outcome = result?;
+    let outcome = result?.outcome;
     println!(
         "seed {seed}: {} frames, each exactly once, in order, whole, in {} cycles",
         outcome.frames, outcome.cycles

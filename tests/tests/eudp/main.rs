@@ -1,6 +1,7 @@
 //! Endpoints for datagrams: E-UDP, on the simulator with the real firmware.
 
 mod card;
+mod explore;
 mod faults;
 mod page;
 mod queues;

@@ -148,6 +148,7 @@ end:	do
 		if :: with_sum[posted] = true :: skip fi;
 		if :: endpoint_of[posted] = 1 :: skip fi;
 #endif
+		printf("post %d %d %d\n", long_frame[posted], with_sum[posted], endpoint_of[posted]);
 		posted++
 	   }
 #ifdef SATURATED
@@ -164,10 +165,12 @@ end:	do
 	   }
 #else
 	:: atomic {
-		CLOSES && endpoint_closing == 0 && !endpoint_closed[1] -> endpoint_closing = 2
+		CLOSES && endpoint_closing == 0 && !endpoint_closed[1] ->
+		printf("close\n");
+		endpoint_closing = 2
 	   }
 	/* Descriptors of an endpoint that is closed are gone. */
-	:: atomic { next < posted && endpoint_closed[endpoint_of[next]] -> next++ }
+	:: atomic { next < posted && endpoint_closed[endpoint_of[next]] -> printf("skip\n"); next++ }
 #endif
 	od
 }
@@ -178,6 +181,7 @@ end:	do
 	:: atomic { CAN_READ && queued > 0 && !channel_failed && !reading -> reading = true }
 	:: atomic {
 		reading ->
+		printf("arrive\n");
 		reading = false;
 		queued--;
 		if
@@ -187,7 +191,11 @@ end:	do
 		late[here[fetching]] = (position >= here[fetching] && leaving == fetching);
 		arrived++
 	   }
-	:: atomic { reading && faults > 0 -> faults--; reading = false; channel_failed = true }
+	:: atomic {
+		reading && faults > 0 ->
+		printf("fail\n");
+		faults--; reading = false; channel_failed = true
+	   }
 	od
 }
 
@@ -196,18 +204,21 @@ active proctype mac()
 end:	do
 	:: atomic {
 		!stopped && !plain_frame && position == 0 && len(at_the_mac) > 0 ->
+		printf("begin\n");
 		at_the_mac?<leaving>;
 		position = 1;
 		old_bytes = (here[leaving] < 1)
 	   }
 	:: atomic {
 		position > 0 && position < PARTS_OF(leaving) ->
+		printf("advance\n");
 		position++;
 		old_bytes = (old_bytes || here[leaving] < position)
 	   }
 	/* The margin: the deadline is served before the CRC has left. */
 	:: atomic {
 		position > 0 && position == PARTS_OF(leaving) && !OVERDUE ->
+		printf("end\n");
 		assert(!old_bytes);
 		assert(!with_sum[leaving] || sum_stored[leaving]);
 		on_the_wire[leaving]++;
@@ -216,8 +227,8 @@ end:	do
 		position = 0;
 		sent++
 	   }
-	:: atomic { MAC_IDLE && plain_left > 0 -> plain_left--; plain_frame = true }
-	:: atomic { plain_frame -> plain_frame = false }
+	:: atomic { MAC_IDLE && plain_left > 0 -> printf("plain\n"); plain_left--; plain_frame = true }
+	:: atomic { plain_frame -> printf("plain-end\n"); plain_frame = false }
 	od
 }
 

@@ -4,7 +4,8 @@
 //!   tables ──promela──► machines.pml ─┐
 //!   promela/*.pml, by hand: host, ────┼─► spin ─► pan.c ─► gcc ─► pan ─► verdict, trail
 //!   bus, wire, MAC                    │
-//!   property ─────────────────────────┘
+//!   property ─────────────────────────┘                           │
+//!                                   simulator: the same run on the card ◄┘
 //! ```
 //!
 //! The transitions come from the same tables as the firmware's; what is written by hand is the world
@@ -18,6 +19,7 @@
 //! | [`promela`] | prints tables as Promela |
 //! | [`property`] | what is to hold, in which bounds |
 //! | [`mutant`] | tables with one fault each, which Spin has to refute |
+//! | [`replay`] | follows a run on the simulated card |
 //! | [`spin`] | runs Spin and the verifier that it makes |
 //! | [`diagram`] | prints tables for readers |
 #![forbid(unsafe_code)]
@@ -26,6 +28,7 @@ pub mod diagram;
 pub mod mutant;
 pub mod promela;
 pub mod property;
+pub mod replay;
 pub mod spin;
 
 pub use mutant::Mutant;

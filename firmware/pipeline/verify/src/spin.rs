@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use frame_pipeline::trace::Entry;
 use std::path::Path;
 use std::process::{Command, Output};
+use tigon2_sim::explore::trail::Step;
 
 /// The deepest search, in steps: a search that is cut off proves nothing.
 const DEPTH: u32 = 2_000_000;
@@ -30,6 +31,9 @@ pub struct Outcome {
 pub struct Trail {
     /// The rows that were taken.
     pub rows: Vec<Entry>,
+    /// The same among the steps of host, bus and wire, of the transmitting side: what
+    /// [`trail::replay`](tigon2_sim::explore::trail::replay) follows.
+    pub steps: Vec<Step>,
     /// What Spin says of its end.
     pub end: String,
 }
@@ -117,9 +121,10 @@ fn trail(folder: &Path, said: &str) -> Result<Trail> {
     spin.args(["-t", "-T", "model.pml"]);
     let told = run(&mut spin, folder, "spin is not there")?;
     let rows = told.lines().filter_map(entry).collect();
+    let steps = told.lines().filter_map(Step::of_line).collect();
     let end = said.lines().find(|line| line.starts_with("pan:1:"));
     let end = end.unwrap_or("pan:1: acceptance cycle").to_owned();
-    Ok(Trail { rows, end })
+    Ok(Trail { rows, steps, end })
 }
 
 /// A row that a trail's line names.

@@ -7,6 +7,7 @@ use frame_pipeline::trace::Checker;
 use pipeline_verify::mutant::MUTANTS;
 use pipeline_verify::promela::{Cpu, Machines};
 use pipeline_verify::property::{Claim, PROPERTIES};
+use pipeline_verify::replay::replay;
 use pipeline_verify::{Bounds, Property, diagram, spin};
 use std::thread;
 
@@ -26,6 +27,12 @@ fn every_property_holds_in_a_small_bound() {
         let mut checker = Checker::default();
         for entry in outcome.trail.iter().flat_map(|trail| &trail.rows) {
             assert_eq!(checker.follow(*entry), Ok(()), "{}", property.name);
+        }
+        // And the card does it, too.
+        if let Some(trail) = &outcome.trail
+            && let Some(followed) = replay(property, &Machines::default(), Bounds::QUICK, trail)
+        {
+            assert_eq!(followed, Ok(Vec::new()), "{}", property.name);
         }
         let is_witness = matches!(property.claim, Claim::Witness(_));
         assert_eq!(outcome.trail.is_some(), is_witness, "{}", property.name);
@@ -87,6 +94,13 @@ fn refute(mutant: &pipeline_verify::Mutant) {
         .trail
         .unwrap_or_else(|| panic!("{}: passes", mutant.name));
     assert!(!outcome.holds && !trail.rows.is_empty(), "{}", mutant.name);
+    // The same run fails on the card.
+    let followed = replay(&safety(mutant.cpu()), &machines, Bounds::QUICK, &trail);
+    if let Some(followed) = followed {
+        let found = followed.unwrap_or_else(|error| panic!("{}: {error}", mutant.name));
+        println!("{}: {found:?}", mutant.name);
+        assert!(!found.is_empty(), "{}: nothing on the card", mutant.name);
+    }
     // The run takes the wrong row, and is one of the right tables up to there.
     let mut checker = Checker::default();
     let mut rows = trail.rows.iter();
