@@ -4,6 +4,7 @@
 //! straight from it, so the kernel's own copy is the only one.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::OFlags;
@@ -57,6 +58,24 @@ impl Tap {
     /// [`TapError`], each with one clear reason.
     pub fn create(name: &str, station: [u8; 6], mtu: u16, up: bool) -> Result<Self, TapError> {
         let device = builder(name, station, mtu, up)
+            .build_sync()
+            .map_err(|error| refused(name, error))?;
+        Self::of(device, name)
+    }
+
+    /// Makes one as [`Tap::create`] does, which is up and has an address of a network with so many
+    /// bits.
+    ///
+    /// # Errors
+    /// [`TapError`], each with one clear reason.
+    pub fn create_at(
+        name: &str,
+        station: [u8; 6],
+        mtu: u16,
+        (address, bits): (Ipv4Addr, u8),
+    ) -> Result<Self, TapError> {
+        let device = builder(name, station, mtu, true)
+            .ipv4(address, bits, None)
             .build_sync()
             .map_err(|error| refused(name, error))?;
         Self::of(device, name)

@@ -18,6 +18,7 @@ use crate::nic::{DropReason, Nic, NicError, SendOptions};
 use crate::tap::Tap;
 use crate::transport::Transport;
 
+pub mod endpoints;
 pub mod queues;
 
 /// Frames moved each way in a turn.

@@ -7,6 +7,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use host_driver::transport::vfio::PciAddress;
 use verbs::Use;
 
+mod eudp;
 mod flash;
 mod look;
 mod queues;
@@ -14,6 +15,7 @@ mod run;
 mod spine;
 mod traffic;
 
+pub use eudp::{EudpAction, EudpOptions, EudpPingOptions, EudpThroughputOptions};
 pub use flash::{BoardChoice, FlashAction, FlashOptions};
 pub use look::{LogOptions, StatsOptions, TraceOptions};
 pub use queues::{ExplainOptions, QueueOptions, QueuesOptions, RssAction, RssSetting};
@@ -87,7 +89,15 @@ fn use_of(command: &str, option: &str) -> Use {
     );
     let runs = matches!(
         command,
-        "stats" | "trace" | "log" | "bridge" | "replay" | "capture" | "ping" | "throughput"
+        "stats"
+            | "trace"
+            | "log"
+            | "bridge"
+            | "replay"
+            | "capture"
+            | "ping"
+            | "throughput"
+            | "eudp"
     );
     let takes = match option {
         "socket" | "pci" => on_a_card,
@@ -159,6 +169,14 @@ pub enum Command {
     Ping(PingOptions),
     /// Measure TCP or UDP against a peer, with an in-process network stack.
     Throughput(ThroughputOptions),
+    /// Send and receive datagrams by an endpoint of this process, beside the kernel's share of the
+    /// card (firmware `eudp`).
+    #[command(after_help = eudp::EXAMPLE)]
+    Eudp {
+        /// What.
+        #[command(subcommand)]
+        action: EudpAction,
+    },
     /// Act as the host at the far end of the wire (a unix datagram socket).
     Peer(PeerOptions),
     /// Print registers, by unit of the chip, without a reset.

@@ -16,6 +16,7 @@ mod capture;
 mod card;
 mod cli;
 mod connect;
+mod eudp;
 mod flash;
 mod interrupt;
 mod link;
@@ -115,6 +116,7 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Capture(options) => capture::capture(arguments, options, output, stop),
         Command::Ping(options) => traffic::ping(arguments, options, output, stop),
         Command::Throughput(options) => traffic::throughput(arguments, options, output, stop),
+        Command::Eudp { action } => eudp::eudp(arguments, action, output, stop),
         Command::Peer(options) => traffic::peer(options, output, stop),
     }
 }
