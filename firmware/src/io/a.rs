@@ -318,6 +318,14 @@ impl<B: Dispatch> IoA<B> {
         self.set_timer(now);
     }
 
+    /// Arms a slot for a time after `now`, unless it is due before.
+    #[inline(always)]
+    pub fn arm_until(&mut self, slot: SlotA, now: u32, time: u32) {
+        if self.deadlines.arm_until(slot as usize, time) {
+            self.set_timer(now);
+        }
+    }
+
     /// Whether a slot is armed.
     #[inline(always)]
     pub fn is_armed(&self, slot: SlotA) -> bool {

@@ -129,6 +129,18 @@ impl<const N: usize> Deadlines<N> {
         }
     }
 
+    /// Arms a slot for a time, unless it is armed for an earlier one. Returns whether it was not.
+    #[inline(always)]
+    pub fn arm_until(&mut self, slot: usize, time: u32) -> bool {
+        match self.slots.get_mut(slot) {
+            Some(deadline) if deadline.or_earlier(time) == time => {
+                (deadline.time, deadline.armed) = (time, true);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a slot is armed.
     #[inline(always)]
     pub fn is_armed(&self, slot: usize) -> bool {

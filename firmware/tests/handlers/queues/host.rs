@@ -3,6 +3,7 @@
 use crate::machine::{Machine, Setup, words_to_host};
 use host_interface::bd::{BdFlags, ReceiveBd, ReturnBd};
 use host_interface::command::{Command, CommandCode, STACK_DOWN, STACK_UP};
+use host_interface::event::EventCode;
 use host_interface::extension::Extension;
 use host_interface::info::{HostAddress, RcbFlags, RingControlBlock};
 use host_interface::queue::{
@@ -100,7 +101,20 @@ impl QueueHost {
 
     /// Gives the control block and the command; what is answered.
     pub fn try_open(&mut self, control: &QueueControlBlock) -> (QueueResult, u16) {
+        self.take(control);
+        self.command(QueueCommand::Open)
+    }
+
+    /// The same among other events.
+    pub fn ask_open(&mut self, control: &QueueControlBlock) -> (QueueResult, u16) {
+        self.take(control);
+        self.ask(QueueCommand::Open)
+    }
+
+    /// Writes the control block, and begins anew with its queues.
+    fn take(&mut self, control: &QueueControlBlock) {
         self.write_control(control);
+        self.machine.host_write(STATUS, &[0; 16 * 8]);
         for (queue, wanted) in self.queues.iter_mut().zip(&control.queue) {
             *queue = Queue {
                 entries: wanted.buffers.max_len().into(),
@@ -108,7 +122,6 @@ impl QueueHost {
                 ..Queue::default()
             };
         }
-        self.command(QueueCommand::Open)
     }
 
     /// Writes the control block and its address.
@@ -141,6 +154,34 @@ impl QueueHost {
             [Some((event, result, index))] if event == command.answer() => (result, index),
             _ => panic!("answers to {command:?}: {answers:x?}"),
         }
+    }
+
+    /// Gives a command; what is answered among other events.
+    pub fn ask(&mut self, command: QueueCommand) -> (QueueResult, u16) {
+        let mut words = self.machine.event_words();
+        assert!(answers(&words, command).is_empty(), "nobody has asked");
+        words.clear();
+        self.machine.command(&[command.word(0)]);
+        for _ in 0..10 {
+            self.machine.pass(1000);
+            words.extend(self.machine.event_words());
+        }
+        match answers(&words, command)[..] {
+            [answer] => answer,
+            _ => panic!("answers to {command:?}: {words:x?}"),
+        }
+    }
+
+    /// Gives a command that is unknown while no queues are open.
+    pub fn ask_in_vain(&mut self, command: QueueCommand) {
+        self.machine.event_words();
+        self.machine.command(&[command.word(0)]);
+        self.machine.pass(1000);
+        let events = self.machine.events();
+        let errors = events
+            .iter()
+            .filter(|event| event.event == EventCode::Error);
+        assert_eq!(errors.count(), 1, "{command:?}: {events:?}");
     }
 
     /// Gives a queue so many buffers more.
@@ -217,4 +258,11 @@ impl QueueHost {
     pub fn block_word(&self, word: BlockWord) -> u32 {
         self.machine.bench().word(self.block + word as u32)
     }
+}
+
+/// The answers to a command among events.
+fn answers(words: &[u32], command: QueueCommand) -> Vec<(QueueResult, u16)> {
+    let events = words.iter().filter_map(|word| QueueEvent::unpack(*word));
+    let answers = events.filter(|(event, ..)| *event == command.answer());
+    answers.map(|(_, result, index)| (result, index)).collect()
 }

@@ -1,5 +1,6 @@
 //! Tests queue mode: frames from the wire reach the queue that the classifier selects.
 
+mod bad_input;
 mod host;
 mod protocol;
 
@@ -156,6 +157,28 @@ fn a_polled_queue_is_silent_until_it_is_armed_again() {
     host.machine.arrive(&from([10, 0, 0, 5], 3));
     host.machine.pass(100);
     assert_eq!((host.machine.interrupts, host.status(1)), (2, (3, 2)));
+}
+
+/// A queue with a long time does not keep one with a short time waiting, in this session or in the
+/// next.
+#[test]
+fn each_queue_is_reported_by_its_own_time() {
+    let mut wanted = control(2, ClassifierKind::SourceAddress);
+    wanted.queue[0].coalescing_ticks = 2_000_000;
+    let mut host = QueueHost::open(&wanted);
+    host.machine.arrive(&from([10, 0, 0, 2], 1));
+    host.machine.arrive(&from([10, 0, 0, 1], 2));
+    host.machine.pass(200);
+    assert_eq!((host.status(0), host.status(1)), ((0, 0), (1, 1)));
+    host.stack(STACK_DOWN);
+    assert_eq!(host.command(QueueCommand::Close), (QueueResult::Done, 0));
+    let wanted = control(1, ClassifierKind::SourceAddress);
+    assert_eq!(host.ask_open(&wanted), (QueueResult::Done, 0));
+    host.give(0, 16);
+    host.stack(STACK_UP);
+    host.machine.arrive(&from([10, 0, 0, 2], 3));
+    host.machine.pass(200);
+    assert_eq!(host.status(0), (1, 1));
 }
 
 /// Frames that come between the last look and the re-arm word raise the interrupt, after the

@@ -11,7 +11,7 @@ use crate::io::buffer_ring::RingId;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::{QUEUE_BLOCK, QUEUE_CONTROL, QUEUES};
 use crate::memory::overlay::{self, Overlay};
-use crate::memory::shared::CLASSIC_NEXT;
+use crate::memory::shared::{CLASSIC_NEXT, QUEUE_PRODUCERS};
 use core::mem::offset_of;
 use host_interface::queue::{
     BlockWord, QueueControl, QueueControlBlock, QueueResult, block, is_ring_size,
@@ -191,6 +191,8 @@ pub fn prepare<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> Result<u32,
     for (number, ((queue, notify), host)) in (0..count).zip(every) {
         let (buffers, returns) = (buffers(bus, number), returns(bus, number));
         *queue = Queue::open(bus, number, buffers.entries, returns.entries);
+        // CPU B looks at the limits of all queues as soon as one has moved.
+        QUEUE_PRODUCERS.of(number as usize).set(&io.me, bus, 0);
         *host = returns.host;
         let mut word = |offset| bus.load(of_queue(number, offset));
         let ticks = word(offset_of!(QueueControl, coalescing_ticks));

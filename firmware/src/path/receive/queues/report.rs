@@ -95,10 +95,10 @@ impl Notify {
     #[inline(never)]
     fn arm<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         self.armed = true;
-        self.at = timer::now(&mut io.bus).wrapping_add(self.ticks);
-        if !io.is_armed(SlotA::Receive) {
-            io.arm(SlotA::Receive, self.ticks);
-        }
+        let now = timer::now(&mut io.bus);
+        self.at = now.wrapping_add(self.ticks);
+        // Another queue's time may be longer.
+        io.arm_until(SlotA::Receive, now, self.at);
     }
 }
 
