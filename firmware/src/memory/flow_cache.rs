@@ -41,6 +41,11 @@ impl FlowCache {
         rows: 0,
     };
 
+    /// Whether there is room for one.
+    pub const fn is_some(&self) -> bool {
+        self.base != 0
+    }
+
     /// The empty cache beside `open` queues.
     pub fn cleared<B: Bus>(bus: &mut B, cpu: Cpu, open: u32) -> FlowCache {
         let tables = FlowTables::beside(open);

@@ -173,11 +173,14 @@ pub const QUEUE_SHARED_END: u32 = QUEUE_SHARED + 0x80;
 pub const VERDICTS: u32 = QUEUE_SHARED_END;
 /// Slots of [`VERDICTS`], a power of two.
 pub const VERDICT_SLOTS: u32 = 128;
-/// Frames that CPU A classifies itself when there is no verdict.
+/// Verdicts that CPU A makes at once when there are fewer.
 pub const CLAIMED: u32 = 16;
-/// How far CPU B classifies ahead of the frames that CPU A has released: CPU A may have released
-/// twice [`CLAIMED`] between two looks at its position, and their slots are still in use.
-pub const AHEAD_MOST: u32 = VERDICT_SLOTS - 2 * CLAIMED;
+/// Frames that CPU A claims at once, those of fewer verdicts than [`CLAIMED`] in front among them:
+/// as many as it delivers in a run.
+pub const CLAIMED_MOST: u32 = 48;
+/// How far CPU B classifies ahead of the frames that CPU A has claimed: the slots of the frames in
+/// front are still in use.
+pub const AHEAD_MOST: u32 = VERDICT_SLOTS - CLAIMED_MOST;
 
 /// Offset in [`VERDICTS`] of the verdict on a frame, by its descriptor's offset in the MAC's ring.
 #[inline(always)]

@@ -30,7 +30,11 @@ pub const NONE: u32 = u32::MAX;
 /// Length without CRC of the frame at a position, which [`View::start`] gets; `None` if it has
 /// errors, is too short or does not lie in one piece.
 #[inline(always)]
-fn straight<B: Bus>(frames: &ReceivedView, position: u32, view: &mut View<'_, B>) -> Option<u32> {
+pub fn straight<B: Bus>(
+    frames: &ReceivedView,
+    position: u32,
+    view: &mut View<'_, B>,
+) -> Option<u32> {
     let frame = frames.at(view.bus, position);
     view.start = frame.start;
     // Errors make it longer than any frame.

@@ -9,6 +9,7 @@ use crate::memory::layout::{HASH_TABLES, INDIRECTION, QUEUE_CONTROL};
 use crate::memory::verdict;
 use crate::path::receive::frame::CRC;
 use flow_classify::classifier::{Classifier, Verdict};
+use flow_classify::fields::Version;
 use flow_classify::key::{Key, Period};
 use flow_classify::toeplitz::{Memory, Nibbles};
 use flow_classify::{ClassifierKind, Frame, HashType, HashTypes};
@@ -169,16 +170,72 @@ impl Classify {
         })
     }
 
-    /// Leaves the verdict on any other frame.
+    /// The verdict on a contiguous frame of at least [`LEAST`](flow_classify::classifier::LEAST)
+    /// bytes, if it is of an IPv4 flow in the cache.
+    #[inline(always)]
+    pub fn cached_ipv4<B: Bus>(&self, bus: &mut B, start: u32, length: u32) -> Found {
+        let view = &mut flow_cache::View::new(bus, self.2);
+        view.start = start;
+        let verdict = self.0.cached_ipv4(view, length);
+        verdict.map_or(Found::NONE, Found::of)
+    }
+
+    /// The same of IPv6. A leaf: it takes more registers than a loop around it can spare.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
-    pub fn leave<B: Bus>(&mut self, frames: &ReceivedView, position: u32, base: u32, bus: &mut B) {
-        if self.makes_hashes() {
-            let view = &mut flow_cache::View::new(bus, self.2);
-            let known = verdict::judge(frames, position, view, |view, length| {
-                self.0.cached_ipv6(view, length)
-            });
-            if known || verdict::judge_new(frames, position, &self.0, view) {
-                return;
+    pub fn cached_ipv6<B: Bus>(&self, bus: &mut B, start: u32, length: u32) -> Found {
+        let view = &mut flow_cache::View::new(bus, self.2);
+        view.start = start;
+        let verdict = self.0.cached_ipv6(view, length);
+        verdict.map_or(Found::NONE, Found::of)
+    }
+
+    /// Whether there is a cache of flows for its hashes.
+    pub fn has_cache(&self) -> bool {
+        self.makes_hashes() && self.2.is_some()
+    }
+
+    /// The version of IP that an untagged frame at a position is of, in the buffer that begins at
+    /// `base`; anything else counts as IPv4.
+    pub fn version<B: Bus>(
+        &self,
+        frames: &ReceivedView,
+        position: u32,
+        base: u32,
+        bus: &mut B,
+    ) -> Version {
+        const TYPE: u32 = 12;
+        const IPV6: u32 = 0x86DD;
+        let start = frames.at(bus, position).start;
+        if (View { bus, start, base }).half(TYPE) == IPV6 {
+            Version::V6
+        } else {
+            Version::V4
+        }
+    }
+
+    /// Leaves the verdict on any other frame. Returns 1 if it was not in the cache, else 0.
+    #[inline(never)]
+    pub fn leave<B: Bus>(
+        &mut self,
+        frames: &ReceivedView,
+        position: u32,
+        base: u32,
+        bus: &mut B,
+    ) -> u32 {
+        let view = &mut flow_cache::View::new(bus, self.2);
+        if self.makes_hashes()
+            && let Some(length) = verdict::straight(frames, position, view)
+        {
+            let start = view.start;
+            let found = self.cached_ipv6(view.bus, start, length);
+            if found.is_some() {
+                verdict::leave(position, view, found.kind, found.hash);
+                return 0;
+            }
+            if let Some(found) = flow_cache::look_up(&self.0, view, length).map(Found::of) {
+                verdict::leave(position, view, found.kind, found.hash);
+                return 1;
             }
         }
         let frame = frames.at(bus, position);
@@ -190,6 +247,7 @@ impl Classify {
         };
         let view = &mut flow_cache::View::new(bus, self.2);
         verdict::leave(position, view, found.kind, found.hash);
+        1
     }
 
     /// Whether it makes hashes.

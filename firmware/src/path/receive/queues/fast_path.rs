@@ -4,7 +4,9 @@
 //! state of the queue is in memory, so a frame costs more. Any other frame ends the run, and
 //! [`slow_path`](super::slow_path) handles it.
 
-use super::classify::{self, Found};
+use super::classify::{self, Classify, Found};
+use super::queue::Queue;
+use super::verdicts::By;
 use super::{Queues, Receive};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, filter};
@@ -12,6 +14,7 @@ use crate::memory::layout::{QUEUE_SLOTS, QUEUES, VERDICTS, verdict_offset};
 use crate::path::receive::deliver::{NOW, Taken, flags_of};
 use crate::path::receive::frame::CRC;
 use flow_classify::classifier::LEAST;
+use flow_classify::fields::Version;
 use host_interface::bd::ReceiveBdAt;
 use host_interface::bd::destination::UNICAST;
 use tigon2_chip::memory::PACKET_MEMORY_END;
@@ -103,6 +106,68 @@ impl Verdicts for Ahead {
     }
 }
 
+/// By CPU A's cache, of IPv4 flows if not `SIX`: frames of its flows alone.
+struct Cached<'a, const SIX: bool> {
+    classify: &'a Classify,
+}
+
+impl<const SIX: bool> Verdicts for Cached<'_, SIX> {
+    const HASHES: bool = true;
+
+    #[inline(always)]
+    fn next<B: Bus>(&mut self, bus: &mut B, _: u32, start: u32, length: u32) -> Found {
+        if SIX {
+            self.classify.cached_ipv6(bus, start, length)
+        } else {
+            self.classify.cached_ipv4(bus, start, length)
+        }
+    }
+}
+
+/// Delivers up to `most` frames of IPv4 flows in CPU A's cache.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
+fn run_cached_ipv4<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    most: u32,
+    lengths: u32,
+) -> Run {
+    let classify = &queues.classify;
+    let table = &mut queues.table;
+    run_by(
+        &mut Cached::<false> { classify },
+        receive,
+        table,
+        io,
+        most,
+        lengths,
+    )
+}
+
+/// Delivers up to `most` frames of IPv6 flows in CPU A's cache.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
+fn run_cached_ipv6<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    most: u32,
+    lengths: u32,
+) -> Run {
+    let classify = &queues.classify;
+    let table = &mut queues.table;
+    run_by(
+        &mut Cached::<true> { classify },
+        receive,
+        table,
+        io,
+        most,
+        lengths,
+    )
+}
+
 /// Delivers up to `most` frames of `lengths` that go by source address, of which `mask` is what counts.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
 #[inline(never)]
@@ -114,7 +179,14 @@ fn run_by_source<B: Dispatch>(
     most: u32,
     lengths: u32,
 ) -> Run {
-    run_by(&mut BySource { mask }, receive, queues, io, most, lengths)
+    run_by(
+        &mut BySource { mask },
+        receive,
+        &mut queues.table,
+        io,
+        most,
+        lengths,
+    )
 }
 
 /// Delivers up to `most` frames that have verdicts.
@@ -127,7 +199,7 @@ fn run_ahead<B: Dispatch>(
     most: u32,
     lengths: u32,
 ) -> Run {
-    run_by(&mut Ahead, receive, queues, io, most, lengths)
+    run_by(&mut Ahead, receive, &mut queues.table, io, most, lengths)
 }
 
 /// Delivers up to `most` frames; fewer when CPU B classifies and has not come further.
@@ -145,15 +217,7 @@ pub(super) fn run<B: Dispatch>(
         // There is no room for verdicts.
         Run::NONE
     } else {
-        let (few, done) = queues
-            .verdicts
-            .look(receive, &mut queues.classify, io, most);
-        let mut run = run_ahead(receive, queues, io, few, lengths);
-        if !done && run.count == few {
-            run.end = End::Again;
-        }
-        queues.verdicts.released(run.count);
-        run
+        by_hash(receive, queues, io, most, lengths)
     };
     if run.count != 0 {
         io.frees_with_data();
@@ -166,13 +230,42 @@ pub(super) fn run<B: Dispatch>(
     run
 }
 
+/// The same by verdicts, or where CPU A has claimed frames by its cache.
+#[inline(always)]
+fn by_hash<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    most: u32,
+    lengths: u32,
+) -> Run {
+    let next = queues
+        .verdicts
+        .look(receive, &mut queues.classify, io, most);
+    let mut run = match next.by {
+        By::Verdicts => run_ahead(receive, queues, io, next.count, lengths),
+        By::Cache(Version::V4) => run_cached_ipv4(receive, queues, io, next.count, lengths),
+        By::Cache(Version::V6) => run_cached_ipv6(receive, queues, io, next.count, lengths),
+    };
+    queues.verdicts.released(run.count);
+    if !next.done && run.count == next.count {
+        run.end = End::Again;
+    }
+    if next.by != By::Verdicts && matches!(run.end, End::Slow(found) if !found.is_some()) {
+        let classify = &mut queues.classify;
+        queues.verdicts.missed(receive, classify, &mut io.bus);
+        run.end = End::Again;
+    }
+    run
+}
+
 /// The run itself, as [`run`]. One loop in one function: what goes from frame to frame is in
 /// registers, and the queue's state is taken from the scratch pad once a frame.
 #[inline(always)]
 fn run_by<B: Dispatch>(
     verdicts: &mut impl Verdicts,
     receive: &mut Receive,
-    queues: &mut Queues,
+    table: &mut [Queue; QUEUES],
     io: &mut IoA<B>,
     most: u32,
     lengths: u32,
@@ -183,7 +276,6 @@ fn run_by<B: Dispatch>(
         states,
         ..
     } = io;
-    let table = &mut queues.table;
     // Of the CRC.
     let kept = CRC - receive.cut;
     let state = states.data;

@@ -168,8 +168,10 @@ pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mu
         left -= 1;
     }
     receive.ring.give_back(&mut io.bus);
-    queues.verdicts.share(io);
-    finish(queues, io, touched);
+    queues.verdicts.share(io, MOST - left);
+    let reports = finish(queues, io, touched);
+    let counters = &mut receive.counters;
+    counters.return_updates = counters.return_updates.wrapping_add(reports);
 }
 
 /// Sends return BDs that found no descriptor; `false` if there is still none.
@@ -186,9 +188,9 @@ fn send_stuck<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> bool {
 }
 
 /// Queues the return BDs, reports and fetches that follow a run in which the queues of `touched`
-/// got frames.
+/// got frames. Gives the number of reports.
 #[inline(always)]
-fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
+fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) -> u32 {
     let Queues {
         table,
         notify,
@@ -198,6 +200,7 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
         ..
     } = queues;
     let mut moved = false;
+    let mut reports = 0;
     let mut left = touched;
     for ((queue, notify), host) in table.iter_mut().zip(notify).zip(returns) {
         // A queue with few frames is left for a later run, or for its time to be over. The slow path
@@ -206,9 +209,17 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
         let few = queue.unsettled() < notify.batch && queue.waiting() < MANY;
         if left & 1 != 0 && !(notify.is_armed() && few) {
             queue.settle();
+            let bit = notify.judge(queue, io);
+            if bit == 0 {
+                *stuck |= !send_returns(queue, *host, io, MANY);
+            } else if report::tell(queue, notify, *host, io) {
+                *due &= !bit;
+                reports += 1;
+            } else {
+                *due |= bit;
+            }
+            // Afterwards: the host waits for the report.
             moved |= queue.share(&io.me, &mut io.bus);
-            *stuck |= !send_returns(queue, *host, io, MANY);
-            *due |= notify.judge(queue, io);
         }
         left >>= 1;
         if left == 0 {
@@ -221,6 +232,7 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) {
     if moved {
         tell_b(io);
     }
+    reports
 }
 
 /// Rings CPU B, which checks how far it may fetch.

@@ -272,25 +272,31 @@ pub fn end<B: Dispatch>(
     queues: &mut Queues,
     io: &mut IoA<B>,
 ) -> Result<(), Busy> {
-    let open = queues.open;
+    report_all(queues, io)?;
+    queues.open = 0;
+    queues.verdicts.end(io);
+    receive.set_queues(false);
+    Ok(())
+}
+
+/// Reports all queues that have something to report, without interrupts.
+#[inline(never)]
+fn report_all<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> Result<(), Busy> {
+    let open = queues.open as usize;
     let every = queues
         .table
         .iter_mut()
-        .zip(&queues.notify)
+        .zip(&mut queues.notify)
         .zip(&queues.returns);
-    for ((queue, notify), host) in every.take(open as usize) {
+    for ((queue, notify), host) in every.take(open) {
         queue.settle_now();
         if queue.waiting() != 0 || queue.unreported != 0 {
             queue.polled = true;
-            if !report::tell(queue, notify.status, *host, io) {
+            if !report::tell(queue, notify, *host, io) {
                 return Err(Busy);
             }
         }
     }
-    queues.open = 0;
-    queues.due = 0;
-    queues.verdicts.end(io);
-    receive.set_queues(false);
     Ok(())
 }
 

@@ -263,19 +263,18 @@ impl Queue {
         /// BDs that are fetched together, unless fewer are left than that.
         const FETCHED: u32 = 32;
         let mask = self.buffer_mask();
-        let more = self.host_producer.wrapping_sub(self.shared) & mask;
         let left = self.shared.wrapping_sub(self.next) & mask;
+        let given = self.host_producer.wrapping_sub(self.next) & mask;
+        let more = given.min(QUEUE_WINDOW).wrapping_sub(left);
         if more == 0 || more < FETCHED && left >= FETCHED {
             return false;
         }
-        let given = self.host_producer.wrapping_sub(self.next) & self.buffer_mask();
-        let producer = (self.next + given.min(QUEUE_WINDOW)) & self.buffer_mask();
-        let moved = producer != self.shared;
+        let producer = (self.next + left + more) & mask;
         self.shared = producer;
         QUEUE_PRODUCERS
             .of(self.number.into())
             .set(me, bus, producer);
-        moved
+        true
     }
 
     /// Takes a re-arm word. Returns whether frames that the host's thread has not taken were

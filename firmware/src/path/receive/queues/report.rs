@@ -134,12 +134,11 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
             continue;
         }
         queue.settle_now();
-        if !tell(queue, notify.status, *host, io) {
+        if !tell(queue, notify, *host, io) {
             *due |= 1 << number;
             return io.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
         }
         *due &= !(1 << number);
-        notify.armed = false;
         let counters = &mut receive.counters;
         counters.return_updates = counters.return_updates.wrapping_add(1);
     }
@@ -150,24 +149,25 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
     io.bus.clear(EventBit::UpdateReceiveReturnProducer);
 }
 
-/// Sends the remaining return BDs of a settled queue, then its status line, which names only BDs
-/// that are on their way. `false` if descriptors were missing: the caller tries again.
+/// Reports a settled queue: sends its remaining return BDs, then its status line, which names only
+/// BDs that are on their way. `false` if descriptors were missing: the caller tries again.
 #[inline(never)]
 pub(super) fn tell<B: Dispatch>(
     queue: &mut Queue,
-    status: HostAddress,
+    notify: &mut Notify,
     host: HostAddress,
     io: &mut IoA<B>,
 ) -> bool {
     if !send_returns(queue, host, io, 1) || !io.has_write_room(1) {
         return false;
     }
+    notify.armed = false;
     let (line, interrupts) = queue.report(&mut io.bus);
     let note = if interrupts {
         WriteNote::of(WriteKind::QueueStatus)
     } else {
         WriteNote::QUIET
     };
-    io.put_words(status, &line, note);
+    io.put_words(notify.status, &line, note);
     true
 }

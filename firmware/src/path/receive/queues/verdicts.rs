@@ -1,29 +1,36 @@
 //! Provides the verdicts on the next frames, as far as they exist.
 //!
 //! CPU B leaves them in their ring when it has nothing to send ([`crate::path::ahead`]). If there
-//! are few, CPU A classifies some frames itself and announces this before, so that CPU B continues
-//! after them:
+//! are few, CPU A claims some frames and announces this before, so that CPU B continues after them:
 //!
 //! ```text
-//!   released       classified        from (B's)            ahead (B's)
-//!      v               v                v                     v
-//!   ---+===============+----------------+=====================+----
-//!      | CPU A's       | CPU A's next   | CPU B's             |
+//!   released       classified        claimed = from (B's)       ahead (B's)
+//!      v               v                v                          v
+//!   ---+===============+----------------+==========================+----
+//!      | CPU A's       | CPU A's,       | CPU B's verdicts         |
+//!      | verdicts      | without        |
 //! ```
+//!
+//! CPU A delivers claimed frames while it finds their flows in its cache; they need no verdict in
+//! the ring then. From the first one on that is not there, it leaves verdicts on all that are left.
 
 use super::Receive;
 use super::classify::Classify;
 use crate::io::IoA;
-use crate::memory::layout::{CLAIMED, VERDICT_SLOTS};
+use crate::memory::layout::{CLAIMED, CLAIMED_MOST, VERDICT_SLOTS};
 use crate::memory::shared::{
     QUEUE_AHEAD, QUEUE_AHEAD_FROM, QUEUE_EPOCH, QUEUE_HASHES, QUEUE_RELEASED,
 };
+use flow_classify::fields::Version;
 use tigon2_chip::mac::{DESCRIPTOR_BYTES, RX_RING_BYTES};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
 /// Descriptors of the MAC.
 const DESCRIPTORS: u32 = RX_RING_BYTES / DESCRIPTOR_BYTES;
+
+/// Runs of fewer frames do not ask for CPU B's help.
+const FEW: u32 = 4;
 
 /// Where verdicts stand. Positions count frames, modulo 512 the numbers of their descriptors.
 #[derive(Debug)]
@@ -32,6 +39,12 @@ pub struct Verdicts {
     released: u32,
     /// The frames in front of this position have CPU A's own verdicts.
     classified: u32,
+    /// The frames in front of this position are CPU A's.
+    claimed: u32,
+    /// Whether most of the last frames were of flows in CPU A's cache.
+    hits: bool,
+    /// The version of IP that the last frame without a verdict was of.
+    usual: Version,
     /// The last number of a classifier by which CPU B was to classify.
     epoch: u32,
     /// Whether there is room for verdicts.
@@ -45,6 +58,9 @@ impl Verdicts {
     pub const CLOSED: Verdicts = Verdicts {
         released: 0,
         classified: 0,
+        claimed: 0,
+        hits: true,
+        usual: Version::V4,
         epoch: 0,
         is_open: false,
         beside_b: false,
@@ -58,6 +74,7 @@ impl Verdicts {
         let behind = self.released & !(DESCRIPTORS - 1);
         self.released = behind.wrapping_add(TURNS) | oldest;
         self.classified = self.released;
+        self.claimed = self.released;
         (self.is_open, self.beside_b) = (true, by_b);
         if by_b {
             self.epoch = self.epoch.wrapping_add(2) | 1;
@@ -81,17 +98,20 @@ impl Verdicts {
         self.released = self.released.wrapping_add(count);
     }
 
-    /// A run is over: CPU B learns how far CPU A is.
+    /// A run of `count` frames is over: CPU B learns how far CPU A is. Few frames are not worth its
+    /// while: CPU A classifies the next ones itself.
     #[inline(always)]
-    pub fn share<B: Dispatch>(&self, io: &mut IoA<B>) {
+    pub fn share<B: Dispatch>(&self, io: &mut IoA<B>, count: u32) {
         if self.beside_b {
             QUEUE_RELEASED.set(&io.me, &mut io.bus, self.released);
-            io.ring_b();
+            if count >= FEW {
+                io.ring_b();
+            }
         }
     }
 
-    /// How many of the next `most` frames have verdicts, after some were made if there were none;
-    /// and whether no more frames are there.
+    /// What the next run of up to `most` frames goes by. If there are no verdicts, CPU A claims some
+    /// frames; where few are of flows in its cache, it makes verdicts on them.
     #[inline(never)]
     pub(super) fn look<B: Dispatch>(
         &mut self,
@@ -99,7 +119,7 @@ impl Verdicts {
         classify: &mut Classify,
         io: &mut IoA<B>,
         most: u32,
-    ) -> (u32, bool) {
+    ) -> Next {
         let ahead = |position: u32| {
             let distance = position.wrapping_sub(self.released);
             if distance <= VERDICT_SLOTS {
@@ -110,56 +130,134 @@ impl Verdicts {
         };
         let own = ahead(self.classified);
         if own != 0 {
-            return (own.min(most), own >= most);
+            return Next::verdicts(own.min(most), own >= most);
+        }
+        let claimed = ahead(self.claimed);
+        if claimed != 0 {
+            if self.uses_cache(classify) {
+                return self.of_claimed(claimed, most, false);
+            }
+            self.classified = self.released;
+            self.make(receive, classify, &mut io.bus);
+            let own = self.classified.wrapping_sub(self.released);
+            return Next::verdicts(own.min(most), own >= most);
         }
         // Never in front of the MAC: CPU B would take the ring for full.
         let frames = receive.ring.view();
         let arrived = frames.arrived(self.released, frames.producer(&mut io.bus));
+        let cached = self.uses_cache(classify);
         let mut known = 0;
-        let mut most_claimed = CLAIMED;
+        let mut most_claimed = CLAIMED_MOST;
         let mut from_b = false;
         if self.beside_b {
             // In this order: CPU B writes them the other way round.
             let to = QUEUE_AHEAD.get(&mut io.bus);
             let from = ahead(QUEUE_AHEAD_FROM.get(&mut io.bus));
             if from != 0 {
-                most_claimed = CLAIMED.min(from);
+                most_claimed = CLAIMED_MOST.min(from);
             } else {
                 known = ahead(to);
-                if known >= CLAIMED || known >= arrived {
-                    return (known.min(most), known >= most || known >= arrived);
+                if known >= CLAIMED || known != 0 && known >= arrived {
+                    return Next::verdicts(known.min(most), known >= most || known >= arrived);
                 }
                 from_b = true;
+                if cached {
+                    // A run for a few of CPU B's verdicts costs more than they spare.
+                    known = 0;
+                }
+                most_claimed -= known;
             }
         }
         let claimed = arrived.saturating_sub(known).min(most_claimed);
+        let end = self.released.wrapping_add(known + claimed);
         if from_b {
-            let next = self.released.wrapping_add(known + claimed);
-            QUEUE_RELEASED.set(&io.me, &mut io.bus, next);
+            QUEUE_RELEASED.set(&io.me, &mut io.bus, end);
         }
         self.classified = self.released.wrapping_add(known);
-        self.make(receive, classify, &mut io.bus, claimed);
-        let verdicts = known + claimed;
-        (verdicts.min(most), verdicts >= arrived || verdicts >= most)
+        self.claimed = end;
+        if cached {
+            return self.of_claimed(claimed, most, claimed >= arrived);
+        }
+        self.make(receive, classify, &mut io.bus);
+        let verdicts = self.classified.wrapping_sub(self.released);
+        Next::verdicts(verdicts.min(most), verdicts >= arrived || verdicts >= most)
     }
 
-    /// Makes verdicts on the next `count` frames, which have arrived.
-    #[inline(always)]
-    fn make<B: Bus>(
+    /// A run over claimed frames.
+    fn of_claimed(&self, claimed: u32, most: u32, all: bool) -> Next {
+        Next {
+            by: By::Cache(self.usual),
+            count: claimed.min(most),
+            done: all || claimed >= most,
+        }
+    }
+
+    /// A frame that CPU A has claimed is not of a flow in its cache, or not for the fast path: makes
+    /// verdicts on this one and the other claimed frames.
+    #[inline(never)]
+    pub(super) fn missed<B: Bus>(
         &mut self,
         receive: &Receive,
         classify: &mut Classify,
         bus: &mut B,
-        count: u32,
     ) {
+        self.classified = self.released;
+        let frames = receive.ring.view();
+        self.usual = classify.version(&frames, self.released, receive.base, bus);
+        self.make(receive, classify, bus);
+    }
+
+    /// Makes verdicts on the frames that are claimed and have none, some at a time.
+    #[inline(always)]
+    fn make<B: Bus>(&mut self, receive: &Receive, classify: &mut Classify, bus: &mut B) {
         let frames = receive.ring.view();
         let by_hash = classify.makes_hashes();
-        for _ in 0..count {
+        let mut new = 0;
+        for _ in 0..CLAIMED {
             let position = self.classified;
+            if position == self.claimed {
+                break;
+            }
             if !(by_hash && classify.is_known(&frames, position, bus)) {
-                classify.leave(&frames, position, receive.base, bus);
+                new += classify.leave(&frames, position, receive.base, bus);
             }
             self.classified = position.wrapping_add(1);
         }
+        self.hits = new < CLAIMED / 4;
     }
+
+    /// Whether claimed frames are delivered by the cache: flows were found there lately.
+    fn uses_cache(&self, classify: &Classify) -> bool {
+        self.hits && classify.has_cache()
+    }
+}
+
+/// What the next run goes by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    /// How the frames get their verdicts.
+    pub by: By,
+    /// Frames.
+    pub count: u32,
+    /// Whether there are no more, or as many as were asked for.
+    pub done: bool,
+}
+
+impl Next {
+    const fn verdicts(count: u32, done: bool) -> Next {
+        Next {
+            by: By::Verdicts,
+            count,
+            done,
+        }
+    }
+}
+
+/// How the frames of a run get their verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// They have them.
+    Verdicts,
+    /// From CPU A's cache of flows, in which flows of this version are looked for.
+    Cache(Version),
 }
