@@ -1,12 +1,14 @@
 //! Measures the cost of sorting frames into queues, as a quick check after a change:
-//! `sorting IMAGE [classic|single|source-address|toeplitz|folded|round-robin] [QUEUES] [BYTES] [4|6] [both|in] [FLOWS]`
+//! `sorting IMAGE [classic|single|source-address|toeplitz|folded|round-robin] [QUEUES] [BYTES] [4|6] [in|both|full] [FLOWS]`;
+//! `sorting IMAGE latency [CASE]` that of a frame which arrives alone, or the events of one.
 
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::timing::counts::{Activity, Cause};
 use tigon2_sim::workload::knet::cost::{LOOK, Sorter};
 use tigon2_sim::workload::knet::flows::Version;
-use tigon2_sim::workload::knet::sorting::{Traffic, measure};
+use tigon2_sim::workload::knet::latency;
+use tigon2_sim::workload::knet::sorting::{Outbound, Traffic, measure};
 use tigon2_sim::workload::testbench::Setup;
 
 fn main() {
@@ -19,6 +21,23 @@ fn main() {
     };
     let image = std::fs::read(word(0, "")).expect("a readable image");
     let setup = Setup::new(Board::default(), Parameters::default(), &image);
+    if let Ok(case) = word(2, "").parse::<usize>()
+        && word(1, "") == "latency"
+    {
+        let timeline = latency::record(&setup, &latency::CASES[case]).expect("it runs");
+        for event in &timeline.events {
+            let us = timeline.clock.nanoseconds(event.end() - timeline.from) as f64 / 1000.0;
+            println!("{us:8.3} {event:?}");
+        }
+        return;
+    }
+    if word(1, "") == "latency" {
+        for case in &latency::CASES {
+            let found = latency::latency(&setup, case).expect("it runs");
+            println!("{:40} {found:.2} us", case.cells().join(" "));
+        }
+        return;
+    }
     let traffic = Traffic {
         version: if word(4, "4") == "6" {
             Version::Six
@@ -26,7 +45,11 @@ fn main() {
             Version::Four
         },
         datagram: word(3, "18").parse().expect("bytes"),
-        both_ways: word(5, "") == "both",
+        out: match word(5, "").as_str() {
+            "both" => Outbound::Equal,
+            "full" => Outbound::Most,
+            _ => Outbound::Nothing,
+        },
         flows: word(6, "64").parse().expect("flows"),
     };
     let queues: u8 = word(2, "4").parse().expect("queues");

@@ -2,11 +2,15 @@
 
 use super::event::Span;
 use super::{LIMIT, Recorder, Timeline, number};
+use crate::transport::SharedMachine;
 use crate::workload::WorkloadError;
 use crate::workload::arrivals::{Arrivals, Pattern};
 use crate::workload::experiment::{self, Duration, Experiment, wire_limit};
+use crate::workload::knet::flows::Version;
+use crate::workload::knet::sorting::{self, FLOWS, Outbound, Traffic};
 use crate::workload::ping::AT_ONCE;
 use crate::workload::testbench::{Load, Setup, Source, Testbench};
+use host_driver::nic::QueueSettings;
 use std::io::IoSlice;
 
 /// The longest that a ping may take one way, in nanoseconds.
@@ -14,7 +18,7 @@ const PATIENCE: u64 = 50_000_000;
 
 /// How long the recording goes on behind the part that is looked at, so that the host has
 /// heard of its frames: longer than the drivers' coalescing.
-const AFTER: u64 = 3_000_000;
+pub(crate) const AFTER: u64 = 3_000_000;
 
 /// Which part of an experiment is looked at. The recording begins with the load, since a
 /// frame may wait in the send ring for milliseconds.
@@ -50,6 +54,38 @@ impl Subject {
             limit: LIMIT,
         }
     }
+}
+
+/// Records a window of frames of many flows that the card sorts into queues, towards the host or,
+/// if the subject is both ways, beside frames of one flow that leave. Without a rate of its own the
+/// subject's is the wire's, or both ways the highest that the card carries.
+///
+/// # Errors
+/// [`WorkloadError`] of the card, the driver or the traffic.
+pub fn capture_sorted(
+    setup: &Setup<'_>,
+    settings: &QueueSettings,
+    subject: Subject,
+    window: Window,
+) -> Result<Timeline, WorkloadError> {
+    let traffic = Traffic {
+        version: Version::Four,
+        datagram: subject.datagram,
+        out: match subject.experiment {
+            Experiment::Bidirectional => Outbound::Equal,
+            _ => Outbound::Nothing,
+        },
+        flows: FLOWS,
+    };
+    let rate = match subject.rate {
+        Some(rate) => rate,
+        None if traffic.out == Outbound::Equal => {
+            sorting::measure(setup, Some(settings), traffic, Duration::QUICK)?.rate
+        }
+        None => traffic.wire_limit(),
+    };
+    let recorder = Recorder::new(subject.limit, number::of_datagram);
+    sorting::capture(setup, settings, traffic, rate, recorder, window)
 }
 
 /// Records a window of an experiment.
@@ -89,7 +125,7 @@ pub fn capture(
     let start = testbench.now();
     record(&testbench, subject);
     testbench.run(&mut load, window.to + AFTER)?;
-    recorded(&testbench, start, window)
+    recorded(&testbench.machine(), start, window)
 }
 
 fn capture_pings(
@@ -120,7 +156,7 @@ fn capture_pings(
     };
     record(&testbench, subject);
     ping_until(&mut testbench, start + window.to + AFTER)?;
-    recorded(&testbench, start, window)
+    recorded(&testbench.machine(), start, window)
 }
 
 fn record(testbench: &Testbench, subject: Subject) {
@@ -128,8 +164,13 @@ fn record(testbench: &Testbench, subject: Subject) {
     testbench.machine().lock().record(recorder);
 }
 
-fn recorded(testbench: &Testbench, start: u64, window: Window) -> Result<Timeline, WorkloadError> {
-    let recorded = testbench.machine().lock().recorded();
+/// The recording of a load that began at `start`.
+pub(crate) fn recorded(
+    machine: &SharedMachine,
+    start: u64,
+    window: Window,
+) -> Result<Timeline, WorkloadError> {
+    let recorded = machine.lock().recorded();
     let mut timeline = recorded.ok_or(WorkloadError::NotRecorded)?;
     let cycle = |after: u64| timeline.clock.cycle_at(start + after);
     timeline.shown = Span {

@@ -4,7 +4,8 @@ use integration_tests::stage;
 use testbed::paths;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
-use tigon2_sim::workload::knet::cost::{CASES, Case, cost};
+use tigon2_sim::workload::knet::cost::{CASES, cost};
+use tigon2_sim::workload::knet::latency;
 use tigon2_sim::workload::testbench::Setup;
 
 /// Rows of the smallest frames towards the card, which the tests measure again.
@@ -13,10 +14,10 @@ const ROWS: usize = 9;
 /// frames together.
 const PAGE_IS_OFF_BY: f64 = 0.04;
 
-/// The frames a second that the page has for a row.
-fn printed(case: &Case) -> Option<f64> {
+/// The figure that the page has behind the first cells of a row.
+fn printed(cells: &[String]) -> Option<f64> {
     let page = std::fs::read_to_string(paths::root().join("docs/knet.md")).expect("the page");
-    let start = format!("| {} | ", case.cells().join(" | "));
+    let start = format!("| {} | ", cells.join(" | "));
     let rest = page.lines().find_map(|line| line.strip_prefix(&start))?;
     rest.split_whitespace().next()?.parse().ok()
 }
@@ -24,7 +25,11 @@ fn printed(case: &Case) -> Option<f64> {
 #[test]
 fn the_page_has_what_sorting_costs() {
     for case in &CASES {
-        assert!(printed(case).is_some(), "docs/knet.md: {:?}", case.cells());
+        assert!(
+            printed(&case.cells()).is_some(),
+            "docs/knet.md: {:?}",
+            case.cells()
+        );
     }
     let firmware = stage::firmware();
     let setup = Setup::new(Board::default(), Parameters::default(), &firmware);
@@ -34,5 +39,17 @@ fn the_page_has_what_sorting_costs() {
         let printed = printed(case).unwrap_or_default();
         let off = (rate / printed - 1.0).abs();
         assert!(off < PAGE_IS_OFF_BY, "{:?}: {rate:.0}", case.cells());
+    }
+}
+
+#[test]
+fn the_page_has_what_sorting_adds_to_a_frame_alone() {
+    let firmware = stage::firmware();
+    let setup = Setup::new(Board::default(), Parameters::default(), &firmware);
+    for case in &latency::CASES {
+        let found = latency::latency(&setup, case).unwrap_or_else(|error| panic!("{error}"));
+        let printed = printed(&case.cells()).unwrap_or_default();
+        let off = (found / printed - 1.0).abs();
+        assert!(off < PAGE_IS_OFF_BY, "{:?}: {found:.2} us", case.cells());
     }
 }

@@ -2,7 +2,7 @@
 //! beside classic mode.
 
 use super::flows::Version;
-use super::sorting::{FLOWS, Sorted, Traffic, measure};
+use super::sorting::{FLOWS, Outbound, Sorted, Traffic, measure};
 use crate::workload::WorkloadError;
 use crate::workload::experiment::Duration;
 use crate::workload::testbench::{BSD, Setup};
@@ -94,7 +94,7 @@ impl Case {
             traffic.datagram.to_string(),
             self.queues.to_string(),
             traffic.flows.to_string(),
-            if traffic.both_ways { "both" } else { "in" }.to_owned(),
+            traffic.out.name().to_owned(),
         ]
     }
 }
@@ -106,7 +106,7 @@ const fn case(sorter: Sorter, version: Version, datagram: usize, least: Option<f
         traffic: Traffic {
             version,
             datagram,
-            both_ways: false,
+            out: Outbound::Nothing,
             flows: FLOWS,
         },
         least,
@@ -115,7 +115,14 @@ const fn case(sorter: Sorter, version: Version, datagram: usize, least: Option<f
 
 const fn both(sorter: Sorter, datagram: usize, least: Option<f64>) -> Case {
     let mut case = case(sorter, Version::Four, datagram, least);
-    case.traffic.both_ways = true;
+    case.traffic.out = Outbound::Equal;
+    case
+}
+
+/// Beside a host that sends as much as it can.
+const fn full(datagram: usize) -> Case {
+    let mut case = case(Sorter::Toeplitz, Version::Four, datagram, None);
+    case.traffic.out = Outbound::Most;
     case
 }
 
@@ -132,7 +139,7 @@ const fn many_flows() -> Case {
 }
 
 /// All rows.
-pub const CASES: [Case; 20] = {
+pub const CASES: [Case; 22] = {
     use Sorter::{Folded, RoundRobin, SourceAddress, Toeplitz};
     use Version::{Four, Six};
     [
@@ -156,6 +163,8 @@ pub const CASES: [Case; 20] = {
         both(Toeplitz, 400, Some(0.85)),
         both(SourceAddress, 1472, Some(0.98)),
         both(Toeplitz, 1472, Some(0.98)),
+        full(18),
+        full(400),
     ]
 };
 

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`model`] | the paper's own model of the speed-up |
 //! | [`flows`], [`sorting`], [`cost`] | the card's cost of sorting frames of many flows |
+//! | [`latency`] | what sorting adds to the latency of a frame alone |
 //! | [`random`], [`reference`] | random frames, and their queues by an independent classifier |
 //! | [`check`] | a comparison of the simulated host with the model |
 //! | [`web`] | files over TCP to closed-loop clients (section 5) |
@@ -16,6 +17,7 @@ pub mod check;
 pub mod cost;
 pub mod figures;
 pub mod flows;
+pub mod latency;
 pub mod livelock;
 pub mod measured;
 pub mod model;

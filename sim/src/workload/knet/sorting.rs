@@ -5,6 +5,8 @@
 
 use super::flows::{FlowMismatch, FlowSink, Flows, Version};
 use crate::machine::Machine;
+use crate::timeline::capture::{self, Window};
+use crate::timeline::{Recorder, Timeline};
 use crate::timing::counts::{Activity, Counts};
 use crate::transport::{HostTiming, SharedMachine, SimTransport};
 use crate::workload::WorkloadError;
@@ -22,6 +24,8 @@ pub const FLOWS: usize = 64;
 /// How far ahead of the card's clock frames are put on the wire, and how many may wait there.
 const LOOKAHEAD_NS: u64 = 500_000;
 const WIRE_DEPTH: usize = 1024;
+/// The longest that a frame may take alone, in nanoseconds.
+const PATIENCE: u64 = 50_000_000;
 /// For how long the host waits before it looks whether there is something to do.
 const LOOK: std::time::Duration = std::time::Duration::from_micros(100);
 /// Send BDs that the sender keeps free: with fewer the driver requests a report of every frame.
@@ -34,10 +38,32 @@ pub struct Traffic {
     pub version: Version,
     /// Bytes of each datagram.
     pub datagram: usize,
-    /// Whether as many frames leave.
-    pub both_ways: bool,
+    /// What leaves meanwhile.
+    pub out: Outbound,
     /// How many flows they are of, mixed at random.
     pub flows: usize,
+}
+
+/// Frames that leave while others arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outbound {
+    /// None.
+    Nothing,
+    /// As many as arrive.
+    Equal,
+    /// As many as the card sends: the host always has one more.
+    Most,
+}
+
+impl Outbound {
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outbound::Nothing => "in",
+            Outbound::Equal => "both",
+            Outbound::Most => "full",
+        }
+    }
 }
 
 impl Traffic {
@@ -81,7 +107,7 @@ pub fn measure(
 ) -> Result<Sorted, WorkloadError> {
     let look = |rate| look(setup, settings, traffic, rate, duration);
     let limit = traffic.wire_limit();
-    if !traffic.both_ways {
+    if traffic.out == Outbound::Nothing {
         return Ok(look(limit)?.0);
     }
     highest(limit, duration, |rate| {
@@ -112,6 +138,7 @@ fn look(
     let mut bench = Bench::start(setup, settings, traffic)?;
     bench.distance = 1e9 / rate;
     bench.next = bench.now() as f64 + 1000.0;
+    bench.next_out = bench.next;
     bench.run(duration.warm_up)?;
     let before = bench.reading();
     bench.run(duration.window)?;
@@ -144,6 +171,28 @@ fn look(
     Ok((sorted, (after.sent - before.sent) as f64 / seconds))
 }
 
+/// Records a window of a traffic at a rate of frames a second in queue mode.
+///
+/// # Errors
+/// [`WorkloadError`] of the driver, or a frame that is not what was sent.
+pub fn capture(
+    setup: &Setup<'_>,
+    settings: &QueueSettings,
+    traffic: Traffic,
+    rate: f64,
+    recorder: Recorder,
+    window: Window,
+) -> Result<Timeline, WorkloadError> {
+    let mut bench = Bench::start(setup, Some(settings), traffic)?;
+    let start = bench.now();
+    bench.machine.lock().record(recorder);
+    bench.distance = 1e9 / rate;
+    bench.next = start as f64 + 1000.0;
+    bench.next_out = bench.next;
+    bench.run(window.to + capture::AFTER)?;
+    capture::recorded(&bench.machine, start, window)
+}
+
 /// What had been counted at a time.
 struct Reading {
     cycle: u64,
@@ -162,7 +211,7 @@ fn busy(counts: &Counts) -> u64 {
 }
 
 /// A card, its host and its wire.
-struct Bench {
+pub(super) struct Bench {
     control: Control<SimTransport>,
     send: SendQueue,
     receive: Vec<ReceiveQueue>,
@@ -174,12 +223,17 @@ struct Bench {
     next: f64,
     distance: f64,
     outbound: Option<Flow>,
+    /// When the next frame leaves, if they leave as others arrive.
+    next_out: f64,
+    equal: bool,
     sent: u64,
     queues: Vec<u64>,
+    /// When the driver took frames last.
+    taken: Option<u64>,
 }
 
 impl Bench {
-    fn start(
+    pub(super) fn start(
         setup: &Setup<'_>,
         settings: Option<&QueueSettings>,
         traffic: Traffic,
@@ -241,11 +295,13 @@ impl Bench {
             flows,
             next: 0.0,
             distance: 0.0,
-            outbound: traffic
-                .both_ways
+            outbound: (traffic.out != Outbound::Nothing)
                 .then(|| Flow::new(station, datagram::PEER, traffic.datagram)),
+            next_out: 0.0,
+            equal: traffic.out == Outbound::Equal,
             sent: 0,
             queues,
+            taken: None,
             control,
         })
     }
@@ -271,6 +327,33 @@ impl Bench {
         }
     }
 
+    pub(super) fn machine(&self) -> SharedMachine {
+        self.machine.clone()
+    }
+
+    /// Lets a while pass in which no frame comes.
+    pub(super) fn rest(&mut self, nanoseconds: u64) -> Result<(), WorkloadError> {
+        self.next = f64::INFINITY;
+        self.run(nanoseconds)
+    }
+
+    /// Puts a frame on the wire and serves it alone. Returns nanoseconds until the driver has it.
+    pub(super) fn one(&mut self) -> Result<u64, WorkloadError> {
+        let (start, before) = (self.now(), self.sink.received());
+        let frame = self.flows.frame();
+        self.machine.lock().send_frame(0, frame);
+        self.taken = None;
+        while self.sink.received() == before {
+            if self.now() - start > PATIENCE {
+                return Err(WorkloadError::Stalled(PATIENCE / 1_000_000));
+            }
+            if self.control.wait(LOOK)? {
+                self.service()?;
+            }
+        }
+        Ok(self.taken.unwrap_or(start) - start)
+    }
+
     /// Puts what begins soon on the wire, and takes what has left it.
     fn feed(&mut self) {
         let mut machine = self.machine.lock();
@@ -285,10 +368,12 @@ impl Bench {
     }
 
     fn refill(&mut self) -> Result<(), WorkloadError> {
+        let now = self.now() as f64;
         let Some(flow) = &mut self.outbound else {
             return Ok(());
         };
-        while self.send.room() > KEPT_FREE {
+        while self.send.room() > KEPT_FREE && !(self.equal && self.next_out > now) {
+            self.next_out += self.distance;
             let frame = flow.frame();
             if !self
                 .send
@@ -320,6 +405,9 @@ impl Bench {
                 }
                 *count += u64::from(taken);
                 frames += taken;
+            }
+            if frames != 0 {
+                self.taken = Some(self.now());
             }
             self.pass((self.service)(frames));
             self.control.take_events()?;

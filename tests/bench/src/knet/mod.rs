@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   cost       frames a second by classifier, protocol, size and number of queues
+//!   latency    of a frame that arrives alone, by classifier
 //!   peaks      throughput against throughput, the paper's figures beside ours
 //!   curves     throughput over connections, as tables and plots
 //!   model      the paper's model of the speed-up, on a host that has nothing but Te and Ta
@@ -13,6 +14,7 @@
 
 mod cost;
 mod curves;
+mod latency;
 mod livelock;
 mod model;
 mod peaks;
@@ -43,6 +45,7 @@ struct Report {
     /// The published figures that the host's profile was set by.
     calibrated: Vec<String>,
     cost: Vec<cost::Row>,
+    latency: Vec<latency::Row>,
     peaks: Vec<peaks::Row>,
     curves: Vec<curves::Row>,
     model: Vec<model::Row>,
@@ -109,6 +112,7 @@ pub fn run(quick: bool) -> Result<()> {
     let report = Report {
         calibrated: profile.calibrated.iter().map(calibrated).collect(),
         cost: cost::measure(bench)?,
+        latency: latency::measure(bench)?,
         peaks: peaks::measure(bench)?,
         curves: curves::measure(bench)?,
         model: model::measure(bench)?,
@@ -121,6 +125,10 @@ pub fn run(quick: bool) -> Result<()> {
     page.table(
         "the cost of classification on the card",
         &cost::table(&report.cost),
+    );
+    page.table(
+        "a frame that arrives alone: from the wire to the driver",
+        &latency::table(&report.latency),
     );
     page.table(
         "peak throughput, Mb/s of files",
