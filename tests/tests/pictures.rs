@@ -280,6 +280,7 @@ fn timeline() -> Timeline {
         handlers: BTreeMap::from([((0, 6), LONG.to_owned())]),
         send_entries: 512,
         return_entries: 2048,
+        queue_entries: Vec::new(),
     }
 }
 

@@ -3,19 +3,25 @@
 
 use host_driver::nic::Coalescing;
 use integration_tests::stage;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::IoSlice;
 use testbed::firmware::choice::{self, Variant};
 use tigon_bench::trace::handlers;
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
+use tigon2_sim::timeline::capture::{self, Subject, Window};
 use tigon2_sim::timeline::event::Event;
 use tigon2_sim::timeline::packets::{self, Packet, Stage};
 use tigon2_sim::timeline::tracks::{Track, boxes};
 use tigon2_sim::timeline::{LIMIT, Recorder, Timeline, number, page, picture, trace_events};
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::datagram::Flow;
+use tigon2_sim::workload::experiment::Experiment;
+use tigon2_sim::workload::knet::cost::Sorter;
+use tigon2_sim::workload::knet::flows::{Flows, Version};
+use tigon2_sim::workload::knet::reference::Reference;
+use tigon2_sim::workload::knet::sorting::FLOWS;
 use tigon2_sim::workload::testbench::{Load, Reading, Setup, Testbench};
 
 const FRAMES: u64 = 40;
@@ -279,4 +285,57 @@ fn the_trace_events_are_what_viewers_read() {
         assert_eq!((count("s"), count("f")), (1, 1), "{phases:?}");
         assert_eq!((phases.first(), phases.last()), (Some(&"s"), Some(&"f")));
     }
+}
+
+/// In queue mode each received frame is followed through the rings and the status line of its queue,
+/// and shows the queue and the hash that an independent reference has for it.
+#[test]
+fn received_frames_show_their_queue_and_hash() {
+    const QUEUES: u8 = 4;
+    const BYTES: usize = 200;
+    let firmware = stage::firmware();
+    let setup = Setup::new(Board::default(), Parameters::default(), &firmware);
+    let settings = Sorter::Toeplitz.settings(QUEUES);
+    let subject = Subject {
+        rate: Some(100_000.0),
+        ..Subject::new(Experiment::Receive, BYTES)
+    };
+    let window = Window {
+        from: 300_000,
+        to: 1_300_000,
+    };
+    let timeline =
+        capture::capture_sorted(&setup, &settings, subject, window).expect("a recording");
+    let shown = timeline.shown;
+    let packets = packets::on_wire_in(packets::follow(&timeline), shown);
+    assert!(packets.len() > 80, "{}", packets.len());
+    let classification = &settings.classification;
+    let mut table = [0; 128];
+    table.copy_from_slice(classification.table(QUEUES).entries());
+    let reference = Reference {
+        kind: classification.kind,
+        queues: QUEUES.into(),
+        types: classification.hash_types,
+        key: classification.key.0,
+        table,
+    };
+    // Where a flow goes does not depend on the card's address.
+    let mut flows = Flows::new(FLOWS, [2; 6], Version::Four, BYTES, 1);
+    let expected: BTreeSet<_> = (0..20 * FLOWS)
+        .map(|_| reference.classify(&flows.frame(), &mut 0))
+        .map(|expected| (expected.queue as u8, expected.hash_type, expected.hash))
+        .collect();
+    assert_eq!(expected.len(), FLOWS);
+    let mut queues = BTreeSet::new();
+    for packet in &packets {
+        assert!(packet.complete, "{packet:?}");
+        let verdict = packet.verdict.expect("a frame that was sorted");
+        let found = (verdict.queue, verdict.hash_type, verdict.hash);
+        assert!(expected.contains(&found), "{verdict}");
+        assert!(packet.name().ends_with(&verdict.to_string()));
+        queues.insert(verdict.queue);
+    }
+    assert_eq!(queues.len(), usize::from(QUEUES));
+    let text = trace_events::write(&timeline, &packets).expect("plain text");
+    assert!(text.contains("(UdpIpv4)") && text.contains("status line"));
 }

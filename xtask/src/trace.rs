@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use tigon_bench::trace::{self, Recording};
 use tigon2_sim::workload::experiment::Experiment;
+use tigon2_sim::workload::knet::cost::Sorter;
 
 /// The experiment, and the part of it to show.
 #[derive(Debug, clap::Args)]
@@ -15,6 +16,12 @@ pub struct Arguments {
     /// Bytes of a datagram
     #[arg(long, default_value_t = 1472)]
     pub datagram: usize,
+    /// Let the card sort received frames into so many queues [default: classic mode]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub queues: Option<u8>,
+    /// What selects the queue
+    #[arg(long, value_enum, default_value_t = Classifier::Toeplitz, requires = "queues")]
+    pub classifier: Classifier,
     /// Start of the recording, in microseconds after the start of the load
     #[arg(long, value_name = "US", default_value_t = 4000)]
     pub from: u64,
@@ -66,6 +73,30 @@ impl Way {
     }
 }
 
+/// The classifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Classifier {
+    /// All frames go to queue 0
+    Single,
+    /// The lowest bits of the source address
+    SourceAddress,
+    /// The hash of addresses and ports
+    Toeplitz,
+    /// Each datagram goes to the next queue
+    RoundRobin,
+}
+
+impl Classifier {
+    const fn sorter(self) -> Sorter {
+        match self {
+            Classifier::Single => Sorter::Single,
+            Classifier::SourceAddress => Sorter::SourceAddress,
+            Classifier::Toeplitz => Sorter::Toeplitz,
+            Classifier::RoundRobin => Sorter::RoundRobin,
+        }
+    }
+}
+
 /// Judges the arguments, records and writes the files.
 ///
 /// # Errors
@@ -78,9 +109,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         arguments.to
     );
     ensure!(arguments.rate != Some(0), "--rate must be above 0");
+    if let Some(queues) = arguments.queues {
+        ensure!(
+            matches!(arguments.experiment, Way::Receive | Way::Bidirectional),
+            "--queues needs --experiment receive or bidirectional"
+        );
+        ensure!(
+            arguments.classifier != Classifier::SourceAddress || queues.is_power_of_two(),
+            "--classifier source-address needs a power of two of --queues, not {queues}"
+        );
+        ensure!(
+            arguments.fragments == 2,
+            "--queues: frames that leave have one BD, so --fragments does nothing"
+        );
+    }
     trace::run(&Recording {
         experiment: arguments.experiment.experiment(),
         datagram: arguments.datagram,
+        queues: arguments
+            .queues
+            .map(|queues| (arguments.classifier.sorter(), queues)),
         microseconds: arguments.from..arguments.to,
         rate: arguments.rate,
         firmware: arguments.firmware.clone(),

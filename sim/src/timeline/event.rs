@@ -3,6 +3,8 @@
 //! All times are core cycles since power-on.
 
 use crate::timing::counts::Tally;
+use host_interface::queue::HashType;
+use std::fmt;
 use tigon2_chip::Cpu;
 use tigon2_model::Direction;
 
@@ -47,6 +49,40 @@ pub struct Run {
     pub tally: Tally,
 }
 
+/// The verdict of the card's classifier on a received frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Verdict {
+    /// The queue.
+    pub queue: u8,
+    /// The input of the hash.
+    pub hash_type: HashType,
+    /// The hash.
+    pub hash: u32,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Verdict {
+            queue,
+            hash_type,
+            hash,
+        } = self;
+        match hash_type {
+            HashType::None => write!(f, "queue {queue}, no hash"),
+            _ => write!(f, "queue {queue}, hash {hash:#010x} ({hash_type:?})"),
+        }
+    }
+}
+
+/// What a return BD says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Returned {
+    /// The host address of the buffer that it gives back.
+    pub buffer: u64,
+    /// The queue and the hash of the frame, in queue mode.
+    pub verdict: Option<Verdict>,
+}
+
 /// What a DMA transfer carries, as far as its host address shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Payload {
@@ -70,10 +106,19 @@ pub enum Payload {
     },
     /// Return BDs from index `first` on.
     ReturnBds {
+        /// The receive queue whose ring it is; none in classic mode.
+        queue: Option<u8>,
         /// Index in the return ring.
         first: u32,
-        /// The host addresses of the buffers that they give back.
-        buffers: Vec<u64>,
+        /// What each of them says.
+        frames: Vec<Returned>,
+    },
+    /// The status line of a receive queue.
+    QueueStatus {
+        /// The queue.
+        queue: u8,
+        /// Its producer.
+        producer: u32,
     },
     /// The receive return producer index.
     ReturnIndex(u32),

@@ -1,14 +1,17 @@
-//! The locations of the host's rings, from the general information block; they identify a transfer
-//! by its host address.
+//! The locations of the host's rings, from the general information block and, in queue mode, from
+//! the queue control block; they identify a transfer by its host address.
 //!
 //! Host/NIC software interface, "General information block". The block is read from where the
 //! firmware reads it, so recordings work with any driver and any firmware.
 
-use super::event::Payload;
+mod queues;
+
+use super::event::{Payload, Returned};
 use crate::memory::HostMemories;
 use host_interface::gencom::Gencom;
 use host_interface::info::RingControlBlock;
 use host_interface::{bd, ring};
+use queues::QueueRings;
 use std::mem::{offset_of, size_of};
 use tigon2_model::Direction;
 
@@ -33,6 +36,22 @@ impl HostRing {
     fn count(&self, bytes: u32) -> u32 {
         bytes / self.entry.max(1) as u32
     }
+
+    /// The host address in the BD with an index, which stands likely but not surely at that place of
+    /// the ring; the address lies `offset` bytes behind the start of its words.
+    fn buffer(&self, offset: u64, index: u64, host: &HostMemories) -> u64 {
+        let word = |entry: u64, at: usize| {
+            let at = self.base + offset + entry * self.entry + at as u64;
+            host.word(at).unwrap_or(0)
+        };
+        let index_offset = offset_of!(bd::ReceiveBd, index_and_length);
+        let matches = |entry: &u64| u64::from(word(*entry, index_offset) >> 16) == index;
+        let likely = Some(index).filter(|entry| *entry < self.entries);
+        let found = likely.into_iter().chain(0..self.entries).find(matches);
+        found.map_or(0, |entry| {
+            u64::from(word(entry, 0)) << 32 | u64::from(word(entry, 4))
+        })
+    }
 }
 
 /// The rings of one host.
@@ -49,6 +68,7 @@ pub(super) struct HostRings {
     send_index: u64,
     event_index: u64,
     events: HostRing,
+    queues: QueueRings,
 }
 
 impl HostRings {
@@ -59,6 +79,7 @@ impl HostRings {
         }
         *self = HostRings {
             block,
+            queues: std::mem::take(&mut self.queues),
             ..HostRings::default()
         };
         let word = |offset: usize| host.word(block + offset as u64).unwrap_or(0);
@@ -105,6 +126,16 @@ impl HostRings {
         self.event_index = pointer(offset_of!(Info, event_producer));
         self.return_index = pointer(offset_of!(Info, return_producer));
         self.send_index = pointer(offset_of!(Info, send_consumer));
+    }
+
+    /// Takes the rings of the receive queues, if these have changed. `word` reads NIC memory.
+    pub(super) fn look_at_queues(&mut self, word: impl Fn(u32) -> u32, host: &HostMemories) {
+        self.queues.look(word, host);
+    }
+
+    /// Entries of the return ring of each receive queue.
+    pub(super) fn queue_entries(&self) -> Vec<u32> {
+        self.queues.entries()
     }
 
     /// Entries of the send ring and of the receive return ring.
@@ -159,6 +190,9 @@ impl HostRings {
                         };
                     }
                 }
+                if let Some(payload) = self.queues.read(address, bytes) {
+                    return payload;
+                }
                 let block = self.block..self.block + size_of::<Info>() as u64;
                 if block.contains(&address) {
                     return Payload::Control;
@@ -169,15 +203,22 @@ impl HostRings {
                 if let Some(first) = self.returned.index(address) {
                     let count = self.returned.count(bytes);
                     let size = size_of::<bd::ReceiveBd>() as u32;
-                    let buffers = (0..count).map(|n| {
+                    let frames = (0..count).map(|n| {
                         let at = local + n * size;
                         let words = std::array::from_fn(|n| word(at + 4 * n as u32));
-                        self.buffer(&bd::ReceiveBd::from_words(words), host)
+                        Returned {
+                            buffer: self.buffer(&bd::ReceiveBd::from_words(words), host),
+                            verdict: None,
+                        }
                     });
                     return Payload::ReturnBds {
+                        queue: None,
                         first,
-                        buffers: buffers.collect(),
+                        frames: frames.collect(),
                     };
+                }
+                if let Some(payload) = self.queues.written(address, bytes, local, host, &word) {
+                    return payload;
                 }
                 if address == self.return_index {
                     return Payload::ReturnIndex(word(local));
@@ -208,23 +249,13 @@ impl HostRings {
         } else {
             self.standard
         };
-        let base = if ring.entry == size_of::<bd::ExtendedReceiveBd>() as u64 {
-            ring.base + offset_of!(bd::ExtendedReceiveBd, base) as u64
+        let extended = ring.entry == size_of::<bd::ExtendedReceiveBd>() as u64;
+        let offset = if extended {
+            offset_of!(bd::ExtendedReceiveBd, base) as u64
         } else {
-            ring.base
+            0
         };
-        let word = |entry: u64, offset: usize| {
-            let at = base + entry * ring.entry + offset as u64;
-            host.word(at).unwrap_or(0)
-        };
-        let index_offset = offset_of!(bd::ReceiveBd, index_and_length);
-        let index = u64::from(back.index());
-        let matches = |entry: &u64| u64::from(word(*entry, index_offset) >> 16) == index;
-        let likely = Some(index).filter(|entry| *entry < ring.entries);
-        let found = likely.into_iter().chain(0..ring.entries).find(matches);
-        found.map_or(0, |entry| {
-            u64::from(word(entry, 0)) << 32 | u64::from(word(entry, 4))
-        })
+        ring.buffer(offset, back.index().into(), host)
     }
 }
 

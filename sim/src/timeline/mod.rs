@@ -65,4 +65,6 @@ pub struct Timeline {
     pub send_entries: u32,
     /// Entries of its receive return ring.
     pub return_entries: u32,
+    /// Entries of the return ring of each receive queue; none in classic mode.
+    pub queue_entries: Vec<u32>,
 }

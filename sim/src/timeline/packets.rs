@@ -8,6 +8,9 @@
 //!              (CPU)            (DMA)   (DMA)       (CPU)       (DMA)
 //! ```
 //!
+//! In queue mode the return BD lies in the ring of the frame's queue and names queue and hash, and
+//! the queue's status line takes the index's place.
+//!
 //! The order of events is not used as evidence: a step belongs to a frame by the ring index of its
 //! BDs, by the host address in a BD, by the NIC address of its bytes, or by the DMA descriptor
 //! that a handler queued.
@@ -15,7 +18,7 @@
 mod index;
 
 use super::Timeline;
-use super::event::{DmaTransfer, Event, Span};
+use super::event::{DmaTransfer, Event, Span, Verdict};
 use index::{Index, covers};
 
 /// What a step of a frame's way is.
@@ -65,6 +68,8 @@ pub struct Packet {
     pub number: Option<u64>,
     /// Its bytes without CRC.
     pub length: u32,
+    /// What the card's classifier has found, of a frame received in queue mode.
+    pub verdict: Option<Verdict>,
     /// Its way, causes before effects.
     pub steps: Vec<Step>,
     /// Whether all of its way is in the recording.
@@ -75,7 +80,11 @@ impl Packet {
     /// What to call it.
     pub fn name(&self) -> String {
         let way = if self.outgoing { "out" } else { "in" };
-        format!("{way} {}", self.number.unwrap_or(self.ordinal))
+        let name = format!("{way} {}", self.number.unwrap_or(self.ordinal));
+        match self.verdict {
+            None => name,
+            Some(verdict) => format!("{name}, {verdict}"),
+        }
     }
 
     /// From its first step to the end of its last one.
@@ -178,6 +187,7 @@ impl Index<'_> {
                     ordinal: packets.len() as u64,
                     number: *number,
                     length: bds.iter().map(|bd| bd.2).sum(),
+                    verdict: None,
                     steps: Vec::new(),
                     complete: false,
                 };
@@ -285,6 +295,7 @@ impl Index<'_> {
                 ordinal: packets.len() as u64,
                 number: *number,
                 length: *length,
+                verdict: None,
                 steps: Vec::new(),
                 complete: false,
             };
@@ -306,14 +317,25 @@ impl Index<'_> {
         let step = self.moved(packet, Stage::Data, found, Some(0));
         let moved = found.1.span.start;
         let back = self.returns.get(&buffer)?.iter();
-        let (place, index) = back.copied().find(|(place, _)| {
-            self.transfer(*place)
+        let back = back.copied().find(|back| {
+            self.transfer(back.place)
                 .is_some_and(|transfer| transfer.span.start >= moved)
         })?;
-        let transfer = self.transfer(place)?;
-        let step = self.moved(packet, Stage::Return, (place, transfer), Some(step));
-        let entries = self.timeline?.return_entries;
-        let found = self.index_after(&self.indices, transfer.span.end, index, entries)?;
+        packet.verdict = back.verdict;
+        let transfer = self.transfer(back.place)?;
+        let step = self.moved(packet, Stage::Return, (back.place, transfer), Some(step));
+        let timeline = self.timeline?;
+        let (list, entries) = match back.queue {
+            None => (&self.indices, timeline.return_entries),
+            Some(queue) => {
+                let queue = usize::from(queue);
+                (
+                    self.statuses.get(queue)?,
+                    *timeline.queue_entries.get(queue)?,
+                )
+            }
+        };
+        let found = self.index_after(list, transfer.span.end, back.index, entries)?;
         let step = self.moved(packet, Stage::Index, found, Some(step));
         self.interrupted(packet, found.1.span.end, step)
             .then_some(())

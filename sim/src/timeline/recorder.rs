@@ -101,6 +101,7 @@ impl Recorder {
             _ => self.from,
         };
         let (send_entries, return_entries) = self.rings.entries();
+        let queue_entries = self.rings.queue_entries();
         let mut events: Vec<Event> = self.events.into();
         // A CPU that waited is brought forward later than others act.
         events.sort_by_key(Event::end);
@@ -117,6 +118,7 @@ impl Recorder {
             handlers: BTreeMap::new(),
             send_entries,
             return_entries,
+            queue_entries,
         }
     }
 
@@ -217,6 +219,7 @@ impl Recorder {
             ..
         } = *transfer;
         let words = |at| word(sram, at);
+        self.rings.look_at_queues(words, host);
         let payload = self
             .rings
             .payload(direction, address, length, local, host, words);

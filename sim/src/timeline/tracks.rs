@@ -259,6 +259,7 @@ const fn of_transfer(transfer: &DmaTransfer) -> (Track, &'static str) {
         Payload::SendBds { .. } => "send BDs",
         Payload::ReceiveBds { .. } => "receive BDs",
         Payload::ReturnBds { .. } => "return BDs",
+        Payload::QueueStatus { .. } => "status line",
         Payload::ReturnIndex(_) => "return index",
         Payload::SendIndex(_) => "send index",
         Payload::Control => "control",
@@ -280,8 +281,17 @@ fn details(transfer: &DmaTransfer) -> Vec<(&'static str, String)> {
         Payload::ReceiveBds { ring, first, count } => {
             said.push(("BDs", format!("{ring}, {count} from {first} on")));
         }
-        Payload::ReturnBds { first, buffers } => {
-            said.push(("BDs", format!("{} from {first} on", buffers.len())));
+        Payload::ReturnBds {
+            queue,
+            first,
+            frames,
+        } => {
+            said.extend(queue.map(|queue| ("queue", queue.to_string())));
+            said.push(("BDs", format!("{} from {first} on", frames.len())));
+        }
+        Payload::QueueStatus { queue, producer } => {
+            said.push(("queue", queue.to_string()));
+            said.push(("index", producer.to_string()));
         }
         Payload::ReturnIndex(value) | Payload::SendIndex(value) => {
             said.push(("index", value.to_string()));

@@ -1,12 +1,26 @@
 //! Indexes a recording for lookups.
 
 use super::super::Timeline;
-use super::super::event::{DmaTransfer, Event, Payload, Run};
+use super::super::event::{DmaTransfer, Event, Payload, Run, Verdict};
+use host_interface::queue::QUEUES_MAX;
 use std::collections::{BTreeMap, HashMap};
 use tigon2_chip::Cpu;
 use tigon2_chip::dma::{DESCRIPTOR_BYTES, RING_BYTES, wrap};
 use tigon2_chip::events::EventBit;
 use tigon2_model::Direction;
+
+/// A return BD.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Back {
+    /// Its transfer.
+    pub place: usize,
+    /// Its index in the ring.
+    pub index: u32,
+    /// The receive queue whose ring it is.
+    pub queue: Option<u8>,
+    /// What the classifier has found.
+    pub verdict: Option<Verdict>,
+}
 
 /// Where to find what, in the order of time.
 #[derive(Default)]
@@ -21,9 +35,11 @@ pub(super) struct Index<'a> {
     /// Data by host address (read) and by NIC address (write).
     pub(super) read: HashMap<u64, Vec<usize>>,
     pub(super) write: BTreeMap<u32, Vec<usize>>,
-    /// Return BDs by the host address of the buffer, with their ring index.
-    pub(super) returns: HashMap<u64, Vec<(usize, u32)>>,
+    /// Return BDs by the host address of the buffer.
+    pub(super) returns: HashMap<u64, Vec<Back>>,
     pub(super) indices: Vec<(usize, u32)>,
+    /// Producers in the status lines of the receive queues.
+    pub(super) statuses: [Vec<(usize, u32)>; QUEUES_MAX],
     pub(super) send_indices: Vec<(usize, u32)>,
     /// Frames on their way out, by NIC address.
     pub(super) transmits: HashMap<u32, Vec<usize>>,
@@ -85,10 +101,24 @@ impl<'a> Index<'a> {
                     self.fetches.entry(first + n).or_default().push(place);
                 }
             }
-            Payload::ReturnBds { first, buffers } => {
-                for (n, buffer) in buffers.iter().enumerate() {
-                    let back = (place, first + n as u32);
-                    self.returns.entry(*buffer).or_default().push(back);
+            Payload::ReturnBds {
+                queue,
+                first,
+                frames,
+            } => {
+                for (n, frame) in frames.iter().enumerate() {
+                    let back = Back {
+                        place,
+                        index: first + n as u32,
+                        queue: *queue,
+                        verdict: frame.verdict,
+                    };
+                    self.returns.entry(frame.buffer).or_default().push(back);
+                }
+            }
+            Payload::QueueStatus { queue, producer } => {
+                if let Some(list) = self.statuses.get_mut(usize::from(*queue)) {
+                    list.push((place, *producer));
                 }
             }
             Payload::ReturnIndex(value) => self.indices.push((place, *value)),

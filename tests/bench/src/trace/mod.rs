@@ -21,6 +21,7 @@ use tigon2_sim::timeline::capture::{self, Subject, Window};
 use tigon2_sim::timeline::packets;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::Experiment;
+use tigon2_sim::workload::knet::cost::Sorter;
 use tigon2_sim::workload::testbench::Setup;
 
 /// What to run and which part of it to show.
@@ -30,6 +31,8 @@ pub struct Recording {
     pub experiment: Experiment,
     /// Bytes of a datagram.
     pub datagram: usize,
+    /// The classifier and the number of receive queues, for frames that the card sorts.
+    pub queues: Option<(Sorter, u8)>,
     /// Where the recording begins and ends, in microseconds behind the start of the load.
     pub microseconds: Range<u64>,
     /// Frames a second that arrive, if not as many as the card carries.
@@ -55,11 +58,15 @@ impl Recording {
             Experiment::Bidirectional => "Datagrams both ways",
             Experiment::Ping => "A ping",
         };
+        let queues = self
+            .queues
+            .map(|(sorter, queues)| format!(", sorted into {queues} queues by {}", sorter.name()));
         let rate = self.rate.map(|rate| format!(", {rate} frames/s arrive"));
         format!(
-            "{what}, {} bytes{}: firmware {firmware}, timing profile {}, BDs a sent frame: {}; \
+            "{what}, {} bytes{}{}: firmware {firmware}, timing profile {}, BDs a sent frame: {}; \
              {} to {} µs of the load",
             self.datagram,
+            queues.unwrap_or_default(),
             rate.unwrap_or_default(),
             self.profile,
             self.fragments,
@@ -97,9 +104,22 @@ pub fn run(recording: &Recording) -> Result<()> {
         from: recording.microseconds.start * 1000,
         to: recording.microseconds.end * 1000,
     };
-    let name = format!("{}-{}", experiment.name(), recording.datagram);
+    let queues = recording
+        .queues
+        .map(|(sorter, queues)| format!("-{}-{queues}", sorter.name()));
+    let name = format!(
+        "{}-{}{}",
+        experiment.name(),
+        recording.datagram,
+        queues.unwrap_or_default()
+    );
     println!("trace: {name}, firmware {firmware}");
-    let mut timeline = capture::capture(&setup, subject, window)?;
+    let mut timeline = match recording.queues {
+        None => capture::capture(&setup, subject, window)?,
+        Some((sorter, queues)) => {
+            capture::capture_sorted(&setup, &sorter.settings(queues), subject, window)?
+        }
+    };
     timeline.handlers = handlers;
     let packets = packets::on_wire_in(packets::follow(&timeline), timeline.shown);
 
