@@ -211,10 +211,11 @@ fn main() {
 
 fn report(window: &Window) {
     println!(
-        "    card {:.2?}, wire {:.3}, interrupts {:.0}/s, frames {:.0}/s",
+        "    card {:.2?}, wire {:.3}, interrupts {:.0}/s, {:.2} in 100 frames, sent {:.0}/s",
         window.card,
         window.wire,
         window.interrupts as f64 / window.seconds,
+        window.interrupts_in_100(),
         window.frames as f64 / window.seconds
     );
     for (at, account) in window.accounts.iter().enumerate() {

@@ -201,6 +201,29 @@ fn only_work_at_interrupt_level_livelocks() {
     });
 }
 
+/// A thread that defers looks at its queue between two pieces of the application's work: where CPUs
+/// are never idle, the card interrupts for less than one of a hundred frames, and the clients get as
+/// much as from threads that arm their queues at once. Where CPUs are idle it interrupts as ever.
+#[test]
+fn a_busy_host_that_defers_gets_hardly_any_interrupts() {
+    let looked = |policy, connections| {
+        let point = Point {
+            connections,
+            ..Point::new(policy)
+        };
+        measure(1, &point)
+    };
+    let [paper, deferred] =
+        [PolicyKind::Knet, PolicyKind::KnetDeferred].map(|policy| looked(policy, 80));
+    let interrupts = [&paper, &deferred].map(|found| found.window.interrupts_in_100());
+    assert!(interrupts[0] > 4.0 && interrupts[1] < 1.0, "{interrupts:?}");
+    assert!(deferred.mbps() > 0.95 * paper.mbps(), "{}", deferred.mbps());
+    assert_eq!(deferred.failed, 0);
+    let few = looked(PolicyKind::KnetDeferred, 4);
+    let interrupts = few.window.interrupts_in_100();
+    assert!(interrupts > 10.0, "{interrupts}");
+}
+
 /// A sender that floods its own queue takes nothing from the others': the card drops what it
 /// has no room for, and the thread of that queue pauses.
 #[test]

@@ -273,6 +273,15 @@ impl Kernel {
         Some(thread)
     }
 
+    /// Whether a CPU has a thread to go on with.
+    pub fn has_thread(&self, cpu: usize) -> bool {
+        let may = |thread: &usize| {
+            let thread = &self.threads[*thread];
+            !thread.bound || thread.cpu == Some(cpu)
+        };
+        self.running[cpu].is_some() || self.ready.iter().any(may)
+    }
+
     /// The thread of a CPU has nothing to do.
     pub fn sleep(&mut self, cpu: usize) {
         if let Some(thread) = self.running[cpu].take() {

@@ -57,6 +57,8 @@ pub struct System {
     tick: u64,
     /// Frames and bytes that the wire has got from the card.
     sent: (u64, u64),
+    /// Frames that were put on the wire to the card.
+    put: u64,
 }
 
 impl System {
@@ -76,6 +78,7 @@ impl System {
             interrupt: None,
             next_cpu: 0,
             sent: (0, 0),
+            put: 0,
         }
     }
 
@@ -87,6 +90,11 @@ impl System {
     /// Frames that the wire has got from the card, and their bytes without CRC.
     pub fn sent(&self) -> (u64, u64) {
         self.sent
+    }
+
+    /// Frames that were put on the wire to the card.
+    pub fn put(&self) -> u64 {
+        self.put
     }
 
     /// The CPU that is furthest behind, and its clock.
@@ -174,11 +182,13 @@ impl System {
         match &mut self.world {
             World::Clients(clients) => {
                 for frame in clients.act(now) {
+                    self.put += 1;
                     self.kernel.card.put_on_wire(now, frame);
                 }
             }
             World::Source(source) => {
                 for (at, frame) in source.act(now) {
+                    self.put += 1;
                     self.kernel.card.put_on_wire(at, frame);
                 }
             }
@@ -262,7 +272,9 @@ impl System {
             }
             kernel.sleep(cpu);
         }
-        kernel.cpus[cpu].sleep();
+        if !self.policy.polls(cpu) {
+            kernel.cpus[cpu].sleep();
+        }
         Ok(())
     }
 

@@ -65,6 +65,11 @@ pub trait Policy {
     /// The driver's part of a frame is done on a CPU ([`super::kernel::Then::Policy`]).
     fn taken(&mut self, _kernel: &mut Kernel, _cpu: usize, _frame: Vec<u8>) {}
 
+    /// Whether a CPU without anything to do has to poll further.
+    fn polls(&self, _cpu: usize) -> bool {
+        false
+    }
+
     /// The application takes frames again.
     fn relieved(&mut self, kernel: &mut Kernel, now: u64);
 
@@ -95,16 +100,19 @@ pub enum PolicyKind {
     Knet,
     /// `knet-rr`.
     KnetRr,
+    /// `knet-deferred`.
+    KnetDeferred,
 }
 
 impl PolicyKind {
     /// All of them.
-    pub const ALL: [PolicyKind; 5] = [
+    pub const ALL: [PolicyKind; 6] = [
         PolicyKind::Interrupt,
         PolicyKind::Napi,
         PolicyKind::Rps,
         PolicyKind::Knet,
         PolicyKind::KnetRr,
+        PolicyKind::KnetDeferred,
     ];
 
     /// As tables and options call it.
@@ -115,6 +123,7 @@ impl PolicyKind {
             PolicyKind::Rps => "rps",
             PolicyKind::Knet => "knet",
             PolicyKind::KnetRr => "knet-rr",
+            PolicyKind::KnetDeferred => "knet-deferred",
         }
     }
 
@@ -123,7 +132,9 @@ impl PolicyKind {
     pub fn has_flow_cpus(self) -> bool {
         match self {
             PolicyKind::Interrupt | PolicyKind::Napi => false,
-            PolicyKind::Rps | PolicyKind::Knet | PolicyKind::KnetRr => true,
+            PolicyKind::Rps | PolicyKind::Knet | PolicyKind::KnetRr | PolicyKind::KnetDeferred => {
+                true
+            }
         }
     }
 
@@ -131,7 +142,7 @@ impl PolicyKind {
     pub fn spread(self) -> Option<Spread> {
         match self {
             PolicyKind::Interrupt | PolicyKind::Napi | PolicyKind::Rps => None,
-            PolicyKind::Knet => Some(Spread::SourceAddress),
+            PolicyKind::Knet | PolicyKind::KnetDeferred => Some(Spread::SourceAddress),
             PolicyKind::KnetRr => Some(Spread::RoundRobin),
         }
     }
@@ -148,8 +159,12 @@ impl PolicyKind {
             PolicyKind::Interrupt => Box::new(interrupt::AtInterruptLevel::default()),
             PolicyKind::Napi => Box::new(napi::Napi::default()),
             PolicyKind::Rps => Box::new(rps::Rps::new(cpus)),
-            PolicyKind::Knet | PolicyKind::KnetRr => {
-                Box::new(knet::Knet::new(Box::new(CardQueues::of(card))))
+            PolicyKind::Knet | PolicyKind::KnetRr | PolicyKind::KnetDeferred => {
+                let pace = match self {
+                    PolicyKind::KnetDeferred => knet::DEFERRED,
+                    _ => knet::PACE,
+                };
+                Box::new(knet::Knet::new(Box::new(CardQueues::of(card)), pace))
             }
         }
     }

@@ -18,6 +18,7 @@ pub struct Reading {
     cycle: u64,
     accounts: Vec<Account>,
     sent: (u64, u64),
+    put: u64,
     interrupts: u64,
     used: [u64; 2],
     card: Vec<Counts>,
@@ -40,6 +41,7 @@ impl Reading {
             cycle: machine.cycle(),
             accounts,
             sent: system.sent(),
+            put: system.put(),
             interrupts: system.kernel.interrupts,
             used: [Side::Network, Side::Application].map(|side| system.kernel.used(side)),
             card: cpus.map(counts).collect(),
@@ -65,6 +67,8 @@ pub struct Window {
     pub interrupts: u64,
     /// Frames from the card.
     pub frames: u64,
+    /// Frames to the card.
+    pub arrived: u64,
 }
 
 impl Window {
@@ -89,6 +93,7 @@ impl Window {
             used: [0, 1].map(|side| after.used[side] - before.used[side]),
             interrupts: after.interrupts - before.interrupts,
             frames,
+            arrived: after.put - before.put,
         }
     }
 
@@ -104,6 +109,11 @@ impl Window {
     pub fn ratio(&self) -> f64 {
         let [network, application] = self.used;
         application as f64 / network.max(1) as f64
+    }
+
+    /// Interrupts for a hundred frames to the card.
+    pub fn interrupts_in_100(&self) -> f64 {
+        100.0 * self.interrupts as f64 / self.arrived.max(1) as f64
     }
 
     /// The load of the card's busiest CPU.

@@ -8,7 +8,9 @@ use comfy_table::Table;
 use serde::Serialize;
 use std::path::Path;
 use tigon2_sim::hosts::account::Activity;
-use tigon2_sim::hosts::policy::PolicyKind::{self, Interrupt, Knet, KnetRr, Napi, Rps};
+use tigon2_sim::hosts::policy::PolicyKind::{
+    self, Interrupt, Knet, KnetDeferred, KnetRr, Napi, Rps,
+};
 use tigon2_sim::hosts::web::SendCall;
 use tigon2_sim::theme::{self, Colour};
 use tigon2_sim::workload::knet::figures::CONNECTIONS;
@@ -49,6 +51,8 @@ pub struct Row {
     /// Share of all CPUs' time, by what it was used for.
     time: Vec<(&'static str, f64)>,
     interrupts_per_s: f64,
+    /// Interrupts for a hundred frames to the card.
+    interrupts_in_100: f64,
     card: Vec<f64>,
     wire: f64,
 }
@@ -58,7 +62,7 @@ fn colour(policy: PolicyKind) -> (Colour, Sign) {
         Interrupt => (theme::PURPLE, Sign::Wedge),
         Napi => (theme::BLUE, Sign::Square),
         Rps => (theme::GREEN, Sign::Diamond),
-        Knet => (theme::VERMILION, Sign::Circle),
+        Knet | KnetDeferred => (theme::VERMILION, Sign::Circle),
         KnetRr => (theme::ORANGE, Sign::Triangle),
     }
 }
@@ -75,7 +79,7 @@ fn curve(name: &'static str, stroke: Stroke, point: Point) -> Curve {
 }
 
 fn figures() -> Vec<Figure> {
-    use Stroke::{Short, Solid};
+    use Stroke::{Long, Short, Solid};
     let point = Point::new;
     let jumbo = |policy| Point {
         mtu: 9000,
@@ -111,6 +115,7 @@ fn figures() -> Vec<Figure> {
                 curve("napi, sendmsg", Short, copied(Napi)),
                 curve("knet", Solid, point(Knet)),
                 curve("knet, sendmsg", Short, copied(Knet)),
+                curve("knet-deferred", Long, point(KnetDeferred)),
                 curve("rps", Solid, point(Rps)),
                 curve("interrupt", Solid, point(Interrupt)),
             ],
@@ -151,6 +156,7 @@ fn row(figure: &'static str, curve: &'static str, point: &Point, found: &Measure
         latency_us: rounded(found.latency_us, 1.0),
         time: time.to_vec(),
         interrupts_per_s: rounded(window.interrupts as f64 / window.seconds, 1.0),
+        interrupts_in_100: rounded(window.interrupts_in_100(), 100.0),
         card: window.card.iter().map(|load| rounded(*load, 1e3)).collect(),
         wire: rounded(window.wire, 1e3),
     }
@@ -194,6 +200,7 @@ pub(super) fn tables(rows: &[Row]) -> Vec<(&'static str, Table)> {
                 "misses",
                 "lock wait",
                 "interrupts/s",
+                "in 100 frames",
                 "card",
                 "wire",
             ]);
@@ -212,6 +219,7 @@ pub(super) fn tables(rows: &[Row]) -> Vec<(&'static str, Table)> {
                     share(Activity::Misses),
                     share(Activity::LockWait),
                     format!("{:.0}", row.interrupts_per_s),
+                    format!("{:.2}", row.interrupts_in_100),
                     row.card
                         .iter()
                         .map(|load| percent(*load))
