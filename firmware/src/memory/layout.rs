@@ -253,9 +253,11 @@ pub const MESSAGE_REQUESTS: u32 = 8;
 pub const SPINE_IN_ENTRIES: u32 = SPINE_REQUESTS + MESSAGE_REQUESTS * 16;
 /// Of each message from handlers, the endpoint that it is for.
 pub const SPINE_OUT_TO: u32 = SPINE_IN_ENTRIES + IN_SLOTS * 4;
+/// The endpoints' mailboxes as they were seen last, two words for each.
+pub const SPINE_BELLS: u32 = SPINE_OUT_TO + OUT_SLOTS * 4;
 /// Messages from the host, from handlers, and of handlers to their own domain: a ring each.
 pub const MESSAGES_IN: u32 =
-    (SPINE_OUT_TO + OUT_SLOTS * 4).next_multiple_of(spine::rings::MESSAGE_BYTES);
+    (SPINE_BELLS + spine::rings::MAILBOXES * 8).next_multiple_of(spine::rings::MESSAGE_BYTES);
 /// Slots of [`MESSAGES_IN`], a power of two.
 pub const IN_SLOTS: u32 = 16;
 /// See [`MESSAGES_IN`].

@@ -211,6 +211,9 @@ shared! {
     OfA SPINE_OUT_MARKED one, "Those that are written when the channel has passed a position.";
     OfA SPINE_OUT_FREED one, "Those that are written.";
     OfA SPINE_OUT_ROOM one, "How many more there is room for.";
+    OfA SPINE_RUNG_LOW one, "Endpoints 0 to 31 that may have more messages, a bit each.";
+    OfA SPINE_RUNG_HIGH one, "The same of endpoints 32 to 63.";
+    OfA SPINE_SERVED one, "The endpoint whose messages were asked for last.";
     OfA SPINE_LOADING one, "The domain whose `init` runs.";
     OfA SPINE_POSTED one, "Messages of handlers to their own domains; wraps.";
     OfA SPINE_POSTS_RUN one, "Those of them that have run.";

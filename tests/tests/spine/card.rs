@@ -122,6 +122,15 @@ pub fn policy() -> Policy {
 
 /// The same, with a domain's patience.
 pub fn policy_with(patience: u32) -> Policy {
+    policy_of(patience, &["any"])
+}
+
+/// The same, with the guards that may be installed.
+pub fn policy_with_guards(guards: &[&str]) -> Policy {
+    policy_of(3, guards)
+}
+
+fn policy_of(patience: u32, guards: &[&str]) -> Policy {
     let key = digits_of_bytes(&signer().public());
     let build = digits_of_bytes(&build_id());
     Policy::parse(&format!(
@@ -138,7 +147,7 @@ pub fn policy_with(patience: u32) -> Policy {
         region = 4096
         memory = 8192
         stack = 256
-        guards = ["any"]
+        guards = {guards:?}
         "#
     ))
     .expect("a policy")

@@ -130,6 +130,8 @@ fn a_handler_answers_an_application_in_its_ring() {
         assert_eq!(answer.arguments, words(count, 7));
         messages.ring(5);
     }
+    // A run is counted when it is over, behind its answer.
+    messages.run(5000);
     let counts = messages.counts(5);
     assert_eq!(
         (counts.fetched, counts.delivered, counts.sent),
@@ -406,4 +408,12 @@ fn posts_of_a_domain_that_is_gone_run_nothing() {
     messages.run(20_000);
     let runs = host_interface::spine::DomainCount::Runs;
     assert_eq!(messages.spine.count(again, runs), 0);
+}
+
+/// Figures of docs/spine.md, in the card's time.
+#[test]
+fn messages_take_what_the_page_says() {
+    let kit = tigon_bench::spine::card::Kit::build().expect("it builds");
+    let measured = tigon_bench::spine::messages::measure(&kit).expect("they come through");
+    println!("{measured:?}");
 }

@@ -3,10 +3,13 @@
 use crate::answers::is_answer;
 use crate::card;
 use etherparse::PacketBuilder;
+use host_driver::status::Application;
 use integration_tests::tigonctl::{Driver, complaint, objects, said};
 use integration_tests::{Engine, Sim, frames};
+use spine_linker::endpoint::{HandlerOf, RingSizes};
 use spine_linker::policy::Policy;
 use std::path::PathBuf;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A driver of a card that loads extensions, and a folder for their files.
@@ -116,6 +119,132 @@ fn what_is_refused_leaves_nothing_on_the_card() {
     assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
     let question = story.ping(1);
     assert_eq!(story.driver.stage.receive(1), [question]);
+}
+
+/// Runs `what` on a thread of its own, as another process would, while the card is driven.
+fn beside<R: Send + 'static>(story: &mut Story, what: impl FnOnce() -> R + Send + 'static) -> R {
+    let other = std::thread::spawn(what);
+    while !other.is_finished() {
+        story.driver.turn();
+    }
+    other.join().expect("no panic")
+}
+
+#[test]
+fn another_process_exchanges_messages_with_an_extension() {
+    let mut story = Story::with(card::policy());
+    said(&story.load(&card::of_tests("messages"), &[]));
+    let answer = story
+        .driver
+        .run(&["spine", "message", "0", "0", "17", "0xFF"]);
+    assert_eq!(said(&answer), "domain 0, handler 0: 0x11 0xff\n");
+    // Its endpoint went with it.
+    let ends = |story: &mut Story| said(&story.driver.run(&["spine", "endpoints"]));
+    assert_eq!(ends(&mut story).lines().count(), 1);
+    let sent = story.driver.run(&["spine", "send", "0", "7", "1"]);
+    assert_eq!(said(&sent), "handler 7 of domain 0 has run\n");
+    let text = complaint(&story.driver.run(&["spine", "send", "0", "3"]));
+    assert!(text.contains("NoHandler"), "{text}");
+    let ledger = said(&story.driver.run(&["spine", "ledger"]));
+    assert!(
+        ledger.ends_with("12 slots of the pool are free\n"),
+        "{ledger}"
+    );
+
+    // Two at once, and more messages than a ring has slots.
+    let path = story.driver.arguments()[1].clone();
+    let sizes = RingSizes { slots: 4, bulk: 0 };
+    let to = HandlerOf {
+        domain: 0,
+        handler: 0,
+    };
+    let two = beside(&mut story, move || {
+        let open = || Application::open(path.as_ref(), sizes, &[0], false);
+        let mut two = [open(), open()].map(|opened| opened.expect("an endpoint"));
+        assert_eq!([two[0].number(), two[1].number()], [2, 3]);
+        for round in 0..20 {
+            for application in &mut two {
+                let words = [round, application.number()];
+                application.send(to, &words).expect("there is room");
+            }
+            for application in &mut two {
+                let answer = application.receive(Duration::from_secs(20));
+                let answer = answer.expect("the driver is there").expect("an answer");
+                assert_eq!(answer.arguments, [round, application.number()]);
+            }
+        }
+        two
+    });
+    let list = ends(&mut story);
+    let row = list.lines().nth(1).expect("a row");
+    let row: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(row, ["2", "20", "20", "20", "0", "0", "0", "0", "0"]);
+    // What is unloaded gets none of their messages, and neither does what has its number next.
+    said(&story.driver.run(&["spine", "unload", "0"]));
+    said(&story.load(&card::of_tests("messages"), &[]));
+    let [mut first, second] = two;
+    drop(second);
+    let none = beside(&mut story, move || {
+        first.send(to, &[1]).expect("there is room");
+        first.receive(Duration::from_millis(200)).expect("there")
+    });
+    assert_eq!(none, None);
+    assert_eq!(ends(&mut story).lines().count(), 1, "both are gone");
+}
+
+#[test]
+fn an_application_takes_its_extensions_with_it_if_it_wants() {
+    let mut story = Story::with(card::policy());
+    let empty = said(&story.driver.run(&["spine", "list"]));
+    said(&story.load(&card::of_tests("messages"), &[]));
+    let path = story.driver.arguments()[1].clone();
+    let sizes = RingSizes { slots: 4, bulk: 64 };
+    let wanted = [
+        (3, 0, vec![]),
+        (4, 7, vec![]),
+        (4, 1 << 21, vec![]),
+        (4, 0, vec![4]),
+    ];
+    let other = path.clone();
+    beside(&mut story, move || {
+        for (slots, bulk, domains) in wanted {
+            let sizes = RingSizes { slots, bulk };
+            let refused = Application::open(other.as_ref(), sizes, &domains, false);
+            assert!(refused.is_err(), "{sizes:?}");
+        }
+    });
+    let open = move || Application::open(path.as_ref(), sizes, &[0], true);
+    let application = beside(&mut story, open).expect("an endpoint");
+    // A recovery forgets endpoints as it forgets domains, and says so.
+    drop(application);
+    for _ in 0..20 {
+        story.driver.turn();
+    }
+    assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
+    said(&story.load(&card::of_tests("messages"), &[]));
+    let path = story.driver.arguments()[1].clone();
+    let open = move || Application::open(path.as_ref(), sizes, &[0], true);
+    let mut application = beside(&mut story, open).expect("an endpoint");
+    story.driver.stage.nic.recover().expect("it starts again");
+    let gone = beside(&mut story, move || {
+        application.receive(Duration::from_secs(20))
+    });
+    assert!(gone.is_err(), "{gone:?}");
+}
+
+#[test]
+fn a_guard_that_the_policy_does_not_name_is_refused() {
+    let mut story = Story::with(card::policy_with_guards(&["udp:4000-4999", "ip:1"]));
+    let empty = said(&story.driver.run(&["spine", "list"]));
+    for guard in ["any", "udp:53", "ether:0x800", "message"] {
+        let text = complaint(&story.load(&card::ours("echo"), &["ip:1", guard]));
+        let expected = format!("does not grant the signer the guard {guard}");
+        assert!(text.contains(&expected), "{text}");
+    }
+    assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
+    said(&story.load(&card::ours("echo"), &["udp:4711", "ip:1=0"]));
+    let question = story.ping(1);
+    is_answer(&story.driver.stage.wire(), &question);
 }
 
 #[test]

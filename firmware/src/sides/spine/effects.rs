@@ -7,6 +7,7 @@
 use super::slots::{NONE, may_keep};
 use crate::memory::layout::POOL_SLOTS;
 use host_interface::spine::{COUNTERS, HANDLERS};
+use tigon2_hal::schedule::barrier;
 
 /// Words of a frame that a run can change; `spine::context::PATCHES`.
 pub const PATCHES: usize = 16;
@@ -141,10 +142,11 @@ impl Effects {
         self.room = there.room;
         self.kept = there.kept;
         self.free_count = there.free_count;
+        // One by one: compilers would call a function that clears memory, which is in SRAM.
         self.patch_count = 0;
-        self.asked = 0;
+        self.asked = barrier(0);
         self.count_count = 0;
-        self.message_count = 0;
+        self.message_count = barrier(0);
         self.post_count = 0;
     }
 

@@ -13,8 +13,8 @@
 //! A handler has said whom it lets call it; an endpoint moreover needs the host's grant. What is
 //! for no handler, or not allowed, is dropped and counted.
 //!
-//! Each turn runs one message of the rings and one post. Turns come behind the frames that have
-//! arrived, and after each run of frames: neither frames nor a handler that posts to itself for
+//! A turn runs some messages of the rings and one post. Turns come behind the frames that have
+//! arrived, and after each run of frames there is one of a single message: neither frames nor a handler that posts to itself for
 //! ever keep the others waiting.
 
 use super::effects::{Effects, Status, There};
@@ -253,15 +253,20 @@ fn of_itself<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
     }
 }
 
-/// One turn: a message of the rings, and one of a handler to itself.
+/// One turn: up to `most` messages of the rings, and one of a handler to itself.
 #[inline(never)]
-pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) {
-    let has_room = runtime.rings.arrivals(io).is_ok();
-    if let Some(incoming) = runtime.rings.next(io, &mut runtime.pool.slots) {
+pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u32) {
+    runtime.rings.arrivals(io);
+    let mut left = most;
+    while left != 0
+        && let Some(incoming) = runtime.rings.next(io, &mut runtime.pool.slots)
+    {
         of_endpoint(runtime, io, &incoming);
         runtime.rings.over(&mut runtime.pool.slots);
-        runtime.rings.fetch(io);
+        left -= 1;
     }
+    let has_room = runtime.rings.report(io).is_ok();
+    runtime.rings.fetch(io);
     if let Some(at) = runtime.outgoing.next_post(&mut io.bus) {
         of_itself(runtime, io, at);
         runtime.outgoing.has_run_post(io);
@@ -281,13 +286,16 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) {
     }
 }
 
+/// Messages of a turn that no frame waits for.
+const MOST: u32 = 4;
+
 /// The event of messages.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
 pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     io.bus.clear(EventBit::Loaded);
     if let Some(runtime) = spine.runtime() {
-        serve(runtime, io);
+        serve(runtime, io, MOST);
     }
 }
 

@@ -206,7 +206,7 @@ fn complete_beside_extensions<B: Dispatch>(
         frame::complete(receive, queues, io);
     }
     if runtime.messages != 0 {
-        message::serve(runtime, io);
+        message::serve(runtime, io, 1);
     }
 }
 

@@ -27,13 +27,13 @@ use crate::memory::shared::{
 };
 use host_interface::gencom::Gencom;
 use host_interface::spine::rings::{
-    DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FRAME_HEADER, HeaderWord, MESSAGE_BYTES, WIRE,
-    from_card,
+    DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FIRST_MAILBOX, FRAME_HEADER, HeaderWord,
+    MESSAGE_BYTES, WIRE, from_card,
 };
 use host_interface::spine::{ARGUMENT_WORDS, endpoint_word};
-use tigon2_chip::HostAddress;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::MAILBOXES;
+use tigon2_chip::{HostAddress, mailbox};
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Position, Transfer};
 use tigon2_hal::events::Dispatch;
@@ -52,14 +52,15 @@ const fn post_slot(number: u32) -> u32 {
 
 const _: () = assert!(OUT_SLOTS.is_power_of_two() && POST_SLOTS.is_power_of_two());
 
+/// NIC address of the endpoints' mailboxes.
+pub const BELLS: u32 = MAILBOXES + mailbox::BYTES * FIRST_MAILBOX;
+
 /// A halfword of an endpoint's doorbell: messages that it has taken in bits 15:8, that it has
 /// written in bits 7:0.
 #[inline(always)]
 pub fn doorbell<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     // Two halfwords in each of two words: they follow each other.
-    let first =
-        MAILBOXES + tigon2_chip::mailbox::BYTES * host_interface::spine::rings::FIRST_MAILBOX;
-    bus.load_half(first + (endpoint << 1)).into()
+    bus.load_half(BELLS + (endpoint << 1)).into()
 }
 
 /// Adds to a host address.

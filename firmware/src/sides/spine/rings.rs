@@ -11,16 +11,19 @@
 //!                                           ------+==========+############+------
 //! ```
 
-use super::outgoing::{behind, doorbell, memory};
+use super::outgoing::{BELLS, behind, doorbell, memory};
 use super::slots::{NONE, Slots};
 use super::supply::{FRAME, slot as frame_slot};
 use super::{bump, call_b};
 use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::{
-    IN_SLOTS, MESSAGE_REQUESTS, MESSAGES_IN, SPINE_BLOCK, SPINE_IN_ENTRIES, SPINE_REQUESTS,
+    IN_SLOTS, MESSAGE_REQUESTS, MESSAGES_IN, SPINE_BELLS, SPINE_BLOCK, SPINE_IN_ENTRIES,
+    SPINE_REQUESTS,
 };
-use crate::memory::shared::{SPINE_ASKED, SPINE_FETCHED};
+use crate::memory::shared::{
+    SPINE_ASKED, SPINE_FETCHED, SPINE_RUNG_HIGH, SPINE_RUNG_LOW, SPINE_SERVED,
+};
 use host_interface::spine::rings::{
     BULK_MOST, Dropped, ENDPOINT_BYTES, ENDPOINTS, EndpointWord, HEAD_BYTES, HeaderWord, MAILBOXES,
     MESSAGE_BYTES, PER_MAILBOX, SLOTS_LEAST, SLOTS_MOST, bulk,
@@ -100,15 +103,13 @@ pub struct Incoming {
 /// What CPU A knows of the host's rings.
 #[derive(Debug)]
 pub struct Rings {
-    /// Mailboxes whose endpoints may have more, a bit for each, and the next one to look at.
-    boxes: u32,
-    next_box: u32,
     requested: u32,
     arrived: u32,
     run: u32,
-    /// Requests that were made, and that were seen to be done; wrap.
+    /// Requests that were made, that were seen to be done, and whose endpoints were told so; wrap.
     asked: u32,
     seen: u32,
+    told: u32,
     bulk: Bulk,
 }
 
@@ -116,44 +117,89 @@ impl Rings {
     /// Nothing was asked for.
     pub const fn new() -> Rings {
         Rings {
-            boxes: 0,
-            next_box: 0,
             requested: 0,
             arrived: 0,
             run: 0,
             asked: 0,
             seen: 0,
+            told: 0,
             bulk: Bulk::NONE,
         }
     }
 
     /// The host has written these mailboxes, from that of the first endpoints on.
     pub fn rung<B: Dispatch>(&mut self, io: &mut IoA<B>, boxes: u32) {
-        self.boxes |= boxes & ((1 << MAILBOXES) - 1);
+        let mut left = boxes & ((1 << MAILBOXES) - 1);
+        let bus = &mut io.bus;
+        let before = [SPINE_RUNG_LOW.get(bus), SPINE_RUNG_HIGH.get(bus)];
+        let mut rung = before;
+        let (mut last, mut count) = (0, 0);
+        let (mut bell, mut seen, mut endpoint) = (BELLS, SPINE_BELLS, 0);
+        while left != 0 {
+            // Steps: the chip cannot count zeros.
+            let step = if left & 0xF == 0 { 4 } else { 1 };
+            if left & 1 != 0 {
+                for half in [0, 1] {
+                    let now = bus.load(bell + 4 * half);
+                    let new = now ^ bus.load(seen + 4 * half);
+                    bus.store(seen + 4 * half, now);
+                    let first = u32::from(new & 0x00FF_0000 != 0);
+                    let both = first | u32::from(new & 0xFF != 0) << 1;
+                    let number = endpoint + 2 * half;
+                    if both != 0 {
+                        // 1 is the first one, 2 the second, 3 are both.
+                        last = number + (both >> 1);
+                        count += if both == 3 { 2 } else { 1 };
+                    }
+                    if let Some(word) = rung.get_mut((number >> 5) as usize) {
+                        *word |= both << (number & 31);
+                    }
+                }
+            }
+            left = barrier(left >> step);
+            bell += step << 3;
+            seen += step << 3;
+            endpoint += step * PER_MAILBOX;
+        }
+        if count == 1 && before == [0; 2] {
+            let asked = self.asked;
+            let left = self.ask(io, last);
+            self.tell(io, asked);
+            if left == Some(false) {
+                return;
+            }
+        }
+        let bus = &mut io.bus;
+        let [low, high] = rung;
+        SPINE_RUNG_LOW.set(&io.me, bus, low);
+        SPINE_RUNG_HIGH.set(&io.me, bus, high);
         self.fetch(io);
     }
 
-    /// Asks for messages, as far as there is room.
+    /// Asks for messages, as far as there is room; endpoints take turns.
     pub fn fetch<B: Dispatch>(&mut self, io: &mut IoA<B>) {
-        let asked = self.asked;
-        while self.boxes != 0 {
-            while self.boxes >> (self.next_box & 31) & 1 == 0 {
-                self.next_box = barrier(self.next_box + 1) & (MAILBOXES - 1);
-            }
-            let mut has_more = false;
-            let first = self.next_box << PER_MAILBOX.trailing_zeros();
-            for endpoint in first..first + PER_MAILBOX {
-                match self.ask(io, endpoint) {
-                    None => return self.tell(io, asked),
-                    Some(more) => has_more |= more,
+        loop {
+            let bus = &mut io.bus;
+            let rung = [SPINE_RUNG_LOW.get(bus), SPINE_RUNG_HIGH.get(bus)];
+            let Some(endpoint) = behind_last(rung, SPINE_SERVED.get(bus)) else {
+                return;
+            };
+            let asked = self.asked;
+            let Some(has_more) = self.ask(io, endpoint) else {
+                return;
+            };
+            self.tell(io, asked);
+            SPINE_SERVED.set(&io.me, &mut io.bus, endpoint);
+            if !has_more {
+                let [low, high] = rung;
+                let bit = 1 << (endpoint & 31);
+                if endpoint < 32 {
+                    SPINE_RUNG_LOW.set(&io.me, &mut io.bus, low & !bit);
+                } else {
+                    SPINE_RUNG_HIGH.set(&io.me, &mut io.bus, high & !bit);
                 }
             }
-            if !has_more {
-                self.boxes &= !(1 << self.next_box);
-            }
-            self.next_box = (self.next_box + 1) & (MAILBOXES - 1);
         }
-        self.tell(io, asked);
     }
 
     fn tell<B: Dispatch>(&self, io: &mut IoA<B>, before: u32) {
@@ -164,7 +210,7 @@ impl Rings {
     }
 
     fn has_request(&self) -> bool {
-        self.asked.wrapping_sub(self.seen) < MESSAGE_REQUESTS
+        self.asked.wrapping_sub(self.told) < MESSAGE_REQUESTS
     }
 
     /// Asks for the next messages of an endpoint. Whether it may have more; none if there is no
@@ -218,23 +264,35 @@ impl Rings {
         self.asked = self.asked.wrapping_add(1);
     }
 
-    /// Sees what has arrived, and tells the endpoints that their slots are free.
-    ///
-    /// # Errors
-    /// [`Busy`] when no write descriptor is free; the rest is seen later.
-    pub fn arrivals<B: Dispatch>(&mut self, io: &mut IoA<B>) -> Result<(), Busy> {
+    /// Sees what has arrived.
+    #[inline(always)]
+    pub fn arrivals<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         let fetched = SPINE_FETCHED.get(&mut io.bus);
         while self.seen != fetched {
             let length = io.bus.load(request(self.seen) + 12);
             if length & IS_DATA != 0 {
                 self.bulk = Bulk(self.bulk.0 & 0xFF | Bulk::THERE);
             } else {
-                let arrived = self.arrived.wrapping_add(length >> SHIFT);
-                let last = io.bus.load(entry(arrived.wrapping_sub(1)));
-                report(io, last)?;
-                self.arrived = arrived;
+                self.arrived = self.arrived.wrapping_add(length >> SHIFT);
             }
             self.seen = self.seen.wrapping_add(1);
+        }
+    }
+
+    /// Tells endpoints that their slots are free.
+    ///
+    /// # Errors
+    /// [`Busy`] when no write descriptor is free; the rest is told later.
+    pub fn report<B: Dispatch>(&mut self, io: &mut IoA<B>) -> Result<(), Busy> {
+        while self.told != self.seen {
+            let at = request(self.told);
+            let (local, length) = (io.bus.load(at + 8), io.bus.load(at + 12));
+            if length & IS_DATA == 0 {
+                let last = (local + length - MESSAGES_IN) >> SHIFT;
+                let last = io.bus.load(entry(last.wrapping_sub(1)));
+                report(io, last)?;
+            }
+            self.told = self.told.wrapping_add(1);
         }
         Ok(())
     }
@@ -363,6 +421,36 @@ impl Default for Rings {
     fn default() -> Rings {
         Rings::new()
     }
+}
+
+/// The first bit of two words behind a bit, or else the first of all.
+fn behind_last(words: [u32; 2], last: u32) -> Option<u32> {
+    let [low, high] = words;
+    let mask = |from: u32| if from < 32 { u32::MAX << from } else { 0 };
+    let next = last + 1;
+    let above = if next < 32 {
+        [low & mask(next), high]
+    } else {
+        [0, high & mask(next - 32)]
+    };
+    first_bit(above).or_else(|| first_bit(words))
+}
+
+/// The number of the first bit of two words, by steps: the chip cannot count zeros.
+fn first_bit([low, high]: [u32; 2]) -> Option<u32> {
+    let (mut word, mut number) = if low != 0 { (low, 0) } else { (high, 32) };
+    if word == 0 {
+        return None;
+    }
+    while word & 0xFF == 0 {
+        word = barrier(word >> 8);
+        number += 8;
+    }
+    while word & 1 == 0 {
+        word = barrier(word >> 1);
+        number += 1;
+    }
+    Some(number)
 }
 
 /// Tells an endpoint that its messages up to this one were fetched.

@@ -95,9 +95,24 @@ pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB
         // Where frames wait, the doorbell is rung without a call.
         if calls != watcher.calls || watcher.waits != 0 {
             watcher.calls = calls;
-            see(watcher, send, io);
+            look_round(watcher, send, io);
         }
     }
+}
+
+/// CPU A has called: most of the time for messages.
+#[inline(never)]
+fn look_round<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
+    if !fetch(watcher, io) || !is_idle(watcher, io) {
+        see(watcher, send, io);
+    }
+}
+
+/// Whether there is nothing to do for CPU A but what it had fetched.
+#[inline(always)]
+fn is_idle<B: Dispatch>(watcher: &Watcher, io: &mut IoB<B>) -> bool {
+    let period = SPINE_WATCH.get(&mut io.bus);
+    watcher.waits == 0 && !supply::waits(&watcher.taker, io) && period == watcher.period
 }
 
 /// What is not there while nothing changes.
@@ -113,6 +128,7 @@ fn see<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>)
 }
 
 /// Fetches messages for CPU A; `false` if there are not descriptors enough.
+#[inline(always)]
 fn fetch<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) -> bool {
     while SPINE_ASKED.get(&mut io.bus) != watcher.asked {
         if !io.read_ring.has_room(1) {
