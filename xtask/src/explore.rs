@@ -23,6 +23,9 @@ pub struct Arguments {
     /// Send and receive datagrams of endpoints, with the firmware that has them
     #[arg(long, conflicts_with = "queues")]
     pub eudp: bool,
+    /// Load, run, cut off and unload extensions meanwhile, with the variant `spine`
+    #[arg(long, conflicts_with_all = ["queues", "eudp", "firmware"])]
+    pub extensions: bool,
     /// Use this firmware image (drivers' load format) instead of the project's
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
@@ -38,6 +41,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Workload::Endpoints
     } else if arguments.queues {
         Workload::Queues
+    } else if arguments.extensions {
+        Workload::Extensions
     } else {
         Workload::Classic
     };

@@ -84,6 +84,9 @@ pub enum ExploreError {
     /// The send BDs did not all come back.
     #[error("{0} send BDs did not come back")]
     Outstanding(u32),
+    /// What the host did besides.
+    #[error("beside the frames: {0}")]
+    Aside(String),
     /// A CPU met what it cannot execute.
     #[error("{cpu:?} halted at {pc:#x}: {fault:?}")]
     Fault {

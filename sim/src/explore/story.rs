@@ -11,7 +11,7 @@ use super::disturbance::{below, choose};
 use super::schedule::{Outcome, Schedule};
 use crate::machine::Machine;
 use crate::timeline::{Recorder, Timeline};
-use crate::transport::{HostTiming, SimTransport};
+use crate::transport::{HostTiming, SharedMachine, SimTransport};
 use crate::workload::datagram::{Flow, PEER};
 use host_driver::nic::{Coalescing, ReturnRingSize, SendConsumer, SendRingSize};
 use host_driver::{Config, Nic, NicError};
@@ -128,6 +128,26 @@ pub fn run(
     (result, timeline)
 }
 
+/// What else the host does with the card in a turn.
+pub type Aside<'a> = &'a mut dyn FnMut(&SharedMachine) -> Result<(), String>;
+
+/// The same while the host does something else, too, once in each of its turns.
+///
+/// # Errors
+/// As of [`run`], and what that says.
+pub fn run_beside(
+    firmware: &[u8],
+    seed: u64,
+    recorder: Option<Recorder>,
+    aside: Aside<'_>,
+) -> (Result<Outcome, ExploreError>, Option<Timeline>) {
+    let transport = SimTransport::new(Machine::new(Board::default()));
+    let machine = transport.machine();
+    let result = run_on_beside(transport, firmware, seed, PATIENCE, recorder, aside);
+    let timeline = machine.lock().recorded();
+    (result, timeline)
+}
+
 /// The same on a machine without cycle model that somebody has prepared. The driver waits
 /// for `patience` at least before it gives the card up, by this computer's clock:
 /// [`PATIENCE`], unless somebody may stop the card in a debugger.
@@ -135,18 +155,31 @@ pub fn run(
 /// # Errors
 /// As of [`run`].
 pub fn run_on(
+    transport: SimTransport,
+    firmware: &[u8],
+    seed: u64,
+    patience: Duration,
+    recorder: Option<Recorder>,
+) -> Result<Outcome, ExploreError> {
+    run_on_beside(transport, firmware, seed, patience, recorder, &mut |_| {
+        Ok(())
+    })
+}
+
+fn run_on_beside(
     mut transport: SimTransport,
     firmware: &[u8],
     seed: u64,
     patience: Duration,
     recorder: Option<Recorder>,
+    aside: Aside<'_>,
 ) -> Result<Outcome, ExploreError> {
     let (mut story, random) = Story::new(seed);
     story.config.firmware_timeout = patience;
     story.config.command_timeout = patience;
     story.config.watchdog = patience;
     transport.set_timing(story.host);
-    play(firmware, seed, &story, random, transport, recorder)
+    play(firmware, seed, &story, random, transport, recorder, aside)
 }
 
 fn play(
@@ -156,6 +189,7 @@ fn play(
     random: SplitMix64,
     transport: SimTransport,
     recorder: Option<Recorder>,
+    aside: Aside<'_>,
 ) -> Result<Outcome, ExploreError> {
     let machine = transport.machine();
     let mut nic = Nic::probe(transport, story.config)?;
@@ -164,7 +198,7 @@ fn play(
     nic.wait_link(story.config.firmware_timeout)?;
     let schedule = Schedule::begin(machine, seed, recorder);
     let mut host = Host::new(nic, schedule, story, random);
-    host.carry()?;
+    host.carry(aside)?;
     host.finish()?;
     let frames = host.out.come() + host.into.come();
     Ok(host.schedule.outcome(frames))
@@ -210,10 +244,11 @@ impl<'a> Host<'a> {
     }
 
     /// Lets all frames pass.
-    fn carry(&mut self) -> Result<(), ExploreError> {
+    fn carry(&mut self, aside: Aside<'_>) -> Result<(), ExploreError> {
         let mut moved = (0, self.schedule.now());
         for _ in 0..TURNS {
             self.feed();
+            aside(&self.schedule.machine).map_err(ExploreError::Aside)?;
             self.queue()?;
             let patience = 1 + below(&mut self.random, self.story.patience);
             if self.nic.wait(Duration::from_micros(patience))? {

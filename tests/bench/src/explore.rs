@@ -4,6 +4,8 @@
 //! identifies a failure; [`replay`] runs it again and writes its timeline.
 
 use crate::report::write_json;
+use crate::spine::card::Kit;
+use crate::spine::explored;
 use crate::trace::files;
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,11 +33,14 @@ pub enum Workload {
     Queues,
     /// Datagrams of endpoints, both ways.
     Endpoints,
+    /// Frames both ways, while extensions come, run, are cut off and go.
+    Extensions,
 }
 
 impl Workload {
     fn run(
         self,
+        kit: Option<&Kit>,
         image: &[u8],
         seed: u64,
         recorder: Option<Recorder>,
@@ -45,16 +50,28 @@ impl Workload {
             rows: [0; 4],
             steps: 0,
         };
-        match self {
-            Workload::Classic => {
-                let (result, timeline) = explore::run(image, seed, recorder);
-                (result.map(carried), timeline)
-            }
-            Workload::Queues => {
+        match (self, kit) {
+            (Workload::Extensions, Some(kit)) => match explored::run(kit, seed, recorder) {
+                Ok((result, timeline)) => (result.map(|(outcome, _)| carried(outcome)), timeline),
+                Err(error) => (Err(ExploreError::Aside(error.to_string())), None),
+            },
+            (Workload::Queues, _) => {
                 let (result, timeline) = explore::queues::run(image, seed, recorder);
                 (result.map(carried), timeline)
             }
-            Workload::Endpoints => explore::endpoints::run(image, seed, recorder),
+            (Workload::Endpoints, _) => explore::endpoints::run(image, seed, recorder),
+            (Workload::Classic | Workload::Extensions, _) => {
+                let (result, timeline) = explore::run(image, seed, recorder);
+                (result.map(carried), timeline)
+            }
+        }
+    }
+
+    /// What extensions need.
+    fn kit(self) -> Result<Option<Kit>> {
+        match self {
+            Workload::Extensions => Ok(Some(Kit::build()?)),
+            Workload::Classic | Workload::Queues | Workload::Endpoints => Ok(None),
         }
     }
 
@@ -62,6 +79,10 @@ impl Workload {
     fn image(self, given: Option<&PathBuf>) -> Result<(String, Vec<u8>)> {
         if self == Workload::Endpoints && given.is_none() {
             return Ok(("eudp".to_owned(), crate::eudp::image()?));
+        }
+        if self == Workload::Extensions {
+            // Its kit has the image.
+            return Ok(("spine".to_owned(), Vec::new()));
         }
         let Given { name, image, .. } = given_or_built(given, true)?;
         Ok((name, image))
@@ -73,11 +94,12 @@ impl Workload {
             Workload::Classic => ("explore", ""),
             Workload::Queues => ("explore-queues", " --queues"),
             Workload::Endpoints => ("explore-eudp", " --eudp"),
+            Workload::Extensions => ("explore-extensions", " --extensions"),
         }
     }
 }
 
-/// `target/reports/explore.json`, or `explore-queues.json`.
+/// `target/reports/explore.json`, `explore-queues.json` or `explore-extensions.json`.
 #[derive(Debug, Serialize)]
 struct Report {
     firmware: String,
@@ -112,6 +134,7 @@ pub fn search(
     schedules: u64,
 ) -> Result<()> {
     let (name, image) = workload.image(firmware)?;
+    let kit = workload.kit()?;
     println!("explore: {schedules} schedules from seed {first} on, firmware {name}");
     let start = Instant::now();
     let bar = ProgressBar::new(schedules);
@@ -124,7 +147,7 @@ pub fn search(
             if failed.load(Ordering::Relaxed) >= ENOUGH || interrupt::check().is_err() {
                 return None;
             }
-            let result = workload.run(&image, seed, None).0;
+            let result = workload.run(kit.as_ref(), &image, seed, None).0;
             if result.is_err() {
                 failed.fetch_add(1, Ordering::Relaxed);
                 bar.set_message(format!("{} failed", failed.load(Ordering::Relaxed)));
@@ -222,7 +245,8 @@ pub fn replay(firmware: Option<&PathBuf>, workload: Workload, seed: u64) -> Resu
     }
     let [read, write, transmit] = disturbance.engines();
     println!("  DMA up to {read} cycles (read), {write} (write), MAC up to {transmit}");
-    let (result, timeline) = workload.run(&image, seed, Some(files::recorder()));
+    let kit = workload.kit()?;
+    let (result, timeline) = workload.run(kit.as_ref(), &image, seed, Some(files::recorder()));
     if let Some(timeline) = timeline {
         let folder = paths::reports().join(workload.names().0);
         std::fs::create_dir_all(&folder)?;

@@ -8,6 +8,7 @@ mod cuts;
 mod kept;
 mod messages;
 mod rings;
+mod schedules;
 mod tigonctl;
 mod traffic;
 mod trials;

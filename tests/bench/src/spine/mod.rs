@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   card      a card that loads extensions, its driver, and what is built for both
+//!   explored  schedules while extensions come, run and go
 //!   frames    frames for handlers, and the host's own beside them
 //!   contained hostile handlers, and what the others lose
 //!   cost      what extensions cost, in the card's cycles
@@ -28,6 +29,7 @@ pub mod contained;
 pub mod cost;
 pub mod cuts;
 mod cutter;
+pub mod explored;
 pub mod frames;
 pub mod guarded;
 pub mod list;
