@@ -1,9 +1,9 @@
-//! The trusted compiler's driver: from a crate to a container.
+//! The trusted compiler's driver: it compiles a crate to a container.
 //!
-//! The author's manifest is read and judged, and not used: the crate is compiled by one that is
-//! made here, with `unsafe_code` forbidden, no build script, no features and no dependency but the
-//! API. A wrapper of three lines, made here too, calls `init` and says what a panic is. All of it
-//! becomes one object file, with the compiler and the flags of the firmware, and checks on.
+//! It checks the author's manifest but does not use it. Its own manifest forbids `unsafe_code` and
+//! has no build script, no features and no dependency but the API. A generated wrapper of three
+//! lines calls `init` and defines the panic handler. The compiler and the flags are the firmware's,
+//! with overflow checks; the result is one object file.
 
 use crate::gate::{self, GateError};
 use crate::object_file::{self, ObjectError};

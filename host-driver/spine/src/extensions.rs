@@ -1,8 +1,8 @@
-//! What is loaded on a card, for the process that drives it.
+//! The driver process's record of the extensions on its card.
 //!
-//! The [`Loader`] knows which pieces of the arena are in use. This keeps, beside it, what the card
-//! is never told: names, what was proven, and whose the guards are. Firmware that was started anew
-//! has forgotten all domains, and so has this at its next look.
+//! The [`Loader`] knows which pieces of the arena are in use. The record adds what the card does
+//! not know: names, what was proven, and who owns each guard. Restarted firmware has no domains;
+//! the record notices the restart at its next look and is empty, too.
 
 mod messages;
 

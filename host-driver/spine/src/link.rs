@@ -1,9 +1,8 @@
-//! The dynamic linker: a container becomes words at their addresses.
+//! The dynamic linker: it makes the words of a container for their addresses on the card.
 //!
-//! The text, the constants and the region are laid into a piece of the card's arena; imports are
-//! resolved against the [domains](crate::policy) that the signer may link with, by name and hash.
-//! What comes out is [verified](crate::verify()) as it is: nothing is trusted because it was built
-//! well.
+//! It places text, constants and region in a piece of the card's arena, and resolves imports by
+//! name and hash against the [domains](crate::policy) that the signer may link with. The
+//! [verifier](crate::verify()) then checks the result, whoever built it.
 
 use crate::policy::Grant;
 use spine_image::{Image, RelocationKind, Section, Target, interface};

@@ -1,9 +1,8 @@
-//! Onto the running card, and off it again.
+//! Loads extensions onto a running card, and unloads them.
 //!
-//! [`host_interface::spine`] is the interface to the firmware. Everything is written by the window
-//! while frames flow; the firmware takes it over in one step when it is asked to. A piece of the
-//! arena belongs to a domain from before it is loaded until the firmware has answered that it is
-//! unloaded.
+//! [`host_interface::spine`] is the interface to the firmware. The loader writes everything through
+//! the window while frames flow; a command then makes the firmware take it over in one step. A
+//! domain keeps its piece of the arena until the firmware has answered that the domain is unloaded.
 
 mod endpoints;
 mod region;

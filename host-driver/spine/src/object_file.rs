@@ -1,8 +1,8 @@
-//! From the compiler's object file to a container.
+//! Converts the compiler's object file to a container.
 //!
-//! The object file is a relocatable ELF of MIPS O32, with a section for each function and each
-//! static. O32 keeps addends in the places that are relocated, and those of a high half only
-//! together with the low half that follows; the container has them in the open.
+//! The object file is a relocatable ELF of MIPS O32 with a section for each function and each
+//! static. O32 stores an addend in the relocated instruction, that of a high half in two
+//! instructions; the container stores each addend in its relocation.
 
 use object::read::elf::{ElfFile32, ElfSection32, FileHeader};
 use object::{

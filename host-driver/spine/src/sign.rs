@@ -1,4 +1,4 @@
-//! Who has made a container: Ed25519 signatures, as images to flash have them.
+//! Ed25519 signatures of containers, in the form that flash images have.
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use spine_image::{Builder, Image, ImageError};

@@ -2,8 +2,9 @@
 //!
 //! The ring of send BDs is in control memory or on the card, and each BD has its own slot in send
 //! memory: BD n points into slot n, so a slot is free exactly when its BD is. A frame takes one BD
-//! for each fragment, with `END` on the last. A BD may also point into memory of someone else
-//! ([`InPlace`]), who leaves it as it is until the BD is back; its slot is not used then.
+//! for each fragment, with `END` on the last. A BD may also point into memory that the caller has
+//! registered ([`InPlace`]); the caller does not change it until the BD is back, and the slot stays
+//! unused.
 //!
 //! ```text
 //!   reclaimed        consumer (the card's)       producer

@@ -1,6 +1,7 @@
-//! Endpoints of other processes.
+//! Opens message endpoints for other processes.
 //!
-//! A process asks at the status socket for an endpoint, and gets its memory as a file:
+//! A process asks at the status socket for an endpoint, and the driver sends it the endpoint's
+//! memory as a file:
 //!
 //! ```text
 //!   application                       Unix socket                        driver

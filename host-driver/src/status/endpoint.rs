@@ -1,4 +1,4 @@
-//! An endpoint for messages, as a process has it that does not drive the card.
+//! A message endpoint in a process that does not drive the card.
 
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! Answers about extensions.
+//! Loads, unloads and lists SPINE extensions for clients of the status socket.
 
 use serde_json::{Value, json};
 use spine_linker::endpoint::RingSizes;

@@ -1,4 +1,4 @@
-//! Answers about receive queues.
+//! Reports the receive queues to clients of the status socket.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! Transfers between card and client that have to wait for the client: their start and their
-//! completion.
+//! Begins and completes DMA transfers for which the card has to wait for its client.
 
 use super::{Machine, Work};
 use crate::host::Host;

@@ -1,9 +1,9 @@
-//! Frames among which somebody else than the host wants some.
+//! Receives frames while extensions or endpoints want some of them.
 //!
-//! As [`frame::complete`](super::frame::complete), with a look at each frame: what nobody wants
-//! goes the ways that it always goes, in runs; what somebody wants ends the run and is handed
-//! out. It stays the oldest frame until it is [let go](let_go), or [passed](Look::passed) to the
-//! host.
+//! It works as [`frame::complete`](super::frame::complete) does but looks at each frame. Frames for
+//! the host take the usual paths, in runs. A frame that somebody else wants ends the run and is
+//! handed out; it stays the oldest frame until it is [let go](let_go), or [passed](Look::passed) to
+//! the host.
 
 use super::deliver::Accepted;
 use super::fast_path::{self, End};

@@ -1,4 +1,4 @@
-//! Endpoints of a card, for the process that drives it.
+//! Message endpoints of a card, opened and closed by the process that drives it.
 
 use super::{Card, LoadError, Loader};
 use crate::endpoint::RingSizes;

@@ -1,4 +1,4 @@
-//! The region of a domain that is loaded, as the host reads and writes it.
+//! The host's reads and writes of a loaded domain's region.
 
 use super::{Card, LoadError, Loader};
 

@@ -1,4 +1,4 @@
-//! The trie itself: which node branches by how many bits.
+//! Builds the trie: by how many bits each node branches.
 
 use super::{NextHop, mask};
 

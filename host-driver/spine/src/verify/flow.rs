@@ -1,4 +1,4 @@
-//! One function, along all its ways.
+//! Follows every path through one function.
 
 use super::{Place, Refused, place};
 use crate::link::Linked;

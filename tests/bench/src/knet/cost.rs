@@ -1,4 +1,4 @@
-//! The cost of classification beside classic mode.
+//! Measures what classification costs: the frame rate of queue mode as a share of classic mode's.
 
 use super::{Bench, percent, rounded};
 use crate::simulated::tables::framed;

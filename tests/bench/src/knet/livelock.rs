@@ -1,7 +1,7 @@
-//! Datagrams beyond what the host can take (section 3).
+//! Receive livelock: more datagrams arrive than the host can process (section 3).
 //!
-//! The host is a third as fast as the paper's, so that the card takes three times what the
-//! host does.
+//! The modelled host is a third as fast as the paper's, so the card receives three times what the
+//! host can process.
 
 use super::{Bench, percent, rounded, signed};
 use crate::simulated::tables::framed;

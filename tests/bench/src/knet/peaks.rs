@@ -1,4 +1,4 @@
-//! Peak throughputs, one against another: the paper's figures 5 to 8.
+//! Compares peak throughputs with each other, as the paper's figures 5 to 8 do.
 
 use super::{Bench, percent, rounded, signed};
 use crate::simulated::tables::framed;

@@ -1,4 +1,4 @@
-//! Queueing transfers: descriptors are written word by word or at once.
+//! Queues DMA transfers: a descriptor is written word by word or at once.
 //!
 //! ```text
 //! stores of a descriptor  -->  commit  -->  tell
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The write of the producer may overtake a store that waits for the SRAM port. Other firmware
-//! that works on the chip does so more than a hundred times a millisecond (`timing.md` 1.1, 7), so
-//! nothing waits for the stores here. The simulator counts such overtakes.
+//! that works on the chip lets that happen more than a hundred times a millisecond (`timing.md` 1.1,
+//! 7), so this firmware does not wait for the stores either. The simulator counts such overtakes.
 
 use super::{
     CHECKSUM_OFFSET, DESCRIPTOR_BYTES, Direction, DmaDescriptorAt, ENTRIES, HostAddress,
