@@ -20,10 +20,10 @@
 //! has its own cache line.
 
 use host_interface::info::GeneralInformationBlock;
+use host_interface::queue::control::CONTROL_BYTES;
 use host_interface::ring;
 
 use super::plan::{BufferPlan, Plan, ReceivePlan, SendPlan};
-use super::queues::CONTROL_WORDS;
 use super::region::{Slots, Table};
 use super::rings::SendRingPlace;
 use crate::dma::DmaMemory;
@@ -32,6 +32,8 @@ use crate::dma::DmaMemory;
 const INDEX_ALIGN: usize = 64;
 /// Words of the general information block.
 pub(super) const INFO_WORDS: usize = size_of::<GeneralInformationBlock>() / 4;
+/// Words of the queue control block.
+pub(super) const CONTROL_WORDS: usize = CONTROL_BYTES / 4;
 
 /// Allocates the bytes of one piece of memory.
 #[derive(Debug, Default)]

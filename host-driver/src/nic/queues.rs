@@ -24,8 +24,8 @@ mod report;
 mod settings;
 
 pub use block::QueueCounters;
+pub(super) use open::QueueMode;
 pub use open::QueueParts;
-pub(super) use open::{CONTROL_WORDS, QueueMode};
 pub use report::{QueueReport, skew};
 pub use settings::{Classification, QueueSettings};
 

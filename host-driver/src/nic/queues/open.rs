@@ -14,7 +14,6 @@
 use std::fmt;
 
 use host_interface::info::{HostAddress, RcbFlags, RingControlBlock};
-use host_interface::queue::control::CONTROL_BYTES;
 use host_interface::queue::{QueueCommand, QueueControl, QueueControlBlock, QueueResult};
 use zerocopy::IntoBytes;
 
@@ -25,6 +24,7 @@ use crate::nic::bar::Whole;
 use crate::nic::commands::Completion;
 use crate::nic::control::Control;
 use crate::nic::error::NicError;
+use crate::nic::layout::CONTROL_WORDS;
 use crate::nic::layout::{QueueControlLayout, ReceiveLayout};
 use crate::nic::line::{Waiter, Watch};
 use crate::nic::memory::words_of;
@@ -37,9 +37,6 @@ use crate::nic::sizes::{JUMBO_SLOT_BYTES, SLOT_BYTES, largest_frame};
 use crate::nic::split::SplitError;
 use crate::nic::{Nic, Phase};
 use crate::transport::{Port, Transport, TransportError, Vector};
-
-/// Words of the queue control block.
-pub(in crate::nic) const CONTROL_WORDS: usize = CONTROL_BYTES / 4;
 
 /// Control of a card in queue mode and its queues, for one thread each.
 pub struct QueueParts<T: Transport> {
