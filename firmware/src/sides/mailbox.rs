@@ -31,12 +31,11 @@ const OF_QUEUES: u32 = {
 /// The mailboxes that frames and interrupts of classic mode use.
 const OFTEN: u32 = RECEIVE | Mailbox::SendProducer.mask() | Mailbox::HostInterrupt.mask();
 
-/// The mailboxes of SPINE's endpoints.
-const OF_ENDPOINTS: u32 = if SPINE == 0 {
-    0
-} else {
-    ((1 << rings::MAILBOXES) - 1) << FIRST_MAILBOX
-};
+/// The mailboxes of SPINE's endpoints, in firmware that has them.
+const OF_ENDPOINTS: u32 = ((1 << rings::MAILBOXES) - 1) << FIRST_MAILBOX;
+
+/// The mailboxes that are looked at one by one only if one of them has been written.
+const SELDOM: u32 = !(OFTEN | if SPINE == 0 { 0 } else { OF_ENDPOINTS });
 
 /// Mailbox.
 #[inline(always)]
@@ -65,7 +64,7 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     if pending & Mailbox::HostInterrupt.mask() != 0 {
         a.io.raise_deferred();
     }
-    if pending & !(OFTEN | OF_ENDPOINTS) != 0 {
+    if pending & SELDOM != 0 {
         others(a, pending);
     }
 }

@@ -116,7 +116,7 @@ fn hosts_take_turns_by_the_clock() {
             }
             number
         };
-        Box::new(program) as hosts::Program<'_, usize>
+        Box::new(program) as Program<'_, usize>
     };
     let ended = fabric.together(vec![host(0, 3000), host(1, 2000)]);
     assert_eq!(ended, [0, 1]);
