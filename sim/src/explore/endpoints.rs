@@ -342,7 +342,7 @@ impl Host<'_> {
                 side.endpoint.send_inline(lent, to, &data, place)
             } else {
                 // In two pieces, at an odd place.
-                let (offset, cut) = (at as u32, length as u32 / 3 | 1);
+                let (offset, cut) = (at as u32, (length as u32 / 3) | 1);
                 let pieces = [
                     side.region.segment(offset, cut),
                     side.region.segment(offset + cut, length as u32 - cut),

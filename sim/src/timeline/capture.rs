@@ -125,7 +125,7 @@ pub fn capture(
     let start = testbench.now();
     record(&testbench, subject);
     testbench.run(&mut load, window.to + AFTER)?;
-    recorded(&testbench.machine(), start, window)
+    recorded(testbench.machine(), start, window)
 }
 
 fn capture_pings(
@@ -156,7 +156,7 @@ fn capture_pings(
     };
     record(&testbench, subject);
     ping_until(&mut testbench, start + window.to + AFTER)?;
-    recorded(&testbench.machine(), start, window)
+    recorded(testbench.machine(), start, window)
 }
 
 fn record(testbench: &Testbench, subject: Subject) {
