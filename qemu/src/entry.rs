@@ -166,11 +166,8 @@ macro_rules! callbacks {
 }
 
 callbacks! {
-    begin(model, message: *mut c_char, bytes: usize) -> bool [false] {
-        // Nothing that could fail is left: the socket was made with the model.
-        let _ = (message, bytes);
+    begin(model) -> () [()] {
         model.entrance.begin();
-        true
     }
     end(model) -> () [()] {
         model.entrance.end();

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this interface; QEMU's must be the same.
-pub const ABI: u32 = 6;
+pub const ABI: u32 = 7;
 
 /// CPUs of the card.
 pub const CPUS: usize = 2;
@@ -101,7 +101,7 @@ pub type ModelHandle = *mut c_void;
 pub struct ModelOps {
     pub abi: u32,
     pub bytes: u32,
-    pub begin: unsafe extern "C" fn(ModelHandle, *mut c_char, usize) -> bool,
+    pub begin: unsafe extern "C" fn(ModelHandle),
     pub end: unsafe extern "C" fn(ModelHandle),
     pub power_on: unsafe extern "C" fn(ModelHandle),
     pub errands: unsafe extern "C" fn(ModelHandle),

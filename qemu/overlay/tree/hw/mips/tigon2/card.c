@@ -114,7 +114,7 @@ static void card_realize(DeviceState *dev, Error **errp)
     }
     card->nic = qemu_new_nic(&card_net_info, &card->conf, TYPE_TIGON2_CARD,
                              dev->id, &dev->mem_reentrancy_guard, card);
-    tigon2_engine_begin(card, errp);
+    tigon2_engine_begin(card);
 }
 
 static void card_reset_hold(Object *obj, ResetType type)

@@ -79,7 +79,7 @@ void tigon2_memory_spill(Tigon2View *view, uint32_t offset);
 
 /* engine.c */
 bool tigon2_engine_load(Tigon2Card *card, Error **errp);
-bool tigon2_engine_begin(Tigon2Card *card, Error **errp);
+void tigon2_engine_begin(Tigon2Card *card);
 void tigon2_engine_fault(Tigon2CPU *cpu, int exception, uint32_t pc,
                          uint32_t address);
 

@@ -360,15 +360,9 @@ bool tigon2_engine_load(Tigon2Card *card, Error **errp)
     return true;
 }
 
-bool tigon2_engine_begin(Tigon2Card *card, Error **errp)
+void tigon2_engine_begin(Tigon2Card *card)
 {
-    char message[MESSAGE_BYTES] = "";
-
-    if (!card->ops.begin(card->model, message, sizeof(message))) {
-        error_setg(errp, "tigon2: %s", message);
-        return false;
-    }
+    card->ops.begin(card->model);
     card->exit.notify = engine_exit;
     qemu_add_exit_notifier(&card->exit);
-    return true;
 }

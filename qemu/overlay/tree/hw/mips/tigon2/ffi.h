@@ -18,7 +18,7 @@
 #define HW_MIPS_TIGON2_FFI_H
 
 /* Both sides refuse each other if this differs. */
-#define TIGON2_ABI 6
+#define TIGON2_ABI 7
 
 #define TIGON2_MODEL_SYMBOL "tigon2_model_new"
 
@@ -134,8 +134,8 @@ typedef struct Tigon2ModelOps {
     uint32_t abi;
     uint32_t bytes;                     /* of this structure */
 
-    /* Go: make the socket.  False with a message if that is not possible. */
-    bool (*begin)(void *model, char *message, size_t bytes);
+    /* The card is complete: the next power_on opens it to its clients. */
+    void (*begin)(void *model);
     /* Stop threads, remove the socket.  Called without the big lock. */
     void (*end)(void *model);
 
