@@ -45,6 +45,9 @@ pub struct Deeds {
     pub guards: u64,
 }
 
+/// What a schedule came to: frames and deeds, or what went wrong.
+pub type Explored = Result<(Outcome, Deeds), ExploreError>;
+
 /// A host that loads and unloads.
 struct Host<'a> {
     kit: &'a Kit,
@@ -141,7 +144,7 @@ pub fn run(
     kit: &Kit,
     seed: u64,
     recorder: Option<Recorder>,
-) -> Result<(Result<(Outcome, Deeds), ExploreError>, Option<Timeline>)> {
+) -> Result<(Explored, Option<Timeline>)> {
     let mut host = Host {
         kit,
         // Some are suspended, some never.
