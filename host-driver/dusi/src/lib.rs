@@ -128,8 +128,10 @@ impl Socket {
 pub struct Calls {
     /// Doorbells rung because the engine slept.
     pub rings: u64,
-    /// Sleeps, each with one call for the wake-up.
+    /// Sleeps, each a poll with two looks at the control socket behind it.
     pub sleeps: u64,
+    /// Times that it let other threads run before it slept.
+    pub yields: u64,
 }
 
 /// An application's attachment to an engine: the paper's user-level application library.

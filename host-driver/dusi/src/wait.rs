@@ -11,8 +11,10 @@ use rustix::io::Errno;
 
 use crate::{DusiError, Event, EventQueue, Ual};
 
-/// How often a waiter looks before it sleeps, letting other threads run in between.
-const LOOKS: usize = 20;
+/// How often a waiter lets other threads run before it sleeps.
+const YIELDS: usize = 5;
+/// How often it looks before each time: some microseconds.
+const LOOKS: usize = 200;
 
 impl Ual {
     /// Events that wait in a queue: one load.
@@ -73,13 +75,20 @@ impl Ual {
             return Ok(true);
         }
         let start = Instant::now();
-        let mut looks = 0;
+        let mut yields = 0;
         loop {
             if start.elapsed() >= timeout {
                 return self.any(queues);
             }
-            if looks < LOOKS {
-                looks += 1;
+            if yields < YIELDS {
+                yields += 1;
+                for _ in 0..LOOKS {
+                    std::hint::spin_loop();
+                    if self.any(queues)? {
+                        return Ok(true);
+                    }
+                }
+                self.calls.yields += 1;
                 std::thread::yield_now();
                 if self.any(queues)? {
                     return Ok(true);

@@ -239,8 +239,8 @@ pub(crate) fn open(root: &Path, path: &Path) -> Option<(File, Meta)> {
     Some((file, meta))
 }
 
-/// A request's path relative to the root; none if it names a parent. The root itself stands for
-/// its `index.html`.
+/// A request's path relative to the root, written in one way only, so that no file is in the cache
+/// twice; none if it names a parent. The root itself stands for its `index.html`.
 pub(crate) fn below(path: &str) -> Option<PathBuf> {
     use std::path::Component;
     let path = Path::new(path.strip_prefix('/')?);
@@ -252,12 +252,24 @@ pub(crate) fn below(path: &str) -> Option<PathBuf> {
     } else {
         path
     };
-    plain.then(|| named.to_owned())
+    plain.then(|| named.components().collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_below_the_root_and_has_one_name() {
+        let name = |path| below(path).map(|path| path.to_string_lossy().into_owned());
+        for same in ["/a/b", "/a//b", "/a/./b", "/a/b/"] {
+            assert_eq!(name(same).as_deref(), Some("a/b"), "{same}");
+        }
+        assert_eq!(name("/").as_deref(), Some("index.html"));
+        for wrong in ["/../a", "/a/../b", "//a", "a", ""] {
+            assert_eq!(name(wrong), None, "{wrong}");
+        }
+    }
 
     fn file(bytes: &[u8]) -> (File, Meta) {
         let file = tempfile::tempfile().expect("a file");

@@ -1,11 +1,13 @@
 //! The states of a connection: "Scalable networking for next-generation computing platforms",
 //! Figure 3.
 
+use std::path::Path;
 use std::time::Instant;
 
 use dusi::{DusiError, Event, Region, Socket, Status, Ual};
 
 use crate::LONGEST_REQUEST;
+use crate::cache::below;
 use crate::loader::Loaded;
 use crate::reply::{Content, Reply, reply};
 use crate::request::{Parsed, Request, bad, parse};
@@ -181,12 +183,17 @@ impl Server {
             let content = Content::Page(text.len() as u64);
             return self.give(socket, &request, &content, Body::Text(text));
         }
-        if let Some(place) = self.cache.find(path) {
+        let below = below(path);
+        let Some(name) = below.as_deref().and_then(Path::to_str) else {
+            let nothing = Content::Nothing("404 Not Found");
+            return self.give(socket, &request, &nothing, Body::Nothing);
+        };
+        if let Some(place) = self.cache.find(name) {
             let content = Content::File(place.meta);
             return self.give(socket, &request, &content, Body::Cached(place.offset));
         }
         self.serial += 1;
-        if !self.loader.ask(self.serial, path) {
+        if !self.loader.ask(self.serial, name) {
             let content = Content::Nothing("503 Service Unavailable");
             return self.give(socket, &request, &content, Body::Nothing);
         }

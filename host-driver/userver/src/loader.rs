@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_
 
 use rustix::event::EventfdFlags;
 
-use crate::cache::{Cache, Place, below, open};
+use crate::cache::{Cache, Place, open};
 use crate::reply::Meta;
 
 /// Files that may wait to be read.
@@ -58,7 +58,7 @@ impl Loader {
         Ok(Self { asked, done, bell })
     }
 
-    /// Asks for the file of a request's path; false if too many wait.
+    /// Asks for the file of a path below the root; false if too many wait.
     pub(crate) fn ask(&self, serial: u64, path: &str) -> bool {
         match self.asked.try_send((serial, path.to_owned())) {
             Ok(()) => true,
@@ -108,7 +108,7 @@ impl Helper {
         if let Some(place) = self.cache.find(path) {
             return Loaded::Cached(place);
         }
-        let found = below(path).and_then(|place| open(&self.root, &place));
+        let found = open(&self.root, Path::new(path));
         let Some((file, meta)) = found else {
             return Loaded::Nothing;
         };

@@ -152,7 +152,7 @@ impl Server {
     /// Its system calls.
     pub fn calls(&self) -> u64 {
         let of = self.ual.calls();
-        self.calls + of.rings + 3 * of.sleeps
+        self.calls + of.rings + of.yields + 3 * of.sleeps
     }
 
     /// Handles all events that there are, without waiting; false if there were none. When the

@@ -208,7 +208,9 @@ impl Site {
         bridge.arg("--status").arg(&status);
         bridge.stdout(File::create(folder.path().join("bridge.log"))?);
         let mut bridge = Process::spawn(&mut bridge)?;
-        begun(&mut bridge, "tigonctl bridge", &status)?;
+        // The device is made after the socket.
+        let device = Path::new("/sys/class/net").join(DEVICE);
+        begun(&mut bridge, "tigonctl bridge", &device)?;
         far.adopt(DEVICE, FAR)?;
         let mut server = far.command(&programs.join("userver").to_string_lossy());
         server.args(["--kernel", ADDRESS, "--root"]).arg(root);
