@@ -105,6 +105,9 @@ pub enum Finding {
     Completed(usize, u32),
     /// A descriptor was completed when its endpoint was closed.
     AfterClose(usize),
+    /// A frame was given early to a MAC that was at work: its deadlines count from the wrong moment,
+    /// and a reset cuts another frame.
+    EarlyBehind(usize),
     /// A transfer was queued while another one was.
     TwoMasters,
     /// An event that the table calls impossible has come.

@@ -499,6 +499,9 @@ impl World {
             Action::Queue | Action::QueueEarly => {
                 let frame = &self.frames[self.fetching];
                 let (start, length) = (frame.start, self.bytes(frame));
+                if action == Action::QueueEarly && !(self.mac_is_idle() && self.sent == 0) {
+                    self.findings.push(Finding::EarlyBehind(self.fetching));
+                }
                 self.at_the_mac.push_back(self.fetching);
                 self.chip.give(start, length);
                 if action == Action::QueueEarly {
