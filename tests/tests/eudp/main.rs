@@ -4,6 +4,7 @@ mod card;
 mod explore;
 mod faults;
 mod page;
+mod pair;
 mod queues;
 mod receiving;
 mod sending;

@@ -21,7 +21,7 @@ use tigon2_sim::{Machine, SimTransport};
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PEER_STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
-const PORT: u16 = 4711;
+pub(super) const PORT: u16 = 4711;
 const PEER_PORT: u16 = 9;
 /// Bytes of the headers of a frame with a datagram.
 const HEADERS: usize = 42;
@@ -78,7 +78,25 @@ impl Bench {
     /// If the firmware does not start or refuses.
     pub fn start(image: &[u8], cut: CutThrough, checksum: Checksum, mtu: u32) -> Result<Bench> {
         let machine = Machine::timed(Board::default(), Parameters::default(), 1);
-        let transport = SimTransport::new(machine);
+        let ends = (HERE, PEER, PEER_STATION);
+        Bench::on(
+            SimTransport::new(machine),
+            image,
+            (cut, checksum, mtu),
+            ends,
+        )
+    }
+
+    /// The same on a card that was powered up, between an address of its own and a peer's.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn on(
+        transport: SimTransport,
+        image: &[u8],
+        (cut, checksum, mtu): (CutThrough, Checksum, u32),
+        (here, there, peer_station): (Ipv4Addr, Ipv4Addr, [u8; 6]),
+    ) -> Result<Bench> {
         let machine = transport.machine();
         let config = Config {
             mtu: if mtu > 1500 { 9000 } else { 1500 },
@@ -95,22 +113,22 @@ impl Bench {
         eudp.set_cut_through(card, cut)?;
         let config = EndpointConfig {
             station,
-            address: HERE,
+            address: here,
             port: PORT,
             mtu,
             checksum,
-            ..EndpointConfig::default()
+            descriptors: eudp::DESCRIPTORS_MAX,
         };
         let mut endpoint = eudp.open(card, config)?;
         let memory = card.allocate(MEMORY)?;
         let region = eudp.register(card, &mut endpoint, &memory)?;
         let to = Destination {
-            station: PEER_STATION,
-            address: PEER,
+            station: peer_station,
+            address: there,
             lifetime: 64,
         };
         let peer = eudp.address(card, &mut endpoint, &to)?;
-        machine.lock().run(100_000);
+        machine.pass(1_000_000);
         while machine.lock().take_frame().is_some() {}
         Ok(Bench {
             machine,
@@ -124,15 +142,13 @@ impl Bench {
         })
     }
 
-    fn now(&self) -> u64 {
+    pub(super) fn now(&self) -> u64 {
         self.machine.lock().now()
     }
 
     /// Lets the card work until the host looks again.
-    fn pass(&self) {
-        let mut machine = self.machine.lock();
-        let cycles = machine.clock().cycle_at(LOOK);
-        machine.run(cycles);
+    pub(super) fn pass(&self) {
+        self.machine.pass(LOOK);
     }
 
     /// Frames of `data` bytes that left early, and that were cut off.
@@ -145,9 +161,14 @@ impl Bench {
         Ok([through, aborted])
     }
 
-    fn post(&mut self, bytes: usize) -> Result<()> {
+    pub(super) fn post(&mut self, bytes: usize) -> Result<()> {
+        self.post_to(PEER_PORT, bytes)
+    }
+
+    /// The same to a port of the peer's.
+    pub(super) fn post_to(&mut self, port: u16, bytes: usize) -> Result<()> {
         let card = &mut EndpointCard(&mut self.nic);
-        let to = (self.peer, PEER_PORT);
+        let to = (self.peer, port);
         self.cookie += 1;
         if bytes <= eudp::INLINE_BYTES as usize {
             let data = [0x5A; eudp::INLINE_BYTES as usize];
@@ -160,7 +181,7 @@ impl Bench {
         Ok(())
     }
 
-    fn poll(&mut self) -> Result<Option<Completion>> {
+    pub(super) fn poll(&mut self) -> Result<Option<Completion>> {
         let card = &mut EndpointCard(&mut self.nic);
         Ok(self.endpoint.poll(card)?)
     }
@@ -180,7 +201,7 @@ impl Bench {
         anyhow::bail!("a frame does not leave")
     }
 
-    fn settle(&mut self) -> Result<()> {
+    pub(super) fn settle(&mut self) -> Result<()> {
         for _ in 0..200 {
             self.poll()?;
             self.pass();
@@ -274,7 +295,7 @@ impl Bench {
         frame
     }
 
-    fn lend(&mut self, number: u32) -> Result<()> {
+    pub(super) fn lend(&mut self, number: u32) -> Result<()> {
         let piece = self.region.segment(number % 8 * BUFFER, 0xFFFF);
         let card = &mut EndpointCard(&mut self.nic);
         Ok(self.endpoint.post(card, &[piece], number)?)
@@ -298,7 +319,7 @@ impl Bench {
         Ok(total as f64 / f64::from(count) / 1000.0)
     }
 
-    fn arrived(&mut self) -> Result<()> {
+    pub(super) fn arrived(&mut self) -> Result<()> {
         let end = self.now() + PATIENCE;
         while self.now() < end {
             if let Some(Completion::Received { status, .. }) = self.poll()? {
@@ -367,6 +388,31 @@ impl Bench {
         let time = last.saturating_sub(first).max(1);
         let rate = f64::from(taken.saturating_sub(1)) * bytes as f64 * 8000.0 / time as f64;
         Ok((rate, f64::from(taken) / f64::from(count)))
+    }
+
+    /// The machine.
+    pub(super) fn machine(&self) -> &SharedMachine {
+        &self.machine
+    }
+
+    /// The machine, and the card as the library has it.
+    pub(super) fn parts(
+        &mut self,
+    ) -> (
+        &SharedMachine,
+        EndpointCard<'_, SimTransport>,
+        &mut Endpoint<DmaMemory>,
+        (AddressHandle, Region),
+    ) {
+        let Bench {
+            machine,
+            nic,
+            endpoint,
+            peer,
+            region,
+            ..
+        } = self;
+        (machine, EndpointCard(nic), endpoint, (*peer, *region))
     }
 
     /// The memory that datagrams are sent from.

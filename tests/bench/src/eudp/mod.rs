@@ -8,9 +8,12 @@
 //! There is one card. Latency is from the process's call to the end on the wire, and from the end
 //! on the wire to the completion: added up, what two cards would take one way.
 
+pub mod burst;
 mod card;
+mod pair;
 
 pub use card::{Bench, image};
+pub use pair::Pair;
 
 use crate::simulated::page::Page;
 use crate::simulated::tables::framed;
@@ -100,7 +103,41 @@ pub fn run(quick: bool) -> Result<()> {
         "one behind the other, Mb/s of data",
         &figures.bandwidth_table(),
     );
+    page.table("two cards on one wire", &pairs(&image, sizes)?);
+    page.table("a burst of 10 000 descriptors", &bursts(&image)?);
     page.write("bench-eudp", std::slice::from_ref(&figures))
+}
+
+/// One-way times of two cards, stored and cut through.
+fn pairs(image: &[u8], sizes: &[(usize, u32)]) -> Result<Table> {
+    let mut table = framed(&["bytes", "stored, us", "cut through, us"]);
+    for (bytes, mtu) in sizes.iter().copied() {
+        let one_way = |cut| Pair::start(image, cut, Checksum::None, mtu)?.one_way(bytes, 10);
+        let [stored, through] = [one_way(CutThrough::Off)?, one_way(CutThrough::OfBus)?];
+        let cells = [
+            bytes.to_string(),
+            format!("{stored:.1}"),
+            format!("{through:.1}"),
+        ];
+        table.add_row(cells);
+    }
+    Ok(table)
+}
+
+/// How long the first datagram of a burst is fetched.
+fn bursts(image: &[u8]) -> Result<Table> {
+    use burst::Posted;
+    let mut table = framed(&["posted", "first datagram fetched in, us"]);
+    for posted in [
+        Posted::Alone,
+        Posted::OneLevel,
+        Posted::DoorbellEach,
+        Posted::DoorbellForSome,
+    ] {
+        let time = burst::first_fetch(image, posted, 10_000)?;
+        table.add_row([format!("{posted:?}"), format!("{:.1}", time / 1000.0)]);
+    }
+    Ok(table)
 }
 
 /// Latencies of some sizes.

@@ -1,0 +1,107 @@
+//! Two cards on one wire: true one-way times, and how long the wire rests.
+
+use super::card::{Bench, PORT};
+use anyhow::{Context, Result};
+use eudp::{Checksum, CutThrough};
+use std::net::Ipv4Addr;
+use tigon2_model::Board;
+use tigon2_sim::fabric::{Cable, Fabric};
+use tigon2_sim::timeline::event::Event;
+use tigon2_sim::timeline::{LIMIT, Recorder, number};
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::{Machine, SimTransport};
+
+/// Addresses and stations of the two hosts.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+const STATIONS: [[u8; 6]; 2] = [[2, 0x54, 0x47, 0, 1, 0], [2, 0x54, 0x47, 0, 1, 1]];
+
+/// Two hosts, each with an endpoint.
+pub struct Pair {
+    hosts: [Bench; 2],
+}
+
+impl Pair {
+    /// Powers both up.
+    ///
+    /// # Errors
+    /// If the firmware does not start or refuses.
+    pub fn start(image: &[u8], cut: CutThrough, checksum: Checksum, mtu: u32) -> Result<Pair> {
+        let machines = (0..2).map(|number| {
+            let seed = 1 + number as u64;
+            let mut machine = Machine::timed(Board::default(), Parameters::default(), seed);
+            machine.set_mac_address(STATIONS[number]);
+            machine
+        });
+        let fabric = Fabric::new(machines, &[(0, 1, Cable::default())]);
+        let start = |number: usize| {
+            let transport = SimTransport::to(&fabric.card(number));
+            let there = 1 - number;
+            let ends = (ADDRESSES[number], ADDRESSES[there], STATIONS[there]);
+            Bench::on(transport, image, (cut, checksum, mtu), ends)
+        };
+        Ok(Pair {
+            hosts: [start(0)?, start(1)?],
+        })
+    }
+
+    /// Microseconds from a process's call to where the other process sees the datagram, there and
+    /// back, the mean of `count` rounds, halved.
+    ///
+    /// # Errors
+    /// If one does not arrive.
+    pub fn one_way(&mut self, bytes: usize, count: u32) -> Result<f64> {
+        let mut total = 0;
+        for number in 0..count {
+            for host in &mut self.hosts {
+                host.lend(number)?;
+                host.settle()?;
+            }
+            let begun = self.hosts[0].now();
+            let [one, other] = &mut self.hosts;
+            one.post_to(PORT, bytes)?;
+            other.arrived()?;
+            other.post_to(PORT, bytes)?;
+            one.arrived()?;
+            total += one.now() - begun;
+            one.settle()?;
+        }
+        Ok(total as f64 / f64::from(count) / 2000.0)
+    }
+
+    /// The part of the time for which the wire rests between the first byte and the last one of
+    /// `count` datagrams that are posted at once.
+    ///
+    /// # Errors
+    /// If they do not leave.
+    pub fn rests(&mut self, bytes: usize, count: usize) -> Result<f64> {
+        let [one, _] = &mut self.hosts;
+        let machine = one.machine().clone();
+        machine
+            .lock()
+            .record(Recorder::new(LIMIT, number::of_datagram));
+        for _ in 0..count {
+            one.post_to(PORT, bytes)?;
+        }
+        let mut quiet = 0;
+        while quiet < 2000 {
+            quiet = if one.poll()?.is_some() { 0 } else { quiet + 1 };
+            one.pass();
+        }
+        let timeline = machine.lock().recorded().context("no recording")?;
+        // What a frame has around it on the wire: preamble, CRC, gap.
+        const AROUND: u64 = 8 + 4 + 12;
+        let mut ends = (u64::MAX, 0, 0);
+        for event in &timeline.events {
+            if let Event::Transmit { span, length, .. } = event {
+                let busy = (u64::from(*length).max(60) + AROUND) * 8;
+                let clock = timeline.clock;
+                ends.0 = ends.0.min(clock.nanoseconds(span.start));
+                ends.1 = ends.1.max(clock.nanoseconds(span.end));
+                ends.2 += busy;
+            }
+        }
+        let (from, to, busy) = ends;
+        let time = to.saturating_sub(from).max(1);
+        Ok(1.0 - (busy as f64 / time as f64).min(1.0))
+    }
+}

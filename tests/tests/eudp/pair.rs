@@ -1,0 +1,64 @@
+//! Two cards on one wire, and the burst of Figure 3.
+
+use eudp::{Checksum, CutThrough};
+use tigon_bench::eudp::Pair;
+use tigon_bench::eudp::burst::{Posted, first_fetch};
+
+use crate::card::image;
+
+/// What one card alone adds up to is what two cards take; cut through is not slower than stored.
+#[test]
+fn a_datagram_goes_from_process_to_process() {
+    let image = image();
+    for (bytes, mtu, least, most) in [(1, 1500, 15.0, 70.0), (8972, 9000, 90.0, 200.0)] {
+        let one_way = |cut| {
+            let pair = Pair::start(&image, cut, Checksum::None, mtu);
+            let mut pair = pair.unwrap_or_else(|error| panic!("{error:#}"));
+            pair.one_way(bytes, 5)
+                .unwrap_or_else(|error| panic!("{error:#}"))
+        };
+        let [stored, through] = [CutThrough::Off, CutThrough::OfBus].map(one_way);
+        println!("{bytes} bytes: {stored:.1} us stored, {through:.1} cut through");
+        assert!((least..most).contains(&stored), "{bytes}: {stored}");
+        assert!(through <= 1.05 * stored, "{bytes}: {through} for {stored}");
+    }
+}
+
+/// Ten datagrams of 32 KB: how long the wire rests between the first byte and the last.
+#[test]
+fn the_wire_rests_between_the_frames_of_long_datagrams() {
+    let image = image();
+    let mut rests = [0.0; 2];
+    for (rests, mtu) in rests.iter_mut().zip([1500, 9000]) {
+        let pair = Pair::start(&image, CutThrough::OfBus, Checksum::None, mtu);
+        let mut pair = pair.unwrap_or_else(|error| panic!("{error:#}"));
+        *rests = pair
+            .rests(32_768, 10)
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        println!("MTU {mtu}: the wire rests for {:.1} %", 100.0 * *rests);
+    }
+    // CPU B is the limit with frames of 1500 bytes.
+    assert!(rests[0] < 0.6 && rests[1] < 0.2, "{rests:?}");
+}
+
+/// With two levels a burst does not make the first datagram late; with one level it does.
+#[test]
+fn a_burst_of_descriptors_leaves_the_bus_to_data() {
+    let image = image();
+    let time = |posted| {
+        let time = first_fetch(&image, posted, 1000);
+        time.unwrap_or_else(|error| panic!("{error:#}"))
+    };
+    let alone = time(Posted::Alone);
+    let [one, each, some] = [
+        Posted::OneLevel,
+        Posted::DoorbellEach,
+        Posted::DoorbellForSome,
+    ]
+    .map(time);
+    println!(
+        "{alone:.0} ns alone; {one:.0} one level, {each:.0} a doorbell each, {some:.0} for 64"
+    );
+    assert!(some <= 1.05 * alone, "{some} for {alone}");
+    assert!(one > some, "{one} for {some}");
+}
