@@ -269,11 +269,7 @@ fn a_recovery_forgets_what_was_loaded() {
     said(&story.load(&card::ours("echo"), &["ip:1"]));
     story.driver.stage.nic.recover().expect("it starts again");
     assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
-    let link = story
-        .driver
-        .stage
-        .nic
-        .wait_link(std::time::Duration::from_secs(5));
+    let link = story.driver.stage.nic.wait_link(Duration::from_secs(5));
     link.expect("a link");
     let question = story.ping(1);
     assert_eq!(story.driver.stage.receive(1), [question]);
