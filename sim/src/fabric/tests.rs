@@ -162,6 +162,14 @@ fn a_card_writes_what_it_is_allowed_to() {
         assert_eq!(fabric.card(1).lock().word(0x1_0014), 0x0506_0708);
         let told = fabric.traffic(0, Target::Card(1));
         assert_eq!((told.transfers, told.bytes), (1, 8));
+        // The bus is free for who asks, also after long.
+        for _ in 0..2 {
+            fabric.card(0).pass(3_000_000);
+            fabric.card(1).lock().load_image(0x1_0010, &[0; 4]);
+            transfer(0x810);
+            fabric.card(0).pass(1500);
+            assert_eq!(fabric.card(1).lock().word(0x1_0010), 0x0102_0304);
+        }
         transfer(0x68);
         fabric.card(0).pass(5000);
         let window = Register::WindowBase.offset();

@@ -353,6 +353,7 @@ impl DmaEngine {
             }
             if transaction.beats == 0 {
                 self.bus_free = transaction.next;
+                self.share.used(transaction.next);
                 self.bus = None;
             }
         }

@@ -19,6 +19,8 @@ pub struct Latency {
 pub(super) struct Share {
     shared: bool,
     granted: bool,
+    /// When this card's last transaction was over.
+    used: Fine,
     /// Of each channel's transfer, if its target has one of its own.
     latency: [Option<Fine>; 2],
     /// A clock of the bus.
@@ -30,6 +32,7 @@ impl Share {
         Share {
             shared: false,
             granted: false,
+            used: Fine::default(),
             latency: [None; 2],
             clock,
         }
@@ -38,6 +41,11 @@ impl Share {
     #[inline]
     pub(super) fn may_take(&self) -> bool {
         self.granted | !self.shared
+    }
+
+    #[inline]
+    pub(super) fn used(&mut self, until: Fine) {
+        self.used = until;
     }
 
     #[inline]
@@ -70,19 +78,20 @@ impl DmaEngine {
         self.share.shared = true;
     }
 
-    /// Gives the card the grant, or takes it; the bus is free from a time on.
+    /// Gives the card the grant, or takes it; as far as others use it the bus is free from a time
+    /// on.
     pub(crate) fn grant_bus(&mut self, granted: bool, free: Fine) {
         if granted && !self.share.granted {
             self.wake = 0;
         }
         self.share.granted = granted;
-        self.bus_free = self.bus_free.max(free);
+        self.bus_free = self.share.used.max(free);
     }
 
     /// When the bus is free, as far as this card has used it; for another one a clock later, in
     /// which nobody drives it.
     pub(crate) fn bus_free_for_others(&self) -> Fine {
-        self.bus_free.plus(self.share.clock)
+        self.share.used.plus(self.share.clock)
     }
 
     /// The target of the transfer that a channel has begun has a latency of its own, or not.
