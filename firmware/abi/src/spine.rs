@@ -22,6 +22,7 @@
 //! firmware answers with [`BlockWord::Result`], then [`BlockWord::Answer`], which is the command
 //! word. A command word is never used twice in a row: its upper half is a number.
 
+pub mod peer;
 pub mod rings;
 
 use tigon2_chip::table;
@@ -115,6 +116,8 @@ table! {
         /// Close an endpoint. When it is [`Done`](Outcome::Done), the card touches none of its
         /// memory any more.
         Close = 7,
+        /// Take over the words of the [peer page](peer), which lies behind the arena.
+        Peer = 16,
     }
 }
 

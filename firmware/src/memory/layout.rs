@@ -283,7 +283,9 @@ pub const POOL_SLOT: u32 = 2048;
 /// What extensions are loaded into.
 pub const ARENA: u32 = POOL + (POOL_SLOTS + 1) * POOL_SLOT;
 /// End of that.
-pub const ARENA_END: u32 = if SPINE == 0 { ARENA } else { BLOCK_OFFSET };
+pub const ARENA_END: u32 = if SPINE == 0 { ARENA } else { PEER_PAGE };
+/// The peer page, see [`spine::peer`].
+pub const PEER_PAGE: u32 = BLOCK_OFFSET - spine::peer::PAGE_BYTES;
 /// Bytes from [`SPINE_SHARED`] to K: the arena has room for the router's two tables of 16 KB. With
 /// 512 KB of SRAM the packet buffers keep 224 KB.
 const SPINE_BYTES: u32 = 0x1_4000;

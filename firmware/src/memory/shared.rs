@@ -218,6 +218,8 @@ shared! {
     OfA SPINE_POSTED one, "Messages of handlers to their own domains; wraps.";
     OfA SPINE_POSTS_RUN one, "Those of them that have run.";
     OfA SPINE_POST_ROOM one, "How many more there is room for.";
+    OfA SPINE_PEER one, "The roles of this card beside its peer.";
+    OfB SPINE_GRANTS one, "How often B has granted rooms to the peer, or made some void: A tells the peer.";
 }
 
 shared! {

@@ -29,6 +29,7 @@ pub fn doorbell_a<B: Dispatch>(a: &mut SideA<B>) {
     let errors = ERRORS.get(&mut a.io.bus);
     eudp::completion::called(&mut a.eudp, &mut a.io);
     spine::message::arrived(&mut a.spine, &mut a.io);
+    spine::called(&mut a.spine, &mut a.io);
     if a.host_events.is_behind(errors) || a.io.rare_work {
         rare(a, errors);
     }

@@ -12,8 +12,8 @@ use crate::path::receive::{self, queues};
 use host_interface::eudp::COMMAND_MAILBOX;
 use host_interface::queue::QUEUES_MAX;
 use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
-use host_interface::spine::MAILBOX;
 use host_interface::spine::rings::{self, FIRST_MAILBOX};
+use host_interface::spine::{MAILBOX, peer};
 use tigon2_chip::Register;
 use tigon2_chip::mailbox::Mailbox;
 use tigon2_hal::events::Dispatch;
@@ -52,9 +52,6 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
         receive_producer(a, pending, Mailbox::MiniProducer, RingId::Mini);
         receive_producer(a, pending, Mailbox::JumboProducer, RingId::Jumbo);
     }
-    if SPINE != 0 && pending & 1 << MAILBOX != 0 {
-        spine::load::command(&mut a.spine, &mut a.io);
-    }
     if SPINE != 0 && pending & OF_ENDPOINTS != 0 {
         spine::message::rung(&mut a.spine, &mut a.io, pending >> FIRST_MAILBOX);
     }
@@ -72,6 +69,12 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
 /// The other mailboxes, behind one test: those of queues, commands and loaded handlers.
 #[inline(never)]
 fn others<B: Dispatch>(a: &mut SideA<B>, pending: u32) {
+    if SPINE != 0 && pending & 1 << peer::MAILBOX != 0 {
+        spine::peer::rung(&mut a.io);
+    }
+    if SPINE != 0 && pending & 1 << MAILBOX != 0 {
+        spine::load::command(&mut a.spine, &mut a.io);
+    }
     if QUEUES != 0 && pending & OF_QUEUES != 0 {
         let (produced, rearmed) = (pending >> BUFFER_MAILBOX, pending >> REARM_MAILBOX);
         queues::mailboxes(&mut a.queues, &mut a.io, produced, rearmed);

@@ -9,6 +9,7 @@ use super::{BUS, State};
 use crate::memory::copy;
 use crate::sides::spine::effects::{Effects, Status};
 use crate::sides::spine::enter::{CUT, Ended};
+use crate::sides::spine::peer;
 use crate::sides::spine::supply::slot;
 use crate::sides::spine::{message, outgoing};
 use core::arch::global_asm;
@@ -99,7 +100,7 @@ fn effects() -> &'static mut Effects {
     unsafe { &mut *((*SPINE_SAVED.get())[EFFECTS] as *mut Effects) }
 }
 
-#[unsafe(link_section = ".scratch_a.low.imports")]
+#[unsafe(link_section = ".text.imports")]
 extern "C" fn add_handler(entry: u32, number: u32, argument: u32) -> Status {
     effects().install(entry, number, argument)
 }
@@ -156,6 +157,11 @@ extern "C" fn send(number: u32) -> Status {
 #[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn release(number: u32) -> Status {
     effects().release(number)
+}
+
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn forward() -> Status {
+    effects().forward(peer::has_room(&mut { BUS }))
 }
 
 #[unsafe(link_section = ".scratch_a.low.imports")]
@@ -229,5 +235,6 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::SendMessage as usize] = send_message as *const ();
     table[Number::SendWire as usize] = send_wire as *const ();
     table[Number::Post as usize] = post as *const ();
+    table[Number::Forward as usize] = forward as *const ();
     Table(table)
 };

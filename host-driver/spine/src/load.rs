@@ -5,6 +5,7 @@
 //! domain keeps its piece of the arena until the firmware has answered that the domain is unloaded.
 
 mod endpoints;
+pub mod peer;
 mod region;
 
 pub use crate::guard::{Guard, Term};

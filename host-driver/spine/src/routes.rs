@@ -31,6 +31,8 @@ pub enum NextHop {
     Host,
     /// To this Ethernet address, out of the port that they came from.
     Wire([u8; 6]),
+    /// To this Ethernet address, out of the port of the peer card.
+    Peer([u8; 6]),
 }
 
 /// Addresses with a common prefix, and where their packets go.
@@ -45,7 +47,10 @@ pub struct Route {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RouteError {
     /// A line is no route.
-    #[error("line {line}: {text:?} is no route: ADDRESS/LENGTH and an Ethernet address, or host")]
+    #[error(
+        "line {line}: {text:?} is no route: ADDRESS/LENGTH and an Ethernet address, peer and one, \
+         or host"
+    )]
     Text {
         /// Which line, from 1 on.
         line: usize,
@@ -108,7 +113,8 @@ impl Route {
 impl FromStr for Route {
     type Err = RouteError;
 
-    /// From `10.0.0.0/8 02:00:00:00:00:05`, or `10.0.0.1/32 host`.
+    /// From `10.0.0.0/8 02:00:00:00:00:05`, `10.0.0.0/8 peer 02:00:00:00:00:05`, or
+    /// `10.0.0.1/32 host`.
     fn from_str(text: &str) -> Result<Route, RouteError> {
         let parsed = || {
             let (prefix, hop) = text.split_once(char::is_whitespace)?;
@@ -131,12 +137,16 @@ fn next_hop(text: &str) -> Option<NextHop> {
     if text == "host" {
         return Some(NextHop::Host);
     }
+    let (to, text): (fn([u8; 6]) -> NextHop, &str) = match text.strip_prefix("peer ") {
+        Some(text) => (NextHop::Peer, text.trim()),
+        None => (NextHop::Wire, text),
+    };
     let mut address = [0; 6];
     let mut parts = text.split(':');
     for byte in &mut address {
         *byte = u8::from_str_radix(parts.next()?, 16).ok()?;
     }
-    parts.next().is_none().then_some(NextHop::Wire(address))
+    parts.next().is_none().then_some(to(address))
 }
 
 /// The routes of a text: one in a line, `#` begins a remark.

@@ -141,6 +141,7 @@ fn policy_of(patience: u32, guards: &[&str]) -> Policy {
         domains = [
             "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
             "spine.message",
+            "spine.peer",
         ]
         watchdog = 10
         patience = {patience}

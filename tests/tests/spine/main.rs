@@ -7,6 +7,7 @@ mod cost;
 mod cuts;
 mod kept;
 mod messages;
+mod peers;
 mod rings;
 mod schedules;
 mod tigonctl;

@@ -108,6 +108,17 @@ impl Context {
         status(imports::transmit())
     }
 
+    /// Has the frame, patched, handed to the other card on the bus, which transmits it. It is
+    /// consumed then, whatever the verdict.
+    ///
+    /// # Errors
+    /// [`Full`] if it is asked for twice, if there is no such card or it has granted no room, or if
+    /// the frame is longer than those that the runtime keeps (1536 bytes).
+    #[inline(always)]
+    pub fn forward(&self) -> Result<(), Full> {
+        status(imports::forward())
+    }
+
     /// Has the frame kept, patched, beyond this run: a copy of it, to which the number refers
     /// until it is [released](Context::release).
     ///

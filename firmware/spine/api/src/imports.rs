@@ -9,13 +9,13 @@ use core::sync::atomic::AtomicU32;
 
 #[cfg(not(target_arch = "mips"))]
 pub(crate) use crate::model::{
-    accept, add_handler, count, keep, kept, kept_words, now, patch, patch_three, post, release,
-    send, send_message, send_wire, transmit,
+    accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
+    release, send, send_message, send_wire, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub(crate) use card::{
-    accept, add_handler, count, keep, kept, kept_words, now, patch, patch_three, post, release,
-    send, send_message, send_wire, transmit,
+    accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
+    release, send, send_message, send_wire, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
@@ -77,6 +77,8 @@ mod card {
         safe fn buffer_transmit(slot: u32) -> u32;
         #[link_name = "spine.buffer.release"]
         safe fn buffer_release(slot: u32) -> u32;
+        #[link_name = "spine.peer.forward"]
+        safe fn peer_forward() -> u32;
         #[link_name = "spine.counter.add"]
         safe fn counter_add(counter: u32) -> u32;
         #[link_name = "spine.message.accept"]
@@ -153,6 +155,12 @@ mod card {
     #[inline(always)]
     pub fn release(slot: u32) -> u32 {
         buffer_release(slot)
+    }
+
+    /// Notes that the frame goes to the peer; 0 if it has room.
+    #[inline(always)]
+    pub fn forward() -> u32 {
+        peer_forward()
     }
 
     /// Notes a count; 0 if there was room.

@@ -44,6 +44,7 @@ struct Noted {
     in_init: bool,
     patches: Vec<(u32, u32)>,
     transmits: bool,
+    forwards: bool,
     counts: Vec<u32>,
     frame_bytes: usize,
     keeps: bool,
@@ -87,6 +88,8 @@ pub struct Run {
     pub verdict: Option<Verdict>,
     /// The frame that goes out.
     pub transmitted: Option<Vec<u8>>,
+    /// The frame that goes to the peer, which has room for it.
+    pub forwarded: Option<Vec<u8>>,
     /// Frames that were kept and go out, too.
     pub sent: Vec<Vec<u8>>,
     /// Messages that were sent, with their arguments.
@@ -186,7 +189,7 @@ impl Domain {
         let run = AssertUnwindSafe(|| handler(Ephemeral::new(), &message, &context));
         let verdict = catch_unwind(run).ok();
         let noted = NOTED.take();
-        let mut transmitted = None;
+        let (mut transmitted, mut forwarded) = (None, None);
         let mut sent = Vec::new();
         if verdict.is_some() {
             for number in &noted.counts {
@@ -195,12 +198,14 @@ impl Domain {
                 }
             }
             transmitted = noted.transmits.then(|| patched(words, frame.len(), &noted));
+            forwarded = noted.forwards.then(|| patched(words, frame.len(), &noted));
             sent = self.move_kept(&noted, words, frame.len());
         }
         let returned = verdict.is_some();
         Some(Run {
             verdict,
             transmitted,
+            forwarded,
             sent,
             messages: if returned { noted.messages } else { Vec::new() },
             posts: if returned { noted.posts } else { Vec::new() },
@@ -305,6 +310,17 @@ pub(crate) fn transmit() -> u32 {
             return 1;
         }
         noted.transmits = true;
+        0
+    })
+}
+
+/// See [`Context::forward`].
+pub(crate) fn forward() -> u32 {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.forwards || noted.frame_bytes == 0 || noted.frame_bytes > LONGEST {
+            return 1;
+        }
+        noted.forwards = true;
         0
     })
 }

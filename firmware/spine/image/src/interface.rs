@@ -74,6 +74,8 @@ interfaces! {
     SendWire: "spine.message.send_wire", "fn(u32, u32, *const u32, u32) -> u32", 64;
     /// Notes a message to the own domain.
     Post: "spine.message.post", "fn(u32, *const u32, u32) -> u32", 64;
+    /// Notes that the frame is to be handed to the peer.
+    Forward: "spine.peer.forward", "fn() -> u32", 64;
 }
 
 /// How many there are.

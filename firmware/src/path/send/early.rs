@@ -13,20 +13,23 @@
 use super::own::Wait;
 use super::{ROOM, SendPath};
 use crate::io::IoB;
+use crate::memory::layout::SPINE;
 use crate::memory::shared::LINK_UP;
-use tigon2_chip::Register;
 use tigon2_chip::bits::MacTxState;
 use tigon2_chip::events::EventBit;
+use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
+/// What stands in `lent` while somebody wants the path back.
+const WANTED: u32 = 2;
 /// Bytes at the start of a frame that lie in one piece.
 pub const TOGETHER: u32 = 128;
 
 impl SendPath {
     /// Whether somebody else has the path.
     #[inline(always)]
-    pub(super) fn is_lent(&self) -> bool {
+    pub fn is_lent(&self) -> bool {
         self.lent.first().is_some_and(|lent| *lent != 0)
     }
 
@@ -56,6 +59,36 @@ impl SendPath {
         Ok(())
     }
 
+    /// Somebody has frames for the path, which is lent.
+    #[inline(always)]
+    pub(super) fn wait_for_path<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        io.bus.clear(EventBit::SendDataReady);
+        if SPINE != 0 {
+            self.want_path(io);
+        }
+    }
+
+    /// Has the one who has the path look whether he is asked for it.
+    #[inline(never)]
+    pub(super) fn want_path<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        if let Some(lent) = self.lent.first_mut() {
+            *lent = WANTED;
+        }
+        io.bus.ring(Cpu::B);
+    }
+
+    /// Whether the path is lent and somebody wants it.
+    #[inline(always)]
+    pub fn is_wanted(&self) -> bool {
+        self.lent.first().is_some_and(|lent| *lent == WANTED)
+    }
+
+    /// Whether the host has frames that have not been begun.
+    #[inline(always)]
+    pub fn has_waiting(&self) -> bool {
+        !self.bds.is_empty()
+    }
+
     /// Takes the path back: the host's frames go on.
     #[inline(always)]
     pub fn take_back<B: Dispatch>(&mut self, io: &mut IoB<B>) {
@@ -69,6 +102,42 @@ impl SendPath {
     #[inline(always)]
     pub fn has_link<B: Bus>(bus: &mut B) -> bool {
         LINK_UP.get(bus) != 0
+    }
+
+    /// Takes a whole page of `bytes`, a power of two, at a multiple of that; none if there is no
+    /// room for it now. What is left in front of it stays empty.
+    #[inline(always)]
+    pub fn take_page<B: Bus>(&mut self, bus: &mut B, bytes: u32) -> Option<u32> {
+        if !self.buffer.has_room(bus, bytes << 2) {
+            return None;
+        }
+        let front = self.buffer.position().wrapping_neg() & (bytes - 1);
+        self.buffer.take(front);
+        self.buffer.keep_together(bytes);
+        let front = self.buffer.position().wrapping_neg() & (bytes - 1);
+        self.buffer.take(front);
+        let page = self.buffer.position();
+        self.buffer.take(bytes);
+        Some(page)
+    }
+
+    /// Gives the MAC the frame of `length` bytes without CRC that begins at `start` and lies in the
+    /// page that ends at `end`; `false` if it has no room for a descriptor.
+    #[inline(always)]
+    pub fn push_page<B: Bus>(&mut self, bus: &mut B, start: u32, length: u32, end: u32) -> bool {
+        let mut frames = self.ring.open();
+        let fits = frames.free(bus, 1) != 0;
+        if fits {
+            frames.push(bus, start, length, None);
+            // The writes of registers would go past stores that wait; a load does not.
+            let _ = bus.load(start);
+            bus.write(Register::TxProducer, self.buffer.behind(end, 0));
+        }
+        frames.close(bus);
+        if fits {
+            self.counters.octets.add(length);
+        }
+        fits
     }
 
     /// Where the frame begins.

@@ -31,7 +31,7 @@ use crate::io::bd_ring::{BdRing, OutOfRange, Take};
 use crate::io::deadline::SlotB;
 use crate::io::note::{ReadKind, ReadNote};
 use crate::memory::config::Config;
-use crate::memory::layout::EUDP;
+use crate::memory::layout::{EUDP, SPINE};
 use crate::memory::region::SendBds;
 use crate::memory::shared::{LINK_UP, SEND_PRODUCER};
 use crate::record::counters::SendCounters;
@@ -104,7 +104,7 @@ pub struct SendPath {
     /// Not 0 if a BD requested a report at once.
     now: u32,
     /// Whether somebody else has the path, see [`early`].
-    lent: [u32; EUDP],
+    lent: [u32; EUDP + SPINE],
     /// Per-frame counters.
     pub counters: SendCounters,
 }
@@ -133,7 +133,7 @@ impl SendPath {
             frame_start: 0,
             frame_bytes: 0,
             now: 0,
-            lent: [0; EUDP],
+            lent: [0; EUDP + SPINE],
             counters: SendCounters::new(),
         }
     }
@@ -233,7 +233,7 @@ pub fn bds_arrived<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, after: u32
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
     if send.is_lent() {
-        return io.bus.clear(EventBit::SendDataReady);
+        return send.wait_for_path(io);
     }
     let stop = queue_some(send, io);
     io.bus.set(EventBit::DmaReadComplete);

@@ -40,6 +40,10 @@ pub fn transmit<B: Dispatch>(
     from: u32,
     length: u32,
 ) -> Result<(), Wait> {
+    if send.is_lent() {
+        send.want_path(io);
+        return Err(Wait::Later);
+    }
     if send.frame_bytes != 0 {
         return Err(Wait::Later);
     }

@@ -26,11 +26,13 @@ const TRANSMIT: u32 = 1 << 31;
 const KEEP: u32 = 1 << 30;
 /// A message goes to the wire.
 const MESSAGE: u32 = 1 << 29;
+/// The frame is to be handed to the peer.
+const FORWARD: u32 = 1 << 28;
 /// A bit for each slot that is to be transmitted, from this one on; those to be released are the
 /// lowest.
 const SEND: u32 = POOL_SLOTS;
 const SLOTS: u32 = (1 << POOL_SLOTS) - 1;
-const _: () = assert!(2 * POOL_SLOTS <= 29);
+const _: () = assert!(2 * POOL_SLOTS <= 28);
 
 /// What an import answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,6 +277,23 @@ impl Effects {
         Status::Noted
     }
 
+    /// Has the frame handed to the peer, if that has room for it.
+    #[inline(always)]
+    pub fn forward(&mut self, has_room: bool) -> Status {
+        let fits = self.words != 0 && self.words <= FRAME_MAX >> 2;
+        if self.asked & FORWARD != 0 || !fits || !has_room {
+            return Status::Full;
+        }
+        self.asked |= FORWARD;
+        Status::Noted
+    }
+
+    /// Whether the frame is to be handed to the peer.
+    #[inline(always)]
+    pub const fn forwards(&self) -> bool {
+        self.asked & FORWARD != 0
+    }
+
     /// Has the frame kept; returns its slot, or [`NONE`].
     #[inline(always)]
     pub fn keep(&mut self) -> u32 {
@@ -331,7 +350,7 @@ impl Effects {
     /// Whether anything is to become of frames.
     #[inline(always)]
     pub const fn moves_frames(&self) -> bool {
-        self.asked & !MESSAGE != 0
+        self.asked & !(MESSAGE | FORWARD) != 0
     }
 
     /// Whether the frame is to be transmitted, and nothing else is to become of frames.

@@ -9,7 +9,7 @@ use super::enter::{self, Left};
 use super::guard::Guard;
 use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message, watched};
 use crate::io::IoA;
-use crate::memory::layout::{ARENA, ARENA_END, POOL_SLOTS, SPINE_BLOCK};
+use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE_BLOCK};
 use crate::memory::shared::{SPINE_LOADING, SPINE_WATCH};
 use host_interface::extension::Extension;
 use host_interface::spine::rings::DEFAULT_CALLERS;
@@ -30,6 +30,7 @@ const fn word(word: BlockWord) -> u32 {
 /// Describes the block to the host, before anything is loaded.
 pub fn describe<B: Bus>(bus: &mut B) {
     clear(bus, SPINE_BLOCK, spine::BLOCK_BYTES);
+    clear(bus, PEER_PAGE, spine::peer::PAGE_BYTES);
     for (at, value) in [
         (BlockWord::Layout, spine::LAYOUT),
         (BlockWord::Arena, ARENA),
@@ -68,6 +69,11 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::SetGuards) => set_guards(runtime, io),
         Some(Command::Open) => runtime.open_endpoint(io, argument),
         Some(Command::Close) => runtime.close_endpoint(io, argument),
+        Some(Command::Peer) => {
+            runtime.peer.open(io);
+            call_b(io);
+            Ok(())
+        }
         Some(_) if domain >= DOMAINS => Err(Outcome::NoDomain),
         Some(Command::Load) => load(runtime, io, domain),
         Some(Command::Unload) => unload(runtime, io, domain),

@@ -29,6 +29,7 @@
 //! | [`message`] | messages to handlers |
 //! | [`rings`] | those from the host's rings |
 //! | [`outgoing`] | those that handlers send |
+//! | [`peer`] | frames to another card on the bus |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
 //! | [`slots`] | who refers to which of these |
 //! | [`watch`] | the watchdog, by CPU B |
@@ -39,6 +40,7 @@ pub mod guard;
 pub mod load;
 pub mod message;
 pub mod outgoing;
+pub mod peer;
 pub mod rings;
 pub mod slots;
 pub mod supply;
@@ -114,6 +116,7 @@ pub struct Runtime {
     outgoing: outgoing::Outgoing,
     /// Whether messages may wait for a handler.
     messages: u32,
+    peer: peer::Peer,
     /// Number of the run; the lowest 24 bits count.
     run: u32,
     /// Start of the oldest frame if it was judged, and is the host's, but waits; else 0.
@@ -150,6 +153,7 @@ impl Runtime {
             rings: rings::Rings::new(),
             outgoing: outgoing::Outgoing::new(),
             messages: 0,
+            peer: peer::Peer::NONE,
             run: 0,
             judged: 0,
         }
@@ -173,6 +177,14 @@ fn call_b<B: Dispatch>(io: &mut IoA<B>) {
     let calls = SPINE_CALLS.get(&mut io.bus).wrapping_add(1);
     SPINE_CALLS.set(&io.me, &mut io.bus, calls);
     io.ring_b();
+}
+
+/// Doorbell A: there may be news for the peer.
+#[inline(always)]
+pub fn called<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
+    if let Some(runtime) = spine.runtime() {
+        runtime.peer.called(io);
+    }
 }
 
 /// Receive complete: some frames.
@@ -276,6 +288,7 @@ fn run<B: Dispatch>(
         effects,
         pool,
         outgoing,
+        peer,
         run,
         ..
     } = runtime;
@@ -315,6 +328,11 @@ fn run<B: Dispatch>(
             commit(io, effects, pool, number, at, length);
             if effects.sends_messages() {
                 outgoing.commit(io, effects, pool, (number, handler));
+            }
+            if effects.forwards() {
+                // The frame is on its way from where it lies.
+                peer.forward(io, number, at, length, effects);
+                return Fate::Done;
             }
             let (fate, count) = match verdict {
                 0 => (Fate::Done, DomainCount::Consumed),
@@ -385,9 +403,8 @@ fn commit<B: Dispatch>(
     at: u32,
     length: u32,
 ) {
-    for counter in effects.counts() {
-        let first = SPINE_BLOCK + domain_count(number, DomainCount::Counters);
-        bump(&mut io.bus, first + (counter << 2));
+    if !effects.counts().is_empty() {
+        count_all(&mut io.bus, effects, number);
     }
     if effects.only_transmits() {
         let slot = pool.put(&mut io.bus, at, length, effects.patches());
@@ -395,6 +412,15 @@ fn commit<B: Dispatch>(
         call_b(io);
     } else if effects.moves_frames() {
         move_frames(io, effects, pool, number, at, length);
+    }
+}
+
+/// Counts what a run has counted.
+#[inline(never)]
+fn count_all<B: Bus>(bus: &mut B, effects: &Effects, number: u32) {
+    let first = SPINE_BLOCK + domain_count(number, DomainCount::Counters);
+    for counter in effects.counts() {
+        bump(bus, first + (counter << 2));
     }
 }
 

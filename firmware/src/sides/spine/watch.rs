@@ -17,6 +17,7 @@
 //! has halted CPU B, too.
 
 use super::enter::{self, Ended};
+use super::peer::Rooms;
 use super::rings::{IS_DATA, request};
 use super::supply::{self, AGAIN, Taker};
 use crate::io::IoB;
@@ -69,6 +70,7 @@ struct Watcher {
     /// Requests for messages that the channel has, and that are done.
     asked: u32,
     fetched: u32,
+    rooms: Rooms,
 }
 
 impl Watcher {
@@ -83,6 +85,7 @@ impl Watcher {
             taker: Taker::new(),
             asked: 0,
             fetched: 0,
+            rooms: Rooms::NONE,
         }
     }
 }
@@ -93,7 +96,7 @@ pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB
     if let Some(watcher) = spine.0.first_mut() {
         let calls = SPINE_CALLS.get(&mut io.bus);
         // Where frames wait, the doorbell is rung without a call.
-        if calls != watcher.calls || watcher.waits != 0 {
+        if calls != watcher.calls || watcher.waits != 0 || send.is_wanted() {
             watcher.calls = calls;
             look_round(watcher, send, io);
         }
@@ -120,7 +123,12 @@ fn is_idle<B: Dispatch>(watcher: &Watcher, io: &mut IoB<B>) -> bool {
 fn see<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
     let is_asked = fetch(watcher, io);
     supply::transmit(&mut watcher.taker, send, io);
-    watcher.waits = u32::from(supply::waits(&watcher.taker, io) || !is_asked);
+    let again = watcher.rooms.serve(send, io);
+    let waits = supply::waits(&watcher.taker, io) || !is_asked || again;
+    watcher.waits = u32::from(waits);
+    if again {
+        io.arm(SlotB::Watch, AGAIN);
+    }
     watcher.period = SPINE_WATCH.get(&mut io.bus);
     if watcher.period != 0 && !io.is_armed(SlotB::Watch) {
         io.arm(SlotB::Watch, watcher.period);

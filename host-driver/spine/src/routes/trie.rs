@@ -167,12 +167,16 @@ impl Trie {
         let (root, nodes) = self.nodes.split_first().unwrap_or((&0, &[]));
         words.push(placed(*root));
         for hop in hops {
-            if let NextHop::Wire([a, b, c, d, e, f]) = *hop {
-                words.extend([
-                    u32::from_be_bytes([a, b, c, d]),
-                    u32::from_be_bytes([e, f, 0, 0]),
-                ]);
-            }
+            let (address, port) = match *hop {
+                NextHop::Host => continue,
+                NextHop::Wire(address) => (address, 0),
+                NextHop::Peer(address) => (address, 1),
+            };
+            let [a, b, c, d, e, f] = address;
+            words.extend([
+                u32::from_be_bytes([a, b, c, d]),
+                u32::from_be_bytes([e, f, 0, port]),
+            ]);
         }
         words.extend(nodes.iter().map(|node| placed(*node)));
         for (prefix, _, word) in self.base {

@@ -106,6 +106,7 @@ impl Kit {
             domains = [
                 "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
                 "spine.message",
+                "spine.peer",
             ]
             watchdog = {watchdog}
             patience = {patience}
@@ -215,7 +216,15 @@ impl SpineCard {
             Some(parameters) => Machine::timed(Board::default(), parameters, 1),
             None => Machine::new(Board::default()),
         };
-        let transport = SimTransport::new(machine);
+        SpineCard::start_on(kit, &SharedMachine::new(machine))
+    }
+
+    /// The same on a card that is there.
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start).
+    pub fn start_on(kit: &Kit, machine: &SharedMachine) -> Result<SpineCard> {
+        let transport = SimTransport::to(machine);
         let machine = transport.machine();
         let mut nic = Nic::probe(transport, Config::default())?;
         nic.load(&kit.image)?;

@@ -5,12 +5,14 @@
 //! | nothing slower | the paper's experiments with `parallel`, and with `spine` without extensions |
 //! | guards | datagrams at the wire's rate into the host, past guards that none of them meets |
 //! | handlers | what CPU A does for a frame that goes to a handler, by what the handler asks for |
+//! | peers | packets through the router to the other card on the bus |
 //! | watchdog | how long a run lasts that does not end |
 
 use super::card::{Kit, SpineCard};
 use super::frames::{Kind, WANTED, plain};
 use super::guarded::{Guarded, ROUTES, guarded};
 use super::messages::{self, Messages};
+use super::peers::{self, Forwarded};
 use super::router;
 use super::stores::pc;
 use crate::simulated::page::Page;
@@ -94,6 +96,8 @@ pub struct Costs {
     pub handled: Vec<Handled>,
     /// Of applications.
     pub messages: Messages,
+    /// From card to card.
+    pub peers: Vec<Forwarded>,
     /// Microseconds that a run without end lasts with a watchdog of 10, least and most.
     pub watchdog: [f64; 2],
 }
@@ -140,6 +144,7 @@ pub fn measure(quick: bool) -> Result<Costs> {
         plain: plain_experiments(&kit, &parallel, sizes, duration)?,
         guarded: guarded(&kit, sizes, duration)?,
         handled: handled(&kit)?,
+        peers: peers::measure(&kit, &parameters()?)?,
         messages: messages::measure(&kit)?,
         watchdog: watchdog(&kit, if quick { 40 } else { 400 })?,
     })
@@ -295,7 +300,7 @@ fn watchdog(kit: &Kit, runs: u32) -> Result<[f64; 2]> {
 }
 
 impl Costs {
-    fn tables(&self) -> [(&'static str, Table); 4] {
+    fn tables(&self) -> [(&'static str, Table); 5] {
         let mut plain = framed(&["experiment", "bytes", "parallel", "spine", "slower by"]);
         for row in &self.plain {
             let unit = match row.experiment {
@@ -332,6 +337,7 @@ impl Costs {
             ("received datagrams past guards", guarded),
             ("a frame to a handler", handled),
             ("messages of applications", self.messages.table()),
+            ("from card to card", peers::table(&self.peers)),
         ]
     }
 }

@@ -11,6 +11,7 @@
 //!   cuts      every handler, and every init, cut off at each instruction of a run, under traffic
 //!   cutter    one run, cut off, and the frames beside it
 //!   router    packets through the router, while its table is replaced
+//!   peers     packets through the router to the other card on the bus
 //!   traffic   the host's frames beside those for handlers
 //!   stores    what CPU A stores in a run, and where it may
 //!   trials    the commands of these
@@ -37,6 +38,7 @@ mod loaded;
 pub mod made;
 pub mod messages;
 pub mod new;
+pub mod peers;
 pub mod router;
 pub mod stores;
 mod traffic;

@@ -28,6 +28,8 @@ const CYCLES: u64 = 400;
 /// Cycles between two looks at the wire, and looks for the last packets.
 const LOOK: u64 = 4000;
 const LOOKS: u32 = 200;
+/// Bytes of a packet.
+const SHORTEST: usize = 60;
 /// EtherType of IPv4.
 const IPV4: u16 = 0x0800;
 
@@ -89,14 +91,21 @@ pub fn routes(count: usize, version: u8) -> Result<Vec<Route>> {
     Ok(all)
 }
 
-/// A packet that the card is to forward, with a number in its identification.
-fn packet(station: [u8; 6], destination: u32, number: u16) -> Vec<u8> {
+/// A packet of so many bytes to the addresses of the testbench, with a number.
+pub fn packet(station: [u8; 6], bytes: usize, number: u16) -> Vec<u8> {
+    packet_to(station, 0x0A4D_0005, bytes, number)
+}
+
+/// A packet of `bytes` bytes that the card is to forward, with a number in its identification.
+fn packet_to(station: [u8; 6], destination: u32, bytes: usize, number: u16) -> Vec<u8> {
     let mut frame = station.to_vec();
     frame.extend(PEER);
     frame.extend(IPV4.to_be_bytes());
     let mut header = [
         0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 0, 0, 0, 0,
     ];
+    let length = bytes.saturating_sub(14) as u16;
+    header[2..4].copy_from_slice(&length.to_be_bytes());
     header[4..6].copy_from_slice(&number.to_be_bytes());
     header[16..].copy_from_slice(&destination.to_be_bytes());
     let sum: u32 = header
@@ -106,7 +115,7 @@ fn packet(station: [u8; 6], destination: u32, number: u16) -> Vec<u8> {
     let sum = (sum >> 16) + (sum & 0xFFFF);
     header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
     frame.extend(header);
-    frame.resize(60, number as u8);
+    frame.resize(bytes, number as u8);
     frame
 }
 
@@ -182,7 +191,7 @@ pub fn run(kit: &Kit, count: usize, packets: u32) -> Result<Routed> {
             let route = &both[0][random.below(count as u32) as usize];
             let inside = random.next() & u32::MAX.checked_shr(route.length()).unwrap_or(0);
             let destination = route.prefix() | inside;
-            let frame = packet(card.nic.station(), destination, number);
+            let frame = packet_to(card.nic.station(), destination, SHORTEST, number);
             card.machine.lock().send_frame(0, frame.clone());
             sent.insert(number, (destination, frame));
         }

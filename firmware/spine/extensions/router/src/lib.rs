@@ -10,8 +10,8 @@
 //!
 //! table +0   the first node: 32 less the bits that it branches by (5 bits; 0 for a leaf), the
 //!            first of these bits (5), what follows (22): its children, or its route
-//!       +1   next hop 1: Ethernet address, 4 bytes; 2 bytes in the upper half. Next hop 2 ...
-//!            Number 0 is the host.
+//!       +1   next hop 1: Ethernet address, 4 bytes; 2 bytes in the upper half, bit 0: by the peer
+//!            card's port. Next hop 2 ... Number 0 is the host.
 //! node       as the first one
 //! route      prefix; length (6 bits), shorter route (16; 0 for none), next hop (10)
 //! shorter    length, shorter route, next hop, as above
@@ -42,6 +42,9 @@ pub const UNROUTED: u32 = 1;
 pub const REGION_WORDS: usize = 1 << 13;
 /// Words of a table.
 pub const TABLE_WORDS: usize = (REGION_WORDS - 1) / 2;
+
+/// The packet leaves by the peer card.
+const BY_PEER: u32 = 1;
 
 /// The region.
 pub static REGION: Table<REGION_WORDS> = Table::new();
@@ -124,7 +127,11 @@ fn send(context: &Context, words: &[u32; HEADERS], (high, low): (u32, u32)) -> R
         words[7],
     ];
     context.patch_three(5, header)?;
-    context.transmit()
+    if low & BY_PEER == 0 {
+        context.transmit()
+    } else {
+        context.forward()
+    }
 }
 
 /// A word of the region.

@@ -60,6 +60,7 @@ fn routes(random: &mut Random, count: usize, hops: u32) -> Vec<Route> {
         let prefix = address >> (32 - length) << (32 - length);
         let hop = match random.below(hops) {
             0 => NextHop::Host,
+            n if n % 3 == 0 => NextHop::Peer([2, 0, 0, 1, (n >> 8) as u8, n as u8]),
             n => NextHop::Wire([2, 0, 0, 0, (n >> 8) as u8, n as u8]),
         };
         let route = Route::new(prefix.into(), length, hop).expect("a prefix");
@@ -73,11 +74,15 @@ fn oracle(routes: &[Route], address: u32) -> Option<(u32, u32)> {
     let fits = routes.iter().filter(|route| route.fits(address));
     match fits.max_by_key(|route| route.length())?.hop() {
         NextHop::Host => None,
-        NextHop::Wire([a, b, c, d, e, f]) => Some((
-            u32::from_be_bytes([a, b, c, d]),
-            u32::from_be_bytes([e, f, 0, 0]),
-        )),
+        NextHop::Wire(address) => Some(words(address, 0)),
+        NextHop::Peer(address) => Some(words(address, 1)),
     }
+}
+
+/// A next hop in the form of the table.
+fn words([a, b, c, d, e, f]: [u8; 6], port: u8) -> (u32, u32) {
+    let high = u32::from_be_bytes([a, b, c, d]);
+    (high, u32::from_be_bytes([e, f, 0, port]))
 }
 
 fn compare(routes: &[Route], random: &mut Random, addresses: u32) {

@@ -120,3 +120,17 @@ fn frames_are_kept_sent_and_released_by_who_keeps_them() {
         assert!(!effects.moves_frames());
     }
 }
+
+#[test]
+fn a_frame_goes_to_the_peer_once_and_where_it_has_room() {
+    let mut effects = Effects::new();
+    effects.begin(60, THERE);
+    assert_eq!(effects.forward(true), Status::Noted);
+    assert_eq!(effects.forward(true), Status::Full);
+    assert!(effects.forwards() && !effects.moves_frames());
+    for (bytes, has_room) in [(60, false), (FRAME_MAX + 1, true), (0, true)] {
+        effects.begin(bytes, THERE);
+        assert_eq!(effects.forward(has_room), Status::Full);
+        assert!(!effects.forwards());
+    }
+}

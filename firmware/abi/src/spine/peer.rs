@@ -1,0 +1,131 @@
+//! The peer page: how two cards on one PCI bus hand frames to each other without the host.
+//!
+//! SPINE paper, section 5.2. The host tells each card where the other one's BAR 0 and peer page are,
+//! and leases it the other one's window: from then on the peer alone moves `R[68]`. A card *grants*
+//! rooms in its transmit buffer, each a page of the window, and numbers them; the other card fills
+//! them in their order and rings. No CPU copies a frame.
+//!
+//! ```text
+//!   card that grants                                  card that sends
+//!   rooms of the transmit buffer ── numbers, DMA ──►  granted rooms, in its peer page
+//!        ▲                                             │
+//!        └── R[68] = room; frame, trailer; mailbox ◄── DMA from its receive buffer
+//!   MAC ring ──► wire
+//! ```
+//!
+//! A room ends with its trailer: the room's number in bits 31:16, the frame's bytes in bits 15:0. The
+//! frame lies in front of it, 8-byte aligned, so the trailer is the last word of the page or the one
+//! before it, and then the last one is 0. Rooms that were not filled when the card has frames of its own become void; then the
+//! number of the first one that counts goes up.
+//!
+//! ```text
+//! +0x000  words of the page                       PeerWord
+//! +0x040  by the peer: first number that counts, a free word, ROOMS granted rooms
+//! +0x0A0  the same for the peer, as it gets it
+//! +0x100  words on their way to the peer
+//! ```
+
+use tigon2_chip::table;
+
+/// Bytes of the page, and of a room: what the window shows.
+pub const PAGE_BYTES: u32 = 0x800;
+/// Rooms that are granted at a time, at most.
+pub const ROOMS: u32 = 16;
+/// The mailbox that says that rooms were filled.
+pub const MAILBOX: u32 = 28;
+/// Longest frame without CRC that a room takes.
+pub const LONGEST: u32 = 1536;
+
+/// Offset of what the peer has granted.
+pub const GRANTED: u32 = 0x40;
+/// Offset of the granted rooms in that.
+pub const ROOM_WORDS: u32 = 8;
+/// Bytes of it.
+pub const GRANT_BYTES: u32 = ROOM_WORDS + 4 * ROOMS;
+/// Offset of what this card has granted.
+pub const OWN: u32 = 0xA0;
+/// Offset of words on their way, one for each room.
+pub const STAGING: u32 = 0x100;
+
+/// This card grants rooms to the peer.
+pub const GRANTS: u32 = 1;
+/// This card sends frames to the peer.
+pub const SENDS: u32 = 2;
+
+table! {
+    /// A word of the page, by its offset.
+    pub enum PeerWord: u32 {
+        /// By the host: address on the bus of the other card's BAR 0, upper half.
+        BarHigh = 0x00,
+        /// Lower half.
+        BarLow = 0x04,
+        /// By the host: NIC address of its peer page.
+        Page = 0x08,
+        /// By the host: [`GRANTS`], [`SENDS`]; 0 closes.
+        Roles = 0x0C,
+        /// Frames that were handed to the peer.
+        Sent = 0x10,
+        /// Frames that were dropped because their room became void.
+        NoRoom = 0x14,
+        /// Frames of the peer's that the MAC was given.
+        Taken = 0x18,
+        /// Rooms that became void before they were filled.
+        Void = 0x1C,
+        /// The number of the next room to fill.
+        Next = 0x20,
+    }
+}
+
+/// What stands in the list of granted rooms for a room: the page's address, and the lower bits of
+/// its number; never 0.
+#[inline(always)]
+pub const fn granted(page: u32, number: u32) -> u32 {
+    page | NUMBERED | number & (NUMBERED - 1)
+}
+
+/// The page of such a word, if it is that of a number.
+#[inline(always)]
+pub const fn room(word: u32, number: u32) -> Option<u32> {
+    if word & (PAGE_BYTES - 1) == granted(0, number) {
+        Some(word & !(PAGE_BYTES - 1))
+    } else {
+        None
+    }
+}
+
+/// The trailer behind a frame in a room.
+#[inline(always)]
+pub const fn trailer(number: u32, bytes: u32) -> u32 {
+    number << 16 | bytes
+}
+
+/// Offset in a room of the trailer behind `bytes`, a multiple of 4, so that they begin at a multiple
+/// of 8.
+#[inline(always)]
+pub const fn trailer_at(bytes: u32) -> u32 {
+    (PAGE_BYTES - 8) + (bytes & 4)
+}
+
+const NUMBERED: u32 = 0x400;
+
+const _: () = {
+    assert!(GRANTED + GRANT_BYTES <= OWN && OWN + GRANT_BYTES <= STAGING);
+    assert!(ROOMS.is_power_of_two() && STAGING + 4 * ROOMS <= PAGE_BYTES);
+    assert!(LONGEST + 8 <= PAGE_BYTES && NUMBERED * 2 == PAGE_BYTES);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rooms_are_known_by_their_numbers() {
+        let word = granted(0x14_0800, 0x1_0005);
+        assert_eq!(room(word, 5), Some(0x14_0800));
+        assert_eq!(room(word, 6), None);
+        assert_eq!(room(0, 0), None);
+        for bytes in (60..=LONGEST).map(|bytes| bytes.next_multiple_of(4)) {
+            assert_eq!((trailer_at(bytes) - bytes) % 8, 0);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Frames to another card on the bus, without the host: [`host_interface::spine::peer`].
+//!
+//! SPINE paper, section 5.2. CPU A of the card that a frame came to has it written from the receive
+//! buffer into a room of the other card's transmit buffer, three transfers one behind the other:
+//!
+//! ```text
+//!   R[68] of the peer = room ──► frame and trailer, by the window ──► mailbox
+//! ```
+//!
+//! The peer's mailbox has its CPU A call its CPU B, which gives the MAC the rooms that are filled, in
+//! their order, grants others, and has CPU A tell so. While rooms are granted the transmit path is
+//! lent: the card's own frames would pass over them. When it has some, it waits for what is on its
+//! way, [`PATIENCE`] at most, makes the other rooms void, and grants again when the path is free.
+
+use super::Runtime;
+use super::effects::Effects;
+use crate::io::note::WriteNote;
+use crate::io::{IoA, IoB};
+use crate::memory::layout::PEER_PAGE;
+use crate::memory::shared::{LINK_UP, SPINE_GRANTS, SPINE_PEER};
+use crate::path::send::SendPath;
+use host_interface::spine::DomainCount;
+use host_interface::spine::peer::{
+    self, GRANT_BYTES, GRANTED, GRANTS, MAILBOX, OWN, PAGE_BYTES, PeerWord, ROOM_WORDS, ROOMS,
+    SENDS, STAGING,
+};
+use tigon2_chip::bits::DmaState;
+use tigon2_chip::mailbox;
+use tigon2_chip::memory::REGISTERS_BYTES;
+use tigon2_chip::{Cpu, Register};
+use tigon2_hal::Bus;
+use tigon2_hal::assist::{HostAddress, Transfer};
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// Offset of the window in BAR 0.
+const WINDOW: u32 = 0x800;
+/// Offset of the peer's mailbox in its BAR 0: the lower word.
+const BELL: u32 = mailbox::BAR_BASE + mailbox::BYTES * MAILBOX + 4;
+/// Word values stay what they are.
+const STATE: u32 = DmaState::new()
+    .with_start(true)
+    .with_no_swap(true)
+    .with_end_of_frame(true)
+    .into_bits();
+/// Microseconds that the card's own frames wait for rooms to be filled.
+const PATIENCE: u32 = 20;
+/// Rooms that are granted at once.
+const AT_ONCE: u32 = 4;
+
+const _: () = assert!(WINDOW >= REGISTERS_BYTES);
+
+const fn word(word: PeerWord) -> u32 {
+    PEER_PAGE + word as u32
+}
+
+/// What CPU A knows of the peer.
+#[derive(Debug)]
+pub struct Peer {
+    roles: u32,
+    bar: HostAddress,
+    /// NIC address of its peer page.
+    page: u32,
+    /// Where its window was moved last.
+    window: u32,
+    /// CPU B's grants that the peer was told of.
+    told: u32,
+}
+
+impl Peer {
+    /// There is none.
+    pub const NONE: Peer = Peer {
+        roles: 0,
+        bar: HostAddress { high: 0, low: 0 },
+        page: 0,
+        window: 0,
+        told: 0,
+    };
+
+    /// Takes over what the host says.
+    #[inline(never)]
+    pub fn open<B: Dispatch>(&mut self, io: &mut IoA<B>) {
+        let bus = &mut io.bus;
+        let roles = bus.load(word(PeerWord::Roles));
+        let told = SPINE_GRANTS.get(bus);
+        *self = Peer {
+            roles,
+            bar: HostAddress {
+                high: bus.load(word(PeerWord::BarHigh)),
+                low: bus.load(word(PeerWord::BarLow)),
+            },
+            page: bus.load(word(PeerWord::Page)),
+            window: 0,
+            told,
+        };
+        let next = bus.load(PEER_PAGE + GRANTED);
+        bus.store(word(PeerWord::Next), next);
+        SPINE_PEER.set(&io.me, bus, roles);
+    }
+
+    /// Hands the frame of `length` bytes that lies at `at` to the peer, as a run of a domain has
+    /// asked for: with changed words, into the room that was there.
+    #[inline(never)]
+    pub fn forward<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        number: u32,
+        at: u32,
+        length: u32,
+        effects: &Effects,
+    ) {
+        let bus = &mut io.bus;
+        let next = next(bus);
+        let room = room(bus, next);
+        if room == 0 || !io.write_ring.has_room(3) {
+            // It became void since it was asked for.
+            let refused = bus.load(word(PeerWord::NoRoom)).wrapping_add(1);
+            bus.store(word(PeerWord::NoRoom), refused);
+            return Runtime::count(bus, number, DomainCount::Dropped);
+        }
+        for (index, value) in effects.patches() {
+            bus.store(at + (index << 2), *value);
+        }
+        // The CRC's place is free.
+        let bytes = (length + 3) & !3;
+        bus.store(at + bytes, peer::trailer(next, length));
+        let offset = peer::trailer_at(bytes) - bytes;
+        let window = PEER_PAGE + STAGING + ((next & (ROOMS - 1)) << 2);
+        bus.store(window, room);
+        self.window = room;
+        bus.store(word(PeerWord::Next), next.wrapping_add(1));
+        let sent = bus.load(word(PeerWord::Sent)).wrapping_add(1);
+        bus.store(word(PeerWord::Sent), sent);
+        self.put(io, Register::WindowBase.offset(), window, 4);
+        self.put(io, WINDOW + offset, at, bytes + 4);
+        self.put(io, BELL, window, 4);
+        Runtime::count(&mut io.bus, number, DomainCount::Consumed);
+    }
+
+    /// Queues a transfer to an offset of the peer's BAR.
+    #[inline(always)]
+    fn put<B: Dispatch>(&self, io: &mut IoA<B>, offset: u32, local: u32, length: u32) {
+        let transfer = Transfer {
+            host: HostAddress {
+                high: self.bar.high,
+                low: self.bar.low + offset,
+            },
+            local,
+            length,
+            state: STATE,
+            note: WriteNote::QUIET.word(),
+        };
+        io.write_ring.put(&mut io.bus, &transfer);
+    }
+
+    /// Doorbell A: tells the peer what CPU B has granted.
+    #[inline(always)]
+    pub fn called<B: Dispatch>(&mut self, io: &mut IoA<B>) {
+        if self.roles & GRANTS != 0 {
+            self.tell(io);
+        }
+    }
+
+    #[inline(never)]
+    fn tell<B: Dispatch>(&mut self, io: &mut IoA<B>) {
+        let grants = SPINE_GRANTS.get(&mut io.bus);
+        if grants == self.told {
+            return;
+        }
+        if !io.has_write_room(2) {
+            // Somebody rings again: the peer's next frame, or CPU B's timer.
+            return;
+        }
+        self.told = grants;
+        if self.window != self.page {
+            self.window = self.page;
+            let window = word(PeerWord::Page);
+            self.put(io, Register::WindowBase.offset(), window, 4);
+        }
+        self.put(io, WINDOW + GRANTED, PEER_PAGE + OWN, GRANT_BYTES);
+    }
+}
+
+/// The number of the next room to fill: not one that is void by now.
+#[inline(always)]
+fn next<B: Bus>(bus: &mut B) -> u32 {
+    let (next, counts) = (
+        bus.load(word(PeerWord::Next)),
+        bus.load(PEER_PAGE + GRANTED),
+    );
+    if counts.wrapping_sub(next) as i32 > 0 {
+        counts
+    } else {
+        next
+    }
+}
+
+/// The room of a number, 0 if it is not granted.
+#[inline(always)]
+fn room<B: Bus>(bus: &mut B, number: u32) -> u32 {
+    let entry = PEER_PAGE + GRANTED + ROOM_WORDS + ((number & (ROOMS - 1)) << 2);
+    peer::room(bus.load(entry), number).unwrap_or(0)
+}
+
+/// Whether the peer has room for a frame.
+#[inline(always)]
+pub fn has_room<B: Bus>(bus: &mut B) -> bool {
+    if SPINE_PEER.get(bus) & SENDS == 0 {
+        return false;
+    }
+    let next = next(bus);
+    room(bus, next) != 0
+}
+
+/// What CPU B knows of the rooms that it has granted.
+#[derive(Debug)]
+pub struct Rooms {
+    /// Numbers of the next room to be granted, and to be filled.
+    granted: u32,
+    filled: u32,
+    /// Since when the card's own frames wait.
+    since: u32,
+    waits: u32,
+}
+
+impl Rooms {
+    /// None.
+    pub const NONE: Rooms = Rooms {
+        granted: 0,
+        filled: 0,
+        since: 0,
+        waits: 0,
+    };
+
+    /// Sees to what has come from the peer, and to what it may send next. Returns whether to look
+    /// again soon.
+    #[inline(always)]
+    pub fn serve<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
+        if SPINE_PEER.get(&mut io.bus) & GRANTS == 0 && self.granted == self.filled {
+            return false;
+        }
+        self.serve_peer(send, io)
+    }
+
+    #[inline(never)]
+    fn serve_peer<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
+        self.collect(send, io);
+        let open = SPINE_PEER.get(&mut io.bus) & GRANTS != 0;
+        if send.is_wanted() || !open {
+            return self.give_back(send, io);
+        }
+        self.waits = 0;
+        if !send.is_lent() && (send.has_waiting() || send.lend(io).is_err()) {
+            return true;
+        }
+        self.grant(send, io);
+        // Rooms may be filled without a bell, and the last news may not have been told.
+        self.granted.wrapping_sub(self.filled) < ROOMS
+    }
+
+    /// Gives the MAC what was filled.
+    #[inline(always)]
+    fn collect<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let before = self.filled;
+        while self.filled != self.granted {
+            let bus = &mut io.bus;
+            let entry = PEER_PAGE + OWN + ROOM_WORDS + ((self.filled & (ROOMS - 1)) << 2);
+            let page = bus.load(entry) & !(PAGE_BYTES - 1);
+            let Some((start, length)) = frame(bus, page, self.filled) else {
+                break;
+            };
+            if LINK_UP.get(bus) != 0 && !send.push_page(bus, start, length, page + PAGE_BYTES) {
+                break;
+            }
+            self.filled = self.filled.wrapping_add(1);
+        }
+        if before != self.filled {
+            let taken = io.bus.load(word(PeerWord::Taken));
+            let taken = taken.wrapping_add(self.filled.wrapping_sub(before));
+            io.bus.store(word(PeerWord::Taken), taken);
+        }
+    }
+
+    /// The card's own frames go on when no room is left that may be filled yet.
+    fn give_back<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
+        let now = timer::now(&mut io.bus);
+        if self.waits == 0 {
+            self.waits = 1;
+            self.since = now;
+        }
+        let left = self.granted.wrapping_sub(self.filled);
+        if left != 0 && now.wrapping_sub(self.since) < PATIENCE {
+            return true;
+        }
+        if left != 0 {
+            let void = io.bus.load(word(PeerWord::Void)).wrapping_add(left);
+            io.bus.store(word(PeerWord::Void), void);
+            self.filled = self.granted;
+            io.bus.store(PEER_PAGE + OWN, self.granted);
+            self.say(io);
+        }
+        self.waits = 0;
+        send.take_back(io);
+        true
+    }
+
+    /// Grants rooms, as many as there may be.
+    #[inline(always)]
+    fn grant<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let out = self.granted.wrapping_sub(self.filled);
+        if ROOMS - out < AT_ONCE {
+            return;
+        }
+        for _ in out..ROOMS {
+            let bus = &mut io.bus;
+            let Some(page) = send.take_page(bus, PAGE_BYTES) else {
+                break;
+            };
+            // No trailer yet.
+            bus.store(page + peer::trailer_at(0), 0);
+            bus.store(page + peer::trailer_at(4), 0);
+            let entry = PEER_PAGE + OWN + ROOM_WORDS + ((self.granted & (ROOMS - 1)) << 2);
+            bus.store(entry, peer::granted(page, self.granted));
+            self.granted = self.granted.wrapping_add(1);
+        }
+        if self.granted.wrapping_sub(self.filled) != out {
+            self.say(io);
+        }
+    }
+
+    /// Has CPU A tell the peer.
+    fn say<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        let grants = SPINE_GRANTS.get(&mut io.bus).wrapping_add(1);
+        SPINE_GRANTS.set(&io.me, &mut io.bus, grants);
+        io.bus.ring(Cpu::A);
+    }
+}
+
+/// Where the frame in a room begins, and its bytes, once the room is filled. The last word is the
+/// trailer unless nothing was written to it: only then the word before it may be.
+#[inline(always)]
+fn frame<B: Bus>(bus: &mut B, page: u32, number: u32) -> Option<(u32, u32)> {
+    let mut at = peer::trailer_at(4);
+    let mut trailer = bus.load(page + at);
+    if trailer == 0 {
+        at = peer::trailer_at(0);
+        trailer = bus.load(page + at);
+    }
+    let length = trailer & 0xFFFF;
+    let bytes = (length + 3) & !3;
+    let is_filled = trailer == peer::trailer(number, length)
+        && length != 0
+        && length <= peer::LONGEST
+        && peer::trailer_at(bytes) == at;
+    is_filled.then_some((page + at - bytes, length))
+}
+
+/// The peer's bell.
+#[inline(never)]
+pub fn rung<B: Dispatch>(io: &mut IoA<B>) {
+    super::call_b(io);
+}

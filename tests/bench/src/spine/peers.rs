@@ -1,0 +1,267 @@
+//! The router between two cards on one PCI bus: packets come to one and leave by the other.
+//!
+//! SPINE paper, section 5.2. Neither the host's CPU nor its memory is in the way; the bus counts
+//! what both are asked for meanwhile.
+
+use super::card::{Kit, SpineCard};
+use super::guarded::ROUTES;
+use super::router;
+use crate::simulated::tables::framed;
+use anyhow::{Context, Result, ensure};
+use comfy_table::Table;
+use host_interface::spine::peer::{GRANTS, PeerWord, SENDS};
+use serde::Serialize;
+use spine_linker::load::peer::{Peer, reach};
+use spine_linker::routes::{self, NextHop, Route};
+use std::sync::Arc;
+use testbed::interrupt;
+use tigon2_model::{Board, is_flow_control};
+use tigon2_sim::Machine;
+use tigon2_sim::fabric::{Bus, Fabric, Target};
+use tigon2_sim::timing::Parameters;
+
+/// The packets' next hop.
+const HOP: [u8; 6] = [2, 0, 0, 0, 0, 9];
+/// Bytes on the wire beside a frame: preamble, CRC, gap; and ns of a byte.
+const BESIDE: u64 = 24;
+const BYTE_NS: u64 = 8;
+/// For how long nothing must come before all that came is through, in nanoseconds.
+const QUIET_NS: u64 = 500_000;
+/// What the simulator adds to the time of a frame that has left: the gap.
+const GAP_NS: u64 = 96;
+
+/// Two cards with extensions, the first of which routes to the second.
+pub struct Pair {
+    /// Both.
+    pub fabric: Arc<Fabric>,
+    /// Card 0 routes, card 1 is its peer.
+    pub cards: [SpineCard; 2],
+    /// The router's domain.
+    pub domain: u32,
+}
+
+/// What came through.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Forwarded {
+    /// Bytes of a frame without CRC.
+    pub bytes: usize,
+    /// Packets a second that were offered.
+    pub offered: f64,
+    /// Packets that were offered, and that left the second card.
+    pub packets: [u64; 2],
+    /// Packets a second that left it.
+    pub rate: f64,
+    /// Microseconds from a packet's last byte in to its last byte out: the median, and the most.
+    pub latency_us: [f64; 2],
+    /// The median time between two packets that leave, over the shortest but for a twentieth.
+    pub oscillation: f64,
+    /// The host's accesses to both cards, and bytes of its memory that they touched.
+    pub host: [u64; 2],
+    /// Bytes that the first card has written to the second for each packet.
+    pub bus_bytes: f64,
+}
+
+impl Forwarded {
+    /// The share of packets that did not leave.
+    pub fn loss(&self) -> f64 {
+        1.0 - self.packets[1] as f64 / self.packets[0].max(1) as f64
+    }
+}
+
+/// Packets a second that are offered, at their bytes, and for how many nanoseconds.
+const OFFERED: [(usize, f64); 4] = [(60, 1e3), (60, 50e3), (60, 200e3), (1514, 100e3)];
+const LOOK_NS: u64 = 4_000_000;
+
+/// Lets some packets through, some a second, and more than go through.
+///
+/// # Errors
+/// As of [`Pair::run`].
+pub fn measure(kit: &Kit, parameters: &Parameters) -> Result<Vec<Forwarded>> {
+    let mut pair = Pair::start(kit, ROUTES, parameters)?;
+    let mut rows = Vec::new();
+    for (bytes, rate) in OFFERED {
+        interrupt::check()?;
+        rows.push(pair.run(bytes, rate, LOOK_NS)?);
+    }
+    Ok(rows)
+}
+
+/// What came of it.
+pub(super) fn table(rows: &[Forwarded]) -> Table {
+    let mut peers = framed(&[
+        "bytes",
+        "offered/s",
+        "forwarded/s",
+        "us",
+        "at most",
+        "lost",
+        "oscillation",
+    ]);
+    for row in rows {
+        peers.add_row([
+            row.bytes.to_string(),
+            format!("{:.0}", row.offered),
+            format!("{:.0}", row.rate),
+            format!("{:.1}", row.latency_us[0]),
+            format!("{:.1}", row.latency_us[1]),
+            format!("{:.2} %", 100.0 * row.loss()),
+            format!("{:.2}", row.oscillation),
+        ]);
+    }
+    peers
+}
+
+impl Pair {
+    /// Powers both up, loads the router with so many routes, and makes them peers.
+    ///
+    /// # Errors
+    /// What the driver or a wall says.
+    pub fn start(kit: &Kit, count: usize, parameters: &Parameters) -> Result<Pair> {
+        let machines = (0..2).map(|number| {
+            let mut machine = Machine::timed(Board::default(), parameters.clone(), 1 + number);
+            machine.set_mac_address([2, 0x54, 0x47, 0, 1, number as u8]);
+            machine
+        });
+        let fabric = Fabric::with_bus(machines, &[], Some(Bus::default()));
+        let mut one = SpineCard::start_on(kit, &fabric.card(0))?;
+        let mut other = SpineCard::start_on(kit, &fabric.card(1))?;
+        let mut all = router::routes(count.max(1), 0)?;
+        // The last of several routes to the same prefix counts.
+        all.push(Route::new([10, 77, 0, 0].into(), 24, NextHop::Peer(HOP))?);
+        let domain = router::load(kit, &mut one, &routes::table(&all)?)?;
+        for range in reach() {
+            fabric.allow(0, 1, range.clone());
+            fabric.allow(1, 0, range);
+        }
+        let pages = [one.loader.peer_page(), other.loader.peer_page()];
+        let to = |card: usize, roles| Peer {
+            bar: Fabric::bar(card),
+            page: pages[card],
+            roles,
+        };
+        one.loader.set_peer(&mut one.window, &to(1, SENDS))?;
+        other.loader.set_peer(&mut other.window, &to(0, GRANTS))?;
+        // The first rooms are granted.
+        fabric.card(0).pass(100_000);
+        Ok(Pair {
+            fabric,
+            cards: [one, other],
+            domain,
+        })
+    }
+
+    /// A word of a card's peer page.
+    pub fn word(&self, card: usize, word: PeerWord) -> u32 {
+        let one = &self.cards[card];
+        let at = one.loader.peer_page() + word as u32;
+        one.machine.lock().word(at)
+    }
+
+    /// Lets packets of so many bytes come for a while, so many a second; each is checked.
+    ///
+    /// # Errors
+    /// A packet that is not what it should be.
+    pub fn run(&mut self, bytes: usize, rate: f64, nanoseconds: u64) -> Result<Forwarded> {
+        let station = self.cards[0].nic.station();
+        let [one, other] = [0, 1].map(|card| self.fabric.card(card));
+        let shortest = (bytes as u64 + BESIDE) * BYTE_NS;
+        let period = ((1e9 / rate) as u64).max(shortest);
+        let start = one.lock().now();
+        let before = self.asked();
+        let written = self.fabric.traffic(0, Target::Card(1)).bytes;
+        let mut arrivals = Vec::new();
+        let mut left = Vec::new();
+        let mut due = start;
+        let mut quiet = start + nanoseconds + QUIET_NS;
+        loop {
+            let now = one.lock().now();
+            while due < start + nanoseconds && due < now + 100_000 {
+                let frame = router::packet(station, bytes, arrivals.len() as u16);
+                arrivals.push(one.lock().send_frame(due, frame));
+                due += period;
+            }
+            if now >= quiet {
+                break;
+            }
+            one.pass(20_000);
+            while let Some(frame) = other.lock().take_frame() {
+                if !is_flow_control(&frame.bytes) {
+                    // What was not handed on at once waits in the card, and on the wire.
+                    quiet = quiet.max(frame.at + QUIET_NS);
+                    left.push((frame.at - GAP_NS, self.number(&frame.bytes, bytes)?));
+                }
+            }
+        }
+        let after = self.asked();
+        let written = self.fabric.traffic(0, Target::Card(1)).bytes - written;
+        Ok(summary(
+            &arrivals,
+            &left,
+            Forwarded {
+                bytes,
+                offered: 1e9 / period as f64,
+                host: [after[0] - before[0], after[1] - before[1]],
+                bus_bytes: written as f64 / left.len().max(1) as f64,
+                ..Forwarded::default()
+            },
+        ))
+    }
+
+    /// The number of a packet that has left, which must be whole and forwarded well.
+    fn number(&self, frame: &[u8], bytes: usize) -> Result<u16> {
+        let number = frame.get(18..20).context("a frame without a number")?;
+        let number = u16::from_be_bytes([number[0], number[1]]);
+        let station = self.cards[0].nic.station();
+        let sent = router::packet(station, bytes, number);
+        ensure!(
+            frame.len() == sent.len()
+                && frame[..6] == HOP
+                && frame[6..12] == station
+                && frame[22] == sent[22] - 1
+                && frame[26..] == sent[26..],
+            "a packet that was not forwarded well: {frame:x?}"
+        );
+        Ok(number)
+    }
+
+    /// The host's accesses to both cards, and bytes of its memory that they have touched.
+    fn asked(&self) -> [u64; 2] {
+        let mut asked = [0; 2];
+        for card in 0..2 {
+            let accesses = self.fabric.host_accesses(card);
+            asked[0] += accesses.reads + accesses.writes;
+            asked[1] += self.fabric.traffic(card, Target::Memory).bytes;
+        }
+        asked
+    }
+}
+
+/// What the times of arrival and of leaving say.
+fn summary(arrivals: &[u64], left: &[(u64, u16)], forwarded: Forwarded) -> Forwarded {
+    let times: Vec<u64> = left.iter().map(|(at, _)| *at).collect();
+    let mut periods: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    periods.sort_unstable();
+    let latency = |(at, number): &(u64, u16)| {
+        let arrival = arrivals.get(usize::from(*number)).copied();
+        at.saturating_sub(arrival.unwrap_or(*at))
+    };
+    let mut latencies: Vec<u64> = left.iter().map(latency).collect();
+    latencies.sort_unstable();
+    let part = |all: &[u64], part: f64| {
+        let index = (all.len() as f64 * part) as usize;
+        all.get(index.min(all.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or(0) as f64
+    };
+    let span = match (times.first(), times.last()) {
+        (Some(first), Some(last)) if last > first => (last - first) as f64,
+        _ => f64::INFINITY,
+    };
+    Forwarded {
+        packets: [arrivals.len() as u64, left.len() as u64],
+        rate: times.len().saturating_sub(1) as f64 * 1e9 / span,
+        latency_us: [part(&latencies, 0.5) / 1e3, part(&latencies, 1.0) / 1e3],
+        oscillation: part(&periods, 0.5) / part(&periods, 0.05).max(1.0),
+        ..forwarded
+    }
+}

@@ -1,0 +1,97 @@
+//! Tests the router between two cards on one bus.
+
+use host_interface::spine::peer::PeerWord;
+use std::io::IoSlice;
+use std::sync::OnceLock;
+use tigon_bench::spine::card::Kit;
+use tigon_bench::spine::peers::Pair;
+use tigon2_sim::timing::Parameters;
+
+fn kit() -> &'static Kit {
+    static KIT: OnceLock<Kit> = OnceLock::new();
+    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
+}
+
+fn pair() -> Pair {
+    let pair = Pair::start(kit(), 1000, &Parameters::default());
+    pair.unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// Packets come to one card and leave by the other, each whole and once, and the host's CPU and
+/// memory have nothing to do with it.
+#[test]
+fn packets_go_from_card_to_card_without_the_host() {
+    let mut pair = pair();
+    for bytes in [1514, 60, 61, 66, 333, 1514] {
+        let some = pair.run(bytes, 20e3, 1_000_000).expect("packets");
+        assert_eq!(some.packets, [20, 20], "{bytes} bytes");
+        assert_eq!(some.host, [0, 0], "accesses, bytes of memory");
+        assert!(some.latency_us[1] < 60.0, "{some:?}");
+    }
+    assert_eq!(pair.word(0, PeerWord::Sent), 120);
+    assert_eq!(pair.word(1, PeerWord::Taken), 120);
+}
+
+/// The second card's host sends meanwhile: its frames go on, and rooms that were granted become
+/// void and are granted again.
+#[test]
+fn the_other_cards_host_is_not_held_up() {
+    let mut pair = pair();
+    pair.run(60, 20e3, 500_000).expect("packets");
+    let frame = [0xFFu8; 60];
+    let mut left = 0;
+    for _ in 0..40 {
+        let card = &mut pair.cards[1];
+        let parts = [IoSlice::new(&frame)];
+        assert!(card.nic.queue(&parts).expect("a frame"), "there is room");
+        card.nic.submit().expect("the card is there");
+        card.machine.pass(50_000);
+        card.nic.service().expect("the card is there");
+        let mut machine = card.machine.lock();
+        while let Some(frame) = machine.take_frame() {
+            left += u32::from(frame.bytes == [0xFF; 60]);
+        }
+    }
+    assert!(
+        left >= 38,
+        "{left} of the host's frames have left within 50 us"
+    );
+    assert!(pair.word(1, PeerWord::Void) > 0);
+    pair.fabric.card(0).pass(300_000);
+    let some = pair.run(60, 20e3, 1_000_000).expect("packets");
+    assert_eq!(some.packets, [20, 20], "rooms are granted again");
+}
+
+/// What docs/spine.md says of the rate: a short look at more than goes through.
+#[test]
+fn the_rate_is_what_the_page_says() {
+    let mut pair = pair();
+    for (bytes, least) in [(60, 55_000.0), (1514, 51_000.0)] {
+        let some = pair.run(bytes, 100e3, 2_000_000).expect("packets");
+        assert_eq!(some.packets[0], some.packets[1], "nothing is lost");
+        assert!(some.rate > least && some.rate < 1.2 * least, "{some:?}");
+    }
+}
+
+/// For who looks for the rate: `PEER_RATES="60 100000 200000"`.
+#[test]
+#[ignore = "a look, not a test"]
+fn rates() {
+    let words = std::env::var("PEER_RATES").unwrap_or_default();
+    let mut words = words.split_whitespace();
+    let bytes = words.next().map_or(60, |word| word.parse().expect("bytes"));
+    let mut pair = pair();
+    for rate in words {
+        let rate = rate.parse().expect("a rate");
+        println!("{:?}", pair.run(bytes, rate, 4_000_000).expect("packets"));
+        let words = [
+            PeerWord::Sent,
+            PeerWord::NoRoom,
+            PeerWord::Taken,
+            PeerWord::Void,
+        ];
+        for card in 0..2 {
+            println!("{card}: {:?}", words.map(|word| pair.word(card, word)));
+        }
+    }
+}
