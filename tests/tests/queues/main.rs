@@ -7,6 +7,7 @@ mod host;
 mod hosts;
 mod knet;
 mod modes;
+mod settings;
 mod sorting;
 mod status;
 mod threads;
