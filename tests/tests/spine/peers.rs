@@ -58,6 +58,9 @@ fn the_other_cards_host_is_not_held_up() {
     );
     assert!(pair.word(1, PeerWord::Void) > 0);
     pair.fabric.card(0).pass(300_000);
+    while let Some(frame) = pair.cards[1].machine.lock().take_frame() {
+        assert_eq!(frame.bytes, [0xFF; 60]);
+    }
     let some = pair.run(60, 20e3, 1_000_000).expect("packets");
     assert_eq!(some.packets, [20, 20], "rooms are granted again");
 }

@@ -236,10 +236,16 @@ impl Rooms {
     /// again soon.
     #[inline(always)]
     pub fn serve<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
-        if SPINE_PEER.get(&mut io.bus) & GRANTS == 0 && self.granted == self.filled {
+        if self.are_idle(io) {
             return false;
         }
         self.serve_peer(send, io)
+    }
+
+    /// Whether there is no peer to see to.
+    #[inline(always)]
+    pub fn are_idle<B: Dispatch>(&self, io: &mut IoB<B>) -> bool {
+        SPINE_PEER.get(&mut io.bus) & GRANTS == 0 && self.granted == self.filled
     }
 
     #[inline(never)]

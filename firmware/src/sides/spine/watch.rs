@@ -115,7 +115,10 @@ fn look_round<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut 
 #[inline(always)]
 fn is_idle<B: Dispatch>(watcher: &Watcher, io: &mut IoB<B>) -> bool {
     let period = SPINE_WATCH.get(&mut io.bus);
-    watcher.waits == 0 && !supply::waits(&watcher.taker, io) && period == watcher.period
+    watcher.waits == 0
+        && !supply::waits(&watcher.taker, io)
+        && period == watcher.period
+        && watcher.rooms.are_idle(io)
 }
 
 /// What is not there while nothing changes.
