@@ -84,7 +84,7 @@ fn every_setting_with_every_other() {
             for entries in [64, 128, 256, 512] {
                 let mut settings = QueueSettings::new(2);
                 settings.entries = entries;
-                let mut card = Queues::<Sim>::open_with(config.clone(), &settings);
+                let mut card = Queues::<Sim>::open_with(config, &settings);
                 round_the_rings(&mut card, &config, entries);
             }
         }
