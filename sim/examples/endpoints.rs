@@ -1,0 +1,311 @@
+//! Measures an endpoint of a simulated card and prints how the CPUs' cycles were spent, as a quick
+//! check after a change: `endpoints IMAGE WHAT SIZE[,SIZE...]`, where WHAT is `out` or `in` for
+//! streams, and `alone-out` or `alone-in` for one datagram at a time. `ENDPOINTS_MTU=9000`,
+//! `ENDPOINTS_CUT=1` (frames may leave early) and `ENDPOINTS_SUM=1` (with a checksum) change the
+//! endpoint, `ENDPOINTS_CAUSES=1` adds the causes of each handler's cycles.
+
+use eudp::{
+    AddressHandle, Card, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig,
+    Eudp, Region,
+};
+use host_driver::nic::EndpointCard;
+use host_driver::{Config, DmaMemory, Nic};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use tigon2_chip::events::EventBit;
+use tigon2_model::Board;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::timing::counts::{Activity, Cause, Counts};
+use tigon2_sim::transport::SharedMachine;
+use tigon2_sim::{Machine, SimTransport};
+
+const PEER: [u8; 6] = [2, 0, 0, 0, 0, 2];
+/// Bytes of a buffer to receive.
+const BUFFER: u32 = 0x1_0000;
+/// Datagrams that are measured.
+const COUNT: u32 = 300;
+/// Nanoseconds between two looks of the host.
+const LOOK: u64 = 200;
+
+struct Bench {
+    machine: SharedMachine,
+    nic: Nic<SimTransport>,
+    eudp: Eudp,
+    endpoint: Endpoint<DmaMemory>,
+    region: Region,
+    peer: AddressHandle,
+}
+
+impl Bench {
+    fn start(image: &[u8]) -> Bench {
+        let has = |name| std::env::var_os(name).is_some();
+        let mtu = std::env::var("ENDPOINTS_MTU").map_or(1500, |mtu| mtu.parse().expect("a number"));
+        let machine = Machine::timed(Board::default(), Parameters::default(), 1);
+        let transport = SimTransport::new(machine);
+        let machine = transport.machine();
+        let config = Config {
+            mtu,
+            ..Config::default()
+        };
+        let mut nic = Nic::probe(transport, config).expect("a card");
+        nic.load(image).expect("it starts");
+        nic.open().expect("it opens");
+        nic.wait_link(Duration::from_secs(10)).expect("a link");
+        let station = nic.station();
+        let card = &mut EndpointCard(&mut nic);
+        let mut eudp = Eudp::find(card).expect("firmware with endpoints");
+        let cut = if has("ENDPOINTS_CUT") {
+            CutThrough::FAST_BUS
+        } else {
+            CutThrough::Off
+        };
+        eudp.set_cut_through(card, cut).expect("the card");
+        let config = EndpointConfig {
+            station,
+            address: Ipv4Addr::new(10, 0, 0, 1),
+            port: 4711,
+            mtu: mtu as u32,
+            checksum: if has("ENDPOINTS_SUM") {
+                Checksum::Full
+            } else {
+                Checksum::None
+            },
+        };
+        let mut endpoint = eudp.open(card, config).expect("an endpoint");
+        let memory = card.allocate(1 << 20).expect("memory");
+        let region = eudp.register(card, &mut endpoint, &memory);
+        let to = Destination {
+            station: PEER,
+            address: Ipv4Addr::new(10, 0, 0, 2),
+            lifetime: 64,
+        };
+        let peer = eudp.address(card, &mut endpoint, &to).expect("room");
+        machine.lock().run(100_000);
+        while machine.lock().take_frame().is_some() {}
+        Bench {
+            machine,
+            region: region.expect("a region"),
+            nic,
+            eudp,
+            endpoint,
+            peer,
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.machine.lock().now()
+    }
+
+    fn pass(&self) {
+        let mut machine = self.machine.lock();
+        let cycles = machine.clock().cycle_at(LOOK);
+        machine.run(cycles);
+    }
+
+    fn counts(&self) -> Vec<Counts> {
+        let machine = self.machine.lock();
+        let timing = machine.timing().expect("timed");
+        timing
+            .pipelines
+            .iter()
+            .map(|pipeline| pipeline.counts.clone())
+            .collect()
+    }
+
+    fn post(&mut self, bytes: usize, cookie: u32) {
+        let card = &mut EndpointCard(&mut self.nic);
+        let to = (self.peer, 9);
+        let posted = if bytes <= eudp::INLINE_BYTES as usize {
+            self.endpoint
+                .send_inline(card, to, &[0x5A; 64][..bytes], cookie)
+        } else {
+            let piece = self.region.segment(0, bytes as u32);
+            self.endpoint.send(card, to, &[piece], cookie)
+        };
+        posted.expect("it is posted");
+    }
+
+    fn lend(&mut self, number: u32) {
+        let piece = self.region.segment(number % 8 * BUFFER, 0xFFFF);
+        let card = &mut EndpointCard(&mut self.nic);
+        let posted = self.endpoint.post(card, &[piece], number);
+        posted.expect("it is posted");
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        let card = &mut EndpointCard(&mut self.nic);
+        self.endpoint.poll(card).expect("the card is there")
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..200 {
+            self.poll();
+            self.pass();
+        }
+    }
+
+    /// The time of the next frame's end.
+    fn sent(&mut self) -> u64 {
+        let end = self.now() + 50_000_000;
+        while self.now() < end {
+            if let Some(frame) = self.machine.lock().take_frame() {
+                return frame.at;
+            }
+            self.poll();
+            self.pass();
+        }
+        panic!("a frame does not leave")
+    }
+
+    fn frame(&self, bytes: usize) -> Vec<u8> {
+        let station = self.nic.station();
+        let builder = etherparse::PacketBuilder::ethernet2(PEER, station)
+            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
+            .udp(9, 4711);
+        let mut frame = Vec::new();
+        let data = vec![0x5A; bytes];
+        builder.write(&mut frame, &data).expect("a frame");
+        frame.resize(frame.len().max(60), 0);
+        frame
+    }
+
+    fn arrived(&mut self) -> u32 {
+        let end = self.now() + 50_000_000;
+        while self.now() < end {
+            if let Some(Completion::Received { cookie, .. }) = self.poll() {
+                return cookie;
+            }
+            self.pass();
+        }
+        panic!("a datagram does not arrive")
+    }
+
+    /// What is measured: nanoseconds, and datagrams.
+    fn measure(&mut self, what: &str, bytes: usize) -> (u64, u32) {
+        let begun = self.now();
+        match what {
+            "out" => {
+                for cookie in 0..COUNT {
+                    self.post(bytes, cookie);
+                }
+                let mut first = None;
+                let mut last = 0;
+                let mtu = self.endpoint.config().mtu as usize;
+                let frames = if bytes + 28 <= mtu {
+                    1
+                } else {
+                    (bytes + 8).div_ceil((mtu - 20) & !7) as u32
+                };
+                for number in 0..COUNT * frames {
+                    last = self.sent();
+                    if number + 1 == frames {
+                        first = Some(last);
+                    }
+                }
+                (last - first.unwrap_or(0), COUNT - 1)
+            }
+            "in" => {
+                for number in 0..8 {
+                    self.lend(number);
+                }
+                self.settle();
+                let frame = self.frame(bytes);
+                let mut at = self.now();
+                for _ in 0..COUNT {
+                    at = self.machine.lock().send_frame(at, frame.clone());
+                }
+                let cookie = self.arrived();
+                self.lend(cookie);
+                let first = self.now();
+                for _ in 1..COUNT {
+                    let cookie = self.arrived();
+                    self.lend(cookie);
+                }
+                (self.now() - first, COUNT - 1)
+            }
+            "alone-out" => {
+                let mut total = 0;
+                for cookie in 0..30 {
+                    let begun = self.now();
+                    self.post(bytes, cookie);
+                    total += self.sent() - begun;
+                    self.settle();
+                }
+                (total, 30)
+            }
+            "alone-in" => {
+                let frame = self.frame(bytes);
+                let mut total = 0;
+                for number in 0..30 {
+                    self.lend(number);
+                    self.settle();
+                    let ends = self.now() + (frame.len() as u64 + 12) * 8;
+                    self.machine.lock().send_frame(0, frame.clone());
+                    self.arrived();
+                    total += self.now() - ends;
+                }
+                (total, 30)
+            }
+            _ => (self.now() - begun, 1),
+        }
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [image, what, sizes] = &arguments[..] else {
+        panic!("endpoints IMAGE out|in|alone-out|alone-in SIZES");
+    };
+    let image = std::fs::read(image).expect("a readable image");
+    let causes = std::env::var_os("ENDPOINTS_CAUSES").is_some();
+    for size in sizes.split(',') {
+        let bytes: usize = size.parse().expect("a size");
+        let mut bench = Bench::start(&image);
+        let before = bench.counts();
+        let start = bench.now();
+        let (time, count) = bench.measure(what, bytes);
+        let all = bench.now() - start;
+        let each = time as f64 / f64::from(count);
+        let rate = bytes as f64 * 8000.0 / each;
+        println!(
+            "{size} B {what}: {:.2} us each, {rate:.0} Mb/s, {:.0} k/s",
+            each / 1000.0,
+            1e6 / each
+        );
+        let after = bench.counts();
+        let datagrams = f64::from(count + u32::from(!what.starts_with("alone")));
+        let cuts = bench.eudp.cuts(&mut EndpointCard(&mut bench.nic));
+        let [through, aborted, faults] = cuts.expect("the card is there");
+        println!("  {through} cut through, {aborted} aborted, {faults} faults");
+        for (cpu, (before, after)) in ["A", "B"].iter().zip(before.iter().zip(&after)) {
+            let mut busy = 0;
+            for (activity, tally) in after.since(before).iter() {
+                let name = match activity {
+                    Activity::Idle => continue,
+                    Activity::Handler(bit) => EventBit::from_number(u32::from(bit))
+                        .map_or_else(|| bit.to_string(), |event| event.name().to_owned()),
+                    other => format!("{other:?}"),
+                };
+                if tally.total() == 0 {
+                    continue;
+                }
+                busy += tally.total();
+                print!(
+                    "  {cpu} {name:32} runs {:6.2} instr {:7.1} cycles {:7.1}",
+                    tally.runs as f64 / datagrams,
+                    tally.instructions as f64 / datagrams,
+                    tally.total() as f64 / datagrams
+                );
+                if causes {
+                    for cause in Cause::ALL.into_iter().skip(1) {
+                        let cycles = tally.of(cause) as f64 / datagrams;
+                        print!(" {} {cycles:.1}", cause.name());
+                    }
+                }
+                println!();
+            }
+            let share = busy as f64 / (all as f64 * 0.088);
+            println!("  {cpu} busy {share:.3}");
+        }
+    }
+}
