@@ -16,8 +16,13 @@ pub fn link(linker: &Path, script: &str, symbols: &[&str]) {
     println!("cargo::rerun-if-env-changed=TIGON_PLACEMENT");
     let placement = std::env::var("TIGON_PLACEMENT").unwrap_or_default();
     let out = std::env::var_os("OUT_DIR").map_or_else(PathBuf::new, PathBuf::from);
-    if let Err(error) = std::fs::write(out.join("placement.x"), regions(&placement)) {
-        panic!("cannot write placement.x: {error}");
+    for (name, text) in [
+        ("placement.x", regions(&placement)),
+        ("overlay.x", overlay(&placement).to_owned()),
+    ] {
+        if let Err(error) = std::fs::write(out.join(name), text) {
+            panic!("cannot write {name}: {error}");
+        }
     }
     let source = linker.join(script);
     println!("cargo::rerun-if-changed={}", source.display());
@@ -81,4 +86,13 @@ fn regions(placement: &str) -> String {
         u32::from(code),
         u32::from(state)
     )
+}
+
+/// A name for the memory of code that takes the place of other code of CPU B's, for the scripts
+/// that have such.
+fn overlay(placement: &str) -> &'static str {
+    match placement {
+        "sram-code" | "sram-both" => "REGION_ALIAS(\"ENDPOINTS_B\", SRAM)\n",
+        _ => "REGION_ALIAS(\"ENDPOINTS_B\", OVERLAY_B)\n",
+    }
 }

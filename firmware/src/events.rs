@@ -132,17 +132,10 @@ macro_rules! call {
     };
 }
 
-/// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`, and with
-/// `spare` where endpoints need its room.
+/// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`.
 macro_rules! entry {
     ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
-    };
-    (SideB spare $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
-        #[cfg(not(feature = "eudp"))]
-        entry!(@ SideB ".scratch_b.text" $(#[$doc])+ $name $count $function [$($part),+]);
-        #[cfg(feature = "eudp")]
-        entry!(@ SideB ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
     };
     (SideA $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         entry!(@ SideA ".scratch_a.text" $(#[$doc])+ $name $count $function [$($part),+]);
@@ -323,6 +316,8 @@ macro_rules! tables {
         "#
     };
 }
+
+pub mod endpoints;
 
 host_interface::handlers!(handlers! {
     later:

@@ -55,7 +55,7 @@ impl Bench {
         let card = &mut EndpointCard(&mut nic);
         let mut eudp = Eudp::find(card).expect("firmware with endpoints");
         let cut = if has("ENDPOINTS_CUT") {
-            CutThrough::FAST_BUS
+            CutThrough::OfBus
         } else {
             CutThrough::Off
         };
@@ -70,6 +70,7 @@ impl Bench {
             } else {
                 Checksum::None
             },
+            ..EndpointConfig::default()
         };
         let mut endpoint = eudp.open(card, config).expect("an endpoint");
         let memory = card.allocate(1 << 20).expect("memory");

@@ -8,7 +8,6 @@
 //! /// What it does.
 //! entry: Event on Side place, Count = number => function[parts of the side],
 //!                      rarely: in SRAM, not in the scratch pad
-//!                      spare:  in SRAM in firmware with endpoints
 //! ```
 //!
 //! | user | what it makes of the rows |
@@ -29,21 +28,21 @@ macro_rules! handlers {
             /// Classifies received frames ahead of CPU A, which sorts them into queues.
             classify_ahead: ClassifyAhead on SideB rarely, ClassifyAhead = 20 => path::ahead::classify[ahead, io],
             /// Takes the next send BD: queues its data's DMA and, with the last of a frame, the MAC descriptor.
-            send_data_ready: SendDataReady on SideB spare, SendDataReady = 0 => path::send::data_ready[send, io],
+            send_data_ready: SendDataReady on SideB, SendDataReady = 0 => path::send::data_ready[send, io],
             /// Fetches send BDs from the host's ring.
-            send_bd_ready: SendBdReady on SideB spare, SendBdReady = 1 => path::send::bd_ready[send, io],
+            send_bd_ready: SendBdReady on SideB, SendBdReady = 1 => path::send::bd_ready[send, io],
             /// Takes the next received frame: queues its data's DMA and its return BD.
             receive_complete: ReceiveComplete on SideA, ReceiveComplete = 2 => sides::eudp::receiver::complete[receive, queues, spine, eudp, io],
             /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
-            doorbell_b: DoorbellB on SideB spare, DoorbellB = 3 => sides::doorbell::doorbell_b[all],
+            doorbell_b: DoorbellB on SideB, DoorbellB = 3 => sides::doorbell::doorbell_b[all],
             /// Fetches jumbo receive BDs from the host's ring.
             jumbo_bd_ready: JumboReceiveBdReady on SideB rarely, JumboReceiveBdReady = 4 => path::buffer_fetch::jumbo_bd_ready[buffer_fetch, io],
             /// Fetches standard receive BDs from the host's ring.
-            receive_bd_ready: StandardReceiveBdReady on SideB spare, StandardReceiveBdReady = 5 => path::buffer_fetch::standard_bd_ready[buffer_fetch, io],
+            receive_bd_ready: StandardReceiveBdReady on SideB, StandardReceiveBdReady = 5 => path::buffer_fetch::standard_bd_ready[buffer_fetch, io],
             /// Writes the send consumer index for hosts that do not read it, or raises its interrupt.
             write_send_consumer: WriteSendConsumer on SideA, WriteSendConsumer = 19 => path::send_index::write[send_index, io],
             /// Fetches mini receive BDs from the host's ring.
-            mini_bd_ready: MiniReceiveBdReady on SideB spare, MiniReceiveBdReady = 6 => path::buffer_fetch::mini_bd_ready[buffer_fetch, io],
+            mini_bd_ready: MiniReceiveBdReady on SideB, MiniReceiveBdReady = 6 => path::buffer_fetch::mini_bd_ready[buffer_fetch, io],
             /// Retires completed transfers to the host and raises the interrupt.
             dma_write_complete: DmaWriteComplete on SideA, DmaWriteComplete = 7 => sides::completion::write_complete[all],
             /// Retires completed transfers from the host: BDs have arrived, data of frames was read.

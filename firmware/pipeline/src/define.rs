@@ -138,6 +138,11 @@ macro_rules! machine {
             }
 
             #[inline(always)]
+            fn place(state: State) -> u32 {
+                state as u32
+            }
+
+            #[inline(always)]
             fn bit(condition: Condition) -> u32 {
                 condition as u32
             }

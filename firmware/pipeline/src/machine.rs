@@ -22,6 +22,8 @@ pub trait Definition: 'static {
     const ACTIONS: &'static [Self::Action];
     /// An event's number.
     fn number(event: Self::Event) -> u8;
+    /// A state's number.
+    fn place(state: Self::State) -> u32;
     /// A condition's number.
     fn bit(condition: Self::Condition) -> u32;
     /// The row that an event takes in a state: the table, written out as comparisons, so that of an
@@ -96,6 +98,12 @@ impl<D: Definition> Machine<D> {
             // No row leads out of the table.
             None => D::STATES[0],
         }
+    }
+
+    /// Whether it is in this state. In a branch that asks, a compiler leaves only that state's rows.
+    #[inline(always)]
+    pub fn is_in(&self, state: D::State) -> bool {
+        self.state == D::place(state)
     }
 
     /// Whether an event has to wait now.

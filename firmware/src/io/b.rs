@@ -104,7 +104,10 @@ impl<B: Dispatch> IoB<B> {
     }
 
     /// Sets the chip's timer reference to the first deadline.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    #[cfg_attr(
+        all(target_arch = "mips", not(feature = "eudp")),
+        unsafe(link_section = ".scratch_b.text")
+    )]
     #[inline(never)]
     pub fn set_timer(&mut self, now: u32) {
         let first = self.deadlines.first();

@@ -298,6 +298,8 @@ pub const EUDP_SHARED: u32 = VENDOR_OFFSET;
 pub const EUDP_SHARED_END: u32 = EUDP_SHARED + 0x40;
 /// The E-UDP block, see [`host_interface::eudp`].
 pub const EUDP_BLOCK: u32 = EUDP_SHARED_END;
+/// What CPU B knows of the endpoints' descriptors to send, 16 bytes for each endpoint.
+pub const EUDP_QUEUES: u32 = EUDP_BLOCK + eudp::BLOCK_BYTES;
 /// The last transitions of CPU B's machines.
 pub const EUDP_TRACE: u32 = EUDP_BLOCK + eudp::TRACE;
 /// Bytes from [`EUDP_SHARED`] to K.
@@ -327,7 +329,7 @@ const _: () = {
     assert!(SPINE == 0 || TABLES_END <= SPINE_SHARED);
     assert!(SPINE == 0 || ARENA + 0x8800 <= ARENA_END);
     assert!(EUDP == 0 || TABLES_END <= EUDP_SHARED && SPINE == 0);
-    assert!(EUDP_BLOCK + eudp::BLOCK_BYTES <= EUDP_SHARED + EUDP_BYTES);
+    assert!(EUDP_QUEUES + 16 * eudp::ENDPOINTS <= EUDP_SHARED + EUDP_BYTES);
     assert!(POOL_SLOT.is_power_of_two() && POOL_FRAME + 8 <= POOL_SLOT);
     assert!(QUEUE_SLOTS * 2 == 1 << QUEUE_SHIFT);
     assert!(QUEUE_RINGS + ((QUEUES_MAX as u32) << QUEUE_SHIFT) == STAGING);

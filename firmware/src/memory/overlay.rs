@@ -1,9 +1,17 @@
-//! Hot code that shares a part of CPU A's scratch pad.
+//! Hot code that shares a part of a scratch pad.
 //!
-//! One of two loops sorts frames, never both, and there is room for one:
+//! Of CPU A's: one of two loops sorts frames, never both, and there is room for one:
 //!
 //! ```text
 //!   0xC00400  run_by_source | run_ahead   1 KB, `.scratch_a.low` of `linker/parallel.x`
+//! ```
+//!
+//! Of CPU B's, in the variant with endpoints: the code of the host's frames, or that of the
+//! endpoints' while one is open.
+//!
+//! ```text
+//!   stack, state | host's frames          6 KB, `.scratch_b.text`
+//!                | endpoints' frames      `.scratch_b.endpoints`
 //! ```
 //!
 //! The bytes of both stay in SRAM. Code that is copied is executed at the next call, since nothing
@@ -37,5 +45,38 @@ pub fn place(overlay: Overlay) {
         Overlay::Ahead => copy::place_run_ahead(),
     }
     #[cfg(not(all(target_arch = "mips", feature = "parallel")))]
+    let _ = overlay;
+}
+
+/// Whose frames have their code in CPU B's scratch pad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OverlayB {
+    /// The host's.
+    Host,
+    /// The endpoints'.
+    Endpoints,
+}
+
+#[cfg(all(target_arch = "mips", feature = "eudp"))]
+#[allow(unsafe_code)]
+mod copy_b {
+    // SAFETY: both are written beside the start code (`start/two.rs`). They copy code to where it
+    // is linked for, and go on in CPU B's dispatch loop: nothing that was under way is returned
+    // to, and handlers leave nothing behind on the stack.
+    unsafe extern "C" {
+        pub safe fn place_host_code() -> !;
+        pub safe fn place_endpoint_code() -> !;
+    }
+}
+
+/// Places code in CPU B's scratch pad. On the chip it does not return: CPU B goes on in its
+/// dispatch loop.
+pub fn place_b(overlay: OverlayB) {
+    #[cfg(all(target_arch = "mips", feature = "eudp"))]
+    match overlay {
+        OverlayB::Host => copy_b::place_host_code(),
+        OverlayB::Endpoints => copy_b::place_endpoint_code(),
+    }
+    #[cfg(not(all(target_arch = "mips", feature = "eudp")))]
     let _ = overlay;
 }

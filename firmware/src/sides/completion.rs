@@ -20,47 +20,51 @@ use tigon2_hal::schedule::barrier;
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     let mut sent = Sent::NONE;
-    loop {
-        let mut walk = b.io.read_ring.finished(&mut b.io.bus);
-        eudp::sender::looked(&mut b.eudp, &mut b.io);
-        while let Some(done) = b.io.read_ring.take(&mut walk) {
-            let note = ReadNote::of_word(done.note);
-            if EUDP != 0 && note.is_of_part() {
-                if note.is_part() {
-                    eudp::sender::arrived(&mut b.eudp, &mut b.send, &mut b.io, &done);
-                }
+    let mut walk = b.io.read_ring.finished(&mut b.io.bus);
+    while let Some(done) = b.io.read_ring.take(&mut walk) {
+        let note = ReadNote::of_word(done.note);
+        if !note.is_plain_data() {
+            others(b, done);
+            if note.kind() != ReadKind::SendData {
                 continue;
             }
-            if !note.is_plain_data() {
-                others(b, done);
-                if note.kind() != ReadKind::SendData {
-                    continue;
-                }
-            }
-            sent.add(&mut b.send, &mut b.io, note);
         }
-        b.io.read_ring.acknowledge(&mut b.io.bus, walk);
-        // The next part of a frame that is watched has a deadline.
-        if !eudp::sender::is_watching(&b.eudp) || b.io.read_ring.finished(&mut b.io.bus).is_empty()
-        {
-            break;
-        }
+        sent.add(&mut b.send, &mut b.io, note);
     }
-    eudp::sender::seen(&mut b.eudp, &mut b.send, &mut b.io);
+    b.io.read_ring.acknowledge(&mut b.io.bus, walk);
     send::data_first(&b.send, &mut b.io);
     if sent.any() {
         send::consumed(&mut b.send, &mut b.io, &sent);
-        eudp::sender::go_on(&mut b.eudp, &mut b.send, &mut b.io);
+    }
+}
+
+/// What has arrived but parts of endpoints' frames, in SRAM, while endpoints have the scratch pad.
+#[inline(never)]
+pub fn read_slowly<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
+    let note = ReadNote::of_word(done.note);
+    if note.is_of_part() {
+        return;
+    }
+    let mut sent = Sent::NONE;
+    if !note.is_plain_data() {
+        act::<B, false>(b, done);
+    }
+    if note.kind() == ReadKind::SendData {
+        sent.add(&mut b.send, &mut b.io, note);
+        send::consumed(&mut b.send, &mut b.io, &sent);
     }
 }
 
 /// Handles everything except data of frames that needs no further action.
-#[cfg_attr(
-    all(target_arch = "mips", not(feature = "eudp")),
-    unsafe(link_section = ".scratch_b.text")
-)]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
+    act::<B, true>(b, done);
+}
+
+/// `HOT`: the scratch pad has the code of the host's frames.
+#[inline(always)]
+fn act<B: Dispatch, const HOT: bool>(b: &mut SideB<B>, done: Finished) {
     let SideB {
         io,
         send,
@@ -71,6 +75,7 @@ fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
     } = b;
     let note = ReadNote::of_word(done.note);
     if EUDP != 0
+        && !HOT
         && let Some(queue) = note.pulled()
     {
         return eudp::refill::arrived(eudp, send, io, queue);

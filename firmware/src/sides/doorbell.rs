@@ -53,6 +53,6 @@ pub fn doorbell_b<B: Dispatch>(b: &mut SideB<B>) {
     send::host_produced(&mut b.send, &mut b.io);
     buffer_fetch::host_produced(&mut b.buffer_fetch, &mut b.io);
     spine::watch::called(&mut b.spine, &mut b.send, &mut b.io);
-    eudp::sender::called(&mut b.eudp, &mut b.send, &mut b.io);
     cross_call::answer(b);
+    eudp::handlers::begin(b);
 }

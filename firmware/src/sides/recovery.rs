@@ -42,7 +42,7 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
         describe(&mut b.io.bus, 0, state, descriptor, kind as u32);
         match kind {
             _ if EUDP != 0 && ReadNote::of_word(note).is_of_part() => {
-                eudp::sender::failed(&mut b.eudp, &mut b.send, &mut b.io, descriptor);
+                eudp::handlers::failed(&mut b.eudp, &mut b.send, &mut b.io, descriptor);
             }
             ReadKind::Nothing => {
                 if SPINE != 0 && ReadNote::of_word(note).is_message() {

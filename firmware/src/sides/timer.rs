@@ -116,7 +116,6 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
 /// The timer handler of CPU B's side.
 #[inline(always)]
 pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
-    eudp::sender::due(&mut b.eudp, &mut b.send, &mut b.io);
     if !spine::watch::due(&mut b.spine, &mut b.send, &mut b.io) {
         send_deadlines(b);
     }
@@ -124,7 +123,7 @@ pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
 
 /// What is not often enough for the scratch pad.
 #[inline(never)]
-fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
+pub(super) fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
     let now = timer::now(&mut b.io.bus);
     if b.io.take_due(SlotB::Send, now) {
         b.io.bus.set(EventBit::UpdateSendConsumer);
@@ -142,7 +141,7 @@ fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
             // A piece in each turn: the time of a run holds meanwhile.
             b.turns.count();
             statistics::publish_piece_of_b(b, b.turns.0);
-        } else if !eudp::sender::is_watching(&b.eudp) && b.turns.count() {
+        } else if !eudp::handlers::is_watching(&b.eudp) && b.turns.count() {
             statistics::publish_b(b);
         }
     }

@@ -53,6 +53,39 @@ global_asm!(
     joff = const tigon2_chip::instruction::encode_joff(18, 8),
 );
 
+/// CPU B's hot code takes another's place, and CPU B goes on with it from its loop: nobody returns
+/// to code that may have been overwritten.
+#[cfg(all(feature = "parallel", feature = "eudp"))]
+macro_rules! overlay {
+    () => {
+        r#"
+    .macro place name, what, table
+    .globl \name
+    .type \name, @function
+\name:
+    copy  b_\what
+    load_address $29, _scratch_stack_top - 16
+    load_address $21, {state_b}
+    enter_loop \table
+    .size \name, . - \name
+    .endm
+
+    .section .text.overlay, "ax", @progbits
+    place place_host_code, text, b
+    place place_endpoint_code, endpoints, e
+
+    .section .scratch_b.endpoints, "ax", @progbits
+    dispatch_loop e, {event_b}
+"#
+    };
+}
+#[cfg(all(feature = "parallel", not(feature = "eudp")))]
+macro_rules! overlay {
+    () => {
+        ""
+    };
+}
+
 #[cfg(feature = "parallel")]
 global_asm!(
     assembler_macros!(),
@@ -94,8 +127,9 @@ place_run_ahead:
 
     .section .scratch_b.text, "ax", @progbits
     dispatch_loop b, {event_b}
-    .set pop
 "#,
+    overlay!(),
+    ".set pop",
     main_a = sym main_a,
     main_b = sym main_b,
     state_a = sym STATE_A,

@@ -1,7 +1,7 @@
 //! Buses that stall, memory that is none, processes that write nonsense.
 
 use crate::card::{Card, PEER_PORT, bytes, data};
-use eudp::{Card as _, Checksum, Completion, CutThrough, Status};
+use eudp::{Card as _, Checksum, Completion, CutThrough, EndpointConfig, Status};
 use host_driver::nic::EndpointCard;
 use host_interface::eudp::{DescriptorWord, posted, send_slot};
 use host_interface::extension::Extension;
@@ -135,6 +135,26 @@ impl<C: eudp::Card> eudp::Card for Blind<'_, C> {
     fn wait(&mut self, turns: u32) -> bool {
         self.0.wait(turns)
     }
+}
+
+/// An endpoint opens while a frame of another one is in work.
+#[test]
+fn an_endpoint_opens_beside_one_that_sends() {
+    let mut card = Card::timed(CutThrough::Off, Checksum::None, 9000);
+    for number in 0..8 {
+        card.send(number as usize * 9000, &bytes(number, 8972), number);
+    }
+    let config = EndpointConfig {
+        port: crate::card::PORT + 1,
+        ..*card.endpoint.config()
+    };
+    let mut lent = EndpointCard(&mut card.stage.nic);
+    let opened = card.eudp.open(&mut lent, config);
+    opened.unwrap_or_else(|error| panic!("{error}"));
+    for number in 0..8 {
+        assert!(data(&card.wire().bytes) == bytes(number, 8972), "{number}");
+    }
+    card.follow();
 }
 
 /// When an endpoint is closed its memory is the process's again, and its port the host's.

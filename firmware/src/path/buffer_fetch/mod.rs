@@ -15,7 +15,7 @@ use crate::io::IoB;
 use crate::io::bd_ring::Fetch;
 use crate::io::buffer_ring::{Geometry, RINGS, RingId};
 use crate::memory::config::Config;
-use crate::memory::layout::QUEUES;
+use crate::memory::layout::{EUDP, QUEUES};
 use crate::memory::region::FilledBds;
 use crate::memory::shared::{CLASSIC_NEXT, RECEIVE_ARRIVED, RECEIVE_PRODUCERS, STARVED};
 use queues::QueueFetch;
@@ -132,6 +132,10 @@ pub fn mini_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
 /// Jumbo Receive BD Ready.
 #[inline(always)]
 pub fn jumbo_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
+    if EUDP != 0 {
+        // It is in SRAM, and must not call what endpoints' code may have replaced.
+        return fetch_slowly(fetch, io, RingId::Jumbo);
+    }
     let before = io.read_ring.next_index();
     fetch_some(fetch, io, RingId::Jumbo);
     if io.read_ring.next_index() != before {
@@ -140,12 +144,24 @@ pub fn jumbo_bd_ready<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>) {
 }
 
 /// Queues the fetch of one run of BDs of a ring.
-#[cfg_attr(
-    all(target_arch = "mips", not(feature = "eudp")),
-    unsafe(link_section = ".scratch_b.text")
-)]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 fn fetch_some<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId) {
+    fetch_run(fetch, io, id);
+}
+
+/// The same in SRAM, while something else has the scratch pad.
+#[inline(never)]
+pub fn fetch_slowly<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId) {
+    let before = io.read_ring.next_index();
+    fetch_run(fetch, io, id);
+    if id == RingId::Jumbo && io.read_ring.next_index() != before {
+        fetch.fetching += 1;
+    }
+}
+
+#[inline(always)]
+fn fetch_run<B: Dispatch>(fetch: &mut BufferFetch, io: &mut IoB<B>, id: RingId) {
     let ring = id.in_array_mut(&mut fetch.rings);
     let state = io.states.words;
     if ring.fetch(&mut io.bus, &mut io.read_ring, state, id.kind()) {

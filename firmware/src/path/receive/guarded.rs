@@ -127,7 +127,7 @@ const fn rarely() {}
 /// The oldest frame goes where it would have gone, by the way that takes all frames; `false` if
 /// there is none, or if it has to wait.
 #[inline(never)]
-fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
+pub fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
     let bus = &mut io.bus;
     let Some(frame) = receive.ring.oldest(bus) else {
         return false;
@@ -157,6 +157,31 @@ fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
         destination,
     };
     slow_path::deliver(receive, io, accepted)
+}
+
+/// The oldest frame, if there is any.
+#[inline(always)]
+pub fn oldest<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> Option<ReceivedFrame> {
+    receive.ring.oldest(&mut io.bus)
+}
+
+/// Whether a frame is one without errors, of `least` bytes without CRC and more, for this card's own
+/// address.
+#[inline(always)]
+pub fn is_own<B: Dispatch>(io: &mut IoA<B>, frame: &ReceivedFrame, least: u32) -> bool {
+    frame.errors == 0
+        && frame.length >= least + CRC
+        && !filter::is_of_group(&mut io.bus, frame.start)
+}
+
+/// What follows frames of which none went to the host.
+#[inline(always)]
+pub fn finish_own<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    if io.frees_later() {
+        io.await_writes();
+        io.free();
+    }
+    receive.ring.give_back(&mut io.bus);
 }
 
 /// The oldest frame, this one, was seen to: its bytes are free when no older frame is being read

@@ -5,7 +5,7 @@
 //! TxPrd moves, which the channel does for the host's frames. Meanwhile these wait in their ring.
 //!
 //! ```text
-//! lend --> place, transfers of its own --> hand_over --> take_back
+//! lend --> place, transfers of its own --> hand_over --> lend.. --> take_back
 //!                                             |
 //!                                    reset, resume: the frame again
 //! ```
@@ -25,6 +25,8 @@ use tigon2_hal::events::Dispatch;
 const WANTED: u32 = 2;
 /// Bytes at the start of a frame that lie in one piece.
 pub const TOGETHER: u32 = 128;
+/// Frames that may be lent for and not handed over.
+const MOST: u32 = 2;
 
 impl SendPath {
     /// Whether somebody else has the path.
@@ -33,26 +35,36 @@ impl SendPath {
         self.lent.first().is_some_and(|lent| *lent != 0)
     }
 
-    /// Lends the path, with room for the longest frame.
+    /// Lends the path, with room for another frame, the longest.
     ///
     /// # Errors
     /// [`Wait`], and nothing has happened.
     #[inline(always)]
     pub fn lend<B: Dispatch>(&mut self, io: &mut IoB<B>) -> Result<(), Wait> {
-        if self.frame_bytes != 0 {
-            return Err(Wait::Later);
+        if self.is_lent() && self.ring.knows_free(MOST) && self.buffer.knows_room(ROOM + TOGETHER) {
+            return Ok(());
         }
-        if self.is_reading() {
-            return Err(Wait::Reads);
+        self.lend_anew(io)
+    }
+
+    #[inline(never)]
+    fn lend_anew<B: Dispatch>(&mut self, io: &mut IoB<B>) -> Result<(), Wait> {
+        if !self.is_lent() {
+            if self.frame_bytes != 0 {
+                return Err(Wait::Later);
+            }
+            if self.is_reading() {
+                return Err(Wait::Reads);
+            }
         }
         let mut frames = self.ring.open();
-        let fits = frames.held() == 0 && frames.free(&mut io.bus, 1) != 0;
+        let fits = frames.held() == 0 && frames.free(&mut io.bus, MOST) >= MOST;
         frames.close(&mut io.bus);
         if !fits || !self.buffer.has_room(&mut io.bus, ROOM + TOGETHER) {
             return Err(Wait::Later);
         }
         if let Some(lent) = self.lent.first_mut() {
-            *lent = 1;
+            *lent = (*lent).max(1);
         }
         // The host's frames may have left it off until they have their turn.
         io.bus.set(EventBit::DmaReadComplete);
@@ -89,13 +101,15 @@ impl SendPath {
         !self.bds.is_empty()
     }
 
-    /// Takes the path back: the host's frames go on.
-    #[inline(always)]
+    /// Takes the path back, if it is lent: the host's frames go on.
+    #[inline(never)]
     pub fn take_back<B: Dispatch>(&mut self, io: &mut IoB<B>) {
         if let Some(lent) = self.lent.first_mut() {
             *lent = 0;
         }
-        io.bus.set(EventBit::SendDataReady);
+        if self.has_waiting() {
+            io.bus.set(EventBit::SendDataReady);
+        }
     }
 
     /// Whether frames pass.
@@ -140,11 +154,10 @@ impl SendPath {
         fits
     }
 
-    /// Where the frame begins.
+    /// Where a frame of `length` bytes begins, which takes this room.
     #[inline(always)]
-    pub fn place_frame(&mut self) -> u32 {
-        self.buffer.keep_together(TOGETHER);
-        self.buffer.position()
+    pub fn place_frame(&mut self, length: u32) -> u32 {
+        self.buffer.take_frame(length, TOGETHER)
     }
 
     /// The address `bytes` behind `address` in the transmit buffer.
@@ -160,7 +173,6 @@ impl SendPath {
         let bus = &mut io.bus;
         let mut frames = self.ring.open();
         frames.push(bus, start, length, None);
-        self.buffer.take_last(length);
         // The writes of registers would go past stores that wait; a load does not.
         let _ = bus.load(start);
         let end = self.buffer.behind(start, length);
@@ -173,6 +185,12 @@ impl SendPath {
     #[inline(always)]
     pub fn mac_is_idle<B: Bus>(&self, bus: &mut B) -> bool {
         self.ring.is_empty(bus)
+    }
+
+    /// Frames that the MAC was given and has not sent.
+    #[inline(always)]
+    pub fn unsent<B: Bus>(&self, bus: &mut B) -> u32 {
+        self.ring.unsent(bus)
     }
 
     /// Cuts off the frame that leaves, and stops the transmitter until [`resume`](Self::resume) if

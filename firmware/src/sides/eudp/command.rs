@@ -42,9 +42,8 @@ pub fn rung<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, pending: u32) {
         return;
     };
     if pending >> MAILBOX != 0 {
+        // The other half is CPU B's, which has a register of its own.
         receiver::rung(reporter, io, pending >> MAILBOX);
-        // CPU B sees which by its own register.
-        io.ring_b();
     }
     if pending & 1 << COMMAND_MAILBOX != 0 {
         take(reporter, io);

@@ -4,7 +4,8 @@
 //! needs no index. CPU B notes in SRAM how many descriptors of an endpoint it is done with; CPU A,
 //! whose channel it is, tells the host.
 
-use super::{EudpA, each};
+use super::receiver::Receiver;
+use super::{EudpA, lowest};
 use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::EUDP_BLOCK;
@@ -18,7 +19,8 @@ use tigon2_hal::events::Dispatch;
 
 /// An endpoint, as CPU A knows it.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
+// Even none of these would have the side lie at such a multiple, where its pad has no room.
+#[cfg_attr(feature = "eudp", repr(align(64)))]
 pub struct Completions {
     /// Where the queue is.
     pub base: HostAddress,
@@ -34,6 +36,8 @@ pub struct Completions {
     pub received: u32,
     /// See [`received`](Self::received).
     pub produced: u32,
+    /// Completions that were written.
+    pub written: u32,
 }
 
 impl Completions {
@@ -46,6 +50,7 @@ impl Completions {
         port: 0,
         received: 0,
         produced: 0,
+        written: 0,
     };
 }
 
@@ -121,6 +126,7 @@ impl Reporter {
     ///
     /// # Errors
     /// [`Busy`] when no write descriptor is free; one will be.
+    #[inline(always)]
     pub fn complete<B: Dispatch>(
         &mut self,
         io: &mut IoA<B>,
@@ -130,10 +136,12 @@ impl Reporter {
         let Some(queue) = self.queues.get_mut(endpoint as usize) else {
             return Ok(());
         };
-        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Completed);
-        let written = io.bus.load(at);
-        let number = written.wrapping_add(1);
-        let offset = (written & queue.mask) << COMPLETION_BYTES.trailing_zeros();
+        if !io.has_write_room(1) {
+            return Err(Busy);
+        }
+        let offset = (queue.written & queue.mask) << COMPLETION_BYTES.trailing_zeros();
+        let number = queue.written.wrapping_add(1);
+        queue.written = number;
         let (low, carry) = queue.base.low.overflowing_add(offset);
         let host = HostAddress {
             high: queue.base.high.wrapping_add(u32::from(carry)),
@@ -149,21 +157,58 @@ impl Reporter {
             0,
             number,
         ];
-        io.write_words(host, &words, WriteNote::QUIET)?;
+        io.put_words(host, &words, WriteNote::QUIET);
+        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Completed);
         io.bus.store(at, number);
         Ok(())
+    }
+
+    /// The same from more than one place.
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+    #[inline(never)]
+    pub fn complete_one<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        endpoint: u32,
+        entry: &Entry,
+    ) -> Result<(), Busy> {
+        self.complete(io, endpoint, entry)
+    }
+
+    /// The open endpoint of an address and a port.
+    #[inline(always)]
+    pub fn find(&self, address: u32, port: u32) -> Option<u32> {
+        let mut left = self.open;
+        while left != 0 {
+            let endpoint = lowest(left);
+            left &= left - 1;
+            if let Some(queue) = self.queues.get(endpoint as usize)
+                && queue.port == port
+                && queue.address == address
+            {
+                return Some(endpoint);
+            }
+        }
+        None
     }
 
     /// Reports what CPU B is done with.
     #[inline(never)]
     fn report<B: Dispatch>(&mut self, io: &mut IoA<B>, seen: u32) -> Result<(), Busy> {
-        for endpoint in each(self.open) {
+        let mut left = self.open;
+        while left != 0 {
+            let endpoint = lowest(left);
+            left &= left - 1;
             self.report_one(io, endpoint)?;
         }
         self.seen = seen;
         Ok(())
     }
 
+    #[inline(always)]
     fn report_one<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> Result<(), Busy> {
         let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Sent);
         let sent = io.bus.load(at);
@@ -181,7 +226,7 @@ impl Reporter {
                 address: 0,
                 port: 0,
             };
-            self.complete(io, endpoint, &entry)?;
+            self.complete_one(io, endpoint, &entry)?;
             if let Some(queue) = self.queues.get_mut(endpoint as usize) {
                 queue.sent = number.wrapping_add(1) & 0xFFFF;
                 let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
@@ -201,45 +246,48 @@ impl Default for Reporter {
 /// Doorbell A: descriptors are done, or CPU B knows of an endpoint.
 #[inline(always)]
 pub fn called<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
-    report(eudp, io);
-    if let Some((reporter, _)) = eudp.parts()
-        && reporter.asked != 0
-    {
+    let Some((reporter, receiver)) = eudp.parts() else {
+        return;
+    };
+    if reporter.open != 0 {
+        report(reporter, io);
+    }
+    if reporter.asked != 0 {
         reporter.supplied(io);
     }
-    if let Some((reporter, receiver)) = eudp.parts()
-        && reporter.command != 0
-        && EUDP_KNOWN.get(&mut io.bus) == reporter.awaited
-    {
+    if reporter.command != 0 && EUDP_KNOWN.get(&mut io.bus) == reporter.awaited {
         super::command::answer(reporter, receiver, io);
     }
 }
 
 /// Reports what is done, as far as there are write descriptors.
 #[inline(always)]
-pub fn report<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
-    if let Some((reporter, _)) = eudp.parts() {
-        let seen = EUDP_SENT.get(&mut io.bus);
-        if seen != reporter.seen {
-            // Without a descriptor the next completed write comes here again.
-            let _ = reporter.report(io, seen);
-        }
+fn report<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
+    let seen = EUDP_SENT.get(&mut io.bus);
+    if seen != reporter.seen && reporter.report(io, seen).is_err() {
+        // The next completed write comes here again.
+        io.await_writes();
     }
 }
 
 /// DMA Write Complete: what it has found, and what waits for a write descriptor.
 #[inline(always)]
 pub fn written<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
-    let found = io.take_datagram();
-    if let Some((reporter, receiver)) = eudp.parts() {
-        if let Some(sum) = found {
-            receiver.written(reporter, io, sum);
-        }
-        receiver.report(reporter, io);
-        if reporter.open != 0 {
-            // A frame may have waited for a write descriptor.
-            io.bus.set(EventBit::ReceiveComplete);
-        }
+    if let Some((reporter, receiver)) = eudp.parts()
+        && reporter.open | reporter.command != 0
+    {
+        written_some(reporter, receiver, io);
     }
-    report(eudp, io);
+}
+
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
+fn written_some<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>) {
+    if let Some(sum) = io.take_datagram() {
+        receiver.written(reporter, io, sum);
+    }
+    receiver.report(reporter, io);
+    // A frame may have waited for a write descriptor.
+    io.bus.set(EventBit::ReceiveComplete);
+    report(reporter, io);
 }

@@ -8,26 +8,31 @@
 //!
 //! The headers come from the address handle's row; CPU B stores them into the transmit buffer, and
 //! the read channel brings the data behind them. A frame that is cut through has a first part and
-//! others of up to four bus transactions each; none is so short that the wire ends before a missing
+//! others of up to eight bus transactions each; none is so short that the wire ends before a missing
 //! part is seen.
+//!
+//! Most datagrams are one frame whose data is in one piece or in the descriptor: [`whole`](super::whole)
+//! makes these. Others come from a [`Job`].
 
-use super::job::{IP, Job, UDP};
+use super::job::{IP, Job, Piece, UDP};
 use super::{lead, word};
 use crate::io::IoB;
 use crate::io::note::ReadNote;
 use crate::io::states::Sum;
 use crate::path::send::SendPath;
 use host_interface::eudp::{BlockWord, DescriptorWord, HandleWord, LEAD_OF_BUS};
+use tigon2_chip::HostAddress;
+use tigon2_hal::Bus;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
 /// Bytes of an Ethernet header.
-const ETHERNET: u32 = 14;
-/// Bytes of a part behind the first one: two bus transactions. CPU B sees to a part in no less than
-/// 4 us, in which the bus brings more than one.
+pub const ETHERNET: u32 = 14;
+/// Bytes of a part behind the first one: two bus transactions. CPU B sees to a part in some 6 us, in
+/// which the bus brings more than one.
 const PART: u32 = 1024;
-/// From where on the bus is so far ahead of the wire that parts may be twice as long.
-const FAR: u32 = 2048;
+/// From where on the bus is so far ahead of the wire that parts may be twice as long, and four times.
+const FAR: [u32; 2] = [1536, 3584];
 /// Bytes behind the first part that a frame needs to be cut through.
 pub const REST: u32 = 512;
 /// The shortest first part: the wire takes longer for it than the counter's microseconds.
@@ -47,19 +52,78 @@ pub struct Frame {
     /// Its bytes, without CRC.
     pub length: u32,
     /// Those of its headers.
-    headers: u32,
+    pub headers: u32,
     /// Where its data begins in the datagram's.
     data: u32,
     /// The end of its first part.
-    lead: u32,
+    pub lead: u32,
     /// Parts that have not arrived.
     pub missing: u32,
     /// Up to where its parts have arrived in their order.
     pub here: u32,
     /// How often one of its transfers failed.
     pub failures: u32,
-    /// The bus that the card is in, see [`lead::bus_of`].
-    pub bus: u32,
+    /// Whose it is.
+    pub endpoint: u32,
+    /// NIC address of its descriptor.
+    pub descriptor: u32,
+    /// The sum of the pseudo-header and of the UDP header.
+    pub udp_sum: u32,
+    /// What is to be done with it: the constants below.
+    pub flags: u32,
+    /// Where its data is in the host's memory, unless it is gathered.
+    pub host: HostAddress,
+    /// A power of two is its size: the chip cannot multiply.
+    _room: [u32; 2],
+}
+
+/// Its data has to be fetched.
+pub const FETCHED: u32 = 1;
+/// The read channel sums that.
+pub const SUMMED: u32 = 2;
+/// It has the UDP header, and gets the datagram's sum when its data is there.
+pub const WANTS_SUM: u32 = 4;
+/// It is the descriptor's last one.
+pub const LAST: u32 = 8;
+/// Its data is gathered from the job's pieces.
+pub const GATHERED: u32 = 16;
+
+const _: () = assert!(size_of::<Frame>() == 64);
+
+/// It is its descriptor's only one, and not fetched in parts.
+pub const WHOLE: u32 = 32;
+
+/// The frame in SDMA, and the one behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames {
+    both: [Frame; 2],
+    now: u32,
+}
+
+impl Frames {
+    /// None.
+    pub const NONE: Frames = Frames {
+        both: [Frame::NONE; 2],
+        now: 0,
+    };
+
+    /// That in SDMA.
+    #[inline(always)]
+    pub const fn now(&mut self) -> &mut Frame {
+        &mut self.both[(self.now & 1) as usize]
+    }
+
+    /// The one behind it.
+    #[inline(always)]
+    pub const fn next(&mut self) -> &mut Frame {
+        &mut self.both[(self.now & 1 ^ 1) as usize]
+    }
+
+    /// The next one takes the place of that in SDMA.
+    #[inline(always)]
+    pub const fn turn(&mut self) {
+        self.now ^= 1;
+    }
 }
 
 impl Frame {
@@ -73,34 +137,93 @@ impl Frame {
         missing: 0,
         here: 0,
         failures: 0,
-        bus: 0,
+        endpoint: 0,
+        descriptor: 0,
+        udp_sum: 0,
+        flags: 0,
+        host: HostAddress { high: 0, low: 0 },
+        _room: [0; 2],
     };
 
+    /// Whether it has all of these flags.
+    #[inline(always)]
+    pub const fn has(&self, flags: u32) -> bool {
+        self.flags & flags != 0
+    }
+
     /// The job's next frame, at its place, with its headers, and its data if that is in the
-    /// descriptor.
-    pub fn begin<B: Dispatch>(&mut self, job: &Job, send: &mut SendPath, io: &mut IoB<B>) {
-        let payload = job.payload();
-        let udp = if job.at == 0 { UDP } else { 0 };
-        self.headers = ETHERNET + IP + udp;
-        self.data = if job.at == 0 { 0 } else { job.at - UDP };
-        self.length = ETHERNET + IP + payload;
-        self.start = send.place_frame();
+    /// descriptor; `whole` if it leaves when it is whole.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
+    #[inline(never)]
+    pub fn begin<B: Dispatch>(
+        &mut self,
+        job: &mut Job,
+        whole: bool,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) {
+        let is_first = job.at == 0;
+        if is_first {
+            self.headers = ETHERNET + IP + UDP;
+            self.data = 0;
+        } else {
+            self.headers = ETHERNET + IP;
+            self.data = job.at - UDP;
+        }
+        self.length = ETHERNET + IP + job.payload();
+        self.start = send.place_frame(self.length);
+        self.endpoint = job.endpoint;
+        self.descriptor = job.descriptor;
+        self.flags = 0;
+        if job.summed && is_first {
+            let row = job.handle + HandleWord::UdpSum as u32 - HandleWord::Headers as u32;
+            self.udp_sum = io.bus.load(row) + job.port + ((UDP + job.length) << 1);
+        }
+        self.put_headers(job, io);
+        if job.pieces.any() {
+            let (_, piece) = job.pieces.at(self.data);
+            self.host = piece.host;
+            self.flags = FETCHED;
+            if piece.bytes < self.length - self.headers {
+                self.flags |= GATHERED;
+            }
+            if job.summed {
+                self.flags |= if is_first { SUMMED | WANTS_SUM } else { SUMMED };
+            }
+        } else {
+            let data = job.descriptor + DescriptorWord::Data as u32;
+            let sum = put_inline(&mut io.bus, data, self.start, job.length);
+            if job.summed {
+                self.put_sum(sum, io);
+            }
+        }
+        self.settle(whole, io);
+        if !job.advance() {
+            self.flags |= LAST;
+        }
+    }
+
+    /// Chooses its first part, when all else is known.
+    #[inline(always)]
+    pub fn settle<B: Dispatch>(&mut self, whole: bool, io: &mut IoB<B>) {
         self.missing = 0;
+        self.lead = self.length;
+        if !whole && self.flags & (FETCHED | WANTS_SUM) == FETCHED && self.length >= LEAD + REST {
+            self.choose_lead(io);
+        }
+    }
+
+    #[inline(never)]
+    fn choose_lead<B: Dispatch>(&mut self, io: &mut IoB<B>) {
         self.here = 0;
         self.failures = 0;
         let lead = match io.bus.load(word(BlockWord::Lead)) {
-            LEAD_OF_BUS => lead::of(self.bus, self.length),
+            LEAD_OF_BUS => lead::of(lead::bus_of(&mut io.bus), self.length),
             lead => lead,
         };
-        let whole = lead < LEAD || self.length < lead + REST;
-        self.lead = if whole || !job.pieces.any() || job.summed && job.at == 0 {
-            self.length
-        } else {
-            lead
-        };
-        self.put_headers(job, payload, io);
-        if !job.pieces.any() {
-            self.put_inline(job, io);
+        if lead >= LEAD && self.length >= lead.saturating_add(REST) {
+            self.flags &= !WHOLE;
+            self.lead = lead;
         }
     }
 
@@ -114,39 +237,79 @@ impl Frame {
         self.lead = self.length;
     }
 
-    /// Bytes of data that are to be fetched.
-    const fn fetched(&self) -> u32 {
-        self.length - self.headers
-    }
-
     /// The end of the part that begins at `from`.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
     #[inline(never)]
     pub fn end_of(&self, from: u32) -> u32 {
         part_end(self.lead, self.length, from)
     }
 
-    /// Queues its transfers, the first part and the others. Without data there is none.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
-    #[inline(never)]
+    /// Queues its transfers, the first part and the others.
+    #[inline(always)]
     pub fn fetch<B: Dispatch>(&mut self, job: &Job, send: &SendPath, io: &mut IoB<B>) {
-        if !job.pieces.any() || self.fetched() == 0 {
+        if !self.has(FETCHED) {
             return;
         }
+        if self.has(GATHERED) {
+            return self.fetch_from(self.headers, job, send, io);
+        }
+        let mut state = io.states.data;
+        if self.has(SUMMED) {
+            state |= Sum::ON | Sum::BEGINS | Sum::STORED;
+            if self.lead != self.length {
+                state &= !Sum::STORED;
+            }
+            io.read_ring.store_sum(&mut io.bus);
+        }
+        let transfer = Transfer {
+            host: self.host,
+            // Headers lie in one piece.
+            local: self.start + self.headers,
+            length: self.lead - self.headers,
+            state,
+            note: ReadNote::PART.word(),
+        };
+        io.read_ring.put(&mut io.bus, &transfer);
+        self.missing = 1;
+        if !self.has(WHOLE) && self.lead != self.length {
+            self.fetch_from(self.lead, job, send, io);
+        }
+    }
+
+    /// Queues the transfers of what comes from byte `from` of the frame on, in SRAM: what has no
+    /// place in one transfer.
+    #[inline(never)]
+    fn fetch_from<B: Dispatch>(&mut self, from: u32, job: &Job, send: &SendPath, io: &mut IoB<B>) {
         let IoB {
             bus,
             read_ring,
             states,
             ..
         } = io;
-        let (mut number, mut piece) = job.pieces.at(self.data);
+        let (mut number, mut piece) = if self.has(GATHERED) {
+            job.pieces.at(self.data + from - self.headers)
+        } else {
+            let bytes = self.length - self.headers;
+            let whole = Piece {
+                host: self.host,
+                bytes,
+            };
+            (0, whole.behind(from - self.headers))
+        };
         let mut queue = read_ring.open();
-        let mut local = send.behind(self.start, self.headers);
+        let mut local = send.behind(self.start, from);
         let mut state = states.data;
-        if job.summed {
-            state |= Sum::ON | Sum::BEGINS;
+        if self.has(SUMMED) {
+            state |= Sum::ON;
+            if from == self.headers {
+                state |= Sum::BEGINS;
+            }
         }
-        let (mut to, mut left) = (self.lead, self.lead - self.headers);
+        let mut to = if from < self.lead {
+            self.lead
+        } else {
+            self.end_of(from)
+        };
+        let mut left = to - from;
         loop {
             if piece.bytes == 0 {
                 number += 1;
@@ -157,7 +320,7 @@ impl Frame {
             let mut note = ReadNote::PIECE;
             if left == 0 {
                 note = ReadNote::PART;
-                if job.summed && to == self.length {
+                if self.has(SUMMED) && to == self.length {
                     state |= Sum::STORED;
                     queue.store_sum(bus);
                 }
@@ -184,89 +347,106 @@ impl Frame {
         }
     }
 
+    /// The end of the part that has just arrived and begins at `from`.
+    #[inline(always)]
+    pub fn arrived_to(&self, from: u32) -> u32 {
+        if self.missing == 0 {
+            self.length
+        } else if from == 0 {
+            self.lead
+        } else {
+            self.end_of(from)
+        }
+    }
+
     /// Whether its data cannot be had: it ends as it is, and nobody is addressed by it.
     pub const fn is_given_up(&self) -> bool {
         self.failures >= TRIES
     }
 
-    /// A part has arrived.
+    /// Loads go first: each would wait for the stores in front of it.
     #[inline(always)]
-    pub fn arrived(&mut self) {
-        self.missing -= 1;
-        self.here = self.end_of(self.here);
-    }
-
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
-    #[inline(never)]
-    fn put_headers<B: Dispatch>(&self, job: &Job, payload: u32, io: &mut IoB<B>) {
+    fn put_headers<B: Dispatch>(&self, job: &Job, io: &mut IoB<B>) {
         let bus = &mut io.bus;
-        let row = job.handle;
+        let (row, to) = (job.handle, self.start);
         let of = |word: HandleWord| row + word as u32 - HandleWord::Headers as u32;
-        let (mut from, mut to) = (row, self.start);
-        // The addresses and the type; the rest follows with what changes.
-        while from < row + 16 {
-            let value = bus.load(from);
-            bus.store(to, value);
-            (from, to) = (from + 4, to + 4);
-        }
-        let packet = (IP + payload) << 16 | job.identification;
+        let packet = (self.length - ETHERNET) << 16 | job.identification;
         let more = if job.is_followed() { MORE } else { 0 };
         let offset = more | job.at >> 3;
         let sum = bus.load(of(HandleWord::IpSum)) + (packet >> 16) + job.identification + offset;
-        let sum = !folded(sum) & 0xFFFF;
         let lifetime = bus.load(row + 20) & 0xFFFF;
         let source = bus.load(row + 24) & 0xFFFF;
-        bus.store(to, packet);
-        bus.store(to + 4, offset << 16 | lifetime);
-        bus.store(to + 8, sum << 16 | source);
-        let words = [bus.load(row + 28), bus.load(row + 32)];
-        bus.store(to + 12, words[0]);
-        bus.store(to + 16, words[1]);
+        let [a, b, c] = [bus.load(row), bus.load(row + 4), bus.load(row + 8)];
+        let [d, e, f] = [bus.load(row + 12), bus.load(row + 28), bus.load(row + 32)];
+        let sum = !folded(sum) & 0xFFFF;
+        bus.store(to, a);
+        bus.store(to + 4, b);
+        bus.store(to + 8, c);
+        bus.store(to + 12, d);
+        bus.store(to + 16, packet);
+        bus.store(to + 20, offset << 16 | lifetime);
+        bus.store(to + 24, sum << 16 | source);
+        bus.store(to + 28, e);
+        bus.store(to + 32, f);
         if job.at == 0 {
-            bus.store(to + 20, job.port << 16 | (UDP + job.length));
-            bus.store(to + 24, 0);
-        }
-    }
-
-    /// Copies the data out of the descriptor, two bytes off, and sums it.
-    #[inline(never)]
-    fn put_inline<B: Dispatch>(&self, job: &Job, io: &mut IoB<B>) {
-        let bus = &mut io.bus;
-        let data = job.descriptor + DescriptorWord::Data as u32;
-        let mut to = self.start + ETHERNET + IP + UDP - 2;
-        let (mut before, mut sum, mut at) = (0, 0, 0);
-        while at < job.length {
-            let mut value = bus.load(data + at);
-            let left = job.length - at;
-            if left < 4 {
-                // What stands behind the data is nobody's to see.
-                value &= !(u32::MAX >> (left << 3));
-            }
-            sum += (value >> 16) + (value & 0xFFFF);
-            bus.store(to, before << 16 | value >> 16);
-            before = value;
-            (at, to) = (at + 4, to + 4);
-        }
-        bus.store(to, before << 16);
-        if job.summed {
-            self.put_sum(job, folded(sum), io);
+            bus.store(to + 36, job.port << 16 | (UDP + job.length));
+            bus.store(to + 40, 0);
         }
     }
 
     /// Stores the UDP checksum of a datagram whose data has this sum.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
-    pub fn put_sum<B: Dispatch>(&self, job: &Job, data: u32, io: &mut IoB<B>) {
-        let bus = &mut io.bus;
-        let length = UDP + job.length;
-        let row = job.handle + HandleWord::UdpSum as u32 - HandleWord::Headers as u32;
-        let sum = bus.load(row) + job.port + length + length + data;
-        let sum = match !folded(sum) & 0xFFFF {
+    pub fn put_sum<B: Dispatch>(&self, data: u32, io: &mut IoB<B>) {
+        let sum = match !folded(self.udp_sum + data) & 0xFFFF {
             // RFC 768: 0 says that there is none.
             0 => 0xFFFF,
             sum => sum,
         };
-        bus.store_half(self.start + ETHERNET + IP + UDP - 2, sum as u16);
+        let at = self.start + ETHERNET + IP + UDP - 2;
+        io.bus.store_half(at, sum as u16);
     }
+}
+
+/// Copies `left` bytes of data from a descriptor into the frame at `start`, two bytes off. Returns
+/// their sum.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
+#[inline(never)]
+pub fn put_inline<B: Bus>(bus: &mut B, mut from: u32, start: u32, mut left: u32) -> u32 {
+    let mut to = start + ETHERNET + IP + UDP - 2;
+    let (mut before, mut sum) = (0, 0);
+    while left >= 16 {
+        let [a, b] = [bus.load(from), bus.load(from + 4)];
+        let [c, d] = [bus.load(from + 8), bus.load(from + 12)];
+        bus.store(to, before << 16 | a >> 16);
+        bus.store(to + 4, a << 16 | b >> 16);
+        sum += halves(a) + halves(b);
+        bus.store(to + 8, b << 16 | c >> 16);
+        sum += halves(c) + halves(d);
+        bus.store(to + 12, c << 16 | d >> 16);
+        before = d;
+        (from, to, left) = (from + 16, to + 16, left - 16);
+    }
+    while left != 0 {
+        let mut value = bus.load(from);
+        if left < 4 {
+            // What stands behind the data is nobody's to see.
+            value &= !(u32::MAX >> (left << 3));
+        }
+        sum += halves(value);
+        bus.store(to, before << 16 | value >> 16);
+        before = value;
+        (from, to) = (from + 4, to + 4);
+        left = left.saturating_sub(4);
+    }
+    bus.store(to, before << 16);
+    folded(sum)
+}
+
+/// The sum of a word's halves.
+#[inline(always)]
+pub const fn halves(word: u32) -> u32 {
+    (word >> 16) + (word & 0xFFFF)
 }
 
 /// The end of the part that begins at `from`, of a frame of `length` bytes.
@@ -276,7 +456,7 @@ pub const fn part_end(lead: u32, length: u32, from: u32) -> u32 {
         return lead;
     }
     let left = length - from;
-    let part = if from >= FAR { PART << 1 } else { PART };
+    let part = PART << ((from >= FAR[0]) as u32 + (from >= FAR[1]) as u32);
     if left <= part {
         length
     } else if left < part + part / 2 {
@@ -319,7 +499,8 @@ mod tests {
         assert_eq!(parts(1514, 1514), [1514]);
         assert_eq!(parts(640, 1514), [640, 1514]);
         assert_eq!(parts(640, 2000), [640, 1320, 2000]);
-        assert_eq!(parts(640, 9014), [640, 1664, 2688, 4736, 6784, 7904, 9014]);
+        assert_eq!(parts(640, 9014), [640, 1664, 3712, 7808, 9014]);
+        assert_eq!(parts(1536, 9014), [1536, 3584, 7680, 9014]);
         for length in 1152..=9014 {
             let ends = parts(640, length);
             let sizes = ends.windows(2).map(|pair| pair[1] - pair[0]);

@@ -3,7 +3,9 @@
 //! A process may write whatever it likes into its descriptors, at any time. So all words of one are
 //! taken once; what they say is judged, and only what was judged is used.
 
+use super::queue::Next;
 use crate::memory::layout::EUDP_BLOCK;
+use crate::path::send::SendPath;
 use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, HANDLES, HandleWord, INLINE_BYTES,
     REGIONS, RegionWord, SEGMENT_BYTES, SEGMENTS, Status, endpoint_word, handle_word, region_word,
@@ -69,6 +71,7 @@ impl Pieces {
     ///
     /// # Errors
     /// [`Status::BadDescriptor`] if they are not all in regions of the endpoint.
+    #[inline(always)]
     pub fn take<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -121,7 +124,8 @@ impl Pieces {
 }
 
 /// Bytes of a region that belongs to the endpoint.
-fn piece<B: Bus>(
+#[inline(always)]
+pub fn piece<B: Bus>(
     bus: &mut B,
     endpoint: u32,
     region: u32,
@@ -131,7 +135,8 @@ fn piece<B: Bus>(
     if region >= REGIONS {
         return None;
     }
-    let mut word = |word| bus.load(EUDP_BLOCK + region_word(region, word));
+    let row = barrier(EUDP_BLOCK + region_word(region, RegionWord::High));
+    let mut word = |word: RegionWord| bus.load(row + word as u32 - RegionWord::High as u32);
     let there = word(RegionWord::Bytes);
     let mine = word(RegionWord::Owner) == endpoint + 1;
     if !mine || bytes == 0 || offset > there || bytes > there - offset {
@@ -148,6 +153,17 @@ fn piece<B: Bus>(
         bytes,
         ..whole.behind(offset)
     })
+}
+
+/// The bit of a [`shape`] that says that datagrams have a UDP checksum.
+pub const SUMMED: u32 = 1 << 31;
+
+/// What an endpoint's row says of its datagrams: the bytes of an IP packet's payload, and a bit.
+pub fn shape<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
+    let of = |word| EUDP_BLOCK + endpoint_word(endpoint, word);
+    let mtu = bus.load(of(EndpointWord::Mtu)).clamp(LEAST_MTU, MOST_MTU);
+    let summed = bus.load(of(EndpointWord::Checksum)) == Checksum::Full as u32;
+    (mtu - IP) | if summed { SUMMED } else { 0 }
 }
 
 /// A descriptor to send, judged.
@@ -175,8 +191,6 @@ pub struct Job {
     pub at: u32,
     /// Frames that are still to come.
     pub left: u32,
-    /// The sum of the data that was fetched for frames before.
-    pub sum: u32,
 }
 
 impl Job {
@@ -193,19 +207,20 @@ impl Job {
         identification: 0,
         at: 0,
         left: 0,
-        sum: 0,
     };
 
     /// Takes a descriptor.
     ///
     /// # Errors
-    /// [`Status::BadDescriptor`].
-    pub fn take<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        endpoint: u32,
-        descriptor: u32,
-    ) -> Result<(), Status> {
+    /// [`Status`].
+    #[inline(never)]
+    pub fn take<B: Bus>(&mut self, bus: &mut B, next: Next) -> Result<(), Status> {
+        let Next {
+            endpoint,
+            descriptor,
+            shape: of,
+            ..
+        } = next;
         let to = bus.load(descriptor + DescriptorWord::To as u32);
         let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
         let (handle, count) = (to >> 24, shape >> 24);
@@ -213,36 +228,41 @@ impl Job {
         self.descriptor = descriptor;
         self.port = to & 0xFFFF;
         self.length = shape & 0xFFFF;
-        if handle >= HANDLES || self.length > DATAGRAM_MAX {
+        let row = barrier(EUDP_BLOCK + handle_word(handle & (HANDLES - 1), HandleWord::Headers));
+        self.handle = row;
+        let owner = bus.load(row + HandleWord::Owner as u32 - HandleWord::Headers as u32);
+        let there = if count == 0 {
+            self.pieces.count = 0;
+            self.length.min(INLINE_BYTES)
+        } else {
+            self.pieces.take(bus, endpoint, descriptor, count)?
+        };
+        let fits = handle < HANDLES && self.length <= DATAGRAM_MAX;
+        if !fits || there != self.length || owner != endpoint + 1 {
             return Err(Status::BadDescriptor);
         }
-        let bytes = self.pieces.take(bus, endpoint, descriptor, count)?;
-        let there = if count == 0 { self.length } else { bytes };
-        let fits = count != 0 || self.length <= INLINE_BYTES;
-        self.handle = EUDP_BLOCK + handle_word(handle, HandleWord::Headers);
-        let owner = bus.load(EUDP_BLOCK + handle_word(handle, HandleWord::Owner));
-        if there != self.length || !fits || owner != endpoint + 1 {
-            return Err(Status::BadDescriptor);
+        if !SendPath::has_link(bus) {
+            return Err(Status::LinkDown);
         }
-        let of = |word| EUDP_BLOCK + endpoint_word(endpoint, word);
-        let mtu = bus.load(of(EndpointWord::Mtu)).clamp(LEAST_MTU, MOST_MTU);
-        // Only what more follows has to be a multiple of 8.
-        self.most = mtu - IP;
-        if UDP + self.length > self.most {
-            self.most &= !7;
-        }
-        self.summed = bus.load(of(EndpointWord::Checksum)) == Checksum::Full as u32;
-        let counter = EUDP_BLOCK + handle_word(handle, HandleWord::Identification);
+        let counter = row + HandleWord::Identification as u32 - HandleWord::Headers as u32;
         self.identification = bus.load(counter) & 0xFFFF;
         bus.store(counter, self.identification.wrapping_add(1));
-        self.sum = 0;
-        self.split();
+        self.summed = of & SUMMED != 0;
+        self.most = of & !SUMMED;
+        self.at = 0;
+        self.left = 1;
+        if UDP + self.length > self.most {
+            self.split();
+        }
         Ok(())
     }
 
     /// Counts the frames, and chooses the first one: that with the UDP header, or, if its checksum
     /// needs all data, the one behind it.
+    #[inline(never)]
     fn split(&mut self) {
+        // Only what more follows has to be a multiple of 8.
+        self.most &= !7;
         self.left = 0;
         let mut from = 0;
         while from < UDP + self.length {

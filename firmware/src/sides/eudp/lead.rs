@@ -32,9 +32,11 @@ const TRANSFER: u32 = 364;
 const LONGEST: u32 = 225;
 /// Bytes of a transaction.
 const BURST: u32 = 512;
+/// Frames that are shorter are whole before CPU B would have seen to their parts.
+const SHORTEST: u32 = 2048;
 /// From the end of a part to CPU B's look at the channel, in nanoseconds; and the least from the
 /// first part's end to TxPrd, meanwhile the next one comes.
-const LOOK: u32 = 1000;
+const LOOK: u32 = 6000;
 const BEFORE: u32 = 2000;
 /// Nanoseconds of the counter's microsecond, 86 cycles.
 const TICK: u32 = 977;
@@ -72,7 +74,7 @@ const fn table(bus: u32) -> [u8; ENTRIES] {
         let to = (entry as u32) << STEP_SHIFT;
         // What is safe for the shortest and for the longest one.
         let mut lead = LEAD;
-        while lead + REST <= to - STEP + 1 {
+        while to > SHORTEST && lead + REST <= to - STEP + 1 {
             if is_safe(bus, lead, to) && is_safe(bus, lead, to - STEP + 1) {
                 table[entry] = (lead / UNIT) as u8;
                 break;
@@ -110,13 +112,13 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// The design's figures: some 512 bytes on the board's own bus, a third of the frame or more on
-    /// a bus that is slower than the wire.
+    /// The CPU's time on the board's own bus, a third of the frame or more on a bus that is slower
+    /// than the wire; short frames are stored.
     #[test]
     fn the_lead_grows_with_the_bus_and_the_frame() {
         let leads = |bus| [600, 1514, 4096, 9014].map(|length| of(bus, length));
-        assert_eq!(leads(0), [600, 512, 512, 512]);
-        assert_eq!(leads(2)[1..], [768, 960, 1600]);
+        assert_eq!(leads(0), [600, 1514, 1408, 1472]);
+        assert_eq!(leads(2)[1..], [1514, 2176, 2432]);
         assert_eq!(leads(1)[0], 600);
         let slow = leads(3);
         assert!(

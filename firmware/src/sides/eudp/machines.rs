@@ -1,6 +1,6 @@
 //! What the rows of SDMA and SEND do on the card.
 
-use super::frame::Frame;
+use super::frame::{Frame, Frames, LAST, SUMMED, WANTS_SUM, WHOLE, folded};
 use super::job::Job;
 use super::watch::Watch;
 use super::{bump, word};
@@ -19,10 +19,14 @@ use tigon2_hal::timer;
 /// What both machines work on.
 #[derive(Debug)]
 pub struct Work {
-    /// The descriptor.
+    /// The descriptor from which the next frame comes.
     pub job: Job,
-    /// Its frame.
-    pub frame: Frame,
+    /// The frame in SDMA, and the next one.
+    pub frames: Frames,
+    /// Whether the next one is prepared.
+    pub is_prepared: bool,
+    /// Whether the frame in SDMA is fetched in parts.
+    pub is_cut: bool,
     /// The watch over the frame that leaves.
     pub watch: Watch,
     /// Frames that the MAC has and that were not seen to leave.
@@ -33,12 +37,12 @@ pub struct Work {
     pub now: u32,
     /// The read channel's sum of the part that has arrived.
     pub sum: u32,
+    /// The sum of the same datagram's frames before.
+    before: u32,
     /// NIC address of the descriptor of a transfer that failed.
     pub failed: u32,
     /// What the frame's end means for its descriptor.
-    pub ended: Option<Status>,
-    /// Endpoints that are to be given back.
-    pub closing: u32,
+    ended: Option<Status>,
     /// The doorbell has rung while a frame was watched.
     pub called: bool,
 }
@@ -47,17 +51,73 @@ impl Work {
     /// None.
     pub const NONE: Work = Work {
         job: Job::NONE,
-        frame: Frame::NONE,
+        frames: Frames::NONE,
+        is_prepared: false,
+        is_cut: false,
         watch: Watch::NONE,
         pending: 0,
         signal: None,
         now: 0,
         sum: 0,
+        before: 0,
         failed: 0,
         ended: None,
-        closing: 0,
         called: false,
     };
+
+    /// What the end of the frame in SDMA means for its descriptor, if SDMA is done with it.
+    #[inline(always)]
+    pub fn take_ended(&mut self) -> Option<Status> {
+        let status = self.ended.take()?;
+        // Most frames are their descriptor's only one, and were fetched at once.
+        if self.frames.now().has(WHOLE) && status == Status::Done {
+            return Some(status);
+        }
+        Some(self.settle(status))
+    }
+
+    /// The same of others.
+    #[inline(never)]
+    fn settle(&mut self, mut status: Status) -> Status {
+        let frame = self.frames.now();
+        if frame.is_given_up() {
+            status = Status::Unreadable;
+        }
+        if frame.has(SUMMED) {
+            // That with the UDP header is the last one.
+            self.before = if frame.has(WANTS_SUM) {
+                0
+            } else {
+                folded(self.before + self.sum)
+            };
+        }
+        if status != Status::Done && !frame.has(LAST) {
+            frame.flags |= LAST;
+            self.give_up();
+        }
+        status
+    }
+
+    /// No further frames of the datagram in SDMA are sent.
+    #[inline(never)]
+    fn give_up(&mut self) {
+        // Another one comes only behind this one's last.
+        self.job.left = 0;
+        self.is_prepared = false;
+        self.before = 0;
+    }
+
+    /// An endpoint is gone, and none of its frames is in SDMA.
+    pub fn forget(&mut self, endpoint: u32) {
+        if self.is_prepared && self.frames.next().endpoint == endpoint {
+            self.is_prepared = false;
+            self.job.left = 0;
+        }
+        if self.job.endpoint == endpoint {
+            self.job.left = 0;
+        }
+        self.before = 0;
+    }
 }
 
 /// The card, for a handler's time.
@@ -69,10 +129,13 @@ pub struct Card<'a, B: Dispatch> {
     pub send: &'a mut SendPath,
     /// CPU B's resources.
     pub io: &'a mut IoB<B>,
+    /// Whether it is known that the frame leaves when it is whole.
+    pub whole: bool,
 }
 
 impl<B: Dispatch> Card<'_, B> {
     /// The frame's data is there, so its descriptor is done with it.
+    #[inline(always)]
     fn fetched(&mut self, signal: send::Event) {
         self.work.signal = Some(signal);
         self.work.ended = Some(Status::Done);
@@ -101,7 +164,8 @@ impl<B: Dispatch> Card<'_, B> {
     #[inline(never)]
     fn fetch_again(&mut self) {
         let bus = &mut self.io.bus;
-        let Work { frame, failed, .. } = self.work;
+        let Work { frames, failed, .. } = self.work;
+        let frame = frames.now();
         frame.failures += 1;
         if frame.is_given_up() {
             // No address, no type: a frame that no receiver takes.
@@ -131,9 +195,12 @@ impl<B: Dispatch> Card<'_, B> {
     #[inline(never)]
     fn store_sum(&mut self) {
         let Work {
-            job, frame, sum, ..
+            frames,
+            sum,
+            before,
+            ..
         } = self.work;
-        frame.put_sum(job, job.sum + *sum, self.io);
+        frames.now().put_sum(*before + *sum, self.io);
     }
 
     /// Takes the frame's transfers back: none of them means anything any more.
@@ -148,7 +215,7 @@ impl<B: Dispatch> Card<'_, B> {
             }
             next = self.io.read_ring.behind(descriptor);
         }
-        self.work.frame.missing = 0;
+        self.work.frames.now().missing = 0;
         self.work.ended = Some(Status::Unreadable);
     }
 }
@@ -156,31 +223,31 @@ impl<B: Dispatch> Card<'_, B> {
 impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
     #[inline(always)]
     fn holds(&mut self, condition: sdma::Condition) -> bool {
+        let frame = self.work.frames.now();
         match condition {
             sdma::Condition::MayCut => {
-                let idle = self.work.pending == 0 && self.send.mac_is_idle(&mut self.io.bus);
-                self.work.frame.may_be_cut() && idle
+                !self.whole
+                    && frame.may_be_cut()
+                    && self.work.pending == 0
+                    && self.send.mac_is_idle(&mut self.io.bus)
             }
-            sdma::Condition::SumWanted => {
-                let Work { job, .. } = &self.work;
-                job.summed && job.at == 0 && job.pieces.any()
-            }
-            sdma::Condition::MoreParts => self.work.frame.missing != 0,
+            sdma::Condition::SumWanted => frame.has(WANTS_SUM),
+            sdma::Condition::MoreParts => frame.missing != 0,
         }
     }
 
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
-    #[inline(never)]
+    #[inline(always)]
     fn act(&mut self, action: sdma::Action) {
         match action {
-            sdma::Action::Nothing => {}
-            sdma::Action::FetchWhole | sdma::Action::FetchParts => {
-                let Work { job, frame, .. } = self.work;
-                if action == sdma::Action::FetchWhole {
-                    frame.keep_whole();
+            // Its queue is emptied by who gives it back.
+            sdma::Action::Nothing | sdma::Action::Close => {}
+            sdma::Action::FetchWhole => {
+                if !self.whole {
+                    self.work.frames.now().keep_whole();
                 }
-                frame.fetch(job, self.send, self.io);
+                self.fetch();
             }
+            sdma::Action::FetchParts => self.fetch(),
             sdma::Action::Offer => self.fetched(send::Event::OfferedWhole),
             sdma::Action::OfferEarly => self.work.signal = Some(send::Event::OfferedEarly),
             sdma::Action::Pass => self.work.signal = Some(send::Event::PartArrived),
@@ -191,9 +258,25 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
             }
             sdma::Action::StoreSum => self.store_sum(),
             sdma::Action::Fail => self.fail(),
-            // Its queue is emptied by who gives it back.
-            sdma::Action::Close => {}
         }
+    }
+}
+
+impl<B: Dispatch> Card<'_, B> {
+    #[inline(always)]
+    fn fetch(&mut self) {
+        if !self.whole {
+            return self.fetch_slowly();
+        }
+        let Work { job, frames, .. } = self.work;
+        frames.now().fetch(job, self.send, self.io);
+    }
+
+    /// The same in SRAM, of a frame that may be cut through.
+    #[inline(never)]
+    fn fetch_slowly(&mut self) {
+        let Work { job, frames, .. } = self.work;
+        frames.now().fetch(job, self.send, self.io);
     }
 }
 
@@ -206,20 +289,16 @@ impl<B: Dispatch> World<send::Send> for Card<'_, B> {
         }
     }
 
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
-    #[inline(never)]
+    #[inline(always)]
     fn act(&mut self, action: send::Action) {
         match action {
             send::Action::Nothing | send::Action::Free => {}
-            send::Action::Queue | send::Action::QueueEarly => {
-                let Frame { start, length, .. } = self.work.frame;
-                self.work.pending += 1;
+            send::Action::Queue => self.queue(),
+            send::Action::QueueEarly => {
                 let now = timer::now(&mut self.io.bus);
-                self.send.hand_over(self.io, start, length);
-                if action == send::Action::QueueEarly {
-                    self.work.watch.begin(now);
-                    bump(&mut self.io.bus, word(BlockWord::CutThrough));
-                }
+                self.queue();
+                self.work.watch.begin(now);
+                bump(&mut self.io.bus, word(BlockWord::CutThrough));
             }
             // Deadlines are set when all parts have been seen to that a look at the channel showed.
             send::Action::Certify => {}
@@ -228,5 +307,14 @@ impl<B: Dispatch> World<send::Send> for Card<'_, B> {
             send::Action::Repeat => self.cut_off(false),
             send::Action::Resume => self.send.resume(&mut self.io.bus),
         }
+    }
+}
+
+impl<B: Dispatch> Card<'_, B> {
+    #[inline(always)]
+    fn queue(&mut self) {
+        let Frame { start, length, .. } = *self.work.frames.now();
+        self.work.pending += 1;
+        self.send.hand_over(self.io, start, length);
     }
 }

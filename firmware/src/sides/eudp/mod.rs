@@ -5,10 +5,10 @@
 //! moves a frame of an endpoint.
 //!
 //! ```text
-//!           mailbox          doorbell B
-//!   host ───────────► CPU A ───────────► CPU B ── SDMA ── SEND ──► MAC
-//!     ▲                 │  ◄───────────────┘ done
-//!     └── completions ──┘
+//!           mailbox
+//!   host ───────────► CPU B ── SDMA ── SEND ──► MAC
+//!     ▲                 │ done
+//!     └── completions ── CPU A
 //! ```
 //!
 //! | module | what | CPU |
@@ -16,24 +16,34 @@
 //! | [`command`] | open, close | A |
 //! | [`completion`] | completions to the host | A |
 //! | [`refill`] | descriptors from the process's memory | B, A |
-//! | [`receiver`] | RECV and RDMA: datagrams that arrive | A |
+//! | [`receiver`] | the events of RECV and RDMA: datagrams that arrive | A |
+//! | [`datagram`] | what a frame's headers say | A |
+//! | [`delivery`] | what the rows of RECV and RDMA do | A |
+//! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
+//! | [`queue`] | the endpoints' descriptors to send | B |
 //! | [`machines`] | what their rows do | B |
 //! | [`job`] | the descriptor in work | B |
 //! | [`frame`] | the frame in work: headers, parts | B |
-//! | [`lead`] | how much of it is there when it leaves | B |
+//! | [`whole`] | datagrams that are one frame | B |
+//! | [`lead`] | how much of a frame is there when it leaves | B |
 //! | [`watch`] | whether a part was there in time | B |
 
 pub mod command;
 pub mod completion;
+pub mod datagram;
+pub mod delivery;
 pub mod frame;
+pub mod handlers;
 pub mod job;
 pub mod lead;
 pub mod machines;
+pub mod queue;
 pub mod receiver;
 pub mod refill;
 pub mod sender;
 pub mod watch;
+pub mod whole;
 
 use crate::memory::layout::{EUDP, EUDP_BLOCK};
 use completion::Reporter;
@@ -75,6 +85,11 @@ impl EudpB {
     /// No endpoint is open.
     pub const fn new() -> EudpB {
         EudpB([const { Sender::new() }; EUDP])
+    }
+
+    #[inline(always)]
+    fn sender(&mut self) -> Option<&mut Sender> {
+        self.0.first_mut()
     }
 }
 

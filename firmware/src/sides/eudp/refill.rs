@@ -98,7 +98,11 @@ impl Pulls {
         self.look(&mut io.bus, endpoint, next, producer);
         let filled = filled(&mut io.bus, endpoint);
         let left = filled.wrapping_sub(next) & 0xFFFF;
-        if filled != producer && left <= HALF && has_more(&mut io.bus, endpoint) {
+        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
+        let free = (io.bus.load(at) + SLOTS).wrapping_sub(filled) & 0xFFFF;
+        // What is pulled with one transfer is to be worth it.
+        let enough = left <= HALF && free >= HALF;
+        if filled != producer && enough && has_more(&mut io.bus, endpoint) {
             self.pull_to_send(io, endpoint, producer);
         }
     }
@@ -267,14 +271,26 @@ impl Sender {
         io: &mut IoB<B>,
     ) {
         if let Some(endpoint) = to_send {
-            self.is_supplied_again(endpoint);
+            self.is_supplied_again(endpoint, io);
         }
         self.close_if_asked(send, io);
-        self.post(send, io);
+        self.go_on(send, io);
     }
 }
 
 impl Reporter {
+    /// Whether the next descriptor to receive has its slot, or there is none.
+    #[inline(always)]
+    pub fn has_next<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> bool {
+        let queue = self.queues.get(endpoint as usize);
+        let filled = self.filled.get(endpoint as usize);
+        let (Some(queue), Some(filled)) = (queue, filled) else {
+            return true;
+        };
+        let left = u32::from(*filled).wrapping_sub(queue.received) & 0xFFFF;
+        left > HALF || self.look(io, endpoint)
+    }
+
     /// Looks after an endpoint's descriptors to receive, and asks CPU B for more. Returns whether
     /// the next one has its slot, or there is none.
     #[inline(never)]

@@ -2,32 +2,39 @@
 //!
 //! | event | who brings it |
 //! | --- | --- |
-//! | Posted | [`called`]: the doorbell; [`go_on`]: whatever else may have made room |
-//! | Arrived, Failed | [`arrived`], [`failed`]: the read channel |
-//! | Deadline | [`due`]: the timer |
+//! | Posted | [`Sender::go`]: a mailbox, the end of the frame before, whatever has made room |
+//! | Arrived, Failed | [`Sender::arrived`], [`Sender::failed`]: the read channel |
+//! | Deadline | [`Sender::due`]: the timer |
 //! | Sent | a look at the MAC, before the next frame: nobody waits for it |
-//! | Closed | [`called`] |
+//! | Closed | [`Sender::follow`] |
+//!
+//! SDMA has one frame at a time. While it is fetched CPU B *prepares* the next one: judges its
+//! descriptor, chooses its place, stores its headers. So between two frames the read channel waits
+//! only until CPU B has seen the end of the first.
+//!
+//! ```text
+//!   CPU B   | prepare 2   | seen, post 2, hand over 1, complete 1, prepare 3 | ..
+//!   channel | frame 1 ... |      | frame 2 ...
+//! ```
 
-use super::frame::{TRANSFERS, folded};
+use super::frame::{LAST, SUMMED, TRANSFERS};
+use super::job::shape;
 use super::machines::{Card, Work};
+use super::queue::{Here, Next, Queues};
 use super::refill::Pulls;
-use super::{ALL, EudpB, bump, each, has_more, lead, lowest, refill, room, word};
+use super::whole::Other;
+use super::{ALL, bump, each, word};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
-use crate::memory::layout::{EUDP_BLOCK, EUDP_TRACE};
-use crate::memory::shared::{EUDP_KNOWN, EUDP_OPEN, EUDP_SENT};
+use crate::memory::layout::EUDP_TRACE;
+use crate::memory::shared::{EUDP_KNOWN, EUDP_OPEN};
 use crate::path::send::SendPath;
 use crate::path::send::own::Wait;
 use frame_pipeline::trace::Entry;
 use frame_pipeline::{Machine, Step, sdma, send};
-use host_interface::eudp::{
-    BlockWord, DescriptorWord, ENDPOINTS, EndpointWord, MAILBOX, Status, TRACE_BYTES,
-    endpoint_word, send_slot,
-};
+use host_interface::eudp::{BlockWord, MAILBOX, Status, TRACE_BYTES};
 use tigon2_chip::events::EventBit;
-use tigon2_chip::mailbox;
-use tigon2_chip::memory::MAILBOXES;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::Finished;
 use tigon2_hal::events::Dispatch;
@@ -39,45 +46,21 @@ const AGAIN: u32 = 10;
 /// Frames of the MAC's that are looked after, whether one is cut through or not.
 const SEEN: u32 = 16;
 
-/// What CPU B knows of an endpoint's queue, in descriptors modulo 2^16.
-#[derive(Clone, Copy, Debug)]
-struct Queue {
-    /// Behind the last one.
-    producer: u32,
-    /// The next one.
-    next: u32,
-}
-
 /// SDMA, SEND and the queues.
 #[derive(Debug)]
 pub struct Sender {
     sdma: Machine<sdma::Sdma>,
     send: Machine<send::Send>,
     work: Work,
-    queues: [Queue; ENDPOINTS as usize],
+    queues: Queues,
     /// The endpoints that are open.
     open: u32,
-    /// Those with descriptors.
-    ready: u32,
-    /// The endpoint that had its turn.
-    last: u32,
-    /// Descriptors that are done, of all endpoints.
-    done: u32,
+    /// Those that are to be given back.
+    closing: u32,
     /// Transitions.
     steps: u32,
     /// Descriptors from the processes' memory.
     pub(super) pulls: Pulls,
-}
-
-/// What became of a descriptor whose turn it was.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    /// It is in work.
-    Begun,
-    /// It was refused, or is on its way: another one has its turn.
-    Not,
-    /// Its slot is not free yet.
-    Later,
 }
 
 impl Sender {
@@ -87,14 +70,9 @@ impl Sender {
             sdma: Machine::new(),
             send: Machine::new(),
             work: Work::NONE,
-            queues: [Queue {
-                producer: 0,
-                next: 0,
-            }; ENDPOINTS as usize],
+            queues: Queues::EMPTY,
             open: 0,
-            ready: 0,
-            last: 0,
-            done: 0,
+            closing: 0,
             steps: 0,
             pulls: Pulls::new(),
         }
@@ -107,463 +85,533 @@ impl Default for Sender {
     }
 }
 
-/// Doorbell B: an endpoint was opened or closed, or its mailbox rung.
-#[inline(always)]
-pub fn called<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
-    if let Some(sender) = eudp.0.first_mut() {
-        if sender.work.watch.is_on() {
-            // This takes longer than a deadline may wait.
-            sender.work.called = true;
-        } else {
-            sender.called(send, io);
+/// From handlers.
+impl Sender {
+    /// Mailboxes were rung.
+    #[inline(always)]
+    pub fn rung<B: Dispatch>(&mut self, pending: u32, send: &mut SendPath, io: &mut IoB<B>) {
+        let rung = pending >> MAILBOX & self.open & !self.closing;
+        if rung != 0 {
+            self.queues.rung(&mut io.bus, rung);
+            // What is prepared comes when the frame in SDMA has ended, and all else when that is not
+            // watched any more.
+            if self.queues.any() && !self.work.is_prepared && !self.work.watch.is_on() {
+                self.go(send, io);
+            }
         }
     }
-}
 
-/// Something has changed for which a frame may have waited.
-#[inline(always)]
-pub fn go_on<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
-    if let Some(sender) = eudp.0.first_mut()
-        && sender.ready != 0
-    {
-        sender.post(send, io);
+    /// The channel was just looked at.
+    #[inline(always)]
+    pub fn looked<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        if self.work.is_cut {
+            self.work.now = timer::now(&mut io.bus);
+        }
     }
-}
 
-/// DMA Read Complete has just looked at the channel.
-#[inline(always)]
-pub fn looked<B: Dispatch>(eudp: &mut EudpB, io: &mut IoB<B>) {
-    if let Some(sender) = eudp.0.first_mut()
-        && sender.work.frame.missing != 0
-    {
-        sender.work.now = timer::now(&mut io.bus);
+    /// A part is there.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
+    #[inline(never)]
+    pub fn arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, done: &Finished) {
+        let Work { sum, frames, .. } = &mut self.work;
+        let frame = frames.now();
+        if frame.missing == 0 {
+            // Taken back.
+            return;
+        }
+        frame.missing -= 1;
+        if frame.has(SUMMED) && frame.missing == 0 {
+            *sum = u32::from(done.sum(&mut io.bus));
+        }
+        if self.work.is_cut {
+            self.part_arrived();
+        }
+        self.arrive(send, io);
+        // What is cut through and not whole has a deadline: all else waits.
+        if !self.work.is_cut || self.work.frames.now().missing == 0 {
+            self.go(send, io);
+        }
     }
-}
 
-/// DMA Read Complete has seen to what it looked at: sets the deadline of the next part. If that is
-/// over already, the timer's turn would come too late.
-#[inline(always)]
-pub fn seen<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
-    if let Some(sender) = eudp.0.first_mut()
-        && sender.work.watch.is_on()
-    {
-        let Work { frame, watch, .. } = &mut sender.work;
+    #[inline(never)]
+    fn part_arrived(&mut self) {
+        let Work { frames, watch, .. } = &mut self.work;
+        let frame = frames.now();
+        let from = frame.here;
+        frame.here = frame.arrived_to(from);
+        if watch.is_on() {
+            watch.over(from, frame.here);
+        }
+    }
+
+    /// SDMA sees that something has arrived, and SEND hears of it.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
+    #[inline(never)]
+    fn arrive<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.sdma.is_in(sdma::State::Sdma) {
+            self.fetch(sdma::Event::Arrived, send, io);
+            if self.sdma.is_in(sdma::State::HeldForSum) {
+                self.fetch(sdma::Event::SumStored, send, io);
+            }
+        } else {
+            self.arrive_early(send, io);
+        }
+        if matches!(self.work.signal, Some(send::Event::OfferedWhole)) {
+            self.work.signal = None;
+            self.hand_over(send::Event::OfferedWhole, send, io);
+        }
+    }
+
+    /// The same where a frame leaves before it is whole.
+    #[inline(never)]
+    fn arrive_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.fetch(sdma::Event::Arrived, send, io);
+        self.signalled(send, io);
+    }
+
+    /// SDMA has told SEND something.
+    #[inline(never)]
+    fn signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if let Some(signal) = self.work.signal.take() {
+            self.rarely(signal, send, io);
+        }
+    }
+
+    /// Something has changed for which a frame may have waited.
+    #[inline(always)]
+    pub fn go_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.queues.any() || self.work.job.left != 0 {
+            self.go(send, io);
+        }
+    }
+
+    /// All that a look has shown was seen to: sets the deadline of the next part. If that is over
+    /// already, the timer's turn would come too late.
+    #[inline(never)]
+    pub fn set_deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let Work { frames, watch, .. } = &mut self.work;
+        let frame = frames.now();
         let late = watch.over(frame.here, frame.end_of(frame.here));
         let now = timer::now(&mut io.bus);
         if late.wrapping_sub(now) as i32 > 0 {
             io.arm_at(SlotB::Part, now, late);
         } else {
-            sender.late(send, io);
+            self.rarely(send::Event::Deadline, send, io);
+            self.tell(io);
         }
     }
-}
 
-/// DMA Read Complete: a part is there.
-#[inline(always)]
-pub fn arrived<B: Dispatch>(
-    eudp: &mut EudpB,
-    send: &mut SendPath,
-    io: &mut IoB<B>,
-    done: &Finished,
-) {
-    if let Some(sender) = eudp.0.first_mut() {
-        sender.arrived(send, io, done);
-    }
-}
-
-/// DMA read attention: a transfer of a frame, the one at `descriptor`, has failed.
-#[inline(never)]
-pub fn failed<B: Dispatch>(
-    eudp: &mut EudpB,
-    send: &mut SendPath,
-    io: &mut IoB<B>,
-    descriptor: u32,
-) {
-    if let Some(sender) = eudp.0.first_mut() {
-        sender.failed(send, io, descriptor);
-    }
-}
-
-/// The timer: the wire may have come to a part that is missing, or there may be room again.
-#[inline(always)]
-pub fn due<B: Dispatch>(eudp: &mut EudpB, send: &mut SendPath, io: &mut IoB<B>) {
-    if let Some(sender) = eudp.0.first_mut() {
+    /// The timer.
+    #[inline(always)]
+    pub fn due<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         let now = timer::now(&mut io.bus);
-        if io.take_due(SlotB::Part, now) && sender.work.watch.is_on() {
-            sender.late(send, io);
+        if io.take_due(SlotB::Part, now) && self.work.watch.is_on() {
+            self.rarely(send::Event::Deadline, send, io);
+            self.tell(io);
         }
         if io.take_due(SlotB::Watch, now) {
-            sender.post(send, io);
-        }
-    }
-}
-
-/// Whether a frame leaves that has to be watched: handlers that take long wait.
-#[inline(always)]
-pub fn is_watching(eudp: &EudpB) -> bool {
-    let sender = eudp.0.first();
-    sender.is_some_and(|sender| sender.work.watch.is_on())
-}
-
-impl Sender {
-    #[inline(never)]
-    fn called<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        let open = EUDP_OPEN.get(&mut io.bus);
-        if open != self.open {
-            self.follow(open, send, io);
-        }
-        let rung = io.bus.read(Register::MailboxEventB) >> MAILBOX & self.open;
-        if rung != 0 {
-            io.bus.write(Register::MailboxEventB, rung << MAILBOX);
-            for endpoint in each(rung) {
-                self.rung(endpoint, io);
-            }
-        }
-        self.pulls.wished(io, self.open & !self.work.closing);
-        self.post(send, io);
-    }
-
-    /// The wire may have come to a part that is missing.
-    #[inline(never)]
-    fn late<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.hand_over(send::Event::Deadline, send, io);
-    }
-
-    /// Takes an endpoint's producer.
-    fn rung<B: Dispatch>(&mut self, endpoint: u32, io: &mut IoB<B>) {
-        let at = MAILBOXES + mailbox::BYTES * (MAILBOX + endpoint) + 4;
-        let producer = io.bus.load(at) >> 16;
-        if let Some(queue) = self.queues.get_mut(endpoint as usize) {
-            let waiting = producer.wrapping_sub(queue.next) & 0xFFFF;
-            // No more than there is room for, whatever the process writes.
-            let waiting = waiting.min(room(&mut io.bus, endpoint));
-            queue.producer = queue.next.wrapping_add(waiting) & 0xFFFF;
-            if waiting != 0 {
-                self.ready |= 1 << endpoint;
-            }
+            self.go(send, io);
         }
     }
 
-    /// Opens and closes what CPU A has opened and closed.
-    #[inline(never)]
-    fn follow<B: Dispatch>(&mut self, open: u32, send: &mut SendPath, io: &mut IoB<B>) {
-        let opened = open & !self.open & ALL;
-        self.work.frame.bus = lead::bus_of(&mut io.bus);
-        for endpoint in each(opened) {
-            self.empty(endpoint);
-        }
-        io.bus.write(Register::MailboxEventB, opened << MAILBOX);
-        self.open |= opened;
-        self.work.closing = self.open & !open;
-        self.ready &= !self.work.closing;
-        self.close(send, io);
+    /// Whether a frame leaves that has to be watched.
+    #[inline(always)]
+    pub const fn is_watching(&self) -> bool {
+        self.work.watch.is_on()
     }
 
-    #[inline(never)]
-    fn sum_stored<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.fetch(sdma::Event::SumStored, send, io);
+    /// Whether no endpoint is open, and none of their frames in work.
+    pub const fn is_closed(&self) -> bool {
+        self.open == 0 && self.closing == 0
     }
 
-    /// Closes what is to be closed, if none of its frames is in work and none of its descriptors on
-    /// its way.
+    /// Doorbell B.
     #[inline(never)]
-    fn close<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.sdma.defers(sdma::Event::Closed) || self.pulls.works_for(self.work.closing) {
+    pub fn called<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if self.work.watch.is_on() {
+            // This takes longer than a deadline may wait.
+            self.work.called = true;
             return;
         }
-        for endpoint in each(self.work.closing) {
-            self.fetch(sdma::Event::Closed, send, io);
-            self.empty(endpoint);
-            self.open &= !(1 << endpoint);
-            if self.work.job.endpoint == endpoint {
-                self.work.job.left = 0;
-            }
-        }
-        self.work.closing = 0;
-        EUDP_KNOWN.set(&io.me, &mut io.bus, self.open);
-        io.ring_a();
-    }
-
-    fn empty(&mut self, endpoint: u32) {
-        if let Some(queue) = self.queues.get_mut(endpoint as usize) {
-            *queue = Queue {
-                producer: 0,
-                next: 0,
-            };
-        }
+        self.follow(send, io);
+        self.pulls.wished(io, self.open & !self.closing);
+        self.go_on(send, io);
     }
 
     /// See [`close`](Self::close).
     pub(super) fn close_if_asked<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.work.closing != 0 {
+        if self.closing != 0 {
             self.close(send, io);
         }
     }
 
     /// Descriptors of an endpoint have come from the process's memory.
-    pub(super) fn is_supplied_again(&mut self, endpoint: u32) {
-        let open = self.open & !self.work.closing;
-        let queue = self.queues.get(endpoint as usize);
-        if queue.is_some_and(|queue| queue.next != queue.producer) {
-            self.ready |= open & 1 << endpoint;
+    pub(super) fn is_supplied_again<B: Dispatch>(&mut self, endpoint: u32, io: &mut IoB<B>) {
+        if self.open & !self.closing & 1 << endpoint != 0 {
+            self.queues.is_supplied_again(&mut io.bus, endpoint);
         }
     }
 
-    /// Begins with the frames that wait, as far as there is room.
-    pub(super) fn post<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        while self.ready != 0 && !self.sdma.defers(sdma::Event::Posted) {
-            if self.work.job.left == 0 {
-                match self.take(io) {
-                    Taken::Begun => {}
-                    Taken::Not => continue,
-                    Taken::Later => return self.wait(Wait::Reads, io),
-                }
-            }
-            if !io.read_ring.has_room(TRANSFERS) {
-                return self.wait(Wait::Reads, io);
-            }
-            if let Err(wait) = send.lend(io) {
-                return self.wait(wait, io);
-            }
-            let Work { job, frame, .. } = &mut self.work;
-            frame.begin(job, send, io);
-            if frame.may_be_cut() || self.work.pending > SEEN {
-                self.see_sent(send, io);
-            }
-            // What is in front of it in the channel would make its parts late.
-            if !io.read_ring.is_idle(&mut io.bus) {
-                self.work.frame.keep_whole();
-            }
-            self.fetch(sdma::Event::Posted, send, io);
-            if self.work.frame.missing == 0 {
-                // All its data was in the descriptor.
-                self.fetch(sdma::Event::Arrived, send, io);
-                self.end(send, io);
-                self.refill(io);
-            }
-        }
-    }
-
-    /// The next frame has to wait.
+    /// Opens and closes what CPU A has opened and closed.
     #[inline(never)]
-    fn wait<B: Dispatch>(&mut self, wait: Wait, io: &mut IoB<B>) {
-        match wait {
-            Wait::Reads => {
-                // The doorbell goes in front of the host's next frames, and what sees the reads
-                // done goes in front of the doorbell.
-                io.bus.set(EventBit::DmaReadComplete);
-                io.bus.ring(Cpu::B);
-            }
-            Wait::Later => io.arm(SlotB::Watch, AGAIN),
-        }
-    }
-
-    /// Pulls descriptors of the endpoint whose frame is in work, if few are left.
-    #[inline(always)]
-    fn refill<B: Dispatch>(&mut self, io: &mut IoB<B>) {
-        let endpoint = self.work.job.endpoint;
-        if let Some(queue) = self.queues.get(endpoint as usize) {
-            let Queue { next, producer } = *queue;
-            if refill::filled(&mut io.bus, endpoint) != producer {
-                self.pulls.refill(io, endpoint, next, producer);
-            }
-        }
-    }
-
-    /// Takes the next descriptor.
-    #[inline(never)]
-    fn take<B: Dispatch>(&mut self, io: &mut IoB<B>) -> Taken {
-        let behind = self.ready & !((2 << self.last) - 1);
-        let from = if behind != 0 { behind } else { self.ready };
-        let endpoint = lowest(from);
-        self.last = endpoint;
-        let Some(queue) = self.queues.get(endpoint as usize) else {
-            return Taken::Not;
-        };
-        let Queue { next, producer } = *queue;
-        if !self.pulls.look(&mut io.bus, endpoint, next, producer)
-            && has_more(&mut io.bus, endpoint)
-        {
-            if !self.pulls.pull_to_send(io, endpoint, producer) {
-                return Taken::Later;
-            }
-            self.ready &= !(1 << endpoint);
-            return Taken::Not;
-        }
-        let descriptor = EUDP_BLOCK + send_slot(endpoint, next);
-        let job = &mut self.work.job;
-        let refused = match job.take(&mut io.bus, endpoint, descriptor) {
-            Err(status) => status,
-            Ok(()) if !SendPath::has_link(&mut io.bus) => Status::LinkDown,
-            Ok(()) => return Taken::Begun,
-        };
-        self.complete(refused, io);
-        Taken::Not
-    }
-
-    /// The descriptor in work is done.
-    fn complete<B: Dispatch>(&mut self, status: Status, io: &mut IoB<B>) {
-        let job = &mut self.work.job;
-        job.left = 0;
-        let endpoint = job.endpoint;
-        let bus = &mut io.bus;
-        bus.store(
-            job.descriptor + DescriptorWord::Status as u32,
-            status as u32,
-        );
-        if let Some(queue) = self.queues.get_mut(endpoint as usize) {
-            queue.next = queue.next.wrapping_add(1) & 0xFFFF;
-            if queue.next == queue.producer {
-                self.ready &= !(1 << endpoint);
-            }
-            let sent = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Sent);
-            bus.store(sent, queue.next);
-        }
-        self.done = self.done.wrapping_add(1);
-        EUDP_SENT.set(&io.me, bus, self.done);
-        io.ring_a();
-    }
-
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
-    #[inline(never)]
-    fn arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, done: &Finished) {
-        if self.work.frame.missing == 0 {
-            // Taken back.
+    pub fn follow<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let open = EUDP_OPEN.get(&mut io.bus);
+        if open == self.open & !self.closing {
             return;
         }
-        let Work {
-            job,
-            frame,
-            sum,
-            watch,
-            ..
-        } = &mut self.work;
-        let from = frame.here;
-        frame.arrived();
-        if watch.is_on() {
-            watch.over(from, frame.here);
+        let opened = open & !self.open & ALL;
+        for endpoint in each(opened) {
+            let shape = shape(&mut io.bus, endpoint);
+            self.queues.empty(&mut io.bus, endpoint, shape);
         }
-        if job.summed && frame.missing == 0 {
-            *sum = u32::from(done.sum(&mut io.bus));
-        }
-        self.fetch(sdma::Event::Arrived, send, io);
-        if matches!(self.sdma.state(), sdma::State::HeldForSum) {
-            self.sum_stored(send, io);
-        }
-        if self.work.ended.is_some() {
-            self.end(send, io);
-            self.take_turns(send, io);
-            // Behind the next frame, so that it does not wait.
-            self.refill(io);
-        }
+        io.bus.write(Register::MailboxEventB, opened << MAILBOX);
+        self.open |= opened;
+        self.closing = self.open & !open;
+        self.queues.hold(self.closing);
+        self.close(send, io);
     }
 
-    fn failed<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, descriptor: u32) {
+    /// The transfer of a frame at `descriptor` has failed.
+    #[inline(never)]
+    pub fn failed<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, descriptor: u32) {
         self.work.failed = descriptor;
         self.fetch(sdma::Event::Failed, send, io);
+        self.signalled(send, io);
         let note = ReadNote::of_word(io.read_ring.note(descriptor));
         io.read_ring.set_note(descriptor, ReadNote::NOTHING.word());
-        let frame = &mut self.work.frame;
+        let frame = self.work.frames.now();
         if note.is_part() && frame.is_given_up() && frame.missing != 0 {
             // What was given up counts as there: the wire is to go on.
-            frame.arrived();
-            self.fetch(sdma::Event::Arrived, send, io);
+            frame.missing -= 1;
+            self.part_arrived();
+            self.arrive(send, io);
         }
-        self.end(send, io);
-        self.take_turns(send, io);
+        self.go(send, io);
+    }
+}
+
+impl Sender {
+    /// Closes what is to be closed, if none of its frames is in work.
+    #[inline(never)]
+    fn close<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        // What is opened only does not wait for a frame of another one's.
+        let busy = self.sdma.defers(sdma::Event::Closed) || self.pulls.works_for(self.closing);
+        if self.closing != 0 && busy {
+            return;
+        }
+        for endpoint in each(self.closing) {
+            self.fetch(sdma::Event::Closed, send, io);
+            self.queues.empty(&mut io.bus, endpoint, 0);
+            self.open &= !(1 << endpoint);
+            self.work.forget(endpoint);
+        }
+        self.closing = 0;
+        self.tell(io);
+        EUDP_KNOWN.set(&io.me, &mut io.bus, self.open);
+        io.ring_a();
+        if self.open == 0 {
+            send.take_back(io);
+            // Doorbell B gives the pad back.
+            io.bus.ring(Cpu::B);
+        }
     }
 
-    /// If SDMA is done with the frame: the path goes back, and the next frame comes.
+    /// Completes what is done, begins with the frames that wait, as far as there is room, and
+    /// prepares another one. The next frame's transfers go before all else.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
-    fn end<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        let Some(mut status) = self.work.ended.take() else {
-            return;
-        };
-        send.take_back(io);
-        let Work {
-            job, frame, sum, ..
-        } = &mut self.work;
-        if frame.is_given_up() {
-            status = Status::Unreadable;
+    fn go<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.run(send, io);
+        self.tell(io);
+    }
+
+    #[inline(always)]
+    fn run<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let mut finished = false;
+        loop {
+            let ended = self.work.take_ended();
+            let idle = self.sdma.is_in(sdma::State::Idle);
+            let begins = idle && self.work.is_prepared && io.read_ring.has_room(TRANSFERS);
+            if begins {
+                self.begin(send, io);
+            }
+            if let Some(status) = ended {
+                finished = true;
+                let frames = &mut self.work.frames;
+                let frame = if begins { frames.next() } else { frames.now() };
+                if frame.has(LAST) {
+                    let (endpoint, descriptor) = (frame.endpoint, frame.descriptor);
+                    self.queues.complete(io, endpoint, descriptor, status);
+                }
+            }
+            if begins && self.work.frames.now().missing == 0 {
+                // All its data was in the descriptor.
+                self.arrive(send, io);
+                continue;
+            }
+            if self.work.is_prepared {
+                if idle && !begins {
+                    wait_for_reads(io);
+                }
+                return;
+            }
+            let idle = idle && !begins;
+            if self.closing != 0 || send.has_waiting() {
+                let ahead = finished || !idle;
+                if !self.goes_on(idle, ahead, send, io) {
+                    return;
+                }
+            }
+            if !self.prepare(idle, send, io) || !idle {
+                return;
+            }
         }
-        if job.summed && job.at != 0 {
-            job.sum = folded(job.sum + *sum);
-        }
-        if status != Status::Done || !job.advance() {
-            self.complete(status, io);
-        }
-        if self.work.closing != 0 {
+    }
+
+    /// Whether the next frame may come though an endpoint is to be closed or the host has frames:
+    /// their turn is behind each of ours.
+    #[inline(never)]
+    fn goes_on<B: Dispatch>(
+        &mut self,
+        idle: bool,
+        ahead: bool,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) -> bool {
+        if self.closing != 0 && idle {
             self.close(send, io);
         }
+        let waits = send.has_waiting() && ahead;
+        if waits && idle {
+            self.take_turns(send, io);
+        }
+        !waits
     }
 
-    /// The next frame comes at once, unless the host's own frames have their turn: when these are
-    /// read, or soon.
+    /// Says how many transitions there were.
+    #[inline(always)]
+    fn tell<B: Dispatch>(&self, io: &mut IoB<B>) {
+        io.bus.store(word(BlockWord::Steps), self.steps);
+    }
+
+    /// Prepares the next frame, if there is one and room for it; `idle` if it is not in front of
+    /// its turn: then a descriptor that is refused is done at once. Returns whether it is worth a
+    /// further look.
+    #[inline(always)]
+    fn prepare<B: Dispatch>(&mut self, idle: bool, send: &mut SendPath, io: &mut IoB<B>) -> bool {
+        if !self.queues.any() && self.work.job.left == 0 {
+            if idle {
+                send.take_back(io);
+            }
+            return false;
+        }
+        if let Err(why) = send.lend(io) {
+            if idle {
+                wait(why, io);
+            }
+            return false;
+        }
+        if self.work.job.left != 0 {
+            return self.prepare_more(idle, send, io);
+        }
+        let next = self.queues.next(&mut io.bus);
+        let here = self.queues.is_here(io, &mut self.pulls, next);
+        if here != Here::Yes {
+            if idle && here == Here::Later {
+                wait_for_reads(io);
+                return false;
+            }
+            return idle;
+        }
+        let made = self.work.frames.next().take(&next, !idle, send, io);
+        if let Err(why) = made {
+            return self.prepare_other(why, idle, send, io);
+        }
+        self.queues.take(&mut io.bus, next);
+        self.work.is_prepared = true;
+        true
+    }
+
+    /// The descriptor of another datagram.
+    #[inline(never)]
+    fn prepare_other<B: Dispatch>(
+        &mut self,
+        why: Other,
+        idle: bool,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) -> bool {
+        let next = self.queues.again(&mut io.bus);
+        let judged = match why {
+            Other::Job => self.work.job.take(&mut io.bus, next),
+            Other::Refused(status) => Err(status),
+        };
+        match judged {
+            Ok(()) => {
+                self.queues.take(&mut io.bus, next);
+                self.prepare_more(idle, send, io)
+            }
+            Err(status) => {
+                self.work.job.left = 0;
+                if idle {
+                    self.refuse(next, status, io);
+                }
+                idle
+            }
+        }
+    }
+
+    /// The next frame of a datagram of several.
+    #[inline(never)]
+    fn prepare_more<B: Dispatch>(
+        &mut self,
+        idle: bool,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) -> bool {
+        let Work {
+            job,
+            frames,
+            is_prepared,
+            ..
+        } = &mut self.work;
+        frames.next().begin(job, !idle, send, io);
+        *is_prepared = true;
+        true
+    }
+
+    /// A descriptor is done at once.
+    #[inline(never)]
+    fn refuse<B: Dispatch>(&mut self, next: Next, status: Status, io: &mut IoB<B>) {
+        self.queues.take(&mut io.bus, next);
+        self.queues
+            .refuse(io, next.endpoint, next.descriptor, status);
+    }
+
+    /// SDMA gets the frame that is prepared.
+    #[inline(always)]
+    fn begin<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let work = &mut self.work;
+        work.is_prepared = false;
+        work.frames.turn();
+        work.is_cut = false;
+        if work.frames.now().may_be_cut() {
+            self.begin_early(send, io);
+        } else {
+            if work.pending > SEEN {
+                self.see_sent(send, io);
+            }
+            let work = &mut self.work;
+            let mut card = Card {
+                work,
+                send,
+                io,
+                whole: true,
+            };
+            let step = self.sdma.step(sdma::Event::Posted, &mut card);
+            self.note(0, step, io);
+        }
+    }
+
+    /// The same of one that may leave before it is whole.
+    #[inline(never)]
+    fn begin_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.see_sent(send, io);
+        // What is in front of it in the channel would make its parts late.
+        if !io.read_ring.is_idle(&mut io.bus) {
+            self.work.frames.now().keep_whole();
+        }
+        self.fetch(sdma::Event::Posted, send, io);
+        self.work.is_cut = self.work.frames.now().may_be_cut();
+    }
+
+    /// The host's own frames have their turn: the next one comes when these are read, or soon.
     #[inline(never)]
     fn take_turns<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.ready == 0 {
-            return;
-        }
-        if crate::path::send::bds_now(send) == 0 {
-            self.post(send, io);
-        } else if !io.is_armed(SlotB::Watch) {
+        send.take_back(io);
+        if (self.queues.any() || self.work.job.left != 0) && !io.is_armed(SlotB::Watch) {
             io.arm(SlotB::Watch, AGAIN);
         }
     }
 
     /// Sees which frames have left.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
     #[inline(never)]
     fn see_sent<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.work.pending != 0 && send.mac_is_idle(&mut io.bus) {
-            while self.work.pending != 0 {
-                self.work.pending -= 1;
-                self.hand_over(send::Event::Sent, send, io);
-            }
+        // The host's frames are among them: those of ours are no more.
+        let unsent = send.unsent(&mut io.bus);
+        while self.work.pending > unsent {
+            self.work.pending -= 1;
+            self.hand_over(send::Event::Sent, send, io);
         }
     }
 
-    /// An event of SDMA, and what it tells SEND.
+    /// An event of SDMA. What it tells SEND is signalled.
     #[inline(always)]
     fn fetch<B: Dispatch>(&mut self, event: sdma::Event, send: &mut SendPath, io: &mut IoB<B>) {
         let work = &mut self.work;
-        let mut card = Card { work, send, io };
+        let mut card = Card {
+            work,
+            send,
+            io,
+            whole: false,
+        };
         let step = self.sdma.step(event, &mut card);
         self.note(0, step, io);
-        if self.work.signal.is_some() {
-            self.signalled(send, io);
-        }
-    }
-
-    /// SDMA has told SEND something.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
-    #[inline(never)]
-    fn signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if let Some(signal) = self.work.signal.take() {
-            self.hand_over(signal, send, io);
-        }
     }
 
     /// An event of SEND.
     #[inline(always)]
     fn hand_over<B: Dispatch>(&mut self, event: send::Event, send: &mut SendPath, io: &mut IoB<B>) {
         let work = &mut self.work;
-        let mut card = Card { work, send, io };
+        let mut card = Card {
+            work,
+            send,
+            io,
+            whole: false,
+        };
         let step = self.send.step(event, &mut card);
         self.note(1, step, io);
     }
 
-    /// Records a transition for the host.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
+    /// Another event of SEND.
     #[inline(never)]
+    fn rarely<B: Dispatch>(&mut self, event: send::Event, send: &mut SendPath, io: &mut IoB<B>) {
+        self.hand_over(event, send, io);
+    }
+
+    /// Records a transition for the host.
+    #[inline(always)]
     fn note<B: Dispatch>(&mut self, machine: usize, step: Step, io: &mut IoB<B>) {
-        let bus = &mut io.bus;
         let Step::Taken(row) = step else {
-            return bump(bus, word(BlockWord::Faults));
+            return fault(io);
         };
         let at = EUDP_TRACE + (self.steps & (TRACE_BYTES - 1));
-        bus.store_byte(at, Entry::new(machine, row).byte());
+        io.bus.store_byte(at, Entry::new(machine, row).byte());
         self.steps = self.steps.wrapping_add(1);
-        bus.store(word(BlockWord::Steps), self.steps);
+    }
+}
+
+/// A transition that the table excludes.
+#[inline(never)]
+fn fault<B: Dispatch>(io: &mut IoB<B>) {
+    bump(&mut io.bus, word(BlockWord::Faults));
+}
+
+#[inline(never)]
+fn wait_for_reads<B: Dispatch>(io: &mut IoB<B>) {
+    wait(Wait::Reads, io);
+}
+
+/// The next frame has to wait.
+#[inline(never)]
+fn wait<B: Dispatch>(wait: Wait, io: &mut IoB<B>) {
+    match wait {
+        Wait::Reads => {
+            // The doorbell goes in front of the host's next frames, and what sees the reads
+            // done goes in front of the doorbell.
+            io.bus.set(EventBit::DmaReadComplete);
+            io.bus.ring(Cpu::B);
+        }
+        Wait::Later => io.arm(SlotB::Watch, AGAIN),
     }
 }

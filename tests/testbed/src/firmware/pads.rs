@@ -1,5 +1,8 @@
 //! Checks that hot code lies where its CPU can execute it.
 //!
+//! Where code of CPU B takes the place of other code, neither calls the other, and cold code, which
+//! runs beside either, calls none of what may be away.
+//!
 //! Both scratch pads have the same addresses, so a call from one CPU's hot code to the other's
 //! links without an error and fails at run time: the address holds something else there. Functions
 //! that are marked hot must lie in a scratch pad where the placement wants them there. Only one
@@ -13,13 +16,19 @@ use tigon2_chip::Cpu;
 use tigon2_chip::memory::{SCRATCH_BASE, scratch_bytes};
 
 /// The sections of hot code.
-const HOT: [&str; 5] = [
+const HOT: [&str; 6] = [
     ".scratch_a.low",
     ".scratch_a.low_ahead",
     OVER,
     ".scratch_a.text",
-    ".scratch_b.text",
+    HOST,
+    ENDPOINTS,
 ];
+/// Hot code of CPU B, and what takes its place while endpoints are open.
+const HOST: &str = ".scratch_b.text";
+const ENDPOINTS: &str = ".scratch_b.endpoints";
+/// Cold code.
+const COLD: &str = ".text";
 /// Hot code of CPU A where CPU B has some, which is [hidden](super::overlaps) from debuggers.
 pub(super) const OVER: &str = ".scratch_a.over";
 /// Opcode of `jal`, and its target's bits.
@@ -56,7 +65,7 @@ pub fn check(elf: &[u8], in_pads: bool) -> Result<Vec<String>> {
                 let of = symbol
                     .section_index()
                     .and_then(|at| file.section_by_index(at).ok());
-                of.is_some_and(|of| pad_of(of.name().unwrap_or_default()) == pad_of(name))
+                of.is_some_and(|of| sees(name, of.name().unwrap_or_default()))
             })
             .map(|symbol| symbol.address())
             .collect();
@@ -71,6 +80,7 @@ pub fn check(elf: &[u8], in_pads: bool) -> Result<Vec<String>> {
             }
         }
     }
+    faults.extend(calls_away(&file)?);
     let larger_pads = file
         .symbols()
         .any(|symbol| symbol.name() == Ok("_scratch_b_bytes"));
@@ -78,6 +88,51 @@ pub fn check(elf: &[u8], in_pads: bool) -> Result<Vec<String>> {
         faults.extend(shared_addresses(&file));
     }
     Ok(faults)
+}
+
+/// Whether code of one section finds that of another.
+fn sees(name: &str, other: &str) -> bool {
+    let is_overlaid = |name| name == HOST || name == ENDPOINTS;
+    pad_of(other) == pad_of(name) && (!is_overlaid(name) || other == name || !is_overlaid(other))
+}
+
+/// Calls of cold code to the host's hot code on CPU B, where that may be away.
+fn calls_away(file: &object::File<'_>) -> Result<Vec<String>> {
+    let functions = |wanted: &dyn Fn(&str) -> bool| -> BTreeSet<u64> {
+        file.symbols()
+            .filter(|symbol| symbol.kind() == SymbolKind::Text)
+            .filter(|symbol| {
+                let of = symbol
+                    .section_index()
+                    .and_then(|at| file.section_by_index(at).ok());
+                of.is_some_and(|of| wanted(of.name().unwrap_or_default()))
+            })
+            .map(|symbol| symbol.address())
+            .collect()
+    };
+    let overlaid = file.section_by_name(ENDPOINTS);
+    let Some(cold) = file.section_by_name(COLD) else {
+        return Ok(Vec::new());
+    };
+    if overlaid.is_none_or(|overlaid| overlaid.size() == 0) {
+        return Ok(Vec::new());
+    }
+    let host = functions(&|name| name == HOST);
+    let others = functions(&|name| HOT.contains(&name) && name != HOST);
+    let bytes = cold.data().context("a section without bytes")?;
+    let words = (cold.address()..).step_by(4).zip(bytes.chunks_exact(4));
+    Ok(words
+        .map(|(at, bytes)| {
+            (
+                at,
+                u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            )
+        })
+        .filter(|(_, word)| word >> 26 == JAL)
+        .map(|(at, word)| (at, u64::from((word & TARGET) << 2)))
+        .filter(|(_, target)| host.contains(target) && !others.contains(target))
+        .map(|(at, target)| format!("{COLD} calls {target:#x} of {HOST} at {at:#x}"))
+        .collect())
 }
 
 /// Hot code of the two CPUs at the same addresses.
@@ -147,6 +202,42 @@ mod tests {
             "{fallen:?}"
         );
         assert!(check(b"no ELF", true).is_err());
+    }
+
+    /// Cold code that calls what endpoints' code may have replaced.
+    #[test]
+    fn calls_to_code_that_may_be_away_are_found() {
+        let file = |cold_calls: u64, endpoints: &[u8]| {
+            let mut object = Object::new(BinaryFormat::Elf, Architecture::Mips, Endianness::Big);
+            let call = (JAL << 26 | (cold_calls >> 2) as u32).to_be_bytes();
+            for (name, bytes, function) in [
+                (COLD, &call[..], 0x20),
+                (HOST, &[0; 16][..], 8),
+                (ENDPOINTS, endpoints, 12),
+            ] {
+                let section = object.add_section(vec![], name.into(), SectionKind::Text);
+                object.append_section_data(section, bytes, 4);
+                object.add_symbol(Symbol {
+                    name: name.into(),
+                    value: function,
+                    size: 4,
+                    kind: SymbolKind::Text,
+                    scope: SymbolScope::Linkage,
+                    weak: false,
+                    section: SymbolSection::Section(section),
+                    flags: SymbolFlags::None,
+                });
+            }
+            check(&object.write().expect("an ELF"), false).expect("an ELF")
+        };
+        assert_eq!(file(12, &[0; 16]), Vec::<String>::new());
+        assert_eq!(file(8, &[]), Vec::<String>::new());
+        let faults = file(8, &[0; 16]);
+        assert!(
+            faults[0].contains(".text calls 0x8 of .scratch_b.text"),
+            "{faults:?}"
+        );
+        assert!(sees(HOST, HOST) && !sees(HOST, ENDPOINTS) && !sees(ENDPOINTS, HOST));
     }
 
     /// Sections of a relocatable file all begin at 0.

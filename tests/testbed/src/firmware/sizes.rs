@@ -9,6 +9,8 @@ use tigon2_chip::memory::{FIRMWARE_BASE, SCRATCH_BASE, scratch_bytes};
 
 /// What the names of a pad's sections begin with, CPU A's first.
 const PADS: [&str; 2] = [".scratch_a", ".scratch_b"];
+/// Code that takes the place of other code of CPU B's: the pad's size is the linker's to check.
+const OVERLAY: &str = ".scratch_b.endpoints";
 /// The dispatch loop's own words, which the linker script places in CPU A's pad.
 const CORE: &str = ".core";
 
@@ -60,7 +62,8 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
             .filter(|section| {
                 let name = section.name().unwrap_or_default();
                 let in_pad = section.address() >= u64::from(SCRATCH_BASE);
-                in_pad && (name.starts_with(prefix) || name == core)
+                let counts = name.starts_with(prefix) || name == core;
+                in_pad && counts && name != OVERLAY
             })
             .map(|section| section.size())
             .sum()
@@ -68,12 +71,13 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
     let base = u64::from(FIRMWARE_BASE);
     let (variables, there) = (symbol("_bss_end")?, symbol("_sram_end")?);
     // The parallel image's variables lie over what is copied into the pads; CPU B's code is the
-    // last of that.
-    let code_b = || -> Result<u64> {
-        let bytes = symbol("_scratch_b_text_end")? - symbol("_scratch_b_text_start")?;
-        Ok(symbol("_scratch_b_text_load")? + bytes)
+    // last of that, behind it what takes its place.
+    let code_b = |what: &str| -> Result<u64> {
+        let bytes = symbol(&format!("{what}_end"))? - symbol(&format!("{what}_start"))?;
+        Ok(symbol(&format!("{what}_load"))? + bytes)
     };
-    let end = variables.max(code_b().unwrap_or(base));
+    let ends = ["_scratch_b_text", "_scratch_b_endpoints"].map(|what| code_b(what).unwrap_or(base));
+    let end = ends.into_iter().fold(variables, u64::max);
     Ok(Sizes {
         memories: vec![
             MemoryUse {

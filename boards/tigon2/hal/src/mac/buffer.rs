@@ -34,7 +34,7 @@ impl TransmitBuffer {
     /// fit at the last read.
     #[inline(always)]
     pub fn has_room<B: Bus>(&mut self, bus: &mut B, bytes: u32) -> bool {
-        if self.room as i32 > bytes as i32 {
+        if self.knows_room(bytes) {
             return true;
         }
         let consumer = bus.read(Register::TxConsumer);
@@ -44,6 +44,12 @@ impl TransmitBuffer {
             (self.end - self.base) - (self.write - consumer)
         };
         self.room > bytes
+    }
+
+    /// Whether `bytes` more fitted at the last read.
+    #[inline(always)]
+    pub fn knows_room(&self, bytes: u32) -> bool {
+        self.room as i32 > bytes as i32
     }
 
     /// Takes room for a fragment. Its data wraps at the end of the buffer, as the DMA channel and
@@ -70,6 +76,22 @@ impl TransmitBuffer {
         if left < bytes {
             self.take(left);
         }
+    }
+
+    /// Takes room for a whole frame of `bytes` bytes at the position, a multiple of 8, of which at
+    /// least `together` do not wrap. Returns where it begins.
+    #[inline(always)]
+    pub fn take_frame(&mut self, bytes: u32, together: u32) -> u32 {
+        let left = self.end - self.write;
+        let mut start = self.write;
+        if left < together {
+            self.room = self.room.wrapping_sub(left);
+            start = self.base;
+        }
+        let bytes = (bytes + 7) & !7;
+        self.room = self.room.wrapping_sub(bytes);
+        self.write = self.wrapped(start + bytes);
+        start
     }
 
     /// The address `bytes` after `address`, which lies in the buffer, wrapped at the end.

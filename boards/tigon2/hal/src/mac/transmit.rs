@@ -62,6 +62,12 @@ impl TransmitRing {
         }
     }
 
+    /// Whether `count` descriptors were free at the last read of the MAC, and no frame is held.
+    #[inline(always)]
+    pub fn knows_free(&self, count: u32) -> bool {
+        self.held == 0 && self.room > count * DESCRIPTOR_BYTES
+    }
+
     /// Start and length of the oldest frame that is held.
     #[inline(always)]
     pub fn oldest_held<B: Bus>(&self, bus: &mut B) -> (u32, u32) {
@@ -120,6 +126,13 @@ impl TransmitRing {
         }
         bus.modify(Register::MacTxState, stop | MacTxState::ATTENTION, 0);
         found
+    }
+
+    /// Frames of the ring that the MAC has not sent, including held ones.
+    #[inline(always)]
+    pub fn unsent<B: Bus>(&self, bus: &mut B) -> u32 {
+        let consumer = bus.read(Register::TxDescriptorConsumer) & !7;
+        (self.producer.wrapping_sub(consumer) & (TX_RING_BYTES - 1)) / DESCRIPTOR_BYTES
     }
 
     /// Whether the MAC has sent all frames of the ring, including held ones.

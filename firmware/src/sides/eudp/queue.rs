@@ -1,0 +1,253 @@
+//! The endpoints' descriptors to send, as CPU B knows them.
+//!
+//! ```text
+//!      done        taken        producer
+//!   ----+===========+############+----      modulo 2^16; slot: modulo SLOTS
+//!       | in work   | to be taken
+//! ```
+
+use super::refill::{Pulls, filled};
+use super::{each, has_more, lowest, room};
+use crate::io::IoB;
+use crate::memory::layout::{EUDP_BLOCK, EUDP_QUEUES};
+use crate::memory::shared::EUDP_SENT;
+use host_interface::eudp::{
+    DescriptorWord, EndpointWord, HALF, MAILBOX, Status, endpoint_word, send_slot,
+};
+use tigon2_chip::mailbox;
+use tigon2_chip::memory::MAILBOXES;
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
+
+/// A word of an endpoint's row in SRAM, by its offset; [`EndpointWord::Sent`] says how many are
+/// done.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+enum Row {
+    /// Behind the last descriptor.
+    Producer = 0,
+    /// The next one to be taken.
+    Taken = 4,
+    /// [`shape`](super::job::shape).
+    Shape = 8,
+}
+
+/// NIC address of an endpoint's row. Compilers would make each word's address anew.
+#[inline(always)]
+fn row(endpoint: u32) -> u32 {
+    barrier(EUDP_QUEUES + (endpoint << 4))
+}
+
+/// The queues of all endpoints.
+#[derive(Debug)]
+pub struct Queues {
+    /// Those with descriptors to be taken.
+    ready: u32,
+    /// The one that had its turn.
+    last: u32,
+    /// Descriptors that are done, of all endpoints.
+    done: u32,
+}
+
+/// The next descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    /// Whose it is.
+    pub endpoint: u32,
+    /// Its NIC address.
+    pub descriptor: u32,
+    /// Its endpoint's [`shape`](super::job::shape).
+    pub shape: u32,
+    /// Its number.
+    number: u32,
+}
+
+/// Whether a descriptor is in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Here {
+    /// It is.
+    Yes,
+    /// It is on its way: another endpoint has its turn.
+    No,
+    /// Its slot is not free yet.
+    Later,
+}
+
+impl Queues {
+    /// No descriptors.
+    pub const EMPTY: Queues = Queues {
+        ready: 0,
+        last: 0,
+        done: 0,
+    };
+
+    /// Whether there are descriptors to be taken.
+    #[inline(always)]
+    pub const fn any(&self) -> bool {
+        self.ready != 0
+    }
+
+    /// Takes the producers of endpoints whose mailboxes were rung.
+    #[inline(always)]
+    pub fn rung<B: Bus>(&mut self, bus: &mut B, rung: u32) {
+        if rung == 1 << self.last {
+            self.produced(bus, self.last);
+        } else {
+            self.rung_by_others(bus, rung);
+        }
+    }
+
+    #[inline(never)]
+    fn rung_by_others<B: Bus>(&mut self, bus: &mut B, rung: u32) {
+        for endpoint in each(rung) {
+            self.produced(bus, endpoint);
+        }
+    }
+
+    #[inline(always)]
+    fn produced<B: Bus>(&mut self, bus: &mut B, endpoint: u32) {
+        let at = MAILBOXES + mailbox::BYTES * (MAILBOX + endpoint) + 4;
+        let producer = bus.load(at) >> 16;
+        let done = bus.load(sent(endpoint));
+        let row = row(endpoint);
+        let taken = bus.load(row + Row::Taken as u32);
+        // No more than there is room for, whatever the process writes.
+        let waiting = (producer.wrapping_sub(done) & 0xFFFF).min(room(bus, endpoint));
+        if waiting > taken.wrapping_sub(done) & 0xFFFF {
+            let producer = done.wrapping_add(waiting) & 0xFFFF;
+            bus.store(row + Row::Producer as u32, producer);
+            self.ready |= 1 << endpoint;
+        }
+    }
+
+    /// The descriptor whose turn it is.
+    #[inline(always)]
+    pub fn next<B: Bus>(&mut self, bus: &mut B) -> Next {
+        if self.ready != 1 << self.last {
+            self.turn();
+        }
+        self.again(bus)
+    }
+
+    /// The same that [`next`](Self::next) has returned.
+    #[inline(always)]
+    pub fn again<B: Bus>(&self, bus: &mut B) -> Next {
+        let endpoint = self.last;
+        let row = row(endpoint);
+        let number = bus.load(row + Row::Taken as u32);
+        Next {
+            endpoint,
+            descriptor: barrier(EUDP_BLOCK + send_slot(endpoint, number)),
+            shape: bus.load(row + Row::Shape as u32),
+            number,
+        }
+    }
+
+    /// Another endpoint has its turn.
+    #[inline(never)]
+    fn turn(&mut self) {
+        let behind = self.ready & !((2 << self.last) - 1);
+        self.last = lowest(if behind != 0 { behind } else { self.ready });
+    }
+
+    /// Whether the slot of the [next](Self::next) one has it. Those that were pushed say so
+    /// themselves; the others are pulled, and the endpoint has its turn when they have come.
+    #[inline(always)]
+    pub fn is_here<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
+        let at = EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Filled);
+        if io.bus.load(at).wrapping_sub(next.number) & 0xFFFF > HALF {
+            return Here::Yes;
+        }
+        self.pull(io, pulls, next)
+    }
+
+    /// Looks for those that were pushed, and pulls more if few are left.
+    #[inline(never)]
+    fn pull<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
+        let Next {
+            endpoint, number, ..
+        } = next;
+        let producer = io.bus.load(row(endpoint) + Row::Producer as u32);
+        pulls.refill(io, endpoint, number, producer);
+        if filled(&mut io.bus, endpoint) != number || !has_more(&mut io.bus, endpoint) {
+            return Here::Yes;
+        }
+        if !pulls.pull_to_send(io, endpoint, producer) {
+            return Here::Later;
+        }
+        self.ready &= !(1 << endpoint);
+        Here::No
+    }
+
+    /// The [next](Self::next) one is taken.
+    #[inline(always)]
+    pub fn take<B: Bus>(&mut self, bus: &mut B, next: Next) {
+        let row = row(next.endpoint);
+        let taken = next.number.wrapping_add(1) & 0xFFFF;
+        if taken == bus.load(row + Row::Producer as u32) {
+            self.ready &= !(1 << next.endpoint);
+        }
+        bus.store(row + Row::Taken as u32, taken);
+    }
+
+    /// Descriptors of an endpoint have come from the process's memory.
+    pub fn is_supplied_again<B: Bus>(&mut self, bus: &mut B, endpoint: u32) {
+        let row = row(endpoint);
+        let taken = bus.load(row + Row::Taken as u32);
+        if taken != bus.load(row + Row::Producer as u32) {
+            self.ready |= 1 << endpoint;
+        }
+    }
+
+    /// The oldest one in work, the `descriptor`, is done: CPU A tells the host.
+    #[inline(always)]
+    pub fn complete<B: Dispatch>(
+        &mut self,
+        io: &mut IoB<B>,
+        endpoint: u32,
+        descriptor: u32,
+        status: Status,
+    ) {
+        let bus = &mut io.bus;
+        let sent = sent(endpoint);
+        let done = bus.load(sent).wrapping_add(1) & 0xFFFF;
+        bus.store(descriptor + DescriptorWord::Status as u32, status as u32);
+        bus.store(sent, done);
+        self.done = self.done.wrapping_add(1);
+        EUDP_SENT.set(&io.me, bus, self.done);
+        io.ring_a();
+    }
+
+    /// The same of one that is refused.
+    #[inline(never)]
+    pub fn refuse<B: Dispatch>(
+        &mut self,
+        io: &mut IoB<B>,
+        endpoint: u32,
+        descriptor: u32,
+        status: Status,
+    ) {
+        self.complete(io, endpoint, descriptor, status);
+    }
+
+    /// An endpoint begins or ends without descriptors, with this [`shape`](super::job::shape).
+    pub fn empty<B: Bus>(&mut self, bus: &mut B, endpoint: u32, shape: u32) {
+        let row = row(endpoint);
+        bus.store(row + Row::Producer as u32, 0);
+        bus.store(row + Row::Taken as u32, 0);
+        bus.store(row + Row::Shape as u32, shape);
+        self.ready &= !(1 << endpoint);
+    }
+
+    /// No descriptor of these endpoints is taken any more.
+    pub fn hold(&mut self, endpoints: u32) {
+        self.ready &= !endpoints;
+    }
+}
+
+/// NIC address of the number of descriptors that are done.
+#[inline(always)]
+fn sent(endpoint: u32) -> u32 {
+    EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Sent)
+}
