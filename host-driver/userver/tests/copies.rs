@@ -108,6 +108,7 @@ fn copies_share_a_port_and_a_cache_through_an_engine() {
             let wanted = ual.receive_whole(socket, &room, (0, 8192), (queue, 4));
             wanted.expect("room");
             let got = event(&mut ual, queue, 4);
+            assert_eq!(got.status, Status::Ok, "after {replies} replies");
             let mut reply = vec![0; got.length];
             ual.read(&room, &mut reply).expect("in it");
             let reply = String::from_utf8_lossy(&reply);
