@@ -5,6 +5,7 @@
 //! or these, among which those for the host's frames are in SRAM. Only these take the mailboxes of
 //! endpoints, so that CPU A need not ring.
 
+use crate::sides::endpoints;
 use crate::sides::eudp::handlers;
 use crate::{SideB, path};
 use host_interface::extension;
@@ -64,7 +65,7 @@ entries! {
     /// Fetches send BDs.
     send_bd_ready: SendBdReady in ".text.rarely", SendBdReady => path::send::bd_ready[send, io],
     /// CPU A has rung.
-    doorbell_b: DoorbellB in ".text.rarely", DoorbellB => handlers::doorbell[all],
+    doorbell_b: DoorbellB in ".text.rarely", DoorbellB => endpoints::doorbell[all],
     /// Fetches jumbo receive BDs.
     jumbo_bd_ready: JumboReceiveBdReady in ".text.rarely", JumboReceiveBdReady
         => handlers::jumbo_bds[buffer_fetch, io],
@@ -76,7 +77,7 @@ entries! {
         => handlers::mini_bds[buffer_fetch, io],
     /// Retires completed transfers from the host.
     dma_read_complete: DmaReadComplete in ".scratch_b.endpoints", DmaReadComplete
-        => handlers::read_complete[all],
+        => endpoints::read_complete[all],
     /// The read channel reports an error.
     dma_read_attention: DmaReadAttention in ".text.rarely", DmaReadAttention
         => crate::sides::recovery::read_attention[all],
@@ -86,5 +87,5 @@ entries! {
     update_send_consumer: UpdateSendConsumer in ".text.rarely", UpdateSendConsumer
         => path::send::update_consumer[send, io],
     /// A deadline.
-    send_timer: Timer in ".text.rarely", SendTimer => handlers::timer[all],
+    send_timer: Timer in ".text.rarely", SendTimer => endpoints::deadline[all],
 }

@@ -22,6 +22,7 @@ pub mod command;
 pub mod completion;
 pub mod cross_call;
 pub mod doorbell;
+pub mod endpoints;
 pub mod eudp;
 pub mod fatal;
 pub mod mailbox;

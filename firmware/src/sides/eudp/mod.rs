@@ -88,7 +88,7 @@ impl EudpB {
     }
 
     #[inline(always)]
-    fn sender(&mut self) -> Option<&mut Sender> {
+    pub(super) fn sender(&mut self) -> Option<&mut Sender> {
         self.0.first_mut()
     }
 }

@@ -28,7 +28,8 @@ pub enum Other {
 }
 
 impl Frame {
-    /// Takes a descriptor, and makes its frame; `whole` if it leaves when it is whole.
+    /// Takes a descriptor, and makes its frame; `whole` if it leaves when it is whole. One function,
+    /// as its words stay in registers from the descriptor to the headers.
     ///
     /// # Errors
     /// [`Other`], and nothing has happened.
