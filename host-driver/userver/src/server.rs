@@ -188,7 +188,10 @@ impl Server {
             any = true;
             self.loaded(serial, loaded)?;
         }
-        self.post_accepts(allowed)?;
+        if self.listening() == Some(Status::Ok) {
+            // Not before the engine has the cache's memory, from which replies are sent.
+            self.post_accepts(allowed)?;
+        }
         let now = Instant::now();
         if self.watch.is_time(now, &self.settings.limits) {
             self.end_slow(now)?;
