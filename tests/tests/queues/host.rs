@@ -11,6 +11,13 @@ use tigon2_sim::workload::knet::reference::Reference;
 
 /// Longest time that frames may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Frames that may arrive together.
+///
+/// The card has up to 128 BDs of a queue in its memory, and CPU B fetches more as soon as 32 of them
+/// are taken: so at rest there are 97 to 128. QEMU runs each CPU of the card in a thread of its own;
+/// where the computer is busy, whole bursts arrive before CPU B runs, and a frame that finds no BD is
+/// dropped.
+pub const BURST: usize = 25;
 /// How long the card runs between two looks.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -86,6 +93,27 @@ impl<E: Engine, T: Transport> Queues<E, T> {
             self.turn();
         }
         self.send.reclaim().expect("the card is well");
+    }
+
+    /// Sends frames in bursts that the card has BDs for, whatever their queues; those of each queue, in
+    /// order. No other frame may be on its way.
+    pub fn exchange(&mut self, frames: &[Vec<u8>]) -> Vec<Vec<Received>> {
+        let mut all = vec![Vec::new(); self.receive.len()];
+        for burst in frames.chunks(BURST) {
+            self.wait_for_cpu_b();
+            for (all, came) in all.iter_mut().zip(self.burst(burst)) {
+                all.extend(came);
+            }
+        }
+        all
+    }
+
+    /// Sends frames all at once, and takes them.
+    pub fn burst(&mut self, frames: &[Vec<u8>]) -> Vec<Vec<Received>> {
+        for frame in frames {
+            self.engine.send(frame);
+        }
+        self.receive(frames.len())
     }
 
     /// Takes frames of all queues until `count` have come; those of each queue, in order.

@@ -1,6 +1,6 @@
 //! Tests the change from classic mode to queue mode and back.
 
-use crate::host::{PATIENCE, Queues, reference};
+use crate::host::{BURST, PATIENCE, Queues, reference};
 use host_driver::nic::{Classification, QueueSettings};
 use host_driver::rss::Key;
 use host_driver::{Config, Nic, NicError, Transport};
@@ -20,14 +20,19 @@ stories!(
     settings_that_cannot_be_are_refused_and_classic_mode_still_opens,
 );
 
+fn random_frames<E: Engine, T: Transport>(
+    card: &Queues<E, T>,
+    seed: u64,
+    count: usize,
+) -> Vec<Vec<u8>> {
+    let mut random = RandomFrames::new(seed);
+    (0..count).map(|_| card.inbound(random.frame())).collect()
+}
+
 /// Sends frames at random to a card in queue mode, and counts them in.
 fn some_frames<E: Engine, T: Transport>(card: &mut Queues<E, T>, seed: u64, count: usize) {
-    let mut random = RandomFrames::new(seed);
-    for _ in 0..count {
-        let frame = card.inbound(random.frame());
-        card.engine.send(&frame);
-    }
-    let came = card.receive(count);
+    let frames = random_frames(card, seed, count);
+    let came = card.exchange(&frames);
     assert_eq!(came.iter().map(Vec::len).sum::<usize>(), count);
 }
 
@@ -89,9 +94,9 @@ fn a_card_that_is_reset_opens_its_queues_again<E: Engine>() {
 fn the_classifier_changes_while_frames_arrive<E: Engine>() {
     let settings = QueueSettings::new(4);
     let mut card = Queues::<E>::open(&settings);
-    let mut random = RandomFrames::new(11);
     // The same frames each time: what the card remembers of a flow must go with the key.
-    let frames: Vec<_> = (0..60).map(|_| card.inbound(random.frame())).collect();
+    let mut frames = random_frames(&card, 11, 60);
+    frames.extend_from_within(..);
     let other_key = Key(std::array::from_fn(|at| Key::PUBLISHED.0[39 - at]));
     let ways = [
         (ClassifierKind::SourceAddress, Key::PUBLISHED),
@@ -108,11 +113,10 @@ fn the_classifier_changes_while_frames_arrive<E: Engine>() {
         assert_eq!(card.control.queue_settings(), Some(&wanted));
         let reference = reference(&wanted);
         let mut expected = vec![Vec::new(); 4];
-        for frame in frames.iter().chain(&frames) {
-            card.engine.send(frame);
+        for frame in &frames {
             expected[reference.classify(frame, &mut 0).queue as usize].push(frame.clone());
         }
-        let came = card.receive(2 * frames.len());
+        let came = card.exchange(&frames);
         let bytes = |queue: &Vec<host_driver::nic::Received>| -> Vec<_> {
             queue.iter().map(|frame| frame.bytes.clone()).collect()
         };
@@ -133,6 +137,8 @@ fn the_classifier_changes_while_frames_arrive<E: Engine>() {
 
 fn frames_leave_while_queues_are_open<E: Engine>() {
     let mut card = Queues::<E>::open(&QueueSettings::new(3));
+    let incoming = random_frames(&card, 3, BURST);
+    card.wait_for_cpu_b();
     let frame =
         integration_tests::frames::numbered(integration_tests::frames::PEER, card.station, 5);
     for _ in 0..20 {
@@ -140,7 +146,8 @@ fn frames_leave_while_queues_are_open<E: Engine>() {
         assert!(queued.expect("a good frame"));
     }
     card.send.submit().expect("the card is there");
-    some_frames(&mut card, 3, 50);
+    let came = card.burst(&incoming);
+    assert_eq!(came.iter().map(Vec::len).sum::<usize>(), BURST);
     let mut left = 0;
     while left < 20 {
         card.turn();

@@ -1,6 +1,6 @@
 //! Tests that frames arrive in the queue that the reference computes, each once, whole, in order.
 
-use crate::host::{Queues, reference};
+use crate::host::{BURST, Queues, reference};
 use host_driver::nic::{QueueSettings, Received};
 use host_interface::queue::{ClassifierKind, HashTypes};
 use integration_tests::{Engine, stories};
@@ -13,10 +13,8 @@ stories!(
     datagrams_in_turn_fill_all_queues,
 );
 
-/// Frames of a story, in bursts of so many. The card has buffers of a queue in its memory for at
-/// least 32 frames; CPU B fetches more, and is as late as the computer is busy.
+/// Frames of a story, in bursts.
 const BURSTS: usize = 16;
-const BURST: usize = 25;
 
 /// Sends random frames and compares what comes with the reference.
 fn sorts<E: Engine>(settings: &QueueSettings, seed: u64) -> Vec<Vec<Received>> {
@@ -26,15 +24,13 @@ fn sorts<E: Engine>(settings: &QueueSettings, seed: u64) -> Vec<Vec<Received>> {
     let mut random = RandomFrames::new(seed);
     let mut all = vec![Vec::new(); settings.queues.into()];
     for _ in 0..BURSTS {
-        card.wait_for_cpu_b();
         let frames: Vec<_> = (0..BURST).map(|_| card.inbound(random.frame())).collect();
         let mut expected = vec![Vec::new(); settings.queues.into()];
         for frame in &frames {
-            card.engine.send(frame);
             let answer = reference.classify(frame, &mut turn);
             expected[answer.queue as usize].push((frame.clone(), answer.hash_type, answer.hash));
         }
-        let came = card.receive(frames.len());
+        let came = card.exchange(&frames);
         for (number, (came, expected)) in came.iter().zip(&expected).enumerate() {
             let frames = came.iter();
             let came: Vec<_> = frames

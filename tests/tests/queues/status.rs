@@ -43,12 +43,9 @@ fn the_driver_answers_about_its_queues<E: Engine>() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = server(&folder);
     let mut random = RandomFrames::new(4);
-    for _ in 0..FRAMES {
-        let frame = card.inbound(random.frame());
-        card.engine.send(&frame);
-    }
+    let frames: Vec<_> = (0..FRAMES).map(|_| card.inbound(random.frame())).collect();
     let lengths: Vec<u64> = card
-        .receive(FRAMES)
+        .exchange(&frames)
         .iter()
         .map(|queue| queue.len() as u64)
         .collect();
@@ -107,10 +104,9 @@ fn queues_are_chosen_as_the_driver_was_configured<E: Engine>() {
     let frames: Vec<_> = (0..FRAMES).map(|_| card.inbound(random.frame())).collect();
     let mut expected = vec![Vec::new(); 2];
     for frame in &frames {
-        card.engine.send(frame);
         expected[reference.classify(frame, &mut 0).queue as usize].push(frame.clone());
     }
-    let came = card.receive(FRAMES).into_iter();
+    let came = card.exchange(&frames).into_iter();
     let came = came.map(|queue| queue.into_iter().map(|frame| frame.bytes).collect());
     assert_eq!(came.collect::<Vec<Vec<_>>>(), expected);
 }
