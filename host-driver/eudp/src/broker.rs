@@ -2,19 +2,16 @@
 
 use crate::address::{AddressHandle, Destination, Headers};
 use crate::card::{Card, Memory};
+use crate::config::{CutThrough, EndpointConfig};
 use crate::endpoint::{Endpoint, Region};
 use host_interface::eudp::{
-    BlockWord, COMPLETION_BYTES, Checksum, Command, DESCRIPTOR_BYTES, DESCRIPTORS_MAX, ENDPOINTS,
+    BlockWord, COMPLETION_BYTES, Command, DESCRIPTOR_BYTES, DESCRIPTORS_MAX, ENDPOINTS,
     EndpointWord, HANDLES, LAYOUT, LEAD_OF_BUS, Outcome, REGIONS, Refusal, SLOTS, TRACE,
     TRACE_BYTES, endpoint_word, handle_word, region_word,
 };
 use host_interface::eudp::{HandleWord, RegionWord};
 use host_interface::extension::{Extension, MAGIC};
-use std::net::Ipv4Addr;
 use thiserror::Error;
-
-/// Descriptors of a queue in an endpoint's process, unless it wants more or fewer.
-pub const DESCRIPTORS: u32 = 256;
 
 /// Why something of the broker's is not done.
 #[derive(Debug, Error)]
@@ -54,51 +51,6 @@ pub enum EudpError<E: std::error::Error, M: std::error::Error> {
 }
 
 type Failed<C> = EudpError<<C as Card>::Error, <<C as Card>::Memory as Memory>::Error>;
-
-/// What an endpoint is opened with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndpointConfig {
-    /// Its station on the wire.
-    pub station: [u8; 6],
-    /// Its address.
-    pub address: Ipv4Addr,
-    /// Its port.
-    pub port: u16,
-    /// Bytes of an IP packet that the wire takes.
-    pub mtu: u32,
-    /// How its datagrams' checksum is made.
-    pub checksum: Checksum,
-    /// Descriptors that each of its two queues has in its memory: a power of two, from [`SLOTS`] to
-    /// [`DESCRIPTORS_MAX`]. Those of [`SLOTS`] at a time have a slot in NIC memory.
-    pub descriptors: u32,
-}
-
-impl Default for EndpointConfig {
-    /// Of no station: queues of [`DESCRIPTORS`], packets of 1500 bytes, datagrams with a checksum.
-    fn default() -> EndpointConfig {
-        EndpointConfig {
-            station: [0; 6],
-            address: Ipv4Addr::UNSPECIFIED,
-            port: 0,
-            mtu: 1500,
-            checksum: Checksum::Full,
-            descriptors: DESCRIPTORS,
-        }
-    }
-}
-
-/// When frames leave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CutThrough {
-    /// When they are whole. An engine whose frames take no time knows nothing else.
-    #[default]
-    Off,
-    /// When as many bytes are there as the firmware's tables say, by the frame's length and the
-    /// card's bus; the rest is watched.
-    OfBus,
-    /// When this many bytes of them are there, and the rest is watched.
-    Lead(u32),
-}
 
 /// Frames for endpoints that were not delivered, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

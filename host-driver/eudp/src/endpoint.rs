@@ -1,8 +1,8 @@
 //! Endpoints: descriptors in, completions out.
 
 use crate::address::AddressHandle;
-use crate::broker::EndpointConfig;
 use crate::card::{Card, Memory};
+use crate::config::EndpointConfig;
 use host_interface::eudp::{
     COMPLETION_BYTES, CompletionWord, DATAGRAM_MAX, DESCRIPTOR_BYTES, DescriptorWord, INLINE_BYTES,
     Kind, SEGMENTS, SLOTS, Status, Verdict, posted, receive_slot, send_slot,

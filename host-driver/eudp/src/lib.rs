@@ -21,11 +21,13 @@
 mod address;
 mod broker;
 mod card;
+mod config;
 mod endpoint;
 
 pub use address::{AddressHandle, Destination, Headers};
-pub use broker::{CutThrough, DESCRIPTORS, EndpointConfig, Eudp, EudpError, Refusals};
+pub use broker::{Eudp, EudpError, Refusals};
 pub use card::{Card, Memory};
+pub use config::{CutThrough, DESCRIPTORS, EndpointConfig};
 pub use endpoint::{Completion, Endpoint, Received, Region, Segment, SendError};
 pub use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DESCRIPTORS_MAX, INLINE_BYTES, SEGMENTS, SLOTS, Status,

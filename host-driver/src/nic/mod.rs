@@ -92,7 +92,7 @@ pub use statistics::{Named, NicStatistics, every_field};
 
 use counters::Counts;
 use events::EventLog;
-use filters::Filters;
+use filters::list::Filters;
 use memory::SharedMemory;
 use plan::Plan;
 use queues::QueueMode;
@@ -183,7 +183,7 @@ impl<T: Transport> Nic<T> {
             ours: false,
             station,
             filters: Filters::default(),
-            log: log::Log::default(),
+            log: log::state::Log::default(),
             readers,
             queues: QueueMode::default(),
             classic: None,

@@ -5,34 +5,13 @@
 
 use host_interface::log::{Level, RING_COUNT};
 
+pub(super) mod state;
+
 use super::control::Control;
 use super::error::NicError;
 use super::window;
-use crate::log::{Backlog, LogBlock, LogCounts, LogFrame, LogReadError, LogReader, NicMemory};
+use crate::log::{Backlog, LogBlock, LogCounts, LogFrame, LogReadError, NicMemory};
 use crate::transport::{Transport, TransportError};
-
-/// The driver's state of the card's log.
-#[derive(Debug, Default)]
-pub(super) struct Log {
-    reader: LogReader,
-    backlog: Backlog,
-    /// The position of [`Control::drain_log`] in the backlog.
-    drained: u64,
-    /// Messages lost before the firmware's last start, and since then.
-    lost: [(u64, u32); RING_COUNT],
-    /// Requested levels, for the next start of the firmware.
-    levels: Vec<(usize, Level)>,
-}
-
-impl Log {
-    /// The firmware restarts.
-    pub fn restart(&mut self) {
-        self.reader = LogReader::new();
-        for (before, since) in &mut self.lost {
-            *before += u64::from(std::mem::take(since));
-        }
-    }
-}
 
 /// A card's memory, through its window.
 pub struct CardMemory<'a, T: ?Sized>(pub &'a mut T);

@@ -6,20 +6,14 @@
 use host_interface::command::{Command, CommandCode, DISABLE, ENABLE};
 use host_interface::gencom::{Gencom, mac_words};
 
+pub(super) mod list;
+
 use super::Phase;
 use super::commands::Completion;
 use super::config::MulticastForm;
 use super::control::Control;
 use super::error::NicError;
 use crate::transport::Transport;
-
-/// The filters besides broadcasts and the station address.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Filters {
-    promiscuous: bool,
-    all_multicast: bool,
-    multicast: Vec<[u8; 6]>,
-}
 
 impl<T: Transport> Control<T> {
     /// Makes the card accept every frame on the wire, or only its own. Kept across

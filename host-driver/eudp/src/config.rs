@@ -1,0 +1,52 @@
+//! How endpoints are opened, and when their frames leave.
+
+use host_interface::eudp::Checksum;
+use std::net::Ipv4Addr;
+
+/// Descriptors of a queue in an endpoint's process, unless it wants more or fewer.
+pub const DESCRIPTORS: u32 = 256;
+
+/// What an endpoint is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointConfig {
+    /// Its station on the wire.
+    pub station: [u8; 6],
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its port.
+    pub port: u16,
+    /// Bytes of an IP packet that the wire takes.
+    pub mtu: u32,
+    /// How its datagrams' checksum is made.
+    pub checksum: Checksum,
+    /// Descriptors that each of its two queues has in its memory: a power of two, from [`SLOTS`](crate::SLOTS)
+    /// to [`DESCRIPTORS_MAX`](crate::DESCRIPTORS_MAX). Those of `SLOTS` at a time have a slot in NIC memory.
+    pub descriptors: u32,
+}
+
+impl Default for EndpointConfig {
+    /// Of no station: queues of [`DESCRIPTORS`], packets of 1500 bytes, datagrams with a checksum.
+    fn default() -> EndpointConfig {
+        EndpointConfig {
+            station: [0; 6],
+            address: Ipv4Addr::UNSPECIFIED,
+            port: 0,
+            mtu: 1500,
+            checksum: Checksum::Full,
+            descriptors: DESCRIPTORS,
+        }
+    }
+}
+
+/// When frames leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CutThrough {
+    /// When they are whole. An engine whose frames take no time knows nothing else.
+    #[default]
+    Off,
+    /// When as many bytes are there as the firmware's tables say, by the frame's length and the
+    /// card's bus; the rest is watched.
+    OfBus,
+    /// When this many bytes of them are there, and the rest is watched.
+    Lead(u32),
+}
