@@ -27,6 +27,7 @@
 //! | [`parking`] | idle CPUs sleep |
 //! | [`server`] | the PCI side, over vfio-user |
 //! | [`waiting`] | DMA that waits for the client |
+//! | [`bell`] | wakes the thread of this DMA |
 //! | [`entrance`] | when a client is let in |
 //! | [`properties`] | properties of a running card in the monitor |
 //! | [`limit`] | limits repeated messages |
@@ -41,6 +42,7 @@
 // The exceptions are the C interface and the two modules on either side of it.
 #![deny(unsafe_code)]
 
+pub mod bell;
 pub mod counts;
 pub mod entrance;
 #[allow(unsafe_code)]

@@ -17,13 +17,13 @@ mod locks;
 mod transfers;
 mod wire;
 
+use crate::bell::Bell;
 use crate::counts::Counts;
 use crate::host::Host;
 use crate::limit::Lines;
 use crate::outbox::Outbox;
 use crate::parking::Parking;
 use crate::stalls::Stalls;
-use crate::waiting::Bell;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};

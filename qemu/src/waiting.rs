@@ -15,50 +15,9 @@
 
 use crate::host::Host;
 use crate::machine::Machine;
-use std::sync::{Condvar, Mutex, PoisonError};
 use tigon2_model::dma::{Direction, Transfer};
 use tigon2_model::{HostMemory, HostMemoryError};
 use vfio_user_nic::{DmaTable, Ticket};
-
-/// Calls the thread.
-#[derive(Debug, Default)]
-pub struct Bell {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    rung: bool,
-    ended: bool,
-}
-
-impl Bell {
-    /// A transfer waits.
-    pub fn ring(&self) {
-        self.change(|state| state.rung = true);
-    }
-
-    /// There will be none any more.
-    fn end(&self) {
-        self.change(|state| state.ended = true);
-    }
-
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_one();
-    }
-
-    /// Waits for a transfer; false at the end.
-    fn wait(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let silent = |state: &mut State| !state.rung && !state.ended;
-        let waited = self.changed.wait_while(state, silent);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        state.rung = false;
-        !state.ended
-    }
-}
 
 /// A transfer that waits.
 pub struct Job {

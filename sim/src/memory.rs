@@ -7,7 +7,7 @@
 mod devices;
 
 pub(crate) use devices::{Allowed, Devices, Posted};
-pub use devices::{Target, Traffic};
+pub use devices::{HostAccesses, Target, Traffic};
 
 use host_driver::DmaMemory;
 use tigon2_model::{HostMemory, HostMemoryError, Sram};

@@ -17,7 +17,7 @@
 //! modelled, nor are reads of another card's BAR.
 
 use super::{Fabric, Locked};
-use crate::memory::{Allowed, Target, Traffic};
+use crate::memory::{Allowed, HostAccesses, Target, Traffic};
 use crate::timing::Fine;
 use crate::timing::dma::{Latency, Wish};
 use host_driver::DmaMemory;
@@ -31,15 +31,6 @@ const FRAME_BUFFERS: u64 = 0xD000_0000;
 const FRAME_BUFFER_DISTANCE: u64 = 0x0400_0000;
 /// Bytes of a BAR 0.
 const BAR_BYTES: u32 = 0x4000;
-
-/// What was said on the bus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostAccesses {
-    /// Words that the host's CPU read from a card.
-    pub reads: u64,
-    /// Words that it wrote.
-    pub writes: u64,
-}
 
 /// The bus, as its cards share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

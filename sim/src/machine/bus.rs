@@ -2,7 +2,7 @@
 
 use super::lead::concerns_cpus;
 use super::{Environment, Machine, environment};
-use crate::fabric::HostAccesses;
+use crate::memory::HostAccesses;
 use crate::memory::{Devices, Posted, Target};
 use crate::timing::Fine;
 use crate::timing::dma::{DmaEngine, Latency, Wish};

@@ -53,7 +53,7 @@ mod waits;
 use crate::clock::Clock;
 use crate::cpu::{Cpus, Executed};
 use crate::explore::Disturbance;
-use crate::fabric::HostAccesses;
+use crate::memory::HostAccesses;
 use crate::memory::{HostMemories, SramBytes};
 use crate::timeline::Recorder;
 use crate::timing::dma::Latency;

@@ -31,6 +31,15 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
+/// What the host has accessed of a card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostAccesses {
+    /// Words that the host's CPU read from a card.
+    pub reads: u64,
+    /// Words that it wrote.
+    pub writes: u64,
+}
+
 /// A range of another card's BAR 0 that the host lets a card write to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allowed {
