@@ -189,7 +189,7 @@ pub fn join<B: Dispatch>(b: &mut SideB<B>) {
     statistics::clear_b(b);
     timer::start_send(b);
     b.io.bus
-        .core(|core| core.mask |= events::handled(Cpu::B) & HARDWARE_BITS);
+        .core(|core| core.mask |= const { events::handled(Cpu::B) & HARDWARE_BITS });
     log_debug!(
         "send path ready, transmit buffer {=u32:#x} to {=u32:#x}",
         base,
@@ -411,7 +411,7 @@ fn announce<B: Dispatch>(a: &mut SideA<B>) {
     let arguments = [extension::VERSION, bytes, a.block, boundary];
     trace::record(&mut a.io.bus, Topic::Boot, 0, arguments);
     a.io.bus
-        .core(|core| core.mask |= events::handled(Cpu::A) & HARDWARE_BITS);
+        .core(|core| core.mask |= const { events::handled(Cpu::A) & HARDWARE_BITS });
     // The host may have rung before CPU B was there to hear it.
     a.io.ring_b();
     log_info!("firmware operational, block at {=u32:#x}", a.block);

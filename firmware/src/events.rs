@@ -346,7 +346,8 @@ const _: () = {
     }
 };
 
-/// The events of a side, as a mask.
+/// The events of a side, as a mask. For constants alone: at run time it would keep the table and
+/// its texts in the image.
 pub const fn handled(side: Cpu) -> u32 {
     let mut mask = 0;
     let mut index = 0;

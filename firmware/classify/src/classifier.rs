@@ -163,7 +163,7 @@ impl Classifier {
                 Verdict::without_hash(byte & (self.queues - 1))
             }
             ClassifierKind::Toeplitz => {
-                let hashed = self.hashed_in_general(view, length);
+                let hashed = self.hashed_in_general::<_, true>(view, length);
                 chosen(view, hashed)
             }
             ClassifierKind::RoundRobin if source_in_general(view, length).is_none() => {
@@ -199,7 +199,7 @@ impl Classifier {
                 }
             };
         }
-        self.hashed_in_general(view, length)
+        self.hashed_in_general::<_, false>(view, length)
     }
 
     /// The verdict on an IPv4 datagram as for [`renewed_ipv4`](Self::renewed_ipv4), if its flow is in
@@ -336,10 +336,14 @@ impl Classifier {
         hash
     }
 
-    /// As [`hashed`](Self::hashed), for any frame.
+    /// As [`hashed`](Self::hashed), for any frame; in less code if `SMALL`.
     #[cold]
     #[inline(never)]
-    fn hashed_in_general<V: Frame + Memory>(&self, view: &mut V, length: u32) -> (HashType, u32) {
+    fn hashed_in_general<V: Frame + Memory, const SMALL: bool>(
+        &self,
+        view: &mut V,
+        length: u32,
+    ) -> (HashType, u32) {
         let none = (HashType::None, 0);
         let Some(network) = fields::network(view, length) else {
             return none;
@@ -364,7 +368,12 @@ impl Classifier {
             bytes: network.addresses_bytes(),
             ports: kind.has_ports().then_some(ports),
         };
-        (kind, input.hash(view, self.period))
+        let hash = if SMALL {
+            input.hash_by_halves(view, self.period)
+        } else {
+            input.hash(view, self.period)
+        };
+        (kind, hash)
     }
 
     /// Sends each datagram to the next queue.

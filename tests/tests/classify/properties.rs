@@ -46,7 +46,10 @@ impl Pair {
     fn agree(&mut self, frame: &[u8]) -> Expected {
         let answer = self.reference.classify(frame, &mut self.turn);
         let mut view = (Whole(frame), &*self.tables);
+        let mut same_turn = self.classifier;
         let verdict = self.classifier.classify(&mut view, frame.len() as u32);
+        same(answer, verdict, frame);
+        let verdict = same_turn.classify_in_general(&mut view, frame.len() as u32);
         same(answer, verdict, frame);
         answer
     }
