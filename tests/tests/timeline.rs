@@ -10,7 +10,7 @@ use tigon_bench::trace::handlers;
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
-use tigon2_sim::timeline::capture::{self, Subject, Window};
+use tigon2_sim::timeline::capture::{Subject, Window};
 use tigon2_sim::timeline::event::Event;
 use tigon2_sim::timeline::packets::{self, Packet, Stage};
 use tigon2_sim::timeline::tracks::{Track, boxes};
@@ -20,6 +20,7 @@ use tigon2_sim::workload::datagram::Flow;
 use tigon2_sim::workload::experiment::Experiment;
 use tigon2_sim::workload::knet::cost::Sorter;
 use tigon2_sim::workload::knet::flows::{Flows, Version};
+use tigon2_sim::workload::knet::recording;
 use tigon2_sim::workload::knet::reference::Reference;
 use tigon2_sim::workload::knet::sorting::FLOWS;
 use tigon2_sim::workload::testbench::{Load, Reading, Setup, Testbench};
@@ -305,7 +306,7 @@ fn received_frames_show_their_queue_and_hash() {
         to: 1_300_000,
     };
     let timeline =
-        capture::capture_sorted(&setup, &settings, subject, window).expect("a recording");
+        recording::capture_sorted(&setup, &settings, subject, window).expect("a recording");
     let shown = timeline.shown;
     let packets = packets::on_wire_in(packets::follow(&timeline), shown);
     assert!(packets.len() > 80, "{}", packets.len());

@@ -6,11 +6,8 @@ use crate::transport::SharedMachine;
 use crate::workload::WorkloadError;
 use crate::workload::arrivals::{Arrivals, Pattern};
 use crate::workload::experiment::{self, Duration, Experiment, wire_limit};
-use crate::workload::knet::flows::Version;
-use crate::workload::knet::sorting::{self, FLOWS, Outbound, Traffic};
 use crate::workload::ping::AT_ONCE;
 use crate::workload::testbench::{Load, Setup, Source, Testbench};
-use host_driver::nic::QueueSettings;
 use std::io::IoSlice;
 
 /// The longest that a ping may take one way, in nanoseconds.
@@ -54,38 +51,6 @@ impl Subject {
             limit: LIMIT,
         }
     }
-}
-
-/// Records a window of frames of many flows that the card sorts into queues, towards the host or,
-/// if the subject is both ways, beside frames of one flow that leave. Without a rate of its own the
-/// subject's is the wire's, or both ways the highest that the card carries.
-///
-/// # Errors
-/// [`WorkloadError`] of the card, the driver or the traffic.
-pub fn capture_sorted(
-    setup: &Setup<'_>,
-    settings: &QueueSettings,
-    subject: Subject,
-    window: Window,
-) -> Result<Timeline, WorkloadError> {
-    let traffic = Traffic {
-        version: Version::Four,
-        datagram: subject.datagram,
-        out: match subject.experiment {
-            Experiment::Bidirectional => Outbound::Equal,
-            _ => Outbound::Nothing,
-        },
-        flows: FLOWS,
-    };
-    let rate = match subject.rate {
-        Some(rate) => rate,
-        None if traffic.out == Outbound::Equal => {
-            sorting::measure(setup, Some(settings), traffic, Duration::QUICK)?.rate
-        }
-        None => traffic.wire_limit(),
-    };
-    let recorder = Recorder::new(subject.limit, number::of_datagram);
-    sorting::capture(setup, settings, traffic, rate, recorder, window)
 }
 
 /// Records a window of an experiment.

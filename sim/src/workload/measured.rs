@@ -1,7 +1,7 @@
 //! The results of an experiment, and its limiting resource.
 
-use super::experiment::{Experiment, Traffic};
 use super::testbench::{Reading, Testbench};
+use super::traffic::{Experiment, Traffic};
 use crate::timing::counts::Activity;
 use tigon2_chip::Cpu;
 

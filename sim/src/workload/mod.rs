@@ -17,6 +17,7 @@
 //! | [`bound`] | the limit that the engines set, without any CPU |
 //! | [`cut_through`] | frames that leave while they are fetched, without any CPU |
 //! | [`experiment`] | the paper's microbenchmarks |
+//! | [`traffic`] | what they carry, which way, for how long |
 //! | [`model_table`] | reference numbers of the cycle model, without firmware |
 //! | [`knet`] | a host with several CPUs |
 //! | [`predict`] | the analytic model of frames that are cut through |
@@ -39,6 +40,7 @@ mod search;
 pub mod speed;
 pub mod talk;
 pub mod testbench;
+pub mod traffic;
 pub(crate) mod transmitter;
 
 use crate::timing::ProfileError;

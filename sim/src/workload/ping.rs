@@ -7,8 +7,9 @@
 
 use super::WorkloadError;
 use super::arrivals::Mix;
-use super::experiment::{Duration, Experiment, Measured, Traffic};
+use super::measured::Measured;
 use super::testbench::{Setup, Testbench};
+use super::traffic::{Duration, Experiment, Traffic};
 use host_driver::nic::Coalescing;
 
 /// Pings of a measurement for each millisecond of its window.

@@ -8,7 +8,7 @@
 //! ```
 
 use super::WorkloadError;
-use super::experiment::Duration;
+use super::traffic::Duration;
 
 /// Rates are tried no nearer than this part of the bracket to one of its ends.
 const MARGIN: f64 = 0.08;

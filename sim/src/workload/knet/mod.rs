@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`model`] | the paper's own model of the speed-up |
 //! | [`flows`], [`sorting`], [`cost`] | the card's cost of sorting frames of many flows |
+//! | [`recording`] | records a timeline of it |
 //! | [`latency`] | what sorting adds to the latency of a frame alone |
 //! | [`random`], [`reference`] | random frames, and their queues by an independent classifier |
 //! | [`check`] | a comparison of the simulated host with the model |
@@ -22,6 +23,7 @@ pub mod livelock;
 pub mod measured;
 pub mod model;
 pub mod random;
+pub mod recording;
 pub mod reference;
 pub mod sorting;
 pub mod web;

@@ -22,6 +22,7 @@ use tigon2_sim::timeline::packets;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::workload::experiment::Experiment;
 use tigon2_sim::workload::knet::cost::Sorter;
+use tigon2_sim::workload::knet::recording;
 use tigon2_sim::workload::testbench::Setup;
 
 /// What to run and which part of it to show.
@@ -117,7 +118,7 @@ pub fn run(recording: &Recording) -> Result<()> {
     let mut timeline = match recording.queues {
         None => capture::capture(&setup, subject, window)?,
         Some((sorter, queues)) => {
-            capture::capture_sorted(&setup, &sorter.settings(queues), subject, window)?
+            recording::capture_sorted(&setup, &sorter.settings(queues), subject, window)?
         }
     };
     timeline.handlers = handlers;
