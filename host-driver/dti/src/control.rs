@@ -283,15 +283,17 @@ pub fn wake(control: BorrowedFd<'_>) {
     let _ = rustix::net::send(control, &[1], flags);
 }
 
-/// Takes the engine's wake-ups; false if the engine has ended.
-pub fn take_wake_ups(control: BorrowedFd<'_>) -> bool {
+/// Takes the engine's wake-ups: false if the engine has ended, and the system calls made.
+pub fn take_wake_ups(control: BorrowedFd<'_>) -> (bool, u64) {
     let mut byte = [0; 8];
+    let mut calls = 0;
     loop {
+        calls += 1;
         match rustix::net::recv(control, &mut byte[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return false,
+            Ok((0, _)) => return (false, calls),
             Ok(_) | Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return true,
-            Err(_) => return false,
+            Err(Errno::AGAIN) => return (true, calls),
+            Err(_) => return (false, calls),
         }
     }
 }

@@ -51,9 +51,12 @@ fn an_application_gets_its_files_and_both_sides_see_the_end() {
     assert_eq!(dti::words::Words::len(&other), 64);
 
     control::wake(accepted.as_fd());
-    assert!(control::take_wake_ups(attachment.control.as_fd()));
+    // The byte, and that there is none more.
+    let taken = control::take_wake_ups(attachment.control.as_fd());
+    assert_eq!(taken, (true, 2));
     drop(accepted);
-    assert!(!control::take_wake_ups(attachment.control.as_fd()));
+    let taken = control::take_wake_ups(attachment.control.as_fd());
+    assert_eq!(taken, (false, 1));
 }
 
 #[test]

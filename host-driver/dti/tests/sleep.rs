@@ -19,6 +19,17 @@ enum Fault {
     RingsFirst,
     /// The fences do nothing.
     NoFence,
+    /// The ringer looks at the word for the first of two entries only.
+    ForgetsTheSecond,
+}
+
+/// When the ringer looks whether the other side sleeps.
+#[derive(Clone, Copy, PartialEq)]
+enum Tells {
+    /// After each entry.
+    Each,
+    /// After all of them, as a busy engine.
+    Together,
 }
 
 const PLACE: Place = Place {
@@ -76,7 +87,7 @@ impl Memory {
 }
 
 /// A side takes `ENTRIES` entries and sleeps whenever there is none.
-fn sleeper(fault: Fault) {
+fn sleeper(fault: Fault, tells: Tells) {
     const ENTRIES: u64 = 2;
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -92,7 +103,13 @@ fn sleeper(fault: Fault) {
             for number in 0..ENTRIES {
                 let early = fault == Fault::RingsFirst && bell::must_wake(&*other, BELL);
                 producer.push(&*other, [number; 4]).expect("room");
-                let late = fault != Fault::RingsFirst && bell::must_wake(&*other, BELL);
+                let looks = match (fault, tells) {
+                    (Fault::RingsFirst, _) => false,
+                    (Fault::ForgetsTheSecond, _) => number == 0,
+                    (_, Tells::Each) => true,
+                    (_, Tells::Together) => number + 1 == ENTRIES,
+                };
+                let late = looks && bell::must_wake(&*other, BELL);
                 if early || late {
                     other.ring();
                 }
@@ -120,23 +137,34 @@ fn sleeper(fault: Fault) {
 
 #[test]
 fn a_sleeper_gets_every_entry() {
-    sleeper(Fault::None);
+    sleeper(Fault::None, Tells::Each);
+}
+
+#[test]
+fn a_sleeper_that_is_told_of_several_entries_together_gets_every_one() {
+    sleeper(Fault::None, Tells::Together);
+}
+
+#[test]
+#[should_panic(expected = "a lost wake-up")]
+fn the_model_finds_a_ringer_that_forgets_the_last_entry() {
+    sleeper(Fault::ForgetsTheSecond, Tells::Each);
 }
 
 #[test]
 #[should_panic(expected = "a lost wake-up")]
 fn the_model_finds_a_sleeper_that_does_not_look_again() {
-    sleeper(Fault::NoSecondLook);
+    sleeper(Fault::NoSecondLook, Tells::Each);
 }
 
 #[test]
 #[should_panic(expected = "a lost wake-up")]
 fn the_model_finds_a_ringer_that_rings_first() {
-    sleeper(Fault::RingsFirst);
+    sleeper(Fault::RingsFirst, Tells::Each);
 }
 
 #[test]
 #[should_panic(expected = "a lost wake-up")]
 fn the_model_finds_missing_fences_of_sleeper_and_ringer() {
-    sleeper(Fault::NoFence);
+    sleeper(Fault::NoFence, Tells::Each);
 }

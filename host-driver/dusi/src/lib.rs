@@ -29,6 +29,7 @@
 mod event;
 mod memory;
 mod operations;
+mod patience;
 mod pool;
 mod transfer;
 mod wait;
@@ -38,6 +39,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use dti::bell::{self, Doorbell};
 pub use dti::control::Attachment;
@@ -58,6 +60,7 @@ pub mod shared {
     pub use dti::words::{Words, read_bytes, write_bytes};
 }
 
+use patience::Patience;
 use pool::Pool;
 pub use pool::{Busy, Region};
 
@@ -128,10 +131,18 @@ impl Socket {
 pub struct Calls {
     /// Doorbells rung because the engine slept.
     pub rings: u64,
-    /// Sleeps, each a poll with two looks at the control socket behind it.
+    /// Sleeps.
     pub sleeps: u64,
-    /// Times that it let other threads run before it slept.
-    pub yields: u64,
+    /// Looks at the control socket, and changes of its time-out.
+    pub others: u64,
+}
+
+impl Calls {
+    /// All of them.
+    #[must_use]
+    pub fn sum(self) -> u64 {
+        self.rings + self.sleeps + self.others
+    }
 }
 
 /// An application's attachment to an engine: the paper's user-level application library.
@@ -148,6 +159,9 @@ pub struct Ual {
     queues: Vec<Consumer>,
     handles: Handles,
     pool: Pool,
+    patience: Patience,
+    /// The time-out that the control socket has.
+    timeout: Option<Duration>,
     calls: Calls,
 }
 
@@ -188,6 +202,8 @@ impl Ual {
             queues: Vec::new(),
             handles: Handles::new(attachment.engine, sizes.sockets),
             pool: Pool::new(sizes.pool),
+            patience: Patience::new(),
+            timeout: None,
             calls: Calls::default(),
         })
     }

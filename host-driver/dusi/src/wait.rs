@@ -1,5 +1,7 @@
 //! Events: taking them, and sleeping until there are some.
 
+use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -8,13 +10,16 @@ use dti::control;
 use dti::layout::{ENGINE_SLEEPS, Event as RawEvent, event_queue_armed};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::net::sockopt::{self, Timeout};
 
 use crate::{DusiError, Event, EventQueue, Ual};
 
-/// How often a waiter lets other threads run before it sleeps.
-const YIELDS: usize = 5;
-/// How often it looks before each time: some microseconds.
-const LOOKS: usize = 200;
+/// How often a waiter looks between two looks at the clock.
+const LOOKS: usize = 50;
+/// Time-outs that the system keeps for a sleep; it waits for ever instead of longer, and a shorter
+/// one would be none.
+const KEPT: RangeInclusive<Duration> = Duration::from_micros(1)..=Duration::from_secs(1 << 20);
 
 impl Ual {
     /// Events that wait in a queue: one load.
@@ -75,38 +80,76 @@ impl Ual {
             return Ok(true);
         }
         let start = Instant::now();
-        let mut yields = 0;
+        if timeout.is_zero() {
+            return Ok(false);
+        }
+        if self.look(queues, start, timeout.min(self.patience.time()))? {
+            self.patience.paid();
+            return Ok(true);
+        }
+        self.patience.in_vain();
+        // Who would bring the event may wait for this processor: it is free from here on.
+        let mut first = true;
         loop {
-            if start.elapsed() >= timeout {
+            let rest = timeout.saturating_sub(start.elapsed());
+            if rest.is_zero() {
                 return self.any(queues);
             }
-            if yields < YIELDS {
-                yields += 1;
-                for _ in 0..LOOKS {
-                    std::hint::spin_loop();
-                    if self.any(queues)? {
-                        return Ok(true);
-                    }
-                }
-                self.calls.yields += 1;
-                std::thread::yield_now();
-                if self.any(queues)? {
-                    return Ok(true);
-                }
-                continue;
-            }
-            if self.arm(queues)? {
+            let lives = if !self.arm(queues)? {
+                self.awake(queues);
+                true
+            } else if std::mem::take(&mut first) && KEPT.contains(&timeout) {
+                // It has looked for so short a time that the whole time-out is as good as the rest.
+                let lives = self.sleep(timeout).map_err(DusiError::Wait)?;
+                self.awake(queues);
+                lives
+            } else {
                 self.calls.sleeps += 1;
-                let rest = timeout.saturating_sub(start.elapsed());
-                sleep(self.control.as_fd(), rest).map_err(DusiError::Wait)?;
-            }
-            let lives = self.disarm(queues);
+                poll(self.control.as_fd(), rest).map_err(DusiError::Wait)?;
+                self.disarm(queues)
+            };
             if self.any(queues)? {
                 return Ok(true);
             }
             if !lives {
                 return Err(DusiError::EngineEnded);
             }
+        }
+    }
+
+    /// Looks for a time; true if there is an event.
+    fn look(
+        &self,
+        queues: &[EventQueue],
+        start: Instant,
+        time: Duration,
+    ) -> Result<bool, DusiError> {
+        loop {
+            for _ in 0..LOOKS {
+                std::hint::spin_loop();
+                if self.any(queues)? {
+                    return Ok(true);
+                }
+            }
+            if start.elapsed() >= time {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Sleeps until a wake-up comes, and takes it: one system call. False if the engine has ended.
+    fn sleep(&mut self, timeout: Duration) -> io::Result<bool> {
+        if self.timeout != Some(timeout) {
+            self.calls.others += 1;
+            sockopt::set_socket_timeout(&self.control, Timeout::Recv, Some(timeout))?;
+            self.timeout = Some(timeout);
+        }
+        self.calls.sleeps += 1;
+        match rustix::net::recv(&self.control, &mut [0; 8][..], RecvFlags::empty()) {
+            Ok((0, _)) => Ok(false),
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(true),
+            Err(Errno::CONNRESET) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -133,10 +176,16 @@ impl Ual {
 
     /// The caller is awake: takes the wake-ups. False if the engine has ended.
     pub fn disarm(&mut self, queues: &[EventQueue]) -> bool {
+        self.awake(queues);
+        let (lives, calls) = control::take_wake_ups(self.control.as_fd());
+        self.calls.others += calls;
+        lives
+    }
+
+    fn awake(&self, queues: &[EventQueue]) {
         for queue in queues {
             bell::awake(&self.memory, event_queue_armed(usize::from(queue.0)));
         }
-        control::take_wake_ups(self.control.as_fd())
     }
 }
 
@@ -147,7 +196,7 @@ impl AsFd for Ual {
     }
 }
 
-fn sleep(control: BorrowedFd<'_>, limit: Duration) -> std::io::Result<()> {
+fn poll(control: BorrowedFd<'_>, limit: Duration) -> io::Result<()> {
     // A limit beyond what the system knows is none.
     let limit = Timespec::try_from(limit).ok();
     let mut files = [PollFd::from_borrowed_fd(control, PollFlags::IN)];

@@ -27,6 +27,9 @@ use dti::words::Words;
 use crate::anonymous::Anonymous;
 use crate::regions::Regions;
 
+/// Events that a sleeping application is woken for, however busy the engine is.
+const TOGETHER: usize = 256;
+
 /// A work queue of a socket: its handle's number, and the direction.
 type Ring = (u32, Direction);
 
@@ -64,8 +67,10 @@ pub(crate) struct Queues {
     /// each; and those whose time has come.
     closing: HashMap<u32, Descriptor>,
     due: VecDeque<Descriptor>,
-    /// Bit n: event queue n got events since the application was last told.
+    /// Bit n: event queue n got events since it was last seen whether the application sleeps, and
+    /// how many events that are.
     posted: u64,
+    untold: usize,
 }
 
 impl Queues {
@@ -90,6 +95,7 @@ impl Queues {
             closing: HashMap::new(),
             due: VecDeque::new(),
             posted: 0,
+            untold: 0,
         }
     }
 
@@ -396,11 +402,18 @@ impl Queues {
         let queue = usize::from(work.queue);
         self.reserved[queue] -= 1;
         self.posted |= 1 << queue;
+        self.untold += 1;
         self.events[queue].push(&*self.memory, event.entry())
     }
 
-    /// Whether the application sleeps and has events now, so that it must be woken.
-    pub(crate) fn must_wake(&mut self) -> bool {
+    /// Whether the application sleeps and has events now, so that it must be woken. A few events
+    /// wait for others until they are `due`: a sleeping application takes them together.
+    pub(crate) fn must_wake(&mut self, due: bool) -> bool {
+        let waits = self.held.is_some() || !self.stalled_rings.is_empty();
+        if !due && !waits && self.untold < TOGETHER {
+            return false;
+        }
+        self.untold = 0;
         let mut wake = false;
         let mut posted = std::mem::take(&mut self.posted);
         while posted != 0 {

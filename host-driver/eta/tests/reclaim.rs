@@ -79,9 +79,8 @@ fn an_application_that_writes_nonsense_is_expelled_alone() {
         doorbell.ring().expect("a doorbell");
         near.until("its expulsion", |found| found.expelled == number as u64 + 1);
         // It learns that at once.
-        assert!(!dti::control::take_wake_ups(std::os::fd::AsFd::as_fd(
-            &attachment.control
-        )));
+        let control = std::os::fd::AsFd::as_fd(&attachment.control);
+        assert!(!dti::control::take_wake_ups(control).0);
     }
     send(&mut client, socket, b"undisturbed");
     assert_eq!(receive(&mut stays, child, 11), b"undisturbed");

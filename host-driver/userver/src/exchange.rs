@@ -32,6 +32,8 @@ pub(crate) struct Connection {
     waits: Option<(u64, Box<Request>)>,
     /// Transmits without a completion.
     transmits: usize,
+    /// It goes on when they are complete.
+    eager: bool,
     /// A receive has been posted.
     receiving: bool,
     /// The client sends nothing more.
@@ -76,6 +78,7 @@ impl Server {
             pending: Vec::new(),
             waits: None,
             transmits: 0,
+            eager: false,
             receiving: true,
             ended: false,
             last: false,
@@ -284,13 +287,13 @@ impl Server {
             // Behind the reply, without waiting until that has gone.
             return self.ual.shutdown(socket, (self.closes, 0));
         }
-        if self.settings.in_place && connection.pending.is_empty() && !connection.ended {
-            // The reply is complete when the client has acknowledged it, which may be with its
-            // next request.
+        if connection.pending.is_empty() && !connection.ended {
+            // The next request alone wakes the server: a reply's completion does not matter before.
             connection.receiving = true;
-            self.ual
-                .receive(socket, &connection.input, (self.reads, 0))?;
+            return self.ual.receive(socket, &connection.input, (self.reads, 0));
         }
+        connection.eager = true;
+        self.eager += 1;
         Ok(())
     }
 
@@ -319,6 +322,7 @@ impl Server {
         if connection.transmits > 0 || connection.closing {
             return Ok(());
         }
+        self.eager -= usize::from(std::mem::take(&mut connection.eager));
         let since = connection.since.take();
         if let Some(alone) = connection.alone.take() {
             self.give_back(alone);
@@ -378,6 +382,7 @@ impl Server {
     /// The engine uses the regions no more: cancelled operations have completed before.
     pub(crate) fn closed(&mut self, socket: Socket) -> Result<(), DusiError> {
         if let Some(connection) = self.connections.remove(&socket) {
+            self.eager -= usize::from(connection.eager);
             self.served(connection.since);
             self.spare.push_back((connection.input, connection.header));
             if let Some(alone) = connection.alone {

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 const LONGEST: Duration = Duration::from_micros(200);
 const SHORTEST: Duration = Duration::from_micros(2);
 
+/// How often a spinning engine lets others run.
+const YIELD_PERIOD: Duration = Duration::from_micros(50);
+
 /// How an engine waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdleMode {
@@ -26,6 +29,8 @@ pub(super) struct Idle {
     patience: Duration,
     /// Since when it spins.
     since: Option<Instant>,
+    /// When it last let others run.
+    yielded: Option<Instant>,
 }
 
 impl Idle {
@@ -34,6 +39,7 @@ impl Idle {
             mode,
             patience: LONGEST,
             since: None,
+            yielded: None,
         }
     }
 
@@ -59,6 +65,20 @@ impl Idle {
                 over
             }
         }
+    }
+
+    /// Whether to let others run now, at a turn without work and without sleep.
+    pub(super) fn must_yield(&mut self, now: Instant) -> bool {
+        if self.mode != IdleMode::Adaptive {
+            return false;
+        }
+        let yields = self
+            .yielded
+            .is_none_or(|last| now.saturating_duration_since(last) >= YIELD_PERIOD);
+        if yields {
+            self.yielded = Some(now);
+        }
+        yields
     }
 }
 
@@ -87,6 +107,16 @@ mod tests {
         assert!(!idle.must_sleep(now));
         idle.worked();
         assert_eq!(spins(&mut idle, &mut now), SHORTEST * 2);
+    }
+
+    #[test]
+    fn only_an_adaptive_engine_lets_others_run_and_not_each_time() {
+        let mut idle = Idle::new(IdleMode::Adaptive);
+        let start = Instant::now();
+        let times =
+            (0..100).filter(|micros| idle.must_yield(start + Duration::from_micros(*micros)));
+        assert_eq!(times.collect::<Vec<_>>(), [0, 50]);
+        assert!(!Idle::new(IdleMode::Spin).must_yield(start));
     }
 
     #[test]

@@ -104,6 +104,8 @@ pub struct Engine<W: Wire> {
     leaving: Vec<(u64, DmaMemory)>,
     door: Door,
     looked: Instant,
+    /// When applications were last told of all their events.
+    told: Instant,
     /// When the wire was last asked whether it is there.
     checked: Instant,
     idle: Idle,
@@ -143,6 +145,7 @@ impl<W: Wire> Engine<W> {
             leaving: Vec::new(),
             door: Door::new()?,
             looked: now,
+            told: now,
             checked: now,
             idle: Idle::new(settings.idle),
             settings,

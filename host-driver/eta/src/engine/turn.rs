@@ -9,7 +9,7 @@ use host_driver::stack::Wire;
 use host_driver::stack::flows::{Holder, Id, Owner};
 use smoltcp::time::Instant as StackInstant;
 
-use super::{Application, Engine, EngineError, IdleMode};
+use super::{Application, Engine, EngineError};
 use crate::connection::advance;
 use crate::queues::Taken;
 use crate::sockets::Role;
@@ -20,6 +20,8 @@ const FRAME_BUDGET: usize = 64;
 const WORK_BUDGET: usize = 64;
 /// How often a busy engine looks at the door.
 const DOOR_PERIOD: Duration = Duration::from_millis(1);
+/// How long a busy engine lets events wait for others before it wakes an application.
+const TELL_PERIOD: Duration = Duration::from_micros(500);
 /// Longest sleep on a wire that cannot be waited for together with the door.
 const LONGEST_ALONE: Duration = Duration::from_micros(200);
 
@@ -41,7 +43,7 @@ impl<W: Wire> Engine<W> {
         }
         if self.idle.must_sleep(now) {
             self.sleep(limit)?;
-        } else if self.settings.idle == IdleMode::Adaptive {
+        } else if self.idle.must_yield(now) {
             // On few processors, those whom the engine waits for may need this one.
             self.statistics.calls += 1;
             std::thread::yield_now();
@@ -71,8 +73,13 @@ impl<W: Wire> Engine<W> {
         self.wire.flush()?;
         any |= self.stack.returned(self.wire.returned());
         self.let_go()?;
+        // Before the engine idles or sleeps everyone is told.
+        let due = !any || now.saturating_duration_since(self.told) >= TELL_PERIOD;
+        if due {
+            self.told = now;
+        }
         for application in self.applications.iter_mut().flatten() {
-            if application.queues.must_wake() {
+            if application.queues.must_wake(due) {
                 control::wake(application.control.as_fd());
                 self.statistics.wakes += 1;
                 self.statistics.calls += 1;
