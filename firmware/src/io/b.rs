@@ -23,6 +23,8 @@ pub struct IoB<B: Dispatch> {
     pub read_ring: DescriptorRing<B::ReadChannel>,
     /// The armed deadlines.
     deadlines: Deadlines<{ 2 + SPINE + 2 * EUDP }>,
+    /// With SPINE, whether a deadline had passed when the timer was set.
+    is_behind: [bool; SPINE],
 }
 
 impl<B: Dispatch> IoB<B> {
@@ -34,6 +36,7 @@ impl<B: Dispatch> IoB<B> {
             states: ReadStates::new(0, true, true),
             read_ring: DescriptorRing::new(read),
             deadlines: Deadlines::new(),
+            is_behind: [false; SPINE],
         }
     }
 
@@ -79,6 +82,13 @@ impl<B: Dispatch> IoB<B> {
         self.set_timer(now);
     }
 
+    /// Arms a slot for `ticks` microseconds after `now` and leaves the timer to
+    /// [`set_timer`](Self::set_timer).
+    #[inline(always)]
+    pub fn arm_unset(&mut self, slot: SlotB, now: u32, ticks: u32) {
+        self.deadlines.arm(slot as usize, now, ticks);
+    }
+
     /// Whether a slot is armed.
     #[inline(always)]
     pub fn is_armed(&self, slot: SlotB) -> bool {
@@ -97,6 +107,12 @@ impl<B: Dispatch> IoB<B> {
         self.deadlines.take(slot as usize, now)
     }
 
+    /// Whether a deadline had passed already when the timer was set; only with SPINE.
+    #[inline(always)]
+    pub fn is_behind(&self) -> bool {
+        self.is_behind.first().is_some_and(|behind| *behind)
+    }
+
     /// Whether housekeeping is due.
     #[inline(always)]
     pub fn take_period(&mut self, now: u32) -> bool {
@@ -104,6 +120,11 @@ impl<B: Dispatch> IoB<B> {
     }
 
     /// Sets the chip's timer reference to the first deadline.
+    ///
+    /// With SPINE a period may be as short as the timer's own handler is long, and the timer's event
+    /// goes before nearly all others. So what CPU B has done since `now` takes as long again at
+    /// least before the event: the way back to the dispatch loop is shorter than the search for
+    /// the first deadline, and another handler has its turn.
     #[cfg_attr(
         all(target_arch = "mips", not(feature = "eudp")),
         unsafe(link_section = ".scratch_b.text")
@@ -111,6 +132,12 @@ impl<B: Dispatch> IoB<B> {
     #[inline(never)]
     pub fn set_timer(&mut self, now: u32) {
         let first = self.deadlines.first();
+        if let Some(behind) = self.is_behind.first_mut() {
+            *behind = timer::reached(now, first);
+            let end = timer::now(&mut self.bus);
+            let took = end.wrapping_sub(now);
+            return timer::arm(&mut self.bus, Cpu::B, end.wrapping_add(took), first);
+        }
         self.bus.arm(Cpu::B, now, first);
     }
 }

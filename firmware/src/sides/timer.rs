@@ -124,7 +124,7 @@ pub fn handle_send<B: Dispatch>(b: &mut SideB<B>) {
 /// What is not often enough for the scratch pad.
 #[inline(never)]
 pub(super) fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
-    let now = timer::now(&mut b.io.bus);
+    let mut now = timer::now(&mut b.io.bus);
     if b.io.take_due(SlotB::Send, now) {
         b.io.bus.set(EventBit::UpdateSendConsumer);
     }
@@ -141,6 +141,7 @@ pub(super) fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
             // A piece in each turn: the time of a run holds meanwhile.
             b.turns.count();
             statistics::publish_piece_of_b(b, b.turns.0);
+            now = timer::now(&mut b.io.bus);
         } else if !eudp::handlers::is_watching(&b.eudp) && b.turns.count() {
             statistics::publish_b(b);
         }

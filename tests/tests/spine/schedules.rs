@@ -3,7 +3,8 @@
 
 use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::explored;
-use tigon2_sim::explore;
+use tigon2_chip::Cpu;
+use tigon2_sim::explore::{self, Disturbance, Pace};
 
 #[test]
 fn frames_come_out_once_and_in_order_while_extensions_come_and_go() {
@@ -23,6 +24,44 @@ fn frames_come_out_once_and_in_order_while_extensions_come_and_go() {
         all.unloads > 20 && all.messages > 20 && all.guards > 20,
         "{all:?}"
     );
+}
+
+/// CPU B executes an instruction in some thirteen cycles, and a look of the watchdog takes longer
+/// than the ten microseconds to the next one. Its timer goes before all that CPU B does for the
+/// host's frames: without a turn for these between two looks none of them leaves.
+#[test]
+fn a_slow_cpu_b_sends_frames_between_the_looks_of_the_watchdog() {
+    let kit = Kit::build().unwrap_or_else(|error| panic!("{error:#}"));
+    for seed in [39, 301, 372] {
+        let pace = Disturbance::new(seed).pace(Cpu::B);
+        assert!(matches!(pace, Pace::Jitter { most: 24.. }), "{pace}");
+        let (result, _) =
+            explored::run(&kit, seed, None).unwrap_or_else(|error| panic!("{error:#}"));
+        result.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
+/// A schedule holds CPU A up for as long as 350 us, and `init` may take 200: it is cut off, nothing
+/// of it is loaded, and the next load goes well. The search ends at the first one of these.
+#[test]
+fn an_init_is_cut_off_while_cpu_a_is_held_up() {
+    let kit = Kit::build().unwrap_or_else(|error| panic!("{error:#}"));
+    let first = [70, 54, 108, 312];
+    let seeds = first
+        .into_iter()
+        .chain(1..)
+        .filter(|seed| explored::holds_init(*seed));
+    for seed in seeds.take(60) {
+        let (result, _) =
+            explored::run(&kit, seed, None).unwrap_or_else(|error| panic!("{error:#}"));
+        let (outcome, deeds) = result.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(outcome.frames > 500, "seed {seed}: {outcome:?}");
+        if deeds.inits_cut > 0 {
+            println!("seed {seed}: {deeds:?}");
+            return assert!(deeds.loads > 0, "seed {seed}: {deeds:?}");
+        }
+    }
+    panic!("no `init` was cut off");
 }
 
 #[test]

@@ -66,6 +66,8 @@ struct Watcher {
     waits: u32,
     /// CPU A was halted at the last look.
     halted: u32,
+    /// After a look another deadline had passed: the timer's next event is for that.
+    is_behind: bool,
     taker: Taker,
     /// Requests for messages that the channel has, and that are done.
     asked: u32,
@@ -82,6 +84,7 @@ impl Watcher {
             period: 0,
             waits: 0,
             halted: 0,
+            is_behind: false,
             taker: Taker::new(),
             asked: 0,
             fetched: 0,
@@ -176,14 +179,15 @@ pub fn fetched<B: Dispatch>(spine: &mut SpineB, io: &mut IoB<B>) {
 }
 
 /// The timer. Returns whether it was time for a look, which most of the time shows nothing. Other
-/// deadlines then have the timer's next event.
+/// deadlines then have the timer's next event, whether or not it is time for another look by then,
+/// and between two looks other events have a turn, see [`IoB::set_timer`].
 #[inline(always)]
 pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>) -> bool {
     let Some(watcher) = spine.0.first_mut() else {
         return false;
     };
     let now = timer::now(&mut io.bus);
-    if !io.take_due(SlotB::Watch, now) {
+    if core::mem::take(&mut watcher.is_behind) || !io.take_due(SlotB::Watch, now) {
         return false;
     }
     let run = SPINE_RUNNING.get(&mut io.bus);
@@ -194,11 +198,15 @@ pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>
     } else if run != 0 {
         look(watcher, io, now);
     }
+    let mut begun = now;
     if watcher.waits != 0 || watcher.period == 0 {
         see(watcher, send, io);
-        return true;
+        begun = timer::now(&mut io.bus);
+    } else {
+        io.arm_unset(SlotB::Watch, now, watcher.period);
     }
-    io.arm(SlotB::Watch, watcher.period);
+    io.set_timer(begun);
+    watcher.is_behind = io.is_behind();
     true
 }
 

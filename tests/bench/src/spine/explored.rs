@@ -5,18 +5,25 @@
 //! installs guards and sends messages, each as the seed says. Guards are for handlers that leave
 //! frames to the host or are cut off, so that every frame of the schedule still comes out exactly
 //! once, in order and whole. Each schedule has at least one run that is cut off.
+//!
+//! A schedule may hold CPU A up for longer than `init` may take. Then the watchdog is right to cut
+//! it off, and the host loads the extension again; under any other schedule that is a failure.
 
 use super::card::{Kit, Window};
 use anyhow::{Result, anyhow};
+use host_interface::spine::Outcome as Answer;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use spine_linker::load::{Guard, LoadError, Loader};
 use spine_linker::policy::Policy;
 use std::path::Path;
-use tigon2_sim::explore::{ExploreError, Outcome, story};
+use tigon2_chip::Cpu;
+use tigon2_sim::explore::{Disturbance, ExploreError, Outcome, Pace, story};
 use tigon2_sim::timeline::{Recorder, Timeline};
 use tigon2_sim::transport::SharedMachine;
 
+/// Core cycles that `init` may take: 200 us.
+const INIT: u64 = 200 * 86;
 /// Turns of the host between two deeds, at most.
 const PAUSE: u64 = 12;
 /// What is loaded, and the handler that frames may go to.
@@ -41,6 +48,8 @@ pub struct Deeds {
     pub messages: u64,
     /// Those whose run was cut off.
     pub cut: u64,
+    /// Loads whose `init` was cut off, as CPU A was held up in it.
+    pub inits_cut: u64,
     /// Guards that were installed.
     pub guards: u64,
 }
@@ -57,6 +66,8 @@ struct Host<'a> {
     /// The domains, by what they are.
     loaded: [Option<u32>; 4],
     wait: u64,
+    /// Whether the schedule may hold CPU A up for longer than `init` may take.
+    holds_init: bool,
     deeds: Deeds,
 }
 
@@ -100,9 +111,16 @@ impl Host<'_> {
         let (folder, _) = FOLDERS[which];
         let container = self.kit.container(Path::new(folder))?;
         let (policy, build) = (self.policy.clone(), self.kit.build);
-        let loaded = self.loader()?.load(card, &container, &policy, &build)?;
-        self.loaded[which] = Some(loaded.0);
-        self.deeds.loads += 1;
+        match self.loader()?.load(card, &container, &policy, &build) {
+            Ok(loaded) => {
+                self.loaded[which] = Some(loaded.0);
+                self.deeds.loads += 1;
+            }
+            Err(LoadError::Refused(Answer::InitCut)) if self.holds_init => {
+                self.deeds.inits_cut += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
         Ok(())
     }
 
@@ -129,10 +147,18 @@ impl Host<'_> {
         let arguments = [3, 1, 4];
         match self.loader()?.send(card, domain, handler, &arguments) {
             Ok(()) => self.deeds.messages += 1,
-            Err(LoadError::Refused(host_interface::spine::Outcome::Cut)) => self.deeds.cut += 1,
+            Err(LoadError::Refused(Answer::Cut)) => self.deeds.cut += 1,
             Err(error) => return Err(anyhow!("message: {error}")),
         }
         Ok(())
+    }
+}
+
+/// Whether a schedule may hold CPU A up at one place for longer than `init` may take.
+pub fn holds_init(seed: u64) -> bool {
+    match Disturbance::new(seed).pace(Cpu::A) {
+        Pace::Stalls { most, .. } | Pace::AtShared { most, .. } => most > INIT,
+        Pace::Steady | Pace::Jitter { .. } | Pace::Turns { .. } => false,
     }
 }
 
@@ -153,6 +179,7 @@ pub fn run(
         loader: None,
         loaded: [None; 4],
         wait: 0,
+        holds_init: holds_init(seed),
         deeds: Deeds::default(),
     };
     let mut aside = |machine: &SharedMachine| host.turn(machine);
