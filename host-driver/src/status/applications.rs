@@ -260,17 +260,26 @@ fn attend<T: Transport>(
     Ok(true)
 }
 
-/// Takes what a process has written to its socket; `false` at its end.
+/// Takes all that a process has written to its socket; `false` at its end. The end comes behind the
+/// last bytes: a process that takes a message and ends is gone for the next request, too.
 fn is_there(stream: Option<&UnixStream>) -> bool {
+    /// A socket holds fewer bytes than this when each has a buffer of its own.
+    const MOST: usize = 1024;
+    /// One that never stops writing is there.
+    const READS: usize = 8;
     let Some(stream) = stream else {
         return false;
     };
-    let mut bytes = [0; 64];
-    match rustix::net::recv(stream, &mut bytes[..], RecvFlags::DONTWAIT) {
-        Ok((0, _)) => false,
-        Ok(_) | Err(Errno::AGAIN | Errno::INTR) => true,
-        Err(_) => false,
+    let mut bytes = [0; MOST];
+    for _ in 0..READS {
+        match rustix::net::recv(stream, &mut bytes[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return false,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return true,
+            Err(_) => return false,
+        }
     }
+    true
 }
 
 /// Sends bytes with a file.
@@ -288,4 +297,24 @@ fn send_with(stream: &UnixStream, bytes: &[u8], file: BorrowedFd<'_>) -> io::Res
 
 fn text(error: LoadError<NicError>) -> String {
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_process_that_writes_and_ends_is_gone_at_once() {
+        let (here, mut there) = UnixStream::pair().expect("sockets");
+        assert!(is_there(Some(&here)));
+        for _ in 0..200 {
+            there.write_all(&[1]).expect("room");
+        }
+        assert!(is_there(Some(&here)));
+        there.write_all(&[1]).expect("room");
+        drop(there);
+        assert!(!is_there(Some(&here)));
+        assert!(!is_there(None));
+    }
 }
