@@ -88,11 +88,13 @@ fn regions(placement: &str) -> String {
     )
 }
 
-/// A name for the memory of code that takes the place of other code of CPU B's, for the scripts
+/// Names for the memory of code that takes the place of other code of a CPU's, for the scripts
 /// that have such.
 fn overlay(placement: &str) -> &'static str {
     match placement {
-        "sram-code" | "sram-both" => "REGION_ALIAS(\"ENDPOINTS_B\", SRAM)\n",
-        _ => "REGION_ALIAS(\"ENDPOINTS_B\", OVERLAY_B)\n",
+        "sram-code" | "sram-both" => {
+            "REGION_ALIAS(\"AHEAD_A\", SRAM)\nREGION_ALIAS(\"ENDPOINTS_B\", SRAM)\n"
+        }
+        _ => "REGION_ALIAS(\"AHEAD_A\", OVERLAY_A)\nREGION_ALIAS(\"ENDPOINTS_B\", OVERLAY_B)\n",
     }
 }

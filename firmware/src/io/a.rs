@@ -142,6 +142,27 @@ impl<B: Dispatch> IoA<B> {
         self.write_ring.put(&mut self.bus, &transfer);
     }
 
+    /// As [`put_words`](Self::put_words) for a status line of four words, the last of which are 0.
+    #[inline(always)]
+    pub fn put_line(&mut self, host: HostAddress, [first, second]: [u32; 2], note: WriteNote) {
+        let slot = self.staging.address() + (self.write_ring.next_index() << 5);
+        self.bus.store(slot, first);
+        self.bus.store(slot + 4, second);
+        self.bus.store(slot + 8, 0);
+        self.bus.store(slot + 12, 0);
+        let transfer = Transfer {
+            host,
+            local: slot,
+            length: 16,
+            state: self.states.words,
+            note: note.word(),
+        };
+        if note != WriteNote::QUIET {
+            self.await_next();
+        }
+        self.write_ring.put(&mut self.bus, &transfer);
+    }
+
     /// Makes the completion of the next transfer an event. Completions up to now raise no event any
     /// more; tasks that wait for room or descriptors continue at the next one.
     #[inline(always)]

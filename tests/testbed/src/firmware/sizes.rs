@@ -9,8 +9,8 @@ use tigon2_chip::memory::{FIRMWARE_BASE, SCRATCH_BASE, scratch_bytes};
 
 /// What the names of a pad's sections begin with, CPU A's first.
 const PADS: [&str; 2] = [".scratch_a", ".scratch_b"];
-/// Code that takes the place of other code of CPU B's: the pad's size is the linker's to check.
-const OVERLAY: &str = ".scratch_b.endpoints";
+/// Code that takes the place of other code in a pad: whether it fits is the linker's to check.
+const OVERLAYS: [&str; 2] = [".scratch_a.low_ahead", ".scratch_b.endpoints"];
 /// The dispatch loop's own words, which the linker script places in CPU A's pad.
 const CORE: &str = ".core";
 
@@ -63,7 +63,7 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
                 let name = section.name().unwrap_or_default();
                 let in_pad = section.address() >= u64::from(SCRATCH_BASE);
                 let counts = name.starts_with(prefix) || name == core;
-                in_pad && counts && name != OVERLAY
+                in_pad && counts && !OVERLAYS.contains(&name)
             })
             .map(|section| section.size())
             .sum()

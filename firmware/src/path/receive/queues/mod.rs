@@ -44,13 +44,14 @@ use crate::memory::layout::{QUEUE_RINGS, QUEUE_SHIFT, QUEUE_WINDOW, QUEUES};
 use crate::memory::shared::QUEUE_MOVES;
 use crate::memory::statistics::count;
 use classify::Classify;
-use fast_path::End;
+use fast_path::{End, Run};
 use host_interface::queue::{QueueCounter, RearmWord, block};
 use queue::Queue;
 use report::Notify;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
 use verdicts::Verdicts;
 
 /// Frames that are sorted in a run of the handler: more than in classic mode, so that there are
@@ -135,40 +136,65 @@ pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mu
     if queues.stuck && !send_stuck(queues, io) {
         return;
     }
+    let run = fast_path::run(receive, queues, io, MOST);
+    if matches!(run.end, End::Done) {
+        end_run(receive, queues, io, run.count, run.touched);
+    } else {
+        go_on(receive, queues, io, run);
+    }
+}
+
+/// The same after a first run of the fast path that has not delivered all frames.
+#[inline(never)]
+fn go_on<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>, mut run: Run) {
     let mut left = MOST;
     let mut touched = 0;
-    while left != 0 {
-        let run = fast_path::run(receive, queues, io, left);
+    loop {
         left -= run.count;
         touched |= run.touched;
         let found = match run.end {
             End::Done => break,
-            End::Again => continue,
+            End::Again => None,
+            End::Full if io.has_write_room(fast_path::TRANSFERS) => None,
             End::Full => {
-                if io.has_write_room(fast_path::TRANSFERS) {
-                    continue;
-                }
                 count!(io.bus, no_write_descriptors);
                 break;
             }
             End::Look(found) => {
                 let queue = queues.table.get_mut(found.queue() as usize);
-                if queue.is_some_and(|queue| queue.needs_look() && queue.look(&mut io.bus)) {
-                    continue;
-                }
-                found
+                let ready =
+                    queue.is_some_and(|queue| queue.needs_look() && queue.look(&mut io.bus));
+                (!ready).then_some(found)
             }
-            End::Slow(found) => found,
+            End::Slow(found) => Some(found),
         };
-        match slow_path::one(receive, queues, io, found.verdict()) {
-            Some(queue) => touched |= queue,
-            None => break,
+        if let Some(found) = found {
+            match slow_path::one(receive, queues, io, found.verdict()) {
+                Some(queue) => touched |= queue,
+                None => break,
+            }
+            queues.verdicts.released(1);
+            left -= 1;
         }
-        queues.verdicts.released(1);
-        left -= 1;
+        if left == 0 {
+            break;
+        }
+        run = fast_path::run(receive, queues, io, left);
     }
+    end_run(receive, queues, io, MOST - left, touched);
+}
+
+/// Gives back the descriptors of `count` frames, and finishes the queues that got some.
+#[inline(never)]
+fn end_run<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    count: u32,
+    touched: u32,
+) {
     receive.ring.give_back(&mut io.bus);
-    queues.verdicts.share(io, MOST - left);
+    queues.verdicts.share(io, count);
     let reports = finish(queues, io, touched);
     let counters = &mut receive.counters;
     counters.return_updates = counters.return_updates.wrapping_add(reports);
@@ -202,12 +228,16 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) -> u3
     let mut moved = false;
     let mut reports = 0;
     let mut left = touched;
-    for ((queue, notify), host) in table.iter_mut().zip(notify).zip(returns) {
-        // A queue with few frames is left for a later run, or for its time to be over. The slow path
-        // settles a queue: frames that were settled and left count, too, as their slots are needed
-        // again.
-        let few = queue.unsettled() < notify.batch && queue.waiting() < MANY;
-        if left & 1 != 0 && !(notify.is_armed() && few) {
+    let mut number = 0;
+    while left != 0 {
+        // One index: a compiler would have an address for each array in the other turns, too.
+        number = barrier(number);
+        let at = number as usize;
+        if left & 1 != 0
+            && let (Some(queue), Some(notify), Some(host)) =
+                (table.get_mut(at), notify.get_mut(at), returns.get(at))
+            && !leaves_for_later(queue, notify)
+        {
             queue.settle();
             let bit = notify.judge(queue, io);
             if bit == 0 {
@@ -222,9 +252,7 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) -> u3
             moved |= queue.share(&io.me, &mut io.bus);
         }
         left >>= 1;
-        if left == 0 {
-            break;
-        }
+        number += 1;
     }
     if *due != 0 {
         report::soon(io);
@@ -235,17 +263,37 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) -> u3
     reports
 }
 
+/// Whether a queue has few frames and is left for a later run, or for its time to be over. The slow
+/// path settles a queue: frames that were settled and left count, too, as their slots are needed
+/// again.
+#[inline(always)]
+fn leaves_for_later(queue: &Queue, notify: &Notify) -> bool {
+    notify.is_armed() && queue.unsettled() < notify.batch && queue.waiting() < MANY
+}
+
 /// Rings CPU B, which checks how far it may fetch.
+#[inline(never)]
 fn tell_b<B: Dispatch>(io: &mut IoA<B>) {
     let moves = QUEUE_MOVES.get(&mut io.bus).wrapping_add(1);
     QUEUE_MOVES.set(&io.me, &mut io.bus, moves);
     io.ring_b();
 }
 
-/// Sends return BDs of a queue until fewer than `enough` are left; `false` if there is no
-/// descriptor for them.
+/// As [`send_returns_here`], for callers that cannot spare the room.
 #[inline(never)]
 fn send_returns<B: Dispatch>(
+    queue: &mut Queue,
+    host: HostAddress,
+    io: &mut IoA<B>,
+    enough: u32,
+) -> bool {
+    send_returns_here(queue, host, io, enough)
+}
+
+/// Sends return BDs of a queue until fewer than `enough` are left; `false` if there is no
+/// descriptor for them.
+#[inline(always)]
+fn send_returns_here<B: Dispatch>(
     queue: &mut Queue,
     host: HostAddress,
     io: &mut IoA<B>,

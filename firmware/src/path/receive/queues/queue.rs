@@ -305,6 +305,7 @@ impl Queue {
 
     /// The transfer of some of them, up to the end of the slots or of the host's ring; `host` is
     /// the address of the first entry.
+    #[inline(always)]
     pub fn next_run(&mut self, host: HostAddress, state: u32) -> Transfer {
         let (first, local) = (self.queued, self.queued_slot);
         let to_end = (QUEUE_SLOTS - (local & (QUEUE_SLOTS - 1))) >> BD_SHIFT;
@@ -322,25 +323,25 @@ impl Queue {
         }
     }
 
-    /// Reports all return BDs to the host. Returns the status line, and whether it comes with an
+    /// Reports all return BDs to the host. Returns the status line's first words, and whether it comes with an
     /// interrupt: the queue is polled then.
     #[inline(always)]
-    pub fn report<B: Bus>(&mut self, bus: &mut B) -> ([u32; 4], bool) {
+    pub fn report<B: Bus>(&mut self, bus: &mut B) -> ([u32; 2], bool) {
         let counters = self.counters();
         let interrupts = !self.polled;
-        let counter = if interrupts {
-            QueueCounter::Interrupts
+        let mut count = bus.load(counters + QueueCounter::Interrupts as u32);
+        if interrupts {
+            count = count.wrapping_add(1);
+            bus.store(counters + QueueCounter::Interrupts as u32, count);
         } else {
-            QueueCounter::InterruptsAvoided
-        };
-        add(bus, counters + counter as u32, 1);
+            add(bus, counters + QueueCounter::InterruptsAvoided as u32, 1);
+        }
         add(bus, counters + QueueCounter::Frames as u32, self.unreported);
         add(bus, counters + QueueCounter::Bytes as u32, self.octets);
         self.polled = true;
         self.reported = self.producer;
         (self.unreported, self.octets) = (0, 0);
-        let count = bus.load(counters + QueueCounter::Interrupts as u32);
-        ([self.producer, count, 0, 0], interrupts)
+        ([self.producer, count], interrupts)
     }
 }
 

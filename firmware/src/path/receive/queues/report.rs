@@ -14,7 +14,7 @@
 //! ```
 
 use super::queue::Queue;
-use super::{MANY, Queues, Receive, send_returns};
+use super::{MANY, Queues, Receive, send_returns_here};
 use crate::io::IoA;
 use crate::io::deadline::SlotA;
 use crate::io::note::{WriteKind, WriteNote};
@@ -23,8 +23,10 @@ use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
-/// When and where the host wants reports of a queue.
+/// When and where the host wants reports of a queue. 32 bytes, so that a queue's number becomes its
+/// place by a shift.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub struct Notify {
     /// The status line.
     pub(super) status: HostAddress,
@@ -151,6 +153,7 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
 
 /// Reports a settled queue: sends its remaining return BDs, then its status line, which names only
 /// BDs that are on their way. `false` if descriptors were missing: the caller tries again.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
 pub(super) fn tell<B: Dispatch>(
     queue: &mut Queue,
@@ -158,7 +161,7 @@ pub(super) fn tell<B: Dispatch>(
     host: HostAddress,
     io: &mut IoA<B>,
 ) -> bool {
-    if !send_returns(queue, host, io, 1) || !io.has_write_room(1) {
+    if !send_returns_here(queue, host, io, 1) || !io.has_write_room(1) {
         return false;
     }
     notify.armed = false;
@@ -168,6 +171,6 @@ pub(super) fn tell<B: Dispatch>(
     } else {
         WriteNote::QUIET
     };
-    io.put_words(notify.status, &line, note);
+    io.put_line(notify.status, line, note);
     true
 }

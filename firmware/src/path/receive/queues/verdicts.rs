@@ -208,7 +208,7 @@ impl Verdicts {
     }
 
     /// Makes verdicts on the frames that are claimed and have none, some at a time.
-    #[inline(always)]
+    #[inline(never)]
     fn make<B: Bus>(&mut self, receive: &Receive, classify: &mut Classify, bus: &mut B) {
         let frames = receive.ring.view();
         let by_hash = classify.makes_hashes();
