@@ -5,6 +5,7 @@
 //! | `lost` | frames of the card that were lost: the netdev failed, or the machine was stopped |
 //! | `full` | times that the wire was full and the transmitter waited |
 //! | `refused` | times that a frame from the wire waited because the card had no room |
+//! | `pauses` | pause frames that the card has sent |
 //! | `offered` | times that QEMU was asked to deliver the waiting frames again |
 
 use std::fmt;
@@ -19,6 +20,8 @@ pub struct Counts {
     pub full: Count,
     /// A frame had to wait.
     pub refused: Count,
+    /// The card sent a pause frame.
+    pub pauses: Count,
     /// Waiting frames were asked for.
     pub offered: Count,
 }
@@ -45,6 +48,7 @@ impl fmt::Display for Counts {
             ("lost", &self.lost),
             ("full", &self.full),
             ("refused", &self.refused),
+            ("pauses", &self.pauses),
             ("offered", &self.offered),
         ];
         let text: Vec<_> = named

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use tigon2_chip::memory::SPILL_WINDOW;
 use tigon2_model::Effect;
 use tigon2_model::dma::Direction;
+use tigon2_model::mac::is_flow_control;
 
 impl<H: Host> Machine<H> {
     /// Looks who is to wake, sets the timer, and passes on what follows. True if a CPU halts.
@@ -65,6 +66,9 @@ impl<H: Host> Machine<H> {
                     continue;
                 }
                 Effect::Transmit(frame) => {
+                    if is_flow_control(&frame) {
+                        self.counts.pauses.add();
+                    }
                     inner.on_way += 1;
                     Errand::Transmit(frame)
                 }

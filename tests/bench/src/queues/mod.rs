@@ -82,6 +82,7 @@ pub fn run(tools: &Tools, queues: u8, seconds: u32, channels: DmaChannels) -> Re
     let (of_tcp, of_udp) = said.split_at(tcp.len());
     let drops = drops(&counts);
     let dropped = drops.values().sum();
+    let pauses = counts.all.emulator.get("pauses").copied().unwrap_or(0);
     let threads = &counts.bridge.threads;
     let naps = |queue| {
         let thread = threads.iter().find(|thread| thread.queue == queue);
@@ -104,16 +105,18 @@ pub fn run(tools: &Tools, queues: u8, seconds: u32, channels: DmaChannels) -> Re
             dropped,
         },
         outward: Account {
-            sent: host.sent,
+            sent: host.sent + pauses,
             arrived: peer.received,
             dropped: 0,
         },
+        pauses,
         drops,
         send: counts.bridge.send,
     })
 }
 
-/// What card and driver have dropped between the two kernels, by reason.
+/// What card and driver have dropped between the two kernels, by reason. What the card counts for
+/// each queue is part of what its firmware counts.
 fn drops(counts: &QueueStatistics) -> BTreeMap<String, u64> {
     let mut drops = BTreeMap::new();
     let mut add = |name: String, count: u64| {
@@ -126,12 +129,6 @@ fn drops(counts: &QueueStatistics) -> BTreeMap<String, u64> {
     }
     for (reason, count) in &counts.all.firmware_drops.0 {
         add(format!("firmware: {reason}"), *count);
-    }
-    for queue in &counts.queues {
-        add(
-            format!("queue {}", queue.number),
-            queue.card.dropped().into(),
-        );
     }
     drops
 }

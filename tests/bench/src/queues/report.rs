@@ -28,6 +28,8 @@ pub struct Report {
     pub inward: Account,
     /// Frames from the host to the peer.
     pub outward: Account,
+    /// Pause frames, which the card sent by itself; they are among those outward.
+    pub pauses: u64,
     /// Frames dropped and counted, by reason, where it is not zero.
     pub drops: std::collections::BTreeMap<String, u64>,
     /// What turns at the send ring have cost.
@@ -70,7 +72,7 @@ pub struct Messages {
 /// Frames one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Frames that the kernel at one end gave to its device.
+    /// Frames that the kernel at one end gave to its device, and what the card itself sent.
     pub sent: u64,
     /// Frames that the kernel at the other end got.
     pub arrived: u64,
@@ -204,6 +206,9 @@ impl Report {
                     account.missing()
                 ),
             );
+        }
+        if self.pauses > 0 {
+            row("pause frames", self.pauses.to_string());
         }
         for (reason, count) in &self.drops {
             row(&format!("dropped: {reason}"), count.to_string());
