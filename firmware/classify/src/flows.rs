@@ -13,42 +13,12 @@
 //! After a change of the key all slots must be zeroed.
 
 use crate::frame::Frame;
-use crate::toeplitz::Memory;
+pub use crate::memory::FlowMasks;
+use crate::memory::{Memory, SHIFTS};
 
-/// Bytes of a slot of IPv4 and of IPv6, as shifts.
-const SHIFTS: (u32, u32) = (4, 6);
 /// Offset of the hash in an IPv6 flow's slot, and of the word in front of it.
 const HASH: u32 = 36;
 const REST: u32 = 32;
-
-/// How large the two parts of the cache are.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowMasks {
-    /// Offset of IPv4's last slot.
-    pub ipv4: u32,
-    /// Offset of IPv6's first slot.
-    pub ipv6_base: u32,
-    /// Offset of IPv6's last slot from the first one.
-    pub ipv6: u32,
-}
-
-impl FlowMasks {
-    /// No cache yet.
-    pub const NONE: FlowMasks = FlowMasks {
-        ipv4: 0,
-        ipv6_base: 0,
-        ipv6: 0,
-    };
-
-    /// For a cache of `bytes`, a power of two and 128 at least: half of it for each.
-    pub const fn halves(bytes: u32) -> FlowMasks {
-        FlowMasks {
-            ipv4: bytes / 2 - (1 << SHIFTS.0),
-            ipv6_base: bytes / 2,
-            ipv6: bytes / 2 - (1 << SHIFTS.1),
-        }
-    }
-}
 
 /// Clients differ in the lowest bits of their addresses and ports, which are bytes apart: these
 /// must not cancel each other.

@@ -14,6 +14,7 @@
 //! | [`frame`] | reads a frame in place, also where it wraps at the end of a buffer |
 //! | [`fields`] | finds addresses and ports |
 //! | [`key`], [`toeplitz`] | the hash, by look-ups in precomputed rows |
+//! | [`memory`] | access to their tables, which the caller provides |
 //! | [`flows`] | remembers the hashes of flows |
 //! | [`table`] | from hash to queue |
 //! | [`classifier`] | combines them: a frame in, a [`Verdict`] out |
@@ -44,6 +45,7 @@ pub mod fields;
 pub mod flows;
 pub mod frame;
 pub mod key;
+pub mod memory;
 pub mod table;
 pub mod toeplitz;
 
@@ -51,5 +53,6 @@ pub use classifier::{BadClassifier, Classifier, Verdict};
 pub use frame::Frame;
 pub use host_interface::queue::{ClassifierKind, HashType, HashTypes};
 pub use key::Key;
+pub use memory::Memory;
 pub use table::IndirectionTable;
-pub use toeplitz::{Memory, Tables};
+pub use toeplitz::Tables;

@@ -15,25 +15,15 @@
 //!
 //! The caller provides the memory of the rows, see [`Memory`]; [`build`] fills them.
 
-use crate::flows::{CachedIpv4, FlowMasks};
+use crate::flows::CachedIpv4;
 use crate::frame::Frame;
 use crate::key::{Key, Period};
+pub use crate::memory::{Memory, Pieces};
 use crate::table::ENTRY_MASK;
 use host_interface::queue::TABLE_ENTRIES;
 
 /// Bytes of the longest input: two IPv6 addresses and two ports.
 pub const INPUT_BYTES: u32 = 36;
-
-/// How the input is cut.
-pub trait Pieces {
-    /// Bytes of all rows of a byte of the input, as a shift.
-    const ROW_SHIFT: u32;
-    /// Bits of a piece.
-    const BITS: u32;
-
-    /// The XOR of the entries of a byte of the input, which are bits `high..high-8` of `word`.
-    fn look_up<M: Memory>(memory: &mut M, position: u32, word: u32, high: u32) -> u32;
-}
 
 /// Bytes: 1 KB for each byte of the input, 12 KB for IPv4 and 36 KB for all.
 #[derive(Clone, Copy, Debug)]
@@ -72,34 +62,6 @@ impl Pieces for Nibbles {
         let upper = memory.row((position << 7) + scaled(word, high - 4, 0x3C));
         upper ^ memory.row((position << 7) + 64 + scaled(word, high - 8, 0x3C))
     }
-}
-
-/// Access to the rows and the indirection table.
-pub trait Memory {
-    /// How the rows are cut.
-    type Pieces: Pieces;
-
-    /// The word at an offset in bytes from the start of the rows.
-    fn row(&mut self, offset: u32) -> u32;
-
-    /// The queue in an entry of the indirection table, 0 to 127.
-    fn queue(&mut self, entry: u32) -> u32;
-
-    /// The cache of flows, if there is one.
-    #[inline(always)]
-    fn flows(&self) -> Option<FlowMasks> {
-        None
-    }
-
-    /// A word of the cache, by its offset in bytes.
-    #[inline(always)]
-    fn flow(&mut self, _offset: u32) -> u32 {
-        0
-    }
-
-    /// Changes a word of the cache.
-    #[inline(always)]
-    fn set_flow(&mut self, _offset: u32, _value: u32) {}
 }
 
 /// Bytes of the rows that an input of `bytes` needs.

@@ -124,48 +124,20 @@ impl<const SIX: bool> Verdicts for Cached<'_, SIX> {
     }
 }
 
-/// Delivers up to `most` frames of IPv4 flows in CPU A's cache.
+/// Delivers up to `most` frames of flows in CPU A's cache, of IPv6 if `SIX`, else of IPv4.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
-fn run_cached_ipv4<B: Dispatch>(
+fn run_cached<B: Dispatch, const SIX: bool>(
     receive: &mut Receive,
     queues: &mut Queues,
     io: &mut IoA<B>,
     most: u32,
     lengths: u32,
 ) -> Run {
-    let classify = &queues.classify;
-    let table = &mut queues.table;
-    run_by(
-        &mut Cached::<false> { classify },
-        receive,
-        table,
-        io,
-        most,
-        lengths,
-    )
-}
-
-/// Delivers up to `most` frames of IPv6 flows in CPU A's cache.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
-#[inline(never)]
-fn run_cached_ipv6<B: Dispatch>(
-    receive: &mut Receive,
-    queues: &mut Queues,
-    io: &mut IoA<B>,
-    most: u32,
-    lengths: u32,
-) -> Run {
-    let classify = &queues.classify;
-    let table = &mut queues.table;
-    run_by(
-        &mut Cached::<true> { classify },
-        receive,
-        table,
-        io,
-        most,
-        lengths,
-    )
+    let mut verdicts = Cached::<SIX> {
+        classify: &queues.classify,
+    };
+    run_by(&mut verdicts, receive, &mut queues.table, io, most, lengths)
 }
 
 /// Delivers up to `most` frames of `lengths` that go by source address, of which `mask` is what counts.
@@ -244,8 +216,8 @@ fn by_hash<B: Dispatch>(
         .look(receive, &mut queues.classify, io, most);
     let mut run = match next.by {
         By::Verdicts => run_ahead(receive, queues, io, next.count, lengths),
-        By::Cache(Version::V4) => run_cached_ipv4(receive, queues, io, next.count, lengths),
-        By::Cache(Version::V6) => run_cached_ipv6(receive, queues, io, next.count, lengths),
+        By::Cache(Version::V4) => run_cached::<_, false>(receive, queues, io, next.count, lengths),
+        By::Cache(Version::V6) => run_cached::<_, true>(receive, queues, io, next.count, lengths),
     };
     queues.verdicts.released(run.count);
     if !next.done && run.count == next.count {
