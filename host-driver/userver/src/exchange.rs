@@ -145,6 +145,9 @@ impl Server {
             .read(&connection.input, &mut connection.pending[start..])?;
         if connection.transmits > 0 || connection.waits.is_some() || connection.last {
             // After the reply that is under way.
+            if connection.transmits > 0 && !std::mem::replace(&mut connection.eager, true) {
+                self.eager += 1;
+            }
             return Ok(());
         }
         self.proceed(event.socket)

@@ -21,6 +21,9 @@ use crate::{BACKLOG, Statistics};
 
 /// Accepts posted at a time at most: what a socket's queue holds.
 const ACCEPTS: usize = 64;
+/// Accepts posted whatever the policy says: it bounds what the server takes of what the engine has
+/// accepted for it, and with one at a time the server would wait for the engine each time.
+const AHEAD: usize = 8;
 /// Descriptors that the handling of one event posts at most.
 const POSTS: usize = 8;
 /// The tag of the cache's registration.
@@ -246,7 +249,9 @@ impl Server {
 
     /// Keeps accepts posted, as far as there are handles and room.
     fn post_accepts(&mut self, allowed: usize) -> Result<(), DusiError> {
-        let most = allowed.min(ACCEPTS).min(self.ual.sizes().depth as usize);
+        let most = allowed
+            .clamp(AHEAD, ACCEPTS)
+            .min(self.ual.sizes().depth as usize);
         while self.accepting < most && self.ual.room()? > POSTS {
             match self.ual.accept(self.listener, (self.accepts, 0)) {
                 Ok(()) => self.accepting += 1,
