@@ -69,6 +69,9 @@ pub struct Arguments {
     /// Measure a web server through the packet processing engine beside one through the kernel
     #[arg(long, conflicts_with_all = ["knet", "spine", "engine", "guest", "firmware", "profile", "golden", "sensitivity", "placements", "beyond", "speed", "experiment", "datagram", "dma_channels", "host"])]
     pub eta: bool,
+    /// With --eta: put the figures into docs/eta.md
+    #[arg(long, requires = "eta")]
+    pub store: bool,
     /// Seconds of each run of iperf3, and of QEMU with --speed, by this computer's clock
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
@@ -136,7 +139,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return speed::run(arguments.seconds);
     }
     if arguments.eta {
-        return eta::run(arguments.quick);
+        return eta::run(arguments.quick, arguments.store);
     }
     if arguments.eudp {
         return eudp::run(arguments.quick);

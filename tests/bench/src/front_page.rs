@@ -109,7 +109,15 @@ pub fn write(report: Option<&Path>) -> Result<()> {
 /// # Errors
 /// If the text lacks a mark.
 pub fn fill(text: &str, name: &str, content: &str) -> Result<String> {
-    let begin = format!("<!-- {name}: made by cargo xtask doc --readme -->\n");
+    fill_made_by(text, (name, "cargo xtask doc --readme"), content)
+}
+
+/// As [`fill`], for what another command makes.
+///
+/// # Errors
+/// If the text lacks a mark.
+pub fn fill_made_by(text: &str, (name, maker): (&str, &str), content: &str) -> Result<String> {
+    let begin = format!("<!-- {name}: made by {maker} -->\n");
     let end = format!("<!-- end of {name} -->");
     let (before, rest) = text
         .split_once(&begin)

@@ -1,6 +1,7 @@
 //! Clients that others have written, against the server through the engine and through the kernel:
 //! none may see an error here that it does not see there.
 
+use super::page;
 use anyhow::{Context, Result, ensure};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use serde::Serialize;
@@ -23,7 +24,7 @@ struct Count {
 
 /// One client against one server.
 #[derive(Debug, Clone, Serialize)]
-struct Row {
+pub struct Row {
     arm: &'static str,
     client: &'static str,
     #[serde(flatten)]
@@ -131,7 +132,7 @@ fn nmap(said: &str) -> Option<Count> {
 ///
 /// # Errors
 /// If a client says nothing that is understood, or sees errors through the engine only.
-pub fn run(root: &Path) -> Result<impl Serialize> {
+pub fn run(root: &Path) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for arm in ["epoll", "dusi"] {
         let site = match arm {
@@ -173,6 +174,17 @@ pub fn run(root: &Path) -> Result<impl Serialize> {
         );
     }
     Ok(rows)
+}
+
+/// The rows as the page shows them.
+pub fn summary(rows: &[Row]) -> Vec<page::Client> {
+    let row = |row: &Row| page::Client {
+        arm: row.arm.to_owned(),
+        client: row.client.to_owned(),
+        requests: row.count.requests,
+        errors: row.count.errors,
+    };
+    rows.iter().map(row).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const ROOM: [&str; 4] = ["--connections", "12000", "--memory", "128"];
 
 /// One look.
 #[derive(Debug, Clone, Serialize)]
-struct Row {
+pub struct Row {
     idle: usize,
     requests_per_s: f64,
 }
@@ -26,7 +26,7 @@ struct Row {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run(root: &Path, quick: bool) -> Result<impl Serialize> {
+pub fn run(root: &Path, quick: bool) -> Result<Vec<Row>> {
     let (rounds, seconds) = if quick { (3, 2) } else { (7, 5) };
     let mut rows = Vec::new();
     for round in 0..rounds {
@@ -40,17 +40,21 @@ pub fn run(root: &Path, quick: bool) -> Result<impl Serialize> {
             });
         }
     }
-    let of = |idle| {
-        let these = rows.iter().filter(|row: &&Row| row.idle == idle);
-        median(these.map(|row| row.requests_per_s).collect())
-    };
-    let (alone, among) = (of(0), of(IDLE));
+    let [alone, among] = summary(&rows);
     println!(
         "{ACTIVE} active connections: {alone:.0} requests/s alone, {among:.0} among {}: {:.2} of it",
         ACTIVE + IDLE,
         among / alone
     );
     Ok(rows)
+}
+
+/// Requests in a second, medians: alone, and among the others.
+pub fn summary(rows: &[Row]) -> [f64; 2] {
+    [0, IDLE].map(|idle| {
+        let these = rows.iter().filter(|row| row.idle == idle);
+        median(these.map(|row| row.requests_per_s).collect())
+    })
 }
 
 fn measure(root: &Path, idle: usize, time: Duration) -> Result<f64> {

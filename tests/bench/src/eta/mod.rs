@@ -17,6 +17,7 @@ mod crowd;
 mod offer;
 mod outside;
 mod overload;
+mod page;
 mod soak;
 
 pub use soak::run as soak;
@@ -84,14 +85,21 @@ struct Row {
     server_calls_per_request: f64,
 }
 
-/// Measures and reports.
+/// Measures and reports; `store` puts the figures into the page.
 ///
 /// # Errors
 /// Without the privilege for namespaces, and if a server does not answer.
-pub fn run(quick: bool) -> Result<()> {
+pub fn run(quick: bool, store: bool) -> Result<()> {
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic, Need::Web])?;
     namespace::permitted()?;
-    let (rounds, time) = if quick { (1, 1) } else { (7, 2) };
+    let (rounds, seconds) = if quick { (1, 1) } else { (7, 2) };
+    let mut summary = page::Summary {
+        rounds,
+        seconds,
+        processors: std::thread::available_parallelism()?.get(),
+        load: load_average()?,
+        ..page::Summary::default()
+    };
     let tools = Tools::build()?;
     let folder = tempfile::tempdir()?;
     for load in LOADS {
@@ -103,9 +111,10 @@ pub fn run(quick: bool) -> Result<()> {
     let report = |name: &str, path: Result<std::path::PathBuf>| {
         path.map(|path| println!("report of {name}: {}", path.display()))
     };
-    let time = Duration::from_secs(time);
+    let time = Duration::from_secs(seconds);
     let outside = outside::run(&tools, folder.path(), time)?;
     report("calls", write_json("bench-eta-calls", &outside))?;
+    summary.calls = outside::summary(&outside);
     let mut rows = Vec::new();
     for round in 0..rounds {
         for load in LOADS {
@@ -123,12 +132,57 @@ pub fn run(quick: bool) -> Result<()> {
     }
     print(&rows);
     report("arms", write_json("bench-eta", &rows))?;
-    let overload = overload::run(quick)?;
+    summary.rates = rates(&rows);
+    let (overload, lines) = overload::run(quick)?;
     report("overload", write_json("bench-eta-overload", &overload))?;
+    summary.overload = lines;
     let said = clients::run(folder.path())?;
     report("clients", write_json("bench-eta-clients", &said))?;
+    summary.clients = clients::summary(&said);
     let crowd = crowd::run(folder.path(), quick)?;
-    report("crowd", write_json("bench-eta-crowd", &crowd))
+    report("crowd", write_json("bench-eta-crowd", &crowd))?;
+    summary.crowd = crowd::summary(&crowd);
+    report("the page", write_json("bench-eta-page", &summary))?;
+    if store {
+        page::store(&summary)?;
+        println!("stored: {}, {}", page::STORED, page::PAGE);
+    }
+    Ok(())
+}
+
+/// Programs that want a processor, over the last minute.
+fn load_average() -> Result<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg")?;
+    let first = text.split_whitespace().next().context("no load average")?;
+    Ok(first.parse()?)
+}
+
+/// Medians of the rounds.
+fn rates(rows: &[Row]) -> Vec<page::Rate> {
+    let arms = [&WIRE[..], &CARD[..]].concat();
+    let pairs = LOADS
+        .into_iter()
+        .flat_map(|load| arms.iter().map(move |arm| (load, *arm)));
+    let rate = |(load, arm): (Load, Arm)| {
+        let these = || {
+            let of = move |row: &&Row| row.load == load.name && row.arm == arm.name();
+            rows.iter().filter(of)
+        };
+        let of = |value: fn(&Row) -> f64| median(these().map(value).collect());
+        let rates = || these().map(|row| row.requests_per_s);
+        page::Rate {
+            load: load.name.to_owned(),
+            arm: arm.name().to_owned(),
+            requests_per_s: of(|row| row.requests_per_s),
+            least: rates().fold(f64::INFINITY, f64::min),
+            most: rates().fold(0.0, f64::max),
+            p50_us: of(|row| f64::from(row.p50_us)),
+            p99_us: of(|row| f64::from(row.p99_us)),
+            cpu_us: of(|row| row.cpu_us_per_request),
+            machine_us: of(|row| row.machine_us_per_request),
+        }
+    };
+    pairs.map(rate).collect()
 }
 
 fn measure(

@@ -27,12 +27,22 @@ pub struct Outcome {
     pub begun: u64,
     /// Whole replies in time.
     pub replies: u64,
+    /// Those of them that came after the first third of the time and before its end: neither while
+    /// queues fill nor while they empty.
+    pub steady: u64,
     /// Given up.
     pub timeouts: u64,
     /// Refused, reset or cut.
     pub errors: u64,
     /// Connections that began more than a millisecond late: the client could not keep its rate.
     pub late: u64,
+}
+
+impl Outcome {
+    /// Replies in a second of a steady time.
+    pub fn rate(&self, time: Duration) -> f64 {
+        self.steady as f64 / (time - time / 3).as_secs_f64()
+    }
 }
 
 struct Connection {
@@ -133,6 +143,7 @@ pub fn offer(
                 Ok(false) => {}
                 Ok(true) => {
                     outcome.replies += 1;
+                    outcome.steady += u64::from((time / 3..time).contains(&start.elapsed()));
                     open.remove(&token);
                 }
                 Err(_) => {
@@ -217,6 +228,7 @@ mod tests {
         let outcome = outcome.expect("descriptors");
         assert_eq!(outcome.errors, 0);
         assert_eq!(outcome.replies + outcome.timeouts, outcome.begun);
+        assert!(outcome.steady > 0 && outcome.steady < outcome.replies);
         assert!(outcome.begun >= 15 && outcome.replies.abs_diff(outcome.timeouts) <= 1);
     }
 }

@@ -1,7 +1,7 @@
 //! System calls, counted from outside by `strace`, beside the server's own count.
 
 use super::arms::{Arm, CARD, WIRE};
-use super::{CLIENTS, LOADS, answered, calls, client, joined};
+use super::{CLIENTS, LOADS, answered, calls, client, joined, page};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use std::path::Path;
@@ -9,10 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use testbed::tools::Tools;
 
+/// Clients that saturate a server.
+const MANY: usize = 128;
+
 /// One arm under the first load.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     arm: &'static str,
+    clients: usize,
     requests: usize,
     /// By the server's own count, over its whole life.
     own_per_request: f64,
@@ -61,7 +65,7 @@ fn total(summary: &str) -> Result<f64> {
     Ok(calls.parse()?)
 }
 
-/// Counts the calls of all arms under small requests on persistent connections.
+/// Counts the calls of the arms under small requests on persistent connections.
 ///
 /// # Errors
 /// As [`super::run`], and if processes cannot be traced.
@@ -69,18 +73,40 @@ pub fn run(tools: &Tools, root: &Path, time: Duration) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
     let mut rows = Vec::new();
     for arm in [WIRE[0], WIRE[1], CARD[0], CARD[1]] {
-        let row = measure(arm, tools, root, folder.path(), time)?;
-        let engine = row.engine_per_request.unwrap_or(0.0);
-        println!(
-            "{}: calls of a request by strace: server {:.3} (its own count {:.3}), engine or bridge {engine:.2}",
-            row.arm, row.server_per_request, row.own_per_request
-        );
-        rows.push(row);
+        for clients in [CLIENTS, MANY] {
+            let row = measure(arm, clients, tools, root, folder.path(), time)?;
+            let engine = row.engine_per_request.unwrap_or(0.0);
+            println!(
+                "{}, {clients} clients: calls of a request by strace: server {:.3} (its own count \
+                 {:.3}), engine or bridge {engine:.2}",
+                row.arm, row.server_per_request, row.own_per_request
+            );
+            rows.push(row);
+        }
     }
     Ok(rows)
 }
 
-fn measure(arm: Arm, tools: &Tools, root: &Path, folder: &Path, time: Duration) -> Result<Row> {
+/// The rows as the page shows them.
+pub fn summary(rows: &[Row]) -> Vec<page::Calls> {
+    let row = |row: &Row| page::Calls {
+        arm: row.arm.to_owned(),
+        clients: row.clients,
+        server: row.server_per_request,
+        own: row.own_per_request,
+        engine: row.engine_per_request,
+    };
+    rows.iter().map(row).collect()
+}
+
+fn measure(
+    arm: Arm,
+    clients: usize,
+    tools: &Tools,
+    root: &Path,
+    folder: &Path,
+    time: Duration,
+) -> Result<Row> {
     let load = LOADS[0];
     let mut site = arm.start(tools, root, &[])?;
     let (requests, server, engine) = std::thread::scope(|scope| {
@@ -89,7 +115,7 @@ fn measure(arm: Arm, tools: &Tools, root: &Path, folder: &Path, time: Duration) 
         let server = Tracer::attach(site.server(), folder)?;
         let engine = site.engine();
         let engine = engine.map(|id| Tracer::attach(id, folder)).transpose()?;
-        let clients: Vec<_> = (0..CLIENTS)
+        let clients: Vec<_> = (0..clients)
             .map(|_| {
                 scope.spawn(move || {
                     site.namespace.enter()?;
@@ -107,6 +133,7 @@ fn measure(arm: Arm, tools: &Tools, root: &Path, folder: &Path, time: Duration) 
     ensure!(requests > 10, "{requests} requests");
     Ok(Row {
         arm: arm.name(),
+        clients,
         requests,
         own_per_request: calls(&site.end_server()?)?,
         server_per_request: server / requests as f64,

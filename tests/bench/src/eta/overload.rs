@@ -8,6 +8,7 @@
 //! own. One line runs twice: what both differ by is noise.
 
 use super::offer::{Outcome, Pace, offer};
+use super::page;
 use anyhow::{Context, Result, ensure};
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 use serde::Serialize;
@@ -81,13 +82,13 @@ fn mix(root: &Path) -> Result<Vec<(String, usize)>> {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run(quick: bool) -> Result<Vec<Row>> {
-    let (rounds, seconds, loads): (u32, u64, &[f64]) = if quick {
-        (1, 1, &[0.5, 1.0, 2.0])
+pub fn run(quick: bool) -> Result<(Vec<Row>, page::Overload)> {
+    let (rounds, millis, loads): (u32, u64, &[f64]) = if quick {
+        (3, 1500, &[0.5, 1.0, 2.0])
     } else {
-        (5, 1, &[0.5, 1.0, 1.5, 2.0])
+        (5, 3000, &[0.5, 1.0, 1.5, 2.0])
     };
-    let time = Duration::from_secs(seconds);
+    let time = Duration::from_millis(millis);
     let folder = tempfile::tempdir()?;
     let files = mix(folder.path())?;
     let mut saturations = Vec::new();
@@ -96,7 +97,7 @@ pub fn run(quick: bool) -> Result<Vec<Row>> {
         let mut rates = Vec::new();
         for _ in 0..3 {
             let outcome = ask(&site, &files, Pace::UnderWay(SATURATING), time)?;
-            rates.push(outcome.replies as f64 / time.as_secs_f64());
+            rates.push(outcome.rate(time));
         }
         let saturation = super::median(rates);
         println!("{arm}: saturated at {saturation:.0} replies/s");
@@ -124,7 +125,7 @@ pub fn run(quick: bool) -> Result<Vec<Row>> {
                     load: *load,
                     target_per_s: target,
                     begun_per_s: outcome.begun as f64 / time.as_secs_f64(),
-                    replies_per_s: outcome.replies as f64 / time.as_secs_f64(),
+                    replies_per_s: outcome.rate(time),
                     timeouts: outcome.timeouts,
                     errors: outcome.errors,
                     late: outcome.late,
@@ -132,8 +133,41 @@ pub fn run(quick: bool) -> Result<Vec<Row>> {
             }
         }
     }
-    print(&rows, loads);
-    Ok(rows)
+    let arms = ARMS.map(str::to_owned);
+    let overload = page::Overload {
+        rounds,
+        loads: loads.to_vec(),
+        saturations: arms.into_iter().zip(saturations).collect(),
+        lines: summary(&rows, loads),
+    };
+    print(&overload);
+    Ok((rows, overload))
+}
+
+/// Medians of the rounds.
+fn summary(rows: &[Row], loads: &[f64]) -> Vec<page::Line> {
+    let policies = || POLICIES.into_iter().chain([TWICE.1]);
+    let lines = ARMS
+        .into_iter()
+        .flat_map(|arm| policies().map(move |policy| (arm, policy)));
+    let line = |(arm, policy): (&str, &str)| {
+        let of = |value: fn(&Row) -> f64| {
+            let at = loads.iter().map(|load| {
+                let these = rows.iter().filter(|row| {
+                    row.arm == arm && row.policy == policy && row.load.total_cmp(load).is_eq()
+                });
+                super::median(these.map(value).collect())
+            });
+            at.collect()
+        };
+        page::Line {
+            arm: arm.to_owned(),
+            policy: policy.to_owned(),
+            replies_per_s: of(|row| row.replies_per_s),
+            begun: of(|row| row.begun_per_s / row.target_per_s),
+        }
+    };
+    lines.map(line).collect()
 }
 
 /// Starts an arm with a policy, the server on the first processor; all files are in its cache.
@@ -177,35 +211,22 @@ fn ask(site: &Site, files: &[(String, usize)], pace: Pace, time: Duration) -> Re
     })
 }
 
-fn print(rows: &[Row], loads: &[f64]) {
+fn print(overload: &page::Overload) {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
-    let heads = loads.iter().map(|load| format!("{load} of saturation"));
+    let loads = overload.loads.iter();
+    let heads = loads.map(|load| format!("{load} of saturation"));
     let names = ["arm", "accepts"].map(str::to_owned);
     table.set_header(names.into_iter().chain(heads));
-    let replies = |arm: &str, policy: &str, load: f64| {
-        let these = rows.iter().filter(|row: &&Row| {
-            row.arm == arm && row.policy == policy && row.load.total_cmp(&load).is_eq()
-        });
-        super::median(these.map(|row| row.replies_per_s).collect())
-    };
-    for arm in ARMS {
-        for policy in POLICIES.iter().chain([&TWICE.1]) {
-            let rates = loads.iter().map(|load| {
-                let rate = replies(arm, policy, *load);
-                format!("{rate:.0}")
-            });
-            let names = [arm.to_owned(), (*policy).to_owned()];
-            table.add_row(names.into_iter().chain(rates));
-        }
-        let adaptive = loads.iter().map(|load| {
-            let fixed = POLICIES.iter().filter(|policy| **policy != "adaptive");
-            let best = fixed.map(|policy| replies(arm, policy, *load));
-            let best = best.fold(0.0, f64::max);
-            format!("{:.2}", replies(arm, "adaptive", *load) / best)
-        });
-        let names = [arm.to_owned(), "adaptive beside the best".to_owned()];
-        table.add_row(names.into_iter().chain(adaptive));
+    for line in &overload.lines {
+        let rates = line.replies_per_s.iter().map(|rate| format!("{rate:.0}"));
+        let names = [line.arm.clone(), line.policy.clone()];
+        table.add_row(names.into_iter().chain(rates));
+    }
+    for (arm, shares) in overload.adaptive() {
+        let shares = shares.iter().map(|share| format!("{share:.2}"));
+        let names = [arm, "adaptive beside the best".to_owned()];
+        table.add_row(names.into_iter().chain(shares));
     }
     println!("replies/s in time, medians\n{table}");
 }

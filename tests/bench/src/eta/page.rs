@@ -1,0 +1,293 @@
+//! The figures of `docs/eta.md`: a stored report of one run, and the tables made of it. A test
+//! compares the page with them.
+
+use crate::front_page;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use testbed::paths;
+
+/// The report that the page shows.
+pub const STORED: &str = "docs/eta-bench.json";
+/// The page.
+pub const PAGE: &str = "docs/eta.md";
+/// What the marks of its tables say.
+const MAKER: &str = "cargo xtask bench --eta --store";
+
+/// One run of the bench, medians of its rounds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Rounds of the rates, and seconds of each look.
+    pub rounds: u32,
+    pub seconds: u64,
+    /// Processors of the computer, and programs that wanted one when the run began.
+    pub processors: usize,
+    pub load: f64,
+    pub calls: Vec<Calls>,
+    pub rates: Vec<Rate>,
+    pub overload: Overload,
+    pub clients: Vec<Client>,
+    /// Requests in a second of 100 active connections alone, and among 10 000.
+    pub crowd: [f64; 2],
+}
+
+/// System calls of a request, by `strace`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calls {
+    pub arm: String,
+    pub clients: usize,
+    pub server: f64,
+    /// By the server's own count, over its whole life.
+    pub own: f64,
+    /// Of the engine, or of the bridge in its place.
+    pub engine: Option<f64>,
+}
+
+/// An arm under a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    pub load: String,
+    pub arm: String,
+    pub requests_per_s: f64,
+    pub least: f64,
+    pub most: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub cpu_us: f64,
+    pub machine_us: f64,
+}
+
+/// Figure 4.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overload {
+    pub rounds: u32,
+    /// Shares of saturation.
+    pub loads: Vec<f64>,
+    /// Replies in a second that saturate each arm.
+    pub saturations: Vec<(String, f64)>,
+    pub lines: Vec<Line>,
+}
+
+/// An arm with an accept policy: replies in a second, and the share of the connections that the
+/// client could begin, at each load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    pub arm: String,
+    pub policy: String,
+    pub replies_per_s: Vec<f64>,
+    pub begun: Vec<f64>,
+}
+
+/// What a client of others saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Client {
+    pub arm: String,
+    pub client: String,
+    pub requests: u64,
+    pub errors: u64,
+}
+
+impl Overload {
+    /// Of each arm, at each load: replies of the adaptive line beside those of the best fixed one.
+    pub fn adaptive(&self) -> Vec<(String, Vec<f64>)> {
+        let arms = self.saturations.iter().map(|(arm, _)| arm);
+        let beside = |arm: &String| {
+            let lines = || self.lines.iter().filter(move |line| line.arm == *arm);
+            let of = |line: &Line, at: usize| line.replies_per_s.get(at).copied().unwrap_or(0.0);
+            let shares = (0..self.loads.len()).map(|at| {
+                let fixed = lines().filter(|line| line.policy != "adaptive");
+                let best = fixed.map(|line| of(line, at)).fold(0.0, f64::max);
+                let adaptive = lines().find(|line| line.policy == "adaptive");
+                adaptive.map_or(0.0, |line| of(line, at)) / best
+            });
+            (arm.clone(), shares.collect())
+        };
+        arms.map(beside).collect()
+    }
+}
+
+/// Stores a report, and puts its tables into the page.
+///
+/// # Errors
+/// If the page lacks a mark, or a file cannot be written.
+pub fn store(summary: &Summary) -> Result<()> {
+    let page = paths::root().join(PAGE);
+    let filled = fill(&std::fs::read_to_string(&page).context(PAGE)?, summary)?;
+    let text = serde_json::to_string_pretty(summary)? + "\n";
+    std::fs::write(paths::root().join(STORED), text).context(STORED)?;
+    std::fs::write(page, filled).context(PAGE)
+}
+
+/// A page with the tables of a report.
+///
+/// # Errors
+/// If it lacks a mark.
+pub fn fill(page: &str, summary: &Summary) -> Result<String> {
+    let tables = [
+        ("setting", setting(summary)),
+        ("calls", calls(summary)),
+        ("rates", rates(summary)),
+        ("overload", overload(&summary.overload)),
+        ("clients", clients(summary)),
+    ];
+    tables
+        .iter()
+        .try_fold(page.to_owned(), |page, (name, text)| {
+            front_page::fill_made_by(&page, (name, MAKER), text)
+        })
+}
+
+fn setting(summary: &Summary) -> String {
+    format!(
+        "One run: {} round(s) of {} s for each arm and load, {} processors for clients, server and \
+         engine together,\nload average {:.1} when it began.\n",
+        summary.rounds, summary.seconds, summary.processors, summary.load
+    )
+}
+
+fn head(names: &[&str]) -> String {
+    let lines = names.iter().map(|_| "---").collect::<Vec<_>>().join(" | ");
+    format!("| {} |\n| {lines} |\n", names.join(" | "))
+}
+
+fn calls(summary: &Summary) -> String {
+    let names = [
+        "arm",
+        "clients",
+        "server, by strace",
+        "by itself",
+        "engine or bridge",
+        "sum",
+    ];
+    let mut text = head(&names);
+    for row in &summary.calls {
+        let sum = row.server + row.engine.unwrap_or(0.0);
+        let engine = row
+            .engine
+            .map_or(String::new(), |calls| format!("{calls:.2}"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {:.3} | {:.3} | {engine} | {sum:.2} |",
+            row.arm, row.clients, row.server, row.own
+        );
+    }
+    text
+}
+
+fn rates(summary: &Summary) -> String {
+    let names = [
+        "load",
+        "arm",
+        "requests/s",
+        "least, most",
+        "p50 us",
+        "p99 us",
+        "CPU us",
+        "machine us",
+    ];
+    let mut text = head(&names);
+    for row in &summary.rates {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {:.0} | {:.0}, {:.0} | {:.0} | {:.0} | {:.1} | {:.1} |",
+            row.load,
+            row.arm,
+            row.requests_per_s,
+            row.least,
+            row.most,
+            row.p50_us,
+            row.p99_us,
+            row.cpu_us,
+            row.machine_us
+        );
+    }
+    text
+}
+
+fn overload(overload: &Overload) -> String {
+    let loads = overload.loads.iter();
+    let loads: Vec<_> = loads.map(|load| format!("{load} of saturation")).collect();
+    let names = ["arm", "accepts"].into_iter();
+    let names: Vec<_> = names.chain(loads.iter().map(String::as_str)).collect();
+    let mut text = String::new();
+    for (arm, saturation) in &overload.saturations {
+        let _ = writeln!(text, "`{arm}` is saturated at {saturation:.0} replies/s.");
+    }
+    let _ = write!(
+        text,
+        "Replies/s in time, medians of {} round(s); in brackets the share of the connections that \
+         the\nclient began.\n\n{}",
+        overload.rounds,
+        head(&names)
+    );
+    for line in &overload.lines {
+        let _ = write!(text, "| {} | {} |", line.arm, line.policy);
+        for (replies, begun) in line.replies_per_s.iter().zip(&line.begun) {
+            let _ = write!(text, " {replies:.0} ({begun:.2}) |");
+        }
+        text.push('\n');
+    }
+    for (arm, shares) in overload.adaptive() {
+        let _ = write!(text, "| {arm} | adaptive beside the best |");
+        for share in shares {
+            let _ = write!(text, " {share:.2} |");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn clients(summary: &Summary) -> String {
+    let mut text = head(&["arm", "client", "requests", "errors"]);
+    for row in &summary.clients {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            row.arm, row.client, row.requests, row.errors
+        );
+    }
+    let [alone, among] = summary.crowd;
+    let _ = write!(
+        text,
+        "\nA hundred active connections had {alone:.0} requests/s by themselves and {among:.0} among \
+         10 000 open\nones, {:.2} of it.\n",
+        among / alone
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_the_figures_of_the_stored_report() {
+        let page = std::fs::read_to_string(paths::root().join(PAGE)).expect("the page");
+        let stored = std::fs::read_to_string(paths::root().join(STORED)).expect("a report");
+        let stored = serde_json::from_str(&stored).expect("a report");
+        let filled = fill(&page, &stored).expect("its marks");
+        assert!(page == filled, "{PAGE} is not that of {STORED}:\n{filled}");
+    }
+
+    #[test]
+    fn the_adaptive_line_stands_beside_the_best_fixed_one() {
+        let line = |policy: &str, replies: [f64; 2]| Line {
+            arm: "epoll".to_owned(),
+            policy: policy.to_owned(),
+            replies_per_s: replies.to_vec(),
+            begun: vec![1.0, 0.9],
+        };
+        let overload = Overload {
+            rounds: 1,
+            loads: vec![0.5, 2.0],
+            saturations: vec![("epoll".to_owned(), 100.0)],
+            lines: vec![
+                line("limit=1", [50.0, 80.0]),
+                line("limit=16", [40.0, 100.0]),
+                line("adaptive", [50.0, 90.0]),
+            ],
+        };
+        assert_eq!(overload.adaptive(), [("epoll".to_owned(), vec![1.0, 0.9])]);
+    }
+}
