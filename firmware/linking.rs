@@ -47,6 +47,8 @@ pub fn link(linker: &Path, script: &str, symbols: &[&str]) {
         println!("{argument}-zdead-reloc-in-nonalloc=.debug_info=0xffffffff");
         // The scratch pads have the same addresses, as each CPU sees its own.
         println!("{argument}--no-check-sections");
+        // By which the build tells whose code an address in debug information is.
+        println!("{argument}--emit-relocs");
     }
 }
 

@@ -4,6 +4,7 @@ use integration_tests::engine::tools;
 use integration_tests::stage;
 use integration_tests::stage::elf_of_another_build;
 use integration_tests::xtask_command::{complaint, signal, xtask};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -50,6 +51,45 @@ fn changes(shown: &str) -> Vec<(u32, u32)> {
     };
     let (old, new) = (value("Old value = "), value("New value = "));
     old.into_iter().zip(new).collect()
+}
+
+/// Where both CPUs have code, gdb names CPU B's functions, or CPU A's for who asks for them; it never
+/// stops at a function that has no names.
+#[test]
+fn gdb_names_the_code_of_one_cpu_where_both_have_some() {
+    let elf = std::fs::read(tools().firmware.elf).expect("the ELF");
+    let file = object::File::parse(&*elf).expect("an ELF");
+    let Some(over) = file.section_by_name(".scratch_a.over") else {
+        return;
+    };
+    let both = file.symbols().find(|symbol| {
+        symbol.section_index() == Some(over.index()) && symbol.kind() == SymbolKind::Text
+    });
+    let Some(both) = both else {
+        return;
+    };
+    let line = format!("info line *{:#x}", both.address());
+    let shown = |cpu| session(&["--names", cpu], &[&line]);
+    let (of_a, of_b) = (shown("a"), shown("b"));
+    assert!(of_a.contains("/path/receive/"), "{of_a}");
+    assert!(
+        of_b.contains("firmware/src") && !of_b.contains("/path/receive/"),
+        "{of_b}"
+    );
+
+    let name = format!(
+        "{:#}",
+        rustc_demangle::demangle(both.name().expect("a name"))
+    );
+    let name = name.split("::<").next().unwrap_or_default();
+    let refused = xtask(&["gdb", "--sim", "--break", name])
+        .output()
+        .expect("it starts");
+    assert!(
+        complaint(&refused).contains("--names a"),
+        "{}",
+        complaint(&refused)
+    );
 }
 
 #[test]

@@ -26,10 +26,11 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::NamedTempFile;
 use testbed::card::{Card, CardOptions};
-use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions};
+use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, names};
 use testbed::setup::{self, Need};
 use testbed::tools::Tools;
 use testbed::{interrupt, paths};
+use tigon2_chip::Cpu;
 
 pub use facts::facts;
 
@@ -42,6 +43,9 @@ pub struct Arguments {
     /// Stop at this function: a handler such as receive_complete, or any part of a path
     #[arg(long = "break", value_name = "FUNCTION", default_value = "_start")]
     pub at: String,
+    /// Whose functions to name where both CPUs have code at one address of their scratch pads
+    #[arg(long, value_name = "CPU", default_value = "b")]
+    pub names: Names,
     /// Use the simulator: time stops with the card, and execution can be reversed
     #[arg(long)]
     pub sim: bool,
@@ -64,6 +68,24 @@ pub struct Arguments {
     pub words: Vec<String>,
 }
 
+/// Whose functions gdb names where both CPUs have code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Names {
+    /// CPU A's: the receive path of queues and of extensions
+    A,
+    /// CPU B's: the send path
+    B,
+}
+
+impl Names {
+    fn cpu(self) -> Cpu {
+        match self {
+            Names::A => Cpu::A,
+            Names::B => Cpu::B,
+        }
+    }
+}
+
 /// Starts the card and gdb, and waits for gdb to end.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(port) = arguments.serve {
@@ -73,7 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.sim {
         return simulator::run(arguments);
     }
-    let (_, place) = firmware_with(&arguments.at)?;
+    let (named, place) = firmware_with(arguments)?;
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Gdb])?;
     let tools = Tools::build()?;
     let facts = write_facts()?;
@@ -93,9 +115,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let session = session(&facts, &stub, &place);
     let ended = if arguments.serve.is_some() {
-        serve(&tools.firmware.elf, &session, || traffic.check())
+        serve(&named.elf, &session, || traffic.check())
     } else {
-        debug(&tools.firmware.elf, &session, &arguments.words)
+        debug(&named.elf, &session, &arguments.words)
     };
     // The driver may wait for a card that stands still.
     drop(card);
@@ -104,26 +126,37 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Builds the firmware, half a minute at most, and finds the function in it: before gdb is
-/// installed and QEMU, which takes minutes.
-fn firmware_with(function: &str) -> Result<(FirmwareArtifacts, String)> {
+/// installed and QEMU, which takes minutes. The ELF is the one for gdb.
+fn firmware_with(arguments: &Arguments) -> Result<(FirmwareArtifacts, String)> {
     setup::ensure(&[Need::Firmware])?;
     let options = FirmwareOptions {
         quiet: true,
         ..FirmwareOptions::default()
     };
-    let built = firmware::build(options)?;
-    let elf = std::fs::read(&built.elf).with_context(|| format!("read {}", built.elf.display()))?;
-    let place = symbols::place(&elf, function)?;
+    let mut built = firmware::build(options)?;
+    let cpu = arguments.names.cpu();
+    let mut elf =
+        std::fs::read(&built.elf).with_context(|| format!("read {}", built.elf.display()))?;
+    let place = symbols::place(&elf, &arguments.at, cpu)?;
+    if cpu == Cpu::A {
+        names::of(&mut elf, cpu)?;
+        built.elf = write("names-a.elf", &elf)?;
+    }
     Ok((built, place))
 }
 
-/// Writes what `tigon.py` knows of the chip, in one go: another session may be reading it.
+/// Writes what `tigon.py` knows of the chip.
 fn write_facts() -> Result<PathBuf> {
+    write("tigon.json", facts().to_string().as_bytes())
+}
+
+/// Writes a file for gdb, in one go: another session may be reading it.
+fn write(name: &str, bytes: &[u8]) -> Result<PathBuf> {
     let folder = paths::target().join("gdb");
     std::fs::create_dir_all(&folder)?;
-    let path = folder.join("tigon.json");
+    let path = folder.join(name);
     let mut file = NamedTempFile::new_in(&folder)?;
-    file.write_all(facts().to_string().as_bytes())?;
+    file.write_all(bytes)?;
     file.persist(&path)
         .with_context(|| format!("write {}", path.display()))?;
     Ok(path)

@@ -21,7 +21,7 @@ use tigon2_sim::timing::Parameters;
 /// Starts the simulator's stub and gdb, and waits for gdb to end.
 pub fn run(arguments: &Arguments) -> Result<()> {
     judge::profile(&board_file()?, &arguments.profile)?;
-    let (built, place) = firmware_with(&arguments.at)?;
+    let (built, place) = firmware_with(arguments)?;
     setup::ensure(&[Need::Firmware, Need::Gdb])?;
     let facts = write_facts()?;
     let workload = workload(arguments, built.image()?)?;

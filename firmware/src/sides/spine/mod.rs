@@ -12,8 +12,8 @@
 //!                                       pool ──► CPU B ──► wire
 //! ```
 //!
-//! What each frame passes lies in CPU A's pad, over addresses of CPU B's code: no debugger sees it
-//! there (`.scratch_a.over` of `linker/parallel.x`). The rest lies in SRAM.
+//! What each frame passes lies in CPU A's pad, at addresses of CPU B's code (`.scratch_a.over` of
+//! `linker/parallel.x`); `cargo xtask gdb --names a` shows it. The rest lies in SRAM.
 //!
 //! Extensions run on CPU A alone. CPU B transmits what they send, and looks after them: a run
 //! that takes longer than its domain may is [cut off](watch), and leaves nothing behind but what

@@ -12,6 +12,7 @@ pub mod file;
 pub mod flash;
 pub mod isa;
 pub mod load;
+pub mod names;
 mod overlaps;
 pub mod own;
 pub mod pads;
@@ -137,6 +138,7 @@ fn build_in(
     let linked = target.join(TARGET).join("firmware").join(binary);
     let mut bytes = std::fs::read(&linked).with_context(|| format!("read {}", linked.display()))?;
     overlaps::hide(&mut bytes)?;
+    names::of_b(&mut bytes)?;
     let name = choice::file_name(options.variant, options.placement);
     // Cargo's file stays as it is: Cargo would link it anew, and for a moment there is none.
     let elf = target.join(format!("{name}.elf"));

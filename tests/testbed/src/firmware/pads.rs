@@ -7,7 +7,7 @@
 //! links without an error and fails at run time: the address holds something else there. Functions
 //! that are marked hot must lie in a scratch pad where the placement wants them there. Only one
 //! CPU has hot code at an address, because a debugger distinguishes the CPUs by it; boards with
-//! larger pads are exempt, and [`OVER`], which no debugger sees.
+//! larger pads are exempt, and [`OVER`], whose names are [elsewhere](super::names).
 
 use anyhow::{Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
@@ -25,7 +25,7 @@ const HOT: [&str; 6] = [
     ENDPOINTS,
 ];
 /// Hot code of CPU B, and what takes its place while endpoints are open.
-const HOST: &str = ".scratch_b.text";
+pub(super) const HOST: &str = ".scratch_b.text";
 const ENDPOINTS: &str = ".scratch_b.endpoints";
 /// Cold code.
 const COLD: &str = ".text";
