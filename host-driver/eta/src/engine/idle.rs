@@ -29,6 +29,8 @@ pub(super) struct Idle {
     patience: Duration,
     /// Since when it spins.
     since: Option<Instant>,
+    /// Since when it had nothing to do, if it has slept since.
+    slept: Option<Instant>,
     /// When it last let others run.
     yielded: Option<Instant>,
 }
@@ -39,13 +41,21 @@ impl Idle {
             mode,
             patience: LONGEST,
             since: None,
+            slept: None,
             yielded: None,
         }
     }
 
-    /// There was work. If it came while spinning, spinning paid.
-    pub(super) fn worked(&mut self) {
-        if self.since.take().is_some() {
+    /// There was work. If it came while spinning, spinning paid; if it came soon after, a little
+    /// more spinning would have: each sleep costs who has the work a doorbell.
+    pub(super) fn worked(&mut self, now: Instant) {
+        let slept = self.slept.take();
+        let soon = slept.is_some_and(|since| now.saturating_duration_since(since) < LONGEST);
+        if self.since.take().is_some() || soon {
+            self.patience = (self.patience * 2).min(LONGEST);
+        }
+        if soon {
+            // What that sleep took back, too.
             self.patience = (self.patience * 2).min(LONGEST);
         }
     }
@@ -61,6 +71,7 @@ impl Idle {
                 if over {
                     self.patience = (self.patience / 2).max(SHORTEST);
                     self.since = None;
+                    self.slept.get_or_insert(since);
                 }
                 over
             }
@@ -105,8 +116,19 @@ mod tests {
         assert_eq!(spins(&mut idle, &mut now), SHORTEST);
         // Work that comes while it spins.
         assert!(!idle.must_sleep(now));
-        idle.worked();
+        idle.worked(now);
         assert_eq!(spins(&mut idle, &mut now), SHORTEST * 2);
+        // Work that comes soon after: spinning twice as long is tried.
+        let before = idle.patience;
+        now += LONGEST / 4;
+        idle.worked(now);
+        assert_eq!(idle.patience, before * 4);
+        // And long after.
+        spins(&mut idle, &mut now);
+        let before = idle.patience;
+        now += LONGEST;
+        idle.worked(now);
+        assert_eq!(idle.patience, before);
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl<W: Wire> Engine<W> {
     pub fn turn(&mut self, limit: Duration) -> Result<(), EngineError> {
         let now = Instant::now();
         if self.work(now)? {
-            self.idle.worked();
+            self.idle.worked(now);
             return Ok(());
         }
         self.statistics.idle += 1;
