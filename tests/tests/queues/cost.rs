@@ -1,4 +1,5 @@
-//! Compares the cost of classification in `docs/knet.md` with the card's.
+//! Compares the cost of classification in `docs/knet.md` with the card's, and what it says of a run
+//! between two Linux hosts with that run's report.
 
 use integration_tests::stage;
 use testbed::paths;
@@ -59,5 +60,45 @@ fn the_page_has_what_sorting_adds_to_a_frame_alone() {
         let printed = printed(&case.cells(), LATENCY).unwrap_or_default();
         let off = (found / printed - 1.0).abs();
         assert!(off < PAGE_IS_OFF_BY, "{:?}: {found:.2} us", case.cells());
+    }
+}
+
+#[test]
+fn the_page_has_what_two_hosts_have_exchanged() {
+    let read = |name: &str| std::fs::read_to_string(paths::root().join(name)).expect(name);
+    let page = read("docs/knet.md");
+    let report: serde_json::Value =
+        serde_json::from_str(&read("docs/qemu-run-queues.json")).expect("a report");
+    let count = |path: &str| {
+        let count = report.pointer(path).and_then(serde_json::Value::as_u64);
+        count.unwrap_or_else(|| panic!("{path} in the report"))
+    };
+    let has = |row: String| assert!(page.contains(&row), "{row}");
+    assert_eq!(count("/seconds"), 60);
+    let packets = [0, 1].map(|queue| count(&format!("/queues/{queue}/packets")));
+    let [share, other] = packets.map(|queue| {
+        let share = 100.0 * queue as f64 / packets.iter().sum::<u64>() as f64;
+        assert!((40.0..=60.0).contains(&share), "{share}");
+        share
+    });
+    has(format!("| packets | {} | {} |", packets[0], packets[1]));
+    has(format!("| {share:.1} % | {other:.1} % |"));
+    let dropped = [0, 1].map(|queue| count(&format!("/queues/{queue}/drops")));
+    has(format!("| dropped | {} | {} |", dropped[0], dropped[1]));
+    for (name, path, arrived) in [
+        ("frames in", "/inward", "arrived"),
+        ("frames out", "/outward", "arrived"),
+        ("TCP messages", "/tcp", "received"),
+        ("UDP messages", "/udp", "received"),
+    ] {
+        let sent = count(&format!("{path}/sent"));
+        assert_eq!(count(&format!("{path}/{arrived}")), sent, "{name}");
+        has(format!("| {name} | {sent} | {sent} | 0 |"));
+    }
+    assert_eq!(count("/out_of_order"), 0);
+    for path in ["/tcp", "/udp"] {
+        for fault in ["reordered", "duplicated", "corrupt"] {
+            assert_eq!(count(&format!("{path}/{fault}")), 0, "{path} {fault}");
+        }
     }
 }
