@@ -1,4 +1,5 @@
-//! A frame that leaves while it is still being fetched: bytes move when they move.
+//! A frame that leaves while it is still being fetched, and one that is looked at while it arrives:
+//! bytes move when they move.
 //!
 //! ```text
 //!   read channel   ======= beat by beat =======>      TX buffer
@@ -9,10 +10,14 @@
 //! all bytes may move at once; so they do, for speed. While the read channel brings bytes of the very
 //! frame that is being sent, this module moves both sides access by access. A transmitter that
 //! overtakes the bus then sends what stood in the TX buffer before, and says nothing of it.
+//!
+//! A frame that arrives is stored as far as it has come when a CPU reads `R[C4]`, when the write
+//! channel begins a transfer and when the host looks. Who looks behind `R[C4]` finds old bytes.
 
 use super::{Environment, Machine, environment};
 use crate::timing::Timed;
 use crate::timing::mac::MacEngine;
+use tigon2_chip::Register;
 use tigon2_model::Direction;
 
 impl Machine {
@@ -59,6 +64,28 @@ impl Machine {
         self.cuts_through = false;
         self.was_cut_through = false;
         self.note_sent(cycle);
+    }
+
+    /// Somebody is about to look at the frame that arrives: what has come of it is there.
+    pub(super) fn follow_received(&mut self, timed: &Timed) {
+        if !self.card.inspect().is_receiving() {
+            return;
+        }
+        let Some((frame, _)) = self.wire.next_frame() else {
+            return;
+        };
+        let bytes = frame.len().min(timed.mac.stored() as usize);
+        self.card
+            .stages(&mut environment!(self))
+            .received_so_far(&frame[..bytes]);
+    }
+
+    /// The same of a register's reader.
+    #[inline]
+    pub(super) fn follow_read(&mut self, timed: &Timed, offset: u32) {
+        if offset == Register::RxProducer.offset() {
+            self.follow_received(timed);
+        }
     }
 
     fn fetch(&mut self, bytes: u64) {

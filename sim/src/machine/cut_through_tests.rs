@@ -1,4 +1,5 @@
-//! Frames that leave while they are being fetched: by small programs of register writes.
+//! Frames that leave while they are being fetched, and frames that are looked at while they arrive:
+//! by small programs of register writes.
 
 use super::Machine;
 use super::tests::{K, mac};
@@ -129,4 +130,44 @@ fn a_single_transfer_is_overtaken_as_well() {
     assert_eq!(sent[..64], data[..64]);
     let (sent, _) = cut(board(64, 66), &data, 512, 2000);
     assert_eq!(sent, data);
+}
+
+/// 10.3: a frame of 1514 bytes takes 12.2 us, and what has come of it can be read before: `R[C4]`
+/// goes on 8 bytes at a time, old bytes stand behind it, and its end is where it was.
+#[test]
+fn what_has_come_of_a_frame_can_be_read() {
+    let mut machine = Machine::timed(Board::default(), Parameters::default(), 1);
+    mac(&mut machine);
+    let buffer = machine.bar_read(Register::RxBase.offset());
+    machine.load_image(buffer, &[OLD; 1600]);
+    let data = crate::machine::tests::frame(3, 1514);
+    let start = machine.now();
+    machine.send_frame(start, data.clone());
+    let mut last = 0;
+    for microseconds in 1..12 {
+        machine.run(machine.clock().cycle_at(start + 1000 * microseconds) - machine.cycle());
+        let producer = machine.bar_read(Register::RxDescriptorProducer.offset());
+        assert_ne!(producer & 4, 0, "a frame is arriving");
+        let bytes = (machine.bar_read(Register::RxProducer.offset()) - buffer) as usize;
+        // Preamble and first access, then a byte each 8 ns.
+        let most = 125 * microseconds as usize - 8;
+        assert!(
+            (most.saturating_sub(40)..=most).contains(&bytes),
+            "{bytes} after {microseconds} us"
+        );
+        assert!(bytes > last && bytes % 8 == 0);
+        last = bytes;
+        let words: Vec<u8> = (0..1600 / 4)
+            .flat_map(|word| machine.word(buffer + 4 * word).to_be_bytes())
+            .collect();
+        assert_eq!(words[..bytes], data[..bytes]);
+        assert!(words[bytes..].iter().all(|byte| *byte == OLD));
+    }
+    machine.run(2 * 88);
+    let producer = machine.bar_read(Register::RxDescriptorProducer.offset());
+    assert_eq!(producer & 4, 0);
+    assert_eq!(
+        machine.bar_read(Register::RxProducer.offset()) - buffer,
+        1520
+    );
 }

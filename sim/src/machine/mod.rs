@@ -298,6 +298,10 @@ impl Machine {
     /// The host reads a word of BAR 0.
     pub fn bar_read(&mut self, offset: u32) -> u32 {
         self.host_accesses.reads += 1;
+        if let Some(timed) = self.timed.take() {
+            self.follow_received(&timed);
+            self.timed = Some(timed);
+        }
         let value = self.card.device(&mut environment!(self)).bar_read(offset);
         self.settle();
         value

@@ -168,6 +168,9 @@ impl Machine {
             match dma.tick(cycle, direction, parameters, port) {
                 Action::Nothing => {}
                 Action::Begin(direction) => {
+                    if direction == Direction::Write {
+                        self.follow_received(timed);
+                    }
                     let transfer = self
                         .card
                         .stages(&mut environment!(self))
@@ -352,6 +355,7 @@ impl Machine {
                 if concerns_cpus(offset) {
                     self.gather_others(timed, cycle, cpu);
                 }
+                self.follow_read(timed, offset);
                 if self.read_register(cpu, &executed, offset, target) {
                     self.park(timed, cpu);
                 }

@@ -80,6 +80,7 @@ impl Machine {
                 | Access::LoadSram
                 | Access::StoreSram => {}
                 Access::ReadRegister { offset, target } => {
+                    self.follow_read(timed, offset);
                     self.read_register(cpu, &executed, offset, target);
                     if offset == beyond::event(cpu) {
                         let seen = Some((executed.pc, self.cpus.core(cpu).gpr(target)));

@@ -290,6 +290,13 @@ impl MacEngine {
         granted.saturating_sub(1) * self.access
     }
 
+    /// Bytes that the receiver has stored of the frame that arrives, its CRC included.
+    #[inline]
+    pub fn stored(&self) -> u64 {
+        let granted = self.receive.as_ref().map_or(0, |side| side.granted);
+        granted * self.access
+    }
+
     /// The SRAM port was given to the transmitter.
     #[inline]
     pub fn transmit_granted(&mut self, port: &mut Port) {

@@ -214,4 +214,10 @@ impl Stages<'_, '_, '_> {
     pub fn set_receiving(&mut self, receiving: bool) {
         self.card.set_receiving(receiving);
     }
+
+    /// The first `bytes` of the frame that arrives have come: who looks into the RX buffer finds them,
+    /// and old bytes behind them; `R[C4]` stands in between. Without a call all bytes come at the end.
+    pub fn received_so_far(&mut self, bytes: &[u8]) {
+        self.card.received_so_far(self.env, bytes);
+    }
 }

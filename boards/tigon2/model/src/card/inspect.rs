@@ -158,6 +158,12 @@ impl<'a> Inspect<'a> {
         self.card.is_sending()
     }
 
+    /// Whether a frame is arriving, as its engine has said.
+    #[inline]
+    pub fn is_receiving(self) -> bool {
+        self.card.is_receiving()
+    }
+
     /// Whether the partner may send. A card that sends pause frames (`R[200]` bit 8) silences a
     /// partner that supports pause while the receiver is stopped or nearly full; otherwise the card
     /// accepts frames while it has room and drops the rest.

@@ -116,7 +116,7 @@ impl Card {
             Register::DmaReadChecksum => channel(Read).checksum().into(),
             Register::DmaWriteChecksum => channel(Write).checksum().into(),
             Register::RxBase => self.mac.buffers.rx_base,
-            Register::RxProducer => self.mac.rx_producer.get(),
+            Register::RxProducer => self.mac.filled(),
             Register::RxConsumer => self.mac.rx_consumer.get(),
             Register::TxBase => self.mac.buffers.tx_base,
             Register::TxProducer => self.mac.tx_producer.get(),
@@ -240,7 +240,10 @@ impl Card {
             Register::DmaReadState => self.write_dma_state(by, Read, offset, value),
             Register::DmaWriteState => self.write_dma_state(by, Write, offset, value),
             Register::RxBase => self.mac.set_rx_base(value),
-            Register::RxProducer => self.mac.rx_producer.set(value),
+            Register::RxProducer => {
+                self.mac.rx_producer.set(value);
+                self.mac.forget_arrived();
+            }
             Register::RxConsumer => self.mac.rx_consumer.set(value),
             Register::TxBase => self.mac.set_tx_base(value),
             Register::TxProducer => self.mac.tx_producer.set(value),

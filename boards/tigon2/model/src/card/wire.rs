@@ -102,6 +102,31 @@ impl Card {
 
     pub(crate) fn set_receiving(&mut self, receiving: bool) {
         self.mac.receiving = receiving;
+        self.mac.forget_arrived();
+    }
+
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.mac.receiving
+    }
+
+    /// What has come of the frame that arrives. What is sure to be dropped is not stored; the frame's
+    /// end decides about the rest.
+    pub(crate) fn received_so_far(&mut self, env: &mut Environment<'_>, bytes: &[u8]) {
+        let state = self.mac.rx_state();
+        let Some(destination) = bytes
+            .first_chunk::<6>()
+            .filter(|_| bytes.len() >= HEADER_BYTES)
+        else {
+            return;
+        };
+        if self.mac.receiving
+            && state.enable()
+            && !state.stop()
+            && self.link.carries_frames(env.now)
+            && (state.promiscuous() || self.mac.filter.accepts(destination))
+        {
+            self.mac.store_so_far(env.sram, self.map, bytes);
+        }
     }
 
     pub(super) fn accept(
@@ -112,6 +137,7 @@ impl Card {
     ) -> Reception {
         let state = self.mac.rx_state();
         let dropped = Reception::Dropped;
+        self.mac.forget_arrived();
         if !state.enable() {
             return dropped(DropReason::Disabled);
         }

@@ -82,6 +82,8 @@ pub struct Mac {
     pub vlan_type: u16,
     /// E0 bit 2: a frame is arriving.
     pub receiving: bool,
+    /// Bytes of it that are in the RX buffer; RxPrd is that of the frames before.
+    arrived: u32,
     /// The frame that is being sent.
     pub sending: Option<Sending>,
     /// Flow control.
@@ -133,6 +135,7 @@ impl Mac {
         const ATTENTION: u32 = MacRxState::ATTENTION;
         if MacRxState::from_bits(value).reset() {
             self.rx_state = MacRxState::new();
+            self.arrived = 0;
             return;
         }
         let was_enabled = self.rx_state.enable();

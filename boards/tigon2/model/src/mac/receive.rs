@@ -7,6 +7,10 @@
 //!   v                                   v
 //!   [destination ... payload][CRC][pad to 8]
 //! ```
+//!
+//! An engine that gives frames a duration says how much of one [has come](Mac::store_so_far).
+//! `R[C4]` then stands behind these bytes, and goes back if the frame is dropped after all: so the
+//! vendor's firmware could have seen it, which never looks (a decision).
 
 use super::{Mac, buffer_distance};
 use crate::environment::Sram;
@@ -122,6 +126,34 @@ impl Mac {
         } else {
             self.buffers.rx_base + later.len() as u32
         }
+    }
+
+    /// Stores what has come of the frame that arrives: its first bytes, as far as there is room.
+    pub fn store_so_far(&mut self, sram: &mut dyn Sram, map: SramMap, bytes: &[u8]) {
+        let room = self.rx_room();
+        let most = room.bytes as usize & !(FRAME_ALIGNMENT as usize - 1);
+        let bytes = &bytes[..bytes.len().min(most)];
+        let stored = self.arrived as usize;
+        if room.descriptors == 0 || bytes.len() <= stored {
+            return;
+        }
+        let at = self.wrapped(self.rx_producer.get() + self.arrived);
+        self.put(sram, map, at, &bytes[stored..]);
+        self.arrived = bytes.len() as u32;
+    }
+
+    /// No frame arrives any more: where `R[C4]` has gone on, it goes back.
+    pub fn forget_arrived(&mut self) {
+        self.arrived = 0;
+    }
+
+    /// `R[C4]`: behind the bytes that have come of the frame that arrives.
+    #[inline]
+    pub fn filled(&self) -> u32 {
+        if self.arrived == 0 {
+            return self.rx_producer.get();
+        }
+        self.wrapped(self.rx_producer.get() + self.arrived)
     }
 
     fn wrapped(&self, address: u32) -> u32 {

@@ -132,6 +132,92 @@ fn the_receiving_flag() {
     assert_eq!(bench.read(R::RxDescriptorProducer), RX_RING);
 }
 
+/// Tells the card how much of a frame has come.
+fn come(bench: &mut Bench, bytes: &[u8]) {
+    bench.with(|card, env| card.received_so_far(env, bytes));
+}
+
+/// What has come of a frame is in the buffer and below R[C4]; the frame's end changes neither its
+/// place nor that of the next one (10.3).
+#[test]
+fn bytes_come_before_their_frame_has_ended() {
+    for start in [RX_BASE, 0x1F_FF80] {
+        let mut bench = bench();
+        bench.write(R::RxProducer, start);
+        bench.write(R::RxConsumer, start);
+        let frame = frame_to(STATION, 300);
+        bench.card.set_receiving(true);
+        come(&mut bench, &frame[..8]);
+        assert_eq!(
+            bench.read(R::RxProducer),
+            start,
+            "it may be somebody else's"
+        );
+        for bytes in [16, 200, 200, 296] {
+            come(&mut bench, &frame[..bytes]);
+            let room = (PACKET_MEMORY_END - start) as usize;
+            let (now, later) = frame[..bytes].split_at(room.min(bytes));
+            assert_eq!(bench.bytes(start, now.len()), now);
+            assert_eq!(bench.bytes(RX_BASE, later.len()), later);
+            let filled = match later {
+                [] => start + bytes as u32,
+                later => RX_BASE + later.len() as u32,
+            };
+            assert_eq!(bench.read(R::RxProducer), filled);
+            let behind = if later.is_empty() { start } else { RX_BASE };
+            let behind = behind + if later.is_empty() { bytes } else { later.len() } as u32;
+            assert_eq!(
+                bench.bytes(behind, 4),
+                [0; 4],
+                "what has not come is not there"
+            );
+            assert_eq!(bench.read(R::EventA) & EventBit::ReceiveComplete.mask(), 0);
+        }
+        assert_eq!(bench.receive(&frame), Reception::Accepted);
+        bench.card.set_receiving(false);
+        assert_eq!(bench.word(RX_RING), start);
+        let next = start + 304;
+        let next = if next < PACKET_MEMORY_END {
+            next
+        } else {
+            next - PACKET_MEMORY_END + RX_BASE
+        };
+        assert_eq!(bench.read(R::RxProducer), next);
+    }
+}
+
+/// A frame that is dropped leaves nothing: R[C4] goes back (10.3). Others never come.
+#[test]
+fn a_frame_that_is_dropped_takes_its_bytes_back() {
+    let mut bench = bench();
+    let others = frame_to([2, 0, 0, 0, 0, 9], 300);
+    bench.card.set_receiving(true);
+    come(&mut bench, &others[..200]);
+    assert_eq!(
+        bench.read(R::RxProducer),
+        RX_BASE,
+        "the filter has rejected it"
+    );
+    bench.card.set_receiving(false);
+    let frame = frame_to(STATION, 300);
+    bench.card.set_receiving(true);
+    come(&mut bench, &frame[..200]);
+    assert_eq!(bench.read(R::RxProducer), RX_BASE + 200);
+    bench.write(R::RxConsumer, RX_BASE + 256);
+    let full = Reception::Dropped(DropReason::NoSpace);
+    assert_eq!(bench.receive(&frame), full);
+    bench.card.set_receiving(false);
+    assert_eq!(bench.read(R::RxProducer), RX_BASE);
+    // What does not fit does not overwrite what was there.
+    bench.set_bytes(RX_BASE + 248, &[0x77; 16]);
+    bench.card.set_receiving(true);
+    come(&mut bench, &frame);
+    assert_eq!(bench.read(R::RxProducer), RX_BASE + 248);
+    assert_eq!(bench.bytes(RX_BASE + 248, 16), [0x77; 16]);
+    bench.write(R::MacRxState, 1);
+    assert_eq!(bench.read(R::RxProducer), RX_BASE, "a reset gives it up");
+}
+
 proptest! {
     /// Any sequence of frames, taken at any pace, arrives unchanged.
     #[test]
