@@ -14,5 +14,10 @@ fn main() {
     } else {
         "uniprocessor.x"
     };
-    linking::link(Path::new("../linker"), script, &[]);
+    // With endpoints the tables lie higher, see src/memory/layout.rs.
+    let longer: &[&str] = match std::env::var_os("CARGO_FEATURE_EUDP") {
+        Some(_) => &["_image_bytes=0x18E00"],
+        None => &[],
+    };
+    linking::link(Path::new("../linker"), script, longer);
 }

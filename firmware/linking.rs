@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Links all binaries in `src/bin` by a script of the folder `linker`. Paths are from the
 /// package's folder, in which Cargo runs this. `symbols` are defined for the script, as
-/// `_scratch_b_bytes`, or `_has_workers` where more than two CPUs copy the pads' images.
+/// `_scratch_b_bytes`, `_image_bytes`, or `_has_workers` where more than two CPUs copy the pads' images.
 pub fn link(linker: &Path, script: &str, symbols: &[&str]) {
     if std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("mips") {
         return;

@@ -6,7 +6,7 @@
 //! 0x00_4000  image and variables                      (linker/*.x)
 //! 0x01_AE00  hash tables of the receive queues, where the variant has queues: while these are
 //!            open, also in place of the classic return BDs
-//! 0x01_B000  the tables below
+//! 0x01_B000  the tables below; with endpoints, whose image is longer, from 0x01_D000 on
 //! K          descriptor and buffer block              (hardware reference, section 2.2)
 //! 0x20_0000  end of packet memory
 //! ```
@@ -25,7 +25,10 @@ pub const SEND_BDS: u32 = 0x2000;
 /// Bytes of [`SEND_BDS`].
 pub const SEND_BYTES: u32 = 0x2000;
 /// First byte of the tables, end of the image.
-pub const TABLES: u32 = 0x1_B000;
+pub const TABLES: u32 = 0x1_B000 + LONGER;
+/// Bytes by which the image may be longer than that of other variants; all that lies behind it moves
+/// up, and the packet buffers give way. `build.rs` has the same for the linker.
+const LONGER: u32 = if EUDP != 0 { 0x2000 } else { 0 };
 /// Where the firmware builds return BDs, a ring beside the host's: [`RETURN_SLOTS`] of 32 bytes.
 /// An entry of the host's ring uses the slot of its number modulo the number of slots.
 pub const RETURN_BDS: u32 = TABLES;
@@ -211,7 +214,7 @@ pub const TABLES_END: u32 = LOADABLE + LOADABLE_BYTES;
 pub const BLOCK_OFFSET: u32 = if SPINE != 0 {
     VENDOR_OFFSET + SPINE_BYTES
 } else if EUDP != 0 {
-    VENDOR_OFFSET + EUDP_BYTES
+    VENDOR_OFFSET + LONGER + EUDP_BYTES
 } else if TABLES_END <= VENDOR_OFFSET {
     VENDOR_OFFSET
 } else {
@@ -293,7 +296,7 @@ const SPINE_BYTES: u32 = 0x1_4000;
 /// 1 in firmware with endpoints for datagrams, else 0.
 pub const EUDP: usize = cfg!(feature = "eudp") as usize;
 /// Words of E-UDP that both CPUs see.
-pub const EUDP_SHARED: u32 = VENDOR_OFFSET;
+pub const EUDP_SHARED: u32 = VENDOR_OFFSET + LONGER;
 /// End of those.
 pub const EUDP_SHARED_END: u32 = EUDP_SHARED + 0x40;
 /// The E-UDP block, see [`host_interface::eudp`].

@@ -1,6 +1,6 @@
 //! Fatal errors of CPU A: publish the counts, then stop.
 
-use super::{SideA, statistics};
+use super::{SideA, eudp, statistics};
 use crate::control::link;
 use crate::record::fatal;
 use crate::record::log::log_error;
@@ -24,4 +24,5 @@ pub fn receive_attention<B: Dispatch>(a: &mut SideA<B>) {
     if let Err(link::MacStopped(state)) = link::receive_attention(&mut a.io) {
         report(a, FatalCode::Mac, state);
     }
+    eudp::arrival::given_up(&mut a.eudp, &mut a.io);
 }

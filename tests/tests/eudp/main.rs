@@ -1,5 +1,6 @@
 //! Endpoints for datagrams: E-UDP, on the simulator with the real firmware.
 
+mod arriving;
 mod card;
 mod explore;
 mod faults;

@@ -10,6 +10,9 @@ crate::table! {
     /// An event with a known use; the value of a variant is its bit number, so that the order
     /// is that of the priorities, lowest first. Hardware's bits are read only.
     pub enum EventBit: u8 with access {
+        /// bit 1, software: a frame is followed while it arrives, when there is nothing else to do;
+        /// vendor firmware has no use for it.
+        FollowFrame: RW = 1,
         /// bit 2, software: frames are classified ahead; vendor firmware has no use for it.
         ClassifyAhead: RW = 2,
         /// bit 3, software: send BDs are in NIC memory and wait for their data (C).

@@ -8,5 +8,5 @@ mod receive;
 mod transmit;
 
 pub use buffer::TransmitBuffer;
-pub use receive::{Arrivals, ReceiveRing, ReceivedFrame, ReceivedView};
+pub use receive::{Arrivals, Arriving, ReceiveRing, ReceivedFrame, ReceivedView};
 pub use transmit::{Frames, TransmitRing};

@@ -14,7 +14,7 @@ use crate::io::{IoA, filter};
 use host_interface::bd::destination::MULTICAST;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::mac::ReceivedFrame;
+use tigon2_hal::mac::{Arriving, ReceivedFrame};
 
 /// What came of looking.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +163,23 @@ pub fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
 #[inline(always)]
 pub fn oldest<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> Option<ReceivedFrame> {
     receive.ring.oldest(&mut io.bus)
+}
+
+/// Whether a frame arrives behind those that were let go.
+#[inline(always)]
+pub fn arriving<B: Dispatch>(receive: &Receive, io: &mut IoA<B>) -> Arriving {
+    receive.ring.arriving(&mut io.bus)
+}
+
+/// Where the frame begins that arrives: behind the last one, as that one's descriptor says, or where
+/// the buffer does if there was none.
+#[inline(always)]
+pub fn next_start<B: Dispatch>(receive: &Receive, io: &mut IoA<B>) -> u32 {
+    let last = receive.ring.last(&mut io.bus);
+    if last.length == 0 {
+        return receive.base;
+    }
+    end_of(receive.base, &last)
 }
 
 /// Whether a frame is one without errors, of `least` bytes without CRC and more, for this card's own

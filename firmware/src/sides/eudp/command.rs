@@ -2,6 +2,7 @@
 //!
 //! [`host_interface::eudp`]. CPU A takes them, CPU B follows, and the answer comes when both know.
 
+use super::arrival;
 use super::completion::{Completions, Reporter};
 use super::receiver::{self, Receiver};
 use super::{EudpA, each, word};
@@ -151,6 +152,9 @@ pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mu
     let closed = reporter.open & 1 << (endpoint & 31) == 0;
     let asked = reporter.asked & 1 << (endpoint & 31) != 0;
     if !closed || !receiver.works_for(endpoint) && !asked && io.all_written() {
+        if reporter.open == 0 {
+            arrival::rest(io);
+        }
         finish(reporter, io);
     } else {
         io.bus.ring(Cpu::A);

@@ -69,7 +69,8 @@ impl Datagram {
 
     /// Takes what a frame of `bytes` bytes without CRC says that begins at `start`; `false` if it is
     /// no whole datagram to an endpoint's address and port.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+    #[inline(never)]
     pub fn take<B: Bus>(
         &mut self,
         reporter: &Reporter,

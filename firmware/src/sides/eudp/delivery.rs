@@ -46,6 +46,14 @@ pub struct Work {
     pub refused: Option<Refusal>,
     /// Whether a completion found no write descriptor.
     pub is_unreported: bool,
+    /// Whether the frame's end, or its beginning, says that it can be taken.
+    pub is_good: bool,
+    /// Bytes of data that were queued of a frame that arrives, and those that are to be next.
+    pub written: u32,
+    /// See [`written`](Self::written).
+    pub chunk: u32,
+    /// What RECV tells RDMA.
+    pub signal: Option<rdma::Event>,
 }
 
 impl Work {
@@ -61,7 +69,17 @@ impl Work {
         data: 0,
         refused: None,
         is_unreported: false,
+        is_good: false,
+        written: 0,
+        chunk: 0,
+        signal: None,
     };
+
+    /// Whether its place in the host's memory is one piece.
+    #[inline(always)]
+    pub const fn is_one_piece(&self) -> bool {
+        !self.is_scattered
+    }
 
     /// Takes the endpoint's next descriptor, if it has one that is fit.
     #[inline(always)]
@@ -186,15 +204,25 @@ impl<B: Dispatch> World<recv::Recv> for Card<'_, B> {
     #[inline(always)]
     fn holds(&mut self, condition: recv::Condition) -> bool {
         match condition {
-            recv::Condition::MayCut => false,
-            // The MAC's errors were judged before the frame was looked at.
-            recv::Condition::Good => self.work.datagram.is_right,
+            recv::Condition::MayCut => self.work.chunk != 0,
+            recv::Condition::Good => self.work.is_good,
         }
     }
 
     /// Its room is freed by who takes it off the ring.
     #[inline(always)]
-    fn act(&mut self, _: recv::Action) {}
+    fn act(&mut self, action: recv::Action) {
+        self.work.signal = match action {
+            recv::Action::Open => Some(rdma::Event::Opened),
+            recv::Action::TellMore => Some(rdma::Event::More),
+            recv::Action::TellLast => Some(rdma::Event::LastGood),
+            recv::Action::TellBad | recv::Action::TellGone => Some(rdma::Event::Gone),
+            recv::Action::Nothing
+            | recv::Action::Follow
+            | recv::Action::QueueWhole
+            | recv::Action::Discard => None,
+        };
+    }
 }
 
 impl<B: Dispatch> World<rdma::Rdma> for Card<'_, B> {
@@ -202,7 +230,7 @@ impl<B: Dispatch> World<rdma::Rdma> for Card<'_, B> {
     fn holds(&mut self, condition: rdma::Condition) -> bool {
         match condition {
             rdma::Condition::BufferPosted => self.work.refused.is_none(),
-            rdma::Condition::EnoughHere => false,
+            rdma::Condition::EnoughHere => self.work.chunk != 0,
             rdma::Condition::SumRight => {
                 let Datagram { is_summed, sum, .. } = self.work.datagram;
                 !is_summed || folded(sum + self.work.data) == 0xFFFF
@@ -221,16 +249,22 @@ impl<B: Dispatch> World<rdma::Rdma> for Card<'_, B> {
                 }
                 self.work.report(self.reporter, self.io);
             }
+            // What is no datagram after all is counted by who frees its room.
+            rdma::Action::Leave if !self.work.is_good => self.work.refused = None,
             rdma::Action::Leave => {
                 let why = self.work.refused.unwrap_or(Refusal::BadSum);
                 self.work.refused = Some(why);
             }
-            // Chunks are of frames that are written while they arrive.
-            rdma::Action::Nothing
-            | rdma::Action::WriteChunk
-            | rdma::Action::WriteRest
-            | rdma::Action::Drop
-            | rdma::Action::Close => {}
+            rdma::Action::WriteChunk => self.write_chunk(0),
+            rdma::Action::WriteRest => {
+                let Work {
+                    datagram, written, ..
+                } = &*self.work;
+                self.work.chunk = datagram.length - written;
+                self.io.write_ring.store_sum(&mut self.io.bus);
+                self.write_chunk(Sum::STORED);
+            }
+            rdma::Action::Nothing | rdma::Action::Drop | rdma::Action::Close => {}
         }
     }
 }
@@ -263,6 +297,30 @@ impl<B: Dispatch> Card<'_, B> {
             note: WriteNote::DATAGRAM.word(),
         };
         io.put_awaited(&transfer);
+    }
+
+    /// Queues the next part of a datagram that arrives; the write channel goes on with its sum.
+    #[inline(never)]
+    fn write_chunk(&mut self, last: u32) {
+        let Work {
+            start,
+            base,
+            host,
+            written,
+            chunk,
+            ..
+        } = *self.work;
+        let begins = if written == 0 { Sum::BEGINS } else { 0 };
+        let transfer = Transfer {
+            host: host.plus(written),
+            local: frame::wrapped(base, start + HEADERS + written),
+            length: chunk,
+            state: self.io.states.data & !FREES | Sum::ON | begins | last,
+            note: WriteNote::DATAGRAM.word(),
+        };
+        self.io.put_awaited(&transfer);
+        self.work.written = written + chunk;
+        self.work.chunk = 0;
     }
 
     /// The same into several pieces of memory.

@@ -17,6 +17,7 @@
 //! | [`completion`] | completions to the host | A |
 //! | [`refill`] | descriptors from the process's memory | B, A |
 //! | [`receiver`] | the events of RECV and RDMA: datagrams that arrive | A |
+//! | [`arrival`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
@@ -29,6 +30,7 @@
 //! | [`lead`] | how much of a frame is there when it leaves | B |
 //! | [`watch`] | whether a part was there in time | B |
 
+pub mod arrival;
 pub mod command;
 pub mod completion;
 pub mod datagram;

@@ -7,11 +7,12 @@
 //!
 //! ```text
 //!   MAC ── RECV: Ended ──► RDMA: Waiting ──► write channel ── Written ──► completion
+//!       ── RECV: Begun, Grown ──► RDMA: Opened, More ──►      [`arrival`](super::arrival)
 //! ```
 //!
 //! RDMA writes one datagram at a time. While it does, the next frame's headers are looked at.
-//! No frame is written while it arrives yet: of the tables of RECV and RDMA the coarse rows run.
 
+use super::arrival::{self, Arrival, End};
 use super::completion::Reporter;
 use super::datagram::{Datagram, HEADERS};
 use super::delivery::{Card, TRANSFERS, Work};
@@ -32,9 +33,11 @@ use tigon2_hal::events::Dispatch;
 /// RECV, RDMA and what they work on.
 #[derive(Debug)]
 pub struct Receiver {
-    recv: Machine<recv::Recv>,
-    rdma: Machine<rdma::Rdma>,
-    work: Work,
+    pub(super) recv: Machine<recv::Recv>,
+    pub(super) rdma: Machine<rdma::Rdma>,
+    pub(super) work: Work,
+    /// The frame that arrives.
+    pub(super) arrival: Arrival,
     /// What the headers of the oldest frame say.
     next: Datagram,
     /// Where this begins; 0 if it was not looked at.
@@ -48,6 +51,7 @@ impl Receiver {
             recv: Machine::new(),
             rdma: Machine::new(),
             work: Work::NONE,
+            arrival: Arrival::NONE,
             next: Datagram::NONE,
             looked_at: 0,
         }
@@ -61,8 +65,14 @@ impl Receiver {
 
     /// Whether RDMA has a datagram.
     #[inline(always)]
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.rdma.defers(rdma::Event::Waiting) || self.work.is_unreported
+    }
+
+    /// Whether a frame's headers are kept for later.
+    #[inline(always)]
+    pub(super) fn has_next(&self) -> bool {
+        self.looked_at != 0
     }
 }
 
@@ -82,7 +92,7 @@ pub fn complete<B: Dispatch>(
     io: &mut IoA<B>,
 ) {
     if let Some((reporter, receiver)) = eudp.parts()
-        && reporter.open != 0
+        && (reporter.open != 0 || receiver.is_through())
     {
         return complete_some(receive, reporter, receiver, io);
     }
@@ -103,6 +113,16 @@ fn complete_some<B: Dispatch>(
         let Some(arrived) = guarded::oldest(receive, io) else {
             break;
         };
+        if receiver.is_through() {
+            match arrival::ended(receiver, reporter, io, &arrived) {
+                End::Waits => break,
+                End::Taken => {
+                    guarded::let_go(receive, io, arrived);
+                    continue;
+                }
+                End::Passed => {}
+            }
+        }
         let start = arrived.start;
         let busy = receiver.is_busy() || !io.has_write_room(TRANSFERS);
         if receiver.looked_at != start {
@@ -116,7 +136,7 @@ fn complete_some<B: Dispatch>(
                 || !next.take(reporter, &mut io.bus, start, bytes, base)
             {
                 receiver.looked_at = 0;
-                return host_some(receive, reporter, io);
+                return host_some(receive, reporter, receiver, io);
             }
             if busy {
                 receiver.looked_at = start;
@@ -144,7 +164,13 @@ fn complete_some<B: Dispatch>(
 
 /// Frames of the host's, until one is an endpoint's. That one stays the oldest, and the event set.
 #[inline(never)]
-fn host_some<B: Dispatch>(receive: &mut Receive, reporter: &Reporter, io: &mut IoA<B>) {
+fn host_some<B: Dispatch>(
+    receive: &mut Receive,
+    reporter: &mut Reporter,
+    receiver: &mut Receiver,
+    io: &mut IoA<B>,
+) {
+    arrival::passed(receiver, reporter, io);
     let base = receive.base();
     let mut datagram = Datagram::NONE;
     for number in 0..frame::FRAMES {
@@ -176,9 +202,8 @@ impl Receiver {
         let work = &mut self.work;
         work.start = start;
         work.base = base;
-        let mut card = Card { work, reporter, io };
-        let step = self.recv.step(recv::Event::Ended, &mut card);
-        note(step, io);
+        work.is_good = work.datagram.is_right;
+        self.hear(recv::Event::Ended, reporter, io);
         if !self.work.datagram.is_right {
             self.work.refused = Some(Refusal::BadHeader);
             return self.refuse(io);
@@ -197,6 +222,20 @@ impl Receiver {
     pub fn written<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>, sum: u32) {
         self.work.data = sum;
         self.step(rdma::Event::Written, reporter, io);
+    }
+
+    /// An event of RECV.
+    #[inline(always)]
+    pub(super) fn hear<B: Dispatch>(
+        &mut self,
+        event: recv::Event,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+    ) {
+        let work = &mut self.work;
+        let mut card = Card { work, reporter, io };
+        let step = self.recv.step(event, &mut card);
+        note(step, io);
     }
 
     /// The host's memory cannot be written.
@@ -222,12 +261,18 @@ impl Receiver {
 
     /// An event of RDMA.
     #[inline(always)]
-    fn step<B: Dispatch>(&mut self, event: rdma::Event, reporter: &mut Reporter, io: &mut IoA<B>) {
+    pub(super) fn step<B: Dispatch>(
+        &mut self,
+        event: rdma::Event,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+    ) {
         let work = &mut self.work;
         let mut card = Card { work, reporter, io };
         let step = self.rdma.step(event, &mut card);
         note(step, io);
-        if self.work.refused.is_some() {
+        // A frame that still arrives is refused at its end.
+        if self.work.refused.is_some() && !self.rdma.defers(rdma::Event::Waiting) {
             self.refuse(io);
         }
     }
@@ -269,6 +314,7 @@ pub fn failed<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, descriptor: u32) {
 
 /// Takes the producers of the endpoints whose mailboxes were rung.
 pub fn rung<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, rung: u32) {
+    let mut posted = false;
     for endpoint in each(rung & reporter.open) {
         let at = MAILBOXES + mailbox::BYTES * (MAILBOX + endpoint) + 4;
         let producer = io.bus.load(at) & 0xFFFF;
@@ -277,7 +323,11 @@ pub fn rung<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, rung: u32) {
             // No more than there is room for, whatever the process writes.
             let waiting = waiting.min(room(&mut io.bus, endpoint));
             queue.produced = queue.received.wrapping_add(waiting) & 0xFFFF;
+            posted |= waiting != 0;
         }
         reporter.look(io, endpoint);
+    }
+    if posted && io.bus.load(word(BlockWord::Lead)) != 0 {
+        io.bus.set(EventBit::FollowFrame);
     }
 }

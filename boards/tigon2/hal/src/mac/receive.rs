@@ -3,7 +3,9 @@
 use crate::Bus;
 use crate::resources::Receiver;
 use tigon2_chip::Register;
-use tigon2_chip::mac::{DESCRIPTOR_BYTES, RX_RING_BYTES, RxDescriptorAt};
+use tigon2_chip::mac::{
+    DESCRIPTOR_BYTES, POINTER_FLAGS, RECEIVING_FLAG, RX_RING_BYTES, RxDescriptorAt,
+};
 
 /// A received frame, from its descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,30 @@ pub struct ReceivedFrame {
     pub length: u32,
     /// Error flags, reference 10.3: those of the descriptor's bits 31:16.
     pub errors: u32,
+}
+
+/// What the MAC does at the ring's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arriving {
+    /// A frame has ended and was not released.
+    Ended,
+    /// No frame.
+    Nothing,
+    /// A frame arrives.
+    Frame,
+}
+
+/// The frame of the descriptor at an SRAM address.
+#[inline(always)]
+fn load<B: Bus>(bus: &mut B, descriptor: u32) -> ReceivedFrame {
+    let descriptor = RxDescriptorAt(descriptor);
+    let start = bus.load(descriptor.start());
+    let status = bus.load(descriptor.length_and_error());
+    ReceivedFrame {
+        start,
+        length: status & 0xFFFF,
+        errors: status >> 16,
+    }
 }
 
 /// The ring of received frames: 512 descriptors.
@@ -80,6 +106,26 @@ impl ReceiveRing {
     #[inline(always)]
     pub fn oldest<B: Bus>(&mut self, bus: &mut B) -> Option<ReceivedFrame> {
         self.open().oldest(bus)
+    }
+
+    /// Whether a frame arrives, if all before it were released.
+    #[inline(always)]
+    pub fn arriving<B: Bus>(&self, bus: &mut B) -> Arriving {
+        let producer = bus.read(Register::RxDescriptorProducer);
+        if (producer & !POINTER_FLAGS ^ self.consumer) & (RX_RING_BYTES - 1) != 0 {
+            Arriving::Ended
+        } else if producer & RECEIVING_FLAG == 0 {
+            Arriving::Nothing
+        } else {
+            Arriving::Frame
+        }
+    }
+
+    /// The last frame that was released, as its descriptor still says.
+    #[inline(always)]
+    pub fn last<B: Bus>(&self, bus: &mut B) -> ReceivedFrame {
+        let before = self.consumer.wrapping_sub(DESCRIPTOR_BYTES) & (RX_RING_BYTES - 1);
+        load(bus, self.base + before)
     }
 
     /// Releases the oldest descriptor, see [`Arrivals::release`].
@@ -150,14 +196,7 @@ impl ReceivedView {
     /// The frame at a position.
     #[inline(always)]
     pub fn at<B: Bus>(&self, bus: &mut B, position: u32) -> ReceivedFrame {
-        let descriptor = RxDescriptorAt(self.base + Self::offset(position));
-        let start = bus.load(descriptor.start());
-        let status = bus.load(descriptor.length_and_error());
-        ReceivedFrame {
-            start,
-            length: status & 0xFFFF,
-            errors: status >> 16,
-        }
+        load(bus, self.base + Self::offset(position))
     }
 }
 
@@ -190,14 +229,7 @@ impl Arrivals<'_> {
                 return None;
             }
         }
-        let descriptor = RxDescriptorAt(self.base + self.at);
-        let start = bus.load(descriptor.start());
-        let status = bus.load(descriptor.length_and_error());
-        Some(ReceivedFrame {
-            start,
-            length: status & 0xFFFF,
-            errors: status >> 16,
-        })
+        Some(load(bus, self.base + self.at))
     }
 
     /// The offset of the oldest frame's descriptor from the ring's start, in bytes.

@@ -1,0 +1,404 @@
+//! Frames that are written to the host while they arrive.
+//!
+//! ```text
+//!            start                            R[C4]
+//!              v                                v
+//!   RX buffer  | headers | written | to be next |   what has not come
+//!                           ===>  the process's memory
+//! ```
+//!
+//! `R[E0]` bit 2 says that a frame arrives; it begins behind the last one. When its headers are there
+//! and name an endpoint with a buffer of one piece, its data is written in chunks behind `R[C4]`. The
+//! last chunk waits for the frame's end: its CRC, and that it is the frame that was followed. So
+//! nothing is completed that the MAC or the sum does not vouch for, and what has been written of a
+//! frame that turns out to be bad is overwritten by the next one.
+//!
+//! CPU A looks when there is nothing else to do: [`follow`] has the event of the lowest priority, and
+//! leaves it set from when descriptors were posted until the host wants frames whole.
+
+use super::completion::Reporter;
+use super::datagram::{Datagram, ETHERNET, HEADERS};
+use super::delivery::TRANSFERS;
+use super::receiver::Receiver;
+use super::{EudpA, word};
+use crate::io::{IoA, filter};
+use crate::path::receive::frame::{CRC, wrapped};
+use crate::path::receive::{Receive, guarded};
+use frame_pipeline::{rdma, recv};
+use host_interface::eudp::BlockWord;
+use tigon2_chip::Register;
+use tigon2_chip::bits::MacRxState;
+use tigon2_chip::events::EventBit;
+use tigon2_chip::memory::PACKET_MEMORY_END;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::{Arriving, ReceivedFrame};
+
+/// Bytes that have to be there before headers are looked at: whole words.
+const LOOK: u32 = 48;
+/// Bytes of a packet of which nothing is gained by writing some of it early: most of this module is
+/// in SRAM, and a shorter frame is whole before CPU A has seen to it.
+const LEAST: u32 = 2048;
+/// Looks that find that a frame arrives before anything is done about it: a short one ends before.
+const PATIENCE: u32 = 6;
+/// Bytes of the least chunk.
+const LEAST_CHUNK: u32 = 512;
+/// A chunk of a long frame.
+const CHUNK: u32 = 1024;
+/// The wire's bytes that pass while the write channel begins a chunk, and CPU A sees it done.
+const TURN: u32 = 256;
+/// The wire's bytes that may pass between two looks.
+const LOOKS: u32 = 448;
+/// Bytes that no frame has.
+const NO_FRAME: u32 = 0x4000;
+
+/// A frame that arrives.
+#[derive(Debug)]
+pub struct Arrival {
+    /// Where it begins.
+    start: u32,
+    /// How much of it was there at the last look.
+    seen: u32,
+    /// How often it was seen before it was followed.
+    waited: u32,
+    /// Whether it is to be taken as a whole.
+    is_passed: bool,
+    /// Whether its headers were looked at, and are in the work.
+    is_judged: bool,
+}
+
+impl Arrival {
+    /// None.
+    pub const NONE: Arrival = Arrival {
+        start: 0,
+        seen: 0,
+        waited: 0,
+        is_passed: false,
+        is_judged: false,
+    };
+}
+
+/// What a frame's end is for a frame that was followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It has to wait for the write channel.
+    Waits,
+    /// RDMA has the frame.
+    Taken,
+    /// RDMA has it no more: the frame goes the way of all.
+    Passed,
+}
+
+impl Receiver {
+    /// Whether RDMA has a frame that arrives.
+    #[inline(always)]
+    pub fn is_through(&self) -> bool {
+        self.recv.is_in(recv::State::RecvThrough)
+    }
+
+    /// An event of RECV, and what it tells RDMA; in SRAM, of events that come rarely.
+    #[inline(never)]
+    fn tell<B: Dispatch>(&mut self, event: recv::Event, reporter: &mut Reporter, io: &mut IoA<B>) {
+        self.hear(event, reporter, io);
+        if let Some(signal) = self.work.signal.take() {
+            self.step(signal, reporter, io);
+        }
+    }
+
+    /// The frame that was followed is none.
+    #[inline(never)]
+    fn forget<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        if !self.recv.is_in(recv::State::Idle) {
+            self.work.is_good = false;
+            self.tell(recv::Event::GaveUp, reporter, io);
+        }
+    }
+}
+
+/// Follow Frame: looks at what arrives. Most often that is nothing, or nothing of interest: this much
+/// is in CPU A's pad, so that CPU B has the SRAM for itself.
+#[inline(always)]
+pub fn follow<B: Dispatch>(receive: &mut Receive, eudp: &mut EudpA, io: &mut IoA<B>) {
+    if let Some((reporter, receiver)) = eudp.parts() {
+        glance(receive, reporter, receiver, io);
+    }
+}
+
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
+fn glance<B: Dispatch>(
+    receive: &mut Receive,
+    reporter: &mut Reporter,
+    receiver: &mut Receiver,
+    io: &mut IoA<B>,
+) {
+    let is_idle = receiver.recv.is_in(recv::State::Idle);
+    match guarded::arriving(receive, io) {
+        // Receive Complete sees to it first.
+        Arriving::Ended => return,
+        Arriving::Nothing if is_idle => {
+            receiver.arrival.waited = 0;
+            return;
+        }
+        Arriving::Frame if is_idle => {
+            receiver.arrival.waited += 1;
+            if receiver.arrival.waited < PATIENCE {
+                return;
+            }
+        }
+        Arriving::Frame if receiver.arrival.is_passed => return,
+        Arriving::Nothing | Arriving::Frame => {}
+    }
+    look(receive, reporter, receiver, io);
+}
+
+/// Looks at a frame that arrives, or that did when it was looked for last.
+#[inline(never)]
+fn look<B: Dispatch>(
+    receive: &mut Receive,
+    reporter: &mut Reporter,
+    receiver: &mut Receiver,
+    io: &mut IoA<B>,
+) {
+    if guarded::arriving(receive, io) == Arriving::Nothing {
+        return receiver.forget(reporter, io);
+    }
+    if !receiver.recv.is_in(recv::State::Idle) {
+        return grown(reporter, receiver, io, receive.base());
+    }
+    if io.bus.load(word(BlockWord::Lead)) == 0 {
+        // The host wants them whole from now on.
+        return io.bus.clear(EventBit::FollowFrame);
+    }
+    receiver.arrival = Arrival {
+        start: guarded::next_start(receive, io),
+        ..Arrival::NONE
+    };
+    receiver.hear(recv::Event::Begun, reporter, io);
+}
+
+/// No endpoint is open any more: nothing has to be followed.
+pub fn rest<B: Dispatch>(io: &mut IoA<B>) {
+    io.bus.clear(EventBit::FollowFrame);
+}
+
+/// The frame that arrives has grown.
+#[inline(always)]
+fn grown<B: Dispatch>(
+    reporter: &mut Reporter,
+    receiver: &mut Receiver,
+    io: &mut IoA<B>,
+    base: u32,
+) {
+    let filled = io.bus.read(Register::RxProducer);
+    let there = distance(base, receiver.arrival.start, filled);
+    if there < receiver.arrival.seen || is_given_up(io) {
+        return receiver.forget(reporter, io);
+    }
+    if there > NO_FRAME {
+        // After a reset nothing says where the first frame begins.
+        receiver.arrival.is_passed = true;
+        return;
+    }
+    receiver.arrival.seen = there;
+    if receiver.is_through() {
+        if receiver.rdma.is_in(rdma::State::FineGrainedRdmaDone) && io.has_write_room(TRANSFERS) {
+            let Datagram { length, .. } = receiver.work.datagram;
+            receiver.work.chunk = chunk(length, receiver.work.written, there);
+            if receiver.work.chunk != 0 {
+                receiver.hear(recv::Event::Grown, reporter, io);
+                receiver.step(rdma::Event::More, reporter, io);
+            }
+        }
+    } else if there >= LOOK {
+        open(reporter, receiver, io, base);
+    }
+}
+
+/// Its headers are there.
+#[inline(always)]
+fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>, base: u32) {
+    let Arrival { start, seen, .. } = receiver.arrival;
+    if receiver.is_busy() || receiver.has_next() {
+        // One datagram at a time.
+        receiver.arrival.is_passed = true;
+        return;
+    }
+    let work = &mut receiver.work;
+    if !receiver.arrival.is_judged {
+        receiver.arrival.is_judged = true;
+        let bus = &mut io.bus;
+        let packet = bus.load(wrapped(base, start + ETHERNET + 2)) >> 16;
+        // Whether its length is the frame's shows at its end.
+        let is_fit = packet > LEAST
+            && !filter::is_of_group(bus, start)
+            && work.datagram.take(reporter, bus, start, u32::MAX, base)
+            && work.datagram.is_right;
+        receiver.arrival.is_passed = !is_fit;
+        return;
+    }
+    let chunk = chunk(work.datagram.length, 0, seen);
+    if chunk == 0 || !io.has_write_room(TRANSFERS) {
+        return;
+    }
+    if reporter.open >> work.datagram.endpoint & 1 == 0 {
+        receiver.arrival.is_passed = true;
+        return;
+    }
+    work.choose(reporter, io);
+    if work.refused.take().is_some() || !work.is_one_piece() {
+        receiver.arrival.is_passed = true;
+        return;
+    }
+    work.start = start;
+    work.base = base;
+    work.written = 0;
+    work.chunk = chunk;
+    work.is_good = true;
+    receiver.hear(recv::Event::Grown, reporter, io);
+    receiver.step(rdma::Event::Opened, reporter, io);
+}
+
+/// A frame has ended while RDMA has one that arrived: most often that one.
+#[inline(never)]
+pub fn ended<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    frame: &ReceivedFrame,
+) -> End {
+    if frame.start != receiver.work.start || is_given_up(io) {
+        receiver.forget(reporter, io);
+        return End::Passed;
+    }
+    let bytes = HEADERS + receiver.work.datagram.length + CRC;
+    receiver.work.is_good = frame.errors == 0 && frame.length >= bytes;
+    if !receiver.work.is_good {
+        receiver.tell(recv::Event::Ended, reporter, io);
+        return End::Passed;
+    }
+    if receiver.rdma.defers(rdma::Event::LastGood) || !io.has_write_room(TRANSFERS) {
+        // What has been written calls again.
+        io.bus.clear(EventBit::ReceiveComplete);
+        io.await_writes();
+        return End::Waits;
+    }
+    receiver.hear(recv::Event::Ended, reporter, io);
+    receiver.step(rdma::Event::LastGood, reporter, io);
+    End::Taken
+}
+
+/// A frame has ended that is not an endpoint's.
+#[inline(always)]
+pub fn passed<B: Dispatch>(receiver: &mut Receiver, reporter: &mut Reporter, io: &mut IoA<B>) {
+    if receiver.recv.is_in(recv::State::Recv) {
+        receiver.work.is_good = false;
+        receiver.tell(recv::Event::Ended, reporter, io);
+    }
+}
+
+/// The MAC raises an attention: it may have given a frame up.
+#[inline(always)]
+pub fn given_up<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+    if let Some((reporter, receiver)) = eudp.parts() {
+        receiver.forget(reporter, io);
+    }
+}
+
+/// Whether the MAC says that it has given a frame up, for lack of room or of a signal.
+#[inline(always)]
+fn is_given_up<B: Dispatch>(io: &mut IoA<B>) -> bool {
+    let given_up = MacRxState::new()
+        .with_buffer_attention(true)
+        .with_sync_attention(true);
+    io.bus.read(Register::MacRxState) & given_up.into_bits() != 0
+}
+
+/// Bytes from `start` to `end` in the receive buffer at `base`.
+const fn distance(base: u32, start: u32, end: u32) -> u32 {
+    if end >= start {
+        end - start
+    } else {
+        end.wrapping_sub(start)
+            .wrapping_add(PACKET_MEMORY_END - base)
+    }
+}
+
+/// Bytes of the next chunk of a datagram with `length` bytes of data, of which so many were queued
+/// before, when `there` bytes of its frame have come; 0 if it is better to wait.
+///
+/// The write channel moves a byte in less than half of the wire's time. A chunk that is under way when
+/// the frame ends would delay the rest, so the last one begins early enough to be done by then, and
+/// as late as that allows.
+const fn chunk(length: u32, written: u32, there: u32) -> u32 {
+    // What follows the data counts for nothing: where a next word ends, so does a chunk.
+    let Some(come) = there.checked_sub(HEADERS + written) else {
+        return 0;
+    };
+    let ready = come & !3;
+    let Some(left) = length.checked_sub(written + come) else {
+        return 0;
+    };
+    let Some(spare) = left.checked_sub(ready / 2 + TURN) else {
+        return 0;
+    };
+    if ready >= CHUNK || spare < LOOKS && ready >= LEAST_CHUNK {
+        ready
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    /// The chunks of a datagram whose frame comes in steps of so many bytes; each is written in half
+    /// of the time in which it came.
+    fn chunks(length: u32, step: u32) -> Vec<u32> {
+        let mut chunks = Vec::new();
+        let (mut written, mut free) = (0, 0);
+        for there in (0..HEADERS + length + CRC).step_by(step as usize) {
+            if there < free {
+                continue;
+            }
+            let next = chunk(length, written, there);
+            if next != 0 {
+                assert!(HEADERS + written + next <= there, "it has come");
+                written += next;
+                free = there + next / 2 + TURN;
+                assert!(
+                    free <= HEADERS + length,
+                    "it is done before the frame's end"
+                );
+                chunks.push(next);
+            }
+        }
+        assert!(written < length, "something is left for the end");
+        chunks.push(length - written);
+        chunks
+    }
+
+    #[test]
+    fn chunks_are_written_before_the_frame_has_ended() {
+        for step in [8, 64, 184, 440] {
+            for length in 1..9000 {
+                let all = chunks(length, step);
+                assert_eq!(all.iter().sum::<u32>(), length);
+                let long = length >= LEAST + CHUNK;
+                assert!(!long || all.len() > 1, "{length}: {all:?}");
+            }
+        }
+        assert_eq!(chunks(1472, 8).len(), 2);
+        assert!(chunks(8972, 8).len() > 4);
+    }
+
+    #[test]
+    fn distances_go_round_the_buffer() {
+        let base = 0x18_0000;
+        assert_eq!(distance(base, base, base), 0);
+        assert_eq!(distance(base, base + 8, base + 64), 56);
+        assert_eq!(distance(base, PACKET_MEMORY_END - 8, base + 16), 24);
+    }
+}

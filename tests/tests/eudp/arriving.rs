@@ -1,0 +1,235 @@
+//! Datagrams that are written to a process's memory while they arrive.
+
+use crate::card::{Card, PORT, bytes};
+use eudp::{Checksum, CutThrough, Refusals};
+use integration_tests::{Engine, Sim};
+use std::time::Duration;
+use tigon2_chip::Register;
+use tigon2_model::faults::Fault;
+use tigon2_sim::timing::Parameters;
+
+/// Puts a frame on the wire; returns when it will have arrived, in nanoseconds.
+fn send(card: &mut Card, frame: &[u8]) -> u64 {
+    let machine = card.stage.engine.machine().clone();
+    let mut machine = machine.lock();
+    let now = machine.now();
+    machine.send_frame(now, frame.to_vec())
+}
+
+/// Lets time pass until `at`.
+fn pass_until(card: &mut Card, at: u64) {
+    let now = card.now();
+    if let Some(left) = at.checked_sub(now) {
+        card.stage.engine.pass(Duration::from_nanos(left));
+    }
+}
+
+/// Bytes of `sent` that stand in the memory at `offset`.
+fn there(card: &Card, offset: usize, sent: &[u8]) -> usize {
+    let memory = card.memory(offset, sent.len());
+    let right = memory.iter().zip(sent);
+    right.take_while(|(there, sent)| there == sent).count()
+}
+
+/// Most of a datagram is written before its frame has ended, and it is there sooner than one that is
+/// written when it is whole; a short one is not later.
+#[test]
+fn a_datagram_is_written_while_it_arrives() {
+    let mut cards =
+        [CutThrough::Off, CutThrough::OfBus].map(|cut| Card::timed(cut, Checksum::None, 9000));
+    let mut late = Vec::new();
+    for (number, length, early, most) in [
+        (1, 400, 0, 1.0),
+        (2, 1472, 0, 1.0),
+        (3, 4000, 1000, 0.8),
+        (4, 8972, 5000, 0.7),
+    ] {
+        let [stored, through] = [0, 1].map(|index| {
+            let card = &mut cards[index];
+            let sent = bytes(number, length);
+            card.post(16384, 16384, number);
+            let frame = card.inbound(PORT, &sent);
+            let end = send(card, &frame);
+            pass_until(card, end - 500);
+            let written = there(card, 16384, &sent);
+            println!("{length} bytes: {written} before the end");
+            if index == 0 {
+                assert!(written < 8, "{length} bytes: {written} before the end");
+            } else {
+                assert!(written >= early, "{length} bytes: {written} before the end");
+            }
+            assert_eq!(card.completion(), Card::received(number, length, true));
+            let done = card.now();
+            assert!(card.memory(16384, length) == sent);
+            (done - end) as f64
+        });
+        println!("{length} bytes: {stored} ns after the end if stored, {through} if cut through");
+        // Between two looks passes a microsecond.
+        late.extend((through > stored * most + 1000.0).then_some(length));
+    }
+    assert!(late.is_empty(), "{late:?} bytes");
+    for card in &mut cards {
+        assert_eq!(card.refusals(), Refusals::default());
+        card.follow();
+    }
+}
+
+/// What was written of a frame that ends badly is nobody's: its descriptor stays posted, and the next
+/// datagram overwrites it.
+#[test]
+fn a_frame_that_ends_badly_completes_nothing() {
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 9000);
+    let (bad, good) = (bytes(1, 8000), bytes(2, 1400));
+    let inbound = [card.inbound(PORT, &bad), card.inbound(PORT, &good)];
+    for (cookie, fault) in (0..).zip([
+        "receive crc 1",
+        "receive truncated+crc 1",
+        "receive phy-decode 1",
+    ]) {
+        card.post(0, 16384, cookie);
+        let fault: Fault = fault.parse().expect("a fault");
+        card.stage.engine.machine().lock().inject(fault);
+        let end = send(&mut card, &inbound[0]);
+        pass_until(&mut card, end - 500);
+        assert!(there(&card, 0, &bad) > 4000, "it was written early");
+        assert!(card.rests(), "{fault:?}");
+        send(&mut card, &inbound[1]);
+        assert_eq!(card.completion(), Card::received(cookie, 1400, true));
+        assert!(card.memory(0, 1400) == good);
+    }
+    // The UDP checksum is as good as the CRC.
+    card.post(0, 16384, 9);
+    let mut wrong = inbound[0].clone();
+    wrong[7000] ^= 1;
+    send(&mut card, &wrong);
+    assert!(card.rests());
+    send(&mut card, &inbound[1]);
+    assert_eq!(card.completion(), Card::received(9, 1400, true));
+    assert!(card.memory(0, 1400) == good);
+    let seen = Refusals {
+        bad_sum: 1,
+        ..Refusals::default()
+    };
+    assert_eq!(card.refusals(), seen);
+    card.follow();
+}
+
+/// A frame that the MAC drops at its end leaves nothing: the next one is not taken for it, though it
+/// begins at the same place.
+#[test]
+fn a_frame_without_an_end_is_forgotten() {
+    for wait in [0, 2000, 30_000] {
+        let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 9000);
+        card.post(0, 16384, 1);
+        let (lost, good) = (bytes(1, 8000), bytes(2, 8000));
+        let inbound = [card.inbound(PORT, &lost), card.inbound(PORT, &good)];
+        let machine = card.stage.engine.machine().clone();
+        let read = |register: Register| machine.lock().bar_read(register.offset());
+        let write = |register: Register, word| machine.lock().bar_write(register.offset(), word);
+        let start = read(Register::RxProducer);
+        let end = send(&mut card, &inbound[0]);
+        pass_until(&mut card, end - 20_000);
+        assert!(there(&card, 0, &lost) > 2000, "it was written early");
+        assert!(read(Register::RxProducer) > start + 5000);
+        // The address changes: the filter rejects the frame.
+        let station = read(Register::StationAddressLow);
+        write(Register::StationAddressLow, station ^ 1);
+        pass_until(&mut card, end + 1000);
+        write(Register::StationAddressLow, station);
+        assert_eq!(read(Register::RxProducer), start, "it was dropped");
+        pass_until(&mut card, end + 1000 + wait);
+        send(&mut card, &inbound[1]);
+        assert_eq!(card.completion(), Card::received(1, 8000, true));
+        assert_eq!(there(&card, 0, &good), 8000);
+        assert!(card.rests());
+        assert_eq!(card.refusals(), Refusals::default());
+        card.follow();
+    }
+}
+
+/// Memory that goes away while a frame is written to it costs its owner that datagram.
+#[test]
+fn memory_that_goes_away_costs_a_datagram() {
+    for cut in [CutThrough::Off, CutThrough::OfBus] {
+        let mut card = Card::timed(cut, Checksum::None, 9000);
+        card.post(0, 16384, 1);
+        let inbound = [1, 2].map(|number| card.inbound(PORT, &bytes(number, 8000)));
+        let end = send(&mut card, &inbound[0]);
+        pass_until(&mut card, end - 40_000);
+        let machine = card.stage.engine.machine().clone();
+        machine.lock().unmap_all();
+        pass_until(&mut card, end + 500_000);
+        machine.lock().map(card.memory.clone());
+        let seen = Refusals {
+            bad_region: 1,
+            ..Refusals::default()
+        };
+        assert_eq!(card.refusals(), seen);
+        // Its completions are in memory that stays away: what is written, memory has.
+        send(&mut card, &inbound[1]);
+        pass_until(&mut card, end + 800_000);
+        assert!(card.memory(0, 8000) == bytes(2, 8000));
+        card.follow();
+    }
+}
+
+/// Frames of all lengths, for the endpoint and for others, good and bad, with and without gaps, on
+/// buses that stall: each good one for which a buffer is posted is completed once, whole, in order.
+#[test]
+fn a_mixed_stream_arrives_whole_and_in_order() {
+    for (seed, stall) in (1..).zip([0, 300, 2000]) {
+        let parameters = Parameters {
+            pci_wr: Parameters::default().pci_wr + stall,
+            jit: 1.0,
+            ..Parameters::default()
+        };
+        let sim = Sim::timed_by(parameters, seed);
+        let mut card = Card::on(sim, CutThrough::OfBus, Checksum::None, 9000);
+        let mut expected = 0;
+        for round in 0..25u32 {
+            let length = |number: u32| (number * 7919 + seed as u32 * 1013) as usize % 8900 + 1;
+            let numbers: Vec<u32> = (round * 4..round * 4 + 4).collect();
+            for number in &numbers {
+                card.post((number % 4) * 16384, 16384, *number);
+            }
+            for number in &numbers {
+                let good = card.inbound(PORT, &bytes(*number, length(*number)));
+                match number % 5 {
+                    0 => {
+                        let mut wrong = good.clone();
+                        wrong[42 + length(*number) / 2] ^= 0x10;
+                        send(&mut card, &wrong);
+                    }
+                    1 => {
+                        let other = card.inbound(PORT + 1, &bytes(*number, 1400));
+                        send(&mut card, &other);
+                    }
+                    2 => card
+                        .stage
+                        .engine
+                        .pass(Duration::from_micros(u64::from(number % 40))),
+                    _ => {}
+                }
+                send(&mut card, &good);
+            }
+            for number in &numbers {
+                let length = length(*number);
+                assert_eq!(card.completion(), Card::received(*number, length, true));
+                let there = card.memory((number % 4) as usize * 16384, length);
+                assert!(
+                    there == bytes(*number, length),
+                    "datagram {number}, {stall} clocks"
+                );
+                expected += u32::from(number % 5 == 0);
+            }
+            card.stage
+                .receive(numbers.iter().filter(|number| *number % 5 == 1).count());
+        }
+        let seen = Refusals {
+            bad_sum: expected,
+            ..Refusals::default()
+        };
+        assert_eq!(card.refusals(), seen);
+        card.follow();
+    }
+}
