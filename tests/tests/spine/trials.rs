@@ -68,7 +68,7 @@ fn hostile_handlers_are_contained_and_the_others_go_on() {
 fn extensions_cost_what_the_page_says() {
     let costs = cost::measure(true).unwrap_or_else(|error| panic!("{error:#}"));
     for row in &costs.plain {
-        assert!(row.loss() < 0.0125, "slower without extensions: {row:?}");
+        assert!(row.loss() < 0.01, "slower without extensions: {row:?}");
     }
     let run = |name: &str| {
         let row = costs.handled.iter().find(|row| row.handler == name);

@@ -4,6 +4,9 @@
 //! the host's frames is under way, somebody else may have all three for a frame: it says itself when
 //! TxPrd moves, which the channel does for the host's frames. Meanwhile these wait in their ring.
 //!
+//! With SPINE the host's path does not look at who has it: while it is lent, the current frame has
+//! the length of one that is skipped, so the next BD is unfit, and only then it looks.
+//!
 //! ```text
 //! lend --> place, transfers of its own --> hand_over --> lend.. --> take_back
 //!                                             |
@@ -11,7 +14,7 @@
 //! ```
 
 use super::own::Wait;
-use super::{ROOM, SendPath};
+use super::{ROOM, SKIPPED, SendPath};
 use crate::io::IoB;
 use crate::memory::layout::SPINE;
 use crate::memory::shared::LINK_UP;
@@ -66,6 +69,9 @@ impl SendPath {
         if let Some(lent) = self.lent.first_mut() {
             *lent = (*lent).max(1);
         }
+        if SPINE != 0 {
+            self.frame_bytes = SKIPPED;
+        }
         // The host's frames may have left it off until they have their turn.
         io.bus.set(EventBit::DmaReadComplete);
         Ok(())
@@ -104,6 +110,9 @@ impl SendPath {
     /// Takes the path back, if it is lent: the host's frames go on.
     #[inline(never)]
     pub fn take_back<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        if SPINE != 0 && self.is_lent() {
+            self.frame_bytes = 0;
+        }
         if let Some(lent) = self.lent.first_mut() {
             *lent = 0;
         }

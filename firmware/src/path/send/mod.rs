@@ -99,7 +99,8 @@ pub struct SendPath {
     requested: offload::Requested,
     /// Where the current frame begins in the buffer.
     frame_start: u32,
-    /// Its bytes so far; 0 between frames, [`SKIPPED`] while it is discarded.
+    /// Its bytes so far; 0 between frames, [`SKIPPED`] while it is discarded, or, with SPINE, while
+    /// the path is lent.
     frame_bytes: u32,
     /// Not 0 if a BD requested a report at once.
     now: u32,
@@ -232,7 +233,7 @@ pub fn bds_arrived<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, after: u32
 /// Send Data Ready: handles some BDs.
 #[inline(always)]
 pub fn data_ready<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) {
-    if send.is_lent() {
+    if EUDP != 0 && send.is_lent() {
         return send.wait_for_path(io);
     }
     let stop = queue_some(send, io);
@@ -254,6 +255,8 @@ fn goes_no_further<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, stop: Stop
         if !io.is_armed(SlotB::Room) {
             io.arm(SlotB::Room, AWAITED);
         }
+    } else if SPINE != 0 && send.is_lent() {
+        send.wait_for_path(io);
     } else {
         skip(send, io);
     }
@@ -263,6 +266,13 @@ fn goes_no_further<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, stop: Stop
 /// until the waiting BDs have had their turn. Retiring few at a time costs more for each.
 #[inline(always)]
 pub fn data_first<B: Dispatch>(send: &SendPath, io: &mut IoB<B>) {
+    if SPINE != 0 {
+        // Not while the path is lent: then waiting BDs have no turn.
+        if io.bus.is_set(EventBit::SendDataReady) {
+            io.bus.clear(EventBit::DmaReadComplete);
+        }
+        return;
+    }
     if !send.bds.is_empty() && !send.is_lent() && !io.bus.core(|core| core.is_alone()) {
         io.bus.clear(EventBit::DmaReadComplete);
     }

@@ -203,10 +203,27 @@ pub fn complete<B: Dispatch>(
     frame::complete(receive, queues, io);
 }
 
-/// The same where frames or messages are for extensions: messages have a turn after each run of
-/// frames, however many of these there are.
+/// The same where frames or messages are for extensions. Where only frames are, all of it is in the
+/// scratch pad.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
 #[inline(never)]
 fn complete_beside_extensions<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+) {
+    if runtime.messages == 0 && !receive.is_sorting() {
+        complete_guarded(receive, runtime, io);
+    } else {
+        complete_beside_messages(receive, queues, runtime, io);
+    }
+}
+
+/// The same where messages are for extensions, or queues are in use: messages have a turn after
+/// each run of frames, however many of these there are.
+#[inline(never)]
+fn complete_beside_messages<B: Dispatch>(
     receive: &mut Receive,
     queues: &mut Queues,
     runtime: &mut Runtime,

@@ -54,7 +54,7 @@ impl Default for SpineB {
 /// What CPU B knows of extensions.
 #[derive(Debug)]
 struct Watcher {
-    /// CPU A's calls that were seen.
+    /// CPU A's calls that were seen; another number while any doorbell is to be looked at.
     calls: u32,
     /// The run that was in work at the last look.
     run: u32,
@@ -98,8 +98,7 @@ impl Watcher {
 pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>) {
     if let Some(watcher) = spine.0.first_mut() {
         let calls = SPINE_CALLS.get(&mut io.bus);
-        // Where frames wait, the doorbell is rung without a call.
-        if calls != watcher.calls || watcher.waits != 0 || send.is_wanted() {
+        if calls != watcher.calls {
             watcher.calls = calls;
             look_round(watcher, send, io);
         }
@@ -132,6 +131,10 @@ fn see<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>)
     let again = watcher.rooms.serve(send, io);
     let waits = supply::waits(&watcher.taker, io) || !is_asked || again;
     watcher.waits = u32::from(waits);
+    if waits || send.is_lent() {
+        // The doorbell is rung without a call, too.
+        watcher.calls = !SPINE_CALLS.get(&mut io.bus);
+    }
     if again {
         io.arm(SlotB::Watch, AGAIN);
     }
