@@ -8,6 +8,7 @@ use dusi::{DusiError, Event, Region, Socket, Status, Ual};
 
 use crate::LONGEST_REQUEST;
 use crate::cache::below;
+use crate::connection::Connection;
 use crate::loader::Loaded;
 use crate::reply::{Content, Reply, reply};
 use crate::request::{Parsed, Request, bad, parse};
@@ -15,35 +16,6 @@ use crate::server::Server;
 
 /// Bytes of a connection's receive region, and of its header region.
 const REGION_BYTES: usize = 2048;
-
-/// A connection.
-pub(crate) struct Connection {
-    /// When it was accepted, until it has its first reply.
-    since: Option<Instant>,
-    /// When it is given up, whatever it does.
-    deadline: Instant,
-    input: Region,
-    header: Region,
-    /// Bytes of a file that is not in the cache, until they are sent.
-    alone: Option<Region>,
-    /// Bytes received and not yet parsed.
-    pending: Vec<u8>,
-    /// A request whose file is being read.
-    waits: Option<(u64, Box<Request>)>,
-    /// Transmits without a completion.
-    transmits: usize,
-    /// It goes on when they are complete.
-    eager: bool,
-    /// A receive has been posted.
-    receiving: bool,
-    /// The client sends nothing more.
-    ended: bool,
-    /// The connection ends after the reply.
-    last: bool,
-    /// The sending direction is shut down.
-    shut: bool,
-    closing: bool,
-}
 
 /// Where the bytes behind a header are.
 enum Body {

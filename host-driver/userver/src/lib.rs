@@ -23,6 +23,7 @@
 
 mod accepting;
 pub mod cache;
+mod connection;
 mod dynamic;
 pub mod epoll;
 mod exchange;

@@ -13,8 +13,8 @@ use thiserror::Error;
 
 use crate::accepting::{AcceptPolicy, Accepts};
 use crate::cache::Cache;
+use crate::connection::Connection;
 use crate::dynamic::DynamicPage;
-use crate::exchange::Connection;
 use crate::limits::{Limits, Watch};
 use crate::loader::Loader;
 use crate::{BACKLOG, Statistics};
