@@ -22,11 +22,12 @@ type Source = (
 
 const NO_TESTS: (&str, &str) = ("#[cfg(test)]\nmod tests {", "#[cfg(any())]\nmod tests {");
 
-const SOURCES: [Source; 16] = [
+const SOURCES: [Source; 17] = [
     ("counts", "../src/counts.rs", &[]),
     ("stalls", "../src/stalls.rs", &[]),
     ("limit", "../src/limit.rs", &[NO_TESTS]),
     ("ports", "../src/ports.rs", &[]),
+    ("bell", "../src/bell.rs", &[]),
     ("waiting", "../src/waiting.rs", &[NO_TESTS]),
     ("outbox", "../src/outbox.rs", &[NO_TESTS]),
     (
