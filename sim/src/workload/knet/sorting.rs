@@ -21,6 +21,9 @@ use tigon2_model::is_flow_control;
 
 /// How many flows there are, unless more are asked for.
 pub const FLOWS: usize = 64;
+/// Frames that a queue may have at the end of a look and not have reported: it reports so many at
+/// once.
+const REPORTED: f64 = 64.0;
 /// How far ahead of the card's clock frames are put on the wire, and how many may wait there.
 const LOOKAHEAD_NS: u64 = 500_000;
 const WIRE_DEPTH: usize = 1024;
@@ -113,7 +116,8 @@ pub fn measure(
     highest(limit, duration, |rate| {
         let (sorted, sent) = look(rate)?;
         let lost = sorted.dropped as f64 / (sorted.rate * seconds(duration)).max(1.0);
-        let least = sent.min(sorted.rate) / rate - 1.0 + 0.005;
+        let seen = sorted.rate + REPORTED / seconds(duration);
+        let least = sent.min(seen) / rate - 1.0 + 0.005;
         let surplus = if lost > 0.0 { -lost.max(0.005) } else { least };
         Ok(Look {
             surplus,
