@@ -406,7 +406,7 @@ fn frames_that_were_refused_are_asked_for_without_the_big_lock() {
     write(Register::MacRxState, 0x2);
     assert_eq!(calls(&machine), [Call::WireReady]);
     let counts = machine.counts().to_string();
-    assert_eq!(counts, "lost=0 full=0 refused=1 offered=1");
+    assert_eq!(counts, "lost=0 full=0 refused=1 pauses=0 offered=1");
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn what_the_wire_does_with_frames_is_counted() {
     machine.lost(5);
     machine.lost(0);
     let counts = machine.counts().to_string();
-    assert_eq!(counts, "lost=2 full=1 refused=0 offered=0");
+    assert_eq!(counts, "lost=2 full=1 refused=0 pauses=0 offered=0");
 }
 
 /// The host sees the BDs of a frame come back when it has left the transmitter, so one that

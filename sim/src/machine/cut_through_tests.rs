@@ -155,7 +155,7 @@ fn what_has_come_of_a_frame_can_be_read() {
             (most.saturating_sub(40)..=most).contains(&bytes),
             "{bytes} after {microseconds} us"
         );
-        assert!(bytes > last && bytes % 8 == 0);
+        assert!(bytes > last && bytes.is_multiple_of(8));
         last = bytes;
         let words: Vec<u8> = (0..1600 / 4)
             .flat_map(|word| machine.word(buffer + 4 * word).to_be_bytes())
