@@ -25,14 +25,14 @@ pub fn place(elf: &[u8], name: &str, cpu: Cpu) -> Result<String> {
         }
         if symbol.kind() == SymbolKind::Text {
             // gdb writes generic arguments without the turbofish.
-            let path = format!("{:#}", rustc_demangle::demangle(raw));
+            let path = format!("{:#}", rustc_demangle::demangle(raw)).replace("::<", "<");
             let section = symbol.section_index();
             let section = section.and_then(|index| file.section_by_index(index).ok());
             let section = section.as_ref().and_then(|section| section.name().ok());
             if !names::include(cpu, section.unwrap_or_default()) {
-                others.insert(path.replace("::<", "<"));
+                others.insert(path.clone());
             }
-            paths.insert(path.replace("::<", "<"));
+            paths.insert(path);
         }
     }
     let found: Vec<&String> = paths.iter().filter(|path| is_called(path, name)).collect();

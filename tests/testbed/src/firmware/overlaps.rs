@@ -10,10 +10,11 @@
 //! CPU B  stack, state ................ hot code .......................
 //! ```
 //!
-//! Nor is there for [`OVER`], hot code of CPU A in the variant that loads extensions. The section
-//! of such state or code gives up the flag "allocated". Debuggers then leave it out when they look
-//! for the function at an address; its variables have their addresses by DWARF. Loaders go by
-//! segments, which stay.
+//! Nor is there for [`OVER`], hot code of CPU A for receive queues and extensions. The section of
+//! such state or code gives up the flag "allocated". Debuggers then leave its symbols out when they
+//! look for what is at an address; its variables have their addresses by DWARF, and whose code an
+//! address is in debug information is the matter of [`names`](super::names). Loaders go by segments,
+//! which stay.
 
 use super::pads::OVER;
 use anyhow::{Context, Result, anyhow};
