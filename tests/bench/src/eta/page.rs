@@ -137,12 +137,17 @@ pub fn fill(page: &str, summary: &Summary) -> Result<String> {
         })
 }
 
+/// A paragraph as wide as the page's own.
+fn paragraph(text: &str) -> String {
+    textwrap::fill(text, 100) + "\n"
+}
+
 fn setting(summary: &Summary) -> String {
-    format!(
+    paragraph(&format!(
         "One run: {} round(s) of {} s for each arm and load, {} processors for clients, server and \
-         engine together,\nload average {:.1} when it began.\n",
+         engine together, load average {:.1} when it began.",
         summary.rounds, summary.seconds, summary.processors, summary.load
-    )
+    ))
 }
 
 fn head(names: &[&str]) -> String {
@@ -214,13 +219,13 @@ fn overload(overload: &Overload) -> String {
     for (arm, saturation) in &overload.saturations {
         let _ = writeln!(text, "`{arm}` is saturated at {saturation:.0} replies/s.");
     }
-    let _ = write!(
-        text,
+    text += &paragraph(&format!(
         "Replies/s in time, medians of {} round(s); in brackets the share of the connections that \
-         the\nclient began.\n\n{}",
-        overload.rounds,
-        head(&names)
-    );
+         the client began.",
+        overload.rounds
+    ));
+    text.push('\n');
+    text += &head(&names);
     for line in &overload.lines {
         let _ = write!(text, "| {} | {} |", line.arm, line.policy);
         for (replies, begun) in line.replies_per_s.iter().zip(&line.begun) {
@@ -248,12 +253,12 @@ fn clients(summary: &Summary) -> String {
         );
     }
     let [alone, among] = summary.crowd;
-    let _ = write!(
-        text,
-        "\nA hundred active connections had {alone:.0} requests/s by themselves and {among:.0} among \
-         10 000 open\nones, {:.2} of it.\n",
+    text.push('\n');
+    text += &paragraph(&format!(
+        "A hundred active connections had {alone:.0} requests/s by themselves and {among:.0} among \
+         10 000 open ones, {:.2} of it.",
         among / alone
-    );
+    ));
     text
 }
 
