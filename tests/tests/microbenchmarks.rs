@@ -1,16 +1,17 @@
 //! Tests the paper's microbenchmarks with the real firmware, in simulated time.
 
-use host_driver::nic::{JumboRing, Ring};
+use host_driver::nic::{Coalescing, JumboRing, Ring};
 use integration_tests::stage;
 use testbed::firmware::choice::{self, Variant};
-use tigon2_chip::Register;
 use tigon2_chip::bits::AssistState;
+use tigon2_chip::{Cpu, Register};
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
+use tigon2_sim::workload::arrivals::{Arrivals, Pattern};
 use tigon2_sim::workload::bound::{self, Demand};
 use tigon2_sim::workload::experiment::{Duration, Experiment, Measured, run, wire_limit};
 use tigon2_sim::workload::host::Host;
-use tigon2_sim::workload::testbench::{Setup, Testbench};
+use tigon2_sim::workload::testbench::{BSD, Load, Setup, Source, Testbench};
 
 fn measure_with(experiment: Experiment, datagram: usize, unlimited: bool) -> Measured {
     measure_of(experiment, datagram, 2, unlimited)
@@ -221,4 +222,31 @@ fn one_way_the_largest_frames_fill_the_wire() {
             assert!(busy < 0.9, "{}, {cpu}: {busy:.3}", experiment.name());
         }
     }
+}
+
+/// With times that are shorter than a copy of the counters, a deadline passes while one is made.
+/// Silicon that compares for equality would miss a reference that has passed when it is written,
+/// and all deadlines with it for 71 minutes.
+#[test]
+fn no_timer_reference_has_passed_when_it_is_written() {
+    let firmware = stage::firmware();
+    let setup = Setup {
+        coalescing: Coalescing {
+            receive_ticks: 25,
+            transmit_ticks: 25,
+            ..BSD
+        },
+        ..Setup::new(Board::default(), Parameters::default(), &firmware)
+    };
+    let mut bench = Testbench::start(&setup).expect("the link is up");
+    let (outbound, inbound) = (bench.outbound(18), bench.inbound(18));
+    let arrivals = Arrivals::new(Pattern::Constant, 100_000.0, bench.now(), 1);
+    let mut load = Load {
+        send: Some(outbound.expect("a frame's size")),
+        receive: Some(Source::new(inbound.expect("a frame's size"), arrivals)),
+    };
+    bench.run(&mut load, 60_000_000).expect("frames both ways");
+    let machine = bench.machine().lock();
+    let late = Cpu::ALL.map(|cpu| machine.card().late_references(cpu));
+    assert_eq!(late, [0, 0], "CPU A's and CPU B's");
 }

@@ -110,6 +110,8 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     if a.io.take_period(now) {
         housekeeping(a);
     }
+    // A deadline may have passed meanwhile.
+    let now = timer::now(&mut a.io.bus);
     a.io.set_timer(now);
 }
 
@@ -146,6 +148,10 @@ pub(super) fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
         } else if !eudp::handlers::is_watching(&b.eudp) && b.turns.count() {
             statistics::publish_b(b);
         }
+    }
+    if SPINE == 0 {
+        // A deadline may have passed meanwhile; with SPINE `set_timer` itself reads the time again.
+        now = timer::now(&mut b.io.bus);
     }
     b.io.set_timer(now);
 }

@@ -22,6 +22,8 @@ pub struct Timers {
     reference: [u32; 2],
     /// When each reference is reached; `None` until one has been written.
     due_ns: [Option<u64>; 2],
+    /// References that were reached when they were written.
+    late: [u64; 2],
 }
 
 impl Timers {
@@ -34,6 +36,7 @@ impl Timers {
             base_ns: now,
             reference: [0; 2],
             due_ns: [None; 2],
+            late: [0; 2],
         }
     }
 
@@ -67,8 +70,17 @@ impl Timers {
 
     /// A new reference: clears the CPU's event unless it is already reached (7, C).
     pub fn set_reference(&mut self, now: u64, cpu: Cpu, reference: u32) {
-        self.reference[cpu.index()] = reference;
-        self.due_ns[cpu.index()] = Some(self.due(now, reference));
+        let due = self.due(now, reference);
+        let index = cpu.index();
+        self.reference[index] = reference;
+        self.due_ns[index] = Some(due);
+        self.late[index] += u64::from(due <= now);
+    }
+
+    /// How many references of a CPU were reached already when they were written. Here the event
+    /// rises at once, as 7 says; silicon that compares for equality would raise it 71 minutes later.
+    pub fn late_references(&self, cpu: Cpu) -> u64 {
+        self.late.get(cpu.index()).copied().unwrap_or(0)
     }
 
     /// Event bit 28 of the CPU; always false for a CPU without a reference.
@@ -187,8 +199,10 @@ mod tests {
         timers.set_count(0, 0xFFFF_FFF0);
         timers.set_reference(0, Cpu::A, 0xFFFF_FFEF);
         assert!(timers.reached(0, Cpu::A));
+        assert_eq!(timers.late_references(Cpu::A), 1);
         timers.set_reference(0, Cpu::A, 0x10);
         assert!(!timers.reached(0, Cpu::A));
+        assert_eq!(Cpu::ALL.map(|cpu| timers.late_references(cpu)), [1, 0]);
         let due = timers.next_deadline(0).unwrap();
         assert_eq!(timers.count(due), 0x10);
         assert_eq!(timers.count(due - 1), 0xF);

@@ -84,6 +84,12 @@ impl<'a> Inspect<'a> {
         self.card.events(now, cpu)
     }
 
+    /// How many timer references of a CPU (`R[58]`, `R[78]`) were reached already when they were
+    /// written: silicon may compare for equality, so firmware writes none (7).
+    pub fn late_references(self, cpu: Cpu) -> u64 {
+        self.card.timers.late_references(cpu)
+    }
+
     /// Base of a CPU's spill window: `R[150]` or `R[250]`, in steps of 4 KB.
     pub fn spill_base(self, cpu: Cpu) -> u32 {
         self.card.spill_base(cpu)
