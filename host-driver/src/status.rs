@@ -158,11 +158,30 @@ pub enum Request {
         /// Arguments, up to 60.
         arguments: Vec<u32>,
     },
+    /// The routes of a router on the card, after a change if one is named.
+    Routes {
+        /// The router's domain; by default the only router there is.
+        domain: Option<u32>,
+        /// The change.
+        change: Option<RouteRequest>,
+    },
     /// Takes the link up or down.
     Link {
         /// Whether it is to be up.
         up: bool,
     },
+}
+
+/// A change of a router's routes, which are text: [`spine_linker::routes`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteRequest {
+    /// Adds a route, or gives its prefix another next hop.
+    Add(String),
+    /// Deletes the route to a prefix.
+    Delete(String),
+    /// Has these routes, one in a line, in place of all others.
+    Replace(String),
 }
 
 impl Request {
@@ -180,6 +199,7 @@ impl Request {
             | Self::Rss
             | Self::Extensions
             | Self::Capture { .. } => false,
+            Self::Routes { change, .. } => change.is_some(),
             Self::SetRss { .. }
             | Self::LoadExtension { .. }
             | Self::UnloadExtension { .. }
@@ -434,6 +454,7 @@ fn answer<T: Transport>(
         | Request::UnloadExtension { .. }
         | Request::OpenEndpoint { .. }
         | Request::SendMessage { .. }
+        | Request::Routes { .. }
         | Request::ResumeExtension { .. } => extensions::answer(loaded, applications, request, nic),
         Request::Link { up } => {
             let link = nic.config().link.with_enabled(*up);

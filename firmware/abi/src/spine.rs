@@ -116,6 +116,9 @@ table! {
         /// Close an endpoint. When it is [`Done`](Outcome::Done), the card touches none of its
         /// memory any more.
         Close = 7,
+        /// Nothing. When it is answered, the runs that had begun before are over: commands run
+        /// between handlers.
+        Synchronize = 8,
         /// Take over the words of the [peer page](peer), which lies behind the arena.
         Peer = 16,
     }

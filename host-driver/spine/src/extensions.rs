@@ -1,12 +1,14 @@
 //! The driver process's record of the extensions on its card.
 //!
 //! The [`Loader`] knows which pieces of the arena are in use. The record adds what the card does
-//! not know: names, what was proven, and who owns each guard. Restarted firmware has no domains;
+//! not know: names, what was proven, who owns each guard, and the routes of a router. Restarted firmware has no domains;
 //! the record notices the restart at its next look and is empty, too.
 
 mod messages;
+mod routes;
 
 pub use messages::{EndpointReport, Ledger};
+pub use routes::{ChangeError, RouteChange, RouterReport};
 
 use crate::guard::{Guard, GuardText};
 use crate::load::{Card, LoadError, Loader};
@@ -52,6 +54,7 @@ struct Loaded {
     name: String,
     bytes: u32,
     stack: u32,
+    routes: routes::Routes,
 }
 
 /// The extensions of a card.
@@ -124,8 +127,12 @@ impl Extensions {
             return Err(refused);
         }
         if let Some(row) = self.loaded.get_mut(domain as usize) {
-            let stack = proof.most;
-            *row = Some(Loaded { name, bytes, stack });
+            *row = Some(Loaded {
+                name,
+                bytes,
+                stack: proof.most,
+                routes: routes::Routes::new(),
+            });
         }
         Ok(domain)
     }

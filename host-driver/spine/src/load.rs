@@ -287,6 +287,14 @@ impl Loader {
         self.ask(card, Command::Resume, domain)
     }
 
+    /// Waits for the firmware to answer: the runs that had begun are over.
+    ///
+    /// # Errors
+    /// [`LoadError::NoAnswer`], [`LoadError::Card`].
+    pub fn synchronize<C: Card>(&mut self, card: &mut C) -> Result<(), LoadError<C::Error>> {
+        self.ask(card, Command::Synchronize, 0)
+    }
+
     /// Hands a message to a handler: its run is over when this returns, and what it has asked for
     /// is done. What it has to say lies in its region.
     ///

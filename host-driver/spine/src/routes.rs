@@ -7,16 +7,23 @@
 //! least five of eight children in use.
 //!
 //! The extension's page has the layout of the words. [`replace`] writes a table beside the one in
-//! use, and then the word that says which is in use.
+//! use, and then the word that says which is in use. Before it writes it has the firmware answer
+//! ([`Loader::synchronize`]): a run that began before the last replacement may still read the words
+//! that are about to be written.
 
+mod text;
 mod trie;
+
+pub use text::parse;
 
 use self::trie::Trie;
 use crate::load::{Card, LoadError, Loader};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::str::FromStr;
 use thiserror::Error;
+
+/// Name of the extension that routes by these tables.
+pub const ROUTER: &str = "spine-router";
 
 /// Next hops of a table; number 0 is the host.
 const HOPS: usize = 1 << 10;
@@ -35,11 +42,17 @@ pub enum NextHop {
     Peer([u8; 6]),
 }
 
+/// The addresses that begin with some bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Prefix {
+    bits: u32,
+    length: u32,
+}
+
 /// Addresses with a common prefix, and where their packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    prefix: u32,
-    length: u32,
+    prefix: Prefix,
     hop: NextHop,
 }
 
@@ -60,6 +73,9 @@ pub enum RouteError {
     /// A prefix with bits behind its length, or a length above 32.
     #[error("{0} is no prefix")]
     Prefix(String),
+    /// A next hop of another form.
+    #[error("{0:?} is no next hop: an Ethernet address, peer and one, or host")]
+    Hop(String),
     /// More than a table can name.
     #[error("{count} {what}, at most {most} fit")]
     TooMany {
@@ -72,104 +88,58 @@ pub enum RouteError {
     },
 }
 
+impl Prefix {
+    /// The addresses that begin with so many bits of `address`.
+    ///
+    /// # Errors
+    /// [`RouteError::Prefix`].
+    pub fn new(address: Ipv4Addr, length: u32) -> Result<Prefix, RouteError> {
+        let bits = address.to_bits();
+        if length > 32 || bits & !mask(length) != 0 {
+            return Err(RouteError::Prefix(format!("{address}/{length}")));
+        }
+        Ok(Prefix { bits, length })
+    }
+}
+
 impl Route {
     /// A route to the addresses that begin with so many bits of `prefix`.
     ///
     /// # Errors
     /// [`RouteError::Prefix`].
     pub fn new(prefix: Ipv4Addr, length: u32, hop: NextHop) -> Result<Route, RouteError> {
-        let bits = prefix.to_bits();
-        if length > 32 || bits & !mask(length) != 0 {
-            return Err(RouteError::Prefix(format!("{prefix}/{length}")));
-        }
-        Ok(Route {
-            prefix: bits,
-            length,
-            hop,
-        })
+        Ok(Route::to(Prefix::new(prefix, length)?, hop))
+    }
+
+    /// A route to these addresses.
+    pub const fn to(prefix: Prefix, hop: NextHop) -> Route {
+        Route { prefix, hop }
     }
 
     /// Whether it is about an address.
     pub const fn fits(&self, address: u32) -> bool {
-        (address ^ self.prefix) & mask(self.length) == 0
+        (address ^ self.prefix.bits) & mask(self.prefix.length) == 0
+    }
+
+    /// Its addresses.
+    pub const fn addresses(&self) -> Prefix {
+        self.prefix
     }
 
     /// The first of its addresses.
     pub const fn prefix(&self) -> u32 {
-        self.prefix
+        self.prefix.bits
     }
 
     /// Bits that its addresses have in common.
     pub const fn length(&self) -> u32 {
-        self.length
+        self.prefix.length
     }
 
     /// Where its packets go.
     pub const fn hop(&self) -> NextHop {
         self.hop
     }
-}
-
-impl FromStr for Route {
-    type Err = RouteError;
-
-    /// From `10.0.0.0/8 02:00:00:00:00:05`, `10.0.0.0/8 peer 02:00:00:00:00:05`, or
-    /// `10.0.0.1/32 host`.
-    fn from_str(text: &str) -> Result<Route, RouteError> {
-        let parsed = || {
-            let (prefix, hop) = text.split_once(char::is_whitespace)?;
-            let (address, length) = prefix.split_once('/')?;
-            Some((
-                address.parse().ok()?,
-                length.parse().ok()?,
-                next_hop(hop.trim())?,
-            ))
-        };
-        let (address, length, hop) = parsed().ok_or_else(|| RouteError::Text {
-            line: 1,
-            text: text.to_owned(),
-        })?;
-        Route::new(address, length, hop)
-    }
-}
-
-fn next_hop(text: &str) -> Option<NextHop> {
-    if text == "host" {
-        return Some(NextHop::Host);
-    }
-    let (to, text): (fn([u8; 6]) -> NextHop, &str) = match text.strip_prefix("peer ") {
-        Some(text) => (NextHop::Peer, text.trim()),
-        None => (NextHop::Wire, text),
-    };
-    let mut address = [0; 6];
-    let mut parts = text.split(':');
-    for byte in &mut address {
-        *byte = u8::from_str_radix(parts.next()?, 16).ok()?;
-    }
-    parts.next().is_none().then_some(to(address))
-}
-
-/// The routes of a text: one in a line, `#` begins a remark.
-///
-/// # Errors
-/// [`RouteError::Text`], [`RouteError::Prefix`].
-pub fn parse(text: &str) -> Result<Vec<Route>, RouteError> {
-    let mut routes = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        let route = line.parse().map_err(|error| match error {
-            RouteError::Text { text, .. } => RouteError::Text {
-                line: number + 1,
-                text,
-            },
-            other => other,
-        })?;
-        routes.push(route);
-    }
-    Ok(routes)
 }
 
 /// The upper bits, so many.
@@ -189,7 +159,7 @@ pub fn table(routes: &[Route]) -> Result<Vec<u32>, RouteError> {
     let too_many = |what, count, most| Err(RouteError::TooMany { what, count, most });
     let mut sorted = BTreeMap::new();
     for route in routes {
-        sorted.insert((route.prefix, route.length), route.hop);
+        sorted.insert((route.prefix(), route.length()), route.hop);
     }
     let mut hops: Vec<NextHop> = sorted.values().copied().collect();
     hops.push(NextHop::Host);
@@ -270,21 +240,30 @@ pub enum ReplaceError<E: std::error::Error> {
 /// # Errors
 /// [`ReplaceError`]; the router goes on with the table that it has.
 pub fn replace<C: Card>(
-    loader: &Loader,
+    loader: &mut Loader,
     card: &mut C,
     domain: u32,
     table: &[u32],
 ) -> Result<(), ReplaceError<C::Error>> {
-    let region = loader.region_words(domain)?;
-    let room = region.saturating_sub(1) / 2;
+    let room = room(loader, domain)?;
     if table.len() > room {
         let words = table.len();
         return Err(ReplaceError::TooLarge { words, room });
     }
+    loader.synchronize(card)?;
     let mut in_use = [0];
     loader.read_region(card, domain, 0, &mut in_use)?;
     let start = if in_use == [1] { 1 + room } else { 1 };
     loader.write_region(card, domain, start, table)?;
     loader.write_region(card, domain, 0, &[start as u32])?;
     Ok(())
+}
+
+/// Words that a table of a router may have.
+///
+/// # Errors
+/// [`LoadError::NotLoaded`].
+pub fn room<E: std::error::Error>(loader: &Loader, domain: u32) -> Result<usize, LoadError<E>> {
+    let region = loader.region_words(domain)?;
+    Ok(region.saturating_sub(1) / 2)
 }

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use spine_linker::endpoint::RingSizes;
-use spine_linker::extensions::Extensions;
+use spine_linker::extensions::{Extensions, RouteChange};
 use spine_linker::guard::GuardText;
 use spine_linker::load::LoadError;
+use spine_linker::routes::{self, RouteError};
 
-use super::Request;
 use super::applications::{Applications, Wanted};
+use super::{Request, RouteRequest};
 use crate::nic::{Control, ExtensionCard, NicError};
 use crate::transport::Transport;
 
@@ -46,6 +47,12 @@ pub(super) fn answer<T: Transport>(
         revoked.map_err(text)?;
     }
     let mut card = ExtensionCard(control);
+    if let Request::Routes { domain, change } = request {
+        let change = route_change(change.as_ref()).map_err(|error| error.to_string())?;
+        let report = extensions.change_routes(&mut card, *domain, &change);
+        let report = report.map_err(|error| error.to_string())?;
+        return Ok(json!({ "router": report }));
+    }
     let mut loaded = None;
     match request {
         Request::LoadExtension { container, guards } => {
@@ -84,6 +91,15 @@ pub(super) fn answer<T: Transport>(
         "ledger": ledger,
         "endpoints": endpoints,
     }))
+}
+
+fn route_change(request: Option<&RouteRequest>) -> Result<RouteChange, RouteError> {
+    Ok(match request {
+        None => RouteChange::None,
+        Some(RouteRequest::Add(route)) => RouteChange::Add(route.parse()?),
+        Some(RouteRequest::Delete(prefix)) => RouteChange::Delete(prefix.parse()?),
+        Some(RouteRequest::Replace(all)) => RouteChange::Replace(routes::parse(all)?),
+    })
 }
 
 fn text(error: LoadError<NicError>) -> String {

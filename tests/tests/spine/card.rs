@@ -130,7 +130,21 @@ pub fn policy_with_guards(guards: &[&str]) -> Policy {
     policy_of(3, guards)
 }
 
+/// The same, with room for the router and its tables.
+pub fn policy_with_router() -> Policy {
+    policy_from(3, &["any"], 20, [32_768, 36_864])
+}
+
 fn policy_of(patience: u32, guards: &[&str]) -> Policy {
+    policy_from(patience, guards, 10, [4096, 8192])
+}
+
+fn policy_from(
+    patience: u32,
+    guards: &[&str],
+    watchdog: u32,
+    [region, memory]: [u32; 2],
+) -> Policy {
     let key = digits_of_bytes(&signer().public());
     let build = digits_of_bytes(&build_id());
     Policy::parse(&format!(
@@ -143,10 +157,10 @@ fn policy_of(patience: u32, guards: &[&str]) -> Policy {
             "spine.message",
             "spine.peer",
         ]
-        watchdog = 10
+        watchdog = {watchdog}
         patience = {patience}
-        region = 4096
-        memory = 8192
+        region = {region}
+        memory = {memory}
         stack = 256
         guards = {guards:?}
         "#

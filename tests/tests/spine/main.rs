@@ -9,6 +9,7 @@ mod kept;
 mod messages;
 mod peers;
 mod rings;
+mod routes;
 mod schedules;
 mod tigonctl;
 mod traffic;

@@ -13,27 +13,27 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// A driver of a card that loads extensions, and a folder for their files.
-struct Story {
-    driver: Driver<Sim>,
+pub struct Story {
+    pub driver: Driver<Sim>,
     folder: TempDir,
 }
 
 impl Story {
-    fn with(policy: Policy) -> Story {
+    pub fn with(policy: Policy) -> Story {
         Story {
             driver: Driver::of(card::stage(card::variant())).with_extensions(policy),
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
 
-    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, bytes).expect("room");
         path
     }
 
     /// `tigonctl spine load`, of a container with guards.
-    fn load(&mut self, container: &[u8], guards: &[&str]) -> std::process::Output {
+    pub fn load(&mut self, container: &[u8], guards: &[&str]) -> std::process::Output {
         let file = self.file("container", container).display().to_string();
         let mut words = vec!["spine", "load", &file];
         for guard in guards {

@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 use tigon_bench::spine::card::Kit;
+use tigon_bench::spine::router::Pace;
 use tigon_bench::spine::{churn, contained, cost, cuts, guarded, router};
 
 fn kit() -> &'static Kit {
@@ -26,15 +27,23 @@ fn every_handler_and_every_init_can_be_cut_off_at_each_instruction() {
     assert!(frames > 2000, "{frames} frames of the host's");
 }
 
-/// Each packet goes where one of the two tables sends it, whatever the host has written of them.
+/// Each packet goes where a table sends it that was in use, whatever the host has written of the
+/// others: one table each millisecond, and one right behind the other.
 #[test]
 fn the_router_forwards_while_its_table_is_replaced() {
-    let routed = router::run(kit(), 500, 1200).unwrap_or_else(|error| panic!("{error:#}"));
-    println!("{routed:?}");
-    let [first, second] = routed.forwarded;
-    assert!(first > 100 && second > 100, "{routed:?}");
-    assert!(routed.of_host > 10, "{routed:?}");
-    assert_eq!(first + second + routed.of_host, routed.packets);
+    for (pace, routes, packets) in [
+        (Pace::EachMillisecond, 200, 6000),
+        (Pace::AtOnce, 500, 8000),
+    ] {
+        let routed = router::run(kit(), routes, packets, pace);
+        let routed = routed.unwrap_or_else(|error| panic!("{pace:?}: {error:#}"));
+        println!("{pace:?}: {routed:?}");
+        let forwarded: u32 = routed.forwarded.iter().sum();
+        assert!(routed.forwarded.iter().all(|one| *one > 100), "{routed:?}");
+        assert!(routed.of_host > 10, "{routed:?}");
+        assert_eq!(forwarded + routed.of_host, routed.packets);
+        assert!(routed.updates >= 100, "{routed:?}");
+    }
 }
 
 /// `cargo xtask extension churn`, for a moment.

@@ -69,6 +69,7 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::SetGuards) => set_guards(runtime, io),
         Some(Command::Open) => runtime.open_endpoint(io, argument),
         Some(Command::Close) => runtime.close_endpoint(io, argument),
+        Some(Command::Synchronize) => Ok(()),
         Some(Command::Peer) => {
             runtime.peer.open(io);
             call_b(io);

@@ -20,7 +20,7 @@ pub use flash::{BoardChoice, FlashAction, FlashOptions};
 pub use look::{LogOptions, StatsOptions, TraceOptions};
 pub use queues::{ExplainOptions, QueueOptions, QueuesOptions, RssAction, RssSetting};
 pub use run::{RunOptions, number};
-pub use spine::SpineAction;
+pub use spine::{RouteAction, SpineAction};
 pub use traffic::{
     BridgeOptions, CaptureOptions, Direction, PeerOptions, PingOptions, Protocol, ReplayOptions,
     ThroughputOptions,

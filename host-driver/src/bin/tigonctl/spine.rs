@@ -15,6 +15,8 @@ use super::cli::{Arguments, SpineAction};
 use super::output::Output;
 use super::rss::driver;
 
+mod routes;
+
 /// Rings of this program's own endpoint.
 const SIZES: RingSizes = RingSizes { slots: 16, bulk: 0 };
 
@@ -37,6 +39,9 @@ pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Re
             }
         }
         SpineAction::Message { .. } => return message(arguments, action, output),
+        SpineAction::Route { domain, action } => {
+            return routes::route(arguments, *domain, action, output);
+        }
         SpineAction::List
         | SpineAction::Stats { .. }
         | SpineAction::Endpoints
@@ -75,7 +80,7 @@ pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Re
             let value = json!({ "domain": domain, "handler": handler });
             output.result("sent", value, &text);
         }
-        SpineAction::Message { .. } => {}
+        SpineAction::Message { .. } | SpineAction::Route { .. } => {}
         SpineAction::Endpoints => {
             let reports: Vec<EndpointReport> = serde_json::from_value(answer["endpoints"].take())?;
             let text = endpoints(&reports);

@@ -228,7 +228,7 @@ fn handled(kit: &Kit) -> Result<Vec<Handled>> {
         let (domain, _) = card.load(kit, &container, &policy)?;
         if folder == router::FOLDER {
             let table = routes::table(&router::routes(ROUTES, 0)?)?;
-            routes::replace(&card.loader, &mut card.window, domain, &table)?;
+            routes::replace(&mut card.loader, &mut card.window, domain, &table)?;
         }
         card.guards(&[Guard::any(domain, handler)])?;
         let enter = kit.symbol("spine_enter")?;

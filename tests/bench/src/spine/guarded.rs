@@ -99,7 +99,7 @@ fn one_guarded(kit: &Kit, case: &Case, datagram: usize, duration: Duration) -> R
     let (domain, _) = loader.load(&mut card, &container, &policy, &kit.build)?;
     if case.folder == router::FOLDER {
         let table = routes::table(&router::routes(ROUTES, 0)?)?;
-        routes::replace(&loader, &mut card, domain, &table)?;
+        routes::replace(&mut loader, &mut card, domain, &table)?;
     }
     loader.set_guards(&mut card, &(case.guards)(domain))?;
     let arrivals = Arrivals::new(

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use spine_linker::guard::GuardText;
+use spine_linker::routes::Prefix;
 
 pub const EXAMPLE: &str = "Examples:\n  \
     tigonctl --attach tigon0.status spine load hello.spine --guard udp:4711\n  \
     tigonctl --attach tigon0.status spine list\n  \
     tigonctl --attach tigon0.status spine stats 0\n  \
     tigonctl --attach tigon0.status spine message 0 1 17 0xFF\n  \
+    tigonctl --attach tigon0.status spine route add 10.0.0.0/8 02:00:00:00:00:05\n  \
     tigonctl --attach tigon0.status spine unload 0\n\
     A guard is any, ether:TYPE, ip:PROTOCOL or udp:PORT, and =HANDLER behind it; or message.";
 
@@ -71,6 +73,40 @@ pub enum SpineAction {
         /// Its domain.
         domain: u32,
     },
+    /// Print or change the routes of a router on the card.
+    Route {
+        /// The router's domain [default: the only router].
+        #[arg(long, global = true)]
+        domain: Option<u32>,
+        /// What to do.
+        #[command(subcommand)]
+        action: RouteAction,
+    },
+}
+
+/// What to do with routes.
+#[derive(Debug, Subcommand)]
+pub enum RouteAction {
+    /// Add a route, or give its prefix another next hop.
+    Add {
+        /// Its addresses, such as 10.0.0.0/8.
+        prefix: Prefix,
+        /// An Ethernet address, peer and one, or host.
+        #[arg(required = true)]
+        hop: Vec<String>,
+    },
+    /// Delete the route to a prefix.
+    Del {
+        /// Its addresses.
+        prefix: Prefix,
+    },
+    /// Have the routes of a file in place of all others.
+    Load {
+        /// One route in a line; # begins a remark.
+        file: PathBuf,
+    },
+    /// Print them.
+    Show,
 }
 
 /// A word, decimal or hexadecimal.
