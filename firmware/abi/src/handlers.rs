@@ -58,7 +58,7 @@ macro_rules! handlers {
             /// Reports the send consumer index: the driver reads it, or CPU A writes it to the host.
             update_send_consumer: UpdateSendConsumer on SideB, UpdateSendConsumer = 12 => path::send::update_consumer[send, io],
             /// Reports the receive return producer index to the host.
-            update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer = 13 => path::receive::index::update[receive, queues, io],
+            update_receive_return_producer: UpdateReceiveReturnProducer on SideA, UpdateReceiveReturnProducer = 13 => path::receive::handlers::update[receive, queues, io],
             /// The MAC's receiver raises an attention: link or buffer.
             mac_rx_attention: MacRxAttention on SideA rarely, MacRxAttention = 14 => sides::fatal::receive_attention[all],
             /// The MAC's transmitter raises an attention.

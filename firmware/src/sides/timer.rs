@@ -201,7 +201,7 @@ fn reload<B: Dispatch>(a: &mut SideA<B>) {
     let receive_ticks = bus.load(Gencom::ReceiveTicks.nic_address());
     let receive_bds = bus.load(Gencom::ReceiveMaxBds.nic_address());
     let mtu = bus.load(Gencom::InterfaceMtu.nic_address());
-    receive::index::set_coalescing(&mut a.receive, receive_ticks, receive_bds);
+    receive::set_coalescing(&mut a.receive, receive_ticks, receive_bds);
     receive::set_longest(&mut a.receive, mtu);
 }
 

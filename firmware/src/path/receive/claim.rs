@@ -13,11 +13,11 @@
 //! The channel must not see a descriptor before it is filled; the caller ensures that. The caller
 //! calls [`settle`] after it has released the descriptors.
 
-use super::Receive;
 use super::deliver::{CUT, NOW, Taken, flags_of};
 use super::frame;
 use super::index::returned;
 use super::returns::{self, Made};
+use super::state::Receive;
 use crate::io::bd_ring::Take;
 use crate::io::note::WriteNote;
 use crate::io::{IoA, filter};
@@ -47,7 +47,7 @@ pub enum Look {
     /// No descriptor is free: the event is masked until completed transfers have been processed.
     Full,
     /// The next frame needs inspection or has to wait: it is for
-    /// [`complete`](super::frame::complete).
+    /// [`complete`](super::handlers::complete).
     Other,
 }
 
@@ -214,13 +214,13 @@ pub fn claim<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, claim: &mut Cl
     receive.returns.close(made);
     io.frees_with_data();
     receive.counters.received(UNICAST, count, octets);
-    returned(receive, io, count, false);
+    returned(&mut receive.index, io, count, false);
     let enough = if receive.index.is_due() {
         1
     } else {
         returns::MANY
     };
-    returns::queue(receive, io, enough);
+    returns::queue(&mut receive.returns, io, enough);
     receive.ring.give_back(&mut io.bus);
     Look::Claimed
 }
@@ -241,6 +241,6 @@ fn settle_more<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, filled: Fill
         receive.untidy = RETURN_SLOTS + 1;
     }
     if filled.0 & Filled::NOW != 0 {
-        returned(receive, io, 0, true);
+        returned(&mut receive.index, io, 0, true);
     }
 }

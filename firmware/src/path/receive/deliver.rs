@@ -11,9 +11,9 @@
 //!
 //! So no event is needed between the data and the return BD.
 
-use super::Receive;
 use super::headers::Headers;
 use super::index::returned;
+use super::state::Receive;
 use crate::io::IoA;
 use crate::io::buffer_ring::RingId;
 use crate::io::note::WriteNote;
@@ -310,5 +310,5 @@ pub(super) fn finish<B: Dispatch>(
     receive
         .counters
         .received(accepted.destination, 1, accepted.length);
-    returned(receive, io, 1, taken.flags & NOW != 0);
+    returned(&mut receive.index, io, 1, taken.flags & NOW != 0);
 }

@@ -3,10 +3,12 @@
 //! It takes good frames to this card's own address, of a length that is clearly the standard or
 //! the mini ring's, for a host that wants no checksums. Local variables hold whatever changes from
 //! frame to frame, so that it stays in registers; that, and the SRAM words that are not touched,
-//! make this path fast. Any other frame ends the run, and [`frame`](super::frame) handles it.
+//! make this path fast. Any other frame ends the run, and [`handlers`](super::handlers) has it
+//! inspected.
 
 use super::deliver::{NOW, Taken, flags_of};
-use super::{Receive, frame, returns};
+use super::state::Receive;
+use super::{frame, returns};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use host_interface::bd::ReceiveBdAt;

@@ -3,9 +3,9 @@
 //! Its return BD, which follows the data in the same ring, reports zero bytes. The frame's bytes
 //! in the receive buffer are freed like those of a dropped frame.
 
-use super::Receive;
 use super::frame::wrapped;
-use super::queues::Queues;
+use super::queues::state::Queues;
+use super::state::Receive;
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::layout::RETURN_SLOTS;

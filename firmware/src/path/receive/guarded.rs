@@ -1,15 +1,16 @@
 //! Receives frames while extensions or endpoints want some of them.
 //!
-//! It works as [`frame::complete`](super::frame::complete) does but looks at each frame. Frames for
+//! It works as [`complete`](super::handlers::complete) does but looks at each frame. Frames for
 //! the host take the usual paths, in runs. A frame that somebody else wants ends the run and is
 //! handed out; it stays the oldest frame until it is [let go](let_go), or [passed](Look::passed) to
 //! the host.
 
 use super::deliver::Accepted;
 use super::fast_path::{self, End};
-use super::frame::{self, CRC, HEADER, end_of};
+use super::frame::{CRC, HEADER, end_of};
 use super::index::returned;
-use super::{Receive, returns, slow_path};
+use super::state::Receive;
+use super::{judge, returns, slow_path};
 use crate::io::{IoA, filter};
 use host_interface::bd::destination::MULTICAST;
 use tigon2_hal::Bus;
@@ -81,7 +82,7 @@ pub fn next<B: Dispatch, G: Guard>(
             if run.count != 0 {
                 look.passed = 0;
                 *left -= run.count;
-                returned(receive, io, run.count, run.now);
+                returned(&mut receive.index, io, run.count, run.now);
             }
             match run.end {
                 End::Done => return Next::Done,
@@ -133,20 +134,20 @@ pub fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
         return false;
     };
     let destination = filter::destination(bus, frame.start);
-    let (id, flaws) = match frame::judge(receive, io, frame, destination) {
+    let (id, flaws) = match judge::judge(receive, io, frame, destination) {
         Ok(judged) => judged,
         Err(reason) => {
-            frame::drop(receive, io, frame, reason);
+            judge::drop(receive, io, frame, reason);
             return true;
         }
     };
     let bus = &mut io.bus;
     if receive.rings.get_mut(id).is_empty(bus) {
-        frame::wait_for_bds(receive, io, id);
+        judge::wait_for_bds(receive, io, id);
         return false;
     }
     if receive.returns.is_full(bus) {
-        frame::wait_for_returns(io);
+        judge::wait_for_returns(io);
         return false;
     }
     let accepted = Accepted {
@@ -221,6 +222,6 @@ pub fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     } else {
         returns::MANY
     };
-    returns::queue(receive, io, enough);
+    returns::queue(&mut receive.returns, io, enough);
     receive.ring.give_back(&mut io.bus);
 }

@@ -1,13 +1,10 @@
-//! Reports the receive return producer index to the host.
+//! When the receive return producer index is due for a report.
 //!
 //! Hardware reference, section 14, steps 7 and 8: after a number of BDs or a time, and at once for
 //! a BD that requests it.
 
-use super::queues::{self, Queues};
-use super::{Receive, returns};
 use crate::io::IoA;
 use crate::io::deadline::SlotA;
-use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::config::Config;
 use crate::memory::layout::QUEUES;
 use tigon2_chip::events::EventBit;
@@ -23,11 +20,11 @@ const BY_QUEUE: u32 = 1 << 31;
 #[derive(Debug)]
 pub struct Index {
     /// The host address of the return producer index.
-    place: HostAddress,
+    pub(super) place: HostAddress,
     /// The last reported index.
-    reported: u32,
+    pub(super) reported: u32,
     /// Return BDs since then.
-    unreported: u32,
+    pub(super) unreported: u32,
     /// Return BDs after which the index is reported.
     threshold: u32,
     /// Microseconds after which the index is reported; 0 for at once.
@@ -35,9 +32,9 @@ pub struct Index {
     /// The kind of updates: [`BY_TIME`], [`BY_QUEUE`]; 0 for the index with an interrupt.
     updates: u32,
     /// Whether a BD requested an update at once.
-    now: bool,
+    pub(super) now: bool,
     /// Whether the index was written without the interrupt.
-    silent: bool,
+    pub(super) silent: bool,
     /// Updates that the BD threshold triggered.
     threshold_hits: u32,
 }
@@ -68,13 +65,29 @@ impl Index {
         index
     }
 
+    /// Takes the host's coalescing: 0 microseconds means "at once", 0 BDs "by time only".
+    pub(super) const fn set_coalescing(&mut self, ticks: u32, max_bds: u32) {
+        self.ticks = ticks;
+        self.threshold = match (ticks, max_bds) {
+            (0, _) => 1,
+            (_, 0) => u32::MAX,
+            (_, bds) => bds,
+        };
+    }
+
     /// Starts or stops the updates of queues.
     pub(super) const fn set_queues(&mut self, sorts: bool) {
         self.updates = self.updates & BY_TIME | if sorts { BY_QUEUE } else { 0 };
     }
 
-    const fn is_by_time(&self) -> bool {
+    pub(super) const fn is_by_time(&self) -> bool {
         self.updates & BY_TIME != 0
+    }
+
+    /// Whether updates are the status lines of queues.
+    #[inline(always)]
+    pub(super) const fn is_by_queue(&self) -> bool {
+        QUEUES != 0 && self.updates & BY_QUEUE != 0
     }
 
     /// Whether the index is to be reported without waiting for the time.
@@ -95,22 +108,9 @@ impl Default for Index {
     }
 }
 
-/// The coalescing words, which drivers may change at run time: 0 microseconds means "at once", 0
-/// BDs "by time only".
-pub fn set_coalescing(receive: &mut Receive, ticks: u32, max_bds: u32) {
-    let index = &mut receive.index;
-    index.ticks = ticks;
-    index.threshold = match (ticks, max_bds) {
-        (0, _) => 1,
-        (_, 0) => u32::MAX,
-        (_, bds) => bds,
-    };
-}
-
 /// Some return BDs are queued: reports their index by count, by time or now.
 #[inline(always)]
-pub(crate) fn returned<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, count: u32, now: bool) {
-    let index = &mut receive.index;
+pub(crate) fn returned<B: Dispatch>(index: &mut Index, io: &mut IoA<B>, count: u32, now: bool) {
     index.unreported += count;
     if now || index.unreported >= index.threshold {
         return due(index, io, count, now);
@@ -133,46 +133,4 @@ fn due<B: Dispatch>(index: &mut Index, io: &mut IoA<B>, count: u32, now: bool) {
         io.arm(SlotA::Receive, index.ticks);
     }
     io.bus.set(EventBit::UpdateReceiveReturnProducer);
-}
-
-/// Update Receive Return Producer. With "interrupt only on coalescing" an update by the number of
-/// BDs is silent; the interrupt follows when the time is over.
-#[inline(always)]
-pub fn update<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>) {
-    if QUEUES != 0 && receive.index.updates & BY_QUEUE != 0 {
-        return queues::report::report(receive, queues, io);
-    }
-    update_producer(receive, io);
-}
-
-/// As [`update`], for the return ring of classic mode.
-#[inline(always)]
-pub fn update_producer<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
-    let producer = receive.returns.producer();
-    let index = &receive.index;
-    let silent = index.is_by_time() && !index.now && io.is_armed(SlotA::Receive);
-    if producer != index.reported || index.silent && !silent {
-        let note = if silent {
-            WriteNote::QUIET
-        } else {
-            WriteNote::of(WriteKind::ReturnIndex)
-        };
-        let place = index.place;
-        if !io.has_write_room(1 + returns::TRANSFERS) {
-            return io.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
-        }
-        returns::queue(receive, io, 1);
-        io.put_words(place, &[producer, 0], note);
-        let index = &mut receive.index;
-        index.reported = producer;
-        index.silent = silent;
-        let counters = &mut receive.counters;
-        counters.return_updates = counters.return_updates.wrapping_add(1);
-    }
-    receive.index.unreported = 0;
-    if !silent {
-        receive.index.now = false;
-        io.disarm(SlotA::Receive);
-    }
-    io.bus.clear(EventBit::UpdateReceiveReturnProducer);
 }

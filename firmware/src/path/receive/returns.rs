@@ -18,7 +18,6 @@
 //! run, or it waits for such a transfer; neither group exceeds `MANY` plus the frames of a run,
 //! `FRAMES`. Frames without data are queued by themselves.
 
-use super::Receive;
 use super::frame::FRAMES;
 use crate::io::IoA;
 use crate::io::note::WriteNote;
@@ -219,9 +218,9 @@ impl Made {
 /// Queues the return BDs of the frames whose data is queued, until fewer than `enough` are left.
 /// There is room for [`TRANSFERS`].
 #[inline(always)]
-pub(super) fn queue<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, enough: u32) {
-    while receive.returns.waiting() >= enough {
-        run(&mut receive.returns, io);
+pub(super) fn queue<B: Dispatch>(returns: &mut ReturnQueue, io: &mut IoA<B>, enough: u32) {
+    while returns.waiting() >= enough {
+        run(returns, io);
     }
 }
 

@@ -9,7 +9,8 @@ use super::deliver::{
 };
 use super::frame::{CRC, end_of, wrapped};
 use super::headers::{self, Headers};
-use super::{Receive, returns};
+use super::returns;
+use super::state::Receive;
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
@@ -92,7 +93,7 @@ pub(super) fn deliver<B: Dispatch>(
     finish(receive, io, &accepted, &taken, &outcome);
     if bytes == 0 {
         // Without data, no descriptor precedes its slot.
-        returns::queue(receive, io, 1);
+        returns::queue(&mut receive.returns, io, 1);
     }
     true
 }

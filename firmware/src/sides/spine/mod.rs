@@ -49,10 +49,9 @@ pub mod watch;
 use crate::io::IoA;
 use crate::memory::layout::{POOL_FRAME, POOL_SLOTS, SPINE, SPINE_BLOCK};
 use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING};
-use crate::path::receive::Receive;
-use crate::path::receive::frame;
 use crate::path::receive::guarded::{self, Look, Next};
 use crate::path::receive::queues::Queues;
+use crate::path::receive::{Receive, frame, handlers};
 use effects::{Effects, Installed, There};
 use enter::{Ended, Left};
 use guard::Guards;
@@ -200,7 +199,7 @@ pub fn complete<B: Dispatch>(
     {
         return complete_beside_extensions(receive, queues, runtime, io);
     }
-    frame::complete(receive, queues, io);
+    handlers::complete(receive, queues, io);
 }
 
 /// The same where frames or messages are for extensions. Where only frames are, all of it is in the
@@ -232,7 +231,7 @@ fn complete_beside_messages<B: Dispatch>(
     if !runtime.guards.is_empty() && !receive.is_sorting() {
         complete_guarded(receive, runtime, io);
     } else {
-        frame::complete(receive, queues, io);
+        handlers::complete(receive, queues, io);
     }
     if runtime.messages != 0 {
         message::serve(runtime, io, 1);

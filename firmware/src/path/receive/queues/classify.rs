@@ -3,7 +3,7 @@
 //! [`flow_classify`] does the work; this module gives it access to the buffer and to its tables.
 
 use super::super::frame::wrapped;
-use super::open::Refused;
+use super::refused::Refused;
 use crate::memory::flow_cache::{self, FlowCache, build_rows};
 use crate::memory::layout::{HASH_TABLES, INDIRECTION, QUEUE_CONTROL};
 use crate::memory::verdict;

@@ -6,13 +6,14 @@
 
 use super::classify::{self, Classify, Found};
 use super::queue::Queue;
+use super::state::Queues;
 use super::verdicts::By;
-use super::{Queues, Receive};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, filter};
 use crate::memory::layout::{QUEUE_SLOTS, QUEUES, VERDICTS, verdict_offset};
 use crate::path::receive::deliver::{NOW, Taken, flags_of};
 use crate::path::receive::frame::CRC;
+use crate::path::receive::state::Receive;
 use flow_classify::classifier::LEAST;
 use flow_classify::fields::Version;
 use host_interface::bd::ReceiveBdAt;

@@ -20,113 +20,46 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | this one | all queues, and a run of frames |
+//! | this one | a run of frames |
+//! | [`state`] | all queues |
 //! | [`queue`] | the rings of one queue |
 //! | [`classify`] | from a frame to its queue |
 //! | `fast_path` | frames that need no inspection |
 //! | `verdicts` | which of the next frames are classified |
 //! | `slow_path` | all others, and drops |
-//! | [`report`] | status lines, polled marks, interrupts |
+//! | `notify` | when a queue is reported |
+//! | [`report`] | return BDs, status lines, polled marks, interrupts |
 //! | [`open`] | validates the control block; opens and closes the queues |
 
 pub mod classify;
 mod fast_path;
+mod notify;
 pub mod open;
 pub mod queue;
+mod refused;
 pub mod report;
 mod slow_path;
+pub mod state;
 mod verdicts;
 
-use super::Receive;
 use super::returns::MANY;
+use super::state::Receive;
 use crate::io::IoA;
-use crate::memory::layout::{QUEUE_RINGS, QUEUE_SHIFT, QUEUE_WINDOW, QUEUES};
+use crate::memory::layout::QUEUE_WINDOW;
 use crate::memory::shared::QUEUE_MOVES;
 use crate::memory::statistics::count;
-use classify::Classify;
 use fast_path::{End, Run};
 use host_interface::queue::{QueueCounter, RearmWord, block};
+use notify::Notify;
 use queue::Queue;
-use report::Notify;
-use tigon2_hal::Bus;
-use tigon2_hal::assist::HostAddress;
+use report::send_returns;
+pub use state::Queues;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
-use verdicts::Verdicts;
 
 /// Frames that are sorted in a run of the handler: more than in classic mode, so that there are
 /// several for each queue.
 const MOST: u32 = 48;
-
-/// All queues.
-#[derive(Debug)]
-pub struct Queues {
-    table: [Queue; QUEUES],
-    /// The number of open queues; 0 in classic mode.
-    open: u32,
-    /// Selects a frame's queue.
-    classify: Classify,
-    /// When and where each queue is reported.
-    notify: [Notify; QUEUES],
-    /// Queues to report now, a bit for each.
-    due: u32,
-    /// The verdicts on the next frames.
-    verdicts: Verdicts,
-    /// Whether return BDs found no descriptor.
-    stuck: bool,
-    /// The return rings in host memory.
-    returns: [HostAddress; QUEUES],
-}
-
-impl Queues {
-    /// No queue is open.
-    pub const fn new() -> Queues {
-        Queues {
-            table: [const { Queue::UNUSED }; QUEUES],
-            open: 0,
-            classify: Classify::SINGLE,
-            notify: [Notify::UNUSED; QUEUES],
-            due: 0,
-            verdicts: Verdicts::CLOSED,
-            stuck: false,
-            returns: [const { HostAddress { high: 0, low: 0 } }; QUEUES],
-        }
-    }
-
-    /// Whether the card is in queue mode.
-    #[inline(always)]
-    pub const fn is_open(&self) -> bool {
-        QUEUES != 0 && self.open != 0
-    }
-
-    /// The data of a frame whose return BD is at `slot` could not be written.
-    pub(super) fn refused<B: Bus>(&mut self, bus: &mut B, slot: u32) {
-        let number = slot.wrapping_sub(QUEUE_RINGS) >> QUEUE_SHIFT;
-        if let Some(queue) = self.table.get_mut(number as usize) {
-            queue.count(bus, QueueCounter::Fault);
-            queue.is_untidy();
-        }
-    }
-
-    /// The open queues, each with its return ring in host memory.
-    #[inline(always)]
-    fn open_table(&mut self) -> impl Iterator<Item = (&mut Queue, &HostAddress)> {
-        let open = self.open as usize;
-        let table = self.table.get_mut(..open).unwrap_or_default();
-        table.iter_mut().zip(&self.returns)
-    }
-
-    /// The number of open queues.
-    pub const fn count(&self) -> u32 {
-        self.open
-    }
-}
-
-impl Default for Queues {
-    fn default() -> Queues {
-        Queues::new()
-    }
-}
 
 /// Receive Complete in queue mode: handles some frames.
 #[inline(never)]
@@ -277,36 +210,6 @@ fn tell_b<B: Dispatch>(io: &mut IoA<B>) {
     let moves = QUEUE_MOVES.get(&mut io.bus).wrapping_add(1);
     QUEUE_MOVES.set(&io.me, &mut io.bus, moves);
     io.ring_b();
-}
-
-/// As [`send_returns_here`], for callers that cannot spare the room.
-#[inline(never)]
-fn send_returns<B: Dispatch>(
-    queue: &mut Queue,
-    host: HostAddress,
-    io: &mut IoA<B>,
-    enough: u32,
-) -> bool {
-    send_returns_here(queue, host, io, enough)
-}
-
-/// Sends return BDs of a queue until fewer than `enough` are left; `false` if there is no
-/// descriptor for them.
-#[inline(always)]
-fn send_returns_here<B: Dispatch>(
-    queue: &mut Queue,
-    host: HostAddress,
-    io: &mut IoA<B>,
-    enough: u32,
-) -> bool {
-    while queue.waiting() >= enough {
-        if !io.has_write_room(1) {
-            return false;
-        }
-        let transfer = queue.next_run(host, io.states.words);
-        io.write_ring.put(&mut io.bus, &transfer);
-    }
-    true
 }
 
 /// The host wrote mailboxes of queues, a bit for each: buffer producers and re-arm words.

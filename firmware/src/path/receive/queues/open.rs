@@ -4,14 +4,17 @@
 //! the firmware uses nothing else later.
 
 use super::classify::Classify;
+use super::notify::Notify;
 use super::queue::Queue;
-use super::report::Notify;
-use super::{Queues, Receive, report};
+pub use super::refused::Refused;
+use super::report;
+use super::state::Queues;
 use crate::io::buffer_ring::RingId;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::{QUEUE_BLOCK, QUEUE_CONTROL, QUEUES};
 use crate::memory::overlay::{self, Overlay};
 use crate::memory::shared::{CLASSIC_NEXT, QUEUE_PRODUCERS};
+use crate::path::receive::state::Receive;
 use core::mem::offset_of;
 use host_interface::queue::{
     BlockWord, QueueControl, QueueControlBlock, QueueResult, block, is_ring_size,
@@ -20,27 +23,6 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::assist::HostAddress;
 use tigon2_hal::events::Dispatch;
-
-/// Why a command of queue mode is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The error.
-    pub result: QueueResult,
-    /// The index of the queue or table entry with the error.
-    pub index: u32,
-}
-
-impl Refused {
-    /// An error that is not about one queue or entry.
-    pub const fn of(result: QueueResult) -> Refused {
-        Refused::about(result, 0)
-    }
-
-    /// An error of one queue or entry.
-    pub const fn about(result: QueueResult, index: u32) -> Refused {
-        Refused { result, index }
-    }
-}
 
 /// Bytes of a BD, as a shift.
 const BD_SHIFT: u32 = 5;
@@ -164,7 +146,7 @@ pub fn resume<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
     for id in RingId::ALL {
         receive.rings.get_mut(id).resume();
     }
-    super::super::retry(io);
+    io.bus.set(EventBit::ReceiveComplete);
 }
 
 /// Validates the control block that was read, and prepares the queues; returns their number.
@@ -208,7 +190,7 @@ pub fn begin<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut I
     queues.open = open;
     classify_anew(receive, queues, io);
     receive.set_queues(open != 0);
-    super::super::retry(io);
+    io.bus.set(EventBit::ReceiveComplete);
 }
 
 /// Takes the classifier from the control block.

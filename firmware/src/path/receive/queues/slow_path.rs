@@ -5,15 +5,17 @@
 //! frame after them waits.
 
 use super::queue::{Queue, Wanting};
-use super::{Queues, Receive};
+use super::state::Queues;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
 use crate::io::{IoA, filter};
 use crate::memory::layout::QUEUE_SLOTS;
 use crate::memory::statistics::count;
 use crate::path::receive::deliver::{Accepted, Outcome, SEED_BYTES, Taken, put_seed, store_sum};
-use crate::path::receive::frame::{self, CRC, end_of};
+use crate::path::receive::frame::{CRC, end_of};
 use crate::path::receive::headers::{self, Headers};
+use crate::path::receive::judge;
+use crate::path::receive::state::Receive;
 use flow_classify::Verdict;
 use host_interface::bd::destination::MULTICAST;
 use host_interface::extension::DropReason;
@@ -46,10 +48,10 @@ pub(super) fn one<B: Dispatch>(
     let flaws = if good && receive.takes_in_queue(length) {
         0
     } else {
-        match frame::judge_in_queue(receive, io, frame, destination) {
+        match judge::judge_in_queue(receive, io, frame, destination) {
             Ok(flaws) => flaws,
             Err(reason) => {
-                frame::drop(receive, io, frame, reason);
+                judge::drop(receive, io, frame, reason);
                 return Some(0);
             }
         }
@@ -67,7 +69,7 @@ pub(super) fn one<B: Dispatch>(
     let queue = queues.table.get_mut(number)?;
     if let Err(wanting) = queue.has_place(bus) {
         let reason = refuse(bus, queue, wanting);
-        frame::drop(receive, io, frame, reason);
+        judge::drop(receive, io, frame, reason);
         return Some(0);
     }
     let accepted = Accepted {

@@ -14,13 +14,13 @@
 //! CPU A delivers claimed frames while it finds their flows in its cache; they need no verdict in
 //! the ring then. From the first one on that is not there, it leaves verdicts on all that are left.
 
-use super::Receive;
 use super::classify::Classify;
 use crate::io::IoA;
 use crate::memory::layout::{CLAIMED, CLAIMED_MOST, VERDICT_SLOTS};
 use crate::memory::shared::{
     QUEUE_AHEAD, QUEUE_AHEAD_FROM, QUEUE_EPOCH, QUEUE_HASHES, QUEUE_RELEASED,
 };
+use crate::path::receive::state::Receive;
 use flow_classify::fields::Version;
 use tigon2_chip::mac::{DESCRIPTOR_BYTES, RX_RING_BYTES};
 use tigon2_hal::Bus;
