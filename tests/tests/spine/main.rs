@@ -5,6 +5,7 @@ mod card;
 mod commands;
 mod cost;
 mod cuts;
+mod fuzz;
 mod kept;
 mod messages;
 mod peers;
