@@ -45,7 +45,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 2;
+pub const LAYOUT: u32 = 3;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -125,10 +125,10 @@ table! {
         Faults = 0x28,
         /// Transitions that CPU B's machines took; wraps. The trace has the last ones.
         Steps = 0x2C,
-        /// Frames for an endpoint that were not delivered, by [`Refusal`]: the first of its words.
-        Refused = 0x30,
         /// Transfers of descriptors from the processes' memory; wraps.
-        Pulls = 0x40,
+        Pulls = 0x30,
+        /// Frames for an endpoint that were not delivered, by [`Refusal`]: the first of its words.
+        Refused = 0x40,
     }
 }
 
@@ -174,6 +174,17 @@ table! {
         BadSum = 0x08,
         /// The descriptor names memory that is not the endpoint's, or too little.
         BadRegion = 0x0C,
+        /// A fragment has bytes that others brought already, and others: its datagram is dropped.
+        Overlap = 0x10,
+        /// As many datagrams are put together as can be at a time, or one has too many gaps.
+        NoContext = 0x14,
+        /// A datagram's fragments did not come in time.
+        Expired = 0x18,
+        /// Fragments were put into the memory of an endpoint that is connected to their source, and
+        /// the datagram is for another port.
+        Misplaced = 0x1C,
+        /// A fragment came twice.
+        Duplicate = 0x20,
     }
 }
 
@@ -212,6 +223,9 @@ table! {
         Wanted = 0x34,
         /// By the firmware: descriptors to send that are in slots, or were, modulo 2^16.
         Filled = 0x38,
+        /// The source whose fragments are this endpoint's as long as the one with the UDP header
+        /// has not come, if no other endpoint of its address has the same; 0 for none.
+        Connected = 0x3C,
     }
 }
 
@@ -289,6 +303,8 @@ table! {
         Closed = 4,
         /// A datagram's data was longer than the memory: the rest is lost.
         Truncated = 5,
+        /// Fragments of a datagram were put into its memory, and the datagram was given up.
+        Incomplete = 6,
     }
 }
 
@@ -378,9 +394,8 @@ const _: () = {
     assert!(slot(QUEUES, ENDPOINTS, 0) == TRACE);
     assert!(HandleWord::Headers as u32 + 44 <= HandleWord::IpSum as u32);
     assert!(MAILBOX + ENDPOINTS == COUNT && COMMAND_MAILBOX < MAILBOX);
-    assert!(BlockWord::Refused as u32 + Refusal::BadRegion as u32 + 4 <= BlockWord::Pulls as u32);
-    assert!(BlockWord::Pulls as u32 + 4 <= ENDPOINT_ROWS);
-    assert!(EndpointWord::Filled as u32 + 4 <= ROW_BYTES);
+    assert!(BlockWord::Refused as u32 + Refusal::Duplicate as u32 + 4 <= ENDPOINT_ROWS);
+    assert!(EndpointWord::Connected as u32 + 4 <= ROW_BYTES);
     assert!(DESCRIPTORS_MAX <= 1 << 15 && DESCRIPTORS_MAX.is_multiple_of(SLOTS));
     assert!(BLOCK_BYTES == 0x6C80);
 };

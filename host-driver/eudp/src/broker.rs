@@ -61,8 +61,19 @@ pub struct Refusals {
     pub no_buffer: u32,
     /// The UDP checksum was wrong.
     pub bad_sum: u32,
-    /// The descriptor named memory that is not the endpoint's.
+    /// The descriptor named memory that is not the endpoint's, or too little.
     pub bad_region: u32,
+    /// Datagrams with fragments that overlap.
+    pub overlap: u32,
+    /// Fragments for which the card had no room to remember their datagram.
+    pub no_context: u32,
+    /// Datagrams whose fragments did not all come in time.
+    pub expired: u32,
+    /// Datagrams that were taken to be for a [connected](EndpointConfig::connected) endpoint, and
+    /// are for another port.
+    pub misplaced: u32,
+    /// Fragments that came twice.
+    pub duplicate: u32,
 }
 
 /// The card's endpoints, regions and address handles.
@@ -159,6 +170,9 @@ impl Eudp {
         self.write(card, endpoint_word(number, EndpointWord::Address), &row)?;
         let row = [(queues_host >> 32) as u32, queues_host as u32, each];
         self.write(card, endpoint_word(number, EndpointWord::QueuesHigh), &row)?;
+        let connected = config.connected.map_or(0, u32::from);
+        let at = endpoint_word(number, EndpointWord::Connected);
+        self.write(card, at, &[connected])?;
         self.command(card, Command::Open, number)?;
         self.endpoints |= 1 << number;
         let doorbell = self.doorbells + number;
@@ -251,6 +265,11 @@ impl Eudp {
             no_buffer: of(Refusal::NoBuffer)?,
             bad_sum: of(Refusal::BadSum)?,
             bad_region: of(Refusal::BadRegion)?,
+            overlap: of(Refusal::Overlap)?,
+            no_context: of(Refusal::NoContext)?,
+            expired: of(Refusal::Expired)?,
+            misplaced: of(Refusal::Misplaced)?,
+            duplicate: of(Refusal::Duplicate)?,
         })
     }
 

@@ -19,6 +19,11 @@ pub struct EndpointConfig {
     pub mtu: u32,
     /// How its datagrams' checksum is made.
     pub checksum: Checksum,
+    /// The source whose fragmented datagrams may begin with any fragment: one that comes before the
+    /// UDP header is put into this endpoint's next buffer on trial. If that is wrong, or if two
+    /// endpoints of an address have the same, the datagram is lost. Without it, a datagram whose
+    /// first fragment does not come first is left to the host's kernel.
+    pub connected: Option<Ipv4Addr>,
     /// Descriptors that each of its two queues has in its memory: a power of two, from [`SLOTS`](crate::SLOTS)
     /// to [`DESCRIPTORS_MAX`](crate::DESCRIPTORS_MAX). Those of `SLOTS` at a time have a slot in NIC memory.
     pub descriptors: u32,
@@ -33,6 +38,7 @@ impl Default for EndpointConfig {
             port: 0,
             mtu: 1500,
             checksum: Checksum::Full,
+            connected: None,
             descriptors: DESCRIPTORS,
         }
     }

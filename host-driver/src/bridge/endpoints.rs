@@ -4,12 +4,12 @@
 //!              ┌── datagrams to an endpoint's port ──► endpoint
 //!   wire ─ card┤
 //!              └── all else: ARP, ICMP, other ports ──► TAP device ──► kernel
-//!                  fragments to the port ───────────────────────────► its socket, reserved here
+//!                  its datagrams whose first fragment is not first ───► its socket, reserved here
 //! ```
 //!
 //! One thread does both, and polls: what an endpoint is given raises no interrupt. A socket of the
-//! kernel's has the endpoint's port, so that nobody else gets it there; datagrams that came in
-//! fragments, which the card leaves to the kernel, arrive at it.
+//! kernel's has the endpoint's port, so that nobody else gets it there; datagrams that the card
+//! leaves to the kernel, as another fragment came before the first, arrive at it.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};

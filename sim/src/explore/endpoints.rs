@@ -253,6 +253,7 @@ impl Host<'_> {
             mtu: self.story.mtu,
             checksum: self.story.checksum,
             descriptors: self.story.descriptors,
+            connected: None,
         };
         let mut endpoint = self.eudp.open(lent, config).map_err(endpoints)?;
         let memory = lent.allocate(MEMORY)?;

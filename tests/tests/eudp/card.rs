@@ -1,6 +1,9 @@
 //! A simulated card with firmware that has endpoints, and a peer on its wire.
 
-use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
+use etherparse::{
+    EtherType, Ethernet2Header, IpFragOffset, IpNumber, Ipv4Header, NetSlice, PacketBuilder,
+    SlicedPacket, TransportSlice, UdpHeader,
+};
 use eudp::{
     AddressHandle, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig, Eudp,
     Received, Refusals, Region, Status,
@@ -62,12 +65,36 @@ impl Card {
     }
 
     /// The same on a card that was powered up.
-    pub fn on(
+    pub fn on(powered: (Sim, SimTransport), cut: CutThrough, checksum: Checksum, mtu: u32) -> Card {
+        Card::with_config(
+            powered,
+            cut,
+            EndpointConfig {
+                checksum,
+                mtu,
+                ..EndpointConfig::default()
+            },
+        )
+    }
+
+    /// One whose endpoint is connected to the peer.
+    pub fn connected(mtu: u32) -> Card {
+        let connected = Some(PEER);
+        let config = EndpointConfig {
+            connected,
+            mtu,
+            ..EndpointConfig::default()
+        };
+        Card::with_config(Sim::timed("default"), CutThrough::OfBus, config)
+    }
+
+    fn with_config(
         (engine, transport): (Sim, SimTransport),
         cut: CutThrough,
-        checksum: Checksum,
-        mtu: u32,
+        config: EndpointConfig,
     ) -> Card {
+        let endpoint_config = config;
+        let mtu = endpoint_config.mtu;
         let config = Config {
             mtu: if mtu > 1500 { 9000 } else { 1500 },
             ..Config::default()
@@ -85,9 +112,7 @@ impl Card {
             station,
             address: HERE,
             port: PORT,
-            mtu,
-            checksum,
-            ..EndpointConfig::default()
+            ..endpoint_config
         };
         let mut endpoint = eudp.open(&mut card, config).expect("an endpoint");
         let memory = eudp::Card::allocate(&mut card, 1 << 18).expect("memory");
@@ -199,6 +224,51 @@ impl Card {
         let mut frame = Vec::new();
         builder.write(&mut frame, data).expect("a frame");
         // As a MAC pads it.
+        frame.resize(frame.len().max(60), 0x55);
+        frame
+    }
+
+    /// Frames with the fragments of a datagram from the peer, the first one first. Each fragment but
+    /// the last brings `most` bytes of the IP payload, a multiple of 8.
+    pub fn fragments(
+        &self,
+        (identification, port): (u16, u16),
+        data: &[u8],
+        most: usize,
+    ) -> Vec<Vec<u8>> {
+        let udp = UdpHeader::with_ipv4_checksum(
+            PEER_PORT,
+            port,
+            &Ipv4Header::new(0, 64, IpNumber::UDP, PEER.octets(), HERE.octets()).expect("a header"),
+            data,
+        );
+        let payload = [&udp.expect("it fits").to_bytes()[..], data].concat();
+        let mut at = 0;
+        let mut frames = Vec::new();
+        while at < payload.len() {
+            let end = (at + most).min(payload.len());
+            frames.push(self.fragment(identification, at, &payload[at..end], end < payload.len()));
+            at = end;
+        }
+        frames
+    }
+
+    /// A frame with one fragment: `bytes` of an IP payload from `at` on.
+    pub fn fragment(&self, identification: u16, at: usize, bytes: &[u8], more: bool) -> Vec<u8> {
+        let length = bytes.len() as u16;
+        let ip = Ipv4Header::new(length, 64, IpNumber::UDP, PEER.octets(), HERE.octets());
+        let mut ip = ip.expect("it fits");
+        ip.identification = identification;
+        ip.dont_fragment = false;
+        ip.more_fragments = more;
+        ip.fragment_offset = IpFragOffset::try_new(at as u16 / 8).expect("an offset");
+        ip.header_checksum = ip.calc_header_checksum();
+        let ethernet = Ethernet2Header {
+            source: PEER_STATION,
+            destination: self.stage.nic.station(),
+            ether_type: EtherType::IPV4,
+        };
+        let mut frame = [&ethernet.to_bytes()[..], &ip.to_bytes(), bytes].concat();
         frame.resize(frame.len().max(60), 0x55);
         frame
     }

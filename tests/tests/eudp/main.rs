@@ -4,6 +4,7 @@ mod arriving;
 mod card;
 mod explore;
 mod faults;
+mod fragments;
 mod page;
 mod pair;
 mod queues;

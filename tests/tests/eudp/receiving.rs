@@ -69,6 +69,7 @@ fn a_damaged_datagram_is_dropped_and_its_buffer_stays() {
         no_buffer: 1,
         bad_sum: 1,
         bad_region: 1,
+        ..Refusals::default()
     };
     assert_eq!(card.refusals(), seen);
     card.follow();

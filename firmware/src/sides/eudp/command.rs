@@ -6,6 +6,7 @@ use super::arrival;
 use super::completion::{Completions, Reporter};
 use super::receiver::{self, Receiver};
 use super::{EudpA, each, word};
+use super::{assembly, fragment};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::EUDP_OPEN;
@@ -26,6 +27,7 @@ pub fn describe<B: Bus>(bus: &mut B) {
     for at in (EUDP_BLOCK..EUDP_BLOCK + BLOCK_BYTES).step_by(4) {
         bus.store(at, 0);
     }
+    assembly::clear(bus);
     for (at, value) in [
         (BlockWord::Layout, eudp::LAYOUT),
         (BlockWord::Mailbox, COMMAND_MAILBOX),
@@ -62,7 +64,7 @@ fn take<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
         None => Err(Outcome::NoCommand),
         Some(_) if endpoint >= ENDPOINTS => Err(Outcome::NoEndpoint),
         Some(Command::Open) => open(reporter, io, endpoint),
-        Some(Command::Close) => close(reporter, endpoint),
+        Some(Command::Close) => close(reporter, io, endpoint),
     };
     match done {
         Ok(()) => {
@@ -137,11 +139,16 @@ fn open<B: Dispatch>(
     Ok(())
 }
 
-fn close(reporter: &mut Reporter, endpoint: u32) -> Result<(), Outcome> {
+fn close<B: Dispatch>(
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    endpoint: u32,
+) -> Result<(), Outcome> {
     if reporter.open & 1 << endpoint == 0 {
         return Err(Outcome::WrongState);
     }
     reporter.open &= !(1 << endpoint);
+    fragment::close(&mut io.bus, endpoint);
     Ok(())
 }
 

@@ -284,7 +284,11 @@ pub fn written<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
 #[inline(never)]
 fn written_some<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>) {
     if let Some(sum) = io.take_datagram() {
-        receiver.written(reporter, io, sum);
+        if receiver.work.part.any() {
+            receiver.part_written(reporter, io, sum);
+        } else {
+            receiver.written(reporter, io, sum);
+        }
     }
     receiver.report(reporter, io);
     // A frame may have waited for a write descriptor.

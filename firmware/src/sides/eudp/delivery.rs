@@ -2,6 +2,7 @@
 
 use super::completion::{Entry, Reporter};
 use super::datagram::{Datagram, HEADERS};
+use super::fragment::Part;
 use super::frame::folded;
 use super::job::{Pieces, piece};
 use crate::io::IoA;
@@ -22,7 +23,7 @@ use tigon2_hal::schedule::barrier;
 /// Transfers of a datagram, and its completion.
 pub const TRANSFERS: u32 = SEGMENTS + 1;
 /// The bit by which a transfer frees what it has moved in the receive buffer.
-const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
+pub(super) const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 
 /// The datagram in RDMA.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub struct Work {
     pub chunk: u32,
     /// What RECV tells RDMA.
     pub signal: Option<rdma::Event>,
+    /// The fragment that is written, if it is one.
+    pub part: Part,
 }
 
 impl Work {
@@ -73,12 +76,28 @@ impl Work {
         written: 0,
         chunk: 0,
         signal: None,
+        part: Part::NONE,
     };
 
     /// Whether its place in the host's memory is one piece.
     #[inline(always)]
     pub const fn is_one_piece(&self) -> bool {
         !self.is_scattered
+    }
+
+    /// The word of the descriptor that was chosen.
+    pub(super) const fn cookie(&self) -> u32 {
+        self.cookie
+    }
+
+    /// That of one that was chosen before.
+    pub(super) const fn set_cookie(&mut self, cookie: u32) {
+        self.cookie = cookie;
+    }
+
+    /// The pieces of the descriptor that was chosen by [`choose_pieces`](Self::choose_pieces).
+    pub(super) const fn pieces(&self) -> &Pieces {
+        &self.pieces
     }
 
     /// Takes the endpoint's next descriptor, if it has one that is fit.
@@ -117,7 +136,7 @@ impl Work {
 
     /// The same of any descriptors.
     #[inline(never)]
-    fn choose_pieces<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+    pub(super) fn choose_pieces<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
         let Datagram {
             endpoint, length, ..
         } = self.datagram;

@@ -13,12 +13,14 @@
 //!
 //! | module | what | CPU |
 //! | --- | --- | --- |
+//! | [`assembly`] | datagrams in fragments, and what of them is there | A |
 //! | [`command`] | open, close | A |
 //! | [`completion`] | completions to the host | A |
 //! | [`refill`] | descriptors from the process's memory | B, A |
 //! | [`receiver`] | the events of RECV and RDMA: datagrams that arrive | A |
 //! | [`arrival`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
+//! | [`fragment`] | datagrams that are put together in a process's memory | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
@@ -31,10 +33,12 @@
 //! | [`watch`] | whether a part was there in time | B |
 
 pub mod arrival;
+pub mod assembly;
 pub mod command;
 pub mod completion;
 pub mod datagram;
 pub mod delivery;
+pub mod fragment;
 pub mod frame;
 pub mod handlers;
 pub mod job;

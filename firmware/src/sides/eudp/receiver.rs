@@ -16,6 +16,7 @@ use super::arrival::{self, Arrival, End};
 use super::completion::Reporter;
 use super::datagram::{Datagram, HEADERS};
 use super::delivery::{Card, TRANSFERS, Work};
+use super::fragment::{self, Outcome};
 use super::{EudpA, bump, each, room, word};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
@@ -162,7 +163,8 @@ fn complete_some<B: Dispatch>(
     guarded::finish_own(receive, io);
 }
 
-/// Frames of the host's, until one is an endpoint's. That one stays the oldest, and the event set.
+/// Frames of the host's and fragments for endpoints, until one is an endpoint's datagram. That one
+/// stays the oldest, and the event set.
 #[inline(never)]
 fn host_some<B: Dispatch>(
     receive: &mut Receive,
@@ -170,13 +172,21 @@ fn host_some<B: Dispatch>(
     receiver: &mut Receiver,
     io: &mut IoA<B>,
 ) {
-    arrival::passed(receiver, reporter, io);
     let base = receive.base();
     let mut datagram = Datagram::NONE;
     for number in 0..frame::FRAMES {
         let Some(arrived) = guarded::oldest(receive, io) else {
             break;
         };
+        match fragment::arrived(receiver, reporter, io, &arrived, base) {
+            Outcome::Passed => {}
+            Outcome::Waits => break,
+            Outcome::Taken => {
+                guarded::let_go(receive, io, arrived);
+                continue;
+            }
+        }
+        arrival::passed(receiver, reporter, io);
         let bytes = arrived.length.wrapping_sub(frame::CRC);
         // The first one was looked at.
         let wanted = number != 0
@@ -242,7 +252,11 @@ impl Receiver {
     #[inline(never)]
     pub fn failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
         self.work.refused = Some(Refusal::BadRegion);
-        self.step(rdma::Event::Failed, reporter, io);
+        if self.work.part.any() {
+            self.part_failed(reporter, io);
+        } else {
+            self.step(rdma::Event::Failed, reporter, io);
+        }
         io.bus.set(EventBit::ReceiveComplete);
     }
 

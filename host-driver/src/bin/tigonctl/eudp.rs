@@ -140,7 +140,8 @@ impl Local {
         Ok(completion)
     }
 
-    /// A datagram from the peer, if one has come: by the endpoint, or in fragments by the kernel.
+    /// A datagram from the peer, if one has come: by the endpoint, or, if its fragments came in
+    /// another order, by the kernel.
     fn received(&mut self, out: &mut [u8]) -> Result<Option<(usize, &'static str)>> {
         let completion = self.poll()?;
         if let Some(Completion::Received {
@@ -149,7 +150,9 @@ impl Local {
             datagram,
         }) = completion
         {
-            ensure!(status == Status::Done, "a datagram came in with {status:?}");
+            let is_lost = status == Status::Incomplete;
+            let is_done = status == Status::Done;
+            ensure!(is_done || is_lost, "a datagram came in with {status:?}");
             let place = cookie as usize;
             let bytes = (datagram.bytes as usize).min(out.len());
             let at = (PLACES + place) * PLACE;
@@ -160,7 +163,8 @@ impl Local {
                 self.region,
                 place,
             )?;
-            return Ok((datagram.from == self.peer).then_some((bytes, "endpoint")));
+            let is_answer = is_done && datagram.from == self.peer;
+            return Ok(is_answer.then_some((bytes, "endpoint")));
         }
         if let Some(Completion::Sent { status, .. }) = completion {
             ensure!(
@@ -184,11 +188,19 @@ impl Local {
             "bad_header": refused.bad_header,
             "bad_sum": refused.bad_sum,
             "bad_region": refused.bad_region,
+            "overlap": refused.overlap,
+            "no_context": refused.no_context,
+            "expired": refused.expired,
+            "misplaced": refused.misplaced,
+            "duplicate": refused.duplicate,
             "kernel": self.beside.report(),
         });
         let text = format!(
-            "refused: {} without a buffer, {} with a wrong sum, {} with a bad header",
-            refused.no_buffer, refused.bad_sum, refused.bad_header
+            "refused: {} without a buffer, {} with a wrong sum, {} with a bad header, {} in fragments",
+            refused.no_buffer,
+            refused.bad_sum,
+            refused.bad_header,
+            refused.overlap + refused.no_context + refused.expired + refused.misplaced
         );
         output.result("eudp", value, &text);
         finish(self.beside.into_nic(), run, output)

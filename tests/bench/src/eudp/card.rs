@@ -118,6 +118,7 @@ impl Bench {
             mtu,
             checksum,
             descriptors: eudp::DESCRIPTORS_MAX,
+            connected: Some(there),
         };
         let mut endpoint = eudp.open(card, config)?;
         let memory = card.allocate(MEMORY)?;

@@ -47,8 +47,8 @@ pub struct Latency {
     pub bytes: usize,
     /// To the wire: through the driver, stored and forwarded, cut through.
     pub out: [f64; 3],
-    /// From the wire: through the driver, to an endpoint.
-    pub into: [f64; 2],
+    /// From the wire: through the driver, stored and forwarded, cut through.
+    pub into: [f64; 3],
     /// Frames that were cut through, and cut off.
     pub cuts: [u32; 2],
 }
@@ -57,8 +57,8 @@ impl Latency {
     /// One way, as two cards would take: through the driver, stored and forwarded, cut through.
     pub fn one_way(&self) -> [f64; 3] {
         let [plain, coarse, fine] = self.out;
-        let [plain_in, into] = self.into;
-        [plain + plain_in, coarse + into, fine + into]
+        let [plain_in, coarse_in, fine_in] = self.into;
+        [plain + plain_in, coarse + coarse_in, fine + fine_in]
     }
 }
 
@@ -159,6 +159,7 @@ pub fn latencies(image: &[u8], sizes: &[(usize, u32)]) -> Result<Vec<Latency>> {
             into: [
                 coarse.plain_arrival(bytes, COUNT)?,
                 coarse.arrival(bytes, COUNT)?,
+                fine.arrival(bytes, COUNT)?,
             ],
             cuts: fine.cuts()?,
         })
@@ -198,7 +199,8 @@ impl Figures {
             "stored",
             "cut through",
             "in: driver",
-            "endpoint",
+            "stored",
+            "cut through",
             "one way: driver",
             "stored",
             "cut through",

@@ -1,0 +1,121 @@
+//! Rows in a map: fragments in random orders.
+
+extern crate std;
+
+use super::*;
+use std::collections::BTreeMap;
+use std::vec;
+use std::vec::Vec;
+use tigon2_chip::Register;
+
+/// SRAM, by words.
+#[derive(Default)]
+struct Memory(BTreeMap<u32, u32>);
+
+impl Bus for Memory {
+    fn read(&mut self, register: Register) -> u32 {
+        panic!("{register:?} is read")
+    }
+    fn write(&mut self, register: Register, _: u32) {
+        panic!("{register:?} is written")
+    }
+    fn load(&mut self, address: u32) -> u32 {
+        self.0.get(&address).copied().unwrap_or_default()
+    }
+    fn store(&mut self, address: u32, value: u32) {
+        self.0.insert(address, value);
+    }
+    fn load_half(&mut self, _: u32) -> u16 {
+        panic!("a halfword is loaded")
+    }
+    fn store_half(&mut self, _: u32, _: u16) {
+        panic!("a halfword is stored")
+    }
+    fn load_byte(&mut self, _: u32) -> u8 {
+        panic!("a byte is loaded")
+    }
+    fn store_byte(&mut self, _: u32, _: u8) {
+        panic!("a byte is stored")
+    }
+}
+
+fn key(identification: u32) -> Key {
+    Key {
+        source: 1,
+        destination: 2,
+        identification,
+    }
+}
+
+fn open(bus: &mut Memory, identification: u32, now: u32) -> Option<Assembly> {
+    let row = Assembly::take(bus, &key(identification), State::Open, now)?;
+    row.begin(bus, 3, 4, &Pieces::NONE);
+    Some(row)
+}
+
+/// Against a map of units: fragments of any place, length and order.
+#[test]
+fn runs_say_what_is_there() {
+    let mut bus = Memory::default();
+    let mut random = 1u32;
+    let mut below = |most: u32| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 8) % most
+    };
+    let mut seen = [0; 4];
+    for identification in 0..500 {
+        let row = open(&mut bus, identification, 0).expect("a row");
+        let most = 8 + below(200);
+        let mut there = vec![false; most as usize];
+        for _ in 0..200 {
+            let from = below(most);
+            let end = (from + 1 + below(6)).min(most);
+            let range = from as usize..end as usize;
+            let had = there[range.clone()].iter().filter(|had| **had).count();
+            let joins = from > 0 && there[from as usize - 1] || end < most && there[end as usize];
+            let runs = |there: &[bool]| {
+                let begins = |n: &usize| there[*n] && (*n == 0 || !there[*n - 1]);
+                (0..there.len()).filter(begins).count()
+            };
+            let noted = row.fill(&mut bus, 8 * from, 8 * end - 3);
+            let expected = if had == range.len() {
+                Noted::Duplicate
+            } else if had != 0 {
+                Noted::Overlap
+            } else if runs(&there) == RUNS as usize && !joins {
+                Noted::Full
+            } else {
+                there[range].fill(true);
+                Noted::New
+            };
+            assert_eq!(noted, expected);
+            seen[expected as usize] += 1;
+            row.set_length(&mut bus, 8 * most - 3);
+            assert_eq!(row.is_whole(&mut bus), there.iter().all(|had| *had));
+            assert_eq!(row.get(&mut bus, Row::Runs) as usize, runs(&there));
+        }
+        row.enter(&mut bus, State::Free);
+    }
+    assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
+}
+
+#[test]
+fn a_row_that_is_of_no_use_gives_way_and_no_other() {
+    let mut bus = Memory::default();
+    let rows: Vec<_> = (0..ASSEMBLIES)
+        .map(|number| open(&mut bus, number, number).expect("a row"))
+        .collect();
+    assert_eq!(open(&mut bus, 100, 50), None);
+    rows[2].enter(&mut bus, State::Failed);
+    assert_eq!(open(&mut bus, 100, 50), None);
+    rows[5].enter(&mut bus, State::Host);
+    rows[4].enter(&mut bus, State::Spent);
+    assert_eq!(open(&mut bus, 100, 50), Some(rows[4]));
+    assert_eq!(Assembly::find(&mut bus, &key(4)), None);
+    assert_eq!(Assembly::find(&mut bus, &key(100)), Some(rows[4]));
+    assert_eq!(open(&mut bus, 101, 50), Some(rows[5]));
+    assert_eq!(open(&mut bus, 102, 50), None);
+    clear(&mut bus);
+    assert_eq!(Assembly::find(&mut bus, &key(100)), None);
+    assert_eq!(open(&mut bus, 103, 50), Some(rows[0]));
+}

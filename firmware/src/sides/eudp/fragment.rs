@@ -1,0 +1,622 @@
+//! Fragments of datagrams for endpoints: CPU A puts them together in the process's memory.
+//!
+//! ```text
+//!   IP payload   | UDP header | data                               |
+//!   fragments    |   first, says the ports   | 2nd  |  3rd  | last, says the length
+//!                             v              v      v       v
+//!   descriptor                | piece 0          | piece 1 ...     |
+//! ```
+//!
+//! Each is a frame of RECV's and RDMA's: written when it is whole, and summed by the write channel.
+//! Its data goes where it belongs at once. The descriptor is completed when all bytes are there and
+//! the sum of the fragments is right.
+//!
+//! Who gets a datagram is known from its first fragment. If another one comes before that, it is
+//! placed on trial in the memory of the only endpoint that is *connected* to the source
+//! ([`EndpointWord::Connected`]). If there is none, all of that datagram's fragments go to the host,
+//! whose kernel puts them together.
+//!
+//! All of this is in SRAM, as CPU A's pad is full.
+
+use super::assembly::{Assembly, Key, MEMORY, Noted, PATIENCE, PAYLOAD_MAX, State};
+use super::completion::{Entry, Reporter};
+use super::datagram::{ETHERNET, HEADERS};
+use super::delivery::{FREES, TRANSFERS, Work};
+use super::frame::{folded, halves};
+use super::job::{IP, UDP};
+use super::receiver::Receiver;
+use super::{EudpA, bump, each, word};
+use crate::io::IoA;
+use crate::io::note::WriteNote;
+use crate::io::states::Sum;
+use crate::memory::layout::EUDP_BLOCK;
+use crate::path::receive::frame::{CRC, wrapped};
+use crate::path::receive::guarded;
+use frame_pipeline::{Step, World, rdma, recv};
+use host_interface::eudp::{BlockWord, EndpointWord, Kind, Refusal, Status, endpoint_word};
+use tigon2_chip::events::EventBit;
+use tigon2_hal::Bus;
+use tigon2_hal::assist::Transfer;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::ReceivedFrame;
+use tigon2_hal::timer;
+
+/// Where a fragment begins, in units of 8 bytes.
+const OFFSET: u32 = 0x1FFF;
+/// More fragments follow.
+const MORE: u32 = 0x2000;
+
+/// The fragment that RDMA writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its datagram; none if RDMA writes no fragment.
+    assembly: Assembly,
+    /// Where its data begins in NIC memory.
+    local: u32,
+    /// Where it belongs in the datagram's data.
+    at: u32,
+    /// Its bytes of data.
+    bytes: u32,
+    /// Whether the datagram is whole with it.
+    is_last: bool,
+}
+
+impl Part {
+    /// None.
+    pub const NONE: Part = Part {
+        assembly: Assembly::NONE,
+        local: 0,
+        at: 0,
+        bytes: 0,
+        is_last: false,
+    };
+
+    /// Whether there is one.
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        self.assembly != Assembly::NONE
+    }
+}
+
+/// What was done with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is no fragment for an endpoint.
+    Passed,
+    /// It has to wait; what it waits for calls again.
+    Waits,
+    /// It was seen to.
+    Taken,
+}
+
+/// What a fragment's headers say.
+struct Fragment {
+    key: Key,
+    /// Where it begins in the IP payload.
+    from: u32,
+    /// Behind its last byte.
+    end: u32,
+    /// Whether it is the last one.
+    is_end: bool,
+    /// The destination's port and the length of all, if it is the first one: as in the UDP header.
+    ports: u32,
+    /// The source's port.
+    port: u32,
+    /// The sum of the pseudo-header and of the UDP header.
+    sum: u32,
+    is_summed: bool,
+}
+
+impl Fragment {
+    /// Reads a frame's headers; `None` if it is no fragment of a UDP datagram, or is wrong in itself.
+    #[inline(always)]
+    fn of<B: Dispatch>(
+        io: &mut IoA<B>,
+        frame: &ReceivedFrame,
+        base: u32,
+        flags: u32,
+    ) -> Option<Fragment> {
+        let start = frame.start;
+        let place = flags >> 16 & (MORE | OFFSET);
+        if !guarded::is_own(io, frame, HEADERS) {
+            return None;
+        }
+        let mut word = |offset: u32| io.bus.load(wrapped(base, start + offset));
+        let (first, packet, source) = (word(12), word(16), word(24));
+        let (middle, last) = (word(28), word(32));
+        let (ports, check) = (word(36), word(40) >> 16);
+        let addresses = (source & 0xFFFF) + halves(middle) + (last >> 16);
+        let sum = (first & 0xFFFF) + halves(packet) + halves(flags) + (source >> 16) + addresses;
+        let (length, identification) = (packet >> 16, packet & 0xFFFF);
+        let bytes = length.wrapping_sub(IP);
+        let from = (place & OFFSET) << 3;
+        let end = from.wrapping_add(bytes);
+        let is_end = place & MORE == 0;
+        if first & 0xFFFF_FF00 != 0x0800_4500
+            || folded(sum) != 0xFFFF
+            || length <= IP
+            || length > frame.length - CRC - ETHERNET
+            || !is_end && bytes & 7 != 0
+            || end > PAYLOAD_MAX
+        {
+            return None;
+        }
+        let udp = ports & 0xFFFF;
+        let port = last & 0xFFFF;
+        Some(Fragment {
+            key: Key {
+                source: source << 16 | middle >> 16,
+                destination: middle << 16 | last >> 16,
+                identification,
+            },
+            from,
+            end,
+            is_end,
+            ports,
+            port,
+            sum: folded(addresses + 17 + udp + port + halves(ports) + check),
+            is_summed: check != 0,
+        })
+    }
+
+    /// Whether it has the UDP header.
+    const fn is_first(&self) -> bool {
+        self.from == 0
+    }
+
+    /// Bytes of the IP payload, if it says so.
+    const fn length(&self) -> Option<u32> {
+        if self.is_first() {
+            return Some(self.ports & 0xFFFF);
+        }
+        if self.is_end { Some(self.end) } else { None }
+    }
+}
+
+/// Sees to the oldest frame if it is a fragment of a datagram for an endpoint.
+#[inline(always)]
+pub fn arrived<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    frame: &ReceivedFrame,
+    base: u32,
+) -> Outcome {
+    let flags = io.bus.load(wrapped(base, frame.start + 20));
+    if flags & (MORE | OFFSET) << 16 == 0 {
+        return Outcome::Passed;
+    }
+    arrived_one(receiver, reporter, io, frame, (base, flags))
+}
+
+#[inline(never)]
+fn arrived_one<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    frame: &ReceivedFrame,
+    (base, flags): (u32, u32),
+) -> Outcome {
+    if flags & 0xFF != 17 {
+        return Outcome::Passed;
+    }
+    // Whosever it is: looking at it twice takes longer than the host may wait.
+    if receiver.is_busy() || !io.has_write_room(TRANSFERS) {
+        // What has been written calls again.
+        io.bus.clear(EventBit::ReceiveComplete);
+        io.await_writes();
+        return Outcome::Waits;
+    }
+    let Some(fragment) = Fragment::of(io, frame, base, flags) else {
+        return Outcome::Passed;
+    };
+    if !reporter.has_address(fragment.key.destination) {
+        return Outcome::Passed;
+    }
+    let known = Assembly::find(&mut io.bus, &fragment.key);
+    let known = known.map(|assembly| (assembly, assembly.state(&mut io.bus)));
+    match known {
+        Some((_, State::Host)) => return Outcome::Passed,
+        Some((_, State::Spent | State::Failed)) => {
+            receiver.let_pass(reporter, io);
+            return Outcome::Taken;
+        }
+        _ => {}
+    }
+    let found = match known {
+        Some((assembly, _)) => Ok(assembly),
+        None => begin(receiver, reporter, io, &fragment),
+    };
+    match found {
+        Ok(assembly) => take(
+            receiver,
+            reporter,
+            io,
+            &fragment,
+            assembly,
+            (frame.start, base),
+        ),
+        Err(outcome) => return outcome,
+    }
+    Outcome::Taken
+}
+
+/// A datagram of which nothing is known: finds its endpoint and memory for it.
+#[inline(never)]
+fn begin<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    fragment: &Fragment,
+) -> Result<Assembly, Outcome> {
+    let Key {
+        source,
+        destination,
+        ..
+    } = fragment.key;
+    let now = timer::now(&mut io.bus);
+    let endpoint = if fragment.is_first() {
+        reporter.find(destination, fragment.ports >> 16)
+    } else {
+        reporter.connected(&mut io.bus, source, destination)
+    };
+    let Some(endpoint) = endpoint else {
+        // If there is no row, its next fragment comes here again.
+        Assembly::take(&mut io.bus, &fragment.key, State::Host, now);
+        return Err(Outcome::Passed);
+    };
+    if !reporter.has_next(io, endpoint) {
+        // CPU B calls again.
+        io.bus.clear(EventBit::ReceiveComplete);
+        return Err(Outcome::Waits);
+    }
+    let Some(assembly) = Assembly::take(&mut io.bus, &fragment.key, State::Spent, now) else {
+        receiver.drop_fragment(reporter, io, Refusal::NoContext);
+        return Err(Outcome::Taken);
+    };
+    let work = &mut receiver.work;
+    work.datagram.endpoint = endpoint;
+    let length = fragment.length().unwrap_or(fragment.end);
+    work.datagram.length = length.saturating_sub(UDP);
+    work.choose_pieces(reporter, io);
+    if let Some(refusal) = work.refused.take() {
+        receiver.drop_fragment(reporter, io, refusal);
+        return Err(Outcome::Taken);
+    }
+    assembly.begin(&mut io.bus, endpoint, work.cookie(), work.pieces());
+    assembly.enter(&mut io.bus, State::Open);
+    if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
+        queue.received = queue.received.wrapping_add(1) & 0xFFFF;
+    }
+    if io.has_write_room(TRANSFERS) {
+        return Ok(assembly);
+    }
+    io.bus.clear(EventBit::ReceiveComplete);
+    io.await_writes();
+    Err(Outcome::Waits)
+}
+
+/// A fragment of a datagram that is put together.
+#[inline(never)]
+fn take<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    fragment: &Fragment,
+    assembly: Assembly,
+    (start, base): (u32, u32),
+) {
+    match judge(reporter, &mut io.bus, fragment, assembly) {
+        Ok(Noted::New) => {}
+        Ok(_) => return receiver.drop_fragment(reporter, io, Refusal::Duplicate),
+        Err(refusal) => {
+            receiver.drop_fragment(reporter, io, refusal);
+            return fail(reporter, io, assembly);
+        }
+    }
+    let bus = &mut io.bus;
+    if fragment.is_first() {
+        assembly.set_from(bus, fragment.port, fragment.is_summed);
+        assembly.add(bus, fragment.sum);
+    }
+    if let Some(length) = fragment.length() {
+        assembly.set_length(bus, length);
+    }
+    let header = if fragment.is_first() { UDP } else { 0 };
+    let work = &mut receiver.work;
+    work.datagram.endpoint = assembly.endpoint(bus);
+    work.start = start;
+    work.base = base;
+    work.is_good = true;
+    work.part = Part {
+        assembly,
+        local: wrapped(base, start + ETHERNET + IP + header),
+        at: fragment.from.saturating_sub(UDP),
+        bytes: fragment.end - fragment.from - header,
+        is_last: assembly.is_whole(bus),
+    };
+    receiver.hear(recv::Event::Ended, reporter, io);
+    receiver.step_part(rdma::Event::Waiting, reporter, io);
+    if receiver.work.part.bytes == 0 {
+        // There is nothing to write.
+        receiver.part_written(reporter, io, 0);
+    }
+}
+
+/// Whether a fragment fits what is known of its datagram; notes that it is there.
+#[inline(never)]
+fn judge<B: Bus>(
+    reporter: &Reporter,
+    bus: &mut B,
+    fragment: &Fragment,
+    assembly: Assembly,
+) -> Result<Noted, Refusal> {
+    let says = fragment.length();
+    let known = assembly.length(bus);
+    if says.is_some() && known.is_some() && says != known {
+        return Err(Refusal::BadHeader);
+    }
+    let reach = assembly.reach(bus).max(fragment.end);
+    let length = says.or(known);
+    if length.is_some_and(|length| length < reach || length < UDP) {
+        return Err(Refusal::BadHeader);
+    }
+    if length.unwrap_or(reach).saturating_sub(UDP) > assembly.room(bus) {
+        return Err(Refusal::BadRegion);
+    }
+    let port = fragment.ports >> 16;
+    let endpoint = Some(assembly.endpoint(bus));
+    if fragment.is_first() && reporter.find(fragment.key.destination, port) != endpoint {
+        return Err(Refusal::Misplaced);
+    }
+    match assembly.fill(bus, fragment.from, fragment.end) {
+        Noted::Overlap => Err(Refusal::Overlap),
+        Noted::Full => Err(Refusal::NoContext),
+        noted => Ok(noted),
+    }
+}
+
+/// A datagram is given up: its descriptor goes back to the process.
+#[inline(never)]
+fn fail<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembly) {
+    let entry = Entry {
+        cookie: assembly.cookie(&mut io.bus),
+        kind: Kind::Received,
+        status: Status::Incomplete as u32,
+        ..Entry::NONE
+    };
+    let endpoint = assembly.endpoint(&mut io.bus);
+    let state = match reporter.complete_one(io, endpoint, &entry) {
+        Ok(()) => State::Spent,
+        // The next millisecond tries again.
+        Err(_) => State::Failed,
+    };
+    assembly.enter(&mut io.bus, state);
+}
+
+impl Receiver {
+    /// A fragment that is of no use.
+    #[inline(never)]
+    fn let_pass<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        self.work.is_good = false;
+        self.hear(recv::Event::Ended, reporter, io);
+    }
+
+    /// The same, counted.
+    #[inline(never)]
+    fn drop_fragment<B: Dispatch>(
+        &mut self,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+        refusal: Refusal,
+    ) {
+        self.let_pass(reporter, io);
+        bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
+    }
+
+    /// An event of RDMA that has a fragment.
+    fn step_part<B: Dispatch>(
+        &mut self,
+        event: rdma::Event,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+    ) {
+        let work = &mut self.work;
+        let mut card = Parts { work, reporter, io };
+        if !matches!(self.rdma.step(event, &mut card), Step::Taken(_)) {
+            bump(&mut io.bus, word(BlockWord::Faults));
+        }
+    }
+
+    /// The write channel has written a fragment, and summed it.
+    #[inline(never)]
+    pub(super) fn part_written<B: Dispatch>(
+        &mut self,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+        sum: u32,
+    ) {
+        let Part { assembly, .. } = self.work.part;
+        let bus = &mut io.bus;
+        self.work.data = assembly.add(bus, sum);
+        // Its endpoint may have been closed meanwhile.
+        self.work.part.is_last &= assembly.state(bus) == State::Open;
+        self.step_part(rdma::Event::Written, reporter, io);
+        self.work.part = Part::NONE;
+    }
+
+    /// The host's memory cannot be written.
+    #[inline(never)]
+    pub(super) fn part_failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        self.step_part(rdma::Event::Failed, reporter, io);
+        self.work.part = Part::NONE;
+    }
+}
+
+/// The card, for a handler's time, while RDMA has a fragment.
+struct Parts<'a, B: Dispatch> {
+    work: &'a mut Work,
+    reporter: &'a mut Reporter,
+    io: &'a mut IoA<B>,
+}
+
+impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
+    fn holds(&mut self, condition: rdma::Condition) -> bool {
+        match condition {
+            rdma::Condition::BufferPosted => true,
+            rdma::Condition::EnoughHere => false,
+            rdma::Condition::SumRight => {
+                let Part {
+                    assembly, is_last, ..
+                } = self.work.part;
+                !is_last || !assembly.from(&mut self.io.bus).1 || self.work.data == 0xFFFF
+            }
+        }
+    }
+
+    fn act(&mut self, action: rdma::Action) {
+        match action {
+            rdma::Action::WriteWhole => self.write(),
+            rdma::Action::Complete if self.work.part.is_last => self.complete(),
+            rdma::Action::Leave => self.give_up(),
+            _ => {}
+        }
+    }
+}
+
+impl<B: Dispatch> Parts<'_, B> {
+    /// Queues the transfers of the fragment's data, into the pieces where it belongs.
+    fn write(&mut self) {
+        let Part {
+            assembly,
+            mut local,
+            at: mut skip,
+            bytes: mut left,
+            ..
+        } = self.work.part;
+        let io = &mut *self.io;
+        let mut state = io.states.data & !FREES | Sum::ON | Sum::BEGINS;
+        let mut number = 0;
+        while left != 0
+            && let Some((host, there)) = assembly.piece(&mut io.bus, number)
+        {
+            number += 1;
+            if skip >= there {
+                skip -= there;
+                continue;
+            }
+            let bytes = left.min(there - skip);
+            left -= bytes;
+            let mut transfer = Transfer {
+                host: host.plus(skip),
+                local,
+                length: bytes,
+                state,
+                note: WriteNote::DATAGRAM_PIECE.word(),
+            };
+            skip = 0;
+            state &= !Sum::BEGINS;
+            local = wrapped(self.work.base, local + bytes);
+            if left == 0 {
+                transfer.state |= Sum::STORED;
+                transfer.note = WriteNote::DATAGRAM.word();
+                io.write_ring.store_sum(&mut io.bus);
+                io.put_awaited(&transfer);
+            } else {
+                io.write_ring.put(&mut io.bus, &transfer);
+            }
+        }
+    }
+
+    /// All of the datagram is there.
+    fn complete(&mut self) {
+        let Part { assembly, .. } = self.work.part;
+        let bus = &mut self.io.bus;
+        let (port, is_summed) = assembly.from(bus);
+        let datagram = &mut self.work.datagram;
+        datagram.length = assembly.length(bus).unwrap_or(UDP) - UDP;
+        datagram.is_summed = is_summed;
+        datagram.address = assembly.source(bus);
+        datagram.port = port;
+        let cookie = assembly.cookie(bus);
+        assembly.enter(bus, State::Spent);
+        self.work.set_cookie(cookie);
+        self.work.report(self.reporter, self.io);
+    }
+
+    /// The sum is wrong, or the memory cannot be written.
+    fn give_up(&mut self) {
+        let refusal = self.work.refused.take().unwrap_or(Refusal::BadSum);
+        bump(&mut self.io.bus, word(BlockWord::Refused) + refusal as u32);
+        let Part { assembly, .. } = self.work.part;
+        if assembly.state(&mut self.io.bus) == State::Open {
+            fail(self.reporter, self.io, assembly);
+        }
+    }
+}
+
+impl Reporter {
+    /// Whether an open endpoint has this address.
+    #[inline(never)]
+    fn has_address(&self, address: u32) -> bool {
+        each(self.open).any(|endpoint| {
+            let queue = self.queues.get(endpoint as usize);
+            queue.is_some_and(|queue| queue.address == address)
+        })
+    }
+
+    /// The only open endpoint of an address that is connected to a source.
+    #[inline(never)]
+    fn connected<B: Bus>(&self, bus: &mut B, source: u32, address: u32) -> Option<u32> {
+        let mut found = None;
+        for endpoint in each(self.open) {
+            let queue = self.queues.get(endpoint as usize)?;
+            let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Connected);
+            if queue.address == address && bus.load(at) == source {
+                if found.is_some() {
+                    return None;
+                }
+                found = Some(endpoint);
+            }
+        }
+        found
+    }
+}
+
+/// Each millisecond: gives up datagrams whose fragments do not come.
+#[inline(never)]
+pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+    let Some((reporter, receiver)) = eudp.parts() else {
+        return;
+    };
+    if reporter.open == 0 {
+        return;
+    }
+    let now = timer::now(&mut io.bus);
+    for assembly in Assembly::all() {
+        let state = assembly.state(&mut io.bus);
+        let age = assembly.age(&mut io.bus, now);
+        match state {
+            State::Open if age > PATIENCE && receiver.work.part.assembly != assembly => {
+                let at = word(BlockWord::Refused) + Refusal::Expired as u32;
+                bump(&mut io.bus, at);
+                fail(reporter, io, assembly);
+            }
+            State::Failed => fail(reporter, io, assembly),
+            State::Host if age > PATIENCE => assembly.enter(&mut io.bus, State::Free),
+            State::Spent if age > MEMORY => assembly.enter(&mut io.bus, State::Free),
+            _ => {}
+        }
+    }
+}
+
+/// An endpoint is closed: nothing is put together for it any more.
+#[inline(never)]
+pub fn close<B: Bus>(bus: &mut B, endpoint: u32) {
+    for assembly in Assembly::all() {
+        let state = assembly.state(bus);
+        if matches!(state, State::Open | State::Failed) && assembly.endpoint(bus) == endpoint {
+            assembly.enter(bus, State::Spent);
+        }
+    }
+}
