@@ -11,6 +11,7 @@ use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message,
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE_BLOCK};
 use crate::memory::shared::{SPINE_LOADING, SPINE_WATCH};
+use heapless::Vec;
 use host_interface::extension::Extension;
 use host_interface::spine::rings::DEFAULT_CALLERS;
 use host_interface::spine::{
@@ -92,7 +93,7 @@ struct Row {
     end: u32,
     init: u32,
     watchdog: u32,
-    entries: [u32; HANDLERS as usize],
+    entries: Vec<u32, { HANDLERS as usize }>,
 }
 
 impl Row {
@@ -104,7 +105,7 @@ impl Row {
             end: of(DomainWord::TextEnd),
             init: of(DomainWord::Init),
             watchdog: of(DomainWord::Watchdog),
-            entries: [0; HANDLERS as usize],
+            entries: Vec::new(),
         };
         let lies = row.text >= ARENA && row.text <= row.end && row.end <= ARENA_END;
         let waits = row.watchdog != 0 && row.watchdog < 256;
@@ -121,13 +122,10 @@ impl Row {
         count: u32,
     ) -> Result<Row, Outcome> {
         let mut at = SPINE_BLOCK + domain_word(domain, DomainWord::Entries);
-        for number in 0..count as usize {
+        for _ in 0..count {
             let entry = bus.load(at);
-            if !self.has(entry) {
+            if !self.has(entry) || self.entries.push(entry).is_err() {
                 return Err(Outcome::OutsideArena);
-            }
-            if let Some(place) = self.entries.get_mut(number) {
-                *place = entry;
             }
             at += 4;
         }
