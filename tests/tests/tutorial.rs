@@ -16,18 +16,18 @@ const PRELUDE: &str = "exec 2>&1\n\
     cargo() { if [ \"$1\" = xtask ]; then shift; \"$TIGON_XTASK\" \"$@\"; else command cargo \"$@\"; fi; }\n";
 
 /// A copy of the sources under Git's eye, as a clone is.
-struct Clone {
+struct Checkout {
     _folder: tempfile::TempDir,
     root: PathBuf,
 }
 
-impl Clone {
-    fn new() -> Clone {
+impl Checkout {
+    fn new() -> Checkout {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("tigon-rs");
         testbed::paths::copy_sources(&root).expect("a copy");
         testbed::paths::share_target(&root).expect("room");
-        let clone = Clone {
+        let clone = Checkout {
             _folder: folder,
             root,
         };
@@ -114,7 +114,7 @@ fn everything_in_the_tutorial_of_extensions_holds() {
 }
 
 fn follow(name: &str) {
-    let clone = Clone::new();
+    let clone = Checkout::new();
     let mut commands = 0;
     for block in blocks(&page(name)) {
         match block {

@@ -133,9 +133,9 @@ impl<D: Direction> Direction for Ordered<D> {
     const UNKNOWN: [Register; 3] = D::UNKNOWN;
 
     #[inline(always)]
-    fn tell<B: Bus>(&self, bus: &mut B, end: u32) {
+    fn notify<B: Bus>(&self, bus: &mut B, end: u32) {
         let end = if self.is_whole() { end } else { self.stop };
-        self.channel.tell(bus, end);
+        self.channel.notify(bus, end);
     }
 }
 

@@ -133,7 +133,7 @@ impl<B: Dispatch> Side for SideA<Shared<B>> {
     #[inline(always)]
     fn settle(&mut self, marks: &Marks) {
         while let Some(found) = self.io.write_ring.channel_mut().settle(marks) {
-            self.io.write_ring.tell(&mut self.io.bus);
+            self.io.write_ring.notify(&mut self.io.bus);
             receive::settle(&mut self.receive, &mut self.io, Filled::of_word(found));
         }
     }
@@ -155,7 +155,7 @@ impl<B: Dispatch> Side for SideB<Shared<B>> {
     #[inline(always)]
     fn settle(&mut self, marks: &Marks) {
         while self.io.read_ring.channel_mut().settle(marks).is_some() {
-            self.io.read_ring.tell(&mut self.io.bus);
+            self.io.read_ring.notify(&mut self.io.bus);
         }
     }
 

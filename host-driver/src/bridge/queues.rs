@@ -201,13 +201,13 @@ impl<'a> Pipe<'a> {
 
     /// Frames to the TAP device and to the card since the last call; drops are counted.
     fn take_counts<T: Transport>(&mut self, nic: &Nic<T>) -> (u64, u64) {
-        self.tell_drops(|reason, frames| nic.count_drops(reason, frames));
+        self.report_drops(|reason, frames| nic.count_drops(reason, frames));
         let take = std::mem::take::<u64>;
         (take(&mut self.to_tap), take(&mut self.to_card))
     }
 
     /// Frames that were dropped since the last call, by reason.
-    fn tell_drops(&mut self, count: impl Fn(DropReason, u64)) {
+    fn report_drops(&mut self, count: impl Fn(DropReason, u64)) {
         for (reason, frames) in [
             (DropReason::NoTaker, &mut self.refused),
             (DropReason::BadChecksum, &mut self.damaged),
@@ -270,7 +270,7 @@ impl QueueUser for Pipe<'_> {
         }
         let mut turn = send.turn();
         if drops {
-            self.tell_drops(|reason, frames| turn.count_drops(reason, frames));
+            self.report_drops(|reason, frames| turn.count_drops(reason, frames));
         }
         if self.waiting == 0 {
             return Ok(Work::None);

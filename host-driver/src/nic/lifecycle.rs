@@ -113,7 +113,7 @@ impl<T: Transport> Nic<T> {
         let jumbo = wants_jumbo_buffers(&self.config);
         let rings = &mut self.receive.rings;
         rings.fill(|ring| jumbo || ring != Ring::Jumbo)?;
-        self.tell_buffers(true)?;
+        self.publish_buffers(true)?;
         self.clear_statistics()?;
         self.set_stack(true)?;
         self.phase = Phase::Open;

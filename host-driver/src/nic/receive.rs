@@ -156,7 +156,7 @@ impl ReceiveRings {
     /// Address and value that report the return consumer index to the card, once it has advanced
     /// far enough (or at all, if `all`). In queue mode [`ReceiveRings::rearm_due`] reports the last
     /// ones.
-    pub fn tell_due(&mut self, all: bool) -> Result<Option<(u32, u32)>, DmaError> {
+    pub fn publish_due(&mut self, all: bool) -> Result<Option<(u32, u32)>, DmaError> {
         let moved = ring::used(self.consumer, self.reported, self.entries);
         let last = all && self.mark.is_none();
         let enough = if last { 1 } else { self.entries / 16 };

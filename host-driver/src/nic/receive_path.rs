@@ -71,8 +71,8 @@ impl ReceivePath {
 
     /// Reports returned buffers and return BDs to the card.
     fn report(&mut self, card: &mut impl Bar, all: bool) -> Result<(), NicError> {
-        self.tell_buffers(card, all && self.give_back == GiveBack::EachTime)?;
-        if let Some((word, value)) = self.rings.tell_due(all)? {
+        self.publish_buffers(card, all && self.give_back == GiveBack::EachTime)?;
+        if let Some((word, value)) = self.rings.publish_due(all)? {
             card.write(word, value)?;
         }
         Ok(())
@@ -116,7 +116,11 @@ impl ReceivePath {
     }
 
     /// Reports returned buffers to the card, if there are enough of them.
-    pub fn tell_buffers(&mut self, card: &mut impl Bar, all: bool) -> Result<(), TransportError> {
+    pub fn publish_buffers(
+        &mut self,
+        card: &mut impl Bar,
+        all: bool,
+    ) -> Result<(), TransportError> {
         for (mailbox, producer) in self.rings.rings_due(all) {
             card.write(mailbox, producer)?;
         }

@@ -84,7 +84,7 @@ impl<T: Transport> Nic<T> {
 
     fn fill_jumbo(&mut self) -> Result<(), NicError> {
         self.receive.rings.fill(|ring| ring == Ring::Jumbo)?;
-        self.tell_buffers(true)
+        self.publish_buffers(true)
     }
 
     /// Takes all buffers of the jumbo ring back: the command "reset jumbo ring" and its event.

@@ -60,7 +60,7 @@ pub struct NicStatistics {
     /// Runs of each of the firmware's handlers; empty with other firmware.
     pub handlers: Named,
     /// The custom counters of this firmware, by name.
-    pub own: BTreeMap<String, u64>,
+    pub custom_counters: BTreeMap<String, u64>,
     /// The statistics block, fields that are not zero.
     pub card: Named,
     /// Counts of the card's emulator that explain a stall; empty without one.
@@ -264,7 +264,7 @@ impl<T: Transport> Control<T> {
             driver_drops: named(&self.drops()),
             firmware_drops: self.firmware_drops()?,
             handlers: self.handler_counts()?,
-            own: self.custom_counters()?,
+            custom_counters: self.custom_counters()?,
             card: card_counts(&self.card_statistics()?),
             emulator: emulator_counts(&self.transport.counts()?.unwrap_or_default()),
             link_changes: self.events.link_changes,

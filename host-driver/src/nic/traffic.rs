@@ -297,9 +297,9 @@ impl<T: Transport> Nic<T> {
     }
 
     /// Reports returned buffers to the card, if there are enough of them.
-    pub(super) fn tell_buffers(&mut self, all: bool) -> Result<(), NicError> {
+    pub(super) fn publish_buffers(&mut self, all: bool) -> Result<(), NicError> {
         let mut card = Whole(&mut self.control.transport);
-        Ok(self.receive.tell_buffers(&mut card, all)?)
+        Ok(self.receive.publish_buffers(&mut card, all)?)
     }
 
     /// Receive buffers that the card has.

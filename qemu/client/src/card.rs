@@ -161,7 +161,7 @@ impl<H: Host> Card<H> {
     }
 
     /// A nested access happened: it is reported to the user once.
-    pub fn tell_of_turns(&mut self, what: &str) {
+    pub fn report_turns(&mut self, what: &str) {
         if !self.reported_turns {
             self.reported_turns = true;
             let path = self.path.display();

@@ -113,7 +113,7 @@ impl Shared {
         done.unwrap_or_else(|| {
             // Reported by the access further out.
             self.turns
-                .note(Box::new(|card| card.tell_of_turns("got no answer")));
+                .note(Box::new(|card| card.report_turns("got no answer")));
             otherwise
         })
     }
@@ -128,7 +128,7 @@ impl Shared {
         let later = || -> Later<Card<Qemu>> {
             let later = later();
             Box::new(move |card| {
-                card.tell_of_turns("had to wait for it");
+                card.report_turns("had to wait for it");
                 guarded(card, (), later);
             })
         };

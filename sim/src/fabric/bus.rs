@@ -19,7 +19,7 @@
 use super::{Fabric, Locked};
 use crate::memory::{Allowed, HostAccesses, Target, Traffic};
 use crate::timing::Fine;
-use crate::timing::dma::{Latency, Wish};
+use crate::timing::dma::{BusRequest, Latency};
 use host_driver::DmaMemory;
 use std::ops::Range;
 
@@ -136,24 +136,24 @@ impl Fabric {
         if self.bus.is_none() {
             return u64::MAX;
         }
-        let wishes: Vec<_> = cards.iter().map(|card| card.bus_wish()).collect();
+        let requests: Vec<_> = cards.iter().map(|card| card.bus_request()).collect();
         let cycle = cards.iter().map(|card| card.cycle()).min().unwrap_or(0);
         let mut arbiter = self.arbiter.lock().unwrap_or_else(|held| held.into_inner());
         // In turn, behind the last one.
         let turns = (1..=cards.len()).map(|turn| (arbiter.last + turn) % cards.len());
-        let asks = |card: &usize| wishes[*card] == Wish::Asks;
+        let asks = |card: &usize| requests[*card] == BusRequest::Asks;
         let next = turns.clone().find(asks);
-        let (granted, free, until) = match holder(&wishes) {
-            Some((_, Wish::Has(until))) => (None, Fine::default(), until),
-            Some((holder, Wish::Ends { free, more })) => match next {
+        let (granted, free, until) = match holder(&requests) {
+            Some((_, BusRequest::Has(until))) => (None, Fine::default(), until),
+            Some((holder, BusRequest::Ends { free, more })) => match next {
                 Some(next) => (Some(next), free, cycle + 1),
                 None => (more.then_some(holder), Fine::default(), cycle + 1),
             },
             _ => match next {
                 Some(next) => (Some(next), Fine::default(), cycle + 1),
                 None => {
-                    let soonest = |card: usize| match wishes[card] {
-                        Wish::Not(at) => at,
+                    let soonest = |card: usize| match requests[card] {
+                        BusRequest::Not(at) => at,
                         _ => cycle,
                     };
                     let first = turns.min_by_key(|card| soonest(*card));
@@ -184,8 +184,9 @@ impl Fabric {
 }
 
 /// The card that has the bus.
-fn holder(wishes: &[Wish]) -> Option<(usize, Wish)> {
-    let has = |wish: &Wish| matches!(wish, Wish::Has(_) | Wish::Ends { .. });
-    let mut all = wishes.iter().copied().enumerate();
-    all.find(|(_, wish)| has(wish))
+fn holder(requests: &[BusRequest]) -> Option<(usize, BusRequest)> {
+    let has =
+        |request: &BusRequest| matches!(request, BusRequest::Has(_) | BusRequest::Ends { .. });
+    let mut all = requests.iter().copied().enumerate();
+    all.find(|(_, request)| has(request))
 }

@@ -5,7 +5,7 @@ use super::{Environment, Machine, environment};
 use crate::memory::HostAccesses;
 use crate::memory::{Devices, Posted, Target};
 use crate::timing::Fine;
-use crate::timing::dma::{DmaEngine, Latency, Wish};
+use crate::timing::dma::{BusRequest, DmaEngine, Latency};
 use host_driver::DmaMemory;
 use tigon2_model::Direction;
 use tigon2_model::dma::Transfer;
@@ -50,13 +50,13 @@ impl Machine {
     }
 
     /// What the card wants of the bus.
-    pub(crate) fn bus_wish(&self) -> Wish {
+    pub(crate) fn bus_request(&self) -> BusRequest {
         match &self.timed {
             // Its transfers take no time.
-            None => Wish::Not(self.cycle + self.clock.cycle_at(FUNCTIONAL_NS)),
+            None => BusRequest::Not(self.cycle + self.clock.cycle_at(FUNCTIONAL_NS)),
             Some(timed) => timed
                 .dma
-                .wish(self.cycle, self.rests_until(), &timed.parameters),
+                .request(self.cycle, self.rests_until(), &timed.parameters),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::Timeline;
 use super::packets::Packet;
-use super::tracks::{Box, arrows, boxes, of_events, rows};
+use super::tracks::{Occurrence, arrows, boxes, of_events, rows};
 use crate::theme::{self, escaped};
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ pub fn write(timeline: &Timeline, packets: &[Packet], title: &str) -> serde_json
         rows: firsts
             .iter()
             .map(|first| {
-                let Box { track, kind, .. } = &boxes[*first];
+                let Occurrence { track, kind, .. } = &boxes[*first];
                 let colour = track.colour();
                 Row {
                     track: track.name(),

@@ -5,7 +5,7 @@
 
 use super::Timeline;
 use super::packets::{Packet, Step};
-use super::tracks::{Box, Track, boxes};
+use super::tracks::{Occurrence, Track, boxes};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -78,7 +78,7 @@ pub fn write(timeline: &Timeline, packets: &[Packet]) -> serde_json::Result<Stri
     ))
 }
 
-fn slice<'a>(timeline: &Timeline, packets: &[Packet], one: &'a Box) -> Slice<'a> {
+fn slice<'a>(timeline: &Timeline, packets: &[Packet], one: &'a Occurrence) -> Slice<'a> {
     let mut args: Map<String, Value> = one
         .details
         .iter()

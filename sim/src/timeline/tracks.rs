@@ -92,7 +92,7 @@ impl Track {
 
 /// Something to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Box {
+pub struct Occurrence {
     /// On which track.
     pub track: Track,
     /// What it is an occurrence of.
@@ -119,7 +119,7 @@ fn handler(timeline: &Timeline, run: &Run) -> String {
 
 /// The boxes of the part of a recording that is looked at, and of the whole way of the
 /// frames given; by track and time.
-pub fn boxes(timeline: &Timeline, packets: &[Packet]) -> Vec<Box> {
+pub fn boxes(timeline: &Timeline, packets: &[Packet]) -> Vec<Occurrence> {
     let mut of_event = vec![Vec::new(); timeline.events.len()];
     for (place, packet) in packets.iter().enumerate() {
         for step in &packet.steps {
@@ -129,11 +129,11 @@ pub fn boxes(timeline: &Timeline, packets: &[Packet]) -> Vec<Box> {
         }
     }
     let mut asserted = None;
-    let mut boxes: Vec<Box> = Vec::new();
+    let mut boxes: Vec<Occurrence> = Vec::new();
     for (event, what) in timeline.events.iter().enumerate() {
         let packets = std::mem::take(&mut of_event[event]);
         let mut put = |track, kind: String, span, packets, details| {
-            boxes.push(Box {
+            boxes.push(Occurrence {
                 track,
                 kind,
                 span,
@@ -219,8 +219,8 @@ pub fn boxes(timeline: &Timeline, packets: &[Packet]) -> Vec<Box> {
 }
 
 /// INTA# is asserted.
-fn line(event: usize, start: u64, end: u64, packets: Vec<usize>) -> Box {
-    Box {
+fn line(event: usize, start: u64, end: u64, packets: Vec<usize>) -> Occurrence {
+    Occurrence {
         track: Track::Interrupt,
         kind: "asserted".into(),
         span: Span { start, end },
@@ -304,8 +304,8 @@ fn details(transfer: &DmaTransfer) -> Vec<(&'static str, String)> {
 /// The rows of a picture of boxes, from top to bottom: by track, handlers from the most urgent
 /// one down, other kinds by name. Each row's first box stands for it; the second list has
 /// the row of each box.
-pub fn rows(timeline: &Timeline, boxes: &[Box]) -> (Vec<usize>, Vec<usize>) {
-    let key = |one: &Box| {
+pub fn rows(timeline: &Timeline, boxes: &[Occurrence]) -> (Vec<usize>, Vec<usize>) {
+    let key = |one: &Occurrence| {
         let urgency = match &timeline.events[one.event] {
             Event::Run(run) => u8::MAX - run.bit,
             _ => 0,
@@ -322,7 +322,7 @@ pub fn rows(timeline: &Timeline, boxes: &[Box]) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// The box of each event, if it has one.
-pub fn of_events(timeline: &Timeline, boxes: &[Box]) -> Vec<Option<usize>> {
+pub fn of_events(timeline: &Timeline, boxes: &[Occurrence]) -> Vec<Option<usize>> {
     let mut of_events = vec![None; timeline.events.len()];
     for (n, one) in boxes.iter().enumerate() {
         of_events[one.event] = Some(n);

@@ -14,8 +14,8 @@
 
 mod share;
 
+pub(crate) use share::BusRequest;
 pub use share::Latency;
-pub(crate) use share::Wish;
 
 use super::fine::{FRACTION, Fine};
 use super::parameters::Parameters;
@@ -360,11 +360,11 @@ impl DmaEngine {
         let client = Client::dma(direction);
         let done = match direction {
             Direction::Read => {
-                wish(port, client, live.fifo != 0, true);
+                set_request(port, client, live.fifo != 0, true);
                 live.bus == 0 && live.fifo == 0
             }
             Direction::Write => {
-                wish(
+                set_request(
                     port,
                     client,
                     live.sram != 0 && live.fifo < parameters.fifo,
@@ -491,7 +491,7 @@ impl DmaEngine {
                         let beats = live.fifo.min(wide);
                         live.sram -= beats;
                         live.fifo -= beats;
-                        wish(port, client, live.fifo != 0, true);
+                        set_request(port, client, live.fifo != 0, true);
                         live.fifo == 0 && live.bus == 0
                     }
                     Direction::Write => {
@@ -499,7 +499,7 @@ impl DmaEngine {
                         live.sram -= beats;
                         live.fifo += beats;
                         let more = live.sram != 0 && live.fifo < parameters.fifo;
-                        wish(port, client, more, false);
+                        set_request(port, client, more, false);
                         false
                     }
                 };
@@ -568,7 +568,7 @@ impl DmaEngine {
 }
 
 #[inline]
-fn wish(port: &mut Port, client: Client, wants: bool, write: bool) {
+fn set_request(port: &mut Port, client: Client, wants: bool, write: bool) {
     if wants {
         port.request(client, write);
     } else {

@@ -50,7 +50,7 @@ pub trait Direction: core::fmt::Debug {
 
     /// Passes the descriptors before offset `end` to the channel.
     #[inline(always)]
-    fn tell<B: Bus>(&self, bus: &mut B, end: u32) {
+    fn notify<B: Bus>(&self, bus: &mut B, end: u32) {
         bus.write(Self::PRODUCER, end);
     }
 }
@@ -194,8 +194,8 @@ impl<D: Direction> DescriptorRing<D> {
 
     /// Passes everything that was queued to the channel.
     #[inline(always)]
-    pub fn tell<B: Bus>(&self, bus: &mut B) {
-        self.channel.tell(bus, self.producer);
+    pub fn notify<B: Bus>(&self, bus: &mut B) {
+        self.channel.notify(bus, self.producer);
     }
 
     /// Starts queueing several transfers.

@@ -97,7 +97,7 @@ pub(super) fn run<B: Dispatch>(
             break End::Other;
         }
         // The frame before this one: the loads have waited for its stores already.
-        queue.tell(bus);
+        queue.notify(bus);
         let descriptor = queue.next();
         descriptor.local(bus, frame.start);
         octets = barrier(octets + length);
@@ -119,7 +119,7 @@ pub(super) fn run<B: Dispatch>(
         queue.commit(WriteNote::receive_data(slot).word());
     };
     drop(frames);
-    queue.tell(bus);
+    queue.notify(bus);
     drop(queue);
     ring.close(bds);
     let count = limit - left;

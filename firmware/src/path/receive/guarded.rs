@@ -137,7 +137,7 @@ pub fn pass_on<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
     let (id, flaws) = match judge::judge(receive, io, frame, destination) {
         Ok(judged) => judged,
         Err(reason) => {
-            judge::drop(receive, io, frame, reason);
+            judge::drop_frame(receive, io, frame, reason);
             return true;
         }
     };

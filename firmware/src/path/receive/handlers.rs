@@ -68,12 +68,12 @@ fn one<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) -> bool {
     let length = frame.length.wrapping_sub(CRC);
     let destination = filter::destination(bus, frame.start);
     let good = frame.errors == 0 && destination != MULTICAST;
-    let (id, flaws) = match receive.plainly(length) {
+    let (id, flaws) = match receive.ring_by_length(length) {
         Some(id) if good => (id, 0),
         _ => match judge::judge(receive, io, frame, destination) {
             Ok(judged) => judged,
             Err(reason) => {
-                judge::drop(receive, io, frame, reason);
+                judge::drop_frame(receive, io, frame, reason);
                 return true;
             }
         },

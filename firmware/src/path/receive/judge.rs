@@ -139,7 +139,7 @@ pub(super) fn wait_for_returns<B: Dispatch>(io: &mut IoA<B>) {
 /// Drops a frame. Its bytes may only be freed when no older frame is being read from the buffer;
 /// the next delivered frame frees them as well.
 #[inline(never)]
-pub(super) fn drop<B: Dispatch>(
+pub(super) fn drop_frame<B: Dispatch>(
     receive: &mut Receive,
     io: &mut IoA<B>,
     frame: ReceivedFrame,

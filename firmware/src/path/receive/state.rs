@@ -118,7 +118,7 @@ impl Receive {
 
     /// The ring of good frames of a length without CRC, if the length alone decides it.
     #[inline(always)]
-    pub(super) fn plainly(&self, length: u32) -> Option<RingId> {
+    pub(super) fn ring_by_length(&self, length: u32) -> Option<RingId> {
         if length.wrapping_sub(self.window) < self.window_bytes {
             Some(RingId::Standard)
         } else if length.wrapping_sub(HEADER) < self.mini_bytes {
@@ -140,7 +140,7 @@ impl Receive {
 
     /// Switches the usual ring for a frame of this length; `false` if no ring clearly takes it.
     pub(super) fn changes_ring(&mut self, length: u32) -> bool {
-        let id = self.plainly(length);
+        let id = self.ring_by_length(length);
         self.usual = id.unwrap_or(self.usual);
         id.is_some()
     }

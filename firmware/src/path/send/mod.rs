@@ -384,7 +384,7 @@ fn queue_some<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>) -> Stop {
         }
         descriptor.host(bus, host);
         queue.commit(note.word());
-        queue.tell(bus);
+        queue.notify(bus);
     };
     frames.close(bus);
     send.buffer = buffer;

@@ -66,7 +66,7 @@ fn counts(statistics: &Value) -> BTreeMap<String, u64> {
     for group in [
         "driver",
         "handlers",
-        "own",
+        "custom_counters",
         "firmware_drops",
         "driver_drops",
     ] {
@@ -91,7 +91,7 @@ pub struct View {
     /// The samples behind them, with the firmware's ELF file.
     pub seen: Option<Seen>,
     /// Custom counters, per second and since the first sample.
-    pub own: Vec<(String, f64, u64)>,
+    pub custom_counters: Vec<(String, f64, u64)>,
     /// Frames and megabits per second: received, sent.
     pub rates: [(f64, f64); 2],
     /// Frames dropped since the first sample, by reason.
@@ -142,8 +142,8 @@ impl Watch {
         let runs = named("handlers").into_iter();
         let runs = runs.map(|name| (short(&name), rate(&name)));
         let handlers = activities(runs, now.seen.as_ref());
-        let own = named("own").into_iter();
-        let own = own
+        let custom_counters = named("custom_counters").into_iter();
+        let custom_counters = custom_counters
             .map(|name| (short(&name), rate(&name), delta(&name, &first)))
             .collect();
         let drops = ["firmware_drops", "driver_drops"]
@@ -158,7 +158,7 @@ impl Watch {
             cpus,
             handlers,
             seen: now.seen.clone(),
-            own,
+            custom_counters,
             rates: [
                 (
                     rate("driver frames_received"),

@@ -55,7 +55,7 @@ impl<T: Transport> Control<T> {
     /// # Errors
     /// What the firmware or the transport says.
     pub fn add_multicast(&mut self, address: [u8; 6]) -> Result<(), NicError> {
-        self.tell_multicast("add multicast", address, true)?;
+        self.send_multicast("add multicast", address, true)?;
         if !self.filters.multicast.contains(&address) {
             self.filters.multicast.push(address);
         }
@@ -67,7 +67,7 @@ impl<T: Transport> Control<T> {
     /// # Errors
     /// What the firmware or the transport says.
     pub fn delete_multicast(&mut self, address: [u8; 6]) -> Result<(), NicError> {
-        self.tell_multicast("delete multicast", address, false)?;
+        self.send_multicast("delete multicast", address, false)?;
         self.filters.multicast.retain(|known| *known != address);
         Ok(())
     }
@@ -77,7 +77,7 @@ impl<T: Transport> Control<T> {
         &self.filters.multicast
     }
 
-    fn tell_multicast(
+    fn send_multicast(
         &mut self,
         name: &'static str,
         address: [u8; 6],
@@ -127,7 +127,7 @@ impl<T: Transport> Control<T> {
             self.set_all_multicast(true)?;
         }
         for address in self.filters.multicast.clone() {
-            self.tell_multicast("add multicast", address, true)?;
+            self.send_multicast("add multicast", address, true)?;
         }
         Ok(())
     }

@@ -331,7 +331,7 @@ impl<T: Transport> Control<T> {
             rings.fill(|_| true)?;
             let (counts, readers) = (self.counts.clone(), self.readers.clone());
             let mut path = ReceivePath::new(rings, counts, readers, self.config.give_back);
-            path.tell_buffers(&mut Whole(&mut self.transport), true)?;
+            path.publish_buffers(&mut Whole(&mut self.transport), true)?;
             paths.push(path);
         }
         self.clear_statistics()?;
@@ -379,7 +379,7 @@ impl<T: Transport> Control<T> {
         };
         wanted.rss(open.settings.queues)?;
         let before = std::mem::replace(&mut open.settings.classification, *wanted);
-        let result = self.tell_classification();
+        let result = self.report_classification();
         if let (Err(_), Some(open)) = (&result, &mut self.queues.open) {
             open.settings.classification = before;
         }
@@ -387,7 +387,7 @@ impl<T: Transport> Control<T> {
     }
 
     /// Writes the classifier's part of the control block, and makes the card read it again.
-    fn tell_classification(&mut self) -> Result<(), NicError> {
+    fn report_classification(&mut self) -> Result<(), NicError> {
         let (Some(open), Some(table)) = (&self.queues.open, &self.queues.memory) else {
             return Err(closed());
         };

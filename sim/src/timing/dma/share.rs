@@ -56,7 +56,7 @@ impl Share {
 
 /// A card as the arbiter sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum BusRequest {
     /// It has the bus, not before this cycle for the last time.
     Has(u64),
     /// It moves the last beat of its transaction in this cycle, and would go on or not.
@@ -106,24 +106,24 @@ impl DmaEngine {
 
     /// What the card wants of the bus in `cycle`, before it has had its turn in it; it does nothing
     /// by itself before cycle `rests`.
-    pub(crate) fn wish(&self, cycle: u64, rests: u64, parameters: &Parameters) -> Wish {
+    pub(crate) fn request(&self, cycle: u64, rests: u64, parameters: &Parameters) -> BusRequest {
         if let Some(transaction) = &self.bus {
             let left = u64::from(transaction.beats.saturating_sub(1));
             let last = transaction.next.plus(self.beat.times(left));
             if last > Fine::cycle(cycle) {
-                return Wish::Has(last.ceil());
+                return BusRequest::Has(last.ceil());
             }
             let Phase::Live(live) = self.phases[transaction.owner.index()] else {
-                return Wish::Has(cycle + 1);
+                return BusRequest::Has(cycle + 1);
             };
             let moves = match transaction.owner {
                 Direction::Read => live.fifo + transaction.beats <= parameters.fifo,
                 Direction::Write => live.fifo >= transaction.beats,
             };
             if !moves {
-                return Wish::Has(cycle + 1);
+                return BusRequest::Has(cycle + 1);
             }
-            return Wish::Ends {
+            return BusRequest::Ends {
                 free: last.plus(self.beat).plus(self.share.clock),
                 more: live.bus > transaction.beats
                     || self.asks(transaction.owner.other(), parameters),
@@ -133,7 +133,7 @@ impl DmaEngine {
             .into_iter()
             .any(|one| self.asks(one, parameters))
         {
-            return Wish::Asks;
+            return BusRequest::Asks;
         }
         // The shortest way to begin one.
         let soonest = parameters.dma_dir.min(parameters.dma_start).max(1);
@@ -146,7 +146,7 @@ impl DmaEngine {
             Phase::Idle => rests.max(cycle).saturating_add(soonest),
         };
         let first = asks(Direction::Read).min(asks(Direction::Write));
-        Wish::Not(first.max(cycle + 1))
+        BusRequest::Not(first.max(cycle + 1))
     }
 
     /// The cycle in which the write channel's transfer may end, if it is under way.

@@ -42,7 +42,7 @@ impl<D: Direction> Queue<'_, D> {
     pub fn put<B: Bus>(&mut self, bus: &mut B, transfer: &Transfer) {
         self.next().fill(bus, transfer);
         self.commit(transfer.note);
-        self.tell(bus);
+        self.notify(bus);
     }
 
     /// The next descriptor, to be written word by word.
@@ -62,7 +62,7 @@ impl<D: Direction> Queue<'_, D> {
     }
 
     /// Records that all words of the [next](Self::next) descriptor are written.
-    /// [`tell`](Self::tell) passes it to the channel.
+    /// [`notify`](Self::notify) passes it to the channel.
     #[inline(always)]
     pub fn commit(&mut self, note: u32) {
         if let Some(kept) = index(self.at, |entry| self.notes.get_mut(entry)) {
@@ -74,8 +74,8 @@ impl<D: Direction> Queue<'_, D> {
 
     /// Passes everything that was [committed](Self::commit) to the channel.
     #[inline(always)]
-    pub fn tell<B: Bus>(&mut self, bus: &mut B) {
-        self.channel.tell(bus, self.at);
+    pub fn notify<B: Bus>(&mut self, bus: &mut B) {
+        self.channel.notify(bus, self.at);
     }
 
     /// See [`DescriptorRing::store_sum`].

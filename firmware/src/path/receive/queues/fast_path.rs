@@ -290,7 +290,7 @@ fn run_by<B: Dispatch>(
             break End::Slow(found);
         }
         // The frame before this one: the loads have waited for its stores anyway.
-        writes.tell(bus);
+        writes.notify(bus);
         let descriptor = writes.next();
         descriptor.local(bus, frame.start);
         octets = barrier(octets + length);
@@ -314,7 +314,7 @@ fn run_by<B: Dispatch>(
         writes.commit(WriteNote::receive_data(slot).word());
     };
     drop(frames);
-    writes.tell(bus);
+    writes.notify(bus);
     drop(writes);
     Run {
         count: limit - left,

@@ -175,7 +175,7 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) -> u3
             let bit = notify.judge(queue, io);
             if bit == 0 {
                 *stuck |= !send_returns(queue, *host, io, MANY);
-            } else if report::tell(queue, notify, *host, io) {
+            } else if report::report_queue(queue, notify, *host, io) {
                 *due &= !bit;
                 reports += 1;
             } else {
@@ -191,7 +191,7 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) -> u3
         report::soon(io);
     }
     if moved {
-        tell_b(io);
+        ring_b(io);
     }
     reports
 }
@@ -206,7 +206,7 @@ fn leaves_for_later(queue: &Queue, notify: &Notify) -> bool {
 
 /// Rings CPU B, which checks how far it may fetch.
 #[inline(never)]
-fn tell_b<B: Dispatch>(io: &mut IoA<B>) {
+fn ring_b<B: Dispatch>(io: &mut IoA<B>) {
     let moves = QUEUE_MOVES.get(&mut io.bus).wrapping_add(1);
     QUEUE_MOVES.set(&io.me, &mut io.bus, moves);
     io.ring_b();
@@ -238,7 +238,7 @@ pub fn mailboxes<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, produced: u3
         report::soon(io);
     }
     if moved {
-        tell_b(io);
+        ring_b(io);
     }
 }
 

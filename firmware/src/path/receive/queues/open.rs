@@ -274,7 +274,7 @@ fn report_all<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>) -> Result<(), B
         queue.settle_now();
         if queue.waiting() != 0 || queue.unreported != 0 {
             queue.polled = true;
-            if !report::tell(queue, notify, *host, io) {
+            if !report::report_queue(queue, notify, *host, io) {
                 return Err(Busy);
             }
         }

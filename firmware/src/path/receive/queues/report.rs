@@ -57,7 +57,7 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
             continue;
         }
         queue.settle_now();
-        if !tell(queue, notify, *host, io) {
+        if !report_queue(queue, notify, *host, io) {
             *due |= 1 << number;
             return io.wait_for_descriptor(EventBit::UpdateReceiveReturnProducer);
         }
@@ -76,7 +76,7 @@ pub fn report<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut 
 /// BDs that are on their way. `false` if descriptors were missing: the caller tries again.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
-pub(super) fn tell<B: Dispatch>(
+pub(super) fn report_queue<B: Dispatch>(
     queue: &mut Queue,
     notify: &mut Notify,
     host: HostAddress,

@@ -51,7 +51,7 @@ pub(super) fn one<B: Dispatch>(
         match judge::judge_in_queue(receive, io, frame, destination) {
             Ok(flaws) => flaws,
             Err(reason) => {
-                judge::drop(receive, io, frame, reason);
+                judge::drop_frame(receive, io, frame, reason);
                 return Some(0);
             }
         }
@@ -69,7 +69,7 @@ pub(super) fn one<B: Dispatch>(
     let queue = queues.table.get_mut(number)?;
     if let Err(wanting) = queue.has_place(bus) {
         let reason = refuse(bus, queue, wanting);
-        judge::drop(receive, io, frame, reason);
+        judge::drop_frame(receive, io, frame, reason);
         return Some(0);
     }
     let accepted = Accepted {

@@ -13,7 +13,7 @@ const GROUPS: [(&str, &str); 12] = [
     ("driver_drops", "dropped by the driver"),
     ("firmware_drops", "dropped by the firmware"),
     ("handlers", "handler runs"),
-    (OWN, "custom counters"),
+    (CUSTOM, "custom counters"),
     (EVENTS, "events"),
     ("card", "statistics block"),
     ("block", "statistics block, every word"),
@@ -23,7 +23,7 @@ const GROUPS: [(&str, &str); 12] = [
     ("stack", "TCP/IP"),
 ];
 /// The group of custom counters: the user asked for them, so zeros are shown.
-const OWN: &str = "own";
+const CUSTOM: &str = "custom_counters";
 /// The group of counts that have no group in the driver's answer.
 const EVENTS: &str = "events";
 /// Before each name.
@@ -90,7 +90,7 @@ impl Counts {
         let mut groups: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
         for (key, value) in answer.as_object().into_iter().flatten() {
             if let Some(counts) = value.as_object() {
-                let shown = |count: u64| count > 0 || zeros || key == OWN;
+                let shown = |count: u64| count > 0 || zeros || key == CUSTOM;
                 let counts = counts
                     .iter()
                     .filter_map(|(name, count)| Some((styled(name), count.as_u64()?)))
@@ -203,7 +203,7 @@ mod tests {
             "firmware_version": "0.1.0",
             "handlers": { "ReceiveComplete": frames, "Led": 0 },
             "driver": { "frames_received": frames, "bytes_received": 100 * frames },
-            "own": { "pings": 0 },
+            "custom_counters": { "pings": 0 },
             "queue_of_the_day": { "Refused": 3 },
             "link_changes": 1,
             "firmware_errors": 0,

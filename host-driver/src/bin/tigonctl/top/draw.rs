@@ -144,18 +144,18 @@ fn draw_handlers(frame: &mut Frame<'_>, area: Rect, view: &View) {
         (Some(seen), None) if !seen.is_enough(cpu) => "    -".to_owned(),
         _ => String::new(),
     };
-    let room = usize::from(inner.height).saturating_sub(1 + view.own.len());
+    let room = usize::from(inner.height).saturating_sub(1 + view.custom_counters.len());
     let rows = folded(view.handlers.clone(), room.max(3)).into_iter();
     let rows = rows.map(|row| {
         let runs = row.runs.map_or(String::new(), column);
         Row::new([fitted(&row.name), cell(&row, 0), cell(&row, 1), runs])
     });
-    let own = view.own.iter().map(|(name, rate, count)| {
+    let custom = view.custom_counters.iter().map(|(name, rate, count)| {
         let name = fitted(&format!("{name}: {}", figure(*count as f64)));
         Row::new([name, String::new(), String::new(), column(*rate)])
     });
     let widths = std::iter::once(Constraint::Length(name)).chain(widths);
-    let table = Table::new(rows.chain(own), widths).header(head.bold());
+    let table = Table::new(rows.chain(custom), widths).header(head.bold());
     frame.render_widget(table.block(block), area);
 }
 
@@ -280,7 +280,7 @@ mod tests {
             (Cpu::A, Some(Owner::Function("dma::queue".into())), 200),
             (Cpu::B, None, 1600),
         ]));
-        busy.counts.insert("own pings".into(), 40);
+        busy.counts.insert("custom_counters pings".into(), 40);
         let view = watch.next(busy).expect("a view");
         insta::assert_snapshot!("loads", screen(&view));
     }
@@ -328,7 +328,7 @@ mod tests {
             cpus: [(most, 1.0); 2],
             handlers: activities(runs, Some(&samples)),
             seen: Some(samples),
-            own: vec![("twelveletter".to_owned(), most, u64::from(u32::MAX))],
+            custom_counters: vec![("twelveletter".to_owned(), most, u64::from(u32::MAX))],
             rates: [(1_488_095.0, 1000.0); 2],
             drops: vec![("NoStandardBuffer".to_owned(), u64::MAX)],
             rings: vec![Ring {
