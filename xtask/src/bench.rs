@@ -72,6 +72,9 @@ pub struct Arguments {
     /// With --eta: put the figures into docs/eta.md
     #[arg(long, requires = "eta")]
     pub store: bool,
+    /// With --eta: only this part
+    #[arg(long, value_enum, requires = "eta", conflicts_with = "store")]
+    pub part: Option<eta::Part>,
     /// Seconds of each run of iperf3, and of QEMU with --speed, by this computer's clock
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
@@ -139,7 +142,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return speed::run(arguments.seconds);
     }
     if arguments.eta {
-        return eta::run(arguments.quick, arguments.store);
+        return eta::run(arguments.quick, arguments.store, arguments.part);
     }
     if arguments.eudp {
         return eudp::run(arguments.quick);

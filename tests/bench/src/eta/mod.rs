@@ -85,11 +85,26 @@ struct Row {
     server_calls_per_request: f64,
 }
 
-/// Measures and reports; `store` puts the figures into the page.
+/// One part of the bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// System calls of a request, by strace.
+    Calls,
+    /// Requests and processor time of each arm.
+    Rates,
+    /// Replies up to twice saturation, for each accept policy.
+    Overload,
+    /// curl, wrk, httperf, h2load and nmap.
+    Clients,
+    /// A hundred active connections among ten thousand.
+    Crowd,
+}
+
+/// Measures and reports; `store` puts the figures of all parts into the page.
 ///
 /// # Errors
 /// Without the privilege for namespaces, and if a server does not answer.
-pub fn run(quick: bool, store: bool) -> Result<()> {
+pub fn run(quick: bool, store: bool, only: Option<Part>) -> Result<()> {
     setup::ensure(&[Need::Firmware, Need::Qemu, Need::Traffic, Need::Web])?;
     namespace::permitted()?;
     let (rounds, seconds) = if quick { (1, 1) } else { (7, 2) };
@@ -111,17 +126,58 @@ pub fn run(quick: bool, store: bool) -> Result<()> {
     let report = |name: &str, path: Result<std::path::PathBuf>| {
         path.map(|path| println!("report of {name}: {}", path.display()))
     };
+    let wanted = |part| only.is_none_or(|only| only == part);
     let time = Duration::from_secs(seconds);
-    let outside = outside::run(&tools, folder.path(), time)?;
-    report("calls", write_json("bench-eta-calls", &outside))?;
-    summary.calls = outside::summary(&outside);
+    if wanted(Part::Calls) {
+        let outside = outside::run(&tools, folder.path(), time)?;
+        report("calls", write_json("bench-eta-calls", &outside))?;
+        summary.calls = outside::summary(&outside);
+    }
+    if wanted(Part::Rates) {
+        let rows = arms_in_turn(rounds, &tools, folder.path(), time)?;
+        print(&rows);
+        report("arms", write_json("bench-eta", &rows))?;
+        summary.rates = rates(&rows);
+    }
+    if wanted(Part::Overload) {
+        let (overload, lines) = overload::run(quick)?;
+        report("overload", write_json("bench-eta-overload", &overload))?;
+        summary.overload = lines;
+    }
+    if wanted(Part::Clients) {
+        let said = clients::run(folder.path())?;
+        report("clients", write_json("bench-eta-clients", &said))?;
+        summary.clients = clients::summary(&said);
+    }
+    if wanted(Part::Crowd) {
+        let crowd = crowd::run(folder.path(), quick)?;
+        report("crowd", write_json("bench-eta-crowd", &crowd))?;
+        summary.crowd = crowd::summary(&crowd);
+    }
+    if only.is_none() {
+        report("the page", write_json("bench-eta-page", &summary))?;
+    }
+    if store {
+        page::store(&summary)?;
+        println!("stored: {}, {}", page::STORED, page::PAGE);
+    }
+    Ok(())
+}
+
+/// All arms under all loads, in another order in each round.
+fn arms_in_turn(
+    rounds: u32,
+    tools: &Tools,
+    root: &std::path::Path,
+    time: Duration,
+) -> Result<Vec<Row>> {
+    let arms = [&WIRE[..], &CARD[..]].concat();
     let mut rows = Vec::new();
     for round in 0..rounds {
         for load in LOADS {
-            let arms = [&WIRE[..], &CARD[..]].concat();
             for place in 0..arms.len() {
                 let arm = arms[(place * 3 + round as usize) % arms.len()];
-                let row = measure(load, arm, round, &tools, folder.path(), time)?;
+                let row = measure(load, arm, round, tools, root, time)?;
                 println!(
                     "{}, {}: {:.0} requests/s",
                     load.name, row.arm, row.requests_per_s
@@ -130,24 +186,7 @@ pub fn run(quick: bool, store: bool) -> Result<()> {
             }
         }
     }
-    print(&rows);
-    report("arms", write_json("bench-eta", &rows))?;
-    summary.rates = rates(&rows);
-    let (overload, lines) = overload::run(quick)?;
-    report("overload", write_json("bench-eta-overload", &overload))?;
-    summary.overload = lines;
-    let said = clients::run(folder.path())?;
-    report("clients", write_json("bench-eta-clients", &said))?;
-    summary.clients = clients::summary(&said);
-    let crowd = crowd::run(folder.path(), quick)?;
-    report("crowd", write_json("bench-eta-crowd", &crowd))?;
-    summary.crowd = crowd::summary(&crowd);
-    report("the page", write_json("bench-eta-page", &summary))?;
-    if store {
-        page::store(&summary)?;
-        println!("stored: {}, {}", page::STORED, page::PAGE);
-    }
-    Ok(())
+    Ok(rows)
 }
 
 /// Programs that want a processor, over the last minute.
