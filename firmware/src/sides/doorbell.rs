@@ -27,7 +27,7 @@ pub fn doorbell_a<B: Dispatch>(a: &mut SideA<B>) {
         a.io.bus.set(EventBit::WriteSendConsumer);
     }
     let errors = ERRORS.get(&mut a.io.bus);
-    eudp::completion::called(&mut a.eudp, &mut a.io);
+    eudp::events::called(&mut a.eudp, &mut a.io);
     spine::message::arrived(&mut a.spine, &mut a.io);
     spine::called(&mut a.spine, &mut a.io);
     if a.host_events.is_behind(errors) || a.io.rare_work {

@@ -19,7 +19,7 @@
 use super::completion::Reporter;
 use super::datagram::{Datagram, ETHERNET, HEADERS};
 use super::delivery::TRANSFERS;
-use super::receiver::Receiver;
+use super::receiver::{Arrival, Receiver};
 use super::{EudpA, word};
 use crate::io::{IoA, filter};
 use crate::path::receive::frame::{CRC, wrapped};
@@ -50,32 +50,6 @@ const TURN: u32 = 256;
 const LOOKS: u32 = 448;
 /// Bytes that no frame has.
 const NO_FRAME: u32 = 0x4000;
-
-/// A frame that arrives.
-#[derive(Debug)]
-pub struct Arrival {
-    /// Where it begins.
-    start: u32,
-    /// How much of it was there at the last look.
-    seen: u32,
-    /// How often it was seen before it was followed.
-    waited: u32,
-    /// Whether it is to be taken as a whole.
-    is_passed: bool,
-    /// Whether its headers were looked at, and are in the work.
-    is_judged: bool,
-}
-
-impl Arrival {
-    /// None.
-    pub const NONE: Arrival = Arrival {
-        start: 0,
-        seen: 0,
-        waited: 0,
-        is_passed: false,
-        is_judged: false,
-    };
-}
 
 /// What a frame's end is for a frame that was followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

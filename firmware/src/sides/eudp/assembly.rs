@@ -12,7 +12,8 @@
 //!
 //! A unit is 8 bytes of the IP payload, the UDP header among them.
 
-use super::job::{IP, Pieces, UDP};
+use super::pieces::{IP, Pieces, UDP};
+use super::sums::folded;
 use crate::memory::layout::{ASSEMBLIES, EUDP_ASSEMBLIES, EUDP_ASSEMBLY_BYTES};
 use host_interface::eudp::SEGMENTS;
 use tigon2_chip::HostAddress;
@@ -267,7 +268,7 @@ impl Assembly {
     /// Adds to its sum: 16 bits and a few carries; returns it.
     #[inline(never)]
     pub fn add<B: Bus>(self, bus: &mut B, sum: u32) -> u32 {
-        let sum = super::frame::folded(self.get(bus, Row::Sum) + sum);
+        let sum = folded(self.get(bus, Row::Sum) + sum);
         self.set(bus, Row::Sum, sum);
         sum
     }

@@ -4,17 +4,15 @@
 //! needs no index. CPU B notes in SRAM how many descriptors of an endpoint it is done with; CPU A,
 //! whose channel it is, tells the host.
 
-use super::receiver::Receiver;
-use super::{EudpA, lowest};
+use super::lowest;
 use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::EUDP_BLOCK;
-use crate::memory::shared::{EUDP_KNOWN, EUDP_SENT};
+use crate::memory::shared::EUDP_SENT;
 use host_interface::eudp::{
     COMPLETION_BYTES, DescriptorWord, ENDPOINTS, EndpointWord, Kind, endpoint_word, send_slot,
 };
 use tigon2_chip::HostAddress;
-use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
 /// An endpoint, as CPU A knows it.
@@ -243,55 +241,12 @@ impl Default for Reporter {
     }
 }
 
-/// Doorbell A: descriptors are done, or CPU B knows of an endpoint.
-#[inline(always)]
-pub fn called<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
-    let Some((reporter, receiver)) = eudp.parts() else {
-        return;
-    };
-    if reporter.open != 0 {
-        report(reporter, io);
-    }
-    if reporter.asked != 0 {
-        reporter.supplied(io);
-    }
-    if reporter.command != 0 && EUDP_KNOWN.get(&mut io.bus) == reporter.awaited {
-        super::command::answer(reporter, receiver, io);
-    }
-}
-
 /// Reports what is done, as far as there are write descriptors.
 #[inline(always)]
-fn report<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
+pub(super) fn report<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
     let seen = EUDP_SENT.get(&mut io.bus);
     if seen != reporter.seen && reporter.report(io, seen).is_err() {
         // The next completed write comes here again.
         io.await_writes();
     }
-}
-
-/// DMA Write Complete: what it has found, and what waits for a write descriptor.
-#[inline(always)]
-pub fn written<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
-    if let Some((reporter, receiver)) = eudp.parts()
-        && reporter.open | reporter.command != 0
-    {
-        written_some(reporter, receiver, io);
-    }
-}
-
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
-#[inline(never)]
-fn written_some<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>) {
-    if let Some(sum) = io.take_datagram() {
-        if receiver.work.part.any() {
-            receiver.part_written(reporter, io, sum);
-        } else {
-            receiver.written(reporter, io, sum);
-        }
-    }
-    receiver.report(reporter, io);
-    // A frame may have waited for a write descriptor.
-    io.bus.set(EventBit::ReceiveComplete);
-    report(reporter, io);
 }

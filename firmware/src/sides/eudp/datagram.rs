@@ -8,8 +8,8 @@
 //! Each word is loaded once: from the MAC's buffer, which ends behind any of them.
 
 use super::completion::Reporter;
-use super::frame::{folded, halves};
-use super::job::{IP, UDP};
+use super::pieces::{IP, UDP};
+use super::sums::{folded, halves};
 use crate::path::receive::frame::wrapped;
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;

@@ -2,9 +2,9 @@
 
 use super::completion::{Entry, Reporter};
 use super::datagram::{Datagram, HEADERS};
-use super::fragment::Part;
-use super::frame::folded;
-use super::job::{Pieces, piece};
+use super::part::Part;
+use super::pieces::{Pieces, piece};
+use super::sums::folded;
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;

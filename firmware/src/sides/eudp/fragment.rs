@@ -22,9 +22,10 @@ use super::assembly::{Assembly, Key, MEMORY, Noted, PATIENCE, PAYLOAD_MAX, State
 use super::completion::{Entry, Reporter};
 use super::datagram::{ETHERNET, HEADERS};
 use super::delivery::{FREES, TRANSFERS, Work};
-use super::frame::{folded, halves};
-use super::job::{IP, UDP};
+use super::part::Part;
+use super::pieces::{IP, UDP};
 use super::receiver::Receiver;
+use super::sums::{folded, halves};
 use super::{EudpA, bump, each, word};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
@@ -45,38 +46,6 @@ use tigon2_hal::timer;
 const OFFSET: u32 = 0x1FFF;
 /// More fragments follow.
 const MORE: u32 = 0x2000;
-
-/// The fragment that RDMA writes.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// Its datagram; none if RDMA writes no fragment.
-    assembly: Assembly,
-    /// Where its data begins in NIC memory.
-    local: u32,
-    /// Where it belongs in the datagram's data.
-    at: u32,
-    /// Its bytes of data.
-    bytes: u32,
-    /// Whether the datagram is whole with it.
-    is_last: bool,
-}
-
-impl Part {
-    /// None.
-    pub const NONE: Part = Part {
-        assembly: Assembly::NONE,
-        local: 0,
-        at: 0,
-        bytes: 0,
-        is_last: false,
-    };
-
-    /// Whether there is one.
-    #[inline(always)]
-    pub fn any(&self) -> bool {
-        self.assembly != Assembly::NONE
-    }
-}
 
 /// What was done with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

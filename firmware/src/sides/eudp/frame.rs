@@ -14,8 +14,11 @@
 //! Most datagrams are one frame whose data is in one piece or in the descriptor: [`whole`](super::whole)
 //! makes these. Others come from a [`Job`].
 
-use super::job::{IP, Job, Piece, UDP};
-use super::{lead, word};
+use super::job::Job;
+use super::lead::{self, LEAD, REST, part_end};
+use super::pieces::{IP, Piece, UDP};
+use super::sums::{folded, halves};
+use super::word;
 use crate::io::IoB;
 use crate::io::note::ReadNote;
 use crate::io::states::Sum;
@@ -28,15 +31,6 @@ use tigon2_hal::events::Dispatch;
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: u32 = 14;
-/// Bytes of a part behind the first one: two bus transactions. CPU B sees to a part in some 6 us, in
-/// which the bus brings more than one.
-const PART: u32 = 1024;
-/// From where on the bus is so far ahead of the wire that parts may be twice as long, and four times.
-const FAR: [u32; 2] = [1536, 3584];
-/// Bytes behind the first part that a frame needs to be cut through.
-pub const REST: u32 = 512;
-/// The shortest first part: the wire takes longer for it than the counter's microseconds.
-pub const LEAD: u32 = 256;
 /// The most transfers of a frame: one for each part and for each piece.
 pub const TRANSFERS: u32 = 20 + 8;
 /// How often a transfer of a frame that leaves is tried.
@@ -441,37 +435,6 @@ pub fn put_inline<B: Bus>(bus: &mut B, mut from: u32, start: u32, mut left: u32)
     }
     bus.store(to, before << 16);
     folded(sum)
-}
-
-/// The sum of a word's halves.
-#[inline(always)]
-pub const fn halves(word: u32) -> u32 {
-    (word >> 16) + (word & 0xFFFF)
-}
-
-/// The end of the part that begins at `from`, of a frame of `length` bytes.
-#[inline(always)]
-pub const fn part_end(lead: u32, length: u32, from: u32) -> u32 {
-    if from == 0 {
-        return lead;
-    }
-    let left = length - from;
-    let part = PART << ((from >= FAR[0]) as u32 + (from >= FAR[1]) as u32);
-    if left <= part {
-        length
-    } else if left < part + part / 2 {
-        // Two halves, so that the last one is not short.
-        from + ((left / 2 + 7) & !7)
-    } else {
-        from + part
-    }
-}
-
-/// A one's-complement sum in 16 bits.
-#[inline(always)]
-pub const fn folded(sum: u32) -> u32 {
-    let sum = (sum & 0xFFFF) + (sum >> 16);
-    (sum & 0xFFFF) + (sum >> 16)
 }
 
 #[cfg(test)]

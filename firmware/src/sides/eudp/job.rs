@@ -3,157 +3,20 @@
 //! A process may write whatever it likes into its descriptors, at any time. So all words of one are
 //! taken once; what they say is judged, and only what was judged is used.
 
-use super::queue::Next;
+use super::pieces::{IP, Pieces, UDP};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;
 use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, HANDLES, HandleWord, INLINE_BYTES,
-    REGIONS, RegionWord, SEGMENT_BYTES, SEGMENTS, Status, endpoint_word, handle_word, region_word,
+    Status, endpoint_word, handle_word,
 };
-use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::schedule::barrier;
 
-/// Bytes of an IP header.
-pub const IP: u32 = 20;
-/// Bytes of a UDP header.
-pub const UDP: u32 = 8;
 /// The least that every IP host takes.
 const LEAST_MTU: u32 = 576;
 /// The most that a frame has room for.
 const MOST_MTU: u32 = 9000;
-
-/// A piece of the host's memory.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(16))]
-pub struct Piece {
-    /// Where it is.
-    pub host: HostAddress,
-    /// Its bytes.
-    pub bytes: u32,
-}
-
-impl Piece {
-    const NONE: Piece = Piece {
-        host: HostAddress { high: 0, low: 0 },
-        bytes: 0,
-    };
-
-    /// What follows its first `bytes`.
-    #[inline(always)]
-    pub fn behind(self, bytes: u32) -> Piece {
-        let (low, carry) = self.host.low.overflowing_add(bytes);
-        Piece {
-            host: HostAddress {
-                high: self.host.high.wrapping_add(u32::from(carry)),
-                low,
-            },
-            bytes: self.bytes - bytes,
-        }
-    }
-}
-
-/// Up to eight pieces of the host's memory, in their order.
-#[derive(Clone, Copy, Debug)]
-pub struct Pieces {
-    list: [Piece; SEGMENTS as usize],
-    count: u32,
-}
-
-impl Pieces {
-    /// None.
-    pub const NONE: Pieces = Pieces {
-        list: [Piece::NONE; SEGMENTS as usize],
-        count: 0,
-    };
-
-    /// Takes the `count` pieces of an endpoint's descriptor; returns their bytes in all.
-    ///
-    /// # Errors
-    /// [`Status::BadDescriptor`] if they are not all in regions of the endpoint.
-    #[inline(always)]
-    pub fn take<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        endpoint: u32,
-        descriptor: u32,
-        count: u32,
-    ) -> Result<u32, Status> {
-        self.count = 0;
-        if count > SEGMENTS {
-            return Err(Status::BadDescriptor);
-        }
-        let mut at = descriptor + DescriptorWord::Data as u32;
-        let mut all = 0;
-        for place in self.list.iter_mut().take(count as usize) {
-            let (what, offset) = (bus.load(at), bus.load(at + 4));
-            let (region, bytes) = (what >> 16, what & 0xFFFF);
-            *place = piece(bus, endpoint, region, offset, bytes).ok_or(Status::BadDescriptor)?;
-            all += bytes;
-            at += SEGMENT_BYTES;
-        }
-        self.count = count;
-        Ok(all)
-    }
-
-    /// A piece by its number; an empty one behind the last.
-    #[inline(always)]
-    pub fn of(&self, number: u32) -> Piece {
-        let piece = self.list.get(number as usize);
-        piece.copied().unwrap_or(Piece::NONE)
-    }
-
-    /// What follows the first `from` bytes in their piece, and that one's number.
-    #[inline(always)]
-    pub fn at(&self, mut from: u32) -> (u32, Piece) {
-        let mut number = 0;
-        let mut piece = self.of(0);
-        while from >= piece.bytes && number + 1 < self.count {
-            from -= piece.bytes;
-            number += 1;
-            piece = self.of(number);
-        }
-        (number, piece.behind(from.min(piece.bytes)))
-    }
-
-    /// Whether there are any.
-    #[inline(always)]
-    pub const fn any(&self) -> bool {
-        self.count != 0
-    }
-}
-
-/// Bytes of a region that belongs to the endpoint.
-#[inline(always)]
-pub fn piece<B: Bus>(
-    bus: &mut B,
-    endpoint: u32,
-    region: u32,
-    offset: u32,
-    bytes: u32,
-) -> Option<Piece> {
-    if region >= REGIONS {
-        return None;
-    }
-    let row = barrier(EUDP_BLOCK + region_word(region, RegionWord::High));
-    let mut word = |word: RegionWord| bus.load(row + word as u32 - RegionWord::High as u32);
-    let there = word(RegionWord::Bytes);
-    let mine = word(RegionWord::Owner) == endpoint + 1;
-    if !mine || bytes == 0 || offset > there || bytes > there - offset {
-        return None;
-    }
-    let whole = Piece {
-        host: HostAddress {
-            high: word(RegionWord::High),
-            low: word(RegionWord::Low),
-        },
-        bytes: there,
-    };
-    Some(Piece {
-        bytes,
-        ..whole.behind(offset)
-    })
-}
 
 /// The bit of a [`shape`] that says that datagrams have a UDP checksum.
 pub const SUMMED: u32 = 1 << 31;
@@ -164,6 +27,19 @@ pub fn shape<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     let mtu = bus.load(of(EndpointWord::Mtu)).clamp(LEAST_MTU, MOST_MTU);
     let summed = bus.load(of(EndpointWord::Checksum)) == Checksum::Full as u32;
     (mtu - IP) | if summed { SUMMED } else { 0 }
+}
+
+/// The next descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    /// Whose it is.
+    pub endpoint: u32,
+    /// Its NIC address.
+    pub descriptor: u32,
+    /// Its endpoint's [`shape`](shape).
+    pub shape: u32,
+    /// Its number.
+    pub(super) number: u32,
 }
 
 /// A descriptor to send, judged.
@@ -232,7 +108,7 @@ impl Job {
         self.handle = row;
         let owner = bus.load(row + HandleWord::Owner as u32 - HandleWord::Headers as u32);
         let there = if count == 0 {
-            self.pieces.count = 0;
+            self.pieces.clear();
             self.length.min(INLINE_BYTES)
         } else {
             self.pieces.take(bus, endpoint, descriptor, count)?
@@ -339,28 +215,5 @@ mod tests {
     fn the_sum_is_known_last() {
         let three = [(1480, 1480, true), (2960, 48, false), (0, 1480, true)];
         assert_eq!(frames(3000, true), three);
-    }
-
-    #[test]
-    fn pieces_are_walked_from_anywhere() {
-        let mut pieces = Pieces::NONE;
-        for (at, bytes) in [(0, 100), (1000, 50), (u32::MAX - 9, 30)] {
-            pieces.list[pieces.count as usize] = Piece {
-                host: HostAddress { high: 0, low: at },
-                bytes,
-            };
-            pieces.count += 1;
-        }
-        let at = |from| {
-            let (number, piece) = pieces.at(from);
-            let host = u64::from(piece.host.high) << 32 | u64::from(piece.host.low);
-            (number, host, piece.bytes)
-        };
-        assert_eq!(at(0), (0, 0, 100));
-        assert_eq!(at(99), (0, 99, 1));
-        assert_eq!(at(100), (1, 1000, 50));
-        assert_eq!(at(170), (2, 0x1_0000_000A, 10));
-        assert_eq!(at(180), (2, 0x1_0000_0014, 0));
-        assert_eq!(pieces.of(8).bytes, 0);
     }
 }

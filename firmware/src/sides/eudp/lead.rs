@@ -13,12 +13,20 @@
 //! counts a gigabit's nanoseconds there, too. A part that comes late all the same costs the frame's
 //! time, never a byte of it.
 
-use super::frame::{LEAD, REST, part_end};
 use super::watch::within;
 use tigon2_chip::Register;
 use tigon2_chip::bits::PciState;
 use tigon2_hal::Bus;
 
+/// Bytes of a part behind the first one: two bus transactions. CPU B sees to a part in some 6 us, in
+/// which the bus brings more than one.
+const PART: u32 = 1024;
+/// From where on the bus is so far ahead of the wire that parts may be twice as long, and four times.
+const FAR: [u32; 2] = [1536, 3584];
+/// Bytes behind the first part that a frame needs to be cut through.
+pub const REST: u32 = 512;
+/// The shortest first part: the wire takes longer for it than the counter's microseconds.
+pub const LEAD: u32 = 256;
 /// Frames of up to so many bytes have an entry, and of up to twice as many the next one.
 const STEP: u32 = 1 << STEP_SHIFT;
 const STEP_SHIFT: u32 = 8;
@@ -103,6 +111,24 @@ const fn is_safe(bus: u32, lead: u32, length: u32) -> bool {
         from = to;
     }
     true
+}
+
+/// The end of the part that begins at `from`, of a frame of `length` bytes.
+#[inline(always)]
+pub const fn part_end(lead: u32, length: u32, from: u32) -> u32 {
+    if from == 0 {
+        return lead;
+    }
+    let left = length - from;
+    let part = PART << ((from >= FAR[0]) as u32 + (from >= FAR[1]) as u32);
+    if left <= part {
+        length
+    } else if left < part + part / 2 {
+        // Two halves, so that the last one is not short.
+        from + ((left / 2 + 7) & !7)
+    } else {
+        from + part
+    }
 }
 
 #[cfg(test)]

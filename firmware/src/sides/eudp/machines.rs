@@ -1,7 +1,8 @@
 //! What the rows of SDMA and SEND do on the card.
 
-use super::frame::{Frame, Frames, LAST, SUMMED, WANTS_SUM, WHOLE, folded};
+use super::frame::{Frame, Frames, LAST, SUMMED, WANTS_SUM, WHOLE};
 use super::job::Job;
+use super::sums::folded;
 use super::watch::Watch;
 use super::{bump, word};
 use crate::io::IoB;

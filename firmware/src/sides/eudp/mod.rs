@@ -16,17 +16,20 @@
 //! | [`assembly`] | datagrams in fragments, and what of them is there | A |
 //! | [`command`] | open, close | A |
 //! | [`completion`] | completions to the host | A |
-//! | [`refill`] | descriptors from the process's memory | B, A |
+//! | [`events`] | frames, completed writes, CPU B's calls | A |
+//! | [`pulls`], [`refill`] | descriptors from the process's memory | B |
+//! | [`supply`] | those to receive, as CPU A asks for them | A |
 //! | [`receiver`] | the events of RECV and RDMA: datagrams that arrive | A |
 //! | [`arrival`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
-//! | [`fragment`] | datagrams that are put together in a process's memory | A |
+//! | [`fragment`], [`part`] | datagrams that are put together in a process's memory | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
 //! | [`queue`] | the endpoints' descriptors to send | B |
 //! | [`machines`] | what their rows do | B |
 //! | [`job`] | the descriptor in work | B |
+//! | [`pieces`], [`sums`] | pieces of the host's memory; checksums | B, A |
 //! | [`frame`] | the frame in work: headers, parts | B |
 //! | [`whole`] | datagrams that are one frame | B |
 //! | [`lead`] | how much of a frame is there when it leaves | B |
@@ -38,16 +41,22 @@ pub mod command;
 pub mod completion;
 pub mod datagram;
 pub mod delivery;
+pub mod events;
 pub mod fragment;
 pub mod frame;
 pub mod handlers;
 pub mod job;
 pub mod lead;
 pub mod machines;
+pub mod part;
+pub mod pieces;
+pub mod pulls;
 pub mod queue;
 pub mod receiver;
 pub mod refill;
 pub mod sender;
+pub mod sums;
+pub mod supply;
 pub mod watch;
 pub mod whole;
 

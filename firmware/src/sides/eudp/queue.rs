@@ -6,7 +6,8 @@
 //!       | in work   | to be taken
 //! ```
 
-use super::refill::{Pulls, filled};
+use super::job::Next;
+use super::pulls::{Pulls, filled};
 use super::{each, has_more, lowest, room};
 use crate::io::IoB;
 use crate::memory::layout::{EUDP_BLOCK, EUDP_QUEUES};
@@ -48,19 +49,6 @@ pub struct Queues {
     last: u32,
     /// Descriptors that are done, of all endpoints.
     done: u32,
-}
-
-/// The next descriptor.
-#[derive(Clone, Copy, Debug)]
-pub struct Next {
-    /// Whose it is.
-    pub endpoint: u32,
-    /// Its NIC address.
-    pub descriptor: u32,
-    /// Its endpoint's [`shape`](super::job::shape).
-    pub shape: u32,
-    /// Its number.
-    number: u32,
 }
 
 /// Whether a descriptor is in its slot.

@@ -12,24 +12,43 @@
 //!
 //! RDMA writes one datagram at a time. While it does, the next frame's headers are looked at.
 
-use super::arrival::{self, Arrival, End};
 use super::completion::Reporter;
-use super::datagram::{Datagram, HEADERS};
-use super::delivery::{Card, TRANSFERS, Work};
-use super::fragment::{self, Outcome};
-use super::{EudpA, bump, each, room, word};
+use super::datagram::Datagram;
+use super::delivery::{Card, Work};
+use super::{bump, each, room, word};
 use crate::io::IoA;
-use crate::io::note::WriteNote;
-use crate::path::receive::guarded;
-use crate::path::receive::queues::Queues;
-use crate::path::receive::{Receive, frame};
-use crate::sides::spine::{self, Spine};
 use frame_pipeline::{Machine, Step, rdma, recv};
 use host_interface::eudp::{BlockWord, MAILBOX, Refusal};
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mailbox;
 use tigon2_chip::memory::MAILBOXES;
 use tigon2_hal::events::Dispatch;
+
+/// A frame that arrives.
+#[derive(Debug)]
+pub struct Arrival {
+    /// Where it begins.
+    pub(super) start: u32,
+    /// How much of it was there at the last look.
+    pub(super) seen: u32,
+    /// How often it was seen before it was followed.
+    pub(super) waited: u32,
+    /// Whether it is to be taken as a whole.
+    pub(super) is_passed: bool,
+    /// Whether its headers were looked at, and are in the work.
+    pub(super) is_judged: bool,
+}
+
+impl Arrival {
+    /// None.
+    pub const NONE: Arrival = Arrival {
+        start: 0,
+        seen: 0,
+        waited: 0,
+        is_passed: false,
+        is_judged: false,
+    };
+}
 
 /// RECV, RDMA and what they work on.
 #[derive(Debug)]
@@ -40,9 +59,9 @@ pub struct Receiver {
     /// The frame that arrives.
     pub(super) arrival: Arrival,
     /// What the headers of the oldest frame say.
-    next: Datagram,
+    pub(super) next: Datagram,
     /// Where this begins; 0 if it was not looked at.
-    looked_at: u32,
+    pub(super) looked_at: u32,
 }
 
 impl Receiver {
@@ -83,126 +102,10 @@ impl Default for Receiver {
     }
 }
 
-/// Receive complete: some frames.
-#[inline(always)]
-pub fn complete<B: Dispatch>(
-    receive: &mut Receive,
-    queues: &mut Queues,
-    spine: &mut Spine,
-    eudp: &mut EudpA,
-    io: &mut IoA<B>,
-) {
-    if let Some((reporter, receiver)) = eudp.parts()
-        && (reporter.open != 0 || receiver.is_through())
-    {
-        return complete_some(receive, reporter, receiver, io);
-    }
-    spine::complete(receive, queues, spine, io);
-}
-
-/// The same with endpoints.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
-#[inline(never)]
-fn complete_some<B: Dispatch>(
-    receive: &mut Receive,
-    reporter: &mut Reporter,
-    receiver: &mut Receiver,
-    io: &mut IoA<B>,
-) {
-    let base = receive.base();
-    for _ in 0..frame::FRAMES {
-        let Some(arrived) = guarded::oldest(receive, io) else {
-            break;
-        };
-        if receiver.is_through() {
-            match arrival::ended(receiver, reporter, io, &arrived) {
-                End::Waits => break,
-                End::Taken => {
-                    guarded::let_go(receive, io, arrived);
-                    continue;
-                }
-                End::Passed => {}
-            }
-        }
-        let start = arrived.start;
-        let busy = receiver.is_busy() || !io.has_write_room(TRANSFERS);
-        if receiver.looked_at != start {
-            let bytes = arrived.length.wrapping_sub(frame::CRC);
-            let next = if busy {
-                &mut receiver.next
-            } else {
-                &mut receiver.work.datagram
-            };
-            if !guarded::is_own(io, &arrived, HEADERS)
-                || !next.take(reporter, &mut io.bus, start, bytes, base)
-            {
-                receiver.looked_at = 0;
-                return host_some(receive, reporter, receiver, io);
-            }
-            if busy {
-                receiver.looked_at = start;
-            }
-        } else if !busy {
-            receiver.looked_at = 0;
-            receiver.work.datagram.copy(&receiver.next);
-        }
-        if busy {
-            // What has been written calls again.
-            io.bus.clear(EventBit::ReceiveComplete);
-            io.await_writes();
-            break;
-        }
-        if !reporter.has_next(io, receiver.work.datagram.endpoint) {
-            // CPU B calls again.
-            io.bus.clear(EventBit::ReceiveComplete);
-            break;
-        }
-        receiver.take(reporter, io, start, base);
-        guarded::let_go(receive, io, arrived);
-    }
-    guarded::finish_own(receive, io);
-}
-
-/// Frames of the host's and fragments for endpoints, until one is an endpoint's datagram. That one
-/// stays the oldest, and the event set.
-#[inline(never)]
-fn host_some<B: Dispatch>(
-    receive: &mut Receive,
-    reporter: &mut Reporter,
-    receiver: &mut Receiver,
-    io: &mut IoA<B>,
-) {
-    let base = receive.base();
-    let mut datagram = Datagram::NONE;
-    for number in 0..frame::FRAMES {
-        let Some(arrived) = guarded::oldest(receive, io) else {
-            break;
-        };
-        match fragment::arrived(receiver, reporter, io, &arrived, base) {
-            Outcome::Passed => {}
-            Outcome::Waits => break,
-            Outcome::Taken => {
-                guarded::let_go(receive, io, arrived);
-                continue;
-            }
-        }
-        arrival::passed(receiver, reporter, io);
-        let bytes = arrived.length.wrapping_sub(frame::CRC);
-        // The first one was looked at.
-        let wanted = number != 0
-            && guarded::is_own(io, &arrived, HEADERS)
-            && datagram.take_round(reporter, &mut io.bus, arrived.start, bytes, base);
-        if wanted || !guarded::pass_on(receive, io) {
-            break;
-        }
-    }
-    guarded::finish(receive, io);
-}
-
 impl Receiver {
     /// Takes the datagram whose headers are in `work`.
     #[inline(always)]
-    fn take<B: Dispatch>(
+    pub(super) fn take<B: Dispatch>(
         &mut self,
         reporter: &mut Reporter,
         io: &mut IoA<B>,
@@ -248,18 +151,6 @@ impl Receiver {
         note(step, io);
     }
 
-    /// The host's memory cannot be written.
-    #[inline(never)]
-    pub fn failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        self.work.refused = Some(Refusal::BadRegion);
-        if self.work.part.any() {
-            self.part_failed(reporter, io);
-        } else {
-            self.step(rdma::Event::Failed, reporter, io);
-        }
-        io.bus.set(EventBit::ReceiveComplete);
-    }
-
     /// Reports what found no write descriptor.
     #[inline(always)]
     pub fn report<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
@@ -303,26 +194,6 @@ impl Receiver {
 fn note<B: Dispatch>(step: Step, io: &mut IoA<B>) {
     if !matches!(step, Step::Taken(_)) {
         bump(&mut io.bus, word(BlockWord::Faults));
-    }
-}
-
-/// DMA write attention: the transfer at `descriptor` of a datagram has failed. The others of it mean
-/// nothing any more.
-#[inline(never)]
-pub fn failed<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, descriptor: u32) {
-    let mut next = Some(descriptor);
-    while let Some(descriptor) = next {
-        let note = WriteNote::of_word(io.write_ring.note(descriptor));
-        if note.is_of_datagram() {
-            io.write_ring.set_note(descriptor, WriteNote::QUIET.word());
-        }
-        if note.is_datagram() {
-            io.has_ended();
-        }
-        next = io.write_ring.behind(descriptor);
-    }
-    if let Some((reporter, receiver)) = eudp.parts() {
-        receiver.failed(reporter, io);
     }
 }
 

@@ -18,10 +18,10 @@
 //! ```
 
 use super::frame::{LAST, SUMMED, TRANSFERS};
-use super::job::shape;
+use super::job::{Next, shape};
 use super::machines::{Card, Work};
-use super::queue::{Here, Next, Queues};
-use super::refill::Pulls;
+use super::pulls::Pulls;
+use super::queue::{Here, Queues};
 use super::whole::Other;
 use super::{ALL, bump, each, word};
 use crate::io::IoB;

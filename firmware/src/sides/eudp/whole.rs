@@ -2,9 +2,10 @@
 //!
 //! Their descriptor is judged and their headers are stored in one go, from registers.
 
-use super::frame::{ETHERNET, FETCHED, Frame, LAST, SUMMED, WANTS_SUM, WHOLE, folded, put_inline};
-use super::job::{self, IP, UDP};
-use super::queue::Next;
+use super::frame::{ETHERNET, FETCHED, Frame, LAST, SUMMED, WANTS_SUM, WHOLE, put_inline};
+use super::job::{self, Next};
+use super::pieces::{IP, UDP};
+use super::sums::folded;
 use crate::io::IoB;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;
