@@ -11,7 +11,7 @@ pub struct Arguments {
     /// Use two Linux guests, with the unmodified driver in each
     #[arg(long, required_unless_present = "eta")]
     pub guest: bool,
-    /// Kill applications of the packet processing engine, open connections and talk nonsense to it
+    /// Kill applications of the packet processing engine, open connections and send it nonsense
     #[arg(long, conflicts_with_all = ["guest", "firmware", "kvm"])]
     pub eta: bool,
     /// Duration of the load
