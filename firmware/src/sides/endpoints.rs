@@ -86,8 +86,16 @@ fn host_complete<B: Dispatch>(b: &mut SideB<B>) {
 /// The timer: the wire may have come to a part that is missing, or there may be room again.
 #[inline(always)]
 pub fn deadline<B: Dispatch>(b: &mut SideB<B>) {
+    due(b);
+    timer::send_deadlines(b);
+    // The timer's next event comes two microseconds later at the least: a part's time may be over
+    // before that.
+    due(b);
+}
+
+#[inline(never)]
+fn due<B: Dispatch>(b: &mut SideB<B>) {
     if let Some(sender) = b.eudp.sender() {
         sender.due(&mut b.send, &mut b.io);
     }
-    timer::send_deadlines(b);
 }
