@@ -19,3 +19,17 @@ pub use counts::{Count, Counts};
 pub use frame::{Sight, Way};
 pub use peer::Peer;
 pub use stage::GuestStage;
+
+/// Repetitions of what can fail once in many times: `TIGON_ROUNDS` times the usual number.
+///
+/// # Panics
+/// If the variable is not a number above 0.
+pub fn repetitions(usual: u32) -> u32 {
+    let Ok(rounds) = std::env::var("TIGON_ROUNDS") else {
+        return usual;
+    };
+    match rounds.parse() {
+        Ok(rounds @ 1..) => usual.saturating_mul(rounds),
+        _ => panic!("TIGON_ROUNDS={rounds}: not a number above 0"),
+    }
+}

@@ -13,6 +13,9 @@ use testbed::process::{self, Process};
 const LIMIT: Duration = Duration::from_secs(60);
 /// The most that the peer's device carries: jumbo frames.
 const JUMBO_MTU: u16 = 9000;
+/// Frames that its queue in front of the cable holds. The usual 500 are a second of 5 Mb/s: on a
+/// busy computer a guest does not run for longer than that, and the peer drops what it sends.
+const QUEUE: &str = "10000";
 
 /// The peer; dropping it removes it.
 pub struct Peer {
@@ -33,6 +36,8 @@ impl Peer {
         let tap = Tap::create(&device, station, JUMBO_MTU, false)?;
         namespace.adopt(&device, address)?;
         let peer = Peer { namespace, device };
+        peer.namespace
+            .ip(&["link", "set", &peer.device, "txqueuelen", QUEUE])?;
         peer.mtu(1500)?;
         Ok((peer, tap))
     }

@@ -49,6 +49,7 @@ fn acts() -> Vec<Act> {
         tools::the_link_is_negotiated_anew,
         traffic::ping_of_every_size,
         traffic::tcp_and_udp_with_checksums_by_the_card,
+        traffic::datagrams_come_in_run_after_run,
         traffic::offloads_are_switched_off_and_on,
         traffic::jumbo_frames_and_back,
         traffic::a_vlan_is_tagged_on_the_wire,

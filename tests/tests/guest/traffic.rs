@@ -1,7 +1,7 @@
 //! Tests pings, streams and datagrams, short and long, tagged and untagged.
 
-use integration_tests::guest::Way;
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER};
+use integration_tests::guest::{Way, repetitions};
 use std::time::Duration;
 use testbed::net::iperf::{Direction, Protocol};
 
@@ -79,6 +79,20 @@ pub fn tcp_and_udp_with_checksums_by_the_card(stage: &mut GuestStage) {
     let features = stage.sh("ethtool -k eth0");
     assert!(features.contains("tx-checksum-ipv4: on"), "{features}");
     streams_and_datagrams(stage, PEER, 2);
+}
+
+/// The same few datagrams a second come in each time, however often a run is begun anew.
+pub fn datagrams_come_in_run_after_run(stage: &mut GuestStage) {
+    let runs = repetitions(5);
+    let mut fewest = u64::MAX;
+    for run in 1..=runs {
+        let udp = stage.iperf(PEER, Protocol::Udp(5), Direction::In, 1);
+        assert_eq!(udp.lost, 0, "run {run}: {udp:?}");
+        assert!(udp.datagrams > 200, "run {run}: {udp:?}");
+        fewest = fewest.min(udp.datagrams);
+    }
+    println!("datagrams into the guest: {runs} runs, none lost, at least {fewest} in each");
+    nothing_is_damaged(stage);
 }
 
 /// What of the offloads the driver lets be switched: segmentation, gathering and
