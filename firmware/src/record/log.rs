@@ -19,7 +19,6 @@ macro_rules! level {
     ($name:ident, $level:ident, $constant:ident, $dollar:tt) => {
         // The reader of the log shows the place where the macro is used.
         #[collapse_debuginfo(yes)]
-        #[allow(unused_macros)]
         macro_rules! $name {
                     ($dollar format:literal $dollar(, $dollar argument:expr)* $dollar(,)?) => {{
                         #[cfg(target_arch = "mips")]
@@ -39,7 +38,6 @@ macro_rules! level {
                         { $dollar( let _ = &$dollar argument; )* }
                     }};
                 }
-        #[allow(unused_imports)]
         pub(crate) use $name;
     };
 }

@@ -32,7 +32,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
         sent.add(&mut b.send, &mut b.io, note);
     }
     b.io.read_ring.acknowledge(&mut b.io.bus, walk);
-    send::data_first(&b.send, &mut b.io);
+    send::data_first(&mut b.io);
     if sent.any() {
         send::consumed(&mut b.send, &mut b.io, &sent);
     }

@@ -22,6 +22,33 @@ fn one_frame_goes_out_byte_for_byte() {
     assert_eq!(machine.interrupts, 1);
 }
 
+/// The MAC raises no event for sent frames, so BDs that find no room wait for the timer. What else
+/// the read channel brings does not: receive BDs are there at once, however many come one by one.
+#[test]
+fn a_full_transmit_buffer_keeps_no_receive_bds_waiting() {
+    let mut machine = Machine::up(&Setup {
+        receive_ticks: 0,
+        ..Setup::default()
+    });
+    let arriving = frame(MAC, PEER, 60, 1);
+    machine.bench().card.set_wire_room(Some(0));
+    while machine.extension(Extension::SendConsumer) == machine.send_producer() {
+        for seed in 0..60 {
+            machine.put_frame(&[&frame(PEER, MAC, 1514, seed)]);
+        }
+        machine.send();
+    }
+    machine.arrive(&arriving);
+    while !machine.received().is_empty() {
+        machine.arrive(&arriving);
+    }
+    for number in 0..4 {
+        machine.give_buffers(1);
+        assert_eq!(machine.received().len(), 1, "{number}");
+        machine.arrive(&arriving);
+    }
+}
+
 /// Reference 13, step 6: by count before the time is over.
 #[test]
 fn updates_are_coalesced_by_count_and_by_time() {

@@ -263,17 +263,13 @@ fn goes_no_further<B: Dispatch>(send: &mut SendPath, io: &mut IoB<B>, stop: Stop
 }
 
 /// After some transfers were retired: where CPU B is alone with them, it leaves the next ones
-/// until the waiting BDs have had their turn. Retiring few at a time costs more for each.
+/// until the waiting BDs have had their turn, if they are to have one: while the transmit buffer is
+/// full or the path is lent they have none. Retiring few at a time costs more for each.
 #[inline(always)]
-pub fn data_first<B: Dispatch>(send: &SendPath, io: &mut IoB<B>) {
-    if SPINE != 0 {
-        // Not while the path is lent: then waiting BDs have no turn.
-        if io.bus.is_set(EventBit::SendDataReady) {
-            io.bus.clear(EventBit::DmaReadComplete);
-        }
-        return;
-    }
-    if !send.bds.is_empty() && !send.is_lent() && !io.bus.core(|core| core.is_alone()) {
+pub fn data_first<B: Dispatch>(io: &mut IoB<B>) {
+    // Firmware with extensions is never alone.
+    let alone = SPINE == 0 && io.bus.core(|core| core.is_alone());
+    if !alone && io.bus.is_set(EventBit::SendDataReady) {
         io.bus.clear(EventBit::DmaReadComplete);
     }
 }
