@@ -13,6 +13,7 @@ use host_driver::nic::EndpointCard;
 use host_driver::{Config, DmaMemory};
 use integration_tests::{Engine, Sim, Stage};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 use std::time::Duration;
 use testbed::firmware::{FirmwareOptions, Placement, Variant, build};
 use tigon2_sim::SimTransport;
@@ -29,14 +30,18 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The variant with endpoints.
 pub fn image() -> Vec<u8> {
+    std::fs::read(built()).expect("the image")
+}
+
+/// The file that has it.
+pub fn built() -> PathBuf {
     use clap::ValueEnum;
     let options = FirmwareOptions {
         variant: Variant::from_str("eudp", false).expect("a variant"),
         placement: Placement::Scratch,
         quiet: true,
     };
-    let built = build(options).expect("the firmware builds");
-    std::fs::read(built.tg2).expect("the image")
+    build(options).expect("the firmware builds").tg2
 }
 
 /// A frame on the wire, and when it ended, in nanoseconds.

@@ -5,6 +5,7 @@ mod card;
 mod explore;
 mod faults;
 mod fragments;
+mod linux;
 mod page;
 mod pair;
 mod queues;

@@ -1,0 +1,193 @@
+//! An endpoint of `tigonctl`'s, and a Linux host with ordinary sockets at the other end of the wire.
+//!
+//! ```text
+//!   namespace of tigonctl                    QEMU             namespace of the peer
+//!   endpoint, 10.84.0.1 on TAP ===== card, firmware, MAC ==== TAP 10.84.0.2, port 7 and 8
+//! ```
+
+use etherparse::{IpFragOffset, IpNumber, Ipv4Header, UdpHeader};
+use integration_tests::engine::tools;
+use integration_tests::tigonctl::{objects, program};
+use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sendto, socket};
+use serde_json::Value;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use testbed::card::{Card, CardOptions, Wire};
+use testbed::net::namespace::{self, Namespace};
+
+const PEER: Ipv4Addr = Ipv4Addr::new(10, 84, 0, 2);
+/// Sends datagrams back.
+const ECHO: u16 = 7;
+/// The same in fragments of its own making, the last one first.
+const BACKWARDS: u16 = 8;
+/// Bytes of IP payload in each of those.
+const MOST: usize = 1200;
+
+/// The peer: its namespace, and its servers.
+struct Peer {
+    namespace: Arc<Namespace>,
+    stop: Arc<AtomicBool>,
+    servers: Vec<JoinHandle<()>>,
+}
+
+impl Peer {
+    fn start(role: &str) -> Peer {
+        let namespace = Namespace::create(role).unwrap_or_else(|error| panic!("{error:#}"));
+        Peer {
+            namespace: Arc::new(namespace),
+            stop: Arc::default(),
+            servers: Vec::new(),
+        }
+    }
+
+    fn serve(&mut self, port: u16, answer: fn(&UdpSocket, &[u8], SocketAddrV4)) {
+        let (namespace, stop) = (self.namespace.clone(), self.stop.clone());
+        self.servers.push(std::thread::spawn(move || {
+            namespace.enter().expect("the namespace is there");
+            let socket = UdpSocket::bind((PEER, port)).expect("a port");
+            let limit = Some(Duration::from_millis(50));
+            socket.set_read_timeout(limit).expect("a limit");
+            let mut bytes = vec![0; 1 << 16];
+            while !stop.load(Ordering::Relaxed) {
+                if let Ok((length, SocketAddr::V4(from))) = socket.recv_from(&mut bytes) {
+                    answer(&socket, &bytes[..length], from);
+                }
+            }
+        }));
+    }
+
+    /// A count of the kernel's in `/proc/net/snmp`.
+    fn count(&self, protocol: &str, name: &str) -> u64 {
+        let mut command = self.namespace.command("cat");
+        let output = command.arg("/proc/net/snmp").output().expect("cat runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let mut rows = text.lines().filter(|line| line.starts_with(protocol));
+        let (names, values) = (rows.next().expect("names"), rows.next().expect("values"));
+        let mut both = names.split(' ').zip(values.split(' '));
+        let (_, value) = both.find(|(known, _)| *known == name).expect("a count");
+        value.parse().expect("a number")
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for server in self.servers.drain(..) {
+            // It has said why it ended.
+            let _ = server.join();
+        }
+    }
+}
+
+fn echo(socket: &UdpSocket, data: &[u8], to: SocketAddrV4) {
+    socket.send_to(data, to).expect("it is sent");
+}
+
+/// Fragments by a raw socket: the kernel sends packets as they are.
+fn backwards(_: &UdpSocket, data: &[u8], to: SocketAddrV4) {
+    let raw = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::RAW));
+    let raw = raw.expect("a raw socket");
+    let mut ip = Ipv4Header::new(0, 64, IpNumber::UDP, PEER.octets(), to.ip().octets());
+    let header = ip.as_mut().expect("a header");
+    let udp = UdpHeader::with_ipv4_checksum(BACKWARDS, to.port(), header, data);
+    let payload = [&udp.expect("it fits").to_bytes()[..], data].concat();
+    header.identification = payload.len() as u16;
+    header.dont_fragment = false;
+    let parts: Vec<_> = payload.chunks(MOST).enumerate().collect();
+    for (number, part) in parts.iter().rev() {
+        header.set_payload_len(part.len()).expect("it fits");
+        header.more_fragments = number + 1 < parts.len();
+        let units = number * MOST / 8;
+        header.fragment_offset = IpFragOffset::try_new(units as u16).expect("an offset");
+        let packet = [&header.to_bytes()[..], part].concat();
+        sendto(&raw, &packet, SendFlags::empty(), &to).expect("it is sent");
+    }
+}
+
+/// The lines that `tigonctl eudp ping` prints on a card of its own.
+fn ping(host: &Namespace, card: &Card, tap: &str, words: &[&str]) -> Vec<Value> {
+    let image = super::card::built();
+    let output = host
+        .command(&program().display().to_string())
+        .args(["--json", "--socket"])
+        .arg(card.socket())
+        .args(["eudp", "ping", &PEER.to_string(), "--tap", tap])
+        .arg("--firmware")
+        .arg(&image)
+        .args(words)
+        .stdin(Stdio::null())
+        .output();
+    objects(&output.expect("it runs"))
+}
+
+/// Datagrams of all lengths there and back, with a checksum and without: what the peer's kernel sends
+/// comes in by the endpoint, in fragments, too. What begins with another fragment comes by the kernel.
+#[test]
+fn a_linux_peer_answers_datagrams_of_all_lengths() {
+    if let Err(why) = namespace::permitted() {
+        panic!("this story needs the privilege to make namespaces: {why:#}");
+    }
+    let pid = std::process::id();
+    let (tap, wire) = (format!("tge{pid}"), format!("tgf{pid}"));
+    let host = Namespace::create("endpoint").unwrap_or_else(|error| panic!("{error:#}"));
+    let mut peer = Peer::start("sockets");
+    let options = CardOptions {
+        wire: Wire::Tap(wire.clone()),
+        ..CardOptions::default()
+    };
+    let card = Card::start(&tools(), &options).unwrap_or_else(|error| panic!("{error:#}"));
+    let adopted = peer.namespace.adopt(&wire, &format!("{PEER}/24"));
+    adopted.unwrap_or_else(|error| panic!("{error:#}"));
+    peer.serve(ECHO, echo);
+    peer.serve(BACKWARDS, backwards);
+    let sizes = ["1", "64", "1472", "1473", "2953", "9000", "30001", "65507"];
+    for checksum in ["full", "none"] {
+        let mut words = vec!["--checksum", checksum, "--count", "3"];
+        words.extend(sizes.iter().flat_map(|size| ["--size", size]));
+        let lines = ping(&host, &card, &tap, &words);
+        let answers: Vec<_> = lines.iter().filter(|line| line["kind"] == "ping").collect();
+        assert_eq!(answers.len(), sizes.len(), "{lines:?}");
+        for (line, size) in answers.iter().zip(sizes) {
+            assert_eq!(line["bytes"].to_string(), size);
+            assert_eq!(
+                (&line["answers"], &line["by"]),
+                (&3.into(), &"endpoint".into())
+            );
+        }
+        refused_nothing(&lines);
+    }
+    let port = BACKWARDS.to_string();
+    let words = [
+        "--port", &port, "--size", "3001", "--size", "900", "--count", "3",
+    ];
+    let lines = ping(&host, &card, &tap, &words);
+    let by: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line["by"].as_str())
+        .collect();
+    assert_eq!(by, ["kernel", "endpoint"], "{lines:?}");
+    refused_nothing(&lines);
+    for (protocol, name) in [
+        ("Udp:", "InCsumErrors"),
+        ("Udp:", "InErrors"),
+        ("Ip:", "ReasmFails"),
+    ] {
+        assert_eq!(peer.count(protocol, name), 0, "{protocol} {name}");
+    }
+    // Each datagram of more than a frame went there in fragments.
+    assert!(peer.count("Ip:", "ReasmOKs") >= 2 * 5 * 3 + 3);
+}
+
+fn refused_nothing(lines: &[Value]) {
+    let ours = lines.iter().find(|line| line["kind"] == "eudp");
+    let ours = ours.unwrap_or_else(|| panic!("{lines:?}"));
+    let counts = ours.as_object().expect("an object").iter();
+    let refused: Vec<_> = counts
+        .filter(|(_, count)| count.as_u64().is_some_and(|n| n != 0))
+        .collect();
+    assert!(refused.is_empty(), "{refused:?}");
+}
