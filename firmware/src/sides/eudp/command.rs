@@ -6,7 +6,7 @@ use super::arrival;
 use super::completion::{Completions, Reporter};
 use super::receiver::{self, Receiver};
 use super::{EudpA, each, word};
-use super::{assembly, fragment};
+use super::{assembly, expiry};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::EUDP_OPEN;
@@ -148,7 +148,7 @@ fn close<B: Dispatch>(
         return Err(Outcome::WrongState);
     }
     reporter.open &= !(1 << endpoint);
-    fragment::close(&mut io.bus, endpoint);
+    expiry::close(&mut io.bus, endpoint);
     Ok(())
 }
 

@@ -18,26 +18,24 @@
 //!
 //! All of this is in SRAM, as CPU A's pad is full.
 
-use super::assembly::{Assembly, Key, MEMORY, Noted, PATIENCE, PAYLOAD_MAX, State};
-use super::completion::{Entry, Reporter};
+use super::assembly::{Assembly, Key, Noted, PAYLOAD_MAX, State};
+use super::completion::Reporter;
 use super::datagram::{ETHERNET, HEADERS};
-use super::delivery::{FREES, TRANSFERS, Work};
+use super::delivery::TRANSFERS;
+use super::expiry::fail;
 use super::part::Part;
 use super::pieces::{IP, UDP};
 use super::receiver::Receiver;
 use super::sums::{folded, halves};
-use super::{EudpA, bump, each, word};
+use super::{bump, each, word};
 use crate::io::IoA;
-use crate::io::note::WriteNote;
-use crate::io::states::Sum;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::receive::frame::{CRC, wrapped};
 use crate::path::receive::guarded;
-use frame_pipeline::{Step, World, rdma, recv};
-use host_interface::eudp::{BlockWord, EndpointWord, Kind, Refusal, Status, endpoint_word};
+use frame_pipeline::{rdma, recv};
+use host_interface::eudp::{BlockWord, EndpointWord, Refusal, endpoint_word};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 use tigon2_hal::timer;
@@ -345,24 +343,6 @@ fn judge<B: Bus>(
     }
 }
 
-/// A datagram is given up: its descriptor goes back to the process.
-#[inline(never)]
-fn fail<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembly) {
-    let entry = Entry {
-        cookie: assembly.cookie(&mut io.bus),
-        kind: Kind::Received,
-        status: Status::Incomplete as u32,
-        ..Entry::NONE
-    };
-    let endpoint = assembly.endpoint(&mut io.bus);
-    let state = match reporter.complete_one(io, endpoint, &entry) {
-        Ok(()) => State::Spent,
-        // The next millisecond tries again.
-        Err(_) => State::Failed,
-    };
-    assembly.enter(&mut io.bus, state);
-}
-
 impl Receiver {
     /// A fragment that is of no use.
     #[inline(never)]
@@ -381,146 +361,6 @@ impl Receiver {
     ) {
         self.let_pass(reporter, io);
         bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
-    }
-
-    /// An event of RDMA that has a fragment.
-    fn step_part<B: Dispatch>(
-        &mut self,
-        event: rdma::Event,
-        reporter: &mut Reporter,
-        io: &mut IoA<B>,
-    ) {
-        let work = &mut self.work;
-        let mut card = Parts { work, reporter, io };
-        if !matches!(self.rdma.step(event, &mut card), Step::Taken(_)) {
-            bump(&mut io.bus, word(BlockWord::Faults));
-        }
-    }
-
-    /// The write channel has written a fragment, and summed it.
-    #[inline(never)]
-    pub(super) fn part_written<B: Dispatch>(
-        &mut self,
-        reporter: &mut Reporter,
-        io: &mut IoA<B>,
-        sum: u32,
-    ) {
-        let Part { assembly, .. } = self.work.part;
-        let bus = &mut io.bus;
-        self.work.data = assembly.add(bus, sum);
-        // Its endpoint may have been closed meanwhile.
-        self.work.part.is_last &= assembly.state(bus) == State::Open;
-        self.step_part(rdma::Event::Written, reporter, io);
-        self.work.part = Part::NONE;
-    }
-
-    /// The host's memory cannot be written.
-    #[inline(never)]
-    pub(super) fn part_failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        self.step_part(rdma::Event::Failed, reporter, io);
-        self.work.part = Part::NONE;
-    }
-}
-
-/// The card, for a handler's time, while RDMA has a fragment.
-struct Parts<'a, B: Dispatch> {
-    work: &'a mut Work,
-    reporter: &'a mut Reporter,
-    io: &'a mut IoA<B>,
-}
-
-impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
-    fn holds(&mut self, condition: rdma::Condition) -> bool {
-        match condition {
-            rdma::Condition::BufferPosted => true,
-            rdma::Condition::EnoughHere => false,
-            rdma::Condition::SumRight => {
-                let Part {
-                    assembly, is_last, ..
-                } = self.work.part;
-                !is_last || !assembly.from(&mut self.io.bus).1 || self.work.data == 0xFFFF
-            }
-        }
-    }
-
-    fn act(&mut self, action: rdma::Action) {
-        match action {
-            rdma::Action::WriteWhole => self.write(),
-            rdma::Action::Complete if self.work.part.is_last => self.complete(),
-            rdma::Action::Leave => self.give_up(),
-            _ => {}
-        }
-    }
-}
-
-impl<B: Dispatch> Parts<'_, B> {
-    /// Queues the transfers of the fragment's data, into the pieces where it belongs.
-    fn write(&mut self) {
-        let Part {
-            assembly,
-            mut local,
-            at: mut skip,
-            bytes: mut left,
-            ..
-        } = self.work.part;
-        let io = &mut *self.io;
-        let mut state = io.states.data & !FREES | Sum::ON | Sum::BEGINS;
-        let mut number = 0;
-        while left != 0
-            && let Some((host, there)) = assembly.piece(&mut io.bus, number)
-        {
-            number += 1;
-            if skip >= there {
-                skip -= there;
-                continue;
-            }
-            let bytes = left.min(there - skip);
-            left -= bytes;
-            let mut transfer = Transfer {
-                host: host.plus(skip),
-                local,
-                length: bytes,
-                state,
-                note: WriteNote::DATAGRAM_PIECE.word(),
-            };
-            skip = 0;
-            state &= !Sum::BEGINS;
-            local = wrapped(self.work.base, local + bytes);
-            if left == 0 {
-                transfer.state |= Sum::STORED;
-                transfer.note = WriteNote::DATAGRAM.word();
-                io.write_ring.store_sum(&mut io.bus);
-                io.put_awaited(&transfer);
-            } else {
-                io.write_ring.put(&mut io.bus, &transfer);
-            }
-        }
-    }
-
-    /// All of the datagram is there.
-    fn complete(&mut self) {
-        let Part { assembly, .. } = self.work.part;
-        let bus = &mut self.io.bus;
-        let (port, is_summed) = assembly.from(bus);
-        let datagram = &mut self.work.datagram;
-        datagram.length = assembly.length(bus).unwrap_or(UDP) - UDP;
-        datagram.is_summed = is_summed;
-        datagram.address = assembly.source(bus);
-        datagram.port = port;
-        let cookie = assembly.cookie(bus);
-        assembly.enter(bus, State::Spent);
-        self.work.set_cookie(cookie);
-        self.work.report(self.reporter, self.io);
-    }
-
-    /// The sum is wrong, or the memory cannot be written.
-    fn give_up(&mut self) {
-        let refusal = self.work.refused.take().unwrap_or(Refusal::BadSum);
-        bump(&mut self.io.bus, word(BlockWord::Refused) + refusal as u32);
-        let Part { assembly, .. } = self.work.part;
-        if assembly.state(&mut self.io.bus) == State::Open {
-            fail(self.reporter, self.io, assembly);
-        }
     }
 }
 
@@ -549,43 +389,5 @@ impl Reporter {
             }
         }
         found
-    }
-}
-
-/// Each millisecond: gives up datagrams whose fragments do not come.
-#[inline(never)]
-pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
-    let Some((reporter, receiver)) = eudp.parts() else {
-        return;
-    };
-    if reporter.open == 0 {
-        return;
-    }
-    let now = timer::now(&mut io.bus);
-    for assembly in Assembly::all() {
-        let state = assembly.state(&mut io.bus);
-        let age = assembly.age(&mut io.bus, now);
-        match state {
-            State::Open if age > PATIENCE && receiver.work.part.assembly != assembly => {
-                let at = word(BlockWord::Refused) + Refusal::Expired as u32;
-                bump(&mut io.bus, at);
-                fail(reporter, io, assembly);
-            }
-            State::Failed => fail(reporter, io, assembly),
-            State::Host if age > PATIENCE => assembly.enter(&mut io.bus, State::Free),
-            State::Spent if age > MEMORY => assembly.enter(&mut io.bus, State::Free),
-            _ => {}
-        }
-    }
-}
-
-/// An endpoint is closed: nothing is put together for it any more.
-#[inline(never)]
-pub fn close<B: Bus>(bus: &mut B, endpoint: u32) {
-    for assembly in Assembly::all() {
-        let state = assembly.state(bus);
-        if matches!(state, State::Open | State::Failed) && assembly.endpoint(bus) == endpoint {
-            assembly.enter(bus, State::Spent);
-        }
     }
 }

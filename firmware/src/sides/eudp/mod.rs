@@ -23,6 +23,8 @@
 //! | [`arrival`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
 //! | [`fragment`], [`part`] | datagrams that are put together in a process's memory | A |
+//! | [`placement`] | what the rows of RDMA do with a fragment | A |
+//! | [`expiry`] | datagrams that are given up | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
@@ -42,6 +44,7 @@ pub mod completion;
 pub mod datagram;
 pub mod delivery;
 pub mod events;
+pub mod expiry;
 pub mod fragment;
 pub mod frame;
 pub mod handlers;
@@ -50,6 +53,7 @@ pub mod lead;
 pub mod machines;
 pub mod part;
 pub mod pieces;
+pub mod placement;
 pub mod pulls;
 pub mod queue;
 pub mod receiver;

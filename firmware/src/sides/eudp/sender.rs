@@ -17,24 +17,23 @@
 //!   channel | frame 1 ... |      | frame 2 ...
 //! ```
 
+mod prepare;
+mod transitions;
+
 use super::frame::{LAST, SUMMED, TRANSFERS};
-use super::job::{Next, shape};
-use super::machines::{Card, Work};
+use super::job::shape;
+use super::machines::Work;
 use super::pulls::Pulls;
-use super::queue::{Here, Queues};
-use super::whole::Other;
-use super::{ALL, bump, each, word};
+use super::queue::Queues;
+use super::{ALL, each, word};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
-use crate::memory::layout::EUDP_TRACE;
 use crate::memory::shared::{EUDP_KNOWN, EUDP_OPEN};
 use crate::path::send::SendPath;
-use crate::path::send::own::Wait;
-use frame_pipeline::trace::Entry;
-use frame_pipeline::{Machine, Step, sdma, send};
-use host_interface::eudp::{BlockWord, MAILBOX, Status, TRACE_BYTES};
-use tigon2_chip::events::EventBit;
+use frame_pipeline::{Machine, sdma, send};
+use host_interface::eudp::{BlockWord, MAILBOX};
+use prepare::wait_for_reads;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::Finished;
 use tigon2_hal::events::Dispatch;
@@ -167,14 +166,6 @@ impl Sender {
     fn arrive_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.fetch(sdma::Event::Arrived, send, io);
         self.signalled(send, io);
-    }
-
-    /// SDMA has told SEND something.
-    #[inline(never)]
-    fn signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if let Some(signal) = self.work.signal.take() {
-            self.rarely(signal, send, io);
-        }
     }
 
     /// Something has changed for which a frame may have waited.
@@ -392,226 +383,5 @@ impl Sender {
     #[inline(always)]
     fn tell<B: Dispatch>(&self, io: &mut IoB<B>) {
         io.bus.store(word(BlockWord::Steps), self.steps);
-    }
-
-    /// Prepares the next frame, if there is one and room for it; `idle` if it is not in front of
-    /// its turn: then a descriptor that is refused is done at once. Returns whether it is worth a
-    /// further look.
-    #[inline(always)]
-    fn prepare<B: Dispatch>(&mut self, idle: bool, send: &mut SendPath, io: &mut IoB<B>) -> bool {
-        if !self.queues.any() && self.work.job.left == 0 {
-            if idle {
-                send.take_back(io);
-            }
-            return false;
-        }
-        if let Err(why) = send.lend(io) {
-            if idle {
-                wait(why, io);
-            }
-            return false;
-        }
-        if self.work.job.left != 0 {
-            return self.prepare_more(idle, send, io);
-        }
-        let next = self.queues.next(&mut io.bus);
-        let here = self.queues.is_here(io, &mut self.pulls, next);
-        if here != Here::Yes {
-            if idle && here == Here::Later {
-                wait_for_reads(io);
-                return false;
-            }
-            return idle;
-        }
-        let made = self.work.frames.next().take(&next, !idle, send, io);
-        if let Err(why) = made {
-            return self.prepare_other(why, idle, send, io);
-        }
-        self.queues.take(&mut io.bus, next);
-        self.work.is_prepared = true;
-        true
-    }
-
-    /// The descriptor of another datagram.
-    #[inline(never)]
-    fn prepare_other<B: Dispatch>(
-        &mut self,
-        why: Other,
-        idle: bool,
-        send: &mut SendPath,
-        io: &mut IoB<B>,
-    ) -> bool {
-        let next = self.queues.again(&mut io.bus);
-        let judged = match why {
-            Other::Job => self.work.job.take(&mut io.bus, next),
-            Other::Refused(status) => Err(status),
-        };
-        match judged {
-            Ok(()) => {
-                self.queues.take(&mut io.bus, next);
-                self.prepare_more(idle, send, io)
-            }
-            Err(status) => {
-                self.work.job.left = 0;
-                if idle {
-                    self.refuse(next, status, io);
-                }
-                idle
-            }
-        }
-    }
-
-    /// The next frame of a datagram of several.
-    #[inline(never)]
-    fn prepare_more<B: Dispatch>(
-        &mut self,
-        idle: bool,
-        send: &mut SendPath,
-        io: &mut IoB<B>,
-    ) -> bool {
-        let Work {
-            job,
-            frames,
-            is_prepared,
-            ..
-        } = &mut self.work;
-        frames.next().begin(job, !idle, send, io);
-        *is_prepared = true;
-        true
-    }
-
-    /// A descriptor is done at once.
-    #[inline(never)]
-    fn refuse<B: Dispatch>(&mut self, next: Next, status: Status, io: &mut IoB<B>) {
-        self.queues.take(&mut io.bus, next);
-        self.queues
-            .refuse(io, next.endpoint, next.descriptor, status);
-    }
-
-    /// SDMA gets the frame that is prepared.
-    #[inline(always)]
-    fn begin<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        let work = &mut self.work;
-        work.is_prepared = false;
-        work.frames.turn();
-        work.is_cut = false;
-        if work.frames.now().may_be_cut() {
-            self.begin_early(send, io);
-        } else {
-            if work.pending > SEEN {
-                self.see_sent(send, io);
-            }
-            let work = &mut self.work;
-            let mut card = Card {
-                work,
-                send,
-                io,
-                whole: true,
-            };
-            let step = self.sdma.step(sdma::Event::Posted, &mut card);
-            self.note(0, step, io);
-        }
-    }
-
-    /// The same of one that may leave before it is whole.
-    #[inline(never)]
-    fn begin_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.see_sent(send, io);
-        // What is in front of it in the channel would make its parts late.
-        if !io.read_ring.is_idle(&mut io.bus) {
-            self.work.frames.now().keep_whole();
-        }
-        self.fetch(sdma::Event::Posted, send, io);
-        self.work.is_cut = self.work.frames.now().may_be_cut();
-    }
-
-    /// The host's own frames have their turn: the next one comes when these are read, or soon.
-    #[inline(never)]
-    fn take_turns<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        send.take_back(io);
-        if (self.queues.any() || self.work.job.left != 0) && !io.is_armed(SlotB::Watch) {
-            io.arm(SlotB::Watch, AGAIN);
-        }
-    }
-
-    /// Sees which frames have left.
-    #[inline(never)]
-    fn see_sent<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        // The host's frames are among them: those of ours are no more.
-        let unsent = send.unsent(&mut io.bus);
-        while self.work.pending > unsent {
-            self.work.pending -= 1;
-            self.hand_over(send::Event::Sent, send, io);
-        }
-    }
-
-    /// An event of SDMA. What it tells SEND is signalled.
-    #[inline(always)]
-    fn fetch<B: Dispatch>(&mut self, event: sdma::Event, send: &mut SendPath, io: &mut IoB<B>) {
-        let work = &mut self.work;
-        let mut card = Card {
-            work,
-            send,
-            io,
-            whole: false,
-        };
-        let step = self.sdma.step(event, &mut card);
-        self.note(0, step, io);
-    }
-
-    /// An event of SEND.
-    #[inline(always)]
-    fn hand_over<B: Dispatch>(&mut self, event: send::Event, send: &mut SendPath, io: &mut IoB<B>) {
-        let work = &mut self.work;
-        let mut card = Card {
-            work,
-            send,
-            io,
-            whole: false,
-        };
-        let step = self.send.step(event, &mut card);
-        self.note(1, step, io);
-    }
-
-    /// Another event of SEND.
-    #[inline(never)]
-    fn rarely<B: Dispatch>(&mut self, event: send::Event, send: &mut SendPath, io: &mut IoB<B>) {
-        self.hand_over(event, send, io);
-    }
-
-    /// Records a transition for the host.
-    #[inline(always)]
-    fn note<B: Dispatch>(&mut self, machine: usize, step: Step, io: &mut IoB<B>) {
-        let Step::Taken(row) = step else {
-            return fault(io);
-        };
-        let at = EUDP_TRACE + (self.steps & (TRACE_BYTES - 1));
-        io.bus.store_byte(at, Entry::new(machine, row).byte());
-        self.steps = self.steps.wrapping_add(1);
-    }
-}
-
-/// A transition that the table excludes.
-#[inline(never)]
-fn fault<B: Dispatch>(io: &mut IoB<B>) {
-    bump(&mut io.bus, word(BlockWord::Faults));
-}
-
-#[inline(never)]
-fn wait_for_reads<B: Dispatch>(io: &mut IoB<B>) {
-    wait(Wait::Reads, io);
-}
-
-/// The next frame has to wait.
-#[inline(never)]
-fn wait<B: Dispatch>(wait: Wait, io: &mut IoB<B>) {
-    match wait {
-        Wait::Reads => {
-            // The doorbell goes in front of the host's next frames, and what sees the reads
-            // done goes in front of the doorbell.
-            io.bus.set(EventBit::DmaReadComplete);
-            io.bus.ring(Cpu::B);
-        }
-        Wait::Later => io.arm(SlotB::Watch, AGAIN),
     }
 }

@@ -1,0 +1,67 @@
+//! Datagrams that are given up: their descriptors go back to the process.
+
+use super::EudpA;
+use super::assembly::{Assembly, MEMORY, PATIENCE, State};
+use super::completion::{Entry, Reporter};
+use super::{bump, word};
+use crate::io::IoA;
+use host_interface::eudp::{BlockWord, Kind, Refusal, Status};
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// A datagram is given up: its descriptor goes back to the process.
+#[inline(never)]
+pub(super) fn fail<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assembly: Assembly) {
+    let entry = Entry {
+        cookie: assembly.cookie(&mut io.bus),
+        kind: Kind::Received,
+        status: Status::Incomplete as u32,
+        ..Entry::NONE
+    };
+    let endpoint = assembly.endpoint(&mut io.bus);
+    let state = match reporter.complete_one(io, endpoint, &entry) {
+        Ok(()) => State::Spent,
+        // The next millisecond tries again.
+        Err(_) => State::Failed,
+    };
+    assembly.enter(&mut io.bus, state);
+}
+
+/// Each millisecond: gives up datagrams whose fragments do not come.
+#[inline(never)]
+pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+    let Some((reporter, receiver)) = eudp.parts() else {
+        return;
+    };
+    if reporter.open == 0 {
+        return;
+    }
+    let now = timer::now(&mut io.bus);
+    for assembly in Assembly::all() {
+        let state = assembly.state(&mut io.bus);
+        let age = assembly.age(&mut io.bus, now);
+        match state {
+            State::Open if age > PATIENCE && receiver.work.part.assembly != assembly => {
+                let at = word(BlockWord::Refused) + Refusal::Expired as u32;
+                bump(&mut io.bus, at);
+                fail(reporter, io, assembly);
+            }
+            State::Failed => fail(reporter, io, assembly),
+            State::Host if age > PATIENCE => assembly.enter(&mut io.bus, State::Free),
+            State::Spent if age > MEMORY => assembly.enter(&mut io.bus, State::Free),
+            _ => {}
+        }
+    }
+}
+
+/// An endpoint is closed: nothing is put together for it any more.
+#[inline(never)]
+pub fn close<B: Bus>(bus: &mut B, endpoint: u32) {
+    for assembly in Assembly::all() {
+        let state = assembly.state(bus);
+        if matches!(state, State::Open | State::Failed) && assembly.endpoint(bus) == endpoint {
+            assembly.enter(bus, State::Spent);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The transitions of SDMA and SEND, and what the host sees of them.
+
+use super::Sender;
+use crate::io::IoB;
+use crate::memory::layout::EUDP_TRACE;
+use crate::path::send::SendPath;
+use crate::sides::eudp::machines::Card;
+use crate::sides::eudp::{bump, word};
+use frame_pipeline::trace::Entry;
+use frame_pipeline::{Step, sdma, send};
+use host_interface::eudp::{BlockWord, TRACE_BYTES};
+use tigon2_hal::events::Dispatch;
+
+impl Sender {
+    /// SDMA has told SEND something.
+    #[inline(never)]
+    pub(super) fn signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if let Some(signal) = self.work.signal.take() {
+            self.rarely(signal, send, io);
+        }
+    }
+
+    /// An event of SDMA. What it tells SEND is signalled.
+    #[inline(always)]
+    pub(super) fn fetch<B: Dispatch>(
+        &mut self,
+        event: sdma::Event,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) {
+        let work = &mut self.work;
+        let mut card = Card {
+            work,
+            send,
+            io,
+            whole: false,
+        };
+        let step = self.sdma.step(event, &mut card);
+        self.note(0, step, io);
+    }
+
+    /// An event of SEND.
+    #[inline(always)]
+    pub(super) fn hand_over<B: Dispatch>(
+        &mut self,
+        event: send::Event,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) {
+        let work = &mut self.work;
+        let mut card = Card {
+            work,
+            send,
+            io,
+            whole: false,
+        };
+        let step = self.send.step(event, &mut card);
+        self.note(1, step, io);
+    }
+
+    /// Another event of SEND.
+    #[inline(never)]
+    pub(super) fn rarely<B: Dispatch>(
+        &mut self,
+        event: send::Event,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) {
+        self.hand_over(event, send, io);
+    }
+
+    /// Records a transition for the host.
+    #[inline(always)]
+    pub(super) fn note<B: Dispatch>(&mut self, machine: usize, step: Step, io: &mut IoB<B>) {
+        let Step::Taken(row) = step else {
+            return fault(io);
+        };
+        let at = EUDP_TRACE + (self.steps & (TRACE_BYTES - 1));
+        io.bus.store_byte(at, Entry::new(machine, row).byte());
+        self.steps = self.steps.wrapping_add(1);
+    }
+}
+
+/// A transition that the table excludes.
+#[inline(never)]
+fn fault<B: Dispatch>(io: &mut IoB<B>) {
+    bump(&mut io.bus, word(BlockWord::Faults));
+}
