@@ -8,6 +8,7 @@ mod fragments;
 mod linux;
 mod page;
 mod pair;
+mod predicting;
 mod queues;
 mod receiving;
 mod sending;

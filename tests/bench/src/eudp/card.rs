@@ -77,7 +77,19 @@ impl Bench {
     /// # Errors
     /// If the firmware does not start or refuses.
     pub fn start(image: &[u8], cut: CutThrough, checksum: Checksum, mtu: u32) -> Result<Bench> {
-        let machine = Machine::timed(Board::default(), Parameters::default(), 1);
+        Bench::of(Board::default(), image, (cut, checksum, mtu))
+    }
+
+    /// The same of another board.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn of(
+        board: Board,
+        image: &[u8],
+        (cut, checksum, mtu): (CutThrough, Checksum, u32),
+    ) -> Result<Bench> {
+        let machine = Machine::timed(board, Parameters::default(), 1);
         let ends = (HERE, PEER, PEER_STATION);
         Bench::on(
             SimTransport::new(machine),

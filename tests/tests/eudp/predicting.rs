@@ -1,0 +1,119 @@
+//! The analytic model beside the firmware: what a datagram takes from the call to the end on the wire.
+//!
+//! ```text
+//!   stored        o  + fetch(data) + wire(frame)
+//!   cut through   o' + fetch(data of the first part) + wire(frame)
+//! ```
+//!
+//! The headers are the firmware's and not fetched. What firmware and library take for each datagram
+//! is measured: `o` at 67 and 1472 bytes, `o'` at 4000, as nothing shorter than 2 KB is cut through.
+//! All else is arithmetic.
+
+use eudp::{Checksum, CutThrough};
+use tigon_bench::eudp::Bench;
+use tigon2_model::Board;
+use tigon2_sim::timing::Parameters;
+use tigon2_sim::workload::predict::Model;
+
+use crate::card::image;
+
+/// Bytes of a frame around its data.
+const HEADERS: usize = 42;
+/// Datagrams of each size.
+const COUNT: u32 = 60;
+/// Bytes of a first part; the parts behind it are faster than the wire, whatever they have.
+const LEAD: u32 = 2048;
+/// What the overheads are taken from.
+const FITTED: [usize; 2] = [67, 1472];
+const FITTED_CUT: usize = 4000;
+
+/// Sizes of which none was fitted: frames of 1500 bytes, then longer ones.
+const SHORT: [usize; 15] = [
+    83, 131, 190, 251, 333, 404, 487, 555, 640, 733, 851, 977, 1100, 1234, 1401,
+];
+const LONG: [usize; 15] = [
+    2200, 2555, 3001, 3333, 3777, 4123, 4600, 5051, 5555, 6007, 6500, 7077, 7654, 8200, 8970,
+];
+
+/// Predicted and measured microseconds.
+type Points = Vec<(usize, f64, f64)>;
+
+fn measure(bench: &mut Bench, bytes: usize) -> f64 {
+    let time = bench.out(bytes, COUNT);
+    time.unwrap_or_else(|error| panic!("{bytes} bytes: {error:#}"))
+}
+
+fn start(image: &[u8], board: &Board, cut: CutThrough, mtu: u32) -> Bench {
+    let bench = Bench::of(board.clone(), image, (cut, Checksum::None, mtu));
+    bench.unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// What is arithmetic of a datagram of which `fetched` bytes are there when its frame leaves.
+fn arithmetic(model: &Model, fetched: usize, bytes: usize) -> f64 {
+    (model.fetch(fetched) + model.wire(bytes + HEADERS)) / 1000.0
+}
+
+/// Frames that leave when they are whole.
+fn stored(image: &[u8], board: &Board, model: &Model) -> Points {
+    let mut short = start(image, board, CutThrough::Off, 1500);
+    let mut long = start(image, board, CutThrough::Off, 9000);
+    let above = FITTED.map(|bytes| measure(&mut short, bytes) - arithmetic(model, bytes, bytes));
+    let overhead = (above[0] + above[1]) / 2.0;
+    println!("{overhead:.2} us for each: {above:.2?}");
+    let mut points = Points::new();
+    for (bench, sizes) in [(&mut short, SHORT), (&mut long, LONG)] {
+        points.extend(sizes.map(|bytes| {
+            let predicted = overhead + arithmetic(model, bytes, bytes);
+            (bytes, predicted, measure(bench, bytes))
+        }));
+    }
+    points
+}
+
+/// Frames that leave when their first part is there.
+fn cut(image: &[u8], board: &Board, model: &Model) -> Points {
+    let mut bench = start(image, board, CutThrough::Lead(LEAD), 9000);
+    let fine = |bytes| arithmetic(model, LEAD as usize - HEADERS, bytes);
+    let overhead = measure(&mut bench, FITTED_CUT) - fine(FITTED_CUT);
+    println!("{overhead:.2} us for each that is cut through");
+    // Of the first one too little is left behind its first part.
+    let sizes = LONG[1..].iter().copied();
+    let point = |bytes| (bytes, overhead + fine(bytes), measure(&mut bench, bytes));
+    let points = sizes.map(point).collect();
+    let [through, aborted] = bench.cuts().unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!((through, aborted), (COUNT * LONG.len() as u32, 0));
+    points
+}
+
+fn judge(name: &str, points: &Points) {
+    let mut errors = Vec::new();
+    for (bytes, predicted, is) in points {
+        let error = (predicted / is - 1.0).abs();
+        println!(
+            "{name}, {bytes}: {predicted:.2} for {is:.2} us, {:.2} %",
+            100.0 * error
+        );
+        errors.push(error);
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let worst = errors.iter().copied().fold(0.0, f64::max);
+    println!(
+        "{name}: mean {:.2} %, worst {:.2} %",
+        100.0 * mean,
+        100.0 * worst
+    );
+    assert!(mean <= 0.02 && worst <= 0.05, "{name}: {mean}, {worst}");
+}
+
+#[test]
+fn the_model_predicts_the_firmwares_latencies() {
+    let image = image();
+    let board = Board::default();
+    let model = Model::new(&board, &Parameters::default());
+    judge("64 bits, 66 MHz, stored", &stored(&image, &board, &model));
+    judge("64 bits, 66 MHz, cut through", &cut(&image, &board, &model));
+    let mut slow = Board::default();
+    (slow.pci.bits, slow.pci.mhz) = (32, 33);
+    let model = Model::new(&slow, &Parameters::default());
+    judge("32 bits, 33 MHz, stored", &stored(&image, &slow, &model));
+}
