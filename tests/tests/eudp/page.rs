@@ -5,6 +5,8 @@ use tigon_bench::eudp::{Latency, image, latencies};
 
 /// A part by which a figure may differ: the page was made by one compiler's firmware.
 const NEAR: f64 = 0.1;
+/// Microseconds by which it may: between two looks of CPU A's at what arrives.
+const LOOKS: f64 = 2.0;
 
 fn cells(row: &Latency) -> Vec<f64> {
     let all = row.out.iter().chain(&row.into).copied();
@@ -41,7 +43,10 @@ fn the_page_has_the_latencies_of_the_bench() {
         let line = rows.find(|line| figures(line).len() == cells.len());
         let line = line.unwrap_or_else(|| panic!("no row of {} bytes", row.bytes));
         for (shown, cell) in figures(line).iter().zip(cells) {
-            assert!((shown - cell).abs() <= NEAR * cell, "{line}: {cell:.1}");
+            assert!(
+                (shown - cell).abs() <= LOOKS.max(NEAR * cell),
+                "{line}: {cell:.1}"
+            );
         }
     }
 }

@@ -34,9 +34,11 @@ pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
     let Some((reporter, receiver)) = eudp.parts() else {
         return;
     };
-    if reporter.open == 0 {
+    if !receiver.knows_fragments {
+        // CPU B's work from SRAM would take longer meanwhile.
         return;
     }
+    let mut knows = false;
     let now = timer::now(&mut io.bus);
     for assembly in Assembly::all() {
         let state = assembly.state(&mut io.bus);
@@ -52,7 +54,9 @@ pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
             State::Spent if age > MEMORY => assembly.enter(&mut io.bus, State::Free),
             _ => {}
         }
+        knows |= state != State::Free;
     }
+    receiver.knows_fragments = knows;
 }
 
 /// An endpoint is closed: nothing is put together for it any more.

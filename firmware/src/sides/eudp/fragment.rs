@@ -222,6 +222,7 @@ fn begin<B: Dispatch>(
         ..
     } = fragment.key;
     let now = timer::now(&mut io.bus);
+    receiver.knows_fragments = true;
     let endpoint = if fragment.is_first() {
         reporter.find(destination, fragment.ports >> 16)
     } else {

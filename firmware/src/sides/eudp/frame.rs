@@ -15,7 +15,7 @@
 //! makes these. Others come from a [`Job`].
 
 use super::job::Job;
-use super::lead::{self, LEAD, REST, part_end};
+use super::lead::{self, LEAD, REST, SHORTEST, part_end};
 use super::pieces::{IP, Piece, UDP};
 use super::sums::{folded, halves};
 use super::word;
@@ -202,7 +202,7 @@ impl Frame {
     pub fn settle<B: Dispatch>(&mut self, whole: bool, io: &mut IoB<B>) {
         self.missing = 0;
         self.lead = self.length;
-        if !whole && self.flags & (FETCHED | WANTS_SUM) == FETCHED && self.length >= LEAD + REST {
+        if !whole && self.flags & (FETCHED | WANTS_SUM) == FETCHED && self.length > SHORTEST {
             self.choose_lead(io);
         }
     }
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!(parts(640, 2000), [640, 1320, 2000]);
         assert_eq!(parts(640, 9014), [640, 1664, 3712, 6368, 9014]);
         assert_eq!(parts(1536, 9014), [1536, 3584, 6304, 9014]);
-        for length in 1152..=9014 {
+        for length in SHORTEST + 1..=9014 {
             let ends = parts(640, length);
             let sizes = ends.windows(2).map(|pair| pair[1] - pair[0]);
             assert!(sizes.min() >= Some(504), "{ends:?}");

@@ -25,6 +25,11 @@ const PART: u32 = 1024;
 const FAR: [u32; 2] = [1536, 3584];
 /// Bytes behind the first part that a frame needs to be cut through.
 pub const REST: u32 = 512;
+/// Frames of up to so many bytes leave when they are whole. They are whole before CPU B would have
+/// seen to their parts; and one that has to be cut off must still be on the wire when CPU B comes to
+/// that: beside CPU A's work of a millisecond it was seen to take 12.5 us from TxPrd on, and the wire
+/// takes 16 for so many.
+pub const SHORTEST: u32 = 2048;
 /// The shortest first part: the wire takes longer for it than the counter's microseconds.
 pub const LEAD: u32 = 256;
 /// Frames of up to so many bytes have an entry, and of up to twice as many the next one.
@@ -40,8 +45,6 @@ const TRANSFER: u32 = 364;
 const LONGEST: u32 = 225;
 /// Bytes of a transaction.
 const BURST: u32 = 512;
-/// Frames that are shorter are whole before CPU B would have seen to their parts.
-const SHORTEST: u32 = 2048;
 /// From the end of a part to CPU B's look at the channel, in nanoseconds; and the least from the
 /// first part's end to TxPrd, meanwhile the next one comes.
 const LOOK: u32 = 6000;

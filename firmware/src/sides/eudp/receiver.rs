@@ -62,6 +62,8 @@ pub struct Receiver {
     pub(super) next: Datagram,
     /// Where this begins; 0 if it was not looked at.
     pub(super) looked_at: u32,
+    /// Whether any datagram is known of which fragments came.
+    pub(super) knows_fragments: bool,
 }
 
 impl Receiver {
@@ -74,6 +76,7 @@ impl Receiver {
             arrival: Arrival::NONE,
             next: Datagram::NONE,
             looked_at: 0,
+            knows_fragments: false,
         }
     }
 
