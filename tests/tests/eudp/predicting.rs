@@ -81,7 +81,9 @@ fn cut(image: &[u8], board: &Board, model: &Model) -> Points {
     let point = |bytes| (bytes, overhead + fine(bytes), measure(&mut bench, bytes));
     let points = sizes.map(point).collect();
     let [through, aborted] = bench.cuts().unwrap_or_else(|error| panic!("{error:#}"));
-    assert_eq!((through, aborted), (COUNT * LONG.len() as u32, 0));
+    assert_eq!(through, COUNT * LONG.len() as u32);
+    // A stall of the bus may cut one off, which is sent again whole.
+    assert!(100 * aborted <= through, "{aborted} of {through}");
     points
 }
 
