@@ -84,6 +84,8 @@ pub struct Machine<H> {
     counts: Counts,
     /// A CPU was halted and may not have stopped yet.
     stopping: AtomicBool,
+    /// A CPU waits until the other one has stopped.
+    cpu_waits: AtomicBool,
     dead: AtomicBool,
     stalls: Stalls,
 }
@@ -128,6 +130,7 @@ impl<H: Host> Machine<H> {
             lines: Lines::default(),
             counts: Counts::default(),
             stopping: AtomicBool::new(false),
+            cpu_waits: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             stalls: Stalls::default(),
         }
@@ -195,12 +198,21 @@ impl<H: Host> Machine<H> {
         })
     }
 
-    /// A CPU writes a register.
+    /// A CPU writes a register. If that halts the other CPU, this returns when that one has
+    /// stopped: only then do its program counter and its last stores say where it was. Two CPUs
+    /// that halt each other do not wait for each other.
     pub fn cpu_write(&self, cpu: Cpu, offset: u32, value: u32) {
-        self.enter(Work::Now, |inner, env| {
+        let ((), halts) = self.enter_and_tell(Work::Now, |inner, env| {
             inner.parking.busy(cpu);
             inner.card.device(env).cpu_write(cpu, offset, value);
         });
+        self.deliver_soon();
+        let mut others = CPUS.into_iter().filter(|other| *other != cpu);
+        let is_other = others.any(|other| offset == Register::cpu_state(other).offset());
+        if halts && is_other && !self.cpu_waits.swap(true, Ordering::Relaxed) {
+            self.settle();
+            self.cpu_waits.store(false, Ordering::Relaxed);
+        }
     }
 
     /// A CPU reads or writes what is not there, or a register in parts.

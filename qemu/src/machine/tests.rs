@@ -68,6 +68,19 @@ fn a_cpu_that_halts_itself_does_not_wait_for_itself() {
     assert_eq!(calls(&machine), [Call::Halt(Cpu::A)]);
 }
 
+/// The watchdog of SPINE: CPU B reads where CPU A stands, and starts it there or elsewhere.
+#[test]
+fn a_cpu_that_halts_the_other_waits_until_that_has_stopped() {
+    let machine = machine();
+    machine.bar_write(Register::CpuAState.offset(), 0);
+    machine.host_done();
+    calls(&machine);
+    machine.cpu_write(Cpu::B, Register::CpuAState.offset(), HALT);
+    assert_eq!(calls(&machine), [Call::Halt(Cpu::A), Call::Settle]);
+    machine.cpu_write(Cpu::B, Register::CpuAState.offset(), HALT);
+    assert_eq!(calls(&machine), [], "it was halted already");
+}
+
 /// Reference 2: SRAM address = address - R[150], so the window starts at 0x800000 - R[150].
 #[test]
 fn the_spill_base_becomes_an_offset() {
@@ -279,7 +292,7 @@ fn a_cpu_waits_for_the_big_lock_when_too_much_has_piled_up() {
     machine.host.taken.store(true, Ordering::Relaxed);
     let command = |n: usize| {
         let value = if n.is_multiple_of(2) { 0 } else { HALT };
-        machine.cpu_write(Cpu::A, Register::CpuBState.offset(), value);
+        machine.cpu_write(Cpu::B, Register::CpuBState.offset(), value);
     };
     let done = || {
         let calls = calls(&machine);
