@@ -64,10 +64,13 @@ pub enum Action {
         /// Secret key that signs [default: the development key, which anybody has]
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
-        /// Microseconds that a run may take: more on an emulated card, whose CPUs the computer
-        /// holds up
+        /// Microseconds that a run may take
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(10..=255))]
         watchdog: u32,
+        /// Microseconds that each run has at least, those of init included: for an emulated card,
+        /// whose CPUs the computer holds up
+        #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+        floor: u32,
     },
     /// Load it into a simulated card, and send frames to it
     Run(try_out::Options),
@@ -76,6 +79,9 @@ pub enum Action {
         /// Cuts of handlers, at least
         #[arg(long, default_value_t = 20_000)]
         cuts: u64,
+        /// On the emulated card instead, at random
+        #[arg(long)]
+        qemu: bool,
     },
     /// Load hostile extensions that only the last wall contains, and measure what others lose
     Contain,
@@ -105,9 +111,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             out,
         } => made::sign(container, key, out.as_deref().unwrap_or(container)),
         Action::List { containers } => list::run(containers),
-        Action::Policy { key, watchdog } => made::print_policy(key.as_deref(), *watchdog),
+        Action::Policy {
+            key,
+            watchdog,
+            floor,
+        } => made::print_policy(key.as_deref(), *watchdog, *floor),
         Action::Run(options) => made::run(options),
-        Action::Cut { cuts } => trials::cut(*cuts),
+        Action::Cut { cuts, qemu: false } => trials::cut(*cuts),
+        Action::Cut { cuts, qemu: true } => trials::cut_under_qemu(*cuts),
         Action::Contain => trials::contain(),
         Action::Churn { loads, datagram } => trials::churn(*loads, usize::from(*datagram)),
     }

@@ -171,6 +171,9 @@ table! {
         EntryCount = 0x14,
         /// NIC addresses of functions that `init` may install as handlers: [`HANDLERS`] words.
         Entries = 0x18,
+        /// Microseconds that each run on the card has at least, those of `init` included, whatever
+        /// the watchdogs say: for a card whose CPUs may be held up. 0 on the chip.
+        Floor = 0x38,
     }
 }
 
@@ -230,7 +233,8 @@ pub const fn guard(number: u32) -> u32 {
 
 const _: () = {
     assert!(ROW_BYTES == 1 << 6 && GUARD_BYTES == (1 << 4) + (1 << 5));
-    assert!(DomainWord::Entries as u32 + HANDLERS * 4 <= ROW_BYTES);
+    assert!(DomainWord::Entries as u32 + HANDLERS * 4 <= DomainWord::Floor as u32);
+    assert!(DomainWord::Floor as u32 + 4 <= ROW_BYTES);
     assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
     assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
     assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= ENDPOINT_ROWS);

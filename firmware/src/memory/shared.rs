@@ -199,7 +199,7 @@ shared! {
 shared! {
     OF_SPINE, "Those of SPINE.", SPINE_SHARED to SPINE_SHARED_END;
     OfA SPINE_RUNNING one, "The run of an extension that is in work: its number in bits 31:8, its microseconds in bits 7:0; 0 for none.";
-    OfA SPINE_WATCH one, "Microseconds of the shortest watchdog; 0 while no extension is loaded.";
+    OfA SPINE_WATCH one, "Microseconds of the shortest watchdog in bits 7:0, those that each run has at least in bits 31:8; 0 while no extension is loaded.";
     OfA SPINE_CALLS one, "How often A had something for B: a frame to transmit, another watchdog.";
     OfA SPINE_QUEUED one, "Frames that A has put into the pool; wraps.";
     OfB SPINE_TAKEN one, "Frames that B has taken out of it; wraps.";

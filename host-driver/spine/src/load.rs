@@ -243,6 +243,8 @@ impl Loader {
         card.write(linked.base, &linked.words)
             .map_err(LoadError::Card)?;
         card.write(at, &words).map_err(LoadError::Card)?;
+        let at = self.block + domain_word(domain, DomainWord::Floor);
+        card.write(at, &[policy.floor()]).map_err(LoadError::Card)?;
         self.ask(card, Command::Load, domain)?;
         if let Some(piece) = self.pieces.get_mut(domain as usize) {
             let bytes = needs.next_multiple_of(ALIGNMENT);

@@ -5,6 +5,7 @@
 //!
 //! ```toml
 //! build = "0c4e..."               # 32 hexadecimal digits: compiler and API that are trusted
+//! floor = 20000                   # an emulated card: microseconds that each run has at least
 //!
 //! [[signer]]
 //! key = "3f2a..."                 # 64 hexadecimal digits, Ed25519
@@ -22,6 +23,9 @@ use crate::guard::{GuardGrant, GuardText, NoGuard};
 use serde::Deserialize;
 use spine_image::Grade;
 use thiserror::Error;
+
+/// Microseconds that a floor may have.
+const FLOOR_MOST: u32 = 1_000_000;
 
 /// Why a policy is refused, or refuses.
 #[derive(Debug, Error)]
@@ -56,6 +60,12 @@ pub enum PolicyError {
         least: u32,
         /// The most.
         most: u32,
+    },
+    /// A floor above a second.
+    #[error("the floor is {value} us, it is at most {most}", most = FLOOR_MOST)]
+    Floor {
+        /// What stands there.
+        value: u32,
     },
     /// Nobody by that key may load anything.
     #[error("the policy grants nothing to the signer {0}")]
@@ -112,6 +122,8 @@ struct SignerEntry {
 struct PolicyFile {
     build: Option<String>,
     #[serde(default)]
+    floor: u32,
+    #[serde(default)]
     signer: Vec<SignerEntry>,
 }
 
@@ -157,6 +169,7 @@ impl Grant {
 pub struct Policy {
     grants: Vec<Grant>,
     build: Option<[u8; 16]>,
+    floor: u32,
 }
 
 impl Policy {
@@ -166,6 +179,10 @@ impl Policy {
     /// When it is none.
     pub fn parse(text: &str) -> Result<Policy, PolicyError> {
         let file: PolicyFile = toml::from_str(text)?;
+        if file.floor > FLOOR_MOST {
+            let value = file.floor;
+            return Err(PolicyError::Floor { value });
+        }
         let signers = file.signer.into_iter().enumerate();
         let grants = signers.map(|(index, entry)| grant(index, entry));
         let grants = grants.collect::<Result<_, _>>()?;
@@ -176,12 +193,18 @@ impl Policy {
         Ok(Policy {
             grants,
             build: build.transpose()?,
+            floor: file.floor,
         })
     }
 
     /// The build of compiler and API whose containers are trusted, if the file names it.
     pub fn build(&self) -> Option<&[u8; 16]> {
         self.build.as_ref()
+    }
+
+    /// Microseconds that each run on the card has at least, whatever a grant says: 0 on the chip.
+    pub const fn floor(&self) -> u32 {
+        self.floor
     }
 
     /// What a signer may do with a container of a grade.

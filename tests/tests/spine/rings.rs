@@ -427,6 +427,8 @@ fn messages_take_what_the_page_says() {
         let number = number.trim_end_matches("us").trim_end_matches("/s");
         number.replace(' ', "").parse().expect("a number")
     };
+    let most = says("doorbell to handler, at most");
+    assert!(measured.to_handler_at_most <= most, "{measured:?}");
     for (row, value) in [
         ("doorbell to handler", measured.to_handler),
         ("there and back", measured.there_and_back),

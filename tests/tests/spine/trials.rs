@@ -1,10 +1,11 @@
 //! Short slices of the trials that commands make at length: cuts everywhere, loads at full wire
 //! load.
 
+use integration_tests::engine::tools;
 use std::sync::OnceLock;
 use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::router::Pace;
-use tigon_bench::spine::{churn, contained, cost, cuts, guarded, router};
+use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, router};
 
 fn kit() -> &'static Kit {
     static KIT: OnceLock<Kit> = OnceLock::new();
@@ -25,6 +26,24 @@ fn every_handler_and_every_init_can_be_cut_off_at_each_instruction() {
     assert!(echo.cuts > 300 && echo.in_text > 100, "{echo:?}");
     let frames: u64 = rows.iter().map(|row| row.plain).sum();
     assert!(frames > 2000, "{frames} frames of the host's");
+}
+
+/// `cargo xtask extension cut --qemu`, for a moment.
+#[test]
+fn runs_are_cut_off_at_random_under_qemu() {
+    let rows = emulated::run(&tools(), kit(), 32, |_| ());
+    let rows = rows.unwrap_or_else(|error| panic!("{error:#}"));
+    println!("{}", emulated::table(&rows));
+    assert!(
+        rows.len() == 4 && rows.iter().all(|row| row.cuts >= 8),
+        "{rows:?}"
+    );
+    let [.., lasting] = rows.as_slice() else {
+        return;
+    };
+    assert!(lasting.runs > lasting.cuts, "some return: {lasting:?}");
+    let plain: u64 = rows.iter().map(|row| row.plain).sum();
+    assert!(plain > 10, "{plain} frames of the host's");
 }
 
 /// Each packet goes where a table sends it that was in use, whatever the host has written of the

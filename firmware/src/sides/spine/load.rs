@@ -7,6 +7,7 @@
 use super::effects::{Effects, Installed};
 use super::enter::{self, Left};
 use super::guard::Guard;
+use super::watch::{FLOOR_SHIFT, PERIOD_MASK};
 use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message, watched};
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE_BLOCK};
@@ -23,6 +24,8 @@ use tigon2_hal::events::Dispatch;
 
 /// Microseconds that `init` may take.
 const INIT: u32 = 200;
+/// What there is room for above a watchdog.
+const FLOOR_MOST: u32 = u32::MAX >> FLOOR_SHIFT;
 
 const fn word(word: BlockWord) -> u32 {
     SPINE_BLOCK + word as u32
@@ -93,6 +96,7 @@ struct Row {
     end: u32,
     init: u32,
     watchdog: u32,
+    floor: u32,
     entries: Vec<u32, { HANDLERS as usize }>,
 }
 
@@ -105,6 +109,7 @@ impl Row {
             end: of(DomainWord::TextEnd),
             init: of(DomainWord::Init),
             watchdog: of(DomainWord::Watchdog),
+            floor: of(DomainWord::Floor).min(FLOOR_MOST),
             entries: Vec::new(),
         };
         let lies = row.text >= ARENA && row.text <= row.end && row.end <= ARENA_END;
@@ -154,7 +159,7 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     let counts = SPINE_BLOCK + domain_count(number, DomainCount::Runs);
     clear(&mut io.bus, counts, spine::ROW_BYTES);
     // CPU B looks after `init`, too.
-    watch_at_least(io, row.watchdog);
+    watch_at_least(io, row.watchdog, row.floor);
     *run = run.wrapping_add(1);
     SPINE_LOADING.set(&io.me, &mut io.bus, number);
     for handler in 0..HANDLERS {
@@ -242,22 +247,28 @@ fn set_guards<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) -> Result<(),
     Ok(())
 }
 
-/// CPU B looks as often as all domains want, and as one more wants that is being loaded.
-fn watch_at_least<B: Dispatch>(io: &mut IoA<B>, watchdog: u32) {
+/// CPU B looks as often as all domains want, and as one more wants that is being loaded, and has
+/// patience as long as the largest floor.
+fn watch_at_least<B: Dispatch>(io: &mut IoA<B>, watchdog: u32, floor: u32) {
     let now = SPINE_WATCH.get(&mut io.bus);
-    if now == 0 || watchdog < now {
-        SPINE_WATCH.set(&io.me, &mut io.bus, watchdog);
-    }
+    let (period, longest) = (now & PERIOD_MASK, (now >> FLOOR_SHIFT).max(floor));
+    let shortest = if period == 0 {
+        watchdog
+    } else {
+        period.min(watchdog)
+    };
+    SPINE_WATCH.set(&io.me, &mut io.bus, longest << FLOOR_SHIFT | shortest);
     call_b(io);
 }
 
 fn renew_watch<B: Dispatch>(runtime: &Runtime, io: &mut IoA<B>) {
-    let mut shortest = 0;
-    for domain in &runtime.domains {
-        if domain.watchdog != 0 && (shortest == 0 || domain.watchdog < shortest) {
-            shortest = domain.watchdog;
+    SPINE_WATCH.set(&io.me, &mut io.bus, 0);
+    for (number, domain) in (0..).zip(&runtime.domains) {
+        if domain.watchdog != 0 {
+            let at = SPINE_BLOCK + domain_word(number, DomainWord::Floor);
+            let floor = io.bus.load(at).min(FLOOR_MOST);
+            watch_at_least(io, domain.watchdog, floor);
         }
     }
-    SPINE_WATCH.set(&io.me, &mut io.bus, shortest);
     call_b(io);
 }

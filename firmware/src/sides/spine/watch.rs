@@ -3,7 +3,8 @@
 //! Paper, section 3.3.2. CPU A says in a word which run is in work. CPU B looks as often as the
 //! shortest watchdog says; a run that it sees a second time, and that had its time since the
 //! first, is cut off: CPU A is halted, its program counter set to the way out, and CPU A goes on.
-//! So a run is cut off after its time and before twice that and what CPU B is at.
+//! So a run is cut off after its time and before twice that and what CPU B is at. Where a computer
+//! emulates the CPUs and may hold one of them up, the host sets a floor to all times.
 //!
 //! Where CPU A stands decides:
 //!
@@ -34,6 +35,10 @@ use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
+/// Where [`SPINE_WATCH`] has the period of looks, and where the time that a run has at least.
+pub(super) const PERIOD_MASK: u32 = 0xFF;
+pub(super) const FLOOR_SHIFT: u32 = 8;
+
 /// SPINE's part of CPU B's side: nothing in firmware that loads no extensions.
 #[derive(Debug)]
 pub struct SpineB([Watcher; SPINE]);
@@ -60,8 +65,9 @@ struct Watcher {
     run: u32,
     /// When it was first seen.
     since: u32,
-    /// Microseconds between two looks; 0 for none.
-    period: u32,
+    /// [`SPINE_WATCH`]: microseconds between two looks, and above them those that a run has at
+    /// least; 0 while nothing is loaded.
+    watch: u32,
     /// Whether frames wait for the wire.
     waits: u32,
     /// CPU A was halted at the last look.
@@ -81,7 +87,7 @@ impl Watcher {
             calls: 0,
             run: 0,
             since: 0,
-            period: 0,
+            watch: 0,
             waits: 0,
             halted: 0,
             is_behind: false,
@@ -116,10 +122,10 @@ fn look_round<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut 
 /// Whether there is nothing to do for CPU A but what it had fetched.
 #[inline(always)]
 fn is_idle<B: Dispatch>(watcher: &Watcher, io: &mut IoB<B>) -> bool {
-    let period = SPINE_WATCH.get(&mut io.bus);
+    let watch = SPINE_WATCH.get(&mut io.bus);
     watcher.waits == 0
         && !supply::waits(&watcher.taker, io)
-        && period == watcher.period
+        && watch == watcher.watch
         && watcher.rooms.are_idle(io)
 }
 
@@ -138,9 +144,9 @@ fn see<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>)
     if again {
         io.arm(SlotB::Watch, AGAIN);
     }
-    watcher.period = SPINE_WATCH.get(&mut io.bus);
-    if watcher.period != 0 && !io.is_armed(SlotB::Watch) {
-        io.arm(SlotB::Watch, watcher.period);
+    watcher.watch = SPINE_WATCH.get(&mut io.bus);
+    if watcher.watch != 0 && !io.is_armed(SlotB::Watch) {
+        io.arm(SlotB::Watch, watcher.watch & PERIOD_MASK);
     }
 }
 
@@ -202,11 +208,11 @@ pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>
         look(watcher, io, now);
     }
     let mut begun = now;
-    if watcher.waits != 0 || watcher.period == 0 {
+    if watcher.waits != 0 || watcher.watch == 0 {
         see(watcher, send, io);
         begun = timer::now(&mut io.bus);
     } else {
-        io.arm_unset(SlotB::Watch, now, watcher.period);
+        io.arm_unset(SlotB::Watch, now, watcher.watch & PERIOD_MASK);
     }
     io.set_timer(begun);
     watcher.is_behind = io.is_behind();
@@ -223,7 +229,7 @@ pub fn glance<B: Dispatch>(spine: &mut SpineB, io: &mut IoB<B>) {
 
 #[inline(never)]
 fn glance_at<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) {
-    if watcher.period != 0 {
+    if watcher.watch != 0 {
         let now = timer::now(&mut io.bus);
         look(watcher, io, now);
     }
@@ -251,7 +257,8 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) {
         }
         return;
     }
-    let had_its_time = now.wrapping_sub(watcher.since) >= run & 0xFF;
+    let its_time = (run & 0xFF).max(watcher.watch >> FLOOR_SHIFT);
+    let had_its_time = now.wrapping_sub(watcher.since) >= its_time;
     if halted || !had_its_time {
         return;
     }

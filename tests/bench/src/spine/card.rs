@@ -98,9 +98,18 @@ impl Kit {
     /// # Errors
     /// For a time that no policy has.
     pub fn policy(&self, watchdog: u32, patience: u32) -> Result<Policy> {
+        self.policy_with_floor(watchdog, patience, 0)
+    }
+
+    /// The same, for a card whose runs have `floor` microseconds at least.
+    ///
+    /// # Errors
+    /// As of [`policy`](Self::policy).
+    pub fn policy_with_floor(&self, watchdog: u32, patience: u32, floor: u32) -> Result<Policy> {
         let text = format!(
             r#"
             build = "{}"
+            floor = {floor}
             [[signer]]
             key = "{}"
             domains = [

@@ -85,8 +85,12 @@ pub fn sign(container: &Path, key: &Path, out: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Which wall refuses it, or what the system says.
-pub fn print_policy(key: Option<&Path>, watchdog: u32) -> Result<()> {
+pub fn print_policy(key: Option<&Path>, watchdog: u32, floor: u32) -> Result<()> {
     setup::ensure(&[Need::Firmware])?;
+    if floor != 0 {
+        println!("# Each run has at least these microseconds: for an emulated card.");
+        println!("floor = {floor}");
+    }
     print!("{}", policy_text(&signer(key)?, watchdog)?);
     Ok(())
 }

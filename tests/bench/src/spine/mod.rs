@@ -30,6 +30,7 @@ pub mod contained;
 pub mod cost;
 pub mod cuts;
 mod cutter;
+pub mod emulated;
 pub mod explored;
 pub mod frames;
 pub mod guarded;

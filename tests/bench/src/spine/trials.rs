@@ -1,11 +1,13 @@
 //! Trials of all extensions: cut off everywhere, loaded and unloaded at full wire load.
 
 use super::card::Kit;
-use super::{churn, contained, cuts};
+use super::{churn, contained, cuts, emulated};
 use crate::report::write_json;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use std::time::Instant;
+use testbed::setup::{self, Need};
+use testbed::tools::Tools;
 
 /// Cuts runs off, prints the table and writes `target/reports/extension-cut.json`.
 ///
@@ -25,6 +27,33 @@ pub fn cut(wanted: u64) -> Result<()> {
         begun.elapsed().as_secs()
     );
     println!("report: {}", write_json("extension-cut", &rows)?.display());
+    Ok(())
+}
+
+/// Cuts runs off on the emulated card, prints the table and writes
+/// `target/reports/extension-cut-qemu.json`.
+///
+/// # Errors
+/// As [`emulated::run`].
+pub fn cut_under_qemu(wanted: u64) -> Result<()> {
+    setup::ensure(&[Need::Firmware, Need::Qemu])?;
+    let tools = Tools::build()?;
+    let kit = Kit::build()?;
+    let begun = Instant::now();
+    let bar = ProgressBar::new(wanted).with_prefix("cuts");
+    let rows = emulated::run(&tools, &kit, wanted, |cuts| {
+        bar.set_position(cuts.min(wanted))
+    });
+    bar.finish_and_clear();
+    let rows = rows?;
+    println!("{}", emulated::table(&rows));
+    let cuts: u64 = rows.iter().map(|row| row.cuts).sum();
+    println!(
+        "extension: {cuts} cuts under QEMU in {} s; each run had done nothing, and nothing was lost",
+        begun.elapsed().as_secs()
+    );
+    let report = write_json("extension-cut-qemu", &rows)?;
+    println!("report: {}", report.display());
     Ok(())
 }
 
