@@ -3,7 +3,7 @@
 use integration_tests::guest::stage::{GUEST, GuestStage, PEER};
 use integration_tests::guest::{Way, repetitions};
 use std::time::Duration;
-use testbed::net::iperf::{Direction, Protocol};
+use testbed::net::iperf::{Direction, Protocol, Throughput};
 
 /// Every size of an ICMP payload that fits a frame, both ways, and floods of some.
 pub fn ping_of_every_size(stage: &mut GuestStage) {
@@ -61,14 +61,50 @@ fn nothing_is_damaged(stage: &GuestStage) {
     }
 }
 
+/// Datagrams that a kernel dropped and counted: either one since a socket was full, the guest's
+/// since its backlog was, the peer's since its device's queue was. On a busy computer a guest stands
+/// for a second now and then, and what waited meanwhile comes to it at once.
+fn dropped_by_kernels(stage: &GuestStage) -> u64 {
+    const SOCKETS: &str = "awk '/^Udp:/ { \
+        if (!n) n = split($0, name, \" \"); \
+        else for (i = 2; i <= n; i++) if (name[i] == \"RcvbufErrors\") print $i }' /proc/net/snmp";
+    let guest = stage.sh(&format!(
+        "{SOCKETS}; for word in $(awk '{{ print $2 }}' /proc/net/softnet_stat); do \
+           echo $((0x$word)); done"
+    ));
+    let queue = format!(
+        "/sys/class/net/{}/statistics/tx_dropped",
+        stage.peer.device()
+    );
+    let peer = stage.peer.sh(&format!("{SOCKETS}; cat {queue}"));
+    let peer = peer.unwrap_or_else(|error| panic!("{error:#}"));
+    let numbers = guest.lines().chain(peer.lines());
+    numbers
+        .map(|line| line.parse::<u64>().expect("a number"))
+        .sum()
+}
+
+/// Datagrams at a rate that all can keep: the card loses none.
+fn datagrams(stage: &GuestStage, peer: &str, direction: Direction, seconds: u32) -> Throughput {
+    let before = dropped_by_kernels(stage);
+    let udp = stage.iperf(peer, Protocol::Udp(5), direction, seconds);
+    assert!(udp.datagrams > 200, "UDP {direction:?}: {udp:?}");
+    if udp.lost > 0 {
+        let counted = dropped_by_kernels(stage) - before;
+        assert!(
+            udp.lost <= counted,
+            "UDP {direction:?}: {udp:?}, {counted} counted"
+        );
+    }
+    udp
+}
+
 /// Streams and datagrams both ways between these addresses.
 fn streams_and_datagrams(stage: &GuestStage, peer: &str, seconds: u32) {
     for direction in [Direction::Out, Direction::In] {
         let tcp = stage.iperf(peer, Protocol::Tcp, direction, seconds);
         assert!(tcp.mbps > 5.0, "TCP {direction:?}: {tcp:?}");
-        let udp = stage.iperf(peer, Protocol::Udp(5), direction, seconds);
-        assert!(udp.datagrams > 200, "UDP {direction:?}: {udp:?}");
-        assert_eq!(udp.lost, 0, "UDP {direction:?}: {udp:?}");
+        datagrams(stage, peer, direction, seconds);
     }
     nothing_is_damaged(stage);
 }
@@ -84,14 +120,16 @@ pub fn tcp_and_udp_with_checksums_by_the_card(stage: &mut GuestStage) {
 /// The same few datagrams a second come in each time, however often a run is begun anew.
 pub fn datagrams_come_in_run_after_run(stage: &mut GuestStage) {
     let runs = repetitions(5);
-    let mut fewest = u64::MAX;
-    for run in 1..=runs {
-        let udp = stage.iperf(PEER, Protocol::Udp(5), Direction::In, 1);
-        assert_eq!(udp.lost, 0, "run {run}: {udp:?}");
-        assert!(udp.datagrams > 200, "run {run}: {udp:?}");
+    let (mut fewest, mut lost) = (u64::MAX, 0);
+    for _ in 0..runs {
+        let udp = datagrams(stage, PEER, Direction::In, 1);
         fewest = fewest.min(udp.datagrams);
+        lost += udp.lost;
     }
-    println!("datagrams into the guest: {runs} runs, none lost, at least {fewest} in each");
+    println!(
+        "datagrams into the guest: {runs} runs of at least {fewest}, {lost} lost by the kernels, \
+         none by the card"
+    );
     nothing_is_damaged(stage);
 }
 
