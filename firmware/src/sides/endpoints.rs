@@ -2,6 +2,7 @@
 //! doorbell, finished reads, timer. The others are in [`eudp::handlers`](super::eudp::handlers).
 
 use super::eudp::handlers::is_watching;
+use super::eudp::sender::Sender;
 use super::{SideB, completion, cross_call, timer};
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
@@ -17,6 +18,10 @@ use tigon2_hal::events::Dispatch;
 #[inline(always)]
 pub fn doorbell<B: Dispatch>(b: &mut SideB<B>) {
     b.io.bus.answer(Cpu::B);
+    // All of this takes longer than a frame's deadline may wait.
+    if b.eudp.sender().is_some_and(Sender::puts_off) {
+        return;
+    }
     send::host_produced(&mut b.send, &mut b.io);
     buffer_fetch::host_produced(&mut b.buffer_fetch, &mut b.io);
     cross_call::answer(b);
@@ -65,13 +70,18 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
 /// A transfer is done. Returns whether it was not an endpoint's.
 #[inline(always)]
 fn see<B: Dispatch>(b: &mut SideB<B>, done: Finished) -> bool {
-    let is_part = ReadNote::of_word(done.note).is_part();
-    if !is_part {
+    let note = ReadNote::of_word(done.note);
+    if !note.is_of_part() {
         completion::read_slowly(b, done);
-    } else if let Some(sender) = b.eudp.sender() {
+        return true;
+    }
+    // A piece's part is there with its last one.
+    if note.is_part()
+        && let Some(sender) = b.eudp.sender()
+    {
         sender.arrived(&mut b.send, &mut b.io, &done);
     }
-    !is_part
+    false
 }
 
 /// Something of the host's has arrived.

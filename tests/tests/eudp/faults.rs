@@ -22,7 +22,7 @@ fn frames_that_the_wire_overtakes_are_sent_again_whole() {
         let sim = Sim::timed_by(parameters, seed);
         let mut card = Card::on(sim, CutThrough::Lead(512), Checksum::None, 9000);
         for number in 0..50 {
-            let sent = bytes(number, if number % 2 == 0 { 2200 } else { 8972 });
+            let sent = bytes(number, if number % 2 == 0 { 4200 } else { 8972 });
             card.send(4096, &sent, number);
             assert!(data(&card.wire().bytes) == sent, "{stall} clocks, {number}");
             let done = Completion::Sent {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The headers are the firmware's and not fetched. What firmware and library take for each datagram
-//! is measured: `o` at 67 and 1472 bytes, `o'` at 4000, as nothing shorter than 2 KB is cut through.
+//! is measured: `o` at 67 and 1472 bytes, `o'` at 6200, as nothing shorter than 4 KB is cut through.
 //! All else is arithmetic.
 
 use eudp::{Checksum, CutThrough};
@@ -22,10 +22,10 @@ const HEADERS: usize = 42;
 /// Datagrams of each size.
 const COUNT: u32 = 60;
 /// Bytes of a first part; the parts behind it are faster than the wire, whatever they have.
-const LEAD: u32 = 2048;
+const LEAD: u32 = 3584;
 /// What the overheads are taken from.
 const FITTED: [usize; 2] = [67, 1472];
-const FITTED_CUT: usize = 4000;
+const FITTED_CUT: usize = 6200;
 
 /// Sizes of which none was fitted: frames of 1500 bytes, then longer ones.
 const SHORT: [usize; 15] = [
@@ -33,6 +33,11 @@ const SHORT: [usize; 15] = [
 ];
 const LONG: [usize; 15] = [
     2200, 2555, 3001, 3333, 3777, 4123, 4600, 5051, 5555, 6007, 6500, 7077, 7654, 8200, 8970,
+];
+
+/// Those of frames that are cut through: what comes behind the first part is worth it.
+const CUT: [usize; 15] = [
+    5051, 5300, 5555, 5800, 6007, 6250, 6500, 6800, 7077, 7350, 7654, 7900, 8200, 8555, 8970,
 ];
 
 /// Predicted and measured microseconds.
@@ -76,12 +81,10 @@ fn cut(image: &[u8], board: &Board, model: &Model) -> Points {
     let fine = |bytes| arithmetic(model, LEAD as usize - HEADERS, bytes);
     let overhead = measure(&mut bench, FITTED_CUT) - fine(FITTED_CUT);
     println!("{overhead:.2} us for each that is cut through");
-    // Of the first one too little is left behind its first part.
-    let sizes = LONG[1..].iter().copied();
     let point = |bytes| (bytes, overhead + fine(bytes), measure(&mut bench, bytes));
-    let points = sizes.map(point).collect();
+    let points = CUT.into_iter().map(point).collect();
     let [through, aborted] = bench.cuts().unwrap_or_else(|error| panic!("{error:#}"));
-    assert_eq!(through, COUNT * LONG.len() as u32);
+    assert_eq!(through, COUNT * (CUT.len() as u32 + 1));
     // A stall of the bus may cut one off, which is sent again whole.
     assert!(100 * aborted <= through, "{aborted} of {through}");
     points

@@ -298,7 +298,8 @@ impl<B: Dispatch> World<send::Send> for Card<'_, B> {
             send::Action::QueueEarly => {
                 let now = timer::now(&mut self.io.bus);
                 self.queue();
-                self.work.watch.begin(now);
+                let Work { frames, watch, .. } = &mut self.work;
+                watch.begin(now, frames.now().length);
                 bump(&mut self.io.bus, word(BlockWord::CutThrough));
             }
             // Deadlines are set when all parts have been seen to that a look at the channel showed.

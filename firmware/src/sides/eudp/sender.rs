@@ -166,12 +166,19 @@ impl Sender {
     fn arrive_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.fetch(sdma::Event::Arrived, send, io);
         self.signalled(send, io);
+        // Other parts may be there already, but this one has taken its time.
+        let Work { frames, watch, .. } = &mut self.work;
+        let waits = watch.is_on() && frames.now().missing != 0;
+        if waits && watch.is_over(timer::now(&mut io.bus)) {
+            self.rarely(send::Event::Deadline, send, io);
+        }
     }
 
-    /// Something has changed for which a frame may have waited.
+    /// Something has changed for which a frame may have waited. While one is watched nothing goes
+    /// on: the next one comes when all parts of that are there.
     #[inline(always)]
     pub fn go_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.queues.any() || self.work.job.left != 0 {
+        if !self.work.watch.is_on() && (self.queues.any() || self.work.job.left != 0) {
             self.go(send, io);
         }
     }
@@ -200,7 +207,7 @@ impl Sender {
             self.rarely(send::Event::Deadline, send, io);
             self.tell(io);
         }
-        if io.take_due(SlotB::Watch, now) {
+        if io.take_due(SlotB::Watch, now) && !self.work.watch.is_on() {
             self.go(send, io);
         }
     }
@@ -216,14 +223,17 @@ impl Sender {
         self.open == 0 && self.closing == 0
     }
 
+    /// Doorbell B has rung: whether it has to wait, as a frame is watched. It rings again when that
+    /// is over.
+    #[inline(always)]
+    pub const fn puts_off(&mut self) -> bool {
+        self.work.called = self.work.watch.is_on();
+        self.work.called
+    }
+
     /// Doorbell B.
     #[inline(never)]
     pub fn called<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.work.watch.is_on() {
-            // This takes longer than a deadline may wait.
-            self.work.called = true;
-            return;
-        }
         self.follow(send, io);
         self.pulls.wished(io, self.open & !self.closing);
         self.go_on(send, io);

@@ -11,9 +11,17 @@
 //! almost one too old, and what it shows when a part is seen almost one too new: both are rounded
 //! against ourselves. So is the deadline: a microsecond for 1024 ns. A part
 //! is seen when the channel is looked at, not when its turn comes.
+//!
+//! A deadline is of use only if the frame is still on the wire when CPU B comes to cut it off. So
+//! no deadline is later than [`RUN`] before the frame's end, and CPU B compares the clock with that
+//! ([`Watch::is_over`]) behind each part as well as when the timer's turn comes.
 
 /// Bytes that the MAC reads ahead of the wire, and its alignment.
 const READ_AHEAD: u32 = 80;
+/// The longest time from CPU B's last look at the clock to the reset, in nanoseconds: the rest of
+/// the handler that is in work, and cutting off. Both are in SRAM, whose port the channels and the
+/// MAC have before CPU B: 12.6 and 5.0 us were seen, and 6.9 for a mailbox in between.
+pub const RUN: u32 = 22_000;
 
 /// The watch over the frame that leaves.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +30,8 @@ pub struct Watch {
     since: u32,
     /// Microseconds after which the part to be certified next is late; 0 for no part.
     within: u32,
+    /// Microseconds after which the frame has to be cut off if any part is missing.
+    until: u32,
 }
 
 impl Watch {
@@ -29,11 +39,13 @@ impl Watch {
     pub const NONE: Watch = Watch {
         since: 0,
         within: 0,
+        until: 0,
     };
 
-    /// Begins to watch: `now` is from before TxPrd was written.
-    pub const fn begin(&mut self, now: u32) {
+    /// Begins to watch a frame of `length` bytes: `now` is from before TxPrd was written.
+    pub const fn begin(&mut self, now: u32, length: u32) {
         self.since = now;
+        self.until = until(length);
         // Until it is known over what.
         self.within = 1;
     }
@@ -42,7 +54,7 @@ impl Watch {
     /// it is late.
     #[inline(always)]
     pub const fn over(&mut self, from: u32, to: u32) -> u32 {
-        self.within = within(from, to);
+        self.within = earlier(within(from, to), self.until);
         self.since.wrapping_add(self.within)
     }
 
@@ -55,6 +67,12 @@ impl Watch {
     #[inline(always)]
     pub const fn is_on(&self) -> bool {
         self.within != 0
+    }
+
+    /// Whether CPU B would come too late from now on.
+    #[inline(always)]
+    pub const fn is_over(&self, now: u32) -> bool {
+        now.wrapping_sub(self.since) as i32 >= self.until as i32
     }
 
     /// Whether a part that is seen at `now` is in time; it may have been seen before TxPrd was
@@ -75,15 +93,29 @@ pub const fn within(from: u32, to: u32) -> u32 {
     (read + brought) >> 10
 }
 
+/// Microseconds from TxPrd after which a frame of `length` bytes would leave before CPU B has cut
+/// it off.
+#[inline(always)]
+pub const fn until(length: u32) -> u32 {
+    (length << 3).saturating_sub(RUN) >> 10
+}
+
+/// The earlier of two times.
+#[inline(always)]
+pub const fn earlier(one: u32, other: u32) -> u32 {
+    if one < other { one } else { other }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sides::eudp::lead::SHORTEST;
 
     /// The rest of a frame of 1514 bytes behind 640: the wire comes to it after 4.5 us.
     #[test]
     fn a_part_is_late_when_the_wire_may_have_come_to_it() {
         let mut watch = Watch::NONE;
-        watch.begin(u32::MAX);
+        watch.begin(u32::MAX, 9014);
         assert_eq!(watch.over(640, 1077), 4, "5244 ns are five microseconds");
         assert!(watch.is_in_time(3) && !watch.is_in_time(4));
         assert!(watch.is_in_time(u32::MAX - 5), "before it began");
@@ -97,13 +129,26 @@ mod tests {
         for from in (256..9000).step_by(8) {
             for bytes in [256, 347, 512, 767] {
                 let mut watch = Watch::NONE;
-                watch.begin(0);
+                watch.begin(0, 1 << 20);
                 let last = watch.over(from, from + bytes) - 1;
                 // The latest moment at which the counter still shows `last`.
                 let seen = f64::from(last + 1) * 86.0 / 0.088;
                 let wire = f64::from(from - 80) * 8.0 + f64::from(bytes) * 15.0 / 8.0;
                 assert!(seen <= wire, "{from} {bytes}: {seen} {wire}");
             }
+        }
+    }
+
+    /// The last part's deadline leaves CPU B its time: 72 us less 22 for a frame of 9014 bytes.
+    #[test]
+    fn a_frame_is_cut_off_while_it_is_on_the_wire() {
+        let mut watch = Watch::NONE;
+        watch.begin(5, 9014);
+        assert_eq!(watch.over(6784, 9014), 5 + 48);
+        assert!(!watch.is_over(52) && watch.is_over(53));
+        for length in SHORTEST + 1..=9014 {
+            let latest = f64::from(until(length) + 1) * 86.0 / 0.088 + f64::from(RUN);
+            assert!(until(length) > 0 && latest <= f64::from(length + 12) * 8.0 + 977.0);
         }
     }
 }
