@@ -200,7 +200,8 @@ impl<H: Host> Machine<H> {
 
     /// A CPU writes a register. If that halts the other CPU, this returns when that one has
     /// stopped: only then do its program counter and its last stores say where it was. Two CPUs
-    /// that halt each other do not wait for each other.
+    /// that halt each other do not wait for each other. Who waits gives the big lock back
+    /// meanwhile, so one without it, unlike QEMU's CPUs for these registers, does not wait.
     pub fn cpu_write(&self, cpu: Cpu, offset: u32, value: u32) {
         let ((), halts) = self.enter_and_tell(Work::Now, |inner, env| {
             inner.parking.busy(cpu);
@@ -209,7 +210,8 @@ impl<H: Host> Machine<H> {
         self.deliver_soon();
         let mut others = CPUS.into_iter().filter(|other| *other != cpu);
         let is_other = others.any(|other| offset == Register::cpu_state(other).offset());
-        if halts && is_other && !self.cpu_waits.swap(true, Ordering::Relaxed) {
+        let waits = halts && is_other && self.host.locked();
+        if waits && !self.cpu_waits.swap(true, Ordering::Relaxed) {
             self.settle();
             self.cpu_waits.store(false, Ordering::Relaxed);
         }

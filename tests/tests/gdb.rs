@@ -58,7 +58,7 @@ fn gdb_stops_in_a_handler_and_prints_a_local() {
 
     // Behind this line the handler has judged the frame.
     let judged = line(
-        "firmware/src/path/receive/frame.rs",
+        "firmware/src/path/receive/handlers.rs",
         "let ring = receive.rings.get_mut(id);",
     );
     let gdb = gdb(

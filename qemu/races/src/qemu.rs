@@ -10,7 +10,8 @@
 //! - A bottom half runs in the main loop with the big lock held. Scheduling it again before it
 //!   runs has no effect: it runs once.
 //! - A CPU starts, halts and moves its window on its own thread, with the big lock held, between
-//!   two instructions. A thread that waits for this releases the big lock.
+//!   two instructions. A thread that waits for this releases the big lock, and does not wait for
+//!   itself.
 
 use crate::glue::host::Host;
 use crate::glue::machine::Machine;
@@ -51,6 +52,7 @@ enum Order {
 #[derive(Default)]
 struct Thread {
     orders: VecDeque<Order>,
+    id: Option<ThreadId>,
     runs: bool,
     ends: bool,
     asked: usize,
@@ -208,6 +210,7 @@ impl Qemu {
     /// The thread of a CPU: carries out orders between two instructions, waits while it is
     /// halted, and is `step` while it runs. Ends with [`end`](Self::end).
     pub fn cpu_thread(&self, cpu: Cpu, mut step: impl FnMut()) {
+        held(&self.cpus[cpu.index()]).id = Some(thread::current().id());
         loop {
             let mut thread = held(&self.cpus[cpu.index()]);
             while thread.orders.is_empty() && !thread.runs && !thread.ends {
@@ -303,6 +306,9 @@ impl Host for Qemu {
     }
     fn settle(&self) {
         for cpu in [Cpu::A, Cpu::B] {
+            if held(&self.cpus[cpu.index()]).id == Some(thread::current().id()) {
+                continue;
+            }
             let ticket = self.order(cpu, Order::Nothing);
             let mut thread = held(&self.cpus[cpu.index()]);
             if thread.done >= ticket {

@@ -31,7 +31,7 @@ pub fn with<R>(name: Option<&'static str>, f: impl FnOnce() -> R) -> R {
 }
 
 /// All of them.
-pub const SEEDS: [Seed; 12] = [
+pub const SEEDS: [Seed; 13] = [
     Seed {
         name: "flush_in_mid_call",
         story: "wire",
@@ -143,6 +143,19 @@ pub const SEEDS: [Seed; 12] = [
             "        if halts {\n            self.settle();\n        }\n",
             "        if halts && !crate::seeds::on(\"halt_not_awaited\") {\n            \
              self.settle();\n        }\n",
+        )],
+    },
+    Seed {
+        name: "other_not_awaited",
+        story: "halted by the other",
+        what: "a CPU that halts the other one goes on before that has stopped, and reads a \
+               program counter of earlier",
+        edits: &[(
+            "machine",
+            "        let waits = halts && is_other && self.host.locked();\n",
+            "        let waits = halts\n            && is_other\n            \
+             && self.host.locked()\n            \
+             && !crate::seeds::on(\"other_not_awaited\");\n",
         )],
     },
     Seed {

@@ -292,7 +292,7 @@ fn a_cpu_waits_for_the_big_lock_when_too_much_has_piled_up() {
     machine.host.taken.store(true, Ordering::Relaxed);
     let command = |n: usize| {
         let value = if n.is_multiple_of(2) { 0 } else { HALT };
-        machine.cpu_write(Cpu::B, Register::CpuBState.offset(), value);
+        machine.cpu_write(Cpu::A, Register::CpuBState.offset(), value);
     };
     let done = || {
         let calls = calls(&machine);

@@ -92,6 +92,40 @@ pub fn by_the_host() {
     end(&machine, &ended, [a, b, main]);
 }
 
+/// CPU B halts CPU A, which polls: an exact access, so with the big lock. Then it reads where
+/// CPU A stands.
+pub fn by_the_other() {
+    let machine = Qemu::machine();
+    let ended = Arc::new(AtomicBool::new(false));
+    let a = cpu(&machine, Cpu::A, move |machine| {
+        machine.cpu_read(Cpu::A, Register::EventA.offset());
+    });
+    let halted = Arc::new(AtomicBool::new(false));
+    let done = halted.clone();
+    let b = cpu(&machine, Cpu::B, move |machine| {
+        if !done.load(Ordering::Relaxed) {
+            let halt = || machine.cpu_write(Cpu::B, Register::CpuAState.offset(), HALT);
+            machine.host().with_lock(halt);
+            assert!(
+                !machine.host().runs(Cpu::A),
+                "CPU B goes on before CPU A has stopped"
+            );
+            done.store(true, Ordering::Relaxed);
+        } else {
+            thread::yield_now();
+        }
+    });
+    let main = main_loop(&machine, &ended);
+    for state in [Register::CpuAState, Register::CpuBState] {
+        machine.bar_write(state.offset(), 0);
+    }
+    machine.host_done();
+    while !halted.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+    end(&machine, &ended, [a, b, main]);
+}
+
 /// Each CPU starts and halts the other one without the big lock. Every errand is done, in
 /// the end by the main loop if nobody else had the lock to do it.
 pub fn by_each_other() {
