@@ -156,6 +156,15 @@ mod tests {
         assert_eq!(of(0, 60_000), 60_000, "a length that no frame has");
     }
 
+    /// CPU B has its time behind the last deadline of whatever is cut through.
+    #[test]
+    fn each_length_leaves_time_to_cut_the_frame_off() {
+        for length in SHORTEST + 1..=9014 {
+            let latest = f64::from(until(length) + 1) * 86.0 / 0.088 + f64::from(RUN);
+            assert!(until(length) > 0 && latest <= f64::from(length + 12) * 8.0 + 977.0);
+        }
+    }
+
     #[test]
     fn every_lead_leaves_a_rest_and_is_safe() {
         for bus in 0..4 {

@@ -109,7 +109,6 @@ pub const fn earlier(one: u32, other: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sides::eudp::lead::SHORTEST;
 
     /// The rest of a frame of 1514 bytes behind 640: the wire comes to it after 4.5 us.
     #[test]
@@ -146,9 +145,5 @@ mod tests {
         watch.begin(5, 9014);
         assert_eq!(watch.over(6784, 9014), 5 + 48);
         assert!(!watch.is_over(52) && watch.is_over(53));
-        for length in SHORTEST + 1..=9014 {
-            let latest = f64::from(until(length) + 1) * 86.0 / 0.088 + f64::from(RUN);
-            assert!(until(length) > 0 && latest <= f64::from(length + 12) * 8.0 + 977.0);
-        }
     }
 }
