@@ -11,13 +11,15 @@ impl FromStr for Prefix {
 
     /// From `10.0.0.0/8`.
     fn from_str(text: &str) -> Result<Prefix, RouteError> {
-        let parsed = || {
-            let (address, length) = text.split_once('/')?;
-            Some((address.parse().ok()?, length.parse().ok()?))
-        };
-        let (address, length) = parsed().ok_or_else(|| RouteError::Prefix(text.to_owned()))?;
+        let parts = address_and_length(text);
+        let (address, length) = parts.ok_or_else(|| RouteError::Prefix(text.to_owned()))?;
         Prefix::new(address, length)
     }
+}
+
+fn address_and_length(text: &str) -> Option<(Ipv4Addr, u32)> {
+    let (address, length) = text.split_once('/')?;
+    Some((address.parse().ok()?, length.parse().ok()?))
 }
 
 impl fmt::Display for Prefix {
@@ -75,9 +77,7 @@ impl FromStr for Route {
         };
         let (prefix, hop) = text.split_once(char::is_whitespace).ok_or_else(whole)?;
         let hop = hop.trim().parse().map_err(|_| whole())?;
-        let (address, length) = prefix.split_once('/').ok_or_else(whole)?;
-        let address = address.parse().map_err(|_| whole())?;
-        let length = length.parse().map_err(|_| whole())?;
+        let (address, length) = address_and_length(prefix).ok_or_else(whole)?;
         Route::new(address, length, hop)
     }
 }
