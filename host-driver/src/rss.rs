@@ -53,7 +53,7 @@ pub enum RssError {
         entry: usize,
     },
     /// One address is of IPv4, the other of IPv6.
-    #[error("{0} and {1} are not of one version of IP")]
+    #[error("{0} and {1} have different versions of IP")]
     Versions(IpAddr, IpAddr),
 }
 

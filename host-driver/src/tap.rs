@@ -28,7 +28,7 @@ pub enum TapError {
         name: String,
     },
     /// The machine has no TAP support.
-    #[error("cannot make the TAP device {name}: /dev/net/tun is not there")]
+    #[error("cannot make the TAP device {name}: /dev/net/tun does not exist")]
     NotSupported {
         /// Name of the device.
         name: String,

@@ -256,7 +256,7 @@ fn questions_about_queues_are_judged() {
         assert!(text.contains(said), "{words:?}: {text}");
     }
     let other = failure(&["rss", "explain", "10.0.0.1:1", "[::1]:2", "--queues", "2"]);
-    assert!(other.contains("not of one version of IP"), "{other}");
+    assert!(other.contains("have different versions of IP"), "{other}");
     for words in [&["queues"][..], &["rss", "show"], &["rss", "set", "equal"]] {
         let text = failure(words);
         assert!(text.contains("--attach"), "{words:?}: {text}");

@@ -131,7 +131,7 @@ fn the_log_of_another_build_is_refused_and_changes_nothing() {
     let name = path.display().to_string();
     let words = ["log", "--elf", &name, "--level", "trace"];
     let text = complaint(&driver.run(&words));
-    let reported = format!("it is of build {another}, but the card runs build {card}");
+    let reported = format!("the file is of build {another}, but the card runs build {card}");
     assert!(text.contains(&name) && text.contains(&reported), "{text}");
     let block = driver.stage.nic.log_block().expect("the card");
     assert_eq!(block.expect("a log").levels, levels);

@@ -24,7 +24,7 @@ pub struct Arguments {
     /// sim: only this experiment, with a row for each firmware
     #[arg(long, value_enum, conflicts_with_all = ["golden", "sensitivity", "placements", "speed"])]
     pub experiment: Option<Way>,
-    /// sim: only datagrams of so many bytes
+    /// sim: only datagrams of this many bytes
     #[arg(long, value_name = "BYTES", value_parser = datagram,
           conflicts_with_all = ["golden", "sensitivity", "placements", "speed"])]
     pub datagram: Option<usize>,

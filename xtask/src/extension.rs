@@ -24,7 +24,7 @@ pub struct Arguments {
 pub enum Action {
     /// Create the crate of an extension, with a handler and a test
     New {
-        /// Its folder, whose name is the extension's
+        /// Folder of the crate; its name becomes the extension's
         folder: PathBuf,
     },
     /// Run its tests, compile it, and say what the verifier proves
@@ -43,7 +43,7 @@ pub enum Action {
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
     },
-    /// Judge a container that somebody else has built and signed, and sign it with another key
+    /// Verify a container that somebody else has built and signed, and sign it with another key
     Sign {
         /// The container
         container: PathBuf,
@@ -54,12 +54,12 @@ pub enum Action {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// List containers: what is in them, who signed them, and whether this checkout's build made them
+    /// List containers: their content, their signer, and whether this checkout's build made them
     List {
         /// Containers [default: those in target/extensions]
         containers: Vec<PathBuf>,
     },
-    /// Print a policy by which a driver loads what this checkout builds and signs
+    /// Print a policy that lets a driver load what this checkout builds and signs
     Policy {
         /// Secret key that signs [default: the development key, which anybody has]
         #[arg(long, value_name = "FILE")]
@@ -74,20 +74,20 @@ pub enum Action {
     },
     /// Load it into a simulated card, and send frames to it
     Run(try_out::Options),
-    /// Cut every handler, and every init, off at each instruction of its run, under traffic
+    /// Cut off every handler and every init at each instruction of its run, under traffic
     Cut {
-        /// Cuts of handlers, at least
+        /// The least number of cuts of handlers
         #[arg(long, default_value_t = 20_000)]
         cuts: u64,
-        /// On the emulated card instead, at random
+        /// Cut at random on the emulated card instead
         #[arg(long)]
         qemu: bool,
     },
-    /// Load hostile extensions that only the last wall contains, and measure what others lose
+    /// Load hostile extensions that only the watchdog stops, and measure what others lose
     Contain,
     /// Load and unload extensions at full wire load, and account for every datagram
     Churn {
-        /// Loads
+        /// Number of loads
         #[arg(long, default_value_t = 1000)]
         loads: u32,
         /// Bytes of a datagram

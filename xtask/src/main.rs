@@ -103,7 +103,7 @@ enum Verb {
     /// Create a firmware variant
     #[command(after_help = "Example: cargo xtask new-variant count-arp --from parallel")]
     NewVariant(new_variant::Arguments),
-    /// Make an extension of the running card, check it, build it, try it out
+    /// Create an extension of the running card, check it, build it, try it out
     #[command(after_help = "Examples:\n  cargo xtask extension new hello\n  \
         cargo xtask extension check hello\n  \
         cargo xtask extension run hello --guard udp:4711\n  \

@@ -16,7 +16,7 @@ pub struct Arguments {
     /// Bytes of a datagram
     #[arg(long, default_value_t = 1472)]
     pub datagram: usize,
-    /// Let the card sort received frames into so many queues [default: classic mode]
+    /// Let the card sort received frames into this many queues [default: classic mode]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub queues: Option<u8>,
     /// What selects the queue

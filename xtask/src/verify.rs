@@ -18,7 +18,7 @@ pub struct Arguments {
     /// Search the small world of the tests: seconds
     #[arg(long)]
     pub quick: bool,
-    /// Only make the diagrams of docs/verification.md anew
+    /// Only remake the diagrams of docs/verification.md
     #[arg(long, conflicts_with = "quick")]
     pub pages: bool,
 }

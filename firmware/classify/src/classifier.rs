@@ -45,7 +45,7 @@ pub enum BadClassifier {
     #[error("{0} queues: source-address needs a power of two")]
     NoPowerOfTwo(u32),
     /// A bit without a hash type.
-    #[error("hash types {0:#x} name a type that there is not")]
+    #[error("hash types {0:#x} name an unknown type")]
     HashTypes(u32),
 }
 

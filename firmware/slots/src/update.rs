@@ -31,7 +31,7 @@ pub enum UpdateError<E> {
     #[error(transparent)]
     Image(HeaderError),
     /// The slot holds the only image that starts.
-    #[error("{slot} holds the only image that starts: take {other}")]
+    #[error("{slot} holds the only image that starts: use {other}")]
     OnlyImage {
         /// The slot.
         slot: Slot,

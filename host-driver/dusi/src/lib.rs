@@ -80,7 +80,7 @@ pub enum DusiError {
     #[error("the engine speaks another version of the layout")]
     Version,
     /// All event queues, handles or bytes of the pool are in use.
-    #[error("no {0} left")]
+    #[error("no {0} is left")]
     Exhausted(&'static str),
     /// The range is outside its region, or does not begin at a multiple of 8.
     #[error("the range is outside its region")]

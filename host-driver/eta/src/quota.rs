@@ -70,13 +70,13 @@ pub struct Quotas {
 #[derive(Debug, Error)]
 pub enum QuotaError {
     /// It cannot be read.
-    #[error("cannot read it: {0}")]
+    #[error("the file cannot be read: {0}")]
     Read(#[from] std::io::Error),
     /// It is not TOML, or has an unknown key.
     #[error(transparent)]
     Text(#[from] toml::de::Error),
     /// A user's number is none.
-    #[error("[user.{0}]: a user is a number")]
+    #[error("[user.{0}]: a user must be a number")]
     User(String),
 }
 

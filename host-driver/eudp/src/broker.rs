@@ -43,10 +43,12 @@ pub enum EudpError<E: std::error::Error, M: std::error::Error> {
         most: u32,
     },
     /// An MTU that no endpoint has.
-    #[error("no packet has {0} bytes: 576 to 9000")]
+    #[error("a packet cannot have {0} bytes: 576 to 9000 are allowed")]
     Mtu(u32),
     /// Queues of a length that there is not.
-    #[error("a queue of {0} descriptors: a power of two from {SLOTS} to {DESCRIPTORS_MAX}")]
+    #[error(
+        "a queue cannot have {0} descriptors: it takes a power of two from {SLOTS} to {DESCRIPTORS_MAX}"
+    )]
     Descriptors(u32),
 }
 

@@ -49,16 +49,16 @@ pub enum SendError<E: std::error::Error> {
     #[error("the card: {0}")]
     Card(E),
     /// A datagram that no UDP can carry.
-    #[error("a datagram of {0} bytes: {DATAGRAM_MAX} are the most")]
+    #[error("a datagram cannot have {0} bytes: at most {DATAGRAM_MAX} are allowed")]
     TooLong(usize),
     /// More data than a descriptor has room for.
-    #[error("{0} bytes in the descriptor: {INLINE_BYTES} are the most")]
+    #[error("{0} bytes do not fit the descriptor: it holds {INLINE_BYTES}")]
     TooLongInline(usize),
     /// More pieces than a descriptor has room for.
-    #[error("{0} pieces: 1 to {SEGMENTS} fit")]
+    #[error("{0} pieces do not fit the descriptor: it holds 1 to {SEGMENTS}")]
     Segments(usize),
     /// A piece that is not in its region, is empty, or is longer than a datagram.
-    #[error("{bytes} bytes at {offset:#x} are no piece of a region of {there} bytes")]
+    #[error("{bytes} bytes at {offset:#x} are not within the region of {there} bytes")]
     Outside {
         /// First byte.
         offset: u32,

@@ -40,7 +40,7 @@ pub enum CompileError {
     #[error("the extension does not compile:\n{0}")]
     Compiler(String),
     /// The linker does.
-    #[error("the extension's parts do not go together:\n{0}")]
+    #[error("the extension's objects do not link:\n{0}")]
     Linker(String),
     /// Its object file is refused.
     #[error(transparent)]

@@ -26,7 +26,7 @@ pub enum LinkError {
     #[error("{0} has another signature than the extension was built against")]
     StaleImport(String),
     /// The signer may not link with the domain.
-    #[error("{name}: the domain {domain} is not one that this signer may link with")]
+    #[error("{name}: this signer may not link with the domain {domain}")]
     NotInDomain {
         /// Which import.
         name: String,
@@ -37,7 +37,7 @@ pub enum LinkError {
     #[error("{0} is not in the running firmware")]
     NotInFirmware(String),
     /// It needs more than its signer may have, or than is free.
-    #[error("it needs {needs} bytes of {what}, {has} may be had")]
+    #[error("the extension needs {needs} bytes of {what}, but is granted {has}")]
     TooLarge {
         /// Of what.
         what: &'static str,
@@ -47,7 +47,7 @@ pub enum LinkError {
         has: u32,
     },
     /// A relocation of a kind that its place has not.
-    #[error("text + {site:#x}: a {kind:?} half or jump in an instruction that has none")]
+    #[error("text + {site:#x}: the instruction does not take a relocation {kind:?}")]
     WrongInstruction {
         /// Where.
         site: u32,
@@ -55,7 +55,7 @@ pub enum LinkError {
         kind: RelocationKind,
     },
     /// Two halves of an address that do not meet.
-    #[error("text + {site:#x}: the halves of an address do not meet")]
+    #[error("text + {site:#x}: the two halves of an address do not match")]
     Halves {
         /// Where.
         site: u32,
@@ -69,7 +69,7 @@ pub enum LinkError {
         site: u32,
     },
     /// More functions are handed out than a domain has handlers.
-    #[error("the addresses of {count} functions are taken, {most} may be")]
+    #[error("the extension takes the addresses of {count} functions; at most {most} are allowed")]
     TooManyEntries {
         /// How many.
         count: usize,

@@ -82,10 +82,10 @@ pub enum LoadError<E: std::error::Error> {
     #[error("domain {0} is not loaded")]
     NotLoaded(u32),
     /// Words that do not lie in a domain's region.
-    #[error("the region of domain {0} does not reach so far")]
+    #[error("the address is outside the region of domain {0}")]
     OutsideRegion(u32),
     /// More guards, or more comparisons, than there is room for.
-    #[error("{count} {what}, at most {most} fit")]
+    #[error("{count} {what} do not fit: at most {most} do")]
     TooMany {
         /// Of what.
         what: &'static str,

@@ -27,10 +27,10 @@ pub enum ObjectError {
     #[error("the object file is not for big-endian MIPS")]
     OtherCpu,
     /// A section that cannot come to the card.
-    #[error("section {0} cannot come to the card")]
+    #[error("section {0} cannot be loaded into the card")]
     Section(String),
     /// A relocation that the card's code has no use for.
-    #[error("{section} + {site:#x}: relocation of type {kind}")]
+    #[error("{section} + {site:#x}: relocations of type {kind} are not supported")]
     Relocation {
         /// In which section.
         section: String,
@@ -40,7 +40,7 @@ pub enum ObjectError {
         kind: u32,
     },
     /// A high half without its low half.
-    #[error("{section} + {site:#x}: a high half without a low half")]
+    #[error("{section} + {site:#x}: an address has a high half without a low half")]
     Unpaired {
         /// In which section.
         section: String,

@@ -48,7 +48,7 @@ pub enum PolicyError {
     #[error("the policy names no build of compiler and API to trust")]
     NoBuild,
     /// A value that the card cannot keep to.
-    #[error("signer {index}: {what} is {value}, it is at least {least} and at most {most}")]
+    #[error("signer {index}: {what} is {value}, but must be from {least} to {most}")]
     Value {
         /// Which signer.
         index: usize,
@@ -62,7 +62,7 @@ pub enum PolicyError {
         most: u32,
     },
     /// A floor above a second.
-    #[error("the floor is {value} us, it is at most {most}", most = FLOOR_MOST)]
+    #[error("the floor is {value} us, but at most {most} are allowed", most = FLOOR_MOST)]
     Floor {
         /// What stands there.
         value: u32,
@@ -82,7 +82,7 @@ pub enum PolicyError {
     #[error("the policy does not grant the signer the guard {0}")]
     Guard(String),
     /// The container has another grade.
-    #[error("the signer needs grade {needs:?}, the container has {has:?}")]
+    #[error("the signer's containers need grade {needs:?}, this one has {has:?}")]
     Grade {
         /// What the policy wants.
         needs: Grade,

@@ -74,10 +74,10 @@ pub enum RouteError {
     #[error("{0} is no prefix")]
     Prefix(String),
     /// A next hop of another form.
-    #[error("{0:?} is no next hop: an Ethernet address, peer and one, or host")]
+    #[error("{0:?} is no next hop: give an Ethernet address, `peer` and one, or `host`")]
     Hop(String),
     /// More than a table can name.
-    #[error("{count} {what}, at most {most} fit")]
+    #[error("{count} {what} do not fit: at most {most} do")]
     TooMany {
         /// Of what.
         what: &'static str,

@@ -11,7 +11,7 @@ pub enum TrustError {
     #[error(transparent)]
     Image(#[from] ImageError),
     /// The signer's key is none.
-    #[error("the container names a signer whose key is none")]
+    #[error("the container's signer has no valid key")]
     NoKey,
     /// Somebody else signed it, or it was changed since.
     #[error("the container is not signed by the signer that it names")]

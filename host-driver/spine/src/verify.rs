@@ -39,7 +39,7 @@ pub enum Refused {
     },
     /// A branch or jump out of its function, other than a call.
     #[error(
-        "{at}: a jump to {target:#x}, which is no instruction of this function and no function"
+        "{at}: a jump to {target:#x}, which is neither in this function nor the start of another"
     )]
     Jump {
         /// Where.
@@ -54,31 +54,31 @@ pub enum Refused {
         at: Place,
     },
     /// A jump in the delay slot of another, or a delay slot behind the function.
-    #[error("{at}: not an instruction for a delay slot")]
+    #[error("{at}: this instruction may not stand in a delay slot")]
     DelaySlot {
         /// Where.
         at: Place,
     },
     /// A way over the end of the function.
-    #[error("{at}: control goes on behind the function")]
+    #[error("{at}: control runs past the function's end")]
     FallsOut {
         /// Where.
         at: Place,
     },
     /// The stack pointer is changed by something else than a constant.
-    #[error("{at}: the stack pointer is not moved by a constant")]
+    #[error("{at}: the stack pointer moves by an amount that is no constant")]
     StackPointer {
         /// Where.
         at: Place,
     },
     /// Two ways with different frames meet.
-    #[error("{at}: the stack pointer depends on the way here")]
+    #[error("{at}: the stack pointer differs between the paths to here")]
     UnevenStack {
         /// Where.
         at: Place,
     },
     /// A frame that grows beyond its function's entry, or is not gone at the end.
-    #[error("{at}: the stack pointer is {offset} from where it was")]
+    #[error("{at}: the stack pointer is {offset} bytes off at the return")]
     Frame {
         /// Where.
         at: Place,
@@ -92,7 +92,7 @@ pub enum Refused {
         at: Place,
     },
     /// A register that is not an extension's.
-    #[error("{at}: register ${register} is not an extension's")]
+    #[error("{at}: an extension may not use register ${register}")]
     Register {
         /// Where.
         at: Place,
@@ -103,7 +103,7 @@ pub enum Refused {
     #[error("{0} calls itself")]
     Recursion(String),
     /// More stack than the policy grants.
-    #[error("{function} needs {needs} bytes of stack, {has} may be had")]
+    #[error("{function} needs {needs} bytes of stack, but is granted {has}")]
     Stack {
         /// Which handler, or `init`.
         function: String,
@@ -113,7 +113,7 @@ pub enum Refused {
         has: u32,
     },
     /// A handler that calls what must not be cut off.
-    #[error("the handler {function} calls {import}, which is for init alone")]
+    #[error("the handler {function} calls {import}, which only init may call")]
     NotEphemeral {
         /// Which handler.
         function: String,
@@ -121,7 +121,7 @@ pub enum Refused {
         import: &'static str,
     },
     /// A function whose address is taken is no function.
-    #[error("{0:#x} is handed out and is no function")]
+    #[error("the extension passes the address {0:#x}, which is no function")]
     Entry(u32),
 }
 

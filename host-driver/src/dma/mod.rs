@@ -57,7 +57,7 @@ pub enum DmaError {
         len: usize,
     },
     /// The card has no contiguous address for the range.
-    #[error("{bytes} bytes at offset {offset:#x} are not in one piece for the card")]
+    #[error("{bytes} bytes at offset {offset:#x} are not contiguous for the card")]
     NotContiguous {
         /// First byte of the range.
         offset: usize,

@@ -20,7 +20,7 @@ pub enum FlashError {
     Signature(#[from] SignatureError),
     /// It is older than an image that was confirmed on the card.
     #[error(
-        "the image is older than the card's: its rollback counter is {image}, the card's {card} (--allow-downgrade takes it)"
+        "the image is older than the card's: its rollback counter is {image}, the card's {card} (--allow-downgrade accepts it)"
     )]
     Older {
         /// The image's rollback counter.

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum WrongFilter {
     /// There is no such level.
-    #[error("{0} is no level: there are off, error, warn, info, debug and trace")]
+    #[error("{0} is no level; the levels are off, error, warn, info, debug and trace")]
     Level(String),
     /// There is no such module.
     #[error("the firmware has no module {name}: there are {}", MODULE_NAMES.join(", "))]

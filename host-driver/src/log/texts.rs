@@ -14,19 +14,19 @@ use super::{BuildId, LogFrame, level_named};
 #[derive(Debug, Error)]
 pub enum LogError {
     /// It is no ELF file, or was truncated.
-    #[error("it is no whole ELF file: {0}")]
+    #[error("the file is no whole ELF file: {0}")]
     NotElf(String),
     /// The ELF file's tables are damaged, or made by another version of defmt.
-    #[error("its log texts cannot be read: {0}")]
+    #[error("the file's log texts cannot be read: {0}")]
     Table(String),
     /// The ELF file was built without a log.
-    #[error("it holds no log texts: is it the firmware's ELF file?")]
+    #[error("the file holds no log texts: is it the firmware's ELF file?")]
     NoTable,
     /// The ELF file does not say which build it is.
-    #[error("it has no build id: is it the firmware's ELF file?")]
+    #[error("the file has no build id: is it the firmware's ELF file?")]
     NoBuildId,
     /// The card runs another build.
-    #[error("it is of build {elf}, but the card runs build {card}: its texts would be wrong")]
+    #[error("the file is of build {elf}, but the card runs build {card}: its texts would be wrong")]
     WrongBuild {
         /// The file's build.
         elf: BuildId,

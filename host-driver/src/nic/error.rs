@@ -197,7 +197,7 @@ pub enum NicError {
         allowed: String,
     },
     /// The card repeatedly reports invalid descriptors.
-    #[error("the card hands over nonsense: {count} {what}")]
+    #[error("the card reports {count} {what}, which is impossible")]
     Nonsense {
         /// What was reported.
         what: &'static str,
@@ -233,7 +233,7 @@ pub enum NicError {
         state: CardState,
     },
     /// The call needs a card in another state.
-    #[error("the card is {is}, this needs it {needs}")]
+    #[error("the card is {is}, but must be {needs} for this")]
     WrongState {
         /// The current state.
         is: &'static str,

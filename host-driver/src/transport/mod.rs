@@ -45,7 +45,7 @@ pub enum TransportError {
     #[error("the card is gone: {0}")]
     Gone(String),
     /// No answer in time.
-    #[error("no answer to {what} within {} ms", after.as_millis())]
+    #[error("the card does not answer {what} within {} ms", after.as_millis())]
     Timeout {
         /// The unanswered request.
         what: &'static str,
@@ -64,10 +64,10 @@ pub enum TransportError {
     #[error("offset {0:#x} is outside the card or not aligned")]
     BadOffset(u32),
     /// This transport supports only one thread.
-    #[error("this way to the card is for one thread")]
+    #[error("this transport to the card serves one thread only")]
     NotShared,
     /// This transport gives the card no memory of others.
-    #[error("this way to the card reads no memory of others")]
+    #[error("this transport cannot map memory of other processes")]
     NoForeignMemory,
     /// The card has no such interrupt.
     #[error("the card has no interrupt vector {0}")]

@@ -43,7 +43,7 @@ impl Default for AcceptPolicy {
 
 /// A text that is no policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("accepts are every=N, limit=N, both with a comma, or adaptive")]
+#[error("an accept policy is every=N, limit=N, both with a comma, or adaptive")]
 pub struct NoPolicy;
 
 impl FromStr for AcceptPolicy {

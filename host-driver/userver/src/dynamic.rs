@@ -14,7 +14,7 @@ pub struct DynamicPage {
 
 /// A text that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("a dynamic page is /PATH=MICROSECONDS, of at most a second")]
+#[error("a dynamic page must be /PATH=MICROSECONDS, at most one second")]
 pub struct NoPage;
 
 impl FromStr for DynamicPage {

@@ -98,7 +98,7 @@ pub enum ExploreError {
         pc: u32,
     },
     /// Firmware touched what does not exist.
-    #[error("{0} accesses to where nothing is")]
+    #[error("{0} accesses to addresses without memory or register")]
     Undefined(u64),
 }
 
@@ -106,7 +106,7 @@ pub enum ExploreError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FrameFault {
     /// It is another one than the one that is due.
-    #[error("frame {number} where {due} was due")]
+    #[error("frame {number} came where {due} was due")]
     Order {
         /// Which one came.
         number: u64,
@@ -129,7 +129,7 @@ pub enum FrameFault {
 pub enum QueueFault {
     /// A frame is none of this queue's next frames: another queue's, one that came before, one out
     /// of order, or one with other bytes.
-    #[error("a frame of {bytes} bytes after {frames} good ones is none of the next")]
+    #[error("after {frames} good frames, one of {bytes} bytes is none of the next")]
     Unexpected {
         /// Its length.
         bytes: usize,
@@ -172,10 +172,12 @@ pub enum EndpointFault {
     #[error("a descriptor is completed that was not posted")]
     Twice,
     /// A frame on the wire is of no endpoint.
-    #[error("a packet of {0} bytes that no endpoint has sent")]
+    #[error("a packet of {0} bytes leaves that no endpoint has sent")]
     Frame(usize),
     /// A datagram on the wire is not the one that is due.
-    #[error("{bytes} bytes leave where datagram {due:?} is due, others from byte {differs} on")]
+    #[error(
+        "{bytes} bytes leave where datagram {due:?} is due; they differ from byte {differs} on"
+    )]
     Sent {
         /// The number of the one that is due.
         due: Option<u32>,
@@ -194,10 +196,10 @@ pub enum EndpointFault {
     #[error("the firmware refuses datagrams: {0:?}")]
     Refused(eudp::Refusals),
     /// More datagrams are missing than the firmware has counted.
-    #[error("{0} datagrams are missing that were not counted")]
+    #[error("{0} datagrams are missing, and no drop was counted")]
     Lost(u32),
     /// The trace was overwritten.
-    #[error("the trace is shorter than what was done")]
+    #[error("the trace does not hold all that was done")]
     Forgotten,
     /// A transition is none of the tables'.
     #[error("{0:?}")]

@@ -21,7 +21,9 @@ pub enum HostProfileError {
     #[error("host profile: {0}")]
     Syntax(#[from] toml::de::Error),
     /// Too much of it comes from what shall be predicted.
-    #[error("host profile: {0} published figures set it, at most {MOST_CALIBRATED} may")]
+    #[error(
+        "host profile: it is fitted to {0} published figures; at most {MOST_CALIBRATED} are allowed"
+    )]
     Calibrated(usize),
 }
 

@@ -25,13 +25,13 @@ pub const PEER: [u8; 6] = [0x02, 0x54, 0x47, 0, 0, 2];
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Mismatch {
     /// It does not begin with the headers that were sent.
-    #[error("a frame of {length} bytes with foreign headers")]
+    #[error("a frame of {length} bytes has headers that nobody sent")]
     Headers {
         /// Its length.
         length: usize,
     },
     /// It comes twice or behind a later one.
-    #[error("datagram {number} where {expected} or later was expected")]
+    #[error("datagram {number} came where {expected} or a later one was expected")]
     Order {
         /// Its number.
         number: u64,
@@ -39,7 +39,7 @@ pub enum Mismatch {
         expected: u64,
     },
     /// Its length or its bytes are not those of its number.
-    #[error("datagram {number} has other bytes from {offset} on")]
+    #[error("datagram {number} differs from byte {offset} on")]
     Bytes {
         /// Its number.
         number: u64,

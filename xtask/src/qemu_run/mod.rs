@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Seconds of each throughput run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub seconds: u32,
-    /// Open so many receive queues, each with a thread on a CPU of its own, and run TCP and
+    /// Open this many receive queues, each with a thread on a CPU of its own, and run TCP and
     /// UDP with checked bytes over them
     #[arg(long, value_name = "NUMBER",
           conflicts_with_all = ["interactive", "pcap", "pcap_out", "eeprom", "count"])]
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Open the card's gdb stub beside the shell, and print how to attach to it
     #[arg(long, requires = "interactive")]
     pub gdb: bool,
-    /// Let the driver load extensions that this policy lets in (tigonctl spine)
+    /// Let the driver load extensions that this policy accepts (tigonctl spine)
     #[arg(long, value_name = "POLICY", requires = "interactive")]
     pub extensions: Option<PathBuf>,
     /// Use this firmware image (drivers' load format) instead of the project's

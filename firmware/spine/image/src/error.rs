@@ -25,7 +25,7 @@ pub enum ImageError {
     #[error("the container has layout {0}, this reader knows {known}", known = crate::format::LAYOUT)]
     Layout(u16),
     /// A grade that nobody defined.
-    #[error("the container has grade {0}, which is none")]
+    #[error("the container has the unknown grade {0}")]
     Grade(u16),
     /// A part that is larger than any extension may be.
     #[error("{what}: {count}, at most {most} are allowed")]
@@ -38,7 +38,7 @@ pub enum ImageError {
         most: u32,
     },
     /// A size that is no multiple of 4.
-    #[error("{what}: {bytes} bytes are no multiple of 4")]
+    #[error("{what}: {bytes} bytes are not a multiple of 4")]
     Unaligned {
         /// Of what.
         what: &'static str,
@@ -46,7 +46,9 @@ pub enum ImageError {
         bytes: u32,
     },
     /// A function that is not in the text, or that overlaps the one before it.
-    #[error("function {index}: {offset:#x} and {bytes:#x} bytes are not its own part of the text")]
+    #[error(
+        "function {index}: {bytes:#x} bytes at {offset:#x} leave the text or overlap another function"
+    )]
     Function {
         /// Which.
         index: usize,
@@ -56,10 +58,10 @@ pub enum ImageError {
         bytes: u32,
     },
     /// `init` is not one of the functions.
-    #[error("init is function {0}, which is not there")]
+    #[error("init is function {0}, which does not exist")]
     Init(u32),
     /// A relocation of a kind, section or target that nobody defined.
-    #[error("relocation {index}: {what} {value} is none")]
+    #[error("relocation {index}: {what} {value} is unknown")]
     RelocationCode {
         /// Which.
         index: usize,
@@ -69,7 +71,7 @@ pub enum ImageError {
         value: u8,
     },
     /// A relocation that changes bytes outside of its section.
-    #[error("relocation {index}: offset {site:#x} is not in its section")]
+    #[error("relocation {index}: offset {site:#x} is outside its section")]
     RelocationSite {
         /// Which.
         index: usize,
@@ -77,7 +79,7 @@ pub enum ImageError {
         site: u32,
     },
     /// A relocation to a place outside of what it names.
-    #[error("relocation {index}: {addend:#x} is not in its target")]
+    #[error("relocation {index}: {addend:#x} is outside its target")]
     RelocationTarget {
         /// Which.
         index: usize,
@@ -85,7 +87,7 @@ pub enum ImageError {
         addend: u32,
     },
     /// A name that is not among the names, or is no text.
-    #[error("{what} {index}: its name is not among the names")]
+    #[error("{what} {index}: its name is outside the table of names")]
     Name {
         /// Of what.
         what: &'static str,

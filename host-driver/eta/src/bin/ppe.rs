@@ -63,16 +63,16 @@ struct Arguments {
     /// Own address and network
     #[arg(long, default_value = "10.77.0.1/24")]
     address: String,
-    /// Where applications attach
+    /// Socket where applications attach
     #[arg(long)]
     listen: PathBuf,
-    /// Where to ask for statistics: tigonctl --attach PATH stats
+    /// Socket that answers requests for statistics: tigonctl --attach PATH stats
     #[arg(long)]
     status: Option<PathBuf>,
-    /// What applications may have, by user: see the engine's page
+    /// Limits for applications, by user: see the engine's page
     #[arg(long, value_name = "FILE")]
     quotas: Option<PathBuf>,
-    /// Its number among several engines, which its handles carry
+    /// The engine's number among several, which its handles carry
     #[arg(long, default_value_t = 0)]
     number: u8,
     /// Processor to stay on

@@ -49,7 +49,7 @@ pub enum EngineError {
     #[error("the engine serves {0} applications already")]
     Full(usize),
     /// Queues of these sizes cannot be, or are more than an application may have.
-    #[error("queues of {0:?} cannot be")]
+    #[error("a queue cannot have {0:?} entries")]
     Sizes(Sizes),
 }
 

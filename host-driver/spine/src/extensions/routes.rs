@@ -50,7 +50,7 @@ pub enum ChangeError<E: std::error::Error> {
     #[error("domains {0:?} are routers: name one")]
     SeveralRouters(Vec<u32>),
     /// The domain does something else.
-    #[error("domain {domain} is {name}, no router")]
+    #[error("domain {domain} is {name}, which is no router")]
     NotARouter {
         /// The domain.
         domain: u32,

@@ -173,7 +173,7 @@ mod tests {
         let types = HashTypes::from_bits(0x40);
         assert_eq!(
             refused(|all| all.classification.hash_types = types),
-            "hash types 0x40 name a type that there is not"
+            "hash types 0x40 name an unknown type"
         );
     }
 }

@@ -22,7 +22,7 @@ pub enum ConnectError {
     #[error("no host has this address")]
     Invalid,
     /// The address is in another network, or the own one.
-    #[error("no route leads there")]
+    #[error("there is no route to it")]
     Unreachable,
     /// There is such a connection already, or no local port is free.
     #[error("the port is in use")]

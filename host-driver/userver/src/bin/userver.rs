@@ -23,7 +23,7 @@ const NAP: Duration = Duration::from_millis(100);
 #[derive(Debug, Parser)]
 #[command(after_help = "Example: userver --ppe ppe.sock --root /var/www --port 80")]
 struct Arguments {
-    /// Where the packet processing engine listens
+    /// Socket where the packet processing engine listens
     #[arg(long, required_unless_present = "kernel")]
     ppe: Option<PathBuf>,
     /// Serve through the kernel at this address instead, with epoll
@@ -35,7 +35,7 @@ struct Arguments {
     /// The port
     #[arg(long, default_value_t = 80)]
     port: u16,
-    /// Connections at the same time
+    /// Most connections at the same time
     #[arg(long, default_value_t = 4096)]
     connections: u32,
     /// With --kernel: let the kernel send files from its page cache
@@ -50,10 +50,10 @@ struct Arguments {
     /// Seconds that a connection may be idle
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     idle: u64,
-    /// Seconds that a request's header may take, and a reply beside its bytes
+    /// Seconds that a request's header may take, and a reply beyond the time for its bytes
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     patience: u64,
-    /// A page that is made anew each time, and what it costs: /PATH=MICROSECONDS
+    /// A page that is computed for each request, and how long that takes: /PATH=MICROSECONDS
     #[arg(long, value_name = "PAGE")]
     dynamic: Option<DynamicPage>,
     /// Send replies from where they are, without a copy

@@ -24,7 +24,9 @@ pub enum ClientError {
     #[error("not a vfio-user server: {0}")]
     NotVfioUser(String),
     /// No answer to VERSION: busy with another client, or no vfio-user server.
-    #[error("no answer to VERSION: busy with another client, or not a vfio-user server")]
+    #[error(
+        "the server does not answer VERSION: it is busy with another client, or is no vfio-user server"
+    )]
     Busy,
     /// The server speaks another major version.
     #[error("the server speaks vfio-user {major}.{minor}")]
@@ -43,7 +45,7 @@ pub enum ClientError {
         errno: Errno,
     },
     /// The server did not answer in time.
-    #[error("no answer to {0:?} in time")]
+    #[error("the server did not answer {0:?} in time")]
     Timeout(Command),
     /// The server has closed the connection.
     #[error("the server closed the connection")]
@@ -55,7 +57,7 @@ pub enum ClientError {
     #[error("the server sent something that is no message")]
     Garbage,
     /// A transfer is larger than the server takes.
-    #[error("a transfer of {bytes} bytes is larger than the server takes ({max})")]
+    #[error("a transfer of {bytes} bytes is too large: the server takes {max}")]
     TooLarge {
         /// Bytes of the transfer.
         bytes: usize,

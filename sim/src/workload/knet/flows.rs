@@ -46,10 +46,10 @@ impl Version {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FlowMismatch {
     /// It is none of those that were sent.
-    #[error("a frame of {0} bytes that was not sent")]
+    #[error("a frame of {0} bytes came that nobody sent")]
     Foreign(usize),
     /// It comes twice or behind a later one of its flow.
-    #[error("datagram {number} of flow {flow} where {expected} or later was expected")]
+    #[error("datagram {number} of flow {flow} came where {expected} or a later one was expected")]
     Order {
         /// Its flow.
         flow: usize,
@@ -59,7 +59,7 @@ pub enum FlowMismatch {
         expected: u64,
     },
     /// A flow came in two queues.
-    #[error("flow {flow} in queue {queue}, and in queue {before} before")]
+    #[error("flow {flow} came in queue {queue}, but earlier in queue {before}")]
     Moved {
         /// The flow.
         flow: usize,

@@ -47,10 +47,10 @@ pub struct Options {
     /// UDP port of the datagrams that come from the wire
     #[arg(long, default_value_t = 4711)]
     pub port: u16,
-    /// What is in them
+    /// The text in each datagram
     #[arg(long, default_value = "who is there?")]
     pub text: String,
-    /// How many come
+    /// How many datagrams come
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
 }

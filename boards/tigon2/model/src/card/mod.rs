@@ -41,7 +41,7 @@ const REGISTER_WORDS: usize = tigon2_chip::memory::REGISTERS_BYTES as usize / 4;
 
 /// Code that does not fit in the boot memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the boot code has {bytes} bytes, there is room for {room}")]
+#[error("the boot code has {bytes} bytes, but there is room for {room}")]
 pub struct BootCodeTooLarge {
     /// Bytes of the code.
     pub bytes: usize,

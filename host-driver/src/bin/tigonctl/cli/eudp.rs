@@ -18,7 +18,7 @@ pub const EXAMPLE: &str = "Examples:\n  \
 /// What to do with an endpoint.
 #[derive(Debug, Subcommand)]
 pub enum EudpAction {
-    /// Send datagrams to a server that sends them back, and compare every byte.
+    /// Send datagrams to an echo server, and compare every byte.
     Ping(EudpPingOptions),
     /// Send datagrams as fast as the card takes them.
     Throughput(EudpThroughputOptions),
@@ -73,7 +73,7 @@ pub struct EudpPingOptions {
     /// Both ends.
     #[command(flatten)]
     pub ends: EudpOptions,
-    /// Bytes of a datagram; several times for several sizes.
+    /// Bytes of a datagram; repeat the option for several sizes.
     #[arg(long, default_values_t = [56], value_parser = clap::value_parser!(u16).range(1..=65507))]
     pub size: Vec<u16>,
     /// Datagrams of each size.

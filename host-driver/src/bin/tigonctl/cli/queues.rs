@@ -16,11 +16,11 @@ pub const RSS_EXAMPLE: &str = "Examples:\n  \
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Receive queues")]
 pub struct QueueOptions {
-    /// Open so many receive queues, 1 to 8, each with a thread on a CPU of its own and a queue
+    /// Open this many receive queues, 1 to 8, each with a thread on a CPU of its own and a queue
     /// of the TAP device.
     #[arg(long, value_name = "NUMBER")]
     pub queues: Option<u8>,
-    /// How a queue is chosen: single, source-address, toeplitz, round-robin.
+    /// What selects a frame's queue: single, source-address, toeplitz, round-robin.
     #[arg(
         long,
         value_name = "NAME",
@@ -43,13 +43,13 @@ pub struct QueueOptions {
     #[arg(long, value_name = "FRAMES", requires = "queues", default_value_t = 128,
           value_parser = clap::value_parser!(u32).range(1..=512))]
     pub budget: u32,
-    /// Arm an empty queue's interrupt only after so many further empty looks.
+    /// Arm an empty queue's interrupt only after this many further empty polls.
     #[arg(long, value_name = "NUMBER", requires = "queues", default_value_t = 0)]
     pub defer_polls: u32,
     /// Arm an empty queue's interrupt only after this time, in microseconds.
     #[arg(long, value_name = "US", requires = "queues")]
     pub defer_us: Option<u64>,
-    /// Look at the queues all the time: no interrupts, and a busy CPU for each.
+    /// Poll the queues all the time: no interrupts, and a busy CPU for each.
     #[arg(long, requires = "queues", conflicts_with_all = ["defer_polls", "defer_us"])]
     pub busy_poll: bool,
 }
@@ -57,10 +57,10 @@ pub struct QueueOptions {
 /// Options of `queues`.
 #[derive(Debug, Args)]
 pub struct QueuesOptions {
-    /// Seconds between the two looks that rates rest on.
+    /// Seconds between the two readings from which rates are computed.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     pub interval: f64,
-    /// Print them again and again, so many seconds apart, until Ctrl-C.
+    /// Print them repeatedly, this many seconds apart, until Ctrl-C.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
     pub watch: Option<f64>,
 }
@@ -68,9 +68,9 @@ pub struct QueuesOptions {
 /// What to do with the choice of queues.
 #[derive(Debug, Subcommand)]
 pub enum RssAction {
-    /// Print how the queues of a card that another process drives are chosen.
+    /// Print what selects the queue, on a card that another process drives.
     Show,
-    /// Have them chosen in another way, at once: flows that move may be reordered.
+    /// Change what selects the queue, at once: flows that move may be reordered.
     #[command(subcommand)]
     Set(RssSetting),
     /// Say which queue a flow belongs to, and why; of a card that another process drives, or
@@ -101,9 +101,9 @@ pub enum RssSetting {
         /// Of ipv4, tcp-ipv4, udp-ipv4, ipv6, tcp-ipv6, udp-ipv6; none for no hash.
         names: String,
     },
-    /// As many entries of the table for each queue.
+    /// Give each queue the same number of table entries.
     Equal,
-    /// Entries of the table by weights.
+    /// Give each queue table entries by its weight.
     Weights {
         /// One for each queue: 3,1.
         weights: String,
@@ -125,7 +125,7 @@ pub struct ExplainOptions {
     /// Find a source port, from the given one on, that leads to this queue.
     #[arg(long, value_name = "QUEUE")]
     pub to: Option<u32>,
-    /// So many queues are open.
+    /// How many queues are open.
     #[arg(long, value_name = "NUMBER")]
     pub queues: Option<u8>,
     /// The classifier: single, source-address, toeplitz, round-robin.

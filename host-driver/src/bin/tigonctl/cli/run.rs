@@ -44,7 +44,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "BYTES", conflicts_with = "jumbo",
           value_parser = clap::value_parser!(u16).range(68..=MAX_MTU as i64))]
     pub mtu: Option<u16>,
-    /// Receive frames of up to so many bytes in the mini ring.
+    /// Receive frames of up to this many bytes in the mini ring.
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "128",
           value_parser = clap::value_parser!(u16).range(60..=1024))]
     pub mini: Option<u16>,

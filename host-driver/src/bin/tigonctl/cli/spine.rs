@@ -22,7 +22,7 @@ pub enum SpineAction {
     Load {
         /// Its container (`cargo xtask extension build`).
         container: PathBuf,
-        /// Which frames go to it, behind those that other extensions want.
+        /// Which frames go to it, after the guards of other extensions.
         #[arg(long = "guard", value_name = "GUARD", value_parser = guard)]
         guards: Vec<String>,
     },
@@ -38,7 +38,7 @@ pub enum SpineAction {
         /// Its domain.
         domain: u32,
     },
-    /// Send a message of the driver's to a handler.
+    /// Send a handler a message from the driver's process.
     Send {
         /// Its domain.
         domain: u32,
@@ -48,7 +48,7 @@ pub enum SpineAction {
         #[arg(value_parser = word)]
         arguments: Vec<u32>,
     },
-    /// Open an endpoint, send messages to handlers, and print what they answer.
+    /// Open an endpoint, send messages to a handler, and print its answers.
     Message {
         /// The domain of the handlers.
         domain: u32,
@@ -68,7 +68,7 @@ pub enum SpineAction {
     Endpoints,
     /// Print which domains keep frames.
     Ledger,
-    /// Let an extension run again that was suspended.
+    /// Let a suspended extension run again.
     Resume {
         /// Its domain.
         domain: u32,
@@ -89,9 +89,9 @@ pub enum SpineAction {
 pub enum RouteAction {
     /// Add a route, or give its prefix another next hop.
     Add {
-        /// Its addresses, such as 10.0.0.0/8.
+        /// The prefix, such as 10.0.0.0/8.
         prefix: Prefix,
-        /// An Ethernet address, peer and one, or host.
+        /// The next hop: an Ethernet address, `peer` and one, or `host`.
         #[arg(required = true)]
         hop: Vec<String>,
     },
@@ -100,9 +100,9 @@ pub enum RouteAction {
         /// Its addresses.
         prefix: Prefix,
     },
-    /// Have the routes of a file in place of all others.
+    /// Replace all routes by those of a file.
     Load {
-        /// One route in a line; # begins a remark.
+        /// The file: one route a line; # begins a comment.
         file: PathBuf,
     },
     /// Print them.

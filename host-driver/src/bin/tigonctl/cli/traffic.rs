@@ -30,7 +30,7 @@ pub struct BridgeOptions {
     /// Answer requests of `tigonctl --attach` about the card at this socket.
     #[arg(long, value_name = "PATH")]
     pub status: Option<PathBuf>,
-    /// Load extensions that this policy lets in (`tigonctl spine`).
+    /// Load extensions that this policy accepts (`tigonctl spine`).
     #[arg(long, value_name = "POLICY", requires = "status")]
     pub extensions: Option<PathBuf>,
     /// How to open receive queues.
