@@ -49,8 +49,12 @@ impl FlowCache {
     /// The empty cache beside `open` queues.
     pub fn cleared<B: Bus>(bus: &mut B, cpu: Cpu, open: u32) -> FlowCache {
         let tables = FlowTables::beside(open);
-        let [of_a, of_b] = tables.caches;
-        let base = if matches!(cpu, Cpu::A) { of_a } else { of_b };
+        let [cache_a, cache_b] = tables.caches;
+        let base = if matches!(cpu, Cpu::A) {
+            cache_a
+        } else {
+            cache_b
+        };
         for offset in (0..tables.cache_bytes).step_by(4) {
             bus.store(base + offset, 0);
         }

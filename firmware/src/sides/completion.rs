@@ -78,7 +78,7 @@ fn act<B: Dispatch, const HOT: bool>(b: &mut SideB<B>, done: Finished) {
         && !HOT
         && let Some(queue) = note.pulled()
     {
-        return eudp::refill::arrived(eudp, send, io, queue);
+        return eudp::pulled::arrived(eudp, send, io, queue);
     }
     // The kinds of each run first, and apart: the compiler makes a match of so many kinds a jump
     // table in SRAM.

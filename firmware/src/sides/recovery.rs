@@ -55,7 +55,7 @@ pub fn read_attention<B: Dispatch>(b: &mut SideB<B>) {
                     && let Some(what) = ReadNote::of_word(note).pulled()
                 {
                     let SideB { eudp, send, io, .. } = b;
-                    eudp::refill::failed(eudp, send, io, descriptor, what);
+                    eudp::pulled::failed(eudp, send, io, descriptor, what);
                 }
             }
             ReadKind::SendData => send::fault::data(&mut b.send, &mut b.io, descriptor),

@@ -316,7 +316,7 @@ fn copper_links_come_up_at_what_both_sides_can_do() {
 
 /// Both words count: speeds and duplexes that the host does not want are not advertised.
 #[test]
-fn copper_wishes_are_honoured() {
+fn copper_requests_are_honoured() {
     const EVERYTHING: &str = "1000-full 1000-half 100-full 100-half 10-full 10-half pause";
     let none = LinkWord::new();
     let ten = ALL.with_speed_1000(false).with_speed_100(false);

@@ -32,7 +32,7 @@ impl Word {
     /// Gives it a value that the host reads in the region. What only [`set`](Self::set) has stored
     /// and no handler reads need not be there.
     #[inline(always)]
-    pub fn tell(&self, value: u32) {
+    pub fn report(&self, value: u32) {
         imports::to_host(&self.0, value);
     }
 

@@ -71,7 +71,12 @@ impl Receiver {
 
     /// An event of RECV, and what it tells RDMA; in SRAM, of events that come rarely.
     #[inline(never)]
-    fn tell<B: Dispatch>(&mut self, event: recv::Event, reporter: &mut Reporter, io: &mut IoA<B>) {
+    fn report_event<B: Dispatch>(
+        &mut self,
+        event: recv::Event,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+    ) {
         self.hear(event, reporter, io);
         if let Some(signal) = self.work.signal.take() {
             self.step(signal, reporter, io);
@@ -83,7 +88,7 @@ impl Receiver {
     fn forget<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
         if !self.recv.is_in(recv::State::Idle) {
             self.work.is_good = false;
-            self.tell(recv::Event::GaveUp, reporter, io);
+            self.report_event(recv::Event::GaveUp, reporter, io);
         }
     }
 }
@@ -247,7 +252,7 @@ pub fn ended<B: Dispatch>(
     let bytes = HEADERS + receiver.work.datagram.length + CRC;
     receiver.work.is_good = frame.errors == 0 && frame.length >= bytes;
     if !receiver.work.is_good {
-        receiver.tell(recv::Event::Ended, reporter, io);
+        receiver.report_event(recv::Event::Ended, reporter, io);
         return End::Passed;
     }
     if receiver.rdma.defers(rdma::Event::LastGood) || !io.has_write_room(TRANSFERS) {
@@ -266,7 +271,7 @@ pub fn ended<B: Dispatch>(
 pub fn passed<B: Dispatch>(receiver: &mut Receiver, reporter: &mut Reporter, io: &mut IoA<B>) {
     if receiver.recv.is_in(recv::State::Recv) {
         receiver.work.is_good = false;
-        receiver.tell(recv::Event::Ended, reporter, io);
+        receiver.report_event(recv::Event::Ended, reporter, io);
     }
 }
 

@@ -17,7 +17,7 @@
 //! | [`command`] | open, close | A |
 //! | [`completion`] | completions to the host | A |
 //! | [`events`] | frames, completed writes, CPU B's calls | A |
-//! | [`pulls`], [`refill`] | descriptors from the process's memory | B |
+//! | [`pulls`], [`pulled`] | descriptors from the process's memory | B |
 //! | [`supply`] | those to receive, as CPU A asks for them | A |
 //! | [`receiver`] | the events of RECV and RDMA: datagrams that arrive | A |
 //! | [`arrival`] | frames that are written while they arrive | A |
@@ -54,10 +54,10 @@ pub mod machines;
 pub mod part;
 pub mod pieces;
 pub mod placement;
+pub mod pulled;
 pub mod pulls;
 pub mod queue;
 pub mod receiver;
-pub mod refill;
 pub mod sender;
 pub mod sums;
 pub mod supply;

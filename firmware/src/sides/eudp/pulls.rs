@@ -80,13 +80,7 @@ impl Pulls {
 
     /// Pulls descriptors to send if few are in slots.
     #[inline(never)]
-    pub fn refill<B: Dispatch>(
-        &mut self,
-        io: &mut IoB<B>,
-        endpoint: u32,
-        next: u32,
-        producer: u32,
-    ) {
+    pub fn fetch<B: Dispatch>(&mut self, io: &mut IoB<B>, endpoint: u32, next: u32, producer: u32) {
         self.look(&mut io.bus, endpoint, next, producer);
         let filled = filled(&mut io.bus, endpoint);
         let left = filled.wrapping_sub(next) & 0xFFFF;

@@ -157,7 +157,7 @@ impl Queues {
             endpoint, number, ..
         } = next;
         let producer = io.bus.load(row(endpoint) + Row::Producer as u32);
-        pulls.refill(io, endpoint, number, producer);
+        pulls.fetch(io, endpoint, number, producer);
         if filled(&mut io.bus, endpoint) != number || !has_more(&mut io.bus, endpoint) {
             return Here::Yes;
         }

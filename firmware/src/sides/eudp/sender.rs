@@ -195,7 +195,7 @@ impl Sender {
             io.arm_at(SlotB::Part, now, late);
         } else {
             self.rarely(send::Event::Deadline, send, io);
-            self.tell(io);
+            self.report_steps(io);
         }
     }
 
@@ -205,7 +205,7 @@ impl Sender {
         let now = timer::now(&mut io.bus);
         if io.take_due(SlotB::Part, now) && self.work.watch.is_on() {
             self.rarely(send::Event::Deadline, send, io);
-            self.tell(io);
+            self.report_steps(io);
         }
         if io.take_due(SlotB::Watch, now) && !self.work.watch.is_on() {
             self.go(send, io);
@@ -307,7 +307,7 @@ impl Sender {
             self.work.forget(endpoint);
         }
         self.closing = 0;
-        self.tell(io);
+        self.report_steps(io);
         EUDP_KNOWN.set(&io.me, &mut io.bus, self.open);
         io.ring_a();
         if self.open == 0 {
@@ -323,7 +323,7 @@ impl Sender {
     #[inline(never)]
     fn go<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.run(send, io);
-        self.tell(io);
+        self.report_steps(io);
     }
 
     #[inline(always)]
@@ -391,7 +391,7 @@ impl Sender {
 
     /// Says how many transitions there were.
     #[inline(always)]
-    fn tell<B: Dispatch>(&self, io: &mut IoB<B>) {
+    fn report_steps<B: Dispatch>(&self, io: &mut IoB<B>) {
         io.bus.store(word(BlockWord::Steps), self.steps);
     }
 }

@@ -144,7 +144,7 @@ impl Row {
 }
 
 fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
-    runtime.outgoing.tell(io);
+    runtime.outgoing.report_room(io);
     let Runtime {
         domains,
         effects,

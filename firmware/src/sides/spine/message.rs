@@ -326,7 +326,7 @@ impl Runtime {
         io: &mut IoA<B>,
         endpoint: u32,
     ) -> Result<(), Outcome> {
-        self.outgoing.tell(io);
+        self.outgoing.report_room(io);
         let opened = self.rings.open(&mut io.bus, endpoint);
         opened.then_some(()).ok_or(Outcome::NoEndpoint)
     }

@@ -470,7 +470,7 @@ fn move_frames<B: Dispatch>(
         }
     }
     if effects.keeps_frame() || effects.released() != 0 {
-        pool.tell(&mut io.bus, number);
+        pool.report_ledger(&mut io.bus, number);
     }
     call_b(io);
 }

@@ -180,7 +180,7 @@ impl Outgoing {
     }
 
     /// Says what room there is.
-    pub fn tell<B: Dispatch>(&self, io: &mut IoA<B>) {
+    pub fn report_room<B: Dispatch>(&self, io: &mut IoA<B>) {
         let used = SPINE_OUT
             .get(&mut io.bus)
             .wrapping_sub(SPINE_OUT_FREED.get(&mut io.bus));
@@ -249,7 +249,7 @@ impl Outgoing {
         }
         SPINE_OUT_PUT.set(&io.me, &mut io.bus, put);
         self.free(io);
-        self.tell(io);
+        self.report_room(io);
         if self.waits(io) {
             // Until a descriptor is free, or something is written.
             io.wait_for_descriptor(EventBit::Loaded);
@@ -287,7 +287,7 @@ impl Outgoing {
         // What is marked, and what was put since.
         self.free(io);
         self.free(io);
-        self.tell(io);
+        self.report_room(io);
         SPINE_OUT_FREED.get(&mut io.bus) == SPINE_OUT.get(&mut io.bus)
     }
 
@@ -301,7 +301,7 @@ impl Outgoing {
     pub fn has_run_post<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         let run = SPINE_POSTS_RUN.get(&mut io.bus).wrapping_add(1);
         SPINE_POSTS_RUN.set(&io.me, &mut io.bus, run);
-        self.tell(io);
+        self.report_room(io);
     }
 
     /// A domain is gone: its messages to itself run nothing any more.

@@ -157,12 +157,12 @@ impl Peer {
     #[inline(always)]
     pub fn called<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         if self.roles & GRANTS != 0 {
-            self.tell(io);
+            self.report_grants(io);
         }
     }
 
     #[inline(never)]
-    fn tell<B: Dispatch>(&mut self, io: &mut IoA<B>) {
+    fn report_grants<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         let grants = SPINE_GRANTS.get(&mut io.bus);
         if grants == self.told {
             return;

@@ -164,7 +164,7 @@ impl Rings {
         if count == 1 && before == [0; 2] {
             let asked = self.asked;
             let left = self.ask(io, last);
-            self.tell(io, asked);
+            self.request_fetch(io, asked);
             if left == Some(false) {
                 return;
             }
@@ -188,7 +188,7 @@ impl Rings {
             let Some(has_more) = self.ask(io, endpoint) else {
                 return;
             };
-            self.tell(io, asked);
+            self.request_fetch(io, asked);
             SPINE_SERVED.set(&io.me, &mut io.bus, endpoint);
             if !has_more {
                 let [low, high] = rung;
@@ -202,7 +202,7 @@ impl Rings {
         }
     }
 
-    fn tell<B: Dispatch>(&self, io: &mut IoA<B>, before: u32) {
+    fn request_fetch<B: Dispatch>(&self, io: &mut IoA<B>, before: u32) {
         if self.asked != before {
             SPINE_ASKED.set(&io.me, &mut io.bus, self.asked);
             call_b(io);
@@ -378,7 +378,7 @@ impl Rings {
         let local = frame_slot(slot) + FRAME;
         self.put(bus, host, local, bytes | IS_DATA);
         self.bulk = Bulk::asked(slot);
-        self.tell(io, self.asked.wrapping_sub(1));
+        self.request_fetch(io, self.asked.wrapping_sub(1));
     }
 
     /// The oldest message is done with.

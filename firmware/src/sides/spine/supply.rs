@@ -127,11 +127,11 @@ impl Pool {
     /// A domain keeps nothing any more.
     pub fn release_all<B: Bus>(&mut self, bus: &mut B, domain: u32) {
         self.slots.release_all(domain);
-        self.tell(bus, domain);
+        self.report_ledger(bus, domain);
     }
 
     /// Writes the ledger of a domain for the host.
-    pub fn tell<B: Bus>(&mut self, bus: &mut B, domain: u32) {
+    pub fn report_ledger<B: Bus>(&mut self, bus: &mut B, domain: u32) {
         self.take_back(bus);
         let word = SPINE_BLOCK + BlockWord::Kept as u32 + (domain << 2);
         bus.store(word, self.slots.kept(domain));

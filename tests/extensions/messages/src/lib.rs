@@ -114,7 +114,7 @@ fn answers_to(message: &Message, context: &Context) -> Verdict {
 /// Keeps when it ran last.
 fn consumes(_: Ephemeral<'_>, _: &Message, context: &Context) -> Verdict {
     if let Some(word) = REGION.at(0) {
-        word.tell(context.now());
+        word.report(context.now());
     }
     Verdict::Consume
 }

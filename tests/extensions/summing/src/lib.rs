@@ -22,7 +22,7 @@ fn sums(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
     let count = message.arguments().len() as u32;
     for (index, value) in [sum, message.source(), count].into_iter().enumerate() {
         if let Some(word) = REGION.at(index) {
-            word.tell(value);
+            word.report(value);
         }
     }
     let _ = context.count(0);

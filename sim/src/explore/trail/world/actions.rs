@@ -4,7 +4,7 @@ use super::{Finding, HOST, PART, SLOT, TURN, World};
 use frame_pipeline::{sdma, send};
 
 impl World {
-    pub(super) fn tell(&mut self, event: send::Event) {
+    pub(super) fn report(&mut self, event: send::Event) {
         self.raised.push_back(event as u8);
     }
 
@@ -15,16 +15,16 @@ impl World {
             Action::FetchWhole => self.fetch(true),
             Action::FetchParts => self.fetch(false),
             Action::Offer => {
-                self.tell(send::Event::OfferedWhole);
+                self.report(send::Event::OfferedWhole);
                 self.complete();
             }
-            Action::OfferEarly => self.tell(send::Event::OfferedEarly),
-            Action::Pass => self.tell(send::Event::PartArrived),
+            Action::OfferEarly => self.report(send::Event::OfferedEarly),
+            Action::Pass => self.report(send::Event::PartArrived),
             Action::PassLast => {
-                self.tell(send::Event::LastArrived);
+                self.report(send::Event::LastArrived);
                 self.complete();
             }
-            Action::FetchAgain => self.tell(send::Event::PartFailed),
+            Action::FetchAgain => self.report(send::Event::PartFailed),
             Action::StoreSum => self.sum_queued = true,
             Action::Fail => {
                 self.queued.clear();
