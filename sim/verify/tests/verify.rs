@@ -123,7 +123,7 @@ fn refute(mutant: &pipeline_verify::Mutant) {
 fn the_page_shows_the_tables() {
     // As it is when the test runs: a clone may have been moved.
     let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo test");
-    let path = std::path::Path::new(&folder).join("../../../docs/verification.md");
+    let path = std::path::Path::new(&folder).join("../../docs/verification.md");
     let page = std::fs::read_to_string(path).expect("the page");
     let fresh = diagram::replace(&page, &diagram::page()).expect("its place");
     assert!(fresh == page, "cargo xtask verify --pages makes it anew");
