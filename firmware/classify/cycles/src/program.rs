@@ -1,4 +1,4 @@
-//! The measured program.
+//! The program whose cycles are measured.
 
 use crate::layout::{FLOW_BYTES, FLOWS, FRAMES, ROWS, SLOT, VERDICTS, Word};
 use core::hint::black_box;

@@ -1,4 +1,4 @@
-//! Descriptors to receive, as CPU A knows them: which are in their slots, and what CPU B is asked for.
+//! Receive descriptors as CPU A knows them: which slots are filled, what CPU A wants CPU B to fetch.
 
 use super::completion::Reporter;
 use super::each;

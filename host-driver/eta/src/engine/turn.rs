@@ -1,4 +1,4 @@
-//! A turn of the loop, and sleep.
+//! One turn of the loop of the engine, and how the engine sleeps.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};

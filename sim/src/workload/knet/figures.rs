@@ -1,4 +1,4 @@
-//! The paper's comparisons (section 5.2, figures 5 to 8) and ours beside them.
+//! Our figures beside the paper's comparisons (section 5.2, figures 5 to 8).
 
 use super::web::{Duration, Measured, Point, measure};
 use crate::hosts::policy::PolicyKind;

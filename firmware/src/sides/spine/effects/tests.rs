@@ -1,4 +1,4 @@
-//! What is noted, and what is not.
+//! Tests which effects are noted and which are refused.
 
 use super::*;
 
