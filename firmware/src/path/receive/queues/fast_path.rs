@@ -212,9 +212,12 @@ fn by_hash<B: Dispatch>(
     most: u32,
     lengths: u32,
 ) -> Run {
-    let next = queues
-        .verdicts
-        .look(receive, &mut queues.classify, io, most);
+    let next = match queues.verdicts.look_at_few(&queues.classify) {
+        Some(few) if few.count <= most => few,
+        _ => queues
+            .verdicts
+            .look(receive, &mut queues.classify, io, most),
+    };
     let mut run = match next.by {
         By::Verdicts => run_ahead(receive, queues, io, next.count, lengths),
         By::Cache(Version::V4) => run_cached::<_, false>(receive, queues, io, next.count, lengths),
@@ -226,7 +229,7 @@ fn by_hash<B: Dispatch>(
     }
     if next.by != By::Verdicts && matches!(run.end, End::Slow(found) if !found.is_some()) {
         let classify = &mut queues.classify;
-        queues.verdicts.missed(receive, classify, &mut io.bus);
+        queues.verdicts.missed(receive, classify, io);
         run.end = End::Again;
     }
     run

@@ -70,16 +70,26 @@ pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mu
         return;
     }
     let run = fast_path::run(receive, queues, io, MOST);
-    if matches!(run.end, End::Done) {
-        end_run(receive, queues, io, run.count, run.touched);
-    } else {
-        go_on(receive, queues, io, run);
-    }
+    let (count, touched) = match run.end {
+        End::Done => (run.count, run.touched),
+        _ => go_on(receive, queues, io, run),
+    };
+    receive.ring.give_back(&mut io.bus);
+    queues.verdicts.share(io, count);
+    let reports = finish(queues, io, touched);
+    let counters = &mut receive.counters;
+    counters.return_updates = counters.return_updates.wrapping_add(reports);
 }
 
-/// The same after a first run of the fast path that has not delivered all frames.
+/// The same after a first run of the fast path that has not delivered all frames. Returns their
+/// number, and the queues that got some.
 #[inline(never)]
-fn go_on<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B>, mut run: Run) {
+fn go_on<B: Dispatch>(
+    receive: &mut Receive,
+    queues: &mut Queues,
+    io: &mut IoA<B>,
+    mut run: Run,
+) -> (u32, u32) {
     let mut left = MOST;
     let mut touched = 0;
     loop {
@@ -114,23 +124,7 @@ fn go_on<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut IoA<B
         }
         run = fast_path::run(receive, queues, io, left);
     }
-    end_run(receive, queues, io, MOST - left, touched);
-}
-
-/// Gives back the descriptors of `count` frames, and finishes the queues that got some.
-#[inline(never)]
-fn end_run<B: Dispatch>(
-    receive: &mut Receive,
-    queues: &mut Queues,
-    io: &mut IoA<B>,
-    count: u32,
-    touched: u32,
-) {
-    receive.ring.give_back(&mut io.bus);
-    queues.verdicts.share(io, count);
-    let reports = finish(queues, io, touched);
-    let counters = &mut receive.counters;
-    counters.return_updates = counters.return_updates.wrapping_add(reports);
+    (MOST - left, touched)
 }
 
 /// Sends return BDs that found no descriptor; `false` if there is still none.
@@ -163,12 +157,15 @@ fn finish<B: Dispatch>(queues: &mut Queues, io: &mut IoA<B>, touched: u32) -> u3
     let mut left = touched;
     let mut number = 0;
     while left != 0 {
+        while left & 1 == 0 {
+            left >>= 1;
+            number += 1;
+        }
         // One index: a compiler would have an address for each array in the other turns, too.
         number = barrier(number);
         let at = number as usize;
-        if left & 1 != 0
-            && let (Some(queue), Some(notify), Some(host)) =
-                (table.get_mut(at), notify.get_mut(at), returns.get(at))
+        if let (Some(queue), Some(notify), Some(host)) =
+            (table.get_mut(at), notify.get_mut(at), returns.get(at))
             && !leaves_for_later(queue, notify)
         {
             queue.settle();

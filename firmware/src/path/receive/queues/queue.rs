@@ -264,6 +264,9 @@ impl Queue {
         const FETCHED: u32 = 32;
         let mask = self.buffer_mask();
         let left = self.shared.wrapping_sub(self.next) & mask;
+        if left > QUEUE_WINDOW - FETCHED {
+            return false;
+        }
         let given = self.host_producer.wrapping_sub(self.next) & mask;
         let more = given.min(QUEUE_WINDOW).wrapping_sub(left);
         if more == 0 || more < FETCHED && left >= FETCHED {

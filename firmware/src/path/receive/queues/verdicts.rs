@@ -13,6 +13,11 @@
 //!
 //! CPU A delivers claimed frames while it finds their flows in its cache; they need no verdict in
 //! the ring then. From the first one on that is not there, it leaves verdicts on all that are left.
+//!
+//! After a run of few frames CPU B sleeps. The first few frames of the next run go by the cache and
+//! are not claimed. If CPU B looks at them nevertheless, nobody takes its verdicts, and if CPU A
+//! has to leave a verdict on such a frame, both leave the same one, or CPU B leaves the frame to
+//! CPU A.
 
 use super::classify::Classify;
 use crate::io::IoA;
@@ -51,6 +56,8 @@ pub struct Verdicts {
     pub(super) is_open: bool,
     /// Whether CPU B classifies, too.
     beside_b: bool,
+    /// Whether the last run had few frames.
+    few: bool,
 }
 
 impl Verdicts {
@@ -64,6 +71,7 @@ impl Verdicts {
         epoch: 0,
         is_open: false,
         beside_b: false,
+        few: false,
     };
 
     /// Frames are classified from now on, by another classifier than before; `by_b` by CPU B as
@@ -101,13 +109,36 @@ impl Verdicts {
     /// A run of `count` frames is over: CPU B learns how far CPU A is. Few frames are not worth its
     /// while: CPU A classifies the next ones itself.
     #[inline(always)]
-    pub fn share<B: Dispatch>(&self, io: &mut IoA<B>, count: u32) {
+    pub fn share<B: Dispatch>(&mut self, io: &mut IoA<B>, count: u32) {
+        self.few = count < FEW;
         if self.beside_b {
             QUEUE_RELEASED.set(&io.me, &mut io.bus, self.released);
             if count >= FEW {
                 io.ring_b();
             }
         }
+    }
+
+    /// What the next run goes by where the last one had few frames: the cache, and no frame is
+    /// claimed. `None` for a [`look`](Self::look).
+    #[inline(always)]
+    pub(super) fn look_at_few(&mut self, classify: &Classify) -> Option<Next> {
+        if !self.few || self.has_claimed() || !self.uses_cache(classify) {
+            return None;
+        }
+        // Positions that are never brought up to date would be ahead again, 2^32 frames later.
+        (self.classified, self.claimed) = (self.released, self.released);
+        Some(Next {
+            by: By::Cache(self.usual),
+            count: FEW,
+            done: false,
+        })
+    }
+
+    /// Whether frames are claimed that were not released.
+    #[inline(always)]
+    fn has_claimed(&self) -> bool {
+        (self.claimed.wrapping_sub(self.released) as i32) > 0
     }
 
     /// What the next run of up to `most` frames goes by. If there are no verdicts, CPU A claims some
@@ -192,19 +223,25 @@ impl Verdicts {
         }
     }
 
-    /// A frame that CPU A has claimed is not of a flow in its cache, or not for the fast path: makes
-    /// verdicts on this one and the other claimed frames.
+    /// The next frame is not of a flow in CPU A's cache, or not for the fast path: makes verdicts
+    /// on this one and the other claimed frames.
     #[inline(never)]
-    pub(super) fn missed<B: Bus>(
+    pub(super) fn missed<B: Dispatch>(
         &mut self,
         receive: &Receive,
         classify: &mut Classify,
-        bus: &mut B,
+        io: &mut IoA<B>,
     ) {
+        if !self.has_claimed() {
+            self.claimed = self.released.wrapping_add(1);
+            if self.beside_b {
+                QUEUE_RELEASED.set(&io.me, &mut io.bus, self.claimed);
+            }
+        }
         self.classified = self.released;
         let frames = receive.ring.view();
-        self.usual = classify.version(&frames, self.released, receive.base, bus);
-        self.make(receive, classify, bus);
+        self.usual = classify.version(&frames, self.released, receive.base, &mut io.bus);
+        self.make(receive, classify, &mut io.bus);
     }
 
     /// Makes verdicts on the frames that are claimed and have none, some at a time.
