@@ -1,6 +1,7 @@
 //! Tests queue mode: frames from the wire reach the queue that the classifier selects.
 
 mod bad_input;
+mod claims;
 mod host;
 mod protocol;
 
@@ -15,7 +16,6 @@ use host_interface::queue::{
     BlockWord, ClassifierKind, HashType, QueueCommand, QueueControlBlock, QueueCounter,
     QueueResult, block,
 };
-use tigon_firmware::memory::shared;
 use tigon2_model::Reception;
 use tigon2_model::testing::HOST_BASE;
 
@@ -99,36 +99,6 @@ fn hash_and_queue_are_those_of_the_published_function() {
         }
     }
     assert_eq!(count, frames.len());
-}
-
-/// CPU A claims frames that it classifies itself. A claim of frames that have not arrived would let
-/// CPU B take the MAC's ring for full, and leave verdicts by old descriptors for the next frames:
-/// they would go to another connection's queue.
-#[test]
-fn only_frames_that_have_arrived_are_claimed() {
-    let mut host = QueueHost::open(&control(4, ClassifierKind::Toeplitz));
-    let released = shared::QUEUE_RELEASED.address();
-    let begin = host.machine.bench().word(released);
-    let (mut arrived, mut claims) = (0, 0);
-    for burst in [1, 3, 9, 2, 12, 5] {
-        host.machine.watch(released);
-        for number in 0..burst {
-            let frame = from([10, 0, number as u8, 1], number);
-            assert_eq!(host.machine.arrive(&frame), Reception::Accepted);
-        }
-        host.machine.pass(200);
-        arrived += burst;
-        let claimed = host.machine.watch(0);
-        let furthest = claimed.iter().map(|position| position.wrapping_sub(begin));
-        assert_eq!(furthest.max(), Some(arrived), "{claimed:x?} from {begin:x}");
-        claims += claimed.len();
-        for queue in 0..4 {
-            let count = host.received(queue).len() as u32;
-            host.give(queue, count);
-            host.rearm(queue);
-        }
-    }
-    assert!(claims > 6, "nothing was claimed");
 }
 
 /// KNET, section 3.2: a polled queue raises no interrupt; re-arming an empty one lets the next
