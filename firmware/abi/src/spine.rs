@@ -22,6 +22,7 @@
 //! firmware answers with [`BlockWord::Result`], then [`BlockWord::Answer`], which is the command
 //! word. A command word is never used twice in a row: its upper half is a number.
 
+pub mod lease;
 pub mod peer;
 pub mod rings;
 
@@ -121,6 +122,9 @@ table! {
         Synchronize = 8,
         /// Take over the words of the [peer page](peer), which lies behind the arena.
         Peer = 16,
+        /// Take over a domain's [lease] from the peer page. [`Outcome::Busy`] while transfers by the
+        /// one before are under way: that one is withdrawn then, and the host asks again.
+        Lease = 17,
     }
 }
 
@@ -149,7 +153,8 @@ table! {
         TooLong = 9,
         /// There is no such endpoint, or its row cannot be.
         NoEndpoint = 10,
-        /// Transfers of an endpoint that is closed are under way: to be asked again.
+        /// Transfers of an endpoint that is closed, or by a lease that is withdrawn, are under way:
+        /// to be asked again.
         Busy = 11,
     }
 }
@@ -226,6 +231,9 @@ pub const fn endpoint_word(endpoint: u32, word: rings::EndpointWord) -> u32 {
 /// In a guard's handler: the frames that it wants are messages, see [`rings::ETHER_TYPE`].
 pub const GUARDS_MESSAGES: u32 = 0x80;
 
+/// In a guard's handler, by the firmware: its domain has a [lease].
+pub const GUARDS_TRANSFERS: u32 = 0x40;
+
 /// Offset of a guard.
 pub const fn guard(number: u32) -> u32 {
     GUARD_ROWS + (number << 4) + (number << 5)
@@ -238,7 +246,7 @@ const _: () = {
     assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
     assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
     assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= ENDPOINT_ROWS);
-    assert!(HANDLERS <= GUARDS_MESSAGES);
+    assert!(HANDLERS <= GUARDS_TRANSFERS && GUARDS_TRANSFERS < GUARDS_MESSAGES);
     assert!(BlockWord::Kept as u32 + 4 * DOMAINS <= BlockWord::FreeSlots as u32);
     assert!(BlockWord::FreeSlots as u32 + 4 <= DOMAIN_ROWS);
 };

@@ -11,7 +11,7 @@ use crate::sides::spine::effects::{Effects, Status};
 use crate::sides::spine::enter::{CUT, Ended};
 use crate::sides::spine::peer;
 use crate::sides::spine::supply::slot;
-use crate::sides::spine::{message, outgoing};
+use crate::sides::spine::{message, outgoing, transfer};
 use core::arch::global_asm;
 use spine_image::interface::{self, Number};
 use tigon2_hal::timer;
@@ -164,6 +164,12 @@ extern "C" fn forward() -> Status {
     effects().forward(peer::has_room(&mut { BUS }))
 }
 
+/// From the frame into the lease.
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn transfer_bytes(from: u32, bytes: u32, to: u32) -> Status {
+    transfer::note(&mut { BUS }, from, bytes, to)
+}
+
 #[unsafe(link_section = ".scratch_a.low.imports")]
 extern "C" fn count(counter: u32) -> Status {
     effects().count(counter)
@@ -236,5 +242,6 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::SendWire as usize] = send_wire as *const ();
     table[Number::Post as usize] = post as *const ();
     table[Number::Forward as usize] = forward as *const ();
+    table[Number::Transfer as usize] = transfer_bytes as *const ();
     Table(table)
 };

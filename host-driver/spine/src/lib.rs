@@ -48,6 +48,7 @@ pub mod policy;
 pub mod routes;
 pub mod sign;
 pub mod verify;
+pub mod video;
 
 pub use link::{Linked, link};
 pub use verify::{Proof, verify};

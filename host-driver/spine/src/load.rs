@@ -5,6 +5,7 @@
 //! domain keeps its piece of the arena until the firmware has answered that the domain is unloaded.
 
 mod endpoints;
+pub mod lease;
 pub mod peer;
 mod region;
 
@@ -21,6 +22,7 @@ use host_interface::spine::{
     ARGUMENT_WORDS, BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS,
     GUARDS, LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
 };
+use std::ops::Range;
 use thiserror::Error;
 
 /// A card's memory and its mailboxes, as a driver has them.
@@ -139,6 +141,8 @@ pub struct Loader {
     runtime: Runtime,
     command: u32,
     pieces: [Option<Piece>; DOMAINS as usize],
+    /// Ranges of the bus that each domain may be leased.
+    leases: [Vec<Range<u64>>; DOMAINS as usize],
     /// What stands in the doorbells of endpoints.
     doorbells: [u16; ENDPOINTS as usize],
 }
@@ -183,6 +187,7 @@ impl Loader {
             runtime: Runtime { imports },
             command: word(block + BlockWord::Command as u32)?,
             pieces: [None; DOMAINS as usize],
+            leases: Default::default(),
             doorbells: [0; ENDPOINTS as usize],
         })
     }
@@ -246,6 +251,9 @@ impl Loader {
         let at = self.block + domain_word(domain, DomainWord::Floor);
         card.write(at, &[policy.floor()]).map_err(LoadError::Card)?;
         self.ask(card, Command::Load, domain)?;
+        if let Some(leases) = self.leases.get_mut(domain as usize) {
+            leases.clone_from(&grant.leases);
+        }
         if let Some(piece) = self.pieces.get_mut(domain as usize) {
             let bytes = needs.next_multiple_of(ALIGNMENT);
             *piece = Some(Piece {
@@ -270,7 +278,7 @@ impl Loader {
         if place.is_none() {
             return Err(LoadError::NotLoaded(domain));
         }
-        self.ask(card, Command::Unload, domain)?;
+        self.ask_until_done(card, Command::Unload, domain)?;
         if let Some(piece) = self.pieces.get_mut(domain as usize) {
             *piece = None;
         }

@@ -17,11 +17,13 @@
 //! memory = 16384                  # bytes of text, constants and statics
 //! stack = 256                     # bytes that a handler may need
 //! guards = ["udp:4000-4999"]      # which frames its handlers may get, see `guard::GuardGrant`
+//! leases = [{ address = 0xD0000000, bytes = 0x400000 }] # of the bus, to write to; none by default
 //! ```
 
 use crate::guard::{GuardGrant, GuardText, NoGuard};
 use serde::Deserialize;
 use spine_image::Grade;
+use std::ops::Range;
 use thiserror::Error;
 
 /// Microseconds that a floor may have.
@@ -78,6 +80,9 @@ pub enum PolicyError {
         /// What stands there.
         reason: NoGuard,
     },
+    /// The signer's extensions may not write there.
+    #[error("the policy does not grant the signer a lease of {1} bytes at {0:#x}")]
+    Lease(u64, u32),
     /// The signer may not install this guard.
     #[error("the policy does not grant the signer the guard {0}")]
     Guard(String),
@@ -115,6 +120,15 @@ struct SignerEntry {
     stack: u32,
     #[serde(default)]
     guards: Vec<String>,
+    #[serde(default)]
+    leases: Vec<LeaseEntry>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeaseEntry {
+    address: u64,
+    bytes: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -148,6 +162,8 @@ pub struct Grant {
     pub stack: u32,
     /// Guards that its extensions may have.
     pub guards: Vec<GuardGrant>,
+    /// Ranges of the bus that its extensions may be leased.
+    pub leases: Vec<Range<u64>>,
 }
 
 impl Grant {
@@ -249,6 +265,11 @@ fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
         }
     }
     let guards = entry.guards.iter().map(|text| text.parse());
+    let leases = entry.leases.iter();
+    let leases = leases.map(|lease| {
+        let end = lease.address.saturating_add(lease.bytes.into());
+        lease.address..end
+    });
     Ok(Grant {
         key,
         domains: entry.domains,
@@ -261,6 +282,7 @@ fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
         region: entry.region,
         memory: entry.memory,
         stack: entry.stack,
+        leases: leases.collect(),
         guards: guards
             .collect::<Result<_, _>>()
             .map_err(|reason| PolicyError::GuardText { index, reason })?,

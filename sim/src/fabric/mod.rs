@@ -189,7 +189,8 @@ impl Fabric {
 
     /// Lets time pass for a card, and as long for the others. True if its interrupt ended that.
     fn run(&self, cards: &mut Locked<'_>, wait: Wait) -> bool {
-        if let [machine] = &mut cards[..] {
+        // One that is alone on a bus asks for that as others do.
+        if let ([machine], None) = (&mut cards[..], self.bus) {
             let interrupt = wait.interrupt;
             return machine.run_until(wait.limit, |machine| interrupt && machine.interrupt());
         }

@@ -15,4 +15,5 @@ mod schedules;
 mod tigonctl;
 mod traffic;
 mod trials;
+mod video;
 mod watchdog;

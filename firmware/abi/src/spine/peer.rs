@@ -23,6 +23,7 @@
 //! +0x040  by the peer: first number that counts, a free word, ROOMS granted rooms
 //! +0x0A0  the same for the peer, as it gets it
 //! +0x100  words on their way to the peer
+//! +0x400  leases                              super::lease
 //! ```
 
 use tigon2_chip::table;

@@ -119,6 +119,19 @@ impl Context {
         status(imports::forward())
     }
 
+    /// Has `bytes` bytes of the frame, from byte `from` on, written to the PCI bus: into the range
+    /// that the host leases to the domain, at byte `to`. They arrive in the order of the calls, and
+    /// before any message that a later run sends; at most 4 transfers in a run. The frame's words are
+    /// written as they came, not patched.
+    ///
+    /// # Errors
+    /// [`Full`] if the bytes do not lie in the frame, or not in the lease; if there is no lease, or
+    /// no frame of the wire; or behind a bound.
+    #[inline(always)]
+    pub fn transfer(&self, from: u32, bytes: u32, to: u32) -> Result<(), Full> {
+        status(imports::transfer(from, bytes, to))
+    }
+
     /// Has the frame kept, patched, beyond this run: a copy of it, to which the number refers
     /// until it is [released](Context::release).
     ///

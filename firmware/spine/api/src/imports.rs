@@ -10,12 +10,12 @@ use core::sync::atomic::AtomicU32;
 #[cfg(not(target_arch = "mips"))]
 pub(crate) use crate::model::{
     accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
-    release, send, send_message, send_wire, transmit,
+    release, send, send_message, send_wire, transfer, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub(crate) use card::{
     accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
-    release, send, send_message, send_wire, transmit,
+    release, send, send_message, send_wire, transfer, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
@@ -79,6 +79,8 @@ mod card {
         safe fn buffer_release(slot: u32) -> u32;
         #[link_name = "spine.peer.forward"]
         safe fn peer_forward() -> u32;
+        #[link_name = "spine.dma.transfer"]
+        safe fn dma_transfer(from: u32, bytes: u32, to: u32) -> u32;
         #[link_name = "spine.counter.add"]
         safe fn counter_add(counter: u32) -> u32;
         #[link_name = "spine.message.accept"]
@@ -161,6 +163,12 @@ mod card {
     #[inline(always)]
     pub fn forward() -> u32 {
         peer_forward()
+    }
+
+    /// Notes a transfer from the frame into the lease; 0 if there was room.
+    #[inline(always)]
+    pub fn transfer(from: u32, bytes: u32, to: u32) -> u32 {
+        dma_transfer(from, bytes, to)
     }
 
     /// Notes a count; 0 if there was room.

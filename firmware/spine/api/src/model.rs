@@ -31,6 +31,8 @@ use std::vec::Vec;
 const COUNTERS: usize = 8;
 /// Longest frame that is transmitted.
 const LONGEST: usize = 1536;
+/// Transfers of a run.
+const TRANSFERS: usize = 4;
 /// Slots of the pool, and how many of them a domain keeps at most.
 const SLOTS: usize = 12;
 const KEEPS: usize = 4;
@@ -46,6 +48,9 @@ struct Noted {
     transmits: bool,
     forwards: bool,
     counts: Vec<u32>,
+    /// Bytes of the lease, and of the frame for transfers into it.
+    lease: u32,
+    transfers: Vec<(u32, u32, u32)>,
     frame_bytes: usize,
     keeps: bool,
     sent: u32,
@@ -70,6 +75,7 @@ pub struct Domain {
     counters: [u32; COUNTERS],
     runs: u32,
     kept: [Option<(u32, Vec<u32>)>; SLOTS],
+    lease: u32,
 }
 
 /// Where a message goes that was sent.
@@ -90,6 +96,8 @@ pub struct Run {
     pub transmitted: Option<Vec<u8>>,
     /// The frame that goes to the peer, which has room for it.
     pub forwarded: Option<Vec<u8>>,
+    /// What is written into the lease: where, and the bytes.
+    pub transferred: Vec<(u32, Vec<u8>)>,
     /// Frames that were kept and go out, too.
     pub sent: Vec<Vec<u8>>,
     /// Messages that were sent, with their arguments.
@@ -115,6 +123,7 @@ impl Domain {
             counters: [0; COUNTERS],
             runs: 0,
             kept: Default::default(),
+            lease: 0,
         }
     }
 
@@ -127,6 +136,11 @@ impl Domain {
     /// A counter.
     pub fn counter(&self, number: usize) -> Option<u32> {
         self.counters.get(number).copied()
+    }
+
+    /// Leases so many bytes of a bus to it.
+    pub fn lease(&mut self, bytes: u32) {
+        self.lease = bytes;
     }
 
     /// How many frames are kept.
@@ -182,6 +196,7 @@ impl Domain {
         NOTED.with_borrow_mut(|noted| {
             *noted = Noted {
                 frame_bytes: frame.len(),
+                lease: self.lease,
                 kept: self.kept.clone(),
                 ..Noted::default()
             }
@@ -190,8 +205,12 @@ impl Domain {
         let verdict = catch_unwind(run).ok();
         let noted = NOTED.take();
         let (mut transmitted, mut forwarded) = (None, None);
-        let mut sent = Vec::new();
+        let (mut sent, mut transferred) = (Vec::new(), Vec::new());
         if verdict.is_some() {
+            for (from, bytes, to) in &noted.transfers {
+                let bytes = frame.iter().skip(*from as usize).take(*bytes as usize);
+                transferred.push((*to, bytes.copied().collect()));
+            }
             for number in &noted.counts {
                 if let Some(counter) = self.counters.get_mut(*number as usize) {
                     *counter = counter.wrapping_add(1);
@@ -206,6 +225,7 @@ impl Domain {
             verdict,
             transmitted,
             forwarded,
+            transferred,
             sent,
             messages: if returned { noted.messages } else { Vec::new() },
             posts: if returned { noted.posts } else { Vec::new() },
@@ -321,6 +341,19 @@ pub(crate) fn forward() -> u32 {
             return 1;
         }
         noted.forwards = true;
+        0
+    })
+}
+
+/// See [`Context::transfer`].
+pub(crate) fn transfer(from: u32, bytes: u32, to: u32) -> u32 {
+    let inside = |from: u32, bytes: u32, whole: u32| bytes <= whole && from <= whole - bytes;
+    NOTED.with_borrow_mut(|noted| {
+        let fits = inside(from, bytes, noted.frame_bytes as u32) && inside(to, bytes, noted.lease);
+        if noted.transfers.len() == TRANSFERS || !fits || bytes == 0 {
+            return 1;
+        }
+        noted.transfers.push((from, bytes, to));
         0
     })
 }

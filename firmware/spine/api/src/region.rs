@@ -30,7 +30,8 @@ impl Word {
     }
 
     /// Gives it a value that the host reads in the region. What only [`set`](Self::set) has stored
-    /// and no handler reads need not be there.
+    /// and no handler reads need not be there. What is reported is stored in the order of the calls,
+    /// wherever a handler is cut off.
     #[inline(always)]
     pub fn report(&self, value: u32) {
         imports::to_host(&self.0, value);

@@ -76,6 +76,8 @@ interfaces! {
     Post: "spine.message.post", "fn(u32, *const u32, u32) -> u32", 64;
     /// Notes that the frame is to be handed to the peer.
     Forward: "spine.peer.forward", "fn() -> u32", 64;
+    /// Notes that bytes of the frame are to be written into the domain's lease.
+    Transfer: "spine.dma.transfer", "fn(u32, u32, u32) -> u32", 64;
 }
 
 /// How many there are.

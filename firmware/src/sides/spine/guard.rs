@@ -16,7 +16,9 @@
 use crate::memory::layout::{SPINE_BLOCK, SPINE_GUARDS};
 use crate::path::receive::frame::wrapped;
 use crate::path::receive::guarded;
-use host_interface::spine::{self, GUARD_BYTES, GUARD_TERMS, GUARDS, TERM_BYTES, TERMS};
+use host_interface::spine::{
+    self, GUARD_BYTES, GUARD_TERMS, GUARDS, GUARDS_TRANSFERS, TERM_BYTES, TERMS,
+};
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
 
@@ -189,6 +191,18 @@ impl Guards {
         }
         self.count = guards.len() as u32;
         self.key = Key::of(guards);
+    }
+
+    /// Notes in those of a domain whether it has a lease.
+    pub fn mark<B: Bus>(&mut self, bus: &mut B, domain: u32, has_lease: bool) {
+        for number in 0..self.count {
+            let row = SPINE_GUARDS + (number << 4) + (number << 5);
+            let whose = bus.load(row);
+            if whose >> 8 & 0xFF == domain {
+                let marked = if has_lease { GUARDS_TRANSFERS } else { 0 };
+                bus.store(row, whose & !GUARDS_TRANSFERS | marked);
+            }
+        }
     }
 
     /// Those of a domain count no more; the others keep their order.

@@ -8,7 +8,9 @@ use super::effects::{Effects, Installed};
 use super::enter::{self, Left};
 use super::guard::Guard;
 use super::watch::{FLOOR_SHIFT, PERIOD_MASK};
-use super::{ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message, watched};
+use super::{
+    ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message, transfer, watched,
+};
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE_BLOCK};
 use crate::memory::shared::{SPINE_LOADING, SPINE_WATCH};
@@ -83,6 +85,7 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::Load) => load(runtime, io, domain),
         Some(Command::Unload) => unload(runtime, io, domain),
         Some(Command::Resume) => resume(runtime, io, domain),
+        Some(Command::Lease) => runtime.set_lease(io, domain),
         Some(Command::Message) => message::deliver(runtime, io, argument),
     };
     let result = done.err().unwrap_or(Outcome::Done);
@@ -198,12 +201,17 @@ fn are_entries(effects: &Effects, row: &Row) -> bool {
 }
 
 fn unload<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
-    let domain = runtime.domains.get_mut(number as usize);
-    let domain = domain.ok_or(Outcome::NoDomain)?;
-    if domain.watchdog == 0 {
+    let domain = runtime.domains.get(number as usize);
+    if domain.ok_or(Outcome::NoDomain)?.watchdog == 0 {
         return Err(Outcome::WrongState);
     }
-    *domain = Domain::NONE;
+    runtime.withdraw(io, number);
+    if !runtime.is_withdrawn(io, number) {
+        return Err(Outcome::Busy);
+    }
+    if let Some(domain) = runtime.domains.get_mut(number as usize) {
+        *domain = Domain::NONE;
+    }
     runtime.pool.release_all(&mut io.bus, number);
     runtime.guards.forget(&mut io.bus, number);
     runtime.outgoing.forget(&mut io.bus, number);
@@ -244,6 +252,10 @@ fn set_guards<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>) -> Result<(),
     }
     let guards = guards.get(..count as usize).unwrap_or_default();
     runtime.guards.set(&mut io.bus, guards);
+    for domain in 0..DOMAINS {
+        let has_lease = transfer::has_lease(&mut io.bus, domain);
+        runtime.guards.mark(&mut io.bus, domain, has_lease);
+    }
     Ok(())
 }
 

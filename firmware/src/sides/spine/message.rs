@@ -289,8 +289,7 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
 /// Messages of a turn that no frame waits for.
 const MOST: u32 = 4;
 
-/// The event of messages.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+/// The event of messages. In SRAM, as what it calls: CPU A's pad is full.
 #[inline(never)]
 pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     io.bus.clear(EventBit::Loaded);

@@ -32,6 +32,7 @@
 //! | [`peer`] | frames to another card on the bus |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
 //! | [`slots`] | who refers to which of these |
+//! | [`transfer`] | transfers from frames to the bus |
 //! | [`watch`] | the watchdog, by CPU B |
 
 pub mod effects;
@@ -44,6 +45,7 @@ pub mod peer;
 pub mod rings;
 pub mod slots;
 pub mod supply;
+pub mod transfer;
 pub mod watch;
 
 use crate::io::IoA;
@@ -56,7 +58,7 @@ use effects::{Effects, Installed, There};
 use enter::{Ended, Left};
 use guard::Guards;
 use host_interface::spine::{
-    DOMAINS, DomainCount, DomainWord, GUARDS_MESSAGES, HANDLERS, domain_count, domain_word,
+    DOMAINS, DomainCount, DomainWord, HANDLERS, domain_count, domain_word,
 };
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -140,6 +142,8 @@ enum Fate {
     Done,
     /// The host's.
     Host,
+    /// It waits until descriptors are free.
+    Later,
 }
 
 impl Runtime {
@@ -261,6 +265,7 @@ fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, i
                     is_likely: false,
                 };
             }
+            Fate::Later => break,
         }
     }
     runtime.judged = look.passed;
@@ -279,10 +284,7 @@ fn hand_over<B: Dispatch>(
     handler: u32,
 ) -> Fate {
     match runtime.pool.in_one_piece(&mut io.bus, frame, base) {
-        Some(at) if handler & GUARDS_MESSAGES != 0 => {
-            message::of_wire(runtime, io, domain, at, frame.length - frame::CRC);
-            Fate::Done
-        }
+        Some(_) if handler >= HANDLERS => transfer::beside(runtime, io, base, frame),
         Some(at) => run(runtime, io, domain, handler, frame, at),
         // Longer than what is kept, round the end of the buffer.
         None => Fate::Host,
@@ -397,6 +399,7 @@ fn cut<B: Dispatch>(
         Ended::Fault => DomainCount::Faults,
         Ended::Overrun | Ended::ByB => DomainCount::Overruns,
     };
+    transfer::forget(&mut io.bus);
     Runtime::count(&mut io.bus, number, count);
     domain.cut += 1;
     let patience = SPINE_BLOCK + domain_word(number, DomainWord::Patience);

@@ -115,7 +115,7 @@ impl Kit {
             domains = [
                 "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
                 "spine.message",
-                "spine.peer",
+                "spine.peer", "spine.dma",
             ]
             watchdog = {watchdog}
             patience = {patience}
@@ -123,6 +123,7 @@ impl Kit {
             memory = 40960
             stack = 256
             guards = ["any"]
+            leases = [{{ address = 0xD0000000, bytes = 0x4000000 }}]
             "#,
             digits_of_bytes(&self.build),
             digits_of_bytes(&self.signer.public()),

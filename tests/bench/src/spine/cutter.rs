@@ -5,6 +5,7 @@ use super::cuts::{Row, Subject};
 use super::stores::{Allowed, pc, register, step};
 use super::traffic::{LOOK, Traffic};
 use anyhow::{Result, bail, ensure};
+use host_interface::spine::lease::{NOTED, WORK};
 use host_interface::spine::{BlockWord, DomainCount, Outcome};
 use spine_linker::load::{Card, LoadError};
 use std::convert::Infallible;
@@ -37,7 +38,9 @@ const RA: usize = 31;
 #[derive(Clone, Debug)]
 struct Places {
     arena: Range<u32>,
-    imports: Range<u32>,
+    imports: [Range<u32>; 2],
+    /// Where transfers into a lease are noted.
+    noted: Range<u32>,
     enter: u32,
     abort: u32,
     saved: u32,
@@ -45,9 +48,14 @@ struct Places {
 
 impl Places {
     fn of(kit: &Kit, card: &SpineCard) -> Result<Places> {
+        let noted = card.loader.peer_page() + NOTED;
         Ok(Places {
             arena: card.arena(),
-            imports: kit.symbol("_imports_start")?..kit.symbol("_imports_end")?,
+            imports: [
+                kit.symbol("_imports_start")?..kit.symbol("_imports_end")?,
+                kit.symbol("_cold_imports_start")?..kit.symbol("_cold_imports_end")?,
+            ],
+            noted: noted..noted + (WORK - NOTED),
             saved: kit.symbol("SPINE_SAVED")?,
             enter: kit.symbol("spine_enter")?,
             abort: kit.symbol("spine_abort")?,
@@ -84,6 +92,7 @@ fn follow(
         ("region", region.clone()),
         ("stack", sp - stack..sp),
         ("effects", effects..effects + BYTES),
+        ("transfers", places.noted.clone()),
         ("saved registers", places.saved..places.saved + SAVED),
     ]);
     let mut cut = Cut::default();
@@ -114,7 +123,8 @@ fn follow(
 /// calls: anywhere else it is over by itself.
 fn cut_here(machine: &mut Machine, places: &Places) -> bool {
     let at = pc(machine);
-    let in_text = places.arena.contains(&at) || places.imports.contains(&at);
+    let in_import = places.imports.iter().any(|text| text.contains(&at));
+    let in_text = places.arena.contains(&at) || in_import;
     if in_text {
         let state = machine.bar_read(Register::CpuAState.offset());
         let halt = CpuState::new().with_halt(true).into_bits();

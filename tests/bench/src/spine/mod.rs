@@ -19,6 +19,7 @@
 //!   messages  how long a message takes, and how many pass
 //!   made      containers: compiled, signed, and what is proven of them
 //!   list      containers in a table
+//!   video     videos in windows of a frame buffer on the bus
 //!   try_out   one extension, with datagrams from the wire
 //! ```
 //!
@@ -45,3 +46,4 @@ pub mod stores;
 mod traffic;
 pub mod trials;
 pub mod try_out;
+pub mod video;

@@ -1,0 +1,218 @@
+//! Transfers from frames into a domain's lease: [`host_interface::spine::lease`].
+//!
+//! SPINE paper, section 5.1. A handler notes which bytes of its frame go where in the range of the
+//! bus that the host leases to its domain; both ends are judged then. When the run is over, each
+//! becomes a descriptor of the write channel, from where the frame lies in the receive buffer, which
+//! is free behind them:
+//!
+//! ```text
+//!  guard, domain with a lease ──► descriptors free? ── no: the frame waits
+//!                                      │ yes
+//!                                      ▼
+//!  NOTED ◄── Context::transfer ── run of the handler ──► descriptors ──► bus
+//!                                      │ cut off: none
+//! ```
+//!
+//! All of it lies in SRAM, the count of what is noted too: CPU A's pad is full. Of domains without a
+//! lease no frame comes here.
+
+use super::{Fate, Runtime, hand_over, message};
+use crate::io::IoA;
+use crate::io::note::WriteNote;
+use crate::memory::layout::{OUT_SLOTS, PEER_PAGE};
+use crate::path::receive::frame::CRC;
+use crate::path::receive::guarded::Guard;
+use crate::sides::spine::effects::Status;
+use host_interface::spine::lease::{
+    self, LONGEST, LeaseWord, NOTED, NOTED_BYTES, NOTED_COUNT, TRANSFERS, WORK,
+};
+use host_interface::spine::{DOMAINS, GUARDS_MESSAGES, GUARDS_TRANSFERS, Outcome};
+use tigon2_chip::bits::DmaState;
+use tigon2_hal::Bus;
+use tigon2_hal::assist::{HostAddress, Transfer};
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::ReceivedFrame;
+
+/// Bytes stay in their order, at any address.
+const STATE: u32 = DmaState::new()
+    .with_start(true)
+    .with_end_of_frame(true)
+    .into_bits();
+/// Descriptors that a run may need: its transfers, and the messages that wait for one.
+const DESCRIPTORS: u32 = TRANSFERS + OUT_SLOTS;
+
+/// NIC address of how many transfers the run in work has noted.
+const COUNT: u32 = PEER_PAGE + NOTED_COUNT;
+/// NIC address of the lease of the run in work; 0 for none.
+const LEASE: u32 = PEER_PAGE + WORK;
+/// NIC address of its frame.
+const FRAME: u32 = PEER_PAGE + WORK + 4;
+/// Bytes of that.
+const FRAME_BYTES: u32 = PEER_PAGE + WORK + 8;
+/// Domains by whose leases transfers may be under way that were withdrawn: a bit each.
+const WITHDRAWN: u32 = PEER_PAGE + WORK + 12;
+
+/// NIC address of a lease that counts.
+const fn lease(domain: u32) -> u32 {
+    PEER_PAGE + lease::current(domain)
+}
+
+/// NIC address of a transfer that is noted.
+const fn noted(number: u32) -> u32 {
+    PEER_PAGE + NOTED + (number << 3) + (number << 2)
+}
+
+const _: () = assert!(NOTED_BYTES == (1 << 3) + (1 << 2));
+
+/// Whether a domain has a lease.
+pub fn has_lease<B: Bus>(bus: &mut B, domain: u32) -> bool {
+    bus.load(lease(domain) + LeaseWord::Bytes as u32) != 0
+}
+
+/// Notes a transfer: `bytes` bytes of the frame, from byte `from` on, to byte `to` of the lease.
+#[inline(always)]
+pub fn note<B: Bus>(bus: &mut B, from: u32, bytes: u32, to: u32) -> Status {
+    let lease = bus.load(LEASE);
+    let number = bus.load(COUNT);
+    if lease == 0 || number >= TRANSFERS || bytes == 0 {
+        return Status::Full;
+    }
+    let frame = bus.load(FRAME_BYTES);
+    let room = bus.load(lease + LeaseWord::Bytes as u32);
+    if bytes > frame || from > frame - bytes || bytes > room || to > room - bytes {
+        return Status::Full;
+    }
+    let from = bus.load(FRAME) + from;
+    let at = noted(number);
+    bus.store(at, to);
+    bus.store(at + 4, from);
+    bus.store(at + 8, bytes);
+    bus.store(COUNT, number + 1);
+    Status::Noted
+}
+
+/// A run was cut off: it has noted nothing.
+pub fn forget<B: Bus>(bus: &mut B) {
+    bus.store(COUNT, 0);
+}
+
+/// A frame that is a message, or for a domain with a lease.
+#[inline(never)]
+pub(super) fn beside<B: Dispatch>(
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+    base: u32,
+    frame: &ReceivedFrame,
+) -> Fate {
+    // Few arguments, so that the call is short where CPU A's pad is full.
+    let found = runtime
+        .guards
+        .find(&mut io.bus, frame.start, frame.length - CRC, base);
+    let Some((domain, handler)) = found else {
+        return Fate::Host;
+    };
+    let Some(at) = runtime.pool.in_one_piece(&mut io.bus, frame, base) else {
+        return Fate::Host;
+    };
+    let length = frame.length - CRC;
+    if handler & GUARDS_MESSAGES != 0 {
+        message::of_wire(runtime, io, domain, at, length);
+        return Fate::Done;
+    }
+    if !io.has_write_room(DESCRIPTORS) {
+        return Fate::Later;
+    }
+    let bus = &mut io.bus;
+    bus.store(FRAME, at);
+    bus.store(FRAME_BYTES, length);
+    bus.store(COUNT, 0);
+    bus.store(LEASE, lease(domain));
+    let handler = handler & !GUARDS_TRANSFERS;
+    let fate = hand_over(runtime, io, base, frame, domain, handler);
+    io.bus.store(LEASE, 0);
+    let count = io.bus.load(COUNT);
+    for number in 0..count {
+        put(io, domain, noted(number));
+    }
+    fate
+}
+
+/// Queues a transfer that was noted.
+#[inline(always)]
+fn put<B: Dispatch>(io: &mut IoA<B>, domain: u32, noted: u32) {
+    let lease = lease(domain);
+    let bus = &mut io.bus;
+    let low = bus.load(lease + LeaseWord::Low as u32);
+    let (low, carry) = low.overflowing_add(bus.load(noted));
+    let high = bus.load(lease + LeaseWord::High as u32);
+    let transfer = Transfer {
+        host: HostAddress {
+            high: high.wrapping_add(u32::from(carry)),
+            low,
+        },
+        local: bus.load(noted + 4),
+        length: bus.load(noted + 8),
+        state: STATE,
+        note: WriteNote::QUIET.word(),
+    };
+    io.write_ring.put(bus, &transfer);
+}
+
+impl Runtime {
+    /// Takes over a domain's lease as the host asks for it; the one before is withdrawn first.
+    #[inline(never)]
+    pub(super) fn set_lease<B: Dispatch>(
+        &mut self,
+        io: &mut IoA<B>,
+        domain: u32,
+    ) -> Result<(), Outcome> {
+        let loaded = self.domains.get(domain as usize);
+        if loaded.is_none_or(|domain| domain.watchdog == 0) {
+            return Err(Outcome::WrongState);
+        }
+        self.withdraw(io, domain);
+        if !self.is_withdrawn(io, domain) {
+            return Err(Outcome::Busy);
+        }
+        let asked = PEER_PAGE + lease::asked(domain);
+        let bus = &mut io.bus;
+        let [high, low, bytes] = [LeaseWord::High, LeaseWord::Low, LeaseWord::Bytes]
+            .map(|word| bus.load(asked + word as u32));
+        if bytes > LONGEST {
+            return Err(Outcome::TooLong);
+        }
+        let at = lease(domain);
+        bus.store(at + LeaseWord::High as u32, high);
+        bus.store(at + LeaseWord::Low as u32, low);
+        bus.store(at + LeaseWord::Bytes as u32, bytes);
+        self.guards.mark(bus, domain, bytes != 0);
+        Ok(())
+    }
+
+    /// Nothing is noted by a domain's lease any more.
+    pub(super) fn withdraw<B: Dispatch>(&mut self, io: &mut IoA<B>, domain: u32) {
+        let at = lease(domain) + LeaseWord::Bytes as u32;
+        if io.bus.load(at) != 0 {
+            io.bus.store(at, 0);
+            self.guards.mark(&mut io.bus, domain, false);
+            let withdrawn = io.bus.load(WITHDRAWN) | 1 << domain;
+            io.bus.store(WITHDRAWN, withdrawn);
+        }
+    }
+
+    /// Whether what was queued by a lease that was withdrawn has been written.
+    pub(super) fn is_withdrawn<B: Dispatch>(&mut self, io: &mut IoA<B>, domain: u32) -> bool {
+        let withdrawn = io.bus.load(WITHDRAWN);
+        if withdrawn >> domain & 1 == 0 {
+            return true;
+        }
+        if !io.all_written() {
+            return false;
+        }
+        // All of all domains is.
+        io.bus.store(WITHDRAWN, 0);
+        true
+    }
+}
+
+const _: () = assert!(DOMAINS <= 32);
