@@ -89,9 +89,8 @@ mod tests {
     #[test]
     fn a_lease_lies_in_one_granted_range() {
         let granted = [0x1000..0x2000, 0x2000..0x3000, 0..u64::MAX];
-        let covers = |count: usize, address, bytes| {
-            covers(&granted[..count], Lease { address, bytes })
-        };
+        let covers =
+            |count: usize, address, bytes| covers(&granted[..count], Lease { address, bytes });
         assert!(covers(2, 0x1000, 0x1000) && covers(2, 0x2FFC, 4));
         assert!(!covers(2, 0x1800, 0x1000), "across two ranges");
         assert!(!covers(2, 0xFFF, 2) && !covers(2, 0x3000, 1) && !covers(0, 0x1000, 4));
