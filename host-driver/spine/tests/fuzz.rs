@@ -328,7 +328,7 @@ fn random_containers_reach_each_wall() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let mut reached = [0; 4];
-    for _ in 0..2000 {
+    for _ in 0..4000 {
         let tree = shaped().new_tree(&mut runner).expect("a container");
         let container = tree.current();
         let wall = match Image::parse(&container) {

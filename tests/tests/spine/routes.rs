@@ -105,7 +105,10 @@ fn routes_that_cannot_be_are_refused_and_the_others_stay() {
     assert!(text.contains("no router is loaded"), "{text}");
     said(&story.load(&card::ours("echo"), &["ip:1"]));
     let text = refused(&mut story, &["--domain", "0", "show"]);
-    assert!(text.contains("domain 0 is spine-echo, no router"), "{text}");
+    assert!(
+        text.contains("domain 0 is spine-echo, which is no router"),
+        "{text}"
+    );
     let text = refused(&mut story, &["--domain", "3", "show"]);
     assert!(text.contains("domain 3 is not loaded"), "{text}");
     said(&story.load(&card::ours("router"), &["ether:0x800"]));
