@@ -44,6 +44,10 @@ echo all
 
 #[test]
 fn curl_gets_whole_pages_over_a_tap_device() {
+    // `cargo xtask test` says so where it may not make namespaces.
+    if std::env::var_os("TIGON_NO_NETWORKS").is_some() {
+        return;
+    }
     let quiet = |program: &str, word: &str| {
         let ran = Command::new(program).arg(word).arg("true").output();
         ran.is_ok_and(|ran| ran.status.success())

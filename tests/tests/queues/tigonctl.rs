@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use testbed::card::{Card, CardOptions};
+use testbed::net::namespace;
 use tigon2_sim::workload::knet::random::RandomFrames;
 
 /// How long frames may take.
@@ -17,6 +18,9 @@ const FRAMES: u64 = 200;
 
 #[test]
 fn a_bridge_with_queues_is_looked_at_and_changed() {
+    if !namespace::for_test() {
+        return;
+    }
     let tools = tools();
     let card = Card::start(&tools, &CardOptions::default());
     let card = card.unwrap_or_else(|error| panic!("{error:#}"));

@@ -17,6 +17,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 const PREFIX: &str = "tigon-";
 const NO_NAMESPACES: &str = "no permission for network namespaces";
 
+/// Set by `cargo xtask test` where [`permitted`] fails: tests that need namespaces are left out.
+pub const LEFT_OUT: &str = "TIGON_NO_NETWORKS";
+
 /// Frames of a network device, as the kernel's stack sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // the names say it
@@ -154,6 +157,19 @@ pub fn permitted() -> Result<()> {
         Ok(_) => Ok(()),
         Err(error) if is_refusal(&format!("{error:#}")) => Err(error.context(NO_NAMESPACES)),
         Err(error) => Err(error),
+    }
+}
+
+/// Whether a test that needs namespaces can run. Where not, `cargo xtask test` has said that such
+/// tests are left out.
+///
+/// # Panics
+/// As [`permitted`] fails, if nobody has said that.
+pub fn for_test() -> bool {
+    match permitted() {
+        Ok(()) => true,
+        Err(_) if std::env::var_os(LEFT_OUT).is_some() => false,
+        Err(why) => panic!("this test needs the privilege to make namespaces: {why:#}"),
     }
 }
 
