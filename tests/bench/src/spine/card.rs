@@ -2,12 +2,15 @@
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
+use host_driver::dma::DmaMemory;
+use host_driver::transport::Transport;
 use host_driver::{Config, Nic};
 use host_interface::extension::Extension;
 use host_interface::spine::{BlockWord, DomainCount, DomainWord, domain_count, domain_word};
 use object::{Object, ObjectSymbol};
 use spine_image::{Builder, Image, Section};
-use spine_linker::load::{Card, Guard, Loader};
+use spine_linker::endpoint::{Endpoint, RingSizes};
+use spine_linker::load::{Card, EndpointConfig, Guard, Loader, handlers_of};
 use spine_linker::policy::Policy;
 use spine_linker::sign::{Signer, digits_of_bytes};
 use std::collections::BTreeMap;
@@ -227,6 +230,29 @@ impl SpineCard {
             None => Machine::new(Board::default()),
         };
         SpineCard::start_on(kit, &SharedMachine::new(machine))
+    }
+
+    /// Opens an endpoint whose rings have these sizes, and which may send to the handlers of
+    /// `domain`; it raises no interrupts.
+    ///
+    /// # Errors
+    /// Without memory, or if the card refuses it.
+    pub fn open_endpoint(
+        &mut self,
+        number: u32,
+        sizes: RingSizes,
+        domain: u32,
+    ) -> Result<Endpoint<DmaMemory>> {
+        let memory = self.nic.transport().allocate(sizes.bytes())?;
+        let config = EndpointConfig {
+            address: memory.iova(),
+            sizes,
+            handlers: handlers_of(domain),
+            interrupts: false,
+        };
+        self.loader
+            .open_endpoint(&mut self.window, number, &config)?;
+        Ok(Endpoint::new(memory, sizes))
     }
 
     /// The same on a card that is there.

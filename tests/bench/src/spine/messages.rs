@@ -14,11 +14,9 @@ use crate::simulated::tables::framed;
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
 use host_driver::dma::DmaMemory;
-use host_driver::transport::Transport;
 use host_interface::spine::rings::{ENDPOINTS, HeaderWord, from_card};
 use serde::Serialize;
 use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes, doorbell};
-use spine_linker::load::{EndpointConfig, handlers_of};
 use std::path::Path;
 
 /// The extension that answers messages.
@@ -94,16 +92,7 @@ impl Ends {
         )?;
         let mut open = Vec::new();
         for number in 0..count {
-            let memory = card.nic.transport().allocate(SIZES.bytes())?;
-            let config = EndpointConfig {
-                address: memory.iova(),
-                sizes: SIZES,
-                handlers: handlers_of(domain),
-                interrupts: false,
-            };
-            card.loader
-                .open_endpoint(&mut card.window, number, &config)?;
-            open.push(Endpoint::new(memory, SIZES));
+            open.push(card.open_endpoint(number, SIZES, domain)?);
         }
         Ok(Ends { card, domain, open })
     }

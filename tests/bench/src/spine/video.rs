@@ -7,11 +7,10 @@
 use super::card::{Kit, SpineCard};
 use anyhow::{Context, Result, ensure};
 use host_driver::DmaMemory;
-use host_driver::transport::Transport;
 use serde::Serialize;
 use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
+use spine_linker::load::Guard;
 use spine_linker::load::lease::Lease;
-use spine_linker::load::{EndpointConfig, Guard, handlers_of};
 use spine_linker::video::{
     ETHER_TYPE, LINE, PIXEL_BYTES, PLACE, Piece, Screen, Window, line, placement,
 };
@@ -97,15 +96,7 @@ impl Stage {
         };
         card.loader.set_lease(&mut card.window, domain, lease)?;
         card.guards(&[Guard::ether_type(domain, LINE, ETHER_TYPE)])?;
-        let memory = card.nic.transport().allocate(SIZES.bytes())?;
-        let config = EndpointConfig {
-            address: memory.iova(),
-            sizes: SIZES,
-            handlers: handlers_of(domain),
-            interrupts: false,
-        };
-        card.loader
-            .open_endpoint(&mut card.window, OWNER, &config)?;
+        let owner = card.open_endpoint(OWNER, SIZES, domain)?;
         let due = fabric.card(0).lock().now();
         Ok(Stage {
             fabric,
@@ -113,7 +104,7 @@ impl Stage {
             domain,
             pixels,
             screen,
-            owner: Endpoint::new(memory, SIZES),
+            owner,
             due,
             serial: 0,
         })
