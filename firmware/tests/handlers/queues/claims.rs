@@ -2,7 +2,8 @@
 
 use super::from;
 use super::host::{QueueHost, control};
-use host_interface::queue::ClassifierKind;
+use host_interface::queue::{ClassifierKind, HashType};
+use tigon_firmware::memory::layout::{VERDICT_SLOTS, VERDICTS};
 use tigon_firmware::memory::shared;
 use tigon2_model::Reception;
 
@@ -57,4 +58,55 @@ fn a_frame_alone_of_a_known_flow_is_not_claimed() {
     }
     let received = (0..4).map(|queue| host.received(queue).len());
     assert_eq!(received.sum::<usize>(), 1 + flows.len());
+}
+
+/// Frames that arrive together.
+const BURST: u32 = 16;
+/// The hash that is left for them; it belongs to no flow.
+const LEFT: u32 = 0x5EED_0001;
+
+/// Frames of one flow arrive. CPU B has left verdicts on them before CPU A looks, if `position` is
+/// that of the first. Returns their hashes.
+fn burst(host: &mut QueueHost, position: Option<u32>) -> Vec<u32> {
+    for number in 0..BURST {
+        let reception = host.machine.bench().receive(&from([10, 0, 0, 1], number));
+        assert_eq!(reception, Reception::Accepted);
+    }
+    if let Some(position) = position {
+        let mut bench = host.machine.bench();
+        for slot in (VERDICTS..VERDICTS + 8 * VERDICT_SLOTS).step_by(8) {
+            bench.set_word(slot, (HashType::UdpIpv4 as u32) << 24);
+            bench.set_word(slot + 4, LEFT);
+        }
+        bench.set_word(shared::QUEUE_AHEAD_FROM.address(), position);
+        bench.set_word(shared::QUEUE_AHEAD.address(), position.wrapping_add(BURST));
+    }
+    host.machine.pass(200);
+    let mut hashes = Vec::new();
+    for queue in 0..4 {
+        let received = host.received(queue);
+        host.give(queue, received.len() as u32);
+        host.rearm(queue);
+        hashes.extend(received.iter().map(|(bd, _)| bd.hash()));
+    }
+    assert_eq!(hashes.len(), BURST as usize);
+    hashes
+}
+
+/// CPU A's last claim lies so far behind, while it goes by CPU B's verdicts, that its frames would
+/// count as the next ones. It would go by the verdicts of old frames then.
+#[test]
+fn a_claim_of_four_thousand_million_frames_ago_means_nothing() {
+    let mut host = QueueHost::open(&control(4, ClassifierKind::Toeplitz));
+    let own = burst(&mut host, None);
+    let mut position = host.machine.bench().word(shared::QUEUE_RELEASED.address());
+    // Turns of the MAC's ring in which the claim comes round to be 32 frames in front.
+    let turns = [0; 26].into_iter().chain([1 << 30; 3]);
+    for turn in turns.chain([(1 << 30) - 512]) {
+        host.machine.a().count_frames(turn);
+        position = position.wrapping_add(turn);
+        assert_eq!(burst(&mut host, Some(position)), [LEFT; BURST as usize]);
+        position = position.wrapping_add(BURST);
+    }
+    assert_eq!(burst(&mut host, None), own);
 }

@@ -106,6 +106,12 @@ impl Verdicts {
         self.released = self.released.wrapping_add(count);
     }
 
+    /// See [`count_frames`](super::state::Queues::count_frames).
+    #[cfg(not(target_arch = "mips"))]
+    pub const fn count_frames(&mut self, count: u32) {
+        self.released = self.released.wrapping_add(count & !(DESCRIPTORS - 1));
+    }
+
     /// A run of `count` frames is over: CPU B learns how far CPU A is. Few frames are not worth its
     /// while: CPU A classifies the next ones itself.
     #[inline(always)]
@@ -126,13 +132,19 @@ impl Verdicts {
         if !self.few || self.has_claimed() || !self.uses_cache(classify) {
             return None;
         }
-        // Positions that are never brought up to date would be ahead again, 2^32 frames later.
-        (self.classified, self.claimed) = (self.released, self.released);
+        self.claim_nothing();
         Some(Next {
             by: By::Cache(self.usual),
             count: FEW,
             done: false,
         })
+    }
+
+    /// The claims end at the next frame. If they stayed behind, they would be ahead again 2^32
+    /// frames later.
+    #[inline(always)]
+    const fn claim_nothing(&mut self) {
+        (self.classified, self.claimed) = (self.released, self.released);
     }
 
     /// Whether frames are claimed that were not released.
@@ -189,6 +201,7 @@ impl Verdicts {
             } else {
                 known = ahead(to);
                 if known >= CLAIMED || known != 0 && known >= arrived {
+                    self.claim_nothing();
                     return Next::verdicts(known.min(most), known >= most || known >= arrived);
                 }
                 from_b = true;
