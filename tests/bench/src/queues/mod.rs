@@ -75,8 +75,12 @@ pub fn run(tools: &Tools, queues: u8, seconds: u32, channels: DmaChannels) -> Re
     interrupt::sleep(QUIET)?;
     let out_of_order =
         testbed.host.tcp_count("TCPOFOQueue")? + testbed.peer.tcp_count("TCPOFOQueue")?;
+    let unread =
+        testbed.host.udp_count("RcvbufErrors")? + testbed.peer.udp_count("RcvbufErrors")?;
     let host = testbed.host.frames(&testbed.host_device)?;
     let peer = testbed.peer.frames(&testbed.peer_device)?;
+    let host_held = testbed.host.held_frames(&testbed.host_device)?;
+    let peer_held = testbed.peer.held_frames(&testbed.peer_device)?;
     let counts = testbed.finish()?;
 
     let (of_tcp, of_udp) = said.split_at(tcp.len());
@@ -103,13 +107,16 @@ pub fn run(tools: &Tools, queues: u8, seconds: u32, channels: DmaChannels) -> Re
             sent: peer.sent,
             arrived: host.received,
             dropped,
+            held: peer_held,
         },
         outward: Account {
             sent: host.sent + pauses,
             arrived: peer.received,
             dropped: 0,
+            held: host_held,
         },
         pauses,
+        unread,
         drops,
         send: counts.bridge.send,
     })

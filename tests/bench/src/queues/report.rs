@@ -30,6 +30,9 @@ pub struct Report {
     pub outward: Account,
     /// Pause frames, which the card sent by itself; they are among those outward.
     pub pauses: u64,
+    /// Datagrams that reached a kernel and found no room in their socket.
+    #[serde(default)]
+    pub unread: u64,
     /// Frames dropped and counted, by reason, where it is not zero.
     pub drops: std::collections::BTreeMap<String, u64>,
     /// What turns at the send ring have cost.
@@ -78,6 +81,10 @@ pub struct Account {
     pub arrived: u64,
     /// Frames dropped in between and counted.
     pub dropped: u64,
+    /// Frames that never left their kernel: the queue in front of its device was full, because the
+    /// card held the wire by PAUSE or took no more. They are not among those sent.
+    #[serde(default)]
+    pub held: u64,
 }
 
 impl Account {
@@ -136,6 +143,7 @@ impl Report {
             }
         }
         let dropped = self.inward.dropped + self.outward.dropped;
+        let held = self.inward.held + self.outward.held;
         for (name, Messages { flow, .. }) in [("TCP", &self.tcp), ("UDP", &self.udp)] {
             if flow.corrupt + flow.duplicated > 0 {
                 faults.push(format!(
@@ -147,14 +155,15 @@ impl Report {
                 faults.push(format!("{name}: {} messages out of order", flow.reordered));
             }
         }
-        if self.tcp.flow.lost > 0 || self.udp.flow.lost > dropped {
+        if self.tcp.flow.lost > 0 || self.udp.flow.lost > dropped + held + self.unread {
             faults.push(format!(
-                "{} TCP and {} UDP messages lost, {dropped} frames dropped",
-                self.tcp.flow.lost, self.udp.flow.lost
+                "{} TCP and {} UDP messages lost, {dropped} frames dropped, {held} held back, \
+                 {} datagrams unread",
+                self.tcp.flow.lost, self.udp.flow.lost, self.unread
             ));
         }
         // A segment behind a lost one is out of order, too.
-        if self.out_of_order > 0 && dropped == 0 {
+        if self.out_of_order > 0 && dropped + held == 0 {
             faults.push(format!("{} TCP segments out of order", self.out_of_order));
         }
         faults
@@ -199,14 +208,16 @@ impl Report {
             row(
                 name,
                 format!(
-                    "{} sent, {} arrived, {} dropped and counted, {} missing",
+                    "{} sent, {} arrived, {} dropped and counted, {} missing; {} held back",
                     account.sent,
                     account.arrived,
                     account.dropped,
-                    account.missing()
+                    account.missing(),
+                    account.held
                 ),
             );
         }
+        row("datagrams unread", self.unread.to_string());
         if self.pauses > 0 {
             row("pause frames", self.pauses.to_string());
         }
@@ -246,6 +257,7 @@ mod tests {
                 sent: 1003,
                 arrived: 1000,
                 dropped: 3,
+                held: 0,
             },
             out_of_order: 4,
             ..Report::default()
@@ -275,5 +287,29 @@ mod tests {
             report.inward.sent = 1000;
         });
         assert_eq!(in_order, "4 TCP segments out of order");
+    }
+
+    /// Beside what is dropped, datagrams are lost in front of a device and in front of a socket.
+    #[test]
+    fn what_an_overloaded_run_loses_is_counted_somewhere() {
+        let mut report = good();
+        report.udp.flow.lost = 3 + 40 + 5;
+        report.inward.held = 30;
+        report.outward.held = 10;
+        report.unread = 5;
+        assert_eq!(report.faults(), Vec::<String>::new());
+        report.udp.flow.lost += 1;
+        assert_eq!(
+            report.faults(),
+            ["0 TCP and 49 UDP messages lost, 3 frames dropped, 40 held back, 5 datagrams unread"]
+        );
+        report.udp.flow.lost = 0;
+        report.inward.sent = 1000;
+        report.inward.dropped = 0;
+        assert_eq!(
+            report.faults(),
+            Vec::<String>::new(),
+            "a segment held back is lost, too"
+        );
     }
 }

@@ -104,13 +104,42 @@ impl Namespace {
         })
     }
 
+    /// Frames that found no room in front of a network device in it: in the device's own queue, or
+    /// in those that the kernel keeps for it.
+    ///
+    /// # Errors
+    /// Without iproute2, or if there is no such device.
+    pub fn held_frames(&self, device: &str) -> Result<u64> {
+        let mut command = self.command("tc");
+        command.args(["-s", "-j", "qdisc", "show", "dev", device]);
+        let text = process::output(&mut command, LIMIT)?;
+        let queues: Vec<serde_json::Value> = serde_json::from_str(&text)?;
+        // A queue that leads to others has their drops among its own.
+        let outermost = queues.iter().find(|queue| queue["root"] == true);
+        let queued = outermost.and_then(|queue| queue["drops"].as_u64());
+        Ok(self.frames(device)?.send_drops + queued.unwrap_or(0))
+    }
+
     /// A count of TCP's in it, such as `TCPOFOQueue`.
     ///
     /// # Errors
     /// If the kernel does not count that.
     pub fn tcp_count(&self, name: &str) -> Result<u64> {
-        let text = process::output(self.command("cat").arg("/proc/net/netstat"), LIMIT)?;
-        let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+        self.count("/proc/net/netstat", "TcpExt:", name)
+    }
+
+    /// A count of UDP's in it, such as `RcvbufErrors`.
+    ///
+    /// # Errors
+    /// If the kernel does not count that.
+    pub fn udp_count(&self, name: &str) -> Result<u64> {
+        self.count("/proc/net/snmp", "Udp:", name)
+    }
+
+    /// A count in a file of lines that begin with a protocol: names, and below them values.
+    fn count(&self, file: &str, protocol: &str, name: &str) -> Result<u64> {
+        let text = process::output(self.command("cat").arg(file), LIMIT)?;
+        let mut lines = text.lines().filter(|line| line.starts_with(protocol));
         let (names, values) = (lines.next(), lines.next());
         let both = names
             .zip(values)
@@ -119,7 +148,7 @@ impl Namespace {
         let mut found = both.filter(|(known, _)| *known == name);
         let (_, value) = found
             .next()
-            .with_context(|| format!("TCP counts no {name}"))?;
+            .with_context(|| format!("{protocol} counts no {name}"))?;
         Ok(value.parse()?)
     }
 
