@@ -45,7 +45,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 3;
+pub const LAYOUT: u32 = 4;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -234,8 +234,12 @@ table! {
     pub enum Checksum: u32 {
         /// There is none, RFC 768.
         None = 0,
-        /// By the DMA engine: a frame leaves when it is whole.
+        /// By the DMA engine: a frame leaves when it is whole, and of a datagram in fragments the one
+        /// with the UDP header last.
         Full = 1,
+        /// The same, but the fragment with the UDP header leaves first: all data is fetched once for
+        /// the sum, and again with each fragment.
+        Leading = 2,
     }
 }
 

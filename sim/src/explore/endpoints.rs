@@ -79,7 +79,10 @@ impl EndpointStory {
         let timed = seed % 2 == 1;
         let story = EndpointStory {
             mtu: choose(any, [1500, 9000, 9000]),
-            checksum: choose(any, [Checksum::None, Checksum::None, Checksum::Full]),
+            checksum: match choose(any, [Checksum::None, Checksum::None, Checksum::Full]) {
+                Checksum::Full if seed & 2 != 0 => Checksum::Leading,
+                checksum => checksum,
+            },
             cut: if timed {
                 choose(any, [CutThrough::OfBus, CutThrough::Lead(512)])
             } else {

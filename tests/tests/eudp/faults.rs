@@ -40,11 +40,15 @@ fn frames_that_the_wire_overtakes_are_sent_again_whole() {
 /// A region whose memory is gone costs its owner the datagram, and nobody else anything.
 #[test]
 fn memory_that_cannot_be_read_is_said_to_the_process() {
-    for cut in [CutThrough::Off, CutThrough::OfBus] {
-        let mut card = Card::timed(cut, Checksum::None, 1500);
+    for (cut, checksum, length) in [
+        (CutThrough::Off, Checksum::None, 1472),
+        (CutThrough::OfBus, Checksum::None, 1472),
+        (CutThrough::OfBus, Checksum::Leading, 30_001),
+    ] {
+        let mut card = Card::timed(cut, checksum, 1500);
         let kept = card.stage.engine.machine().clone();
         kept.lock().unmap_all();
-        card.send(4096, &bytes(1, 1472), 1);
+        card.send(4096, &bytes(1, length), 1);
         card.stage
             .engine
             .pass(std::time::Duration::from_micros(500));

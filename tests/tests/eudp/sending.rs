@@ -3,6 +3,8 @@
 use crate::card::{Card, PEER_PORT, bytes, data};
 use eudp::{Checksum, Completion, CutThrough, Status};
 
+const ALL: [Checksum; 3] = [Checksum::None, Checksum::Full, Checksum::Leading];
+
 fn done(cookie: u32) -> Completion {
     Completion::Sent {
         cookie,
@@ -73,10 +75,10 @@ fn a_short_datagram_leaves_when_it_is_whole() {
 /// From the descriptor itself, and gathered from pieces, with and without a checksum.
 #[test]
 fn datagrams_of_all_shapes_are_what_was_posted() {
-    for checksum in [Checksum::None, Checksum::Full] {
+    for checksum in ALL {
         let mut card = Card::timed(CutThrough::OfBus, checksum, 1500);
         let has_sum = |frame: &[u8]| frame[40..42] != [0, 0];
-        let full = checksum == Checksum::Full;
+        let full = checksum != Checksum::None;
         let to = (card.peer, PEER_PORT);
         for (cookie, length) in (0..).zip([0, 1, 2, 3, 17, 63, 64]) {
             let sent = bytes(cookie, length);
@@ -121,42 +123,91 @@ fn datagrams_leave_in_their_order() {
     card.follow();
 }
 
-/// Datagrams that are longer than a frame: IP fragments, which the peer puts together.
+/// The next datagram on the wire, put together from its IP fragments: its data, and which fragment
+/// has the UDP header.
+fn assembled(card: &mut Card, checksum: Checksum, length: usize, mtu: usize) -> (Vec<u8>, usize) {
+    let frames = (length + 8).div_ceil((mtu - 20) & !7);
+    let mut payload = vec![0; length + 8];
+    let (mut first, mut header) = (Vec::new(), 0);
+    for number in 0..frames {
+        let frame = card.wire().bytes;
+        let packet = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+        let offset = u16::from_be_bytes([frame[20], frame[21]]);
+        let at = usize::from(offset & 0x1FFF) * 8;
+        let part = &frame[34..14 + packet];
+        payload[at..at + part.len()].copy_from_slice(part);
+        assert_eq!(offset & 0x2000 != 0, at + part.len() < payload.len());
+        if at == 0 {
+            (first, header) = (frame[..34].to_vec(), number);
+        }
+    }
+    // The whole packet, as the peer's kernel makes it of the fragments.
+    first[16..18].copy_from_slice(&((length + 28) as u16).to_be_bytes());
+    first[20..22].fill(0);
+    first[24..26].fill(0);
+    let sum = first[14..34].chunks(2).fold(0u32, |sum, pair| {
+        sum + u32::from(u16::from_be_bytes([pair[0], pair[1]]))
+    });
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    first[24..26].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let whole = [first, payload].concat();
+    assert_eq!(whole[40..42] != [0, 0], checksum != Checksum::None);
+    (data(&whole), header)
+}
+
+/// Datagrams that are longer than a frame: IP fragments, which the peer puts together. The UDP header
+/// comes first, but for `Full`: there it waits for the sum of what leaves in front of it.
 #[test]
 fn long_datagrams_go_in_fragments() {
-    for checksum in [Checksum::None, Checksum::Full] {
-        let mut card = Card::timed(CutThrough::OfBus, checksum, 1500);
-        for (cookie, length) in (0..).zip([1473, 3000, 32_768, 65_507]) {
+    for (checksum, mtu) in [
+        (Checksum::None, 1500),
+        (Checksum::Full, 1500),
+        (Checksum::Leading, 1500),
+        (Checksum::Leading, 9000),
+    ] {
+        let mut card = Card::timed(CutThrough::OfBus, checksum, mtu);
+        for (cookie, length) in (0..).zip([1473, 3000, 9001, 32_768, 65_507]) {
             let sent = bytes(cookie, length);
             card.send(64, &sent, cookie);
-            let frames = (length + 8).div_ceil(1480);
-            let mut payload = vec![0; length + 8];
-            let mut first = Vec::new();
-            for _ in 0..frames {
-                let frame = card.wire().bytes;
-                let packet = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
-                let offset = u16::from_be_bytes([frame[20], frame[21]]);
-                let at = usize::from(offset & 0x1FFF) * 8;
-                let part = &frame[34..14 + packet];
-                payload[at..at + part.len()].copy_from_slice(part);
-                assert_eq!(offset & 0x2000 != 0, at + part.len() < payload.len());
-                if at == 0 {
-                    first = frame[..34].to_vec();
-                }
-            }
-            // The whole packet, as the peer's kernel makes it of the fragments.
-            first[16..18].copy_from_slice(&((length + 28) as u16).to_be_bytes());
-            first[20..22].fill(0);
-            first[24..26].fill(0);
-            let sum = first[14..34].chunks(2).fold(0u32, |sum, pair| {
-                sum + u32::from(u16::from_be_bytes([pair[0], pair[1]]))
-            });
-            let sum = (sum & 0xFFFF) + (sum >> 16);
-            first[24..26].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-            let whole = [first, payload].concat();
-            assert!(data(&whole) == sent, "{length} bytes");
-            assert_eq!(whole[40..42] != [0, 0], checksum == Checksum::Full);
+            let (came, header) = assembled(&mut card, checksum, length, mtu as usize);
+            assert!(came == sent, "{length} bytes");
+            assert_eq!(card.completion(), done(cookie));
+            let frames = (length + 8).div_ceil((mtu as usize - 20) & !7);
+            let last = checksum == Checksum::Full;
+            assert_eq!(header, if last { frames - 1 } else { 0 }, "{length} bytes");
         }
         card.follow();
     }
+}
+
+/// The sum that leaves first is that of pieces of odd lengths, in which chunks of it end anywhere;
+/// datagrams follow one another.
+#[test]
+fn the_sum_of_gathered_datagrams_leads() {
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::Leading, 1500);
+    let to = (card.peer, PEER_PORT);
+    let datagrams = [
+        [1, 8191, 1, 8193, 777, 3, 1471, 9],
+        [8192; 8].map(|bytes| bytes - 8),
+        [65_000, 1, 1, 1, 1, 1, 1, 1],
+    ];
+    for (cookie, lengths) in (0..).zip(datagrams) {
+        let all = bytes(cookie, lengths.iter().sum());
+        let (mut pieces, mut from, mut at) = (Vec::new(), 0, 80_000 * cookie as usize + 1);
+        for length in lengths {
+            let piece = &all[from..from + length];
+            card.memory.write_bytes(at, piece).expect("it fits");
+            pieces.push(card.region.segment(at as u32, length as u32));
+            (from, at) = (from + length, at + length + 3);
+        }
+        card.with(|endpoint, card| endpoint.send(card, to, &pieces, cookie))
+            .expect("it is posted");
+    }
+    for (cookie, lengths) in (0..).zip(datagrams) {
+        let all = bytes(cookie, lengths.iter().sum());
+        let (came, header) = assembled(&mut card, Checksum::Leading, all.len(), 1500);
+        assert!(came == all && header == 0, "pieces {lengths:?}");
+        assert_eq!(card.completion(), done(cookie));
+    }
+    card.follow();
 }

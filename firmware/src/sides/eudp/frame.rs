@@ -48,7 +48,7 @@ pub struct Frame {
     /// Those of its headers.
     pub headers: u32,
     /// Where its data begins in the datagram's.
-    data: u32,
+    pub(super) data: u32,
     /// The end of its first part.
     pub lead: u32,
     /// Parts that have not arrived.
@@ -82,10 +82,12 @@ pub const LAST: u32 = 8;
 /// Its data is gathered from the job's pieces.
 pub const GATHERED: u32 = 16;
 
-const _: () = assert!(size_of::<Frame>() == 64);
-
 /// It is its descriptor's only one, and not fetched in parts.
 pub const WHOLE: u32 = 32;
+/// It is gathered, and the data of the frames behind it is fetched in front of its own, for the sum.
+pub const LEADS: u32 = 64;
+
+const _: () = assert!(size_of::<Frame>() == 64);
 
 /// The frame in SDMA, and the one behind it.
 #[derive(Clone, Copy, Debug)]
@@ -177,12 +179,9 @@ impl Frame {
         if job.pieces.any() {
             let (_, piece) = job.pieces.at(self.data);
             self.host = piece.host;
-            self.flags = FETCHED;
+            self.flags = job.flags[usize::from(!is_first)];
             if piece.bytes < self.length - self.headers {
                 self.flags |= GATHERED;
-            }
-            if job.summed {
-                self.flags |= if is_first { SUMMED | WANTS_SUM } else { SUMMED };
             }
         } else {
             let data = job.descriptor + DescriptorWord::Data as u32;
@@ -292,7 +291,9 @@ impl Frame {
         let mut queue = read_ring.open();
         let mut local = send.behind(self.start, from);
         let mut state = states.data;
-        if self.has(SUMMED) {
+        if self.has(LEADS) {
+            state = self.sum_ahead(bus, (job, send), &mut queue, state);
+        } else if self.has(SUMMED) {
             state |= Sum::ON;
             if from == self.headers {
                 state |= Sum::BEGINS;

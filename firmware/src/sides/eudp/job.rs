@@ -3,6 +3,7 @@
 //! A process may write whatever it likes into its descriptors, at any time. So all words of one are
 //! taken once; what they say is judged, and only what was judged is used.
 
+use super::frame::{self, FETCHED, GATHERED, LEADS, WANTS_SUM};
 use super::pieces::{IP, Pieces, UDP};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;
@@ -20,13 +21,21 @@ const MOST_MTU: u32 = 9000;
 
 /// The bit of a [`shape`] that says that datagrams have a UDP checksum.
 pub const SUMMED: u32 = 1 << 31;
+/// That which says that the fragment with it leaves first.
+const LEADING: u32 = 1 << 30;
+/// The others.
+pub const MOST: u32 = 0xFFFF;
 
-/// What an endpoint's row says of its datagrams: the bytes of an IP packet's payload, and a bit.
+/// What an endpoint's row says of its datagrams: the bytes of an IP packet's payload, and two bits.
 pub fn shape<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     let of = |word| EUDP_BLOCK + endpoint_word(endpoint, word);
     let mtu = bus.load(of(EndpointWord::Mtu)).clamp(LEAST_MTU, MOST_MTU);
-    let summed = bus.load(of(EndpointWord::Checksum)) == Checksum::Full as u32;
-    (mtu - IP) | if summed { SUMMED } else { 0 }
+    let checksum = match bus.load(of(EndpointWord::Checksum)) {
+        full if full == Checksum::Full as u32 => SUMMED,
+        leading if leading == Checksum::Leading as u32 => SUMMED | LEADING,
+        _ => 0,
+    };
+    (mtu - IP) | checksum
 }
 
 /// The next descriptor.
@@ -61,6 +70,8 @@ pub struct Job {
     pub most: u32,
     /// Whether the datagram has a UDP checksum.
     pub summed: bool,
+    /// The flags of frames whose data has to be fetched: of that with the UDP header, and of others.
+    pub flags: [u32; 2],
     /// The identification of its packets.
     pub identification: u32,
     /// Where the next frame begins in the IP payload, whose first 8 bytes are the UDP header.
@@ -80,6 +91,7 @@ impl Job {
         pieces: Pieces::NONE,
         most: 0,
         summed: false,
+        flags: [0; 2],
         identification: 0,
         at: 0,
         left: 0,
@@ -124,17 +136,19 @@ impl Job {
         self.identification = bus.load(counter) & 0xFFFF;
         bus.store(counter, self.identification.wrapping_add(1));
         self.summed = of & SUMMED != 0;
-        self.most = of & !SUMMED;
+        self.most = of & MOST;
         self.at = 0;
         self.left = 1;
-        if UDP + self.length > self.most {
+        let is_split = UDP + self.length > self.most;
+        self.flags = flags(of, is_split);
+        if is_split {
             self.split();
         }
         Ok(())
     }
 
     /// Counts the frames, and chooses the first one: that with the UDP header, or, if its checksum
-    /// needs all data, the one behind it.
+    /// is known last, the one behind it.
     #[inline(never)]
     fn split(&mut self) {
         // Only what more follows has to be a multiple of 8.
@@ -146,7 +160,7 @@ impl Job {
             from = barrier(from + self.most);
             self.left += 1;
         }
-        self.at = if self.summed && self.left > 1 {
+        self.at = if self.ends_with_header() && self.left > 1 {
             self.most
         } else {
             0
@@ -165,16 +179,34 @@ impl Job {
         self.at + self.most < UDP + self.length
     }
 
+    /// Whether the frame with the UDP header is the last one.
+    #[inline(always)]
+    const fn ends_with_header(&self) -> bool {
+        self.flags[1] & frame::SUMMED != 0
+    }
+
     /// The frame is on its way: another one comes next. Returns whether there is one.
     #[inline(always)]
     pub fn advance(&mut self) -> bool {
         self.left -= 1;
-        self.at = if self.summed && !self.is_followed() {
+        self.at = if self.ends_with_header() && !self.is_followed() {
             0
         } else {
             self.at + self.most
         };
         self.left != 0
+    }
+}
+
+/// [`Job::flags`] of an endpoint's [`shape`](shape()) for a datagram of one frame or of several.
+const fn flags(shape: u32, is_split: bool) -> [u32; 2] {
+    const SUM: u32 = FETCHED | frame::SUMMED | WANTS_SUM;
+    if shape & SUMMED == 0 {
+        [FETCHED; 2]
+    } else if shape & LEADING == 0 || !is_split {
+        [SUM, FETCHED | frame::SUMMED]
+    } else {
+        [SUM | GATHERED | LEADS, FETCHED]
     }
 }
 
@@ -185,10 +217,10 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    fn frames(length: u32, summed: bool) -> Vec<(u32, u32, bool)> {
+    fn frames(length: u32, checksum: u32) -> Vec<(u32, u32, bool)> {
         let mut job = Job {
             length,
-            summed,
+            flags: flags(checksum, true),
             most: 1480,
             ..Job::NONE
         };
@@ -204,16 +236,18 @@ mod tests {
 
     #[test]
     fn a_datagram_is_split_where_the_wire_wants_it() {
-        assert_eq!(frames(0, false), [(0, 8, false)]);
-        assert_eq!(frames(1472, true), [(0, 1480, false)]);
-        assert_eq!(frames(1473, false), [(0, 1480, true), (1480, 1, false)]);
-        assert_eq!(frames(65_507, false).len(), 45);
+        let two = [(0, 1480, true), (1480, 1, false)];
+        assert_eq!(frames(0, 0), [(0, 8, false)]);
+        assert_eq!(frames(1472, SUMMED), [(0, 1480, false)]);
+        assert_eq!(frames(1473, 0), two);
+        assert_eq!(frames(1473, SUMMED | LEADING), two);
+        assert_eq!(frames(65_507, 0).len(), 45);
     }
 
     /// The UDP header is the last to leave when its checksum needs all data.
     #[test]
     fn the_sum_is_known_last() {
         let three = [(1480, 1480, true), (2960, 48, false), (0, 1480, true)];
-        assert_eq!(frames(3000, true), three);
+        assert_eq!(frames(3000, SUMMED), three);
     }
 }

@@ -33,10 +33,12 @@
 //! | [`job`] | the descriptor in work | B |
 //! | [`pieces`], [`sums`] | pieces of the host's memory; checksums | B, A |
 //! | [`frame`] | the frame in work: headers, parts | B |
+//! | [`ahead`] | the sum of datagrams whose UDP header leaves first | B |
 //! | [`whole`] | datagrams that are one frame | B |
 //! | [`lead`] | how much of a frame is there when it leaves | B |
 //! | [`watch`] | whether a part was there in time | B |
 
+pub mod ahead;
 pub mod arrival;
 pub mod assembly;
 pub mod command;

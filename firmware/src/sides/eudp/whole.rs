@@ -133,7 +133,7 @@ impl Next {
     /// Bytes of an IP packet's payload that a frame takes.
     #[inline(always)]
     const fn most(&self) -> u32 {
-        self.shape & !job::SUMMED
+        self.shape & job::MOST
     }
 
     /// Whether the datagram has a UDP checksum.

@@ -69,8 +69,8 @@ pub struct Bandwidth {
     pub bytes: usize,
     /// Bytes of a packet on the wire.
     pub mtu: u32,
-    /// Out: without a checksum and cut through, with one.
-    pub out: [f64; 2],
+    /// Out: without a checksum and cut through, `Full`, `Leading`.
+    pub out: [f64; 3],
     /// In, and the share that is completed; none for datagrams in fragments.
     pub into: Option<(f64, f64)>,
 }
@@ -174,7 +174,11 @@ fn bandwidths(image: &[u8], sizes: &[(usize, u32)], count: usize) -> Result<Vec<
             let mut bench = Bench::start(image, CutThrough::OfBus, checksum, mtu)?;
             bench.stream_out(bytes, mtu as usize, count)
         };
-        let out = [out(Checksum::None)?, out(Checksum::Full)?];
+        let out = [
+            out(Checksum::None)?,
+            out(Checksum::Full)?,
+            out(Checksum::Leading)?,
+        ];
         let into = if bytes + 28 > mtu as usize {
             None
         } else {
@@ -216,16 +220,24 @@ impl Figures {
     }
 
     fn bandwidth_table(&self) -> Table {
-        let header = ["bytes", "MTU", "out, no sum", "out, sum", "in", "completed"];
+        let header = [
+            "bytes",
+            "MTU",
+            "out, None",
+            "Full",
+            "Leading",
+            "in",
+            "completed",
+        ];
         let mut table = framed(&header);
         for row in &self.bandwidth {
             let (rate, share) = match row.into {
                 Some((rate, share)) => (format!("{rate:.0}"), format!("{:.0} %", share * 100.0)),
                 None => ("-".to_owned(), "-".to_owned()),
             };
-            let [none, full] = row.out.map(|rate| format!("{rate:.0}"));
+            let [none, full, leading] = row.out.map(|rate| format!("{rate:.0}"));
             let (bytes, mtu) = (row.bytes.to_string(), row.mtu.to_string());
-            table.add_row([bytes, mtu, none, full, rate, share]);
+            table.add_row([bytes, mtu, none, full, leading, rate, share]);
         }
         table
     }

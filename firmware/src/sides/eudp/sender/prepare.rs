@@ -5,6 +5,7 @@ use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::path::send::SendPath;
 use crate::path::send::own::Wait;
+use crate::sides::eudp::frame::LEADS;
 use crate::sides::eudp::job::Next;
 use crate::sides::eudp::machines::{Card, Work};
 use crate::sides::eudp::queue::Here;
@@ -102,6 +103,10 @@ impl Sender {
             is_prepared,
             ..
         } = &mut self.work;
+        if !idle && frames.now().has(LEADS) {
+            // Where the next one's headers would stand, data is written for the sum.
+            return false;
+        }
         frames.next().begin(job, !idle, send, io);
         *is_prepared = true;
         true

@@ -29,8 +29,10 @@ pub enum EudpAction {
 pub enum ChecksumChoice {
     /// None: frames may leave while they are fetched.
     None,
-    /// By the card's DMA engine.
+    /// By the card's DMA engine: of a datagram in fragments, the one with the UDP header leaves last.
     Full,
+    /// The same, but that fragment leaves first, as receivers expect it.
+    Leading,
 }
 
 impl From<ChecksumChoice> for Checksum {
@@ -38,6 +40,7 @@ impl From<ChecksumChoice> for Checksum {
         match choice {
             ChecksumChoice::None => Checksum::None,
             ChecksumChoice::Full => Checksum::Full,
+            ChecksumChoice::Leading => Checksum::Leading,
         }
     }
 }
