@@ -9,7 +9,7 @@ use crate::io::buffer_ring::RingId;
 use crate::io::loadable;
 use crate::memory::layout::{EUDP, QUEUES, SPINE};
 use crate::path::receive::{self, queues};
-use host_interface::eudp::COMMAND_MAILBOX;
+use host_interface::eudp::{COMMAND_MAILBOX, MAILBOX as MAILBOX_OF_DATAGRAMS};
 use host_interface::queue::QUEUES_MAX;
 use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
 use host_interface::spine::rings::{self, FIRST_MAILBOX};
@@ -34,8 +34,12 @@ const OFTEN: u32 = RECEIVE | Mailbox::SendProducer.mask() | Mailbox::HostInterru
 /// The mailboxes of SPINE's endpoints, in firmware that has them.
 const OF_ENDPOINTS: u32 = ((1 << rings::MAILBOXES) - 1) << FIRST_MAILBOX;
 
+/// The mailboxes of E-UDP's endpoints, in firmware that has them.
+const OF_DATAGRAMS: u32 = u32::MAX << MAILBOX_OF_DATAGRAMS;
+
 /// The mailboxes that are looked at one by one only if one of them has been written.
-const SELDOM: u32 = !(OFTEN | if SPINE == 0 { 0 } else { OF_ENDPOINTS });
+const SELDOM: u32 =
+    !(OFTEN | if SPINE == 0 { 0 } else { OF_ENDPOINTS } | if EUDP == 0 { 0 } else { OF_DATAGRAMS });
 
 /// Mailbox.
 #[inline(always)]

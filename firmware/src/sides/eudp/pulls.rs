@@ -13,6 +13,7 @@
 //! `filled` moves over descriptors that were pushed when it is looked at, and over those that were
 //! pulled when they have arrived; in between, a slot may have a head without its pieces.
 
+use super::job::Next;
 use super::{ALL, bump, each, has_more, word};
 use crate::io::IoB;
 use crate::io::note::ReadNote;
@@ -66,12 +67,34 @@ impl Pulls {
         false
     }
 
+    /// Whether descriptors of an endpoint to send are on their way.
+    #[inline(always)]
+    pub const fn are_under_way(&self, endpoint: u32) -> bool {
+        self.under_way >> (endpoint << 1) & 1 != 0
+    }
+
+    /// Whether the first slot that is not known to be filled is that of this descriptor, and has it.
+    #[inline(always)]
+    pub(super) fn sees_pushed<B: Bus>(&mut self, bus: &mut B, next: Next) -> bool {
+        let Next {
+            endpoint, number, ..
+        } = next;
+        let status = next.descriptor + DescriptorWord::Status as u32;
+        let here = !self.are_under_way(endpoint)
+            && filled(bus, endpoint) == number
+            && bus.load(status) == posted(number);
+        if here {
+            bus.store(filled_at(endpoint), number.wrapping_add(1) & 0xFFFF);
+        }
+        here
+    }
+
     /// Looks at the slots behind those that have their descriptors; returns whether descriptor
     /// `next` has its own.
     #[inline(always)]
     pub fn look<B: Bus>(&mut self, bus: &mut B, endpoint: u32, next: u32, producer: u32) -> bool {
         let mut filled = filled(bus, endpoint);
-        if filled != producer && self.under_way & 1 << (endpoint << 1) == 0 {
+        if filled != producer && !self.are_under_way(endpoint) {
             filled = pushed(bus, send_slot, endpoint, (next, filled, producer));
             bus.store(filled_at(endpoint), filled);
         }

@@ -13,7 +13,7 @@ use crate::io::IoB;
 use crate::memory::layout::{EUDP_BLOCK, EUDP_QUEUES};
 use crate::memory::shared::EUDP_SENT;
 use host_interface::eudp::{
-    DescriptorWord, EndpointWord, HALF, MAILBOX, Status, endpoint_word, send_slot,
+    DescriptorWord, EndpointWord, HALF, MAILBOX, SLOTS, Status, endpoint_word, send_slot,
 };
 use tigon2_chip::mailbox;
 use tigon2_chip::memory::MAILBOXES;
@@ -143,8 +143,20 @@ impl Queues {
     /// themselves; the others are pulled, and the endpoint has its turn when they have come.
     #[inline(always)]
     pub fn is_here<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
-        let at = EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Filled);
-        if io.bus.load(at).wrapping_sub(next.number) & 0xFFFF > HALF {
+        let at = barrier(EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Filled));
+        let filled = io.bus.load(at);
+        let left = filled.wrapping_sub(next.number) & 0xFFFF;
+        if left > HALF {
+            return Here::Yes;
+        }
+        // Nothing is to be done while others are on their way, or too few slots are free for that to be
+        // worth it.
+        if left != 0
+            && (pulls.are_under_way(next.endpoint) || {
+                let reported = at + EndpointWord::Reported as u32 - EndpointWord::Filled as u32;
+                filled.wrapping_sub(io.bus.load(reported)) & 0xFFFF > SLOTS - HALF
+            })
+        {
             return Here::Yes;
         }
         self.pull(io, pulls, next)
@@ -157,6 +169,11 @@ impl Queues {
             endpoint, number, ..
         } = next;
         let producer = io.bus.load(row(endpoint) + Row::Producer as u32);
+        // One of a few that were pushed.
+        let few = producer.wrapping_sub(number) & 0xFFFF <= HALF;
+        if few && pulls.sees_pushed(&mut io.bus, next) {
+            return Here::Yes;
+        }
         pulls.fetch(io, endpoint, number, producer);
         if filled(&mut io.bus, endpoint) != number || !has_more(&mut io.bus, endpoint) {
             return Here::Yes;

@@ -213,7 +213,8 @@ pub fn rung<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, rung: u32) {
             queue.produced = queue.received.wrapping_add(waiting) & 0xFFFF;
             posted |= waiting != 0;
         }
-        reporter.look(io, endpoint);
+        // Sees to the slots if few that have their descriptors are left.
+        reporter.has_next(io, endpoint);
     }
     if posted && io.bus.load(word(BlockWord::Lead)) != 0 {
         io.bus.set(EventBit::FollowFrame);
