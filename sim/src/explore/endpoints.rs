@@ -106,6 +106,8 @@ pub struct EndpointOutcome {
     pub rows: [u64; 4],
     /// Transitions that were followed.
     pub steps: u64,
+    /// Nanoseconds that the wire had left when a frame was cut off, at the least; none if none was.
+    pub left: Option<u64>,
 }
 
 /// Runs the story of a seed under its schedule. With a recorder, what happened comes back whether
@@ -195,6 +197,7 @@ fn play(
         outcome: host.schedule.outcome(frames),
         rows: [0, 1, 2, 3].map(|machine| host.trace.checker.taken(machine)),
         steps: host.trace.steps.into(),
+        left: machine.lock().least_left_at_cut(),
     })
 }
 

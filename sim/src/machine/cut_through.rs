@@ -59,11 +59,19 @@ impl Machine {
 
     /// The transmitter was reset within its frame.
     pub(super) fn cut_frame(&mut self, timed: &mut Timed, cycle: u64) {
+        let left = self.clock.nanoseconds(timed.mac.left(cycle));
+        self.least_left = Some(self.least_left.map_or(left, |least| least.min(left)));
         timed.mac.cut(cycle, &mut timed.port);
         self.wire.cut(self.now());
         self.cuts_through = false;
         self.was_cut_through = false;
         self.note_sent(cycle);
+    }
+
+    /// Nanoseconds until the end of its CRC that a frame had left on the wire when firmware cut it
+    /// off: the least of all that were. None if time is not modelled, or none was cut off.
+    pub fn least_left_at_cut(&self) -> Option<u64> {
+        self.least_left
     }
 
     /// Somebody is about to look at the frame that arrives: what has come of it is there.

@@ -129,6 +129,8 @@ pub struct Machine {
     /// frame.
     cuts_through: bool,
     was_cut_through: bool,
+    /// Nanoseconds that frames had left on the wire when they were cut off, at the least.
+    least_left: Option<u64>,
     /// The transmitter begins no frame.
     transmitter_held: bool,
     /// CPUs that were started since the pipelines last looked.
@@ -178,6 +180,7 @@ impl Machine {
             recheck: false,
             cuts_through: false,
             was_cut_through: false,
+            least_left: None,
             transmitter_held: false,
             restarted: [false; Cpu::MOST],
             cycle: 0,

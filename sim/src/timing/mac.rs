@@ -219,6 +219,13 @@ impl MacEngine {
         self.transmit.is_some()
     }
 
+    /// Cycles from this one to the end of the CRC of the frame that leaves.
+    pub fn left(&self, cycle: u64) -> u64 {
+        let gap = self.bytes(GAP).ceil();
+        let side = self.transmit.as_ref();
+        side.map_or(0, |side| side.ends.saturating_sub(gap + cycle))
+    }
+
     /// The frame that leaves ends in `cycle`, without a good CRC; the gap follows.
     pub fn cut(&mut self, cycle: u64, port: &mut Port) {
         port.withdraw(Client::MacTransmit);

@@ -49,6 +49,7 @@ impl Workload {
             outcome,
             rows: [0; 4],
             steps: 0,
+            left: None,
         };
         match (self, kit) {
             (Workload::Extensions, Some(kit)) => match explored::run(kit, seed, recorder) {
@@ -113,6 +114,8 @@ struct Report {
     /// Transitions of the endpoints' machines, and rows of SDMA and SEND that none of them took.
     transitions: u64,
     untaken: Vec<String>,
+    /// Nanoseconds that a frame had left on the wire when it was cut off, at the least.
+    least_left: Option<u64>,
     failures: Vec<Failure>,
 }
 
@@ -182,6 +185,7 @@ pub fn search(
         } else {
             Vec::new()
         },
+        least_left: good().filter_map(|it| it.left).min(),
         failures: failures.collect(),
     };
     println!(
@@ -201,6 +205,12 @@ pub fn search(
             "{} transitions of the firmware, all of them the tables'",
             report.transitions
         );
+        if let Some(left) = report.least_left {
+            println!(
+                "a frame that was cut off had {:.1} us left on the wire, at the least",
+                left as f64 / 1000.0
+            );
+        }
         for row in &report.untaken {
             println!("not taken: {row}");
         }

@@ -6,6 +6,7 @@ mod explore;
 mod faults;
 mod fragments;
 mod linux;
+mod margin;
 mod page;
 mod pair;
 mod predicting;
