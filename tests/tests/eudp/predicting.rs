@@ -10,6 +10,7 @@
 //! All else is arithmetic.
 
 use eudp::{Checksum, CutThrough};
+use testbed::paths;
 use tigon_bench::eudp::Bench;
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
@@ -48,8 +49,11 @@ fn measure(bench: &mut Bench, bytes: usize) -> f64 {
     time.unwrap_or_else(|error| panic!("{bytes} bytes: {error:#}"))
 }
 
-fn start(image: &[u8], board: &Board, cut: CutThrough, mtu: u32) -> Bench {
-    let bench = Bench::of(board.clone(), image, (cut, Checksum::None, mtu));
+/// A board, and the profile of its timing.
+type World = (Board, Parameters);
+
+fn start(image: &[u8], world: &World, cut: CutThrough, mtu: u32) -> Bench {
+    let bench = Bench::of(world.clone(), image, (cut, Checksum::None, mtu));
     bench.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
@@ -59,9 +63,9 @@ fn arithmetic(model: &Model, fetched: usize, bytes: usize) -> f64 {
 }
 
 /// Frames that leave when they are whole.
-fn stored(image: &[u8], board: &Board, model: &Model) -> Points {
-    let mut short = start(image, board, CutThrough::Off, 1500);
-    let mut long = start(image, board, CutThrough::Off, 9000);
+fn stored(image: &[u8], world: &World, model: &Model) -> Points {
+    let mut short = start(image, world, CutThrough::Off, 1500);
+    let mut long = start(image, world, CutThrough::Off, 9000);
     let above = FITTED.map(|bytes| measure(&mut short, bytes) - arithmetic(model, bytes, bytes));
     let overhead = (above[0] + above[1]) / 2.0;
     println!("{overhead:.2} us for each: {above:.2?}");
@@ -76,8 +80,8 @@ fn stored(image: &[u8], board: &Board, model: &Model) -> Points {
 }
 
 /// Frames that leave when their first part is there.
-fn cut(image: &[u8], board: &Board, model: &Model) -> Points {
-    let mut bench = start(image, board, CutThrough::Lead(LEAD), 9000);
+fn cut(image: &[u8], world: &World, model: &Model) -> Points {
+    let mut bench = start(image, world, CutThrough::Lead(LEAD), 9000);
     let fine = |bytes| arithmetic(model, LEAD as usize - HEADERS, bytes);
     let overhead = measure(&mut bench, FITTED_CUT) - fine(FITTED_CUT);
     println!("{overhead:.2} us for each that is cut through");
@@ -113,12 +117,22 @@ fn judge(name: &str, points: &Points) {
 #[test]
 fn the_model_predicts_the_firmwares_latencies() {
     let image = image();
-    let board = Board::default();
-    let model = Model::new(&board, &Parameters::default());
-    judge("64 bits, 66 MHz, stored", &stored(&image, &board, &model));
-    judge("64 bits, 66 MHz, cut through", &cut(&image, &board, &model));
+    let toml = std::fs::read_to_string(paths::root().join("boards/tigon2/tigon2.toml"));
+    let toml = toml.expect("the board file");
+    let profiles = Parameters::profiles(&toml).expect("profiles");
+    assert_eq!(profiles.len(), 4);
+    for profile in profiles {
+        let parameters = Parameters::from_toml(&toml, &profile).expect("a profile");
+        let world = (Board::default(), parameters);
+        let model = Model::new(&world.0, &world.1);
+        let points = stored(&image, &world, &model);
+        judge(&format!("{profile}, stored"), &points);
+        let points = cut(&image, &world, &model);
+        judge(&format!("{profile}, cut through"), &points);
+    }
     let mut slow = Board::default();
     (slow.pci.bits, slow.pci.mhz) = (32, 33);
-    let model = Model::new(&slow, &Parameters::default());
-    judge("32 bits, 33 MHz, stored", &stored(&image, &slow, &model));
+    let world = (slow, Parameters::default());
+    let model = Model::new(&world.0, &world.1);
+    judge("32 bits, 33 MHz, stored", &stored(&image, &world, &model));
 }

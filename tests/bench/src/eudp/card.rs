@@ -77,19 +77,20 @@ impl Bench {
     /// # Errors
     /// If the firmware does not start or refuses.
     pub fn start(image: &[u8], cut: CutThrough, checksum: Checksum, mtu: u32) -> Result<Bench> {
-        Bench::of(Board::default(), image, (cut, checksum, mtu))
+        let timed = (Board::default(), Parameters::default());
+        Bench::of(timed, image, (cut, checksum, mtu))
     }
 
-    /// The same of another board.
+    /// The same of another board or timing profile.
     ///
     /// # Errors
     /// As [`start`](Self::start).
     pub fn of(
-        board: Board,
+        (board, parameters): (Board, Parameters),
         image: &[u8],
         (cut, checksum, mtu): (CutThrough, Checksum, u32),
     ) -> Result<Bench> {
-        let machine = Machine::timed(board, Parameters::default(), 1);
+        let machine = Machine::timed(board, parameters, 1);
         let ends = (HERE, PEER, PEER_STATION);
         Bench::on(
             SimTransport::new(machine),
