@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use std::path::PathBuf;
+use tigon_bench::eudp::flow;
 use tigon_bench::trace::{self, Recording};
 use tigon2_sim::workload::experiment::Experiment;
 use tigon2_sim::workload::knet::cost::Sorter;
@@ -43,6 +44,10 @@ pub struct Arguments {
     /// Number of events to keep, the last ones
     #[arg(long, value_name = "N", default_value_t = tigon2_sim::timeline::LIMIT)]
     pub events: usize,
+    /// Instead: ten datagrams of 32 KB from an endpoint of one card to that of another
+    #[arg(long, conflicts_with_all = ["experiment", "datagram", "queues", "from", "to", "rate",
+        "firmware", "profile", "fragments", "events"])]
+    pub eudp: bool,
     /// Folder for the files [default: target/reports/trace]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -102,6 +107,9 @@ impl Classifier {
 /// # Errors
 /// As [`trace::run`], and for arguments that ask for nothing.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.eudp {
+        return flow::run(arguments.out.as_deref());
+    }
     ensure!(
         arguments.from < arguments.to,
         "--from {} is not before --to {}",

@@ -4,6 +4,7 @@ mod arriving;
 mod card;
 mod explore;
 mod faults;
+mod flowing;
 mod fragments;
 mod linux;
 mod margin;

@@ -1,12 +1,67 @@
 //! The figures in `docs/eudp.md` are those of the bench.
 
 use testbed::paths;
-use tigon_bench::eudp::{Latency, image, latencies};
+use tigon_bench::eudp::shares::measure;
+use tigon_bench::eudp::{Latency, STREAMS, WAYS, bandwidths, image, latencies};
 
 /// A part by which a figure may differ: the page was made by one compiler's firmware.
 const NEAR: f64 = 0.1;
 /// Microseconds by which it may: between two looks of CPU A's at what arrives.
 const LOOKS: f64 = 2.0;
+
+fn page() -> String {
+    std::fs::read_to_string(paths::root().join("docs/eudp.md")).expect("the page")
+}
+
+/// The figures of the page's row that begins so.
+fn figures(page: &str, begins: &str, skipped: usize) -> Vec<f64> {
+    let line = page.lines().find(|line| line.starts_with(begins));
+    let line = line.unwrap_or_else(|| panic!("no row {begins}"));
+    let cells = line.split('|').skip(skipped);
+    cells.filter_map(|cell| cell.trim().parse().ok()).collect()
+}
+
+#[test]
+fn the_page_has_the_streams_of_the_bench() {
+    let image = image().unwrap_or_else(|error| panic!("{error:#}"));
+    let measured = bandwidths(&image, &STREAMS, 100).unwrap_or_else(|error| panic!("{error:#}"));
+    for row in measured {
+        let shown = figures(&page(), &format!("| {} | {} | ", row.bytes, row.mtu), 3);
+        let is: Vec<f64> = row
+            .out
+            .into_iter()
+            .chain(row.into.map(|(rate, _)| rate))
+            .collect();
+        assert_eq!(shown.len(), is.len(), "{row:?}");
+        for (shown, is) in shown.iter().zip(is) {
+            assert!(
+                (shown - is).abs() <= (NEAR * is).max(1.0),
+                "{row:?}: {shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_page_has_where_the_time_goes() {
+    let image = image().unwrap_or_else(|error| panic!("{error:#}"));
+    for (bytes, mtu) in WAYS {
+        let way = measure(&image, bytes, mtu).unwrap_or_else(|error| panic!("{error:#}"));
+        for (name, side) in ["sends", "receives"].iter().zip(way.sides) {
+            let shown = figures(&page(), &format!("| {bytes} | {mtu} | {name} | "), 4);
+            let is = [
+                side.host, side.cpu_a, side.cpu_b, side.bus, side.wire, way.whole,
+            ];
+            assert_eq!(shown.len(), is.len(), "{bytes} bytes, {name}");
+            for (shown, is) in shown.iter().zip(is) {
+                assert!(
+                    (shown - is).abs() <= LOOKS.max(NEAR * is),
+                    "{shown}: {is:.1}"
+                );
+            }
+        }
+    }
+}
 
 fn cells(row: &Latency) -> Vec<f64> {
     let all = row.out.iter().chain(&row.into).copied();
@@ -15,7 +70,7 @@ fn cells(row: &Latency) -> Vec<f64> {
 
 #[test]
 fn the_page_has_the_latencies_of_the_bench() {
-    let page = std::fs::read_to_string(paths::root().join("docs/eudp.md")).expect("the page");
+    let page = page();
     let image = image().unwrap_or_else(|error| panic!("{error:#}"));
     let measured = latencies(
         &image,

@@ -430,6 +430,12 @@ impl Bench {
         (machine, EndpointCard(nic), endpoint, (*peer, *region))
     }
 
+    /// The host's addresses of the memory that datagrams are in.
+    pub(super) fn addresses(&self) -> Result<std::ops::Range<u64>> {
+        let from = self.memory.address(0, MEMORY)?;
+        Ok(from..from + MEMORY as u64)
+    }
+
     /// The memory that datagrams are sent from.
     pub fn memory(&self) -> &DmaMemory {
         &self.memory

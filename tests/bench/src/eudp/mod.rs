@@ -3,14 +3,17 @@
 //! | table | what |
 //! | --- | --- |
 //! | latency | one datagram at a time: stored and forwarded, cut through, and by the driver |
-//! | bandwidth | datagrams one behind the other, out and in, with a checksum and without |
+//! | bandwidth | datagrams one behind the other, out and in, with each checksum |
+//! | [`shares`] | where the time of one datagram goes |
 //!
 //! There is one card. Latency is from the process's call to the end on the wire, and from the end
 //! on the wire to the completion: added up, what two cards would take one way.
 
 pub mod burst;
 mod card;
+pub mod flow;
 mod pair;
+pub mod shares;
 
 pub use card::{Bench, image};
 pub use pair::Pair;
@@ -32,13 +35,17 @@ const SIZES: [(usize, u32); 5] = [
     (8972, 9000),
 ];
 const QUICK_SIZES: [(usize, u32); 3] = [(1, 1500), (1472, 1500), (8972, 9000)];
-const STREAMS: [(usize, u32); 5] = [
+/// Those that are streamed.
+pub const STREAMS: [(usize, u32); 5] = [
     (18, 1500),
     (400, 1500),
     (1472, 1500),
     (8972, 9000),
     (32_768, 1500),
 ];
+
+/// Those whose time is shared out.
+pub const WAYS: [(usize, u32); 3] = [(1, 1500), (32_768, 1500), (32_768, 9000)];
 
 /// A size, one datagram at a time; microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -82,6 +89,8 @@ pub struct Figures {
     pub latency: Vec<Latency>,
     /// In streams.
     pub bandwidth: Vec<Bandwidth>,
+    /// Where the time of one goes.
+    pub shares: Vec<shares::Way>,
 }
 
 /// Measures, prints the tables and writes `target/reports/bench-eudp.json`. `quick`: fewer sizes.
@@ -95,6 +104,10 @@ pub fn run(quick: bool) -> Result<()> {
     let figures = Figures {
         latency: latencies(&image, sizes)?,
         bandwidth: bandwidths(&image, streams, if quick { 100 } else { 400 })?,
+        shares: WAYS
+            .iter()
+            .map(|(bytes, mtu)| shares::measure(&image, *bytes, *mtu))
+            .collect::<Result<_>>()?,
     };
     let mut page = Page::new(Conditions::default());
     page.title("E-UDP: datagrams of endpoints, in the card's time");
@@ -104,6 +117,10 @@ pub fn run(quick: bool) -> Result<()> {
         &figures.bandwidth_table(),
     );
     page.table("two cards on one wire", &pairs(&image, sizes)?);
+    page.table(
+        "where the time of one goes, us",
+        &shares::table(&figures.shares),
+    );
     page.table("a burst of 10 000 descriptors", &bursts(&image)?);
     page.write("bench-eudp", std::slice::from_ref(&figures))
 }
@@ -167,7 +184,11 @@ pub fn latencies(image: &[u8], sizes: &[(usize, u32)]) -> Result<Vec<Latency>> {
     sizes.iter().copied().map(one).collect()
 }
 
-fn bandwidths(image: &[u8], sizes: &[(usize, u32)], count: usize) -> Result<Vec<Bandwidth>> {
+/// Streams of some sizes, of `count` datagrams or of fewer long ones.
+///
+/// # Errors
+/// As [`run`].
+pub fn bandwidths(image: &[u8], sizes: &[(usize, u32)], count: usize) -> Result<Vec<Bandwidth>> {
     let one = |(bytes, mtu): (usize, u32)| {
         let count = count.min(40_000_000 / 8 / bytes.max(1)).max(20);
         let out = |checksum| {

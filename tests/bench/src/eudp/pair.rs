@@ -44,6 +44,11 @@ impl Pair {
         })
     }
 
+    /// Both hosts.
+    pub(super) const fn hosts(&mut self) -> &mut [Bench; 2] {
+        &mut self.hosts
+    }
+
     /// Microseconds from a process's call to where the other process sees the datagram, there and
     /// back, the mean of `count` rounds, halved.
     ///
