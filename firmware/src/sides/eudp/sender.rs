@@ -123,7 +123,7 @@ impl Sender {
             *sum = u32::from(done.sum(&mut io.bus));
         }
         if self.work.is_cut {
-            self.part_arrived();
+            self.part_arrived(send, io);
         }
         self.arrive(send, io);
         // What is cut through and not whole has a deadline: all else waits.
@@ -133,7 +133,9 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn part_arrived(&mut self) {
+    fn part_arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        // Other parts may have taken their time.
+        self.cut_off_if_late(send, io);
         let Work { frames, watch, .. } = &mut self.work;
         let frame = frames.now();
         let from = frame.here;
@@ -166,11 +168,17 @@ impl Sender {
     fn arrive_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.fetch(sdma::Event::Arrived, send, io);
         self.signalled(send, io);
-        // Other parts may be there already, but this one has taken its time.
+        // Other parts may be there already, but this one has taken its time, too.
+        self.cut_off_if_late(send, io);
+    }
+
+    /// Cuts the frame off if parts are missing, and CPU B would come too late from now on.
+    #[inline(never)]
+    fn cut_off_if_late<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         let Work { frames, watch, .. } = &mut self.work;
         let waits = watch.is_on() && frames.now().missing != 0;
         if waits && watch.is_over(timer::now(&mut io.bus)) {
-            self.rarely(send::Event::Deadline, send, io);
+            self.deadline(send, io);
         }
     }
 
@@ -194,7 +202,7 @@ impl Sender {
         if late.wrapping_sub(now) as i32 > 0 {
             io.arm_at(SlotB::Part, now, late);
         } else {
-            self.rarely(send::Event::Deadline, send, io);
+            self.deadline(send, io);
             self.report_steps(io);
         }
     }
@@ -204,7 +212,7 @@ impl Sender {
     pub fn due<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         let now = timer::now(&mut io.bus);
         if io.take_due(SlotB::Part, now) && self.work.watch.is_on() {
-            self.rarely(send::Event::Deadline, send, io);
+            self.deadline(send, io);
             self.report_steps(io);
         }
         if io.take_due(SlotB::Watch, now) && !self.work.watch.is_on() {
@@ -284,7 +292,7 @@ impl Sender {
         if note.is_part() && frame.is_given_up() && frame.missing != 0 {
             // What was given up counts as there: the wire is to go on.
             frame.missing -= 1;
-            self.part_arrived();
+            self.part_arrived(send, io);
             self.arrive(send, io);
         }
         self.go(send, io);

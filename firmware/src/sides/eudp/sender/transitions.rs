@@ -15,9 +15,29 @@ impl Sender {
     /// SDMA has told SEND something.
     #[inline(never)]
     pub(super) fn signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if let Some(signal) = self.work.signal.take() {
-            self.rarely(signal, send, io);
+        match self.work.signal.take() {
+            None => {}
+            // Time matters for these, so each has its own rows only.
+            Some(send::Event::PartArrived) => self.part_signalled(send, io),
+            Some(send::Event::LastArrived) => self.last_signalled(send, io),
+            Some(signal) => self.rarely(signal, send, io),
         }
+    }
+
+    #[inline(never)]
+    fn part_signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.hand_over(send::Event::PartArrived, send, io);
+    }
+
+    #[inline(never)]
+    fn last_signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.hand_over(send::Event::LastArrived, send, io);
+    }
+
+    /// The wire may have come to a part that is missing, or would have left before CPU B came back.
+    #[inline(never)]
+    pub(super) fn deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.hand_over(send::Event::Deadline, send, io);
     }
 
     /// An event of SDMA. What it tells SEND is signalled.
