@@ -165,6 +165,29 @@ impl Site {
         })
     }
 
+    /// The same between two TAP devices of this process' namespace, which somebody joins.
+    ///
+    /// # Errors
+    /// As [`Site::start`].
+    pub fn start_kernel_between(devices: [&str; 2], root: &Path) -> Result<Self> {
+        let programs = programs(Build::Release)?;
+        let folder = tempfile::tempdir()?;
+        let (near, far) = (Namespace::create("eta")?, Namespace::create("etak")?);
+        near.adopt(devices[0], KERNEL)?;
+        far.adopt(devices[1], FAR)?;
+        let mut server = far.command(&programs.join("userver").to_string_lossy());
+        server.args(["--kernel", ADDRESS, "--root"]).arg(root);
+        server.stderr(File::create(folder.path().join("server.log"))?);
+        Ok(Self {
+            server: Process::spawn(&mut server)?,
+            engine: None,
+            card: None,
+            namespace: near,
+            _far: Some(far),
+            folder,
+        })
+    }
+
     /// Kills the card's process, waits until engine and server have ended, and gives what they
     /// said.
     ///

@@ -12,6 +12,7 @@
 //! same wire and the same firmware.
 
 mod arms;
+mod arrivals;
 mod clients;
 mod crowd;
 mod offer;
@@ -94,6 +95,8 @@ pub enum Part {
     Rates,
     /// Replies up to twice saturation, for each accept policy.
     Overload,
+    /// How long replies take at fixed rates of connections.
+    Arrivals,
     /// curl, wrk, httperf, h2load and nmap.
     Clients,
     /// A hundred active connections among ten thousand.
@@ -143,6 +146,11 @@ pub fn run(quick: bool, store: bool, only: Option<Part>) -> Result<()> {
         let (overload, lines) = overload::run(quick)?;
         report("overload", write_json("bench-eta-overload", &overload))?;
         summary.overload = lines;
+    }
+    if wanted(Part::Arrivals) {
+        let (rows, lines) = arrivals::run(folder.path(), quick)?;
+        report("arrivals", write_json("bench-eta-arrivals", &rows))?;
+        summary.arrivals = lines;
     }
     if wanted(Part::Clients) {
         let said = clients::run(folder.path())?;

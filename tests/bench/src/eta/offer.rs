@@ -21,7 +21,7 @@ pub enum Pace {
 }
 
 /// What came of it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Connections begun.
     pub begun: u64,
@@ -36,6 +36,8 @@ pub struct Outcome {
     pub errors: u64,
     /// Connections that began more than a millisecond late: the client could not keep its rate.
     pub late: u64,
+    /// Of each steady reply, microseconds from the time at which its connection was to begin.
+    pub waits: Vec<u32>,
 }
 
 impl Outcome {
@@ -47,6 +49,8 @@ impl Outcome {
 
 struct Connection {
     socket: OwnedFd,
+    /// When it was to begin, however late it did.
+    planned: Instant,
     asked: bool,
     got: usize,
     expected: usize,
@@ -94,10 +98,12 @@ pub fn offer(
         };
         while asking && outcome.begun < due {
             let token = outcome.begun;
-            if let Pace::Rate(rate) = pace {
-                let planned = Duration::from_secs_f64(token as f64 / rate);
-                outcome.late += u64::from(start.elapsed() > planned + Duration::from_millis(1));
-            }
+            let begins = Instant::now();
+            let planned = match pace {
+                Pace::Rate(rate) => start + Duration::from_secs_f64(token as f64 / rate),
+                Pace::UnderWay(_) => begins,
+            };
+            outcome.late += u64::from(begins > planned + Duration::from_millis(1));
             outcome.begun += 1;
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let socket =
@@ -112,6 +118,7 @@ pub fn offer(
             epoll::add(&epoll, &socket, EventData::new_u64(token), EventFlags::OUT)?;
             let connection = Connection {
                 socket,
+                planned,
                 asked: false,
                 got: 0,
                 expected: 0,
@@ -143,7 +150,11 @@ pub fn offer(
                 Ok(false) => {}
                 Ok(true) => {
                     outcome.replies += 1;
-                    outcome.steady += u64::from((time / 3..time).contains(&start.elapsed()));
+                    if (time / 3..time).contains(&start.elapsed()) {
+                        outcome.steady += 1;
+                        let wait = connection.planned.elapsed().as_micros();
+                        outcome.waits.push(u32::try_from(wait).unwrap_or(u32::MAX));
+                    }
                     open.remove(&token);
                 }
                 Err(_) => {
@@ -229,6 +240,8 @@ mod tests {
         assert_eq!(outcome.errors, 0);
         assert_eq!(outcome.replies + outcome.timeouts, outcome.begun);
         assert!(outcome.steady > 0 && outcome.steady < outcome.replies);
+        assert_eq!(outcome.waits.len() as u64, outcome.steady);
+        assert!(outcome.waits.iter().all(|wait| *wait < 1_000_000));
         assert!(outcome.begun >= 15 && outcome.replies.abs_diff(outcome.timeouts) <= 1);
     }
 }

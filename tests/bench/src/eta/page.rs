@@ -26,6 +26,7 @@ pub struct Summary {
     pub calls: Vec<Calls>,
     pub rates: Vec<Rate>,
     pub overload: Overload,
+    pub arrivals: Arrivals,
     pub clients: Vec<Client>,
     /// Requests in a second of 100 active connections alone, and among 10 000.
     pub crowd: [f64; 2],
@@ -78,6 +79,31 @@ pub struct Line {
     pub begun: Vec<f64>,
 }
 
+/// Connections at fixed rates.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Arrivals {
+    pub rounds: u32,
+    /// Programs that wanted a processor when this part began.
+    pub load: f64,
+    /// Replies in a second that saturate the slowest arm.
+    pub saturation: f64,
+    pub lines: Vec<Arrival>,
+}
+
+/// An arm at a share of that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arrival {
+    pub load: f64,
+    pub arm: String,
+    pub target_per_s: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub p999_us: f64,
+    /// Connections that the client began late, and those without a reply, in all rounds.
+    pub late: u64,
+    pub lost: u64,
+}
+
 /// What a client of others saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Client {
@@ -128,6 +154,7 @@ pub fn fill(page: &str, summary: &Summary) -> Result<String> {
         ("calls", calls(summary)),
         ("rates", rates(summary)),
         ("overload", overload(&summary.overload)),
+        ("arrivals", arrivals(&summary.arrivals)),
         ("clients", clients(summary)),
     ];
     tables
@@ -239,6 +266,41 @@ fn overload(overload: &Overload) -> String {
             let _ = write!(text, " {share:.2} |");
         }
         text.push('\n');
+    }
+    text
+}
+
+/// The table of fixed rates.
+pub fn arrivals(arrivals: &Arrivals) -> String {
+    let mut text = paragraph(&format!(
+        "The slowest arm is saturated at {:.0} replies/s. Medians of {} round(s), load average \
+         {:.1} when they began; late and lost are sums.",
+        arrivals.saturation, arrivals.rounds, arrivals.load
+    ));
+    text.push('\n');
+    text += &head(&[
+        "of saturation",
+        "arm",
+        "connections/s",
+        "p50 us",
+        "p99 us",
+        "p99.9 us",
+        "begun late",
+        "lost",
+    ]);
+    for line in &arrivals.lines {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {} | {} |",
+            line.load,
+            line.arm,
+            line.target_per_s,
+            line.p50_us,
+            line.p99_us,
+            line.p999_us,
+            line.late,
+            line.lost
+        );
     }
     text
 }
