@@ -124,62 +124,114 @@ fn ping(host: &Namespace, card: &Card, tap: &str, words: &[&str]) -> Vec<Value> 
     objects(&output.expect("it runs"))
 }
 
-/// Datagrams of all lengths there and back, with a checksum and without: what the peer's kernel sends
-/// comes in by the endpoint, in fragments, too. What begins with another fragment comes by the kernel.
+/// A host with a card, and its peer, on a wire with packets of `mtu` bytes.
+struct Both {
+    host: Namespace,
+    peer: Peer,
+    card: Card,
+    tap: String,
+}
+
+impl Both {
+    fn start(role: &str, mtu: &str) -> Both {
+        let pid = std::process::id();
+        let (tap, wire) = (format!("tge{role}{pid}"), format!("tgf{role}{pid}"));
+        let host = Namespace::create(&format!("endpoint{role}"));
+        let mut peer = Peer::start(&format!("sockets{role}"));
+        let options = CardOptions {
+            wire: Wire::Tap(wire.clone()),
+            ..CardOptions::default()
+        };
+        let card = Card::start(&tools(), &options).unwrap_or_else(|error| panic!("{error:#}"));
+        let adopted = peer.namespace.adopt(&wire, &format!("{PEER}/24"));
+        adopted.unwrap_or_else(|error| panic!("{error:#}"));
+        let mut command = peer.namespace.command("ip");
+        let set = command.args(["link", "set", &wire, "mtu", mtu]).status();
+        assert!(set.expect("ip runs").success());
+        peer.serve(ECHO, echo);
+        peer.serve(BACKWARDS, backwards);
+        Both {
+            host: host.unwrap_or_else(|error| panic!("{error:#}")),
+            peer,
+            card,
+            tap,
+        }
+    }
+
+    fn ping(&self, words: &[&str]) -> Vec<Value> {
+        ping(&self.host, &self.card, &self.tap, words)
+    }
+
+    /// Datagrams of these sizes there and back, with each kind of checksum: all by the endpoint.
+    fn compare(&self, sizes: &[&str], mtu: &str) {
+        for checksum in ["full", "leading", "none"] {
+            let mut words = vec!["--checksum", checksum, "--count", "3", "--mtu", mtu];
+            words.extend(sizes.iter().flat_map(|size| ["--size", size]));
+            let lines = self.ping(&words);
+            let answers: Vec<_> = lines.iter().filter(|line| line["kind"] == "ping").collect();
+            assert_eq!(answers.len(), sizes.len(), "{lines:?}");
+            for (line, size) in answers.iter().zip(sizes) {
+                assert_eq!(line["bytes"].to_string(), *size);
+                assert_eq!(
+                    (&line["answers"], &line["by"]),
+                    (&3.into(), &"endpoint".into())
+                );
+            }
+            refused_nothing(&lines);
+        }
+    }
+
+    /// The peer's kernel has found no fault with what came.
+    fn is_content(&self) {
+        for (protocol, name) in [
+            ("Udp:", "InCsumErrors"),
+            ("Udp:", "InErrors"),
+            ("Ip:", "ReasmFails"),
+        ] {
+            assert_eq!(self.peer.count(protocol, name), 0, "{protocol} {name}");
+        }
+    }
+}
+
+/// Datagrams of all lengths there and back, with each checksum and without: what the peer's kernel
+/// sends comes in by the endpoint, in fragments, too. What begins with another fragment comes by the
+/// kernel.
 #[test]
 fn a_linux_peer_answers_datagrams_of_all_lengths() {
     if !namespace::for_test() {
         return;
     }
-    let pid = std::process::id();
-    let (tap, wire) = (format!("tge{pid}"), format!("tgf{pid}"));
-    let host = Namespace::create("endpoint").unwrap_or_else(|error| panic!("{error:#}"));
-    let mut peer = Peer::start("sockets");
-    let options = CardOptions {
-        wire: Wire::Tap(wire.clone()),
-        ..CardOptions::default()
-    };
-    let card = Card::start(&tools(), &options).unwrap_or_else(|error| panic!("{error:#}"));
-    let adopted = peer.namespace.adopt(&wire, &format!("{PEER}/24"));
-    adopted.unwrap_or_else(|error| panic!("{error:#}"));
-    peer.serve(ECHO, echo);
-    peer.serve(BACKWARDS, backwards);
-    let sizes = ["1", "64", "1472", "1473", "2953", "9000", "30001", "65507"];
-    for checksum in ["full", "leading", "none"] {
-        let mut words = vec!["--checksum", checksum, "--count", "3"];
-        words.extend(sizes.iter().flat_map(|size| ["--size", size]));
-        let lines = ping(&host, &card, &tap, &words);
-        let answers: Vec<_> = lines.iter().filter(|line| line["kind"] == "ping").collect();
-        assert_eq!(answers.len(), sizes.len(), "{lines:?}");
-        for (line, size) in answers.iter().zip(sizes) {
-            assert_eq!(line["bytes"].to_string(), size);
-            assert_eq!(
-                (&line["answers"], &line["by"]),
-                (&3.into(), &"endpoint".into())
-            );
-        }
-        refused_nothing(&lines);
-    }
+    let both = Both::start("a", "1500");
+    both.compare(
+        &["1", "64", "1472", "1473", "2953", "9000", "30001", "65507"],
+        "1500",
+    );
     let port = BACKWARDS.to_string();
     let words = [
         "--port", &port, "--size", "3001", "--size", "900", "--count", "3",
     ];
-    let lines = ping(&host, &card, &tap, &words);
+    let lines = both.ping(&words);
     let by: Vec<_> = lines
         .iter()
         .filter_map(|line| line["by"].as_str())
         .collect();
     assert_eq!(by, ["kernel", "endpoint"], "{lines:?}");
     refused_nothing(&lines);
-    for (protocol, name) in [
-        ("Udp:", "InCsumErrors"),
-        ("Udp:", "InErrors"),
-        ("Ip:", "ReasmFails"),
-    ] {
-        assert_eq!(peer.count(protocol, name), 0, "{protocol} {name}");
-    }
+    both.is_content();
     // Each datagram of more than a frame went there in fragments.
-    assert!(peer.count("Ip:", "ReasmOKs") >= 3 * 5 * 3 + 3);
+    assert!(both.peer.count("Ip:", "ReasmOKs") >= 3 * 5 * 3 + 3);
+}
+
+/// The same with packets of 9000 bytes.
+#[test]
+fn a_linux_peer_answers_datagrams_in_jumbo_frames() {
+    if !namespace::for_test() {
+        return;
+    }
+    let both = Both::start("j", "9000");
+    both.compare(&["1", "1473", "8972", "8973", "30001", "65507"], "9000");
+    both.is_content();
+    assert!(both.peer.count("Ip:", "ReasmOKs") >= 3 * 3 * 3);
 }
 
 fn refused_nothing(lines: &[Value]) {
