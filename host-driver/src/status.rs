@@ -34,6 +34,7 @@ use host_interface::trace::TraceEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use spine_linker::extensions::Extensions;
+use spine_linker::load::lease::Lease;
 use spine_linker::policy::Policy;
 
 use crate::live::{Direction, FrameStream, MOST_FRAMES};
@@ -148,6 +149,9 @@ pub enum Request {
         domains: Vec<u32>,
         /// Whether these are unloaded when the process ends.
         unload: bool,
+        /// The domain that writes to a screen of the process's, and the screen's bytes.
+        #[serde(default)]
+        screen: Option<(u32, u32)>,
     },
     /// Hands a message of the driver's to a handler.
     SendMessage {
@@ -157,6 +161,13 @@ pub enum Request {
         handler: u8,
         /// Arguments, up to 60.
         arguments: Vec<u32>,
+    },
+    /// Leases a domain a range of the bus, or takes it back.
+    Lease {
+        /// The domain.
+        domain: u32,
+        /// The range; of 0 bytes to take it back.
+        lease: Lease,
     },
     /// The routes of a router on the card, after a change if one is named.
     Routes {
@@ -206,6 +217,7 @@ impl Request {
             | Self::ResumeExtension { .. }
             | Self::OpenEndpoint { .. }
             | Self::SendMessage { .. }
+            | Self::Lease { .. }
             | Self::LogLevels { .. }
             | Self::TraceMask { .. }
             | Self::Link { .. } => true,
@@ -454,6 +466,7 @@ fn answer<T: Transport>(
         | Request::UnloadExtension { .. }
         | Request::OpenEndpoint { .. }
         | Request::SendMessage { .. }
+        | Request::Lease { .. }
         | Request::Routes { .. }
         | Request::ResumeExtension { .. } => extensions::answer(loaded, applications, request, nic),
         Request::Link { up } => {

@@ -4,6 +4,7 @@
 //! not know: names, what was proven, who owns each guard, and the routes of a router. Restarted
 //! firmware has no domains; the record notices the restart at its next look and is empty, too.
 
+mod leases;
 mod messages;
 mod routes;
 
@@ -11,6 +12,7 @@ pub use messages::{EndpointReport, Ledger};
 pub use routes::{ChangeError, RouteChange, RouterReport};
 
 use crate::guard::{Guard, GuardText};
+use crate::load::lease::Lease;
 use crate::load::{Card, LoadError, Loader};
 use crate::policy::{Policy, PolicyError};
 use crate::sign::TrustError;
@@ -45,6 +47,8 @@ pub struct Report {
     pub dropped: u32,
     /// Frames that it had transmitted.
     pub transmitted: u32,
+    /// What it may write to.
+    pub lease: Lease,
     /// Its own counters.
     pub counters: Vec<u32>,
 }
@@ -55,6 +59,7 @@ struct Loaded {
     bytes: u32,
     stack: u32,
     routes: routes::Routes,
+    lease: Lease,
 }
 
 /// The extensions of a card.
@@ -132,6 +137,7 @@ impl Extensions {
                 bytes,
                 stack: proof.most,
                 routes: routes::Routes::new(),
+                lease: Lease::NONE,
             });
         }
         Ok(domain)
@@ -210,6 +216,7 @@ fn report<C: Card>(
         consumed: count(DomainCount::Consumed)?,
         dropped: count(DomainCount::Dropped)?,
         transmitted: count(DomainCount::Transmitted)?,
+        lease: row.lease,
         counters: loader.counters(card, domain)?.to_vec(),
     })
 }

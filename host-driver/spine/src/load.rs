@@ -22,7 +22,6 @@ use host_interface::spine::{
     ARGUMENT_WORDS, BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS,
     GUARDS, LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
 };
-use std::ops::Range;
 use thiserror::Error;
 
 /// A card's memory and its mailboxes, as a driver has them.
@@ -141,8 +140,8 @@ pub struct Loader {
     runtime: Runtime,
     command: u32,
     pieces: [Option<Piece>; DOMAINS as usize],
-    /// Ranges of the bus that each domain may be leased.
-    leases: [Vec<Range<u64>>; DOMAINS as usize],
+    /// What each domain may be leased.
+    leases: [lease::Granted; DOMAINS as usize],
     /// What stands in the doorbells of endpoints.
     doorbells: [u16; ENDPOINTS as usize],
 }
@@ -252,7 +251,7 @@ impl Loader {
         card.write(at, &[policy.floor()]).map_err(LoadError::Card)?;
         self.ask(card, Command::Load, domain)?;
         if let Some(leases) = self.leases.get_mut(domain as usize) {
-            leases.clone_from(&grant.leases);
+            *leases = lease::Granted::by(grant);
         }
         if let Some(piece) = self.pieces.get_mut(domain as usize) {
             let bytes = needs.next_multiple_of(ALIGNMENT);

@@ -18,6 +18,7 @@
 //! stack = 256                     # bytes that a handler may need
 //! guards = ["udp:4000-4999"]      # which frames its handlers may get, see `guard::GuardGrant`
 //! leases = [{ address = 0xD0000000, bytes = 0x400000 }] # of the bus, to write to; none by default
+//! screen = 0x400000               # bytes of the driver's memory, to write to; none by default
 //! ```
 
 use crate::guard::{GuardGrant, GuardText, NoGuard};
@@ -83,6 +84,9 @@ pub enum PolicyError {
     /// The signer's extensions may not write there.
     #[error("the policy does not grant the signer a lease of {1} bytes at {0:#x}")]
     Lease(u64, u32),
+    /// The signer's extensions get a smaller screen, or none.
+    #[error("the policy does not grant the signer a screen of {0} bytes")]
+    Screen(u32),
     /// The signer may not install this guard.
     #[error("the policy does not grant the signer the guard {0}")]
     Guard(String),
@@ -122,6 +126,8 @@ struct SignerEntry {
     guards: Vec<String>,
     #[serde(default)]
     leases: Vec<LeaseEntry>,
+    #[serde(default)]
+    screen: u32,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -164,6 +170,8 @@ pub struct Grant {
     pub guards: Vec<GuardGrant>,
     /// Ranges of the bus that its extensions may be leased.
     pub leases: Vec<Range<u64>>,
+    /// Bytes of the driver's memory that its extensions may be leased, as a screen of a process's.
+    pub screen: u32,
 }
 
 impl Grant {
@@ -283,6 +291,7 @@ fn grant(index: usize, entry: SignerEntry) -> Result<Grant, PolicyError> {
         memory: entry.memory,
         stack: entry.stack,
         leases: leases.collect(),
+        screen: entry.screen,
         guards: guards
             .collect::<Result<_, _>>()
             .map_err(|reason| PolicyError::GuardText { index, reason })?,

@@ -3,6 +3,11 @@
 //! SPINE paper, section 5.1. A server sends the lines of its pictures in [pieces](line); who owns the
 //! screen [places](placement) windows on it. `firmware/spine/extensions/video` has the layouts.
 
+pub mod test_card;
+mod text;
+
+pub use text::GeometryError;
+
 /// The extension's name.
 pub const VIDEO: &str = "spine-video";
 /// EtherType of pieces: the first of those for local experiments.

@@ -12,7 +12,10 @@
 //!   end of file: the driver is gone    end of file: the endpoint is closed
 //! ```
 //!
-//! However a process ends, its socket does, and with it its endpoint. Firmware that was started
+//! A process may ask for a screen, too: pages of this memory behind the rings, which a domain's
+//! handlers write to by a lease.
+//!
+//! However a process ends, its socket does, and with it endpoint and screen. Firmware that was started
 //! anew has forgotten all endpoints: then the driver ends the sockets.
 
 use std::collections::VecDeque;
@@ -28,9 +31,10 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlag
 use serde_json::{Value, json};
 use spine_linker::endpoint::{RingSizes, doorbell};
 use spine_linker::extensions::Extensions;
+use spine_linker::load::lease::Lease;
 use spine_linker::load::{EndpointConfig, LoadError, handlers_of};
 
-use crate::dma::DmaMemory;
+use crate::dma::{DmaMemory, PAGE_BYTES};
 use crate::nic::{Control, ExtensionCard, NicError};
 use crate::transport::Transport;
 
@@ -38,6 +42,8 @@ use crate::transport::Transport;
 const FIRST: u32 = 1;
 /// Bytes of bulk data that a process gets, at most.
 const MOST_BULK: u32 = 1 << 20;
+/// Bytes of its screen, at most.
+const MOST_SCREEN: u32 = 1 << 26;
 
 /// What a request for an endpoint names.
 #[derive(Debug)]
@@ -46,6 +52,8 @@ pub(super) struct Wanted {
     pub domains: Vec<u32>,
     /// Whether these are unloaded when the process ends.
     pub unload: bool,
+    /// The domain that writes to its screen, and the screen's bytes.
+    pub screen: Option<(u32, u32)>,
 }
 
 #[derive(Debug)]
@@ -58,6 +66,8 @@ struct Application {
     /// Domains that it may call, and whether they go when it does.
     domains: Vec<u32>,
     unload: bool,
+    /// The domain that writes to its screen.
+    screen: Option<u32>,
     /// The halfword that stands in its doorbell.
     rung: u16,
     /// Messages from the card that it was told of.
@@ -92,8 +102,12 @@ impl Applications {
         let is_free = |number: &u32| self.open.iter().all(|one| one.endpoint != *number);
         let endpoint = (FIRST..ENDPOINTS).find(is_free);
         let endpoint = endpoint.ok_or("all endpoints are in use")?;
-        let bytes = wanted.sizes.bytes();
-        let memory = control.transport().allocate(bytes);
+        if let Some((domain, bytes)) = wanted.screen {
+            judge_screen(extensions, control, domain, bytes)?;
+        }
+        let rings = wanted.sizes.bytes().next_multiple_of(PAGE_BYTES);
+        let screen = wanted.screen.map_or(0, |(_, bytes)| bytes as usize);
+        let memory = control.transport().allocate(rings + screen);
         let memory = memory.map_err(|error| error.to_string())?;
         let config = EndpointConfig {
             address: memory.iova(),
@@ -106,6 +120,16 @@ impl Applications {
             let _ = control.transport().unmap(&memory);
             return Err(text(error));
         }
+        if let Some((domain, bytes)) = wanted.screen
+            && let Err(error) = lease_screen(extensions, control, domain, (&memory, rings, bytes))
+        {
+            let mut card = ExtensionCard(control);
+            // Memory that the card may still reach stays.
+            if extensions.close_endpoint(&mut card, endpoint).is_ok() {
+                let _ = control.transport().unmap(&memory);
+            }
+            return Err(error);
+        }
         self.open.push(Application {
             stream: None,
             endpoint,
@@ -113,6 +137,7 @@ impl Applications {
             memory,
             domains: wanted.domains.clone(),
             unload: wanted.unload,
+            screen: wanted.screen.map(|(domain, _)| domain),
             rung: 0,
             told: 0,
         });
@@ -164,7 +189,13 @@ impl Applications {
                 Ok(true) => self.open.push(application),
                 Ok(false) => {
                     let mut card = ExtensionCard(control);
-                    let closed = extensions.close_endpoint(&mut card, application.endpoint);
+                    let taken_back = application.screen.map_or(Ok(()), |domain| {
+                        extensions.set_screen(&mut card, domain, Lease::NONE)
+                    });
+                    let closed = taken_back.and_then(|()| {
+                        application.screen = None;
+                        extensions.close_endpoint(&mut card, application.endpoint)
+                    });
                     if let Err(error) = closed {
                         // The card may still reach its memory.
                         self.open.push(application);
@@ -196,6 +227,8 @@ impl Applications {
         domain: u32,
     ) -> Result<(), LoadError<NicError>> {
         for application in &mut self.open {
+            // The unload takes the lease back.
+            application.screen = application.screen.filter(|one| *one != domain);
             if application.domains.contains(&domain) {
                 application.domains.retain(|one| *one != domain);
                 let handlers = handlers(&application.domains);
@@ -206,10 +239,47 @@ impl Applications {
         Ok(())
     }
 
+    /// The endpoint to whose screen a domain writes.
+    pub fn screen_of(&self, domain: u32) -> Option<u32> {
+        let found = self.open.iter().find(|one| one.screen == Some(domain));
+        found.map(|one| one.endpoint + DRIVER)
+    }
+
     /// The endpoints that are open.
     pub fn numbers(&self) -> Vec<u32> {
         self.open.iter().map(|one| one.endpoint).collect()
     }
+}
+
+/// Whether a domain can have a screen of so many bytes.
+fn judge_screen<T: Transport>(
+    extensions: &mut Extensions,
+    control: &mut Control<T>,
+    domain: u32,
+    bytes: u32,
+) -> Result<(), String> {
+    if bytes == 0 || bytes > MOST_SCREEN {
+        return Err(format!("a screen has 1 to {MOST_SCREEN} bytes"));
+    }
+    let lease = extensions.lease(&mut ExtensionCard(control), domain);
+    if lease.map_err(text)? != Lease::NONE {
+        return Err(format!("domain {domain} has a lease already"));
+    }
+    Ok(())
+}
+
+/// Leases a domain the bytes behind the rings.
+fn lease_screen<T: Transport>(
+    extensions: &mut Extensions,
+    control: &mut Control<T>,
+    domain: u32,
+    (memory, offset, bytes): (&DmaMemory, usize, u32),
+) -> Result<(), String> {
+    let address = memory.address(offset, bytes as usize);
+    let address = address.map_err(|error| error.to_string())?;
+    let screen = Lease { address, bytes };
+    let leased = extensions.set_screen(&mut ExtensionCard(control), domain, screen);
+    leased.map_err(text)
 }
 
 fn handlers(domains: &[u32]) -> u32 {

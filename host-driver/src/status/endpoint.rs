@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use spine_linker::endpoint::{Endpoint, HandlerOf, NotSent, Received, RingSizes};
 
 use super::{ANSWER, Request};
-use crate::dma::{DmaError, DmaMemory};
+use crate::dma::{DmaError, DmaMemory, PAGE_BYTES};
 
 /// Longest answer with a file.
 const LONGEST: usize = 4096;
@@ -23,6 +24,9 @@ const LONGEST: usize = 4096;
 #[derive(Debug)]
 pub struct Application {
     rings: Endpoint<DmaMemory>,
+    /// The same memory, and where in it the screen is.
+    screen: DmaMemory,
+    screen_at: Range<usize>,
     number: u32,
     stream: UnixStream,
 }
@@ -39,6 +43,30 @@ impl Application {
         domains: &[u32],
         unload: bool,
     ) -> io::Result<Application> {
+        Application::open_with(path, sizes, domains, unload, None)
+    }
+
+    /// The same, with a screen of `bytes` bytes that handlers of a domain write to
+    /// ([`read_screen`](Self::read_screen)).
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    pub fn open_screen(
+        path: &Path,
+        sizes: RingSizes,
+        domain: u32,
+        bytes: u32,
+    ) -> io::Result<Application> {
+        Application::open_with(path, sizes, &[domain], false, Some((domain, bytes)))
+    }
+
+    fn open_with(
+        path: &Path,
+        sizes: RingSizes,
+        domains: &[u32],
+        unload: bool,
+        screen: Option<(u32, u32)>,
+    ) -> io::Result<Application> {
         let mut stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(ANSWER))?;
         let request = Request::OpenEndpoint {
@@ -46,6 +74,7 @@ impl Application {
             bulk: sizes.bulk,
             domains: domains.to_vec(),
             unload,
+            screen,
         };
         writeln!(stream, "{}", serde_json::to_string(&request)?)?;
         let (answer, file) = receive_with(&stream)?;
@@ -55,11 +84,15 @@ impl Application {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let number = answer["endpoint"].as_u64().ok_or_else(invalid)?;
         let memory = DmaMemory::of_file(file.ok_or_else(invalid)?, 0)?;
-        if memory.len() < sizes.bytes() {
+        let rings = sizes.bytes().next_multiple_of(PAGE_BYTES);
+        let bytes = screen.map_or(0, |(_, bytes)| bytes as usize);
+        if memory.len() < rings + bytes {
             return Err(invalid());
         }
         Ok(Application {
+            screen: memory.clone(),
             rings: Endpoint::new(memory, sizes),
+            screen_at: rings..rings + bytes,
             number: u32::try_from(number).map_err(|_| invalid())?,
             stream,
         })
@@ -68,6 +101,23 @@ impl Application {
     /// Its number, as handlers know it.
     pub const fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The bytes of the screen, from one of them on.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    pub fn read_screen(&self, from: usize, out: &mut [u8]) -> Result<(), DmaError> {
+        let refused = DmaError::OutOfBounds {
+            offset: from,
+            bytes: out.len(),
+            len: self.screen_at.len(),
+        };
+        let end = from.checked_add(out.len()).ok_or(refused)?;
+        if end > self.screen_at.len() {
+            return Err(refused);
+        }
+        self.screen.read_bytes(self.screen_at.start + from, out)
     }
 
     /// The rings: what is put there is sent by [`notify`](Self::notify).

@@ -30,6 +30,7 @@ pub(super) fn answer<T: Transport>(
         bulk,
         domains,
         unload,
+        screen,
     } = request
     {
         let wanted = Wanted {
@@ -39,6 +40,7 @@ pub(super) fn answer<T: Transport>(
             },
             domains: domains.clone(),
             unload: *unload,
+            screen: *screen,
         };
         return applications.open(extensions, control, &wanted);
     }
@@ -65,6 +67,15 @@ pub(super) fn answer<T: Transport>(
         }
         Request::UnloadExtension { domain } => {
             extensions.unload(&mut card, *domain).map_err(text)?;
+        }
+        Request::Lease { domain, lease } => {
+            if let Some(endpoint) = applications.screen_of(*domain) {
+                return Err(format!(
+                    "domain {domain} writes to the screen of endpoint {endpoint}"
+                ));
+            }
+            let put = extensions.set_lease(&mut card, *domain, *lease);
+            put.map_err(text)?;
         }
         Request::ResumeExtension { domain } => {
             extensions.resume(&mut card, *domain).map_err(text)?;

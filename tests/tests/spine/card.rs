@@ -155,7 +155,7 @@ fn policy_from(
         domains = [
             "spine.runtime", "spine.network", "spine.buffer", "spine.counter", "spine.clock",
             "spine.message",
-            "spine.peer",
+            "spine.peer", "spine.dma",
         ]
         watchdog = {watchdog}
         patience = {patience}
@@ -163,6 +163,8 @@ fn policy_from(
         memory = {memory}
         stack = 256
         guards = {guards:?}
+        leases = [{{ address = 0xD0000000, bytes = 0x10000 }}]
+        screen = 0x10000
         "#
     ))
     .expect("a policy")

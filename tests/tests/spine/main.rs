@@ -12,6 +12,7 @@ mod peers;
 mod rings;
 mod routes;
 mod schedules;
+mod screen;
 mod tigonctl;
 mod traffic;
 mod trials;

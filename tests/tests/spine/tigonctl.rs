@@ -26,8 +26,13 @@ impl Story {
         }
     }
 
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.folder.path().join(name);
+        let path = self.path(name);
         std::fs::write(&path, bytes).expect("room");
         path
     }

@@ -4,13 +4,14 @@
 //! when it is withdrawn, replaced or its domain unloaded: then the card has written all that it will.
 
 use super::{Card, LoadError, Loader};
-use crate::policy::PolicyError;
+use crate::policy::{Grant, PolicyError};
 use host_interface::spine::lease::{LEASE_BYTES, LONGEST, LeaseWord, asked};
 use host_interface::spine::{Command, Outcome};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Bytes of the bus at an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// Address on the bus.
     pub address: u64,
@@ -26,6 +27,22 @@ impl Lease {
     };
 }
 
+/// What a domain may be leased.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Granted {
+    bus: Vec<Range<u64>>,
+    screen: u32,
+}
+
+impl Granted {
+    pub(super) fn by(grant: &Grant) -> Granted {
+        Granted {
+            bus: grant.leases.clone(),
+            screen: grant.screen,
+        }
+    }
+}
+
 impl Loader {
     /// Leases a domain a range of the bus in place of the one that it had; [`Lease::NONE`] withdraws
     /// that. When this returns, nothing is written by the old one any more.
@@ -39,14 +56,44 @@ impl Loader {
         domain: u32,
         lease: Lease,
     ) -> Result<(), LoadError<C::Error>> {
-        let place = self.pieces.get(domain as usize).copied().flatten();
-        if place.is_none() {
-            return Err(LoadError::NotLoaded(domain));
-        }
-        let leases = self.leases.get(domain as usize);
-        if lease.bytes != 0 && !leases.is_some_and(|granted| covers(granted, lease)) {
+        let granted = self.granted(domain)?;
+        if lease.bytes != 0 && !covers(&granted.bus, lease) {
             return Err(PolicyError::Lease(lease.address, lease.bytes).into());
         }
+        self.put_lease(card, domain, lease)
+    }
+
+    /// The same for memory of the driver's, which is to be a screen.
+    ///
+    /// # Errors
+    /// [`LoadError::NotLoaded`], [`PolicyError::Screen`] for more than the signer may have, or what
+    /// the firmware says.
+    pub fn set_screen<C: Card>(
+        &mut self,
+        card: &mut C,
+        domain: u32,
+        screen: Lease,
+    ) -> Result<(), LoadError<C::Error>> {
+        let granted = self.granted(domain)?;
+        if screen.bytes > granted.screen.min(LONGEST) {
+            return Err(PolicyError::Screen(screen.bytes).into());
+        }
+        self.put_lease(card, domain, screen)
+    }
+
+    fn granted<E: std::error::Error>(&self, domain: u32) -> Result<&Granted, LoadError<E>> {
+        let place = self.pieces.get(domain as usize).copied().flatten();
+        let granted = self.leases.get(domain as usize);
+        let granted = place.and(granted);
+        granted.ok_or(LoadError::NotLoaded(domain))
+    }
+
+    fn put_lease<C: Card>(
+        &mut self,
+        card: &mut C,
+        domain: u32,
+        lease: Lease,
+    ) -> Result<(), LoadError<C::Error>> {
         let words = [
             (lease.address >> 32) as u32,
             lease.address as u32,

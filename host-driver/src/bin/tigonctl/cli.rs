@@ -14,6 +14,7 @@ mod queues;
 mod run;
 mod spine;
 mod traffic;
+mod video;
 
 pub use eudp::{EudpAction, EudpOptions, EudpPingOptions, EudpThroughputOptions};
 pub use flash::{BoardChoice, FlashAction, FlashOptions};
@@ -25,6 +26,7 @@ pub use traffic::{
     BridgeOptions, CaptureOptions, Direction, PeerOptions, PingOptions, Protocol, ReplayOptions,
     ThroughputOptions,
 };
+pub use video::{ServeOptions, ShowOptions, VideoAction};
 
 const EXAMPLE: &str = "Example:\n  \
     tigonctl --socket /tmp/card.sock info\n  \

@@ -1,6 +1,6 @@
 //! Ctrl-C, SIGTERM and SIGHUP: they end commands that otherwise run forever, and make others fail.
 
-use super::cli::{Arguments, Command};
+use super::cli::{Arguments, Command, SpineAction, VideoAction};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_usize};
 use std::sync::Arc;
@@ -46,6 +46,12 @@ fn has_an_end(command: &Command) -> bool {
         Command::Stats(options) => options.watch.is_none(),
         Command::Trace(options) => !options.follow,
         Command::Log(options) => options.seconds.is_some(),
+        Command::Spine {
+            action: SpineAction::Video { action },
+        } => match action {
+            VideoAction::Show(options) => options.seconds.is_some(),
+            VideoAction::Serve(options) => options.pictures.is_some(),
+        },
         _ => false,
     }
 }

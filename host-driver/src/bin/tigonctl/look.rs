@@ -103,6 +103,15 @@ impl Source {
         }
     }
 
+    /// An endpoint with a screen of so many bytes, which handlers of a domain write to.
+    pub fn open_screen(&self, sizes: RingSizes, domain: u32, bytes: u32) -> Result<Application> {
+        match self {
+            Self::Card(_) => bail!("only a driver gives endpoints: name its status socket"),
+            Self::Attached(path) => Application::open_screen(path, sizes, domain, bytes)
+                .with_context(|| format!("status {}", path.display())),
+        }
+    }
+
     /// The attached driver's answer about its card.
     pub fn card(&mut self) -> Result<CardAnswer> {
         let mut answer = self.request(&Request::Card)?;

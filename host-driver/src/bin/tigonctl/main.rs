@@ -99,7 +99,7 @@ fn run(arguments: &Arguments, output: &Output, interrupt: &Interrupt) -> anyhow:
         Command::Rings { addresses } => rings::rings(arguments, *addresses, output),
         Command::Queues(options) => queues::queues(arguments, options, output, stop),
         Command::Rss { action } => rss::rss(arguments, action, output),
-        Command::Spine { action } => spine::spine(arguments, action, output),
+        Command::Spine { action } => spine::spine(arguments, action, output, stop),
         Command::Link { wanted } => link::link(arguments, *wanted, output),
         Command::Reset => card::reset(arguments, output),
         Command::Top { interval, elf } => {

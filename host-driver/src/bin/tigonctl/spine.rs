@@ -1,6 +1,7 @@
 //! `tigonctl spine`: extensions of a card that another process drives.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -8,6 +9,7 @@ use host_driver::status::Request;
 use serde_json::{Value, json};
 use spine_linker::endpoint::{HandlerOf, RingSizes};
 use spine_linker::extensions::{EndpointReport, Ledger, Report};
+use spine_linker::load::lease::Lease;
 use spine_linker::policy::Policy;
 use spine_linker::sign::digits_of_bytes;
 
@@ -16,6 +18,7 @@ use super::output::Output;
 use super::rss::driver;
 
 mod routes;
+mod video;
 
 /// Rings of this program's own endpoint.
 const SIZES: RingSizes = RingSizes { slots: 16, bulk: 0 };
@@ -28,7 +31,12 @@ pub fn policy(path: &Path) -> Result<Policy> {
 }
 
 /// `tigonctl spine`
-pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Result<()> {
+pub fn spine(
+    arguments: &Arguments,
+    action: &SpineAction,
+    output: &Output,
+    stop: &AtomicBool,
+) -> Result<()> {
     let request = match action {
         SpineAction::Load { container, guards } => {
             let named = || format!("extension {}", container.display());
@@ -41,6 +49,19 @@ pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Re
         SpineAction::Message { .. } => return message(arguments, action, output),
         SpineAction::Route { domain, action } => {
             return routes::route(arguments, *domain, action, output);
+        }
+        SpineAction::Video { action } => return video::video(arguments, action, output, stop),
+        SpineAction::Lease {
+            domain,
+            address,
+            bytes,
+        } => {
+            let lease = address.zip(*bytes);
+            let lease = lease.map(|(address, bytes)| Lease { address, bytes });
+            Request::Lease {
+                domain: *domain,
+                lease: lease.unwrap_or(Lease::NONE),
+            }
         }
         SpineAction::List
         | SpineAction::Stats { .. }
@@ -80,7 +101,13 @@ pub fn spine(arguments: &Arguments, action: &SpineAction, output: &Output) -> Re
             let value = json!({ "domain": domain, "handler": handler });
             output.result("sent", value, &text);
         }
-        SpineAction::Message { .. } | SpineAction::Route { .. } => {}
+        SpineAction::Message { .. } | SpineAction::Route { .. } | SpineAction::Video { .. } => {}
+        SpineAction::Lease { domain, .. } => {
+            let report = reports.iter().find(|one| one.domain == *domain);
+            let lease = report.map_or(Lease::NONE, |one| one.lease);
+            let text = format!("domain {domain} {}", leased(lease));
+            output.result("lease", json!({ "domain": domain, "lease": lease }), &text);
+        }
         SpineAction::Endpoints => {
             let reports: Vec<EndpointReport> = serde_json::from_value(answer["endpoints"].take())?;
             let text = endpoints(&reports);
@@ -155,6 +182,13 @@ fn message(arguments: &Arguments, action: &SpineAction, output: &Output) -> Resu
     Ok(())
 }
 
+fn leased(lease: Lease) -> String {
+    match lease {
+        Lease::NONE => "has no lease".to_owned(),
+        Lease { address, bytes } => format!("writes to {bytes} bytes at {address:#x}"),
+    }
+}
+
 fn endpoints(reports: &[EndpointReport]) -> String {
     let mut lines = vec![
         "endpoint    fetched  delivered       sent  malformed  no handler  not allowed  beyond  cut"
@@ -215,6 +249,9 @@ fn statistics(one: &Report) -> String {
     ] {
         lines.push(format!("  {name:<18} {value:>10}"));
     }
+    if one.lease != Lease::NONE {
+        lines.push(format!("  it {}", leased(one.lease)));
+    }
     for (number, value) in one.counters.iter().enumerate() {
         if *value != 0 {
             lines.push(format!("  counter {number:<10} {value:>10}"));
@@ -242,6 +279,10 @@ mod tests {
             consumed: 9,
             dropped: 0,
             transmitted: 9,
+            lease: Lease {
+                address: 0xD000_0000,
+                bytes: 4096,
+            },
             counters: vec![9, 0],
         };
         let text = list(std::slice::from_ref(&report), &json!(25_000));
@@ -254,5 +295,7 @@ mod tests {
         assert!(text.starts_with("domain 1: hello, suspended\n"), "{text}");
         assert!(text.contains("\n  counter 0                   9"), "{text}");
         assert!(!text.contains("counter 1"), "{text}");
+        let lease = "\n  it writes to 4096 bytes at 0xd0000000\n";
+        assert!(text.contains(lease), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::VideoAction;
 use clap::Subcommand;
 use spine_linker::guard::GuardText;
 use spine_linker::routes::Prefix;
@@ -12,6 +13,7 @@ pub const EXAMPLE: &str = "Examples:\n  \
     tigonctl --attach tigon0.status spine stats 0\n  \
     tigonctl --attach tigon0.status spine message 0 1 17 0xFF\n  \
     tigonctl --attach tigon0.status spine route add 10.0.0.0/8 02:00:00:00:00:05\n  \
+    tigonctl --attach tigon0.status spine video show 0 --window 320x240+10+5 --png screen.png\n  \
     tigonctl --attach tigon0.status spine unload 0\n\
     A guard is any, ether:TYPE, ip:PROTOCOL or udp:PORT, and =HANDLER behind it; or message.";
 
@@ -73,6 +75,23 @@ pub enum SpineAction {
         /// Its domain.
         domain: u32,
     },
+    /// Let an extension write to a range of the PCI bus, as a frame buffer, or take it back.
+    Lease {
+        /// Its domain.
+        domain: u32,
+        /// The range's address on the bus; without it, the lease is taken back.
+        #[arg(value_parser = bus_address, requires = "bytes")]
+        address: Option<u64>,
+        /// Its bytes.
+        #[arg(value_parser = word)]
+        bytes: Option<u32>,
+    },
+    /// Show videos that come over the wire, or send them.
+    Video {
+        /// What to do.
+        #[command(subcommand)]
+        action: VideoAction,
+    },
     /// Print or change the routes of a router on the card.
     Route {
         /// The router's domain [default: the only router].
@@ -111,11 +130,17 @@ pub enum RouteAction {
 
 /// A word, decimal or hexadecimal.
 fn word(text: &str) -> Result<u32, String> {
-    let word = match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16),
+    let word = bus_address(text)?;
+    u32::try_from(word).map_err(|error| error.to_string())
+}
+
+/// An address on the bus, decimal or hexadecimal.
+fn bus_address(text: &str) -> Result<u64, String> {
+    let address = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    word.map_err(|error| error.to_string())
+    address.map_err(|error| error.to_string())
 }
 
 /// A guard, judged before the driver is asked.
