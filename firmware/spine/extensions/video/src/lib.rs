@@ -94,8 +94,7 @@ pub fn init(durable: &mut Durable) {
 
 #[inline(always)]
 fn word(index: usize) -> u32 {
-    let word = STATE.at(index % (WINDOWS * 32));
-    word.map_or(0, spine::Word::get)
+    STATE.at(index % (WINDOWS * 32)).map_or(0, spine::Word::get)
 }
 
 /// Stores in the order of the calls, wherever the handler is cut off.
@@ -118,28 +117,22 @@ fn line(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
     }
     let window = window * 32;
     if word(window + UNDER_WAY) == 0 || word(window + PICTURE) != *picture {
-        begin(context, window, *picture);
+        between(context, window);
+        set(window + PICTURE, *picture);
+        set(window + UNDER_WAY, 1);
     }
-    let done = put(context, window, *at, columns >> 16);
+    let verdict = put(context, window, *at, columns >> 16);
     if header & 1 != 0 {
         set(window + UNDER_WAY, 0);
         between(context, window);
     }
-    match done {
-        Put::Done => Verdict::Consume,
-        Put::Unseen => {
-            let _ = context.count(UNSEEN);
-            Verdict::Consume
-        }
-        Put::Refused => refuse(context),
-    }
+    verdict
 }
 
-/// What came of a piece.
-enum Put {
-    Done,
-    Unseen,
-    Refused,
+#[inline(never)]
+fn unseen(context: &Context) -> Verdict {
+    let _ = context.count(UNSEEN);
+    Verdict::Consume
 }
 
 #[inline(never)]
@@ -150,24 +143,24 @@ fn refuse(context: &Context) -> Verdict {
 
 /// Has what is seen of a piece written.
 #[inline(always)]
-fn put(context: &Context, window: usize, at: u32, columns: u32) -> Put {
+fn put(context: &Context, window: usize, at: u32, columns: u32) -> Verdict {
     let place = window + PLACES + (word(window + NOW) as usize & 8);
     let (row, column) = (at >> 16, at & 0xFFFF);
     if row.wrapping_sub(word(place + FIRST_LINE)) >= word(place + LINES) {
-        return Put::Unseen;
+        return unseen(context);
     }
     let first = column.max(word(place + FIRST_COLUMN));
     let end = column.wrapping_add(columns).min(word(place + END_COLUMN));
     if first >= end {
-        return Put::Unseen;
+        return unseen(context);
     }
     let depth = word(place + DEPTH);
     let from = PIXELS.wrapping_add(first.wrapping_sub(column).wrapping_shl(depth));
     let bytes = end.wrapping_sub(first).wrapping_shl(depth);
     let to = start_of(window, place, row).wrapping_add(first.wrapping_shl(depth));
     match context.transfer(from, bytes, to) {
-        Ok(()) => Put::Done,
-        Err(_) => Put::Refused,
+        Ok(()) => Verdict::Consume,
+        Err(_) => refuse(context),
     }
 }
 
@@ -201,14 +194,6 @@ fn product(times: u32, pitch: u32) -> u32 {
         pitch = pitch.wrapping_shl(1);
     }
     sum
-}
-
-/// The first piece of a picture.
-#[inline(never)]
-fn begin(context: &Context, window: usize, picture: u32) {
-    between(context, window);
-    set(window + PICTURE, picture);
-    set(window + UNDER_WAY, 1);
 }
 
 /// Between two pictures: the next placement takes effect.
