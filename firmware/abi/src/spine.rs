@@ -149,7 +149,7 @@ table! {
         TooManyGuards = 7,
         /// The handler's run was cut off, or its domain is suspended.
         Cut = 8,
-        /// A message has more arguments than there are.
+        /// A message has more arguments than there are, or a lease more bytes.
         TooLong = 9,
         /// There is no such endpoint, or its row cannot be.
         NoEndpoint = 10,

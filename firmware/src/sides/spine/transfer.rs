@@ -130,11 +130,21 @@ pub(super) fn beside<B: Dispatch>(
     let handler = handler & !GUARDS_TRANSFERS;
     let fate = hand_over(runtime, io, base, frame, domain, handler);
     io.bus.store(LEASE, 0);
-    let count = io.bus.load(COUNT);
-    for number in 0..count {
-        put(io, domain, noted(number));
-    }
+    carry_out(io, domain);
     fate
+}
+
+/// Queues the transfers that a run of a domain's has noted, in front of its messages: who gets an
+/// answer finds them done.
+#[inline(always)]
+pub(super) fn carry_out<B: Dispatch>(io: &mut IoA<B>, domain: u32) {
+    let count = io.bus.load(COUNT);
+    if count != 0 {
+        io.bus.store(COUNT, 0);
+        for number in 0..count {
+            put(io, domain, noted(number));
+        }
+    }
 }
 
 /// Queues a transfer that was noted.
@@ -170,17 +180,18 @@ impl Runtime {
         if loaded.is_none_or(|domain| domain.watchdog == 0) {
             return Err(Outcome::WrongState);
         }
+        let asked = PEER_PAGE + lease::asked(domain);
+        let [high, low, bytes] = [LeaseWord::High, LeaseWord::Low, LeaseWord::Bytes]
+            .map(|word| io.bus.load(asked + word as u32));
+        // What is refused leaves the one before as it is.
+        if bytes > LONGEST {
+            return Err(Outcome::TooLong);
+        }
         self.withdraw(io, domain);
         if !self.is_withdrawn(io, domain) {
             return Err(Outcome::Busy);
         }
-        let asked = PEER_PAGE + lease::asked(domain);
         let bus = &mut io.bus;
-        let [high, low, bytes] = [LeaseWord::High, LeaseWord::Low, LeaseWord::Bytes]
-            .map(|word| bus.load(asked + word as u32));
-        if bytes > LONGEST {
-            return Err(Outcome::TooLong);
-        }
         let at = lease(domain);
         bus.store(at + LeaseWord::High as u32, high);
         bus.store(at + LeaseWord::Low as u32, low);

@@ -127,11 +127,17 @@ impl Kit {
             stack = 256
             guards = ["any"]
             leases = [{{ address = 0xD0000000, bytes = 0x4000000 }}]
+            screen = 0x10000
             "#,
             digits_of_bytes(&self.build),
             digits_of_bytes(&self.signer.public()),
         );
         Ok(Policy::parse(&text)?)
+    }
+
+    /// The firmware's ELF file.
+    pub fn elf(&self) -> &[u8] {
+        &self.elf
     }
 
     /// The address of a symbol of the firmware.

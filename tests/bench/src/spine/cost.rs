@@ -6,8 +6,10 @@
 //! | guards | datagrams at the wire's rate into the host, past guards that none of them meets |
 //! | handlers | what CPU A does for a frame that goes to a handler, by what the handler asks for |
 //! | peers | packets through the router to the other card on the bus |
+//! | videos | pixels into a frame buffer on the bus, with each timing profile |
 //! | watchdog | how long a run lasts that does not end |
 
+use super::account::{self, Share};
 use super::card::{Kit, SpineCard};
 use super::frames::{Kind, WANTED, plain};
 use super::guarded::{Guarded, ROUTES, guarded};
@@ -15,6 +17,7 @@ use super::messages::{self, Messages};
 use super::peers::{self, Forwarded};
 use super::router;
 use super::stores::pc;
+use super::video::streams::{self, Streams};
 use crate::simulated::page::Page;
 use crate::simulated::tables::framed;
 use anyhow::{Context, Result, ensure};
@@ -36,7 +39,7 @@ use tigon2_sim::workload::experiment::{self, Duration, Experiment};
 use tigon2_sim::workload::testbench::Setup;
 
 /// The timing profile.
-const PROFILE: &str = "default";
+pub(super) const PROFILE: &str = "default";
 /// Bytes of datagrams: the shortest, some, the longest; the ends for a quick look.
 const SIZES: [usize; 4] = [18, 400, 800, 1472];
 const QUICK_SIZES: [usize; 2] = [18, 1472];
@@ -98,6 +101,10 @@ pub struct Costs {
     pub messages: Messages,
     /// From card to card.
     pub peers: Vec<Forwarded>,
+    /// Into a frame buffer.
+    pub video: Vec<Streams>,
+    /// CPU A's cycles for a piece of a video.
+    pub account: Vec<Share>,
     /// Microseconds that a run without end lasts with a watchdog of 10, least and most.
     pub watchdog: [f64; 2],
 }
@@ -146,6 +153,8 @@ pub fn measure(quick: bool) -> Result<Costs> {
         handled: handled(&kit)?,
         peers: peers::measure(&kit, &parameters()?)?,
         messages: messages::measure(&kit)?,
+        video: streams::measure(&kit, quick)?,
+        account: streams::account(&kit, 20_000_000)?,
         watchdog: watchdog(&kit, if quick { 40 } else { 400 })?,
     })
 }
@@ -300,7 +309,7 @@ fn watchdog(kit: &Kit, runs: u32) -> Result<[f64; 2]> {
 }
 
 impl Costs {
-    fn tables(&self) -> [(&'static str, Table); 5] {
+    fn tables(&self) -> [(&'static str, Table); 7] {
         let mut plain = framed(&["experiment", "bytes", "parallel", "spine", "slower by"]);
         for row in &self.plain {
             let unit = match row.experiment {
@@ -338,6 +347,8 @@ impl Costs {
             ("a frame to a handler", handled),
             ("messages of applications", self.messages.table()),
             ("from card to card", peers::table(&self.peers)),
+            ("videos", streams::table(&self.video)),
+            ("a piece of a video", account::table(&self.account)),
         ]
     }
 }

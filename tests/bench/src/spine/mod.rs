@@ -1,6 +1,7 @@
 //! Extensions: how they are made, and the simulated card on which the SPINE paper's claims are tried.
 //!
 //! ```text
+//!   account   where CPU A's time goes, by function
 //!   card      a card that loads extensions, its driver, and what is built for both
 //!   explored  schedules while extensions come, run and go
 //!   frames    frames for handlers, and the host's own beside them
@@ -25,6 +26,7 @@
 //!
 //! The commands are `cargo xtask extension cut` and others; the tests run short slices of them.
 
+pub mod account;
 pub mod card;
 pub mod churn;
 pub mod contained;

@@ -4,10 +4,13 @@
 //! held beside what should be seen of them. The bus counts what the host's CPU and memory are asked
 //! for meanwhile.
 
+pub mod moves;
+pub mod server;
+pub mod streams;
+
 use super::card::{Kit, SpineCard};
 use anyhow::{Context, Result, ensure};
 use host_driver::DmaMemory;
-use serde::Serialize;
 use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
 use spine_linker::load::Guard;
 use spine_linker::load::lease::Lease;
@@ -33,6 +36,8 @@ const BESIDE: u64 = 24;
 const BYTE_NS: u64 = 8;
 /// Nanoseconds in which all that came is written.
 const QUIET_NS: u64 = 500_000;
+/// Nanoseconds within which a placement is answered while no picture comes.
+const ANSWER_NS: u64 = 1_000_000;
 
 /// A card with the extension, and a frame buffer on its bus.
 pub struct Stage {
@@ -90,15 +95,10 @@ impl Stage {
         let pixels = fabric.frame_buffer(0, bytes, &[0])?;
         let container = kit.container(Path::new(FOLDER))?;
         let (domain, _) = card.load(kit, &container, &kit.policy(10, 3)?)?;
-        let lease = Lease {
-            address: pixels.iova(),
-            bytes: screen.bytes(),
-        };
-        card.loader.set_lease(&mut card.window, domain, lease)?;
         card.guards(&[Guard::ether_type(domain, LINE, ETHER_TYPE)])?;
         let owner = card.open_endpoint(OWNER, SIZES, domain)?;
         let due = fabric.card(0).lock().now();
-        Ok(Stage {
+        let mut stage = Stage {
             fabric,
             card,
             domain,
@@ -107,7 +107,32 @@ impl Stage {
             owner,
             due,
             serial: 0,
-        })
+        };
+        let whole = stage.whole();
+        stage.lease(whole)?;
+        Ok(stage)
+    }
+
+    /// The whole frame buffer.
+    pub fn whole(&self) -> Lease {
+        Lease {
+            address: self.pixels.iova(),
+            bytes: self.screen.bytes(),
+        }
+    }
+
+    /// Leases the extension this in place of what it had.
+    ///
+    /// # Errors
+    /// What the policy or the firmware says.
+    pub fn lease(&mut self, lease: Lease) -> Result<()> {
+        let SpineCard { loader, window, .. } = &mut self.card;
+        Ok(loader.set_lease(window, self.domain, lease)?)
+    }
+
+    /// The card's time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.card.machine.lock().now()
     }
 
     /// Asks for a window's placement; returns its serial.
@@ -125,6 +150,26 @@ impl Stage {
         self.owner.put(to, &arguments).context("the ring")?;
         self.ring()?;
         Ok(serial)
+    }
+
+    /// The same while no picture comes: it takes effect and is answered.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn place_and_wait(&mut self, number: u8, window: &Window) -> Result<()> {
+        let serial = self.place(number, 0, window)?;
+        let end = self.now() + ANSWER_NS;
+        let answer = loop {
+            self.pass(ANSWER_NS / 100);
+            let answer = self.answer()?;
+            if answer.is_some() || self.now() > end {
+                break answer;
+            }
+        };
+        let counts = self.card.counts(self.domain);
+        let wanted = Some((u32::from(number), serial));
+        ensure!(answer == wanted, "{answer:?}, not {wanted:?}: {counts:?}");
+        Ok(())
     }
 
     fn ring(&mut self) -> Result<()> {
@@ -193,7 +238,7 @@ impl Stage {
 
     /// Waits until all that was sent is through.
     pub fn settle(&mut self) {
-        let now = self.card.machine.lock().now();
+        let now = self.now();
         self.pass(self.due.saturating_sub(now) + QUIET_NS);
     }
 
@@ -205,6 +250,44 @@ impl Stage {
         let mut bytes = vec![0; self.pixels.len()];
         self.pixels.read_bytes(0, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// What of a window's lines lies on the screen: bytes of the frame buffer.
+    fn lines(&self, window: &Window) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        let (screen, window) = (self.screen, *window);
+        (0..window.height as i32).filter_map(move |line| {
+            let at = |x: i32| (x.clamp(0, screen.width as i32) as usize) << screen.depth;
+            let y = window.top + line;
+            let start = usize::try_from(y).ok()? * screen.pitch as usize;
+            let columns = at(window.left)..at(window.left + window.width as i32);
+            (y < screen.height as i32).then(|| start + columns.start..start + columns.end)
+        })
+    }
+
+    /// Whether a part of the screen is as it was at first.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub fn is_clear(&self, part: &Window) -> Result<bool> {
+        for line in self.lines(part) {
+            let mut bytes = vec![0; line.len()];
+            self.pixels.read_bytes(line.start, &mut bytes)?;
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Clears a part of the screen.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub fn clear(&self, part: &Window) -> Result<()> {
+        for line in self.lines(part) {
+            self.pixels.write_bytes(line.start, &vec![0; line.len()])?;
+        }
+        Ok(())
     }
 
     /// Paints a picture into bytes as a window shows it.
@@ -236,133 +319,4 @@ impl Stage {
             self.fabric.traffic(0, Target::FrameBuffer(0)).bytes,
         ]
     }
-}
-
-/// What came of some streams.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Streams {
-    /// How many.
-    pub streams: usize,
-    /// Megabits of pixels a second in all that were offered, and that were written.
-    pub rate: [f64; 2],
-    /// Pieces that were sent and not written.
-    pub lost: u64,
-    /// The host's accesses to the card, bytes of its memory that were touched.
-    pub host: [u64; 2],
-    /// Bytes on the bus for each byte of a picture that was sent.
-    pub bus_bytes: f64,
-}
-
-/// Lets some streams come for a while, `rate` megabits of pixels a second each, or as many as the
-/// wire takes (0): lines of `size` pixels of 2 bytes, in windows side by side.
-///
-/// # Errors
-/// What the driver says, or a frame buffer that shows something else.
-pub fn streams(
-    stage: &mut Stage,
-    count: usize,
-    rate: f64,
-    size: (u32, u32),
-    nanoseconds: u64,
-) -> Result<Streams> {
-    let windows: Vec<Window> = (0..count as u32)
-        .map(|number| Window {
-            left: (number % 2 * size.0) as i32,
-            top: (number / 2 * size.1) as i32,
-            width: size.0,
-            height: size.1,
-        })
-        .collect();
-    for (number, window) in windows.iter().enumerate() {
-        let serial = stage.place(number as u8, 0, window)?;
-        stage.pass(100_000);
-        ensure!(
-            stage.answer()? == Some((number as u32, serial)),
-            "no answer"
-        );
-    }
-    stage.settle();
-    let machine = stage.card.machine.clone();
-    let start = machine.lock().now();
-    let before = stage.asked();
-    let counts = stage.card.counts(stage.domain);
-    // The window moved for the counts; the host rests from now on.
-    let rests = stage.asked();
-    let bytes = u64::from(size.0) << stage.screen.depth;
-    let line_ns = if rate == 0.0 {
-        0.0
-    } else {
-        bytes as f64 * 8e3 / rate
-    };
-    let (mut lines, mut sent, mut pixels) = (vec![0u64; count], 0u64, 0u64);
-    let end = start + nanoseconds;
-    loop {
-        let now = machine.lock().now();
-        if now >= end {
-            break;
-        }
-        let mut turn = 0;
-        // The stream whose next line is due first.
-        let first = |lines: &[u64]| {
-            let due = lines.iter().enumerate();
-            let due =
-                due.map(|(stream, line)| (start + (*line as f64 * line_ns) as u64, *line, stream));
-            due.min()
-        };
-        while let Some((at, line, stream)) = first(&lines) {
-            let at = at.max(stage.due);
-            if at >= end || at > now + 200_000 || turn > 2000 {
-                break;
-            }
-            let (picture, row) = (line / u64::from(size.1), line % u64::from(size.1));
-            for piece in stage.pieces(stream as u8, picture as u32, row as u32, size) {
-                stage.send(at, piece);
-                sent += 1;
-            }
-            pixels += bytes;
-            lines[stream] += 1;
-            turn += 1;
-        }
-        stage.pass(100_000);
-    }
-    stage.settle();
-    let after = stage.asked();
-    let seconds = (nanoseconds as f64) / 1e9;
-    let written = after[2] - before[2];
-    let host = [after[0] - rests[0], after[1] - rests[1]];
-    let done = stage.card.counts(stage.domain);
-    let consumed = u64::from(done[4].wrapping_sub(counts[4]));
-    // What is shown of each window: lines of its last picture, below them the one before.
-    let mut shown = stage.shown()?;
-    let mut wanted = shown.clone();
-    for (number, window) in windows.iter().enumerate() {
-        let (picture, rows) = (
-            lines[number] / u64::from(size.1),
-            lines[number] % u64::from(size.1),
-        );
-        let before = picture.checked_sub(1);
-        if let Some(before) = before {
-            stage.paint(&mut wanted, number as u8, before as u32, window);
-        }
-        let part = Window {
-            height: rows as u32,
-            ..*window
-        };
-        stage.paint(&mut wanted, number as u8, picture as u32, &part);
-    }
-    ensure!(
-        consumed != sent || shown == wanted,
-        "the frame buffer shows something else"
-    );
-    shown.clear();
-    Ok(Streams {
-        streams: count,
-        rate: [
-            pixels as f64 * 8.0 / seconds / 1e6,
-            written as f64 * 8.0 / seconds / 1e6,
-        ],
-        lost: sent - consumed.min(sent),
-        host,
-        bus_bytes: written as f64 / pixels.max(1) as f64,
-    })
 }
