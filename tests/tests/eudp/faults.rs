@@ -1,11 +1,13 @@
 //! Buses that stall, memory that is none, processes that write nonsense.
 
-use crate::card::{Card, PEER_PORT, bytes, data};
-use eudp::{Card as _, Checksum, Completion, CutThrough, EndpointConfig, Status};
+use crate::card::{Card, PEER_PORT, PORT, bytes, data};
+use eudp::{Card as _, Checksum, Completion, CutThrough, EndpointConfig, Received, Status};
 use host_driver::nic::EndpointCard;
-use host_interface::eudp::{DescriptorWord, posted, send_slot};
+use host_interface::eudp::{DescriptorWord, posted, receive_slot, send_slot};
 use host_interface::extension::Extension;
 use integration_tests::{Engine, Sim};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
 use tigon2_sim::timing::Parameters;
 
 /// On a bus that stalls, frames are cut off on the wire and sent again: what ends with a good CRC
@@ -49,9 +51,7 @@ fn memory_that_cannot_be_read_is_said_to_the_process() {
         let kept = card.stage.engine.machine().clone();
         kept.lock().unmap_all();
         card.send(4096, &bytes(1, length), 1);
-        card.stage
-            .engine
-            .pass(std::time::Duration::from_micros(500));
+        card.stage.engine.pass(Duration::from_micros(500));
         kept.lock().map(card.memory.clone());
         // Its completion queue was gone, too: what the card says of it, NIC memory has.
         let block = word(&mut card, Extension::Eudp.nic_address());
@@ -110,6 +110,61 @@ fn descriptors_of_nonsense_are_refused() {
     // And it goes on.
     card.send(0, &bytes(3, 1000), 99);
     assert!(data(&card.wire().bytes) == bytes(3, 1000));
+    card.follow();
+}
+
+/// A process's useless receive descriptors are answered while the write ring is as good as full:
+/// the card waits until all their completions and all pieces of the good one have room.
+#[test]
+fn useless_descriptors_never_overrun_the_write_ring() {
+    let parameters = Parameters {
+        pci_wr: 2000,
+        ..Parameters::default()
+    };
+    let sim = Sim::timed_by(parameters, 1);
+    let mut card = Card::on(sim, CutThrough::Off, Checksum::None, 1500);
+    let block = word(&mut card, Extension::Eudp.nic_address());
+    for number in 0..7 {
+        let slot = block + receive_slot(0, number);
+        let piece = card.region.segment(0, 64);
+        card.with(|endpoint, lent| {
+            // Behind the region's end.
+            lent.write(
+                slot,
+                &[number, 0, 1 << 24, posted(number), 64, u32::MAX - 50],
+            )?;
+            let posted = endpoint.post(&mut Blind(lent), &[piece], number);
+            posted.map_err(|error| panic!("{error}"))
+        })
+        .unwrap_or_else(|error: host_driver::NicError| panic!("{error}"));
+    }
+    let pieces = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| card.region.segment(n * 50, 50));
+    card.with(|endpoint, lent| endpoint.post(lent, &pieces, 7))
+        .expect("it is posted");
+    card.stage.engine.pass(Duration::from_micros(50));
+    let sent = bytes(8, 400);
+    let ours = card.inbound(PORT, &sent);
+    // The first ones fill the ring.
+    let hosts: Vec<_> = (0..160).map(|n| card.stage.inbound(n)).collect();
+    for frame in hosts[..120].iter().chain([&ours]).chain(&hosts[120..]) {
+        card.stage.engine.send(frame);
+    }
+    for cookie in 0..7 {
+        let datagram = Received {
+            bytes: 0,
+            from: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
+            summed: false,
+        };
+        let refused = Completion::Received {
+            cookie,
+            status: Status::BadDescriptor,
+            datagram,
+        };
+        assert_eq!(card.completion(), refused);
+    }
+    assert_eq!(card.completion(), Card::received(7, 400, true));
+    assert!(card.memory(0, 400) == sent);
+    assert_eq!(card.stage.receive(160), hosts);
     card.follow();
 }
 

@@ -12,7 +12,7 @@ use crate::memory::layout::EUDP_BLOCK;
 use crate::path::receive::frame;
 use frame_pipeline::{World, rdma, recv};
 use host_interface::eudp::{
-    DescriptorWord, Kind, Refusal, SEGMENTS, Status, Verdict, receive_slot,
+    DescriptorWord, Kind, Refusal, SEGMENTS, SLOTS, Status, Verdict, receive_slot,
 };
 use tigon2_chip::HostAddress;
 use tigon2_chip::bits::DmaState;
@@ -22,6 +22,8 @@ use tigon2_hal::schedule::barrier;
 
 /// Transfers of a datagram, and its completion.
 pub const TRANSFERS: u32 = SEGMENTS + 1;
+/// The same with the completions of all useless descriptors that may stand in front of its own.
+pub const CHOICE: u32 = SLOTS - 1 + TRANSFERS;
 /// The bit by which a transfer frees what it has moved in the receive buffer.
 pub(super) const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 
@@ -177,7 +179,7 @@ impl Work {
             status: status as u32,
             ..Entry::NONE
         };
-        // The caller has seen room for more than one transfer.
+        // The caller has seen room for as many as there are slots.
         let _ = reporter.complete_one(io, endpoint, &entry);
     }
 

@@ -2,7 +2,7 @@
 
 use super::completion::{Reporter, report};
 use super::datagram::{Datagram, HEADERS};
-use super::delivery::TRANSFERS;
+use super::delivery::CHOICE;
 use super::receiver::Receiver;
 use super::{EudpA, arrival, command, fragment};
 use crate::io::IoA;
@@ -60,7 +60,7 @@ fn complete_some<B: Dispatch>(
             }
         }
         let start = arrived.start;
-        let busy = receiver.is_busy() || !io.has_write_room(TRANSFERS);
+        let busy = receiver.is_busy() || !io.has_write_room(CHOICE);
         if receiver.looked_at != start {
             let bytes = arrived.length.wrapping_sub(frame::CRC);
             let next = if busy {
