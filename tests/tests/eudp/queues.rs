@@ -1,12 +1,13 @@
 //! Two-level queues: what the process pushes and what the card pulls.
 
 use crate::card::{Card, PEER_PORT, PORT, bytes, data};
-use eudp::{Card as _, Checksum, Completion, CutThrough, Memory, Segment, Status};
+use eudp::{Card as _, Checksum, Completion, CutThrough, EndpointConfig, Memory, Segment, Status};
 use host_driver::nic::EndpointCard;
 use host_interface::eudp::{DescriptorWord, send_slot};
 use host_interface::extension::Extension;
-use integration_tests::Engine;
+use integration_tests::{Engine, Sim};
 use std::time::Duration;
+use tigon2_sim::timing::Parameters;
 
 fn card() -> Card {
     Card::timed(CutThrough::OfBus, Checksum::None, 1500)
@@ -155,7 +156,7 @@ fn an_endpoint_closes_while_descriptors_are_on_their_way() {
         let mut lent = EndpointCard(&mut card.stage.nic);
         let again = card
             .eudp
-            .open(&mut lent, eudp::EndpointConfig { port: 1, ..config });
+            .open(&mut lent, EndpointConfig { port: 1, ..config });
         let again = again.expect("another endpoint");
         let endpoint = std::mem::replace(&mut card.endpoint, again);
         card.eudp.close(&mut lent, endpoint).expect("it answers");
@@ -167,6 +168,39 @@ fn an_endpoint_closes_while_descriptors_are_on_their_way() {
     }
 }
 
+/// An endpoint that is closed while the last of its datagrams, which is empty, is completed: the
+/// card answers at whatever moment that is.
+#[test]
+fn an_endpoint_closes_while_its_datagrams_are_completed() {
+    for delay in 0..100 {
+        let parameters = Parameters {
+            pci_wr: 2000,
+            ..Parameters::default()
+        };
+        let sim = Sim::timed_by(parameters, 1);
+        let mut card = Card::on(sim, CutThrough::OfBus, Checksum::None, 1500);
+        let config = EndpointConfig {
+            port: 1,
+            ..*card.endpoint.config()
+        };
+        let mut lent = EndpointCard(&mut card.stage.nic);
+        let opened = card.eudp.open(&mut lent, config);
+        let other = opened.expect("another endpoint");
+        for number in 0..3 {
+            card.post(number * 2048, 2048, number);
+        }
+        for (number, length) in (0..).zip([400, 1472, 0]) {
+            let frame = card.inbound(PORT, &bytes(number, length));
+            card.stage.engine.send(&frame);
+        }
+        card.stage.engine.pass(Duration::from_micros(2 * delay));
+        let endpoint = std::mem::replace(&mut card.endpoint, other);
+        let mut lent = EndpointCard(&mut card.stage.nic);
+        let closed = card.eudp.close(&mut lent, endpoint);
+        closed.unwrap_or_else(|error| panic!("after {} us: {error}", 2 * delay));
+    }
+}
+
 /// Wrong lengths of queues are told before the card is asked.
 #[test]
 fn queues_have_a_power_of_two_descriptors() {
@@ -174,7 +208,7 @@ fn queues_have_a_power_of_two_descriptors() {
     let config = *card.endpoint.config();
     let mut lent = EndpointCard(&mut card.stage.nic);
     for descriptors in [0, 4, 100, 1 << 15] {
-        let config = eudp::EndpointConfig {
+        let config = EndpointConfig {
             port: 2,
             descriptors,
             ..config

@@ -9,13 +9,13 @@ use super::{EudpA, each, word};
 use super::{assembly, expiry};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
-use crate::memory::shared::EUDP_OPEN;
+use crate::memory::shared::{EUDP_KNOWN, EUDP_OPEN};
 use host_interface::eudp::{
     self, BLOCK_BYTES, BlockWord, COMMAND_MAILBOX, Command, DESCRIPTORS_MAX, DescriptorWord,
     ENDPOINTS, EndpointWord, MAILBOX, Outcome, SLOTS, endpoint_word, receive_slot, send_slot,
 };
 use host_interface::extension::Extension;
-use tigon2_chip::{Cpu, HostAddress};
+use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
@@ -152,20 +152,26 @@ fn close<B: Dispatch>(
     Ok(())
 }
 
-/// CPU B has followed: answers when what was queued for the host has been written.
+/// Answers a command that CPU B has followed, when what was queued for the host has been written.
+///
+/// A close that has to wait is looked at again in the next millisecond. CPU A must not ring itself
+/// for it: what the close waits for are events of lower priority than a doorbell.
 #[inline(never)]
 pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mut IoA<B>) {
-    let endpoint = io.bus.load(word(BlockWord::Argument));
-    let closed = reporter.open & 1 << (endpoint & 31) == 0;
-    let asked = reporter.asked & 1 << (endpoint & 31) != 0;
-    if !closed || !receiver.works_for(endpoint) && !asked && io.all_written() {
-        if reporter.open == 0 {
-            arrival::rest(io);
-        }
-        finish(reporter, io);
-    } else {
-        io.bus.ring(Cpu::A);
+    if EUDP_KNOWN.get(&mut io.bus) != reporter.awaited {
+        return;
     }
+    let endpoint = io.bus.load(word(BlockWord::Argument));
+    let bit = 1 << (endpoint & 31);
+    let is_closed = reporter.open & bit == 0;
+    let is_in_work = receiver.works_for(endpoint) || reporter.asked & bit != 0;
+    if is_closed && (is_in_work || !io.all_written()) {
+        return;
+    }
+    if reporter.open == 0 {
+        arrival::rest(io);
+    }
+    finish(reporter, io);
 }
 
 fn finish<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {

@@ -7,7 +7,6 @@ use super::receiver::Receiver;
 use super::{EudpA, arrival, command, fragment};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
-use crate::memory::shared::EUDP_KNOWN;
 use crate::path::receive::queues::Queues;
 use crate::path::receive::{Receive, frame, guarded};
 use crate::sides::spine::{self, Spine};
@@ -180,7 +179,7 @@ pub fn called<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
     if reporter.asked != 0 {
         reporter.supplied(io);
     }
-    if reporter.command != 0 && EUDP_KNOWN.get(&mut io.bus) == reporter.awaited {
+    if reporter.command != 0 {
         command::answer(reporter, receiver, io);
     }
 }
