@@ -204,7 +204,7 @@ fn an_endpoint_opens_beside_one_that_sends() {
         card.send(number as usize * 9000, &bytes(number, 8972), number);
     }
     let config = EndpointConfig {
-        port: crate::card::PORT + 1,
+        port: PORT + 1,
         ..*card.endpoint.config()
     };
     let mut lent = EndpointCard(&mut card.stage.nic);
@@ -221,7 +221,7 @@ fn an_endpoint_opens_beside_one_that_sends() {
 fn a_closed_endpoint_is_gone() {
     let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 1500);
     card.post(0, 2048, 1);
-    let frame = card.inbound(crate::card::PORT, &bytes(1, 500));
+    let frame = card.inbound(PORT, &bytes(1, 500));
     let Card {
         mut stage,
         mut eudp,
