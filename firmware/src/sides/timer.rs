@@ -163,7 +163,7 @@ fn housekeeping<B: Dispatch>(a: &mut SideA<B>) {
     statistics::follow_link(a);
     reload(a);
     receive::retry(&mut a.io);
-    eudp::expiry::expire(&mut a.eudp, &mut a.io);
+    eudp::command::look_again(&mut a.eudp, &mut a.io);
     a.io.bus.set(EventBit::MacRxAttention);
     a.io.bus.set(EventBit::MacTxAttention);
     command::run(a);

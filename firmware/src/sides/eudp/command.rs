@@ -174,6 +174,18 @@ pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mu
     finish(reporter, io);
 }
 
+/// Each millisecond: looks again at a command that waits for its answer, and at datagrams whose
+/// fragments do not come.
+#[inline(always)]
+pub fn look_again<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+    if let Some((reporter, receiver)) = eudp.parts()
+        && reporter.command != 0
+    {
+        answer(reporter, receiver, io);
+    }
+    expiry::expire(eudp, io);
+}
+
 fn finish<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
     reporter.answered = core::mem::take(&mut reporter.command);
     let answer = reporter.answered;

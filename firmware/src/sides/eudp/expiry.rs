@@ -2,7 +2,6 @@
 
 use super::EudpA;
 use super::assembly::{Assembly, MEMORY, PATIENCE, State};
-use super::command;
 use super::completion::{Entry, Reporter};
 use super::{bump, word};
 use crate::io::IoA;
@@ -29,16 +28,12 @@ pub(super) fn fail<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, assemb
     assembly.enter(&mut io.bus, state);
 }
 
-/// Each millisecond: looks again at a command that waits for its answer, and gives up datagrams whose
-/// fragments do not come.
+/// Each millisecond: gives up datagrams whose fragments do not come.
 #[inline(never)]
 pub fn expire<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
     let Some((reporter, receiver)) = eudp.parts() else {
         return;
     };
-    if reporter.command != 0 {
-        command::answer(reporter, receiver, io);
-    }
     if !receiver.knows_fragments {
         // CPU B's work from SRAM would take longer meanwhile.
         return;

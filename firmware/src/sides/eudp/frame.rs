@@ -14,6 +14,7 @@
 //! Most datagrams are one frame whose data is in one piece or in the descriptor: [`whole`](super::whole)
 //! makes these. Others come from a [`Job`].
 
+pub use super::flags::{FETCHED, GATHERED, LAST, LEADS, SUMMED, WANTS_SUM, WHOLE};
 use super::job::Job;
 use super::lead::{self, LEAD, REST, SHORTEST, part_end};
 use super::pieces::{IP, Piece, UDP};
@@ -63,29 +64,13 @@ pub struct Frame {
     pub descriptor: u32,
     /// The sum of the pseudo-header and of the UDP header.
     pub udp_sum: u32,
-    /// What is to be done with it: the constants below.
+    /// What is to be done with it: the constants of [`flags`](super::flags).
     pub flags: u32,
     /// Where its data is in the host's memory, unless it is gathered.
     pub host: HostAddress,
     /// A power of two is its size: the chip cannot multiply.
     _room: [u32; 2],
 }
-
-/// Its data has to be fetched.
-pub const FETCHED: u32 = 1;
-/// The read channel sums that.
-pub const SUMMED: u32 = 2;
-/// It has the UDP header, and gets the datagram's sum when its data is there.
-pub const WANTS_SUM: u32 = 4;
-/// It is the descriptor's last one.
-pub const LAST: u32 = 8;
-/// Its data is gathered from the job's pieces.
-pub const GATHERED: u32 = 16;
-
-/// It is its descriptor's only one, and not fetched in parts.
-pub const WHOLE: u32 = 32;
-/// It is gathered, and the data of the frames behind it is fetched in front of its own, for the sum.
-pub const LEADS: u32 = 64;
 
 const _: () = assert!(size_of::<Frame>() == 64);
 

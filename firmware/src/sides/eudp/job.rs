@@ -3,7 +3,7 @@
 //! A process may write whatever it likes into its descriptors, at any time. So all words of one are
 //! taken once; what they say is judged, and only what was judged is used.
 
-use super::frame::{self, FETCHED, GATHERED, LEADS, WANTS_SUM};
+use super::flags::{self as frame, FETCHED, GATHERED, LEADS, WANTS_SUM};
 use super::pieces::{IP, Pieces, UDP};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;

@@ -32,7 +32,7 @@
 //! | [`machines`] | what their rows do | B |
 //! | [`job`] | the descriptor in work | B |
 //! | [`pieces`], [`sums`] | pieces of the host's memory; checksums | B, A |
-//! | [`frame`] | the frame in work: headers, parts | B |
+//! | [`frame`], [`flags`] | the frame in work: headers, parts | B |
 //! | [`ahead`] | the sum of datagrams whose UDP header leaves first | B |
 //! | [`whole`] | datagrams that are one frame | B |
 //! | [`lead`] | how much of a frame is there when it leaves | B |
@@ -47,6 +47,7 @@ pub mod datagram;
 pub mod delivery;
 pub mod events;
 pub mod expiry;
+pub mod flags;
 pub mod fragment;
 pub mod frame;
 pub mod handlers;

@@ -32,7 +32,7 @@
 //! | [`peer`] | frames to another card on the bus |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
 //! | [`slots`] | who refers to which of these |
-//! | [`transfer`] | transfers from frames to the bus |
+//! | [`transfer`], [`noted`] | transfers from frames to the bus |
 //! | [`watch`] | the watchdog, by CPU B |
 
 pub mod effects;
@@ -40,6 +40,7 @@ pub mod enter;
 pub mod guard;
 pub mod load;
 pub mod message;
+pub mod noted;
 pub mod outgoing;
 pub mod peer;
 pub mod rings;

@@ -14,7 +14,7 @@
 
 use super::effects::{Effects, MESSAGES};
 use super::supply::{FRAME, Pool, slot as frame_slot};
-use super::{transfer, transmit};
+use super::{noted, transmit};
 use crate::io::IoA;
 use crate::io::note::{WriteKind, WriteNote};
 use crate::memory::copy;
@@ -200,7 +200,7 @@ impl Outgoing {
         pool: &mut Pool,
         (domain, handler): (u32, u32),
     ) {
-        transfer::carry_out(io, domain);
+        noted::carry_out(io, domain);
         let from = domain << 8 | handler;
         let mut made = SPINE_OUT.get(&mut io.bus);
         for _ in 0..effects.messages() {

@@ -16,33 +16,22 @@
 //! All of it lies in SRAM, the count of what is noted too: CPU A's pad is full. Of domains without a
 //! lease no frame comes here.
 
+use super::noted::{COUNT, carry_out, lease, noted};
 use super::{Fate, Runtime, hand_over, message};
 use crate::io::IoA;
-use crate::io::note::WriteNote;
 use crate::memory::layout::{OUT_SLOTS, PEER_PAGE};
 use crate::path::receive::frame::CRC;
 use crate::path::receive::guarded::Guard;
 use crate::sides::spine::effects::Status;
-use host_interface::spine::lease::{
-    self, LONGEST, LeaseWord, NOTED, NOTED_BYTES, NOTED_COUNT, TRANSFERS, WORK,
-};
+use host_interface::spine::lease::{self, LONGEST, LeaseWord, TRANSFERS, WORK};
 use host_interface::spine::{DOMAINS, GUARDS_MESSAGES, GUARDS_TRANSFERS, Outcome};
-use tigon2_chip::bits::DmaState;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
-/// Bytes stay in their order, at any address.
-const STATE: u32 = DmaState::new()
-    .with_start(true)
-    .with_end_of_frame(true)
-    .into_bits();
 /// Descriptors that a run may need: its transfers, and the messages that wait for one.
 const DESCRIPTORS: u32 = TRANSFERS + OUT_SLOTS;
 
-/// NIC address of how many transfers the run in work has noted.
-const COUNT: u32 = PEER_PAGE + NOTED_COUNT;
 /// NIC address of the lease of the run in work; 0 for none.
 const LEASE: u32 = PEER_PAGE + WORK;
 /// NIC address of its frame.
@@ -51,18 +40,6 @@ const FRAME: u32 = PEER_PAGE + WORK + 4;
 const FRAME_BYTES: u32 = PEER_PAGE + WORK + 8;
 /// Domains by whose leases transfers may be under way that were withdrawn: a bit each.
 const WITHDRAWN: u32 = PEER_PAGE + WORK + 12;
-
-/// NIC address of a lease that counts.
-const fn lease(domain: u32) -> u32 {
-    PEER_PAGE + lease::current(domain)
-}
-
-/// NIC address of a transfer that is noted.
-const fn noted(number: u32) -> u32 {
-    PEER_PAGE + NOTED + (number << 3) + (number << 2)
-}
-
-const _: () = assert!(NOTED_BYTES == (1 << 3) + (1 << 2));
 
 /// Whether a domain has a lease.
 pub fn has_lease<B: Bus>(bus: &mut B, domain: u32) -> bool {
@@ -132,40 +109,6 @@ pub(super) fn beside<B: Dispatch>(
     io.bus.store(LEASE, 0);
     carry_out(io, domain);
     fate
-}
-
-/// Queues the transfers that a run of a domain's has noted, in front of its messages: who gets an
-/// answer finds them done.
-#[inline(always)]
-pub(super) fn carry_out<B: Dispatch>(io: &mut IoA<B>, domain: u32) {
-    let count = io.bus.load(COUNT);
-    if count != 0 {
-        io.bus.store(COUNT, 0);
-        for number in 0..count {
-            put(io, domain, noted(number));
-        }
-    }
-}
-
-/// Queues a transfer that was noted.
-#[inline(always)]
-fn put<B: Dispatch>(io: &mut IoA<B>, domain: u32, noted: u32) {
-    let lease = lease(domain);
-    let bus = &mut io.bus;
-    let low = bus.load(lease + LeaseWord::Low as u32);
-    let (low, carry) = low.overflowing_add(bus.load(noted));
-    let high = bus.load(lease + LeaseWord::High as u32);
-    let transfer = Transfer {
-        host: HostAddress {
-            high: high.wrapping_add(u32::from(carry)),
-            low,
-        },
-        local: bus.load(noted + 4),
-        length: bus.load(noted + 8),
-        state: STATE,
-        note: WriteNote::QUIET.word(),
-    };
-    io.write_ring.put(bus, &transfer);
 }
 
 impl Runtime {
