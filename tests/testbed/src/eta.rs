@@ -142,8 +142,6 @@ impl Site {
     /// # Errors
     /// As [`Site::start`].
     pub fn start_kernel_with(root: &Path, options: &[&str]) -> Result<Self> {
-        let programs = programs(Build::Release)?;
-        let folder = tempfile::tempdir()?;
         let (near, far) = (Namespace::create("eta")?, Namespace::create("etak")?);
         let peer = ["type", "veth", "peer", "name", DEVICE, "netns", far.name()];
         near.ip(&[&["link", "add", DEVICE][..], &peer[..]].concat())?;
@@ -151,18 +149,7 @@ impl Site {
             namespace.ip(&["address", "add", address, "dev", DEVICE])?;
             namespace.ip(&["link", "set", DEVICE, "up"])?;
         }
-        let mut server = far.command(&programs.join("userver").to_string_lossy());
-        server.args(["--kernel", ADDRESS, "--root"]).arg(root);
-        server.args(options);
-        server.stderr(File::create(folder.path().join("server.log"))?);
-        Ok(Self {
-            server: Process::spawn(&mut server)?,
-            engine: None,
-            card: None,
-            namespace: near,
-            _far: Some(far),
-            folder,
-        })
+        Self::serve_by_kernel(near, far, root, options)
     }
 
     /// The same between two TAP devices of this process' namespace, which somebody joins.
@@ -170,13 +157,23 @@ impl Site {
     /// # Errors
     /// As [`Site::start`].
     pub fn start_kernel_between(devices: [&str; 2], root: &Path) -> Result<Self> {
-        let programs = programs(Build::Release)?;
-        let folder = tempfile::tempdir()?;
         let (near, far) = (Namespace::create("eta")?, Namespace::create("etak")?);
         near.adopt(devices[0], KERNEL)?;
         far.adopt(devices[1], FAR)?;
+        Self::serve_by_kernel(near, far, root, &[])
+    }
+
+    fn serve_by_kernel(
+        near: Namespace,
+        far: Namespace,
+        root: &Path,
+        options: &[&str],
+    ) -> Result<Self> {
+        let programs = programs(Build::Release)?;
+        let folder = tempfile::tempdir()?;
         let mut server = far.command(&programs.join("userver").to_string_lossy());
         server.args(["--kernel", ADDRESS, "--root"]).arg(root);
+        server.args(options);
         server.stderr(File::create(folder.path().join("server.log"))?);
         Ok(Self {
             server: Process::spawn(&mut server)?,
