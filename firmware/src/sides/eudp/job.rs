@@ -3,7 +3,7 @@
 //! A process may write whatever it likes into its descriptors, at any time. So all words of one are
 //! taken once; what they say is judged, and only what was judged is used.
 
-use super::flags::{self as frame, FETCHED, GATHERED, LEADS, WANTS_SUM};
+use super::flags::{self, FETCHED, GATHERED, LEADS, WANTS_SUM};
 use super::pieces::{IP, Pieces, UDP};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;
@@ -182,7 +182,7 @@ impl Job {
     /// Whether the frame with the UDP header is the last one.
     #[inline(always)]
     const fn ends_with_header(&self) -> bool {
-        self.flags[1] & frame::SUMMED != 0
+        self.flags[1] & flags::SUMMED != 0
     }
 
     /// The frame is on its way: another one comes next. Returns whether there is one.
@@ -200,11 +200,11 @@ impl Job {
 
 /// [`Job::flags`] of an endpoint's [`shape`](shape()) for a datagram of one frame or of several.
 const fn flags(shape: u32, is_split: bool) -> [u32; 2] {
-    const SUM: u32 = FETCHED | frame::SUMMED | WANTS_SUM;
+    const SUM: u32 = FETCHED | flags::SUMMED | WANTS_SUM;
     if shape & SUMMED == 0 {
         [FETCHED; 2]
     } else if shape & LEADING == 0 || !is_split {
-        [SUM, FETCHED | frame::SUMMED]
+        [SUM, FETCHED | flags::SUMMED]
     } else {
         [SUM | GATHERED | LEADS, FETCHED]
     }
