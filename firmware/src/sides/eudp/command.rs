@@ -156,6 +156,7 @@ fn close<B: Dispatch>(
 ///
 /// A close that has to wait is looked at again in the next millisecond. CPU A must not ring itself
 /// for it: what the close waits for are events of lower priority than a doorbell.
+#[cold]
 #[inline(never)]
 pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mut IoA<B>) {
     if EUDP_KNOWN.get(&mut io.bus) != reporter.awaited {
