@@ -11,7 +11,6 @@
 //! ```
 //! The two can happen in either order. So the main loop makes the call, never `receive` itself:
 //! QEMU would stop reception after that call, and reception would stay stopped.
-//! within `receive`: reception that QEMU stops afterwards would stay stopped.
 
 use super::{Inner, Machine, Work};
 use crate::counts::Counts;
