@@ -69,11 +69,11 @@ pub struct Arguments {
     /// Measure a web server through the packet processing engine beside one through the kernel
     #[arg(long, conflicts_with_all = ["knet", "spine", "engine", "guest", "firmware", "profile", "golden", "sensitivity", "placements", "beyond", "speed", "experiment", "datagram", "dma_channels", "host"])]
     pub eta: bool,
-    /// With --eta: put the figures into docs/eta.md
+    /// With --eta: put the figures that are measured into docs/eta.md
     #[arg(long, requires = "eta")]
     pub store: bool,
     /// With --eta: only this part
-    #[arg(long, value_enum, requires = "eta", conflicts_with = "store")]
+    #[arg(long, value_enum, requires = "eta")]
     pub part: Option<eta::Part>,
     /// Seconds of each run of iperf3, and of QEMU with --speed, by this computer's clock
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]

@@ -5,6 +5,7 @@ use crate::card::{Card, CardOptions, Wire};
 use crate::net::namespace::Namespace;
 use crate::process::{self, Process};
 use crate::tools::{Tools, build_tigonctl};
+use crate::worker::Worker;
 use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
@@ -32,6 +33,8 @@ pub struct Site {
     pub namespace: Namespace,
     _far: Option<Namespace>,
     folder: tempfile::TempDir,
+    /// What joins two TAP devices.
+    wire: Option<Worker<()>>,
 }
 
 /// How the programs are built.
@@ -88,6 +91,7 @@ impl Site {
             namespace,
             _far: None,
             folder,
+            wire: None,
         })
     }
 
@@ -126,6 +130,7 @@ impl Site {
             namespace,
             _far: None,
             folder,
+            wire: None,
         })
     }
 
@@ -152,15 +157,22 @@ impl Site {
         Self::serve_by_kernel(near, far, root, options)
     }
 
-    /// The same between two TAP devices of this process' namespace, which somebody joins.
+    /// The same between two TAP devices of this process' namespace, which `wire` joins.
     ///
     /// # Errors
     /// As [`Site::start`].
-    pub fn start_kernel_between(devices: [&str; 2], root: &Path) -> Result<Self> {
+    pub fn start_kernel_between(
+        devices: [&str; 2],
+        wire: Worker<()>,
+        root: &Path,
+        options: &[&str],
+    ) -> Result<Self> {
         let (near, far) = (Namespace::create("eta")?, Namespace::create("etak")?);
         near.adopt(devices[0], KERNEL)?;
         far.adopt(devices[1], FAR)?;
-        Self::serve_by_kernel(near, far, root, &[])
+        let mut site = Self::serve_by_kernel(near, far, root, options)?;
+        site.wire = Some(wire);
+        Ok(site)
     }
 
     fn serve_by_kernel(
@@ -182,6 +194,7 @@ impl Site {
             namespace: near,
             _far: Some(far),
             folder,
+            wire: None,
         })
     }
 
@@ -243,6 +256,7 @@ impl Site {
             namespace: near,
             _far: Some(far),
             folder,
+            wire: None,
         })
     }
 

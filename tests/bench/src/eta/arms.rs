@@ -1,8 +1,14 @@
 //! The arms: ways from a client to the same server.
+//!
+//! `epoll, copy loop` is the kernel over two TAP devices and the bare loop of
+//! [`copy_loop`](crate::copy_loop). Its wire costs two system calls a packet, as the engine's costs
+//! one; the kernel's virtual cable costs none. The loop runs in the process of the clients, so no
+//! column of processor time has it.
 
+use crate::copy_loop;
 use anyhow::Result;
+use host_driver::tap::Tap;
 use std::path::Path;
-use std::time::Duration;
 use testbed::eta::{Build, Site};
 use testbed::tools::Tools;
 
@@ -17,6 +23,8 @@ pub(super) enum Arm {
     Epoll,
     /// The same, and the kernel sends files from its page cache.
     Sendfile,
+    /// The kernel on two TAP devices that a copy loop joins.
+    CopyLoop,
     /// The engine on the card.
     CardDusi,
     /// The same, without a copy of what is sent.
@@ -26,7 +34,13 @@ pub(super) enum Arm {
 }
 
 /// The arms without a card, and those behind it.
-pub(super) const WIRE: [Arm; 4] = [Arm::Dusi, Arm::Epoll, Arm::Sendfile, Arm::DusiAgain];
+pub(super) const WIRE: [Arm; 5] = [
+    Arm::Dusi,
+    Arm::Epoll,
+    Arm::Sendfile,
+    Arm::CopyLoop,
+    Arm::DusiAgain,
+];
 pub(super) const CARD: [Arm; 3] = [Arm::CardDusi, Arm::CardEpoll, Arm::CardInPlace];
 
 impl Arm {
@@ -37,6 +51,7 @@ impl Arm {
             Self::DusiAgain => "dusi again",
             Self::Epoll => "epoll",
             Self::Sendfile => "epoll, sendfile",
+            Self::CopyLoop => "epoll, copy loop",
             Self::CardDusi => "card: dusi",
             Self::CardInPlace => "card: dusi, in place",
             Self::CardEpoll => "card: epoll",
@@ -51,6 +66,14 @@ impl Arm {
             Self::Dusi | Self::DusiAgain => Site::start_with(idle, root, options),
             Self::Epoll => Site::start_kernel_with(root, options),
             Self::Sendfile => Site::start_kernel_with(root, &with(&["--sendfile"])),
+            Self::CopyLoop => {
+                let names = ["n", "f"].map(|side| format!("tga{side}{}", std::process::id()));
+                let tap = |at: usize| {
+                    Tap::create(&names[at], [2, 0x54, 0x47, 0, 2, at as u8], 1500, false)
+                };
+                let wire = copy_loop::start(tap(0)?, tap(1)?);
+                Site::start_kernel_between([&names[0], &names[1]], wire, root, options)
+            }
             Self::CardDusi => Site::start_on_card(tools, Build::Release, idle, root, options),
             Self::CardInPlace => {
                 let options = with(&["--in-place"]);
@@ -59,19 +82,4 @@ impl Arm {
             Self::CardEpoll => Site::start_kernel_on_card(tools, root, options),
         }
     }
-}
-
-/// All processors' time without sleep so far, and that of this process and others.
-pub(super) fn busy(but: &[u32]) -> Result<Duration> {
-    let text = std::fs::read_to_string("/proc/stat")?;
-    let all = text.lines().next().unwrap_or("");
-    let fields = all.split_whitespace().skip(1);
-    let fields: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
-    // User, nice, system; idle and waiting for disks are none; interrupts of both kinds.
-    let busy: u64 = [0, 1, 2, 5, 6]
-        .iter()
-        .filter_map(|at| fields.get(*at))
-        .sum();
-    let others = super::cpu(&[&[std::process::id()], but].concat())?;
-    Ok(Duration::from_millis(busy * 10).saturating_sub(others))
 }

@@ -1,21 +1,20 @@
 //! How long replies take when connections come at a fixed rate, whatever the server does.
 //!
-//! All arms have the same rates, shares of what saturates the slowest one, and a connection's time
-//! counts from the moment at which it was to begin: one that waits behind others is not forgiven.
-//! `epoll, copy loop` is the kernel over two TAP devices and the bare loop of
-//! [`copy_loop`](crate::copy_loop): without it, the kernel's cable has no system call for a packet
-//! and the engine's has.
+//! A connection's time counts from the moment at which it was to begin: one that waits behind others
+//! is not forgiven. Rates are shares of what saturates the slowest arm of a group: the arms without
+//! a card are one group, those behind it the other.
 
+use super::arms::Arm;
 use super::offer::{Outcome, Pace, offer};
-use super::{PATIENCE, joined, load_average, median, page};
-use crate::copy_loop;
+use super::processor::{busy, cpu, load_average};
+use super::requests::{PATIENCE, joined};
+use super::{median, page};
 use anyhow::{Context, Result, ensure};
-use host_driver::tap::Tap;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use testbed::eta::{ADDRESS, Site};
-use testbed::worker::Worker;
+use testbed::tools::Tools;
 
 /// How long a client waits for a reply.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -25,7 +24,10 @@ const SATURATING: usize = 32;
 const LOADS: [f64; 2] = [0.3, 0.7];
 /// What is asked for: its name and its bytes.
 const FILE: (&str, usize) = ("1000", 1000);
-const ARMS: [&str; 4] = ["dusi", "epoll", "epoll, copy loop", "dusi again"];
+const GROUPS: [&[Arm]; 2] = [
+    &[Arm::Dusi, Arm::Epoll, Arm::CopyLoop, Arm::DusiAgain],
+    &[Arm::CardDusi, Arm::CardEpoll],
+];
 
 /// One arm at one rate in one round.
 #[derive(Debug, Clone, Serialize)]
@@ -39,36 +41,24 @@ pub struct Row {
     p50_us: u32,
     p99_us: u32,
     p999_us: u32,
+    /// Processor time of a reply: of server and engine, and of the whole computer without the clients
+    /// and the card.
+    cpu_us: f64,
+    machine_us: f64,
     timeouts: u64,
     errors: u64,
     /// Connections that the client began more than a millisecond late.
     late: u64,
 }
 
-/// A running arm. The site ends before what joins its devices.
-struct Running {
-    site: Site,
-    _wire: Option<Worker<()>>,
-}
-
-fn start(arm: &str, root: &Path) -> Result<Running> {
-    let (site, wire) = match arm {
-        "epoll" => (Site::start_kernel(root)?, None),
-        "epoll, copy loop" => {
-            let names = ["n", "f"].map(|side| format!("tga{side}{}", std::process::id()));
-            let tap =
-                |at: usize, last| Tap::create(&names[at], [2, 0x54, 0x47, 0, 2, last], 1500, false);
-            let wire = copy_loop::start(tap(0, 1)?, tap(1, 2)?);
-            let site = Site::start_kernel_between([&names[0], &names[1]], root)?;
-            (site, Some(wire))
-        }
-        _ => (Site::start("adaptive", root)?, None),
-    };
+/// Starts an arm; it has answered already.
+fn start(arm: Arm, tools: &Tools, root: &Path) -> Result<Site> {
+    let site = arm.start(tools, root, &[])?;
     let begun = Instant::now();
     while ask(&site, Pace::UnderWay(4), Duration::from_millis(200))?.replies < 20 {
-        ensure!(begun.elapsed() < PATIENCE, "{arm}: no answers");
+        ensure!(begun.elapsed() < PATIENCE, "{}: no answers", arm.name());
     }
-    Ok(Running { site, _wire: wire })
+    Ok(site)
 }
 
 fn ask(site: &Site, pace: Pace, time: Duration) -> Result<Outcome> {
@@ -93,58 +83,83 @@ fn quantile(sorted: &[u32], share: f64) -> u32 {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run(root: &Path, quick: bool) -> Result<(Vec<Row>, page::Arrivals)> {
+pub fn run(tools: &Tools, root: &Path, quick: bool) -> Result<(Vec<Row>, page::Arrivals)> {
     let (rounds, time) = if quick { (3, 2) } else { (7, 3) };
     let time = Duration::from_secs(time);
-    let busy = load_average()?;
-    let mut saturation = f64::INFINITY;
-    for arm in ARMS {
-        let running = start(arm, root)?;
-        let rate = ask(&running.site, Pace::UnderWay(SATURATING), time)?.rate(time);
-        println!("{arm}: saturated at {rate:.0} replies/s");
-        saturation = saturation.min(rate);
+    let average = load_average()?;
+    let mut saturations = [f64::INFINITY; 2];
+    for (group, saturation) in GROUPS.iter().zip(&mut saturations) {
+        for arm in *group {
+            let site = start(*arm, tools, root)?;
+            let rate = ask(&site, Pace::UnderWay(SATURATING), time)?.rate(time);
+            println!("{}: saturated at {rate:.0} replies/s", arm.name());
+            *saturation = saturation.min(rate);
+        }
     }
+    let arms: Vec<(Arm, f64)> = GROUPS
+        .iter()
+        .zip(saturations)
+        .flat_map(|(group, saturation)| group.iter().map(move |arm| (*arm, saturation)))
+        .collect();
     let mut rows = Vec::new();
     for round in 0..rounds {
-        for place in 0..ARMS.len() {
-            let arm = ARMS[(place + round as usize) % ARMS.len()];
-            let running = start(arm, root)?;
+        for place in 0..arms.len() {
+            let (arm, saturation) = arms[(place + round as usize) % arms.len()];
+            let site = start(arm, tools, root)?;
             for load in LOADS {
-                let target = saturation * load;
-                let mut outcome = ask(&running.site, Pace::Rate(target), time)?;
-                outcome.waits.sort_unstable();
-                let wait = |share| quantile(&outcome.waits, share);
-                rows.push(Row {
-                    arm,
-                    round,
-                    load,
-                    target_per_s: target,
-                    begun_per_s: outcome.begun as f64 / time.as_secs_f64(),
-                    p50_us: wait(0.5),
-                    p99_us: wait(0.99),
-                    p999_us: wait(0.999),
-                    timeouts: outcome.timeouts,
-                    errors: outcome.errors,
-                    late: outcome.late,
-                });
+                rows.push(measure(arm, &site, (load, saturation * load), round, time)?);
             }
         }
     }
     let arrivals = page::Arrivals {
         rounds,
-        load: busy,
-        saturation,
+        load: average,
+        saturations,
         lines: summary(&rows),
     };
     println!("{}", page::arrivals(&arrivals));
     Ok((rows, arrivals))
 }
 
+/// One arm at a rate, which is a share of what saturates its group.
+fn measure(
+    arm: Arm,
+    site: &Site,
+    (load, target): (f64, f64),
+    round: u32,
+    time: Duration,
+) -> Result<Row> {
+    let card: Vec<u32> = site.card().into_iter().collect();
+    let used = || anyhow::Ok((cpu(&site.processes())?, busy(&card)?));
+    let before = used()?;
+    let mut outcome = ask(site, Pace::Rate(target), time)?;
+    let after = used()?;
+    outcome.waits.sort_unstable();
+    let wait = |share| quantile(&outcome.waits, share);
+    let each = |time: Duration| time.as_secs_f64() * 1e6 / outcome.replies as f64;
+    Ok(Row {
+        arm: arm.name(),
+        round,
+        load,
+        target_per_s: target,
+        begun_per_s: outcome.begun as f64 / time.as_secs_f64(),
+        p50_us: wait(0.5),
+        p99_us: wait(0.99),
+        p999_us: wait(0.999),
+        cpu_us: each(after.0.saturating_sub(before.0)),
+        machine_us: each(after.1.saturating_sub(before.1)),
+        timeouts: outcome.timeouts,
+        errors: outcome.errors,
+        late: outcome.late,
+    })
+}
+
 /// Medians of the rounds.
 fn summary(rows: &[Row]) -> Vec<page::Arrival> {
+    let arms = || GROUPS.into_iter().flatten().map(|arm| arm.name());
     let pairs = LOADS
         .into_iter()
-        .flat_map(|load| ARMS.into_iter().map(move |arm| (load, arm)));
+        .flat_map(|load| arms().map(move |arm| (load, arm)));
     let line = |(load, arm): (f64, &str)| {
         let these = || {
             rows.iter()
@@ -158,6 +173,8 @@ fn summary(rows: &[Row]) -> Vec<page::Arrival> {
             p50_us: of(|row| f64::from(row.p50_us)),
             p99_us: of(|row| f64::from(row.p99_us)),
             p999_us: of(|row| f64::from(row.p999_us)),
+            cpu_us: of(|row| row.cpu_us),
+            machine_us: of(|row| row.machine_us),
             late: these().map(|row| row.late).sum(),
             lost: these().map(|row| row.timeouts + row.errors).sum(),
         }

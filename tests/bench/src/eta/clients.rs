@@ -139,7 +139,7 @@ pub fn run(root: &Path) -> Result<Vec<Row>> {
             "epoll" => Site::start_kernel(root)?,
             _ => Site::start("adaptive", root)?,
         };
-        super::first_answer(&site)?;
+        super::requests::first_answer(&site)?;
         for client in CLIENTS {
             let mut shell = site.namespace.command("sh");
             let ran = shell.args(["-c", client.line]).output()?;

@@ -1,6 +1,7 @@
 //! A hundred active connections by themselves, and among ten thousand.
 
-use super::{Load, client, joined, median};
+use super::median;
+use super::requests::{Load, client, first_answer, joined};
 use anyhow::Result;
 use serde::Serialize;
 use std::net::TcpStream;
@@ -59,7 +60,7 @@ pub fn summary(rows: &[Row]) -> [f64; 2] {
 
 fn measure(root: &Path, idle: usize, time: Duration) -> Result<f64> {
     let site = Site::start_with("adaptive", root, &ROOM)?;
-    super::first_answer(&site)?;
+    first_answer(&site)?;
     let load = Load {
         name: "1 kB, persistent",
         file: 1_000,

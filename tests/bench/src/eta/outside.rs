@@ -1,7 +1,9 @@
 //! System calls, counted from outside by `strace`, beside the server's own count.
 
-use super::arms::{Arm, CARD, WIRE};
-use super::{CLIENTS, LOADS, answered, calls, client, joined, page};
+use super::arms::Arm;
+use super::page;
+use super::rates::calls;
+use super::requests::{CLIENTS, LOADS, answered, client, joined};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use std::path::Path;
@@ -72,7 +74,7 @@ fn total(summary: &str) -> Result<f64> {
 pub fn run(tools: &Tools, root: &Path, time: Duration) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
     let mut rows = Vec::new();
-    for arm in [WIRE[0], WIRE[1], CARD[0], CARD[1]] {
+    for arm in [Arm::Dusi, Arm::Epoll, Arm::CardDusi, Arm::CardEpoll] {
         for clients in [CLIENTS, MANY] {
             let row = measure(arm, clients, tools, root, folder.path(), time)?;
             let engine = row.engine_per_request.unwrap_or(0.0);

@@ -207,7 +207,7 @@ fn ask(site: &Site, files: &[(String, usize)], pace: Pace, time: Duration) -> Re
             let address = ADDRESS.parse().context("an address")?;
             offer((address, 80), files, pace, time, TIMEOUT)
         });
-        super::joined(client)
+        super::requests::joined(client)
     })
 }
 

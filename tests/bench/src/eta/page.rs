@@ -14,17 +14,11 @@ pub const PAGE: &str = "docs/eta.md";
 /// What the marks of its tables say.
 const MAKER: &str = "cargo xtask bench --eta --store";
 
-/// One run of the bench, medians of its rounds.
+/// What the bench measured last, part by part; medians of the rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Rounds of the rates, and seconds of each look.
-    pub rounds: u32,
-    pub seconds: u64,
-    /// Processors of the computer, and programs that wanted one when the run began.
-    pub processors: usize,
-    pub load: f64,
     pub calls: Vec<Calls>,
-    pub rates: Vec<Rate>,
+    pub rates: Rates,
     pub overload: Overload,
     pub arrivals: Arrivals,
     pub clients: Vec<Client>,
@@ -42,6 +36,18 @@ pub struct Calls {
     pub own: f64,
     /// Of the engine, or of the bridge in its place.
     pub engine: Option<f64>,
+}
+
+/// Requests as fast as eight clients ask.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    pub rounds: u32,
+    /// Of each look.
+    pub seconds: u64,
+    /// Processors of the computer, and programs that wanted one when this part began.
+    pub processors: usize,
+    pub load: f64,
+    pub lines: Vec<Rate>,
 }
 
 /// An arm under a load.
@@ -85,8 +91,8 @@ pub struct Arrivals {
     pub rounds: u32,
     /// Programs that wanted a processor when this part began.
     pub load: f64,
-    /// Replies in a second that saturate the slowest arm.
-    pub saturation: f64,
+    /// Replies in a second that saturate the slowest arm without a card, and the slowest behind it.
+    pub saturations: [f64; 2],
     pub lines: Vec<Arrival>,
 }
 
@@ -99,6 +105,9 @@ pub struct Arrival {
     pub p50_us: f64,
     pub p99_us: f64,
     pub p999_us: f64,
+    /// Processor time of a reply, as in the rates.
+    pub cpu_us: f64,
+    pub machine_us: f64,
     /// Connections that the client began late, and those without a reply, in all rounds.
     pub late: u64,
     pub lost: u64,
@@ -132,6 +141,15 @@ impl Overload {
     }
 }
 
+/// The report that the page shows.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn stored() -> Result<Summary> {
+    let text = std::fs::read_to_string(paths::root().join(STORED)).context(STORED)?;
+    serde_json::from_str(&text).context(STORED)
+}
+
 /// Stores a report, and puts its tables into the page.
 ///
 /// # Errors
@@ -150,9 +168,8 @@ pub fn store(summary: &Summary) -> Result<()> {
 /// If it lacks a mark.
 pub fn fill(page: &str, summary: &Summary) -> Result<String> {
     let tables = [
-        ("setting", setting(summary)),
         ("calls", calls(summary)),
-        ("rates", rates(summary)),
+        ("rates", rates(&summary.rates)),
         ("overload", overload(&summary.overload)),
         ("arrivals", arrivals(&summary.arrivals)),
         ("clients", clients(summary)),
@@ -167,14 +184,6 @@ pub fn fill(page: &str, summary: &Summary) -> Result<String> {
 /// A paragraph as wide as the page's own.
 fn paragraph(text: &str) -> String {
     textwrap::fill(text, 100) + "\n"
-}
-
-fn setting(summary: &Summary) -> String {
-    paragraph(&format!(
-        "One run: {} round(s) of {} s for each arm and load, {} processors for clients, server and \
-         engine together, load average {:.1} when it began.",
-        summary.rounds, summary.seconds, summary.processors, summary.load
-    ))
 }
 
 fn head(names: &[&str]) -> String {
@@ -207,7 +216,14 @@ fn calls(summary: &Summary) -> String {
     text
 }
 
-fn rates(summary: &Summary) -> String {
+/// The table of rates.
+pub fn rates(rates: &Rates) -> String {
+    let mut text = paragraph(&format!(
+        "Medians of {} round(s) of {} s, {} processors for clients, server and engine together, \
+         load average {:.1} when they began.",
+        rates.rounds, rates.seconds, rates.processors, rates.load
+    ));
+    text.push('\n');
     let names = [
         "load",
         "arm",
@@ -218,8 +234,8 @@ fn rates(summary: &Summary) -> String {
         "CPU us",
         "machine us",
     ];
-    let mut text = head(&names);
-    for row in &summary.rates {
+    text += &head(&names);
+    for row in &rates.lines {
         let _ = writeln!(
             text,
             "| {} | {} | {:.0} | {:.0}, {:.0} | {:.0} | {:.0} | {:.1} | {:.1} |",
@@ -273,9 +289,9 @@ fn overload(overload: &Overload) -> String {
 /// The table of fixed rates.
 pub fn arrivals(arrivals: &Arrivals) -> String {
     let mut text = paragraph(&format!(
-        "The slowest arm is saturated at {:.0} replies/s. Medians of {} round(s), load average \
-         {:.1} when they began; late and lost are sums.",
-        arrivals.saturation, arrivals.rounds, arrivals.load
+        "The slowest arm without a card is saturated at {:.0} replies/s, the slowest behind it at \
+         {:.0}. Medians of {} round(s), load average {:.1} when they began; late and lost are sums.",
+        arrivals.saturations[0], arrivals.saturations[1], arrivals.rounds, arrivals.load
     ));
     text.push('\n');
     text += &head(&[
@@ -285,19 +301,23 @@ pub fn arrivals(arrivals: &Arrivals) -> String {
         "p50 us",
         "p99 us",
         "p99.9 us",
+        "CPU us",
+        "machine us",
         "begun late",
         "lost",
     ]);
     for line in &arrivals.lines {
         let _ = writeln!(
             text,
-            "| {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {} | {} |",
+            "| {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.1} | {:.1} | {} | {} |",
             line.load,
             line.arm,
             line.target_per_s,
             line.p50_us,
             line.p99_us,
             line.p999_us,
+            line.cpu_us,
+            line.machine_us,
             line.late,
             line.lost
         );
@@ -331,9 +351,7 @@ mod tests {
     #[test]
     fn the_page_has_the_figures_of_the_stored_report() {
         let page = std::fs::read_to_string(paths::root().join(PAGE)).expect("the page");
-        let stored = std::fs::read_to_string(paths::root().join(STORED)).expect("a report");
-        let stored = serde_json::from_str(&stored).expect("a report");
-        let filled = fill(&page, &stored).expect("its marks");
+        let filled = fill(&page, &stored().expect("a report")).expect("its marks");
         assert!(page == filled, "{PAGE} is not that of {STORED}:\n{filled}");
     }
 
