@@ -23,7 +23,7 @@ use crate::{BACKLOG, Statistics};
 const ACCEPTS: usize = 64;
 /// Accepts posted whatever the policy says: it bounds what the server takes of what the engine has
 /// accepted for it, and with one at a time the server would wait for the engine each time.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 /// Descriptors that the handling of one event posts at most.
 const POSTS: usize = 8;
 /// The tag of the cache's registration.

@@ -1,4 +1,7 @@
 //! System calls, counted from outside by `strace`, beside the server's own count.
+//!
+//! What is traced is slow. So server and engine each have a look of their own: an engine that is
+//! slowed leaves the server without work, and a server without work sleeps.
 
 use super::arms::Arm;
 use super::page;
@@ -9,6 +12,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use testbed::eta::Site;
 use testbed::tools::Tools;
 
 /// Clients that saturate a server.
@@ -19,6 +23,7 @@ const MANY: usize = 128;
 pub struct Row {
     arm: &'static str,
     clients: usize,
+    /// While the server was traced.
     requests: usize,
     /// By the server's own count, over its whole life.
     own_per_request: f64,
@@ -109,19 +114,37 @@ fn measure(
     folder: &Path,
     time: Duration,
 ) -> Result<Row> {
-    let load = LOADS[0];
     let mut site = arm.start(tools, root, &[])?;
-    let (requests, server, engine) = std::thread::scope(|scope| {
-        let site = &site;
-        answered(site, load)?;
-        let server = Tracer::attach(site.server(), folder)?;
-        let engine = site.engine();
-        let engine = engine.map(|id| Tracer::attach(id, folder)).transpose()?;
+    answered(&site, LOADS[0])?;
+    let (requests, server) = look(&site, site.server(), clients, folder, time)?;
+    let engine = site.engine();
+    let engine = engine.map(|engine| look(&site, engine, clients, folder, time));
+    let engine = engine.transpose()?;
+    Ok(Row {
+        arm: arm.name(),
+        clients,
+        requests,
+        own_per_request: calls(&site.end_server()?)?,
+        server_per_request: server,
+        engine_per_request: engine.map(|(_, calls)| calls),
+    })
+}
+
+/// Requests in a time, and the calls of one process for each.
+fn look(
+    site: &Site,
+    process: u32,
+    clients: usize,
+    folder: &Path,
+    time: Duration,
+) -> Result<(usize, f64)> {
+    std::thread::scope(|scope| {
+        let tracer = Tracer::attach(process, folder)?;
         let clients: Vec<_> = (0..clients)
             .map(|_| {
                 scope.spawn(move || {
                     site.namespace.enter()?;
-                    client(load, time)
+                    client(LOADS[0], time)
                 })
             })
             .collect();
@@ -129,17 +152,8 @@ fn measure(
         for client in clients {
             requests += joined(client)?.len();
         }
-        let engine = engine.map(Tracer::end).transpose()?;
-        anyhow::Ok((requests, server.end()?, engine))
-    })?;
-    ensure!(requests > 10, "{requests} requests");
-    Ok(Row {
-        arm: arm.name(),
-        clients,
-        requests,
-        own_per_request: calls(&site.end_server()?)?,
-        server_per_request: server / requests as f64,
-        engine_per_request: engine.map(|engine| engine / requests as f64),
+        ensure!(requests > 10, "{requests} requests");
+        Ok((requests, tracer.end()? / requests as f64))
     })
 }
 
