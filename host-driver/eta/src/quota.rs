@@ -29,7 +29,7 @@ pub struct Quota {
     pub regions: u32,
     /// Bytes of its own memory files in regions.
     pub files: u64,
-    /// Connections that may be half open or wait at each of its listening sockets.
+    /// Connections that may be half open at each of its listening sockets, and as many that wait.
     pub half_open: u32,
     /// Attachments of a user.
     pub attachments: usize,

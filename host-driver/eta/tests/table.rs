@@ -152,8 +152,9 @@ fn listen_needs_a_port_and_drops_what_exceeds_its_backlog() {
         server.status(|ual, done| ual.listen(listener, 4, done)),
         Status::BadState
     );
+    // Two may be half open, and a SYN is dropped while two wait: so not all five come to be.
     let mut waiting = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..5 {
         let (socket, done) = (client.socket(), client.done());
         client
             .ual
@@ -161,13 +162,15 @@ fn listen_needs_a_port_and_drops_what_exceeds_its_backlog() {
             .expect("room");
         waiting.push(done.1);
     }
-    // The third one's SYN is dropped, not refused: it connects when there is room.
-    assert_eq!(client.event(waiting[0]).status, Status::Ok);
-    assert_eq!(client.event(waiting[1]).status, Status::Ok);
     near.until("a dropped SYN", |found| found.stack.refused > 0);
-    let (_, event) = server.run(|ual, done| ual.accept(listener, done));
-    assert_eq!(event.status, Status::Ok);
-    assert_eq!(client.event(waiting[2]).status, Status::Ok);
+    // It is dropped, not refused: it connects when there is room.
+    for _ in 0..waiting.len() {
+        let (_, event) = server.run(|ual, done| ual.accept(listener, done));
+        assert_eq!(event.status, Status::Ok);
+    }
+    for connection in waiting {
+        assert_eq!(client.event(connection).status, Status::Ok);
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! Several sockets of one user may listen on a port if all ask for it. They share what waits
 //! there: the backlog is that of all together, and a connection goes to whoever accepts first.
+//! The backlog bounds connections that are half open and connections that wait, each by itself, as
+//! Linux does: a burst of SYNs does not use up the places of a server that is late, nor the reverse.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -95,7 +97,7 @@ impl Ports {
     }
 
     /// Begins to listen on a port that the caller has bound: at most `backlog` connections more
-    /// may be half open or wait there.
+    /// may be half open there, and as many more may wait when a SYN comes.
     pub fn listen(&mut self, port: u16, owner: Owner, options: Options, backlog: usize) {
         let listening = self.listening.entry(port).or_default();
         listening.members.push(Member {
@@ -126,7 +128,7 @@ impl Ports {
     /// listens there.
     pub(super) fn admit(&self, port: u16) -> Option<Option<Options>> {
         let listening = self.listening.get(&port)?;
-        let used = listening.half_open.len() + listening.waiting.len();
+        let used = listening.half_open.len().max(listening.waiting.len());
         let backlog: usize = listening.members.iter().map(|member| member.backlog).sum();
         let first = listening.members.first()?;
         Some((used < backlog).then_some(first.options))
