@@ -8,6 +8,7 @@ use crate::tools::{Tools, build_tigonctl};
 use crate::worker::Worker;
 use crate::{interrupt, paths};
 use anyhow::{Context, Result, bail, ensure};
+use host_driver::status::{Request, ask};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,7 +32,8 @@ pub struct Site {
     card: Option<Card>,
     /// Where the clients are.
     pub namespace: Namespace,
-    _far: Option<Namespace>,
+    /// Where the server is, if the kernel has its connections.
+    far: Option<Namespace>,
     folder: tempfile::TempDir,
     /// What joins two TAP devices.
     wire: Option<Worker<()>>,
@@ -89,7 +91,7 @@ impl Site {
             engine: Some(engine),
             card: None,
             namespace,
-            _far: None,
+            far: None,
             folder,
             wire: None,
         })
@@ -128,7 +130,7 @@ impl Site {
             engine: Some(engine),
             card: Some(card),
             namespace,
-            _far: None,
+            far: None,
             folder,
             wire: None,
         })
@@ -192,7 +194,7 @@ impl Site {
             engine: None,
             card: None,
             namespace: near,
-            _far: Some(far),
+            far: Some(far),
             folder,
             wire: None,
         })
@@ -254,7 +256,7 @@ impl Site {
             engine: Some(bridge),
             card: Some(card),
             namespace: near,
-            _far: Some(far),
+            far: Some(far),
             folder,
             wire: None,
         })
@@ -290,6 +292,19 @@ impl Site {
         Ok(std::fs::read_to_string(
             self.folder.path().join("server.log"),
         )?)
+    }
+
+    /// SYNs that the engine has dropped because a backlog was full; none through the kernel.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn refused_syns(&self) -> Result<Option<u64>> {
+        if self.far.is_some() {
+            return Ok(None);
+        }
+        let answer = ask(&self.status(), &Request::Statistics)?;
+        let refused = answer["statistics"]["stack"]["refused"].as_u64();
+        Ok(Some(refused.context("the engine counts no SYNs")?))
     }
 
     /// Where to ask for the engine's counts.

@@ -47,6 +47,8 @@ pub struct Row {
     machine_us: f64,
     timeouts: u64,
     errors: u64,
+    /// SYNs that the engine dropped because the server's backlog was full; none through the kernel.
+    refused: Option<u64>,
     /// Connections that the client began more than a millisecond late.
     late: u64,
 }
@@ -131,9 +133,11 @@ fn measure(
 ) -> Result<Row> {
     let card: Vec<u32> = site.card().into_iter().collect();
     let used = || anyhow::Ok((cpu(&site.processes())?, busy(&card)?));
+    let refused = site.refused_syns()?;
     let before = used()?;
     let mut outcome = ask(site, Pace::Rate(target), time)?;
     let after = used()?;
+    let refused = site.refused_syns()?.zip(refused);
     outcome.waits.sort_unstable();
     let wait = |share| quantile(&outcome.waits, share);
     let each = |time: Duration| time.as_secs_f64() * 1e6 / outcome.replies as f64;
@@ -150,6 +154,7 @@ fn measure(
         machine_us: each(after.1.saturating_sub(before.1)),
         timeouts: outcome.timeouts,
         errors: outcome.errors,
+        refused: refused.map(|(after, before)| after - before),
         late: outcome.late,
     })
 }
@@ -177,6 +182,7 @@ fn summary(rows: &[Row]) -> Vec<page::Arrival> {
             machine_us: of(|row| row.machine_us),
             late: these().map(|row| row.late).sum(),
             lost: these().map(|row| row.timeouts + row.errors).sum(),
+            refused: these().map(|row| row.refused).sum(),
         }
     };
     pairs.map(line).collect()

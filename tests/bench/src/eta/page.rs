@@ -50,6 +50,18 @@ pub struct Rates {
     pub lines: Vec<Rate>,
 }
 
+impl Rates {
+    /// Requests of an arm beside those of another, under each load.
+    fn beside(&self, arm: &str, other: &str) -> Vec<f64> {
+        let of = |arm: &str| {
+            let lines = self.lines.iter().filter(move |line| line.arm == arm);
+            lines.map(|line| line.requests_per_s).collect::<Vec<_>>()
+        };
+        let pairs = of(arm).into_iter().zip(of(other));
+        pairs.map(|(one, other)| one / other).collect()
+    }
+}
+
 /// An arm under a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
@@ -111,6 +123,8 @@ pub struct Arrival {
     /// Connections that the client began late, and those without a reply, in all rounds.
     pub late: u64,
     pub lost: u64,
+    /// SYNs that the engine dropped because the server's backlog was full, in all rounds.
+    pub refused: Option<u64>,
 }
 
 /// What a client of others saw.
@@ -250,6 +264,20 @@ pub fn rates(rates: &Rates) -> String {
             row.machine_us
         );
     }
+    let beside = |arm, other| {
+        let shares = rates.beside(arm, other).into_iter();
+        shares
+            .map(|share| format!("{share:.2}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    text.push('\n');
+    text += &paragraph(&format!(
+        "Under the three loads `dusi` has {} of the requests of the kernel over the same kind of wire \
+         (`epoll, copy loop`), and behind the card {} of those of `card: epoll`.",
+        beside("dusi", "epoll, copy loop"),
+        beside("card: dusi", "card: epoll")
+    ));
     text
 }
 
@@ -290,7 +318,7 @@ fn overload(overload: &Overload) -> String {
 pub fn arrivals(arrivals: &Arrivals) -> String {
     let mut text = paragraph(&format!(
         "The slowest arm without a card is saturated at {:.0} replies/s, the slowest behind it at \
-         {:.0}. Medians of {} round(s), load average {:.1} when they began; late and lost are sums.",
+         {:.0}. Medians of {} round(s), load average {:.1} when they began; late, lost and refused are sums.",
         arrivals.saturations[0], arrivals.saturations[1], arrivals.rounds, arrivals.load
     ));
     text.push('\n');
@@ -305,11 +333,13 @@ pub fn arrivals(arrivals: &Arrivals) -> String {
         "machine us",
         "begun late",
         "lost",
+        "SYNs refused",
     ]);
     for line in &arrivals.lines {
+        let refused = line.refused.map_or(String::new(), |syns| syns.to_string());
         let _ = writeln!(
             text,
-            "| {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.1} | {:.1} | {} | {} |",
+            "| {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.1} | {:.1} | {} | {} | {refused} |",
             line.load,
             line.arm,
             line.target_per_s,
@@ -353,6 +383,32 @@ mod tests {
         let page = std::fs::read_to_string(paths::root().join(PAGE)).expect("the page");
         let filled = fill(&page, &stored().expect("a report")).expect("its marks");
         assert!(page == filled, "{PAGE} is not that of {STORED}:\n{filled}");
+    }
+
+    #[test]
+    fn an_arm_stands_beside_another_under_each_load() {
+        let line = |arm: &str, load: &str, requests_per_s| Rate {
+            load: load.to_owned(),
+            arm: arm.to_owned(),
+            requests_per_s,
+            least: 0.0,
+            most: 0.0,
+            p50_us: 0.0,
+            p99_us: 0.0,
+            cpu_us: 0.0,
+            machine_us: 0.0,
+        };
+        let lines = vec![
+            line("one", "few", 30.0),
+            line("other", "few", 20.0),
+            line("one", "many", 5.0),
+            line("other", "many", 10.0),
+        ];
+        let rates = Rates {
+            lines,
+            ..Rates::default()
+        };
+        assert_eq!(rates.beside("one", "other"), [1.5, 0.5]);
     }
 
     #[test]
