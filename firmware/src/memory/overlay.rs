@@ -6,6 +6,8 @@
 //!   0xC00400  run_by_source | run_ahead   1 KB, `.scratch_a.low` of `linker/parallel.x`
 //! ```
 //!
+//! A row of CPU A's jump table leads to one of two handlers, too: that of Receive Complete.
+//!
 //! Of CPU B's, in the variant with endpoints: the code of the host's frames, or that of the
 //! endpoints' while one is open.
 //!
@@ -46,6 +48,53 @@ pub fn place(overlay: Overlay) {
     }
     #[cfg(not(all(target_arch = "mips", feature = "parallel")))]
     let _ = overlay;
+}
+
+/// Which handler Receive Complete leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// Classic mode's, which asks whether queues are open.
+    Classic,
+    /// That of queue mode.
+    Queues,
+}
+
+#[cfg(all(
+    target_arch = "mips",
+    feature = "parallel",
+    not(feature = "spine"),
+    not(feature = "eudp")
+))]
+#[allow(unsafe_code)]
+mod row {
+    // SAFETY: both are written beside the start code (`start/two.rs`). They store a jump to a
+    // handler into its row of CPU A's jump table, while CPU A runs another handler.
+    unsafe extern "C" {
+        pub safe fn lead_to_classic();
+        pub safe fn lead_to_queues();
+    }
+}
+
+/// Lets CPU A's jump table lead to a handler from the next event on. On a host, which has no such
+/// table, the classic handler asks each time.
+pub fn lead(receiver: Receiver) {
+    #[cfg(all(
+        target_arch = "mips",
+        feature = "parallel",
+        not(feature = "spine"),
+        not(feature = "eudp")
+    ))]
+    match receiver {
+        Receiver::Classic => row::lead_to_classic(),
+        Receiver::Queues => row::lead_to_queues(),
+    }
+    #[cfg(not(all(
+        target_arch = "mips",
+        feature = "parallel",
+        not(feature = "spine"),
+        not(feature = "eudp")
+    )))]
+    let _ = receiver;
 }
 
 /// Whose frames have their code in CPU B's scratch pad.

@@ -10,6 +10,8 @@ use crate::io::filter::MulticastList;
 use crate::memory::region::Regions;
 use crate::{SideA, SideB, assembler_macros, boot};
 use core::arch::global_asm;
+#[cfg(all(feature = "parallel", not(feature = "spine"), not(feature = "eudp")))]
+use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Mmio;
 use tigon2_hal::resources::Resources;
@@ -85,6 +87,37 @@ macro_rules! overlay {
         ""
     };
 }
+
+// The row of Receive Complete in CPU A's jump table leads to one of two handlers: a jump to each
+// is here, and takes the place of the one that is there. Entry 0 is "nothing pending".
+#[cfg(all(feature = "parallel", not(feature = "spine"), not(feature = "eudp")))]
+global_asm!(
+    r#"
+    .set push
+    .set noreorder
+    .macro lead name, handler
+    .globl \name
+    .type \name, @function
+\name:
+    lui   $4, %hi(1f)
+    lw    $4, %lo(1f)($4)
+    lui   $5, %hi(dispatch_table_a + {row})
+    jr    $31
+    sw    $4, %lo(dispatch_table_a + {row})($5)
+1:  j     \handler
+    nop
+    .size \name, . - \name
+    .endm
+
+    .section .text.overlay, "ax", @progbits
+    lead lead_to_classic, {classic}
+    lead lead_to_queues, {queues}
+    .set pop
+"#,
+    row = const (EventBit::ReceiveComplete.number() as u32 + 1) * 8,
+    classic = sym crate::events::receive_complete::<Mmio>,
+    queues = sym crate::events::receive_by_queue::<Mmio>,
+);
 
 #[cfg(feature = "parallel")]
 global_asm!(

@@ -12,7 +12,7 @@ use super::state::Queues;
 use crate::io::buffer_ring::RingId;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::{QUEUE_BLOCK, QUEUE_CONTROL, QUEUES};
-use crate::memory::overlay::{self, Overlay};
+use crate::memory::overlay::{self, Overlay, Receiver};
 use crate::memory::shared::{CLASSIC_NEXT, QUEUE_PRODUCERS};
 use crate::path::receive::state::Receive;
 use core::mem::offset_of;
@@ -190,6 +190,7 @@ pub fn begin<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut I
     queues.open = open;
     classify_anew(receive, queues, io);
     receive.set_queues(open != 0);
+    overlay::lead(Receiver::Queues);
     io.bus.set(EventBit::ReceiveComplete);
 }
 
@@ -258,6 +259,7 @@ pub fn end<B: Dispatch>(
     queues.open = 0;
     queues.verdicts.end(io);
     receive.set_queues(false);
+    overlay::lead(Receiver::Classic);
     Ok(())
 }
 
