@@ -3,8 +3,12 @@
 
 use integration_tests::stage;
 use testbed::paths;
+use tigon2_chip::Cpu;
+use tigon2_chip::events::EventBit;
 use tigon2_model::Board;
+use tigon2_sim::timeline::event::Event;
 use tigon2_sim::timing::Parameters;
+use tigon2_sim::timing::counts::{Cause, Tally};
 use tigon2_sim::workload::knet::cost::{CASES, cost};
 use tigon2_sim::workload::knet::latency;
 use tigon2_sim::workload::testbench::Setup;
@@ -60,6 +64,70 @@ fn the_page_has_what_sorting_adds_to_a_frame_alone() {
         let printed = printed(&case.cells(), LATENCY).unwrap_or_default();
         let off = (found / printed - 1.0).abs();
         assert!(off < PAGE_IS_OFF_BY, "{:?}: {found:.2} us", case.cells());
+    }
+}
+
+/// What a frame alone takes CPU A until its report is queued, in the table's order.
+fn taken(setup: &Setup<'_>, case: &latency::Case) -> Tally {
+    let timeline = latency::record(setup, case).unwrap_or_else(|error| panic!("{error}"));
+    let reports = [
+        EventBit::ReceiveComplete,
+        EventBit::UpdateReceiveReturnProducer,
+    ];
+    let handlers = reports.map(|event| event.number() as u8);
+    let until_interrupt = timeline
+        .events
+        .iter()
+        .take_while(|event| !matches!(event, Event::Interrupt { asserted: true, .. }));
+    let runs = until_interrupt.filter_map(|event| match event {
+        Event::Run(run) if run.cpu == Cpu::A && handlers.contains(&run.bit) => Some(run.tally),
+        _ => None,
+    });
+    runs.fold(Tally::default(), |mut sum, run| {
+        sum.instructions += run.instructions;
+        for (sum, cycles) in sum.cycles.iter_mut().zip(run.cycles) {
+            *sum += cycles;
+        }
+        sum
+    })
+}
+
+#[test]
+fn the_page_has_what_a_frame_alone_takes_of_cpu_a() {
+    /// A cause's cycles in a table of this size may be off by so many.
+    const OFF_BY: u64 = 8;
+    let firmware = stage::firmware();
+    let setup = Setup::new(Board::default(), Parameters::default(), &firmware);
+    let [classic, source, toeplitz, ..] = latency::CASES;
+    let found = [classic, source, toeplitz].map(|case| taken(&setup, &case));
+    let page = std::fs::read_to_string(paths::root().join("docs/knet.md")).expect("the page");
+    let row = |name: &str| -> Vec<u64> {
+        let start = format!("| CPU A: {name} | ");
+        let mut lines = page.lines();
+        let cells = lines.find_map(|line| line.strip_prefix(&start));
+        let cells = cells.unwrap_or_else(|| panic!("docs/knet.md: {name}"));
+        let figures = cells.split('|').filter(|cell| !cell.is_empty());
+        figures
+            .map(|cell| cell.trim().parse().expect(name))
+            .collect()
+    };
+    let holds = |name: &str, of: &dyn Fn(&Tally) -> u64| {
+        let measured = found.each_ref().map(of);
+        let printed = row(name);
+        let near = measured
+            .iter()
+            .zip(&printed)
+            .all(|(one, other)| one.abs_diff(*other) <= OFF_BY);
+        assert!(
+            near && printed.len() == measured.len(),
+            "{name}: {measured:?}, page {printed:?}"
+        );
+    };
+    holds("all cycles", &Tally::total);
+    for cause in Cause::ALL {
+        if found.iter().any(|tally| tally.of(cause) != 0) {
+            holds(cause.name(), &|tally: &Tally| tally.of(cause));
+        }
     }
 }
 

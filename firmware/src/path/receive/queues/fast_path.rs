@@ -26,34 +26,64 @@ use tigon2_hal::schedule::barrier;
 /// Transfers of a frame.
 pub(super) const TRANSFERS: u32 = 1;
 
-/// The result of a run.
+/// The result of a run, in two words, which a function returns in registers. What its last frame
+/// has for a verdict is in [`Queues`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// Frames that were delivered.
-    pub count: u32,
-    /// Their bytes.
+    /// From bit 0 on the number of frames that were delivered, from [`TOUCHED`] on the queues that
+    /// got some, from [`END`] on why it ended, from [`AT_ONCE`] on whether a BD asked for a report.
+    word: u32,
+    /// The bytes of these frames.
     octets: u32,
-    /// The flags of their BDs.
-    flags: u32,
-    /// The queues that got frames, a bit for each.
-    pub touched: u32,
-    /// Why it ended.
-    pub end: End,
 }
+
+const TOUCHED: u32 = 8;
+const END: u32 = 16;
+const AT_ONCE: u32 = 24;
 
 impl Run {
     /// No frame is for the fast path.
     const NONE: Run = Run {
-        count: 0,
+        word: (End::Slow as u32) << END,
         octets: 0,
-        flags: 0,
-        touched: 0,
-        end: End::Slow(Found::NONE),
     };
+
+    /// Frames that were delivered.
+    #[inline(always)]
+    pub const fn count(self) -> u32 {
+        self.word & 0xFF
+    }
+
+    /// The queues that got frames, a bit for each.
+    #[inline(always)]
+    pub const fn touched(self) -> u32 {
+        self.word >> TOUCHED & 0xFF
+    }
+
+    /// Whether a BD asked for a report at once.
+    #[inline(always)]
+    const fn at_once(self) -> bool {
+        self.word >> AT_ONCE != 0
+    }
+
+    /// Whether it ended for this reason.
+    #[inline(always)]
+    pub const fn is(self, end: End) -> bool {
+        self.word >> END & 0xFF == end as u32
+    }
+
+    /// The same run, which ended because there were as many frames as one CPU has classified.
+    #[inline(always)]
+    const fn again(self) -> Run {
+        Run {
+            word: self.word & !(0xFF << END) | (End::Again as u32) << END,
+            ..self
+        }
+    }
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// No frame is there any more, or there were as many as were asked for.
     Done,
@@ -62,9 +92,9 @@ pub(super) enum End {
     /// There is no descriptor for the next frame, if there is one.
     Full,
     /// The queue of the next frame needs a look.
-    Look(Found),
-    /// The next frame is one for the slow path; its verdict, if it was classified.
-    Slow(Found),
+    Look,
+    /// The next frame is one for the slow path.
+    Slow,
 }
 
 /// How frames get their verdicts. The loop is compiled for each of them.
@@ -138,7 +168,15 @@ fn run_cached<B: Dispatch, const SIX: bool>(
     let mut verdicts = Cached::<SIX> {
         classify: &queues.classify,
     };
-    run_by(&mut verdicts, receive, &mut queues.table, io, most, lengths)
+    run_by(
+        &mut verdicts,
+        receive,
+        &mut queues.table,
+        &mut queues.found,
+        io,
+        most,
+        lengths,
+    )
 }
 
 /// Delivers up to `most` frames of `lengths` that go by source address, of which `mask` is what counts.
@@ -156,6 +194,7 @@ fn run_by_source<B: Dispatch>(
         &mut BySource { mask },
         receive,
         &mut queues.table,
+        &mut queues.found,
         io,
         most,
         lengths,
@@ -172,7 +211,15 @@ fn run_ahead<B: Dispatch>(
     most: u32,
     lengths: u32,
 ) -> Run {
-    run_by(&mut Ahead, receive, &mut queues.table, io, most, lengths)
+    run_by(
+        &mut Ahead,
+        receive,
+        &mut queues.table,
+        &mut queues.found,
+        io,
+        most,
+        lengths,
+    )
 }
 
 /// Delivers up to `most` frames; fewer when CPU B classifies and has not come further.
@@ -188,16 +235,18 @@ pub(super) fn run<B: Dispatch>(
         run_by_source(receive, queues, io, mask, most, lengths)
     } else if !queues.verdicts.is_open {
         // There is no room for verdicts.
+        queues.found = Found::NONE;
         Run::NONE
     } else {
         by_hash(receive, queues, io, most, lengths)
     };
-    if run.count != 0 {
+    let count = run.count();
+    if count != 0 {
         io.frees_with_data();
-        receive.counters.received(UNICAST, run.count, run.octets);
-        if run.flags & NOW != 0 {
+        receive.counters.received(UNICAST, count, run.octets);
+        if run.at_once() {
             // Which of them asked for it is not worth a look at each.
-            queues.due |= run.touched;
+            queues.due |= run.touched();
         }
     }
     run
@@ -223,14 +272,14 @@ fn by_hash<B: Dispatch>(
         By::Cache(Version::V4) => run_cached::<_, false>(receive, queues, io, next.count, lengths),
         By::Cache(Version::V6) => run_cached::<_, true>(receive, queues, io, next.count, lengths),
     };
-    queues.verdicts.released(run.count);
-    if !next.done && run.count == next.count {
-        run.end = End::Again;
+    queues.verdicts.released(run.count());
+    if !next.done && run.count() == next.count {
+        run = run.again();
     }
-    if next.by != By::Verdicts && matches!(run.end, End::Slow(found) if !found.is_some()) {
+    if next.by != By::Verdicts && run.is(End::Slow) && !queues.found.is_some() {
         let classify = &mut queues.classify;
         queues.verdicts.missed(receive, classify, io);
-        run.end = End::Again;
+        run = run.again();
     }
     run
 }
@@ -242,6 +291,7 @@ fn run_by<B: Dispatch>(
     verdicts: &mut impl Verdicts,
     receive: &mut Receive,
     table: &mut [Queue; QUEUES],
+    at_end: &mut Found,
     io: &mut IoA<B>,
     most: u32,
     lengths: u32,
@@ -260,12 +310,16 @@ fn run_by<B: Dispatch>(
     let limit = most.min(writes.free());
     let mut left = limit;
     let (mut octets, mut touched, mut flags) = (0, 0, 0);
-    let end = loop {
+    let (end, verdict) = loop {
         if left == 0 {
-            break if limit == most { End::Done } else { End::Full };
+            break if limit == most {
+                (End::Done, Found::NONE)
+            } else {
+                (End::Full, Found::NONE)
+            };
         }
         let Some(frame) = frames.oldest(bus) else {
-            break End::Done;
+            break (End::Done, Found::NONE);
         };
         // Errors make it longer than any frame.
         let length = (frame.errors << 16 | frame.length).wrapping_sub(CRC);
@@ -273,24 +327,24 @@ fn run_by<B: Dispatch>(
             || (frame.start + (classify::REACH - 1)) >= PACKET_MEMORY_END
             || filter::is_of_group(bus, frame.start)
         {
-            break End::Slow(Found::NONE);
+            break (End::Slow, Found::NONE);
         }
         let found = verdicts.next(bus, frames.offset(), frame.start, length);
         if !found.is_some() {
-            break End::Slow(Found::NONE);
+            break (End::Slow, Found::NONE);
         }
         let number = found.queue() as usize % QUEUES.max(1);
         let Some(queue) = table.get_mut(number) else {
-            break End::Slow(found);
+            break (End::Slow, found);
         };
         if queue.needs_look() {
-            break End::Look(found);
+            break (End::Look, found);
         }
         let bytes = length + kept;
         let bd = queue.bd();
         let taken = Taken::new(bus, bd);
         if bytes > taken.room() {
-            break End::Slow(found);
+            break (End::Slow, found);
         }
         // The frame before this one: the loads have waited for its stores anyway.
         writes.notify(bus);
@@ -319,12 +373,13 @@ fn run_by<B: Dispatch>(
     drop(frames);
     writes.notify(bus);
     drop(writes);
+    if end as u32 >= End::Look as u32 {
+        *at_end = verdict;
+    }
+    let at_once = u32::from(flags & NOW != 0);
     Run {
-        count: limit - left,
+        word: (limit - left) | touched << TOUCHED | (end as u32) << END | at_once << AT_ONCE,
         octets,
-        touched,
-        flags,
-        end,
     }
 }
 

@@ -70,9 +70,10 @@ pub fn complete<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mu
         return;
     }
     let run = fast_path::run(receive, queues, io, MOST);
-    let (count, touched) = match run.end {
-        End::Done => (run.count, run.touched),
-        _ => go_on(receive, queues, io, run),
+    let (count, touched) = if run.is(End::Done) {
+        (run.count(), run.touched())
+    } else {
+        go_on(receive, queues, io, run)
     };
     receive.ring.give_back(&mut io.bus);
     queues.verdicts.share(io, count);
@@ -93,25 +94,22 @@ fn go_on<B: Dispatch>(
     let mut left = MOST;
     let mut touched = 0;
     loop {
-        left -= run.count;
-        touched |= run.touched;
-        let found = match run.end {
-            End::Done => break,
-            End::Again => None,
-            End::Full if io.has_write_room(fast_path::TRANSFERS) => None,
-            End::Full => {
-                count!(io.bus, no_write_descriptors);
-                break;
-            }
-            End::Look(found) => {
+        left -= run.count();
+        touched |= run.touched();
+        if run.is(End::Done) {
+            break;
+        }
+        if run.is(End::Full) && !io.has_write_room(fast_path::TRANSFERS) {
+            count!(io.bus, no_write_descriptors);
+            break;
+        }
+        let found = queues.found;
+        let slow = run.is(End::Slow)
+            || run.is(End::Look) && {
                 let queue = queues.table.get_mut(found.queue() as usize);
-                let ready =
-                    queue.is_some_and(|queue| queue.needs_look() && queue.look(&mut io.bus));
-                (!ready).then_some(found)
-            }
-            End::Slow(found) => Some(found),
-        };
-        if let Some(found) = found {
+                !queue.is_some_and(|queue| queue.needs_look() && queue.look(&mut io.bus))
+            };
+        if slow {
             match slow_path::one(receive, queues, io, found.verdict()) {
                 Some(queue) => touched |= queue,
                 None => break,

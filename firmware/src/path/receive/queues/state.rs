@@ -1,6 +1,6 @@
 //! The state of queue mode.
 
-use super::classify::Classify;
+use super::classify::{Classify, Found};
 use super::notify::Notify;
 use super::queue::Queue;
 use super::verdicts::Verdicts;
@@ -23,6 +23,8 @@ pub struct Queues {
     pub(super) due: u32,
     /// The verdicts on the next frames.
     pub(super) verdicts: Verdicts,
+    /// The verdict on the frame at which the last run ended, if that is left to others.
+    pub(super) found: Found,
     /// Whether return BDs found no descriptor.
     pub(super) stuck: bool,
     /// The return rings in host memory.
@@ -39,6 +41,7 @@ impl Queues {
             notify: [Notify::UNUSED; QUEUES],
             due: 0,
             verdicts: Verdicts::CLOSED,
+            found: Found::NONE,
             stuck: false,
             returns: [const { HostAddress { high: 0, low: 0 } }; QUEUES],
         }
