@@ -21,6 +21,7 @@ use anyhow::{Context, Result};
 use comfy_table::Table;
 use serde::Serialize;
 use spine_linker::load::Guard;
+use spine_linker::video;
 use std::path::PathBuf;
 use testbed::interrupt;
 
@@ -32,6 +33,28 @@ const LENGTH: usize = 60;
 const LONGER: usize = 97;
 const LONGEST: usize = 1514;
 
+/// What makes a handler run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A frame of this kind.
+    Frame(Kind),
+    /// A piece of a video's line.
+    Piece(Line),
+    /// A message that places a video's window.
+    Placement,
+}
+
+/// Which line a piece is of: the handler finds where it begins in another way for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// That of the piece before.
+    Same,
+    /// The one behind it.
+    Next,
+    /// That of the piece before, and a placement takes effect in front of it.
+    Placed,
+}
+
 /// A handler to cut off.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -39,8 +62,8 @@ pub struct Subject {
     pub folder: PathBuf,
     /// The handler's number.
     pub handler: u8,
-    /// The frames that it gets.
-    pub kind: Kind,
+    /// What makes it run.
+    pub cause: Cause,
     /// It never returns.
     pub endless: bool,
 }
@@ -50,16 +73,28 @@ impl Subject {
         Subject {
             folder: PathBuf::from(folder),
             handler,
-            kind,
+            cause: Cause::Frame(kind),
             endless,
         }
     }
 
-    pub(super) fn guard(&self, domain: u32) -> Guard {
-        match self.kind {
-            Kind::Ping => Guard::ip_protocol(domain, self.handler, 1),
-            Kind::Datagram(port) => Guard::udp_port(domain, self.handler, port),
-            Kind::Typed(_) => Guard::ether_type(domain, self.handler, WANTED),
+    fn of_video(handler: u8, cause: Cause) -> Subject {
+        Subject {
+            folder: PathBuf::from(super::video::FOLDER),
+            handler,
+            cause,
+            endless: false,
+        }
+    }
+
+    pub(super) fn guard(&self, domain: u32) -> Option<Guard> {
+        let handler = self.handler;
+        match self.cause {
+            Cause::Frame(Kind::Ping) => Some(Guard::ip_protocol(domain, handler, 1)),
+            Cause::Frame(Kind::Datagram(port)) => Some(Guard::udp_port(domain, handler, port)),
+            Cause::Frame(Kind::Typed(_)) => Some(Guard::ether_type(domain, handler, WANTED)),
+            Cause::Piece(_) => Some(Guard::ether_type(domain, handler, video::ETHER_TYPE)),
+            Cause::Placement => None,
         }
     }
 
@@ -89,6 +124,10 @@ pub fn subjects() -> Vec<Subject> {
         Subject::new("tests/extensions/effects", 7, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 0, Kind::Typed(0), false),
         Subject::new("tests/extensions/keeping", 4, Kind::Typed(0), false),
+        Subject::of_video(video::LINE, Cause::Piece(Line::Same)),
+        Subject::of_video(video::LINE, Cause::Piece(Line::Next)),
+        Subject::of_video(video::LINE, Cause::Piece(Line::Placed)),
+        Subject::of_video(video::PLACE, Cause::Placement),
     ]
 }
 
@@ -168,21 +207,25 @@ pub fn run(kit: &Kit, wanted: u64, mut told: impl FnMut(u64)) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// Cuts a handler's runs off at every instruction of a run on one frame; each round has another
-/// frame.
+/// Cuts a handler's runs off at every instruction of a run; each round has other frames.
 fn everywhere(kit: &Kit, subject: &Subject, round: usize, row: &mut Row) -> Result<()> {
     let bytes = LENGTH + round * LONGER % (LONGEST - LENGTH);
     let mut bench = Bench::start(kit, round as u32 + 1)?;
     bench.load(kit, subject)?;
-    let frame = subject.kind.frame(bench.station(), round as u16, bytes);
+    let mut once = |instructions, row: &mut Row| {
+        bench.once(subject.cause, (round as u16, bytes), instructions, row)
+    };
+    if let Cause::Piece(_) = subject.cause {
+        // From now on a picture is under way, so a placement waits for the next one.
+        once(None, row)?;
+    }
     // A run that is left alone.
-    let whole = bench.once(&frame, None, row)?;
+    let whole = once(None, row)?;
     let mut instructions = 0;
     loop {
         let what = || format!("{bytes} bytes, cut behind instruction {instructions}");
-        let done = bench.once(&frame, Some(instructions), row);
-        let done = done.with_context(what)?;
-        bench.judge(&done, &whole, row).with_context(what)?;
+        let done = once(Some(instructions), row).with_context(what)?;
+        done.judge(&whole, row).with_context(what)?;
         instructions += 1;
         if !done.was_cut || (subject.endless && instructions == ENDLESS) {
             break;

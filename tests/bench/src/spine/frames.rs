@@ -8,8 +8,8 @@ use smoltcp::wire::{
 
 /// The peer at the other end of the wire.
 pub const PEER: [u8; 6] = [0x02, 0x54, 0x47, 0, 0, 2];
-/// EtherType of frames that no handler wants.
-pub const PLAIN: u16 = 0x88B5;
+/// EtherType of frames that no handler wants: that of loopback tests.
+pub const PLAIN: u16 = 0x9000;
 /// EtherType of frames for handlers.
 pub const WANTED: u16 = 0x88B6;
 /// Shortest frame without CRC.

@@ -2,8 +2,10 @@
 //!
 //! From the way in to the way out CPU A is followed instruction by instruction. Each store is
 //! decoded before it is executed. A run may store into its own region, its stack, the list of
-//! what it asks for, and the words in which the runtime keeps the registers of the dispatch loop;
-//! nowhere else, so what it does not return from has changed nothing else.
+//! what it asks for, slots for messages and transfers that are nobody's until it returns, and the
+//! words in which the runtime keeps the registers of the dispatch loop; an `init` also into the
+//! words that say who may call its handlers. So what a run does not return from has changed
+//! nothing else.
 
 use anyhow::{Result, bail};
 use std::ops::Range;
