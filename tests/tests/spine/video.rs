@@ -103,6 +103,34 @@ fn streams_lose_no_line() {
     assert!(some.rate[0] > 150.0 && some.bus_bytes <= 1.0, "{some:?}");
 }
 
+/// Pieces that come faster than the card writes them wait in its receive buffer, for milliseconds, and
+/// on the wire: when a burst has ended they are written, each of them, and none is dropped.
+#[test]
+fn a_burst_at_the_wires_rate_loses_no_piece() {
+    let size = (320, 40);
+    let mut stage = stage(size.0, size.1, 640, 1);
+    let window = Window {
+        left: 0,
+        top: 0,
+        width: size.0,
+        height: size.1,
+    };
+    place(&mut stage, 0, &window);
+    let machine = stage.card.machine.clone();
+    let consumed = |stage: &Stage| u64::from(stage.card.counts(stage.domain)[4]);
+    let (before, received) = (consumed(&stage), machine.lock().received());
+    let mut server = Server::new(&stage, 1, 0.0, size);
+    server.go_on(&mut stage, u64::MAX, 2_000_000);
+    let come = machine.lock().received().accepted - received.accepted;
+    let waiting = come - (consumed(&stage) - before);
+    assert!(waiting > 100, "{waiting} of {come} wait in the card");
+    stage.settle();
+    let after = machine.lock().received();
+    assert_eq!(after.dropped, received.dropped);
+    assert_eq!(after.accepted - received.accepted, server.pieces);
+    assert_eq!(consumed(&stage) - before, server.pieces);
+}
+
 /// `cargo xtask bench --spine`, its rows of videos: with each timing profile the paper's streams lose
 /// nothing, and the host has nothing to do; CPU A's cycles for a piece are all accounted for.
 #[test]
@@ -137,6 +165,16 @@ fn windows_move_while_their_videos_come() {
 /// Whatever is on its way when a lease is withdrawn: behind the firmware's answer nothing is written.
 #[test]
 fn a_lease_is_withdrawn_while_lines_arrive() {
+    withdraw_often(40.0);
+}
+
+#[test]
+fn a_lease_is_withdrawn_at_the_wires_rate() {
+    withdraw_often(0.0);
+}
+
+/// While streams come, each at so many megabits of pixels a second.
+fn withdraw_often(rate: f64) {
     let mut stage = stage(640, 160, 1280, 1);
     let size = (320, 80);
     for number in 0..4u8 {
@@ -149,7 +187,7 @@ fn a_lease_is_withdrawn_while_lines_arrive() {
         };
         place(&mut stage, number, &window);
     }
-    let mut server = Server::new(&stage, 4, 40.0, size);
+    let mut server = Server::new(&stage, 4, rate, size);
     let whole = stage.whole();
     let mut refused = stage.card.counts(stage.domain)[8 + 1];
     for round in 0..30 {

@@ -11,6 +11,7 @@ pub mod streams;
 use super::card::{Kit, SpineCard};
 use anyhow::{Context, Result, ensure};
 use host_driver::DmaMemory;
+use host_interface::spine::{DomainCount, domain_count};
 use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
 use spine_linker::load::Guard;
 use spine_linker::load::lease::Lease;
@@ -34,7 +35,7 @@ const SIZES: RingSizes = RingSizes { slots: 8, bulk: 0 };
 /// Bytes on the wire beside a frame: preamble, CRC, gap; and ns of a byte.
 const BESIDE: u64 = 24;
 const BYTE_NS: u64 = 8;
-/// Nanoseconds in which all that came is written.
+/// Nanoseconds in which a piece that has come is written, unless others are in front of it.
 const QUIET_NS: u64 = 500_000;
 /// Nanoseconds within which a placement is answered while no picture comes.
 const ANSWER_NS: u64 = 1_000_000;
@@ -52,6 +53,8 @@ pub struct Stage {
     /// What it shows.
     pub screen: Screen,
     owner: Endpoint<DmaMemory>,
+    /// NIC address of the count of the domain's runs.
+    runs: u32,
     /// When the wire is free again, in nanoseconds.
     due: u64,
     serial: u32,
@@ -60,8 +63,10 @@ pub struct Stage {
 /// The pixels of a test card: what a window's picture has at a line and a column.
 pub fn pixel(window: u8, picture: u32, row: u32, column: u32) -> u32 {
     let seed = u32::from(window) << 28 ^ picture << 20 ^ row << 10 ^ column;
-    // Never what the frame buffer is cleared to.
-    seed.wrapping_mul(0x9E37_79B9) | 1
+    let mixed = seed.wrapping_mul(0x9E37_79B9);
+    // Its lowest byte, which may be all of a pixel, depends on the picture and the window, too; and
+    // it is never what the frame buffer is cleared to.
+    (mixed ^ mixed >> 16 ^ mixed >> 24) | 1
 }
 
 /// A row of them, as the frame buffer has them.
@@ -98,7 +103,9 @@ impl Stage {
         card.guards(&[Guard::ether_type(domain, LINE, ETHER_TYPE)])?;
         let owner = card.open_endpoint(OWNER, SIZES, domain)?;
         let due = fabric.card(0).lock().now();
+        let runs = card.window.block() + domain_count(domain, DomainCount::Runs);
         let mut stage = Stage {
+            runs,
             fabric,
             card,
             domain,
@@ -236,10 +243,24 @@ impl Stage {
         }
     }
 
-    /// Waits until all that was sent is through.
+    /// Waits until all that was sent is through: what comes faster than it is written waits in the
+    /// card's receive buffer and on the wire. The host does not access the card for that.
     pub fn settle(&mut self) {
         let now = self.now();
-        self.pass(self.due.saturating_sub(now) + QUIET_NS);
+        self.pass(self.due.saturating_sub(now));
+        let done = |stage: &Stage| {
+            let machine = stage.card.machine.lock();
+            (machine.word(stage.runs), machine.pending_frames())
+        };
+        let mut before = done(self);
+        loop {
+            self.pass(QUIET_NS);
+            let after = done(self);
+            if after == before {
+                break;
+            }
+            before = after;
+        }
     }
 
     /// All bytes of the frame buffer.
