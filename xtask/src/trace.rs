@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use std::path::PathBuf;
-use tigon_bench::eudp::flow;
 use tigon_bench::trace::{self, Recording};
+use tigon_bench::{eudp, spine};
 use tigon2_sim::workload::experiment::Experiment;
 use tigon2_sim::workload::knet::cost::Sorter;
 
@@ -12,8 +12,8 @@ use tigon2_sim::workload::knet::cost::Sorter;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Direction of the datagrams
-    #[arg(long, value_enum, default_value_t = Way::Bidirectional)]
-    pub experiment: Way,
+    #[arg(long, value_enum, default_value_t = Recorded::Bidirectional)]
+    pub experiment: Recorded,
     /// Bytes of a datagram
     #[arg(long, default_value_t = 1472)]
     pub datagram: usize,
@@ -29,7 +29,7 @@ pub struct Arguments {
     /// End of the recording
     #[arg(long, value_name = "US", default_value_t = 4500)]
     pub to: u64,
-    /// Frames per second that arrive [default: as many as the card carries]
+    /// Frames per second that arrive [default: as many as the card carries; router: 50000]
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,
     /// Use this firmware image (drivers' load format) instead of the project's
@@ -53,7 +53,35 @@ pub struct Arguments {
     pub out: Option<PathBuf>,
 }
 
-/// The experiments.
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Recorded {
+    /// Out of the host
+    Send,
+    /// Into the host
+    Receive,
+    /// Both, at equal rates
+    Bidirectional,
+    /// One frame out, one back, one at a time
+    Ping,
+    /// Packets through the router of SPINE, from one card to another
+    Router,
+}
+
+impl Recorded {
+    /// The experiment with one card.
+    const fn way(self) -> Option<Way> {
+        match self {
+            Recorded::Send => Some(Way::Send),
+            Recorded::Receive => Some(Way::Receive),
+            Recorded::Bidirectional => Some(Way::Bidirectional),
+            Recorded::Ping => Some(Way::Ping),
+            Recorded::Router => None,
+        }
+    }
+}
+
+/// The experiments with one card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Way {
     /// Out of the host
@@ -108,7 +136,7 @@ impl Classifier {
 /// As [`trace::run`], and for arguments that ask for nothing.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.eudp {
-        return flow::run(arguments.out.as_deref());
+        return eudp::flow::run(arguments.out.as_deref());
     }
     ensure!(
         arguments.from < arguments.to,
@@ -119,7 +147,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ensure!(arguments.rate != Some(0), "--rate must be above 0");
     if let Some(queues) = arguments.queues {
         ensure!(
-            matches!(arguments.experiment, Way::Receive | Way::Bidirectional),
+            matches!(
+                arguments.experiment,
+                Recorded::Receive | Recorded::Bidirectional
+            ),
             "--queues needs --experiment receive or bidirectional"
         );
         ensure!(
@@ -131,8 +162,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "--queues: frames that leave have one BD, so --fragments does nothing"
         );
     }
+    let Some(way) = arguments.experiment.way() else {
+        return router(arguments);
+    };
     trace::run(&Recording {
-        experiment: arguments.experiment.experiment(),
+        experiment: way.experiment(),
         datagram: arguments.datagram,
         queues: arguments
             .queues
@@ -145,4 +179,24 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         events: arguments.events,
         folder: arguments.out.clone(),
     })
+}
+
+/// The router between two cards.
+fn router(arguments: &Arguments) -> Result<()> {
+    ensure!(
+        arguments.firmware.is_none() && arguments.fragments == 2,
+        "--experiment router takes no --firmware and no --fragments"
+    );
+    ensure!(
+        (18..=1472).contains(&arguments.datagram),
+        "--experiment router: --datagram must be from 18 to 1472, not {}",
+        arguments.datagram
+    );
+    let recording = spine::flow::Recording {
+        datagram: arguments.datagram,
+        rate: arguments.rate.map(f64::from),
+        microseconds: arguments.from..arguments.to,
+        profile: arguments.profile.clone(),
+    };
+    spine::flow::run(&recording, arguments.out.as_deref())
 }

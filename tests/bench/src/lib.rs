@@ -18,7 +18,7 @@
 //!   front_page  the figures and pictures of the README
 //! ```
 //!
-//! [`report`] is the common report format, [`chart`] and [`pictures`] draw, and [`conversation`]
+//! [`report`] is the common report format, [`chart`], [`rows`] and [`pictures`] draw, and [`conversation`]
 //! is the traffic between two stacks of smoltcp.
 #![forbid(unsafe_code)]
 
@@ -38,6 +38,7 @@ pub mod queues;
 pub mod replay;
 pub mod report;
 pub mod rounds;
+pub mod rows;
 pub mod simulated;
 pub mod soak;
 pub mod speed;

@@ -1,7 +1,8 @@
 //! The picture of ten datagrams of 32 KB.
 
 use eudp::CutThrough;
-use tigon_bench::eudp::flow::{self, Busy};
+use tigon_bench::eudp::flow;
+use tigon_bench::rows::Busy;
 
 const SDMA: usize = 1;
 const LINK: usize = 3;
@@ -18,11 +19,15 @@ fn ten_datagrams_flow_from_process_to_process() {
     let flow = flow::record(CutThrough::OfBus).unwrap_or_else(|error| panic!("{error:#}"));
     for row in &flow.rows {
         assert!(row.boxes.len() >= 10, "{} {}", row.name, row.of);
-        let of: Vec<_> = row.boxes.iter().filter_map(|busy| busy.datagram).collect();
+        let of: Vec<_> = row.boxes.iter().filter_map(|busy| busy.item).collect();
         assert!(of.is_sorted(), "{} {}", row.name, row.of);
         assert!(of.is_empty() || of.ends_with(&[9]), "{}: {of:?}", row.name);
     }
-    assert!(flow.share(LINK) > 0.98, "{}", flow.share(LINK));
+    assert!(
+        flow.rows[LINK].share() > 0.98,
+        "{}",
+        flow.rows[LINK].share()
+    );
     let [fetched, sent, written] = [SDMA, LINK, RDMA].map(|row| &flow.rows[row].boxes);
     assert!(fetched.iter().any(|busy| overlap(busy, &sent[0])));
     assert!(written[0].from > sent[0].to && overlap(&written[0], &sent[1]));

@@ -4,6 +4,7 @@ use host_interface::spine::peer::PeerWord;
 use std::io::IoSlice;
 use std::sync::OnceLock;
 use tigon_bench::spine::card::Kit;
+use tigon_bench::spine::flow::{self, ROUTER, Recording};
 use tigon_bench::spine::peers::Pair;
 use tigon2_sim::timing::Parameters;
 
@@ -74,6 +75,48 @@ fn the_rate_is_what_the_page_says() {
         assert_eq!(some.packets[0], some.packets[1], "nothing is lost");
         assert!(some.rate > least && some.rate < 1.2 * least, "{some:?}");
     }
+}
+
+/// `cargo xtask trace --experiment router`: a packet comes, runs the router's handler, is moved to
+/// the other card and leaves it, in this order; the tool says how long that takes, and how often.
+#[test]
+fn a_packets_way_from_card_to_card_is_recorded() {
+    let recording = Recording {
+        datagram: 18,
+        rate: Some(20_000.0),
+        microseconds: 100..700,
+        profile: "default".to_owned(),
+    };
+    let flow = flow::record(kit(), &recording).unwrap_or_else(|error| panic!("{error:#}"));
+    let row = |card: &str, of: &str| {
+        let mut rows = flow.rows.iter();
+        let row = rows.find(|row| row.name == card && row.of == of);
+        row.unwrap_or_else(|| panic!("no row {card}, {of}"))
+    };
+    let rows = [
+        row("card 0", "wire, in"),
+        row("card 0", ROUTER),
+        row("card 0", "DMA to card 1"),
+        row("card 1", "wire, out"),
+    ];
+    let times = |number: u32| rows.map(|row| row.boxes.iter().find(|one| one.item == Some(number)));
+    for number in 3..12 {
+        let [Some(came), Some(routed), Some(moved), Some(left)] = times(number) else {
+            panic!("packet {number}: {:?}", times(number));
+        };
+        assert!(came.to <= routed.from, "{came:?}, {routed:?}");
+        assert!(routed.to <= moved.from, "{routed:?}, {moved:?}");
+        assert!(moved.to <= left.from, "{moved:?}, {left:?}");
+    }
+    assert_eq!(flow.arrows.len() % 5, 0);
+    assert!(flow.arrows.len() >= 5 * 9, "{}", flow.arrows.len());
+    assert!(flow.arrows.iter().all(|arrow| arrow.from.1 <= arrow.to.1));
+    let measured = &flow.forwarded;
+    assert!(
+        (20.0..40.0).contains(&measured.latency_us[0]),
+        "{measured:?}"
+    );
+    assert!((measured.period_us[0] - 50.0).abs() < 5.0, "{measured:?}");
 }
 
 /// For who looks for the rate: `PEER_RATES="60 100000 200000"`.

@@ -10,9 +10,8 @@
 //! | RDMA | a transfer of the receiver's write channel with data of a datagram |
 //! | library, receives | the process sees that a datagram is complete |
 
-mod picture;
-
 use super::pair::Pair;
+use crate::rows::{self, Busy, Picture, Row};
 use anyhow::{Context, Result, ensure};
 use eudp::{Checksum, Completion, CutThrough, Status};
 use std::path::{Path, PathBuf};
@@ -30,28 +29,6 @@ const MTU: u32 = 9000;
 /// Nanoseconds within which all of them are there.
 const PATIENCE: u64 = 50_000_000;
 
-/// A box: its start and its end in nanoseconds, and the datagram that it belongs to, if to one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Busy {
-    /// From when.
-    pub from: u64,
-    /// To when.
-    pub to: u64,
-    /// The datagram.
-    pub datagram: Option<u32>,
-}
-
-/// A row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Who works.
-    pub name: &'static str,
-    /// At what.
-    pub of: &'static str,
-    /// When.
-    pub boxes: Vec<Busy>,
-}
-
 /// All rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -59,26 +36,8 @@ pub struct Flow {
     pub rows: [Row; 7],
 }
 
-impl Flow {
-    /// From the first box to the last one's end.
-    pub fn nanoseconds(&self) -> u64 {
-        let boxes = || self.rows.iter().flat_map(|row| &row.boxes);
-        let (from, to) = (
-            boxes().map(|busy| busy.from).min(),
-            boxes().map(|busy| busy.to).max(),
-        );
-        to.unwrap_or(0) - from.unwrap_or(0)
-    }
-
-    /// The part of the time from its first box to its last one for which a row works.
-    pub fn share(&self, row: usize) -> f64 {
-        let boxes = &self.rows[row].boxes;
-        let busy: u64 = boxes.iter().map(|busy| busy.to - busy.from).sum();
-        let all =
-            boxes.last().map_or(0, |last| last.to) - boxes.first().map_or(0, |first| first.from);
-        busy as f64 / all.max(1) as f64
-    }
-}
+/// Nanoseconds between two marks of the time.
+const MARK: u64 = 250_000;
 
 /// Records ten datagrams of 32 KB that are posted at once.
 ///
@@ -103,7 +62,7 @@ pub fn record(cut: CutThrough) -> Result<Flow> {
         calls.push(Busy {
             from,
             to: one.now(),
-            datagram: Some(number),
+            item: Some(number),
         });
     }
     let end = one.now() + PATIENCE;
@@ -116,7 +75,7 @@ pub fn record(cut: CutThrough) -> Result<Flow> {
             seen.push(Busy {
                 from,
                 to: other.now(),
-                datagram: Some(seen.len() as u32),
+                item: Some(seen.len() as u32),
             });
         }
         one.pass();
@@ -127,7 +86,7 @@ pub fn record(cut: CutThrough) -> Result<Flow> {
         sender.context("no recording")?,
         receiver.context("no recording")?,
     ];
-    let row = |name, of, boxes| Row { name, of, boxes };
+    let row = |name: &str, of: &str, boxes| Row::new(name, of, boxes);
     Ok(Flow {
         rows: [
             row("library", "posts", calls),
@@ -156,12 +115,12 @@ fn moved(timeline: &Timeline, way: Direction, memory: &std::ops::Range<u64>) -> 
     });
     transfers
         .map(|transfer| {
-            let datagram = Some((bytes / BYTES) as u32);
+            let item = Some((bytes / BYTES) as u32);
             bytes += transfer.length as usize;
             Busy {
                 from: timeline.clock.nanoseconds(transfer.span.start),
                 to: timeline.clock.nanoseconds(transfer.span.end),
-                datagram,
+                item,
             }
         })
         .collect()
@@ -178,7 +137,7 @@ fn runs(timeline: &Timeline, cpu: Cpu) -> Vec<Busy> {
     runs.map(|span| Busy {
         from: timeline.clock.nanoseconds(span.start),
         to: timeline.clock.nanoseconds(span.end),
-        datagram: None,
+        item: None,
     })
     .collect()
 }
@@ -194,7 +153,7 @@ fn frames(timeline: &Timeline) -> Vec<Busy> {
         .map(|(number, span)| Busy {
             from: timeline.clock.nanoseconds(span.start),
             to: timeline.clock.nanoseconds(span.end),
-            datagram: Some((number / each) as u32),
+            item: Some((number / each) as u32),
         })
         .collect()
 }
@@ -212,14 +171,22 @@ pub fn run(folder: Option<&Path>) -> Result<()> {
         ("stored", CutThrough::Off),
         ("cut-through", CutThrough::OfBus),
     ] {
-        let flow = record(cut)?;
+        let Flow { rows } = record(cut)?;
         let title = format!("Ten datagrams of 32 KB, frames of {MTU} bytes, {name}");
         let path: PathBuf = folder.join(format!("eudp-{name}.svg"));
-        std::fs::write(&path, picture::write(&flow, &title))
+        let picture = Picture {
+            title: &title,
+            legend: "a box: a call, a transfer, a run of a handler, a frame; dark and light: one \
+                     datagram and the next; grey: of any",
+            mark: MARK,
+            rows: &rows,
+            arrows: &[],
+        };
+        std::fs::write(&path, picture.svg())
             .with_context(|| format!("cannot write {}", path.display()))?;
-        println!("{title}: {} us", flow.nanoseconds() / 1000);
-        for (number, row) in flow.rows.iter().enumerate() {
-            let (share, boxes) = (100.0 * flow.share(number), row.boxes.len());
+        println!("{title}: {} us", rows::nanoseconds(&rows) / 1000);
+        for row in &rows {
+            let (share, boxes) = (100.0 * row.share(), row.boxes.len());
             println!(
                 "  {:8} {:7} {boxes:4} boxes, {share:5.1} % of its time",
                 row.name, row.of

@@ -4,6 +4,7 @@
 //!   account   where CPU A's time goes, by function
 //!   card      a card that loads extensions, its driver, and what is built for both
 //!   explored  schedules while extensions come, run and go
+//!   flow      who works on which packet when, from card to card
 //!   frames    frames for handlers, and the host's own beside them
 //!   contained hostile handlers, and what the others lose
 //!   cost      what extensions cost, in the card's cycles
@@ -35,6 +36,7 @@ pub mod cuts;
 mod cutter;
 pub mod emulated;
 pub mod explored;
+pub mod flow;
 pub mod frames;
 pub mod guarded;
 pub mod list;

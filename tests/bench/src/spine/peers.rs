@@ -27,6 +27,8 @@ const BESIDE: u64 = 24;
 const BYTE_NS: u64 = 8;
 /// For how long nothing must come before all that came is through, in nanoseconds.
 const QUIET_NS: u64 = 500_000;
+/// How long before it is due a packet is given to the simulator, in nanoseconds.
+const AHEAD_NS: u64 = 100_000;
 /// What the simulator adds to the time of a frame that has left: the gap.
 const GAP_NS: u64 = 96;
 
@@ -53,7 +55,10 @@ pub struct Forwarded {
     pub rate: f64,
     /// Microseconds from a packet's last byte in to its last byte out: the median, and the most.
     pub latency_us: [f64; 2],
-    /// The median time between two packets that leave, over the shortest but for a twentieth.
+    /// Microseconds between two packets that leave: the median, and the shortest but for a
+    /// twentieth.
+    pub period_us: [f64; 2],
+    /// The first of these over the second.
     pub oscillation: f64,
     /// The host's accesses to both cards, and bytes of its memory that they touched.
     pub host: [u64; 2],
@@ -84,6 +89,31 @@ pub fn measure(kit: &Kit, parameters: &Parameters) -> Result<Vec<Forwarded>> {
         rows.push(pair.run(bytes, rate, LOOK_NS)?);
     }
     Ok(rows)
+}
+
+/// Packets that come, one each period.
+pub(super) struct Stream {
+    bytes: usize,
+    period: u64,
+    /// When the next one is due, and when no more come, in nanoseconds.
+    due: u64,
+    end: u64,
+    /// When each came, its last byte.
+    pub arrivals: Vec<u64>,
+    /// When each left, its last byte, and its number.
+    pub left: Vec<(u64, u16)>,
+}
+
+impl Stream {
+    /// What the times say.
+    pub fn summary(&self) -> Forwarded {
+        let forwarded = Forwarded {
+            bytes: self.bytes,
+            offered: 1e9 / self.period as f64,
+            ..Forwarded::default()
+        };
+        summary(&self.arrivals, &self.left, forwarded)
+    }
 }
 
 /// What came of it.
@@ -162,49 +192,65 @@ impl Pair {
     /// # Errors
     /// A packet that is not what it should be.
     pub fn run(&mut self, bytes: usize, rate: f64, nanoseconds: u64) -> Result<Forwarded> {
-        let station = self.cards[0].nic.station();
-        let [one, other] = [0, 1].map(|card| self.fabric.card(card));
-        let shortest = (bytes as u64 + BESIDE) * BYTE_NS;
-        let period = ((1e9 / rate) as u64).max(shortest);
-        let start = one.lock().now();
         let before = self.asked();
         let written = self.fabric.traffic(0, Target::Card(1)).bytes;
-        let mut arrivals = Vec::new();
-        let mut left = Vec::new();
-        let mut due = start;
-        let mut quiet = start + nanoseconds + QUIET_NS;
-        loop {
-            let now = one.lock().now();
-            while due < start + nanoseconds && due < now + 100_000 {
-                let frame = router::packet(station, bytes, arrivals.len() as u16);
-                arrivals.push(one.lock().send_frame(due, frame));
-                due += period;
-            }
-            if now >= quiet {
-                break;
-            }
-            one.pass(20_000);
-            while let Some(frame) = other.lock().take_frame() {
-                if !is_flow_control(&frame.bytes) {
-                    // What was not handed on at once waits in the card, and on the wire.
-                    quiet = quiet.max(frame.at + QUIET_NS);
-                    left.push((frame.at - GAP_NS, self.number(&frame.bytes, bytes)?));
-                }
+        let mut stream = self.stream(bytes, rate, nanoseconds);
+        let mut quiet = stream.end + QUIET_NS;
+        while self.feed(&mut stream) < quiet {
+            self.fabric.card(0).pass(20_000);
+            if let Some(last) = self.collect(&mut stream)? {
+                // What was not handed on at once waits in the card, and on the wire.
+                quiet = quiet.max(last + QUIET_NS);
             }
         }
         let after = self.asked();
         let written = self.fabric.traffic(0, Target::Card(1)).bytes - written;
-        Ok(summary(
-            &arrivals,
-            &left,
-            Forwarded {
-                bytes,
-                offered: 1e9 / period as f64,
-                host: [after[0] - before[0], after[1] - before[1]],
-                bus_bytes: written as f64 / left.len().max(1) as f64,
-                ..Forwarded::default()
-            },
-        ))
+        Ok(Forwarded {
+            host: [after[0] - before[0], after[1] - before[1]],
+            bus_bytes: written as f64 / stream.left.len().max(1) as f64,
+            ..stream.summary()
+        })
+    }
+
+    /// Packets of so many bytes that come for a while from now on, so many a second.
+    pub(super) fn stream(&self, bytes: usize, rate: f64, nanoseconds: u64) -> Stream {
+        let start = self.cards[0].machine.lock().now();
+        let shortest = (bytes as u64 + BESIDE) * BYTE_NS;
+        Stream {
+            bytes,
+            period: ((1e9 / rate) as u64).max(shortest),
+            due: start,
+            end: start + nanoseconds,
+            arrivals: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// Sends what is due soon; returns the time.
+    pub(super) fn feed(&self, stream: &mut Stream) -> u64 {
+        let mut machine = self.cards[0].machine.lock();
+        let now = machine.now();
+        while stream.due < stream.end && stream.due < now + AHEAD_NS {
+            let station = self.cards[0].nic.station();
+            let frame = router::packet(station, stream.bytes, stream.arrivals.len() as u16);
+            stream.arrivals.push(machine.send_frame(stream.due, frame));
+            stream.due += stream.period;
+        }
+        now
+    }
+
+    /// Takes what has left, and says when the last of it has.
+    pub(super) fn collect(&self, stream: &mut Stream) -> Result<Option<u64>> {
+        let mut last = None;
+        let mut machine = self.cards[1].machine.lock();
+        while let Some(frame) = machine.take_frame() {
+            if !is_flow_control(&frame.bytes) {
+                last = Some(frame.at);
+                let number = self.number(&frame.bytes, stream.bytes)?;
+                stream.left.push((frame.at - GAP_NS, number));
+            }
+        }
+        Ok(last)
     }
 
     /// The number of a packet that has left, which must be whole and forwarded well.
@@ -261,6 +307,7 @@ fn summary(arrivals: &[u64], left: &[(u64, u16)], forwarded: Forwarded) -> Forwa
         packets: [arrivals.len() as u64, left.len() as u64],
         rate: times.len().saturating_sub(1) as f64 * 1e9 / span,
         latency_us: [part(&latencies, 0.5) / 1e3, part(&latencies, 1.0) / 1e3],
+        period_us: [0.5, 0.05].map(|share| part(&periods, share) / 1e3),
         oscillation: part(&periods, 0.5) / part(&periods, 0.05).max(1.0),
         ..forwarded
     }
