@@ -103,17 +103,16 @@ fn an_answer_costs_what_the_page_says() {
     );
 }
 
-/// The watchdog's time is 10 microseconds. The handler in work is cut off within twice that and
-/// what CPU B is at, and the next frame is handled.
-#[test]
-fn an_endless_run_ends_soon_after_its_time() {
+/// After how many microseconds each of so many runs without end was over, the shortest first. The
+/// watchdog's time is 10; the next frame is handled.
+fn endless_runs(count: u32) -> Vec<f64> {
     let mut spine = Spine::timed("default");
     let domain = spine.load_patiently(&card::of_tests("infinite"));
     spine.guards(&[Guard::any(domain, 7)]);
     let enter = symbol("spine_enter");
     let machine = spine.stage.engine.machine().clone();
     let mut times = Vec::new();
-    for number in 0..200 {
+    for number in 0..count {
         let frame = spine.stage.inbound(number);
         spine.stage.engine.send(&frame);
         {
@@ -127,9 +126,31 @@ fn an_endless_run_ends_soon_after_its_time() {
         }
         assert_eq!(spine.stage.receive(1), [frame]);
     }
-    let least = times.iter().copied().fold(f64::MAX, f64::min);
-    let most = times.iter().copied().fold(0.0, f64::max);
-    println!("cut off after {least:.1} to {most:.1} us");
-    assert_eq!(spine.count(domain, DomainCount::Overruns), 200);
+    assert_eq!(spine.count(domain, DomainCount::Overruns), count);
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+/// The handler in work is cut off within twice the watchdog's time and what CPU B is at.
+#[test]
+fn an_endless_run_ends_soon_after_its_time() {
+    let times = endless_runs(200);
+    let [least, median, most_of_them, most] = [0, 100, 190, 199].map(|index| times[index]);
+    println!("cut off after {least:.1} to {most:.1} us; {median:.1}, {most_of_them:.1}");
     assert!(least >= 10.0 && most <= 30.0, "{least} to {most} us");
+    assert!(median < 22.0 && most_of_them < 26.0, "{times:?}");
+}
+
+/// For who looks for the rare moments at which CPU B looks later, see docs/spine.md.
+#[test]
+#[ignore = "a look, not a test"]
+fn the_longest_of_many_endless_runs() {
+    let times = endless_runs(3000);
+    let beyond = |limit: f64| times.iter().filter(|time| **time > limit).count();
+    println!("{} above 25 us, {} above 30", beyond(25.0), beyond(30.0));
+    println!(
+        "half below {:.1}, 95 % below {:.1}",
+        times[1500], times[2850]
+    );
+    println!("the longest: {:?}", &times[2990..]);
 }
