@@ -3,10 +3,9 @@
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use std::path::PathBuf;
-use tigon_bench::trace::{self, Recording};
+use tigon_bench::trace::{self, Classifier, Recorded, Recording};
 use tigon_bench::{eudp, spine};
 use tigon2_sim::workload::experiment::Experiment;
-use tigon2_sim::workload::knet::cost::Sorter;
 
 /// The experiment, and the part of it to show.
 #[derive(Debug, clap::Args)]
@@ -53,34 +52,6 @@ pub struct Arguments {
     pub out: Option<PathBuf>,
 }
 
-/// What is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Recorded {
-    /// Out of the host
-    Send,
-    /// Into the host
-    Receive,
-    /// Both, at equal rates
-    Bidirectional,
-    /// One frame out, one back, one at a time
-    Ping,
-    /// Packets through the router of SPINE, from one card to another
-    Router,
-}
-
-impl Recorded {
-    /// The experiment with one card.
-    const fn way(self) -> Option<Way> {
-        match self {
-            Recorded::Send => Some(Way::Send),
-            Recorded::Receive => Some(Way::Receive),
-            Recorded::Bidirectional => Some(Way::Bidirectional),
-            Recorded::Ping => Some(Way::Ping),
-            Recorded::Router => None,
-        }
-    }
-}
-
 /// The experiments with one card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Way {
@@ -102,30 +73,6 @@ impl Way {
             Way::Receive => Experiment::Receive,
             Way::Bidirectional => Experiment::Bidirectional,
             Way::Ping => Experiment::Ping,
-        }
-    }
-}
-
-/// The classifiers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Classifier {
-    /// All frames go to queue 0
-    Single,
-    /// The lowest bits of the source address
-    SourceAddress,
-    /// The hash of addresses and ports
-    Toeplitz,
-    /// Each datagram goes to the next queue
-    RoundRobin,
-}
-
-impl Classifier {
-    const fn sorter(self) -> Sorter {
-        match self {
-            Classifier::Single => Sorter::Single,
-            Classifier::SourceAddress => Sorter::SourceAddress,
-            Classifier::Toeplitz => Sorter::Toeplitz,
-            Classifier::RoundRobin => Sorter::RoundRobin,
         }
     }
 }
@@ -162,11 +109,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "--queues: frames that leave have one BD, so --fragments does nothing"
         );
     }
-    let Some(way) = arguments.experiment.way() else {
+    let Some(experiment) = arguments.experiment.of_one_card() else {
         return router(arguments);
     };
     trace::run(&Recording {
-        experiment: way.experiment(),
+        experiment,
         datagram: arguments.datagram,
         queues: arguments
             .queues

@@ -9,6 +9,7 @@ mod summary;
 
 use crate::report::write_json;
 use anyhow::Result;
+use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -24,6 +25,59 @@ use tigon2_sim::workload::experiment::Experiment;
 use tigon2_sim::workload::knet::cost::Sorter;
 use tigon2_sim::workload::knet::recording;
 use tigon2_sim::workload::testbench::Setup;
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Recorded {
+    /// Out of the host
+    Send,
+    /// Into the host
+    Receive,
+    /// Both, at equal rates
+    Bidirectional,
+    /// One frame out, one back, one at a time
+    Ping,
+    /// Packets through the router of SPINE, from one card to another
+    Router,
+}
+
+impl Recorded {
+    /// The experiment with one card.
+    pub const fn of_one_card(self) -> Option<Experiment> {
+        match self {
+            Recorded::Send => Some(Experiment::Send),
+            Recorded::Receive => Some(Experiment::Receive),
+            Recorded::Bidirectional => Some(Experiment::Bidirectional),
+            Recorded::Ping => Some(Experiment::Ping),
+            Recorded::Router => None,
+        }
+    }
+}
+
+/// The classifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Classifier {
+    /// All frames go to queue 0
+    Single,
+    /// The lowest bits of the source address
+    SourceAddress,
+    /// The hash of addresses and ports
+    Toeplitz,
+    /// Each datagram goes to the next queue
+    RoundRobin,
+}
+
+impl Classifier {
+    /// As the experiments have it.
+    pub const fn sorter(self) -> Sorter {
+        match self {
+            Classifier::Single => Sorter::Single,
+            Classifier::SourceAddress => Sorter::SourceAddress,
+            Classifier::Toeplitz => Sorter::Toeplitz,
+            Classifier::RoundRobin => Sorter::RoundRobin,
+        }
+    }
+}
 
 /// What to run and which part of it to show.
 #[derive(Clone, Debug)]
