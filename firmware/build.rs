@@ -1,4 +1,4 @@
-//! Hands the linker script of the variant to the linker.
+//! Hands the linker script of the variant to the linker, and says whether it has receive queues.
 
 mod linking;
 
@@ -14,6 +14,12 @@ fn main() {
     } else {
         "uniprocessor.x"
     };
+    // Extensions and endpoints leave receive queues no room, see src/memory/layout.rs.
+    println!("cargo::rustc-check-cfg=cfg(receive_queues)");
+    let without = ["CARGO_FEATURE_SPINE", "CARGO_FEATURE_EUDP"];
+    if parallel && without.iter().all(|name| std::env::var_os(name).is_none()) {
+        println!("cargo::rustc-cfg=receive_queues");
+    }
     // With endpoints the tables lie higher, see src/memory/layout.rs.
     let longer: &[&str] = match std::env::var_os("CARGO_FEATURE_EUDP") {
         Some(_) => &["_image_bytes=0x1AE00"],

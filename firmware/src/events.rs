@@ -369,12 +369,7 @@ pub extern "C" fn both_timers<B: Dispatch>(a: &mut SideA<B>, b: &mut SideB<B>) {
 
 /// Receive Complete while queues are open: CPU A's jump table leads here then, past what classic
 /// mode needs.
-#[cfg(all(
-    target_arch = "mips",
-    feature = "parallel",
-    not(feature = "spine"),
-    not(feature = "eudp")
-))]
+#[cfg(all(target_arch = "mips", receive_queues))]
 pub extern "C" fn receive_by_queue<B: Dispatch>(a: &mut SideA<B>) {
     a.count_run(extension::Handler::ReceiveComplete);
     path::receive::queues::complete(&mut a.receive, &mut a.queues, &mut a.io);

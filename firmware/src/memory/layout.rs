@@ -82,17 +82,12 @@ pub const CLASSIC_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
 /// Receive queues that the host can open; 0 in firmware without them: the uniprocessor variant has
 /// no room in its scratch pad, those with extensions and with endpoints none in CPU B's, that with
 /// hot code or state in SRAM none there, and the firmware for more CPUs does not sort frames.
-pub const QUEUES: usize = if cfg!(not(target_arch = "mips"))
-    || cfg!(all(
-        feature = "parallel",
-        not(feature = "spine"),
-        not(feature = "eudp")
-    )) && !hot_parts_in_sram()
-{
-    QUEUES_MAX
-} else {
-    0
-};
+pub const QUEUES: usize =
+    if cfg!(not(target_arch = "mips")) || cfg!(receive_queues) && !hot_parts_in_sram() {
+        QUEUES_MAX
+    } else {
+        0
+    };
 
 /// Whether hot code or state is linked for SRAM, see `build.rs`.
 const fn hot_parts_in_sram() -> bool {

@@ -59,12 +59,7 @@ pub enum Receiver {
     Queues,
 }
 
-#[cfg(all(
-    target_arch = "mips",
-    feature = "parallel",
-    not(feature = "spine"),
-    not(feature = "eudp")
-))]
+#[cfg(all(target_arch = "mips", receive_queues))]
 #[allow(unsafe_code)]
 mod row {
     // SAFETY: both are written beside the start code (`start/two.rs`). They store a jump to a
@@ -78,22 +73,12 @@ mod row {
 /// Lets CPU A's jump table lead to a handler from the next event on. On a host, which has no such
 /// table, the classic handler asks each time.
 pub fn lead(receiver: Receiver) {
-    #[cfg(all(
-        target_arch = "mips",
-        feature = "parallel",
-        not(feature = "spine"),
-        not(feature = "eudp")
-    ))]
+    #[cfg(all(target_arch = "mips", receive_queues))]
     match receiver {
         Receiver::Classic => row::lead_to_classic(),
         Receiver::Queues => row::lead_to_queues(),
     }
-    #[cfg(not(all(
-        target_arch = "mips",
-        feature = "parallel",
-        not(feature = "spine"),
-        not(feature = "eudp")
-    )))]
+    #[cfg(not(all(target_arch = "mips", receive_queues)))]
     let _ = receiver;
 }
 

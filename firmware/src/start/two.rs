@@ -10,7 +10,7 @@ use crate::io::filter::MulticastList;
 use crate::memory::region::Regions;
 use crate::{SideA, SideB, assembler_macros, boot};
 use core::arch::global_asm;
-#[cfg(all(feature = "parallel", not(feature = "spine"), not(feature = "eudp")))]
+#[cfg(receive_queues)]
 use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Mmio;
@@ -90,7 +90,7 @@ macro_rules! overlay {
 
 // The row of Receive Complete in CPU A's jump table leads to one of two handlers: a jump to each
 // is here, and takes the place of the one that is there. Entry 0 is "nothing pending".
-#[cfg(all(feature = "parallel", not(feature = "spine"), not(feature = "eudp")))]
+#[cfg(receive_queues)]
 global_asm!(
     r#"
     .set push
