@@ -18,8 +18,8 @@
 //!   front_page  the figures and pictures of the README
 //! ```
 //!
-//! [`report`] is the common report format, [`chart`], [`rows`] and [`pictures`] draw, and [`conversation`]
-//! is the traffic between two stacks of smoltcp.
+//! [`report`] is the common report format, [`chart`], [`rows`] and [`pictures`] draw, and
+//! [`conversation`] is the traffic between two stacks of smoltcp.
 #![forbid(unsafe_code)]
 
 pub mod chart;

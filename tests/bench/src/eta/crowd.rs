@@ -1,7 +1,7 @@
 //! A hundred active connections by themselves, and among ten thousand.
 
 use super::median;
-use super::requests::{Load, client, first_answer, joined};
+use super::requests::{LOADS, clients, first_answer, joined};
 use anyhow::Result;
 use serde::Serialize;
 use std::net::TcpStream;
@@ -61,11 +61,6 @@ pub fn summary(rows: &[Row]) -> [f64; 2] {
 fn measure(root: &Path, idle: usize, time: Duration) -> Result<f64> {
     let site = Site::start_with("adaptive", root, &ROOM)?;
     first_answer(&site)?;
-    let load = Load {
-        name: "1 kB, persistent",
-        file: 1_000,
-        persistent: true,
-    };
     let site = &site;
     std::thread::scope(|scope| {
         let (over, hold) = channel::<()>();
@@ -83,18 +78,7 @@ fn measure(root: &Path, idle: usize, time: Duration) -> Result<f64> {
         });
         // An error of the crowd is told below.
         let _ = begin.recv();
-        let clients: Vec<_> = (0..ACTIVE)
-            .map(|_| {
-                scope.spawn(move || {
-                    site.namespace.enter()?;
-                    client(load, time)
-                })
-            })
-            .collect();
-        let mut requests = 0;
-        for one in clients {
-            requests += joined(one)?.len();
-        }
+        let requests = clients(site, ACTIVE, LOADS[0], time)?.len();
         drop(over);
         joined(crowd)?;
         Ok(requests as f64 / time.as_secs_f64())

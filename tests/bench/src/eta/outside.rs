@@ -6,7 +6,7 @@
 use super::arms::Arm;
 use super::page;
 use super::rates::calls;
-use super::requests::{CLIENTS, LOADS, answered, client, joined};
+use super::requests::{self, CLIENTS, LOADS, answered};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use std::path::Path;
@@ -138,23 +138,10 @@ fn look(
     folder: &Path,
     time: Duration,
 ) -> Result<(usize, f64)> {
-    std::thread::scope(|scope| {
-        let tracer = Tracer::attach(process, folder)?;
-        let clients: Vec<_> = (0..clients)
-            .map(|_| {
-                scope.spawn(move || {
-                    site.namespace.enter()?;
-                    client(LOADS[0], time)
-                })
-            })
-            .collect();
-        let mut requests = 0;
-        for client in clients {
-            requests += joined(client)?.len();
-        }
-        ensure!(requests > 10, "{requests} requests");
-        Ok((requests, tracer.end()? / requests as f64))
-    })
+    let tracer = Tracer::attach(process, folder)?;
+    let requests = requests::clients(site, clients, LOADS[0], time)?.len();
+    ensure!(requests > 10, "{requests} requests");
+    Ok((requests, tracer.end()? / requests as f64))
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ pub(super) fn busy(but: &[u32]) -> Result<Duration> {
         .next()
         .context("no uptime")?
         .parse()?;
-    let (processors, unused) = unused(&std::fs::read_to_string("/proc/stat")?)?;
-    let all = uptime * processors as f64 - unused.as_secs_f64();
+    let (processors, idle) = unused(&std::fs::read_to_string("/proc/stat")?)?;
+    let all = uptime * processors as f64 - idle.as_secs_f64();
     let others = cpu(&[&[std::process::id()], but].concat())?;
     Ok(Duration::from_secs_f64(all.max(0.0)).saturating_sub(others))
 }

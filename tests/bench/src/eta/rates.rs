@@ -2,7 +2,7 @@
 
 use super::arms::{Arm, CARD, WIRE};
 use super::processor::{busy, cpu, load_average};
-use super::requests::{CLIENTS, LOADS, Load, answered, client, joined};
+use super::requests::{CLIENTS, LOADS, Load, answered, clients};
 use super::{median, page};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -100,27 +100,11 @@ fn measure(
 ) -> Result<Row> {
     let mut site = arm.start(tools, root, &[])?;
     let card: Vec<u32> = site.card().into_iter().collect();
-    let (before, machine, latencies) = std::thread::scope(|scope| {
-        let site = &site;
-        answered(site, load)?;
-        let (before, machine) = (cpu(&site.processes())?, busy(&card)?);
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|_| {
-                scope.spawn(move || {
-                    site.namespace.enter()?;
-                    client(load, time)
-                })
-            })
-            .collect();
-        let mut latencies = Vec::new();
-        for client in clients {
-            latencies.extend(joined(client)?);
-        }
-        anyhow::Ok((before, machine, latencies))
-    })?;
+    answered(&site, load)?;
+    let (before, machine) = (cpu(&site.processes())?, busy(&card)?);
+    let mut latencies = clients(&site, CLIENTS, load, time)?;
     let used = cpu(&site.processes())? - before;
     let machine = busy(&card)?.saturating_sub(machine);
-    let mut latencies = latencies;
     latencies.sort_unstable();
     let requests = latencies.len();
     ensure!(requests > 20, "{requests} requests");

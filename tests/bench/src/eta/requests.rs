@@ -64,8 +64,22 @@ pub(super) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) ->
     }
 }
 
+/// So many clients ask for a time, each as fast as it is answered; how long each answer took, in
+/// microseconds.
+pub(super) fn clients(site: &Site, count: usize, load: Load, time: Duration) -> Result<Vec<u32>> {
+    std::thread::scope(|scope| {
+        let ask = || {
+            site.namespace.enter()?;
+            client(load, time)
+        };
+        let clients: Vec<_> = (0..count).map(|_| scope.spawn(ask)).collect();
+        let answers: Result<Vec<_>> = clients.into_iter().map(joined).collect();
+        Ok(answers?.concat())
+    })
+}
+
 /// Asks for a time; how long each answer took, in microseconds.
-pub(super) fn client(load: Load, time: Duration) -> Result<Vec<u32>> {
+fn client(load: Load, time: Duration) -> Result<Vec<u32>> {
     let at: SocketAddr = format!("{ADDRESS}:80").parse()?;
     let connection = if load.persistent {
         "keep-alive"

@@ -9,7 +9,7 @@ use host_interface::extension::Extension;
 use host_interface::spine::{BlockWord, DomainCount, DomainWord, domain_count, domain_word};
 use object::{Object, ObjectSymbol};
 use spine_image::{Builder, Image, Section};
-use spine_linker::endpoint::{Endpoint, RingSizes};
+use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
 use spine_linker::load::{Card, EndpointConfig, Guard, Loader, handlers_of};
 use spine_linker::policy::Policy;
 use spine_linker::sign::{Signer, digits_of_bytes};
@@ -261,7 +261,17 @@ impl SpineCard {
         Ok(Endpoint::new(memory, sizes))
     }
 
-    /// The same on a card that is there.
+    /// Rings the doorbell of an endpoint for what its process has written and taken.
+    ///
+    /// # Errors
+    /// If its rings are broken, or the card is gone.
+    pub fn ring_endpoint(&mut self, number: u32, endpoint: &Endpoint<DmaMemory>) -> Result<()> {
+        let halfword = doorbell(endpoint.memory())?;
+        let SpineCard { loader, window, .. } = self;
+        Ok(loader.ring_endpoint(window, number, halfword)?)
+    }
+
+    /// As [`start`](Self::start), on a card that is there.
     ///
     /// # Errors
     /// As of [`start`](Self::start).

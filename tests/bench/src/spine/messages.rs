@@ -16,7 +16,7 @@ use comfy_table::Table;
 use host_driver::dma::DmaMemory;
 use host_interface::spine::rings::{ENDPOINTS, HeaderWord, from_card};
 use serde::Serialize;
-use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes, doorbell};
+use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes};
 use std::path::Path;
 
 /// The extension that answers messages.
@@ -108,11 +108,7 @@ impl Ends {
 
     fn ring(&mut self, number: usize) -> Result<()> {
         let endpoint = self.open.get(number).context("no such endpoint")?;
-        let halfword = doorbell(endpoint.memory())?;
-        self.card
-            .loader
-            .ring_endpoint(&mut self.card.window, number as u32, halfword)?;
-        Ok(())
+        self.card.ring_endpoint(number as u32, endpoint)
     }
 
     /// Microseconds to the handler, and until the answer is there.

@@ -12,7 +12,7 @@ use super::card::{Kit, SpineCard};
 use anyhow::{Context, Result, ensure};
 use host_driver::DmaMemory;
 use host_interface::spine::{DomainCount, domain_count};
-use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
+use spine_linker::endpoint::{Endpoint, RingSizes};
 use spine_linker::load::Guard;
 use spine_linker::load::lease::Lease;
 use spine_linker::video::{
@@ -180,9 +180,7 @@ impl Stage {
     }
 
     fn ring(&mut self) -> Result<()> {
-        let halfword = doorbell(self.owner.memory())?;
-        let SpineCard { loader, window, .. } = &mut self.card;
-        Ok(loader.ring_endpoint(window, OWNER, halfword)?)
+        self.card.ring_endpoint(OWNER, &self.owner)
     }
 
     /// The next answer: the window and the serial that took effect.

@@ -6,7 +6,7 @@ use super::super::traffic::LOOK;
 use anyhow::{Context, Result, ensure};
 use host_driver::DmaMemory;
 use host_driver::transport::Transport;
-use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes, doorbell};
+use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes};
 use spine_linker::load::lease::Lease;
 use spine_linker::video::{PIXELS, PLACE, Piece, Screen, Window, line, placement};
 
@@ -88,9 +88,7 @@ impl Owner {
     }
 
     fn ring(&self, card: &mut SpineCard) -> Result<()> {
-        let halfword = doorbell(self.endpoint.memory())?;
-        let SpineCard { loader, window, .. } = card;
-        Ok(loader.ring_endpoint(window, ENDPOINT, halfword)?)
+        card.ring_endpoint(ENDPOINT, &self.endpoint)
     }
 
     /// The same; the placement's run is over when this returns.
