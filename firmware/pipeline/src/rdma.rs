@@ -59,8 +59,10 @@ crate::machine! {
         WriteRest,
         /// Completes the buffer.
         Complete,
-        /// Leaves the buffer posted; frees the frame's room if it has any, and counts it.
+        /// Leaves the buffer posted, frees the frame's room and counts the frame as refused.
         Leave,
+        /// Leaves the buffer posted for a frame that is none: who frees its room counts it.
+        Forget,
         /// Frees the room of a frame that has no buffer, and counts it.
         Drop,
         /// Gives the endpoint's buffers back.
@@ -80,15 +82,15 @@ crate::machine! {
         FineGrainedRdmaDone + More if EnoughHere => WriteChunk, FineGrainedRdma;
         FineGrainedRdmaDone + More unless EnoughHere => Nothing, FineGrainedRdmaDone;
         FineGrainedRdmaDone + LastGood => WriteRest, RdmaLastFragment;
-        FineGrainedRdmaDone + Gone => Leave, Idle;
+        FineGrainedRdmaDone + Gone => Forget, Idle;
         RdmaLastFragment + Written if SumRight => Complete, Idle;
         RdmaLastFragment + Written unless SumRight => Leave, Idle;
         RdmaLastFragment + Failed => Leave, Idle;
-        Vanished + Written => Leave, Idle;
-        Vanished + Failed => Leave, Idle;
+        Vanished + Written => Forget, Idle;
+        Vanished + Failed => Forget, Idle;
         Aborted + More => Nothing, Aborted;
         Aborted + LastGood => Leave, Idle;
-        Aborted + Gone => Leave, Idle;
+        Aborted + Gone => Forget, Idle;
     }
     deferred {
         CoarseGrainedRdma: Waiting, Closed;

@@ -27,11 +27,10 @@ const DISCARD: u16 = 9;
 /// The kernel's neighbours.
 const NEIGHBOURS: &str = "/proc/net/arp";
 
-/// A card with endpoints, and the kernel's share of it.
+/// A card with endpoints, and the kernel's share of it. Frames of both have no VLAN tag.
 pub struct Beside<T: Transport> {
     nic: Nic<T>,
     tap: Tap,
-    vlan: Option<u16>,
     reserved: UdpSocket,
     scratch: Vec<u8>,
     report: BridgeReport,
@@ -42,13 +41,12 @@ impl<T: Transport> Beside<T> {
     ///
     /// # Errors
     /// If the port is in use, or the address is not the device's.
-    pub fn new(nic: Nic<T>, tap: Tap, vlan: Option<u16>, local: SocketAddrV4) -> io::Result<Self> {
+    pub fn new(nic: Nic<T>, tap: Tap, local: SocketAddrV4) -> io::Result<Self> {
         let reserved = UdpSocket::bind(local)?;
         reserved.set_nonblocking(true)?;
         Ok(Self {
             nic,
             tap,
-            vlan,
             reserved,
             scratch: Vec::new(),
             report: BridgeReport::default(),
@@ -68,12 +66,11 @@ impl<T: Transport> Beside<T> {
         let Self {
             nic,
             tap,
-            vlan,
             scratch,
             report,
             ..
         } = self;
-        turn(nic, tap, *vlan, scratch, report)
+        turn(nic, tap, None, scratch, report)
     }
 
     /// The station that has an address, or leads there, as the kernel finds it out; `None` if

@@ -137,11 +137,15 @@ inline RDMA_do_Complete() {
 }
 inline RDMA_do_Leave() {
 	assert(!writing && !wrote && !write_failed);
+	/* Only a good frame is counted as refused, and none for nothing. */
+	assert(has_room && crc_right[in_work] && (!sum_right[in_work] || write_fault));
+	free_room(in_work);
+	nothing_in_work()
+}
+inline RDMA_do_Forget() {
+	assert(!writing && !wrote && !write_failed);
 	if
-	:: has_room ->
-		/* No good frame is lost for nothing. */
-		assert(!crc_right[in_work] || !sum_right[in_work] || write_fault);
-		free_room(in_work)
+	:: has_room -> assert(!crc_right[in_work]); free_room(in_work)
 	:: else
 	fi;
 	nothing_in_work()

@@ -71,7 +71,7 @@ const fn served(
 
 /// All mutants.
 #[rustfmt::skip]
-pub const MUTANTS: [Mutant; 28] = [
+pub const MUTANTS: [Mutant; 30] = [
     row("SEND", "the deadline is ignored", ("Watched", "Deadline"), 0, "Nothing", "Watched"),
     row("SEND", "no deadline is set", ("Idle", "OfferedEarly"), 0, "Queue", "Watched"),
     row("SEND", "a late part is certified", ("Watched", "PartArrived"), 1, "Certify", "Watched"),
@@ -95,7 +95,9 @@ pub const MUTANTS: [Mutant; 28] = [
     row("RECV", "a frame that was given up is taken for whole", ("RecvThrough", "GaveUp"), 0, "TellLast", "Idle"),
     Mutant { name: "a frame that was given up is looked at last", machine: "RECV", change: Change::Reversed },
     row("RDMA", "a frame that is none is completed", ("FineGrainedRdmaDone", "Gone"), 0, "Complete", "Idle"),
-    row("RDMA", "a frame that is none is left while it is written", ("FineGrainedRdma", "Gone"), 0, "Leave", "Vanished"),
+    row("RDMA", "a frame that is none is left while it is written", ("FineGrainedRdma", "Gone"), 0, "Forget", "Vanished"),
+    row("RDMA", "a frame that is none is counted as refused", ("FineGrainedRdmaDone", "Gone"), 0, "Leave", "Idle"),
+    row("RDMA", "a frame with a wrong sum is not counted", ("RdmaLastFragment", "Written"), 1, "Forget", "Idle"),
     row("RDMA", "the sum of a frame cut through is not looked at", ("RdmaLastFragment", "Written"), 1, "Complete", "Idle"),
     row("RDMA", "a frame whose writing failed is completed", ("RdmaLastFragment", "Failed"), 0, "Complete", "Idle"),
     row("RDMA", "a frame is written without a buffer", ("Idle", "Waiting"), 1, "WriteWhole", "CoarseGrainedRdma"),

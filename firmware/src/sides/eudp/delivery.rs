@@ -49,7 +49,7 @@ pub struct Work {
     pub refused: Option<Refusal>,
     /// Whether a completion found no write descriptor.
     pub is_unreported: bool,
-    /// Whether the frame's end, or its beginning, says that it can be taken.
+    /// Whether the end of RECV's frame says that it can be taken. RDMA may have an older frame.
     pub is_good: bool,
     /// Bytes of data that were queued of a frame that arrives, and those that are to be next.
     pub written: u32,
@@ -270,8 +270,7 @@ impl<B: Dispatch> World<rdma::Rdma> for Card<'_, B> {
                 }
                 self.work.report(self.reporter, self.io);
             }
-            // What is no datagram after all is counted by who frees its room.
-            rdma::Action::Leave if !self.work.is_good => self.work.refused = None,
+            rdma::Action::Forget => self.work.refused = None,
             rdma::Action::Leave => {
                 let why = self.work.refused.unwrap_or(Refusal::BadSum);
                 self.work.refused = Some(why);

@@ -4,10 +4,11 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use eudp::{
     AddressHandle, Card, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig,
-    Eudp, Region, Status,
+    Eudp, Refusals, Region, Status,
 };
 use host_driver::nic::{Coalescing, EndpointCard};
 use host_driver::{Config, DmaMemory, Nic};
+use smoltcp::wire::{IpAddress, UdpPacket};
 use std::io::IoSlice;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -24,7 +25,9 @@ const PEER_STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 pub(super) const PORT: u16 = 4711;
 const PEER_PORT: u16 = 9;
 /// Bytes of the headers of a frame with a datagram.
-const HEADERS: usize = 42;
+pub(super) const HEADERS: usize = 42;
+/// Where the UDP header is.
+const UDP: usize = 34;
 /// Nanoseconds of a byte on the wire, and bytes around a frame on it: preamble, CRC.
 const BYTE: u64 = 8;
 const AROUND: usize = 8 + 4;
@@ -35,6 +38,8 @@ const PATIENCE: u64 = 50_000_000;
 /// Bytes of the memory, and of a buffer to receive.
 const MEMORY: usize = 1 << 20;
 const BUFFER: u32 = 0x1_0000;
+/// Buffers that are lent in turn.
+const LENT: u32 = 8;
 /// The plain path reports each frame at once.
 const AT_ONCE: Coalescing = Coalescing {
     receive_ticks: 170,
@@ -311,7 +316,7 @@ impl Bench {
     }
 
     pub(super) fn lend(&mut self, number: u32) -> Result<()> {
-        let piece = self.region.segment(number % 8 * BUFFER, 0xFFFF);
+        let piece = self.region.segment(number % LENT * BUFFER, 0xFFFF);
         let card = &mut EndpointCard(&mut self.nic);
         Ok(self.endpoint.post(card, &[piece], number)?)
     }
@@ -375,7 +380,7 @@ impl Bench {
     /// If the card is gone.
     pub fn stream_in(&mut self, bytes: usize, count: u32) -> Result<(f64, f64)> {
         let frame = self.frame(PORT, bytes);
-        for number in 0..8 {
+        for number in 0..LENT {
             self.lend(number)?;
         }
         self.settle()?;
@@ -403,6 +408,28 @@ impl Bench {
         let time = last.saturating_sub(first).max(1);
         let rate = f64::from(taken.saturating_sub(1)) * bytes as f64 * 8000.0 / time as f64;
         Ok((rate, f64::from(taken) / f64::from(count)))
+    }
+
+    /// A frame with these bytes from the peer for the endpoint, with a UDP checksum.
+    pub(super) fn inbound(&self, data: &[u8]) -> Vec<u8> {
+        let mut frame = self.frame(PORT, data.len());
+        frame[HEADERS..HEADERS + data.len()].copy_from_slice(data);
+        let mut udp = UdpPacket::new_unchecked(&mut frame[UDP..HEADERS + data.len()]);
+        udp.fill_checksum(&IpAddress::Ipv4(PEER), &IpAddress::Ipv4(HERE));
+        frame
+    }
+
+    /// The first bytes of the buffer that was lent by this number.
+    pub(super) fn received(&self, number: u32, bytes: usize) -> Result<Vec<u8>> {
+        let mut data = vec![0; bytes];
+        let at = (number % LENT * BUFFER) as usize;
+        self.memory.read_bytes(at, &mut data)?;
+        Ok(data)
+    }
+
+    /// Frames for the endpoint that were not delivered.
+    pub(super) fn refusals(&mut self) -> Result<Refusals> {
+        Ok(self.eudp.refusals(&mut EndpointCard(&mut self.nic))?)
     }
 
     /// The machine.

@@ -11,6 +11,7 @@
 
 pub mod burst;
 mod card;
+pub mod damage;
 pub mod flow;
 mod pair;
 pub mod shares;

@@ -1,0 +1,221 @@
+//! `cargo xtask soak --eudp`: frames for an endpoint that end badly, by the ten thousand.
+//!
+//! Datagrams of all lengths come in on buses that stall, most of them while their frame is still on
+//! the wire, and in front of each good one come some that are damaged.
+//!
+//! | what must hold | how it is looked at |
+//! | --- | --- |
+//! | a damaged frame completes nothing | one completion for each good datagram, in order |
+//! | none of its bytes is in a datagram | the memory of each completion beside what was sent |
+//! | no buffer and no datagram is lost | each good datagram has one buffer posted for it |
+//! | a wrong sum is counted, and nothing else | [`Refusals`] |
+//! | CPU A follows its tables | the card's own count of transitions that no table has |
+
+use super::card::{Bench, HEADERS};
+use crate::report::write_json;
+use anyhow::{Context, Result, ensure};
+use eudp::{Checksum, Completion, CutThrough, Refusals, Status};
+use indicatif::ProgressBar;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::Serialize;
+use std::time::Instant;
+use tigon2_chip::mac::RxError;
+use tigon2_model::Board;
+use tigon2_model::faults::Fault;
+use tigon2_sim::timing::Parameters;
+
+/// What a bus transaction waits for beside the usual, in clocks: 0 to twice of it.
+const STALLS: [u64; 3] = [0, 300, 2000];
+/// Good datagrams that are awaited together.
+const BATCH: u32 = 4;
+/// Damaged frames in front of a good one, at most.
+const MOST: u64 = 5;
+/// The longest datagram of one frame.
+const LONGEST: u64 = 8972;
+/// Nanoseconds within which good datagrams are completed, and between two looks.
+const PATIENCE: u64 = 50_000_000;
+const LOOK: u64 = 2_000;
+/// Nanoseconds behind a frame's end in which the MAC has seen it: an error that is asked for then is
+/// the next frame's.
+const BEHIND: u64 = 1_000;
+/// Errors of a frame from the wire.
+const ERRORS: [RxError; 6] = [
+    RxError::CRC,
+    RxError(RxError::TRUNCATED.0 | RxError::CRC.0),
+    RxError::PHY_DECODE,
+    RxError(RxError::ODD_NIBBLES.0 | RxError::CRC.0),
+    RxError::LINK_LOST,
+    RxError::MAC_ABORT,
+];
+
+/// What came in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Damaged frames.
+    pub damaged: u64,
+    /// Of them those with a good CRC and a wrong UDP checksum.
+    pub wrong_sums: u64,
+    /// Damaged frames of which the process's memory had bytes at their end.
+    pub early: u64,
+    /// Good datagrams, each completed once and whole.
+    pub good: u64,
+}
+
+/// Sends about so many damaged frames, prints what came in and writes
+/// `target/reports/soak-eudp.json`.
+///
+/// # Errors
+/// As [`run`].
+pub fn soak(damaged: u64, seed: u64) -> Result<()> {
+    let image = super::image()?;
+    let begun = Instant::now();
+    let bar = ProgressBar::new(damaged).with_prefix("frames");
+    let report = run(&image, damaged, seed, |frames| {
+        bar.set_position(frames.min(damaged));
+    });
+    bar.finish_and_clear();
+    let report = report?;
+    println!(
+        "soak: {} damaged frames in {} s, {} of them with a wrong UDP checksum; of {} the process's \
+         memory had bytes early, and none was completed",
+        report.damaged,
+        begun.elapsed().as_secs(),
+        report.wrong_sums,
+        report.early
+    );
+    println!(
+        "  {} good datagrams between them, each completed once, whole and in order",
+        report.good
+    );
+    println!("report: {}", write_json("soak-eudp", &report)?.display());
+    Ok(())
+}
+
+/// Sends about so many damaged frames, by random numbers of a seed; says how many there were so far.
+///
+/// # Errors
+/// What does not hold, and behind how many frames.
+pub fn run(image: &[u8], damaged: u64, seed: u64, mut told: impl FnMut(u64)) -> Result<Report> {
+    let mut report = Report::default();
+    let mut random = SplitMix64::seed_from_u64(seed);
+    for (number, stall) in (1..).zip(STALLS) {
+        let usual = Parameters::default();
+        let parameters = Parameters {
+            pci_wr: usual.pci_wr + stall,
+            jit: 1.0,
+            ..usual
+        };
+        let how = (CutThrough::OfBus, Checksum::None, 9000);
+        let mut bench = Bench::of((Board::default(), parameters), image, how)?;
+        let before = report;
+        while report.damaged < damaged * number / STALLS.len() as u64 {
+            let told_of = report;
+            batch(&mut bench, &mut random, &mut report)
+                .with_context(|| format!("stalls of {stall} clocks, after {told_of:?}"))?;
+            told(report.damaged);
+        }
+        let expected = Refusals {
+            bad_sum: (report.wrong_sums - before.wrong_sums) as u32,
+            ..Refusals::default()
+        };
+        let refusals = bench.refusals()?;
+        ensure!(refusals == expected, "{refusals:?}, not {expected:?}");
+        bench.cuts()?;
+    }
+    Ok(report)
+}
+
+/// Some good datagrams, each behind damaged ones.
+fn batch(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Result<()> {
+    for number in 0..BATCH {
+        bench.lend(number)?;
+    }
+    let mut good = Vec::new();
+    for number in 0..BATCH {
+        for _ in 0..random.next_u64() % MOST {
+            damage(bench, random, report)?;
+        }
+        let datagram = datagram(random);
+        arrive(bench, bench.inbound(&datagram), None);
+        good.push((number, datagram));
+    }
+    let end = bench.now() + PATIENCE;
+    for (number, datagram) in good {
+        let completion = loop {
+            if let Some(completion) = bench.poll()? {
+                break completion;
+            }
+            ensure!(bench.now() < end, "datagram {number} does not arrive");
+            bench.machine().pass(LOOK);
+        };
+        let Completion::Received {
+            cookie,
+            status,
+            datagram: received,
+        } = completion
+        else {
+            anyhow::bail!("{completion:?}, though nothing was sent");
+        };
+        ensure!(
+            (cookie, status, received.bytes as usize) == (number, Status::Done, datagram.len()),
+            "{completion:?}, not {number} of {} bytes",
+            datagram.len()
+        );
+        ensure!(
+            bench.received(number, datagram.len())? == datagram,
+            "datagram {number} has other bytes"
+        );
+        report.good += 1;
+    }
+    ensure!(bench.poll()?.is_none(), "a completion too many");
+    Ok(())
+}
+
+/// A frame that ends badly: on the wire, or by a byte that its CRC covers and its sum does not.
+fn damage(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Result<()> {
+    let datagram = datagram(random);
+    let mut frame = bench.inbound(&datagram);
+    let how = (random.next_u64() % (ERRORS.len() as u64 + 1)) as usize;
+    let error = ERRORS.get(how).copied();
+    if error.is_none() {
+        let at = HEADERS + random.next_u64() as usize % datagram.len();
+        frame[at] ^= 1 << (random.next_u64() % 8);
+        report.wrong_sums += 1;
+    }
+    let data = frame[HEADERS..].to_vec();
+    arrive(bench, frame, error);
+    report.damaged += 1;
+    // Of the buffers only the first that is still posted is written to.
+    let begun = |number| {
+        let there = bench.received(number, data.len().min(256))?;
+        anyhow::Ok(there == data[..there.len()])
+    };
+    for number in 0..BATCH {
+        if data.len() >= 256 && begun(number)? {
+            report.early += 1;
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Puts a frame on the wire, with an error or none, and waits for its end.
+fn arrive(bench: &Bench, frame: Vec<u8>, error: Option<RxError>) {
+    let end = {
+        let mut machine = bench.machine().lock();
+        if let Some(error) = error {
+            machine.inject(Fault::Receive { error, frames: 1 });
+        }
+        machine.send_frame(0, frame)
+    };
+    let behind = end + BEHIND;
+    bench.machine().pass(behind.saturating_sub(bench.now()));
+}
+
+/// Random bytes, of each length equally often.
+fn datagram(random: &mut SplitMix64) -> Vec<u8> {
+    let mut bytes = vec![0; (random.next_u64() % LONGEST + 1) as usize];
+    random.fill_bytes(&mut bytes);
+    bytes
+}
