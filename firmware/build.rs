@@ -17,13 +17,18 @@ fn main() {
     // Extensions and endpoints leave receive queues no room, see src/memory/layout.rs.
     println!("cargo::rustc-check-cfg=cfg(receive_queues)");
     let without = ["CARGO_FEATURE_SPINE", "CARGO_FEATURE_EUDP"];
-    if parallel && without.iter().all(|name| std::env::var_os(name).is_none()) {
+    let receive_queues = parallel && without.iter().all(|name| std::env::var_os(name).is_none());
+    if receive_queues {
         println!("cargo::rustc-cfg=receive_queues");
     }
-    // With endpoints the tables lie higher, see src/memory/layout.rs.
-    let longer: &[&str] = match std::env::var_os("CARGO_FEATURE_EUDP") {
-        Some(_) => &["_image_bytes=0x1AE00"],
-        None => &[],
+    // With endpoints the tables lie higher, and verdicts lie in front of them with receive queues,
+    // see src/memory/layout.rs.
+    let image_bytes: &[&str] = if std::env::var_os("CARGO_FEATURE_EUDP").is_some() {
+        &["_image_bytes=0x1AE00"]
+    } else if receive_queues {
+        &["_image_bytes=0x16580"]
+    } else {
+        &[]
     };
-    linking::link(Path::new("../linker"), script, longer);
+    linking::link(Path::new("../linker"), script, image_bytes);
 }

@@ -11,7 +11,7 @@
 //!
 //! Without rows of bytes IPv4 is looked up by nibbles, as IPv6 is.
 
-use super::layout::{FlowTables, HASH_TABLES, INDIRECTION, VERDICTS};
+use super::layout::{FlowTables, HASH_TABLES, INDIRECTION};
 use flow_classify::classifier::{Classifier, Verdict};
 use flow_classify::flows::FlowMasks;
 use flow_classify::toeplitz::{self, Bytes, Memory, Nibbles, Pieces};
@@ -76,10 +76,9 @@ pub struct View<'a, B: Bus> {
     pub bus: &'a mut B,
     /// The frame's first byte.
     pub start: u32,
-    /// [`VERDICTS`], in a register: the indirection table is near.
-    pub verdicts: u32,
-    /// The rows of nibbles, in a register.
-    rows: u32,
+    /// The rows of nibbles, in a register: [`VERDICTS`](super::layout::VERDICTS) and the indirection
+    /// table are near.
+    pub rows: u32,
     flows: FlowCache,
 }
 
@@ -90,7 +89,6 @@ impl<'a, B: Bus> View<'a, B> {
         View {
             bus,
             start: 0,
-            verdicts: barrier(VERDICTS),
             rows: barrier(HASH_TABLES),
             flows,
         }
@@ -119,8 +117,10 @@ impl<B: Bus> Memory for View<'_, B> {
 
     #[inline(always)]
     fn queue(&mut self, entry: u32) -> u32 {
-        let entries = self.verdicts - (VERDICTS - INDIRECTION);
-        self.bus.load_byte(entries + entry).into()
+        let entries = self.rows + entry;
+        self.bus
+            .load_byte(entries - (HASH_TABLES - INDIRECTION))
+            .into()
     }
 
     #[inline(always)]

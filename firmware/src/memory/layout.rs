@@ -4,8 +4,8 @@
 //! 0x00_0000  mailboxes, gencom, command ring          (the host sees them in its BAR)
 //! 0x00_2000  send BDs, 512 x 16                       (hardware reference, section 2.1)
 //! 0x00_4000  image and variables                      (linker/*.x)
-//! 0x01_AE00  hash tables of the receive queues, where the variant has queues: while these are
-//!            open, also in place of the classic return BDs
+//! 0x01_A580  indirection table and verdicts, where the variant has receive queues
+//! 0x01_AE00  their hash tables: while queues are open, also in place of the classic return BDs
 //! 0x01_B000  the tables below; with endpoints, whose image is longer, from 0x01_F000 on
 //! K          descriptor and buffer block              (hardware reference, section 2.2)
 //! 0x20_0000  end of packet memory
@@ -160,22 +160,23 @@ impl FlowTables {
 pub const QUEUE_BLOCK: u32 = CLASSIC_END.next_multiple_of(32);
 /// The queue control block as it was read from the host.
 pub const QUEUE_CONTROL: u32 = QUEUE_BLOCK + BLOCK_BYTES;
-/// The indirection table, a byte for each entry.
-pub const INDIRECTION: u32 = QUEUE_CONTROL + CONTROL_BYTES as u32;
 /// Words of the queues that both CPUs see.
-pub const QUEUE_SHARED: u32 = INDIRECTION + 128;
+pub const QUEUE_SHARED: u32 = QUEUE_CONTROL + CONTROL_BYTES as u32;
 /// End of those.
 pub const QUEUE_SHARED_END: u32 = QUEUE_SHARED + 0x80;
+/// The indirection table, a byte for each entry. It and the verdicts lie close in front of the
+/// hash tables, so that one register leads to all of them.
+pub const INDIRECTION: u32 = VERDICTS - 128;
 /// Verdicts on the next frames, a ring of [`VERDICT_SLOTS`] of 8 bytes each: a frame has the slot of
 /// its position modulo their number.
-pub const VERDICTS: u32 = QUEUE_SHARED_END;
+pub const VERDICTS: u32 = HASH_TABLES - VERDICT_SLOTS * 8;
 /// Slots of [`VERDICTS`], a power of two.
-pub const VERDICT_SLOTS: u32 = 128;
+pub const VERDICT_SLOTS: u32 = 256;
 /// Verdicts that CPU A makes at once when there are fewer.
 pub const CLAIMED: u32 = 16;
 /// Frames that CPU A claims at once, those of fewer verdicts than [`CLAIMED`] in front among them:
-/// as many as it delivers in a run.
-pub const CLAIMED_MOST: u32 = 48;
+/// more than two runs deliver. Meanwhile CPU B classifies ahead of them.
+pub const CLAIMED_MOST: u32 = 128;
 /// How far CPU B classifies ahead of the frames that CPU A has claimed: the slots of the frames in
 /// front are still in use.
 pub const AHEAD_MOST: u32 = VERDICT_SLOTS - CLAIMED_MOST;
@@ -187,11 +188,8 @@ pub const fn verdict_offset(descriptor: u32) -> u32 {
     descriptor & (VERDICT_SLOTS * 8 - 1)
 }
 
-/// End of the queues' tables.
-const QUEUE_TABLES_END: u32 = VERDICTS + VERDICT_SLOTS * 8;
-
 /// Room for handlers that come later, see `io::loadable`.
-pub const LOADABLE: u32 = QUEUE_TABLES_END.next_multiple_of(32);
+pub const LOADABLE: u32 = QUEUE_SHARED_END.next_multiple_of(32);
 /// Bytes of it: `TIGON_LOADABLE_BYTES` when the firmware is built, 0 unless that is set, and
 /// with more CPUs than two, whose tables have no such rows. On a host, for tests, there is
 /// always some.

@@ -14,7 +14,7 @@
 //! frame once more. A hash of 0 beside it would fall into CPU A's verdict.
 
 use super::flow_cache::{View, look_up};
-use super::layout::verdict_offset;
+use super::layout::{HASH_TABLES, VERDICTS, verdict_offset};
 use flow_classify::classifier::{Classifier, LEAST, Verdict};
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
@@ -94,5 +94,5 @@ pub fn leave_none<B: Bus>(position: u32, view: &mut View<'_, B>) {
 /// NIC address of the verdict on the frame at a position.
 #[inline(always)]
 fn place<B: Bus>(position: u32, view: &View<'_, B>) -> u32 {
-    view.verdicts + verdict_offset(ReceivedView::offset(position))
+    view.rows + verdict_offset(ReceivedView::offset(position)) - (HASH_TABLES - VERDICTS)
 }

@@ -37,6 +37,28 @@ fn only_frames_that_have_arrived_are_claimed() {
     assert!(claims > 6, "nothing was claimed");
 }
 
+/// CPU A claims more frames than it delivers in a run. If it gave up the others when the run is
+/// over, CPU B would classify frames that CPU A finds in its cache.
+#[test]
+fn claimed_frames_stay_claimed_from_run_to_run() {
+    /// More than two runs, and fewer than a claim.
+    const TOGETHER: u32 = 100;
+    let mut host = QueueHost::open(&control(4, ClassifierKind::Toeplitz));
+    let released = shared::QUEUE_RELEASED.address();
+    let begin = host.machine.bench().word(released);
+    for number in 0..TOGETHER {
+        let frame = from([10, 0, 0, number as u8], number);
+        assert_eq!(host.machine.bench().receive(&frame), Reception::Accepted);
+    }
+    host.machine.watch(released);
+    host.machine.pass(400);
+    let claimed = host.machine.watch(0);
+    let came: Vec<u32> = claimed.iter().map(|at| at.wrapping_sub(begin)).collect();
+    assert!(came.is_sorted(), "{came:?}");
+    assert_eq!(came.first(), Some(&TOGETHER), "{came:?}");
+    assert_eq!(came.last(), Some(&TOGETHER), "{came:?}");
+}
+
 /// After a run of few frames, frames of known flows go by CPU A's cache and are not claimed: CPU B
 /// hears of each once, when it is released. A frame of a new flow is claimed, alone.
 #[test]

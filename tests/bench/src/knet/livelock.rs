@@ -1,7 +1,7 @@
 //! Receive livelock: more datagrams arrive than the host can process (section 3).
 //!
-//! The modelled host is a third as fast as the paper's, so the card receives three times what the
-//! host can process.
+//! The modelled host is a third as fast as the paper's, so that the host is the limit: the card takes
+//! its loss-free rate without loss, too, by every policy.
 
 use super::{Bench, percent, rounded, signed};
 use crate::simulated::tables::framed;

@@ -118,7 +118,13 @@ impl Verdicts {
     pub fn share<B: Dispatch>(&mut self, io: &mut IoA<B>, count: u32) {
         self.few = count < FEW;
         if self.beside_b {
-            QUEUE_RELEASED.set(&io.me, &mut io.bus, self.released);
+            // What it has claimed stays its own.
+            let released = if self.has_claimed() {
+                self.claimed
+            } else {
+                self.released
+            };
+            QUEUE_RELEASED.set(&io.me, &mut io.bus, released);
             if count >= FEW {
                 io.ring_b();
             }
