@@ -140,7 +140,7 @@ pub(super) fn send_deadlines<B: Dispatch>(b: &mut SideB<B>) {
         }
         // A copy of the counters takes longer than a frame: it is for another time.
         if SPINE != 0 {
-            // A piece in each turn: the time of a run holds meanwhile.
+            // A piece in each turn, between two looks: the time of a run holds meanwhile.
             spine::watch::glance(&mut b.spine, &mut b.io);
             b.turns.count();
             statistics::publish_piece_of_b(b, b.turns.0);

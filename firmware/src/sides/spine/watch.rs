@@ -200,24 +200,31 @@ pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>
         return false;
     }
     let run = SPINE_RUNNING.get(&mut io.bus);
+    let mut wait = watcher.watch & PERIOD_MASK;
     if run != watcher.run {
         watcher.run = run;
         watcher.since = now;
         watcher.halted = 0;
     } else if run != 0 {
-        look(watcher, io, now);
+        let left = look_to_the_end(watcher, io);
+        if left != 0 && left < wait {
+            wait = left;
+        }
     }
     let mut begun = now;
     if watcher.waits != 0 || watcher.watch == 0 {
         see(watcher, send, io);
         begun = timer::now(&mut io.bus);
     } else {
-        io.arm_unset(SlotB::Watch, now, watcher.watch & PERIOD_MASK);
+        io.arm_unset(SlotB::Watch, now, wait);
     }
     io.set_timer(begun);
     watcher.is_behind = io.is_behind();
     true
 }
+
+/// Microseconds that are shorter than what CPU B does between two looks.
+const SHORT: u32 = 4;
 
 /// In the middle of something long, so that a watchdog's time holds.
 #[inline(always)]
@@ -230,23 +237,35 @@ pub fn glance<B: Dispatch>(spine: &mut SpineB, io: &mut IoB<B>) {
 #[inline(never)]
 fn glance_at<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) {
     if watcher.watch != 0 {
-        let now = timer::now(&mut io.bus);
-        look(watcher, io, now);
+        let _ = look_to_the_end(watcher, io);
     }
 }
 
-/// Looks at the run in work.
+/// Looks at the run in work, and waits for the end of its time if that is near. As [`look`].
 #[inline(never)]
-fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) {
+fn look_to_the_end<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) -> u32 {
+    loop {
+        let now = timer::now(&mut io.bus);
+        let left = look(watcher, io, now);
+        if left == 0 || left > SHORT {
+            return left;
+        }
+    }
+}
+
+/// Looks at the run in work. Returns how many microseconds are left of its time; 0 if it has just
+/// been seen for the first time, or is over.
+#[inline(always)]
+fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) -> u32 {
     let run = SPINE_RUNNING.get(&mut io.bus);
-    let state = io.bus.read(Register::CpuAState);
-    let halted = state & CpuState::HALTED != 0;
     if run == 0 || run != watcher.run {
         watcher.run = run;
         watcher.since = now;
-        watcher.halted = u32::from(halted);
-        return;
+        watcher.halted = 0;
+        return 0;
     }
+    let state = io.bus.read(Register::CpuAState);
+    let halted = state & CpuState::HALTED != 0;
     let faulted = halted && watcher.halted != 0;
     watcher.halted = u32::from(halted);
     if faulted {
@@ -255,12 +274,12 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) {
             abort(io, Ended::Fault);
             start_a(io, state);
         }
-        return;
+        return 0;
     }
     let its_time = (run & 0xFF).max(watcher.watch >> FLOOR_SHIFT);
-    let had_its_time = now.wrapping_sub(watcher.since) >= its_time;
-    if halted || !had_its_time {
-        return;
+    let left = its_time.saturating_sub(now.wrapping_sub(watcher.since));
+    if halted || left != 0 {
+        return if halted { 0 } else { left };
     }
     let halt = CpuState::new().with_halt(true).into_bits();
     io.bus.write(Register::CpuAState, state | halt);
@@ -272,6 +291,7 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) {
         }
     }
     start_a(io, state);
+    0
 }
 
 /// Whether an instruction is an extension's, or one that only extensions call.

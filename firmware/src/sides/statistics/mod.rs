@@ -102,7 +102,6 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
     if SPINE != 0 {
         for piece in 0..PIECES_OF_B {
             publish_piece_of_b(b, piece);
-            watch::glance(&mut b.spine, &mut b.io);
         }
         return;
     }
@@ -152,15 +151,19 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
 /// turn of housekeeping, as many as there are turns between two copies.
 pub const PIECES_OF_B: u32 = 10;
 
-/// Copies a piece of CPU B's counts. One function with an arm for each piece.
+/// Copies a piece of CPU B's counts, and looks after extensions behind it. One function with an arm for each piece.
 #[inline(never)]
 pub fn publish_piece_of_b<B: Dispatch>(b: &mut SideB<B>, piece: u32) {
     let send_bds = send::bds_now(&b.send);
     let SideB {
-        io, counts, send, ..
+        io,
+        counts,
+        send,
+        spine,
+        ..
     } = b;
     let (bus, counters) = (&mut io.bus, &send.counters);
-    let drops = |from: usize| counters.drops.of(SEND).skip(from).take(DROPS_OF_PIECE);
+    let drops = |from: usize| counters.drops.of(SEND).skip(from).take(DROPS_AT_ONCE);
     // Word by word: to copy a table of them takes longer than all the rest.
     match piece {
         0 => {
@@ -234,18 +237,24 @@ pub fn publish_piece_of_b<B: Dispatch>(b: &mut SideB<B>, piece: u32) {
             set64(bus, first + 8, *multicast);
             set64(bus, first + 16, *broadcast);
         }
-        6 => publish_drops(bus, drops(0)),
-        7 => publish_drops(bus, drops(DROPS_OF_PIECE)),
+        6 | 7 => {
+            // These take longest: a look between two halves, too.
+            let first = (piece as usize - 6) * 2 * DROPS_AT_ONCE;
+            publish_drops(&mut io.bus, drops(first));
+            watch::glance(spine, io);
+            publish_drops(&mut io.bus, drops(first + DROPS_AT_ONCE));
+        }
         piece => {
             let half = COUNTED_B.len() / 2;
             let (front, rest) = COUNTED_B.split_at(half);
             publish_runs(bus, if piece == 8 { front } else { rest }, counts);
         }
     }
+    watch::glance(spine, io);
 }
 
-/// Drop counts of a piece.
-const DROPS_OF_PIECE: usize = SEND.len().div_ceil(2);
+/// Drop counts of half a piece.
+const DROPS_AT_ONCE: usize = SEND.len().div_ceil(4);
 
 /// The words of the block that CPU B writes, besides the counters of frames and bytes.
 const WORDS_OF_B: [usize; 11] = [

@@ -76,10 +76,21 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// Nanoseconds of a look at the smallest datagrams, at least.
+const LONG_WINDOW: u64 = 40_000_000;
+
 /// Guards that no datagram meets, and guards whose handler gets each.
 pub(super) fn guarded(kit: &Kit, sizes: &[usize], duration: Duration) -> Result<Vec<Guarded>> {
     let mut rows = Vec::new();
     for datagram in sizes {
+        // The host takes frames by dozens: in a shorter window that is more than one per cent of the
+        // smallest ones.
+        let smallest = Some(datagram) == sizes.iter().min();
+        let least = if smallest { LONG_WINDOW } else { 0 };
+        let duration = Duration {
+            window: duration.window.max(least),
+            ..duration
+        };
         for case in cases() {
             interrupt::check()?;
             rows.push(one_guarded(kit, &case, *datagram, duration)?);
