@@ -74,7 +74,7 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
 #[inline(never)]
 fn others<B: Dispatch>(a: &mut SideA<B>, pending: u32) {
     if SPINE != 0 && pending & 1 << peer::MAILBOX != 0 {
-        spine::peer::rung(&mut a.io);
+        spine::peer::rung(&mut a.spine, &mut a.io);
     }
     if SPINE != 0 && pending & 1 << MAILBOX != 0 {
         spine::load::command(&mut a.spine, &mut a.io);

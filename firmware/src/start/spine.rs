@@ -195,6 +195,13 @@ extern "C" fn send_wire(high: u32, low: u32, arguments: *const u32, words: u32) 
     written(noted.unwrap_or_default(), arguments, words)
 }
 
+/// To a domain in bits 15:8 and a handler in bits 7:0 of the other card on the bus.
+#[unsafe(link_section = ".text.imports")]
+extern "C" fn send_peer(to: u32, arguments: *const u32, words: u32) -> Status {
+    let noted = outgoing::to_peer(effects(), &mut { BUS }, to, words);
+    written(noted.unwrap_or_default(), arguments, words)
+}
+
 /// To a handler of the own domain.
 #[unsafe(link_section = ".text.imports")]
 extern "C" fn post(handler: u32, arguments: *const u32, words: u32) -> Status {
@@ -243,5 +250,6 @@ pub static SPINE_IMPORTS: Table = {
     table[Number::Post as usize] = post as *const ();
     table[Number::Forward as usize] = forward as *const ();
     table[Number::Transfer as usize] = transfer_bytes as *const ();
+    table[Number::SendPeer as usize] = send_peer as *const ();
     Table(table)
 };

@@ -5,6 +5,7 @@ mod card;
 mod commands;
 mod cost;
 mod cuts;
+mod exchange;
 mod fuzz;
 mod kept;
 mod messages;

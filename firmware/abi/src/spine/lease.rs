@@ -9,18 +9,18 @@
 //!
 //! ```text
 //! peer page
-//! +0x400  by the host: a lease for each domain, LEASE_BYTES      LeaseWord
-//! +0x440  the same as they count, by the firmware
-//! +0x480  transfers that the run in work has noted: to, from, bytes
-//! +0x4B0  how many these are; what the firmware alone knows
+//! +0x180  by the host: a lease for each domain, LEASE_BYTES      LeaseWord
+//! +0x1C0  the same as they count, by the firmware
+//! +0x200  transfers that the run in work has noted: to, from, bytes
+//! +0x230  how many these are; what the firmware alone knows
 //! ```
 
 use super::DOMAINS;
-use super::peer::{PAGE_BYTES, ROOMS, STAGING};
+use super::peer::{MESSAGES_AT, ROOMS, STAGING};
 use tigon2_chip::table;
 
 /// Offset in the peer page of the leases as the host asks for them.
-pub const LEASES: u32 = 0x400;
+pub const LEASES: u32 = 0x180;
 /// Bytes of a lease.
 pub const LEASE_BYTES: u32 = 16;
 /// Offset of the leases that count.
@@ -63,5 +63,5 @@ pub const fn current(domain: u32) -> u32 {
 
 const _: () = {
     assert!(STAGING + 4 * ROOMS <= LEASES);
-    assert!(WORK + 16 <= PAGE_BYTES);
+    assert!(WORK + 16 <= MESSAGES_AT);
 };

@@ -1,4 +1,5 @@
-//! The peer page: how two cards on one PCI bus hand frames to each other without the host.
+//! The peer page: how two cards on one PCI bus hand frames and messages to each other without the
+//! host.
 //!
 //! SPINE paper, section 5.2. The host tells each card where the other one's BAR 0 and peer page are,
 //! and leases it the other one's window: from then on the peer alone moves `R[68]`. A card *grants*
@@ -18,21 +19,27 @@
 //! before it, and then the last one is 0. Rooms that were not filled when the card has frames of its own become void; then the
 //! number of the first one that counts goes up.
 //!
+//! A message goes into a slot of the other card's page, by the window, too. Its serial says which
+//! slot, and that all of it is there. The other card writes back how many it has taken; so many more
+//! may follow.
+//!
 //! ```text
 //! +0x000  words of the page                       PeerWord
 //! +0x040  by the peer: first number that counts, a free word, ROOMS granted rooms
 //! +0x0A0  the same for the peer, as it gets it
 //! +0x100  words on their way to the peer
-//! +0x400  leases                              super::lease
+//! +0x180  leases                                  super::lease
+//! +0x400  by the peer: MESSAGES messages of 256 bytes, as in rings
 //! ```
 
+use super::rings::MESSAGE_BYTES;
 use tigon2_chip::table;
 
 /// Bytes of the page, and of a room: what the window shows.
 pub const PAGE_BYTES: u32 = 0x800;
 /// Rooms that are granted at a time, at most.
 pub const ROOMS: u32 = 16;
-/// The mailbox that says that rooms were filled.
+/// The mailbox that says that rooms were filled, or that there is a message.
 pub const MAILBOX: u32 = 28;
 /// Longest frame without CRC that a room takes.
 pub const LONGEST: u32 = 1536;
@@ -48,10 +55,18 @@ pub const OWN: u32 = 0xA0;
 /// Offset of words on their way, one for each room.
 pub const STAGING: u32 = 0x100;
 
+/// Offset of the messages that the peer sends.
+pub const MESSAGES_AT: u32 = 0x400;
+/// Messages of a card's that the other one has not taken, at most: a power of two.
+pub const MESSAGES: u32 = 4;
+
 /// This card grants rooms to the peer.
 pub const GRANTS: u32 = 1;
 /// This card sends frames to the peer.
 pub const SENDS: u32 = 2;
+/// The cards exchange messages. Where this ends, the firmware forgets those that are under way: the
+/// host closes both cards before it opens one again.
+pub const EXCHANGES: u32 = 4;
 
 table! {
     /// A word of the page, by its offset.
@@ -62,7 +77,7 @@ table! {
         BarLow = 0x04,
         /// By the host: NIC address of its peer page.
         Page = 0x08,
-        /// By the host: [`GRANTS`], [`SENDS`]; 0 closes.
+        /// By the host: [`GRANTS`], [`SENDS`], [`EXCHANGES`]; 0 closes.
         Roles = 0x0C,
         /// Frames that were handed to the peer.
         Sent = 0x10,
@@ -74,6 +89,16 @@ table! {
         Void = 0x1C,
         /// The number of the next room to fill.
         Next = 0x20,
+        /// Messages that were sent to the peer; wraps.
+        MessagesSent = 0x24,
+        /// By the peer: those of them that it has taken; wraps.
+        MessagesAcknowledged = 0x28,
+        /// Messages of the peer's that were taken; wraps.
+        MessagesTaken = 0x2C,
+        /// Those of them that the peer was told of; wraps.
+        MessagesTold = 0x30,
+        /// Messages of the peer's that ran no handler to its end; wraps.
+        MessagesDropped = 0x34,
     }
 }
 
@@ -107,11 +132,18 @@ pub const fn trailer_at(bytes: u32) -> u32 {
     (PAGE_BYTES - 8) + (bytes & 4)
 }
 
+/// Offset in the page of the slot of the message with a serial.
+#[inline(always)]
+pub const fn message_at(serial: u32) -> u32 {
+    MESSAGES_AT + ((serial & (MESSAGES - 1)) << MESSAGE_BYTES.trailing_zeros())
+}
+
 const NUMBERED: u32 = 0x400;
 
 const _: () = {
     assert!(GRANTED + GRANT_BYTES <= OWN && OWN + GRANT_BYTES <= STAGING);
     assert!(ROOMS.is_power_of_two() && STAGING + 4 * ROOMS <= PAGE_BYTES);
+    assert!(MESSAGES.is_power_of_two() && MESSAGES_AT + MESSAGES * MESSAGE_BYTES <= PAGE_BYTES);
     assert!(LONGEST + 8 <= PAGE_BYTES && NUMBERED * 2 == PAGE_BYTES);
 };
 

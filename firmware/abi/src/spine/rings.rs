@@ -75,6 +75,8 @@ pub const WIRE: u32 = 0;
 pub const DRIVER: u32 = 1;
 /// The handler's own domain.
 pub const ITSELF: u32 = 0x100;
+/// The other card on the bus: [`super::peer`].
+pub const PEER: u32 = 0x101;
 
 table! {
     /// Whom a handler lets call it: bits of a word.
@@ -87,6 +89,8 @@ table! {
         Wire = 4,
         /// Handlers of its own domain.
         Itself = 8,
+        /// Handlers of the other card on the bus.
+        Peer = 16,
     }
 }
 

@@ -5,7 +5,7 @@
 //! it a call answers [`Full`], and the handler decides.
 
 use crate::HandlerNumber;
-use crate::endpoint::{Endpoint, WireAddress};
+use crate::endpoint::{Endpoint, PeerHandler, WireAddress};
 use crate::imports;
 use crate::message::Buffer;
 use core::marker::PhantomData;
@@ -212,6 +212,19 @@ impl Context {
         } = *to;
         let high = u32::from(domain) << 24 | u32::from(handler.0) << 16 | high & 0xFFFF;
         status(imports::send_wire(high, low, arguments))
+    }
+
+    /// Sends a message to a handler of the other card on the bus, by the bus alone. That handler must
+    /// let [the peer](crate::Callers::PEER) call it; a message that it does not take is dropped there
+    /// and counted.
+    ///
+    /// # Errors
+    /// [`Full`] if the host has opened no such way, if the other card has not yet taken the last 4
+    /// messages, or behind a bound.
+    #[inline(always)]
+    pub fn send_peer(&self, to: PeerHandler, arguments: &[u32]) -> Result<(), Full> {
+        let to = u32::from(to.domain) << 8 | u32::from(to.handler.0);
+        status(imports::send_peer(to, arguments))
     }
 
     /// Sends a message to a handler of the own domain, which runs later, when others have had

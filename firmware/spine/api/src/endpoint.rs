@@ -19,6 +19,8 @@ impl Endpoint {
     pub const DRIVER: Endpoint = Endpoint(1);
     /// The handler's own domain, as a source.
     pub const ITSELF: Endpoint = Endpoint(0x100);
+    /// The other card on the bus, as a source.
+    pub const PEER: Endpoint = Endpoint(0x101);
 }
 
 /// A handler of another card.
@@ -26,6 +28,15 @@ impl Endpoint {
 pub struct WireAddress {
     /// The card's station address: its first two bytes in bits 15:0, the other four.
     pub station: (u32, u32),
+    /// The domain's number there.
+    pub domain: u8,
+    /// The handler's.
+    pub handler: HandlerNumber,
+}
+
+/// A handler of the other card on the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerHandler {
     /// The domain's number there.
     pub domain: u8,
     /// The handler's.
@@ -47,6 +58,8 @@ impl Callers {
     pub const WIRE: Callers = Callers(4);
     /// Handlers of its own domain.
     pub const ITSELF: Callers = Callers(8);
+    /// Handlers of the other card on the bus.
+    pub const PEER: Callers = Callers(16);
 }
 
 impl BitOr for Callers {

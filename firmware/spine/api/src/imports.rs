@@ -10,12 +10,12 @@ use core::sync::atomic::AtomicU32;
 #[cfg(not(target_arch = "mips"))]
 pub(crate) use crate::model::{
     accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
-    release, send, send_message, send_wire, transfer, transmit,
+    release, send, send_message, send_peer, send_wire, transfer, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub(crate) use card::{
     accept, add_handler, count, forward, keep, kept, kept_words, now, patch, patch_three, post,
-    release, send, send_message, send_wire, transfer, transmit,
+    release, send, send_message, send_peer, send_wire, transfer, transmit,
 };
 #[cfg(target_arch = "mips")]
 pub use card::{begin, panicked};
@@ -89,6 +89,8 @@ mod card {
         fn message_send(to: u32, arguments: *const u32, words: u32) -> u32;
         #[link_name = "spine.message.send_wire"]
         fn message_send_wire(high: u32, low: u32, arguments: *const u32, words: u32) -> u32;
+        #[link_name = "spine.peer.send"]
+        fn peer_send(to: u32, arguments: *const u32, words: u32) -> u32;
         #[link_name = "spine.message.post"]
         fn message_post(handler: u32, arguments: *const u32, words: u32) -> u32;
     }
@@ -195,6 +197,14 @@ mod card {
     pub fn send_wire(high: u32, low: u32, arguments: &[u32]) -> u32 {
         // SAFETY: as for `send_message`.
         unsafe { message_send_wire(high, low, arguments.as_ptr(), arguments.len() as u32) }
+    }
+
+    /// Notes a message to a domain in bits 15:8 and a handler in bits 7:0 of the other card; 0 if there
+    /// was room.
+    #[inline(always)]
+    pub fn send_peer(to: u32, arguments: &[u32]) -> u32 {
+        // SAFETY: as for `send_message`.
+        unsafe { peer_send(to, arguments.as_ptr(), arguments.len() as u32) }
     }
 
     /// Notes a message to the own domain; 0 if there was room.

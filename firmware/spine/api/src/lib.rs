@@ -50,7 +50,7 @@ pub mod region;
 pub mod view;
 
 pub use context::{Context, Full, Kept, KeptNumber};
-pub use endpoint::{Callers, Endpoint, WireAddress, accept};
+pub use endpoint::{Callers, Endpoint, PeerHandler, WireAddress, accept};
 pub use ephemeral::{Argument, Durable, Ephemeral, HandlerNumber, HandlerProc, Lock, add_handler};
 pub use message::{Buffer, Message, Verdict};
 pub use region::{Table, Word, Words};

@@ -22,7 +22,9 @@
 use crate::context::PATCHES;
 use crate::ephemeral::HandlerNumber;
 use crate::message::ARGUMENT_WORDS;
-use crate::{Context, Durable, Endpoint, Ephemeral, HandlerProc, Message, Verdict, WireAddress};
+use crate::{
+    Context, Durable, Endpoint, Ephemeral, HandlerProc, Message, PeerHandler, Verdict, WireAddress,
+};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec::Vec;
@@ -85,6 +87,8 @@ pub enum Sent {
     To(Endpoint),
     /// To a handler of another card.
     Wire(WireAddress),
+    /// To a handler of the other card on the bus.
+    Peer(PeerHandler),
 }
 
 /// What a run came to.
@@ -473,6 +477,15 @@ pub(crate) fn send_wire(high: u32, low: u32, arguments: &[u32]) -> u32 {
         handler: HandlerNumber((high >> 16) as u8),
     };
     send_to(Sent::Wire(to), arguments)
+}
+
+/// See [`Context::send_peer`]. The peer is there.
+pub(crate) fn send_peer(to: u32, arguments: &[u32]) -> u32 {
+    let to = PeerHandler {
+        domain: (to >> 8) as u8,
+        handler: HandlerNumber(to as u8),
+    };
+    send_to(Sent::Peer(to), arguments)
 }
 
 /// See [`Context::post`].

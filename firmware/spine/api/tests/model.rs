@@ -1,10 +1,10 @@
 //! What extensions do, run natively: views, regions, effects as a transaction.
 
 use spine::headers::{Ethernet, IPV4, Ipv4, Udp};
-use spine::model::Domain;
+use spine::model::{Domain, Sent};
 use spine::{
-    Argument, Context, Durable, Ephemeral, Full, HandlerNumber, Message, Verdict, Word, Words,
-    add_handler,
+    Argument, Context, Durable, Ephemeral, Full, HandlerNumber, Message, PeerHandler, Verdict,
+    Word, Words, add_handler,
 };
 
 const NUMBER: HandlerNumber = HandlerNumber(0);
@@ -199,4 +199,28 @@ fn arguments_of_a_message_are_bounded() {
     assert!(domain.message(NUMBER, &[0; 61]).is_none());
     let run = domain.message(NUMBER, &[0; 60]).expect("installed");
     assert_eq!(run.verdict, Some(Verdict::Consume));
+}
+
+/// At most four in a run, as to endpoints.
+fn tells_the_other_card(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
+    let to = PeerHandler {
+        domain: 2,
+        handler: HandlerNumber(5),
+    };
+    for _ in 0..4 {
+        assert_eq!(context.send_peer(to, message.arguments()), Ok(()));
+    }
+    assert_eq!(context.send_peer(to, &[]), Err(Full));
+    Verdict::Consume
+}
+
+#[test]
+fn a_message_to_the_other_card_has_its_handler_and_arguments() {
+    let mut domain = with(tells_the_other_card);
+    let run = domain.message(NUMBER, &[7, 8]).expect("a handler");
+    let to = Sent::Peer(PeerHandler {
+        domain: 2,
+        handler: HandlerNumber(5),
+    });
+    assert_eq!(run.messages, vec![(to, vec![7, 8]); 4]);
 }

@@ -78,6 +78,8 @@ interfaces! {
     Forward: "spine.peer.forward", "fn() -> u32", 64;
     /// Notes that bytes of the frame are to be written into the domain's lease.
     Transfer: "spine.dma.transfer", "fn(u32, u32, u32) -> u32", 64;
+    /// Notes a message to the peer.
+    SendPeer: "spine.peer.send", "fn(u32, *const u32, u32) -> u32", 64;
 }
 
 /// How many there are.

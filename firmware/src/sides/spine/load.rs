@@ -77,7 +77,7 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::Close) => runtime.close_endpoint(io, argument),
         Some(Command::Synchronize) => Ok(()),
         Some(Command::Peer) => {
-            runtime.peer.open(io);
+            runtime.outgoing.peer.open(io);
             call_b(io);
             Ok(())
         }

@@ -7,25 +7,27 @@
 //! | --- | --- |
 //! | the process that drives the card, one at a time | the SPINE block and a command, which is answered when the run is over |
 //! | applications, that process | [rings](super::rings) in the host's memory |
+//! | the other card on the bus | [its slots of the peer page](super::peer::messages) |
 //! | the wire | a frame that a guard for messages wants |
 //! | the handler's own domain | [posts](super::outgoing) |
 //!
 //! A handler has said whom it lets call it; an endpoint moreover needs the host's grant. What is
 //! for no handler, or not allowed, is dropped and counted.
 //!
-//! A turn runs some messages of the rings and one post. Turns come behind the frames that have
+//! A turn runs some messages of the rings, some of the other card's, and one post. Turns come behind the frames that have
 //! arrived, and after each run of frames there is one of a single message: neither frames nor a handler that posts to itself for
 //! ever keep the others waiting.
 
 use super::effects::{Effects, Status, There};
 use super::enter::{self, Left};
+use super::peer::messages;
 use super::rings::{self, Incoming};
 use super::{ContextWords, MessageWords, Runtime, Spine, commit, cut, watched};
 use crate::io::IoA;
 use crate::memory::layout::{SPINE_BLOCK, SPINE_CALLERS};
 use crate::memory::shared::{SPINE_FETCHED, SPINE_LOADING};
 use host_interface::spine::rings::{
-    Caller, DRIVER, Dropped, EndpointWord, FRAME_HEADER, HeaderWord, ITSELF, WIRE,
+    Caller, DRIVER, Dropped, EndpointWord, FRAME_HEADER, HeaderWord, ITSELF, PEER, WIRE,
 };
 use host_interface::spine::{
     ARGUMENT_WORDS, DOMAINS, DomainCount, HANDLERS, MESSAGE, Outcome, endpoint_word,
@@ -235,27 +237,45 @@ fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &I
     rings::drop(&mut io.bus, endpoint, why);
 }
 
-/// A message of a handler to its own domain.
-fn of_itself<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
-    let shape = io.bus.load(at + HeaderWord::Shape as u32);
-    let call = Call {
+/// A message without data whose arguments and header lie at `at`.
+fn small<B: Bus>(bus: &mut B, at: u32, source: u32, caller: Caller) -> Call {
+    let shape = bus.load(at + HeaderWord::Shape as u32);
+    Call {
         domain: shape >> 8 & 0xFF,
         handler: shape & 0xFF,
-        source: ITSELF,
-        caller: Caller::Itself,
+        source,
+        caller,
         arguments: at,
         words: shape >> 16,
         at: 0,
         length: 0,
-    };
+    }
+}
+
+/// A message of the other card's. Its header is that card's word.
+#[inline(never)]
+fn of_peer<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
+    let call = small(&mut io.bus, at, PEER, Caller::Peer);
+    if call.words > ARGUMENT_WORDS || run(runtime, io, &call).is_err() {
+        messages::dropped(&mut io.bus);
+    }
+    runtime.outgoing.peer.has_taken_message(&mut io.bus);
+}
+
+/// A message of a handler to its own domain.
+fn of_itself<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
+    let call = small(&mut io.bus, at, ITSELF, Caller::Itself);
     if run(runtime, io, &call).is_err() && call.domain < DOMAINS {
         Runtime::count(&mut io.bus, call.domain, DomainCount::Dropped);
     }
 }
 
-/// One turn: up to `most` messages of the rings, and one of a handler to itself.
+/// One turn: up to `most` messages of the rings, as many of the other card's, and one of a handler to
+/// itself.
 #[inline(never)]
 pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u32) {
+    let exchanges = runtime.outgoing.peer.exchanges();
+    let mut has_room = !exchanges || serve_peer(runtime, io, most);
     runtime.rings.arrivals(io);
     let mut left = most;
     while left != 0
@@ -265,7 +285,7 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
         runtime.rings.over(&mut runtime.pool.slots);
         left -= 1;
     }
-    let has_room = runtime.rings.report(io).is_ok();
+    has_room &= runtime.rings.report(io).is_ok();
     runtime.rings.fetch(io);
     if let Some(at) = runtime.outgoing.next_post(&mut io.bus) {
         of_itself(runtime, io, at);
@@ -280,10 +300,26 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
     if runtime.outgoing.waits(io) {
         runtime.outgoing.write(io);
     }
+    if exchanges {
+        runtime.look_for_peer(io);
+    }
     if !has_room {
-        // For what tells an endpoint that its messages were fetched.
+        // For what tells an endpoint, or the peer, that its messages were fetched.
         io.wait_for_descriptor(EventBit::Loaded);
     }
+}
+
+/// The other card's part of a turn; `false` if it could not be told what is done.
+#[inline(never)]
+fn serve_peer<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u32) -> bool {
+    let mut left = most;
+    while left != 0
+        && let Some(at) = runtime.outgoing.peer.next_message(&mut io.bus)
+    {
+        of_peer(runtime, io, at);
+        left -= 1;
+    }
+    runtime.outgoing.peer.acknowledge(io)
 }
 
 /// Messages of a turn that no frame waits for.
@@ -319,13 +355,21 @@ pub fn rung<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>, boxes: u32) {
 }
 
 impl Runtime {
+    /// Has a turn follow if there is a message of the other card's.
+    pub(super) fn look_for_peer<B: Dispatch>(&mut self, io: &mut IoA<B>) {
+        if self.outgoing.peer.next_message(&mut io.bus).is_some() {
+            self.messages = 1;
+            io.bus.set(EventBit::Loaded);
+        }
+    }
+
     /// Opens an endpoint.
     pub(super) fn open_endpoint<B: Dispatch>(
         &mut self,
         io: &mut IoA<B>,
         endpoint: u32,
     ) -> Result<(), Outcome> {
-        self.outgoing.report_room(io);
+        self.outgoing.write(io);
         let opened = self.rings.open(&mut io.bus, endpoint);
         opened.then_some(()).ok_or(Outcome::NoEndpoint)
     }

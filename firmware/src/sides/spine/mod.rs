@@ -29,7 +29,7 @@
 //! | [`message`] | messages to handlers |
 //! | [`rings`] | those from the host's rings |
 //! | [`outgoing`] | those that handlers send |
-//! | [`peer`] | frames to another card on the bus |
+//! | [`peer`] | frames and messages to another card on the bus |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
 //! | [`slots`] | who refers to which of these |
 //! | [`transfer`], [`noted`] | transfers from frames to the bus |
@@ -118,7 +118,6 @@ pub struct Runtime {
     outgoing: outgoing::Outgoing,
     /// Whether messages may wait for a handler.
     messages: u32,
-    peer: peer::Peer,
     /// Number of the run; the lowest 24 bits count.
     run: u32,
     /// Start of the oldest frame if it was judged, and is the host's, but waits; else 0.
@@ -157,7 +156,6 @@ impl Runtime {
             rings: rings::Rings::new(),
             outgoing: outgoing::Outgoing::new(),
             messages: 0,
-            peer: peer::Peer::NONE,
             run: 0,
             judged: 0,
         }
@@ -187,7 +185,7 @@ fn call_b<B: Dispatch>(io: &mut IoA<B>) {
 #[inline(always)]
 pub fn called<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     if let Some(runtime) = spine.runtime() {
-        runtime.peer.called(io);
+        runtime.outgoing.peer.called(io);
     }
 }
 
@@ -307,7 +305,6 @@ fn run<B: Dispatch>(
         effects,
         pool,
         outgoing,
-        peer,
         run,
         ..
     } = runtime;
@@ -350,7 +347,7 @@ fn run<B: Dispatch>(
             }
             if effects.forwards() {
                 // The frame is on its way from where it lies.
-                peer.forward(io, number, at, length, effects);
+                outgoing.peer.forward(io, number, at, length, effects);
                 return Fate::Done;
             }
             let (fate, count) = match verdict {

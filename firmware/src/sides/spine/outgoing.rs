@@ -1,8 +1,8 @@
-//! Messages of handlers: to endpoints, to the wire, to their own domain.
+//! Messages of handlers: to endpoints, to the wire, to the other card on the bus, to their own domain.
 //!
 //! [`host_interface::spine::rings`]. A run notes a message and writes its arguments into the next
 //! slot of a ring, which is nobody's until the run has returned. Then it is written into the ring
-//! of its endpoint, copied into a frame, or waits for its handler.
+//! of its endpoint or to the other card, copied into a frame, or waits for its handler.
 //!
 //! ```text
 //!  MESSAGES_OUT     freed       put         made       noted by the run in work
@@ -13,6 +13,7 @@
 //! ```
 
 use super::effects::{Effects, MESSAGES};
+use super::peer::{Peer, messages};
 use super::supply::{FRAME, Pool, slot as frame_slot};
 use super::{noted, transmit};
 use crate::io::IoA;
@@ -28,7 +29,7 @@ use crate::memory::shared::{
 use host_interface::gencom::Gencom;
 use host_interface::spine::rings::{
     DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FIRST_MAILBOX, FRAME_HEADER, HeaderWord,
-    MESSAGE_BYTES, WIRE, from_card,
+    MESSAGE_BYTES, PEER, WIRE, from_card,
 };
 use host_interface::spine::{ARGUMENT_WORDS, endpoint_word};
 use tigon2_chip::events::EventBit;
@@ -144,6 +145,20 @@ pub fn to_wire<B: Bus>(
     Some(slot)
 }
 
+/// Notes a message to a domain in bits 15:8 and a handler in bits 7:0 of the other card on the bus;
+/// returns where its arguments go.
+#[inline(always)]
+pub fn to_peer<B: Bus>(effects: &mut Effects, bus: &mut B, to: u32, words: u32) -> Option<u32> {
+    if words > ARGUMENT_WORDS {
+        return None;
+    }
+    let (takes, room) = (messages::credit(bus), SPINE_OUT_ROOM.get(bus));
+    let before = effects.message(takes, room)?;
+    let slot = next_out(bus, before, PEER);
+    bus.store(slot + HeaderWord::Shape as u32, words << 16 | to & 0xFFFF);
+    Some(slot)
+}
+
 /// Notes a message to a handler of the own domain; returns where its arguments go.
 #[inline(always)]
 pub fn to_itself<B: Bus>(
@@ -169,6 +184,8 @@ pub fn to_itself<B: Bus>(
 pub struct Outgoing {
     /// Where the channel is when those that are marked are written.
     behind: Position,
+    /// The other card on the bus.
+    pub peer: Peer,
 }
 
 impl Outgoing {
@@ -176,6 +193,7 @@ impl Outgoing {
     pub const fn new() -> Outgoing {
         Outgoing {
             behind: Position::START,
+            peer: Peer::NONE,
         }
     }
 
@@ -206,11 +224,17 @@ impl Outgoing {
         for _ in 0..effects.messages() {
             let slot = out_slot(made);
             let endpoint = io.bus.load(to(made));
-            let shape = io.bus.load(slot + HeaderWord::Shape as u32) | from;
-            if endpoint == WIRE {
-                put_frame(io, pool, slot, shape);
-            } else {
-                address(&mut io.bus, endpoint.wrapping_sub(DRIVER), slot, shape);
+            let shape = io.bus.load(slot + HeaderWord::Shape as u32);
+            match endpoint {
+                WIRE => put_frame(io, pool, slot, shape | from),
+                PEER => {
+                    let serial = messages::next_serial(&mut io.bus);
+                    address(&mut io.bus, slot, shape, serial);
+                }
+                _ => {
+                    let serial = next_serial(&mut io.bus, endpoint.wrapping_sub(DRIVER));
+                    address(&mut io.bus, slot, shape | from, serial);
+                }
             }
             made = made.wrapping_add(1);
         }
@@ -229,14 +253,18 @@ impl Outgoing {
         }
     }
 
-    /// Writes messages to their endpoints, as far as there are descriptors.
+    /// Writes messages to their endpoints and to the peer, as far as there are descriptors.
     #[inline(never)]
     pub fn write<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         let made = SPINE_OUT.get(&mut io.bus);
         let mut put = SPINE_OUT_PUT.get(&mut io.bus);
         while put != made {
             let endpoint = io.bus.load(to(put));
-            if endpoint != WIRE {
+            if endpoint == PEER {
+                if !self.peer.write_message(io, out_slot(put)) {
+                    break;
+                }
+            } else if endpoint != WIRE {
                 if !io.has_write_room(1) {
                     break;
                 }
@@ -286,9 +314,8 @@ impl Outgoing {
     pub fn is_done<B: Dispatch>(&mut self, io: &mut IoA<B>) -> bool {
         io.look_at_writes();
         // What is marked, and what was put since.
-        self.free(io);
-        self.free(io);
-        self.report_room(io);
+        self.write(io);
+        self.write(io);
         SPINE_OUT_FREED.get(&mut io.bus) == SPINE_OUT.get(&mut io.bus)
     }
 
@@ -325,11 +352,16 @@ impl Default for Outgoing {
     }
 }
 
-/// The header of a message to an endpoint, and its number.
-fn address<B: Bus>(bus: &mut B, endpoint: u32, slot: u32, shape: u32) {
+/// The serial of one more message to an endpoint.
+fn next_serial<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     let sent = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Sent);
     let serial = bus.load(sent).wrapping_add(1);
     bus.store(sent, serial);
+    serial
+}
+
+/// The header of a message.
+fn address<B: Bus>(bus: &mut B, slot: u32, shape: u32, serial: u32) {
     for (word, value) in [
         (HeaderWord::Shape, shape),
         (HeaderWord::BulkOffset, 0),

@@ -1,4 +1,5 @@
-//! Frames to another card on the bus, without the host: [`host_interface::spine::peer`].
+//! Frames to another card on the bus, without the host: [`host_interface::spine::peer`]. The
+//! [messages](messages) go the same way.
 //!
 //! SPINE paper, section 5.2. CPU A of the card that a frame came to has it written from the receive
 //! buffer into a room of the other card's transmit buffer, three transfers one behind the other:
@@ -12,8 +13,10 @@
 //! lent: the card's own frames would pass over them. When it has some, it waits for what is on its
 //! way, [`PATIENCE`] at most, makes the other rooms void, and grants again when the path is free.
 
-use super::Runtime;
+pub mod messages;
+
 use super::effects::Effects;
+use super::{Runtime, Spine};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, IoB};
 use crate::memory::layout::PEER_PAGE;
@@ -21,8 +24,8 @@ use crate::memory::shared::{LINK_UP, SPINE_GRANTS, SPINE_PEER};
 use crate::path::send::SendPath;
 use host_interface::spine::DomainCount;
 use host_interface::spine::peer::{
-    self, GRANT_BYTES, GRANTED, GRANTS, MAILBOX, OWN, PAGE_BYTES, PeerWord, ROOM_WORDS, ROOMS,
-    SENDS, STAGING,
+    self, EXCHANGES, GRANT_BYTES, GRANTED, GRANTS, MAILBOX, OWN, PAGE_BYTES, PeerWord, ROOM_WORDS,
+    ROOMS, SENDS, STAGING,
 };
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::mailbox;
@@ -95,6 +98,9 @@ impl Peer {
         };
         let next = bus.load(PEER_PAGE + GRANTED);
         bus.store(word(PeerWord::Next), next);
+        if roles & EXCHANGES == 0 {
+            messages::forget(bus);
+        }
         SPINE_PEER.set(&io.me, bus, roles);
     }
 
@@ -133,8 +139,25 @@ impl Peer {
         bus.store(word(PeerWord::Sent), sent);
         self.put(io, Register::WindowBase.offset(), window, 4);
         self.put(io, WINDOW + offset, at, bytes + 4);
-        self.put(io, BELL, window, 4);
+        self.ring(io, window);
         Runtime::count(&mut io.bus, number, DomainCount::Consumed);
+    }
+
+    /// Queues a transfer to an offset of the peer's page, to which its window is moved before: two
+    /// descriptors at most.
+    #[inline(never)]
+    fn put_in_page<B: Dispatch>(&mut self, io: &mut IoA<B>, offset: u32, local: u32, length: u32) {
+        if self.window != self.page {
+            self.window = self.page;
+            self.put(io, Register::WindowBase.offset(), word(PeerWord::Page), 4);
+        }
+        self.put(io, WINDOW + offset, local, length);
+    }
+
+    /// Queues a write of any word to the peer's mailbox.
+    #[inline(always)]
+    fn ring<B: Dispatch>(&self, io: &mut IoA<B>, local: u32) {
+        self.put(io, BELL, local, 4);
     }
 
     /// Queues a transfer to an offset of the peer's BAR.
@@ -172,12 +195,7 @@ impl Peer {
             return;
         }
         self.told = grants;
-        if self.window != self.page {
-            self.window = self.page;
-            let window = word(PeerWord::Page);
-            self.put(io, Register::WindowBase.offset(), window, 4);
-        }
-        self.put(io, WINDOW + GRANTED, PEER_PAGE + OWN, GRANT_BYTES);
+        self.put_in_page(io, GRANTED, PEER_PAGE + OWN, GRANT_BYTES);
     }
 }
 
@@ -361,8 +379,17 @@ fn frame<B: Bus>(bus: &mut B, page: u32, number: u32) -> Option<(u32, u32)> {
     is_filled.then_some((page + at - bytes, length))
 }
 
-/// The peer's bell.
+/// The peer's bell: rooms are filled, or there is a message.
 #[inline(never)]
-pub fn rung<B: Dispatch>(io: &mut IoA<B>) {
-    super::call_b(io);
+pub fn rung<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
+    let Some(runtime) = spine.runtime() else {
+        return;
+    };
+    let exchanges = runtime.outgoing.peer.exchanges();
+    if exchanges {
+        runtime.look_for_peer(io);
+    }
+    if !exchanges || runtime.outgoing.peer.roles & GRANTS != 0 {
+        super::call_b(io);
+    }
 }

@@ -6,7 +6,7 @@ use super::stores::pc;
 use crate::simulated::tables::framed;
 use anyhow::Result;
 use comfy_table::Table;
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -44,9 +44,15 @@ impl Samples {
     /// If the firmware's ELF is none.
     pub fn new(kit: &Kit, card: &SpineCard) -> Result<Samples> {
         let file = object::File::parse(kit.elf())?;
-        let text = file
-            .symbols()
-            .filter(|symbol| symbol.kind() == SymbolKind::Text);
+        // The pads of both CPUs have the same addresses.
+        let of_b = |index| {
+            let section = file.section_by_index(index).ok();
+            let name = section.as_ref().and_then(|section| section.name().ok());
+            name.is_some_and(|name| name.starts_with(".scratch_b"))
+        };
+        let text = file.symbols().filter(|symbol| {
+            symbol.kind() == SymbolKind::Text && !symbol.section_index().is_some_and(of_b)
+        });
         let named = text.filter_map(|symbol| {
             let name = format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?));
             let (start, bytes) = (symbol.address() as u32, symbol.size() as u32);

@@ -327,9 +327,11 @@ impl SpineCard {
 
     /// Where extensions are.
     pub fn arena(&self) -> Range<u32> {
-        let block = self.window.block();
-        let start = self.window.word(block + BlockWord::Arena as u32);
-        start..start + self.window.word(block + BlockWord::ArenaBytes as u32)
+        // Not by the window, which may be a peer's.
+        let machine = self.machine.lock();
+        let block = machine.word(Extension::Spine.nic_address());
+        let start = machine.word(block + BlockWord::Arena as u32);
+        start..start + machine.word(block + BlockWord::ArenaBytes as u32)
     }
 
     /// Where the memory region of a domain is, whose container this is.

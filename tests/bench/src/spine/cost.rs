@@ -5,16 +5,19 @@
 //! | nothing slower | the paper's experiments with `parallel`, and with `spine` without extensions |
 //! | guards | datagrams at the wire's rate into the host, past guards that none of them meets |
 //! | handlers | what CPU A does for a frame that goes to a handler, by what the handler asks for |
+//! | exchange | messages from card to card |
 //! | peers | packets through the router to the other card on the bus |
 //! | videos | pixels into a frame buffer on the bus, with each timing profile |
 //! | watchdog | how long a run lasts that does not end |
 
 use super::account::{self, Share};
 use super::card::{Kit, SpineCard};
+use super::exchange::{self, Exchanged};
 use super::frames::{Kind, WANTED, plain};
 use super::guarded::{Guarded, ROUTES, guarded};
 use super::messages::{self, Messages};
 use super::peers::{self, Forwarded};
+use super::routed;
 use super::router;
 use super::stores::pc;
 use super::video::streams::{self, Streams};
@@ -101,6 +104,10 @@ pub struct Costs {
     pub messages: Messages,
     /// From card to card.
     pub peers: Vec<Forwarded>,
+    /// CPU A's cycles for a packet of the router.
+    pub routed: [routed::Account; 2],
+    /// Messages from card to card.
+    pub exchanged: Exchanged,
     /// Into a frame buffer.
     pub video: Vec<Streams>,
     /// CPU A's cycles for a piece of a video.
@@ -128,6 +135,9 @@ pub fn run(quick: bool) -> Result<()> {
     page.write("bench-spine", std::slice::from_ref(&costs))
 }
 
+/// For how long the router is sampled, in nanoseconds.
+const ROUTED_NS: u64 = 10_000_000;
+
 /// Measures all of it.
 ///
 /// # Errors
@@ -152,6 +162,8 @@ pub fn measure(quick: bool) -> Result<Costs> {
         guarded: guarded(&kit, sizes, duration)?,
         handled: handled(&kit)?,
         peers: peers::measure(&kit, &parameters()?)?,
+        routed: routed::measure(&kit, &parameters()?, ROUTED_NS)?,
+        exchanged: exchange::measure(&kit, &parameters()?)?,
         messages: messages::measure(&kit)?,
         video: streams::measure(&kit, quick)?,
         account: streams::account(&kit, 20_000_000)?,
@@ -309,7 +321,7 @@ fn watchdog(kit: &Kit, runs: u32) -> Result<[f64; 2]> {
 }
 
 impl Costs {
-    fn tables(&self) -> [(&'static str, Table); 7] {
+    fn tables(&self) -> [(&'static str, Table); 9] {
         let mut plain = framed(&["experiment", "bytes", "parallel", "spine", "slower by"]);
         for row in &self.plain {
             let unit = match row.experiment {
@@ -347,6 +359,8 @@ impl Costs {
             ("a frame to a handler", handled),
             ("messages of applications", self.messages.table()),
             ("from card to card", peers::table(&self.peers)),
+            ("a packet of the router", routed::table(&self.routed)),
+            ("messages from card to card", self.exchanged.table()),
             ("videos", streams::table(&self.video)),
             ("a piece of a video", account::table(&self.account)),
         ]

@@ -3,6 +3,7 @@
 //! ```text
 //!   account   where CPU A's time goes, by function
 //!   card      a card that loads extensions, its driver, and what is built for both
+//!   exchange  messages from card to card
 //!   explored  schedules while extensions come, run and go
 //!   flow      who works on which packet when, from card to card
 //!   frames    frames for handlers, and the host's own beside them
@@ -13,6 +14,7 @@
 //!   cuts      every handler, and every init, cut off at each instruction of a run, under traffic
 //!   cutter    one run, cut off, and the frames beside it
 //!   router    packets through the router, while its table is replaced
+//!   routed    where the cycles of a routed packet go
 //!   peers     packets through the router to the other card on the bus
 //!   traffic   the host's frames beside those for handlers
 //!   stores    what CPU A stores in a run, and where it may
@@ -35,6 +37,7 @@ pub mod cost;
 pub mod cuts;
 mod cutter;
 pub mod emulated;
+pub mod exchange;
 pub mod explored;
 pub mod flow;
 pub mod frames;
@@ -45,6 +48,7 @@ pub mod made;
 pub mod messages;
 pub mod new;
 pub mod peers;
+pub mod routed;
 pub mod router;
 pub mod stores;
 mod traffic;

@@ -147,35 +147,17 @@ impl Pair {
     /// # Errors
     /// What the driver or a wall says.
     pub fn start(kit: &Kit, count: usize, parameters: &Parameters) -> Result<Pair> {
-        let machines = (0..2).map(|number| {
-            let mut machine = Machine::timed(Board::default(), parameters.clone(), 1 + number);
-            machine.set_mac_address([2, 0x54, 0x47, 0, 1, number as u8]);
-            machine
-        });
-        let fabric = Fabric::with_bus(machines, &[], Some(Bus::default()));
-        let mut one = SpineCard::start_on(kit, &fabric.card(0))?;
-        let mut other = SpineCard::start_on(kit, &fabric.card(1))?;
+        let (fabric, mut cards) = two_cards(kit, parameters)?;
         let mut all = router::routes(count.max(1), 0)?;
         // The last of several routes to the same prefix counts.
         all.push(Route::new([10, 77, 0, 0].into(), 24, NextHop::Peer(HOP))?);
-        let domain = router::load(kit, &mut one, &routes::table(&all)?)?;
-        for range in reach() {
-            fabric.allow(0, 1, range.clone());
-            fabric.allow(1, 0, range);
-        }
-        let pages = [one.loader.peer_page(), other.loader.peer_page()];
-        let to = |card: usize, roles| Peer {
-            bar: Fabric::bar(card),
-            page: pages[card],
-            roles,
-        };
-        one.loader.set_peer(&mut one.window, &to(1, SENDS))?;
-        other.loader.set_peer(&mut other.window, &to(0, GRANTS))?;
+        let domain = router::load(kit, &mut cards[0], &routes::table(&all)?)?;
+        join(&fabric, &mut cards, [SENDS, GRANTS])?;
         // The first rooms are granted.
         fabric.card(0).pass(100_000);
         Ok(Pair {
             fabric,
-            cards: [one, other],
+            cards,
             domain,
         })
     }
@@ -192,7 +174,7 @@ impl Pair {
     /// # Errors
     /// A packet that is not what it should be.
     pub fn run(&mut self, bytes: usize, rate: f64, nanoseconds: u64) -> Result<Forwarded> {
-        let before = self.asked();
+        let before = asked(&self.fabric);
         let written = self.fabric.traffic(0, Target::Card(1)).bytes;
         let mut stream = self.stream(bytes, rate, nanoseconds);
         let mut quiet = stream.end + QUIET_NS;
@@ -203,7 +185,7 @@ impl Pair {
                 quiet = quiet.max(last + QUIET_NS);
             }
         }
-        let after = self.asked();
+        let after = asked(&self.fabric);
         let written = self.fabric.traffic(0, Target::Card(1)).bytes - written;
         Ok(Forwarded {
             host: [after[0] - before[0], after[1] - before[1]],
@@ -269,17 +251,57 @@ impl Pair {
         );
         Ok(number)
     }
+}
 
-    /// The host's accesses to both cards, and bytes of its memory that they have touched.
-    fn asked(&self) -> [u64; 2] {
-        let mut asked = [0; 2];
-        for card in 0..2 {
-            let accesses = self.fabric.host_accesses(card);
-            asked[0] += accesses.reads + accesses.writes;
-            asked[1] += self.fabric.traffic(card, Target::Memory).bytes;
-        }
-        asked
+/// Powers up two cards on one bus.
+///
+/// # Errors
+/// If the firmware does not start.
+pub(super) fn two_cards(
+    kit: &Kit,
+    parameters: &Parameters,
+) -> Result<(Arc<Fabric>, [SpineCard; 2])> {
+    let machines = (0..2).map(|number| {
+        let mut machine = Machine::timed(Board::default(), parameters.clone(), 1 + number);
+        machine.set_mac_address([2, 0x54, 0x47, 0, 1, number as u8]);
+        machine
+    });
+    let fabric = Fabric::with_bus(machines, &[], Some(Bus::default()));
+    let one = SpineCard::start_on(kit, &fabric.card(0))?;
+    let other = SpineCard::start_on(kit, &fabric.card(1))?;
+    Ok((fabric, [one, other]))
+}
+
+/// Makes two cards peers with these roles; the host's windows are theirs from then on.
+///
+/// # Errors
+/// What the firmware says.
+pub(super) fn join(fabric: &Fabric, cards: &mut [SpineCard; 2], roles: [u32; 2]) -> Result<()> {
+    for range in reach() {
+        fabric.allow(0, 1, range.clone());
+        fabric.allow(1, 0, range);
     }
+    let pages = [&cards[0], &cards[1]].map(|card| card.loader.peer_page());
+    for (number, card) in cards.iter_mut().enumerate() {
+        let peer = Peer {
+            bar: Fabric::bar(1 - number),
+            page: pages[1 - number],
+            roles: roles[number],
+        };
+        card.loader.set_peer(&mut card.window, &peer)?;
+    }
+    Ok(())
+}
+
+/// The host's accesses to both cards, and bytes of its memory that they have touched.
+pub(super) fn asked(fabric: &Fabric) -> [u64; 2] {
+    let mut asked = [0; 2];
+    for card in 0..2 {
+        let accesses = fabric.host_accesses(card);
+        asked[0] += accesses.reads + accesses.writes;
+        asked[1] += fabric.traffic(card, Target::Memory).bytes;
+    }
+    asked
 }
 
 /// What the times of arrival and of leaving say.
