@@ -25,16 +25,42 @@ use tigon2_model::Board;
 /// Where the frame is in host memory, and how much of that there is.
 const HOST: u64 = 0x1_0000_0000;
 const HOST_BYTES: usize = 0x1_0000;
-/// Bytes that the MAC reads ahead of the wire, and its alignment.
-pub(super) const READ_AHEAD: u64 = 80;
-/// Nanoseconds of a byte on the wire, and at the fastest on the bus, in hundredths.
-pub(super) const WIRE_BYTE: u64 = 800;
-pub(super) const BUS_BYTE: u64 = 180;
+/// Accesses of the MAC to SRAM ahead of the wire, and two for its alignment.
+const READ_AHEAD: u64 = 10;
+/// Picoseconds of a byte at a gigabit.
+const GIGABIT_BYTE: u64 = 8000;
+/// The least picoseconds of a byte on a bus of 64 bits and 66 MHz, in which 8 bytes take 15.15 ns;
+/// slower ones count as this one.
+const BUS_BYTE: u64 = 1800;
+const BUS: u64 = 64 * 66;
 /// The longest that a frame may take, in nanoseconds.
 const PATIENCE: u64 = 100_000_000;
 
 /// The most frames of a stream: the TX ring has 256.
 const STREAM: usize = 200;
+
+/// How fast bytes are, in picoseconds each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Speeds {
+    /// On the wire.
+    pub wire: u64,
+    /// On the bus, at the fastest.
+    pub bus: u64,
+    /// Bytes that the MAC reads ahead of the wire.
+    pub ahead: u64,
+}
+
+impl Speeds {
+    /// Those of a board under a profile.
+    pub fn of(board: &Board, parameters: &Parameters) -> Speeds {
+        let bus = u64::from(board.pci.bits) * u64::from(board.pci.mhz);
+        Speeds {
+            wire: GIGABIT_BYTE / u64::from(board.mac.times.max(1)),
+            bus: BUS_BYTE * BUS / bus.max(BUS),
+            ahead: READ_AHEAD * u64::from(parameters.port_bytes),
+        }
+    }
+}
 
 /// How frames are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,9 +173,10 @@ fn start(
     seed: u64,
 ) -> Result<Pipeline, WorkloadError> {
     let memory = DmaMemory::new(HOST_BYTES, HOST).map_err(driver)?;
+    let speeds = Speeds::of(&board, &parameters);
     let mut machine = Machine::timed(board, parameters, seed);
     machine.map(memory.clone());
-    Ok(Pipeline::new(machine, memory, cut, length as u32))
+    Ok(Pipeline::new(machine, memory, cut, length as u32, speeds))
 }
 
 fn driver(error: impl Into<host_driver::NicError>) -> WorkloadError {
@@ -175,6 +202,7 @@ struct Pipeline {
 struct Card {
     chip: Transmitter,
     cut: Cut,
+    speeds: Speeds,
     length: u32,
     /// Descriptors that wait.
     posted: u32,
@@ -193,10 +221,11 @@ struct Card {
 }
 
 impl Pipeline {
-    fn new(machine: Machine, memory: DmaMemory, cut: Cut, length: u32) -> Pipeline {
+    fn new(machine: Machine, memory: DmaMemory, cut: Cut, length: u32, speeds: Speeds) -> Pipeline {
         let world = Card {
             chip: Transmitter::new(machine),
             cut,
+            speeds,
             length,
             posted: 0,
             signals: VecDeque::new(),
@@ -310,9 +339,9 @@ impl Card {
     fn deadline(&self) -> Option<u64> {
         let part = self.watched?;
         let (from, to) = (self.parts[part - 1], self.parts[part]);
-        let read = u64::from(from).saturating_sub(READ_AHEAD) * WIRE_BYTE;
-        let brought = u64::from(to - from) * BUS_BYTE;
-        Some(self.early + (read + brought) / 100)
+        let read = u64::from(from).saturating_sub(self.speeds.ahead) * self.speeds.wire;
+        let brought = u64::from(to - from) * self.speeds.bus;
+        Some(self.early + (read + brought) / 1000)
     }
 
     fn reset_transmitter(&mut self, stop: bool) {

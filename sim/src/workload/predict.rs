@@ -14,15 +14,18 @@
 //! smallest and at the largest frame of 1500 bytes only; all else is arithmetic.
 
 use crate::timing::Parameters;
-use crate::workload::cut_through::{BUS_BYTE, READ_AHEAD, WIRE_BYTE};
+use crate::workload::cut_through::Speeds;
+use tigon2_chip::dma::DESCRIPTOR_BYTES;
 use tigon2_chip::mac::{CRC_BYTES, MIN_FRAME};
 use tigon2_model::Board;
 
 /// Preamble and start delimiter, and the gap behind a frame, in bytes.
 const PREAMBLE: usize = 8;
 const GAP: usize = 12;
-/// Nanoseconds of a byte on the wire.
-const BYTE_NS: f64 = WIRE_BYTE as f64 / 100.0;
+/// The engines work in whole cycles: what the steps of a transfer lose by that, in cycles.
+const ROUNDING: u64 = 5;
+/// The MAC's accesses to SRAM when a frame begins, a cycle each, which the channel waits for.
+const MAC_FIRST: u64 = 8;
 /// Leads are multiples of this; none is shorter than two of them.
 const LEAD_STEP: usize = 64;
 
@@ -34,10 +37,17 @@ pub struct Model {
     longest: f64,
     /// A beat of 8 bytes.
     beat: f64,
+    /// A byte on the wire, and at the fastest on the bus.
+    wire_byte: f64,
+    bus_byte: f64,
+    /// Bytes that the MAC reads ahead of the wire.
+    ahead: usize,
     /// Bytes of a transaction.
     burst: usize,
     /// Of a transfer: its descriptor, its start, its end.
     transfer: f64,
+    /// For which the channel waits when the MAC begins a frame.
+    mac_first: f64,
     /// What is measured, per frame.
     overhead: f64,
 }
@@ -48,14 +58,19 @@ impl Model {
         let clock = 1000.0 / f64::from(board.pci.mhz);
         let cycle = 1e9 / f64::from(board.clock.core_hz);
         let latency = clock * parameters.pci_rd as f64;
-        let descriptor = 32 / parameters.port_bytes.max(1);
-        let cycles = u64::from(descriptor) + parameters.dma_start + parameters.dma_end;
+        let descriptor = (DESCRIPTOR_BYTES / parameters.port_bytes.max(1)).max(1);
+        let steps = u64::from(descriptor) + parameters.dma_start + parameters.dma_end;
+        let speeds = Speeds::of(board, parameters);
         Model {
+            wire_byte: speeds.wire as f64 / 1000.0,
+            bus_byte: speeds.bus as f64 / 1000.0,
+            ahead: speeds.ahead as usize,
             latency,
             longest: latency * (1.0 + parameters.jit),
             beat: clock * 64.0 / f64::from(board.pci.bits.max(1)),
             burst: parameters.burst as usize,
-            transfer: cycle * cycles as f64,
+            transfer: cycle * (steps + ROUNDING) as f64,
+            mac_first: cycle * MAC_FIRST as f64,
             overhead: 0.0,
         }
     }
@@ -84,7 +99,7 @@ impl Model {
 
     /// A frame's time on the wire, without its gap.
     pub fn wire(&self, bytes: usize) -> f64 {
-        (bytes.max(MIN_FRAME) + CRC_BYTES + PREAMBLE) as f64 * BYTE_NS
+        (bytes.max(MIN_FRAME) + CRC_BYTES + PREAMBLE) as f64 * self.wire_byte
     }
 
     /// The latency of a frame that leaves when it is whole.
@@ -99,7 +114,7 @@ impl Model {
         }
         let rest = parts(bytes, lead, part).map(|(from, to)| self.fetch(to - from));
         let last = (bytes - lead - 1) % part.max(1) + 1;
-        let bus = rest.sum::<f64>() + last as f64 * BYTE_NS;
+        let bus = rest.sum::<f64>() + last as f64 * self.wire_byte;
         self.overhead + self.fetch(lead) + self.wire(bytes).max(bus)
     }
 
@@ -109,11 +124,11 @@ impl Model {
         let leads = (2..).map(|count| count * LEAD_STEP);
         let mut leads = leads.take_while(|lead| *lead < bytes);
         let is_safe = |lead: &usize| {
-            let mut there = 0.0;
+            let mut there = self.mac_first;
             parts(bytes, *lead, part).all(|(from, to)| {
                 there += self.moved(to - from, self.longest);
-                let read = from.saturating_sub(READ_AHEAD as usize) as f64 * BYTE_NS;
-                there <= read + (to - from) as f64 * BUS_BYTE as f64 / 100.0
+                let read = from.saturating_sub(self.ahead) as f64 * self.wire_byte;
+                there <= read + (to - from) as f64 * self.bus_byte
             })
         };
         leads.find(is_safe).unwrap_or(bytes)
@@ -122,14 +137,17 @@ impl Model {
     /// Bits of frames per second in a stream without gaps in the host, in Mb/s: the slowest layer
     /// decides, cut through or not.
     pub fn bandwidth(&self, bytes: usize) -> f64 {
-        let wire = self.wire(bytes) + GAP as f64 * BYTE_NS;
+        let wire = self.wire(bytes) + GAP as f64 * self.wire_byte;
         bytes as f64 * 8000.0 / self.fetch(bytes).max(wire)
     }
 
     /// The number of frames in a stream from which on each is whole before the wire is free, so
     /// that fine is coarse; `None` on a bus that never gets ahead.
     pub fn turns_coarse(&self, bytes: usize, lead: usize) -> Option<u32> {
-        let (bus, wire) = (self.fetch(bytes), self.wire(bytes) + GAP as f64 * BYTE_NS);
+        let (bus, wire) = (
+            self.fetch(bytes),
+            self.wire(bytes) + GAP as f64 * self.wire_byte,
+        );
         let ahead = wire - bus;
         let missing = bus - self.fetch(lead.min(bytes));
         (ahead > 0.0).then(|| 1 + (missing / ahead).ceil() as u32)
