@@ -151,7 +151,7 @@ mod tests {
         for bus in 0..4 {
             assert_eq!(leads(bus)[..2], [1514, 4096], "stored");
         }
-        assert_eq!(board[3], 1472);
+        assert_eq!(board[3], 1856);
         assert!(board[2] > board[3] && narrow[3] > board[3] && slow[3] > 9014 / 3);
         assert_eq!(of(0, 60_000), 60_000, "a length that no frame has");
     }
