@@ -221,17 +221,6 @@ fn queues_are_judged_before_the_card_is_looked_for() {
 }
 
 #[test]
-fn datagrams_of_endpoints_have_no_vlan() {
-    let ping = |words: &[&str]| {
-        let line = ["--socket", "/nonexistent/card", "eudp", "ping", "10.84.0.2"];
-        failure(&[&line[..], &["--tap", "t0"], words].concat())
-    };
-    let text = ping(&["--vlan", "5"]);
-    assert!(text.contains("--vlan 5 does not apply"), "{text}");
-    assert!(ping(&["--own"]).contains("cannot reach a card"));
-}
-
-#[test]
 fn questions_about_queues_are_judged() {
     let explain = |words: &[&str]| {
         let mut line = vec!["rss", "explain", "10.84.0.2:40000", "10.84.0.1:80"];

@@ -64,6 +64,7 @@ impl Bench {
             station,
             address: Ipv4Addr::new(10, 0, 0, 1),
             port: 4711,
+            vlan: None,
             mtu: mtu as u32,
             checksum: if has("ENDPOINTS_SUM") {
                 Checksum::Full

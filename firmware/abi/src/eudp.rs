@@ -45,7 +45,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 4;
+pub const LAYOUT: u32 = 5;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -193,7 +193,8 @@ table! {
     pub enum EndpointWord: u32 {
         /// Its IPv4 address.
         Address = 0x00,
-        /// Its port, in bits 15:0.
+        /// Its port, in bits 15:0, and its VLAN in bits 31:16, 0 for none: it takes frames of this
+        /// VLAN alone.
         Port = 0x04,
         /// Bytes of an IP packet that the wire takes: 1500, 9000.
         Mtu = 0x08,
@@ -272,6 +273,8 @@ table! {
         Identification = 0x34,
         /// Number of the endpoint that it belongs to, plus 1; 0 for none.
         Owner = 0x38,
+        /// The VLAN tag of its frames, in bits 31:16; 0 for none.
+        Tag = 0x3C,
     }
 }
 

@@ -45,6 +45,9 @@ pub enum EudpError<E: std::error::Error, M: std::error::Error> {
     /// An MTU that no endpoint has.
     #[error("a packet cannot have {0} bytes: 576 to 9000 are allowed")]
     Mtu(u32),
+    /// A VLAN that there is not.
+    #[error("there is no VLAN {0}: 1 to 4094 are allowed")]
+    Vlan(u16),
     /// Queues of a length that there is not.
     #[error(
         "a queue cannot have {0} descriptors: it takes a power of two from {SLOTS} to {DESCRIPTORS_MAX}"
@@ -153,6 +156,9 @@ impl Eudp {
         if !(576..=9000).contains(&config.mtu) {
             return Err(EudpError::Mtu(config.mtu));
         }
+        if let Some(vlan) = config.vlan.filter(|vlan| !(1..=4094).contains(vlan)) {
+            return Err(EudpError::Vlan(vlan));
+        }
         let each = config.descriptors;
         if !each.is_power_of_two() || !(SLOTS..=DESCRIPTORS_MAX).contains(&each) {
             return Err(EudpError::Descriptors(each));
@@ -162,7 +168,7 @@ impl Eudp {
         let (queues, queues_host) = allocate(card, 2 * each * DESCRIPTOR_BYTES)?;
         let row = [
             u32::from(config.address),
-            u32::from(config.port),
+            u32::from(config.vlan.unwrap_or(0)) << 16 | u32::from(config.port),
             config.mtu,
             config.checksum as u32,
             (host >> 32) as u32,
@@ -250,7 +256,7 @@ impl Eudp {
         let number = free(self.handles, HANDLES, "address handles")?;
         let config = endpoint.config();
         let headers = Headers::new(config.station, config.address, config.port, to);
-        let row = headers.row(endpoint.number());
+        let row = headers.row(endpoint.number(), config.vlan);
         self.write(card, handle_word(number, HandleWord::Headers), &row)?;
         self.handles |= 1 << number;
         Ok(endpoint.add_handle(number))

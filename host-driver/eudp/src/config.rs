@@ -15,7 +15,10 @@ pub struct EndpointConfig {
     pub address: Ipv4Addr,
     /// Its port.
     pub port: u16,
-    /// Bytes of an IP packet that the wire takes.
+    /// Its VLAN, 1 to 4094: the card puts the tag into its frames, and gives it frames of this VLAN
+    /// alone. `None` for frames without a tag.
+    pub vlan: Option<u16>,
+    /// Bytes of an IP packet that the wire takes, without a tag.
     pub mtu: u32,
     /// How its datagrams' checksum is made.
     pub checksum: Checksum,
@@ -37,6 +40,7 @@ impl Default for EndpointConfig {
             station: [0; 6],
             address: Ipv4Addr::UNSPECIFIED,
             port: 0,
+            vlan: None,
             mtu: 1500,
             checksum: Checksum::Full,
             connected: None,

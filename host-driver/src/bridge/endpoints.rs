@@ -27,10 +27,11 @@ const DISCARD: u16 = 9;
 /// The kernel's neighbours.
 const NEIGHBOURS: &str = "/proc/net/arp";
 
-/// A card with endpoints, and the kernel's share of it. Frames of both have no VLAN tag.
+/// A card with endpoints, and the kernel's share of it.
 pub struct Beside<T: Transport> {
     nic: Nic<T>,
     tap: Tap,
+    vlan: Option<u16>,
     reserved: UdpSocket,
     scratch: Vec<u8>,
     report: BridgeReport,
@@ -41,12 +42,13 @@ impl<T: Transport> Beside<T> {
     ///
     /// # Errors
     /// If the port is in use, or the address is not the device's.
-    pub fn new(nic: Nic<T>, tap: Tap, local: SocketAddrV4) -> io::Result<Self> {
+    pub fn new(nic: Nic<T>, tap: Tap, vlan: Option<u16>, local: SocketAddrV4) -> io::Result<Self> {
         let reserved = UdpSocket::bind(local)?;
         reserved.set_nonblocking(true)?;
         Ok(Self {
             nic,
             tap,
+            vlan,
             reserved,
             scratch: Vec::new(),
             report: BridgeReport::default(),
@@ -66,11 +68,12 @@ impl<T: Transport> Beside<T> {
         let Self {
             nic,
             tap,
+            vlan,
             scratch,
             report,
             ..
         } = self;
-        turn(nic, tap, None, scratch, report)
+        turn(nic, tap, *vlan, scratch, report)
     }
 
     /// The station that has an address, or leads there, as the kernel finds it out; `None` if

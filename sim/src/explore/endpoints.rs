@@ -256,6 +256,7 @@ impl Host<'_> {
             station,
             address: Ipv4Addr::new(10, 0, 0, 1),
             port: PORT + u16::from(number),
+            vlan: None,
             mtu: self.story.mtu,
             checksum: self.story.checksum,
             descriptors: self.story.descriptors,

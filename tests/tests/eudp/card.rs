@@ -93,7 +93,8 @@ impl Card {
         Card::with_config(Sim::timed("default"), CutThrough::OfBus, config)
     }
 
-    fn with_config(
+    /// One with an endpoint of its own kind.
+    pub fn with_config(
         (engine, transport): (Sim, SimTransport),
         cut: CutThrough,
         config: EndpointConfig,

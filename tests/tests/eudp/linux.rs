@@ -6,7 +6,9 @@
 //! ```
 
 use etherparse::{IpFragOffset, IpNumber, Ipv4Header, UdpHeader};
+use host_driver::tap::Tap;
 use integration_tests::engine::tools;
+use integration_tests::guest::Cable;
 use integration_tests::tigonctl::{objects, program};
 use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sendto, socket};
 use serde_json::Value;
@@ -130,32 +132,66 @@ struct Both {
     peer: Peer,
     card: Card,
     tap: String,
+    /// The VLAN, and the cable that has it.
+    vlan: Option<(&'static str, Cable)>,
 }
 
 impl Both {
     fn start(role: &str, mtu: &str) -> Both {
-        let pid = std::process::id();
-        let (tap, wire) = (format!("tge{role}{pid}"), format!("tgf{role}{pid}"));
-        let host = Namespace::create(&format!("endpoint{role}"));
-        let mut peer = Peer::start(&format!("sockets{role}"));
+        let wire = format!("tgf{role}{}", std::process::id());
         let options = CardOptions {
             wire: Wire::Tap(wire.clone()),
             ..CardOptions::default()
         };
-        let card = Card::start(&tools(), &options).unwrap_or_else(|error| panic!("{error:#}"));
-        let adopted = peer.namespace.adopt(&wire, &format!("{PEER}/24"));
-        adopted.unwrap_or_else(|error| panic!("{error:#}"));
-        let mut command = peer.namespace.command("ip");
+        let both = Both::with(role, &options);
+        both.adopt(&wire);
+        let mut command = both.peer.namespace.command("ip");
         let set = command.args(["link", "set", &wire, "mtu", mtu]).status();
         assert!(set.expect("ip runs").success());
-        peer.serve(ECHO, echo);
-        peer.serve(BACKWARDS, backwards);
+        both.serving()
+    }
+
+    /// The same in a VLAN: the cable has the tags, as the kernel may have no devices for them.
+    fn in_vlan(role: &str, vlan: &'static str) -> Both {
+        let both = Both::with(role, &CardOptions::default());
+        let device = |number| {
+            let name = format!("tgf{role}{number}x{}", std::process::id());
+            Tap::create(&name, [2, 0x54, 0x47, 0x46, 0, number], 1500, false).expect("a device")
+        };
+        let (untagged, tagged) = (device(0), device(1));
+        both.adopt(tagged.name());
+        let (local, remote) = (both.card.wire_peer(), both.card.wire_card());
+        let cable = Cable::join(&local, &remote, untagged).expect("a cable");
+        cable.join_vlan(vlan.parse().expect("a number"), tagged);
+        Both {
+            vlan: Some((vlan, cable)),
+            ..both
+        }
+        .serving()
+    }
+
+    fn with(role: &str, options: &CardOptions) -> Both {
+        let host = Namespace::create(&format!("endpoint{role}"));
+        let card = Card::start(&tools(), options);
         Both {
             host: host.unwrap_or_else(|error| panic!("{error:#}")),
-            peer,
-            card,
-            tap,
+            peer: Peer::start(&format!("sockets{role}")),
+            card: card.unwrap_or_else(|error| panic!("{error:#}")),
+            tap: format!("tge{role}{}", std::process::id()),
+            vlan: None,
         }
+    }
+
+    /// The peer has its address on a device.
+    fn adopt(&self, device: &str) {
+        let adopted = self.peer.namespace.adopt(device, &format!("{PEER}/24"));
+        adopted.unwrap_or_else(|error| panic!("{error:#}"));
+    }
+
+    fn serving(mut self) -> Both {
+        self.peer.serve(ECHO, echo);
+        self.peer.serve(BACKWARDS, backwards);
+        self
     }
 
     fn ping(&self, words: &[&str]) -> Vec<Value> {
@@ -166,6 +202,7 @@ impl Both {
     fn compare(&self, sizes: &[&str], mtu: &str) {
         for checksum in ["full", "leading", "none"] {
             let mut words = vec!["--checksum", checksum, "--count", "3", "--mtu", mtu];
+            words.extend(self.vlan.iter().flat_map(|(vlan, _)| ["--vlan", *vlan]));
             words.extend(sizes.iter().flat_map(|size| ["--size", size]));
             let lines = self.ping(&words);
             let answers: Vec<_> = lines.iter().filter(|line| line["kind"] == "ping").collect();
@@ -230,6 +267,18 @@ fn a_linux_peer_answers_datagrams_in_jumbo_frames() {
     }
     let both = Both::start("j", "9000");
     both.compare(&["1", "1473", "8972", "8973", "30001", "65507"], "9000");
+    both.is_content();
+    assert!(both.peer.count("Ip:", "ReasmOKs") >= 3 * 3 * 3);
+}
+
+/// The same in a VLAN.
+#[test]
+fn a_linux_peer_answers_datagrams_in_a_vlan() {
+    if !namespace::for_test() {
+        return;
+    }
+    let both = Both::in_vlan("v", "5");
+    both.compare(&["1", "64", "1472", "1473", "9000", "65507"], "1500");
     both.is_content();
     assert!(both.peer.count("Ip:", "ReasmOKs") >= 3 * 3 * 3);
 }

@@ -14,3 +14,4 @@ mod predicting;
 mod queues;
 mod receiving;
 mod sending;
+mod vlan;

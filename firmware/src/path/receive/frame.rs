@@ -10,7 +10,7 @@ pub const CRC: u32 = 4;
 /// Bytes of an Ethernet header.
 pub const HEADER: u32 = 14;
 /// Bytes of a VLAN tag.
-pub(super) const TAG: u32 = 4;
+pub const TAG: u32 = 4;
 
 /// Frames of one run: more save little and delay what frees resources.
 pub const FRAMES: u32 = 16;

@@ -176,12 +176,13 @@ impl SendPath {
     }
 
     /// Gives the MAC the frame of `length` bytes without CRC that begins at `start`, whatever of it
-    /// is there: the MAC sends it as soon as it may.
+    /// is there: the MAC sends it as soon as it may, with the VLAN tag in bits 31:16 of `tag` unless
+    /// that is 0.
     #[inline(always)]
-    pub fn hand_over<B: Dispatch>(&mut self, io: &mut IoB<B>, start: u32, length: u32) {
+    pub fn hand_over<B: Dispatch>(&mut self, io: &mut IoB<B>, start: u32, length: u32, tag: u32) {
         let bus = &mut io.bus;
         let mut frames = self.ring.open();
-        frames.push(bus, start, length, None);
+        frames.push(bus, start, length, (tag != 0).then_some(tag >> 16));
         // The writes of registers would go past stores that wait; a load does not.
         let _ = bus.load(start);
         let end = self.buffer.behind(start, length);

@@ -98,7 +98,7 @@ fn open<B: Dispatch>(
         },
         mask: of(EndpointWord::Completions).wrapping_sub(1),
         address: of(EndpointWord::Address),
-        port: of(EndpointWord::Port) & 0xFFFF,
+        port: of(EndpointWord::Port),
         ..Completions::NONE
     };
     let entries = queue.mask.wrapping_add(1);

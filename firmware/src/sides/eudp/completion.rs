@@ -26,9 +26,9 @@ pub struct Completions {
     pub mask: u32,
     /// Descriptors to send that were reported, modulo 2^16.
     pub sent: u32,
-    /// Its address and port.
+    /// Its address.
     pub address: u32,
-    /// See [`address`](Self::address).
+    /// Its port, in bits 15:0, and its VLAN, in bits 31:16.
     pub port: u32,
     /// Descriptors to receive that are done, and that are posted, modulo 2^16.
     pub received: u32,
@@ -176,7 +176,7 @@ impl Reporter {
         self.complete(io, endpoint, entry)
     }
 
-    /// The open endpoint of an address and a port.
+    /// The open endpoint of an address and a port, with its VLAN in bits 31:16.
     #[inline(always)]
     pub fn find(&self, address: u32, port: u32) -> Option<u32> {
         let mut left = self.open;

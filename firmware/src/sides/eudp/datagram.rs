@@ -80,7 +80,7 @@ impl Datagram {
         base: u32,
     ) -> bool {
         if start <= PACKET_MEMORY_END - REACH {
-            self.judge(reporter, bytes, |offset| bus.load(start + offset))
+            self.judge(reporter, (bytes, 0), |offset| bus.load(start + offset))
         } else {
             self.take_round(reporter, bus, start, bytes, base)
         }
@@ -96,13 +96,31 @@ impl Datagram {
         bytes: u32,
         base: u32,
     ) -> bool {
-        self.judge(reporter, bytes, |offset| {
+        self.take_tagged(reporter, bus, start, bytes, (base, 0))
+    }
+
+    /// The same of a frame in a VLAN, bits 31:16, that begins at `start` if its tag does not count.
+    #[inline(never)]
+    pub fn take_tagged<B: Bus>(
+        &mut self,
+        reporter: &Reporter,
+        bus: &mut B,
+        start: u32,
+        bytes: u32,
+        (base, vlan): (u32, u32),
+    ) -> bool {
+        self.judge(reporter, (bytes, vlan), |offset| {
             bus.load(wrapped(base, start + offset))
         })
     }
 
     #[inline(always)]
-    fn judge(&mut self, reporter: &Reporter, bytes: u32, mut word: impl FnMut(u32) -> u32) -> bool {
+    fn judge(
+        &mut self,
+        reporter: &Reporter,
+        (bytes, vlan): (u32, u32),
+        mut word: impl FnMut(u32) -> u32,
+    ) -> bool {
         let first = word(12);
         if first & 0xFFFF_FF00 != 0x0800_4500 {
             return false;
@@ -113,7 +131,7 @@ impl Datagram {
         }
         let (middle, last, ports) = (word(28), word(32), word(36));
         let address = middle << 16 | last >> 16;
-        let Some(endpoint) = reporter.find(address, ports >> 16) else {
+        let Some(endpoint) = reporter.find(address, vlan | ports >> 16) else {
             return false;
         };
         let (packet, source, check) = (word(16), word(24), word(40) >> 16);

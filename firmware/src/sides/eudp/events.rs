@@ -4,7 +4,7 @@ use super::completion::{Reporter, report};
 use super::datagram::{Datagram, HEADERS};
 use super::delivery::CHOICE;
 use super::receiver::Receiver;
-use super::{EudpA, arrival, command, fragment};
+use super::{EudpA, arrival, command, fragment, vlan};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::path::receive::queues::Queues;
@@ -16,6 +16,7 @@ use frame_pipeline::rdma;
 use host_interface::eudp::Refusal;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::ReceivedFrame;
 
 /// Receive complete: some frames.
 #[inline(always)]
@@ -112,7 +113,7 @@ fn host_some<B: Dispatch>(
         let Some(arrived) = guarded::oldest(receive, io) else {
             break;
         };
-        match fragment::arrived(receiver, reporter, io, &arrived, base) {
+        match of_endpoint(receiver, reporter, io, &arrived, base) {
             Outcome::Passed => {}
             Outcome::Waits => break,
             Outcome::Taken => {
@@ -131,6 +132,22 @@ fn host_some<B: Dispatch>(
         }
     }
     guarded::finish(receive, io);
+}
+
+/// Sees to the oldest frame if it is a fragment or has a VLAN tag, and is for an endpoint. A frame
+/// with a tag is no fragment where these are looked for.
+#[inline(always)]
+fn of_endpoint<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    frame: &ReceivedFrame,
+    base: u32,
+) -> Outcome {
+    match fragment::arrived(receiver, reporter, io, frame, (base, 0)) {
+        Outcome::Passed => vlan::arrived(receiver, reporter, io, frame, base),
+        outcome => outcome,
+    }
 }
 
 impl Receiver {

@@ -42,6 +42,8 @@ use tigon2_hal::timer;
 
 /// Where a fragment begins, in units of 8 bytes.
 const OFFSET: u32 = 0x1FFF;
+/// The VLAN in an endpoint's port.
+const VLAN: u32 = 0xFFFF_0000;
 /// More fragments follow.
 const MORE: u32 = 0x2000;
 
@@ -69,6 +71,8 @@ struct Fragment {
     ports: u32,
     /// The source's port.
     port: u32,
+    /// Its VLAN, in bits 31:16; 0 for none.
+    vlan: u32,
     /// The sum of the pseudo-header and of the UDP header.
     sum: u32,
     is_summed: bool,
@@ -80,12 +84,13 @@ impl Fragment {
     fn of<B: Dispatch>(
         io: &mut IoA<B>,
         frame: &ReceivedFrame,
-        base: u32,
+        (base, vlan): (u32, u32),
         flags: u32,
     ) -> Option<Fragment> {
         let start = frame.start;
         let place = flags >> 16 & (MORE | OFFSET);
-        if !guarded::is_own(io, frame, HEADERS) {
+        // One with a tag was judged where that is.
+        if vlan == 0 && !guarded::is_own(io, frame, HEADERS) {
             return None;
         }
         let mut word = |offset: u32| io.bus.load(wrapped(base, start + offset));
@@ -121,9 +126,15 @@ impl Fragment {
             is_end,
             ports,
             port,
+            vlan,
             sum: folded(addresses + 17 + udp + port + halves(ports) + check),
             is_summed: check != 0,
         })
+    }
+
+    /// The destination's port, with the VLAN, if it is the first one.
+    const fn destination_port(&self) -> u32 {
+        self.vlan | self.ports >> 16
     }
 
     /// Whether it has the UDP header.
@@ -140,20 +151,22 @@ impl Fragment {
     }
 }
 
-/// Sees to the oldest frame if it is a fragment of a datagram for an endpoint.
+/// Sees to the oldest frame if it is a fragment of a datagram for an endpoint. `base` is the receive
+/// buffer's; with a VLAN in bits 31:16, `frame` begins where it would without its tag, and is this
+/// card's own.
 #[inline(always)]
 pub fn arrived<B: Dispatch>(
     receiver: &mut Receiver,
     reporter: &mut Reporter,
     io: &mut IoA<B>,
     frame: &ReceivedFrame,
-    base: u32,
+    (base, vlan): (u32, u32),
 ) -> Outcome {
     let flags = io.bus.load(wrapped(base, frame.start + 20));
     if flags & (MORE | OFFSET) << 16 == 0 {
         return Outcome::Passed;
     }
-    arrived_one(receiver, reporter, io, frame, (base, flags))
+    arrived_one(receiver, reporter, io, frame, (base, vlan, flags))
 }
 
 #[inline(never)]
@@ -162,7 +175,7 @@ fn arrived_one<B: Dispatch>(
     reporter: &mut Reporter,
     io: &mut IoA<B>,
     frame: &ReceivedFrame,
-    (base, flags): (u32, u32),
+    (base, vlan, flags): (u32, u32, u32),
 ) -> Outcome {
     if flags & 0xFF != 17 {
         return Outcome::Passed;
@@ -174,7 +187,7 @@ fn arrived_one<B: Dispatch>(
         io.await_writes();
         return Outcome::Waits;
     }
-    let Some(fragment) = Fragment::of(io, frame, base, flags) else {
+    let Some(fragment) = Fragment::of(io, frame, (base, vlan), flags) else {
         return Outcome::Passed;
     };
     if !reporter.has_address(fragment.key.destination) {
@@ -188,7 +201,14 @@ fn arrived_one<B: Dispatch>(
             receiver.let_pass(reporter, io);
             return Outcome::Taken;
         }
-        _ => {}
+        // One of another VLAN is none of this datagram's.
+        Some((assembly, _)) => {
+            let endpoint = assembly.endpoint(&mut io.bus);
+            if reporter.vlan_of(endpoint) != vlan {
+                return Outcome::Passed;
+            }
+        }
+        None => {}
     }
     let found = match known {
         Some((assembly, _)) => Ok(assembly),
@@ -224,9 +244,9 @@ fn begin<B: Dispatch>(
     let now = timer::now(&mut io.bus);
     receiver.knows_fragments = true;
     let endpoint = if fragment.is_first() {
-        reporter.find(destination, fragment.ports >> 16)
+        reporter.find(destination, fragment.destination_port())
     } else {
-        reporter.connected(&mut io.bus, source, destination)
+        reporter.connected(&mut io.bus, source, destination, fragment.vlan)
     };
     let Some(endpoint) = endpoint else {
         // If there is no row, its next fragment comes here again.
@@ -332,7 +352,7 @@ fn judge<B: Bus>(
     if length.unwrap_or(reach).saturating_sub(UDP) > assembly.room(bus) {
         return Err(Refusal::BadRegion);
     }
-    let port = fragment.ports >> 16;
+    let port = fragment.destination_port();
     let endpoint = Some(assembly.endpoint(bus));
     if fragment.is_first() && reporter.find(fragment.key.destination, port) != endpoint {
         return Err(Refusal::Misplaced);
@@ -366,6 +386,12 @@ impl Receiver {
 }
 
 impl Reporter {
+    /// An endpoint's VLAN, in bits 31:16.
+    fn vlan_of(&self, endpoint: u32) -> u32 {
+        let queue = self.queues.get(endpoint as usize);
+        queue.map_or(0, |queue| queue.port & VLAN)
+    }
+
     /// Whether an open endpoint has this address.
     #[inline(never)]
     fn has_address(&self, address: u32) -> bool {
@@ -377,12 +403,12 @@ impl Reporter {
 
     /// The only open endpoint of an address that is connected to a source.
     #[inline(never)]
-    fn connected<B: Bus>(&self, bus: &mut B, source: u32, address: u32) -> Option<u32> {
+    fn connected<B: Bus>(&self, bus: &mut B, source: u32, address: u32, vlan: u32) -> Option<u32> {
         let mut found = None;
         for endpoint in each(self.open) {
             let queue = self.queues.get(endpoint as usize)?;
             let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Connected);
-            if queue.address == address && bus.load(at) == source {
+            if queue.address == address && queue.port & VLAN == vlan && bus.load(at) == source {
                 if found.is_some() {
                     return None;
                 }

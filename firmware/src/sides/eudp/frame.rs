@@ -68,8 +68,10 @@ pub struct Frame {
     pub flags: u32,
     /// Where its data is in the host's memory, unless it is gathered.
     pub host: HostAddress,
+    /// Its VLAN tag, in bits 31:16, which the MAC puts in; 0 for none.
+    pub tag: u32,
     /// A power of two is its size: the chip cannot multiply.
-    _room: [u32; 2],
+    _room: u32,
 }
 
 const _: () = assert!(size_of::<Frame>() == 64);
@@ -123,7 +125,8 @@ impl Frame {
         udp_sum: 0,
         flags: 0,
         host: HostAddress { high: 0, low: 0 },
-        _room: [0; 2],
+        tag: 0,
+        _room: 0,
     };
 
     /// Whether it has all of these flags.
@@ -155,6 +158,7 @@ impl Frame {
         self.start = send.place_frame(self.length);
         self.endpoint = job.endpoint;
         self.descriptor = job.descriptor;
+        self.tag = job.tag;
         self.flags = 0;
         if job.summed && is_first {
             let row = job.handle + HandleWord::UdpSum as u32 - HandleWord::Headers as u32;

@@ -74,6 +74,8 @@ pub struct Job {
     pub flags: [u32; 2],
     /// The identification of its packets.
     pub identification: u32,
+    /// Their VLAN tag, in bits 31:16; 0 for none.
+    pub tag: u32,
     /// Where the next frame begins in the IP payload, whose first 8 bytes are the UDP header.
     pub at: u32,
     /// Frames that are still to come.
@@ -93,6 +95,7 @@ impl Job {
         summed: false,
         flags: [0; 2],
         identification: 0,
+        tag: 0,
         at: 0,
         left: 0,
     };
@@ -132,6 +135,7 @@ impl Job {
         if !SendPath::has_link(bus) {
             return Err(Status::LinkDown);
         }
+        self.tag = bus.load(row + HandleWord::Tag as u32 - HandleWord::Headers as u32);
         let counter = row + HandleWord::Identification as u32 - HandleWord::Headers as u32;
         self.identification = bus.load(counter) & 0xFFFF;
         bus.store(counter, self.identification.wrapping_add(1));

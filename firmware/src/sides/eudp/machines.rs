@@ -1,6 +1,6 @@
 //! What the rows of SDMA and SEND do on the card.
 
-use super::frame::{Frame, Frames, LAST, SUMMED, WANTS_SUM, WHOLE};
+use super::frame::{Frames, LAST, SUMMED, WANTS_SUM, WHOLE};
 use super::job::Job;
 use super::sums::folded;
 use super::watch::Watch;
@@ -315,8 +315,9 @@ impl<B: Dispatch> World<send::Send> for Card<'_, B> {
 impl<B: Dispatch> Card<'_, B> {
     #[inline(always)]
     fn queue(&mut self) {
-        let Frame { start, length, .. } = *self.work.frames.now();
+        let frame = self.work.frames.now();
+        let (start, length, tag) = (frame.start, frame.length, frame.tag);
         self.work.pending += 1;
-        self.send.hand_over(self.io, start, length);
+        self.send.hand_over(self.io, start, length, tag);
     }
 }

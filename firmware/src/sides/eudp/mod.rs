@@ -23,6 +23,7 @@
 //! | [`arrival`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
 //! | [`fragment`], [`part`] | datagrams that are put together in a process's memory | A |
+//! | [`vlan`] | frames with a VLAN tag | A |
 //! | [`placement`] | what the rows of RDMA do with a fragment | A |
 //! | [`expiry`] | datagrams that are given up | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
@@ -64,6 +65,7 @@ pub mod receiver;
 pub mod sender;
 pub mod sums;
 pub mod supply;
+pub mod vlan;
 pub mod watch;
 pub mod whole;
 

@@ -92,6 +92,7 @@ impl Frame {
         self.headers = HEADERS;
         self.endpoint = next.endpoint;
         self.descriptor = from;
+        self.tag = bus.load(of(HandleWord::Tag));
         let port = to & 0xFFFF;
         if next.is_summed() {
             self.udp_sum = bus.load(of(HandleWord::UdpSum)) + port + (payload << 1);

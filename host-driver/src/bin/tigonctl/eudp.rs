@@ -57,16 +57,13 @@ struct Local {
 }
 
 fn open(arguments: &Arguments, ends: &EudpOptions, run: &RunOptions) -> Result<Local> {
-    if let Some(vlan) = run.vlan {
-        bail!("datagrams of endpoints have no VLAN tag: --vlan {vlan} does not apply");
-    }
     let nic = bring_up(arguments, run)?;
     let (station, mtu) = (nic.station(), nic.config().mtu);
     let address = ends.address.0.address();
     let network = (address, ends.address.0.prefix_len());
     let tap = Tap::create_at(&ends.tap, station, mtu, network)?;
     let local = SocketAddrV4::new(address, ends.local_port);
-    let beside = Beside::new(nic, tap, local);
+    let beside = Beside::new(nic, tap, run.vlan, local);
     let mut beside =
         beside.with_context(|| format!("port {} is not to be had", ends.local_port))?;
     let Some(there) = beside.neighbour(ends.target, PATIENCE)? else {
@@ -84,6 +81,7 @@ fn open(arguments: &Arguments, ends: &EudpOptions, run: &RunOptions) -> Result<L
         station,
         address,
         port: ends.local_port,
+        vlan: run.vlan,
         mtu: u32::from(mtu).clamp(576, 9000),
         checksum: ends.checksum.into(),
         ..EndpointConfig::default()

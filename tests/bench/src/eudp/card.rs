@@ -133,6 +133,7 @@ impl Bench {
             station,
             address: here,
             port: PORT,
+            vlan: None,
             mtu,
             checksum,
             descriptors: eudp::DESCRIPTORS_MAX,
