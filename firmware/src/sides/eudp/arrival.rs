@@ -20,7 +20,7 @@ use super::completion::Reporter;
 use super::datagram::{Datagram, ETHERNET, HEADERS};
 use super::delivery::TRANSFERS;
 use super::receiver::{Arrival, Receiver};
-use super::{EudpA, word};
+use super::{EudpA, wait_for_writes, word};
 use crate::io::{IoA, filter};
 use crate::path::receive::frame::{CRC, wrapped};
 use crate::path::receive::{Receive, guarded};
@@ -256,9 +256,7 @@ pub fn ended<B: Dispatch>(
         return End::Passed;
     }
     if receiver.rdma.defers(rdma::Event::LastGood) || !io.has_write_room(TRANSFERS) {
-        // What has been written calls again.
-        io.bus.clear(EventBit::ReceiveComplete);
-        io.await_writes();
+        wait_for_writes(io);
         return End::Waits;
     }
     receiver.hear(recv::Event::Ended, reporter, io);

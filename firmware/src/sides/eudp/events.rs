@@ -4,7 +4,7 @@ use super::completion::{Reporter, report};
 use super::datagram::{Datagram, HEADERS};
 use super::delivery::CHOICE;
 use super::receiver::Receiver;
-use super::{EudpA, arrival, command, fragment, vlan};
+use super::{EudpA, arrival, command, fragment, vlan, wait_for_writes};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::path::receive::queues::Queues;
@@ -82,9 +82,7 @@ fn complete_some<B: Dispatch>(
             receiver.work.datagram.copy(&receiver.next);
         }
         if busy {
-            // What has been written calls again.
-            io.bus.clear(EventBit::ReceiveComplete);
-            io.await_writes();
+            wait_for_writes(io);
             break;
         }
         if !reporter.has_next(io, receiver.work.datagram.endpoint) {

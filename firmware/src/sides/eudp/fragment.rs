@@ -27,7 +27,7 @@ use super::part::Part;
 use super::pieces::{IP, UDP};
 use super::receiver::Receiver;
 use super::sums::{folded, halves};
-use super::{bump, each, word};
+use super::{bump, each, wait_for_writes, word};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::receive::frame::{CRC, wrapped};
@@ -182,9 +182,7 @@ fn arrived_one<B: Dispatch>(
     }
     // Whosever it is: looking at it twice takes longer than the host may wait.
     if receiver.is_busy() || !io.has_write_room(TRANSFERS) {
-        // What has been written calls again.
-        io.bus.clear(EventBit::ReceiveComplete);
-        io.await_writes();
+        wait_for_writes(io);
         return Outcome::Waits;
     }
     let Some(fragment) = Fragment::of(io, frame, (base, vlan), flags) else {
@@ -279,8 +277,7 @@ fn begin<B: Dispatch>(
     if io.has_write_room(TRANSFERS) {
         return Ok(assembly);
     }
-    io.bus.clear(EventBit::ReceiveComplete);
-    io.await_writes();
+    wait_for_writes(io);
     Err(Outcome::Waits)
 }
 

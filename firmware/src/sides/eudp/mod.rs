@@ -69,12 +69,15 @@ pub mod vlan;
 pub mod watch;
 pub mod whole;
 
+use crate::io::IoA;
 use crate::memory::layout::{EUDP, EUDP_BLOCK};
 use completion::Reporter;
 use host_interface::eudp::{BlockWord, ENDPOINTS, EndpointWord, SLOTS, endpoint_word};
 use receiver::Receiver;
 use sender::Sender;
+use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
 
 /// E-UDP's part of CPU A's side: nothing in firmware without endpoints.
@@ -129,6 +132,13 @@ const ALL: u32 = (1 << ENDPOINTS) - 1;
 /// NIC address of a word of the block.
 const fn word(word: BlockWord) -> u32 {
     EUDP_BLOCK + word as u32
+}
+
+/// Has Receive Complete wait for the write channel: what has been written calls again.
+#[inline(always)]
+fn wait_for_writes<B: Dispatch>(io: &mut IoA<B>) {
+    io.bus.clear(EventBit::ReceiveComplete);
+    io.await_writes();
 }
 
 /// Whether an endpoint has descriptors in its process's memory.

@@ -15,6 +15,7 @@ use super::datagram::{Datagram, HEADERS};
 use super::delivery::CHOICE;
 use super::fragment::{self, Outcome};
 use super::receiver::Receiver;
+use super::wait_for_writes;
 use crate::io::IoA;
 use crate::path::receive::frame::{CRC, TAG, wrapped};
 use crate::path::receive::guarded;
@@ -68,9 +69,7 @@ fn arrived_one<B: Dispatch>(
         return Outcome::Passed;
     }
     if receiver.is_busy() || !io.has_write_room(CHOICE) {
-        // What has been written calls again.
-        io.bus.clear(EventBit::ReceiveComplete);
-        io.await_writes();
+        wait_for_writes(io);
         return Outcome::Waits;
     }
     if !reporter.has_next(io, datagram.endpoint) {
