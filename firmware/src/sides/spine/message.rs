@@ -14,9 +14,9 @@
 //! A handler has said whom it lets call it; an endpoint moreover needs the host's grant. What is
 //! for no handler, or not allowed, is dropped and counted.
 //!
-//! A turn runs some messages of the rings, some of the other card's, and one post. Turns come behind the frames that have
-//! arrived, and after each run of frames there is one of a single message: neither frames nor a handler that posts to itself for
-//! ever keep the others waiting.
+//! A turn runs some messages of the rings, some of the other card's, and one post. Turns come behind
+//! the frames that have arrived, and after each run of frames there is one of a single message:
+//! neither frames nor a handler that posts to itself for ever keep the others waiting.
 
 use super::effects::{Effects, Status, There};
 use super::enter::{self, Left};

@@ -1,4 +1,5 @@
-//! Messages of handlers: to endpoints, to the wire, to the other card on the bus, to their own domain.
+//! Messages of handlers: to endpoints, to the wire, to the other card on the bus, to their own
+//! domain.
 //!
 //! [`host_interface::spine::rings`]. A run notes a message and writes its arguments into the next
 //! slot of a ring, which is nobody's until the run has returned. Then it is written into the ring

@@ -278,8 +278,11 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) -> u32 {
     }
     let its_time = (run & 0xFF).max(watcher.watch >> FLOOR_SHIFT);
     let left = its_time.saturating_sub(now.wrapping_sub(watcher.since));
-    if halted || left != 0 {
-        return if halted { 0 } else { left };
+    if halted {
+        return 0;
+    }
+    if left != 0 {
+        return left;
     }
     let halt = CpuState::new().with_halt(true).into_bits();
     io.bus.write(Register::CpuAState, state | halt);

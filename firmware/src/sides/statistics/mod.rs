@@ -151,7 +151,8 @@ pub fn publish_b<B: Dispatch>(b: &mut SideB<B>) {
 /// turn of housekeeping, as many as there are turns between two copies.
 pub const PIECES_OF_B: u32 = 10;
 
-/// Copies a piece of CPU B's counts, and looks after extensions behind it. One function with an arm for each piece.
+/// Copies a piece of CPU B's counts, and looks after extensions behind it. One function with an arm
+/// for each piece.
 #[inline(never)]
 pub fn publish_piece_of_b<B: Dispatch>(b: &mut SideB<B>, piece: u32) {
     let send_bds = send::bds_now(&b.send);
