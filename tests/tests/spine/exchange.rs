@@ -1,11 +1,11 @@
 //! Messages from a handler of one card to a handler of the other one on the bus.
 
+use crate::page;
 use host_driver::dma::DmaMemory;
 use host_interface::spine::DomainCount;
 use host_interface::spine::peer::PeerWord;
 use spine_linker::endpoint::{Endpoint, RingSizes};
 use std::sync::OnceLock;
-use testbed::paths;
 use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::exchange::{self, Exchange, handler};
 use tigon2_sim::timing::Parameters;
@@ -109,19 +109,12 @@ fn a_handler_that_sends_for_ever_waits_for_room() {
     let measured = measured.unwrap_or_else(|error| panic!("{error:#}"));
     println!("{measured:?}");
     assert_eq!(measured.host, [0, 0]);
-    let page = std::fs::read_to_string(paths::root().join("docs/spine.md")).expect("the page");
     for (row, value) in [
         ("handler to handler", measured.to_handler),
         ("handler to handler and back", measured.there_and_back),
         ("handler to handler, one way", measured.one_way),
     ] {
-        let start = format!("| {row} | ");
-        let said = page.lines().find_map(|line| line.strip_prefix(&start));
-        let said = said.unwrap_or_else(|| panic!("no row {row}"));
-        let said = said
-            .trim_end_matches([' ', '|', 'u', '/', 's'])
-            .replace(' ', "");
-        let said: f64 = said.parse().expect("a number");
+        let said = page::measured(row);
         assert!(
             (0.95..1.05).contains(&(value / said)),
             "{row}: {value}, {said}"

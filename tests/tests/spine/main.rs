@@ -9,6 +9,7 @@ mod exchange;
 mod fuzz;
 mod kept;
 mod messages;
+mod page;
 mod peers;
 mod rings;
 mod routes;

@@ -1,9 +1,9 @@
 //! Tests the router between two cards on one bus.
 
+use crate::page;
 use host_interface::spine::peer::PeerWord;
 use std::io::IoSlice;
 use std::sync::OnceLock;
-use testbed::paths;
 use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::flow::{self, ROUTER, Recording};
 use tigon_bench::spine::peers::Pair;
@@ -127,14 +127,10 @@ fn the_account_of_a_packet_is_what_the_page_says() {
     let accounts = routed::measure(kit(), &Parameters::default(), 4_000_000);
     let accounts = accounts.unwrap_or_else(|error| panic!("{error:#}"));
     println!("{}", routed::table(&accounts));
-    let page = std::fs::read_to_string(paths::root().join("docs/spine.md")).expect("the page");
     for (index, part) in Part::ALL.into_iter().enumerate() {
-        let start = format!("| {} | ", part.text());
-        let row = page.lines().find(|line| line.starts_with(&start));
-        let row = row.unwrap_or_else(|| panic!("no row: {}", part.text()));
-        let mut cells = row.split('|').skip(2).map(str::trim);
-        for account in &accounts {
-            let said: f64 = cells.next().and_then(|cell| cell.parse().ok()).expect(row);
+        let said = page::figures(part.text());
+        assert_eq!(said.len(), accounts.len(), "{}", part.text());
+        for (account, said) in accounts.iter().zip(said) {
             let (_, measured) = account.parts[index];
             let near = (measured - said).abs() <= 15.0 + 0.1 * said;
             assert!(near, "{}: {measured:.0}, {said}", part.text());

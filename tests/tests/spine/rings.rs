@@ -1,6 +1,7 @@
 //! Message rings: applications, the driver's process, the wire, and handlers to themselves.
 
 use crate::card::{self, Spine};
+use crate::page;
 use host_driver::dma::DmaMemory;
 use host_driver::transport::Transport;
 use host_interface::spine::rings::{DRIVER, Dropped};
@@ -416,18 +417,7 @@ fn messages_take_what_the_page_says() {
     let kit = tigon_bench::spine::card::Kit::build().expect("it builds");
     let measured = tigon_bench::spine::messages::measure(&kit).expect("they come through");
     println!("{measured:?}");
-    let page = testbed::paths::root().join("docs/spine.md");
-    let page = std::fs::read_to_string(page).expect("the page");
-    let says = |row: &str| -> f64 {
-        let row = format!("| {row} |");
-        let line = page.lines().find(|line| line.starts_with(&row));
-        let line = line.unwrap_or_else(|| panic!("no row {row}"));
-        let cell = line.trim_end_matches(['|', ' ']).rsplit('|').next();
-        let number = cell.expect("a cell").trim();
-        let number = number.trim_end_matches("us").trim_end_matches("/s");
-        number.replace(' ', "").parse().expect("a number")
-    };
-    let most = says("doorbell to handler, at most");
+    let most = page::measured("doorbell to handler, at most");
     assert!(measured.to_handler_at_most <= most, "{measured:?}");
     for (row, value) in [
         ("doorbell to handler", measured.to_handler),
@@ -436,11 +426,8 @@ fn messages_take_what_the_page_says() {
         ("one way, 64 endpoints", measured.one_way_of_all),
         ("answered", measured.answered),
     ] {
-        let ratio = value / says(row);
-        assert!(
-            (0.95..1.05).contains(&ratio),
-            "{row}: {value}, {}",
-            says(row)
-        );
+        let said = page::measured(row);
+        let ratio = value / said;
+        assert!((0.95..1.05).contains(&ratio), "{row}: {value}, {said}");
     }
 }

@@ -10,10 +10,11 @@
 //! | one way | | messages a second of a handler that sends for ever |
 
 use super::card::{Kit, SpineCard};
+use super::messages::one_at_a_time;
 use super::peers;
 use super::stores::pc;
 use crate::simulated::tables::framed;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use comfy_table::Table;
 use host_interface::spine::peer::{EXCHANGES, PeerWord};
 use host_interface::spine::{DomainCount, domain_count};
@@ -257,23 +258,17 @@ const COUNTED: u32 = 2;
 pub fn measure(kit: &Kit, parameters: &Parameters) -> Result<Exchanged> {
     let exchange = Exchange::start(kit, parameters, |_, _| Ok(()))?;
     let before = exchange.asked();
-    let (mut there, mut back) = (Vec::new(), Vec::new());
-    for _ in 0..SAMPLES {
+    let [to_handler, to_handler_at_most, there_and_back] = one_at_a_time(SAMPLES, |_| {
         // Where the watchdog's looks fall is not the same each time.
         exchange.pass(LATER_NS);
-        let (to_handler, there_and_back) = exchange.once()?;
-        there.push(to_handler);
-        back.push(there_and_back);
-    }
-    there.sort_by(f64::total_cmp);
-    back.sort_by(f64::total_cmp);
-    let median = |sorted: &[f64]| sorted.get(sorted.len() / 2).copied().context("no message");
+        exchange.once()
+    })?;
     let one_way = exchange.flood(WINDOW_NS)?;
     let after = exchange.asked();
     Ok(Exchanged {
-        to_handler: median(&there)?,
-        to_handler_at_most: there.last().copied().unwrap_or_default(),
-        there_and_back: median(&back)?,
+        to_handler,
+        to_handler_at_most,
+        there_and_back,
         one_way,
         host: [after[0] - before[0], after[1] - before[1]],
     })

@@ -166,31 +166,42 @@ impl Ends {
     }
 }
 
+/// Has `once` send so many messages, which returns the times to the handler and until the answer is
+/// there. Returns the median of the former, the longest, and the median of the latter.
+///
+/// # Errors
+/// If a message does not come through.
+pub(super) fn one_at_a_time(
+    count: u64,
+    mut once: impl FnMut(u64) -> Result<(f64, f64)>,
+) -> Result<[f64; 3]> {
+    let times: Result<Vec<_>> = (0..count).map(&mut once).collect();
+    let (mut there, mut back): (Vec<_>, Vec<_>) = times?.into_iter().unzip();
+    there.sort_by(f64::total_cmp);
+    back.sort_by(f64::total_cmp);
+    let median = |sorted: &[f64]| sorted.get(sorted.len() / 2).copied();
+    let medians = median(&there).zip(median(&back)).zip(there.last());
+    let ((there, back), longest) = medians.context("no message")?;
+    Ok([there, *longest, back])
+}
+
 /// Measures all of them.
 ///
 /// # Errors
 /// If a message does not come through.
 pub fn measure(kit: &Kit) -> Result<Messages> {
     let mut ends = Ends::open(kit, 1)?;
-    let (mut there, mut back) = (Vec::new(), Vec::new());
-    for turn in 0..PHASES {
+    let [to_handler, to_handler_at_most, there_and_back] = one_at_a_time(PHASES, |turn| {
         // Where the watchdog's looks fall is not the same each time.
         ends.card.machine.lock().run(turn * PERIOD / PHASES);
-        let (to_handler, there_and_back) = ends.once()?;
-        there.push(to_handler);
-        back.push(there_and_back);
-    }
-    there.sort_by(f64::total_cmp);
-    back.sort_by(f64::total_cmp);
-    let median = |sorted: &[f64]| sorted.get(sorted.len() / 2).copied();
-    let medians = median(&there).zip(median(&back));
-    let (to_handler, there_and_back) = medians.context("no message")?;
+        ends.once()
+    })?;
     let one_way = ends.rate(CONSUMES)?;
     let answered = Ends::open(kit, 1)?.rate(ANSWERS)?;
     let one_way_of_all = Ends::open(kit, ENDPOINTS)?.rate(CONSUMES)?;
     Ok(Messages {
         to_handler,
-        to_handler_at_most: there.last().copied().unwrap_or_default(),
+        to_handler_at_most,
         there_and_back,
         one_way,
         one_way_of_all,
