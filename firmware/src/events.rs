@@ -132,8 +132,12 @@ macro_rules! call {
     };
 }
 
-/// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`.
+/// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`. With `overlaid`
+/// other code takes its place while extensions are loaded or endpoints are open.
 macro_rules! entry {
+    (SideA overlaid $($rest:tt)+) => {
+        overlaid!($($rest)+);
+    };
     ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
     };
@@ -152,6 +156,19 @@ macro_rules! entry {
             *count = count.wrapping_add(1);
             call!(side $function [$($part),+]);
         }
+    };
+}
+
+#[cfg(any(feature = "spine", feature = "eudp"))]
+macro_rules! overlaid {
+    ($($rest:tt)+) => {
+        entry!(@ SideA ".scratch_a.host" $($rest)+);
+    };
+}
+#[cfg(not(any(feature = "spine", feature = "eudp")))]
+macro_rules! overlaid {
+    ($($rest:tt)+) => {
+        entry!(@ SideA ".scratch_a.text" $($rest)+);
     };
 }
 
@@ -373,6 +390,15 @@ pub extern "C" fn both_timers<B: Dispatch>(a: &mut SideA<B>, b: &mut SideB<B>) {
 pub extern "C" fn receive_by_queue<B: Dispatch>(a: &mut SideA<B>) {
     a.count_run(extension::Handler::ReceiveComplete);
     path::receive::queues::complete(&mut a.receive, &mut a.queues, &mut a.io);
+}
+
+/// Receive Complete while extensions are loaded or endpoints are open: CPU A's jump table leads
+/// here then.
+#[cfg(all(target_arch = "mips", any(feature = "spine", feature = "eudp")))]
+#[unsafe(link_section = ".scratch_a.system")]
+pub extern "C" fn receive_beside_system<B: Dispatch>(a: &mut SideA<B>) {
+    a.count_run(extension::Handler::ReceiveComplete);
+    sides::eudp::events::complete_beside(&mut a.receive, &mut a.spine, &mut a.eudp, &mut a.io);
 }
 
 /// The highest-priority pending event of a CPU, if any.

@@ -34,7 +34,7 @@ macro_rules! handlers {
             /// Fetches send BDs from the host's ring.
             send_bd_ready: SendBdReady on SideB, SendBdReady = 1 => path::send::bd_ready[send, io],
             /// Takes the next received frame: queues its data's DMA and its return BD.
-            receive_complete: ReceiveComplete on SideA, ReceiveComplete = 2 => sides::eudp::events::complete[receive, queues, spine, eudp, io],
+            receive_complete: ReceiveComplete on SideA overlaid, ReceiveComplete = 2 => sides::eudp::events::complete[receive, queues, spine, eudp, io],
             /// CPU A has rung: producers of the host moved, or a command concerns CPU B.
             doorbell_b: DoorbellB on SideB, DoorbellB = 3 => sides::doorbell::doorbell_b[all],
             /// Fetches jumbo receive BDs from the host's ring.

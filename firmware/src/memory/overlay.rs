@@ -6,7 +6,13 @@
 //!   0xC00400  run_by_source | run_ahead   1 KB, `.scratch_a.low` of `linker/parallel.x`
 //! ```
 //!
-//! A row of CPU A's jump table leads to one of two handlers, too: that of Receive Complete.
+//! A row of CPU A's jump table leads to one of two handlers, too: that of Receive Complete. In the
+//! variants with extensions or endpoints this handler makes room while it is not in use:
+//!
+//! ```text
+//!   receive_complete | what extensions or endpoints need for each frame    5 KB, `.scratch_a.host`
+//!                    |                                                        `.scratch_a.system`
+//! ```
 //!
 //! Of CPU B's, in the variant with endpoints: the code of the host's frames, or that of the
 //! endpoints' while one is open.
@@ -53,33 +59,58 @@ pub fn place(overlay: Overlay) {
 /// Which handler Receive Complete leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
-    /// Classic mode's, which asks whether queues are open.
+    /// Classic mode's.
     Classic,
-    /// That of queue mode.
-    Queues,
+    /// That of queue mode, or of frames beside extensions or endpoints.
+    Other,
 }
 
-#[cfg(all(target_arch = "mips", receive_queues))]
+/// Whether the jump table leads to the right handler. On a host, which has no such table, classic
+/// mode's handler asks each time.
+pub const LEADS: bool = cfg!(target_arch = "mips");
+
+#[cfg(all(target_arch = "mips", feature = "parallel"))]
 #[allow(unsafe_code)]
 mod row {
     // SAFETY: both are written beside the start code (`start/two.rs`). They store a jump to a
     // handler into its row of CPU A's jump table, while CPU A runs another handler.
     unsafe extern "C" {
         pub safe fn lead_to_classic();
-        pub safe fn lead_to_queues();
+        pub safe fn lead_to_other();
     }
 }
 
-/// Lets CPU A's jump table lead to a handler from the next event on. On a host, which has no such
-/// table, the classic handler asks each time.
+/// Lets CPU A's jump table lead to a handler from the next event on.
 pub fn lead(receiver: Receiver) {
-    #[cfg(all(target_arch = "mips", receive_queues))]
+    #[cfg(all(target_arch = "mips", feature = "parallel"))]
     match receiver {
         Receiver::Classic => row::lead_to_classic(),
-        Receiver::Queues => row::lead_to_queues(),
+        Receiver::Other => row::lead_to_other(),
     }
-    #[cfg(not(all(target_arch = "mips", receive_queues)))]
+    #[cfg(not(all(target_arch = "mips", feature = "parallel")))]
     let _ = receiver;
+}
+
+#[cfg(all(target_arch = "mips", feature = "parallel", not(receive_queues)))]
+#[allow(unsafe_code)]
+mod copy_a {
+    // SAFETY: both are written beside the start code (`start/two.rs`). They copy code to where it
+    // is linked for, while CPU A runs a handler that lies elsewhere.
+    unsafe extern "C" {
+        pub safe fn place_host_code_a();
+        pub safe fn place_system_code_a();
+    }
+}
+
+/// Places the code of a receiver in CPU A's scratch pad, and leads to it. A handler in SRAM calls
+/// it.
+pub fn place_a(receiver: Receiver) {
+    #[cfg(all(target_arch = "mips", feature = "parallel", not(receive_queues)))]
+    match receiver {
+        Receiver::Classic => copy_a::place_host_code_a(),
+        Receiver::Other => copy_a::place_system_code_a(),
+    }
+    lead(receiver);
 }
 
 /// Whose frames have their code in CPU B's scratch pad.

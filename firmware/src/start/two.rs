@@ -10,7 +10,7 @@ use crate::io::filter::MulticastList;
 use crate::memory::region::Regions;
 use crate::{SideA, SideB, assembler_macros, boot};
 use core::arch::global_asm;
-#[cfg(receive_queues)]
+#[cfg(feature = "parallel")]
 use tigon2_chip::events::EventBit;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::Mmio;
@@ -55,6 +55,48 @@ global_asm!(
     joff = const tigon2_chip::instruction::encode_joff(18, 8),
 );
 
+/// CPU A's code of the host's frames, which the reset entry copies, and what takes its place.
+#[cfg(all(feature = "parallel", not(receive_queues)))]
+macro_rules! fill_overlay_a {
+    () => {
+        "    copy  a_host\n"
+    };
+}
+#[cfg(receive_queues)]
+macro_rules! fill_overlay_a {
+    () => {
+        ""
+    };
+}
+
+/// See [`fill_overlay_a`].
+#[cfg(all(feature = "parallel", not(receive_queues)))]
+macro_rules! overlay_a {
+    () => {
+        r#"
+    .macro place_a name, what
+    .globl \name
+    .type \name, @function
+\name:
+    copy  a_\what
+    jr    $31
+    nop
+    .size \name, . - \name
+    .endm
+
+    .section .text.overlay, "ax", @progbits
+    place_a place_host_code_a, host
+    place_a place_system_code_a, system
+"#
+    };
+}
+#[cfg(receive_queues)]
+macro_rules! overlay_a {
+    () => {
+        ""
+    };
+}
+
 /// CPU B's hot code takes another's place, and CPU B goes on with it from its loop: nobody returns
 /// to code that may have been overwritten.
 #[cfg(all(feature = "parallel", feature = "eudp"))]
@@ -90,7 +132,7 @@ macro_rules! overlay {
 
 // The row of Receive Complete in CPU A's jump table leads to one of two handlers: a jump to each
 // is here, and takes the place of the one that is there. Entry 0 is "nothing pending".
-#[cfg(receive_queues)]
+#[cfg(feature = "parallel")]
 global_asm!(
     r#"
     .set push
@@ -111,18 +153,24 @@ global_asm!(
 
     .section .text.overlay, "ax", @progbits
     lead lead_to_classic, {classic}
-    lead lead_to_queues, {queues}
+    lead lead_to_other, {other}
     .set pop
 "#,
     row = const (EventBit::ReceiveComplete.number() as u32 + 1) * 8,
     classic = sym crate::events::receive_complete::<Mmio>,
-    queues = sym crate::events::receive_by_queue::<Mmio>,
+    other = sym other_receiver::<Mmio>,
 );
+
+#[cfg(all(feature = "parallel", not(receive_queues)))]
+use crate::events::receive_beside_system as other_receiver;
+#[cfg(receive_queues)]
+use crate::events::receive_by_queue as other_receiver;
 
 #[cfg(feature = "parallel")]
 global_asm!(
     assembler_macros!(),
     start!(),
+    fill_overlay_a!(),
     r#"
     enter_loop a
     .size _start, . - _start
@@ -161,6 +209,7 @@ place_run_ahead:
     .section .scratch_b.text, "ax", @progbits
     dispatch_loop b, {event_b}
 "#,
+    overlay_a!(),
     overlay!(),
     ".set pop",
     main_a = sym main_a,

@@ -9,6 +9,7 @@ use super::{EudpA, each, word};
 use super::{assembly, expiry};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
+use crate::memory::overlay;
 use crate::memory::shared::{EUDP_KNOWN, EUDP_OPEN};
 use host_interface::eudp::{
     self, BLOCK_BYTES, BlockWord, COMMAND_MAILBOX, Command, DESCRIPTORS_MAX, DescriptorWord,
@@ -135,6 +136,9 @@ fn open<B: Dispatch>(
     if let Some(place) = reporter.queues.get_mut(endpoint as usize) {
         *place = queue;
     }
+    if reporter.open == 0 {
+        overlay::place_a(overlay::Receiver::Other);
+    }
     reporter.open |= 1 << endpoint;
     Ok(())
 }
@@ -171,6 +175,7 @@ pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mu
     }
     if reporter.open == 0 {
         arrival::rest(io);
+        overlay::place_a(overlay::Receiver::Classic);
     }
     finish(reporter, io);
 }

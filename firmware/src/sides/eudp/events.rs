@@ -7,6 +7,7 @@ use super::receiver::Receiver;
 use super::{EudpA, arrival, command, fragment, vlan, wait_for_writes};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
+use crate::memory::overlay;
 use crate::path::receive::queues::Queues;
 use crate::path::receive::{Receive, frame, guarded};
 use crate::sides::spine::{self, Spine};
@@ -27,12 +28,27 @@ pub fn complete<B: Dispatch>(
     eudp: &mut EudpA,
     io: &mut IoA<B>,
 ) {
-    if let Some((reporter, receiver)) = eudp.parts()
+    if !overlay::LEADS
+        && let Some((reporter, receiver)) = eudp.parts()
         && (reporter.open != 0 || receiver.is_through())
     {
         return complete_some(receive, reporter, receiver, io);
     }
     spine::complete(receive, queues, spine, io);
+}
+
+/// The same while endpoints are open or extensions loaded: where CPU A's jump table leads then.
+#[inline(always)]
+pub fn complete_beside<B: Dispatch>(
+    receive: &mut Receive,
+    spine: &mut Spine,
+    eudp: &mut EudpA,
+    io: &mut IoA<B>,
+) {
+    if let Some((reporter, receiver)) = eudp.parts() {
+        return complete_some(receive, reporter, receiver, io);
+    }
+    spine::complete_beside(receive, spine, io);
 }
 
 /// The same with endpoints.

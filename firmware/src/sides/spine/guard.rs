@@ -113,12 +113,18 @@ impl Key {
         wanted: u32::MAX,
     };
 
+    /// Passes all frames by, but those round the end of the buffer.
+    const NONE: Key = Key {
+        offset: 0,
+        wanted: 0,
+    };
+
     /// Of guards: of the halfwords whose lowest bits all of them judge the last one, as a port
     /// says more than a protocol.
     fn of(guards: &[Guard]) -> Key {
         let mut best = Key::ALL;
         let Some(first) = guards.first() else {
-            return best;
+            return Key::NONE;
         };
         for term in &first.terms {
             for half in [0, 2] {
@@ -159,7 +165,7 @@ pub struct Guards {
 impl Guards {
     /// None.
     pub const NONE: Guards = Guards {
-        key: Key::ALL,
+        key: Key::NONE,
         count: 0,
     };
 

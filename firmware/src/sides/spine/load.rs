@@ -13,6 +13,7 @@ use super::{
 };
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE_BLOCK};
+use crate::memory::overlay::Receiver;
 use crate::memory::shared::{SPINE_LOADING, SPINE_WATCH};
 use heapless::Vec;
 use host_interface::extension::Extension;
@@ -88,6 +89,9 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::Lease) => runtime.set_lease(io, domain),
         Some(Command::Message) => message::deliver(runtime, io, argument),
     };
+    if runtime.domains.iter().all(|domain| domain.watchdog == 0) {
+        runtime.place(Receiver::Classic);
+    }
     let result = done.err().unwrap_or(Outcome::Done);
     io.bus.store(word(BlockWord::Result), result as u32);
     io.bus.store(word(BlockWord::Answer), asked);
@@ -148,6 +152,12 @@ impl Row {
 
 fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Result<(), Outcome> {
     runtime.outgoing.report_room(io);
+    let loaded = runtime.domains.get(number as usize);
+    if loaded.ok_or(Outcome::NoDomain)?.watchdog != 0 {
+        return Err(Outcome::WrongState);
+    }
+    let row = Row::load(&mut io.bus, number)?;
+    runtime.place(Receiver::Other);
     let Runtime {
         domains,
         effects,
@@ -155,10 +165,6 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
         ..
     } = runtime;
     let domain = domains.get_mut(number as usize).ok_or(Outcome::NoDomain)?;
-    if domain.watchdog != 0 {
-        return Err(Outcome::WrongState);
-    }
-    let row = Row::load(&mut io.bus, number)?;
     let counts = SPINE_BLOCK + domain_count(number, DomainCount::Runs);
     clear(&mut io.bus, counts, spine::ROW_BYTES);
     // CPU B looks after `init`, too.

@@ -12,8 +12,9 @@
 //!                                       pool ──► CPU B ──► wire
 //! ```
 //!
-//! What each frame passes lies in CPU A's pad, at addresses of CPU B's code (`.scratch_a.over` of
-//! `linker/parallel.x`); `cargo xtask gdb --names a` shows it. The rest lies in SRAM.
+//! What each frame passes lies in CPU A's pad: at addresses of CPU B's code (`.scratch_a.over` of
+//! `linker/parallel.x`; `cargo xtask gdb --names a` shows it), and while a domain is loaded where
+//! the host's frames have their code otherwise ([`overlay`]). The rest lies in SRAM.
 //!
 //! Extensions run on CPU A alone. CPU B transmits what they send, and looks after them: a run
 //! that takes longer than its domain may is [cut off](watch), and leaves nothing behind but what
@@ -51,6 +52,7 @@ pub mod watch;
 
 use crate::io::IoA;
 use crate::memory::layout::{POOL_FRAME, POOL_SLOTS, SPINE, SPINE_BLOCK};
+use crate::memory::overlay::{self, Receiver};
 use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING};
 use crate::path::receive::guarded::{self, Look, Next};
 use crate::path::receive::queues::Queues;
@@ -118,6 +120,8 @@ pub struct Runtime {
     outgoing: outgoing::Outgoing,
     /// Whether messages may wait for a handler.
     messages: u32,
+    /// Whether extensions have their part of the scratch pad: while a domain is loaded.
+    is_placed: u32,
     /// Number of the run; the lowest 24 bits count.
     run: u32,
     /// Start of the oldest frame if it was judged, and is the host's, but waits; else 0.
@@ -156,8 +160,19 @@ impl Runtime {
             rings: rings::Rings::new(),
             outgoing: outgoing::Outgoing::new(),
             messages: 0,
+            is_placed: 0,
             run: 0,
             judged: 0,
+        }
+    }
+
+    /// Gives extensions their part of the scratch pad, or the host's frames theirs.
+    fn place(&mut self, receiver: Receiver) {
+        let is_placed = u32::from(receiver == Receiver::Other);
+        if is_placed != self.is_placed {
+            self.is_placed = is_placed;
+            self.judged = 0;
+            overlay::place_a(receiver);
         }
     }
 
@@ -197,45 +212,24 @@ pub fn complete<B: Dispatch>(
     spine: &mut Spine,
     io: &mut IoA<B>,
 ) {
-    if let Some(runtime) = spine.runtime()
-        && runtime.guards.count() | runtime.messages != 0
+    if !overlay::LEADS
+        && spine
+            .runtime()
+            .is_some_and(|runtime| runtime.is_placed != 0)
     {
-        return complete_beside_extensions(receive, queues, runtime, io);
+        return complete_beside(receive, spine, io);
     }
     handlers::complete(receive, queues, io);
 }
 
-/// The same where frames or messages are for extensions. Where only frames are, all of it is in the
-/// scratch pad.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.low"))]
-#[inline(never)]
-fn complete_beside_extensions<B: Dispatch>(
-    receive: &mut Receive,
-    queues: &mut Queues,
-    runtime: &mut Runtime,
-    io: &mut IoA<B>,
-) {
-    if runtime.messages == 0 && !receive.is_sorting() {
-        complete_guarded(receive, runtime, io);
-    } else {
-        complete_beside_messages(receive, queues, runtime, io);
-    }
-}
-
-/// The same where messages are for extensions, or queues are in use: messages have a turn after
-/// each run of frames, however many of these there are.
-#[inline(never)]
-fn complete_beside_messages<B: Dispatch>(
-    receive: &mut Receive,
-    queues: &mut Queues,
-    runtime: &mut Runtime,
-    io: &mut IoA<B>,
-) {
-    if !runtime.guards.is_empty() && !receive.is_sorting() {
-        complete_guarded(receive, runtime, io);
-    } else {
-        handlers::complete(receive, queues, io);
-    }
+/// The same while a domain is loaded: where CPU A's jump table leads then. Messages have a turn
+/// after each run of frames, however many of these there are.
+#[inline(always)]
+pub fn complete_beside<B: Dispatch>(receive: &mut Receive, spine: &mut Spine, io: &mut IoA<B>) {
+    let Some(runtime) = spine.runtime() else {
+        return;
+    };
+    complete_guarded(receive, runtime, io);
     if runtime.messages != 0 {
         message::serve(runtime, io, 1);
     }

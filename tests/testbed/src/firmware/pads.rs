@@ -1,7 +1,8 @@
 //! Checks that hot code lies where its CPU can execute it.
 //!
-//! Where code of CPU B takes the place of other code, neither calls the other, and cold code, which
-//! runs beside either, calls none of what may be away.
+//! Where code takes the place of other code of the same CPU, neither calls the other. On CPU B cold
+//! code, which runs beside either, calls none of what may be away; on CPU A that is one function,
+//! which the jump table alone leads to.
 //!
 //! Both scratch pads have the same addresses, so a call from one CPU's hot code to the other's
 //! links without an error and fails at run time: the address holds something else there. Functions
@@ -16,14 +17,19 @@ use tigon2_chip::Cpu;
 use tigon2_chip::memory::{SCRATCH_BASE, scratch_bytes};
 
 /// The sections of hot code.
-const HOT: [&str; 6] = [
+const HOT: [&str; 8] = [
     ".scratch_a.low",
     ".scratch_a.low_ahead",
     OVER,
     ".scratch_a.text",
+    OVERLAID_A[0],
+    OVERLAID_A[1],
     HOST,
     ENDPOINTS,
 ];
+/// CPU A's code of the host's frames, and what takes its place while extensions are loaded or
+/// endpoints are open.
+const OVERLAID_A: [&str; 2] = [".scratch_a.host", ".scratch_a.system"];
 /// Hot code of CPU B, and what takes its place while endpoints are open.
 pub(super) const HOST: &str = ".scratch_b.text";
 const ENDPOINTS: &str = ".scratch_b.endpoints";
@@ -92,8 +98,9 @@ pub fn check(elf: &[u8], in_pads: bool) -> Result<Vec<String>> {
 
 /// Whether code of one section finds that of another.
 fn sees(name: &str, other: &str) -> bool {
-    let is_overlaid = |name| name == HOST || name == ENDPOINTS;
-    pad_of(other) == pad_of(name) && (!is_overlaid(name) || other == name || !is_overlaid(other))
+    let both = |pair: [&str; 2]| pair.contains(&name) && pair.contains(&other);
+    let is_away = other != name && (both([HOST, ENDPOINTS]) || both(OVERLAID_A));
+    pad_of(other) == pad_of(name) && !is_away
 }
 
 /// Calls of cold code to the host's hot code on CPU B, where that may be away.

@@ -10,7 +10,11 @@ use tigon2_chip::memory::{FIRMWARE_BASE, SCRATCH_BASE, scratch_bytes};
 /// What the names of a pad's sections begin with, CPU A's first.
 const PADS: [&str; 2] = [".scratch_a", ".scratch_b"];
 /// Code that takes the place of other code in a pad: whether it fits is the linker's to check.
-const OVERLAYS: [&str; 2] = [".scratch_a.low_ahead", ".scratch_b.endpoints"];
+const OVERLAYS: [&str; 3] = [
+    ".scratch_a.low_ahead",
+    ".scratch_a.system",
+    ".scratch_b.endpoints",
+];
 /// The dispatch loop's own words, which the linker script places in CPU A's pad.
 const CORE: &str = ".core";
 
@@ -71,12 +75,17 @@ pub fn measure(elf: &[u8]) -> Result<Sizes> {
     let base = u64::from(FIRMWARE_BASE);
     let (variables, there) = (symbol("_bss_end")?, symbol("_sram_end")?);
     // The parallel image's variables lie over what is copied into the pads; CPU B's code is the
-    // last of that, behind it what takes its place.
-    let code_b = |what: &str| -> Result<u64> {
+    // last of that, behind it what takes other code's place.
+    let code = |what: &str| -> Result<u64> {
         let bytes = symbol(&format!("{what}_end"))? - symbol(&format!("{what}_start"))?;
         Ok(symbol(&format!("{what}_load"))? + bytes)
     };
-    let ends = ["_scratch_b_text", "_scratch_b_endpoints"].map(|what| code_b(what).unwrap_or(base));
+    let last = [
+        "_scratch_b_text",
+        "_scratch_b_endpoints",
+        "_scratch_a_system",
+    ];
+    let ends = last.map(|what| code(what).unwrap_or(base));
     let end = ends.into_iter().fold(variables, u64::max);
     Ok(Sizes {
         memories: vec![

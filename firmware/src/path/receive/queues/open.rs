@@ -190,7 +190,7 @@ pub fn begin<B: Dispatch>(receive: &mut Receive, queues: &mut Queues, io: &mut I
     queues.open = open;
     classify_anew(receive, queues, io);
     receive.set_queues(open != 0);
-    overlay::lead(Receiver::Queues);
+    overlay::lead(Receiver::Other);
     io.bus.set(EventBit::ReceiveComplete);
 }
 
