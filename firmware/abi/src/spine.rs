@@ -7,15 +7,15 @@
 //!
 //! ```text
 //!   +0x000  words of the block                      BlockWord
-//!   +0x040  domain 0, 64 bytes, by the host         DomainWord
-//!   +0x080  domain 1 ...
-//!   +0x140  what domain 0 did, 64 bytes             DomainCount
-//!   +0x180  domain 1 ...
-//!   +0x240  guard 0, 48 bytes, by the host          GuardWord
-//!   +0x270  guard 1 ...
-//!   +0x3C0  arguments of the driver's message, 60 words, by the host
-//!   +0x4C0  endpoint 0, 64 bytes, by the host              rings::EndpointWord
-//!   +0x500  endpoint 1 ...
+//!   +0x080  domain 0, 64 bytes, by the host         DomainWord
+//!   +0x0C0  domain 1 ...
+//!   +0x180  what domain 0 did, 64 bytes             DomainCount
+//!   +0x1C0  domain 1 ...
+//!   +0x280  guard 0, 48 bytes, by the host          GuardWord
+//!   +0x2B0  guard 1 ...
+//!   +0x400  arguments of the driver's message, 60 words, by the host
+//!   +0x500  endpoint 0, 64 bytes, by the host              rings::EndpointWord
+//!   +0x540  endpoint 1 ...
 //! ```
 //!
 //! The host writes [`BlockWord::Argument`], then [`BlockWord::Command`], then the mailbox; the
@@ -29,7 +29,7 @@ pub mod rings;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 2;
+pub const LAYOUT: u32 = 3;
 /// Domains that can be loaded.
 pub const DOMAINS: u32 = 4;
 /// Handlers of a domain.
@@ -44,7 +44,7 @@ pub const COUNTERS: u32 = 8;
 pub const MAILBOX: u32 = 29;
 
 /// Offset of the domains' rows.
-pub const DOMAIN_ROWS: u32 = 0x40;
+pub const DOMAIN_ROWS: u32 = 0x80;
 /// Offset of the domains' counts.
 pub const DOMAIN_COUNTS: u32 = DOMAIN_ROWS + DOMAINS * ROW_BYTES;
 /// Offset of the guards.
@@ -95,6 +95,11 @@ table! {
         /// Slots of the pool that nothing referred to when a domain last kept or released
         /// something, or was unloaded.
         FreeSlots = 0x3C,
+        /// Address, in CPU A's scratch pad, of what is free for the text of extensions while a domain
+        /// is loaded. It is not the host's to read or write: see [`DomainWord::TextCopy`].
+        Pad = 0x40,
+        /// Bytes of it, a multiple of 4.
+        PadBytes = 0x44,
     }
 }
 
@@ -139,7 +144,8 @@ table! {
         NoDomain = 2,
         /// The domain is loaded already, or it is not loaded.
         WrongState = 3,
-        /// A row names text or entries that do not lie in the arena.
+        /// A row names text or entries that lie neither in the arena nor in the scratch pad's part for
+        /// them.
         OutsideArena = 4,
         /// `init` ran out of its time, panicked or met a fault.
         InitCut = 5,
@@ -162,7 +168,7 @@ table! {
 table! {
     /// A word of a domain's row, by its offset.
     pub enum DomainWord: u32 {
-        /// NIC address of the text.
+        /// NIC address of the text, where it runs.
         Text = 0x00,
         /// NIC address behind it.
         TextEnd = 0x04,
@@ -179,6 +185,9 @@ table! {
         /// Microseconds that each run on the card has at least, those of `init` included, whatever
         /// the watchdogs say: for a card whose CPUs may be held up. 0 on the chip.
         Floor = 0x38,
+        /// NIC address of the text's bytes in the arena, if the text runs in CPU A's scratch pad: the
+        /// firmware copies them to [`Text`](DomainWord::Text). 0 if it runs where it lies.
+        TextCopy = 0x3C,
     }
 }
 
@@ -242,11 +251,11 @@ pub const fn guard(number: u32) -> u32 {
 const _: () = {
     assert!(ROW_BYTES == 1 << 6 && GUARD_BYTES == (1 << 4) + (1 << 5));
     assert!(DomainWord::Entries as u32 + HANDLERS * 4 <= DomainWord::Floor as u32);
-    assert!(DomainWord::Floor as u32 + 4 <= ROW_BYTES);
+    assert!(DomainWord::TextCopy as u32 + 4 <= ROW_BYTES);
     assert!(DomainCount::Counters as u32 + COUNTERS * 4 == ROW_BYTES);
     assert!(GUARD_TERMS + TERMS * TERM_BYTES <= GUARD_BYTES);
     assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= ENDPOINT_ROWS);
     assert!(HANDLERS <= GUARDS_TRANSFERS && GUARDS_TRANSFERS < GUARDS_MESSAGES);
     assert!(BlockWord::Kept as u32 + 4 * DOMAINS <= BlockWord::FreeSlots as u32);
-    assert!(BlockWord::FreeSlots as u32 + 4 <= DOMAIN_ROWS);
+    assert!(BlockWord::PadBytes as u32 + 4 <= DOMAIN_ROWS);
 };

@@ -1,9 +1,10 @@
 //! The way into an extension's text and out of it, and what it imports.
 //!
 //! `sides::spine::enter` has the picture. The saved registers, and the effects of the run in work,
-//! are in CPU A's pad: extensions run there alone, one at a time. The imports lie one behind the
-//! other, some in the pad and those of messages in SRAM, and change nothing but the effects and
-//! what is nobody's until the run has returned, so that a run can be cut off in them as well.
+//! are in CPU A's pad: extensions run there alone, one at a time. The imports lie in three places: in
+//! the pad, in the part of it that extensions have while a domain is loaded, and those of messages
+//! in SRAM. They change nothing but the effects and what is nobody's until the run has returned, so
+//! that a run can be cut off in them as well.
 
 use super::{BUS, State};
 use crate::memory::copy;
@@ -159,13 +160,13 @@ extern "C" fn release(number: u32) -> Status {
     effects().release(number)
 }
 
-#[unsafe(link_section = ".text.imports")]
+#[unsafe(link_section = ".scratch_a.imports")]
 extern "C" fn forward() -> Status {
     effects().forward(peer::has_room(&mut { BUS }))
 }
 
 /// From the frame into the lease.
-#[unsafe(link_section = ".text.imports")]
+#[unsafe(link_section = ".scratch_a.imports")]
 extern "C" fn transfer_bytes(from: u32, bytes: u32, to: u32) -> Status {
     transfer::note(&mut { BUS }, from, bytes, to)
 }

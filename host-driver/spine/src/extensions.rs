@@ -29,6 +29,8 @@ pub struct Report {
     pub name: String,
     /// Bytes in the arena.
     pub bytes: u32,
+    /// Bytes of its text that run from CPU A's scratch pad: all of it, or none.
+    pub in_pad: u32,
     /// Bytes of stack that `init` or a handler needs at most, as proven.
     pub stack: u32,
     /// Whether it is suspended.
@@ -207,6 +209,7 @@ fn report<C: Card>(
         domain,
         name: row.name.clone(),
         bytes: row.bytes,
+        in_pad: loader.text_in_pad(domain),
         stack: row.stack,
         suspended: count(DomainCount::Suspended)? != 0,
         runs: count(DomainCount::Runs)?,

@@ -85,6 +85,8 @@ pub struct Linked {
     pub name: String,
     /// NIC address of the first word.
     pub base: u32,
+    /// NIC address of the text where it runs: the same, or in CPU A's scratch pad.
+    pub text_base: u32,
     /// Text, then constants, then the region.
     pub words: Vec<u32>,
     /// Bytes of the text.
@@ -118,7 +120,29 @@ pub fn bytes(image: &Image<'_>) -> u32 {
     (image.section(Section::Text).len() + constants) as u32 + image.region()
 }
 
-/// Links a container to `base`, where `room` bytes of the arena are free.
+/// Where a container goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// NIC address, in the arena, of all that it has.
+    pub base: u32,
+    /// Bytes that are free there.
+    pub room: u32,
+    /// Where its text runs, if that is in CPU A's scratch pad.
+    pub pad: Option<u32>,
+}
+
+impl Place {
+    /// In the arena alone.
+    pub const fn in_arena(base: u32, room: u32) -> Place {
+        Place {
+            base,
+            room,
+            pad: None,
+        }
+    }
+}
+
+/// Links a container to its place.
 ///
 /// # Errors
 /// [`LinkError`].
@@ -126,9 +150,9 @@ pub fn link(
     image: &Image<'_>,
     runtime: &Runtime,
     grant: &Grant,
-    base: u32,
-    room: u32,
+    place: Place,
 ) -> Result<Linked, LinkError> {
+    let Place { base, room, pad } = place;
     let imports = resolve(image, runtime, grant)?;
     let text = image.section(Section::Text).len() as u32;
     let constants = image.section(Section::Constants).len() as u32;
@@ -141,11 +165,16 @@ pub fn link(
             return Err(LinkError::TooLarge { what, needs, has });
         }
     }
-    let starts = Starts {
+    let lies = Starts {
         text: base,
         constants: base + text,
         data: base + text + constants,
         zeros: base + text + constants + data,
+    };
+    let text_base = pad.unwrap_or(base);
+    let starts = Starts {
+        text: text_base,
+        ..lies
     };
     let sections = [Section::Text, Section::Constants, Section::Data];
     let mut words: Vec<u32> = sections
@@ -175,7 +204,7 @@ pub fn link(
             entries.insert(address);
         }
         let site = relocation.site;
-        let index = (starts.of(relocation.section) - base + site) / 4;
+        let index = (lies.of(relocation.section) - base + site) / 4;
         let Some(word) = words.get_mut(index as usize) else {
             continue;
         };
@@ -196,11 +225,12 @@ pub fn link(
     }
     let functions: Vec<_> = image
         .functions()
-        .map(|one| (base + one.offset, one.bytes, one.name.to_owned()))
+        .map(|one| (text_base + one.offset, one.bytes, one.name.to_owned()))
         .collect();
     Ok(Linked {
         name: image.extension().to_owned(),
         base,
+        text_base,
         words,
         text,
         init: functions.get(image.init()).map_or(0, |(at, ..)| *at),
@@ -210,6 +240,7 @@ pub fn link(
     })
 }
 
+#[derive(Clone, Copy)]
 struct Starts {
     text: u32,
     constants: u32,

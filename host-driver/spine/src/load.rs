@@ -7,12 +7,14 @@
 mod endpoints;
 pub mod lease;
 pub mod peer;
+mod place;
 mod region;
 
 pub use crate::guard::{Guard, Term};
 pub use endpoints::{EndpointConfig, EndpointCounts, handlers_of};
 
-use crate::link::{self, LinkError, Runtime};
+use self::place::{ALIGNMENT, Extent, Piece, free_place};
+use crate::link::{self, LinkError, Place, Runtime};
 use crate::policy::{Policy, PolicyError};
 use crate::sign::{self, TrustError};
 use crate::verify::{self, Proof, Refused};
@@ -22,6 +24,7 @@ use host_interface::spine::{
     ARGUMENT_WORDS, BlockWord, COUNTERS, Command, DOMAINS, DomainCount, DomainWord, GUARD_TERMS,
     GUARDS, LAYOUT, MESSAGE, Outcome, TERM_BYTES, TERMS, domain_count, domain_word, guard,
 };
+use spine_image::Section;
 use thiserror::Error;
 
 /// A card's memory and its mailboxes, as a driver has them.
@@ -109,33 +112,13 @@ pub enum LoadError<E: std::error::Error> {
     Verify(#[from] Refused),
 }
 
-/// A piece of the arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
-    start: u32,
-    bytes: u32,
-    /// The domain's region, in it.
-    region: u32,
-    region_bytes: u32,
-}
-
-impl Piece {
-    /// Memory without a region.
-    const fn of(start: u32, bytes: u32) -> Piece {
-        Piece {
-            start,
-            bytes,
-            region: start,
-            region_bytes: 0,
-        }
-    }
-}
-
 /// What the host knows of a card's extensions.
 #[derive(Debug)]
 pub struct Loader {
     block: u32,
-    arena: Piece,
+    arena: Extent,
+    /// What is free for text in CPU A's scratch pad.
+    pad: Extent,
     mailbox: u32,
     runtime: Runtime,
     command: u32,
@@ -145,9 +128,6 @@ pub struct Loader {
     /// What stands in the doorbells of endpoints.
     doorbells: [u16; ENDPOINTS as usize],
 }
-
-/// Pieces of the arena begin at multiples of this.
-const ALIGNMENT: u32 = 16;
 
 impl Loader {
     /// Finds the block of the firmware that runs, in which nothing is loaded.
@@ -178,10 +158,14 @@ impl Loader {
         let imports = imports.collect::<Result<_, _>>()?;
         Ok(Loader {
             block,
-            arena: Piece::of(
-                word(block + BlockWord::Arena as u32)?,
-                word(block + BlockWord::ArenaBytes as u32)?,
-            ),
+            arena: Extent {
+                start: word(block + BlockWord::Arena as u32)?,
+                bytes: word(block + BlockWord::ArenaBytes as u32)?,
+            },
+            pad: Extent {
+                start: word(block + BlockWord::Pad as u32)?,
+                bytes: word(block + BlockWord::PadBytes as u32)?,
+            },
             mailbox: word(block + BlockWord::Mailbox as u32)?,
             runtime: Runtime { imports },
             command: word(block + BlockWord::Command as u32)?,
@@ -229,12 +213,18 @@ impl Loader {
         let free = self.pieces.iter().position(Option::is_none);
         let domain = free.ok_or(LoadError::NoDomain)? as u32;
         let needs = link::bytes(&image);
-        let (start, room) = self.place(needs);
-        let linked = link::link(&image, &self.runtime, grant, start, room)?;
+        let arena = free_place(self.arena, self.pieces().map(|piece| piece.extent()), needs);
+        let pad = self.pad_place(image.section(Section::Text).len() as u32);
+        let place = Place {
+            base: arena.start,
+            room: arena.bytes,
+            pad: pad.map(|pad| pad.start),
+        };
+        let linked = link::link(&image, &self.runtime, grant, place)?;
         let proof = verify::verify(&linked, grant.stack)?;
         let mut row = vec![
-            (DomainWord::Text, linked.base),
-            (DomainWord::TextEnd, linked.base + linked.text),
+            (DomainWord::Text, linked.text_base),
+            (DomainWord::TextEnd, linked.text_base + linked.text),
             (DomainWord::Init, linked.init),
             (DomainWord::Watchdog, grant.watchdog),
             (DomainWord::Patience, grant.patience),
@@ -248,7 +238,10 @@ impl Loader {
             .map_err(LoadError::Card)?;
         card.write(at, &words).map_err(LoadError::Card)?;
         let at = self.block + domain_word(domain, DomainWord::Floor);
-        card.write(at, &[policy.floor()]).map_err(LoadError::Card)?;
+        const { assert!(DomainWord::Floor as u32 + 4 == DomainWord::TextCopy as u32) };
+        let copy = pad.map_or(0, |_| linked.base);
+        card.write(at, &[policy.floor(), copy])
+            .map_err(LoadError::Card)?;
         self.ask(card, Command::Load, domain)?;
         if let Some(leases) = self.leases.get_mut(domain as usize) {
             *leases = lease::Granted::by(grant);
@@ -256,9 +249,10 @@ impl Loader {
         if let Some(piece) = self.pieces.get_mut(domain as usize) {
             let bytes = needs.next_multiple_of(ALIGNMENT);
             *piece = Some(Piece {
-                region: start + needs - image.region(),
+                region: arena.start + needs - image.region(),
                 region_bytes: image.region(),
-                ..Piece::of(start, bytes)
+                pad: pad.unwrap_or_default(),
+                ..Piece::of(arena.start, bytes)
             });
         }
         Ok((domain, proof))
@@ -397,25 +391,9 @@ impl Loader {
         Ok(out)
     }
 
-    /// The first free place that is large enough, or the largest one with its bytes.
-    fn place(&self, needs: u32) -> (u32, u32) {
-        let mut used: Vec<Piece> = self.pieces.iter().flatten().copied().collect();
-        used.sort_by_key(|piece| piece.start);
-        let end = self.arena.start + self.arena.bytes;
-        used.push(Piece::of(end, 0));
-        let mut at = self.arena.start;
-        let mut largest = (at, 0);
-        for piece in used {
-            let room = piece.start - at;
-            if room >= needs.next_multiple_of(ALIGNMENT) {
-                return (at, room);
-            }
-            if room > largest.1 {
-                largest = (at, room);
-            }
-            at = piece.start + piece.bytes;
-        }
-        largest
+    /// What the domains have.
+    fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.pieces.iter().flatten()
     }
 
     fn ask<C: Card>(

@@ -183,7 +183,7 @@ fn summaries(linked: &Linked) -> Result<BTreeMap<u32, flow::Summary>, Refused> {
 
 /// Looks at every word of the text, wherever control may go.
 fn classify_all(linked: &Linked) -> Result<(), Refused> {
-    for (address, word) in (linked.base..).step_by(4).zip(linked.text_words()) {
+    for (address, word) in (linked.text_base..).step_by(4).zip(linked.text_words()) {
         let refused = |mnemonic, why: &str| {
             Err(Refused::Instruction {
                 at: place(linked, address),
@@ -225,7 +225,7 @@ fn place(linked: &Linked, address: u32) -> Place {
         },
         None => Place {
             function: linked.name.clone(),
-            offset: address.wrapping_sub(linked.base),
+            offset: address.wrapping_sub(linked.text_base),
         },
     }
 }

@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use spine_image::{Builder, Grade, Image, RelocationKind, Section, Target, interface};
-use spine_linker::link::{Runtime, link};
+use spine_linker::link::{Place, Runtime, link};
 use spine_linker::policy::{Grant, Policy};
 use spine_linker::verify::verify;
 use tigon2_sim::asm::{A0, NOP, RA, T0, V0, ZERO, addiu, addu, bne, j, jr, lui, lw, sw};
@@ -40,7 +40,7 @@ fn judge(container: &[u8]) -> bool {
     let Ok(image) = Image::parse(container) else {
         return false;
     };
-    let Ok(linked) = link(&image, &runtime(), &grant(), BASE, ROOM) else {
+    let Ok(linked) = link(&image, &runtime(), &grant(), Place::in_arena(BASE, ROOM)) else {
         return false;
     };
     assert!(linked.bytes() <= ROOM, "{linked:?}");
@@ -333,7 +333,7 @@ fn random_containers_reach_each_wall() {
         let container = tree.current();
         let wall = match Image::parse(&container) {
             Err(_) => 0,
-            Ok(image) => match link(&image, &runtime(), &grant(), BASE, ROOM) {
+            Ok(image) => match link(&image, &runtime(), &grant(), Place::in_arena(BASE, ROOM)) {
                 Err(_) => 1,
                 Ok(linked) => 2 + usize::from(verify(&linked, STACK).is_ok()),
             },

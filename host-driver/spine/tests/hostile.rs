@@ -1,7 +1,7 @@
 //! Hostile containers: each is refused by a wall, and the wall says why.
 
 use spine_image::{Builder, Grade, ImageError, RelocationKind, Section, Target, interface};
-use spine_linker::link::{LinkError, Runtime, link};
+use spine_linker::link::{LinkError, Place, Runtime, link};
 use spine_linker::policy::{Grant, Policy, PolicyError};
 use spine_linker::sign::{Signer, TrustError, trusted};
 use spine_linker::verify::{Refused, verify};
@@ -59,7 +59,7 @@ fn builder(functions: &[(&str, &[u32])]) -> Builder {
 fn judged(builder: &Builder) -> Result<(Linked, Proof), Box<dyn std::error::Error>> {
     let container = signer(1).sign(builder);
     let image = trusted(&container, &ID)?;
-    let linked = link(&image, &runtime(), &grant(), BASE, 0x1000)?;
+    let linked = link(&image, &runtime(), &grant(), Place::in_arena(BASE, 0x1000))?;
     let proof = verify(&linked, 200)?;
     Ok((linked, proof))
 }

@@ -2,9 +2,10 @@
 
 use crate::answers::{is_answer, ping};
 use crate::card::{self, Spine, symbol};
-use host_interface::spine::{BlockWord, DomainCount};
+use host_interface::spine::DomainCount;
 use integration_tests::Engine;
-use spine_linker::load::{Card, Guard};
+use spine_linker::load::Guard;
+use tigon_bench::spine::card::Text;
 use tigon_firmware::memory::shared::SPINE_RUNNING;
 use tigon2_chip::Cpu;
 use tigon2_sim::Machine;
@@ -27,20 +28,11 @@ fn until(machine: &mut Machine, there: impl Fn(&Machine) -> bool) -> u64 {
     panic!("it does not come there; CPU A at {:#x}", pc(machine));
 }
 
-fn arena(spine: &mut Spine) -> std::ops::Range<u32> {
-    let mut out = [0; 3];
-    let block = host_interface::extension::Extension::Spine.nic_address();
-    spine.card.read(block, &mut out[..1]).expect("the card");
-    let at = out[0] + BlockWord::Layout as u32;
-    spine.card.read(at, &mut out).expect("the card");
-    out[1]..out[1] + out[2]
-}
-
 /// Cycles of runs of a handler: from the first instruction behind the guard to the last one, and
 /// those in its own text.
 fn runs(spine: &mut Spine, frame: impl Fn(&Spine) -> Vec<u8>, count: u32) -> Vec<(u64, u64)> {
     let enter = symbol("spine_enter");
-    let arena = arena(spine);
+    let in_text = Text::of(&spine.stage.engine.machine().lock());
     let mut all = Vec::new();
     for _ in 0..count {
         let frame = frame(spine);
@@ -48,7 +40,7 @@ fn runs(spine: &mut Spine, frame: impl Fn(&Spine) -> Vec<u8>, count: u32) -> Vec
         let machine = spine.stage.engine.machine().clone();
         let machine = &mut machine.lock();
         let begins = until(machine, |machine| pc(machine) == enter);
-        let text = until(machine, |machine| arena.contains(&pc(machine)));
+        let text = until(machine, |machine| in_text.contains(pc(machine)));
         let left = until(machine, |machine| {
             pc(machine) >= enter && pc(machine) < enter + 0x100
         });
@@ -143,7 +135,6 @@ fn an_endless_run_ends_soon_after_its_time() {
 
 /// At the rare moments when CPU B looks later, too: docs/spine.md.
 #[test]
-#[ignore = "it takes long, and 200 runs stand for them"]
 fn the_longest_of_many_endless_runs() {
     let times = endless_runs(3000);
     let beyond = |limit: f64| times.iter().filter(|time| **time > limit).count();

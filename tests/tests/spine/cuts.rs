@@ -6,10 +6,11 @@
 
 use crate::answers::{is_answer, ping};
 use crate::card::{self, Spine};
-use host_interface::spine::{BlockWord, DomainCount};
+use host_interface::spine::DomainCount;
 use integration_tests::Engine;
-use spine_linker::load::{Card, Guard};
+use spine_linker::load::Guard;
 use std::time::Duration;
+use tigon_bench::spine::card::Text;
 use tigon_firmware::memory::shared::SPINE_RUNNING;
 use tigon2_chip::Cpu;
 use tigon2_chip::bits::CpuState;
@@ -26,25 +27,21 @@ const ROUNDS: u8 = 66;
 
 /// Where the extensions' text is, and the way out of it.
 struct Places {
-    arena: std::ops::Range<u32>,
-    imports: std::ops::Range<u32>,
+    text: Text,
+    imports: [std::ops::Range<u32>; 3],
     abort: u32,
 }
 
 impl Places {
     fn of(spine: &mut Spine) -> Places {
-        let mut word = |word| {
-            let block = host_interface::extension::Extension::Spine.nic_address();
-            let mut out = [0];
-            spine.card.read(block, &mut out).expect("the card");
-            let at = out[0] + word as u32;
-            spine.card.read(at, &mut out).expect("the card");
-            out[0]
-        };
-        let arena = word(BlockWord::Arena);
+        let imports = [
+            ["_imports_start", "_imports_end"],
+            ["_cold_imports_start", "_cold_imports_end"],
+            ["_pad_imports_start", "_scratch_a_system_end"],
+        ];
         Places {
-            arena: arena..arena + word(BlockWord::ArenaBytes),
-            imports: card::symbol("_imports_start")..card::symbol("_imports_end"),
+            text: Text::of(&spine.stage.engine.machine().lock()),
+            imports: imports.map(|[start, end]| card::symbol(start)..card::symbol(end)),
             abort: card::symbol("spine_abort"),
         }
     }
@@ -69,12 +66,12 @@ fn step(machine: &mut Machine) {
 /// Cuts the next run off behind `instructions` of it; `false` if it is over before that.
 fn cut(machine: &mut Machine, places: &Places, instructions: u32) -> bool {
     for _ in 0..PATIENCE {
-        if places.arena.contains(&pc(machine)) {
+        if places.text.contains(pc(machine)) {
             break;
         }
         machine.run(1);
     }
-    assert!(places.arena.contains(&pc(machine)), "no run");
+    assert!(places.text.contains(pc(machine)), "no run");
     for _ in 0..instructions {
         step(machine);
         if machine.word(SPINE_RUNNING.address()) == 0 {
@@ -82,7 +79,8 @@ fn cut(machine: &mut Machine, places: &Places, instructions: u32) -> bool {
         }
     }
     let at = pc(machine);
-    if places.arena.contains(&at) || places.imports.contains(&at) {
+    let in_import = places.imports.iter().any(|text| text.contains(&at));
+    if places.text.contains(at) || in_import {
         let state = machine.bar_read(STATE);
         let halt = CpuState::new().with_halt(true).into_bits();
         machine.bar_write(STATE, state | halt);

@@ -5,7 +5,7 @@ use crate::card;
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use spine_image::{Grade, Image};
-use spine_linker::link::{Runtime, link};
+use spine_linker::link::{Place, Runtime, link};
 use spine_linker::verify::verify;
 
 /// Changed containers of each extension; `SPINE_FUZZ` says how many of them a longer run makes.
@@ -32,7 +32,7 @@ impl Answers {
             self.unread += 1;
             return;
         };
-        let Ok(linked) = link(&image, runtime, grant, BASE, ROOM) else {
+        let Ok(linked) = link(&image, runtime, grant, Place::in_arena(BASE, ROOM)) else {
             self.unlinked += 1;
             return;
         };

@@ -9,6 +9,7 @@ mod exchange;
 mod fuzz;
 mod kept;
 mod messages;
+mod pad;
 mod page;
 mod peers;
 mod rings;

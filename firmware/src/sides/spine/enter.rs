@@ -71,6 +71,9 @@ mod text {
         static _imports_end: u32;
         static _cold_imports_start: u32;
         static _cold_imports_end: u32;
+        static _pad_imports_start: u32;
+        static _scratch_a_system_end: u32;
+        static _pad_arena_end: u32;
     }
 
     /// See `start::spine`.
@@ -92,12 +95,19 @@ mod text {
         spine_lend(effects);
     }
 
-    /// Where the text of the imports is that a run may be cut off in.
-    pub fn import_text() -> [Range<u32>; 2] {
+    /// Where a run may be cut off besides the arena: in imports, and in extensions' text in the
+    /// scratch pad, which follows some of them.
+    pub fn text_outside_arena() -> [Range<u32>; 3] {
         [
             &raw const _imports_start as u32..&raw const _imports_end as u32,
             &raw const _cold_imports_start as u32..&raw const _cold_imports_end as u32,
+            &raw const _pad_imports_start as u32..&raw const _pad_arena_end as u32,
         ]
+    }
+
+    /// The part of the scratch pad that has room for extensions' text.
+    pub fn pad_arena() -> Range<u32> {
+        &raw const _scratch_a_system_end as u32..&raw const _pad_arena_end as u32
     }
 
     /// Where CPU A goes on when its run is cut off.
@@ -125,8 +135,13 @@ mod text {
     pub fn lend(_: *mut Effects) {}
 
     /// Nowhere.
-    pub fn import_text() -> [Range<u32>; 2] {
-        [0..0, 0..0]
+    pub fn text_outside_arena() -> [Range<u32>; 3] {
+        [0..0, 0..0, 0..0]
+    }
+
+    /// Nothing.
+    pub fn pad_arena() -> Range<u32> {
+        0..0
     }
 
     /// Nowhere.
@@ -140,7 +155,7 @@ mod text {
     }
 }
 
-pub use text::{abort_entry, import_text, imports, lend};
+pub use text::{abort_entry, imports, lend, pad_arena, text_outside_arena};
 
 /// Runs a handler, or `init`, to its end.
 #[inline(always)]

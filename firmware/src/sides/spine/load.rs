@@ -38,6 +38,7 @@ const fn word(word: BlockWord) -> u32 {
 pub fn describe<B: Bus>(bus: &mut B) {
     clear(bus, SPINE_BLOCK, spine::BLOCK_BYTES);
     clear(bus, PEER_PAGE, spine::peer::PAGE_BYTES);
+    let pad = enter::pad_arena();
     for (at, value) in [
         (BlockWord::Layout, spine::LAYOUT),
         (BlockWord::Arena, ARENA),
@@ -45,6 +46,8 @@ pub fn describe<B: Bus>(bus: &mut B) {
         (BlockWord::Mailbox, MAILBOX),
         (BlockWord::Imports, enter::imports()),
         (BlockWord::FreeSlots, POOL_SLOTS),
+        (BlockWord::Pad, pad.start),
+        (BlockWord::PadBytes, pad.end - pad.start),
         (BlockWord::ImportCount, spine_image::interface::COUNT as u32),
     ] {
         bus.store(word(at), value);
@@ -101,6 +104,8 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
 struct Row {
     text: u32,
     end: u32,
+    /// Where the bytes of text in the scratch pad lie, or 0.
+    copy: u32,
     init: u32,
     watchdog: u32,
     floor: u32,
@@ -114,14 +119,14 @@ impl Row {
         let row = Row {
             text: of(DomainWord::Text),
             end: of(DomainWord::TextEnd),
+            copy: of(DomainWord::TextCopy),
             init: of(DomainWord::Init),
             watchdog: of(DomainWord::Watchdog),
             floor: of(DomainWord::Floor).min(FLOOR_MOST),
             entries: Vec::new(),
         };
-        let lies = row.text >= ARENA && row.text <= row.end && row.end <= ARENA_END;
         let waits = row.watchdog != 0 && row.watchdog < 256;
-        if !lies || !waits || count > HANDLERS || !row.has(row.init) {
+        if !row.lies() || !waits || count > HANDLERS || !row.has(row.init) {
             return Err(Outcome::OutsideArena);
         }
         row.with_entries(bus, domain, count)
@@ -144,6 +149,32 @@ impl Row {
         Ok(self)
     }
 
+    /// Whether the text lies where it may.
+    fn lies(&self) -> bool {
+        let arena = ARENA..ARENA_END;
+        let place = if self.copy == 0 {
+            arena
+        } else {
+            let bytes = self.end.wrapping_sub(self.text);
+            let has_bytes = arena.contains(&self.copy) && bytes <= arena.end - self.copy;
+            if !has_bytes || (self.text | self.end | self.copy) & 3 != 0 {
+                return false;
+            }
+            enter::pad_arena()
+        };
+        self.text >= place.start && self.text <= self.end && self.end <= place.end
+    }
+
+    /// Copies the text to where it runs.
+    fn copy_text<B: Bus>(&self, bus: &mut B) {
+        if self.copy != 0 {
+            for at in (0..self.end - self.text).step_by(4) {
+                let word = bus.load(self.copy + at);
+                bus.store(self.text + at, word);
+            }
+        }
+    }
+
     /// Whether an instruction of the text is there.
     fn has(&self, entry: u32) -> bool {
         entry & 3 == 0 && entry >= self.text && entry < self.end
@@ -158,6 +189,7 @@ fn load<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, number: u32) -> Res
     }
     let row = Row::load(&mut io.bus, number)?;
     runtime.place(Receiver::Other);
+    row.copy_text(&mut io.bus);
     let Runtime {
         domains,
         effects,

@@ -78,8 +78,22 @@ enum Refusal {
 }
 
 /// Runs the handler that a message is for.
-#[inline(never)]
+#[inline(always)]
 fn run<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, call: &Call) -> Result<(), Refusal> {
+    if runtime.is_placed == 0 {
+        // No domain is loaded.
+        return Err(Refusal::NoHandler);
+    }
+    run_placed(runtime, io, call)
+}
+
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+#[inline(never)]
+fn run_placed<B: Dispatch>(
+    runtime: &mut Runtime,
+    io: &mut IoA<B>,
+    call: &Call,
+) -> Result<(), Refusal> {
     let Runtime {
         domains,
         effects,

@@ -277,7 +277,9 @@ fn hand_over<B: Dispatch>(
     handler: u32,
 ) -> Fate {
     match runtime.pool.in_one_piece(&mut io.bus, frame, base) {
-        Some(_) if handler >= HANDLERS => transfer::beside(runtime, io, base, frame),
+        Some(at) if handler >= HANDLERS => {
+            transfer::beside(runtime, io, base, frame, at, (domain, handler))
+        }
         Some(at) => run(runtime, io, domain, handler, frame, at),
         // Longer than what is kept, round the end of the buffer.
         None => Fate::Host,

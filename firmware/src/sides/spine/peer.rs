@@ -106,6 +106,7 @@ impl Peer {
 
     /// Hands the frame of `length` bytes that lies at `at` to the peer, as a run of a domain has
     /// asked for: with changed words, into the room that was there.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
     #[inline(never)]
     pub fn forward<B: Dispatch>(
         &mut self,

@@ -21,7 +21,6 @@ use super::{Fate, Runtime, hand_over, message};
 use crate::io::IoA;
 use crate::memory::layout::{OUT_SLOTS, PEER_PAGE};
 use crate::path::receive::frame::CRC;
-use crate::path::receive::guarded::Guard;
 use crate::sides::spine::effects::Status;
 use host_interface::spine::lease::{self, LONGEST, LeaseWord, TRANSFERS, WORK};
 use host_interface::spine::{DOMAINS, GUARDS_MESSAGES, GUARDS_TRANSFERS, Outcome};
@@ -73,24 +72,17 @@ pub fn forget<B: Bus>(bus: &mut B) {
     bus.store(COUNT, 0);
 }
 
-/// A frame that is a message, or for a domain with a lease.
+/// A frame that is a message, or for a domain with a lease; its words lie at `at`.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 pub(super) fn beside<B: Dispatch>(
     runtime: &mut Runtime,
     io: &mut IoA<B>,
     base: u32,
     frame: &ReceivedFrame,
+    at: u32,
+    (domain, handler): (u32, u32),
 ) -> Fate {
-    // Few arguments, so that the call is short where CPU A's pad is full.
-    let found = runtime
-        .guards
-        .find(&mut io.bus, frame.start, frame.length - CRC, base);
-    let Some((domain, handler)) = found else {
-        return Fate::Host;
-    };
-    let Some(at) = runtime.pool.in_one_piece(&mut io.bus, frame, base) else {
-        return Fate::Host;
-    };
     let length = frame.length - CRC;
     if handler & GUARDS_MESSAGES != 0 {
         message::of_wire(runtime, io, domain, at, length);

@@ -299,7 +299,10 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) -> u32 {
 
 /// Whether an instruction is an extension's, or one that only extensions call.
 fn is_extension(pc: u32) -> bool {
-    (ARENA..ARENA_END).contains(&pc) || enter::import_text().iter().any(|text| text.contains(&pc))
+    (ARENA..ARENA_END).contains(&pc)
+        || enter::text_outside_arena()
+            .iter()
+            .any(|text| text.contains(&pc))
 }
 
 /// CPU A, which stands, goes on at the way out.

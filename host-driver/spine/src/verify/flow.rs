@@ -100,7 +100,7 @@ impl Walk<'_> {
     }
 
     fn word(&self, address: u32) -> Option<u32> {
-        let index = address.wrapping_sub(self.linked.base) / 4;
+        let index = address.wrapping_sub(self.linked.text_base) / 4;
         let inside = (self.start..self.end).contains(&address);
         self.linked
             .text_words()

@@ -223,12 +223,13 @@ fn kept(ledger: &Ledger) -> String {
 }
 
 fn list(reports: &[Report], free: &Value) -> String {
-    let mut lines = vec!["domain  name              bytes  stack       runs  state".to_owned()];
+    let mut lines =
+        vec!["domain  name              bytes  in pad  stack       runs  state".to_owned()];
     for one in reports {
         let state = if one.suspended { "suspended" } else { "runs" };
         lines.push(format!(
-            "{:>6}  {:<16} {:>6} {:>6} {:>10}  {state}",
-            one.domain, one.name, one.bytes, one.stack, one.runs
+            "{:>6}  {:<16} {:>6} {:>7} {:>6} {:>10}  {state}",
+            one.domain, one.name, one.bytes, one.in_pad, one.stack, one.runs
         ));
     }
     lines.push(format!("{free} bytes of the arena are free"));
@@ -270,6 +271,7 @@ mod tests {
             domain: 1,
             name: "hello".to_owned(),
             bytes: 640,
+            in_pad: 128,
             stack: 48,
             suspended: true,
             runs: 12,
@@ -287,8 +289,8 @@ mod tests {
         };
         let text = list(std::slice::from_ref(&report), &json!(25_000));
         let expected = "\
-            domain  name              bytes  stack       runs  state\n     \
-                 1  hello               640     48         12  suspended\n\
+            domain  name              bytes  in pad  stack       runs  state\n     \
+                 1  hello               640     128     48         12  suspended\n\
             25000 bytes of the arena are free";
         assert_eq!(text, expected);
         let text = statistics(&report);

@@ -1,6 +1,6 @@
 //! Where CPU A's time goes: samples of its program counter, by function.
 
-use super::card::{Kit, SpineCard};
+use super::card::{Kit, SpineCard, Text};
 use super::cost::CLOCK;
 use super::stores::pc;
 use crate::simulated::tables::framed;
@@ -9,7 +9,6 @@ use comfy_table::Table;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Nanoseconds between two samples: a prime, so that nothing repeats with it.
 pub const INTERVAL: u64 = 1009;
@@ -33,7 +32,7 @@ pub struct Share {
 pub struct Samples {
     /// Functions of the firmware by their first address: end and name.
     functions: BTreeMap<u32, (u32, String)>,
-    arena: Range<u32>,
+    text: Text,
     counts: BTreeMap<String, u64>,
 }
 
@@ -44,14 +43,16 @@ impl Samples {
     /// If the firmware's ELF is none.
     pub fn new(kit: &Kit, card: &SpineCard) -> Result<Samples> {
         let file = object::File::parse(kit.elf())?;
-        // The pads of both CPUs have the same addresses.
-        let of_b = |index| {
+        // The pads of both CPUs have the same addresses, and where the host's frames have their code
+        // is other code while a domain is loaded.
+        let is_elsewhere = |index| {
             let section = file.section_by_index(index).ok();
             let name = section.as_ref().and_then(|section| section.name().ok());
-            name.is_some_and(|name| name.starts_with(".scratch_b"))
+            let away = |name: &str| name.starts_with(".scratch_b") || name == ".scratch_a.host";
+            name.is_some_and(away)
         };
         let text = file.symbols().filter(|symbol| {
-            symbol.kind() == SymbolKind::Text && !symbol.section_index().is_some_and(of_b)
+            symbol.kind() == SymbolKind::Text && !symbol.section_index().is_some_and(is_elsewhere)
         });
         let named = text.filter_map(|symbol| {
             let name = format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?));
@@ -60,7 +61,7 @@ impl Samples {
         });
         Ok(Samples {
             functions: named.collect(),
-            arena: card.arena(),
+            text: card.text(),
             counts: BTreeMap::new(),
         })
     }
@@ -71,7 +72,7 @@ impl Samples {
         let found = self.functions.range(..=at).next_back();
         let found = found.filter(|(_, (end, _))| at < *end);
         let name = match found {
-            _ if self.arena.contains(&at) => EXTENSION,
+            _ if self.text.contains(at) => EXTENSION,
             Some((_, (_, name))) => name,
             None => ELSEWHERE,
         };

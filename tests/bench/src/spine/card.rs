@@ -225,6 +225,28 @@ pub struct SpineCard {
     pub window: Window,
 }
 
+/// Where the text of extensions runs: in the arena, or in CPU A's scratch pad.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text([Range<u32>; 2]);
+
+impl Text {
+    /// As the firmware says.
+    pub fn of(machine: &Machine) -> Text {
+        let block = machine.word(Extension::Spine.nic_address());
+        let word = |word| machine.word(block + word as u32);
+        let range = |start, bytes| word(start)..word(start) + word(bytes);
+        Text([
+            range(BlockWord::Arena, BlockWord::ArenaBytes),
+            range(BlockWord::Pad, BlockWord::PadBytes),
+        ])
+    }
+
+    /// Whether an instruction of CPU A's is an extension's, while a domain is loaded.
+    pub fn contains(&self, pc: u32) -> bool {
+        self.0.iter().any(|range| range.contains(&pc))
+    }
+}
+
 impl SpineCard {
     /// Powers one up; with a timing profile it keeps the chip's time.
     ///
@@ -325,13 +347,16 @@ impl SpineCard {
         std::array::from_fn(|index| self.window.word(at + 4 * index as u32))
     }
 
-    /// Where extensions are.
-    pub fn arena(&self) -> Range<u32> {
+    /// Bytes of the arena.
+    pub fn arena_bytes(&self) -> u32 {
+        let block = self.window.block();
+        self.window.word(block + BlockWord::ArenaBytes as u32)
+    }
+
+    /// Where the text of extensions runs.
+    pub fn text(&self) -> Text {
         // Not by the window, which may be a peer's.
-        let machine = self.machine.lock();
-        let block = machine.word(Extension::Spine.nic_address());
-        let start = machine.word(block + BlockWord::Arena as u32);
-        start..start + machine.word(block + BlockWord::ArenaBytes as u32)
+        Text::of(&self.machine.lock())
     }
 
     /// Where the memory region of a domain is, whose container this is.
@@ -346,7 +371,13 @@ impl SpineCard {
 /// Where the memory region of a domain is that is loaded, or about to be.
 pub(super) fn region(window: &Window, domain: u32, container: &[u8]) -> Result<Range<u32>> {
     let image = Image::parse(container)?;
-    let at = window.block() + domain_word(domain, DomainWord::TextEnd);
-    let start = window.word(at) + image.section(Section::Constants).len() as u32;
+    let word = |word| window.word(window.block() + domain_word(domain, word));
+    let (text, end) = (word(DomainWord::Text), word(DomainWord::TextEnd));
+    // In the scratch pad the text is a copy.
+    let lies = match word(DomainWord::TextCopy) {
+        0 => text,
+        copy => copy,
+    };
+    let start = lies + (end - text) + image.section(Section::Constants).len() as u32;
     Ok(start..start + image.region())
 }

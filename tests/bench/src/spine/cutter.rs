@@ -182,7 +182,7 @@ impl Bench {
         drop(machine);
         let free = self.card.loader.free();
         self.card.unload(self.domain)?;
-        let all = self.card.arena().len() as u32;
+        let all = self.card.arena_bytes();
         let block = self.card.window.block();
         let word = |word: u32| self.card.window.word(block + word);
         ensure!(

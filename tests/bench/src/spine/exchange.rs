@@ -9,7 +9,7 @@
 //! | there and back | the same | that of the handler that gets the answer |
 //! | one way | | messages a second of a handler that sends for ever |
 
-use super::card::{Kit, SpineCard};
+use super::card::{Kit, SpineCard, Text};
 use super::messages::one_at_a_time;
 use super::peers;
 use super::stores::pc;
@@ -68,7 +68,7 @@ pub struct Exchange {
     /// Both have the same domain number.
     pub domain: u32,
     block: u32,
-    arena: Range<u32>,
+    text: Text,
     region: Range<u32>,
 }
 
@@ -130,7 +130,7 @@ impl Exchange {
         let [one, other] = &mut cards;
         open(other, domain)?;
         let block = one.window.block();
-        let arena = one.arena();
+        let text = one.text();
         let region = one.region(domain, &container)?;
         peers::join(&fabric, &mut cards, [EXCHANGES, EXCHANGES])?;
         Ok(Exchange {
@@ -138,7 +138,7 @@ impl Exchange {
             cards,
             domain,
             block,
-            arena,
+            text,
             region,
         })
     }
@@ -218,7 +218,7 @@ impl Exchange {
     }
 
     fn runs_extension(&self, card: usize) -> bool {
-        self.arena.contains(&pc(&self.cards[card].machine.lock()))
+        self.text.contains(pc(&self.cards[card].machine.lock()))
     }
 
     /// The time at which a card's handler runs.

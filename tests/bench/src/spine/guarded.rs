@@ -35,7 +35,8 @@ pub struct Guarded {
 /// An extension with its guards, in the way of datagrams.
 struct Case {
     name: &'static str,
-    folder: &'static str,
+    /// Its folder; none where no extension is loaded.
+    folder: Option<&'static str>,
     guards: fn(u32) -> Vec<Guard>,
     /// Its handler lets none through to the host.
     consumes: bool,
@@ -48,11 +49,17 @@ fn past(domain: u32, count: usize) -> Vec<Guard> {
 fn cases() -> Vec<Case> {
     let of_effects = |name, guards, consumes| Case {
         name,
-        folder: EFFECTS,
+        folder: Some(EFFECTS),
         guards,
         consumes,
     };
     vec![
+        Case {
+            name: "no extension",
+            folder: None,
+            guards: |_| Vec::new(),
+            consumes: false,
+        },
         of_effects("none", |domain| past(domain, 0), false),
         of_effects("1 that no frame meets", |domain| past(domain, 1), false),
         of_effects("2", |domain| past(domain, 2), false),
@@ -69,7 +76,7 @@ fn cases() -> Vec<Case> {
         ),
         Case {
             name: "all to the router, 1000 routes",
-            folder: router::FOLDER,
+            folder: Some(router::FOLDER),
             guards: |domain| vec![Guard::ether_type(domain, 0, 0x0800)],
             consumes: true,
         },
@@ -105,14 +112,17 @@ fn one_guarded(kit: &Kit, case: &Case, datagram: usize, duration: Duration) -> R
     let mut load = Load::default();
     let mut card = Loaded::new(&mut testbench, &mut load);
     let mut loader = Loader::find(&mut card)?;
-    let container = kit.container(case.folder.as_ref())?;
-    let policy = kit.policy(WATCHDOG, 0)?;
-    let (domain, _) = loader.load(&mut card, &container, &policy, &kit.build)?;
-    if case.folder == router::FOLDER {
-        let table = routes::table(&router::routes(ROUTES, 0)?)?;
-        routes::replace(&mut loader, &mut card, domain, &table)?;
+    let mut domain = 0;
+    if let Some(folder) = case.folder {
+        let container = kit.container(folder.as_ref())?;
+        let policy = kit.policy(WATCHDOG, 0)?;
+        domain = loader.load(&mut card, &container, &policy, &kit.build)?.0;
+        if folder == router::FOLDER {
+            let table = routes::table(&router::routes(ROUTES, 0)?)?;
+            routes::replace(&mut loader, &mut card, domain, &table)?;
+        }
+        loader.set_guards(&mut card, &(case.guards)(domain))?;
     }
-    loader.set_guards(&mut card, &(case.guards)(domain))?;
     let arrivals = Arrivals::new(
         Pattern::Constant,
         wire_limit(datagram),

@@ -160,7 +160,7 @@ fn proven(container: &[u8], signer: &Signer) -> Result<String> {
             .map(|n| 0x4000 + 8 * n)
             .collect(),
     };
-    let linked = link::link(&image, &runtime, grant, BASE, ROOM)?;
+    let linked = link::link(&image, &runtime, grant, link::Place::in_arena(BASE, ROOM))?;
     let proof = spine_linker::verify(&linked, grant.stack)?;
     let imports: Vec<&str> = image.imports().map(|import| import.name).collect();
     Ok(format!(

@@ -113,7 +113,7 @@ impl Ends {
 
     /// Microseconds to the handler, and until the answer is there.
     fn once(&mut self) -> Result<(f64, f64)> {
-        let arena = self.card.arena();
+        let text = self.card.text();
         let endpoint = self.open.first().context("an endpoint")?;
         let memory = endpoint.memory().clone();
         let taken = endpoint.taken();
@@ -123,7 +123,7 @@ impl Ends {
         let slot = from_card(SIZES.slots) + (taken & (SIZES.slots - 1)) * 256;
         let at = (slot + HeaderWord::Serial as u32) as usize;
         let mut machine = self.card.machine.lock();
-        let there = until(&mut machine, |machine| arena.contains(&pc(machine)))?;
+        let there = until(&mut machine, |machine| text.contains(pc(machine)))?;
         let is_back = |_: &_| memory.read_word(at) == Ok(taken.wrapping_add(1));
         let back = until(&mut machine, is_back)?;
         drop(machine);

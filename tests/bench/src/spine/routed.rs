@@ -56,7 +56,7 @@ impl Part {
     /// As the page says it.
     pub const fn text(self) -> &'static str {
         match self {
-            Part::Handler => "the handler's own text, in SRAM",
+            Part::Handler => "the handler's own text",
             Part::Calls => "its calls of the runtime",
             Part::Receive => "the search for the frame, guards, indices",
             Part::HandOver => "the way to the handler and back, effects, counts",

@@ -1,6 +1,6 @@
 //! One run of CPU A, followed from the way in to the way out, and cut off on the way.
 
-use super::super::card::{Kit, SpineCard};
+use super::super::card::{Kit, SpineCard, Text};
 use super::super::stores::{Allowed, pc, register, step};
 use anyhow::{Result, bail, ensure};
 use host_interface::spine::HANDLERS;
@@ -30,8 +30,8 @@ const RA: usize = 31;
 /// where the way in saves registers.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    arena: Range<u32>,
-    imports: [Range<u32>; 2],
+    text: Text,
+    imports: [Range<u32>; 3],
     /// Where transfers into a lease are noted.
     noted: Range<u32>,
     enter: u32,
@@ -43,10 +43,11 @@ impl Places {
     pub fn of(kit: &Kit, card: &SpineCard) -> Result<Places> {
         let noted = card.loader.peer_page() + NOTED;
         Ok(Places {
-            arena: card.arena(),
+            text: card.text(),
             imports: [
                 kit.symbol("_imports_start")?..kit.symbol("_imports_end")?,
                 kit.symbol("_cold_imports_start")?..kit.symbol("_cold_imports_end")?,
+                kit.symbol("_pad_imports_start")?..kit.symbol("_scratch_a_system_end")?,
             ],
             noted: noted..noted + (WORK - NOTED),
             saved: kit.symbol("SPINE_SAVED")?,
@@ -126,7 +127,7 @@ pub(super) fn follow(
         cut.stores += u64::from(step(machine, &allowed)?);
         Ok(())
     };
-    while !places.arena.contains(&pc(machine)) {
+    while !places.text.contains(pc(machine)) {
         go(machine)?;
     }
     let mut done = 0;
@@ -150,7 +151,7 @@ pub(super) fn follow(
 fn cut_here(machine: &mut Machine, places: &Places) -> bool {
     let at = pc(machine);
     let in_import = places.imports.iter().any(|text| text.contains(&at));
-    let in_text = places.arena.contains(&at) || in_import;
+    let in_text = places.text.contains(at) || in_import;
     if in_text {
         let state = machine.bar_read(Register::CpuAState.offset());
         let halt = CpuState::new().with_halt(true).into_bits();
