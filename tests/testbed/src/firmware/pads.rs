@@ -245,6 +245,9 @@ mod tests {
             "{faults:?}"
         );
         assert!(sees(HOST, HOST) && !sees(HOST, ENDPOINTS) && !sees(ENDPOINTS, HOST));
+        let [host, system] = OVERLAID_A;
+        assert!(sees(system, system) && !sees(host, system) && !sees(system, host));
+        assert!(sees(system, ".scratch_a.text") && sees(OVER, system));
     }
 
     /// Sections of a relocatable file all begin at 0.
