@@ -95,8 +95,12 @@ fn regions(placement: &str) -> String {
 fn overlay(placement: &str) -> &'static str {
     match placement {
         "sram-code" | "sram-both" => {
-            "REGION_ALIAS(\"AHEAD_A\", SRAM)\nREGION_ALIAS(\"ENDPOINTS_B\", SRAM)\n"
+            "REGION_ALIAS(\"AHEAD_A\", SRAM)\nREGION_ALIAS(\"BESIDE_A\", SRAM)\n\
+             REGION_ALIAS(\"ENDPOINTS_B\", SRAM)\n"
         }
-        _ => "REGION_ALIAS(\"AHEAD_A\", OVERLAY_A)\nREGION_ALIAS(\"ENDPOINTS_B\", OVERLAY_B)\n",
+        _ => {
+            "REGION_ALIAS(\"AHEAD_A\", OVERLAY_A)\nREGION_ALIAS(\"BESIDE_A\", SYSTEM_A)\n\
+             REGION_ALIAS(\"ENDPOINTS_B\", OVERLAY_B)\n"
+        }
     }
 }

@@ -133,10 +133,14 @@ macro_rules! call {
 }
 
 /// The entry of one handler, in the scratch pad of its CPU, or in SRAM with `rarely`. With `overlaid`
-/// other code takes its place while extensions are loaded or endpoints are open.
+/// other code takes its place while extensions are loaded or endpoints are open; `beside` is part of
+/// what takes it with endpoints, and its event comes only then.
 macro_rules! entry {
     (SideA overlaid $($rest:tt)+) => {
         overlaid!($($rest)+);
+    };
+    (SideA beside $($rest:tt)+) => {
+        beside!($($rest)+);
     };
     ($side:ident rarely $(#[$doc:meta])+ $name:ident $count:ident $function:path [$($part:ident),+]) => {
         entry!(@ $side ".text.rarely" $(#[$doc])+ $name $count $function [$($part),+]);
@@ -169,6 +173,19 @@ macro_rules! overlaid {
 macro_rules! overlaid {
     ($($rest:tt)+) => {
         entry!(@ SideA ".scratch_a.text" $($rest)+);
+    };
+}
+
+#[cfg(feature = "eudp")]
+macro_rules! beside {
+    ($($rest:tt)+) => {
+        entry!(@ SideA ".scratch_a.system" $($rest)+);
+    };
+}
+#[cfg(not(feature = "eudp"))]
+macro_rules! beside {
+    ($($rest:tt)+) => {
+        entry!(@ SideA ".text.rarely" $($rest)+);
     };
 }
 

@@ -159,16 +159,50 @@ impl Bench {
         panic!("a frame does not leave")
     }
 
-    fn frame(&self, bytes: usize) -> Vec<u8> {
-        let station = self.nic.station();
-        let builder = etherparse::PacketBuilder::ethernet2(PEER, station)
-            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
-            .udp(9, 4711);
-        let mut frame = Vec::new();
+    /// The frames of a datagram to the endpoint: its fragments, if it is longer than the MTU.
+    fn frames(&self, bytes: usize, number: u16) -> Vec<Vec<u8>> {
+        let (source, destination) = ([10, 0, 0, 2], [10, 0, 0, 1]);
         let data = vec![0x5A; bytes];
-        builder.write(&mut frame, &data).expect("a frame");
-        frame.resize(frame.len().max(60), 0);
-        frame
+        let mut packet = Vec::new();
+        etherparse::UdpHeader::without_ipv4_checksum(9, 4711, bytes)
+            .and_then(|header| Ok(header.write(&mut packet).expect("memory")))
+            .expect("a datagram");
+        packet.extend(data);
+        let room = self.endpoint.config().mtu as usize - 20;
+        let most = if packet.len() <= room {
+            room
+        } else {
+            room & !7
+        };
+        let parts = packet.chunks(most).enumerate();
+        parts
+            .map(|(part, payload)| {
+                let mut header = etherparse::Ipv4Header::new(
+                    payload.len() as u16,
+                    64,
+                    etherparse::IpNumber::UDP,
+                    source,
+                    destination,
+                )
+                .expect("a packet");
+                let offset = (part * most / 8) as u16;
+                header.fragment_offset = offset.try_into().expect("13 bits");
+                header.more_fragments = (part + 1) * most < packet.len();
+                header.dont_fragment = false;
+                header.identification = number;
+                header.header_checksum = header.calc_header_checksum();
+                let ethernet = etherparse::Ethernet2Header {
+                    source: PEER,
+                    destination: self.nic.station(),
+                    ether_type: etherparse::EtherType::IPV4,
+                };
+                let mut frame = ethernet.to_bytes().to_vec();
+                header.write(&mut frame).expect("memory");
+                frame.extend(payload);
+                frame.resize(frame.len().max(60), 0);
+                frame
+            })
+            .collect()
     }
 
     fn arrived(&mut self) -> u32 {
@@ -211,10 +245,11 @@ impl Bench {
                     self.lend(number);
                 }
                 self.settle();
-                let frame = self.frame(bytes);
                 let mut at = self.now();
-                for _ in 0..COUNT {
-                    at = self.machine.lock().send_frame(at, frame.clone());
+                for number in 0..COUNT {
+                    for frame in self.frames(bytes, number as u16) {
+                        at = self.machine.lock().send_frame(at, frame);
+                    }
                 }
                 let cookie = self.arrived();
                 self.lend(cookie);
@@ -236,13 +271,16 @@ impl Bench {
                 (total, 30)
             }
             "alone-in" => {
-                let frame = self.frame(bytes);
                 let mut total = 0;
                 for number in 0..30 {
                     self.lend(number);
                     self.settle();
-                    let ends = self.now() + (frame.len() as u64 + 12) * 8;
-                    self.machine.lock().send_frame(0, frame.clone());
+                    let mut ends = self.now();
+                    for frame in self.frames(bytes, number as u16) {
+                        ends += (frame.len() as u64 + 24) * 8;
+                        self.machine.lock().send_frame(0, frame);
+                    }
+                    ends -= 12 * 8;
                     self.arrived();
                     total += self.now() - ends;
                 }

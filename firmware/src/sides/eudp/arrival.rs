@@ -35,11 +35,11 @@ use tigon2_hal::mac::{Arriving, ReceivedFrame};
 
 /// Bytes that have to be there before headers are looked at: whole words.
 const LOOK: u32 = 48;
-/// Bytes of a packet of which nothing is gained by writing some of it early: most of this module is
-/// in SRAM, and a shorter frame is whole before CPU A has seen to it.
-const LEAST: u32 = 2048;
+/// Bytes of a packet of which nothing is gained by writing some of it early: a frame of this length
+/// is whole before its first chunk could be on its way.
+const LEAST: u32 = 1500;
 /// Looks that find that a frame arrives before anything is done about it: a short one ends before.
-const PATIENCE: u32 = 6;
+const PATIENCE: u32 = 4;
 /// Bytes of the least chunk.
 const LEAST_CHUNK: u32 = 512;
 /// A chunk of a long frame.
@@ -93,8 +93,8 @@ impl Receiver {
     }
 }
 
-/// Follow Frame: looks at what arrives. Most often that is nothing, or nothing of interest: this much
-/// is in CPU A's pad, so that CPU B has the SRAM for itself.
+/// Follow Frame: looks at what arrives. Most often that is nothing, or nothing of interest. All that it
+/// does often is in CPU A's pad, so that CPU B has the SRAM for itself.
 #[inline(always)]
 pub fn follow<B: Dispatch>(receive: &mut Receive, eudp: &mut EudpA, io: &mut IoA<B>) {
     if let Some((reporter, receiver)) = eudp.parts() {
@@ -102,7 +102,7 @@ pub fn follow<B: Dispatch>(receive: &mut Receive, eudp: &mut EudpA, io: &mut IoA
     }
 }
 
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 fn glance<B: Dispatch>(
     receive: &mut Receive,
@@ -113,37 +113,29 @@ fn glance<B: Dispatch>(
     let is_idle = receiver.recv.is_in(recv::State::Idle);
     match guarded::arriving(receive, io) {
         // Receive Complete sees to it first.
-        Arriving::Ended => return,
-        Arriving::Nothing if is_idle => {
-            receiver.arrival.waited = 0;
-            return;
-        }
+        Arriving::Ended => {}
+        Arriving::Nothing if is_idle => receiver.arrival.waited = 0,
         Arriving::Frame if is_idle => {
             receiver.arrival.waited += 1;
-            if receiver.arrival.waited < PATIENCE {
-                return;
+            if receiver.arrival.waited >= PATIENCE {
+                begin(receive, reporter, receiver, io);
             }
         }
-        Arriving::Frame if receiver.arrival.is_passed => return,
-        Arriving::Nothing | Arriving::Frame => {}
+        Arriving::Frame if receiver.arrival.is_passed => {}
+        Arriving::Frame => grown(reporter, receiver, io, receive.base()),
+        Arriving::Nothing => receiver.forget(reporter, io),
     }
-    look(receive, reporter, receiver, io);
 }
 
-/// Looks at a frame that arrives, or that did when it was looked for last.
+/// A frame arrives that is worth to be followed.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
-fn look<B: Dispatch>(
+fn begin<B: Dispatch>(
     receive: &mut Receive,
     reporter: &mut Reporter,
     receiver: &mut Receiver,
     io: &mut IoA<B>,
 ) {
-    if guarded::arriving(receive, io) == Arriving::Nothing {
-        return receiver.forget(reporter, io);
-    }
-    if !receiver.recv.is_in(recv::State::Idle) {
-        return grown(reporter, receiver, io, receive.base());
-    }
     if io.bus.load(word(BlockWord::Lead)) == 0 {
         // The host wants them whole from now on.
         return io.bus.clear(EventBit::FollowFrame);
@@ -194,7 +186,7 @@ fn grown<B: Dispatch>(
 }
 
 /// Its headers are there.
-#[inline(always)]
+#[inline(never)]
 fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>, base: u32) {
     let Arrival { start, seen, .. } = receiver.arrival;
     if receiver.is_busy() || receiver.has_next() {
@@ -238,6 +230,7 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
 }
 
 /// A frame has ended while RDMA has one that arrived: most often that one.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 pub fn ended<B: Dispatch>(
     receiver: &mut Receiver,
@@ -306,6 +299,7 @@ const fn distance(base: u32, start: u32, end: u32) -> u32 {
 /// The write channel moves a byte in less than half of the wire's time. A chunk that is under way when
 /// the frame ends would delay the rest, so the last one begins early enough to be done by then, and
 /// as late as that allows.
+#[inline(always)]
 const fn chunk(length: u32, written: u32, there: u32) -> u32 {
     // What follows the data counts for nothing: where a next word ends, so does a chunk.
     let Some(come) = there.checked_sub(HEADERS + written) else {

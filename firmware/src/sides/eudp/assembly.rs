@@ -120,6 +120,9 @@ impl Assembly {
     /// None.
     pub const NONE: Assembly = Assembly(0);
 
+    /// The first one, whatever its state.
+    pub const FIRST: Assembly = Assembly(EUDP_ASSEMBLIES);
+
     /// All of them.
     pub fn all() -> impl Iterator<Item = Assembly> {
         let mut at = EUDP_ASSEMBLIES;
@@ -196,6 +199,15 @@ impl Assembly {
         }
     }
 
+    /// Whether the datagram of this key is put together in it.
+    #[inline(always)]
+    pub fn is_open_for<B: Bus>(self, bus: &mut B, key: &Key) -> bool {
+        self.get(bus, Row::Identification) == key.identification
+            && self.get(bus, Row::Source) == key.source
+            && self.get(bus, Row::Destination) == key.destination
+            && self.get(bus, Row::State) == State::Open as u32
+    }
+
     /// Its state.
     #[inline(never)]
     pub fn state<B: Bus>(self, bus: &mut B) -> State {
@@ -266,11 +278,24 @@ impl Assembly {
     }
 
     /// Adds to its sum: 16 bits and a few carries; returns it.
-    #[inline(never)]
+    #[inline(always)]
     pub fn add<B: Bus>(self, bus: &mut B, sum: u32) -> u32 {
         let sum = folded(self.get(bus, Row::Sum) + sum);
         self.set(bus, Row::Sum, sum);
         sum
+    }
+
+    /// The same as [`fill`](Self::fill) if all that is there ends at `from`; `false` if not.
+    #[inline(always)]
+    pub fn extend<B: Bus>(self, bus: &mut B, from: u32, end: u32) -> bool {
+        let list = self.0 + RUN_LIST;
+        let run = bus.load(list);
+        if self.get(bus, Row::Runs) != 1 || run & 0xFFFF != from >> UNIT {
+            return false;
+        }
+        bus.store(list, run & 0xFFFF_0000 | units(end));
+        self.set(bus, Row::Reach, end);
+        true
     }
 
     /// Notes that bytes `from` to `end` of the IP payload are there; `from` begins a unit.
@@ -313,7 +338,7 @@ impl Assembly {
     }
 
     /// Whether all of it is there.
-    #[inline(never)]
+    #[inline(always)]
     pub fn is_whole<B: Bus>(self, bus: &mut B) -> bool {
         let length = self.get(bus, Row::Length);
         length != UNKNOWN

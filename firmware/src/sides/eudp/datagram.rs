@@ -20,7 +20,7 @@ pub const ETHERNET: u32 = 14;
 /// Bytes of all headers.
 pub const HEADERS: u32 = ETHERNET + IP + UDP;
 /// Bytes from a frame's start to the end of the words that are looked at.
-const REACH: u32 = HEADERS + 2;
+pub(super) const REACH: u32 = HEADERS + 2;
 /// More packets follow, or it is not the first one.
 const FRAGMENT: u32 = 0x3FFF;
 

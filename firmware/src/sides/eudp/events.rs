@@ -88,7 +88,19 @@ fn complete_some<B: Dispatch>(
                 || !next.take(reporter, &mut io.bus, start, bytes, base)
             {
                 receiver.looked_at = 0;
-                return host_some(receive, reporter, receiver, io);
+                match fragment::arrived(receiver, reporter, io, &arrived, (base, 0)) {
+                    Outcome::Passed => return host_some(receive, reporter, receiver, io),
+                    Outcome::Waits => break,
+                    Outcome::Taken => {
+                        guarded::let_go(receive, io, arrived);
+                        if receiver.is_busy() {
+                            // Another fragment is not looked at before it can be taken.
+                            wait_for_writes(io);
+                            break;
+                        }
+                        continue;
+                    }
+                }
             }
             if busy {
                 receiver.looked_at = start;

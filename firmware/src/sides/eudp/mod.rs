@@ -22,7 +22,7 @@
 //! | [`receiver`] | the events of RECV and RDMA: datagrams that arrive | A |
 //! | [`arrival`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
-//! | [`fragment`], [`part`] | datagrams that are put together in a process's memory | A |
+//! | [`fragment`], [`fragment_header`], [`context`], [`part`] | datagrams that are put together in a process's memory | A |
 //! | [`vlan`] | frames with a VLAN tag | A |
 //! | [`placement`] | what the rows of RDMA do with a fragment | A |
 //! | [`expiry`] | datagrams that are given up | A |
@@ -44,12 +44,14 @@ pub mod arrival;
 pub mod assembly;
 pub mod command;
 pub mod completion;
+pub mod context;
 pub mod datagram;
 pub mod delivery;
 pub mod events;
 pub mod expiry;
 pub mod flags;
 pub mod fragment;
+pub mod fragment_header;
 pub mod frame;
 pub mod handlers;
 pub mod job;

@@ -27,6 +27,12 @@ impl Part {
         is_last: false,
     };
 
+    /// There is none any more. The rest stays: a compiler would call to clear it.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.assembly = Assembly::NONE;
+    }
+
     /// Whether there is one.
     #[inline(always)]
     pub fn any(&self) -> bool {

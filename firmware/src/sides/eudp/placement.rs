@@ -28,7 +28,8 @@ use tigon2_hal::events::Dispatch;
 
 impl Receiver {
     /// An event of RDMA that has a fragment.
-    pub(super) fn step_part<B: Dispatch>(
+    #[inline(always)]
+    fn step_part<B: Dispatch>(
         &mut self,
         event: rdma::Event,
         reporter: &mut Reporter,
@@ -41,7 +42,14 @@ impl Receiver {
         }
     }
 
+    /// Writes a fragment.
+    #[inline(always)]
+    pub(super) fn write_part<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        self.step_part(rdma::Event::Waiting, reporter, io);
+    }
+
     /// The write channel has written a fragment, and summed it.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
     #[inline(never)]
     pub(super) fn part_written<B: Dispatch>(
         &mut self,
@@ -53,16 +61,16 @@ impl Receiver {
         let bus = &mut io.bus;
         self.work.data = assembly.add(bus, sum);
         // Its endpoint may have been closed meanwhile.
-        self.work.part.is_last &= assembly.state(bus) == State::Open;
+        self.work.part.is_last = self.work.part.is_last && assembly.state(bus) == State::Open;
         self.step_part(rdma::Event::Written, reporter, io);
-        self.work.part = Part::NONE;
+        self.work.part.clear();
     }
 
     /// The host's memory cannot be written.
     #[inline(never)]
     pub(super) fn part_failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
         self.step_part(rdma::Event::Failed, reporter, io);
-        self.work.part = Part::NONE;
+        self.work.part.clear();
     }
 }
 
@@ -74,6 +82,7 @@ struct Parts<'a, B: Dispatch> {
 }
 
 impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
+    #[inline(always)]
     fn holds(&mut self, condition: rdma::Condition) -> bool {
         match condition {
             rdma::Condition::BufferPosted => true,
@@ -87,6 +96,7 @@ impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
         }
     }
 
+    #[inline(always)]
     fn act(&mut self, action: rdma::Action) {
         match action {
             rdma::Action::WriteWhole => self.write(),
@@ -99,6 +109,7 @@ impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
 
 impl<B: Dispatch> Parts<'_, B> {
     /// Queues the transfers of the fragment's data, into the pieces where it belongs.
+    #[inline(always)]
     fn write(&mut self) {
         let Part {
             assembly,
@@ -142,6 +153,7 @@ impl<B: Dispatch> Parts<'_, B> {
     }
 
     /// All of the datagram is there.
+    #[inline(never)]
     fn complete(&mut self) {
         let Part { assembly, .. } = self.work.part;
         let bus = &mut self.io.bus;
@@ -158,6 +170,7 @@ impl<B: Dispatch> Parts<'_, B> {
     }
 
     /// The sum is wrong, or the memory cannot be written.
+    #[inline(never)]
     fn give_up(&mut self) {
         let refusal = self.work.refused.take().unwrap_or(Refusal::BadSum);
         bump(&mut self.io.bus, word(BlockWord::Refused) + refusal as u32);

@@ -12,6 +12,7 @@
 //!
 //! RDMA writes one datagram at a time. While it does, the next frame's headers are looked at.
 
+use super::assembly::Assembly;
 use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::{Card, Work};
@@ -62,6 +63,8 @@ pub struct Receiver {
     pub(super) next: Datagram,
     /// Where this begins; 0 if it was not looked at.
     pub(super) looked_at: u32,
+    /// The row of the last fragment's datagram.
+    pub(super) recent: Assembly,
     /// Whether any datagram is known of which fragments came.
     pub(super) knows_fragments: bool,
 }
@@ -76,6 +79,7 @@ impl Receiver {
             arrival: Arrival::NONE,
             next: Datagram::NONE,
             looked_at: 0,
+            recent: Assembly::FIRST,
             knows_fragments: false,
         }
     }

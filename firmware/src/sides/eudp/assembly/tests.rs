@@ -62,13 +62,18 @@ fn runs_say_what_is_there() {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (random >> 8) % most
     };
-    let mut seen = [0; 4];
+    let (mut seen, mut extended) = ([0; 4], 0);
     for identification in 0..500 {
         let row = open(&mut bus, identification, 0).expect("a row");
         let most = 8 + below(200);
         let mut there = vec![false; most as usize];
+        let mut order = (identification & 1 == 1).then_some(below(3));
         for _ in 0..200 {
-            let from = below(most);
+            // Every other datagram begins in order.
+            let from = match order {
+                Some(at) if at < most => at,
+                _ => below(most),
+            };
             let end = (from + 1 + below(6)).min(most);
             let range = from as usize..end as usize;
             let had = there[range.clone()].iter().filter(|had| **had).count();
@@ -77,7 +82,13 @@ fn runs_say_what_is_there() {
                 let begins = |n: &usize| there[*n] && (*n == 0 || !there[*n - 1]);
                 (0..there.len()).filter(begins).count()
             };
-            let noted = row.fill(&mut bus, 8 * from, 8 * end - 3);
+            let bytes = (8 * from, 8 * end - 3);
+            let noted = if order.is_some() && row.extend(&mut bus, bytes.0, bytes.1) {
+                extended += 1;
+                Noted::New
+            } else {
+                row.fill(&mut bus, bytes.0, bytes.1)
+            };
             let expected = if had == range.len() {
                 Noted::Duplicate
             } else if had != 0 {
@@ -89,6 +100,12 @@ fn runs_say_what_is_there() {
                 Noted::New
             };
             assert_eq!(noted, expected);
+            let reach = there
+                .iter()
+                .rposition(|had| *had)
+                .map_or(0, |last| last + 1);
+            order = order.map(|_| end);
+            assert_eq!(row.reach(&mut bus).div_ceil(8) as usize, reach);
             seen[expected as usize] += 1;
             row.set_length(&mut bus, 8 * most - 3);
             assert_eq!(row.is_whole(&mut bus), there.iter().all(|had| *had));
@@ -97,6 +114,7 @@ fn runs_say_what_is_there() {
         row.enter(&mut bus, State::Free);
     }
     assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
+    assert!(extended > 100, "{extended}");
 }
 
 #[test]

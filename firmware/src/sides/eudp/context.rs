@@ -1,0 +1,131 @@
+//! Which datagram a fragment belongs to, if it is not the one of the fragment before.
+
+use super::assembly::{Assembly, Key, State};
+use super::completion::Reporter;
+use super::delivery::TRANSFERS;
+use super::fragment_header::{Fragment, Outcome, VLAN};
+use super::pieces::UDP;
+use super::receiver::Receiver;
+use super::{each, wait_for_writes};
+use crate::io::IoA;
+use crate::memory::layout::EUDP_BLOCK;
+use host_interface::eudp::{EndpointWord, Refusal, endpoint_word};
+use tigon2_chip::events::EventBit;
+use tigon2_hal::Bus;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::timer;
+
+/// The row of a fragment's datagram, a new one if nothing is known of it.
+///
+/// # Errors
+/// What was done with the fragment, if it is put together with no others.
+#[inline(never)]
+pub(super) fn find<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    fragment: &Fragment,
+) -> Result<Assembly, Outcome> {
+    if !reporter.has_address(fragment.key.destination) {
+        return Err(Outcome::Passed);
+    }
+    let Some(assembly) = Assembly::find(&mut io.bus, &fragment.key) else {
+        return begin(receiver, reporter, io, fragment);
+    };
+    match assembly.state(&mut io.bus) {
+        State::Host => return Err(Outcome::Passed),
+        State::Spent | State::Failed => {
+            receiver.let_pass(reporter, io);
+            return Err(Outcome::Taken);
+        }
+        State::Open | State::Free => {}
+    }
+    // One of another VLAN is none of this datagram's.
+    if reporter.vlan_of(assembly.endpoint(&mut io.bus)) != fragment.vlan {
+        return Err(Outcome::Passed);
+    }
+    Ok(assembly)
+}
+
+/// A datagram of which nothing is known: finds its endpoint and memory for it.
+#[inline(never)]
+fn begin<B: Dispatch>(
+    receiver: &mut Receiver,
+    reporter: &mut Reporter,
+    io: &mut IoA<B>,
+    fragment: &Fragment,
+) -> Result<Assembly, Outcome> {
+    let Key {
+        source,
+        destination,
+        ..
+    } = fragment.key;
+    let now = timer::now(&mut io.bus);
+    receiver.knows_fragments = true;
+    let endpoint = if fragment.is_first() {
+        reporter.find(destination, fragment.destination_port())
+    } else {
+        reporter.connected(&mut io.bus, source, destination, fragment.vlan)
+    };
+    let Some(endpoint) = endpoint else {
+        // If there is no row, its next fragment comes here again.
+        Assembly::take(&mut io.bus, &fragment.key, State::Host, now);
+        return Err(Outcome::Passed);
+    };
+    if !reporter.has_next(io, endpoint) {
+        // CPU B calls again.
+        io.bus.clear(EventBit::ReceiveComplete);
+        return Err(Outcome::Waits);
+    }
+    let Some(assembly) = Assembly::take(&mut io.bus, &fragment.key, State::Spent, now) else {
+        receiver.drop_fragment(reporter, io, Refusal::NoContext);
+        return Err(Outcome::Taken);
+    };
+    let work = &mut receiver.work;
+    work.datagram.endpoint = endpoint;
+    let length = fragment.length().unwrap_or(fragment.end);
+    work.datagram.length = length.saturating_sub(UDP);
+    work.choose_pieces(reporter, io);
+    if let Some(refusal) = work.refused.take() {
+        receiver.drop_fragment(reporter, io, refusal);
+        return Err(Outcome::Taken);
+    }
+    assembly.begin(&mut io.bus, endpoint, work.cookie(), work.pieces());
+    assembly.enter(&mut io.bus, State::Open);
+    if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
+        queue.received = queue.received.wrapping_add(1) & 0xFFFF;
+    }
+    if io.has_write_room(TRANSFERS) {
+        return Ok(assembly);
+    }
+    wait_for_writes(io);
+    Err(Outcome::Waits)
+}
+
+impl Reporter {
+    /// Whether an open endpoint has this address.
+    #[inline(never)]
+    fn has_address(&self, address: u32) -> bool {
+        each(self.open).any(|endpoint| {
+            let queue = self.queues.get(endpoint as usize);
+            queue.is_some_and(|queue| queue.address == address)
+        })
+    }
+
+    /// The only open endpoint of an address that is connected to a source.
+    #[inline(never)]
+    fn connected<B: Bus>(&self, bus: &mut B, source: u32, address: u32, vlan: u32) -> Option<u32> {
+        let mut found = None;
+        for endpoint in each(self.open) {
+            let queue = self.queues.get(endpoint as usize)?;
+            let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Connected);
+            if queue.address == address && queue.port & VLAN == vlan && bus.load(at) == source {
+                if found.is_some() {
+                    return None;
+                }
+                found = Some(endpoint);
+            }
+        }
+        found
+    }
+}

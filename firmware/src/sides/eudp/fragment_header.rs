@@ -1,0 +1,122 @@
+//! What the headers of a fragment say.
+
+use super::assembly::{Key, PAYLOAD_MAX};
+use super::datagram::{ETHERNET, HEADERS};
+use super::pieces::IP;
+use super::sums::{folded, halves};
+use crate::io::IoA;
+use crate::path::receive::frame::CRC;
+use crate::path::receive::guarded;
+use tigon2_hal::events::Dispatch;
+use tigon2_hal::mac::ReceivedFrame;
+
+/// Where a fragment begins, in units of 8 bytes.
+pub(super) const OFFSET: u32 = 0x1FFF;
+/// The VLAN in an endpoint's port.
+pub(super) const VLAN: u32 = 0xFFFF_0000;
+/// More fragments follow.
+pub(super) const MORE: u32 = 0x2000;
+
+/// What was done with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is no fragment for an endpoint.
+    Passed,
+    /// It has to wait; what it waits for calls again.
+    Waits,
+    /// It was seen to.
+    Taken,
+}
+
+/// What a fragment's headers say.
+pub(super) struct Fragment {
+    pub(super) key: Key,
+    /// Where it begins in the IP payload.
+    pub(super) from: u32,
+    /// Behind its last byte.
+    pub(super) end: u32,
+    /// Whether it is the last one.
+    pub(super) is_end: bool,
+    /// The destination's port and the length of all, if it is the first one: as in the UDP header.
+    pub(super) ports: u32,
+    /// The source's port.
+    pub(super) port: u32,
+    /// Its VLAN, in bits 31:16; 0 for none.
+    pub(super) vlan: u32,
+    /// The sum of the pseudo-header and of the UDP header.
+    pub(super) sum: u32,
+    pub(super) is_summed: bool,
+}
+
+impl Fragment {
+    /// Reads a frame's headers; `None` if it is no fragment of a UDP datagram, or is wrong in itself.
+    #[inline(always)]
+    pub(super) fn of<B: Dispatch>(
+        io: &mut IoA<B>,
+        frame: &ReceivedFrame,
+        (vlan, flags): (u32, u32),
+        at: impl Fn(u32) -> u32,
+    ) -> Option<Fragment> {
+        let start = frame.start;
+        let place = flags >> 16 & (MORE | OFFSET);
+        // One with a tag was judged where that is.
+        if vlan == 0 && !guarded::is_own(io, frame, HEADERS) {
+            return None;
+        }
+        let mut word = |offset: u32| io.bus.load(at(start + offset));
+        let (first, packet, source) = (word(12), word(16), word(24));
+        let (middle, last) = (word(28), word(32));
+        let (ports, check) = (word(36), word(40) >> 16);
+        let addresses = (source & 0xFFFF) + halves(middle) + (last >> 16);
+        let sum = (first & 0xFFFF) + halves(packet) + halves(flags) + (source >> 16) + addresses;
+        let (length, identification) = (packet >> 16, packet & 0xFFFF);
+        let bytes = length.wrapping_sub(IP);
+        let from = (place & OFFSET) << 3;
+        let end = from.wrapping_add(bytes);
+        let is_end = place & MORE == 0;
+        if first & 0xFFFF_FF00 != 0x0800_4500
+            || folded(sum) != 0xFFFF
+            || length <= IP
+            || length > frame.length - CRC - ETHERNET
+            || !is_end && bytes & 7 != 0
+            || end > PAYLOAD_MAX
+        {
+            return None;
+        }
+        let udp = ports & 0xFFFF;
+        let port = last & 0xFFFF;
+        Some(Fragment {
+            key: Key {
+                source: source << 16 | middle >> 16,
+                destination: middle << 16 | last >> 16,
+                identification,
+            },
+            from,
+            end,
+            is_end,
+            ports,
+            port,
+            vlan,
+            sum: folded(addresses + 17 + udp + port + halves(ports) + check),
+            is_summed: check != 0,
+        })
+    }
+
+    /// The destination's port, with the VLAN, if it is the first one.
+    pub(super) const fn destination_port(&self) -> u32 {
+        self.vlan | self.ports >> 16
+    }
+
+    /// Whether it has the UDP header.
+    pub(super) const fn is_first(&self) -> bool {
+        self.from == 0
+    }
+
+    /// Bytes of the IP payload, if it says so.
+    pub(super) const fn length(&self) -> Option<u32> {
+        if self.is_first() {
+            return Some(self.ports & 0xFFFF);
+        }
+        if self.is_end { Some(self.end) } else { None }
+    }
+}
