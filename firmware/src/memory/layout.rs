@@ -304,6 +304,8 @@ pub const EUDP_ASSEMBLIES: u32 = EUDP_QUEUES + 16 * eudp::ENDPOINTS;
 pub const ASSEMBLIES: u32 = 8;
 /// Bytes of a row, a power of two.
 pub const EUDP_ASSEMBLY_BYTES: u32 = 256;
+/// A word for what is read for a frame that was given up.
+pub const EUDP_UNWANTED: u32 = EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTES;
 /// Bytes from [`EUDP_SHARED`] to K.
 const EUDP_BYTES: u32 = 0x8000;
 
@@ -331,7 +333,7 @@ const _: () = {
     assert!(SPINE == 0 || TABLES_END <= SPINE_SHARED);
     assert!(SPINE == 0 || ARENA + 0x8800 <= ARENA_END);
     assert!(EUDP == 0 || TABLES_END <= EUDP_SHARED && SPINE == 0);
-    assert!(EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTES <= EUDP_SHARED + EUDP_BYTES);
+    assert!(EUDP_UNWANTED + 4 <= EUDP_SHARED + EUDP_BYTES);
     assert!(POOL_SLOT.is_power_of_two() && POOL_FRAME + 8 <= POOL_SLOT);
     assert!(QUEUE_SLOTS * 2 == 1 << QUEUE_SHIFT);
     assert!(QUEUE_RINGS + ((QUEUES_MAX as u32) << QUEUE_SHIFT) == STAGING);

@@ -8,6 +8,7 @@ use super::{bump, word};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
+use crate::memory::layout::EUDP_UNWANTED;
 use crate::path::send::SendPath;
 use frame_pipeline::{World, sdma, send};
 use host_interface::eudp::{BlockWord, Status};
@@ -204,7 +205,9 @@ impl<B: Dispatch> Card<'_, B> {
         frames.now().put_sum(*before + *sum, self.io);
     }
 
-    /// Takes the frame's transfers back: none of them means anything any more.
+    /// Takes the frame's transfers back: none of them means anything any more. The channel stands at the
+    /// first one, and still has the others to do: if the memory comes back meanwhile, they must not
+    /// write over the headers of the frames that follow.
     #[inline(never)]
     fn fail(&mut self) {
         let mut next = self.io.read_ring.oldest();
@@ -213,6 +216,11 @@ impl<B: Dispatch> Card<'_, B> {
             if note.is_of_part() {
                 let nothing = ReadNote::NOTHING.word();
                 self.io.read_ring.set_note(descriptor, nothing);
+                if descriptor != self.work.failed {
+                    let at = DmaDescriptorAt(descriptor);
+                    self.io.bus.store(at.local(), EUDP_UNWANTED);
+                    self.io.bus.store(at.length(), 4);
+                }
             }
             next = self.io.read_ring.behind(descriptor);
         }
