@@ -164,9 +164,9 @@ impl Bench {
         let (source, destination) = ([10, 0, 0, 2], [10, 0, 0, 1]);
         let data = vec![0x5A; bytes];
         let mut packet = Vec::new();
-        etherparse::UdpHeader::without_ipv4_checksum(9, 4711, bytes)
-            .and_then(|header| Ok(header.write(&mut packet).expect("memory")))
-            .expect("a datagram");
+        let header = etherparse::UdpHeader::without_ipv4_checksum(9, 4711, bytes);
+        let header = header.expect("a datagram");
+        header.write(&mut packet).expect("memory");
         packet.extend(data);
         let room = self.endpoint.config().mtu as usize - 20;
         let most = if packet.len() <= room {
