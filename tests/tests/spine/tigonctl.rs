@@ -73,7 +73,7 @@ fn an_extension_comes_and_goes_by_command() {
     let row = list.lines().nth(1).expect("a row");
     let row: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(
-        (row[0], row[1], row[4], row[5]),
+        (row[0], row[1], row[5], row[6]),
         ("0", "spine-echo", "3", "runs")
     );
     let lines = objects(&story.driver.run(&["--json", "spine", "stats", "0"]));
