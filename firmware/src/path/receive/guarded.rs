@@ -48,12 +48,20 @@ pub trait Key: Copy {
 }
 
 /// Where [`next`] goes on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Start of a frame that is the host's, whoever may want it; 0 for none.
     pub passed: u32,
     /// The frame before the oldest one was wanted, so this one is likely to be.
     pub is_likely: bool,
+}
+
+impl Look {
+    /// Nothing is known of the oldest frame.
+    pub const NEW: Look = Look {
+        passed: 0,
+        is_likely: false,
+    };
 }
 
 /// Delivers up to `left` frames until one is wanted. Bad frames and those of groups that the host

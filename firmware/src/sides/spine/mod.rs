@@ -124,8 +124,8 @@ pub struct Runtime {
     is_placed: u32,
     /// Number of the run; the lowest 24 bits count.
     run: u32,
-    /// Start of the oldest frame if it was judged, and is the host's, but waits; else 0.
-    judged: u32,
+    /// Where the search for frames goes on: what is known of the oldest one.
+    look: Look,
 }
 
 /// A message as a handler sees it: `spine::Message`.
@@ -162,7 +162,7 @@ impl Runtime {
             messages: 0,
             is_placed: 0,
             run: 0,
-            judged: 0,
+            look: Look::NEW,
         }
     }
 
@@ -171,7 +171,7 @@ impl Runtime {
         let is_placed = u32::from(receiver == Receiver::Other);
         if is_placed != self.is_placed {
             self.is_placed = is_placed;
-            self.judged = 0;
+            self.look = Look::NEW;
             overlay::place_a(receiver);
         }
     }
@@ -240,10 +240,7 @@ pub fn complete_beside<B: Dispatch>(receive: &mut Receive, spine: &mut Spine, io
 #[inline(never)]
 fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, io: &mut IoA<B>) {
     let mut left = frame::FRAMES;
-    let mut look = Look {
-        passed: runtime.judged,
-        is_likely: false,
-    };
+    let mut look = runtime.look;
     while let Next::Wanted(frame, (domain, handler)) =
         guarded::next(receive, io, &mut left, &mut look, &runtime.guards)
     {
@@ -261,7 +258,7 @@ fn complete_guarded<B: Dispatch>(receive: &mut Receive, runtime: &mut Runtime, i
             Fate::Later => break,
         }
     }
-    runtime.judged = look.passed;
+    runtime.look = look;
     guarded::finish(receive, io);
 }
 
