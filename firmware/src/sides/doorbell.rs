@@ -50,9 +50,11 @@ fn rare<B: Dispatch>(a: &mut SideA<B>, errors: u32) {
 #[inline(always)]
 pub fn doorbell_b<B: Dispatch>(b: &mut SideB<B>) {
     b.io.bus.answer(Cpu::B);
+    // A peer's frames are in the transmit buffer already. If the host's frames need the path that
+    // they have, the doorbell rings again.
+    spine::watch::called(&mut b.spine, &mut b.send, &mut b.io);
     send::host_produced(&mut b.send, &mut b.io);
     buffer_fetch::host_produced(&mut b.buffer_fetch, &mut b.io);
-    spine::watch::called(&mut b.spine, &mut b.send, &mut b.io);
     cross_call::answer(b);
     eudp::handlers::begin(b);
 }

@@ -8,6 +8,7 @@ use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::flow::{self, ROUTER, Recording};
 use tigon_bench::spine::peers::Pair;
 use tigon_bench::spine::routed::{self, Part};
+use tigon_bench::spine::router;
 use tigon2_sim::timing::Parameters;
 
 fn kit() -> &'static Kit {
@@ -68,16 +69,74 @@ fn the_other_cards_host_is_not_held_up() {
     assert_eq!(some.packets, [20, 20], "rooms are granted again");
 }
 
-/// What docs/spine.md says of the rate: a short look at more than goes through.
+/// Frames come to the second card's host meanwhile, as fast as it takes them, so that its CPU A has
+/// no descriptor left at times: it grants rooms nevertheless.
 #[test]
-fn the_rate_is_what_the_page_says() {
+fn the_other_cards_host_receives_meanwhile() {
+    const FRAMES: u16 = 400;
     let mut pair = pair();
-    for (bytes, least) in [(60, 62_000.0), (1514, 59_000.0)] {
-        let some = pair.run(bytes, 100e3, 2_000_000).expect("packets");
-        assert_eq!(some.packets[0], some.packets[1], "nothing is lost");
-        assert!(some.rate > least && some.rate < 1.2 * least, "{some:?}");
+    let other = &pair.cards[1];
+    let sent: Vec<Vec<u8>> = (0..FRAMES)
+        .map(|number| router::packet(other.nic.station(), 60, number))
+        .collect();
+    {
+        let mut machine = other.machine.lock();
+        let mut at = machine.now();
+        for frame in &sent {
+            machine.send_frame(at, frame.clone());
+            at += 1_900;
+        }
+    }
+    let some = pair.run(60, 50e3, 2_000_000).expect("packets");
+    assert_eq!(some.packets, [100, 100]);
+    let received = pair.cards[1].nic.receive_batch(FRAMES.into());
+    let received = received.expect("the card is there");
+    assert!(received == sent, "{} frames", received.len());
+}
+
+/// What docs/spine.md says of rates and times: a short look, at more than goes through and at less.
+#[test]
+fn rates_and_times_are_what_the_page_says() {
+    let mut pair = pair();
+    for (bytes, rate, time) in [
+        (
+            60,
+            "smallest frames",
+            "the time of one of them, last byte in to last byte out",
+        ),
+        (
+            1514,
+            "frames of 1514 bytes (asked: the wire)",
+            "the time of one of these",
+        ),
+    ] {
+        let most = pair.run(bytes, 100e3, 2_000_000).expect("packets");
+        assert_eq!(most.packets[0], most.packets[1], "nothing is lost");
+        let one = pair.run(bytes, 1e3, 4_000_000).expect("packets");
+        for (row, measured) in [(rate, most.rate), (time, one.latency_us[0])] {
+            let said = page::measured(row);
+            let near = (measured - said).abs() <= 0.03 * said;
+            assert!(near, "{row}: {measured:.1}, {said}");
+        }
     }
 }
+
+/// From a tenth to twice of what goes through, packets leave as they come: what is done beside them
+/// holds none up for long. The exception is where CPU A is nearly busy.
+#[test]
+fn packets_leave_at_an_even_pace() {
+    let mut pair = pair();
+    let even = [7e3, 20e3, 35e3, 45e3, 64e3, 68e3, 100e3, 140e3].map(|rate| (rate, EVEN));
+    for (rate, row) in even.into_iter().chain([(56e3, UNEVEN)]) {
+        let some = pair.run(60, rate, 4_000_000).expect("packets");
+        assert_eq!(some.packets[0], some.packets[1], "nothing is lost");
+        let said = page::measured(row);
+        assert!(some.oscillation <= said + 0.02, "{said} {some:?}");
+    }
+}
+
+const EVEN: &str = "typical over shortest period, up to 50 000 and above 62 000 packets a second";
+const UNEVEN: &str = "the same between them";
 
 /// `cargo xtask trace --experiment router`: a packet comes, runs the router's handler, is moved to
 /// the other card and leaves it, in this order; the tool says how long that takes, and how often.

@@ -345,6 +345,7 @@ pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     io.bus.clear(EventBit::Loaded);
     if let Some(runtime) = spine.runtime() {
         serve(runtime, io, MOST);
+        runtime.outgoing.peer.called(io);
     }
 }
 

@@ -326,6 +326,11 @@ fn run<B: Dispatch>(
     let left = watched(io, *run, domain.watchdog, || {
         enter::enter(installed.entry, &message, &context, effects)
     });
+    let forwards = matches!(left, Left::Returned(_)) && effects.forwards();
+    if forwards {
+        // Before all else: the frame goes from where it lies.
+        outgoing.peer.forward(io, number, at, length, effects);
+    }
     Runtime::count(&mut io.bus, number, DomainCount::Runs);
     match left {
         Left::Ended(why) => {
@@ -338,9 +343,7 @@ fn run<B: Dispatch>(
             if effects.sends_messages() {
                 outgoing.commit(io, effects, pool, (number, handler));
             }
-            if effects.forwards() {
-                // The frame is on its way from where it lies.
-                outgoing.peer.forward(io, number, at, length, effects);
+            if forwards {
                 return Fate::Done;
             }
             let (fate, count) = match verdict {

@@ -28,6 +28,7 @@ use host_interface::spine::peer::{
     ROOMS, SENDS, STAGING,
 };
 use tigon2_chip::bits::DmaState;
+use tigon2_chip::events::EventBit;
 use tigon2_chip::mailbox;
 use tigon2_chip::memory::REGISTERS_BYTES;
 use tigon2_chip::{Cpu, Register};
@@ -125,6 +126,12 @@ impl Peer {
             bus.store(word(PeerWord::NoRoom), refused);
             return Runtime::count(bus, number, DomainCount::Dropped);
         }
+        let window = PEER_PAGE + STAGING + ((next & (ROOMS - 1)) << 2);
+        bus.store(window, room);
+        self.window = room;
+        // It is on its way while the rest is made ready.
+        self.put(io, Register::WindowBase.offset(), window, 4);
+        let bus = &mut io.bus;
         for (index, value) in effects.patches() {
             bus.store(at + (index << 2), *value);
         }
@@ -132,15 +139,12 @@ impl Peer {
         let bytes = (length + 3) & !3;
         bus.store(at + bytes, peer::trailer(next, length));
         let offset = peer::trailer_at(bytes) - bytes;
-        let window = PEER_PAGE + STAGING + ((next & (ROOMS - 1)) << 2);
-        bus.store(window, room);
-        self.window = room;
+        self.put(io, WINDOW + offset, at, bytes + 4);
+        self.ring(io, window);
+        let bus = &mut io.bus;
         bus.store(word(PeerWord::Next), next.wrapping_add(1));
         let sent = bus.load(word(PeerWord::Sent)).wrapping_add(1);
         bus.store(word(PeerWord::Sent), sent);
-        self.put(io, Register::WindowBase.offset(), window, 4);
-        self.put(io, WINDOW + offset, at, bytes + 4);
-        self.ring(io, window);
         Runtime::count(&mut io.bus, number, DomainCount::Consumed);
     }
 
@@ -177,7 +181,7 @@ impl Peer {
         io.write_ring.put(&mut io.bus, &transfer);
     }
 
-    /// Doorbell A: tells the peer what CPU B has granted.
+    /// Doorbell A, and a turn of messages: tells the peer what CPU B has granted.
     #[inline(always)]
     pub fn called<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         if self.roles & GRANTS != 0 {
@@ -192,8 +196,7 @@ impl Peer {
             return;
         }
         if !io.has_write_room(2) {
-            // Somebody rings again: the peer's next frame, or CPU B's timer.
-            return;
+            return io.wait_for_descriptor(EventBit::Loaded);
         }
         self.told = grants;
         self.put_in_page(io, GRANTED, PEER_PAGE + OWN, GRANT_BYTES);
@@ -269,7 +272,7 @@ impl Rooms {
 
     #[inline(never)]
     fn serve_peer<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
-        self.collect(send, io);
+        let mut again = !self.collect(send, io);
         let open = SPINE_PEER.get(&mut io.bus) & GRANTS != 0;
         if send.is_wanted() || !open {
             return self.give_back(send, io);
@@ -278,15 +281,17 @@ impl Rooms {
         if !send.is_lent() && (send.has_waiting() || send.lend(io).is_err()) {
             return true;
         }
-        self.grant(send, io);
-        // Rooms may be filled without a bell, and the last news may not have been told.
-        self.granted.wrapping_sub(self.filled) < ROOMS
+        if self.granted.wrapping_sub(self.filled) <= ROOMS - AT_ONCE {
+            again |= !self.grant(send, io);
+        }
+        // Each room that is filled is followed by a bell.
+        again
     }
 
-    /// Gives the MAC what was filled.
+    /// Gives the MAC what was filled; `false` if it has no room.
     #[inline(always)]
-    fn collect<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        let before = self.filled;
+    fn collect<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
+        let (before, mut fits) = (self.filled, true);
         while self.filled != self.granted {
             let bus = &mut io.bus;
             let entry = PEER_PAGE + OWN + ROOM_WORDS + ((self.filled & (ROOMS - 1)) << 2);
@@ -295,6 +300,7 @@ impl Rooms {
                 break;
             };
             if LINK_UP.get(bus) != 0 && !send.push_page(bus, start, length, page + PAGE_BYTES) {
+                fits = false;
                 break;
             }
             self.filled = self.filled.wrapping_add(1);
@@ -304,6 +310,7 @@ impl Rooms {
             let taken = taken.wrapping_add(self.filled.wrapping_sub(before));
             io.bus.store(word(PeerWord::Taken), taken);
         }
+        fits
     }
 
     /// The card's own frames go on when no room is left that may be filled yet.
@@ -329,16 +336,15 @@ impl Rooms {
         true
     }
 
-    /// Grants rooms, as many as there may be.
-    #[inline(always)]
-    fn grant<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+    /// Grants rooms, as many as there may be; `false` if the transmit buffer is full.
+    #[inline(never)]
+    fn grant<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
         let out = self.granted.wrapping_sub(self.filled);
-        if ROOMS - out < AT_ONCE {
-            return;
-        }
+        let mut fits = true;
         for _ in out..ROOMS {
             let bus = &mut io.bus;
             let Some(page) = send.take_page(bus, PAGE_BYTES) else {
+                fits = false;
                 break;
             };
             // No trailer yet.
@@ -351,6 +357,7 @@ impl Rooms {
         if self.granted.wrapping_sub(self.filled) != out {
             self.say(io);
         }
+        fits
     }
 
     /// Has CPU A tell the peer.
@@ -386,11 +393,11 @@ pub fn rung<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     let Some(runtime) = spine.runtime() else {
         return;
     };
-    let exchanges = runtime.outgoing.peer.exchanges();
-    if exchanges {
-        runtime.look_for_peer(io);
-    }
-    if !exchanges || runtime.outgoing.peer.roles & GRANTS != 0 {
+    let peer = &runtime.outgoing.peer;
+    if peer.roles & (GRANTS | EXCHANGES) != EXCHANGES {
         super::call_b(io);
+    }
+    if peer.exchanges() {
+        runtime.look_for_peer(io);
     }
 }

@@ -111,11 +111,23 @@ pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB
     }
 }
 
-/// CPU A has called: most of the time for messages.
+/// CPU A has called: for the peer's frames, which have waited for CPU A, or for messages.
 #[inline(never)]
 fn look_round<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
-    if !fetch(watcher, io) || !is_idle(watcher, io) {
-        see(watcher, send, io);
+    let again = watcher.rooms.serve(send, io);
+    look_further(watcher, send, io, again);
+}
+
+#[inline(never)]
+fn look_further<B: Dispatch>(
+    watcher: &mut Watcher,
+    send: &mut SendPath,
+    io: &mut IoB<B>,
+    again: bool,
+) {
+    let is_asked = fetch(watcher, io);
+    if again || !is_asked || send.is_lent() || !is_idle(watcher, io) {
+        see(watcher, send, io, is_asked, again);
     }
 }
 
@@ -123,18 +135,20 @@ fn look_round<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut 
 #[inline(always)]
 fn is_idle<B: Dispatch>(watcher: &Watcher, io: &mut IoB<B>) -> bool {
     let watch = SPINE_WATCH.get(&mut io.bus);
-    watcher.waits == 0
-        && !supply::waits(&watcher.taker, io)
-        && watch == watcher.watch
-        && watcher.rooms.are_idle(io)
+    watcher.waits == 0 && !supply::waits(&watcher.taker, io) && watch == watcher.watch
 }
 
-/// What is not there while nothing changes.
+/// What is not there while nothing changes; with `is_asked` all messages are asked for, with `again`
+/// the peer's rooms are to be looked at soon.
 #[inline(never)]
-fn see<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
-    let is_asked = fetch(watcher, io);
+fn see<B: Dispatch>(
+    watcher: &mut Watcher,
+    send: &mut SendPath,
+    io: &mut IoB<B>,
+    is_asked: bool,
+    again: bool,
+) {
     supply::transmit(&mut watcher.taker, send, io);
-    let again = watcher.rooms.serve(send, io);
     let waits = supply::waits(&watcher.taker, io) || !is_asked || again;
     watcher.waits = u32::from(waits);
     if waits || send.is_lent() {
@@ -213,7 +227,7 @@ pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>
     }
     let mut begun = now;
     if watcher.waits != 0 || watcher.watch == 0 {
-        see(watcher, send, io);
+        see_in_time(watcher, send, io);
         begun = timer::now(&mut io.bus);
     } else {
         io.arm_unset(SlotB::Watch, now, wait);
@@ -221,6 +235,14 @@ pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>
     io.set_timer(begun);
     watcher.is_behind = io.is_behind();
     true
+}
+
+/// It is time for a look.
+#[inline(never)]
+fn see_in_time<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
+    let again = watcher.rooms.serve(send, io);
+    let is_asked = fetch(watcher, io);
+    see(watcher, send, io, is_asked, again);
 }
 
 /// Microseconds that are shorter than what CPU B does between two looks.
