@@ -10,6 +10,7 @@ use std::time::Duration;
 use host_driver::capture::{FrameReader, FrameWriter};
 use host_driver::nic::{Link, Notice, SendConsumer, SendRingSize};
 use host_driver::replay::{Limits, record, replay};
+use host_driver::transport::TransportError;
 use host_driver::{Config, Nic, NicError};
 use host_interface::gencom::Gencom;
 use host_interface::image::{INTERFACE_VERSION, Image, ImageError};
@@ -237,6 +238,27 @@ fn the_send_consumer_can_be_read_from_the_card() {
     nic.submit().expect("a card");
     nic.service().expect("good indices");
     assert_eq!(nic.send_outstanding(), 0);
+}
+
+/// Another device has the send ring: BDs have the addresses of their buffers, and the driver sends
+/// nothing.
+#[test]
+fn a_send_ring_is_lent() {
+    let mut own = open_card(Config::default());
+    let error = own.lend_ring().expect_err("the driver has it");
+    assert!(matches!(error, NicError::RingNotLent), "{error}");
+    let mut nic = open_card(Config {
+        send_consumer: SendConsumer::At(0xE000_0838),
+        ..Config::default()
+    });
+    let frame = frame(1, 60);
+    let error = nic.queue(&[IoSlice::new(&frame)]).expect_err("it is lent");
+    assert!(matches!(error, NicError::RingLent), "{error}");
+    let ring = nic.lend_ring().expect("an open card");
+    // A transport that maps no memory of others says so.
+    let error = own.map_ring(&ring).expect_err("a scripted card");
+    let is_typed = matches!(error, NicError::Transport(TransportError::NoForeignMemory));
+    assert!(is_typed, "{error}");
 }
 
 #[test]

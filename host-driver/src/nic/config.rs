@@ -73,6 +73,9 @@ pub enum SendConsumer {
     /// From the firmware's word on the card, by a register read, as in the papers. A firmware
     /// without that word falls back to host memory.
     Register,
+    /// Nowhere: the card writes it to this address on the bus. It is that of another device, which
+    /// has the send ring ([`Nic::lend_ring`](super::Nic::lend_ring)); the driver sends nothing.
+    At(u64),
 }
 
 /// How the driver learns of the card's progress.

@@ -232,6 +232,12 @@ pub enum NicError {
         /// The state of the card.
         state: CardState,
     },
+    /// The send ring is another device's: [`super::SendConsumer::At`].
+    #[error("the send ring is lent to another device")]
+    RingLent,
+    /// The send ring is the driver's own, or on the card.
+    #[error("the send ring is not one in host memory that is lent")]
+    RingNotLent,
     /// The call needs a card in another state.
     #[error("the card is {is}, but must be {needs} for this")]
     WrongState {

@@ -7,7 +7,7 @@ use host_interface::statistics;
 use zerocopy::IntoBytes;
 
 use super::buffers::BufferMemory;
-use super::config::Config;
+use super::config::{Config, SendConsumer};
 use super::error::NicError;
 use super::layout::{
     BufferTable, CardLayout, ControlLayout, INFO_WORDS, ReceiveLayout, SendLayout,
@@ -168,7 +168,10 @@ impl ControlMemory {
             ),
             event_producer: HostAddress::new(self.event_producer.address()?),
             return_producer: HostAddress::new(return_producer),
-            send_consumer: HostAddress::new(send.consumer_address()?),
+            send_consumer: HostAddress::new(match config.send_consumer {
+                SendConsumer::At(address) => address,
+                _ => send.consumer_address()?,
+            }),
             // The block starts with the statistics; refreshed ones go there as well.
             refresh_statistics: HostAddress::new(info),
             ..GeneralInformationBlock::default()

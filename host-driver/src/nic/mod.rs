@@ -35,6 +35,7 @@ mod events;
 mod filters;
 mod frame;
 mod layout;
+mod lent;
 mod lifecycle;
 mod line;
 mod log;
@@ -73,6 +74,7 @@ pub mod memory_window {
     pub use super::window::{read, write};
 }
 
+pub use lent::{LentRing, MappedRing};
 pub use log::CardMemory;
 pub use trace::read_trace;
 

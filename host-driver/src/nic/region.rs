@@ -46,6 +46,11 @@ impl<const WORDS: usize> Table<WORDS> {
         self.memory.address(self.offset, self.bytes())
     }
 
+    /// Its memory, and where it begins there.
+    pub fn place(&self) -> (&DmaMemory, usize) {
+        (&self.memory, self.offset)
+    }
+
     /// The first word of an entry.
     ///
     /// # Errors

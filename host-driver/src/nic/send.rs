@@ -135,6 +135,32 @@ impl SendRing {
         }
     }
 
+    /// Writes the address of its slot into each BD, for a device that writes the rest.
+    pub fn address_slots(&self) -> Result<(), DmaError> {
+        let Some(bds) = &self.memory.bds else {
+            return Ok(());
+        };
+        let slots = &self.memory.slots;
+        for index in 0..self.entries {
+            let offset = slots.offset(index as usize);
+            let address = slots.memory().address(offset, slots.slot_bytes())?;
+            bds.write(index, &SendBd::new(address, 0, BdFlags::new(), 0).words())?;
+        }
+        Ok(())
+    }
+
+    /// Memory and offset of the BDs, if they are in host memory, and of their slots.
+    pub fn places(&self) -> Option<[(&DmaMemory, usize); 2]> {
+        let slots = &self.memory.slots;
+        let bds = self.memory.bds.as_ref()?;
+        Some([bds.place(), (slots.memory(), slots.offset(0))])
+    }
+
+    /// Bytes of a slot.
+    pub fn slot_bytes(&self) -> usize {
+        self.memory.slots.slot_bytes()
+    }
+
     /// The card's address of the consumer index.
     pub fn consumer_address(&self) -> Result<u64, DmaError> {
         self.memory.consumer.address()

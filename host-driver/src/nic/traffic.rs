@@ -14,7 +14,7 @@ use super::error::NicError;
 use super::events::Link;
 use super::frame::{Received, ReceivedFrame};
 use super::send::{InPlace, SendOptions};
-use super::{LOOK, Nic, Phase, Ring, window};
+use super::{LOOK, Nic, Ring, window};
 use crate::dma::DmaMemory;
 use crate::transport::{Transport, Vector};
 
@@ -115,7 +115,7 @@ impl<T: Transport> Nic<T> {
         fragments: &[IoSlice<'_>],
         options: SendOptions,
     ) -> Result<bool, NicError> {
-        self.need(Phase::Open)?;
+        self.need_ring()?;
         self.send.queue(fragments, options)
     }
 
@@ -146,7 +146,7 @@ impl<T: Transport> Nic<T> {
         rest: &[InPlace<'_>],
         options: SendOptions,
     ) -> Result<bool, NicError> {
-        self.need(Phase::Open)?;
+        self.need_ring()?;
         self.send.queue_in_place(header, rest, options)
     }
 
@@ -184,7 +184,7 @@ impl<T: Transport> Nic<T> {
         &mut self,
         fill: impl FnOnce(&DmaMemory, usize, usize) -> io::Result<(usize, SendOptions)>,
     ) -> Result<Option<usize>, NicError> {
-        self.need(Phase::Open)?;
+        self.need_ring()?;
         self.send.queue_with(fill)
     }
 

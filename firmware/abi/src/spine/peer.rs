@@ -19,6 +19,11 @@
 //! before it, and then the last one is 0. Rooms that were not filled when the card has frames of its own become void; then the
 //! number of the first one that counts goes up.
 //!
+//! Frames may also go by a ring in host memory ([`RING`]): the other card's send ring, which its
+//! driver lends. A frame is written into the buffer of the next BD, then the BD's length and flags,
+//! then the other card's mailbox. The other card takes it as it takes its driver's frames, and writes its send
+//! consumer index into this page. So its firmware knows nothing of it, and R[68] stays at the page.
+//!
 //! A message goes into a slot of the other card's page, by the window, too. Its serial says which
 //! slot, and that all of it is there. The other card writes back how many it has taken; so many more
 //! may follow.
@@ -28,8 +33,10 @@
 //! +0x040  by the peer: first number that counts, a free word, ROOMS granted rooms
 //! +0x0A0  the same for the peer, as it gets it
 //! +0x100  words on their way to the peer
+//! +0x140  the ring                                RingWord
 //! +0x180  leases                                  super::lease
-//! +0x400  by the peer: MESSAGES messages of 256 bytes, as in rings
+//! +0x400  by the peer: MESSAGES messages of 256 bytes, as in rings; with a ring, BDs and producer
+//!         indices on their way
 //! ```
 
 use super::rings::MESSAGE_BYTES;
@@ -68,6 +75,39 @@ pub const SENDS: u32 = 2;
 /// host closes both cards before it opens one again.
 pub const EXCHANGES: u32 = 4;
 
+/// With [`SENDS`], and without [`EXCHANGES`]: frames go by a ring in host memory, which [`RingWord`]
+/// describes.
+pub const RING: u32 = 8;
+
+/// Offset of the words of the ring.
+pub const RING_WORDS: u32 = 0x140;
+/// Frames by the ring that are on their way, at most: a power of two.
+pub const RING_STAGED: u32 = 32;
+/// Offset of the second halves of their BDs: the first halves have the buffers' addresses.
+pub const RING_BDS: u32 = 0x400;
+/// Offset of the producer indices behind them, a word each.
+pub const RING_PRODUCERS: u32 = RING_BDS + 8 * RING_STAGED;
+
+table! {
+    /// A word of the ring, by its offset from [`RING_WORDS`].
+    pub enum RingWord: u32 {
+        /// By the host: address on the bus of its BDs, upper half.
+        BdsHigh = 0x00,
+        /// Lower half.
+        BdsLow = 0x04,
+        /// By the host: address on the bus of the first BD's buffer, upper half. The others follow.
+        BuffersHigh = 0x08,
+        /// Lower half.
+        BuffersLow = 0x0C,
+        /// By the host: how many BDs there are, a power of two.
+        Entries = 0x10,
+        /// By the host: the bytes of a buffer are 1 shifted by so many.
+        Shift = 0x14,
+        /// The index behind the last BD that was written.
+        Producer = 0x18,
+    }
+}
+
 table! {
     /// A word of the page, by its offset.
     pub enum PeerWord: u32 {
@@ -99,6 +139,8 @@ table! {
         MessagesTold = 0x30,
         /// Messages of the peer's that ran no handler to its end; wraps.
         MessagesDropped = 0x34,
+        /// By the peer: its send consumer index, and another word.
+        RingConsumer = 0x38,
     }
 }
 
@@ -145,6 +187,9 @@ const _: () = {
     assert!(ROOMS.is_power_of_two() && STAGING + 4 * ROOMS <= PAGE_BYTES);
     assert!(MESSAGES.is_power_of_two() && MESSAGES_AT + MESSAGES * MESSAGE_BYTES <= PAGE_BYTES);
     assert!(LONGEST + 8 <= PAGE_BYTES && NUMBERED * 2 == PAGE_BYTES);
+    assert!(STAGING + 4 * ROOMS <= RING_WORDS && RING_WORDS + 0x1C <= super::lease::LEASES);
+    assert!(RING_STAGED.is_power_of_two() && RING_PRODUCERS + 4 * RING_STAGED <= PAGE_BYTES);
+    assert!(PeerWord::RingConsumer as u32 + 8 <= GRANTED);
 };
 
 #[cfg(test)]

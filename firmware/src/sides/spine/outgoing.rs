@@ -65,16 +65,6 @@ pub fn doorbell<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     bus.load_half(BELLS + (endpoint << 1)).into()
 }
 
-/// Adds to a host address.
-#[inline(always)]
-pub fn behind(base: HostAddress, offset: u32) -> HostAddress {
-    let (low, carry) = base.low.overflowing_add(offset);
-    HostAddress {
-        high: base.high.wrapping_add(u32::from(carry)),
-        low,
-    }
-}
-
 /// Where an endpoint's memory is.
 #[inline(always)]
 pub fn memory<B: Bus>(bus: &mut B, endpoint: u32) -> HostAddress {
@@ -381,7 +371,7 @@ fn write_one<B: Dispatch>(io: &mut IoA<B>, endpoint: u32, slot: u32) {
     let index = bus.load(slot + HeaderWord::Serial as u32).wrapping_sub(1) & (slots - 1);
     let offset = from_card(0) + (slots << SHIFT) + (index << SHIFT);
     let interrupts = bus.load(row + EndpointWord::Interrupts as u32) != 0;
-    let host = behind(memory(bus, endpoint), offset);
+    let host = memory(bus, endpoint).plus(offset);
     let note = if interrupts {
         WriteNote::of(WriteKind::QueueStatus)
     } else {

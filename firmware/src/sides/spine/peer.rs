@@ -1,5 +1,5 @@
 //! Frames to another card on the bus, without the host: [`host_interface::spine::peer`]. The
-//! [messages](messages) go the same way.
+//! [messages](messages) go the same way. Beside it, frames go by a [ring in host memory](ring).
 //!
 //! SPINE paper, section 5.2. CPU A of the card that a frame came to has it written from the receive
 //! buffer into a room of the other card's transmit buffer, three transfers one behind the other:
@@ -14,6 +14,7 @@
 //! way, [`PATIENCE`] at most, makes the other rooms void, and grants again when the path is free.
 
 pub mod messages;
+mod ring;
 
 use super::effects::Effects;
 use super::{Runtime, Spine};
@@ -24,8 +25,8 @@ use crate::memory::shared::{LINK_UP, SPINE_GRANTS, SPINE_PEER};
 use crate::path::send::SendPath;
 use host_interface::spine::DomainCount;
 use host_interface::spine::peer::{
-    self, EXCHANGES, GRANT_BYTES, GRANTED, GRANTS, MAILBOX, OWN, PAGE_BYTES, PeerWord, ROOM_WORDS,
-    ROOMS, SENDS, STAGING,
+    self, EXCHANGES, GRANT_BYTES, GRANTED, GRANTS, MAILBOX, OWN, PAGE_BYTES, PeerWord, RING,
+    ROOM_WORDS, ROOMS, SENDS, STAGING,
 };
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::events::EventBit;
@@ -97,6 +98,9 @@ impl Peer {
             window: 0,
             told,
         };
+        if roles & RING != 0 {
+            ring::begin(bus);
+        }
         let next = bus.load(PEER_PAGE + GRANTED);
         bus.store(word(PeerWord::Next), next);
         if roles & EXCHANGES == 0 {
@@ -121,7 +125,11 @@ impl Peer {
         let next = next(bus);
         let room = room(bus, next);
         if room == 0 || !io.write_ring.has_room(3) {
+            if self.roles & RING != 0 && ring::put(self.bar, io, at, length, effects) {
+                return Runtime::count(&mut io.bus, number, DomainCount::Consumed);
+            }
             // It became void since it was asked for.
+            let bus = &mut io.bus;
             let refused = bus.load(word(PeerWord::NoRoom)).wrapping_add(1);
             bus.store(word(PeerWord::NoRoom), refused);
             return Runtime::count(bus, number, DomainCount::Dropped);
@@ -227,11 +235,12 @@ fn room<B: Bus>(bus: &mut B, number: u32) -> u32 {
 /// Whether the peer has room for a frame.
 #[inline(always)]
 pub fn has_room<B: Bus>(bus: &mut B) -> bool {
-    if SPINE_PEER.get(bus) & SENDS == 0 {
+    let roles = SPINE_PEER.get(bus);
+    if roles & SENDS == 0 {
         return false;
     }
     let next = next(bus);
-    room(bus, next) != 0
+    room(bus, next) != 0 || roles & RING != 0 && ring::has_room(bus)
 }
 
 /// What CPU B knows of the rooms that it has granted.

@@ -11,7 +11,7 @@
 //!                                           ------+==========+############+------
 //! ```
 
-use super::outgoing::{BELLS, behind, doorbell, memory};
+use super::outgoing::{BELLS, doorbell, memory};
 use super::slots::{NONE, Slots};
 use super::supply::{FRAME, slot as frame_slot};
 use super::{bump, call_b};
@@ -235,7 +235,7 @@ impl Rings {
         let index = fetched & (slots - 1);
         let to_end = IN_SLOTS - (self.requested & (IN_SLOTS - 1));
         let count = waiting.min(slots - index).min(room).min(to_end).min(MOST);
-        let host = behind(memory(bus, endpoint), HEAD_BYTES + (index << SHIFT));
+        let host = memory(bus, endpoint).plus(HEAD_BYTES + (index << SHIFT));
         let local = in_slot(self.requested);
         self.put(bus, host, local, count << SHIFT);
         for more in 0..count {
@@ -371,7 +371,7 @@ impl Rings {
         let bus = &mut io.bus;
         let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Slots);
         let start = bulk(0) + (bus.load(row) << (SHIFT + 1)) + offset;
-        let host = behind(memory(bus, endpoint), start);
+        let host = memory(bus, endpoint).plus(start);
         let slot = slots.next();
         slots.take();
         slots.hold(slot);

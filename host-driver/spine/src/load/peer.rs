@@ -6,7 +6,7 @@
 
 use super::{Card, LoadError, Loader};
 use host_interface::spine::Command;
-use host_interface::spine::peer::{MAILBOX, PeerWord};
+use host_interface::spine::peer::{MAILBOX, PeerWord, RING_WORDS, RingWord};
 use std::ops::Range;
 use tigon2_chip::mailbox::{BAR_BASE, BYTES};
 use tigon2_chip::{Register, memory};
@@ -21,6 +21,42 @@ pub struct Peer {
     /// [`GRANTS`](host_interface::spine::peer::GRANTS),
     /// [`SENDS`](host_interface::spine::peer::SENDS): what this card does.
     pub roles: u32,
+    /// With the role [`RING`](host_interface::spine::peer::RING): the peer's send ring.
+    pub ring: Option<Ring>,
+}
+
+/// A peer's send ring in host memory, which its driver lends: `host_driver::nic::LentRing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Address on the bus of its BDs.
+    pub bds: u64,
+    /// How many there are, a power of two.
+    pub entries: u32,
+    /// Address on the bus of the first BD's buffer; the others follow.
+    pub buffers: u64,
+    /// Bytes of a buffer, a power of two.
+    pub buffer_bytes: u32,
+}
+
+impl Ring {
+    /// The words of the page.
+    const fn words(&self) -> [u32; 6] {
+        const { assert!(RingWord::BdsHigh as u32 == 0 && RingWord::Shift as u32 == 20) };
+        [
+            (self.bds >> 32) as u32,
+            self.bds as u32,
+            (self.buffers >> 32) as u32,
+            self.buffers as u32,
+            self.entries,
+            self.buffer_bytes.trailing_zeros(),
+        ]
+    }
+}
+
+/// Where in BAR 0 of a card that sends by a [`Ring`] its peer writes the send consumer index to,
+/// while the window of that card is at its peer page: [`Loader::show_peer_page`].
+pub const fn ring_consumer() -> u32 {
+    memory::REGISTERS_BYTES + memory::DIRECT_BYTES + PeerWord::RingConsumer as u32
 }
 
 /// The ranges of its peer's BAR 0 that a card writes to: the window's base, the mailbox, the window.
@@ -35,6 +71,16 @@ impl Loader {
     /// NIC address of this card's peer page: behind the arena.
     pub fn peer_page(&self) -> u32 {
         self.arena.start + self.arena.bytes
+    }
+
+    /// Leaves the card's window at its peer page, where the peer writes its send consumer index to
+    /// ([`ring_consumer`]): until the ring is closed, nothing of the host's may move it.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn show_peer_page<C: Card>(&self, card: &mut C) -> Result<(), LoadError<C::Error>> {
+        card.read(self.peer_page(), &mut [0])
+            .map_err(LoadError::Card)
     }
 
     /// Tells the card of its peer, or that it has none any more (no roles).
@@ -53,6 +99,10 @@ impl Loader {
             peer.roles,
         ];
         const { assert!(PeerWord::BarHigh as u32 == 0 && PeerWord::Roles as u32 == 12) };
+        if let Some(ring) = &peer.ring {
+            card.write(self.peer_page() + RING_WORDS, &ring.words())
+                .map_err(LoadError::Card)?;
+        }
         card.write(self.peer_page(), &words)
             .map_err(LoadError::Card)?;
         self.ask(card, Command::Peer, 0)

@@ -298,9 +298,17 @@ impl SpineCard {
     /// # Errors
     /// As of [`start`](Self::start).
     pub fn start_on(kit: &Kit, machine: &SharedMachine) -> Result<SpineCard> {
+        SpineCard::start_with(kit, machine, Config::default())
+    }
+
+    /// The same with this configuration.
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start).
+    pub fn start_with(kit: &Kit, machine: &SharedMachine, config: Config) -> Result<SpineCard> {
         let transport = SimTransport::to(machine);
         let machine = transport.machine();
-        let mut nic = Nic::probe(transport, Config::default())?;
+        let mut nic = Nic::probe(transport, config)?;
         nic.load(&kit.image)?;
         nic.open()?;
         nic.wait_link(LINK)?;

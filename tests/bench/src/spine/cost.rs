@@ -104,6 +104,8 @@ pub struct Costs {
     pub messages: Messages,
     /// From card to card.
     pub peers: Vec<Forwarded>,
+    /// The same by a ring in host memory.
+    pub by_ring: Vec<Forwarded>,
     /// CPU A's cycles for a packet of the router.
     pub routed: [routed::Account; 2],
     /// Messages from card to card.
@@ -162,6 +164,7 @@ pub fn measure(quick: bool) -> Result<Costs> {
         guarded: guarded(&kit, sizes, duration)?,
         handled: handled(&kit)?,
         peers: peers::measure(&kit, &parameters()?)?,
+        by_ring: peers::measure_by_ring(&kit, &parameters()?)?,
         routed: routed::measure(&kit, &parameters()?, ROUTED_NS)?,
         exchanged: exchange::measure(&kit, &parameters()?)?,
         messages: messages::measure(&kit)?,
@@ -321,7 +324,7 @@ fn watchdog(kit: &Kit, runs: u32) -> Result<[f64; 2]> {
 }
 
 impl Costs {
-    fn tables(&self) -> [(&'static str, Table); 9] {
+    fn tables(&self) -> [(&'static str, Table); 10] {
         let mut plain = framed(&["experiment", "bytes", "parallel", "spine", "slower by"]);
         for row in &self.plain {
             let unit = match row.experiment {
@@ -359,6 +362,10 @@ impl Costs {
             ("a frame to a handler", handled),
             ("messages of applications", self.messages.table()),
             ("from card to card", peers::table(&self.peers)),
+            (
+                "from card to card by a ring in host memory",
+                peers::table(&self.by_ring),
+            ),
             ("a packet of the router", routed::table(&self.routed)),
             ("messages from card to card", self.exchanged.table()),
             ("videos", streams::table(&self.video)),

@@ -9,9 +9,12 @@ use super::router;
 use crate::simulated::tables::framed;
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
-use host_interface::spine::peer::{GRANTS, PeerWord, SENDS};
+use host_driver::Config;
+use host_driver::nic::{MappedRing, SendConsumer};
+use host_interface::bar;
+use host_interface::spine::peer::{GRANTS, PeerWord, RING, SENDS};
 use serde::Serialize;
-use spine_linker::load::peer::{Peer, reach};
+use spine_linker::load::peer::{Peer, Ring, reach, ring_consumer};
 use spine_linker::routes::{self, NextHop, Route};
 use std::sync::Arc;
 use testbed::interrupt;
@@ -82,7 +85,18 @@ const LOOK_NS: u64 = 4_000_000;
 /// # Errors
 /// As of [`Pair::run`].
 pub fn measure(kit: &Kit, parameters: &Parameters) -> Result<Vec<Forwarded>> {
-    let mut pair = Pair::start(kit, ROUTES, parameters)?;
+    offer(&mut Pair::start(kit, ROUTES, parameters)?)
+}
+
+/// The same by a ring in host memory, to compare.
+///
+/// # Errors
+/// As of [`Pair::run`].
+pub fn measure_by_ring(kit: &Kit, parameters: &Parameters) -> Result<Vec<Forwarded>> {
+    offer(&mut Pair::start_by_ring(kit, ROUTES, parameters)?)
+}
+
+fn offer(pair: &mut Pair) -> Result<Vec<Forwarded>> {
     let mut rows = Vec::new();
     for (bytes, rate) in OFFERED {
         interrupt::check()?;
@@ -148,16 +162,58 @@ impl Pair {
     /// What the driver or a wall says.
     pub fn start(kit: &Kit, count: usize, parameters: &Parameters) -> Result<Pair> {
         let (fabric, mut cards) = two_cards(kit, parameters)?;
-        let mut all = router::routes(count.max(1), 0)?;
-        // The last of several routes to the same prefix counts.
-        all.push(Route::new([10, 77, 0, 0].into(), 24, NextHop::Peer(HOP))?);
-        let domain = router::load(kit, &mut cards[0], &routes::table(&all)?)?;
+        let domain = load_router(kit, &mut cards[0], count)?;
         join(&fabric, &mut cards, [SENDS, GRANTS])?;
         // The first rooms are granted.
         fabric.card(0).pass(100_000);
         Ok(Pair {
             fabric,
             cards,
+            domain,
+        })
+    }
+
+    /// The same, but frames go by a ring in host memory: the send ring of the second card.
+    ///
+    /// # Errors
+    /// What the driver or a wall says.
+    pub fn start_by_ring(kit: &Kit, count: usize, parameters: &Parameters) -> Result<Pair> {
+        let fabric = bus_of_two(parameters);
+        let mut one = SpineCard::start_on(kit, &fabric.card(0))?;
+        let domain = load_router(kit, &mut one, count)?;
+        one.loader.show_peer_page(&mut one.window)?;
+        let [_, bell, window] = reach();
+        fabric.allow(1, 0, window);
+        let config = Config {
+            send_consumer: SendConsumer::At(Fabric::bar(0) + u64::from(ring_consumer())),
+            ..Config::default()
+        };
+        let mut other = SpineCard::start_with(kit, &fabric.card(1), config)?;
+        let producer = bar::MAILBOX_SEND_PRODUCER;
+        fabric.allow(0, 1, producer..producer + (bell.end - bell.start));
+        let MappedRing {
+            bds,
+            entries,
+            buffers,
+            buffer_bytes,
+        } = one.nic.map_ring(&other.nic.lend_ring()?)?;
+        let peer = Peer {
+            bar: Fabric::bar(1),
+            page: other.loader.peer_page(),
+            roles: SENDS | RING,
+            ring: Some(Ring {
+                bds,
+                entries,
+                buffers,
+                buffer_bytes,
+            }),
+        };
+        one.loader.set_peer(&mut one.window, &peer)?;
+        one.loader.show_peer_page(&mut one.window)?;
+        fabric.card(0).pass(100_000);
+        Ok(Pair {
+            fabric,
+            cards: [one, other],
             domain,
         })
     }
@@ -253,6 +309,24 @@ impl Pair {
     }
 }
 
+/// Two cards on one bus, without power.
+fn bus_of_two(parameters: &Parameters) -> Arc<Fabric> {
+    let machines = (0..2).map(|number| {
+        let mut machine = Machine::timed(Board::default(), parameters.clone(), 1 + number);
+        machine.set_mac_address([2, 0x54, 0x47, 0, 1, number as u8]);
+        machine
+    });
+    Fabric::with_bus(machines, &[], Some(Bus::default()))
+}
+
+/// Loads the router with so many routes, the last of which is the one that packets take.
+fn load_router(kit: &Kit, card: &mut SpineCard, count: usize) -> Result<u32> {
+    let mut all = router::routes(count.max(1), 0)?;
+    // The last of several routes to the same prefix counts.
+    all.push(Route::new([10, 77, 0, 0].into(), 24, NextHop::Peer(HOP))?);
+    router::load(kit, card, &routes::table(&all)?)
+}
+
 /// Powers up two cards on one bus.
 ///
 /// # Errors
@@ -261,12 +335,7 @@ pub(super) fn two_cards(
     kit: &Kit,
     parameters: &Parameters,
 ) -> Result<(Arc<Fabric>, [SpineCard; 2])> {
-    let machines = (0..2).map(|number| {
-        let mut machine = Machine::timed(Board::default(), parameters.clone(), 1 + number);
-        machine.set_mac_address([2, 0x54, 0x47, 0, 1, number as u8]);
-        machine
-    });
-    let fabric = Fabric::with_bus(machines, &[], Some(Bus::default()));
+    let fabric = bus_of_two(parameters);
     let one = SpineCard::start_on(kit, &fabric.card(0))?;
     let other = SpineCard::start_on(kit, &fabric.card(1))?;
     Ok((fabric, [one, other]))
@@ -287,6 +356,7 @@ pub(super) fn join(fabric: &Fabric, cards: &mut [SpineCard; 2], roles: [u32; 2])
             bar: Fabric::bar(1 - number),
             page: pages[1 - number],
             roles: roles[number],
+            ring: None,
         };
         card.loader.set_peer(&mut card.window, &peer)?;
     }
