@@ -7,6 +7,9 @@ use host_interface::eudp::{DescriptorWord, send_slot};
 use host_interface::extension::Extension;
 use integration_tests::{Engine, Sim};
 use std::time::Duration;
+use tigon2_chip::bits::CpuState;
+use tigon2_chip::{Cpu, Register};
+use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 
 fn card() -> Card {
@@ -49,6 +52,40 @@ fn leave(card: &mut Card, numbers: std::ops::Range<u32>) {
             card.follow();
         }
     }
+}
+
+/// CPU A is held up where it has written a completion: the process sees it, pushes a descriptor into
+/// that slot, and leaves others to be pulled. They stay out of the slots behind it, from which
+/// nothing was completed yet.
+#[test]
+fn nothing_is_pulled_into_a_slot_that_is_not_completed() {
+    let powered = Sim::of(Board::default());
+    let mut card = Card::on(powered, CutThrough::Off, Checksum::None, 1500);
+    let machine = card.stage.engine.machine().clone();
+    burst(&mut card, 0..8);
+    let first = (0..100_000).find_map(|_| {
+        machine.lock().run(1);
+        card.with(|endpoint, lent| endpoint.poll(lent).ok().flatten())
+    });
+    let state = Register::cpu_state(Cpu::A).offset();
+    let halt = CpuState::new().with_halt(true).into_bits();
+    machine.lock().bar_write(state, halt);
+    let sent = |cookie| Completion::Sent {
+        cookie,
+        status: Status::Done,
+    };
+    assert_eq!(first, Some(sent(0)));
+    machine.lock().run(100_000);
+    burst(&mut card, 8..14);
+    machine.lock().run(100_000);
+    machine.lock().bar_write(state, 0);
+    for number in 1..14 {
+        assert_eq!(card.completion(), sent(number));
+    }
+    for number in 0..14u32 {
+        assert_eq!(data(&card.wire().bytes), number.to_be_bytes());
+    }
+    card.follow();
 }
 
 /// More at once than the slots, and than the queue in the process's memory has room for: the card

@@ -214,6 +214,9 @@ impl Reporter {
             && queue.sent != sent
         {
             let number = queue.sent;
+            if !io.has_write_room(1) {
+                return Err(Busy);
+            }
             let descriptor = EUDP_BLOCK + send_slot(endpoint, number);
             let mut word = |word| io.bus.load(descriptor + word as u32);
             let entry = Entry {
@@ -224,12 +227,14 @@ impl Reporter {
                 address: 0,
                 port: 0,
             };
-            self.complete_one(io, endpoint, &entry)?;
+            // In front of the completion: once the process has that, it may push into the slot, and
+            // CPU B counts free slots from here.
             if let Some(queue) = self.queues.get_mut(endpoint as usize) {
                 queue.sent = number.wrapping_add(1) & 0xFFFF;
                 let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
                 io.bus.store(at, queue.sent);
             }
+            self.complete_one(io, endpoint, &entry)?;
         }
         Ok(())
     }
