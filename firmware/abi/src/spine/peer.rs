@@ -21,8 +21,9 @@
 //!
 //! Frames may also go by a ring in host memory ([`RING`]): the other card's send ring, which its
 //! driver lends. A frame is written into the buffer of the next BD, then the BD's length and flags,
-//! then the other card's mailbox. The other card takes it as it takes its driver's frames, and writes its send
-//! consumer index into this page. So its firmware knows nothing of it, and R[68] stays at the page.
+//! then the other card's mailbox. The other card takes it as it takes its driver's frames, and writes
+//! its send consumer index into this page. So its firmware knows nothing of it, and R[68] stays at the
+//! page.
 //!
 //! A message goes into a slot of the other card's page, by the window, too. Its serial says which
 //! slot, and that all of it is there. The other card writes back how many it has taken; so many more
