@@ -18,6 +18,8 @@ use super::error::NicError;
 use super::{Nic, Phase};
 use crate::dma::DmaMemory;
 use crate::transport::Transport;
+use host_interface::bd::SendBd;
+use spine_linker::load::peer::Ring;
 
 /// Memory of a driver's, and where in it something begins.
 #[derive(Debug, Clone)]
@@ -35,22 +37,6 @@ pub struct LentRing {
     buffer_bytes: u32,
 }
 
-/// The same with the addresses that a card has for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MappedRing {
-    /// Address of the BDs.
-    pub bds: u64,
-    /// How many there are, a power of two.
-    pub entries: u32,
-    /// Address of the first BD's buffer; the others follow.
-    pub buffers: u64,
-    /// Bytes of a buffer, a power of two.
-    pub buffer_bytes: u32,
-}
-
-/// Bytes of a send BD.
-const BD_BYTES: usize = 16;
-
 impl<T: Transport> Nic<T> {
     /// The send ring, for a device that has it, until the card is reset.
     ///
@@ -61,11 +47,10 @@ impl<T: Transport> Nic<T> {
         self.need(Phase::Open)?;
         let ring = &self.send.ring;
         let places = match self.config.send_consumer {
-            SendConsumer::At(_) => ring.places(),
+            SendConsumer::At(_) => ring.lend()?,
             SendConsumer::HostMemory | SendConsumer::Register => None,
         };
         let places = places.ok_or(NicError::RingNotLent)?;
-        ring.address_slots()?;
         let [bds, buffers] = places.map(|(memory, offset)| Place {
             memory: memory.clone(),
             offset,
@@ -79,19 +64,19 @@ impl<T: Transport> Nic<T> {
     }
 
     /// Lets this card write to the send ring of another one, and with it to all memory of the other
-    /// driver's that the ring shares pages with.
+    /// driver's that the ring shares pages with. Returns the addresses that this card has for it.
     ///
     /// # Errors
     /// What the transport says, see [`Transport::map`].
-    pub fn map_ring(&mut self, ring: &LentRing) -> Result<MappedRing, NicError> {
+    pub fn map_ring(&mut self, ring: &LentRing) -> Result<Ring, NicError> {
         let entries = ring.entries as usize;
         let mut map = |place: &Place, bytes: usize| -> Result<u64, NicError> {
             let file = place.memory.fd().try_clone_to_owned()?;
             let memory = self.control.transport.map(file)?;
             Ok(memory.address(place.offset, bytes)?)
         };
-        Ok(MappedRing {
-            bds: map(&ring.bds, entries * BD_BYTES)?,
+        Ok(Ring {
+            bds: map(&ring.bds, entries * size_of::<SendBd>())?,
             entries: ring.entries,
             buffers: map(&ring.buffers, entries * ring.buffer_bytes as usize)?,
             buffer_bytes: ring.buffer_bytes,

@@ -74,7 +74,7 @@ pub mod memory_window {
     pub use super::window::{read, write};
 }
 
-pub use lent::{LentRing, MappedRing};
+pub use lent::LentRing;
 pub use log::CardMemory;
 pub use trace::read_trace;
 

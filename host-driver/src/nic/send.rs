@@ -135,10 +135,11 @@ impl SendRing {
         }
     }
 
-    /// Writes the address of its slot into each BD, for a device that writes the rest.
-    pub fn address_slots(&self) -> Result<(), DmaError> {
+    /// Writes the address of its slot into each BD, for a device that writes the rest. Memory and
+    /// offset of the BDs and of the slots; `None` if the ring is on the card.
+    pub fn lend(&self) -> Result<Option<[(&DmaMemory, usize); 2]>, DmaError> {
         let Some(bds) = &self.memory.bds else {
-            return Ok(());
+            return Ok(None);
         };
         let slots = &self.memory.slots;
         for index in 0..self.entries {
@@ -146,14 +147,7 @@ impl SendRing {
             let address = slots.memory().address(offset, slots.slot_bytes())?;
             bds.write(index, &SendBd::new(address, 0, BdFlags::new(), 0).words())?;
         }
-        Ok(())
-    }
-
-    /// Memory and offset of the BDs, if they are in host memory, and of their slots.
-    pub fn places(&self) -> Option<[(&DmaMemory, usize); 2]> {
-        let slots = &self.memory.slots;
-        let bds = self.memory.bds.as_ref()?;
-        Some([bds.place(), (slots.memory(), slots.offset(0))])
+        Ok(Some([bds.place(), (slots.memory(), slots.offset(0))]))
     }
 
     /// Bytes of a slot.

@@ -6,9 +6,9 @@
 
 use super::{Card, LoadError, Loader};
 use host_interface::spine::Command;
-use host_interface::spine::peer::{MAILBOX, PeerWord, RING_WORDS, RingWord};
+use host_interface::spine::peer::{MAILBOX, PeerWord, RING, RING_WORDS, RingWord};
 use std::ops::Range;
-use tigon2_chip::mailbox::{BAR_BASE, BYTES};
+use tigon2_chip::mailbox::{BAR_BASE, BYTES, Mailbox};
 use tigon2_chip::{Register, memory};
 
 /// A card's peer, as the card is to know it.
@@ -21,11 +21,11 @@ pub struct Peer {
     /// [`GRANTS`](host_interface::spine::peer::GRANTS),
     /// [`SENDS`](host_interface::spine::peer::SENDS): what this card does.
     pub roles: u32,
-    /// With the role [`RING`](host_interface::spine::peer::RING): the peer's send ring.
+    /// The peer's send ring, if this card sends frames by it.
     pub ring: Option<Ring>,
 }
 
-/// A peer's send ring in host memory, which its driver lends: `host_driver::nic::LentRing`.
+/// A peer's send ring in host memory, which its driver lends: `host_driver::Nic::map_ring`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     /// Address on the bus of its BDs.
@@ -51,6 +51,13 @@ impl Ring {
             self.buffer_bytes.trailing_zeros(),
         ]
     }
+}
+
+/// The range of its peer's BAR 0 that a card writes to if it sends by a [`Ring`]: the mailbox of the
+/// send producer.
+pub const fn reach_of_ring() -> Range<u32> {
+    let producer = Mailbox::SendProducer.bar_offset();
+    producer..producer + 4
 }
 
 /// Where in BAR 0 of a card that sends by a [`Ring`] its peer writes the send consumer index to,
@@ -92,11 +99,12 @@ impl Loader {
         card: &mut C,
         peer: &Peer,
     ) -> Result<(), LoadError<C::Error>> {
+        let by_ring = if peer.ring.is_some() { RING } else { 0 };
         let words = [
             (peer.bar >> 32) as u32,
             peer.bar as u32,
             peer.page,
-            peer.roles,
+            peer.roles | by_ring,
         ];
         const { assert!(PeerWord::BarHigh as u32 == 0 && PeerWord::Roles as u32 == 12) };
         if let Some(ring) = &peer.ring {

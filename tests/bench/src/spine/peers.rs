@@ -10,11 +10,10 @@ use crate::simulated::tables::framed;
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
 use host_driver::Config;
-use host_driver::nic::{MappedRing, SendConsumer};
-use host_interface::bar;
-use host_interface::spine::peer::{GRANTS, PeerWord, RING, SENDS};
+use host_driver::nic::SendConsumer;
+use host_interface::spine::peer::{GRANTS, PeerWord, SENDS};
 use serde::Serialize;
-use spine_linker::load::peer::{Peer, Ring, reach, ring_consumer};
+use spine_linker::load::peer::{Peer, reach, reach_of_ring, ring_consumer};
 use spine_linker::routes::{self, NextHop, Route};
 use std::sync::Arc;
 use testbed::interrupt;
@@ -182,31 +181,20 @@ impl Pair {
         let mut one = SpineCard::start_on(kit, &fabric.card(0))?;
         let domain = load_router(kit, &mut one, count)?;
         one.loader.show_peer_page(&mut one.window)?;
-        let [_, bell, window] = reach();
+        let [.., window] = reach();
         fabric.allow(1, 0, window);
         let config = Config {
             send_consumer: SendConsumer::At(Fabric::bar(0) + u64::from(ring_consumer())),
             ..Config::default()
         };
         let mut other = SpineCard::start_with(kit, &fabric.card(1), config)?;
-        let producer = bar::MAILBOX_SEND_PRODUCER;
-        fabric.allow(0, 1, producer..producer + (bell.end - bell.start));
-        let MappedRing {
-            bds,
-            entries,
-            buffers,
-            buffer_bytes,
-        } = one.nic.map_ring(&other.nic.lend_ring()?)?;
+        fabric.allow(0, 1, reach_of_ring());
+        let ring = one.nic.map_ring(&other.nic.lend_ring()?)?;
         let peer = Peer {
             bar: Fabric::bar(1),
             page: other.loader.peer_page(),
-            roles: SENDS | RING,
-            ring: Some(Ring {
-                bds,
-                entries,
-                buffers,
-                buffer_bytes,
-            }),
+            roles: SENDS,
+            ring: Some(ring),
         };
         one.loader.set_peer(&mut one.window, &peer)?;
         one.loader.show_peer_page(&mut one.window)?;
