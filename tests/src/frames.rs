@@ -10,6 +10,18 @@ const ETHER_TYPE: [u8; 2] = [0x88, 0xB5];
 /// Locally administered: the peer at the other end of the wire.
 pub const PEER: [u8; 6] = [0x02, 0x54, 0x47, 0, 0, 2];
 
+/// The address and type of pause frames.
+pub const PAUSE: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];
+const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
+
+/// A frame of the peer's that asks for a pause of so many times 512 bits.
+pub fn pause(quanta: u16) -> Vec<u8> {
+    let [high, low] = quanta.to_be_bytes();
+    let mut frame = [&PAUSE[..], &PEER, &MAC_CONTROL, &[0, 1, high, low]].concat();
+    frame.resize(SHORTEST, 0);
+    frame
+}
+
 /// Frame number `number` from `source` to `destination`: its number, its length
 /// and every byte of it differ from those of its neighbours.
 pub fn numbered(destination: [u8; 6], source: [u8; 6], number: u32) -> Vec<u8> {

@@ -17,17 +17,6 @@ stories!(
 
 const LINK: Duration = Duration::from_secs(5);
 
-/// The address and type of pause frames.
-const PAUSE: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];
-const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
-
-fn pause(quanta: u16) -> Vec<u8> {
-    let [high, low] = quanta.to_be_bytes();
-    let mut frame = [&PAUSE[..], &frames::PEER, &MAC_CONTROL, &[0, 1, high, low]].concat();
-    frame.resize(frames::SHORTEST, 0);
-    frame
-}
-
 fn carries_frames<E: Engine>(stage: &mut Stage<E>, number: u32) {
     let out = stage.outbound(number);
     stage.transmit(&[&out]);
@@ -137,7 +126,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 fn a_pause_frame_is_not_delivered<E: Engine>() {
     let mut stage = Stage::<E>::open();
     let before = stage.nic.mac_statistics().expect("the card is there");
-    stage.engine.send(&pause(1));
+    stage.engine.send(&frames::pause(1));
     let frame = stage.inbound(1);
     stage.engine.send(&frame);
     assert_eq!(stage.receive(1), [frame]);
@@ -154,7 +143,7 @@ fn a_pause_frame_is_not_delivered<E: Engine>() {
 #[test]
 fn a_pause_frame_holds_the_card_for_its_time() {
     let mut stage = Stage::<Sim>::open();
-    stage.engine.send(&pause(0xFFFF));
+    stage.engine.send(&frames::pause(0xFFFF));
     stage.engine.pass(Duration::from_millis(1));
     let frame = stage.outbound(1);
     stage.transmit(&[&frame]);
@@ -163,8 +152,8 @@ fn a_pause_frame_holds_the_card_for_its_time() {
     stage.engine.pass(Duration::from_millis(20));
     assert_eq!(stage.wire_now(), Some(frame.clone()), "and let go");
     // A second pause frame with no time ends the first.
-    stage.engine.send(&pause(0xFFFF));
-    stage.engine.send(&pause(0));
+    stage.engine.send(&frames::pause(0xFFFF));
+    stage.engine.send(&frames::pause(0));
     stage.engine.pass(Duration::from_millis(1));
     stage.transmit(&[&frame]);
     stage.engine.pass(Duration::from_millis(5));
@@ -178,7 +167,7 @@ fn a_card_that_was_not_asked_to_obeys_no_pause_frame() {
         link: LinkSettings::default().with_flow_control(false, false),
         ..Config::default()
     });
-    stage.engine.send(&pause(0xFFFF));
+    stage.engine.send(&frames::pause(0xFFFF));
     stage.engine.pass(Duration::from_millis(1));
     let frame = stage.outbound(1);
     stage.transmit(&[&frame]);
@@ -205,7 +194,7 @@ fn a_card_without_room_asks_its_partner_to_pause() {
             None => in_time(end, &mut stage.nic, "no pause frame"),
         }
     };
-    assert_eq!(asked[..6], PAUSE);
+    assert_eq!(asked[..6], frames::PAUSE);
     assert_eq!(asked[12..16], [0x88, 0x08, 0x00, 0x01]);
     assert_ne!(asked[16..18], [0, 0]);
     // The host looks again: everything comes, nothing was lost.

@@ -2,6 +2,7 @@
 
 use crate::page;
 use host_interface::spine::peer::PeerWord;
+use integration_tests::frames;
 use std::io::IoSlice;
 use std::sync::OnceLock;
 use tigon_bench::spine::card::Kit;
@@ -65,13 +66,11 @@ fn packets_go_from_card_to_card_by_host_memory() {
 fn a_full_ring_leaves_packets_to_the_host() {
     const PACKETS: u16 = 1200;
     let mut pair = pair_by_ring();
-    let stop = [
-        1, 0x80, 0xC2, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x88, 8, 0, 1, 0xFF, 0xFF,
-    ];
-    let mut pause = stop.to_vec();
-    pause.resize(60, 0);
-    let now = pair.cards[1].machine.lock().now();
-    pair.cards[1].machine.lock().send_frame(now, pause);
+    {
+        let mut machine = pair.cards[1].machine.lock();
+        let now = machine.now();
+        machine.send_frame(now, frames::pause(0xFFFF));
+    }
     pair.fabric.card(0).pass(20_000);
     let station = pair.cards[0].nic.station();
     let (mut left, mut host) = (0, 0);
