@@ -130,8 +130,7 @@ impl Peer {
             }
             // It became void since it was asked for.
             let bus = &mut io.bus;
-            let refused = bus.load(word(PeerWord::NoRoom)).wrapping_add(1);
-            bus.store(word(PeerWord::NoRoom), refused);
+            super::bump(bus, word(PeerWord::NoRoom));
             return Runtime::count(bus, number, DomainCount::Dropped);
         }
         let window = PEER_PAGE + STAGING + ((next & (ROOMS - 1)) << 2);
@@ -151,8 +150,7 @@ impl Peer {
         self.ring(io, window);
         let bus = &mut io.bus;
         bus.store(word(PeerWord::Next), next.wrapping_add(1));
-        let sent = bus.load(word(PeerWord::Sent)).wrapping_add(1);
-        bus.store(word(PeerWord::Sent), sent);
+        super::bump(bus, word(PeerWord::Sent));
         Runtime::count(&mut io.bus, number, DomainCount::Consumed);
     }
 
