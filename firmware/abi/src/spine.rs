@@ -22,6 +22,7 @@
 //! firmware answers with [`BlockWord::Result`], then [`BlockWord::Answer`], which is the command
 //! word. A command word is never used twice in a row: its upper half is a number.
 
+pub mod access;
 pub mod lease;
 pub mod peer;
 pub mod rings;
@@ -126,6 +127,8 @@ table! {
         /// between handlers.
         Synchronize = 8,
         /// Take over the words of the [peer page](peer), which lies behind the arena.
+        /// [`Outcome::Busy`] while transfers to the peer that there was are under way: the firmware
+        /// sends it nothing more, and the host asks again.
         Peer = 16,
         /// Take over a domain's [lease] from the peer page. [`Outcome::Busy`] while transfers by the
         /// one before are under way: that one is withdrawn then, and the host asks again.
@@ -159,8 +162,8 @@ table! {
         TooLong = 9,
         /// There is no such endpoint, or its row cannot be.
         NoEndpoint = 10,
-        /// Transfers of an endpoint that is closed, or by a lease that is withdrawn, are under way:
-        /// to be asked again.
+        /// Transfers of an endpoint or a peer that is closed, or by a lease that is withdrawn, are
+        /// under way: to be asked again.
         Busy = 11,
     }
 }

@@ -23,6 +23,7 @@
 //! | [`link`](mod@link) | addresses | object code |
 //! | [`verify`](mod@verify) | which instructions, which jumps, how much stack | object code |
 //! | [`load`] | onto the running card | |
+//! | [`access`] | its memory while the window is a peer's | |
 //! | [`endpoint`] | an application's message rings | |
 //! | [`guard`] | which frames go to which handler | |
 //! | [`routes`] | tables for the extension `router` | |
@@ -33,6 +34,7 @@
 //! makes containers; without it the crate links and loads them.
 #![forbid(unsafe_code)]
 
+pub mod access;
 #[cfg(feature = "compile")]
 pub mod compile;
 pub mod endpoint;

@@ -59,6 +59,16 @@ pub trait Card {
     /// Lets the card work for a moment; `false` when it has had enough time for an answer, after
     /// `turns` of them.
     fn wait(&mut self, turns: u32) -> bool;
+
+    /// Leaves the window to a peer, at a NIC address: whatever this host reads and writes from now on
+    /// goes by [requests](crate::access).
+    ///
+    /// # Errors
+    /// If the card is gone.
+    fn lease_window(&mut self, address: u32) -> Result<(), Self::Error>;
+
+    /// Uses the window again.
+    fn take_back_window(&mut self);
 }
 
 /// Why an extension is not loaded.

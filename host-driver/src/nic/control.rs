@@ -36,6 +36,8 @@ pub struct Control<T: Transport> {
     pub(super) command_producer: u32,
     pub(super) last_command: u8,
     pub(super) counts: Arc<Counts>,
+    /// How it reaches NIC memory.
+    pub(super) memory_access: window::MemoryAccess,
     /// The firmware file, kept for [`super::Nic::recover`].
     pub(super) image: Vec<u8>,
     /// Whether the card has booted its own firmware, which recovery makes it do again.
@@ -97,7 +99,7 @@ impl<T: Transport> Control<T> {
     /// # Errors
     /// What the transport says.
     pub fn peek_memory(&mut self, address: u32, out: &mut [u32]) -> Result<(), NicError> {
-        Ok(window::read(&mut self.transport, address, out)?)
+        self.memory_access.read(&mut self.transport, address, out)
     }
 
     /// Whether the firmware is this project's, with its extension words.

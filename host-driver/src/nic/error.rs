@@ -232,6 +232,9 @@ pub enum NicError {
         /// The state of the card.
         state: CardState,
     },
+    /// Words of NIC memory are not read or written while the window is leased to a peer.
+    #[error(transparent)]
+    Access(spine_linker::access::AccessError<TransportError>),
     /// The send ring is another device's: [`super::SendConsumer::At`].
     #[error("the send ring is lent to another device")]
     RingLent,

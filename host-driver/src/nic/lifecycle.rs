@@ -66,6 +66,7 @@ impl<T: Transport> Nic<T> {
         send.restart()?;
         receive.restart()?;
         let control = &mut self.control;
+        control.memory_access = super::window::MemoryAccess::default();
         control.queues.forget();
         control.events = EventLog::default();
         control.command_producer = 0;

@@ -180,6 +180,7 @@ impl<T: Transport> Nic<T> {
             command_producer: 0,
             last_command: 0,
             counts,
+            memory_access: window::MemoryAccess::default(),
             image: Vec::new(),
             own: false,
             ours: false,

@@ -1,21 +1,15 @@
 //! The running card, for the linker of extensions.
 
-use std::time::Duration;
-
 use host_interface::spine::MAILBOX;
 use host_interface::spine::rings::{FIRST_MAILBOX, MAILBOXES};
 use spine_linker::endpoint::Memory;
 use spine_linker::load::Card;
 use tigon2_chip::mailbox;
 
-use super::{Control, NicError, window};
+use super::window::{self, LOOK, LOOKS};
+use super::{Control, NicError};
 use crate::dma::{DmaError, DmaMemory};
 use crate::transport::Transport;
-
-/// How long the firmware has at a look: it answers between two handlers.
-const LOOK: Duration = Duration::from_micros(50);
-/// Looks for an answer. `init` alone may take 200 us, and an emulated card waits for its computer.
-const LOOKS: u32 = 20_000;
 
 /// A card that its driver lends to [`spine_linker`]: NIC memory by the window, and the mailbox of
 /// extensions.
@@ -29,7 +23,9 @@ impl<T: Transport> Card for ExtensionCard<'_, T> {
     }
 
     fn write(&mut self, address: u32, words: &[u32]) -> Result<(), NicError> {
-        window::write(&mut self.0.transport, address, words)?;
+        let control = &mut *self.0;
+        let memory = control.memory_access;
+        memory.write(&mut control.transport, address, words)?;
         // Posted writes have arrived before the mailbox is written, whose order is another.
         Ok(self.0.transport.flush()?)
     }
@@ -37,9 +33,7 @@ impl<T: Transport> Card for ExtensionCard<'_, T> {
     fn ring(&mut self, number: u32) -> Result<(), NicError> {
         // The number is the card's own word: another one is not written to.
         if number == MAILBOX {
-            let low = mailbox::BAR_BASE + mailbox::BYTES * number + 4;
-            self.0.transport.write(low, 1)?;
-            self.0.transport.flush()?;
+            window::ring(&mut self.0.transport, number)?;
         }
         Ok(())
     }
@@ -54,8 +48,19 @@ impl<T: Transport> Card for ExtensionCard<'_, T> {
     }
 
     fn wait(&mut self, turns: u32) -> bool {
+        // `init` alone may take 200 us.
         std::thread::sleep(LOOK);
         turns < LOOKS
+    }
+
+    fn lease_window(&mut self, address: u32) -> Result<(), NicError> {
+        let control = &mut *self.0;
+        let memory = &mut control.memory_access;
+        Ok(memory.lease(&mut control.transport, address)?)
+    }
+
+    fn take_back_window(&mut self) {
+        self.0.memory_access = window::MemoryAccess::Window;
     }
 }
 

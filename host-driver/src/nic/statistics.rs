@@ -13,7 +13,6 @@ use super::counters::DriverCounters;
 use super::drops::DropCounts;
 use super::error::NicError;
 use super::events::Link;
-use super::window;
 use crate::transport::Transport;
 use tigon2_chip::mac::MacStatistic;
 
@@ -239,7 +238,7 @@ impl<T: Transport> Control<T> {
             return Ok(None);
         }
         let mut words = [0; COUNT];
-        window::read(&mut self.transport, address, &mut words)?;
+        self.peek_memory(address, &mut words)?;
         Ok(Some(words))
     }
 

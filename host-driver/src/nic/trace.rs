@@ -8,7 +8,7 @@ use host_interface::trace::{ENTRY_BYTES, TraceEntry};
 
 use super::control::Control;
 use super::error::NicError;
-use super::window;
+use super::window::MemoryAccess;
 use crate::transport::Transport;
 
 /// Largest plausible trace ring, in bytes.
@@ -21,7 +21,7 @@ impl<T: Transport> Control<T> {
     /// # Errors
     /// As [`read_trace`].
     pub fn trace(&mut self) -> Result<Vec<TraceEntry>, NicError> {
-        read_trace(&mut self.transport)
+        read_by(self.memory_access, &mut self.transport)
     }
 
     /// Sets the firmware's trace mask. Kept across [`super::Nic::recover`].
@@ -41,6 +41,13 @@ impl<T: Transport> Control<T> {
 /// # Errors
 /// [`NicError::BadIndex`] if the ring's description is invalid; the transport's errors.
 pub fn read_trace<T: Transport>(transport: &mut T) -> Result<Vec<TraceEntry>, NicError> {
+    read_by(MemoryAccess::Window, transport)
+}
+
+fn read_by<T: Transport>(
+    memory: MemoryAccess,
+    transport: &mut T,
+) -> Result<Vec<TraceEntry>, NicError> {
     let mut word = |word: Gencom| transport.read(word.bar_offset());
     let start = word(Gencom::TraceStart)?;
     let bytes = word(Gencom::TraceLength)?;
@@ -67,7 +74,7 @@ pub fn read_trace<T: Transport>(transport: &mut T) -> Result<Vec<TraceEntry>, Ni
         return bad("trace pointer", pointer);
     }
     let mut words = vec![0; bytes as usize / 4];
-    window::read(transport, start, &mut words)?;
+    memory.read(transport, start, &mut words)?;
     let mut entries: Vec<TraceEntry> = words.chunks_exact(8).map(entry).collect();
     // The newest entry is the one above the pointer. Older entries follow upwards, and then from
     // the end of the ring down to the pointer.

@@ -14,7 +14,7 @@ use super::error::NicError;
 use super::events::Link;
 use super::frame::{Received, ReceivedFrame};
 use super::send::{InPlace, SendOptions};
-use super::{LOOK, Nic, Ring, window};
+use super::{LOOK, Nic, Ring};
 use crate::dma::DmaMemory;
 use crate::transport::{Transport, Vector};
 
@@ -193,9 +193,10 @@ impl<T: Transport> Nic<T> {
     /// # Errors
     /// What the transport says.
     pub fn submit(&mut self) -> Result<(), NicError> {
+        let memory = self.control.memory_access;
         let transport = &mut self.control.transport;
         for (address, words) in self.send.ring.take_waiting() {
-            window::write(transport, address, &words)?;
+            memory.write(transport, address, &words)?;
         }
         Ok(self.send.submit(&mut Whole(transport))?)
     }

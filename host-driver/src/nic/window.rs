@@ -1,10 +1,15 @@
-//! Access to NIC memory through the window.
+//! Access to NIC memory: through the window, or by requests while a peer has the window.
 //!
 //! Hardware reference, section 9: `R[68]` holds the base (2 KB aligned), BAR offsets
 //! 800-FFF show the 2 KB of SRAM from there on.
 
+use std::time::Duration;
+
+use spine_linker::access::{self, AccessError, Bar};
+use tigon2_chip::mailbox;
 use tigon2_chip::registers::Register;
 
+use super::NicError;
 use crate::transport::{Transport, TransportError};
 
 /// BAR offset of the window.
@@ -85,6 +90,117 @@ pub fn read<T: Transport>(
         rest = later;
     }
     Ok(())
+}
+
+/// How the driver reaches NIC memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryAccess {
+    /// Through the window.
+    #[default]
+    Window,
+    /// By requests: the window is leased to a peer ([`spine_linker::load::peer`]).
+    Requests,
+}
+
+impl MemoryAccess {
+    /// Leaves the window to a peer, at a NIC address.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the card is gone.
+    pub fn lease<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        address: u32,
+    ) -> Result<(), TransportError> {
+        if *self == MemoryAccess::Window {
+            let base = address & !(WINDOW_BYTES - 1);
+            transport.write(Register::WindowBase.offset(), base)?;
+            transport.flush()?;
+            *self = MemoryAccess::Requests;
+        }
+        Ok(())
+    }
+
+    /// As [`read`].
+    ///
+    /// # Errors
+    /// What the transport or the firmware says.
+    pub fn read<T: Transport>(
+        self,
+        transport: &mut T,
+        address: u32,
+        out: &mut [u32],
+    ) -> Result<(), NicError> {
+        match self {
+            MemoryAccess::Window => Ok(read(transport, address, out)?),
+            MemoryAccess::Requests => Ok(access::read(&mut Direct(transport), address, out)?),
+        }
+    }
+
+    /// As [`write`].
+    ///
+    /// # Errors
+    /// What the transport or the firmware says.
+    pub fn write<T: Transport>(
+        self,
+        transport: &mut T,
+        address: u32,
+        words: &[u32],
+    ) -> Result<(), NicError> {
+        match self {
+            MemoryAccess::Window => Ok(write(transport, address, words)?),
+            MemoryAccess::Requests => Ok(access::write(&mut Direct(transport), address, words)?),
+        }
+    }
+}
+
+/// How long the firmware has at a look: it answers between two handlers.
+pub const LOOK: Duration = Duration::from_micros(50);
+/// Looks for an answer. An emulated card waits for its computer.
+pub const LOOKS: u32 = 20_000;
+
+/// BAR 0 below the window.
+struct Direct<'a, T>(&'a mut T);
+
+impl<T: Transport> Bar for Direct<'_, T> {
+    type Error = TransportError;
+
+    fn read(&mut self, offset: u32) -> Result<u32, TransportError> {
+        self.0.read(offset)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), TransportError> {
+        self.0.write(offset, value)
+    }
+
+    fn ring(&mut self, number: u32) -> Result<(), TransportError> {
+        ring(self.0, number)
+    }
+
+    fn wait(&mut self, turns: u32) -> bool {
+        std::thread::sleep(LOOK);
+        turns < LOOKS
+    }
+}
+
+/// Writes a mailbox, when what was written to NIC memory has arrived: its order is another.
+///
+/// # Errors
+/// [`TransportError`] if the card is gone.
+pub fn ring<T: Transport>(transport: &mut T, number: u32) -> Result<(), TransportError> {
+    transport.flush()?;
+    let low = mailbox::BAR_BASE + mailbox::BYTES * number + 4;
+    transport.write(low, 1)?;
+    transport.flush()
+}
+
+impl From<AccessError<TransportError>> for NicError {
+    fn from(error: AccessError<TransportError>) -> Self {
+        match error {
+            AccessError::Card(error) => error.into(),
+            other => NicError::Access(other),
+        }
+    }
 }
 
 #[cfg(test)]

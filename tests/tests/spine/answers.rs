@@ -136,7 +136,7 @@ fn what_is_unloaded_answers_no_more() {
 #[test]
 fn other_firmware_loads_nothing() {
     let stage = card::stage(testbed::firmware::Variant::Parallel);
-    let mut card = card::Window(stage.engine.machine().clone());
+    let mut card = card::Window::new(stage.engine.machine().clone());
     let error = Loader::find(&mut card).expect_err("parallel");
     assert!(matches!(error, LoadError::NoSpine), "{error}");
 }

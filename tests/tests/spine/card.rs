@@ -3,74 +3,17 @@
 use host_driver::Config;
 use host_interface::spine::DomainCount;
 use integration_tests::{Sim, Stage};
-use spine_linker::load::{Card, Guard, LoadError, Loader};
+use spine_linker::load::{Guard, LoadError, Loader};
 use spine_linker::policy::Policy;
 use spine_linker::sign::{Signer, digits_of_bytes};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use testbed::extensions::{compiler, development_signer};
 use testbed::firmware::{FirmwareArtifacts, FirmwareOptions, Placement, Variant, build};
 use testbed::paths;
-use tigon2_chip::Register;
-use tigon2_chip::mailbox::{BAR_BASE, BYTES};
-use tigon2_sim::transport::SharedMachine;
-
-/// BAR offset and bytes of the window to NIC memory.
-const WINDOW: u32 = 0x800;
-
-/// The host's view of NIC memory, through the window.
-#[derive(Clone)]
-pub struct Window(pub SharedMachine);
-
-impl Window {
-    fn at(&self, address: u32) -> u32 {
-        let base = address & !(WINDOW - 1);
-        let mut machine = self.0.lock();
-        machine.bar_write(Register::WindowBase.offset(), base);
-        WINDOW + (address - base)
-    }
-}
-
-impl Card for Window {
-    type Error = Infallible;
-
-    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Infallible> {
-        for (at, word) in (address..).step_by(4).zip(out) {
-            let offset = self.at(at);
-            *word = self.0.lock().bar_read(offset);
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Infallible> {
-        for (at, word) in (address..).step_by(4).zip(words) {
-            let offset = self.at(at);
-            self.0.lock().bar_write(offset, *word);
-        }
-        Ok(())
-    }
-
-    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
-        self.0.lock().bar_write(BAR_BASE + BYTES * mailbox + 4, 1);
-        Ok(())
-    }
-
-    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
-        let at = BAR_BASE + BYTES * mailbox;
-        let mut machine = self.0.lock();
-        machine.bar_write(at, high);
-        machine.bar_write(at + 4, low);
-        Ok(())
-    }
-
-    fn wait(&mut self, turns: u32) -> bool {
-        self.0.lock().run(1000);
-        turns < 1000
-    }
-}
+pub use tigon_bench::spine::card::{CardError, Window};
 
 /// What `cargo xtask build` makes of a variant.
 fn built(variant: Variant) -> FirmwareArtifacts {
@@ -227,7 +170,7 @@ impl Spine {
     }
 
     fn on(stage: Stage<Sim>) -> Spine {
-        let mut card = Window(stage.engine.machine().clone());
+        let mut card = Window::new(stage.engine.machine().clone());
         let loader = Loader::find(&mut card).expect("firmware that loads extensions");
         Spine {
             stage,
@@ -251,7 +194,7 @@ impl Spine {
         loaded.unwrap_or_else(|error| panic!("{error}")).0
     }
 
-    pub fn try_load(&mut self, container: &[u8]) -> Result<u32, LoadError<Infallible>> {
+    pub fn try_load(&mut self, container: &[u8]) -> Result<u32, LoadError<CardError>> {
         let loaded = self
             .loader
             .load(&mut self.card, container, &policy(), &build_id());

@@ -8,6 +8,7 @@ mod cuts;
 mod exchange;
 mod fuzz;
 mod kept;
+mod leased;
 mod messages;
 mod pad;
 mod page;

@@ -1,11 +1,10 @@
 //! Messages of the driver's process to handlers.
 
-use crate::card::{self, Spine};
+use crate::card::{self, CardError, Spine};
 use host_interface::spine::rings::DRIVER;
 use host_interface::spine::{DomainCount, Outcome};
 use integration_tests::Engine;
 use spine_linker::load::{Guard, LoadError};
-use std::convert::Infallible;
 
 /// EtherType of the frames that the stage makes.
 const OURS: u16 = 0x88B5;
@@ -15,7 +14,7 @@ fn send(
     domain: u32,
     handler: u8,
     arguments: &[u32],
-) -> Result<(), LoadError<Infallible>> {
+) -> Result<(), LoadError<CardError>> {
     spine
         .loader
         .send(&mut spine.card, domain, handler, arguments)

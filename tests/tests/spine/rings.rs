@@ -90,7 +90,7 @@ impl Messages {
     }
 
     pub fn run(&mut self, cycles: u64) {
-        self.spine.card.0.lock().run(cycles);
+        self.spine.card.machine.lock().run(cycles);
     }
 
     /// The next message for an endpoint, as soon as it is there.

@@ -5,11 +5,10 @@ use host_interface::spine::lease::{LONGEST, asked};
 use spine_linker::load::lease::Lease;
 use spine_linker::load::{Card, LoadError};
 use spine_linker::video::{Screen, Window};
-use std::convert::Infallible;
 use std::sync::OnceLock;
 use tigon_bench::spine::account;
-use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::card::Window as NicMemory;
+use tigon_bench::spine::card::{CardError, Kit};
 use tigon_bench::spine::video::server::Server;
 use tigon_bench::spine::video::{Stage, moves, streams};
 use tigon2_sim::timing::Parameters;
@@ -216,29 +215,37 @@ struct TooLong<'a> {
 }
 
 impl Card for TooLong<'_> {
-    type Error = Infallible;
+    type Error = CardError;
 
-    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Infallible> {
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error> {
         self.card.read(address, out)
     }
 
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Infallible> {
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error> {
         if address == self.lease {
             return self.card.write(address, &[0, 0, LONGEST + 1]);
         }
         self.card.write(address, words)
     }
 
-    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
+    fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error> {
         self.card.ring(mailbox)
     }
 
-    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Self::Error> {
         self.card.post(mailbox, high, low)
     }
 
     fn wait(&mut self, turns: u32) -> bool {
         self.card.wait(turns)
+    }
+
+    fn lease_window(&mut self, address: u32) -> Result<(), Self::Error> {
+        self.card.lease_window(address)
+    }
+
+    fn take_back_window(&mut self) {
+        self.card.take_back_window();
     }
 }
 

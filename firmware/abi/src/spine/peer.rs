@@ -2,7 +2,9 @@
 //! host.
 //!
 //! SPINE paper, section 5.2. The host tells each card where the other one's BAR 0 and peer page are,
-//! and leases it the other one's window: from then on the peer alone moves `R[68]`. A card *grants*
+//! and leases it the other one's window: from then on the peer alone moves `R[68]`, and the host
+//! itself has its [requests](super::access). The host leases both windows before it opens one card,
+//! and closes both before it opens one again or takes a window back. A card *grants*
 //! rooms in its transmit buffer, each a page of the window, and numbers them; the other card fills
 //! them in their order and rings. No CPU copies a frame.
 //!
@@ -60,6 +62,8 @@ pub const ROOM_WORDS: u32 = 8;
 pub const GRANT_BYTES: u32 = ROOM_WORDS + 4 * ROOMS;
 /// Offset of what this card has granted.
 pub const OWN: u32 = 0xA0;
+/// Offset of a word behind that: 1 while the card lends its transmit path to the peer.
+pub const LENT: u32 = OWN + GRANT_BYTES;
 /// Offset of words on their way, one for each room.
 pub const STAGING: u32 = 0x100;
 
@@ -72,8 +76,7 @@ pub const MESSAGES: u32 = 4;
 pub const GRANTS: u32 = 1;
 /// This card sends frames to the peer.
 pub const SENDS: u32 = 2;
-/// The cards exchange messages. Where this ends, the firmware forgets those that are under way: the
-/// host closes both cards before it opens one again.
+/// The cards exchange messages. Where this ends, the firmware forgets those that are under way.
 pub const EXCHANGES: u32 = 4;
 
 /// With [`SENDS`], and without [`EXCHANGES`]: frames go by a ring in host memory, which [`RingWord`]
@@ -184,7 +187,7 @@ pub const fn message_at(serial: u32) -> u32 {
 const NUMBERED: u32 = 0x400;
 
 const _: () = {
-    assert!(GRANTED + GRANT_BYTES <= OWN && OWN + GRANT_BYTES <= STAGING);
+    assert!(GRANTED + GRANT_BYTES <= OWN && LENT + 4 <= STAGING);
     assert!(ROOMS.is_power_of_two() && STAGING + 4 * ROOMS <= PAGE_BYTES);
     assert!(MESSAGES.is_power_of_two() && MESSAGES_AT + MESSAGES * MESSAGE_BYTES <= PAGE_BYTES);
     assert!(LONGEST + 8 <= PAGE_BYTES && NUMBERED * 2 == PAGE_BYTES);

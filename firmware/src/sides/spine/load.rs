@@ -9,7 +9,7 @@ use super::enter::{self, Left};
 use super::guard::Guard;
 use super::watch::{FLOOR_SHIFT, PERIOD_MASK};
 use super::{
-    ContextWords, Domain, MessageWords, Runtime, Spine, call_b, message, transfer, watched,
+    ContextWords, Domain, MessageWords, Runtime, Spine, access, call_b, message, transfer, watched,
 };
 use crate::io::IoA;
 use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE_BLOCK};
@@ -38,6 +38,7 @@ const fn word(word: BlockWord) -> u32 {
 pub fn describe<B: Bus>(bus: &mut B) {
     clear(bus, SPINE_BLOCK, spine::BLOCK_BYTES);
     clear(bus, PEER_PAGE, spine::peer::PAGE_BYTES);
+    access::describe(bus);
     let pad = enter::pad_arena();
     for (at, value) in [
         (BlockWord::Layout, spine::LAYOUT),
@@ -62,12 +63,13 @@ fn clear<B: Bus>(bus: &mut B, from: u32, bytes: u32) {
     }
 }
 
-/// The host has written the mailbox.
+/// The host has written the mailbox: a request for memory, or a command, which it may write by one.
 #[inline(never)]
 pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     let Some(runtime) = spine.runtime() else {
         return;
     };
+    access::serve(&mut io.bus);
     let asked = io.bus.load(word(BlockWord::Command));
     if asked == io.bus.load(word(BlockWord::Answer)) {
         return;
@@ -81,9 +83,9 @@ pub fn command<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
         Some(Command::Close) => runtime.close_endpoint(io, argument),
         Some(Command::Synchronize) => Ok(()),
         Some(Command::Peer) => {
-            runtime.outgoing.peer.open(io);
+            let done = runtime.outgoing.peer.open(io);
             call_b(io);
-            Ok(())
+            done
         }
         Some(_) if domain >= DOMAINS => Err(Outcome::NoDomain),
         Some(Command::Load) => load(runtime, io, domain),

@@ -27,6 +27,7 @@
 //! | [`guard`] | which frames go to which handler |
 //! | `enter` | into an extension's text, and out of it |
 //! | [`load`] | commands of the host |
+//! | `access` | NIC memory for a host without its window |
 //! | [`message`] | messages to handlers |
 //! | [`rings`] | those from the host's rings |
 //! | [`outgoing`] | those that handlers send |
@@ -36,6 +37,7 @@
 //! | [`transfer`], [`noted`] | transfers from frames to the bus |
 //! | [`watch`] | the watchdog, by CPU B |
 
+mod access;
 pub mod effects;
 pub mod enter;
 pub mod guard;

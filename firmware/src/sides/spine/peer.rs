@@ -23,11 +23,11 @@ use crate::io::{IoA, IoB};
 use crate::memory::layout::PEER_PAGE;
 use crate::memory::shared::{LINK_UP, SPINE_GRANTS, SPINE_PEER};
 use crate::path::send::SendPath;
-use host_interface::spine::DomainCount;
 use host_interface::spine::peer::{
-    self, EXCHANGES, GRANT_BYTES, GRANTED, GRANTS, MAILBOX, OWN, PAGE_BYTES, PeerWord, RING,
+    self, EXCHANGES, GRANT_BYTES, GRANTED, GRANTS, LENT, MAILBOX, OWN, PAGE_BYTES, PeerWord, RING,
     ROOM_WORDS, ROOMS, SENDS, STAGING,
 };
+use host_interface::spine::{DomainCount, Outcome};
 use tigon2_chip::bits::DmaState;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::mailbox;
@@ -50,6 +50,8 @@ const STATE: u32 = DmaState::new()
     .into_bits();
 /// Microseconds that the card's own frames wait for rooms to be filled.
 const PATIENCE: u32 = 20;
+/// In the roles, of a peer that is being closed.
+const CLOSING: u32 = 1 << 31;
 /// Rooms that are granted at once.
 const AT_ONCE: u32 = 4;
 
@@ -82,12 +84,20 @@ impl Peer {
         told: 0,
     };
 
-    /// Takes over what the host says.
+    /// Takes over what the host says, when nothing of the peer that there was is under way.
+    ///
+    /// # Errors
+    /// [`Outcome::Busy`] while something is. It is told that it has no rooms any more; otherwise
+    /// nothing is sent to it from now on.
     #[inline(never)]
-    pub fn open<B: Dispatch>(&mut self, io: &mut IoA<B>) {
+    pub fn open<B: Dispatch>(&mut self, io: &mut IoA<B>) -> Result<(), Outcome> {
+        if self.roles != 0 && !self.has_closed(io) {
+            return Err(Outcome::Busy);
+        }
         let bus = &mut io.bus;
         let roles = bus.load(word(PeerWord::Roles));
-        let told = SPINE_GRANTS.get(bus);
+        // What CPU B has granted meanwhile is told, too.
+        let told = SPINE_GRANTS.get(bus).wrapping_sub(1);
         *self = Peer {
             roles,
             bar: HostAddress {
@@ -107,6 +117,22 @@ impl Peer {
             messages::forget(bus);
         }
         SPINE_PEER.set(&io.me, bus, roles);
+        self.called(io);
+        Ok(())
+    }
+
+    /// Whether the peer has been closed, which may take several looks.
+    fn has_closed<B: Dispatch>(&mut self, io: &mut IoA<B>) -> bool {
+        if self.roles & CLOSING == 0 {
+            // CPU B makes its rooms void, and the next look is later.
+            SPINE_PEER.set(&io.me, &mut io.bus, 0);
+            self.roles = self.roles & GRANTS | CLOSING;
+            return false;
+        }
+        let is_lent = io.bus.load(PEER_PAGE + LENT) != 0;
+        self.called(io);
+        let is_told = self.roles & GRANTS == 0 || self.told == SPINE_GRANTS.get(&mut io.bus);
+        !is_lent && is_told && io.all_written()
     }
 
     /// Hands the frame of `length` bytes that lies at `at` to the peer, as a run of a domain has
@@ -250,6 +276,8 @@ pub struct Rooms {
     /// Since when the card's own frames wait.
     since: u32,
     waits: u32,
+    /// Whether the transmit path is lent for the rooms.
+    has_path: u32,
 }
 
 impl Rooms {
@@ -259,6 +287,7 @@ impl Rooms {
         filled: 0,
         since: 0,
         waits: 0,
+        has_path: 0,
     };
 
     /// Sees to what has come from the peer, and to what it may send next. Returns whether to look
@@ -274,7 +303,7 @@ impl Rooms {
     /// Whether there is no peer to see to.
     #[inline(always)]
     pub fn are_idle<B: Dispatch>(&self, io: &mut IoB<B>) -> bool {
-        SPINE_PEER.get(&mut io.bus) & GRANTS == 0 && self.granted == self.filled
+        SPINE_PEER.get(&mut io.bus) & GRANTS == 0 && self.has_path == 0
     }
 
     #[inline(never)]
@@ -287,6 +316,9 @@ impl Rooms {
         self.waits = 0;
         if !send.is_lent() && (send.has_waiting() || send.lend(io).is_err()) {
             return true;
+        }
+        if self.has_path == 0 {
+            self.set_path(io, 1);
         }
         if self.granted.wrapping_sub(self.filled) <= ROOMS - AT_ONCE {
             again |= !self.grant(send, io);
@@ -340,7 +372,14 @@ impl Rooms {
         }
         self.waits = 0;
         send.take_back(io);
+        self.set_path(io, 0);
         true
+    }
+
+    /// The path is lent, or not any more: CPU A may ask for it.
+    fn set_path<B: Dispatch>(&mut self, io: &mut IoB<B>, has_path: u32) {
+        self.has_path = has_path;
+        io.bus.store(PEER_PAGE + LENT, has_path);
     }
 
     /// Grants rooms, as many as there may be; `false` if the transmit buffer is full.

@@ -1,8 +1,8 @@
 //! Cards that hand frames to each other: [`host_interface::spine::peer`].
 //!
-//! The host allows each card on the bus what it needs of the other one's BAR ([`reach`]), opens
-//! first the card that only sends, then the one that grants rooms, and leases the windows of both to
-//! the cards: until they are closed, nothing of the host's may move them, this loader included.
+//! The host allows each card on the bus what it needs of the other one's BAR ([`reach`]).
+//! [`open_peers`] leases the window of each card to the other one, until [`close_peers`]: meanwhile
+//! the host reads and writes NIC memory by requests ([`crate::access`]).
 
 use super::{Card, LoadError, Loader};
 use host_interface::spine::Command;
@@ -23,6 +23,16 @@ pub struct Peer {
     pub roles: u32,
     /// The peer's send ring, if this card sends frames by it.
     pub ring: Option<Ring>,
+}
+
+impl Peer {
+    /// None.
+    pub const NONE: Peer = Peer {
+        bar: 0,
+        page: 0,
+        roles: 0,
+        ring: None,
+    };
 }
 
 /// A peer's send ring in host memory, which its driver lends: `host_driver::Nic::map_ring`.
@@ -61,7 +71,7 @@ pub const fn reach_of_ring() -> Range<u32> {
 }
 
 /// Where in BAR 0 of a card that sends by a [`Ring`] its peer writes the send consumer index to,
-/// while the window of that card is at its peer page: [`Loader::show_peer_page`].
+/// while the window of that card is leased: [`Loader::lease_window`].
 pub const fn ring_consumer() -> u32 {
     memory::REGISTERS_BYTES + memory::DIRECT_BYTES + PeerWord::RingConsumer as u32
 }
@@ -80,17 +90,16 @@ impl Loader {
         self.arena.start + self.arena.bytes
     }
 
-    /// Leaves the card's window at its peer page, where the peer writes its send consumer index to
-    /// ([`ring_consumer`]): until the ring is closed, nothing of the host's may move it.
+    /// Leases the card's window to its peer, and shows the peer page there.
     ///
     /// # Errors
     /// If the card is gone.
-    pub fn show_peer_page<C: Card>(&self, card: &mut C) -> Result<(), LoadError<C::Error>> {
-        card.read(self.peer_page(), &mut [0])
-            .map_err(LoadError::Card)
+    pub fn lease_window<C: Card>(&self, card: &mut C) -> Result<(), LoadError<C::Error>> {
+        card.lease_window(self.peer_page()).map_err(LoadError::Card)
     }
 
-    /// Tells the card of its peer, or that it has none any more (no roles).
+    /// Tells the card of its peer, or that it has none any more (no roles). Both windows are leased
+    /// ([`open_peers`]). When this returns, nothing is under way to the peer that there was.
     ///
     /// # Errors
     /// What the firmware says, or that it does not answer.
@@ -113,6 +122,43 @@ impl Loader {
         }
         card.write(self.peer_page(), &words)
             .map_err(LoadError::Card)?;
-        self.ask(card, Command::Peer, 0)
+        self.ask_until_done(card, Command::Peer, 0)
     }
+}
+
+/// A card with what its host knows of it.
+pub type Loaded<'a, C> = (&'a mut Loader, &'a mut C);
+
+/// Makes two cards peers, as each is to know the other one.
+///
+/// # Errors
+/// What the firmware of one says.
+pub fn open_peers<C: Card>(
+    cards: &mut [Loaded<'_, C>; 2],
+    peers: &[Peer; 2],
+) -> Result<(), LoadError<C::Error>> {
+    for (loader, card) in cards.iter_mut() {
+        loader.lease_window(*card)?;
+    }
+    for ((loader, card), peer) in cards.iter_mut().zip(peers) {
+        loader.set_peer(*card, peer)?;
+    }
+    Ok(())
+}
+
+/// Closes both, and takes their windows back.
+///
+/// # Errors
+/// What the firmware of one says; the windows remain leased.
+pub fn close_peers<C: Card>(cards: &mut [Loaded<'_, C>; 2]) -> Result<(), LoadError<C::Error>> {
+    // The first one once more: meanwhile the other one may have sent it a message.
+    for number in [0, 1, 0] {
+        if let Some((loader, card)) = cards.get_mut(number) {
+            loader.set_peer(*card, &Peer::NONE)?;
+        }
+    }
+    for (_, card) in cards {
+        card.take_back_window();
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ pub(super) mod state;
 
 use super::control::Control;
 use super::error::NicError;
-use super::window;
+use super::window::{self, MemoryAccess};
 use crate::log::{Backlog, LogBlock, LogCounts, LogFrame, LogReadError, NicMemory};
 use crate::transport::{Transport, TransportError};
 
@@ -29,10 +29,29 @@ impl<T: Transport> NicMemory for CardMemory<'_, T> {
     }
 }
 
-impl From<LogReadError<TransportError>> for NicError {
-    fn from(error: LogReadError<TransportError>) -> Self {
+/// The same for a driver, whose window may be leased.
+struct DriverMemory<'a, T> {
+    access: MemoryAccess,
+    transport: &'a mut T,
+}
+
+impl<T: Transport> NicMemory for DriverMemory<'_, T> {
+    type Error = NicError;
+
+    fn load(&mut self, address: u32, out: &mut [u32]) -> Result<(), NicError> {
+        self.access.read(self.transport, address, out)
+    }
+
+    fn store(&mut self, address: u32, value: u32) -> Result<bool, NicError> {
+        self.access.write(self.transport, address, &[value])?;
+        Ok(true)
+    }
+}
+
+impl From<LogReadError<NicError>> for NicError {
+    fn from(error: LogReadError<NicError>) -> Self {
         match error {
-            LogReadError::Memory(error) => error.into(),
+            LogReadError::Memory(error) => error,
             LogReadError::Nonsense { what, value } => NicError::BadIndex {
                 what,
                 value,
@@ -49,7 +68,11 @@ impl<T: Transport> Control<T> {
     /// # Errors
     /// [`NicError::BadIndex`] if the log's description is invalid; the transport's errors.
     pub fn log_block(&mut self) -> Result<Option<LogBlock>, NicError> {
-        Ok(LogBlock::find(&mut CardMemory(&mut self.transport))?)
+        let mut memory = DriverMemory {
+            access: self.memory_access,
+            transport: &mut self.transport,
+        };
+        Ok(LogBlock::find(&mut memory)?)
     }
 
     /// Moves new messages of the firmware's log into the backlog.
@@ -60,7 +83,10 @@ impl<T: Transport> Control<T> {
         let Some(block) = self.log_block()? else {
             return Ok(());
         };
-        let mut memory = CardMemory(&mut self.transport);
+        let mut memory = DriverMemory {
+            access: self.memory_access,
+            transport: &mut self.transport,
+        };
         let frames = self.log.reader.read(&mut memory, &block)?;
         self.log.backlog.extend(frames);
         for ((_, since), counts) in self.log.lost.iter_mut().zip(block.counts) {
@@ -129,7 +155,8 @@ impl<T: Transport> Control<T> {
         for (module, level) in &self.log.levels {
             if *module < block.levels.len() {
                 let address = block.level_address(*module);
-                window::write(&mut self.transport, address, &[*level as u32])?;
+                self.memory_access
+                    .write(&mut self.transport, address, &[*level as u32])?;
             }
         }
         Ok(self.transport.flush()?)

@@ -3,12 +3,14 @@
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use host_driver::dma::DmaMemory;
+use host_driver::nic::ExtensionCard;
 use host_driver::transport::Transport;
 use host_driver::{Config, Nic};
 use host_interface::extension::Extension;
 use host_interface::spine::{BlockWord, DomainCount, DomainWord, domain_count, domain_word};
 use object::{Object, ObjectSymbol};
 use spine_image::{Builder, Image, Section};
+use spine_linker::access::{self, AccessError, Bar};
 use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
 use spine_linker::load::{Card, EndpointConfig, Guard, Loader, handlers_of};
 use spine_linker::policy::Policy;
@@ -152,22 +154,37 @@ impl Kit {
     }
 }
 
-/// The host's view of NIC memory, through the window.
+/// The host's view of NIC memory: through the window, or by requests while that is a peer's.
 #[derive(Clone)]
-pub struct Window(pub SharedMachine);
+pub struct Window {
+    /// The card.
+    pub machine: SharedMachine,
+    is_leased: bool,
+}
 
 impl Window {
+    /// Through the window.
+    pub fn new(machine: SharedMachine) -> Window {
+        Window {
+            machine,
+            is_leased: false,
+        }
+    }
+
     fn at(&self, address: u32) -> u32 {
         let base = address & !(WINDOW - 1);
-        let mut machine = self.0.lock();
+        let mut machine = self.machine.lock();
         machine.bar_write(Register::WindowBase.offset(), base);
         WINDOW + (address - base)
     }
 
-    /// A word of NIC memory.
+    /// A word of NIC memory; the simulator's, if the window is leased.
     pub fn word(&self, address: u32) -> u32 {
+        if self.is_leased {
+            return self.machine.lock().word(address);
+        }
         let offset = self.at(address);
-        self.0.lock().bar_read(offset)
+        self.machine.lock().bar_read(offset)
     }
 
     /// NIC address of the SPINE block.
@@ -176,40 +193,86 @@ impl Window {
     }
 }
 
-impl Card for Window {
+/// What goes wrong on a host's way to a simulated card.
+pub type CardError = AccessError<Infallible>;
+
+/// BAR 0 below the window.
+struct Direct<'a>(&'a SharedMachine);
+
+impl Bar for Direct<'_> {
     type Error = Infallible;
 
-    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Infallible> {
+    fn read(&mut self, offset: u32) -> Result<u32, Infallible> {
+        Ok(self.0.lock().bar_read(offset))
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), Infallible> {
+        self.0.lock().bar_write(offset, value);
+        Ok(())
+    }
+
+    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
+        self.write(BAR_BASE + BYTES * mailbox + 4, 1)
+    }
+
+    fn wait(&mut self, turns: u32) -> bool {
+        self.0.pass(LOOK);
+        turns < LOOKS
+    }
+}
+
+impl Card for Window {
+    type Error = CardError;
+
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error> {
+        if self.is_leased {
+            return access::read(&mut Direct(&self.machine), address, out);
+        }
         for (at, word) in (address..).step_by(4).zip(out) {
             *word = self.word(at);
         }
         Ok(())
     }
 
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Infallible> {
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error> {
+        if self.is_leased {
+            return access::write(&mut Direct(&self.machine), address, words);
+        }
         for (at, word) in (address..).step_by(4).zip(words) {
             let offset = self.at(at);
-            self.0.lock().bar_write(offset, *word);
+            self.machine.lock().bar_write(offset, *word);
         }
         Ok(())
     }
 
-    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
-        self.0.lock().bar_write(BAR_BASE + BYTES * mailbox + 4, 1);
-        Ok(())
+    fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error> {
+        Direct(&self.machine)
+            .ring(mailbox)
+            .map_err(AccessError::Card)
     }
 
-    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Self::Error> {
         let at = BAR_BASE + BYTES * mailbox;
-        let mut machine = self.0.lock();
+        let mut machine = self.machine.lock();
         machine.bar_write(at, high);
         machine.bar_write(at + 4, low);
         Ok(())
     }
 
     fn wait(&mut self, turns: u32) -> bool {
-        self.0.pass(LOOK);
-        turns < LOOKS
+        Direct(&self.machine).wait(turns)
+    }
+
+    fn lease_window(&mut self, address: u32) -> Result<(), Self::Error> {
+        if !self.is_leased {
+            self.at(address);
+            self.is_leased = true;
+        }
+        Ok(())
+    }
+
+    fn take_back_window(&mut self) {
+        self.is_leased = false;
     }
 }
 
@@ -312,7 +375,7 @@ impl SpineCard {
         nic.load(&kit.image)?;
         nic.open()?;
         nic.wait_link(LINK)?;
-        let mut window = Window(machine.clone());
+        let mut window = Window::new(machine.clone());
         let loader = Loader::find(&mut window)?;
         Ok(SpineCard {
             machine,
@@ -320,6 +383,16 @@ impl SpineCard {
             loader,
             window,
         })
+    }
+
+    /// Leases the window to a peer: its driver and its loader have requests from now on.
+    ///
+    /// # Errors
+    /// If the card is gone.
+    pub fn lease_window(&mut self) -> Result<()> {
+        self.loader
+            .lease_window(&mut ExtensionCard(&mut self.nic))?;
+        Ok(self.loader.lease_window(&mut self.window)?)
     }
 
     /// Loads a container; returns its domain and the bytes of stack that it needs.

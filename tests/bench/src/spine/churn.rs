@@ -7,7 +7,7 @@
 
 use super::card::Kit;
 use super::frames::WANTED;
-use super::loaded::Loaded;
+use super::loaded::{Loaded, LoadedError};
 use anyhow::{Context, Result, ensure};
 use host_interface::spine::{DOMAINS, DomainCount};
 use serde::Serialize;
@@ -19,7 +19,6 @@ use testbed::paths::board_file;
 use testbed::{conditions::Conditions, interrupt};
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
-use tigon2_sim::workload::WorkloadError;
 use tigon2_sim::workload::arrivals::{Arrivals, Pattern};
 use tigon2_sim::workload::experiment::wire_limit;
 use tigon2_sim::workload::testbench::{Load, Reading, Setup, Source, Testbench};
@@ -176,7 +175,7 @@ fn load_one(
     card: &mut Loaded<'_>,
     guest: &Guest,
     kit: &Kit,
-) -> Result<u32, LoadError<WorkloadError>> {
+) -> Result<u32, LoadError<LoadedError>> {
     let loaded = loader.load(card, &guest.container, &guest.policy, &kit.build)?;
     Ok(loaded.0)
 }

@@ -82,7 +82,7 @@ impl Host<'_> {
             return Ok(());
         }
         self.wait = 1 + below(&mut self.random, PAUSE);
-        let mut card = Window(machine.clone());
+        let mut card = Window::new(machine.clone());
         self.deed(&mut card).map_err(|error| error.to_string())
     }
 

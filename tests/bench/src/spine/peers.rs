@@ -3,17 +3,20 @@
 //! SPINE paper, section 5.2. Neither the host's CPU nor its memory is in the way; the bus counts
 //! what both are asked for meanwhile.
 
-use super::card::{Kit, SpineCard};
+use super::card::{Kit, SpineCard, Window};
 use super::guarded::ROUTES;
 use super::router;
 use crate::simulated::tables::framed;
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
 use host_driver::Config;
-use host_driver::nic::SendConsumer;
+use host_driver::nic::{ExtensionCard, SendConsumer};
 use host_interface::spine::peer::{GRANTS, PeerWord, SENDS};
 use serde::Serialize;
-use spine_linker::load::peer::{Peer, reach, reach_of_ring, ring_consumer};
+use spine_linker::load::Card;
+use spine_linker::load::peer::{
+    Loaded, Peer, close_peers, open_peers, reach, reach_of_ring, ring_consumer,
+};
 use spine_linker::routes::{self, NextHop, Route};
 use std::sync::Arc;
 use testbed::interrupt;
@@ -105,7 +108,7 @@ fn offer(pair: &mut Pair) -> Result<Vec<Forwarded>> {
 }
 
 /// Packets that come, one each period.
-pub(super) struct Stream {
+pub struct Stream {
     bytes: usize,
     period: u64,
     /// When the next one is due, and when no more come, in nanoseconds.
@@ -180,7 +183,7 @@ impl Pair {
         let fabric = bus_of_two(parameters);
         let mut one = SpineCard::start_on(kit, &fabric.card(0))?;
         let domain = load_router(kit, &mut one, count)?;
-        one.loader.show_peer_page(&mut one.window)?;
+        one.lease_window()?;
         let [.., window] = reach();
         fabric.allow(1, 0, window);
         let config = Config {
@@ -197,13 +200,32 @@ impl Pair {
             ring: Some(ring),
         };
         one.loader.set_peer(&mut one.window, &peer)?;
-        one.loader.show_peer_page(&mut one.window)?;
         fabric.card(0).pass(100_000);
         Ok(Pair {
             fabric,
             cards: [one, other],
             domain,
         })
+    }
+
+    /// Makes them peers again.
+    ///
+    /// # Errors
+    /// What the firmware says.
+    pub fn open(&mut self) -> Result<()> {
+        join(&self.fabric, &mut self.cards, [SENDS, GRANTS])
+    }
+
+    /// Closes the way from one to the other; their windows are the host's again.
+    ///
+    /// # Errors
+    /// What the firmware says.
+    pub fn close(&mut self) -> Result<()> {
+        close_peers(&mut loaders(&mut self.cards))?;
+        for card in &mut self.cards {
+            ExtensionCard(&mut card.nic).take_back_window();
+        }
+        Ok(())
     }
 
     /// A word of a card's peer page.
@@ -239,7 +261,7 @@ impl Pair {
     }
 
     /// Packets of so many bytes that come for a while from now on, so many a second.
-    pub(super) fn stream(&self, bytes: usize, rate: f64, nanoseconds: u64) -> Stream {
+    pub fn stream(&self, bytes: usize, rate: f64, nanoseconds: u64) -> Stream {
         let start = self.cards[0].machine.lock().now();
         let shortest = (bytes as u64 + BESIDE) * BYTE_NS;
         Stream {
@@ -253,7 +275,7 @@ impl Pair {
     }
 
     /// Sends what is due soon; returns the time.
-    pub(super) fn feed(&self, stream: &mut Stream) -> u64 {
+    pub fn feed(&self, stream: &mut Stream) -> u64 {
         let mut machine = self.cards[0].machine.lock();
         let now = machine.now();
         while stream.due < stream.end && stream.due < now + AHEAD_NS {
@@ -307,12 +329,20 @@ fn bus_of_two(parameters: &Parameters) -> Arc<Fabric> {
     Fabric::with_bus(machines, &[], Some(Bus::default()))
 }
 
-/// Loads the router with so many routes, the last of which is the one that packets take.
-fn load_router(kit: &Kit, card: &mut SpineCard, count: usize) -> Result<u32> {
+/// A table of so many routes, the last of which is the one that packets take.
+///
+/// # Errors
+/// If there is no room for so many.
+pub fn routing_table(count: usize) -> Result<Vec<u32>> {
     let mut all = router::routes(count.max(1), 0)?;
     // The last of several routes to the same prefix counts.
     all.push(Route::new([10, 77, 0, 0].into(), 24, NextHop::Peer(HOP))?);
-    router::load(kit, card, &routes::table(&all)?)
+    Ok(routes::table(&all)?)
+}
+
+/// Loads the router with a table of so many routes.
+fn load_router(kit: &Kit, card: &mut SpineCard, count: usize) -> Result<u32> {
+    router::load(kit, card, &routing_table(count)?)
 }
 
 /// Powers up two cards on one bus.
@@ -329,6 +359,13 @@ pub(super) fn two_cards(
     Ok((fabric, [one, other]))
 }
 
+/// What knows of both cards' extensions.
+fn loaders(cards: &mut [SpineCard; 2]) -> [Loaded<'_, Window>; 2] {
+    cards
+        .each_mut()
+        .map(|card| (&mut card.loader, &mut card.window))
+}
+
 /// Makes two cards peers with these roles; the host's windows are theirs from then on.
 ///
 /// # Errors
@@ -338,16 +375,17 @@ pub(super) fn join(fabric: &Fabric, cards: &mut [SpineCard; 2], roles: [u32; 2])
         fabric.allow(0, 1, range.clone());
         fabric.allow(1, 0, range);
     }
-    let pages = [&cards[0], &cards[1]].map(|card| card.loader.peer_page());
-    for (number, card) in cards.iter_mut().enumerate() {
-        let peer = Peer {
-            bar: Fabric::bar(1 - number),
-            page: pages[1 - number],
-            roles: roles[number],
-            ring: None,
-        };
-        card.loader.set_peer(&mut card.window, &peer)?;
+    for card in cards.iter_mut() {
+        card.lease_window()?;
     }
+    let pages = [&cards[0], &cards[1]].map(|card| card.loader.peer_page());
+    let peers = [0, 1].map(|number| Peer {
+        bar: Fabric::bar(1 - number),
+        page: pages[1 - number],
+        roles: roles[number],
+        ring: None,
+    });
+    open_peers(&mut loaders(cards), &peers)?;
     Ok(())
 }
 

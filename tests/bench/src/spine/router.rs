@@ -5,7 +5,7 @@
 //! must go where one of the tables that are in use meanwhile sends it, and nowhere else: no packet
 //! sees half a table.
 
-use super::card::{Kit, SpineCard, Window};
+use super::card::{CardError, Kit, SpineCard, Window};
 use super::frames::PEER;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
@@ -13,7 +13,6 @@ use spine_linker::guard::Guard;
 use spine_linker::load::Card;
 use spine_linker::routes::{NextHop, Route, replace, table};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use testbed::interrupt;
 use tigon2_model::is_flow_control;
 use tigon2_sim::Machine;
@@ -144,16 +143,16 @@ struct Busy<'a> {
 }
 
 impl Card for Busy<'_> {
-    type Error = Infallible;
+    type Error = CardError;
 
-    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Infallible> {
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error> {
         self.window.read(address, out)
     }
 
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Infallible> {
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error> {
         for (at, piece) in (address..).step_by(4 * WORDS).zip(words.chunks(WORDS)) {
             self.window.write(at, piece)?;
-            let mut machine = self.window.0.lock();
+            let mut machine = self.window.machine.lock();
             self.pieces += 1;
             if self.pieces.is_multiple_of(PIECES) {
                 self.stream.send(&mut machine, 1);
@@ -166,16 +165,24 @@ impl Card for Busy<'_> {
         Ok(())
     }
 
-    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
+    fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error> {
         self.window.ring(mailbox)
     }
 
-    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Self::Error> {
         self.window.post(mailbox, high, low)
     }
 
     fn wait(&mut self, turns: u32) -> bool {
         self.window.wait(turns)
+    }
+
+    fn lease_window(&mut self, address: u32) -> Result<(), Self::Error> {
+        self.window.lease_window(address)
+    }
+
+    fn take_back_window(&mut self) {
+        self.window.take_back_window();
     }
 }
 

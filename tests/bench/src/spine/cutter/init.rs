@@ -1,13 +1,12 @@
 //! An `init`, cut off at each of its instructions.
 
-use super::super::card::{Kit, Window, region};
+use super::super::card::{CardError, Kit, Window, region};
 use super::super::cuts::Row;
 use super::run::{Cut, Places, Run, follow};
 use super::{Bench, STACK, WATCHDOG};
 use anyhow::{Result, bail, ensure};
 use host_interface::spine::Outcome;
 use spine_linker::load::{Card, LoadError};
-use std::convert::Infallible;
 use std::path::Path;
 
 /// Cuts the `init` of the crate in a folder off at every instruction.
@@ -68,7 +67,7 @@ impl Cutting<'_> {
         let card = &self.window;
         // Nothing else is loaded.
         let region = region(card, 0, self.container)?;
-        let mut machine = card.0.lock();
+        let mut machine = card.machine.lock();
         let run = Run {
             region,
             stack: STACK,
@@ -79,27 +78,35 @@ impl Cutting<'_> {
 }
 
 impl Card for Cutting<'_> {
-    type Error = Infallible;
+    type Error = CardError;
 
-    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Infallible> {
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error> {
         self.window.read(address, out)
     }
 
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Infallible> {
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error> {
         self.window.write(address, words)
     }
 
-    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
+    fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error> {
         self.window.ring(mailbox)?;
         self.cut = self.follow();
         Ok(())
     }
 
-    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Infallible> {
+    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Self::Error> {
         self.window.post(mailbox, high, low)
     }
 
     fn wait(&mut self, turns: u32) -> bool {
         self.window.wait(turns)
+    }
+
+    fn lease_window(&mut self, address: u32) -> Result<(), Self::Error> {
+        self.window.lease_window(address)
+    }
+
+    fn take_back_window(&mut self) {
+        self.window.take_back_window();
     }
 }
