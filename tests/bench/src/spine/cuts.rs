@@ -10,18 +10,22 @@
 //! | a run that was cut off has changed nothing but its domain's region | every store of CPU A between the way in and the way out, see [`super::stores`] |
 //! | nothing that it asked for has happened | the domain's counts, the wire |
 //! | its frame is the host's, in its place among the others | the frames that the host gets |
+//! | nothing has gone to another card, and what came from it is counted | that card's counts, its wire, the credits of both |
 //! | no frame of the host's is lost, doubled or changed | the same, in both directions |
 //! | every buffer and credit is back | the rings turn round many times, and stand empty at the end; the ledger of kept frames is empty, all slots of the pool are free |
 
 use super::card::Kit;
 use super::cutter::{Bench, init};
+use super::exchange::{ETHER_TYPE as ORDERS, handler};
 use super::frames::{Kind, WANTED};
+use super::router::IPV4;
 use crate::simulated::tables::framed;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
 use serde::Serialize;
 use spine_linker::load::Guard;
 use spine_linker::video;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use testbed::interrupt;
 
@@ -42,6 +46,19 @@ pub enum Cause {
     Piece(Line),
     /// A message that places a video's window.
     Placement,
+    /// What has to do with another card on the bus.
+    Peer(Errand),
+}
+
+/// What goes between the two cards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errand {
+    /// A frame has the handler send a message to the other card.
+    Message,
+    /// A message of the other card's has the handler run.
+    Called,
+    /// A packet is forwarded to the other card.
+    Packet,
 }
 
 /// Which line a piece is of: the handler finds where it begins in another way for each.
@@ -87,6 +104,18 @@ impl Subject {
         }
     }
 
+    fn of_peers(handler: u8, errand: Errand, endless: bool) -> Subject {
+        Subject {
+            folder: PathBuf::from(match errand {
+                Errand::Packet => super::router::FOLDER,
+                _ => super::exchange::PEERING,
+            }),
+            handler,
+            cause: Cause::Peer(errand),
+            endless,
+        }
+    }
+
     pub(super) fn guard(&self, domain: u32) -> Option<Guard> {
         let handler = self.handler;
         match self.cause {
@@ -94,7 +123,21 @@ impl Subject {
             Cause::Frame(Kind::Datagram(port)) => Some(Guard::udp_port(domain, handler, port)),
             Cause::Frame(Kind::Typed(_)) => Some(Guard::ether_type(domain, handler, WANTED)),
             Cause::Piece(_) => Some(Guard::ether_type(domain, handler, video::ETHER_TYPE)),
-            Cause::Placement => None,
+            Cause::Peer(Errand::Message) => Some(Guard::ether_type(domain, handler, ORDERS)),
+            Cause::Peer(Errand::Packet) => Some(Guard::ether_type(domain, handler, IPV4)),
+            Cause::Placement | Cause::Peer(Errand::Called) => None,
+        }
+    }
+
+    /// Whether another card or an application beside this one hears of its runs.
+    fn is_seen_beside(&self) -> bool {
+        use handler::{ANSWERS, FLOODS, TO_APPLICATION};
+        match self.cause {
+            Cause::Peer(Errand::Message | Errand::Packet) => true,
+            Cause::Peer(Errand::Called) => {
+                [ANSWERS, FLOODS, TO_APPLICATION].contains(&self.handler)
+            }
+            _ => false,
         }
     }
 
@@ -128,6 +171,14 @@ pub fn subjects() -> Vec<Subject> {
         Subject::of_video(video::LINE, Cause::Piece(Line::Next)),
         Subject::of_video(video::LINE, Cause::Piece(Line::Placed)),
         Subject::of_video(video::PLACE, Cause::Placement),
+        Subject::of_peers(0, Errand::Packet, false),
+        Subject::of_peers(0, Errand::Message, false),
+        Subject::of_peers(handler::KEEPS, Errand::Called, false),
+        Subject::of_peers(handler::ANSWERS, Errand::Called, false),
+        Subject::of_peers(handler::TO_APPLICATION, Errand::Called, false),
+        Subject::of_peers(handler::FLOODS, Errand::Called, false),
+        Subject::of_peers(handler::COUNTS, Errand::Called, false),
+        Subject::of_peers(handler::NEVER_RETURNS, Errand::Called, true),
     ]
 }
 
@@ -193,12 +244,11 @@ pub fn run(kit: &Kit, wanted: u64, mut told: impl FnMut(u64)) -> Result<Vec<Row>
         }
         round += 1;
     }
-    let mut folders: Vec<_> = subjects.iter().map(|one| one.folder.clone()).collect();
-    folders.dedup();
+    let folders: BTreeSet<_> = subjects.iter().map(|one| &one.folder).collect();
     for folder in folders {
         interrupt::check()?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let row = init(kit, &folder).with_context(|| format!("init of {name}"))?;
+        let row = init(kit, folder).with_context(|| format!("init of {name}"))?;
         rows.push(Row {
             handler: format!("{name} init"),
             ..row
@@ -210,17 +260,20 @@ pub fn run(kit: &Kit, wanted: u64, mut told: impl FnMut(u64)) -> Result<Vec<Row>
 /// Cuts a handler's runs off at every instruction of a run; each round has other frames.
 fn everywhere(kit: &Kit, subject: &Subject, round: usize, row: &mut Row) -> Result<()> {
     let bytes = LENGTH + round * LONGER % (LONGEST - LENGTH);
-    let mut bench = Bench::start(kit, round as u32 + 1)?;
+    let mut bench = Bench::start(kit, Some(subject), round as u32 + 1)?;
     bench.load(kit, subject)?;
-    let mut once = |instructions, row: &mut Row| {
-        bench.once(subject.cause, (round as u16, bytes), instructions, row)
-    };
+    let mut once =
+        |instructions, row: &mut Row| bench.once(subject, (round as u16, bytes), instructions, row);
     if let Cause::Piece(_) = subject.cause {
         // From now on a picture is under way, so a placement waits for the next one.
         once(None, row)?;
     }
     // A run that is left alone.
     let whole = once(None, row)?;
+    ensure!(
+        whole.is_seen_beside() == subject.is_seen_beside(),
+        "a run that is left alone: {whole:?}"
+    );
     let mut instructions = 0;
     loop {
         let what = || format!("{bytes} bytes, cut behind instruction {instructions}");

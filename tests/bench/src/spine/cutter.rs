@@ -1,15 +1,18 @@
 //! One run, cut off where it is wanted, with frames of the host's beside it.
 
 mod init;
+mod neighbour;
 mod owner;
 mod run;
 
 use super::card::{Kit, SpineCard};
-use super::cuts::{Cause, Row, Subject};
+use super::cuts::{Cause, Errand, Row, Subject};
+use super::router;
 use super::traffic::{LOOK, Traffic};
 use anyhow::{Result, bail, ensure};
 use host_interface::spine::{BlockWord, DomainCount};
 pub(super) use init::init;
+use neighbour::{Beside, Neighbour};
 use owner::{Owner, Seen};
 use run::{Places, Run, follow};
 use tigon_firmware::memory::layout::POOL_SLOTS;
@@ -32,14 +35,15 @@ pub(super) struct Done {
     answers: Vec<Vec<u8>>,
     /// What the owner of a screen sees of it.
     seen: Seen,
+    /// What is to be seen beside another card.
+    beside: Beside,
 }
 
 impl Done {
     /// Whether a run was what it is alone, or nothing.
     pub fn judge(&self, whole: &Done, row: &mut Row) -> Result<()> {
         let nothing = self.counts == OVERRUN && self.has_no_effect();
-        let all =
-            (self.counts, &self.answers, &self.seen) == (whole.counts, &whole.answers, &whole.seen);
+        let all = self.did_as(whole);
         match (self.was_cut, nothing, all) {
             (true, true, _) => {
                 row.cuts += 1;
@@ -53,8 +57,20 @@ impl Done {
         Ok(())
     }
 
+    fn did_as(&self, other: &Done) -> bool {
+        self.counts == other.counts
+            && self.answers == other.answers
+            && self.seen == other.seen
+            && self.beside == other.beside
+    }
+
+    /// Whether another card, or an application beside the tested one, has heard of it.
+    pub fn is_seen_beside(&self) -> bool {
+        self.beside != Beside::default()
+    }
+
     fn has_no_effect(&self) -> bool {
-        self.answers.is_empty() && self.seen == Seen::default()
+        self.answers.is_empty() && self.seen == Seen::default() && self.beside == Beside::default()
     }
 }
 
@@ -80,12 +96,20 @@ pub(super) struct Bench {
     run: Run,
     /// Who owns the screen, if the handler is one of videos.
     owner: Option<Owner>,
+    /// The other card, if the handler has to do with one.
+    neighbour: Option<Neighbour>,
 }
 
 impl Bench {
-    /// Powers a card up.
-    pub fn start(kit: &Kit, seed: u32) -> Result<Bench> {
-        let card = SpineCard::start(kit, None)?;
+    /// Powers a card up, and the other one that a subject has to do with.
+    pub fn start(kit: &Kit, subject: Option<&Subject>, seed: u32) -> Result<Bench> {
+        let (card, neighbour) = match subject.map(|subject| subject.cause) {
+            Some(Cause::Peer(errand)) => {
+                let (card, neighbour) = Neighbour::start(kit, errand)?;
+                (card, Some(neighbour))
+            }
+            _ => (SpineCard::start(kit, None)?, None),
+        };
         Ok(Bench {
             places: Places::of(kit, &card)?,
             traffic: Traffic::new(card.nic.station(), seed),
@@ -93,6 +117,7 @@ impl Bench {
             domain: 0,
             run: Run::default(),
             owner: None,
+            neighbour,
         })
     }
 
@@ -105,7 +130,10 @@ impl Bench {
         if let Some(guard) = subject.guard(self.domain) {
             self.card.guards(&[guard])?;
         }
-        if !matches!(subject.cause, Cause::Frame(_)) {
+        if let Some(neighbour) = &mut self.neighbour {
+            neighbour.open(kit, &mut self.card, self.domain)?;
+        }
+        if matches!(subject.cause, Cause::Piece(_) | Cause::Placement) {
             self.owner = Some(Owner::open(&mut self.card, self.domain)?);
         }
         Ok(())
@@ -115,31 +143,35 @@ impl Bench {
     /// frame, if it gets one. Its run is cut off behind so many instructions.
     pub fn once(
         &mut self,
-        cause: Cause,
+        subject: &Subject,
         (number, bytes): (u16, usize),
         instructions: Option<u32>,
         row: &mut Row,
     ) -> Result<Done> {
         let station = self.card.nic.station();
         let card = &mut self.card;
-        let frame = match (cause, &mut self.owner) {
-            (Cause::Frame(kind), _) => Some(kind.frame(station, number, bytes)),
-            (Cause::Piece(line), Some(owner)) => Some(owner.piece(card, line, bytes)?),
-            (Cause::Placement, Some(owner)) => {
+        let frame = match (subject.cause, &mut self.owner, &mut self.neighbour) {
+            (Cause::Frame(kind), ..) => Some(kind.frame(station, number, bytes)),
+            (Cause::Piece(line), Some(owner), _) => Some(owner.piece(card, line, bytes)?),
+            (Cause::Placement, Some(owner), _) => {
                 owner.place(card)?;
                 None
             }
-            (_, None) => bail!("there is no screen"),
+            (Cause::Peer(Errand::Packet), ..) => Some(router::packet(station, bytes, number)),
+            (Cause::Peer(Errand::Message), _, Some(neighbour)) => {
+                Some(neighbour.order(station, number))
+            }
+            (Cause::Peer(Errand::Called), _, Some(neighbour)) => {
+                neighbour.call(self.domain, subject.handler, number);
+                None
+            }
+            _ => bail!("there is no screen, or no other card"),
         };
         let before = self.card.counts(self.domain);
         self.traffic.offer(&mut self.card, frame.as_deref())?;
-        let cut = follow(
-            &mut self.card.machine.lock(),
-            &self.places,
-            &self.run,
-            instructions,
-        )?;
-        self.card.machine.lock().run(LOOK);
+        let machine = &self.card.machine;
+        let cut = follow(machine, &self.places, &self.run, instructions)?;
+        machine.pass(LOOK);
         let after = self.card.counts(self.domain);
         let counts = std::array::from_fn(|at| after[at].wrapping_sub(before[at]));
         let kept = [DomainCount::Consumed, DomainCount::Dropped];
@@ -154,6 +186,13 @@ impl Bench {
             Some(owner) => owner.look(&mut self.card)?,
             None => Seen::default(),
         };
+        let beside = match &mut self.neighbour {
+            Some(neighbour) => {
+                let was_cut = counts[index(DomainCount::Overruns)] != 0;
+                neighbour.look(&mut self.card, was_cut)?
+            }
+            None => Beside::default(),
+        };
         row.stores += cut.stores;
         row.plain += self.traffic.take_count();
         Ok(Done {
@@ -162,6 +201,7 @@ impl Bench {
             counts,
             answers,
             seen,
+            beside,
         })
     }
 
@@ -180,6 +220,9 @@ impl Bench {
             "a slot of the pool is lost"
         );
         drop(machine);
+        if let Some(neighbour) = self.neighbour.take() {
+            neighbour.close(&mut self.card)?;
+        }
         let free = self.card.loader.free();
         self.card.unload(self.domain)?;
         let all = self.card.arena_bytes();

@@ -27,9 +27,9 @@ use tigon2_sim::fabric::{Fabric, Target};
 use tigon2_sim::timing::Parameters;
 
 /// The extension of both cards.
-const PEERING: &str = "tests/extensions/peering";
+pub(super) const PEERING: &str = "tests/extensions/peering";
 /// EtherType of the frames that have it send.
-const ETHER_TYPE: u16 = 0x88B5;
+pub(super) const ETHER_TYPE: u16 = 0x88B5;
 /// Microseconds that a run may take.
 const WATCHDOG: u32 = 20;
 /// Nanoseconds between two looks at the CPUs.
@@ -132,7 +132,7 @@ impl Exchange {
         let block = one.window.block();
         let text = one.text();
         let region = one.region(domain, &container)?;
-        peers::join(&fabric, &mut cards, [EXCHANGES, EXCHANGES])?;
+        peers::join(&fabric, cards.each_mut(), [EXCHANGES, EXCHANGES])?;
         Ok(Exchange {
             fabric,
             cards,
@@ -151,14 +151,7 @@ impl Exchange {
     /// The same to domain and handler as one word.
     pub fn send_to(&self, card: usize, to: u32, arguments: &[u32]) {
         let one = &self.cards[card];
-        let mut frame = one.nic.station().to_vec();
-        frame.extend([2, 0, 0, 0, 0, 9]);
-        frame.extend(ETHER_TYPE.to_be_bytes());
-        frame.extend([0; 2]);
-        for word in [to, arguments.len() as u32].iter().chain(arguments) {
-            frame.extend(word.to_be_bytes());
-        }
-        frame.resize(frame.len().max(60), 0);
+        let frame = order(one.nic.station(), to, arguments);
         let mut machine = one.machine.lock();
         let now = machine.now();
         machine.send_frame(now, frame);
@@ -246,6 +239,20 @@ impl Exchange {
         let microseconds = |time: u64| (time - sent) as f64 / 1e3;
         Ok((microseconds(there), microseconds(back)))
     }
+}
+
+/// A frame that has a card's handler send `arguments` to domain and handler, as one word, of the
+/// other card.
+pub(super) fn order(station: [u8; 6], to: u32, arguments: &[u32]) -> Vec<u8> {
+    let mut frame = station.to_vec();
+    frame.extend([2, 0, 0, 0, 0, 9]);
+    frame.extend(ETHER_TYPE.to_be_bytes());
+    frame.extend([0; 2]);
+    for word in [to, arguments.len() as u32].iter().chain(arguments) {
+        frame.extend(word.to_be_bytes());
+    }
+    frame.resize(frame.len().max(60), 0);
+    frame
 }
 
 /// Counter of the messages that [`handler::COUNTS`] got.

@@ -26,7 +26,7 @@ use tigon2_sim::fabric::{Bus, Fabric, Target};
 use tigon2_sim::timing::Parameters;
 
 /// The packets' next hop.
-const HOP: [u8; 6] = [2, 0, 0, 0, 0, 9];
+pub(super) const HOP: [u8; 6] = [2, 0, 0, 0, 0, 9];
 /// Bytes on the wire beside a frame: preamble, CRC, gap; and ns of a byte.
 const BESIDE: u64 = 24;
 const BYTE_NS: u64 = 8;
@@ -165,7 +165,7 @@ impl Pair {
     pub fn start(kit: &Kit, count: usize, parameters: &Parameters) -> Result<Pair> {
         let (fabric, mut cards) = two_cards(kit, parameters)?;
         let domain = load_router(kit, &mut cards[0], count)?;
-        join(&fabric, &mut cards, [SENDS, GRANTS])?;
+        join(&fabric, cards.each_mut(), [SENDS, GRANTS])?;
         // The first rooms are granted.
         fabric.card(0).pass(100_000);
         Ok(Pair {
@@ -213,7 +213,7 @@ impl Pair {
     /// # Errors
     /// What the firmware says.
     pub fn open(&mut self) -> Result<()> {
-        join(&self.fabric, &mut self.cards, [SENDS, GRANTS])
+        join(&self.fabric, self.cards.each_mut(), [SENDS, GRANTS])
     }
 
     /// Closes the way from one to the other; their windows are the host's again.
@@ -221,11 +221,7 @@ impl Pair {
     /// # Errors
     /// What the firmware says.
     pub fn close(&mut self) -> Result<()> {
-        close_peers(&mut loaders(&mut self.cards))?;
-        for card in &mut self.cards {
-            ExtensionCard(&mut card.nic).take_back_window();
-        }
-        Ok(())
+        part(self.cards.each_mut())
     }
 
     /// A word of a card's peer page.
@@ -360,25 +356,23 @@ pub(super) fn two_cards(
 }
 
 /// What knows of both cards' extensions.
-fn loaders(cards: &mut [SpineCard; 2]) -> [Loaded<'_, Window>; 2] {
-    cards
-        .each_mut()
-        .map(|card| (&mut card.loader, &mut card.window))
+fn loaders<'a>(cards: [&'a mut SpineCard; 2]) -> [Loaded<'a, Window>; 2] {
+    cards.map(|card| (&mut card.loader, &mut card.window))
 }
 
 /// Makes two cards peers with these roles; the host's windows are theirs from then on.
 ///
 /// # Errors
 /// What the firmware says.
-pub(super) fn join(fabric: &Fabric, cards: &mut [SpineCard; 2], roles: [u32; 2]) -> Result<()> {
+pub(super) fn join(fabric: &Fabric, mut cards: [&mut SpineCard; 2], roles: [u32; 2]) -> Result<()> {
     for range in reach() {
         fabric.allow(0, 1, range.clone());
         fabric.allow(1, 0, range);
     }
-    for card in cards.iter_mut() {
+    for card in &mut cards {
         card.lease_window()?;
     }
-    let pages = [&cards[0], &cards[1]].map(|card| card.loader.peer_page());
+    let pages = cards.each_ref().map(|card| card.loader.peer_page());
     let peers = [0, 1].map(|number| Peer {
         bar: Fabric::bar(1 - number),
         page: pages[1 - number],
@@ -386,6 +380,18 @@ pub(super) fn join(fabric: &Fabric, cards: &mut [SpineCard; 2], roles: [u32; 2])
         ring: None,
     });
     open_peers(&mut loaders(cards), &peers)?;
+    Ok(())
+}
+
+/// Closes both; their windows are the host's again.
+///
+/// # Errors
+/// What the firmware says.
+pub(super) fn part(mut cards: [&mut SpineCard; 2]) -> Result<()> {
+    close_peers(&mut loaders(cards.each_mut().map(|card| &mut **card)))?;
+    for card in cards {
+        ExtensionCard(&mut card.nic).take_back_window();
+    }
     Ok(())
 }
 

@@ -39,7 +39,7 @@ const PER_MILLISECOND: u32 = 40;
 /// Bytes of a packet.
 const SHORTEST: usize = 60;
 /// EtherType of IPv4.
-const IPV4: u16 = 0x0800;
+pub(super) const IPV4: u16 = 0x0800;
 
 /// What came of it.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use tigon2_model::is_flow_control;
 
-/// Cycles that the card works between two looks of the host.
-pub(super) const LOOK: u64 = 2000;
+/// Nanoseconds that the card works between two looks of the host.
+pub(super) const LOOK: u64 = 23_000;
 /// Looks after which a frame counts as lost.
 const LOOKS: u32 = 1000;
 
@@ -114,7 +114,7 @@ impl Traffic {
             if self.inbound.is_empty() && self.outbound.is_empty() && found.len() == answers {
                 return Ok(found);
             }
-            card.machine.lock().run(LOOK);
+            card.machine.pass(LOOK);
         }
         Err(anyhow::anyhow!(
             "{} frames to the host, {} of its own and {} of a handler's did not arrive",

@@ -84,8 +84,8 @@ fn to_application(_: Ephemeral<'_>, message: &Message, context: &Context) -> Ver
 /// Messages of a run that sends for ever: its time is not enough for four.
 const AT_ONCE: u32 = 2;
 
-/// Sends as long as there is room, and again in its next turn, for ever.
-fn floods(_: Ephemeral<'_>, _: &Message, context: &Context) -> Verdict {
+/// Sends as long as there is room, and again in its next turn, for ever; once if it gets an argument.
+fn floods(_: Ephemeral<'_>, message: &Message, context: &Context) -> Verdict {
     let to = PeerHandler {
         domain: context.domain() as u8,
         handler: HandlerNumber(5),
@@ -94,7 +94,9 @@ fn floods(_: Ephemeral<'_>, _: &Message, context: &Context) -> Verdict {
     while left != 0 && context.send_peer(to, &[1, 2, 3, 4]).is_ok() {
         left -= 1;
     }
-    let _ = context.post(HandlerNumber(4), &[]);
+    if message.arguments().is_empty() {
+        let _ = context.post(HandlerNumber(4), &[]);
+    }
     Verdict::Consume
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 pub fn init(kit: &Kit, folder: &Path) -> Result<Row> {
     let container = kit.container(folder)?;
     let policy = kit.policy(WATCHDOG, 0)?;
-    let mut bench = Bench::start(kit, 1)?;
+    let mut bench = Bench::start(kit, None, 1)?;
     let mut row = Row::default();
     let free = bench.card.loader.free();
     for instructions in 0.. {
@@ -67,13 +67,12 @@ impl Cutting<'_> {
         let card = &self.window;
         // Nothing else is loaded.
         let region = region(card, 0, self.container)?;
-        let mut machine = card.machine.lock();
         let run = Run {
             region,
             stack: STACK,
             loads: Some(0),
         };
-        follow(&mut machine, self.places, &run, Some(self.instructions))
+        follow(&card.machine, self.places, &run, Some(self.instructions))
     }
 }
 

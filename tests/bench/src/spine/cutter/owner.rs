@@ -103,7 +103,7 @@ impl Owner {
             if delivered(card)? != before {
                 return Ok(());
             }
-            card.machine.lock().run(LOOK);
+            card.machine.pass(LOOK);
         }
         anyhow::bail!("a placement does not run its handler")
     }
@@ -133,7 +133,7 @@ impl Owner {
     pub fn look(&mut self, card: &mut SpineCard) -> Result<Seen> {
         let mut seen = Seen::default();
         // An answer that a run has asked for is written soon behind it.
-        card.machine.lock().run(LOOK);
+        card.machine.pass(LOOK);
         while let Some(answer) = self.endpoint.take()? {
             let wanted = [NUMBER.into(), self.serial];
             ensure!(answer.arguments == wanted, "{answer:?}, not {wanted:?}");

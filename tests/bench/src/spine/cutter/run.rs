@@ -14,6 +14,7 @@ use tigon_firmware::sides::spine::message::callers;
 use tigon2_chip::Register;
 use tigon2_chip::bits::CpuState;
 use tigon2_sim::Machine;
+use tigon2_sim::transport::SharedMachine;
 
 /// Cycles within which a frame has reached its handler.
 const PATIENCE: u32 = 2_000_000;
@@ -106,20 +107,27 @@ impl Run {
     }
 }
 
-/// Follows the next run of CPU A from the way in to the way out, and cuts it off behind so many
+/// Follows the next run of a card's CPU A from the way in to the way out, and cuts it off behind so many
 /// of its instructions, if it has them.
 pub(super) fn follow(
-    machine: &mut Machine,
+    card: &SharedMachine,
     places: &Places,
     run: &Run,
     instructions: Option<u32>,
 ) -> Result<Cut> {
     let mut cycles = 0;
-    while pc(machine) != places.enter {
-        ensure!(cycles < PATIENCE, "no run; CPU A is at {:#x}", pc(machine));
-        machine.run(1);
+    loop {
+        let at = pc(&card.lock());
+        if at == places.enter {
+            break;
+        }
+        ensure!(cycles < PATIENCE, "no run; CPU A is at {at:#x}");
+        // One cycle.
+        card.pass(11);
         cycles += 1;
     }
+    // Other cards stand still from here on, and catch up later.
+    let machine = &mut *card.lock();
     let back = register(machine, RA);
     let allowed = run.allowed(machine, places);
     let mut cut = Cut::default();
