@@ -25,7 +25,7 @@ use crate::sides::{SideA, SideB, eudp, fatal, spine, statistics, timer};
 use embedded_hal::delay::DelayNs;
 use host_interface::event::EventCode;
 use host_interface::extension::{
-    self, BadConfig, BootSource, Extension, FatalCode, State, Variant,
+    self, BadConfig, BootSource, Extension, FatalCode, Reserved, State, Variant,
 };
 use host_interface::gencom::Gencom;
 use host_interface::info::INFO_BYTES;
@@ -55,7 +55,14 @@ pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
     let started = CpuState::new().with_started(true).into_bits();
     bus.modify(Register::CpuAState, started, started);
     let bytes = probe_sram(bus);
-    let block = layout::block_base(bytes);
+    let reserved = match SPINE {
+        0 => 0,
+        _ => {
+            let asked = bus.load(Extension::Arena.nic_address());
+            layout::reserved(bytes, Reserved::bytes_asked(asked))
+        }
+    };
+    let block = layout::block_base(bytes, reserved);
     bus.write(Register::SpillBaseA, block::spill_base(Cpu::A, block));
     bus.write(Register::SpillBaseB, block::spill_base(Cpu::B, block));
     let halt = CpuState::new().with_halt(true).into_bits();
@@ -92,6 +99,9 @@ pub fn claim<B: Dispatch>(bus: &mut B) -> u32 {
         bus.store(Extension::BootSource.nic_address(), source.signed());
     }
     bus.store(Extension::SramBytes.nic_address(), bytes);
+    if SPINE != 0 {
+        bus.store(Extension::Arena.nic_address(), reserved >> 10);
+    }
     // No event can be posted before the ring exists.
     bus.store(LAST_EVENT.state(), 0);
     trace::start(bus);
@@ -167,7 +177,10 @@ pub fn run<B: Dispatch>(a: &mut SideA<B>, block: u32, start_b: impl FnOnce(&mut 
 /// Prepares CPU B's part after CPU A has prepared the chip: its rings and its copy of the host's
 /// configuration. Then enables its events.
 pub fn join<B: Dispatch>(b: &mut SideB<B>) {
-    let block = layout::block_base(b.io.bus.load(Extension::SramBytes.nic_address()));
+    let block = layout::block_base(
+        b.io.bus.load(Extension::SramBytes.nic_address()),
+        spine::load::reserved(&mut b.io.bus),
+    );
     let alone = b.io.bus.core(|core| core.is_alone());
     if !alone {
         let started = CpuState::new().with_started(true).into_bits();

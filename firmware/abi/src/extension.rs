@@ -9,7 +9,7 @@ use tigon2_chip::table;
 
 table! {
     /// A word of the extension; the value of a variant is its NIC address. The host only reads
-    /// them, except [`Extension::State`].
+    /// them, except [`Extension::State`] and [`Extension::Arena`].
     pub enum Extension: u16 with access {
         /// BAR 0x6A0: [`MAGIC`] once the other words are valid.
         Magic: R = 0x2A0,
@@ -63,6 +63,9 @@ table! {
         /// BAR 0x6F8: NIC address of the block of [loadable handlers](crate::loadable), 0 if the
         /// firmware has no room for them.
         Loadable: R = 0x2F8,
+        /// BAR 0x6FC: [`Reserved`], by the host before it starts the firmware. The firmware writes
+        /// back what it has reserved.
+        Arena: RW = 0x2FC,
     }
 }
 
@@ -270,6 +273,46 @@ pub struct BootReport {
     __: u8,
     /// bits 31:16: [`BOOT_TAG`].
     tag: u16,
+}
+
+/// Memory for extensions beside the [arena](crate::spine) that the firmware has anyway:
+/// [`Extension::Arena`]. It is taken from the packet buffers.
+#[bitfield_struct::bitfield(u32)]
+#[derive(PartialEq, Eq)]
+pub struct Reserved {
+    /// bits 15:0: KB.
+    pub kilobytes: u16,
+    /// bits 31:16: [`Reserved::TAG`] if the host asks for it, 0 if the firmware answers.
+    tag: u16,
+}
+
+impl Reserved {
+    /// Distinguishes the host's word from other contents of SRAM.
+    const TAG: u16 = 0xA4E0;
+    /// The most that is reserved.
+    pub const MOST: u16 = 256;
+    /// The unit.
+    pub const STEP: u16 = 4;
+
+    /// What a host asks for.
+    pub const fn asked(kilobytes: u16) -> u32 {
+        Reserved::new()
+            .with_kilobytes(kilobytes)
+            .with_tag(Reserved::TAG)
+            .into_bits()
+    }
+
+    /// The bytes that a word asks for: 0 if it is none of a host's, or asks for what cannot be.
+    pub const fn bytes_asked(word: u32) -> u32 {
+        let asked = Reserved::from_bits(word);
+        let kilobytes = asked.kilobytes();
+        let is_possible = kilobytes <= Reserved::MOST && kilobytes & (Reserved::STEP - 1) == 0;
+        if asked.tag() == Reserved::TAG && is_possible {
+            (kilobytes as u32) << 10
+        } else {
+            0
+        }
+    }
 }
 
 /// Distinguishes the boot code's words from other contents of SRAM.

@@ -30,7 +30,7 @@ pub mod rings;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 3;
+pub const LAYOUT: u32 = 4;
 /// Domains that can be loaded.
 pub const DOMAINS: u32 = 4;
 /// Handlers of a domain.
@@ -70,7 +70,7 @@ table! {
         Layout = 0x00,
         /// NIC address of the arena.
         Arena = 0x04,
-        /// Bytes of it.
+        /// Bytes of it, with what the host had [reserved](crate::extension::Reserved).
         ArenaBytes = 0x08,
         /// Number of the mailbox.
         Mailbox = 0x0C,
@@ -101,6 +101,8 @@ table! {
         Pad = 0x40,
         /// Bytes of it, a multiple of 4.
         PadBytes = 0x44,
+        /// NIC address of the [peer page](peer).
+        PeerPage = 0x48,
     }
 }
 
@@ -126,7 +128,7 @@ table! {
         /// Nothing. When it is answered, the runs that had begun before are over: commands run
         /// between handlers.
         Synchronize = 8,
-        /// Take over the words of the [peer page](peer), which lies behind the arena.
+        /// Take over the words of the [peer page](peer).
         /// [`Outcome::Busy`] while transfers to the peer that there was are under way: the firmware
         /// sends it nothing more, and the host asks again.
         Peer = 16,
@@ -260,5 +262,5 @@ const _: () = {
     assert!(guard(GUARDS) == MESSAGE && MESSAGE + 4 * ARGUMENT_WORDS <= ENDPOINT_ROWS);
     assert!(HANDLERS <= GUARDS_TRANSFERS && GUARDS_TRANSFERS < GUARDS_MESSAGES);
     assert!(BlockWord::Kept as u32 + 4 * DOMAINS <= BlockWord::FreeSlots as u32);
-    assert!(BlockWord::PadBytes as u32 + 4 <= DOMAIN_ROWS);
+    assert!(BlockWord::PeerPage as u32 + 4 <= DOMAIN_ROWS);
 };

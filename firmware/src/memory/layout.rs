@@ -14,6 +14,7 @@
 //! The tables lie at fixed addresses, apart from Rust's variables, because the DMA channels and
 //! the host write them.
 
+use host_interface::extension::Reserved;
 use host_interface::queue::{QUEUES_MAX, block::BLOCK_BYTES, control::CONTROL_BYTES};
 use host_interface::{custom_counters, eudp, log, spine};
 use tigon2_chip::mac::RX_RING_BYTES;
@@ -276,12 +277,18 @@ pub const POOL_QUEUE: u32 = 8;
 pub const POOL_FRAME: u32 = 1536;
 /// Bytes of a slot: its length, and the frame.
 pub const POOL_SLOT: u32 = 2048;
-/// What extensions are loaded into.
-pub const ARENA: u32 = POOL + (POOL_SLOTS + 1) * POOL_SLOT;
-/// End of that.
-pub const ARENA_END: u32 = if SPINE == 0 { ARENA } else { PEER_PAGE };
 /// The peer page, see [`spine::peer`].
-pub const PEER_PAGE: u32 = BLOCK_OFFSET - spine::peer::PAGE_BYTES;
+pub const PEER_PAGE: u32 = POOL + (POOL_SLOTS + 1) * POOL_SLOT;
+/// What extensions are loaded into: up to K.
+pub const ARENA: u32 = PEER_PAGE + spine::peer::PAGE_BYTES;
+/// End of that, if the host has nothing [reserved](Reserved).
+pub const ARENA_END: u32 = if SPINE == 0 { ARENA } else { BLOCK_OFFSET };
+/// Bytes that the host may reserve behind that, at most.
+pub const RESERVE_MOST: u32 = if SPINE == 0 {
+    0
+} else {
+    (Reserved::MOST as u32) << 10
+};
 /// Bytes from [`SPINE_SHARED`] to K: the arena has room for the router's two tables of 16 KB. With
 /// 512 KB of SRAM the packet buffers keep 224 KB.
 const SPINE_BYTES: u32 = 0x1_4000;
@@ -309,17 +316,31 @@ pub const EUDP_UNWANTED: u32 = EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTE
 /// Bytes from [`EUDP_SHARED`] to K.
 const EUDP_BYTES: u32 = 0x8000;
 
-/// Base K of the descriptor and buffer block for an SRAM of `bytes`: the block ends at
-/// [`PACKET_MEMORY_END`] and begins behind the tables, in an alias where SRAM is smaller
-/// than 2 MB.
-pub const fn block_base(bytes: u32) -> u32 {
+/// Base K of the descriptor and buffer block for an SRAM of `bytes`, of which the host has reserved
+/// some in front of it: the block ends at [`PACKET_MEMORY_END`] and begins behind the tables, in an
+/// alias where SRAM is smaller than 2 MB.
+pub const fn block_base(bytes: u32, reserved: u32) -> u32 {
     let used = if bytes > PACKET_MEMORY_END {
         PACKET_MEMORY_END
     } else {
         bytes
     };
-    PACKET_MEMORY_END - used + BLOCK_OFFSET
+    PACKET_MEMORY_END - used + BLOCK_OFFSET + reserved
 }
+
+/// What is reserved of the bytes that a host asks for, at most [`RESERVE_MOST`]: all or none. The
+/// packet buffers keep at least [`BUFFERS_LEAST`].
+pub const fn reserved(bytes: u32, asked: u32) -> u32 {
+    let buffers = block_base(bytes, asked) + block::PACKET_BUFFERS;
+    if buffers <= PACKET_MEMORY_END - BUFFERS_LEAST {
+        asked
+    } else {
+        0
+    }
+}
+
+/// With 512 KB the packet buffers still get more than half of it, or nearly that.
+const BUFFERS_LEAST: u32 = if SPINE == 0 { 0x4_0000 } else { 0x3_8000 };
 
 const _: () = {
     assert!(SEND_BDS + SEND_BYTES <= FIRMWARE_BASE);
@@ -339,9 +360,11 @@ const _: () = {
     assert!(QUEUE_RINGS + ((QUEUES_MAX as u32) << QUEUE_SHIFT) == STAGING);
     assert!(VERDICT_SLOTS.is_power_of_two() && VERDICT_SLOTS * 8 <= RX_RING_BYTES);
     assert!(QUEUE_CONTROL.is_multiple_of(8) && QUEUE_BLOCK.is_multiple_of(4));
-    // With 512 KB the packet buffers still get more than half of it, or nearly that.
-    let least = if SPINE == 0 { 0x4_0000 } else { 0x3_8000 };
-    assert!(PACKET_MEMORY_END - block_base(0x8_0000) - block::PACKET_BUFFERS >= least);
+    let buffers = block_base(0x8_0000, 0) + block::PACKET_BUFFERS;
+    assert!(PACKET_MEMORY_END - buffers >= BUFFERS_LEAST);
+    assert!(((Reserved::STEP as u32) << 10).is_multiple_of(block::ALIGNMENT));
+    // With 1 MB all of it may be reserved.
+    assert!(reserved(0x10_0000, RESERVE_MOST) == RESERVE_MOST);
 };
 
 #[cfg(all(test, not(any(feature = "spine", feature = "eudp"))))]
@@ -351,9 +374,9 @@ mod tests {
     /// Reference 2.2: K is 0x12F000 with 1 MB of SRAM.
     #[test]
     fn the_block_is_where_the_reference_puts_it() {
-        assert_eq!(block_base(0x10_0000), 0x12_F000);
-        assert_eq!(block_base(0x8_0000), 0x1A_F000);
-        assert_eq!(block_base(0x20_0000), 0x2_F000);
-        assert_eq!(block_base(0x80_0000), 0x2_F000);
+        assert_eq!(block_base(0x10_0000, 0), 0x12_F000);
+        assert_eq!(block_base(0x8_0000, 0), 0x1A_F000);
+        assert_eq!(block_base(0x20_0000, 0), 0x2_F000);
+        assert_eq!(block_base(0x80_0000, 0), 0x2_F000);
     }
 }

@@ -147,7 +147,7 @@ fn the_block_says_where_and_how_much() {
     assert_eq!(word(Header::Rows), ROWS);
     assert_eq!(word(Header::Room), card.block + BLOCK_BYTES);
     let end = word(Header::Room) + word(Header::RoomBytes);
-    let block = tigon_firmware::memory::layout::block_base(0x10_0000);
+    let block = tigon_firmware::memory::layout::block_base(0x10_0000, 0);
     assert!(end <= block, "{end:#x} is in front of K = {block:#x}");
     assert_eq!(LATER.len(), ROWS as usize);
 }

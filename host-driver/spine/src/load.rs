@@ -130,6 +130,7 @@ pub struct Loader {
     /// What is free for text in CPU A's scratch pad.
     pad: Extent,
     mailbox: u32,
+    peer_page: u32,
     runtime: Runtime,
     command: u32,
     pieces: [Option<Piece>; DOMAINS as usize],
@@ -177,6 +178,7 @@ impl Loader {
                 bytes: word(block + BlockWord::PadBytes as u32)?,
             },
             mailbox: word(block + BlockWord::Mailbox as u32)?,
+            peer_page: word(block + BlockWord::PeerPage as u32)?,
             runtime: Runtime { imports },
             command: word(block + BlockWord::Command as u32)?,
             pieces: [None; DOMAINS as usize],

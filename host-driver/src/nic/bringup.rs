@@ -4,6 +4,7 @@
 //! read the station address, load through the window, fill in gencom, start CPU A. [`super::Nic`]
 //! calls these functions in order.
 
+use host_interface::extension::{Extension, Reserved};
 use host_interface::gencom::{Gencom, mac_words};
 use host_interface::image::{HIGHEST, Image};
 use host_interface::{DmaConfig, bar, pci};
@@ -143,6 +144,10 @@ pub(super) fn configure<T: Transport>(
     let zeros = [0; 64];
     transport.write_block(bar::GENCOM, &zeros)?;
     transport.write_block(bar::COMMAND_RING, &zeros)?;
+    if config.arena != 0 {
+        let asked = Reserved::asked(config.arena);
+        transport.write(Extension::Arena.bar_offset(), asked)?;
+    }
     fill_gencom(transport, config, info, station)
 }
 

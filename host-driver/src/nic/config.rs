@@ -228,6 +228,10 @@ pub struct Config {
     pub multicast: MulticastForm,
     /// Share of the packet memory for transmission, in 64ths.
     pub transmit_share: u8,
+    /// KB of packet memory that the firmware is to reserve for extensions beside its arena: a multiple
+    /// of 4, up to 256 on a card with 1 MB. Only firmware that the driver loads and that loads
+    /// extensions does; any other one refuses to start.
+    pub arena: u16,
     /// The firmware's trace mask; 0 traces nothing.
     pub trace_mask: u32,
     /// The key that must have signed the card's own firmware, see [`TrustedKey::required`]. None:
@@ -320,6 +324,7 @@ impl Default for Config {
             notice: Notice::default(),
             multicast: MulticastForm::default(),
             transmit_share: 21,
+            arena: 0,
             trace_mask: 0,
             required_key: None,
             firmware_timeout: Duration::from_secs(3),

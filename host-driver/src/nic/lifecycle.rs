@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use host_interface::extension::{self, Extension};
+use host_interface::extension::{self, Extension, Reserved};
 use host_interface::image::Image;
 use tigon2_chip::Cpu;
 use tigon2_chip::registers::Register;
@@ -99,9 +99,34 @@ impl<T: Transport> Nic<T> {
         }
         self.ours = self.extension(Extension::Magic)? == extension::MAGIC
             && extension::is_known(self.extension(Extension::Version)?);
+        self.check_arena()?;
         let by_register = self.ours && self.config.send_consumer == SendConsumer::Register;
         self.send.read_by_register(by_register);
         self.restore_log_levels()
+    }
+
+    /// Checks that the firmware has reserved what the configuration asks for.
+    fn check_arena(&mut self) -> Result<(), NicError> {
+        let asked = self.config.arena;
+        if asked == 0 {
+            return Ok(());
+        }
+        let reserved = match self.ours {
+            true => self.extension(Extension::Arena)?,
+            false => 0,
+        };
+        if reserved == u32::from(asked) {
+            return Ok(());
+        }
+        Err(NicError::BadSetting {
+            what: "KB reserved for extensions",
+            value: asked.into(),
+            allowed: format!(
+                "a multiple of {}, up to {} with 1 MB of memory and firmware that loads extensions",
+                Reserved::STEP,
+                Reserved::MOST
+            ),
+        })
     }
 
     /// Gives the card receive buffers and enables traffic.

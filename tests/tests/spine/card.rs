@@ -26,7 +26,7 @@ fn built(variant: Variant) -> FirmwareArtifacts {
 }
 
 /// The firmware's image.
-fn image(variant: Variant) -> Vec<u8> {
+pub fn image(variant: Variant) -> Vec<u8> {
     std::fs::read(built(variant).tg2).expect("the image")
 }
 
@@ -162,6 +162,11 @@ impl Spine {
         Spine::on(stage(variant()))
     }
 
+    /// The same with a driver's configuration.
+    pub fn configured(config: Config) -> Spine {
+        Spine::on(up(Stage::<Sim>::probed(config), variant()))
+    }
+
     /// The same with a card that keeps time as the chip does.
     pub fn timed(profile: &str) -> Spine {
         let (engine, transport) = Sim::timed(profile);
@@ -192,6 +197,18 @@ impl Spine {
             .loader
             .load(&mut self.card, container, &policy, &build_id());
         loaded.unwrap_or_else(|error| panic!("{error}")).0
+    }
+
+    /// Loads a container by a policy; returns its domain.
+    pub fn load_by(
+        &mut self,
+        container: &[u8],
+        policy: &Policy,
+    ) -> Result<u32, LoadError<CardError>> {
+        let loaded = self
+            .loader
+            .load(&mut self.card, container, policy, &build_id())?;
+        Ok(loaded.0)
     }
 
     pub fn try_load(&mut self, container: &[u8]) -> Result<u32, LoadError<CardError>> {

@@ -13,6 +13,7 @@ mod messages;
 mod pad;
 mod page;
 mod peers;
+mod reserved;
 mod rings;
 mod routes;
 mod schedules;

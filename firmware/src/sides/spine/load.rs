@@ -12,9 +12,10 @@ use super::{
     ContextWords, Domain, MessageWords, Runtime, Spine, access, call_b, message, transfer, watched,
 };
 use crate::io::IoA;
-use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE_BLOCK};
+use crate::memory::layout::{ARENA, ARENA_END, PEER_PAGE, POOL_SLOTS, SPINE, SPINE_BLOCK};
 use crate::memory::overlay::Receiver;
 use crate::memory::shared::{SPINE_LOADING, SPINE_WATCH};
+use core::ops::Range;
 use heapless::Vec;
 use host_interface::extension::Extension;
 use host_interface::spine::rings::DEFAULT_CALLERS;
@@ -43,7 +44,8 @@ pub fn describe<B: Bus>(bus: &mut B) {
     for (at, value) in [
         (BlockWord::Layout, spine::LAYOUT),
         (BlockWord::Arena, ARENA),
-        (BlockWord::ArenaBytes, ARENA_END - ARENA),
+        (BlockWord::ArenaBytes, ARENA_END - ARENA + reserved(bus)),
+        (BlockWord::PeerPage, PEER_PAGE),
         (BlockWord::Mailbox, MAILBOX),
         (BlockWord::Imports, enter::imports()),
         (BlockWord::FreeSlots, POOL_SLOTS),
@@ -54,6 +56,14 @@ pub fn describe<B: Bus>(bus: &mut B) {
         bus.store(word(at), value);
     }
     bus.store(Extension::Spine.nic_address(), SPINE_BLOCK);
+}
+
+/// Bytes behind the arena that the host had reserved when it started the firmware.
+pub fn reserved<B: Bus>(bus: &mut B) -> u32 {
+    match SPINE {
+        0 => 0,
+        _ => bus.load(Extension::Arena.nic_address()) << 10,
+    }
 }
 
 #[inline(never)]
@@ -128,7 +138,8 @@ impl Row {
             entries: Vec::new(),
         };
         let waits = row.watchdog != 0 && row.watchdog < 256;
-        if !row.lies() || !waits || count > HANDLERS || !row.has(row.init) {
+        let arena = ARENA..ARENA_END + reserved(bus);
+        if !row.lies(arena) || !waits || count > HANDLERS || !row.has(row.init) {
             return Err(Outcome::OutsideArena);
         }
         row.with_entries(bus, domain, count)
@@ -152,8 +163,7 @@ impl Row {
     }
 
     /// Whether the text lies where it may.
-    fn lies(&self) -> bool {
-        let arena = ARENA..ARENA_END;
+    fn lies(&self, arena: Range<u32>) -> bool {
         let place = if self.copy == 0 {
             arena
         } else {

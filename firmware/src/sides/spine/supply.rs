@@ -18,7 +18,7 @@ use crate::io::deadline::SlotB;
 use crate::io::{IoA, IoB};
 use crate::memory::copy;
 use crate::memory::layout::{
-    ARENA, POOL, POOL_FRAME, POOL_QUEUE, POOL_SLOT, POOL_SLOTS, SPINE_BLOCK, SPINE_QUEUE,
+    PEER_PAGE, POOL, POOL_FRAME, POOL_QUEUE, POOL_SLOT, POOL_SLOTS, SPINE_BLOCK, SPINE_QUEUE,
 };
 use crate::memory::shared::{SPINE_QUEUED, SPINE_TAKEN};
 use crate::path::send::SendPath;
@@ -48,7 +48,7 @@ const fn entry(index: u32) -> u32 {
     SPINE_QUEUE + ((index & (POOL_QUEUE - 1)) << 2)
 }
 
-const _: () = assert!(POOL_QUEUE.is_power_of_two() && slot(POOL_SLOTS) + POOL_SLOT <= ARENA);
+const _: () = assert!(POOL_QUEUE.is_power_of_two() && slot(POOL_SLOTS) + POOL_SLOT <= PEER_PAGE);
 
 /// CPU A's end of the pool.
 #[derive(Debug)]

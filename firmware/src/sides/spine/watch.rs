@@ -24,7 +24,7 @@ use super::supply::{self, AGAIN, Taker};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::io::note::ReadNote;
-use crate::memory::layout::{ARENA, ARENA_END, SPINE};
+use crate::memory::layout::{ARENA, ARENA_END, RESERVE_MOST, SPINE};
 use crate::memory::shared::{
     SPINE_ASKED, SPINE_CALLS, SPINE_ENDED, SPINE_FETCHED, SPINE_RUNNING, SPINE_WATCH,
 };
@@ -321,7 +321,7 @@ fn look<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>, now: u32) -> u32 {
 
 /// Whether an instruction is an extension's, or one that only extensions call.
 fn is_extension(pc: u32) -> bool {
-    (ARENA..ARENA_END).contains(&pc)
+    (ARENA..ARENA_END + RESERVE_MOST).contains(&pc)
         || enter::text_outside_arena()
             .iter()
             .any(|text| text.contains(&pc))

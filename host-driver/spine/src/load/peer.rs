@@ -85,9 +85,9 @@ pub const fn reach() -> [Range<u32>; 3] {
 }
 
 impl Loader {
-    /// NIC address of this card's peer page: behind the arena.
+    /// NIC address of this card's peer page.
     pub fn peer_page(&self) -> u32 {
-        self.arena.start + self.arena.bytes
+        self.peer_page
     }
 
     /// Leases the card's window to its peer, and shows the peer page there.

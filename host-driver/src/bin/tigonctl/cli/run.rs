@@ -61,6 +61,10 @@ pub struct RunOptions {
     /// Loop frames back at the card's end of the cable.
     #[arg(long)]
     pub loopback: bool,
+    /// Reserve this many KB for extensions, beside the firmware's arena.
+    #[arg(long, value_name = "KB", default_value = "0",
+          value_parser = clap::value_parser!(u16).range(0..=256))]
+    pub arena: u16,
     /// What the firmware traces: the mask of gencom word 644.
     #[arg(long, value_name = "MASK", value_parser = number, default_value = "0")]
     pub trace_mask: u32,
@@ -106,6 +110,7 @@ impl RunOptions {
             config.send_ring_place = SendRingPlace::Card;
         }
         config.link = config.link.with_loopback(self.loopback);
+        config.arena = self.arena;
         config.trace_mask = self.trace_mask;
     }
 }
@@ -118,7 +123,7 @@ mod tests {
     #[test]
     fn choices_become_a_configuration() {
         let words = "tigonctl --pci 00:03.0 stats --firmware x --jumbo --mini --vlan 5 \
-                     --offload --card-send-ring --loopback --trace-mask 0x10";
+                     --offload --card-send-ring --loopback --arena 128 --trace-mask 0x10";
         let arguments =
             Arguments::read(words.split_whitespace().map(Into::into)).expect("good words");
         let Command::Stats(options) = &arguments.command else {
@@ -133,7 +138,7 @@ mod tests {
         assert_eq!(config.send_checksums, ChecksumOffload::LINUX);
         assert_eq!(config.send_ring_place, SendRingPlace::Card);
         assert!(config.link.gigabit.loopback());
-        assert_eq!(config.trace_mask, 16);
+        assert_eq!((config.arena, config.trace_mask), (128, 16));
         for wrong in [
             "tigonctl --pci 3 info",
             "tigonctl stats --own --firmware x",
