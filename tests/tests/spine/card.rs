@@ -13,7 +13,7 @@ use std::time::Duration;
 use testbed::extensions::{compiler, development_signer};
 use testbed::firmware::{FirmwareArtifacts, FirmwareOptions, Placement, Variant, build};
 use testbed::paths;
-pub use tigon_bench::spine::card::{CardError, Window};
+pub use tigon_bench::spine::window::{CardError, Window};
 
 /// What `cargo xtask build` makes of a variant.
 fn built(variant: Variant) -> FirmwareArtifacts {

@@ -7,10 +7,10 @@ use spine_linker::load::{Card, LoadError};
 use spine_linker::video::{Screen, Window};
 use std::sync::OnceLock;
 use tigon_bench::spine::account;
-use tigon_bench::spine::card::Window as NicMemory;
-use tigon_bench::spine::card::{CardError, Kit};
+use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::video::server::Server;
 use tigon_bench::spine::video::{Stage, moves, streams};
+use tigon_bench::spine::window::{CardError, Window as NicMemory};
 use tigon2_sim::timing::Parameters;
 
 fn kit() -> &'static Kit {

@@ -127,14 +127,14 @@ impl Loader {
 }
 
 /// A card with what its host knows of it.
-pub type Loaded<'a, C> = (&'a mut Loader, &'a mut C);
+pub type LoadedCard<'a, C> = (&'a mut Loader, &'a mut C);
 
 /// Makes two cards peers, as each is to know the other one.
 ///
 /// # Errors
 /// What the firmware of one says.
 pub fn open_peers<C: Card>(
-    cards: &mut [Loaded<'_, C>; 2],
+    cards: &mut [LoadedCard<'_, C>; 2],
     peers: &[Peer; 2],
 ) -> Result<(), LoadError<C::Error>> {
     for (loader, card) in cards.iter_mut() {
@@ -150,7 +150,7 @@ pub fn open_peers<C: Card>(
 ///
 /// # Errors
 /// What the firmware of one says; the windows remain leased.
-pub fn close_peers<C: Card>(cards: &mut [Loaded<'_, C>; 2]) -> Result<(), LoadError<C::Error>> {
+pub fn close_peers<C: Card>(cards: &mut [LoadedCard<'_, C>; 2]) -> Result<(), LoadError<C::Error>> {
     // The first one once more: meanwhile the other one may have sent it a message.
     for number in [0, 1, 0] {
         if let Some((loader, card)) = cards.get_mut(number) {

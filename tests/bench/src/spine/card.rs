@@ -1,5 +1,6 @@
 //! A simulated card that loads extensions, with its driver, and what is built for both.
 
+use super::window::Window;
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use host_driver::dma::DmaMemory;
@@ -10,13 +11,11 @@ use host_interface::extension::Extension;
 use host_interface::spine::{BlockWord, DomainCount, DomainWord, domain_count, domain_word};
 use object::{Object, ObjectSymbol};
 use spine_image::{Builder, Image, Section};
-use spine_linker::access::{self, AccessError, Bar};
 use spine_linker::endpoint::{Endpoint, RingSizes, doorbell};
-use spine_linker::load::{Card, EndpointConfig, Guard, Loader, handlers_of};
+use spine_linker::load::{EndpointConfig, Guard, Loader, handlers_of};
 use spine_linker::policy::Policy;
 use spine_linker::sign::{Signer, digits_of_bytes};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -25,20 +24,13 @@ use testbed::extensions::{compiler, development_signer};
 use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
 use testbed::paths;
 use testbed::setup::{self, Need};
-use tigon2_chip::Register;
-use tigon2_chip::mailbox::{BAR_BASE, BYTES};
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
 use tigon2_sim::transport::SharedMachine;
 use tigon2_sim::{Machine, SimTransport};
 
-/// BAR offset and bytes of the window to NIC memory.
-const WINDOW: u32 = 0x800;
 /// On the card's clock.
 const LINK: Duration = Duration::from_secs(10);
-/// Nanoseconds between two looks for an answer, and how many looks there are.
-const LOOK: u64 = 10_000;
-const LOOKS: u32 = 1000;
 
 /// What is built once: the firmware, and who makes extensions.
 #[derive(Debug)]
@@ -151,128 +143,6 @@ impl Kit {
         let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
         let symbol = symbol.with_context(|| format!("the firmware has no {name}"))?;
         Ok(symbol.address() as u32)
-    }
-}
-
-/// The host's view of NIC memory: through the window, or by requests while that is a peer's.
-#[derive(Clone)]
-pub struct Window {
-    /// The card.
-    pub machine: SharedMachine,
-    is_leased: bool,
-}
-
-impl Window {
-    /// Through the window.
-    pub fn new(machine: SharedMachine) -> Window {
-        Window {
-            machine,
-            is_leased: false,
-        }
-    }
-
-    fn at(&self, address: u32) -> u32 {
-        let base = address & !(WINDOW - 1);
-        let mut machine = self.machine.lock();
-        machine.bar_write(Register::WindowBase.offset(), base);
-        WINDOW + (address - base)
-    }
-
-    /// A word of NIC memory; the simulator's, if the window is leased.
-    pub fn word(&self, address: u32) -> u32 {
-        if self.is_leased {
-            return self.machine.lock().word(address);
-        }
-        let offset = self.at(address);
-        self.machine.lock().bar_read(offset)
-    }
-
-    /// NIC address of the SPINE block.
-    pub fn block(&self) -> u32 {
-        self.word(Extension::Spine.nic_address())
-    }
-}
-
-/// What goes wrong on a host's way to a simulated card.
-pub type CardError = AccessError<Infallible>;
-
-/// BAR 0 below the window.
-struct Direct<'a>(&'a SharedMachine);
-
-impl Bar for Direct<'_> {
-    type Error = Infallible;
-
-    fn read(&mut self, offset: u32) -> Result<u32, Infallible> {
-        Ok(self.0.lock().bar_read(offset))
-    }
-
-    fn write(&mut self, offset: u32, value: u32) -> Result<(), Infallible> {
-        self.0.lock().bar_write(offset, value);
-        Ok(())
-    }
-
-    fn ring(&mut self, mailbox: u32) -> Result<(), Infallible> {
-        self.write(BAR_BASE + BYTES * mailbox + 4, 1)
-    }
-
-    fn wait(&mut self, turns: u32) -> bool {
-        self.0.pass(LOOK);
-        turns < LOOKS
-    }
-}
-
-impl Card for Window {
-    type Error = CardError;
-
-    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error> {
-        if self.is_leased {
-            return access::read(&mut Direct(&self.machine), address, out);
-        }
-        for (at, word) in (address..).step_by(4).zip(out) {
-            *word = self.word(at);
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error> {
-        if self.is_leased {
-            return access::write(&mut Direct(&self.machine), address, words);
-        }
-        for (at, word) in (address..).step_by(4).zip(words) {
-            let offset = self.at(at);
-            self.machine.lock().bar_write(offset, *word);
-        }
-        Ok(())
-    }
-
-    fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error> {
-        Direct(&self.machine)
-            .ring(mailbox)
-            .map_err(AccessError::Card)
-    }
-
-    fn post(&mut self, mailbox: u32, high: u32, low: u32) -> Result<(), Self::Error> {
-        let at = BAR_BASE + BYTES * mailbox;
-        let mut machine = self.machine.lock();
-        machine.bar_write(at, high);
-        machine.bar_write(at + 4, low);
-        Ok(())
-    }
-
-    fn wait(&mut self, turns: u32) -> bool {
-        Direct(&self.machine).wait(turns)
-    }
-
-    fn lease_window(&mut self, address: u32) -> Result<(), Self::Error> {
-        if !self.is_leased {
-            self.at(address);
-            self.is_leased = true;
-        }
-        Ok(())
-    }
-
-    fn take_back_window(&mut self) {
-        self.is_leased = false;
     }
 }
 

@@ -47,18 +47,18 @@ pub enum Cause {
     /// A message that places a video's window.
     Placement,
     /// What has to do with another card on the bus.
-    Peer(Errand),
+    Peer(PeerCause),
 }
 
-/// What goes between the two cards.
+/// Why a handler runs that has to do with another card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Errand {
+pub enum PeerCause {
     /// A frame has the handler send a message to the other card.
-    Message,
+    SendsMessage,
     /// A message of the other card's has the handler run.
-    Called,
+    GetsMessage,
     /// A packet is forwarded to the other card.
-    Packet,
+    ForwardsPacket,
 }
 
 /// Which line a piece is of: the handler finds where it begins in another way for each.
@@ -104,14 +104,14 @@ impl Subject {
         }
     }
 
-    fn of_peers(handler: u8, errand: Errand, endless: bool) -> Subject {
+    fn of_peers(handler: u8, cause: PeerCause, endless: bool) -> Subject {
         Subject {
-            folder: PathBuf::from(match errand {
-                Errand::Packet => super::router::FOLDER,
+            folder: PathBuf::from(match cause {
+                PeerCause::ForwardsPacket => super::router::FOLDER,
                 _ => super::exchange::PEERING,
             }),
             handler,
-            cause: Cause::Peer(errand),
+            cause: Cause::Peer(cause),
             endless,
         }
     }
@@ -123,9 +123,13 @@ impl Subject {
             Cause::Frame(Kind::Datagram(port)) => Some(Guard::udp_port(domain, handler, port)),
             Cause::Frame(Kind::Typed(_)) => Some(Guard::ether_type(domain, handler, WANTED)),
             Cause::Piece(_) => Some(Guard::ether_type(domain, handler, video::ETHER_TYPE)),
-            Cause::Peer(Errand::Message) => Some(Guard::ether_type(domain, handler, ORDERS)),
-            Cause::Peer(Errand::Packet) => Some(Guard::ether_type(domain, handler, IPV4)),
-            Cause::Placement | Cause::Peer(Errand::Called) => None,
+            Cause::Peer(PeerCause::SendsMessage) => {
+                Some(Guard::ether_type(domain, handler, ORDERS))
+            }
+            Cause::Peer(PeerCause::ForwardsPacket) => {
+                Some(Guard::ether_type(domain, handler, IPV4))
+            }
+            Cause::Placement | Cause::Peer(PeerCause::GetsMessage) => None,
         }
     }
 
@@ -133,8 +137,8 @@ impl Subject {
     fn is_seen_beside(&self) -> bool {
         use handler::{ANSWERS, FLOODS, TO_APPLICATION};
         match self.cause {
-            Cause::Peer(Errand::Message | Errand::Packet) => true,
-            Cause::Peer(Errand::Called) => {
+            Cause::Peer(PeerCause::SendsMessage | PeerCause::ForwardsPacket) => true,
+            Cause::Peer(PeerCause::GetsMessage) => {
                 [ANSWERS, FLOODS, TO_APPLICATION].contains(&self.handler)
             }
             _ => false,
@@ -171,14 +175,14 @@ pub fn subjects() -> Vec<Subject> {
         Subject::of_video(video::LINE, Cause::Piece(Line::Next)),
         Subject::of_video(video::LINE, Cause::Piece(Line::Placed)),
         Subject::of_video(video::PLACE, Cause::Placement),
-        Subject::of_peers(0, Errand::Packet, false),
-        Subject::of_peers(0, Errand::Message, false),
-        Subject::of_peers(handler::KEEPS, Errand::Called, false),
-        Subject::of_peers(handler::ANSWERS, Errand::Called, false),
-        Subject::of_peers(handler::TO_APPLICATION, Errand::Called, false),
-        Subject::of_peers(handler::FLOODS, Errand::Called, false),
-        Subject::of_peers(handler::COUNTS, Errand::Called, false),
-        Subject::of_peers(handler::NEVER_RETURNS, Errand::Called, true),
+        Subject::of_peers(0, PeerCause::ForwardsPacket, false),
+        Subject::of_peers(0, PeerCause::SendsMessage, false),
+        Subject::of_peers(handler::KEEPS, PeerCause::GetsMessage, false),
+        Subject::of_peers(handler::ANSWERS, PeerCause::GetsMessage, false),
+        Subject::of_peers(handler::TO_APPLICATION, PeerCause::GetsMessage, false),
+        Subject::of_peers(handler::FLOODS, PeerCause::GetsMessage, false),
+        Subject::of_peers(handler::COUNTS, PeerCause::GetsMessage, false),
+        Subject::of_peers(handler::NEVER_RETURNS, PeerCause::GetsMessage, true),
     ]
 }
 

@@ -6,7 +6,7 @@ mod owner;
 mod run;
 
 use super::card::{Kit, SpineCard};
-use super::cuts::{Cause, Errand, Row, Subject};
+use super::cuts::{Cause, PeerCause, Row, Subject};
 use super::router;
 use super::traffic::{LOOK, Traffic};
 use anyhow::{Result, bail, ensure};
@@ -104,8 +104,8 @@ impl Bench {
     /// Powers a card up, and the other one that a subject has to do with.
     pub fn start(kit: &Kit, subject: Option<&Subject>, seed: u32) -> Result<Bench> {
         let (card, neighbour) = match subject.map(|subject| subject.cause) {
-            Some(Cause::Peer(errand)) => {
-                let (card, neighbour) = Neighbour::start(kit, errand)?;
+            Some(Cause::Peer(cause)) => {
+                let (card, neighbour) = Neighbour::start(kit, cause)?;
                 (card, Some(neighbour))
             }
             _ => (SpineCard::start(kit, None)?, None),
@@ -157,11 +157,13 @@ impl Bench {
                 owner.place(card)?;
                 None
             }
-            (Cause::Peer(Errand::Packet), ..) => Some(router::packet(station, bytes, number)),
-            (Cause::Peer(Errand::Message), _, Some(neighbour)) => {
+            (Cause::Peer(PeerCause::ForwardsPacket), ..) => {
+                Some(router::packet(station, bytes, number))
+            }
+            (Cause::Peer(PeerCause::SendsMessage), _, Some(neighbour)) => {
                 Some(neighbour.order(station, number))
             }
-            (Cause::Peer(Errand::Called), _, Some(neighbour)) => {
+            (Cause::Peer(PeerCause::GetsMessage), _, Some(neighbour)) => {
                 neighbour.call(self.domain, subject.handler, number);
                 None
             }

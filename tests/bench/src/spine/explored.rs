@@ -9,7 +9,8 @@
 //! A schedule may hold CPU A up for longer than `init` may take. Then the watchdog is right to cut
 //! it off, and the host loads the extension again; under any other schedule that is a failure.
 
-use super::card::{Kit, Window};
+use super::card::Kit;
+use super::window::Window;
 use anyhow::{Result, anyhow};
 use host_interface::spine::Outcome as Answer;
 use rand_xoshiro::SplitMix64;

@@ -1,6 +1,6 @@
 //! The host's way to a card through which datagrams go meanwhile.
 
-use super::card::{CardError, Window};
+use super::window::{CardError, Window};
 use spine_linker::load::Card;
 use thiserror::Error;
 use tigon2_sim::workload::WorkloadError;

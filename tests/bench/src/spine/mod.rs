@@ -55,3 +55,4 @@ mod traffic;
 pub mod trials;
 pub mod try_out;
 pub mod video;
+pub mod window;

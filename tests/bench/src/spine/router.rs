@@ -5,8 +5,9 @@
 //! must go where one of the tables that are in use meanwhile sends it, and nowhere else: no packet
 //! sees half a table.
 
-use super::card::{CardError, Kit, SpineCard, Window};
+use super::card::{Kit, SpineCard};
 use super::frames::PEER;
+use super::window::{CardError, Window};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use spine_linker::guard::Guard;

@@ -1,7 +1,8 @@
 //! An `init`, cut off at each of its instructions.
 
-use super::super::card::{CardError, Kit, Window, region};
+use super::super::card::{Kit, region};
 use super::super::cuts::Row;
+use super::super::window::{CardError, Window};
 use super::run::{Cut, Places, Run, follow};
 use super::{Bench, STACK, WATCHDOG};
 use anyhow::{Result, bail, ensure};

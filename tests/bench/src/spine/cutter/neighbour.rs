@@ -1,9 +1,9 @@
 //! The other card on the bus, for handlers that send to it or that it has run.
 
 use super::super::card::{Kit, SpineCard};
-use super::super::cuts::Errand;
+use super::super::cuts::PeerCause;
 use super::super::exchange::{ETHER_TYPE, PEERING, handler, order};
-use super::super::peers::{join, part, routing_table, two_cards};
+use super::super::peers::{join, routing_table, separate, two_cards};
 use super::super::traffic::LOOK;
 use super::WATCHDOG;
 use anyhow::{Context, Result, ensure};
@@ -49,7 +49,7 @@ pub(super) struct Beside {
 pub(super) struct Neighbour {
     fabric: Arc<Fabric>,
     card: SpineCard,
-    errand: Errand,
+    cause: PeerCause,
     /// The domain of the extension that both have.
     domain: u32,
     region: Range<u32>,
@@ -61,12 +61,12 @@ pub(super) struct Neighbour {
 
 impl Neighbour {
     /// Powers up two cards on one bus: the one to be tested, and this one.
-    pub fn start(kit: &Kit, errand: Errand) -> Result<(SpineCard, Neighbour)> {
+    pub fn start(kit: &Kit, cause: PeerCause) -> Result<(SpineCard, Neighbour)> {
         let (fabric, [tested, card]) = two_cards(kit, &Parameters::default())?;
         let neighbour = Neighbour {
             fabric,
             card,
-            errand,
+            cause,
             domain: 0,
             region: 0..0,
             endpoint: None,
@@ -78,7 +78,7 @@ impl Neighbour {
 
     /// Makes both peers, once the tested card has loaded its domain.
     pub fn open(&mut self, kit: &Kit, tested: &mut SpineCard, domain: u32) -> Result<()> {
-        let roles = if self.errand == Errand::Packet {
+        let roles = if self.cause == PeerCause::ForwardsPacket {
             let SpineCard { loader, window, .. } = tested;
             routes::replace(loader, window, domain, &routing_table(ROUTES)?)?;
             [SENDS, GRANTS]
@@ -121,7 +121,7 @@ impl Neighbour {
             card.machine.lock().word(at)
         };
         let dropped = of(tested, PeerWord::MessagesDropped);
-        let expected = u32::from(was_cut && self.errand == Errand::Called);
+        let expected = u32::from(was_cut && self.cause == PeerCause::GetsMessage);
         ensure!(
             dropped - self.dropped == expected,
             "{} messages ran no handler to their end, not {expected}",
@@ -129,7 +129,7 @@ impl Neighbour {
         );
         self.dropped = dropped;
         let mut beside = Beside::default();
-        if self.errand != Errand::Packet {
+        if self.cause != PeerCause::ForwardsPacket {
             let counts = self.card.counts(self.domain);
             for (number, before) in self.counted.iter_mut().enumerate() {
                 let now = counts[COUNTERS + number];
@@ -184,7 +184,7 @@ impl Neighbour {
 
     /// Closes the way between them.
     pub fn close(mut self, tested: &mut SpineCard) -> Result<()> {
-        part([tested, &mut self.card])?;
+        separate([tested, &mut self.card])?;
         if self.endpoint.is_some() {
             let SpineCard { loader, window, .. } = tested;
             loader.close_endpoint(window, ENDPOINT)?;
