@@ -43,9 +43,12 @@ pub struct Arguments {
     /// Number of events to keep, the last ones
     #[arg(long, value_name = "N", default_value_t = tigon2_sim::timeline::LIMIT)]
     pub events: usize,
+    /// router: List which function each CPU of both cards is in, too, to two cycles
+    #[arg(long)]
+    pub functions: bool,
     /// Instead: ten datagrams of 32 KB from an endpoint of one card to that of another
     #[arg(long, conflicts_with_all = ["experiment", "datagram", "queues", "from", "to", "rate",
-        "firmware", "profile", "fragments", "events"])]
+        "firmware", "profile", "fragments", "events", "functions"])]
     pub eudp: bool,
     /// Folder for the files [default: target/reports/trace]
     #[arg(long, value_name = "DIR")]
@@ -112,6 +115,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Some(experiment) = arguments.experiment.of_one_card() else {
         return router(arguments);
     };
+    ensure!(
+        !arguments.functions,
+        "--functions needs --experiment router"
+    );
     trace::run(&Recording {
         experiment,
         datagram: arguments.datagram,
@@ -144,6 +151,7 @@ fn router(arguments: &Arguments) -> Result<()> {
         rate: arguments.rate.map(f64::from),
         microseconds: arguments.from..arguments.to,
         profile: arguments.profile.clone(),
+        functions: arguments.functions,
     };
     spine::flow::run(&recording, arguments.out.as_deref())
 }

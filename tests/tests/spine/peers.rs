@@ -7,9 +7,11 @@ use std::io::IoSlice;
 use std::sync::OnceLock;
 use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::flow::{self, ROUTER, Recording};
+use tigon_bench::spine::functions::{self, Run};
 use tigon_bench::spine::peers::Pair;
 use tigon_bench::spine::routed::{self, Part};
 use tigon_bench::spine::router;
+use tigon2_chip::Cpu;
 use tigon2_model::is_flow_control;
 use tigon2_sim::timing::Parameters;
 
@@ -209,6 +211,7 @@ fn a_packets_way_from_card_to_card_is_recorded() {
         rate: Some(20_000.0),
         microseconds: 100..700,
         profile: "default".to_owned(),
+        functions: true,
     };
     let flow = flow::record(kit(), &recording).unwrap_or_else(|error| panic!("{error:#}"));
     let row = |card: &str, of: &str| {
@@ -240,6 +243,24 @@ fn a_packets_way_from_card_to_card_is_recorded() {
         "{measured:?}"
     );
     assert!((measured.period_us[0] - 50.0).abs() < 5.0, "{measured:?}");
+    // Each CPU is in one function or another all the time, and those of a packet are among them.
+    let (runs, begin) = &flow.functions;
+    for of in [(0, Cpu::A), (0, Cpu::B), (1, Cpu::A), (1, Cpu::B)] {
+        let mut at = None;
+        for run in runs.iter().filter(|run| run.of == of) {
+            assert_eq!(run.time.start, at.unwrap_or(run.time.start), "{run:?}");
+            at = Some(run.time.end);
+        }
+        assert!(at.is_some_and(|at| at > begin + 599_000), "{at:?}");
+    }
+    let count = |of: (usize, Cpu), part: &str| {
+        let is_of = |run: &&Run| run.of == of && run.function.contains(part);
+        runs.iter().filter(is_of).count()
+    };
+    assert!(count((0, Cpu::A), functions::EXTENSION) >= 11);
+    assert!((11..=13).contains(&count((0, Cpu::A), "peer::Peer>::forward")));
+    assert!(count((1, Cpu::B), "look_round") >= 11);
+    assert!(functions::listing(runs, *begin).lines().count() == runs.len() + 1);
 }
 
 /// docs/spine.md says where the cycles of a routed packet go: the table of `bench --spine`.

@@ -8,6 +8,7 @@ use spine_linker::video::{Screen, Window};
 use std::sync::OnceLock;
 use tigon_bench::spine::account;
 use tigon_bench::spine::card::Kit;
+use tigon_bench::spine::functions;
 use tigon_bench::spine::video::server::Server;
 use tigon_bench::spine::video::{Stage, moves, streams};
 use tigon_bench::spine::window::{CardError, Window as NicMemory};
@@ -146,7 +147,7 @@ fn the_rows_of_videos_are_measured() {
     assert!(
         shares
             .iter()
-            .any(|share| share.function == account::EXTENSION)
+            .any(|share| share.function == functions::EXTENSION)
     );
 }
 

@@ -12,6 +12,7 @@
 //! Packets stay in their order, so the nth of each row is the same one.
 
 use super::card::Kit;
+use super::functions::{Functions, Run, Runs, listing};
 use super::guarded::ROUTES;
 use super::peers::{Forwarded, Pair};
 use crate::rows::{Arrow, Busy, Picture, Row};
@@ -59,6 +60,8 @@ pub struct Recording {
     pub microseconds: Range<u64>,
     /// The timing profile of the board file.
     pub profile: String,
+    /// Whether to look which function each CPU is in.
+    pub functions: bool,
 }
 
 /// What was recorded.
@@ -70,6 +73,8 @@ pub struct Flow {
     pub arrows: Vec<Arrow>,
     /// Latency and period of the packets that left in that time.
     pub forwarded: Forwarded,
+    /// Which function each CPU was in, and when what is shown begins, in nanoseconds.
+    pub functions: (Vec<Run>, u64),
 }
 
 /// Lets packets come and records both cards.
@@ -90,9 +95,11 @@ pub fn record(kit: &Kit, recording: &Recording) -> Result<Flow> {
     let rate = recording.rate.unwrap_or(RATE);
     let mut stream = pair.stream(bytes, rate, end * 1000);
     let (mut runs, mut running): (Vec<Busy>, u32) = (Vec::new(), 0);
+    let mut looks = Looks::new(kit, &pair, recording.functions)?;
     while pair.feed(&mut stream) < shown.end {
         for _ in 0..LOOKS {
             machines[0].pass(LOOK_NS);
+            looks.take(&pair, &shown);
             let machine = machines[0].lock();
             let (run, now) = (machine.word(SPINE_RUNNING.address()), machine.now());
             if run == running {
@@ -126,7 +133,48 @@ pub fn record(kit: &Kit, recording: &Recording) -> Result<Flow> {
         rows,
         arrows,
         forwarded: stream.summary(),
+        functions: (looks.runs.all(), shown.start),
     })
+}
+
+/// Looks at the program counters of both cards.
+struct Looks {
+    /// The functions of CPU A and of CPU B, if anybody wants to know.
+    functions: Option<[Functions; 2]>,
+    runs: Runs,
+}
+
+impl Looks {
+    fn new(kit: &Kit, pair: &Pair, are_wanted: bool) -> Result<Looks> {
+        let text = || pair.cards[0].text();
+        let functions = if are_wanted {
+            let [a, b] = [Cpu::A, Cpu::B].map(|cpu| Functions::of(kit, text(), cpu));
+            Some([a?, b?])
+        } else {
+            None
+        };
+        Ok(Looks {
+            functions,
+            runs: Runs::default(),
+        })
+    }
+
+    fn take(&mut self, pair: &Pair, shown: &Range<u64>) {
+        let Some(functions) = &self.functions else {
+            return;
+        };
+        for (number, card) in pair.cards.iter().enumerate() {
+            let machine = card.machine.lock();
+            let now = machine.now();
+            if !shown.contains(&now) {
+                return;
+            }
+            for (cpu, functions) in [Cpu::A, Cpu::B].into_iter().zip(functions) {
+                let at = machine.cpus().core(cpu).pc();
+                self.runs.look(now, (number, cpu), functions.at(at));
+            }
+        }
+    }
 }
 
 /// The rows, and the ways of the packets that come and leave in the time that is shown.
@@ -305,5 +353,12 @@ pub fn run(recording: &Recording, folder: Option<&Path>) -> Result<()> {
         forwarded.oscillation
     );
     println!("  picture: {}", path.display());
+    if recording.functions {
+        let (runs, begin) = &flow.functions;
+        let path = folder.join(format!("router-{}-functions.txt", recording.datagram));
+        std::fs::write(&path, listing(runs, *begin))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        println!("  functions: {}", path.display());
+    }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Where the cycles of a routed packet go: an account of CPU A of the card that it comes to, while
 //! more of the smallest packets come than it forwards.
 
-use super::account::{EXTENSION, INTERVAL, Samples, Share};
+use super::account::{INTERVAL, Samples, Share};
 use super::card::{Kit, SpineCard};
+use super::functions::EXTENSION;
 use super::guarded::ROUTES;
 use super::peers::Pair;
 use super::router;
