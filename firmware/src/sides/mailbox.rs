@@ -38,8 +38,12 @@ const OF_ENDPOINTS: u32 = ((1 << rings::MAILBOXES) - 1) << FIRST_MAILBOX;
 const OF_DATAGRAMS: u32 = u32::MAX << MAILBOX_OF_DATAGRAMS;
 
 /// The mailboxes that are looked at one by one only if one of them has been written.
-const SELDOM: u32 =
-    !(OFTEN | if SPINE == 0 { 0 } else { OF_ENDPOINTS } | if EUDP == 0 { 0 } else { OF_DATAGRAMS });
+const SELDOM: u32 = !(OFTEN
+    | if SPINE == 0 { 0 } else { OF_ENDPOINTS | OF_PEER }
+    | if EUDP == 0 { 0 } else { OF_DATAGRAMS });
+
+/// The mailbox of the other card on the bus, in firmware that has one.
+const OF_PEER: u32 = 1 << peer::MAILBOX;
 
 /// Mailbox.
 #[inline(always)]
@@ -47,6 +51,10 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     let bus = &mut a.io.bus;
     let pending = bus.read(Register::MailboxEventA);
     bus.write(Register::MailboxEventA, pending);
+    if SPINE != 0 && pending & OF_PEER != 0 {
+        // First: a frame waits for CPU B.
+        spine::peer::rung(&mut a.spine, &mut a.io);
+    }
     if pending & Mailbox::SendProducer.mask() != 0 {
         // CPU B reads the word itself.
         a.io.ring_b();
@@ -73,9 +81,6 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
 /// The other mailboxes, behind one test: those of queues, commands and loaded handlers.
 #[inline(never)]
 fn others<B: Dispatch>(a: &mut SideA<B>, pending: u32) {
-    if SPINE != 0 && pending & 1 << peer::MAILBOX != 0 {
-        spine::peer::rung(&mut a.spine, &mut a.io);
-    }
     if SPINE != 0 && pending & 1 << MAILBOX != 0 {
         spine::load::command(&mut a.spine, &mut a.io);
     }
