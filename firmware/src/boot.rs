@@ -15,6 +15,7 @@ use crate::memory::layout::{
     QUEUE_BLOCK, QUEUE_SHARED, QUEUE_SHARED_END, QUEUES, SHARED, SHARED_END, SPINE, SPINE_SHARED,
     SPINE_SHARED_END,
 };
+use crate::memory::overlay;
 use crate::memory::shared::ANSWER;
 use crate::memory::statistics::count;
 use crate::path::receive::{self, queues};
@@ -186,6 +187,9 @@ pub fn join<B: Dispatch>(b: &mut SideB<B>) {
         let started = CpuState::new().with_started(true).into_bits();
         b.io.bus.modify(Register::CpuBState, started, started);
         b.io.bus.prepare(Cpu::B);
+    }
+    if SPINE != 0 {
+        overlay::lead_to_bell();
     }
     b.place(block);
     let bus = &mut b.io.bus;

@@ -418,6 +418,13 @@ pub extern "C" fn receive_beside_system<B: Dispatch>(a: &mut SideA<B>) {
     sides::eudp::events::complete_beside(&mut a.receive, &mut a.spine, &mut a.eudp, &mut a.io);
 }
 
+/// Mailbox, on CPU B while the card grants rooms to another one: that has filled some.
+#[cfg(all(target_arch = "mips", feature = "spine"))]
+#[unsafe(link_section = ".scratch_b.text")]
+pub extern "C" fn peer_bell<B: Dispatch>(b: &mut SideB<B>) {
+    sides::spine::watch::bell(&mut b.spine, &mut b.send, &mut b.io);
+}
+
 /// The highest-priority pending event of a CPU, if any.
 fn pending<B: Dispatch>(bus: &mut B) -> Option<EventBit> {
     let cpu = bus.core(|core| core.cpu());

@@ -14,6 +14,9 @@
 //!                    |                                                        `.scratch_a.system`
 //! ```
 //!
+//! In the variant with extensions CPU B's jump table leads to a handler of mailboxes, which is called
+//! while the card [grants rooms](crate::sides::spine::peer) to another one.
+//!
 //! Of CPU B's, in the variant with endpoints: the code of the host's frames, or that of the
 //! endpoints' while one is open.
 //!
@@ -89,6 +92,22 @@ pub fn lead(receiver: Receiver) {
     }
     #[cfg(not(all(target_arch = "mips", feature = "parallel")))]
     let _ = receiver;
+}
+
+#[cfg(all(target_arch = "mips", feature = "spine"))]
+#[allow(unsafe_code)]
+mod row_b {
+    // SAFETY: it is written beside the start code (`start/two.rs`). It stores a jump to a handler into
+    // a row of CPU B's jump table that leads back to the loop, before CPU B is in that.
+    unsafe extern "C" {
+        pub safe fn lead_to_bell();
+    }
+}
+
+/// Lets CPU B's jump table lead to the handler of the other card's bell.
+pub fn lead_to_bell() {
+    #[cfg(all(target_arch = "mips", feature = "spine"))]
+    row_b::lead_to_bell();
 }
 
 #[cfg(all(target_arch = "mips", feature = "parallel", not(receive_queues)))]

@@ -39,7 +39,11 @@ const OF_DATAGRAMS: u32 = u32::MAX << MAILBOX_OF_DATAGRAMS;
 
 /// The mailboxes that are looked at one by one only if one of them has been written.
 const SELDOM: u32 = !(OFTEN
-    | if SPINE == 0 { 0 } else { OF_ENDPOINTS | OF_PEER }
+    | if SPINE == 0 {
+        0
+    } else {
+        OF_ENDPOINTS | OF_PEER
+    }
     | if EUDP == 0 { 0 } else { OF_DATAGRAMS });
 
 /// The mailbox of the other card on the bus, in firmware that has one.

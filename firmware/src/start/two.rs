@@ -161,6 +161,34 @@ global_asm!(
     other = sym other_receiver::<Mmio>,
 );
 
+// The row of Mailbox in CPU B's jump table, where the dispatch loop has no handler otherwise: for the
+// bell of the other card on the bus. A jump, and in its delay slot the handler's side.
+#[cfg(all(feature = "parallel", feature = "spine"))]
+global_asm!(
+    r#"
+    .set push
+    .set noreorder
+    .section .text.overlay, "ax", @progbits
+    .globl lead_to_bell
+    .type lead_to_bell, @function
+lead_to_bell:
+    lui   $4, %hi(1f)
+    lw    $5, %lo(1f)($4)
+    lw    $6, %lo(1f + 4)($4)
+    lui   $7, %hi(dispatch_table_b + {row})
+    sw    $5, %lo(dispatch_table_b + {row})($7)
+    jr    $31
+    sw    $6, %lo(dispatch_table_b + {row} + 4)($7)
+    .balign 8
+1:  j     {bell}
+    move  $4, $21
+    .size lead_to_bell, . - lead_to_bell
+    .set pop
+"#,
+    row = const (EventBit::Mailbox.number() as u32 + 1) * 8,
+    bell = sym crate::events::peer_bell::<Mmio>,
+);
+
 #[cfg(all(feature = "parallel", not(receive_queues)))]
 use crate::events::receive_beside_system as other_receiver;
 #[cfg(receive_queues)]

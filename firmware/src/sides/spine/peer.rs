@@ -8,8 +8,8 @@
 //!   R[68] of the peer = room ──► frame and trailer, by the window ──► mailbox
 //! ```
 //!
-//! The peer's mailbox has its CPU A call its CPU B, which gives the MAC the rooms that are filled, in
-//! their order, grants others, and has CPU A tell so. While rooms are granted the transmit path is
+//! The peer's mailbox rings its CPU B, which gives the MAC the rooms that are filled, in their order,
+//! grants others, and has CPU A tell so. While rooms are granted the transmit path is
 //! lent: the card's own frames would pass over them. When it has some, it waits for what is on its
 //! way, [`PATIENCE`] at most, makes the other rooms void, and grants again when the path is free.
 
@@ -380,6 +380,12 @@ impl Rooms {
     fn set_path<B: Dispatch>(&mut self, io: &mut IoB<B>, has_path: u32) {
         self.has_path = has_path;
         io.bus.store(PEER_PAGE + LENT, has_path);
+        // Rooms are filled, and their bells wanted, meanwhile.
+        if has_path == 0 {
+            io.bus.clear(EventBit::Mailbox);
+        } else {
+            io.bus.set(EventBit::Mailbox);
+        }
     }
 
     /// Grants rooms, as many as there may be; `false` if the transmit buffer is full.
@@ -433,17 +439,13 @@ fn frame<B: Bus>(bus: &mut B, page: u32, number: u32) -> Option<(u32, u32)> {
     is_filled.then_some((page + at - bytes, length))
 }
 
-/// The peer's bell: rooms are filled, or there is a message.
+/// The peer's bell: there is a message. That rooms are filled CPU B hears by itself.
 #[inline(never)]
 pub fn rung<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     let Some(runtime) = spine.runtime() else {
         return;
     };
-    let peer = &runtime.outgoing.peer;
-    if peer.roles & (GRANTS | EXCHANGES) != EXCHANGES {
-        super::call_b(io);
-    }
-    if peer.exchanges() {
+    if runtime.outgoing.peer.exchanges() {
         runtime.look_for_peer(io);
     }
 }

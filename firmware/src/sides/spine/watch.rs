@@ -29,6 +29,7 @@ use crate::memory::shared::{
     SPINE_ASKED, SPINE_CALLS, SPINE_ENDED, SPINE_FETCHED, SPINE_RUNNING, SPINE_WATCH,
 };
 use crate::path::send::SendPath;
+use host_interface::spine::peer;
 use tigon2_chip::Register;
 use tigon2_chip::bits::CpuState;
 use tigon2_hal::assist::{HostAddress, Transfer};
@@ -111,7 +112,18 @@ pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB
     }
 }
 
-/// CPU A has called: for the peer's frames, which have waited for CPU A, or for messages.
+/// Mailbox: the peer has filled rooms. What other mailboxes say is CPU A's.
+pub fn bell<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>) {
+    let pending = io.bus.read(Register::MailboxEventB);
+    io.bus.write(Register::MailboxEventB, pending);
+    if pending & 1 << peer::MAILBOX != 0
+        && let Some(watcher) = spine.0.first_mut()
+    {
+        look_round(watcher, send, io);
+    }
+}
+
+/// CPU A has called, for messages or frames of extensions, or the peer has.
 #[inline(never)]
 fn look_round<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
     let again = watcher.rooms.serve(send, io);
