@@ -96,11 +96,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     );
     ensure!(arguments.rate != Some(0), "--rate must be above 0");
     if let Some(queues) = arguments.queues {
+        let sorted = [Recorded::Receive, Recorded::Bidirectional];
+        let receives = sorted.contains(&arguments.experiment);
         ensure!(
-            matches!(
-                arguments.experiment,
-                Recorded::Receive | Recorded::Bidirectional
-            ),
+            receives,
             "--queues needs --experiment receive or bidirectional"
         );
         ensure!(
@@ -119,12 +118,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         !arguments.functions,
         "--functions needs --experiment router"
     );
+    let sorter = |queues| (arguments.classifier.sorter(), queues);
     trace::run(&Recording {
         experiment,
         datagram: arguments.datagram,
-        queues: arguments
-            .queues
-            .map(|queues| (arguments.classifier.sorter(), queues)),
+        queues: arguments.queues.map(sorter),
         microseconds: arguments.from..arguments.to,
         rate: arguments.rate,
         firmware: arguments.firmware.clone(),
@@ -140,11 +138,6 @@ fn router(arguments: &Arguments) -> Result<()> {
     ensure!(
         arguments.firmware.is_none() && arguments.fragments == 2,
         "--experiment router takes no --firmware and no --fragments"
-    );
-    ensure!(
-        (18..=1472).contains(&arguments.datagram),
-        "--experiment router: --datagram must be from 18 to 1472, not {}",
-        arguments.datagram
     );
     let recording = spine::flow::Recording {
         datagram: arguments.datagram,

@@ -80,8 +80,14 @@ pub struct Flow {
 /// Lets packets come and records both cards.
 ///
 /// # Errors
-/// If a card does not start, or a packet is not forwarded well.
+/// For a datagram that is too short or too long, if a card does not start, or a packet is not
+/// forwarded well.
 pub fn record(kit: &Kit, recording: &Recording) -> Result<Flow> {
+    ensure!(
+        (18..=1472).contains(&recording.datagram),
+        "--experiment router: --datagram must be from 18 to 1472, not {}",
+        recording.datagram
+    );
     let parameters = Parameters::from_toml(&board_file()?, &recording.profile)?;
     let pair = Pair::start(kit, ROUTES, &parameters)?;
     let machines = [0, 1].map(|card| pair.fabric.card(card));
