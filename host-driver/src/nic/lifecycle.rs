@@ -14,6 +14,7 @@ use super::control::Control;
 use super::error::{CardState, FatalReport, FirmwareSaid, NicError};
 use super::events::EventLog;
 use super::settings::wants_jumbo_buffers;
+use super::window::MemoryAccess;
 use super::{DropReason, LOOK, Nic, Phase, Ring, bringup};
 use crate::transport::Transport;
 
@@ -66,7 +67,7 @@ impl<T: Transport> Nic<T> {
         send.restart()?;
         receive.restart()?;
         let control = &mut self.control;
-        control.memory_access = super::window::MemoryAccess::default();
+        control.memory_access = MemoryAccess::default();
         control.queues.forget();
         control.events = EventLog::default();
         control.command_producer = 0;

@@ -174,6 +174,7 @@ impl<T: Transport> Bar for Direct<'_, T> {
     }
 
     fn ring(&mut self, number: u32) -> Result<(), TransportError> {
+        self.0.flush()?;
         ring(self.0, number)
     }
 
@@ -183,12 +184,11 @@ impl<T: Transport> Bar for Direct<'_, T> {
     }
 }
 
-/// Writes a mailbox, when what was written to NIC memory has arrived: its order is another.
+/// Writes a mailbox. Its order is not that of writes to NIC memory: those have to have arrived.
 ///
 /// # Errors
 /// [`TransportError`] if the card is gone.
 pub fn ring<T: Transport>(transport: &mut T, number: u32) -> Result<(), TransportError> {
-    transport.flush()?;
     let low = mailbox::BAR_BASE + mailbox::BYTES * number + 4;
     transport.write(low, 1)?;
     transport.flush()

@@ -53,7 +53,7 @@ impl Feed {
         match self {
             Self::Driven(nic) => Ok(nic.log_block()?.map(|block| block.build)),
             Self::AsItIs(card, _) => {
-                let block = LogBlock::find(&mut CardMemory(card))?;
+                let block = LogBlock::find(&mut CardMemory::by_window(card))?;
                 Ok(block.map(|block| block.build))
             }
             Self::Attached(source, _) => attached_build(source),
@@ -71,7 +71,7 @@ impl Feed {
                 })
             }
             Self::AsItIs(card, reader) => {
-                let mut memory = CardMemory(card);
+                let mut memory = CardMemory::by_window(card);
                 let Some(block) = LogBlock::find(&mut memory)? else {
                     return Ok(Fetched::default());
                 };
@@ -99,7 +99,7 @@ impl Feed {
         match self {
             Self::Driven(nic) => nic.set_log_levels(levels)?,
             Self::AsItIs(card, _) => {
-                let mut memory = CardMemory(card);
+                let mut memory = CardMemory::by_window(card);
                 let block = LogBlock::find(&mut memory)?;
                 let block = block.context("the firmware on this card has no log")?;
                 for (module, level) in levels {

@@ -9,33 +9,27 @@ pub(super) mod state;
 
 use super::control::Control;
 use super::error::NicError;
-use super::window::{self, MemoryAccess};
+use super::window::MemoryAccess;
 use crate::log::{Backlog, LogBlock, LogCounts, LogFrame, LogReadError, NicMemory};
-use crate::transport::{Transport, TransportError};
+use crate::transport::Transport;
 
-/// A card's memory, through its window.
-pub struct CardMemory<'a, T: ?Sized>(pub &'a mut T);
-
-impl<T: Transport> NicMemory for CardMemory<'_, T> {
-    type Error = TransportError;
-
-    fn load(&mut self, address: u32, out: &mut [u32]) -> Result<(), TransportError> {
-        window::read(self.0, address, out)
-    }
-
-    fn store(&mut self, address: u32, value: u32) -> Result<bool, TransportError> {
-        window::write(self.0, address, &[value])?;
-        Ok(true)
-    }
-}
-
-/// The same for a driver, whose window may be leased.
-struct DriverMemory<'a, T> {
+/// A card's memory.
+pub struct CardMemory<'a, T> {
     access: MemoryAccess,
     transport: &'a mut T,
 }
 
-impl<T: Transport> NicMemory for DriverMemory<'_, T> {
+impl<'a, T: Transport> CardMemory<'a, T> {
+    /// Through the window, for a card that no driver has.
+    pub fn by_window(transport: &'a mut T) -> Self {
+        Self {
+            access: MemoryAccess::Window,
+            transport,
+        }
+    }
+}
+
+impl<T: Transport> NicMemory for CardMemory<'_, T> {
     type Error = NicError;
 
     fn load(&mut self, address: u32, out: &mut [u32]) -> Result<(), NicError> {
@@ -68,7 +62,7 @@ impl<T: Transport> Control<T> {
     /// # Errors
     /// [`NicError::BadIndex`] if the log's description is invalid; the transport's errors.
     pub fn log_block(&mut self) -> Result<Option<LogBlock>, NicError> {
-        let mut memory = DriverMemory {
+        let mut memory = CardMemory {
             access: self.memory_access,
             transport: &mut self.transport,
         };
@@ -83,7 +77,7 @@ impl<T: Transport> Control<T> {
         let Some(block) = self.log_block()? else {
             return Ok(());
         };
-        let mut memory = DriverMemory {
+        let mut memory = CardMemory {
             access: self.memory_access,
             transport: &mut self.transport,
         };
