@@ -13,6 +13,7 @@ use std::time::Duration;
 use testbed::extensions::{compiler, development_signer};
 use testbed::firmware::{FirmwareArtifacts, FirmwareOptions, Placement, Variant, build};
 use testbed::paths;
+use tigon_bench::spine::card::Kit;
 pub use tigon_bench::spine::window::{CardError, Window};
 
 /// What `cargo xtask build` makes of a variant.
@@ -37,6 +38,12 @@ pub fn symbol(name: &str) -> u32 {
     let file = object::File::parse(file.as_slice()).expect("an ELF");
     let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
     symbol.expect(name).address() as u32
+}
+
+/// Firmware, compiler and signer, built once.
+pub fn kit() -> &'static Kit {
+    static KIT: OnceLock<Kit> = OnceLock::new();
+    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
 }
 
 /// The variant that loads extensions.
@@ -192,11 +199,8 @@ impl Spine {
 
     /// Loads a container whose domain may be cut off as often as it likes.
     pub fn load_patiently(&mut self, container: &[u8]) -> u32 {
-        let policy = policy_with(0);
-        let loaded = self
-            .loader
-            .load(&mut self.card, container, &policy, &build_id());
-        loaded.unwrap_or_else(|error| panic!("{error}")).0
+        self.load_by(container, &policy_with(0))
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Loads a container by a policy; returns its domain.
@@ -212,10 +216,7 @@ impl Spine {
     }
 
     pub fn try_load(&mut self, container: &[u8]) -> Result<u32, LoadError<CardError>> {
-        let loaded = self
-            .loader
-            .load(&mut self.card, container, &policy(), &build_id());
-        loaded.map(|(domain, _)| domain)
+        self.load_by(container, &policy())
     }
 
     pub fn guards(&mut self, guards: &[Guard]) {

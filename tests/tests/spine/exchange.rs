@@ -1,19 +1,13 @@
 //! Messages from a handler of one card to a handler of the other one on the bus.
 
+use crate::card::kit;
 use crate::page;
 use host_driver::dma::DmaMemory;
 use host_interface::spine::DomainCount;
 use host_interface::spine::peer::PeerWord;
 use spine_linker::endpoint::{Endpoint, RingSizes};
-use std::sync::OnceLock;
-use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::exchange::{self, Exchange, handler};
 use tigon2_sim::timing::Parameters;
-
-fn kit() -> &'static Kit {
-    static KIT: OnceLock<Kit> = OnceLock::new();
-    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
-}
 
 fn exchange() -> Exchange {
     let exchange = Exchange::start(kit(), &Parameters::default(), |_, _| Ok(()));

@@ -1,22 +1,17 @@
 //! Tests a host whose windows its cards have leased to each other, while packets go between them.
 
+use crate::card::kit;
 use host_interface::spine::DomainCount;
 use host_interface::spine::peer::PeerWord;
 use spine_linker::routes::replace;
 use std::collections::BTreeSet;
 use std::io::IoSlice;
 use std::path::Path;
-use std::sync::OnceLock;
-use tigon_bench::spine::card::{Kit, SpineCard};
+use tigon_bench::spine::card::SpineCard;
 use tigon_bench::spine::peers::{self, Pair, Stream};
 use tigon_bench::spine::router;
 use tigon2_model::is_flow_control;
 use tigon2_sim::timing::Parameters;
-
-fn kit() -> &'static Kit {
-    static KIT: OnceLock<Kit> = OnceLock::new();
-    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
-}
 
 /// Two cards, packets for the first one, and frames of the second one's host.
 struct Traffic {

@@ -1,11 +1,10 @@
 //! Tests the router between two cards on one bus.
 
+use crate::card::kit;
 use crate::page;
 use host_interface::spine::peer::PeerWord;
 use integration_tests::frames;
 use std::io::IoSlice;
-use std::sync::OnceLock;
-use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::flow::{self, ROUTER, Recording};
 use tigon_bench::spine::functions::{self, Run};
 use tigon_bench::spine::peers::Pair;
@@ -14,11 +13,6 @@ use tigon_bench::spine::router;
 use tigon2_chip::Cpu;
 use tigon2_model::is_flow_control;
 use tigon2_sim::timing::Parameters;
-
-fn kit() -> &'static Kit {
-    static KIT: OnceLock<Kit> = OnceLock::new();
-    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
-}
 
 fn pair() -> Pair {
     let pair = Pair::start(kit(), 1000, &Parameters::default());

@@ -1,16 +1,10 @@
 //! Short slices of the trials that commands make at length: cuts everywhere, loads at full wire
 //! load.
 
+use crate::card::kit;
 use integration_tests::engine::tools;
-use std::sync::OnceLock;
-use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::router::Pace;
 use tigon_bench::spine::{churn, contained, cost, cuts, emulated, guarded, router};
-
-fn kit() -> &'static Kit {
-    static KIT: OnceLock<Kit> = OnceLock::new();
-    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
-}
 
 /// `cargo xtask extension cut`, for one frame of each kind.
 #[test]

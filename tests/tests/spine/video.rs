@@ -1,23 +1,17 @@
 //! Videos in windows of a frame buffer on the bus.
 
+use crate::card::kit;
 use host_interface::spine::Outcome;
 use host_interface::spine::lease::{LONGEST, asked};
 use spine_linker::load::lease::Lease;
 use spine_linker::load::{Card, LoadError};
 use spine_linker::video::{Screen, Window};
-use std::sync::OnceLock;
 use tigon_bench::spine::account;
-use tigon_bench::spine::card::Kit;
 use tigon_bench::spine::functions;
 use tigon_bench::spine::video::server::Server;
 use tigon_bench::spine::video::{Stage, moves, streams};
 use tigon_bench::spine::window::{CardError, Window as NicMemory};
 use tigon2_sim::timing::Parameters;
-
-fn kit() -> &'static Kit {
-    static KIT: OnceLock<Kit> = OnceLock::new();
-    KIT.get_or_init(|| Kit::build().unwrap_or_else(|error| panic!("{error:#}")))
-}
 
 fn stage(width: u32, height: u32, pitch: u32, depth: u32) -> Stage {
     let screen = Screen {

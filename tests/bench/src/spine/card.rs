@@ -8,6 +8,7 @@ use host_driver::nic::ExtensionCard;
 use host_driver::transport::Transport;
 use host_driver::{Config, Nic};
 use host_interface::extension::Extension;
+use host_interface::spine::peer::PeerWord;
 use host_interface::spine::{BlockWord, DomainCount, DomainWord, domain_count, domain_word};
 use object::{Object, ObjectSymbol};
 use spine_image::{Builder, Image, Section};
@@ -296,6 +297,12 @@ impl SpineCard {
     pub fn counts(&self, domain: u32) -> [u32; 16] {
         let at = self.window.block() + domain_count(domain, DomainCount::Runs);
         std::array::from_fn(|index| self.window.word(at + 4 * index as u32))
+    }
+
+    /// A word of the peer page.
+    pub fn peer_word(&self, word: PeerWord) -> u32 {
+        let at = self.loader.peer_page() + word as u32;
+        self.machine.lock().word(at)
     }
 
     /// Bytes of the arena.

@@ -150,11 +150,7 @@ impl Exchange {
 
     /// The same to domain and handler as one word.
     pub fn send_to(&self, card: usize, to: u32, arguments: &[u32]) {
-        let one = &self.cards[card];
-        let frame = order(one.nic.station(), to, arguments);
-        let mut machine = one.machine.lock();
-        let now = machine.now();
-        machine.send_frame(now, frame);
+        send_order(&self.cards[card], to, arguments);
     }
 
     /// Lets time pass.
@@ -164,10 +160,7 @@ impl Exchange {
 
     /// A word of a card's peer page.
     pub fn word(&self, card: usize, word: PeerWord) -> u32 {
-        let one = &self.cards[card];
-        one.machine
-            .lock()
-            .word(one.loader.peer_page() + word as u32)
+        self.cards[card].peer_word(word)
     }
 
     /// A count of a card's domain, or a counter of its own behind [`DomainCount::Counters`].
@@ -239,6 +232,14 @@ impl Exchange {
         let microseconds = |time: u64| (time - sent) as f64 / 1e3;
         Ok((microseconds(there), microseconds(back)))
     }
+}
+
+/// Sends a card such a frame as [`order`] makes.
+pub(super) fn send_order(card: &SpineCard, to: u32, arguments: &[u32]) {
+    let frame = order(card.nic.station(), to, arguments);
+    let mut machine = card.machine.lock();
+    let now = machine.now();
+    machine.send_frame(now, frame);
 }
 
 /// A frame that has a card's handler send `arguments` to domain and handler, as one word, of the

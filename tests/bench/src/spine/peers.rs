@@ -147,9 +147,7 @@ impl Pair {
 
     /// A word of a card's peer page.
     pub fn word(&self, card: usize, word: PeerWord) -> u32 {
-        let one = &self.cards[card];
-        let at = one.loader.peer_page() + word as u32;
-        one.machine.lock().word(at)
+        self.cards[card].peer_word(word)
     }
 
     /// Lets packets of so many bytes come for a while, so many a second; each is checked.

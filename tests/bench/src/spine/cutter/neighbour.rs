@@ -2,11 +2,11 @@
 
 use super::super::card::{Kit, SpineCard};
 use super::super::cuts::PeerCause;
-use super::super::exchange::{ETHER_TYPE, PEERING, handler, order};
+use super::super::exchange::{ETHER_TYPE, PEERING, handler, order, send_order};
 use super::super::peers::{join, routing_table, separate, two_cards};
 use super::super::traffic::LOOK;
 use super::WATCHDOG;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, bail, ensure};
 use host_driver::DmaMemory;
 use host_interface::spine::DomainCount;
 use host_interface::spine::peer::{EXCHANGES, GRANTS, PeerWord, SENDS};
@@ -106,21 +106,14 @@ impl Neighbour {
     /// Has this card send a message to a handler of the tested one.
     pub fn call(&mut self, domain: u32, handler: u8, number: u16) {
         let to = domain << 8 | u32::from(handler);
-        let frame = order(self.card.nic.station(), to, &arguments(number));
-        let mut machine = self.card.machine.lock();
-        let now = machine.now();
-        machine.send_frame(now, frame);
+        send_order(&self.card, to, &arguments(number));
     }
 
     /// What is to be seen of a run, when nothing is under way any more; `was_cut` says whether a
     /// message ran no handler to its end.
     pub fn look(&mut self, tested: &mut SpineCard, was_cut: bool) -> Result<Beside> {
         self.settle(tested)?;
-        let of = |card: &SpineCard, word: PeerWord| {
-            let at = card.loader.peer_page() + word as u32;
-            card.machine.lock().word(at)
-        };
-        let dropped = of(tested, PeerWord::MessagesDropped);
+        let dropped = tested.peer_word(PeerWord::MessagesDropped);
         let expected = u32::from(was_cut && self.cause == PeerCause::GetsMessage);
         ensure!(
             dropped - self.dropped == expected,
@@ -161,25 +154,21 @@ impl Neighbour {
         for _ in 0..LOOKS {
             tested.machine.pass(LOOK);
             self.card.nic.service()?;
-            let [one, other] = [tested, &self.card].map(|card| {
-                let machine = card.machine.lock();
-                let page = card.loader.peer_page();
-                move |word: PeerWord| machine.word(page + word as u32)
-            });
-            let acknowledged = |page: &dyn Fn(PeerWord) -> u32| {
-                page(PeerWord::MessagesSent) == page(PeerWord::MessagesAcknowledged)
+            let acknowledged = |card: &SpineCard| {
+                let [sent, acknowledged] = [PeerWord::MessagesSent, PeerWord::MessagesAcknowledged];
+                card.peer_word(sent) == card.peer_word(acknowledged)
             };
-            if acknowledged(&one)
-                && acknowledged(&other)
-                && one(PeerWord::Sent) == other(PeerWord::Taken)
+            let taken = self.card.peer_word(PeerWord::Taken);
+            if acknowledged(tested)
+                && acknowledged(&self.card)
+                && tested.peer_word(PeerWord::Sent) == taken
             {
                 // What was taken leaves.
-                drop((one, other));
                 tested.machine.pass(LOOK);
                 return Ok(());
             }
         }
-        Err(anyhow::anyhow!("a message or a room is lost")).context("between the cards")
+        bail!("between the cards: a message or a room is lost")
     }
 
     /// Closes the way between them.

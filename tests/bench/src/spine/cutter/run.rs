@@ -107,8 +107,8 @@ impl Run {
     }
 }
 
-/// Follows the next run of a card's CPU A from the way in to the way out, and cuts it off behind so many
-/// of its instructions, if it has them.
+/// Follows the next run of a card's CPU A from the way in to the way out, and cuts it off behind so
+/// many of its instructions, if it has them.
 pub(super) fn follow(
     card: &SharedMachine,
     places: &Places,
