@@ -10,9 +10,9 @@
 //!   +0x0080  endpoint 0, 64 bytes, by the host          EndpointWord
 //!   +0x0480  region 0, 16 bytes, by the host            RegionWord
 //!   +0x0880  address handle 0, 64 bytes, by the host    HandleWord
-//!   +0x1880  L2 queues: endpoint 0 to send, to receive; 8 descriptors of 80 bytes each
-//!   +0x6880  trace: the last 1024 transitions, a byte each as in `frame_pipeline::trace`
-//!   +0x6C80  end
+//!   +0x1880  L2 queues: endpoint 0 to send, to receive; 16 descriptors of 80 bytes each
+//!   +0xB880  trace: the last 1024 transitions, a byte each as in `frame_pipeline::trace`
+//!   +0xBC80  end
 //! ```
 //!
 //! A mailbox's word has the endpoint's producers: descriptors to send in bits 31:16, to receive in
@@ -23,13 +23,13 @@
 //! Descriptor n stands in slot n modulo [`SLOTS`] of its L2 queue in NIC memory, where the process
 //! writes it itself (*push*), or in entry n modulo [`EndpointWord::Descriptors`] of its L1 queue in
 //! the process's memory, from where the firmware fetches it (*pull*): up to [`SLOTS`] with one
-//! transfer, when no more than half as many are left in NIC memory. Its last word, [`posted`], says
+//! transfer, when few are left in NIC memory: [`HALF`] to send, [`FEW`] to receive. Its last word, [`posted`], says
 //! that the slot has this descriptor; without it the firmware pulls.
 //!
 //! ```text
 //!   L1, at Queues:       | to send: Descriptors entries | to receive: as many |
 //!                              │ pull                          │ pull
-//!   L2, in NIC memory:   | 8 slots |                     | 8 slots |
+//!   L2, in NIC memory:   | 16 slots |                    | 16 slots |
 //!                              ▲ push                          ▲ push
 //! ```
 //!
@@ -45,7 +45,7 @@ use tigon2_chip::mailbox::COUNT;
 use tigon2_chip::table;
 
 /// Layout of the block.
-pub const LAYOUT: u32 = 5;
+pub const LAYOUT: u32 = 6;
 /// Endpoints.
 pub const ENDPOINTS: u32 = 16;
 /// Regions in all.
@@ -53,9 +53,11 @@ pub const REGIONS: u32 = 64;
 /// Address handles in all.
 pub const HANDLES: u32 = 64;
 /// Descriptors of an L2 queue, a power of two.
-pub const SLOTS: u32 = 8;
-/// As many or fewer that are left in NIC memory have the firmware pull.
+pub const SLOTS: u32 = 16;
+/// As many or fewer to send that are left in NIC memory have the firmware pull as many.
 pub const HALF: u32 = SLOTS / 2;
+/// As many or fewer to receive have it pull all that there is room for.
+pub const FEW: u32 = 4;
 /// The most descriptors of an L1 queue.
 pub const DESCRIPTORS_MAX: u32 = 1 << 14;
 /// Pieces of memory that a descriptor names, at most.
@@ -382,7 +384,7 @@ pub const fn receive_slot(endpoint: u32, number: u32) -> u32 {
 /// The chip cannot multiply.
 const fn slot(first: u32, endpoint: u32, number: u32) -> u32 {
     let number = number & (SLOTS - 1);
-    first + (endpoint << 10) + (endpoint << 8) + (number << 6) + (number << 4)
+    first + (endpoint << 11) + (endpoint << 9) + (number << 6) + (number << 4)
 }
 
 /// The last word of descriptor `number`'s head, when its slot has it.
@@ -396,7 +398,7 @@ const POSTED: u32 = 1 << 31;
 const _: () = {
     assert!(ROW_BYTES == 1 << 6 && REGION_BYTES == 1 << 4);
     assert!(DESCRIPTOR_BYTES == (1 << 6) + (1 << 4));
-    assert!(2 * QUEUE_BYTES == (1 << 10) + (1 << 8));
+    assert!(2 * QUEUE_BYTES == (1 << 11) + (1 << 9));
     assert!(SLOTS.is_power_of_two() && INLINE_BYTES == 64);
     assert!(slot(QUEUES, ENDPOINTS, 0) == TRACE);
     assert!(HandleWord::Headers as u32 + 44 <= HandleWord::IpSum as u32);
@@ -404,5 +406,5 @@ const _: () = {
     assert!(BlockWord::Refused as u32 + Refusal::Duplicate as u32 + 4 <= ENDPOINT_ROWS);
     assert!(EndpointWord::Connected as u32 + 4 <= ROW_BYTES);
     assert!(DESCRIPTORS_MAX <= 1 << 15 && DESCRIPTORS_MAX.is_multiple_of(SLOTS));
-    assert!(BLOCK_BYTES == 0x6C80);
+    assert!(BLOCK_BYTES == 0xBC80);
 };

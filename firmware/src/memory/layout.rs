@@ -314,7 +314,7 @@ pub const EUDP_ASSEMBLY_BYTES: u32 = 256;
 /// A word for what is read for a frame that was given up.
 pub const EUDP_UNWANTED: u32 = EUDP_ASSEMBLIES + ASSEMBLIES * EUDP_ASSEMBLY_BYTES;
 /// Bytes from [`EUDP_SHARED`] to K.
-const EUDP_BYTES: u32 = 0x8000;
+const EUDP_BYTES: u32 = 0xD000;
 
 /// Base K of the descriptor and buffer block for an SRAM of `bytes`, of which the host has reserved
 /// some in front of it: the block ends at [`PACKET_MEMORY_END`] and begins behind the tables, in an
@@ -340,7 +340,11 @@ pub const fn reserved(bytes: u32, asked: u32) -> u32 {
 }
 
 /// With 512 KB the packet buffers still get more than half of it, or nearly that.
-const BUFFERS_LEAST: u32 = if SPINE == 0 { 0x4_0000 } else { 0x3_8000 };
+const BUFFERS_LEAST: u32 = if SPINE == 0 && EUDP == 0 {
+    0x4_0000
+} else {
+    0x3_8000
+};
 
 const _: () = {
     assert!(SEND_BDS + SEND_BYTES <= FIRMWARE_BASE);

@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 
 /// Descriptors of a queue in an endpoint's process, unless it wants more or fewer.
 pub const DESCRIPTORS: u32 = 256;
+/// Descriptors that a process writes to NIC memory itself, unless it wants more or fewer.
+pub const PUSHED: u32 = 8;
 
 /// What an endpoint is opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,9 @@ pub struct EndpointConfig {
     /// Descriptors that each of its two queues has in its memory: a power of two, from [`SLOTS`](crate::SLOTS)
     /// to [`DESCRIPTORS_MAX`](crate::DESCRIPTORS_MAX). Those of `SLOTS` at a time have a slot in NIC memory.
     pub descriptors: u32,
+    /// With so many outstanding in a queue, further ones are left to the card to pull; no more than
+    /// `SLOTS` count. The fewer, the less a burst takes of the bus; the first ones wait for a pull.
+    pub pushed: u32,
 }
 
 impl Default for EndpointConfig {
@@ -45,6 +50,7 @@ impl Default for EndpointConfig {
             checksum: Checksum::Full,
             connected: None,
             descriptors: DESCRIPTORS,
+            pushed: PUSHED,
         }
     }
 }

@@ -376,6 +376,7 @@ impl<M: Memory> Endpoint<M> {
     /// where the card pulls it.
     fn fill<C: Card<Memory = M>>(&mut self, card: &mut C) -> Result<(), C::Error> {
         let (block, number, entries) = (self.block, self.number, self.config.descriptors);
+        let most = self.config.pushed.min(SLOTS);
         let queues = [
             (&mut self.send, send_slot as fn(u32, u32) -> u32, 0),
             (&mut self.receive, receive_slot, entries),
@@ -386,7 +387,7 @@ impl<M: Memory> Endpoint<M> {
             {
                 words[DescriptorWord::Status as usize / 4] = posted(queue.posted);
                 let all_pulled = queue.left.wrapping_sub(queue.done) as i32 <= 0;
-                if queue.outstanding() < SLOTS && all_pulled {
+                if queue.outstanding() < most && all_pulled {
                     card.write(block + slot(number, queue.posted), &words)?;
                 } else {
                     let entry = first + queue.posted % entries;

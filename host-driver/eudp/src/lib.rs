@@ -1,7 +1,7 @@
 //! E-UDP: datagrams between a process's memory and the wire, without the kernel and without a copy.
 //!
 //! ```text
-//!   Eudp ── opens ──► Endpoint ── send, post ──► descriptors: 8 in NIC memory, others here; mailbox
+//!   Eudp ── opens ──► Endpoint ── send, post ──► descriptors: some in NIC memory, others here; mailbox
 //!     │                  ▲   poll
 //!     └ regions, handles └──────────────────── completions in the process's memory
 //! ```
@@ -27,7 +27,7 @@ mod endpoint;
 pub use address::{AddressHandle, Destination, Headers};
 pub use broker::{Eudp, EudpError, Refusals};
 pub use card::{Card, Memory};
-pub use config::{CutThrough, DESCRIPTORS, EndpointConfig};
+pub use config::{CutThrough, DESCRIPTORS, EndpointConfig, PUSHED};
 pub use endpoint::{Completion, Endpoint, Received, Region, Segment, SendError};
 pub use host_interface::eudp::{
     Checksum, DATAGRAM_MAX, DESCRIPTORS_MAX, INLINE_BYTES, SEGMENTS, SLOTS, Status,

@@ -62,6 +62,7 @@ pub struct EndpointStory {
     checksum: Checksum,
     cut: CutThrough,
     descriptors: u32,
+    pushed: u32,
     /// Clocks of the bus, on a timed card.
     stall: Option<u64>,
     /// Datagrams that are queued at once.
@@ -88,10 +89,11 @@ impl EndpointStory {
             } else {
                 CutThrough::Off
             },
-            descriptors: choose(any, [8, 16, 256]),
+            descriptors: choose(any, [16, 32, 256]),
             stall: timed.then(|| choose(any, [20, 75, 150, 600, 3000])),
             burst: choose(any, [1, 4, 20]),
             reopens: below(any, 3) == 0,
+            pushed: choose(any, [3, 8, 16]),
         };
         (story, random)
     }
@@ -260,6 +262,7 @@ impl Host<'_> {
             mtu: self.story.mtu,
             checksum: self.story.checksum,
             descriptors: self.story.descriptors,
+            pushed: self.story.pushed,
             connected: None,
         };
         let mut endpoint = self.eudp.open(lent, config).map_err(endpoints)?;

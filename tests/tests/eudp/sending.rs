@@ -109,7 +109,7 @@ fn datagrams_of_all_shapes_are_what_was_posted() {
     }
 }
 
-/// Forty are posted at once: eight have a slot in the card, the others wait in the library.
+/// Forty are posted at once: sixteen have a slot in the card, the others wait in the library.
 #[test]
 fn datagrams_leave_in_their_order() {
     let mut card = Card::timed(CutThrough::OfBus, Checksum::Full, 1500);

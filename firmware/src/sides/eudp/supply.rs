@@ -6,7 +6,7 @@ use super::pulls::{in_one_piece, pushed};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::{EUDP_PULLED, EUDP_WANTED};
-use host_interface::eudp::{EndpointWord, HALF, SLOTS, endpoint_word, receive_slot};
+use host_interface::eudp::{EndpointWord, FEW, SLOTS, endpoint_word, receive_slot};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 
@@ -20,7 +20,7 @@ impl Reporter {
             return true;
         };
         let left = u32::from(*filled).wrapping_sub(queue.received) & 0xFFFF;
-        left > HALF || self.look(io, endpoint)
+        left > FEW || self.look(io, endpoint)
     }
 
     /// Looks after an endpoint's descriptors to receive, and asks CPU B for more. Returns whether
@@ -51,7 +51,7 @@ impl Reporter {
             );
             *filled = from as u16;
             let here = from.wrapping_sub(next) & 0xFFFF;
-            if from != producer && here <= HALF {
+            if from != producer && here <= FEW {
                 let more = producer.wrapping_sub(from) & 0xFFFF;
                 let count = more.min(SLOTS - here).min(in_one_piece(from));
                 let row = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Address);

@@ -137,6 +137,7 @@ impl Bench {
             mtu,
             checksum,
             descriptors: eudp::DESCRIPTORS_MAX,
+            pushed: eudp::PUSHED,
             // Whoever sends the header first needs no trial.
             connected: (checksum != Checksum::Leading).then_some(there),
         };
