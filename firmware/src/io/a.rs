@@ -142,6 +142,29 @@ impl<B: Dispatch> IoA<B> {
         self.write_ring.put(&mut self.bus, &transfer);
     }
 
+    /// As [`put_words`](Self::put_words), quietly, for a slot's worth of words, which stay in registers:
+    /// a compiler would lay them down, and copy them by a loop.
+    #[inline(always)]
+    pub fn put_slot(&mut self, host: HostAddress, [a, b, c, d, e, f, g, h]: [u32; 8]) {
+        let slot = self.staging.address() + (self.write_ring.next_index() << 5);
+        self.bus.store(slot, a);
+        self.bus.store(slot + 4, b);
+        self.bus.store(slot + 8, c);
+        self.bus.store(slot + 12, d);
+        self.bus.store(slot + 16, e);
+        self.bus.store(slot + 20, f);
+        self.bus.store(slot + 24, g);
+        self.bus.store(slot + 28, h);
+        let transfer = Transfer {
+            host,
+            local: slot,
+            length: 32,
+            state: self.states.words,
+            note: WriteNote::QUIET.word(),
+        };
+        self.write_ring.put(&mut self.bus, &transfer);
+    }
+
     /// As [`put_words`](Self::put_words) for a status line of four words, the last of which are 0.
     #[inline(always)]
     pub fn put_line(&mut self, host: HostAddress, [first, second]: [u32; 2], note: WriteNote) {

@@ -130,9 +130,6 @@ fn open<B: Dispatch>(
             bus.store(EUDP_BLOCK + slot + DescriptorWord::Status as u32, 0);
         }
     }
-    if let Some(filled) = reporter.filled.get_mut(endpoint as usize) {
-        *filled = 0;
-    }
     if let Some(place) = reporter.queues.get_mut(endpoint as usize) {
         *place = queue;
     }

@@ -5,7 +5,6 @@
 //! whose channel it is, tells the host.
 
 use super::lowest;
-use crate::io::note::WriteNote;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::EUDP_SENT;
@@ -34,6 +33,8 @@ pub struct Completions {
     pub received: u32,
     /// See [`received`](Self::received).
     pub produced: u32,
+    /// Those that are in slots, or were, modulo 2^16.
+    pub filled: u32,
     /// Completions that were written.
     pub written: u32,
 }
@@ -48,6 +49,7 @@ impl Completions {
         port: 0,
         received: 0,
         produced: 0,
+        filled: 0,
         written: 0,
     };
 }
@@ -67,8 +69,6 @@ pub struct Reporter {
     pub answered: u32,
     /// The endpoints that CPU B is to know of before the command is answered.
     pub awaited: u32,
-    /// Descriptors to receive that are in slots, or were, modulo 2^16, by endpoint.
-    pub filled: [u16; ENDPOINTS as usize],
     /// The endpoints for which CPU B was asked for descriptors, and a bit that changes each time.
     pub asked: u32,
     /// See [`asked`](Self::asked).
@@ -114,7 +114,6 @@ impl Reporter {
             command: 0,
             answered: 0,
             awaited: 0,
-            filled: [0; ENDPOINTS as usize],
             asked: 0,
             wanted: 0,
         }
@@ -155,7 +154,7 @@ impl Reporter {
             0,
             number,
         ];
-        io.put_words(host, &words, WriteNote::QUIET);
+        io.put_slot(host, words);
         let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Completed);
         io.bus.store(at, number);
         Ok(())

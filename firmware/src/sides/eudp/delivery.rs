@@ -111,9 +111,7 @@ impl Work {
         let Some(queue) = reporter.queues.get_mut(endpoint as usize) else {
             return;
         };
-        let filled = reporter.filled.get(endpoint as usize);
-        let filled = filled.map_or(0, |filled| u32::from(*filled));
-        if queue.received == queue.produced || queue.received == filled {
+        if queue.received == queue.produced || queue.received == queue.filled {
             self.refused = Some(Refusal::NoBuffer);
             return;
         }
@@ -143,11 +141,9 @@ impl Work {
             endpoint, length, ..
         } = self.datagram;
         self.is_scattered = true;
-        let filled = reporter.filled.get(endpoint as usize);
-        let filled = filled.map_or(0, |filled| u32::from(*filled));
         while let Some(queue) = reporter.queues.get_mut(endpoint as usize)
             && queue.received != queue.produced
-            && queue.received != filled
+            && queue.received != queue.filled
         {
             let descriptor = EUDP_BLOCK + receive_slot(endpoint, queue.received);
             let bus = &mut io.bus;

@@ -14,13 +14,12 @@ impl Reporter {
     /// Whether the next descriptor to receive has its slot, or there is none.
     #[inline(always)]
     pub fn has_next<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> bool {
-        let queue = self.queues.get(endpoint as usize);
-        let filled = self.filled.get(endpoint as usize);
-        let (Some(queue), Some(filled)) = (queue, filled) else {
+        let Some(queue) = self.queues.get(endpoint as usize) else {
             return true;
         };
-        let left = u32::from(*filled).wrapping_sub(queue.received) & 0xFFFF;
-        left > FEW || self.look(io, endpoint)
+        let left = queue.filled.wrapping_sub(queue.received) & 0xFFFF;
+        // Nothing is to be seen to where all that there are have their slots.
+        left > FEW || queue.filled == queue.produced || self.look(io, endpoint)
     }
 
     /// Looks after an endpoint's descriptors to receive, and asks CPU B for more. Returns whether
@@ -29,27 +28,23 @@ impl Reporter {
     pub fn look<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> bool {
         let Reporter {
             queues,
-            filled,
             asked,
             wanted,
             ..
         } = self;
-        let (Some(queue), Some(filled)) = (
-            queues.get(endpoint as usize),
-            filled.get_mut(endpoint as usize),
-        ) else {
+        let Some(queue) = queues.get_mut(endpoint as usize) else {
             return true;
         };
         let (next, producer) = (queue.received, queue.produced);
         let bit = 1 << endpoint;
-        if u32::from(*filled) != producer && *asked & bit == 0 {
+        if queue.filled != producer && *asked & bit == 0 {
             let from = pushed(
                 &mut io.bus,
                 receive_slot,
                 endpoint,
-                (next, u32::from(*filled), producer),
+                (next, queue.filled, producer),
             );
-            *filled = from as u16;
+            queue.filled = from;
             let here = from.wrapping_sub(next) & 0xFFFF;
             if from != producer && here <= FEW {
                 let more = producer.wrapping_sub(from) & 0xFFFF;
@@ -57,7 +52,7 @@ impl Reporter {
                 let row = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Address);
                 if io.bus.load(row + EndpointWord::Descriptors as u32) == 0 {
                     // All that there are were to be pushed: they are judged as they are.
-                    *filled = producer as u16;
+                    queue.filled = producer;
                 } else {
                     io.bus
                         .store(row + EndpointWord::Wanted as u32, count << 16 | from);
@@ -68,7 +63,7 @@ impl Reporter {
                 }
             }
         }
-        next == producer || u32::from(*filled) != next
+        next == producer || queue.filled != next
     }
 
     /// CPU B has rung: sees which descriptors are in their slots.
@@ -79,8 +74,8 @@ impl Reporter {
         for endpoint in each(here) {
             let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Wanted);
             let count = io.bus.load(at) >> 16;
-            if let Some(filled) = self.filled.get_mut(endpoint as usize) {
-                *filled = filled.wrapping_add(count as u16);
+            if let Some(queue) = self.queues.get_mut(endpoint as usize) {
+                queue.filled = queue.filled.wrapping_add(count) & 0xFFFF;
             }
         }
         self.asked &= !here;
