@@ -1,7 +1,8 @@
 //! SDMA: fetches frames from host memory into the TX buffer.
 //!
-//! A frame that may be cut through is fetched in parts, all of which are queued at once: the first
-//! one is long enough that the rest stays ahead of the wire, the others are a bus transaction each.
+//! A frame that may be cut through is fetched in parts: the first one is long enough that the rest
+//! stays ahead of the wire, the others are a few bus transactions each. At least one of them is queued
+//! with the first, and the others no later than when that has arrived.
 
 crate::machine! {
     /// The machine that fetches frames.
@@ -43,7 +44,7 @@ crate::machine! {
         Nothing,
         /// Queues one transfer for the whole frame.
         FetchWhole,
-        /// Queues the first part and the rest, a transfer each.
+        /// Queues the first part and what comes behind it, a transfer each.
         FetchParts,
         /// Gives SEND the whole frame, and completes its descriptor.
         Offer,

@@ -61,7 +61,7 @@ macro_rules! entries {
 entries! {
     /// Takes the next send BDs.
     send_data_ready: SendDataReady in ".text.rarely", SendDataReady
-        => path::send::data_ready[send, io],
+        => endpoints::data_ready[all],
     /// Fetches send BDs.
     send_bd_ready: SendBdReady in ".text.rarely", SendBdReady => path::send::bd_ready[send, io],
     /// CPU A has rung.

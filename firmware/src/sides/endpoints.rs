@@ -38,6 +38,16 @@ pub fn doorbell<B: Dispatch>(b: &mut SideB<B>) {
     }
 }
 
+/// Send Data Ready: the host's frames have the path if no endpoint has any. It stays lent behind an
+/// endpoint's last frame, as lending it takes time.
+#[inline(always)]
+pub fn data_ready<B: Dispatch>(b: &mut SideB<B>) {
+    if b.send.is_lent() && b.eudp.sender().is_some_and(|sender| sender.rests()) {
+        b.send.take_back(&mut b.io);
+    }
+    send::data_ready(&mut b.send, &mut b.io);
+}
+
 /// DMA Read Complete.
 #[inline(always)]
 pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {

@@ -1,13 +1,14 @@
 //! The analytic model beside the firmware: what a datagram takes from the call to the end on the wire.
 //!
 //! ```text
-//!   stored        o  + fetch(data) + wire(frame)
+//!   stored        o  + max(fetch(data), h) + wire(frame)
 //!   cut through   o' + fetch(data of the first part) + wire(frame)
 //! ```
 //!
-//! The headers are the firmware's and not fetched. What firmware and library take for each datagram
-//! is measured: `o` at 67 and 1472 bytes, `o'` at 6200, as nothing shorter than 4 KB is cut through.
-//! All else is arithmetic.
+//! The headers are the firmware's and not fetched: it stores them while the data comes, which takes
+//! `h`. What firmware and library take for each datagram is measured: `o` at 1472 bytes, whose data
+//! takes longer than the headers, `h` at 67, whose data does not, and `o'` at 6200, as nothing
+//! shorter than 4 KB is cut through. All else is arithmetic.
 
 use eudp::{Checksum, CutThrough};
 use testbed::paths;
@@ -57,22 +58,30 @@ fn start(image: &[u8], world: &World, cut: CutThrough, mtu: u32) -> Bench {
     bench.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// What is arithmetic of a datagram of which `fetched` bytes are there when its frame leaves.
-fn arithmetic(model: &Model, fetched: usize, bytes: usize) -> f64 {
-    (model.fetch(fetched) + model.wire(bytes + HEADERS)) / 1000.0
+/// What is arithmetic of a datagram of which `fetched` bytes are there when its frame leaves, and for
+/// which CPU B works so many microseconds meanwhile.
+fn arithmetic(model: &Model, fetched: usize, meanwhile: f64, bytes: usize) -> f64 {
+    let fetch = model.fetch(fetched) / 1000.0;
+    fetch.max(meanwhile) + model.wire(bytes + HEADERS) / 1000.0
 }
 
 /// Frames that leave when they are whole.
 fn stored(image: &[u8], world: &World, model: &Model) -> Points {
     let mut short = start(image, world, CutThrough::Off, 1500);
     let mut long = start(image, world, CutThrough::Off, 9000);
-    let above = FITTED.map(|bytes| measure(&mut short, bytes) - arithmetic(model, bytes, bytes));
-    let overhead = (above[0] + above[1]) / 2.0;
-    println!("{overhead:.2} us for each: {above:.2?}");
+    let [small, large] = FITTED.map(|bytes| measure(&mut short, bytes));
+    let overhead = large - arithmetic(model, FITTED[1], 0.0, FITTED[1]);
+    let headers = small - overhead - model.wire(FITTED[0] + HEADERS) / 1000.0;
+    println!("{overhead:.2} us for each, {headers:.2} us for its headers");
+    let fetched = FITTED.map(|bytes| model.fetch(bytes) / 1000.0);
+    assert!(
+        fetched[0] <= headers && headers <= fetched[1],
+        "{fetched:?}"
+    );
     let mut points = Points::new();
     for (bench, sizes) in [(&mut short, SHORT), (&mut long, LONG)] {
         points.extend(sizes.map(|bytes| {
-            let predicted = overhead + arithmetic(model, bytes, bytes);
+            let predicted = overhead + arithmetic(model, bytes, headers, bytes);
             (bytes, predicted, measure(bench, bytes))
         }));
     }
@@ -82,7 +91,7 @@ fn stored(image: &[u8], world: &World, model: &Model) -> Points {
 /// Frames that leave when their first part is there.
 fn cut(image: &[u8], world: &World, model: &Model) -> Points {
     let mut bench = start(image, world, CutThrough::Lead(LEAD), 9000);
-    let fine = |bytes| arithmetic(model, LEAD as usize - HEADERS, bytes);
+    let fine = |bytes| arithmetic(model, LEAD as usize - HEADERS, 0.0, bytes);
     let overhead = measure(&mut bench, FITTED_CUT) - fine(FITTED_CUT);
     println!("{overhead:.2} us for each that is cut through");
     let point = |bytes| (bytes, overhead + fine(bytes), measure(&mut bench, bytes));

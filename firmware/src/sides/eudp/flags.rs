@@ -14,3 +14,5 @@ pub const GATHERED: u32 = 16;
 pub const WHOLE: u32 = 32;
 /// It is gathered, and the data of the frames behind it is fetched in front of its own, for the sum.
 pub const LEADS: u32 = 64;
+/// Its transfer is queued already.
+pub const AHEAD: u32 = 128;

@@ -14,20 +14,17 @@
 //! Most datagrams are one frame whose data is in one piece or in the descriptor: [`whole`](super::whole)
 //! makes these. Others come from a [`Job`].
 
-pub use super::flags::{FETCHED, GATHERED, LAST, LEADS, SUMMED, WANTS_SUM, WHOLE};
+pub use super::flags::{AHEAD, FETCHED, GATHERED, LAST, LEADS, SUMMED, WANTS_SUM, WHOLE};
 use super::job::Job;
 use super::lead::{self, LEAD, REST, SHORTEST, part_end};
-use super::pieces::{IP, Piece, UDP};
+use super::pieces::{IP, UDP};
 use super::sums::{folded, halves};
 use super::word;
 use crate::io::IoB;
-use crate::io::note::ReadNote;
-use crate::io::states::Sum;
 use crate::path::send::SendPath;
 use host_interface::eudp::{BlockWord, DescriptorWord, HandleWord, LEAD_OF_BUS};
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
-use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
 
 /// Bytes of an Ethernet header.
@@ -70,10 +67,11 @@ pub struct Frame {
     pub host: HostAddress,
     /// Its VLAN tag, in bits 31:16, which the MAC puts in; 0 for none.
     pub tag: u32,
-    /// A power of two is its size: the chip cannot multiply.
-    _room: u32,
+    /// Up to where its transfers are queued, if the others come when it leaves; 0 if there are none.
+    pub(super) queued: u32,
 }
 
+/// A power of two: the chip cannot multiply.
 const _: () = assert!(size_of::<Frame>() == 64);
 
 /// The frame in SDMA, and the one behind it.
@@ -126,7 +124,7 @@ impl Frame {
         flags: 0,
         host: HostAddress { high: 0, low: 0 },
         tag: 0,
-        _room: 0,
+        queued: 0,
     };
 
     /// Whether it has all of these flags.
@@ -225,112 +223,6 @@ impl Frame {
         part_end(self.lead, self.length, from)
     }
 
-    /// Queues its transfers, the first part and the others.
-    #[inline(always)]
-    pub fn fetch<B: Dispatch>(&mut self, job: &Job, send: &SendPath, io: &mut IoB<B>) {
-        if !self.has(FETCHED) {
-            return;
-        }
-        if self.has(GATHERED) {
-            return self.fetch_from(self.headers, job, send, io);
-        }
-        let mut state = io.states.data;
-        if self.has(SUMMED) {
-            state |= Sum::ON | Sum::BEGINS | Sum::STORED;
-            if self.lead != self.length {
-                state &= !Sum::STORED;
-            }
-            io.read_ring.store_sum(&mut io.bus);
-        }
-        let transfer = Transfer {
-            host: self.host,
-            // Headers lie in one piece.
-            local: self.start + self.headers,
-            length: self.lead - self.headers,
-            state,
-            note: ReadNote::PART.word(),
-        };
-        io.read_ring.put(&mut io.bus, &transfer);
-        self.missing = 1;
-        if !self.has(WHOLE) && self.lead != self.length {
-            self.fetch_from(self.lead, job, send, io);
-        }
-    }
-
-    /// Queues the transfers of what comes from byte `from` of the frame on, in SRAM: what has no
-    /// place in one transfer.
-    #[inline(never)]
-    fn fetch_from<B: Dispatch>(&mut self, from: u32, job: &Job, send: &SendPath, io: &mut IoB<B>) {
-        let IoB {
-            bus,
-            read_ring,
-            states,
-            ..
-        } = io;
-        let (mut number, mut piece) = if self.has(GATHERED) {
-            job.pieces.at(self.data + from - self.headers)
-        } else {
-            let bytes = self.length - self.headers;
-            let whole = Piece {
-                host: self.host,
-                bytes,
-            };
-            (0, whole.behind(from - self.headers))
-        };
-        let mut queue = read_ring.open();
-        let mut local = send.behind(self.start, from);
-        let mut state = states.data;
-        if self.has(LEADS) {
-            state = self.sum_ahead(bus, (job, send), &mut queue, state);
-        } else if self.has(SUMMED) {
-            state |= Sum::ON;
-            if from == self.headers {
-                state |= Sum::BEGINS;
-            }
-        }
-        let mut to = if from < self.lead {
-            self.lead
-        } else {
-            self.end_of(from)
-        };
-        let mut left = to - from;
-        loop {
-            if piece.bytes == 0 {
-                number += 1;
-                piece = job.pieces.of(number);
-            }
-            let bytes = piece.bytes.min(left);
-            left -= bytes;
-            let mut note = ReadNote::PIECE;
-            if left == 0 {
-                note = ReadNote::PART;
-                if self.has(SUMMED) && to == self.length {
-                    state |= Sum::STORED;
-                    queue.store_sum(bus);
-                }
-            }
-            let transfer = Transfer {
-                host: piece.host,
-                local,
-                length: bytes,
-                state,
-                note: note.word(),
-            };
-            queue.put(bus, &transfer);
-            if left == 0 {
-                self.missing += 1;
-                if to == self.length {
-                    break;
-                }
-                let end = self.end_of(to);
-                (to, left) = (end, end - to);
-            }
-            state &= !Sum::BEGINS;
-            piece = piece.behind(bytes);
-            local = send.behind(local, bytes);
-        }
-    }
-
     /// The end of the part that has just arrived and begins at `from`.
     #[inline(always)]
     pub fn arrived_to(&self, from: u32) -> u32 {
@@ -399,17 +291,13 @@ impl Frame {
 pub fn put_inline<B: Bus>(bus: &mut B, mut from: u32, start: u32, mut left: u32) -> u32 {
     let mut to = start + ETHERNET + IP + UDP - 2;
     let (mut before, mut sum) = (0, 0);
-    while left >= 16 {
+    while left >= 8 {
         let [a, b] = [bus.load(from), bus.load(from + 4)];
-        let [c, d] = [bus.load(from + 8), bus.load(from + 12)];
         bus.store(to, before << 16 | a >> 16);
         bus.store(to + 4, a << 16 | b >> 16);
         sum += halves(a) + halves(b);
-        bus.store(to + 8, b << 16 | c >> 16);
-        sum += halves(c) + halves(d);
-        bus.store(to + 12, c << 16 | d >> 16);
-        before = d;
-        (from, to, left) = (from + 16, to + 16, left - 16);
+        before = b;
+        (from, to, left) = (from + 8, to + 8, left - 8);
     }
     while left != 0 {
         let mut value = bus.load(from);

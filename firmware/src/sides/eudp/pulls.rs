@@ -73,16 +73,14 @@ impl Pulls {
         self.under_way >> (endpoint << 1) & 1 != 0
     }
 
-    /// Whether the first slot that is not known to be filled is that of this descriptor, and has it.
+    /// Whether the slot of this descriptor, the first that is not known to be filled, has it.
     #[inline(always)]
     pub(super) fn sees_pushed<B: Bus>(&mut self, bus: &mut B, next: Next) -> bool {
         let Next {
             endpoint, number, ..
         } = next;
         let status = next.descriptor + DescriptorWord::Status as u32;
-        let here = !self.are_under_way(endpoint)
-            && filled(bus, endpoint) == number
-            && bus.load(status) == posted(number);
+        let here = !self.are_under_way(endpoint) && bus.load(status) == posted(number);
         if here {
             bus.store(filled_at(endpoint), number.wrapping_add(1) & 0xFFFF);
         }

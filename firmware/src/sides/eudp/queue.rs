@@ -22,7 +22,7 @@ use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
 
 /// A word of an endpoint's row in SRAM, by its offset; [`EndpointWord::Sent`] says how many are
-/// done.
+/// done. Of the endpoint that has its turn, [`Queues`] has the same words in the pad.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 enum Row {
@@ -47,6 +47,10 @@ pub struct Queues {
     ready: u32,
     /// The one that had its turn.
     last: u32,
+    /// The words of its row: loads of SRAM wait for the channels.
+    producer: u32,
+    taken: u32,
+    shape: u32,
     /// Descriptors that are done, of all endpoints.
     done: u32,
 }
@@ -67,6 +71,9 @@ impl Queues {
     pub const EMPTY: Queues = Queues {
         ready: 0,
         last: 0,
+        producer: 0,
+        taken: 0,
+        shape: 0,
         done: 0,
     };
 
@@ -105,6 +112,9 @@ impl Queues {
         if waiting > taken.wrapping_sub(done) & 0xFFFF {
             let producer = done.wrapping_add(waiting) & 0xFFFF;
             bus.store(row + Row::Producer as u32, producer);
+            if endpoint == self.last {
+                self.producer = producer;
+            }
             self.ready |= 1 << endpoint;
         }
     }
@@ -113,30 +123,37 @@ impl Queues {
     #[inline(always)]
     pub fn next<B: Bus>(&mut self, bus: &mut B) -> Next {
         if self.ready != 1 << self.last {
-            self.turn();
+            self.turn(bus);
         }
-        self.again(bus)
+        self.again()
     }
 
     /// The same that [`next`](Self::next) has returned.
     #[inline(always)]
-    pub fn again<B: Bus>(&self, bus: &mut B) -> Next {
-        let endpoint = self.last;
-        let row = row(endpoint);
-        let number = bus.load(row + Row::Taken as u32);
+    pub fn again(&self) -> Next {
         Next {
-            endpoint,
-            descriptor: barrier(EUDP_BLOCK + send_slot(endpoint, number)),
-            shape: bus.load(row + Row::Shape as u32),
-            number,
+            endpoint: self.last,
+            descriptor: barrier(EUDP_BLOCK + send_slot(self.last, self.taken)),
+            shape: self.shape,
+            number: self.taken,
         }
     }
 
     /// Another endpoint has its turn.
     #[inline(never)]
-    fn turn(&mut self) {
+    fn turn<B: Bus>(&mut self, bus: &mut B) {
         let behind = self.ready & !((2 << self.last) - 1);
         self.last = lowest(if behind != 0 { behind } else { self.ready });
+        self.load(bus);
+    }
+
+    /// Takes the row of the one that has its turn into the pad.
+    #[inline(always)]
+    fn load<B: Bus>(&mut self, bus: &mut B) {
+        let row = row(self.last);
+        self.producer = bus.load(row + Row::Producer as u32);
+        self.taken = bus.load(row + Row::Taken as u32);
+        self.shape = bus.load(row + Row::Shape as u32);
     }
 
     /// Whether the slot of the [next](Self::next) one has it. Those that were pushed say so
@@ -147,6 +164,9 @@ impl Queues {
         let filled = io.bus.load(at);
         let left = filled.wrapping_sub(next.number) & 0xFFFF;
         if left > HALF {
+            return Here::Yes;
+        }
+        if left == 0 && self.are_few() && pulls.sees_pushed(&mut io.bus, next) {
             return Here::Yes;
         }
         // Nothing is to be done while others are on their way, or too few slots are free for that to be
@@ -162,18 +182,19 @@ impl Queues {
         self.pull(io, pulls, next)
     }
 
+    /// Whether few of the endpoint that has its turn are to be taken: they were pushed, most likely.
+    #[inline(always)]
+    const fn are_few(&self) -> bool {
+        self.producer.wrapping_sub(self.taken) & 0xFFFF <= HALF
+    }
+
     /// Looks for those that were pushed, and pulls more if few are left.
     #[inline(never)]
     fn pull<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
         let Next {
             endpoint, number, ..
         } = next;
-        let producer = io.bus.load(row(endpoint) + Row::Producer as u32);
-        // One of a few that were pushed.
-        let few = producer.wrapping_sub(number) & 0xFFFF <= HALF;
-        if few && pulls.sees_pushed(&mut io.bus, next) {
-            return Here::Yes;
-        }
+        let producer = self.producer;
         pulls.fetch(io, endpoint, number, producer);
         if filled(&mut io.bus, endpoint) != number || !has_more(&mut io.bus, endpoint) {
             return Here::Yes;
@@ -188,12 +209,12 @@ impl Queues {
     /// The [next](Self::next) one is taken.
     #[inline(always)]
     pub fn take<B: Bus>(&mut self, bus: &mut B, next: Next) {
-        let row = row(next.endpoint);
         let taken = next.number.wrapping_add(1) & 0xFFFF;
-        if taken == bus.load(row + Row::Producer as u32) {
+        if taken == self.producer {
             self.ready &= !(1 << next.endpoint);
         }
-        bus.store(row + Row::Taken as u32, taken);
+        self.taken = taken;
+        bus.store(row(next.endpoint) + Row::Taken as u32, taken);
     }
 
     /// Descriptors of an endpoint have come from the process's memory.
@@ -242,6 +263,9 @@ impl Queues {
         bus.store(row + Row::Producer as u32, 0);
         bus.store(row + Row::Taken as u32, 0);
         bus.store(row + Row::Shape as u32, shape);
+        if endpoint == self.last {
+            self.load(bus);
+        }
         self.ready &= !(1 << endpoint);
     }
 

@@ -17,6 +17,7 @@
 //!   channel | frame 1 ... |      | frame 2 ...
 //! ```
 
+mod early;
 mod prepare;
 mod transitions;
 
@@ -109,76 +110,58 @@ impl Sender {
     }
 
     /// A part is there.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
-    #[inline(never)]
+    #[inline(always)]
     pub fn arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, done: &Finished) {
-        let Work { sum, frames, .. } = &mut self.work;
-        let frame = frames.now();
-        if frame.missing == 0 {
-            // Taken back.
-            return;
-        }
-        frame.missing -= 1;
-        if frame.has(SUMMED) && frame.missing == 0 {
-            *sum = u32::from(done.sum(&mut io.bus));
-        }
-        if self.work.is_cut {
-            self.part_arrived(send, io);
-        }
-        self.arrive(send, io);
-        // What is cut through and not whole has a deadline: all else waits.
-        if !self.work.is_cut || self.work.frames.now().missing == 0 {
-            self.go(send, io);
-        }
+        self.work_on(Some(done), send, io);
     }
 
-    #[inline(never)]
-    fn part_arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        // Other parts may have taken their time.
-        self.cut_off_if_late(send, io);
-        let Work { frames, watch, .. } = &mut self.work;
-        let frame = frames.now();
-        let from = frame.here;
-        frame.here = frame.arrived_to(from);
-        if watch.is_on() {
-            watch.over(from, frame.here);
-        }
-    }
-
-    /// SDMA sees that something has arrived, and SEND hears of it.
+    /// What a part that is there brings, and what can be done without it: one function, as the
+    /// registers that each saves are a good part of a frame's time.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
-    fn arrive<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if self.sdma.is_in(sdma::State::Sdma) {
-            self.fetch(sdma::Event::Arrived, send, io);
-            if self.sdma.is_in(sdma::State::HeldForSum) {
-                self.fetch(sdma::Event::SumStored, send, io);
+    fn work_on<B: Dispatch>(
+        &mut self,
+        done: Option<&Finished>,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) {
+        let mut arrived = done.is_some();
+        if let Some(done) = done {
+            let Work { sum, frames, .. } = &mut self.work;
+            let frame = frames.now();
+            if frame.missing == 0 {
+                // Taken back.
+                return;
             }
-        } else {
-            self.arrive_early(send, io);
+            frame.missing -= 1;
+            if frame.has(SUMMED) && frame.missing == 0 {
+                *sum = u32::from(done.sum(&mut io.bus));
+            }
+            if self.work.is_cut && self.part_arrived(send, io) {
+                // What is cut through and not whole has a deadline: all else waits.
+                if self.work.frames.now().missing != 0 {
+                    return;
+                }
+                arrived = false;
+            }
         }
-        if matches!(self.work.signal, Some(send::Event::OfferedWhole)) {
-            self.work.signal = None;
-            self.hand_over(send::Event::OfferedWhole, send, io);
-        }
+        self.run(arrived, send, io);
+        self.report_steps(io);
     }
 
-    /// The same where a frame leaves before it is whole.
-    #[inline(never)]
-    fn arrive_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+    /// SDMA sees that a frame that leaves when it is whole has arrived, or a part of it, and SEND
+    /// hears of it.
+    #[inline(always)]
+    fn arrive<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if !self.sdma.is_in(sdma::State::Sdma) {
+            return transitions::fault(io);
+        }
         self.fetch(sdma::Event::Arrived, send, io);
-        self.signalled(send, io);
-        // Other parts may be there already, but this one has taken its time, too.
-        self.cut_off_if_late(send, io);
-    }
-
-    /// Cuts the frame off if parts are missing, and CPU B would come too late from now on.
-    #[inline(never)]
-    fn cut_off_if_late<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        let Work { frames, watch, .. } = &mut self.work;
-        let waits = watch.is_on() && frames.now().missing != 0;
-        if waits && watch.is_over(timer::now(&mut io.bus)) {
-            self.deadline(send, io);
+        if self.sdma.is_in(sdma::State::HeldForSum) {
+            self.fetch(sdma::Event::SumStored, send, io);
+        }
+        if self.work.signal.take().is_some() {
+            self.hand_over(send::Event::OfferedWhole, send, io);
         }
     }
 
@@ -186,24 +169,11 @@ impl Sender {
     /// on: the next one comes when all parts of that are there.
     #[inline(always)]
     pub fn go_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        if !self.work.watch.is_on() && (self.queues.any() || self.work.job.left != 0) {
+        // The one that is prepared comes when the frame in SDMA has ended.
+        let waits = self.work.is_prepared && !self.sdma.is_in(sdma::State::Idle);
+        let more = self.queues.any() || self.work.job.left != 0;
+        if more && !waits && !self.work.watch.is_on() {
             self.go(send, io);
-        }
-    }
-
-    /// All that a look has shown was seen to: sets the deadline of the next part. If that is over
-    /// already, the timer's turn would come too late.
-    #[inline(never)]
-    pub fn set_deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        let Work { frames, watch, .. } = &mut self.work;
-        let frame = frames.now();
-        let late = watch.over(frame.here, frame.end_of(frame.here));
-        let now = timer::now(&mut io.bus);
-        if late.wrapping_sub(now) as i32 > 0 {
-            io.arm_at(SlotB::Part, now, late);
-        } else {
-            self.deadline(send, io);
-            self.report_steps(io);
         }
     }
 
@@ -224,6 +194,12 @@ impl Sender {
     #[inline(always)]
     pub const fn is_watching(&self) -> bool {
         self.work.watch.is_on()
+    }
+
+    /// Whether no frame is in work, and none to be taken: the path may be had, though it is lent.
+    pub fn rests(&self) -> bool {
+        let is_idle = self.sdma.is_in(sdma::State::Idle) && !self.work.is_prepared;
+        is_idle && !self.queues.any() && self.work.job.left == 0
     }
 
     /// Whether no endpoint is open, and none of their frames in work.
@@ -293,7 +269,6 @@ impl Sender {
             // What was given up counts as there: the wire is to go on.
             frame.missing -= 1;
             self.part_arrived(send, io);
-            self.arrive(send, io);
         }
         self.go(send, io);
     }
@@ -327,17 +302,18 @@ impl Sender {
 
     /// Completes what is done, begins with the frames that wait, as far as there is room, and
     /// prepares another one. The next frame's transfers go before all else.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
-    #[inline(never)]
+    #[inline(always)]
     fn go<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.run(send, io);
-        self.report_steps(io);
+        self.work_on(None, send, io);
     }
 
     #[inline(always)]
-    fn run<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+    fn run<B: Dispatch>(&mut self, mut arrived: bool, send: &mut SendPath, io: &mut IoB<B>) {
         let mut finished = false;
         loop {
+            if arrived {
+                self.arrive(send, io);
+            }
             let ended = self.work.take_ended();
             let idle = self.sdma.is_in(sdma::State::Idle);
             let begins = idle && self.work.is_prepared && io.read_ring.has_room(TRANSFERS);
@@ -353,9 +329,9 @@ impl Sender {
                     self.queues.complete(io, endpoint, descriptor, status);
                 }
             }
-            if begins && self.work.frames.now().missing == 0 {
-                // All its data was in the descriptor.
-                self.arrive(send, io);
+            // If all its data was in the descriptor.
+            arrived = begins && self.work.frames.now().missing == 0;
+            if arrived {
                 continue;
             }
             if self.work.is_prepared {

@@ -1,6 +1,7 @@
 //! Datagrams that are one frame, with data in one piece or in the descriptor: most of them.
 //!
-//! Their descriptor is judged and their headers are stored in one go, from registers.
+//! Their descriptor is judged in one go, and their headers are stored in another, from registers: in
+//! between their data may be asked for.
 
 use super::frame::{ETHERNET, FETCHED, Frame, LAST, SUMMED, WANTS_SUM, WHOLE, put_inline};
 use super::job::{self, Next};
@@ -28,9 +29,26 @@ pub enum Other {
     Refused(Status),
 }
 
+/// What a frame's headers are made from, once its descriptor is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers {
+    /// NIC address of the address handle's row.
+    row: u32,
+    /// The other's port.
+    port: u32,
+    is_summed: bool,
+}
+
+impl Headers {
+    #[inline(always)]
+    const fn at(&self, word: HandleWord) -> u32 {
+        self.row + word as u32 - HandleWord::Headers as u32
+    }
+}
+
 impl Frame {
-    /// Takes a descriptor, and makes its frame; `whole` if it leaves when it is whole. One function,
-    /// as its words stay in registers from the descriptor to the headers.
+    /// Takes a descriptor: finds the place of its frame, and its data; `whole` if it leaves when it
+    /// is whole. Its headers may come while its data is fetched.
     ///
     /// # Errors
     /// [`Other`], and nothing has happened.
@@ -41,21 +59,24 @@ impl Frame {
         whole: bool,
         send: &mut SendPath,
         io: &mut IoB<B>,
-    ) -> Result<(), Other> {
+    ) -> Result<Headers, Other> {
         let bus = &mut io.bus;
         let from = next.descriptor;
         let to = bus.load(from + DescriptorWord::To as u32);
         let shape = bus.load(from + DescriptorWord::Shape as u32);
         let length = shape & 0xFFFF;
-        let (payload, handle) = (UDP + length, to >> 24);
-        if shape >> 25 != 0 || payload > next.most() {
+        let handle = to >> 24;
+        if shape >> 25 != 0 || UDP + length > next.most() {
             return Err(Other::Job);
         }
         let refused = Err(Other::Refused(Status::BadDescriptor));
-        let row = barrier(EUDP_BLOCK + handle_word(handle & (HANDLES - 1), HandleWord::Headers));
-        let of = |word: HandleWord| row + word as u32 - HandleWord::Headers as u32;
+        let headers = Headers {
+            row: barrier(EUDP_BLOCK + handle_word(handle & (HANDLES - 1), HandleWord::Headers)),
+            port: to & 0xFFFF,
+            is_summed: next.is_summed(),
+        };
         let mine = next.endpoint + 1;
-        if handle >= HANDLES || bus.load(of(HandleWord::Owner)) != mine {
+        if handle >= HANDLES || bus.load(headers.at(HandleWord::Owner)) != mine {
             return refused;
         }
         self.flags = LAST | WHOLE;
@@ -75,7 +96,7 @@ impl Frame {
             let (low, carry) = low.overflowing_add(offset);
             self.host.high = high.wrapping_add(u32::from(carry));
             self.host.low = low;
-            self.flags = if next.is_summed() {
+            self.flags = if headers.is_summed {
                 LAST | WHOLE | FETCHED | SUMMED | WANTS_SUM
             } else {
                 LAST | WHOLE | FETCHED
@@ -86,47 +107,55 @@ impl Frame {
         if !SendPath::has_link(bus) {
             return Err(Other::Refused(Status::LinkDown));
         }
-        let start = send.place_frame(HEADERS + length);
-        self.start = start;
+        self.start = send.place_frame(HEADERS + length);
         self.length = HEADERS + length;
         self.headers = HEADERS;
         self.endpoint = next.endpoint;
         self.descriptor = from;
-        self.tag = bus.load(of(HandleWord::Tag));
-        let port = to & 0xFFFF;
-        if next.is_summed() {
-            self.udp_sum = bus.load(of(HandleWord::UdpSum)) + port + (payload << 1);
+        self.settle(whole, io);
+        Ok(headers)
+    }
+
+    /// Stores its headers, from registers, and its data, if that is in the descriptor.
+    #[inline(always)]
+    pub fn put_whole_headers<B: Dispatch>(&mut self, headers: &Headers, io: &mut IoB<B>) {
+        let Headers { row, port, .. } = *headers;
+        let bus = &mut io.bus;
+        let (start, packet) = (self.start, self.length - ETHERNET);
+        let payload = packet - IP;
+        self.tag = bus.load(headers.at(HandleWord::Tag));
+        if headers.is_summed {
+            self.udp_sum = bus.load(headers.at(HandleWord::UdpSum)) + port + (payload << 1);
         }
         // Loads go first: each would wait for the stores in front of it.
-        let number = bus.load(of(HandleWord::Identification)) & 0xFFFF;
-        let sum = bus.load(of(HandleWord::IpSum)) + (IP + payload) + number;
+        let number = bus.load(headers.at(HandleWord::Identification)) & 0xFFFF;
+        let sum = bus.load(headers.at(HandleWord::IpSum)) + packet + number;
         let sum = !folded(sum) & 0xFFFF;
         let [a, b, c] = [bus.load(row), bus.load(row + 4), bus.load(row + 8)];
         let [d, e] = [bus.load(row + 12), bus.load(row + 20) & 0xFFFF];
         let f = sum << 16 | bus.load(row + 24) & 0xFFFF;
         let [g, h] = [bus.load(row + 28), bus.load(row + 32)];
-        bus.store(of(HandleWord::Identification), number + 1);
+        bus.store(headers.at(HandleWord::Identification), number + 1);
         bus.store(start, a);
         bus.store(start + 4, b);
         bus.store(start + 8, c);
         bus.store(start + 12, d);
-        bus.store(start + 16, (IP + payload) << 16 | number);
+        bus.store(start + 16, packet << 16 | number);
         bus.store(start + 20, e);
         bus.store(start + 24, f);
         bus.store(start + 28, g);
         bus.store(start + 32, h);
         bus.store(start + 36, port << 16 | payload);
-        if !self.has(FETCHED) {
-            let data = from + DescriptorWord::Data as u32;
-            let sum = put_inline(bus, data, start, length);
-            if next.is_summed() {
+        if self.has(FETCHED) {
+            // The first two bytes of data behind the sum may be there already.
+            bus.store_half(start + 40, 0);
+        } else {
+            let data = self.descriptor + DescriptorWord::Data as u32;
+            let sum = put_inline(bus, data, start, self.length - HEADERS);
+            if headers.is_summed {
                 self.put_sum(sum, io);
             }
-        } else {
-            bus.store(start + 40, 0);
         }
-        self.settle(whole, io);
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::io::IoB;
 use crate::io::deadline::SlotB;
 use crate::path::send::SendPath;
 use crate::path::send::own::Wait;
-use crate::sides::eudp::frame::LEADS;
+use crate::sides::eudp::frame::{LEADS, WHOLE};
 use crate::sides::eudp::job::Next;
 use crate::sides::eudp::machines::{Card, Work};
 use crate::sides::eudp::queue::Here;
@@ -28,7 +28,7 @@ impl Sender {
         io: &mut IoB<B>,
     ) -> bool {
         if !self.queues.any() && self.work.job.left == 0 {
-            if idle {
+            if idle && send.has_waiting() {
                 send.take_back(io);
             }
             return false;
@@ -51,13 +51,34 @@ impl Sender {
             }
             return idle;
         }
-        let made = self.work.frames.next().take(&next, !idle, send, io);
-        if let Err(why) = made {
-            return self.prepare_other(why, idle, send, io);
-        }
-        self.queues.take(&mut io.bus, next);
+        let headers = match self.work.frames.next().take(&next, !idle, send, io) {
+            Ok(headers) => headers,
+            Err(why) => return self.prepare_other(why, idle, send, io),
+        };
         self.work.is_prepared = true;
+        let has_begun = idle && self.ask(send, io);
+        // The headers come while the data is fetched.
+        let frames = &mut self.work.frames;
+        let frame = if has_begun {
+            frames.now()
+        } else {
+            frames.next()
+        };
+        frame.put_whole_headers(&headers, io);
+        self.queues.take(&mut io.bus, next);
         true
+    }
+
+    /// Asks for the data of the frame that is prepared, as its turn is next. Returns whether SDMA has
+    /// it already.
+    #[inline(always)]
+    fn ask<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
+        let frame = self.work.frames.next();
+        if !frame.has(WHOLE) {
+            return self.begin_early(send, io);
+        }
+        frame.fetch_ahead(io);
+        false
     }
 
     /// The descriptor of another datagram.
@@ -69,7 +90,7 @@ impl Sender {
         send: &mut SendPath,
         io: &mut IoB<B>,
     ) -> bool {
-        let next = self.queues.again(&mut io.bus);
+        let next = self.queues.again();
         let judged = match why {
             Other::Job => self.work.job.take(&mut io.bus, next),
             Other::Refused(status) => Err(status),
@@ -109,6 +130,9 @@ impl Sender {
         }
         frames.next().begin(job, !idle, send, io);
         *is_prepared = true;
+        if frames.next().may_be_cut() {
+            self.begin_early(send, io);
+        }
         true
     }
 
@@ -120,41 +144,30 @@ impl Sender {
             .refuse(io, next.endpoint, next.descriptor, status);
     }
 
-    /// SDMA gets the frame that is prepared.
+    /// SDMA gets the frame that is prepared, and leaves when it is whole.
     #[inline(always)]
     pub(super) fn begin<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        self.turn();
+        if self.work.pending > SEEN {
+            self.see_sent(send, io);
+        }
+        let work = &mut self.work;
+        let mut card = Card {
+            work,
+            send,
+            io,
+            whole: true,
+        };
+        let step = self.sdma.step(sdma::Event::Posted, &mut card);
+        self.note(0, step, io);
+    }
+
+    #[inline(always)]
+    pub(super) const fn turn(&mut self) {
         let work = &mut self.work;
         work.is_prepared = false;
         work.frames.turn();
         work.is_cut = false;
-        if work.frames.now().may_be_cut() {
-            self.begin_early(send, io);
-        } else {
-            if work.pending > SEEN {
-                self.see_sent(send, io);
-            }
-            let work = &mut self.work;
-            let mut card = Card {
-                work,
-                send,
-                io,
-                whole: true,
-            };
-            let step = self.sdma.step(sdma::Event::Posted, &mut card);
-            self.note(0, step, io);
-        }
-    }
-
-    /// The same of one that may leave before it is whole.
-    #[inline(never)]
-    pub(super) fn begin_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.see_sent(send, io);
-        // What is in front of it in the channel would make its parts late.
-        if !io.read_ring.is_idle(&mut io.bus) {
-            self.work.frames.now().keep_whole();
-        }
-        self.fetch(sdma::Event::Posted, send, io);
-        self.work.is_cut = self.work.frames.now().may_be_cut();
     }
 
     /// The host's own frames have their turn: the next one comes when these are read, or soon.

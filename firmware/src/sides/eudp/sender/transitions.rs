@@ -103,6 +103,6 @@ impl Sender {
 
 /// A transition that the table excludes.
 #[inline(never)]
-fn fault<B: Dispatch>(io: &mut IoB<B>) {
+pub(super) fn fault<B: Dispatch>(io: &mut IoB<B>) {
     bump(&mut io.bus, word(BlockWord::Faults));
 }
