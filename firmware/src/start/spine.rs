@@ -17,7 +17,7 @@ use core::arch::global_asm;
 use spine_image::interface::{self, Number};
 use tigon2_hal::timer;
 
-/// s0 to s8, ra, sp of the run in work; and where the effects are.
+/// s0 to s8, ra, sp of the run in work, for the case that it is cut off; and where the effects are.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".scratch_a.data")]
 static SPINE_SAVED: State<[u32; 12]> = State::new([0; 12]);
@@ -45,6 +45,12 @@ spine_enter:
     sw    $31, %lo({saved} + 36)($8)
     jalr  $6
     sw    $29, %lo({saved} + 40)($8)
+    # The verifier has proven that all others are as they were.
+    lui   $8, %hi({saved})
+    lw    $31, %lo({saved} + 36)($8)
+    nop
+    jr    $31
+    nop
 spine_leave:
     lui   $8, %hi({saved})
     lw    $31, %lo({saved} + 36)($8)

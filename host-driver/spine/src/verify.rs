@@ -9,6 +9,7 @@
 //! | control stays in the function, but for calls | branches and jumps end at its own instructions; no way leads over its end |
 //! | calls go to functions of the object and to imports | `jal`, and `j` with an empty frame; no computed jump but `jr ra` |
 //! | a return goes back to the caller | the return address is read from where this function has put it, and `sp` is where it was |
+//! | s0 to s8 are as they were, as the runtime relies on | likewise |
 //! | no recursion | the graph of calls has no circle |
 //! | so much stack and no more | `sp` moves by constants, frames add up along the calls |
 //! | handlers are ephemeral | none reaches an interface that asks for a `Durable` |
@@ -90,6 +91,14 @@ pub enum Refused {
     ReturnAddress {
         /// Where.
         at: Place,
+    },
+    /// A return with another value in a register than the caller's, which is to be kept.
+    #[error("{at}: register ${register} is not as the caller left it")]
+    Kept {
+        /// Where.
+        at: Place,
+        /// Which.
+        register: usize,
     },
     /// A register that is not an extension's.
     #[error("{at}: an extension may not use register ${register}")]

@@ -300,6 +300,49 @@ fn the_return_address_is_left_alone_behind_a_call() {
     assert!(matches!(error, Refused::DelaySlot { .. }), "{error}");
 }
 
+/// What the runtime has in s0 to s8 is there when a handler returns.
+#[test]
+fn registers_of_the_caller_are_as_they_were() {
+    for register in (16..24).chain([30]) {
+        let frame = |words: &[u32]| {
+            let begin = [
+                addiu(SP, SP, -8),
+                sw(register, 4, SP),
+                addiu(register, A0, 1),
+            ];
+            let end = [lw(register, 4, SP), addiu(SP, SP, 8)];
+            init(&[&begin, words, &end].concat())
+        };
+        judged(&frame(&[NOP])).expect("harmless");
+        for words in [
+            // Overwritten where it was stored, as a word and by halves.
+            &[sw(A0, 4, SP)][..],
+            &[sw(register, 4, SP)],
+            &[immediate(0x29, A0, SP, 6)],
+        ] {
+            let error = refused(&frame(words));
+            assert!(
+                matches!(error, Refused::Kept { register: is, .. } if is == register as usize),
+                "{error}"
+            );
+        }
+        for words in [
+            &[addiu(register, register, 1)][..],
+            &[
+                addiu(SP, SP, -8),
+                sw(register, 0, SP),
+                lw(register, 4, SP),
+                addiu(SP, SP, 8),
+            ],
+            // On one of two ways alone.
+            &[bne(A0, ZERO, 2), NOP, addiu(register, ZERO, 0)],
+        ] {
+            let error = refused(&init(words));
+            assert!(matches!(error, Refused::Kept { .. }), "{error}");
+        }
+    }
+}
+
 #[test]
 fn stores_by_the_stack_pointer_stay_in_the_frame() {
     for words in [

@@ -1,12 +1,13 @@
 //! Into an extension's text, and out of it.
 //!
-//! [`enter`] saves what the dispatch loop and its callers rely on, calls the handler, and takes
-//! everything back from where it was saved: an extension is not trusted to have kept it. There
-//! are three ways out, and all end at the same instruction:
+//! [`enter`] saves what the dispatch loop and its callers rely on and calls the handler. There are
+//! three ways out. A handler that returns has left all registers of its caller as they were: the
+//! host's verifier has proven it. One that does not has left them anyhow, so they are taken back from
+//! where they were saved:
 //!
 //! ```text
-//! handler returns ───────────────────────────────┐
-//! CPU B sets CPU A's program counter ── abort ───┼──► registers as they were, back
+//! handler returns ──────────────────────────────────────────────────────────► back
+//! CPU B sets CPU A's program counter ── abort ───┬──► registers as they were ──┘
 //! it panics ── end ──────────────────────────────┘
 //! ```
 
@@ -85,8 +86,9 @@ mod text {
         effects: &mut Effects,
     ) -> u32 {
         // SAFETY: `entry` is one of those that the linker has proven to keep to what a handler
-        // may do, and `load` has found in the arena. The registers are taken back from where
-        // they were saved, whatever the handler did to them.
+        // may do, and `load` has found in the arena. It has proven that a handler which returns
+        // has left its caller's registers as they were; otherwise they are taken back from where
+        // they were saved.
         unsafe { spine_enter(message, context, entry, effects) }
     }
 

@@ -14,6 +14,8 @@ const ZERO: usize = 0;
 const GLOBAL: usize = 28;
 const STACK: usize = 29;
 const RETURN: usize = 31;
+/// Registers that a function leaves as they were: s0 to s8, and the return address.
+const KEPT: [usize; 10] = [16, 17, 18, 19, 20, 21, 22, 23, 30, RETURN];
 /// Registers that no extension touches: k0, k1, gp.
 const FOREIGN: [usize; 3] = [26, 27, GLOBAL];
 
@@ -33,17 +35,40 @@ pub struct Summary {
 struct State {
     /// Where `sp` is from where it was at entry; 0 or less.
     sp: i32,
-    /// Where, likewise, the caller's return address was stored, if it was.
-    saved: Option<i32>,
-    /// Whether the return address is in its register.
-    in_ra: bool,
+    /// Where, likewise, the caller's values of [`KEPT`] were stored, if they were.
+    saved: [Option<i32>; KEPT.len()],
+    /// Which of them are in their registers.
+    held: [bool; KEPT.len()],
 }
 
 const ENTRY: State = State {
     sp: 0,
-    saved: None,
-    in_ra: true,
+    saved: [None; KEPT.len()],
+    held: [true; KEPT.len()],
 };
+
+impl State {
+    /// Whether the caller's return address is in its register.
+    fn holds_return(&self) -> bool {
+        kept(RETURN).is_some_and(|index| self.held[index])
+    }
+
+    /// What is so on both of two ways.
+    fn both(&self, other: &State) -> State {
+        State {
+            sp: self.sp,
+            saved: std::array::from_fn(|index| {
+                self.saved[index].filter(|_| self.saved[index] == other.saved[index])
+            }),
+            held: std::array::from_fn(|index| self.held[index] && other.held[index]),
+        }
+    }
+}
+
+/// A register's index in [`KEPT`].
+fn kept(register: usize) -> Option<usize> {
+    KEPT.iter().position(|kept| *kept == register)
+}
 
 /// Where control goes behind an instruction and its delay slot.
 enum Next {
@@ -126,11 +151,7 @@ impl Walk<'_> {
             }
             Some(known) => {
                 // Only what is so on all ways is known.
-                let both = State {
-                    sp: state.sp,
-                    saved: known.saved.filter(|_| known.saved == state.saved),
-                    in_ra: known.in_ra && state.in_ra,
-                };
+                let both = known.both(&state);
                 if both != *known {
                     self.seen.insert(to, both);
                     self.open.push(to);
@@ -163,10 +184,10 @@ impl Walk<'_> {
             return Err(Refused::DelaySlot { at });
         }
         // A call has written the return address before its slot runs.
-        let before = State {
-            in_ra: state.in_ra && !calls,
-            ..state
-        };
+        let mut before = state;
+        if calls && let Some(index) = kept(RETURN) {
+            before.held[index] = false;
+        }
         let behind = self.execute(at + 4, slot, before)?;
         match next {
             Next::On => Ok(()),
@@ -190,7 +211,7 @@ impl Walk<'_> {
             }
             Next::Return => {
                 // The address is read before the slot.
-                if !state.in_ra {
+                if !state.holds_return() {
                     let at = self.at(at);
                     return Err(Refused::ReturnAddress { at });
                 }
@@ -207,10 +228,11 @@ impl Walk<'_> {
             let offset = state.sp;
             return Err(Refused::Frame { at, offset });
         }
-        if !state.in_ra {
-            return Err(Refused::ReturnAddress { at });
+        match KEPT.iter().zip(state.held).find(|(_, held)| !held) {
+            None => Ok(()),
+            Some((&RETURN, _)) => Err(Refused::ReturnAddress { at }),
+            Some((&register, _)) => Err(Refused::Kept { at, register }),
         }
-        Ok(())
     }
 
     fn call(&mut self, target: u32, state: State) {
@@ -310,7 +332,9 @@ impl Walk<'_> {
                 }
                 state.sp += offset;
                 // A frame that was given back holds nothing any more.
-                state.saved = state.saved.filter(|saved| *saved >= state.sp);
+                for saved in &mut state.saved {
+                    *saved = saved.filter(|saved| *saved >= state.sp);
+                }
                 let frame = state.sp.unsigned_abs();
                 if state.sp > 0 || frame > 0x1000 {
                     let (at, offset) = (self.at(at), state.sp);
@@ -318,12 +342,14 @@ impl Walk<'_> {
                 }
                 self.summary.frame = self.summary.frame.max(frame);
             }
-            Some(RETURN) => {
-                // lw ra, where it was stored
-                let back = opcode(word) == 0x23 && on_stack;
-                state.in_ra = back && state.saved == Some(state.sp + offset);
+            Some(register) => {
+                if let Some(index) = kept(register) {
+                    // lw register, where it was stored
+                    let back = opcode(word) == 0x23 && on_stack;
+                    state.held[index] = back && state.saved[index] == Some(state.sp + offset);
+                }
             }
-            _ => {}
+            None => {}
         }
         if opcode(word) >= 0x28 && on_stack {
             self.store(at, word, &mut state)?;
@@ -331,7 +357,7 @@ impl Walk<'_> {
         Ok(state)
     }
 
-    /// A store by the stack pointer: into the frame, and not over the return address.
+    /// A store by the stack pointer: into the frame, perhaps over what is kept there.
     fn store(&self, at: u32, word: u32, state: &mut State) -> Result<(), Refused> {
         let place = state.sp + immediate(word);
         let into_frame = place >= state.sp && place < 0;
@@ -340,11 +366,12 @@ impl Walk<'_> {
             let offset = place;
             return Err(Refused::Frame { at, offset });
         }
+        for saved in &mut state.saved {
+            *saved = saved.filter(|saved| *saved != place & !3);
+        }
         let is_word = opcode(word) == 0x2B;
-        if is_word && rt(word) == RETURN && state.in_ra {
-            state.saved = Some(place);
-        } else if state.saved == Some(place & !3) {
-            state.saved = None;
+        if let Some(index) = kept(rt(word)).filter(|index| is_word && state.held[*index]) {
+            state.saved[index] = Some(place);
         }
         Ok(())
     }

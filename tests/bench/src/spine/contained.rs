@@ -102,8 +102,9 @@ fn all() -> Vec<Hostile> {
         counted,
     };
     let back = [jr(RA), NOP];
-    let junk: Vec<u32> = (16..24)
-        .chain([30])
+    // All that are not the caller's.
+    let junk: Vec<u32> = (3..16)
+        .chain([24, 25])
         .map(|register| addiu(register, ZERO, -1))
         .collect();
     vec![
@@ -177,7 +178,7 @@ fn all() -> Vec<Hostile> {
             DomainCount::Runs,
         ),
         words(
-            "leaves no register as it was",
+            "leaves no register of its own as it was",
             &[&junk[..], &[jr(RA), addu(V0, ZERO, ZERO)]].concat(),
             DomainCount::Consumed,
         ),
