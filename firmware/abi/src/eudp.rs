@@ -23,8 +23,8 @@
 //! Descriptor n stands in slot n modulo [`SLOTS`] of its L2 queue in NIC memory, where the process
 //! writes it itself (*push*), or in entry n modulo [`EndpointWord::Descriptors`] of its L1 queue in
 //! the process's memory, from where the firmware fetches it (*pull*): up to [`SLOTS`] with one
-//! transfer, when few are left in NIC memory: [`HALF`] to send, [`FEW`] to receive. Its last word, [`posted`], says
-//! that the slot has this descriptor; without it the firmware pulls.
+//! transfer, when few are left in NIC memory: [`HALF`] to send, [`FEW`] to receive. Its last word,
+//! [`posted`], says that the slot has this descriptor; without it the firmware pulls.
 //!
 //! ```text
 //!   L1, at Queues:       | to send: Descriptors entries | to receive: as many |

@@ -67,8 +67,8 @@ pub mod receiver;
 pub mod sender;
 pub mod sums;
 pub mod supply;
-pub mod transfers;
-mod vlan;
+mod transfers;
+pub mod vlan;
 pub mod watch;
 pub mod whole;
 
