@@ -43,12 +43,12 @@ pub struct Arguments {
     /// Number of events to keep, the last ones
     #[arg(long, value_name = "N", default_value_t = tigon2_sim::timeline::LIMIT)]
     pub events: usize,
-    /// router: List which function each CPU of both cards is in, too, to two cycles
+    /// router, --eudp: List which function each CPU of both cards is in, too, to two cycles
     #[arg(long)]
     pub functions: bool,
     /// Instead: ten datagrams of 32 KB from an endpoint of one card to that of another
     #[arg(long, conflicts_with_all = ["experiment", "datagram", "queues", "from", "to", "rate",
-        "firmware", "profile", "fragments", "events", "functions"])]
+        "firmware", "profile", "fragments", "events"])]
     pub eudp: bool,
     /// Folder for the files [default: target/reports/trace]
     #[arg(long, value_name = "DIR")]
@@ -86,7 +86,7 @@ impl Way {
 /// As [`trace::run`], and for arguments that ask for nothing.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.eudp {
-        return eudp::flow::run(arguments.out.as_deref());
+        return eudp::flow::run(arguments.out.as_deref(), arguments.functions);
     }
     ensure!(
         arguments.from < arguments.to,

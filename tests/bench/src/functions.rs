@@ -1,38 +1,42 @@
 //! Which function of the firmware an instruction is in, and the runs of functions over time.
 
-use super::card::{Kit, Text};
 use anyhow::Result;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::Range;
 use tigon2_chip::Cpu;
 
 /// What the text of extensions is called.
 pub const EXTENSION: &str = "the extension's own text";
+/// Two cycles in nanoseconds: between two looks at the program counters.
+pub const LOOK_NS: u64 = 23;
 /// What has no function: pieces of assembly of the dispatch loop.
 const ELSEWHERE: &str = "elsewhere";
 /// What the dispatch loop is called in [`Runs`], with its idle turns.
 const LOOP: &str = "the dispatch loop";
 
-/// The functions of one CPU while a domain is loaded.
+/// The functions of one CPU while a domain is loaded or an endpoint is open.
 pub struct Functions {
     /// By their first address: end and name.
     named: BTreeMap<u32, (u32, String)>,
-    text: Text,
+    extensions: Vec<Range<u32>>,
 }
 
 impl Functions {
-    /// Those of the kit's firmware, with extensions' text where it is.
+    /// Those of a firmware's ELF file; the text of extensions is in these pieces of memory.
     ///
     /// # Errors
-    /// If the firmware's ELF is none.
-    pub fn of(kit: &Kit, text: Text, cpu: Cpu) -> Result<Functions> {
-        let file = object::File::parse(kit.elf())?;
+    /// If it is no such file.
+    pub fn of(elf: &[u8], extensions: &[Range<u32>], cpu: Cpu) -> Result<Functions> {
+        let file = object::File::parse(elf)?;
         // The pads of both CPUs have the same addresses, and where the host's frames have their code
-        // is other code while a domain is loaded.
+        // is other code now.
+        let endpoints = file.section_by_name(".scratch_b.endpoints");
+        let has_endpoints = endpoints.is_some_and(|section| section.size() != 0);
         let is_away = |name: &str| match cpu {
             Cpu::A => name.starts_with(".scratch_b") || name == ".scratch_a.host",
-            _ => name.starts_with(".scratch_a"),
+            _ => name.starts_with(".scratch_a") || has_endpoints && name == ".scratch_b.text",
         };
         let is_elsewhere = |index| {
             let section = file.section_by_index(index).ok();
@@ -49,7 +53,7 @@ impl Functions {
         });
         Ok(Functions {
             named: named.collect(),
-            text,
+            extensions: extensions.to_vec(),
         })
     }
 
@@ -57,7 +61,7 @@ impl Functions {
     pub fn at(&self, pc: u32) -> &str {
         let found = self.named.range(..=pc).next_back();
         match found.filter(|(_, (end, _))| pc < *end) {
-            _ if self.text.contains(pc) => EXTENSION,
+            _ if self.extensions.iter().any(|text| text.contains(&pc)) => EXTENSION,
             Some((_, (_, name))) => name,
             None => ELSEWHERE,
         }
@@ -68,7 +72,7 @@ impl Functions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// From when to when, in nanoseconds.
-    pub time: std::ops::Range<u64>,
+    pub time: Range<u64>,
     /// The card, and its CPU.
     pub of: (usize, Cpu),
     /// The function.

@@ -18,8 +18,9 @@
 //!   front_page  the figures and pictures of the README
 //! ```
 //!
-//! [`report`] is the common report format, [`chart`], [`rows`] and [`pictures`] draw, and
-//! [`conversation`] is the traffic between two stacks of smoltcp.
+//! [`functions`] tells which function of the firmware an instruction is in. [`report`] is the
+//! common report format, [`chart`], [`rows`] and [`pictures`] draw, and [`conversation`] is the
+//! traffic between two stacks of smoltcp.
 #![forbid(unsafe_code)]
 
 pub mod chart;
@@ -29,6 +30,7 @@ pub mod eta;
 pub mod eudp;
 pub mod explore;
 pub mod front_page;
+pub mod functions;
 pub mod guest;
 pub mod knet;
 pub mod linux;

@@ -1,7 +1,7 @@
 //! The picture of ten datagrams of 32 KB.
 
 use eudp::CutThrough;
-use tigon_bench::eudp::flow;
+use tigon_bench::eudp::{flow, way};
 use tigon_bench::rows::Busy;
 
 const SDMA: usize = 1;
@@ -36,7 +36,7 @@ fn ten_datagrams_flow_from_process_to_process() {
 #[test]
 fn the_pictures_name_every_row() {
     let folder = tempfile::tempdir().expect("a folder");
-    flow::run(Some(folder.path())).unwrap_or_else(|error| panic!("{error:#}"));
+    flow::run(Some(folder.path()), false).unwrap_or_else(|error| panic!("{error:#}"));
     for name in ["eudp-stored.svg", "eudp-cut-through.svg"] {
         let picture = std::fs::read_to_string(folder.path().join(name)).expect("a picture");
         for row in ["library", "SDMA", "SEND", "link", "RECV", "RDMA"] {
@@ -44,4 +44,31 @@ fn the_pictures_name_every_row() {
         }
         assert!(picture.matches("<rect").count() > 200, "{name}");
     }
+}
+
+/// A datagram's way by the names of the functions that see to it: CPU B of the card that sends, then
+/// CPU A of the one that receives, which writes it and completes it.
+#[test]
+fn the_listing_names_who_works_on_a_datagram() {
+    let text = way::record(1472, 1500, CutThrough::Off).unwrap_or_else(|error| panic!("{error:#}"));
+    let at = |card: u32, cpu: &str, function: &str| {
+        let is = |line: &str| {
+            let mut words = line.split_whitespace();
+            let begins: f64 = words.next()?.parse().ok()?;
+            let rest: Vec<&str> = words.collect();
+            let of = [&*card.to_string(), cpu];
+            (rest.get(3..5) == Some(&of[..]) && line.ends_with(function)).then_some(begins)
+        };
+        let found = text.lines().filter_map(is).collect::<Vec<_>>();
+        assert!(
+            !found.is_empty(),
+            "no {function} on CPU {cpu} of card {card}:\n{text}"
+        );
+        found
+    };
+    let sends = at(0, "B", "work_on");
+    let takes = at(1, "A", "complete_some");
+    let completes = at(1, "A", "complete_one");
+    let last = |of: &[f64]| of.last().copied().expect("some");
+    assert!(sends[0] < takes[0] && takes[0] < last(&completes), "{text}");
 }

@@ -12,7 +12,7 @@ use smoltcp::wire::{IpAddress, UdpPacket};
 use std::io::IoSlice;
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use testbed::firmware::{self, FirmwareOptions, Placement, Variant};
+use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, Placement, Variant};
 use testbed::setup::{self, Need};
 use tigon2_model::Board;
 use tigon2_sim::timing::Parameters;
@@ -49,19 +49,31 @@ const AT_ONCE: Coalescing = Coalescing {
     max_receive_bds: 1,
 };
 
-/// The image of the variant with endpoints.
-///
-/// # Errors
-/// If it does not build.
-pub fn image() -> Result<Vec<u8>> {
+/// The variant with endpoints.
+fn built() -> Result<FirmwareArtifacts> {
     setup::ensure(&[Need::Firmware])?;
     let variant = Variant::from_str("eudp", false).map_err(anyhow::Error::msg)?;
     firmware::build(FirmwareOptions {
         variant,
         placement: Placement::Scratch,
         quiet: true,
-    })?
-    .image()
+    })
+}
+
+/// The image of the variant with endpoints.
+///
+/// # Errors
+/// If it does not build.
+pub fn image() -> Result<Vec<u8>> {
+    built()?.image()
+}
+
+/// Its ELF file.
+///
+/// # Errors
+/// As [`image`].
+pub fn elf() -> Result<Vec<u8>> {
+    Ok(std::fs::read(&built()?.elf)?)
 }
 
 /// The card, its driver, an endpoint.

@@ -11,6 +11,7 @@
 //! | library, receives | the process sees that a datagram is complete |
 
 use super::pair::Pair;
+use super::way;
 use crate::rows::{self, Busy, Picture, Row};
 use anyhow::{Context, Result, ensure};
 use eudp::{Checksum, Completion, CutThrough, Status};
@@ -26,6 +27,8 @@ use tigon2_sim::timeline::{LIMIT, Recorder, Timeline, number};
 const BYTES: usize = 32_768;
 const COUNT: u32 = 10;
 const MTU: u32 = 9000;
+/// Single datagrams, and the packets of their wire.
+const WAYS: [(usize, u32); 3] = [(1, 1500), (1472, 1500), (8972, 9000)];
 /// Nanoseconds within which all of them are there.
 const PATIENCE: u64 = 50_000_000;
 
@@ -159,11 +162,11 @@ fn frames(timeline: &Timeline) -> Vec<Busy> {
 }
 
 /// Records them, stored and cut through, and writes a picture of each to the folder, or to
-/// `target/reports/trace`.
+/// `target/reports/trace`; and `functions`, of single datagrams, too.
 ///
 /// # Errors
-/// As [`record`], and if a file cannot be written.
-pub fn run(folder: Option<&Path>) -> Result<()> {
+/// As [`record`] and [`way::record`], and if a file cannot be written.
+pub fn run(folder: Option<&Path>, functions: bool) -> Result<()> {
     let folder = folder.map_or_else(|| paths::reports().join("trace"), Path::to_path_buf);
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
@@ -193,6 +196,12 @@ pub fn run(folder: Option<&Path>) -> Result<()> {
             );
         }
         println!("  picture: {}", path.display());
+        for (bytes, mtu) in WAYS.into_iter().filter(|_| functions) {
+            let path = folder.join(format!("eudp-{name}-{bytes}-functions.txt"));
+            std::fs::write(&path, way::record(bytes, mtu, cut)?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            println!("  functions, {bytes} bytes: {}", path.display());
+        }
     }
     Ok(())
 }

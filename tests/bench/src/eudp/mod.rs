@@ -15,6 +15,7 @@ pub mod damage;
 pub mod flow;
 mod pair;
 pub mod shares;
+pub mod way;
 
 pub use card::{Bench, image};
 pub use pair::Pair;

@@ -2,8 +2,8 @@
 
 use super::card::{Kit, SpineCard};
 use super::cost::CLOCK;
-use super::functions::Functions;
 use super::stores::pc;
+use crate::functions::Functions;
 use crate::simulated::tables::framed;
 use anyhow::Result;
 use comfy_table::Table;
@@ -38,7 +38,7 @@ impl Samples {
     /// If the firmware's ELF is none.
     pub fn new(kit: &Kit, card: &SpineCard) -> Result<Samples> {
         Ok(Samples {
-            functions: Functions::of(kit, card.text(), Cpu::A)?,
+            functions: Functions::of(kit.elf(), &card.text().0, Cpu::A)?,
             counts: BTreeMap::new(),
         })
     }

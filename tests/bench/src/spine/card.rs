@@ -161,7 +161,7 @@ pub struct SpineCard {
 
 /// Where the text of extensions runs: in the arena, or in CPU A's scratch pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text([Range<u32>; 2]);
+pub struct Text(pub [Range<u32>; 2]);
 
 impl Text {
     /// As the firmware says.

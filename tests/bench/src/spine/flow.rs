@@ -12,9 +12,9 @@
 //! Packets stay in their order, so the nth of each row is the same one.
 
 use super::card::Kit;
-use super::functions::{Functions, Run, Runs, listing};
 use super::guarded::ROUTES;
 use super::peers::{Forwarded, Pair};
+use crate::functions::{Functions, LOOK_NS, Run, Runs, listing};
 use crate::rows::{Arrow, Busy, Picture, Row};
 use crate::trace::handlers;
 use anyhow::{Context, Result, ensure};
@@ -32,8 +32,6 @@ use tigon2_sim::timeline::event::{Event, Span};
 use tigon2_sim::timeline::{LIMIT, Recorder, Timeline};
 use tigon2_sim::timing::Parameters;
 
-/// Two cycles in nanoseconds: between two looks at the run in work.
-const LOOK_NS: u64 = 23;
 /// Looks between two times that packets are taken off the wire.
 const LOOKS: usize = 1000;
 /// Nanoseconds between two marks of the time.
@@ -152,9 +150,9 @@ struct Looks {
 
 impl Looks {
     fn new(kit: &Kit, pair: &Pair, are_wanted: bool) -> Result<Looks> {
-        let text = || pair.cards[0].text();
+        let text = pair.cards[0].text();
         let functions = if are_wanted {
-            let [a, b] = [Cpu::A, Cpu::B].map(|cpu| Functions::of(kit, text(), cpu));
+            let [a, b] = [Cpu::A, Cpu::B].map(|cpu| Functions::of(kit.elf(), &text.0, cpu));
             Some([a?, b?])
         } else {
             None

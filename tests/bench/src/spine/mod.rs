@@ -41,7 +41,6 @@ pub mod exchange;
 pub mod explored;
 pub mod flow;
 pub mod frames;
-pub mod functions;
 pub mod guarded;
 pub mod list;
 mod loaded;

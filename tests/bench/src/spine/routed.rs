@@ -3,10 +3,10 @@
 
 use super::account::{INTERVAL, Samples, Share};
 use super::card::{Kit, SpineCard};
-use super::functions::EXTENSION;
 use super::guarded::ROUTES;
 use super::peers::Pair;
 use super::router;
+use crate::functions::EXTENSION;
 use crate::simulated::tables::framed;
 use anyhow::{Result, bail};
 use comfy_table::Table;
