@@ -16,7 +16,7 @@
 //! ```
 
 use super::DOMAINS;
-use super::peer::{MESSAGES_AT, ROOMS, STAGING};
+use super::peer::{MESSAGES_AT, RING_WORDS, RingWord};
 use tigon2_chip::table;
 
 /// Offset in the peer page of the leases as the host asks for them.
@@ -62,6 +62,6 @@ pub const fn current(domain: u32) -> u32 {
 }
 
 const _: () = {
-    assert!(STAGING + 4 * ROOMS <= LEASES);
+    assert!(RING_WORDS + RingWord::Producer as u32 + 4 <= LEASES);
     assert!(WORK + 16 <= MESSAGES_AT);
 };

@@ -191,10 +191,7 @@ const _: () = {
     assert!(ROOMS.is_power_of_two() && STAGING + 4 * ROOMS <= PAGE_BYTES);
     assert!(MESSAGES.is_power_of_two() && MESSAGES_AT + MESSAGES * MESSAGE_BYTES <= PAGE_BYTES);
     assert!(LONGEST + 8 <= PAGE_BYTES && NUMBERED * 2 == PAGE_BYTES);
-    assert!(
-        STAGING + 4 * ROOMS <= RING_WORDS
-            && RING_WORDS + RingWord::Producer as u32 + 4 <= super::lease::LEASES
-    );
+    assert!(STAGING + 4 * ROOMS <= RING_WORDS);
     assert!(RING_STAGED.is_power_of_two() && RING_PRODUCERS + 4 * RING_STAGED <= PAGE_BYTES);
     assert!(PeerWord::RingConsumer as u32 + 8 <= GRANTED);
 };
