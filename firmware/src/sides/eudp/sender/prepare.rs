@@ -7,7 +7,7 @@ use crate::path::send::SendPath;
 use crate::path::send::own::Wait;
 use crate::sides::eudp::frame::{LEADS, WHOLE};
 use crate::sides::eudp::job::Next;
-use crate::sides::eudp::machines::{Card, Work};
+use crate::sides::eudp::machines::Work;
 use crate::sides::eudp::queue::Here;
 use crate::sides::eudp::whole::Other;
 use frame_pipeline::{sdma, send};
@@ -151,15 +151,7 @@ impl Sender {
         if self.work.pending > SEEN {
             self.see_sent(send, io);
         }
-        let work = &mut self.work;
-        let mut card = Card {
-            work,
-            send,
-            io,
-            whole: true,
-        };
-        let step = self.sdma.step(sdma::Event::Posted, &mut card);
-        self.note(0, step, io);
+        self.fetch_known(sdma::Event::Posted, true, send, io);
     }
 
     #[inline(always)]

@@ -48,12 +48,24 @@ impl Sender {
         send: &mut SendPath,
         io: &mut IoB<B>,
     ) {
+        self.fetch_known(event, false, send, io);
+    }
+
+    /// The same; `whole` if it is known that the frame leaves when it is whole.
+    #[inline(always)]
+    pub(super) fn fetch_known<B: Dispatch>(
+        &mut self,
+        event: sdma::Event,
+        whole: bool,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) {
         let work = &mut self.work;
         let mut card = Card {
             work,
             send,
             io,
-            whole: false,
+            whole,
         };
         let step = self.sdma.step(event, &mut card);
         self.note(0, step, io);
