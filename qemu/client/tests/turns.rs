@@ -5,8 +5,9 @@
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use tigon2_qemu_client::entry::tigon2_client_open;
 use tigon2_qemu_client::ffi::{ABI, ClientHandle, ClientOps, Config, HostOps, Nature};
@@ -20,10 +21,10 @@ const DMA_NOW: u64 = 0x100;
 const MEMORY: u64 = 0x1000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A card that remembers the writes to BAR 0 in their order.
+/// A card that hands the writes to BAR 0 on in their order.
 struct Registers {
     dma: DmaTable,
-    writes: Vec<(u64, u32)>,
+    writes: Sender<(u64, u32)>,
 }
 
 impl Device for Registers {
@@ -37,8 +38,8 @@ impl Device for Registers {
 
     fn region_write(&mut self, _: u32, offset: u64, data: &[u8]) -> Result<(), Errno> {
         let word = data.try_into().map_err(|_| Errno::INVAL)?;
-        self.writes.push((offset, u32::from_le_bytes(word)));
-        Ok(())
+        let write = (offset, u32::from_le_bytes(word));
+        self.writes.send(write).map_err(|_| Errno::IO)
     }
 
     fn reset(&mut self) -> Result<(), Errno> {
@@ -100,23 +101,26 @@ unsafe extern "C" fn reported(device: *mut c_void, message: *const c_char) {
     guest.lock().expect("no panic").reported.push(text);
 }
 
-fn card(folder: &TempDir) -> (Arc<Mutex<Registers>>, ServerThread, CString) {
+fn card(folder: &TempDir) -> (Receiver<(u64, u32)>, ServerThread, CString) {
     let socket = folder.path().join("card");
     let layout = DeviceLayout::pci(0x4000);
     let server = Server::bind(&socket, ServerConfig::new(layout)).expect("a socket");
-    let registers = Arc::new(Mutex::new(Registers {
+    let (writes, written) = channel();
+    let registers = Registers {
         dma: server.dma(),
-        writes: Vec::new(),
-    }));
-    let server = server.spawn(registers.clone()).expect("a thread");
+        writes,
+    };
+    let server = server
+        .spawn(Arc::new(Mutex::new(registers)))
+        .expect("a thread");
     let path = CString::new(socket.to_str().expect("a path")).expect("no zeros");
-    (registers, server, path)
+    (written, server, path)
 }
 
 #[test]
 fn accesses_from_within_an_access_are_neither_lost_nor_silent() {
     let folder = TempDir::new().expect("a folder");
-    let (registers, _server, path) = card(&folder);
+    let (written, _server, path) = card(&folder);
     let guest = Box::new(Mutex::new(Guest {
         client: std::ptr::null_mut(),
         ops: None,
@@ -169,14 +173,9 @@ fn accesses_from_within_an_access_are_neither_lost_nor_silent() {
     assert!(read, "the access further out is answered: {:?}", reported());
     assert_eq!(word, [0x5A; 4]);
 
-    let start = Instant::now();
-    let expected = [(0x10, 1), (0x14, 2), (0x18, 3)];
-    while registers.lock().expect("no panic").writes.len() < expected.len() {
-        let writes = &registers.lock().expect("no panic").writes;
-        assert!(start.elapsed() < PATIENCE, "{writes:?}");
-        std::thread::sleep(Duration::from_millis(1));
+    for expected in [(0x10, 1), (0x14, 2), (0x18, 3)] {
+        assert_eq!(written.recv_timeout(PATIENCE), Ok(expected));
     }
-    assert_eq!(registers.lock().expect("no panic").writes, expected);
     let (inner_read, reported) = {
         let guest = guest.lock().expect("no panic");
         (guest.inner_read, guest.reported.clone())
@@ -195,4 +194,5 @@ fn accesses_from_within_an_access_are_neither_lost_nor_silent() {
         CStr::from_ptr(text.as_ptr())
     };
     assert_eq!(counts.to_str(), Ok("deferred=2 dropped=1"));
+    assert!(written.try_recv().is_err(), "each write comes once");
 }
