@@ -1,4 +1,5 @@
-//! Which function of the firmware an instruction is in, and the runs of functions over time.
+//! Which function of the firmware an instruction is in, and which the CPUs of two cards are in over
+//! time.
 
 use anyhow::Result;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
@@ -6,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 use tigon2_chip::Cpu;
+use tigon2_sim::transport::SharedMachine;
 
 /// What the text of extensions is called.
 pub const EXTENSION: &str = "the extension's own text";
@@ -13,7 +15,7 @@ pub const EXTENSION: &str = "the extension's own text";
 pub const LOOK_NS: u64 = 23;
 /// What has no function: pieces of assembly of the dispatch loop.
 const ELSEWHERE: &str = "elsewhere";
-/// What the dispatch loop is called in [`Runs`], with its idle turns.
+/// What the dispatch loop is called in a [`Run`], with its idle turns.
 const LOOP: &str = "the dispatch loop";
 
 /// The functions of one CPU while a domain is loaded or an endpoint is open.
@@ -79,34 +81,55 @@ pub struct Run {
     pub function: String,
 }
 
-/// The runs of functions, as looks at the program counters show them.
-#[derive(Debug, Default)]
-pub struct Runs {
+/// Looks at the program counters of cards that run the same firmware.
+pub struct Looks {
+    /// The functions of each CPU.
+    functions: [(Cpu, Functions); 2],
     done: Vec<Run>,
     in_work: BTreeMap<(usize, Cpu), Run>,
 }
 
-impl Runs {
-    /// What one look shows.
-    pub fn look(&mut self, now: u64, of: (usize, Cpu), function: &str) {
-        let is_loop = function.starts_with("dispatch_") || function == ELSEWHERE;
-        let function = if is_loop { LOOP } else { function };
-        if let Some(run) = self.in_work.get_mut(&of) {
-            run.time.end = now;
-            if run.function == function {
-                return;
-            }
-        }
-        let next = Run {
-            time: now..now,
-            of,
-            function: function.to_owned(),
-        };
-        self.done.extend(self.in_work.insert(of, next));
+impl Looks {
+    /// At a firmware's functions: see [`Functions::of`].
+    ///
+    /// # Errors
+    /// As of [`Functions::of`].
+    pub fn new(elf: &[u8], extensions: &[Range<u32>]) -> Result<Looks> {
+        let of = |cpu| Ok::<_, anyhow::Error>((cpu, Functions::of(elf, extensions, cpu)?));
+        Ok(Looks {
+            functions: [of(Cpu::A)?, of(Cpu::B)?],
+            done: Vec::new(),
+            in_work: BTreeMap::new(),
+        })
     }
 
-    /// All of them, in the order of their beginning.
-    pub fn all(mut self) -> Vec<Run> {
+    /// Looks once at each card's CPUs.
+    pub fn take(&mut self, cards: &[SharedMachine]) {
+        for (number, card) in cards.iter().enumerate() {
+            let card = card.lock();
+            for (cpu, functions) in &self.functions {
+                let function = functions.at(card.cpus().core(*cpu).pc());
+                let is_loop = function.starts_with("dispatch_") || function == ELSEWHERE;
+                let function = if is_loop { LOOP } else { function };
+                let (now, of) = (card.now(), (number, *cpu));
+                if let Some(run) = self.in_work.get_mut(&of) {
+                    run.time.end = now;
+                    if run.function == function {
+                        continue;
+                    }
+                }
+                let next = Run {
+                    time: now..now,
+                    of,
+                    function: function.to_owned(),
+                };
+                self.done.extend(self.in_work.insert(of, next));
+            }
+        }
+    }
+
+    /// All runs that they have shown, in the order of their beginning.
+    pub fn runs(mut self) -> Vec<Run> {
         self.done.extend(self.in_work.into_values());
         self.done.sort_by_key(|run| (run.time.start, run.of));
         self.done

@@ -3,12 +3,11 @@
 
 use super::card::{PORT, elf, image};
 use super::pair::Pair;
-use crate::functions::{Functions, LOOK_NS, Runs, listing};
+use crate::functions::{LOOK_NS, Looks, listing};
 use anyhow::{Result, ensure};
 use eudp::{Checksum, Completion, CutThrough};
-use tigon2_chip::Cpu;
 
-/// Looks at the program counters between two of the processes'.
+/// How often the program counters are looked at between two polls of the processes.
 const LOOKS: usize = 9;
 /// Nanoseconds within which the datagram is there.
 const PATIENCE: u64 = 5_000_000;
@@ -28,27 +27,18 @@ pub fn record(bytes: usize, mtu: u32, cut: CutThrough) -> Result<String> {
     for host in [&mut *one, &mut *other] {
         host.settle()?;
     }
-    let cpus = [Cpu::A, Cpu::B];
-    let [a, b] = cpus.map(|cpu| Functions::of(&elf, &[], cpu));
-    let functions = [a?, b?];
     let machines = [one.machine().clone(), other.machine().clone()];
-    let mut runs = Runs::default();
+    let mut looks = Looks::new(&elf, &[])?;
     let begin = one.now();
     one.post_to(PORT, bytes)?;
     loop {
         for _ in 0..LOOKS {
             machines[0].pass(LOOK_NS);
-            for (number, machine) in machines.iter().enumerate() {
-                let machine = machine.lock();
-                for (cpu, functions) in cpus.into_iter().zip(&functions) {
-                    let at = machine.cpus().core(cpu).pc();
-                    runs.look(machine.now(), (number, cpu), functions.at(at));
-                }
-            }
+            looks.take(&machines);
         }
         one.poll()?;
         if let Some(Completion::Received { .. }) = other.poll()? {
-            return Ok(listing(&runs.all(), begin));
+            return Ok(listing(&looks.runs(), begin));
         }
         let late = one.now() - begin > PATIENCE;
         ensure!(!late, "a datagram of {bytes} bytes does not arrive");

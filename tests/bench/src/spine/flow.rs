@@ -14,7 +14,7 @@
 use super::card::Kit;
 use super::guarded::ROUTES;
 use super::peers::{Forwarded, Pair};
-use crate::functions::{Functions, LOOK_NS, Run, Runs, listing};
+use crate::functions::{LOOK_NS, Looks, Run, listing};
 use crate::rows::{Arrow, Busy, Picture, Row};
 use crate::trace::handlers;
 use anyhow::{Context, Result, ensure};
@@ -99,13 +99,21 @@ pub fn record(kit: &Kit, recording: &Recording) -> Result<Flow> {
     let rate = recording.rate.unwrap_or(RATE);
     let mut stream = pair.stream(bytes, rate, end * 1000);
     let (mut runs, mut running): (Vec<Busy>, u32) = (Vec::new(), 0);
-    let mut looks = Looks::new(kit, &pair, recording.functions)?;
+    let mut looks = if recording.functions {
+        Some(Looks::new(kit.elf(), &pair.cards[0].text().0)?)
+    } else {
+        None
+    };
     while pair.feed(&mut stream) < shown.end {
         for _ in 0..LOOKS {
             machines[0].pass(LOOK_NS);
-            looks.take(&pair, &shown);
-            let machine = machines[0].lock();
-            let (run, now) = (machine.word(SPINE_RUNNING.address()), machine.now());
+            let (run, now) = {
+                let machine = machines[0].lock();
+                (machine.word(SPINE_RUNNING.address()), machine.now())
+            };
+            if let Some(looks) = looks.as_mut().filter(|_| shown.contains(&now)) {
+                looks.take(&machines);
+            }
             if run == running {
                 continue;
             }
@@ -137,48 +145,8 @@ pub fn record(kit: &Kit, recording: &Recording) -> Result<Flow> {
         rows,
         arrows,
         forwarded: stream.summary(),
-        functions: (looks.runs.all(), shown.start),
+        functions: (looks.map_or_else(Vec::new, Looks::runs), shown.start),
     })
-}
-
-/// Looks at the program counters of both cards.
-struct Looks {
-    /// The functions of CPU A and of CPU B, if anybody wants to know.
-    functions: Option<[Functions; 2]>,
-    runs: Runs,
-}
-
-impl Looks {
-    fn new(kit: &Kit, pair: &Pair, are_wanted: bool) -> Result<Looks> {
-        let text = pair.cards[0].text();
-        let functions = if are_wanted {
-            let [a, b] = [Cpu::A, Cpu::B].map(|cpu| Functions::of(kit.elf(), &text.0, cpu));
-            Some([a?, b?])
-        } else {
-            None
-        };
-        Ok(Looks {
-            functions,
-            runs: Runs::default(),
-        })
-    }
-
-    fn take(&mut self, pair: &Pair, shown: &Range<u64>) {
-        let Some(functions) = &self.functions else {
-            return;
-        };
-        for (number, card) in pair.cards.iter().enumerate() {
-            let machine = card.machine.lock();
-            let now = machine.now();
-            if !shown.contains(&now) {
-                return;
-            }
-            for (cpu, functions) in [Cpu::A, Cpu::B].into_iter().zip(functions) {
-                let at = machine.cpus().core(cpu).pc();
-                self.runs.look(now, (number, cpu), functions.at(at));
-            }
-        }
-    }
 }
 
 /// The rows, and the ways of the packets that come and leave in the time that is shown.
