@@ -46,11 +46,9 @@ const LONGEST: u32 = 225;
 /// Bytes of a transaction.
 const BURST: u32 = 512;
 /// From the end of a part to CPU B's look at the channel, in nanoseconds; and the least from the
-/// first part's end to TxPrd, meanwhile the next one comes. The one behind that is queued so much
-/// later than TxPrd, or sooner.
-const LOOK: u32 = 6000;
+/// first part's end to TxPrd, meanwhile the next ones come.
+const LOOK: u32 = 7000;
 const BEFORE: u32 = 3500;
-const QUEUED: u32 = 6000;
 /// Nanoseconds of the counter's microsecond, 86 cycles.
 const TICK: u32 = 977;
 
@@ -113,9 +111,6 @@ const fn is_safe(bus: u32, lead: u32, length: u32) -> bool {
         if there > earlier(within(from, to), until(length)) * TICK + BEFORE {
             return false;
         }
-        if from == lead && there < LOOK + BEFORE + QUEUED {
-            there = LOOK + BEFORE + QUEUED;
-        }
         from = to;
     }
     true
@@ -129,11 +124,9 @@ pub const fn part_end(lead: u32, length: u32, from: u32) -> u32 {
     }
     let left = length - from;
     let part = PART << ((from >= FAR[0]) as u32 + (from >= FAR[1]) as u32);
-    if left <= part {
+    // The last one is not to be short.
+    if left <= part + part / 2 {
         length
-    } else if left < part + part / 2 {
-        // Two halves, so that the last one is not short.
-        from + ((left / 2 + 7) & !7)
     } else {
         from + part
     }
@@ -156,7 +149,7 @@ mod tests {
         for bus in 0..4 {
             assert_eq!(leads(bus)[..2], [1514, 4096], "stored");
         }
-        assert_eq!(board[3], 1792);
+        assert_eq!(board[3], 2368);
         assert!(board[2] > board[3] && narrow[3] > board[3] && slow[3] > 9014 / 3);
         assert_eq!(of(0, 60_000), 60_000, "a length that no frame has");
     }

@@ -4,8 +4,8 @@
 //!   alone, whole    | data |                          in front of SDMA's turn, and the headers behind
 //!   whole           | data |
 //!   gathered        | piece | piece | .. |
-//!   cut through     | first part | part |             | part | part ..
-//!                                          it begins  ^
+//!   cut through     | first part | part | part |
+//!                           it leaves  ^
 //! ```
 
 use super::flags::{AHEAD, FETCHED, GATHERED, LEADS, SUMMED, WHOLE};
@@ -30,9 +30,8 @@ impl Frame {
         }
     }
 
-    /// Queues its transfers. Of a frame that may be cut through these are the first part and another
-    /// one, for which the channel takes as long as CPU B until it sees the first: the others wait
-    /// for [`fetch_rest`](Self::fetch_rest), unless they are gathered or summed.
+    /// Queues its transfers, all before it leaves: while channels, MAC and CPU A fill the SRAM port,
+    /// CPU B takes 10 us or more for a part.
     #[inline(always)]
     pub fn fetch<B: Dispatch>(&mut self, job: &Job, send: &SendPath, io: &mut IoB<B>) {
         if self.flags & (FETCHED | AHEAD) != FETCHED {
@@ -43,17 +42,7 @@ impl Frame {
         }
         self.fetch_lead(io);
         if !self.has(WHOLE) && self.lead != self.length {
-            self.queued = self.lead;
             self.fetch_from(self.lead, job, send, io);
-        }
-    }
-
-    /// Queues the transfers that have waited for the first part, if there are any.
-    #[inline(never)]
-    pub fn fetch_rest<B: Dispatch>(&mut self, job: &Job, send: &SendPath, io: &mut IoB<B>) {
-        let from = core::mem::take(&mut self.queued);
-        if from != 0 {
-            self.fetch_from(from, job, send, io);
         }
     }
 
@@ -143,9 +132,7 @@ impl Frame {
             queue.put(bus, &transfer);
             if left == 0 {
                 self.missing += 1;
-                let waits = self.queued != 0 && !self.has(GATHERED | SUMMED);
-                self.queued = if waits && to != self.length { to } else { 0 };
-                if waits || to == self.length {
+                if to == self.length {
                     break;
                 }
                 let end = self.end_of(to);

@@ -1,9 +1,9 @@
 //! A frame that may leave before it is whole: it begins, its parts arrive, it is watched.
 //!
 //! ```text
-//!   CPU B    | begin | headers |      | first: TxPrd, queue the rest | second .. |
-//!   channel          | first part | second part | ..
-//!   wire                                      | frame ...
+//!   CPU B    | begin | headers | first: TxPrd | second .. | third .. |
+//!   channel     | first part | second part | third part ..    |
+//!   wire                               | frame ...
 //! ```
 
 use super::Sender;
@@ -71,7 +71,7 @@ impl Sender {
         is_early
     }
 
-    /// The first part is there: the frame leaves, and the parts that have waited are fetched.
+    /// The first part is there: the frame leaves.
     #[inline(always)]
     fn first_arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         let frame = self.work.frames.now();
@@ -80,8 +80,6 @@ impl Sender {
         if self.work.signal.take().is_some() {
             self.hand_over(send::Event::OfferedEarly, send, io);
         }
-        let Work { frames, job, .. } = &mut self.work;
-        frames.now().fetch_rest(job, send, io);
         self.cut_off_if_late(send, io);
     }
 
