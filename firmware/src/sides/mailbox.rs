@@ -9,7 +9,7 @@ use crate::io::buffer_ring::RingId;
 use crate::io::loadable;
 use crate::memory::layout::{EUDP, QUEUES, SPINE};
 use crate::path::receive::{self, queues};
-use host_interface::eudp::{COMMAND_MAILBOX, MAILBOX as MAILBOX_OF_DATAGRAMS};
+use host_interface::eudp::MAILBOX as MAILBOX_OF_DATAGRAMS;
 use host_interface::queue::QUEUES_MAX;
 use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
 use host_interface::spine::rings::{self, FIRST_MAILBOX};
@@ -71,7 +71,7 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
     if SPINE != 0 && pending & OF_ENDPOINTS != 0 {
         spine::message::rung(&mut a.spine, &mut a.io, pending >> FIRST_MAILBOX);
     }
-    if EUDP != 0 && pending >> COMMAND_MAILBOX != 0 {
+    if EUDP != 0 && eudp::supply::is_concerned(&mut a.eudp, pending) {
         eudp::command::rung(&mut a.eudp, &mut a.io, pending);
     }
     if pending & Mailbox::HostInterrupt.mask() != 0 {

@@ -2,7 +2,9 @@
 
 use crate::card::{Card, PORT, bytes};
 use eudp::{Checksum, CutThrough, Refusals};
-use integration_tests::Engine;
+use integration_tests::{Engine, Sim};
+use std::time::Duration;
+use tigon2_sim::timing::Parameters;
 
 fn card() -> Card {
     Card::timed(CutThrough::OfBus, Checksum::None, 1500)
@@ -39,6 +41,56 @@ fn a_burst_fills_one_buffer_after_the_other() {
         let there = card.memory(number as usize * 2048, 1400);
         assert!(there == bytes(number, 1400), "datagram {number}");
     }
+}
+
+/// CPU A has begun to look for frames when the process posts a buffer, and behind that a frame comes:
+/// CPU A takes that before it sees to the mailbox. It is so slow that the frame is there in time.
+#[test]
+fn a_buffer_that_was_posted_before_the_frame_came_is_found() {
+    let slow = Parameters {
+        sp_ld: 20,
+        sp_st: 20,
+        ..Parameters::default()
+    };
+    let sim = Sim::timed_by(slow, 1);
+    let mut card = Card::on(sim, CutThrough::Off, Checksum::None, 1500);
+    let frame = card.inbound(PORT, &bytes(1, 18));
+    for later in (0..30_000).step_by(250) {
+        card.stage.engine.send(&frame);
+        card.stage.engine.pass(Duration::from_nanos(later));
+        card.post(0, 2048, 5);
+        card.stage.engine.send(&frame);
+        let expected = Card::received(5, 18, true);
+        assert_eq!(card.completion(), expected, "{later} ns");
+        assert!(card.rests());
+    }
+    // The other one of each pair.
+    assert_eq!(card.refusals().no_buffer, 120);
+    card.follow();
+}
+
+/// More are posted while CPU A has enough, and does not look: it finds them when few are left.
+#[test]
+fn buffers_that_are_posted_while_there_are_enough_are_found() {
+    let mut card = card();
+    let mut number = 0;
+    for (posted, sent) in [(6, 3), (6, 8), (1, 2), (7, 2), (9, 14)] {
+        for _ in 0..posted {
+            card.post(0, 2048, number);
+            number += 1;
+        }
+        assert!(card.rests());
+        for _ in 0..sent {
+            let frame = card.inbound(PORT, &bytes(1, 300));
+            card.stage.engine.send(&frame);
+            card.completion();
+        }
+    }
+    assert_eq!(card.refusals(), Refusals::default());
+    let frame = card.inbound(PORT, &bytes(1, 300));
+    card.stage.engine.send(&frame);
+    assert!(card.rests());
+    assert_eq!(card.refusals().no_buffer, 1, "{number} were posted");
 }
 
 /// A wrong sum is never completed, and costs the process no buffer.

@@ -215,6 +215,10 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
         receiver.arrival.is_passed = true;
         return;
     }
+    if !reporter.has_next(io, work.datagram.endpoint) {
+        receiver.arrival.is_passed = true;
+        return;
+    }
     work.choose(reporter, io);
     if work.refused.take().is_some() || !work.is_one_piece() {
         receiver.arrival.is_passed = true;

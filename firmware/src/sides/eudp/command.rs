@@ -4,8 +4,8 @@
 
 use super::arrival;
 use super::completion::{Completions, Reporter};
-use super::receiver::{self, Receiver};
-use super::{EudpA, each, word};
+use super::receiver::Receiver;
+use super::{EudpA, each, mailbox_word, word};
 use super::{assembly, expiry};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
@@ -47,7 +47,7 @@ pub fn rung<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, pending: u32) {
     };
     if pending >> MAILBOX != 0 {
         // The other half is CPU B's, which has a register of its own.
-        receiver::rung(reporter, io, pending >> MAILBOX);
+        reporter.rung(io, pending >> MAILBOX);
     }
     if pending & 1 << COMMAND_MAILBOX != 0 {
         take(reporter, io);
@@ -124,6 +124,8 @@ fn open<B: Dispatch>(
     bus.store(row + EndpointWord::Completed as u32, 0);
     bus.store(row + EndpointWord::Reported as u32, 0);
     bus.store(row + EndpointWord::Filled as u32, 0);
+    // The producers of an endpoint before this one.
+    bus.store(mailbox_word(endpoint), 0);
     // What was posted to an endpoint before this one.
     for number in 0..SLOTS {
         for slot in [send_slot(endpoint, number), receive_slot(endpoint, number)] {
@@ -137,6 +139,7 @@ fn open<B: Dispatch>(
         overlay::place_a(overlay::Receiver::Other);
     }
     reporter.open |= 1 << endpoint;
+    reporter.enough &= !(1 << endpoint);
     Ok(())
 }
 

@@ -29,9 +29,9 @@ pub struct Completions {
     pub address: u32,
     /// Its port, in bits 15:0, and its VLAN, in bits 31:16.
     pub port: u32,
-    /// Descriptors to receive that are done, and that are posted, modulo 2^16.
+    /// Descriptors to receive that are done, modulo 2^16.
     pub received: u32,
-    /// See [`received`](Self::received).
+    /// Those that are posted, if that is known: see [`supply`](super::supply).
     pub produced: u32,
     /// Those that are in slots, or were, modulo 2^16.
     pub filled: u32,
@@ -69,6 +69,9 @@ pub struct Reporter {
     pub answered: u32,
     /// The endpoints that CPU B is to know of before the command is answered.
     pub awaited: u32,
+    /// The endpoints with enough descriptors to receive: mailboxes of the others are looked at when
+    /// they are rung, of these when few are left.
+    pub enough: u32,
     /// The endpoints for which CPU B was asked for descriptors, and a bit that changes each time.
     pub asked: u32,
     /// See [`asked`](Self::asked).
@@ -114,6 +117,7 @@ impl Reporter {
             command: 0,
             answered: 0,
             awaited: 0,
+            enough: 0,
             asked: 0,
             wanted: 0,
         }

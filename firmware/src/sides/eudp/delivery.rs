@@ -111,7 +111,7 @@ impl Work {
         let Some(queue) = reporter.queues.get_mut(endpoint as usize) else {
             return;
         };
-        if queue.received == queue.produced || queue.received == queue.filled {
+        if queue.received == queue.filled {
             self.refused = Some(Refusal::NoBuffer);
             return;
         }
@@ -142,7 +142,6 @@ impl Work {
         } = self.datagram;
         self.is_scattered = true;
         while let Some(queue) = reporter.queues.get_mut(endpoint as usize)
-            && queue.received != queue.produced
             && queue.received != queue.filled
         {
             let descriptor = EUDP_BLOCK + receive_slot(endpoint, queue.received);

@@ -75,10 +75,12 @@ pub mod whole;
 use crate::io::IoA;
 use crate::memory::layout::{EUDP, EUDP_BLOCK};
 use completion::Reporter;
-use host_interface::eudp::{BlockWord, ENDPOINTS, EndpointWord, SLOTS, endpoint_word};
+use host_interface::eudp::{BlockWord, ENDPOINTS, EndpointWord, MAILBOX, SLOTS, endpoint_word};
 use receiver::Receiver;
 use sender::Sender;
 use tigon2_chip::events::EventBit;
+use tigon2_chip::mailbox;
+use tigon2_chip::memory::MAILBOXES;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
@@ -135,6 +137,13 @@ const ALL: u32 = (1 << ENDPOINTS) - 1;
 /// NIC address of a word of the block.
 const fn word(word: BlockWord) -> u32 {
     EUDP_BLOCK + word as u32
+}
+
+/// NIC address of the word of an endpoint's mailbox that rings: its producers, of descriptors to send
+/// in bits 31:16, to receive in bits 15:0.
+#[inline(always)]
+const fn mailbox_word(endpoint: u32) -> u32 {
+    MAILBOXES + mailbox::BYTES * (MAILBOX + endpoint) + 4
 }
 
 /// Has Receive Complete wait for the write channel: what has been written calls again.

@@ -16,13 +16,10 @@ use super::assembly::Assembly;
 use super::completion::Reporter;
 use super::datagram::Datagram;
 use super::delivery::{Card, Work};
-use super::{bump, each, room, word};
+use super::{bump, word};
 use crate::io::IoA;
 use frame_pipeline::{Machine, Step, rdma, recv};
-use host_interface::eudp::{BlockWord, MAILBOX, Refusal};
-use tigon2_chip::events::EventBit;
-use tigon2_chip::mailbox;
-use tigon2_chip::memory::MAILBOXES;
+use host_interface::eudp::{BlockWord, Refusal};
 use tigon2_hal::events::Dispatch;
 
 /// A frame that arrives.
@@ -201,26 +198,5 @@ impl Receiver {
 fn note<B: Dispatch>(step: Step, io: &mut IoA<B>) {
     if !matches!(step, Step::Taken(_)) {
         bump(&mut io.bus, word(BlockWord::Faults));
-    }
-}
-
-/// Takes the producers of the endpoints whose mailboxes were rung.
-pub fn rung<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, rung: u32) {
-    let mut posted = false;
-    for endpoint in each(rung & reporter.open) {
-        let at = MAILBOXES + mailbox::BYTES * (MAILBOX + endpoint) + 4;
-        let producer = io.bus.load(at) & 0xFFFF;
-        if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
-            let waiting = producer.wrapping_sub(queue.received) & 0xFFFF;
-            // No more than there is room for, whatever the process writes.
-            let waiting = waiting.min(room(&mut io.bus, endpoint));
-            queue.produced = queue.received.wrapping_add(waiting) & 0xFFFF;
-            posted |= waiting != 0;
-        }
-        // Sees to the slots if few that have their descriptors are left.
-        reporter.has_next(io, endpoint);
-    }
-    if posted && io.bus.load(word(BlockWord::Lead)) != 0 {
-        io.bus.set(EventBit::FollowFrame);
     }
 }

@@ -1,14 +1,53 @@
 //! Receive descriptors as CPU A knows them: which slots are filled, what CPU A wants CPU B to fetch.
+//!
+//! ```text
+//!      received         filled        produced
+//!   ------+================+##############+----   modulo 2^16; slot: modulo SLOTS
+//!         | in their slots | to be looked for
+//! ```
+//!
+//! While more than [`FEW`] are in their slots, a ring of the process's changes nothing: CPU A reads
+//! the mailbox when only few are left.
 
-use super::completion::Reporter;
-use super::each;
+use super::completion::{Completions, Reporter};
 use super::pulls::{in_one_piece, pushed};
+use super::{EudpA, each, mailbox_word, room, word};
 use crate::io::IoA;
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::{EUDP_PULLED, EUDP_WANTED};
-use host_interface::eudp::{EndpointWord, FEW, SLOTS, endpoint_word, receive_slot};
+use host_interface::eudp::{
+    BlockWord, COMMAND_MAILBOX, EndpointWord, FEW, MAILBOX, SLOTS, endpoint_word, receive_slot,
+};
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
+
+/// The producer of an endpoint with enough descriptors, which is no number of one.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Whether CPU A has to see to mailboxes that were rung, of commands or endpoints.
+#[inline(always)]
+pub fn is_concerned(eudp: &mut EudpA, pending: u32) -> bool {
+    let enough = eudp.parts().map_or(0, |(reporter, _)| reporter.enough);
+    (pending & !(enough << MAILBOX)) >> COMMAND_MAILBOX != 0
+}
+
+impl Completions {
+    /// Whether more than few descriptors to receive are in their slots.
+    #[inline(always)]
+    const fn has_enough(&self) -> bool {
+        self.filled.wrapping_sub(self.received) & 0xFFFF > FEW
+    }
+
+    /// The bit of an endpoint that has enough: its producer is not kept up to date from now on.
+    #[inline(always)]
+    const fn settle(&mut self, endpoint: u32) -> u32 {
+        if !self.has_enough() {
+            return 0;
+        }
+        self.produced = UNKNOWN;
+        1 << endpoint
+    }
+}
 
 impl Reporter {
     /// Whether the next descriptor to receive has its slot, or there is none.
@@ -17,25 +56,44 @@ impl Reporter {
         let Some(queue) = self.queues.get(endpoint as usize) else {
             return true;
         };
-        let left = queue.filled.wrapping_sub(queue.received) & 0xFFFF;
-        // Nothing is to be seen to where all that there are have their slots.
-        left > FEW || queue.filled == queue.produced || self.look(io, endpoint)
+        // Nothing is to be seen to where all that there are have their slots. If there are none, the
+        // process may have rung, and this event comes before that of the mailbox.
+        let all = queue.filled == queue.produced && queue.filled != queue.received;
+        queue.has_enough() || all || self.look(io, endpoint)
     }
 
-    /// Looks after an endpoint's descriptors to receive, and asks CPU B for more. Returns whether
-    /// the next one has its slot, or there is none.
+    /// Looks after the descriptors to receive of endpoints whose mailboxes were rung.
+    #[inline(always)]
+    pub fn rung<B: Dispatch>(&mut self, io: &mut IoA<B>, rung: u32) {
+        for endpoint in each(rung & self.open & !self.enough) {
+            self.look(io, endpoint);
+        }
+    }
+
+    /// Looks after an endpoint's descriptors to receive: takes their producer, sees which are in
+    /// their slots, and asks CPU B for more. Returns whether the next one has its slot, or there is
+    /// none.
     #[inline(never)]
     pub fn look<B: Dispatch>(&mut self, io: &mut IoA<B>, endpoint: u32) -> bool {
         let Reporter {
             queues,
             asked,
             wanted,
+            enough,
             ..
         } = self;
         let Some(queue) = queues.get_mut(endpoint as usize) else {
             return true;
         };
-        let (next, producer) = (queue.received, queue.produced);
+        let next = queue.received;
+        // No more than there is room for, whatever the process writes.
+        let waiting = io.bus.load(mailbox_word(endpoint)).wrapping_sub(next) & 0xFFFF;
+        let waiting = waiting.min(room(&mut io.bus, endpoint));
+        let producer = next.wrapping_add(waiting) & 0xFFFF;
+        queue.produced = producer;
+        if waiting != 0 && io.bus.load(word(BlockWord::Lead)) != 0 {
+            io.bus.set(EventBit::FollowFrame);
+        }
         let bit = 1 << endpoint;
         if queue.filled != producer && *asked & bit == 0 {
             let from = pushed(
@@ -63,6 +121,7 @@ impl Reporter {
                 }
             }
         }
+        *enough = *enough & !bit | queue.settle(endpoint);
         next == producer || queue.filled != next
     }
 
@@ -76,6 +135,7 @@ impl Reporter {
             let count = io.bus.load(at) >> 16;
             if let Some(queue) = self.queues.get_mut(endpoint as usize) {
                 queue.filled = queue.filled.wrapping_add(count) & 0xFFFF;
+                self.enough |= queue.settle(endpoint);
             }
         }
         self.asked &= !here;
