@@ -8,8 +8,7 @@
 //!
 //! The headers come from the address handle's row; CPU B stores them into the transmit buffer, and
 //! the read channel brings the data behind them. A frame that is cut through has a first part and
-//! others, each longer than the one before; none is so short that the wire ends before a missing part
-//! is seen.
+//! a few others; none is so short that the wire ends before a missing part is seen.
 //!
 //! Most datagrams are one frame whose data is in one piece or in the descriptor: [`whole`](super::whole)
 //! makes these. Others come from a [`Job`].
@@ -22,7 +21,7 @@ use super::sums::{folded, halves};
 use super::word;
 use crate::io::IoB;
 use crate::path::send::SendPath;
-use host_interface::eudp::{BlockWord, DescriptorWord, HandleWord, LEAD_OF_BUS};
+use host_interface::eudp::{BlockWord, DescriptorWord, HandleWord, LEAD_OF_BUS, SEGMENTS};
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -32,7 +31,7 @@ pub const ETHERNET: u32 = 14;
 /// The most parts of a frame.
 const PARTS: u32 = 5;
 /// The most transfers of a frame, which may end a part or a piece, and of what is summed ahead of it.
-pub const TRANSFERS: u32 = PARTS + 2 * 8;
+pub const TRANSFERS: u32 = PARTS + 2 * SEGMENTS;
 /// How often a transfer of a frame that leaves is tried.
 const TRIES: u32 = 3;
 /// More packets of the datagram follow, in the IP header's flags.

@@ -8,15 +8,13 @@
 
 use super::job::Next;
 use super::pulls::{Pulls, filled};
-use super::{each, has_more, lowest, room};
+use super::{each, has_more, lowest, mailbox_word, room};
 use crate::io::IoB;
 use crate::memory::layout::{EUDP_BLOCK, EUDP_QUEUES};
 use crate::memory::shared::EUDP_SENT;
 use host_interface::eudp::{
-    DescriptorWord, EndpointWord, HALF, MAILBOX, SLOTS, Status, endpoint_word, send_slot,
+    DescriptorWord, EndpointWord, HALF, SLOTS, Status, endpoint_word, send_slot,
 };
-use tigon2_chip::mailbox;
-use tigon2_chip::memory::MAILBOXES;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
@@ -102,8 +100,7 @@ impl Queues {
 
     #[inline(always)]
     fn produced<B: Bus>(&mut self, bus: &mut B, endpoint: u32) {
-        let at = MAILBOXES + mailbox::BYTES * (MAILBOX + endpoint) + 4;
-        let producer = bus.load(at) >> 16;
+        let producer = bus.load(mailbox_word(endpoint)) >> 16;
         let done = bus.load(sent(endpoint));
         let row = row(endpoint);
         let taken = bus.load(row + Row::Taken as u32);
