@@ -74,19 +74,6 @@ fn a_late_frame_is_cut_off_in_time_on_the_busiest_port() {
             let length = [4200, 4800, 6000, 8972][number as usize % 4];
             let out = bytes(number, length);
             card.send(4096, &out, number);
-            if number == 25 && stall == 20 {
-                let m = card.stage.engine.machine().clone();
-                for _ in 0..8000 {
-                    m.lock().run(2);
-                    let g = m.lock();
-                    println!(
-                        "TRACE {} {:x} {:x}",
-                        g.now(),
-                        g.cpus().core(tigon2_chip::Cpu::A).pc(),
-                        g.cpus().core(tigon2_chip::Cpu::B).pc()
-                    );
-                }
-            }
             assert!(next(&mut card) == out, "{stall} clocks, {number}");
             let done = Completion::Sent {
                 cookie: number,
