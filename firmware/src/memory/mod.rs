@@ -22,3 +22,6 @@ pub mod region;
 pub mod shared;
 pub mod statistics;
 pub mod verdict;
+
+#[cfg(test)]
+pub(crate) mod words;

@@ -3,41 +3,9 @@
 extern crate std;
 
 use super::*;
-use std::collections::BTreeMap;
+use crate::memory::words::Words;
 use std::vec;
 use std::vec::Vec;
-use tigon2_chip::Register;
-
-/// SRAM, by words.
-#[derive(Default)]
-struct Memory(BTreeMap<u32, u32>);
-
-impl Bus for Memory {
-    fn read(&mut self, register: Register) -> u32 {
-        panic!("{register:?} is read")
-    }
-    fn write(&mut self, register: Register, _: u32) {
-        panic!("{register:?} is written")
-    }
-    fn load(&mut self, address: u32) -> u32 {
-        self.0.get(&address).copied().unwrap_or_default()
-    }
-    fn store(&mut self, address: u32, value: u32) {
-        self.0.insert(address, value);
-    }
-    fn load_half(&mut self, _: u32) -> u16 {
-        panic!("a halfword is loaded")
-    }
-    fn store_half(&mut self, _: u32, _: u16) {
-        panic!("a halfword is stored")
-    }
-    fn load_byte(&mut self, _: u32) -> u8 {
-        panic!("a byte is loaded")
-    }
-    fn store_byte(&mut self, _: u32, _: u8) {
-        panic!("a byte is stored")
-    }
-}
 
 fn key(identification: u32) -> Key {
     Key {
@@ -47,7 +15,7 @@ fn key(identification: u32) -> Key {
     }
 }
 
-fn open(bus: &mut Memory, identification: u32, now: u32) -> Option<Assembly> {
+fn open(bus: &mut Words, identification: u32, now: u32) -> Option<Assembly> {
     let row = Assembly::take(bus, &key(identification), State::Open, now)?;
     row.begin(bus, 3, 4, &Pieces::NONE);
     Some(row)
@@ -56,7 +24,7 @@ fn open(bus: &mut Memory, identification: u32, now: u32) -> Option<Assembly> {
 /// Against a map of units: fragments of any place, length and order.
 #[test]
 fn runs_say_what_is_there() {
-    let mut bus = Memory::default();
+    let mut bus = Words::default();
     let mut random = 1u32;
     let mut below = |most: u32| {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -119,7 +87,7 @@ fn runs_say_what_is_there() {
 
 #[test]
 fn a_row_that_is_of_no_use_gives_way_and_no_other() {
-    let mut bus = Memory::default();
+    let mut bus = Words::default();
     let rows: Vec<_> = (0..ASSEMBLIES)
         .map(|number| open(&mut bus, number, number).expect("a row"))
         .collect();

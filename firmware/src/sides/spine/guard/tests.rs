@@ -3,41 +3,9 @@
 extern crate std;
 
 use super::*;
+use crate::memory::words::Words;
 use crate::path::receive::guarded::{Guard as _, Key as _};
-use std::collections::BTreeMap;
 use std::vec::Vec;
-use tigon2_chip::Register;
-
-/// SRAM, by words.
-#[derive(Default)]
-struct Memory(BTreeMap<u32, u32>);
-
-impl Bus for Memory {
-    fn read(&mut self, register: Register) -> u32 {
-        panic!("{register:?} is read")
-    }
-    fn write(&mut self, register: Register, _: u32) {
-        panic!("{register:?} is written")
-    }
-    fn load(&mut self, address: u32) -> u32 {
-        self.0.get(&address).copied().unwrap_or_default()
-    }
-    fn store(&mut self, address: u32, value: u32) {
-        self.0.insert(address, value);
-    }
-    fn load_half(&mut self, address: u32) -> u16 {
-        (self.load(address & !3) >> (16 - 8 * (address & 2))) as u16
-    }
-    fn store_half(&mut self, _: u32, _: u16) {
-        panic!("a halfword is stored")
-    }
-    fn load_byte(&mut self, address: u32) -> u8 {
-        (self.load(address & !3) >> (24 - 8 * (address & 3))) as u8
-    }
-    fn store_byte(&mut self, _: u32, _: u8) {
-        panic!("a byte is stored")
-    }
-}
 
 /// Where the receive buffer begins.
 const BASE: u32 = 0x15_0000;
@@ -86,7 +54,7 @@ fn port(handler: u32, port: u32) -> Guard {
 }
 
 /// Stores a frame's words at `start`, round the end of the buffer.
-fn put(memory: &mut Memory, start: u32, words: &[u32]) {
+fn put(memory: &mut Words, start: u32, words: &[u32]) {
     for (at, word) in (start..).step_by(4).zip(words) {
         let at = if at < PACKET_MEMORY_END {
             at
@@ -109,7 +77,7 @@ fn random(state: &mut u32) -> u32 {
 fn what_a_guard_wants_the_key_lets_through() {
     let mut seed = 1;
     for round in 0..4000 {
-        let mut memory = Memory::default();
+        let mut memory = Words::default();
         let mut guards = Guards::NONE;
         let pick = |seed: &mut u32, handler| match random(seed) % 4 {
             0 => ether_type(
@@ -152,7 +120,7 @@ fn what_a_guard_wants_the_key_lets_through() {
 
 #[test]
 fn the_key_passes_by_what_is_for_no_guard() {
-    let mut memory = Memory::default();
+    let mut memory = Words::default();
     let mut guards = Guards::NONE;
     let mut frame = [0; 16];
     (frame[3], frame[5], frame[9]) = (0x0800_4500, 17, 4712 << 16);
@@ -176,7 +144,7 @@ fn the_key_passes_by_what_is_for_no_guard() {
 
 #[test]
 fn guards_of_a_domain_go_and_the_others_keep_their_order() {
-    let mut memory = Memory::default();
+    let mut memory = Words::default();
     let mut guards = Guards::NONE;
     let of = |domain, handler| Guard {
         domain,
