@@ -39,11 +39,13 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
 }
 
 /// What has arrived but parts of endpoints' frames, in SRAM, while endpoints have the scratch pad.
+/// Returns whether it was not an endpoint's.
 #[inline(never)]
-pub fn read_slowly<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
+pub fn read_slowly<B: Dispatch>(b: &mut SideB<B>, done: Finished) -> bool {
     let note = ReadNote::of_word(done.note);
     if note.is_of_part() {
-        return;
+        // A piece's part is there with its last one.
+        return false;
     }
     let mut sent = Sent::NONE;
     if !note.is_plain_data() {
@@ -53,6 +55,7 @@ pub fn read_slowly<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
         sent.add(&mut b.send, &mut b.io, note);
         send::consumed(&mut b.send, &mut b.io, &sent);
     }
+    true
 }
 
 /// Handles everything except data of frames that needs no further action.

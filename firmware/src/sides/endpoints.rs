@@ -10,7 +10,7 @@ use crate::memory::overlay::{self, OverlayB};
 use crate::path::{buffer_fetch, send};
 use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
-use tigon2_hal::assist::Finished;
+use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
 
 /// Doorbell B: an endpoint was opened or closed, the host's producers moved, or CPU A makes a cross
@@ -58,7 +58,7 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
             sender.looked(&mut b.io);
         }
         while let Some(done) = b.io.read_ring.take(&mut walk) {
-            others |= see(b, done);
+            others |= see(b, done, &mut walk);
         }
         b.io.read_ring.acknowledge(&mut b.io.bus, walk);
         // The next part of a frame that is watched has a deadline.
@@ -79,17 +79,12 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
 
 /// A transfer is done. Returns whether it was not an endpoint's.
 #[inline(always)]
-fn see<B: Dispatch>(b: &mut SideB<B>, done: Finished) -> bool {
-    let note = ReadNote::of_word(done.note);
-    if !note.is_of_part() {
-        completion::read_slowly(b, done);
-        return true;
+fn see<B: Dispatch>(b: &mut SideB<B>, done: Finished, walk: &mut Walk) -> bool {
+    if !ReadNote::of_word(done.note).is_part() {
+        return completion::read_slowly(b, done);
     }
-    // A piece's part is there with its last one.
-    if note.is_part()
-        && let Some(sender) = b.eudp.sender()
-    {
-        sender.arrived(&mut b.send, &mut b.io, &done);
+    if let Some(sender) = b.eudp.sender() {
+        sender.arrived(&mut b.send, &mut b.io, done, walk);
     }
     false
 }

@@ -259,6 +259,17 @@ impl<D: Direction> DescriptorRing<D> {
         Some(done)
     }
 
+    /// Takes a transfer that has finished since the walk began or was looked at again, if it is the
+    /// oldest one and has this note.
+    #[inline(always)]
+    pub fn take_also<B: Bus>(&self, bus: &mut B, walk: &mut Walk, note: u32) -> Option<Finished> {
+        walk.end = self.done(bus);
+        if walk.at == walk.end || self.note_at(walk.at) != note {
+            return None;
+        }
+        self.take(walk)
+    }
+
     #[inline(always)]
     fn note_at(&self, offset: u32) -> u32 {
         *index(offset, |entry| self.notes.get(entry)).unwrap_or(&0)
@@ -349,6 +360,12 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// None.
+    pub const NONE: Finished = Finished {
+        note: 0,
+        descriptor: 0,
+    };
+
     /// Its address in NIC memory.
     #[inline(always)]
     pub fn local<B: Bus>(&self, bus: &mut B) -> u32 {
@@ -371,6 +388,9 @@ pub struct Walk {
 }
 
 impl Walk {
+    /// Over nothing.
+    pub const NONE: Walk = Walk { at: 0, end: 0 };
+
     /// Their number.
     #[inline(always)]
     pub const fn len(&self) -> u32 {

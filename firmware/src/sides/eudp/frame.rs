@@ -21,7 +21,7 @@ use super::sums::{folded, halves};
 use super::word;
 use crate::io::IoB;
 use crate::path::send::SendPath;
-use host_interface::eudp::{BlockWord, DescriptorWord, HandleWord, LEAD_OF_BUS, SEGMENTS};
+use host_interface::eudp::{BlockWord, HandleWord, LEAD_OF_BUS, SEGMENTS};
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -133,8 +133,7 @@ impl Frame {
         self.flags & flags != 0
     }
 
-    /// The job's next frame, at its place, with its headers, and its data if that is in the
-    /// descriptor; `whole` if it leaves when it is whole.
+    /// The job's next frame, at its place, with its headers; `whole` if it leaves when it is whole.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
     pub fn begin<B: Dispatch>(
@@ -163,19 +162,11 @@ impl Frame {
             self.udp_sum = io.bus.load(row) + job.port + ((UDP + job.length) << 1);
         }
         self.put_headers(job, io);
-        if job.pieces.any() {
-            let (_, piece) = job.pieces.at(self.data);
-            self.host = piece.host;
-            self.flags = job.flags[usize::from(!is_first)];
-            if piece.bytes < self.length - self.headers {
-                self.flags |= GATHERED;
-            }
-        } else {
-            let data = job.descriptor + DescriptorWord::Data as u32;
-            let sum = put_inline(&mut io.bus, data, self.start, job.length);
-            if job.summed {
-                self.put_sum(sum, io);
-            }
+        let (_, piece) = job.pieces.at(self.data);
+        self.host = piece.host;
+        self.flags = job.flags[usize::from(!is_first)];
+        if piece.bytes < self.length - self.headers {
+            self.flags |= GATHERED;
         }
         self.settle(whole, io);
         if !job.advance() {
@@ -271,7 +262,6 @@ impl Frame {
     }
 
     /// Stores the UDP checksum of a datagram whose data has this sum.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
     pub fn put_sum<B: Dispatch>(&self, data: u32, io: &mut IoB<B>) {
         let sum = match !folded(self.udp_sum + data) & 0xFFFF {

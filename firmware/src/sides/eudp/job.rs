@@ -8,8 +8,8 @@ use super::pieces::{IP, Pieces, UDP};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;
 use host_interface::eudp::{
-    Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, HANDLES, HandleWord, INLINE_BYTES,
-    Status, endpoint_word, handle_word,
+    Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, HANDLES, HandleWord, Status,
+    endpoint_word, handle_word,
 };
 use tigon2_hal::Bus;
 use tigon2_hal::schedule::barrier;
@@ -64,7 +64,7 @@ pub struct Job {
     pub port: u32,
     /// Bytes of data.
     pub length: u32,
-    /// Where these are; none for data in the descriptor.
+    /// Where these are.
     pub pieces: Pieces,
     /// Bytes of an IP packet's payload that a frame takes.
     pub most: u32,
@@ -122,13 +122,10 @@ impl Job {
         let row = barrier(EUDP_BLOCK + handle_word(handle & (HANDLES - 1), HandleWord::Headers));
         self.handle = row;
         let owner = bus.load(row + HandleWord::Owner as u32 - HandleWord::Headers as u32);
-        let there = if count == 0 {
-            self.pieces.clear();
-            self.length.min(INLINE_BYTES)
-        } else {
-            self.pieces.take(bus, endpoint, descriptor, count)?
-        };
-        let fits = handle < HANDLES && self.length <= DATAGRAM_MAX;
+        let there = self.pieces.take(bus, endpoint, descriptor, count)?;
+        // Data in the descriptor is no job's ([`Other`](super::whole::Other)). The process may have
+        // written the descriptor again since it was judged to be one.
+        let fits = handle < HANDLES && self.length <= DATAGRAM_MAX && there != 0;
         if !fits || there != self.length || owner != endpoint + 1 {
             return Err(Status::BadDescriptor);
         }
@@ -219,6 +216,7 @@ mod tests {
     extern crate std;
 
     use super::*;
+    use crate::memory::words::Words;
     use std::vec::Vec;
 
     fn frames(length: u32, checksum: u32) -> Vec<(u32, u32, bool)> {
@@ -253,5 +251,24 @@ mod tests {
     fn the_sum_is_known_last() {
         let three = [(1480, 1480, true), (2960, 48, false), (0, 1480, true)];
         assert_eq!(frames(3000, SUMMED), three);
+    }
+    /// A process can write a descriptor again after it was judged to be a job.
+    #[test]
+    fn data_in_the_descriptor_is_refused() {
+        for length in [0, 3] {
+            let mut bus = Words::default();
+            let next = Next {
+                endpoint: 1,
+                descriptor: 0x4000,
+                shape: 1480,
+                number: 0,
+            };
+            let owner = EUDP_BLOCK + handle_word(0, HandleWord::Owner);
+            bus.store(owner, next.endpoint + 1);
+            bus.store(next.descriptor + DescriptorWord::Shape as u32, length);
+            let mut job = Job::NONE;
+            let judged = job.take(&mut bus, next);
+            assert_eq!(judged, Err(Status::BadDescriptor), "{length}");
+        }
     }
 }

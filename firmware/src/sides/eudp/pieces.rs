@@ -57,12 +57,6 @@ impl Pieces {
         count: 0,
     };
 
-    /// Forgets them.
-    #[inline(always)]
-    pub const fn clear(&mut self) {
-        self.count = 0;
-    }
-
     /// Takes the `count` pieces of an endpoint's descriptor; returns their bytes in all.
     ///
     /// # Errors
@@ -110,12 +104,6 @@ impl Pieces {
             piece = self.of(number);
         }
         (number, piece.behind(from.min(piece.bytes)))
-    }
-
-    /// Whether there are any.
-    #[inline(always)]
-    pub const fn any(&self) -> bool {
-        self.count != 0
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Queues {
     producer: u32,
     taken: u32,
     shape: u32,
+    /// What its [`EndpointWord::Filled`] was at least.
+    filled: u32,
     /// Descriptors that are done, of all endpoints.
     done: u32,
 }
@@ -72,6 +74,7 @@ impl Queues {
         producer: 0,
         taken: 0,
         shape: 0,
+        filled: 0,
         done: 0,
     };
 
@@ -151,14 +154,21 @@ impl Queues {
         self.producer = bus.load(row + Row::Producer as u32);
         self.taken = bus.load(row + Row::Taken as u32);
         self.shape = bus.load(row + Row::Shape as u32);
+        self.filled = self.taken;
     }
 
     /// Whether the slot of the [next](Self::next) one has it. Those that were pushed say so
     /// themselves; the others are pulled, and the endpoint has its turn when they have come.
     #[inline(always)]
     pub fn is_here<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
+        // It may be less than that number by now.
+        let known = self.filled.wrapping_sub(next.number) & 0xFFFF;
+        if known.wrapping_sub(HALF + 1) < SLOTS - HALF {
+            return Here::Yes;
+        }
         let at = barrier(EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Filled));
         let filled = io.bus.load(at);
+        self.filled = filled;
         let left = filled.wrapping_sub(next.number) & 0xFFFF;
         if left > HALF {
             return Here::Yes;

@@ -36,15 +36,27 @@ use frame_pipeline::{Machine, sdma, send};
 use host_interface::eudp::{BlockWord, MAILBOX};
 use prepare::wait_for_reads;
 use tigon2_chip::{Cpu, Register};
-use tigon2_hal::assist::Finished;
+use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
 /// Microseconds until a frame is tried again that found no room.
 const AGAIN: u32 = 10;
 
+/// The most frames that are done in one go: other events wait meanwhile.
+const TOGETHER: u32 = 4;
+
 /// Frames of the MAC's that are looked after, whether one is cut through or not.
 const SEEN: u32 = 16;
+
+/// A part that is there, and what has finished behind it.
+#[derive(Debug)]
+struct Batch {
+    done: Finished,
+    walk: Walk,
+    /// How many parts may be seen to in one go; 0 if there is none.
+    most: u32,
+}
 
 /// SDMA, SEND and the queues.
 #[derive(Debug)]
@@ -53,6 +65,7 @@ pub struct Sender {
     send: Machine<send::Send>,
     work: Work,
     queues: Queues,
+    batch: Batch,
     /// The endpoints that are open.
     open: u32,
     /// Those that are to be given back.
@@ -71,6 +84,11 @@ impl Sender {
             send: Machine::new(),
             work: Work::NONE,
             queues: Queues::EMPTY,
+            batch: Batch {
+                done: Finished::NONE,
+                walk: Walk::NONE,
+                most: 0,
+            },
             open: 0,
             closing: 0,
             steps: 0,
@@ -109,44 +127,65 @@ impl Sender {
         }
     }
 
-    /// A part is there.
+    /// A part is there: `done`. Of what follows it in `walk`, parts of the next frames are taken, too.
     #[inline(always)]
-    pub fn arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, done: &Finished) {
-        self.work_on(Some(done), send, io);
+    pub fn arrived<B: Dispatch>(
+        &mut self,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+        done: Finished,
+        walk: &mut Walk,
+    ) {
+        self.batch = Batch {
+            done,
+            walk: *walk,
+            most: TOGETHER,
+        };
+        self.work_on(send, io);
+        *walk = self.batch.walk;
     }
 
     /// What a part that is there brings, and what can be done without it: one function, as the
-    /// registers that each saves are a good part of a frame's time.
+    /// registers that each saves are a good part of a frame's time. For the same reason it does some
+    /// frames in one go, if their data has come meanwhile.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
-    fn work_on<B: Dispatch>(
-        &mut self,
-        done: Option<&Finished>,
-        send: &mut SendPath,
-        io: &mut IoB<B>,
-    ) {
-        let mut arrived = done.is_some();
-        if let Some(done) = done {
-            let Work { sum, frames, .. } = &mut self.work;
-            let frame = frames.now();
-            if frame.missing == 0 {
-                // Taken back.
-                return;
-            }
-            frame.missing -= 1;
-            if frame.has(SUMMED) && frame.missing == 0 {
-                *sum = u32::from(done.sum(&mut io.bus));
-            }
-            if self.work.is_cut && self.part_arrived(send, io) {
-                // What is cut through and not whole has a deadline: all else waits.
-                if self.work.frames.now().missing != 0 {
+    fn work_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let mut left = self.batch.most;
+        loop {
+            let mut arrived = left != 0;
+            if arrived {
+                let Work { sum, frames, .. } = &mut self.work;
+                let frame = frames.now();
+                if frame.missing == 0 {
+                    // Taken back.
                     return;
                 }
-                arrived = false;
+                frame.missing -= 1;
+                if frame.has(SUMMED) && frame.missing == 0 {
+                    *sum = u32::from(self.batch.done.sum(&mut io.bus));
+                }
+                if self.work.is_cut && self.part_arrived(send, io) {
+                    // What is cut through and not whole has a deadline: all else waits.
+                    if self.work.frames.now().missing != 0 {
+                        return;
+                    }
+                    arrived = false;
+                }
             }
+            self.run(arrived, send, io);
+            self.report_steps(io);
+            left = left.saturating_sub(1);
+            if left == 0 || self.work.is_cut {
+                return;
+            }
+            let Batch { done, walk, .. } = &mut self.batch;
+            let (ring, bus) = (&io.read_ring, &mut io.bus);
+            let Some(next) = ring.take_also(bus, walk, ReadNote::PART.word()) else {
+                return;
+            };
+            *done = next;
         }
-        self.run(arrived, send, io);
-        self.report_steps(io);
     }
 
     /// SDMA sees that a frame that leaves when it is whole has arrived, or a part of it, and SEND
@@ -171,7 +210,7 @@ impl Sender {
     pub fn go_on<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         // The one that is prepared comes when the frame in SDMA has ended.
         let waits = self.work.is_prepared && !self.sdma.is_in(sdma::State::Idle);
-        let more = self.queues.any() || self.work.job.left != 0;
+        let more = self.queues.any() || self.work.job.left != 0 || self.work.is_prepared;
         if more && !waits && !self.work.watch.is_on() {
             self.go(send, io);
         }
@@ -304,7 +343,8 @@ impl Sender {
     /// prepares another one. The next frame's transfers go before all else.
     #[inline(always)]
     fn go<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.work_on(None, send, io);
+        self.batch.most = 0;
+        self.work_on(send, io);
     }
 
     #[inline(always)]
