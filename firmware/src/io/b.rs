@@ -119,6 +119,13 @@ impl<B: Dispatch> IoB<B> {
         self.deadlines.take_period(now)
     }
 
+    /// Lets housekeeping that is due wait for `ticks` microseconds from now on.
+    #[inline(always)]
+    pub fn put_off_housekeeping(&mut self, ticks: u32) {
+        let now = timer::now(&mut self.bus);
+        self.deadlines.put_off(now, ticks);
+    }
+
     /// Sets the chip's timer reference to the first deadline.
     ///
     /// With SPINE a period may be as short as the timer's own handler is long, and the timer's event

@@ -174,6 +174,14 @@ impl<const N: usize> Deadlines<N> {
         due
     }
 
+    /// Lets housekeeping that is due wait for `ticks` microseconds from `now` on.
+    #[inline(always)]
+    pub fn put_off(&mut self, now: u32, ticks: u32) {
+        if timer::reached(now, self.period) {
+            self.period = now.wrapping_add(ticks);
+        }
+    }
+
     /// The first deadline.
     #[inline(always)]
     pub fn first(&self) -> u32 {

@@ -55,6 +55,24 @@ fn a_datagram_leaves_while_it_is_fetched() {
     }
 }
 
+/// CPU B's housekeeping of each millisecond takes as long as a part may be late: it waits while a
+/// frame is watched. Else more than 20 of these frames are cut off.
+#[test]
+fn housekeeping_cuts_no_frame_off() {
+    let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 9000);
+    for number in 0..2000 {
+        // Of any length, so that the millisecond ends at any time of them.
+        let sent = bytes(number, 6000 + number as usize * 7919 % 397);
+        card.send(4096, &sent, number);
+        assert!(data(&card.wire().bytes) == sent, "datagram {number}");
+        assert_eq!(card.completion(), done(number));
+        card.follow();
+    }
+    let [cut, aborted] = card.cuts();
+    assert_eq!(cut, 2000, "all of them leave early");
+    assert!(aborted <= 7, "{aborted} were cut off");
+}
+
 /// One that is fetched sooner than CPU B would see to its parts leaves when it is whole, whatever was
 /// asked for: it would have left before CPU B could cut it off.
 #[test]
