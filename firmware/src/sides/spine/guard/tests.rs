@@ -77,7 +77,7 @@ fn random(state: &mut u32) -> u32 {
 fn what_a_guard_wants_the_key_lets_through() {
     let mut seed = 1;
     for round in 0..4000 {
-        let mut memory = Words::default();
+        let mut memory = Words::with_parts();
         let mut guards = Guards::NONE;
         let pick = |seed: &mut u32, handler| match random(seed) % 4 {
             0 => ether_type(
@@ -120,7 +120,7 @@ fn what_a_guard_wants_the_key_lets_through() {
 
 #[test]
 fn the_key_passes_by_what_is_for_no_guard() {
-    let mut memory = Words::default();
+    let mut memory = Words::with_parts();
     let mut guards = Guards::NONE;
     let mut frame = [0; 16];
     (frame[3], frame[5], frame[9]) = (0x0800_4500, 17, 4712 << 16);
@@ -144,7 +144,7 @@ fn the_key_passes_by_what_is_for_no_guard() {
 
 #[test]
 fn guards_of_a_domain_go_and_the_others_keep_their_order() {
-    let mut memory = Words::default();
+    let mut memory = Words::with_parts();
     let mut guards = Guards::NONE;
     let of = |domain, handler| Guard {
         domain,
