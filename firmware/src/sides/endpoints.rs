@@ -13,7 +13,7 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
 
-/// Microseconds for which housekeeping waits while a frame is watched: longer than a frame is.
+/// Microseconds for which housekeeping waits while a frame is watched: longer than a watch lasts.
 const PUT_OFF: u32 = 100;
 
 /// Doorbell B: an endpoint was opened or closed, the host's producers moved, or CPU A makes a cross
@@ -106,7 +106,7 @@ fn host_complete<B: Dispatch>(b: &mut SideB<B>) {
 pub fn deadline<B: Dispatch>(b: &mut SideB<B>) {
     due(b);
     if is_watching(&b.eudp) {
-        // It takes some 10 us, and a part that came in time would be seen late.
+        // Housekeeping takes some 10 us: a part that came in time would be seen late.
         b.io.put_off_housekeeping(PUT_OFF);
     }
     timer::send_deadlines(b);

@@ -161,7 +161,7 @@ impl Queues {
     /// themselves; the others are pulled, and the endpoint has its turn when they have come.
     #[inline(always)]
     pub fn is_here<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
-        // It may be less than that number by now.
+        // What is known may lie behind the number by now: then the difference is not within bounds.
         let known = self.filled.wrapping_sub(next.number) & 0xFFFF;
         if known.wrapping_sub(HALF + 1) < SLOTS - HALF {
             return Here::Yes;
