@@ -1,8 +1,9 @@
 //! A run is cut off at every instruction of its own, one after the other.
 //!
 //! The test does what CPU B does: it halts CPU A where it stands, in the extension's text or in an
-//! import, and sets its program counter to the way out. So each cut is where it is meant to be. After thousands of them whatever a cut would leak has run out: there are 512
-//! buffers, 128 return slots, 8 slots in the pool.
+//! import, and sets its program counter to the way out. So each cut is where it is meant to be.
+//! After thousands of them whatever a cut would leak has run out: there are 512 buffers, 128 return
+//! slots, 8 slots in the pool.
 
 use crate::answers::{is_answer, ping};
 use crate::card::{self, Spine};
@@ -107,15 +108,19 @@ fn what_came(spine: &mut Spine) -> (Vec<Vec<u8>>, Option<Vec<u8>>) {
 }
 
 /// Cuts runs off at every instruction, for frames that `frame` makes; returns how many.
-fn cut_everywhere(spine: &mut Spine, domain: u32, frame: impl Fn(&Spine, u32) -> Vec<u8>) -> u32 {
-    let places = Places::of(spine);
+fn cut_everywhere(
+    spine: &mut Spine,
+    places: &Places,
+    domain: u32,
+    frame: impl Fn(&Spine, u32) -> Vec<u8>,
+) -> u32 {
     let mut answers = spine.counters(domain)[0];
     let mut instructions = 0;
     loop {
         let question = frame(spine, instructions);
         spine.stage.engine.send(&question);
         let machine = spine.stage.engine.machine().clone();
-        let was_cut = cut(&mut machine.lock(), &places, instructions);
+        let was_cut = cut(&mut machine.lock(), places, instructions);
         let (received, sent) = what_came(spine);
         let counted = spine.counters(domain)[0];
         match (&received[..], sent) {
@@ -144,12 +149,13 @@ fn a_run_that_is_cut_off_anywhere_has_done_nothing() {
     let mut spine = Spine::open();
     let domain = spine.load_patiently(&card::ours("echo"));
     spine.guards(&[Guard::any(domain, 0)]);
+    let places = Places::of(&mut spine);
     let mut cuts = 0;
     for round in 0..ROUNDS {
-        cuts += cut_everywhere(&mut spine, domain, |spine, number| {
+        cuts += cut_everywhere(&mut spine, &places, domain, |spine, number| {
             ping(spine, number as u16, &vec![round; 7 * round as usize])
         });
-        cuts += cut_everywhere(&mut spine, domain, |spine, number| {
+        cuts += cut_everywhere(&mut spine, &places, domain, |spine, number| {
             spine.stage.inbound(number)
         });
     }

@@ -25,6 +25,7 @@ pub use choice::{Placement, Variant};
 use sizes::Sizes;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use toolchain::Toolchain;
 
 /// Name of the custom target, which is the stem of its description in `linker/`.
@@ -69,17 +70,25 @@ pub struct FirmwareArtifacts {
     pub sizes: Sizes,
 }
 
-/// Builds a firmware and checks it.
+/// Builds a firmware and checks it. A process builds each firmware once: the next call returns what
+/// the first one has built.
 ///
 /// # Errors
 /// No compiler with the standard library's source, a failed compilation, a forbidden
 /// instruction, or an image that does not fit.
 pub fn build(options: FirmwareOptions) -> Result<FirmwareArtifacts> {
-    build_in(
-        &paths::target().join("firmware"),
-        options,
-        Settings::default(),
-    )
+    static BUILT: Mutex<Vec<(Variant, Placement, FirmwareArtifacts)>> = Mutex::new(Vec::new());
+    let FirmwareOptions {
+        variant, placement, ..
+    } = options;
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((.., known)) = built.iter().find(|it| (it.0, it.1) == (variant, placement)) {
+        return Ok(known.clone());
+    }
+    let folder = paths::target().join("firmware");
+    let artifacts = build_in(&folder, options, Settings::default())?;
+    built.push((variant, placement, artifacts.clone()));
+    Ok(artifacts)
 }
 
 /// The same in a folder of its own, with those log messages only that `messages` names, in
