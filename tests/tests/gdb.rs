@@ -54,12 +54,14 @@ fn gdb_stops_in_a_handler_and_prints_a_local() {
     nic.load(&stage::firmware()).unwrap();
     nic.open().unwrap();
     nic.wait_link(Duration::from_secs(5)).unwrap();
-    let frame = frames::numbered(nic.station(), frames::PEER, 2);
+    // One that the fast path leaves to the handler.
+    let frame = frames::numbered([0xFF; 6], frames::PEER, 2);
 
-    // Behind this line the handler has judged the frame.
+    // At this line the handler has judged the frame. The lines before it have code only for rings
+    // that may be empty or full.
     let judged = line(
         "firmware/src/path/receive/handlers.rs",
-        "let ring = receive.rings.get_mut(id);",
+        "if flaws != 0 || ring.is_extended() {",
     );
     let gdb = gdb(
         &engine.card.gdb(),
