@@ -51,13 +51,17 @@ pub enum Build {
 /// Builds the programs; the folder that they are in.
 fn programs(build: Build) -> Result<PathBuf> {
     let mut cargo = process::cargo();
-    cargo.args(["build", "-p", "eta", "-p", "userver"]);
+    cargo.args(["build", "--bin", "ppe", "--bin", "userver"]);
     let folder = match build {
         Build::Release => {
-            cargo.arg("--release");
+            cargo.args(["--release", "-p", "eta", "-p", "userver"]);
             "release"
         }
-        Build::Test => "debug",
+        Build::Test => {
+            // With all packages and a test: other features would have all crates built again.
+            cargo.args(["--workspace", "--test", "sockets"]);
+            "debug"
+        }
     };
     process::run(&mut cargo)?;
     Ok(paths::target().join(folder))
