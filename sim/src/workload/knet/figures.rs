@@ -6,6 +6,7 @@ use crate::hosts::profile::HostProfile;
 use crate::hosts::web::SendCall;
 use crate::workload::WorkloadError;
 use crate::workload::testbench::Setup;
+use rayon::prelude::*;
 
 /// Numbers of connections for curves: the paper's go from 4 to 80.
 pub const CONNECTIONS: [usize; 9] = [4, 8, 12, 16, 24, 32, 48, 64, 80];
@@ -149,7 +150,7 @@ pub fn comparisons() -> Vec<Comparison> {
 pub struct Runs(Vec<Measured>);
 
 impl Runs {
-    /// Measures a point with so many seeds, from the setup's on; at least one.
+    /// Measures a point with so many seeds, from the setup's on; at least one. Runs go side by side.
     ///
     /// # Errors
     /// What the driver reports.
@@ -161,7 +162,7 @@ impl Runs {
         seeds: u64,
     ) -> Result<Runs, WorkloadError> {
         let seeds = setup.seed..setup.seed + seeds.max(1);
-        let runs = seeds.map(|seed| {
+        let runs = seeds.into_par_iter().map(|seed| {
             let setup = Setup {
                 seed,
                 ..setup.clone()
