@@ -80,7 +80,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         "{} programs, in the order of --seed {seed}",
         programs.len()
     ));
-    failed.extend(run_all(&programs, &built, seed, &arguments.words)?);
+    let name = |command: &mut Command| built.name_in(command);
+    failed.extend(programs::run(&programs, name, seed, &arguments.words)?);
     if programs.iter().any(|program| program.is_library) {
         step("examples of the documentation");
         let mut examples = cargo(&built)?;
@@ -148,24 +149,6 @@ fn lint(built: &Built) -> Result<Vec<String>> {
     Ok(failed)
 }
 
-/// Runs programs one after the other; the tests that failed.
-fn run_all(
-    programs: &[Program],
-    built: &Built,
-    seed: u32,
-    words: &[String],
-) -> Result<Vec<String>> {
-    let mut failed = Vec::new();
-    for (number, program) in (1..).zip(programs) {
-        let (package, name) = (&program.package, &program.name);
-        println!("\ntest: {package}, {name} ({number} of {})", programs.len());
-        let mut command = Command::new(program.path());
-        built.name_in(&mut command)?;
-        failed.extend(program.run(command, seed, words)?);
-    }
-    Ok(failed)
-}
-
 /// The test programs that run with the other variant, too: the handlers, and the stories of
 /// start, both ways, commands, every kind of failure, full rings and random schedules, where
 /// the variants differ most.
@@ -202,7 +185,8 @@ fn core_of_the_other(programs: &[Program], built: &Built, seed: u32) -> Result<V
     step(&format!("tests, {}", variant.name()));
     let is_core = |program: &&Program| !program.is_library && CORE.contains(&program.name.as_str());
     let core: Vec<Program> = programs.iter().filter(is_core).cloned().collect();
-    let failed = run_all(&core, &other, seed, &[])?;
+    let name = |command: &mut Command| other.name_in(command);
+    let failed = programs::run(&core, name, seed, &[])?;
     let named = |test| format!("{test}, {}", variant.name());
     Ok(failed.into_iter().map(named).collect())
 }

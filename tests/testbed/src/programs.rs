@@ -7,15 +7,18 @@
 use crate::process;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Cargo compiles in silence.
 const BUILDS_IN: Duration = Duration::from_secs(3 * 3600);
 /// A test that says nothing for so long hangs; the longest take a minute on an idle computer.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
+/// How many of the programs that took longest are named.
+const LONGEST: usize = 5;
 
 /// A program full of tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,12 +115,48 @@ fn place(program: &Program, seed: u32) -> u64 {
     hasher.finish()
 }
 
+/// Runs programs one after the other, each with what `prepare` sets, and names those that took
+/// longest. Returns the tests that failed.
+///
+/// # Errors
+/// When one cannot be started, or was interrupted; failed tests are no error.
+pub fn run(
+    programs: &[Program],
+    prepare: impl Fn(&mut Command) -> Result<()>,
+    seed: u32,
+    words: &[String],
+) -> Result<Vec<String>> {
+    let (mut failed, mut times) = (Vec::new(), Vec::new());
+    for (number, program) in (1..).zip(programs) {
+        let name = program.full_name();
+        println!("\ntest: {name} ({number} of {})", programs.len());
+        let mut command = Command::new(&program.path);
+        prepare(&mut command)?;
+        let start = Instant::now();
+        let tests = program.run(command, seed, words)?;
+        failed.extend(tests.iter().map(|test| format!("{name}: {test}")));
+        times.push((start.elapsed().as_secs(), name));
+    }
+    let longest = longest(times);
+    if !longest.is_empty() {
+        println!("\ntest: longest: {}", longest.join("; "));
+    }
+    Ok(failed)
+}
+
+/// The programs that took longest, with their seconds.
+fn longest(mut times: Vec<(u64, String)>) -> Vec<String> {
+    times.retain(|(seconds, _)| *seconds != 0);
+    times.sort_by_key(|(seconds, _)| Reverse(*seconds));
+    let longest = times.into_iter().take(LONGEST);
+    longest
+        .map(|(seconds, name)| format!("{name}, {seconds} s"))
+        .collect()
+}
+
 impl Program {
-    /// Runs its tests, passing on what it says.
-    ///
-    /// # Errors
-    /// When it cannot be started, or was interrupted; failed tests are no error.
-    pub fn run(&self, mut command: Command, seed: u32, words: &[String]) -> Result<Vec<String>> {
+    /// Runs its tests, passing on what it says. Returns those that failed.
+    fn run(&self, mut command: Command, seed: u32, words: &[String]) -> Result<Vec<String>> {
         command
             .args(["-Z", "unstable-options", "--shuffle-seed"])
             .arg(seed.to_string())
@@ -127,14 +166,12 @@ impl Program {
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .envs(self.binaries.iter().map(|(name, path)| (name, path)))
             .env("RUSTC_BOOTSTRAP", "1");
-        let failed = failures_of(&mut command)?;
-        let named = |test| format!("{}, {}: {test}", self.package, self.name);
-        Ok(failed.into_iter().map(named).collect())
+        failures_of(&mut command)
     }
 
-    /// What runs it.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Its package and its own name.
+    fn full_name(&self) -> String {
+        format!("{}, {}", self.package, self.name)
     }
 }
 
@@ -203,6 +240,7 @@ impl Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     fn shell(script: &str) -> Vec<String> {
         failures_of(Command::new("sh").args(["-c", script])).expect("it runs")
@@ -234,16 +272,46 @@ mod tests {
         assert!(said[0].ends_with("did not end: c"), "{said:?}");
     }
 
-    #[test]
-    fn a_seed_is_an_order() {
-        let program = |name: &str| Program {
+    fn program(name: &str) -> Program {
+        Program {
             package: "p".to_owned(),
             name: name.to_owned(),
             is_library: false,
             folder: PathBuf::new(),
             path: PathBuf::new(),
             binaries: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn all_programs_run_and_their_failures_are_named() {
+        let programs =
+            [("a", "true"), ("b", "false"), ("c", "false")].map(|(name, path)| Program {
+                folder: PathBuf::from("/"),
+                path: PathBuf::from("/bin").join(path),
+                ..program(name)
+            });
+        let prepared = Cell::new(0);
+        let prepare = |_: &mut Command| {
+            prepared.set(prepared.get() + 1);
+            Ok(())
         };
+        let failed = run(&programs, prepare, 1, &[]).expect("they run");
+        let ended = "ended early (exit status: 1)";
+        assert_eq!(failed, [format!("p, b: {ended}"), format!("p, c: {ended}")]);
+        assert_eq!(prepared.get(), 3);
+    }
+
+    #[test]
+    fn the_longest_come_first() {
+        let times = (0..=3).map(|seconds| (seconds, seconds.to_string()));
+        let longest = longest(times.collect());
+        assert_eq!(longest, ["3, 3 s", "2, 2 s", "1, 1 s"]);
+        assert_eq!(super::longest(vec![(1, String::new()); 9]).len(), LONGEST);
+    }
+
+    #[test]
+    fn a_seed_is_an_order() {
         let order = |seed| {
             let mut programs: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(program).into();
             programs.sort_by_cached_key(|program| place(program, seed));
