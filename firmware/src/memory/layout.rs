@@ -83,14 +83,16 @@ pub const CLASSIC_END: u32 = CUSTOM_COUNTERS + custom_counters::BYTES;
 /// Receive queues that the host can open; 0 in firmware without them: the uniprocessor variant has
 /// no room in its scratch pad, those with extensions and with endpoints none in CPU B's, that with
 /// hot code or state in SRAM none there, and the firmware for more CPUs does not sort frames.
-pub const QUEUES: usize =
-    if cfg!(not(target_arch = "mips")) || cfg!(receive_queues) && !hot_parts_in_sram() {
-        QUEUES_MAX
-    } else {
-        0
-    };
+pub const QUEUES: usize = if HAS_QUEUES { QUEUES_MAX } else { 0 };
 
-/// Whether hot code or state is linked for SRAM, see `build.rs`.
+#[cfg(target_arch = "mips")]
+const HAS_QUEUES: bool = cfg!(receive_queues) && !hot_parts_in_sram();
+#[cfg(not(target_arch = "mips"))]
+const HAS_QUEUES: bool = true;
+
+/// Whether hot code or state is linked for SRAM, see `build.rs`. Not on the computer, where this
+/// and all that depends on it would be compiled again for each value of the variable.
+#[cfg(target_arch = "mips")]
 const fn hot_parts_in_sram() -> bool {
     match option_env!("TIGON_PLACEMENT") {
         Some(placement) => !matches!(placement.as_bytes(), b"scratch" | b""),
