@@ -195,15 +195,8 @@ fn core_of_the_other(programs: &[Program], built: &Built, seed: u32) -> Result<V
 fn guest(arguments: &Arguments, tools: &Tools, start: Instant) -> Result<()> {
     let guest = GuestTools::build()?;
     step("guest");
-    let words = [
-        "test",
-        "--package",
-        "integration-tests",
-        "--test",
-        "guest",
-        "--quiet",
-        "--",
-    ];
+    // As the other tests are built: for its package alone, crates would have other features.
+    let words = ["test", "--workspace", "--test", "guest", "--quiet", "--"];
     let mut command = process::cargo();
     command.args(words).current_dir(paths::root());
     name_tools_in(&mut command, tools, choice::chosen().0)?;
