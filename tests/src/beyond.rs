@@ -3,7 +3,6 @@
 use crate::engine::{Engine, Sim};
 use std::marker::PhantomData;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::time::Duration;
 use tigon_bench::simulated::cpus;
 use tigon2_sim::SimTransport;
@@ -14,8 +13,6 @@ pub trait Partition {
     const FIRMWARE: &str;
     /// CPUs of the board.
     const CPUS: u32;
-    /// Where its image is kept.
-    fn image() -> &'static OnceLock<Vec<u8>>;
 }
 
 macro_rules! partitions {
@@ -26,10 +23,6 @@ macro_rules! partitions {
         impl Partition for $name {
             const FIRMWARE: &str = $firmware;
             const CPUS: u32 = $cpus;
-            fn image() -> &'static OnceLock<Vec<u8>> {
-                static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
-                &IMAGE
-            }
         }
     )+ };
 }
@@ -62,8 +55,7 @@ impl<P: Partition> Engine for Beyond<P> {
     }
 
     fn firmware() -> Vec<u8> {
-        let image = P::image().get_or_init(|| cpus::image(P::FIRMWARE).expect("a firmware"));
-        image.clone()
+        cpus::image(P::FIRMWARE).expect("a firmware")
     }
 
     fn send(&mut self, frame: &[u8]) {
