@@ -94,11 +94,17 @@ fn an_interactive_shell_reaches_the_peer() {
     let folder = tempfile::tempdir().unwrap();
     let (shell, said) = (folder.path().join("shell"), folder.path().join("said"));
     let capture = folder.path().join("out.pcap");
+    // iperf3's server lets a client go before it listens anew: until then the next client is told
+    // that it is busy, or is reset, and has not begun ("connected to" comes with a beginning).
+    let reverse = "for try in $(seq 100); do\n\
+         once=$(iperf3 -c 10.77.0.2 -t 1 -R 2>&1)\n\
+         case $once in *' connected to '*) break;; esac; sleep 0.1\n\
+         done\necho \"$once\"\n";
     let script = format!(
         "#!/bin/sh\nexec > {said} 2>&1\n\
          ping -i 0.1 -c 20 10.77.0.2 &\n\
          tigonctl capture -w {capture} -c 4\nwait\n\
-         iperf3 -c 10.77.0.2 -t 1\niperf3 -c 10.77.0.2 -t 1 -R\n\
+         iperf3 -c 10.77.0.2 -t 1\n{reverse}\
          tigonctl info\ntigonctl stats\n",
         said = said.display(),
         capture = capture.display(),
