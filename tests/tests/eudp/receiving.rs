@@ -43,6 +43,38 @@ fn a_burst_fills_one_buffer_after_the_other() {
     }
 }
 
+/// The card hears of all that was lent with the next doorbell, and not before.
+#[test]
+fn one_doorbell_tells_of_all_buffers_that_were_lent() {
+    let mut card = card();
+    for number in 0..3 {
+        let piece = card.region.segment(number * 2048, 2048);
+        card.with(|endpoint, lent| endpoint.lend(lent, &[piece], number))
+            .expect("it is lent");
+    }
+    let early = card.inbound(PORT, &bytes(9, 1400));
+    card.stage.engine.send(&early);
+    assert!(card.rests());
+    let seen = Refusals {
+        no_buffer: 1,
+        ..Refusals::default()
+    };
+    assert_eq!(card.refusals(), seen);
+    card.with(|endpoint, lent| endpoint.submit(lent))
+        .expect("the card is there");
+    card.stage.engine.pass(Duration::from_micros(10));
+    for number in 0..3 {
+        let frame = card.inbound(PORT, &bytes(number, 1400));
+        card.stage.engine.send(&frame);
+    }
+    for number in 0..3 {
+        assert_eq!(card.completion(), Card::received(number, 1400, true));
+        let there = card.memory(number as usize * 2048, 1400);
+        assert!(there == bytes(number, 1400), "datagram {number}");
+    }
+    card.follow();
+}
+
 /// CPU A has begun to look for frames when the process posts a buffer, and behind that a frame comes:
 /// CPU A takes that before it sees to the mailbox. It is so slow that the frame is there in time.
 #[test]

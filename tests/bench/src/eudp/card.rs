@@ -39,7 +39,9 @@ const PATIENCE: u64 = 50_000_000;
 const MEMORY: usize = 1 << 20;
 const BUFFER: u32 = 0x1_0000;
 /// Buffers that are lent in turn.
-const LENT: u32 = 8;
+const LENT: u32 = 16;
+/// Of how many buffers that are lent again the card is told at a time.
+const TOLD: u32 = LENT / 2;
 /// The plain path reports each frame at once.
 const AT_ONCE: Coalescing = Coalescing {
     receive_ticks: 170,
@@ -330,9 +332,18 @@ impl Bench {
     }
 
     pub(super) fn lend(&mut self, number: u32) -> Result<()> {
+        self.lend_one(number, true)
+    }
+
+    /// Lends a buffer; the card is told if `told`, of all that were lent before, too.
+    fn lend_one(&mut self, number: u32, told: bool) -> Result<()> {
         let piece = self.region.segment(number % LENT * BUFFER, 0xFFFF);
         let card = &mut EndpointCard(&mut self.nic);
-        Ok(self.endpoint.post(card, &[piece], number)?)
+        self.endpoint.lend(card, &[piece], number)?;
+        if told {
+            self.endpoint.submit(card)?;
+        }
+        Ok(())
     }
 
     /// Microseconds from a datagram's end on the wire to its completion, the mean of `count`.
@@ -414,7 +425,7 @@ impl Bench {
                     if taken == 1 {
                         first = last;
                     }
-                    self.lend(cookie)?;
+                    self.lend_one(cookie, taken.is_multiple_of(TOLD))?;
                 }
             }
             self.pass();
