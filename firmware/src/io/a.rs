@@ -19,6 +19,7 @@ use tigon2_chip::memory::block;
 use tigon2_chip::{Cpu, Register};
 use tigon2_hal::assist::{DescriptorRing, HostAddress, Position, Transfer};
 use tigon2_hal::events::Dispatch;
+use tigon2_hal::schedule::barrier;
 use tigon2_hal::timer;
 
 /// The bit of a datagram that was written.
@@ -146,7 +147,8 @@ impl<B: Dispatch> IoA<B> {
     /// a compiler would lay them down, and copy them by a loop.
     #[inline(always)]
     pub fn put_slot(&mut self, host: HostAddress, [a, b, c, d, e, f, g, h]: [u32; 8]) {
-        let slot = self.staging.address() + (self.write_ring.next_index() << 5);
+        // One register for all eight: else each address is made anew.
+        let slot = barrier(self.staging.address() + (self.write_ring.next_index() << 5));
         self.bus.store(slot, a);
         self.bus.store(slot + 4, b);
         self.bus.store(slot + 8, c);

@@ -134,7 +134,7 @@ pub fn write_complete<B: Dispatch>(a: &mut SideA<B>) {
     if interrupt {
         io.raise_interrupt();
     }
-    eudp::events::written(&mut a.eudp, &mut a.io);
+    eudp::events::written(&mut a.receive, &mut a.eudp, &mut a.io);
 }
 
 /// Looks for indices among the completed transfers. Returns whether one of them requests an

@@ -7,6 +7,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// Keeps cargo from saying what it compiles, wherever its arguments end.
+pub const QUIET: &str = "CARGO_TERM_QUIET";
+
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
 /// Shorter steps are not reported.
@@ -34,7 +37,7 @@ pub fn cargo(command: &mut Command, what: &str) -> Result<()> {
         return process::run(command);
     }
     let status = {
-        let mut cargo = Process::spawn(command.arg("--quiet"))?;
+        let mut cargo = Process::spawn(command.env(QUIET, "true"))?;
         let start = Instant::now();
         while cargo.finished()?.is_none() && start.elapsed() < SHORT {
             interrupt::sleep(Duration::from_millis(5))?;

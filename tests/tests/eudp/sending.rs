@@ -23,6 +23,7 @@ fn latencies(card: &mut Card, length: usize, count: u32) -> Vec<u64> {
         assert!(data(&seen.bytes) == sent, "datagram {number} is another");
         all.push(seen.at - begun);
         assert_eq!(card.completion(), done(number));
+        card.follow();
     }
     all
 }
@@ -32,25 +33,25 @@ fn mean(all: &[u64]) -> f64 {
 }
 
 /// The peer gets the whole datagram, with a good CRC, and earlier than one that is stored before it
-/// leaves.
+/// leaves. At most one of twenty is cut off on its way, and comes again, whole: the last part of 6000
+/// bytes has little time to spare.
 #[test]
 fn a_datagram_leaves_while_it_is_fetched() {
     for (length, mtu, most) in [(6000, 9000, 0.95), (8972, 9000, 0.88)] {
         let mut coarse = Card::timed(CutThrough::Off, Checksum::None, mtu);
         let stored = latencies(&mut coarse, length, 20);
         assert_eq!(coarse.cuts(), [0, 0]);
-        coarse.follow();
 
         let mut fine = Card::timed(CutThrough::OfBus, Checksum::None, mtu);
-        let through = latencies(&mut fine, length, 20);
+        let through = latencies(&mut fine, length, 200);
         let [cut, aborted] = fine.cuts();
         println!(
             "{length} bytes: coarse {:.2} us, fine {:.2} us, {cut} cut through, {aborted} aborted",
             mean(&stored),
             mean(&through)
         );
-        fine.follow();
-        assert_eq!((cut, aborted), (20, 0), "all of them leave early");
+        assert_eq!(cut, 200, "all of them leave early");
+        assert!(aborted <= 10, "{aborted} were cut off");
         assert!(mean(&through) < most * mean(&stored));
     }
 }

@@ -193,7 +193,7 @@ fn packets_leave_at_an_even_pace() {
     }
 }
 
-const EVEN: &str = "typical over shortest period, up to 52 000 and from 62 000 packets a second on";
+const EVEN: &str = "typical over shortest period, up to 54 000 and from 63 000 packets a second on";
 const UNEVEN: &str = "the same between them";
 
 /// `cargo xtask trace --experiment router`: a packet comes, runs the router's handler, is moved to

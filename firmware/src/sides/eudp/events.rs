@@ -229,17 +229,22 @@ pub fn called<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
 
 /// DMA Write Complete: what it has found, and what waits for a write descriptor.
 #[inline(always)]
-pub fn written<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
+pub fn written<B: Dispatch>(receive: &mut Receive, eudp: &mut EudpA, io: &mut IoA<B>) {
     if let Some((reporter, receiver)) = eudp.parts()
         && reporter.open | reporter.command != 0
     {
-        written_some(reporter, receiver, io);
+        written_some(receive, reporter, receiver, io);
     }
 }
 
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
-fn written_some<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>) {
+fn written_some<B: Dispatch>(
+    receive: &mut Receive,
+    reporter: &mut Reporter,
+    receiver: &mut Receiver,
+    io: &mut IoA<B>,
+) {
     if let Some(sum) = io.take_datagram() {
         if receiver.work.part.any() {
             receiver.part_written(reporter, io, sum);
@@ -251,4 +256,8 @@ fn written_some<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, i
     // A frame may have waited for a write descriptor.
     io.bus.set(EventBit::ReceiveComplete);
     report(reporter, io);
+    if receiver.has_next() {
+        // The next frame was only waiting for this one.
+        complete_some(receive, reporter, receiver, io);
+    }
 }

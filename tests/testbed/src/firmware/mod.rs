@@ -10,6 +10,7 @@ pub mod boot;
 pub mod choice;
 pub mod file;
 pub mod flash;
+mod generation;
 pub mod isa;
 pub mod load;
 pub mod names;
@@ -223,10 +224,18 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
         placement,
         settings,
     } = program;
+    let generation = generation::arguments(binary);
+    // Only a crate that is named may have arguments of its own; it is the one that LLVM makes, from
+    // all others.
+    let how = if generation.is_empty() {
+        "build"
+    } else {
+        "rustc"
+    };
     let mut cargo = process::cargo();
     cargo
         .current_dir(paths::root())
-        .args(["build", "--package", package, "--profile", "firmware"])
+        .args([how, "--package", package, "--profile", "firmware"])
         .args(["--bin", binary, "--features", binary])
         .arg("--target")
         .arg(paths::root().join("linker").join(format!("{TARGET}.json")))
@@ -264,8 +273,14 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
     ] {
         cargo.env_remove(variable);
     }
+    if !generation.is_empty() {
+        cargo.arg("--").args(&generation);
+    }
     if quiet {
-        let output = cargo.arg("--quiet").output().context("start cargo")?;
+        let output = cargo
+            .env(progress::QUIET, "true")
+            .output()
+            .context("start cargo")?;
         if !output.status.success() {
             bail!(
                 "the firmware does not compile:\n{}",

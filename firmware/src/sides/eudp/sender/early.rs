@@ -95,6 +95,7 @@ impl Sender {
 
     /// All that a look has shown was seen to: sets the deadline of the next part. If that is over
     /// already, the timer's turn would come too late.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
     #[inline(never)]
     pub fn set_deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         let Work { frames, watch, .. } = &mut self.work;
