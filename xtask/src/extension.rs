@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! new ──> crate ── check: its tests, gate, compiler, linker, verifier
-//!                  build: the same, and a signed container ──> tigonctl spine load
+//!                  build: the same, and a signed container
+//!                  load:  the same, into the running card of a driver, by tigonctl
 //!                  sign:  who answers for a container of somebody else's
 //!                  run:   the same, on a simulated card, with frames from the wire
 //! ```
 
 use anyhow::Result;
 use std::path::PathBuf;
-use tigon_bench::spine::{list, made, new, trials, try_out};
+use tigon_bench::spine::{list, made, new, running, trials, try_out};
 
 /// What to do.
 #[derive(Debug, clap::Args)]
@@ -72,6 +73,16 @@ pub enum Action {
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
         floor: u32,
     },
+    /// Load it into the running card of a driver, as `tigonctl spine load` does
+    Load(running::Load),
+    /// Take it off the running card of a driver, as `tigonctl spine unload` does
+    Unload {
+        /// Its domain
+        domain: u32,
+        /// Which card
+        #[command(flatten)]
+        driver: running::Driver,
+    },
     /// Load it into a simulated card, and send frames to it
     Run(try_out::Options),
     /// Cut off every handler and every init at each instruction of its run, under traffic
@@ -104,7 +115,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.action {
         Action::New { folder } => new::run(folder),
         Action::Check { folder } => made::check(folder),
-        Action::Build { folder, out, key } => made::build(folder, out.as_deref(), key.as_deref()),
+        Action::Build { folder, out, key } => {
+            made::build(folder, out.as_deref(), key.as_deref()).map(drop)
+        }
         Action::Sign {
             container,
             key,
@@ -116,6 +129,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             watchdog,
             floor,
         } => made::print_policy(key.as_deref(), *watchdog, *floor),
+        Action::Load(options) => running::load(options),
+        Action::Unload { domain, driver } => running::unload(*domain, driver),
         Action::Run(options) => made::run(options),
         Action::Cut { cuts, qemu: false } => trials::cut(*cuts),
         Action::Cut { cuts, qemu: true } => trials::cut_under_qemu(*cuts),

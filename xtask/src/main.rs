@@ -110,8 +110,9 @@ enum Verb {
         cargo xtask extension build hello --out hello.spine\n  \
         cargo xtask extension sign hello.spine --key ours.key\n  \
         cargo xtask extension list\n  \
+        cargo xtask extension load hello --guard udp:4711 --attach tigon0.status\n  \
         cargo xtask extension cut --cuts 20000\n\
-        Onto a card that carries frames: tigonctl spine --help")]
+        More on a card that carries frames: tigonctl spine --help")]
     Extension(extension::Arguments),
     /// Build the book of docs/, and the pages of every crate
     #[command(

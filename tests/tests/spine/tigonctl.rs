@@ -5,6 +5,7 @@ use crate::card;
 use etherparse::PacketBuilder;
 use host_driver::status::Application;
 use integration_tests::tigonctl::{Driver, complaint, objects, said};
+use integration_tests::xtask_command::xtask;
 use integration_tests::{Engine, Sim, frames};
 use spine_linker::endpoint::{HandlerOf, RingSizes};
 use spine_linker::policy::Policy;
@@ -91,6 +92,29 @@ fn an_extension_comes_and_goes_by_command() {
     let question = story.ping(9);
     assert_eq!(story.driver.stage.receive(1), [question]);
     assert_eq!(said(&story.driver.run(&["spine", "list"])), empty);
+}
+
+/// From the crate to the card and off it by `cargo xtask` alone.
+#[test]
+fn a_crate_is_loaded_by_one_command() {
+    let mut story = Story::with(card::policy());
+    let echo = testbed::paths::root().join("firmware/spine/extensions/echo");
+    let text = extension(
+        &mut story,
+        &["load", &echo.display().to_string(), "--guard", "ip:1"],
+    );
+    assert!(text.contains("\ndomain 0: spine-echo, "), "{text}");
+    let question = story.ping(1);
+    is_answer(&story.driver.stage.wire(), &question);
+    let text = extension(&mut story, &["unload", "0"]);
+    assert_eq!(text, "domain 0 is unloaded\n");
+}
+
+/// What `cargo xtask extension` says, beside the driver.
+fn extension(story: &mut Story, words: &[&str]) -> String {
+    let mut command = xtask(&["extension"]);
+    command.args(words).args(story.driver.arguments());
+    said(&beside(story, move || command.output().expect("it starts")))
 }
 
 #[test]

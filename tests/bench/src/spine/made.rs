@@ -40,11 +40,11 @@ pub fn run(options: &try_out::Options) -> Result<()> {
     try_out::run(options, &container, policy)
 }
 
-/// Compiles it and writes the container.
+/// Compiles it and writes the container; returns its path.
 ///
 /// # Errors
 /// Which wall refuses it, or what the system says.
-pub fn build(folder: &Path, out: Option<&Path>, key: Option<&Path>) -> Result<()> {
+pub fn build(folder: &Path, out: Option<&Path>, key: Option<&Path>) -> Result<PathBuf> {
     let signer = signer(key)?;
     let container = container(folder, &signer)?;
     println!("{}", proven(&container, &signer)?);
@@ -58,7 +58,7 @@ pub fn build(folder: &Path, out: Option<&Path>, key: Option<&Path>) -> Result<()
     };
     std::fs::write(&out, &container).with_context(|| format!("cannot write {}", out.display()))?;
     println!("{}: {} bytes, signed", out.display(), container.len());
-    Ok(())
+    Ok(out)
 }
 
 /// Signs a container of somebody else's, when it was not changed since that signed it, this

@@ -23,6 +23,7 @@
 //!   messages  how long a message takes, and how many pass
 //!   made      containers: compiled, signed, and what is proven of them
 //!   list      containers in a table
+//!   running   from the crate to the running card of a driver, and off it
 //!   video     videos in windows of a frame buffer on the bus
 //!   try_out   one extension, with datagrams from the wire
 //! ```
@@ -50,6 +51,7 @@ pub mod new;
 pub mod peers;
 pub mod routed;
 pub mod router;
+pub mod running;
 pub mod stores;
 mod traffic;
 pub mod trials;
