@@ -54,6 +54,7 @@ pub fn pad_program(
         package,
         binary,
         placement: Placement::Scratch,
+        argument: None,
         settings: Settings::default(),
     };
     compile(&toolchain, program, &target, quiet)?;

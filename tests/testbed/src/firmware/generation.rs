@@ -7,6 +7,8 @@
 //! `-enable-ipra`, by which a function saves only registers that its callers need, would take another
 //! 2 % off a frame. With it frames that are cut through fail, and `spine` does not answer.
 
+use super::choice::Variant;
+
 /// The variants with a system.
 const SYSTEMS: [&str; 2] = ["eudp", "spine"];
 
@@ -23,10 +25,38 @@ const ARGUMENTS: [&str; 4] = [
     "-mips-tail-calls",
 ];
 
-/// The compiler's arguments for a binary; none for most.
-pub fn arguments(binary: &str) -> Vec<String> {
-    if !SYSTEMS.contains(&binary) {
-        return Vec::new();
+/// The compiler's argument for a variant's binary; none for plain ones.
+pub fn argument(variant: Variant) -> Option<String> {
+    has_system(variant).then(|| format!("-Cllvm-args={}", ARGUMENTS.join(" ")))
+}
+
+/// Whether a variant has a system, or is made from one that has: its code fits the pads only so.
+fn has_system(variant: Variant) -> bool {
+    let Variant::Own(own) = variant else {
+        return false;
+    };
+    let mut systems = SYSTEMS.iter();
+    systems.any(|system| own.name == *system || own.is_made_from(system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::firmware::own::Own;
+    use clap::ValueEnum;
+    use std::sync::OnceLock;
+
+    #[test]
+    fn what_is_made_from_a_system_is_made_as_it_is() {
+        static MADE: OnceLock<Own> = OnceLock::new();
+        let mine = MADE.get_or_init(|| Own {
+            name: "mine".into(),
+            from: "eudp".into(),
+        });
+        assert!(has_system(Variant::Own(mine)));
+        for variant in Variant::value_variants() {
+            let is_system = SYSTEMS.contains(&variant.name());
+            assert_eq!(argument(*variant).is_some(), is_system, "{variant:?}");
+        }
     }
-    vec![format!("-Cllvm-args={}", ARGUMENTS.join(" "))]
 }

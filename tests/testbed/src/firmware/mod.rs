@@ -141,6 +141,7 @@ fn build_in(
         package: options.variant.package(),
         binary,
         placement: options.placement,
+        argument: generation::argument(options.variant),
         settings,
     };
     compile(&toolchain, program, target, options.quiet)?;
@@ -208,12 +209,15 @@ fn same_paths_everywhere() -> Vec<String> {
 }
 
 /// A program for the chip.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Program<'a> {
     package: &'static str,
     /// The binary, and the feature that builds it.
     binary: &'static str,
     placement: Placement,
+    /// What the compiler is told for the binary alone, not for all crates: it is what LLVM makes,
+    /// from all others.
+    argument: Option<String>,
     settings: Settings<'a>,
 }
 
@@ -222,20 +226,13 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
         package,
         binary,
         placement,
+        argument,
         settings,
     } = program;
-    let generation = generation::arguments(binary);
-    // Only a crate that is named may have arguments of its own; it is the one that LLVM makes, from
-    // all others.
-    let how = if generation.is_empty() {
-        "build"
-    } else {
-        "rustc"
-    };
     let mut cargo = process::cargo();
     cargo
         .current_dir(paths::root())
-        .args([how, "--package", package, "--profile", "firmware"])
+        .args(["rustc", "--package", package, "--profile", "firmware"])
         .args(["--bin", binary, "--features", binary])
         .arg("--target")
         .arg(paths::root().join("linker").join(format!("{TARGET}.json")))
@@ -273,9 +270,7 @@ fn compile(toolchain: &Toolchain, program: Program<'_>, target: &Path, quiet: bo
     ] {
         cargo.env_remove(variable);
     }
-    if !generation.is_empty() {
-        cargo.arg("--").args(&generation);
-    }
+    cargo.arg("--").args(argument);
     if quiet {
         let output = cargo
             .env(progress::QUIET, "true")

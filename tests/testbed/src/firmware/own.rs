@@ -31,15 +31,23 @@ impl Own {
 
     /// Whether the handlers are divided between both CPUs.
     pub fn is_parallel(&self) -> bool {
+        self.is_made_from(FIRST[1])
+    }
+
+    /// Whether it is made from that variant, directly or by way of others.
+    pub fn is_made_from(&self, name: &str) -> bool {
         let mut from = self.from.as_str();
         // Each is made from one that was there before, so this ends.
         for _ in all() {
+            if from == name {
+                break;
+            }
             match all().iter().find(|own| own.name == from) {
                 Some(own) => from = &own.from,
                 None => break,
             }
         }
-        from == FIRST[1]
+        from == name
     }
 }
 
@@ -112,6 +120,16 @@ mod tests {
         assert_eq!(own, [mine]);
         assert!(own[0].is_parallel());
         assert!(listed("[").is_err());
+    }
+
+    #[test]
+    fn a_variant_is_made_from_all_that_are_before_it() {
+        let mine = Own {
+            name: "mine".into(),
+            from: "eudp".into(),
+        };
+        assert!(mine.is_made_from("eudp") && mine.is_made_from("parallel"));
+        assert!(!mine.is_made_from("spine") && !mine.is_made_from("uniprocessor"));
     }
 
     #[test]
