@@ -32,11 +32,16 @@ fn a_burst_fills_one_buffer_after_the_other() {
     for number in 0..8 {
         card.post(number * 2048, 2048, number);
     }
-    for number in 0..8 {
+    fill(&mut card, 8);
+}
+
+/// As many datagrams, one behind the other, each for a buffer of 2048 bytes behind the one before.
+fn fill(card: &mut Card, count: u32) {
+    for number in 0..count {
         let frame = card.inbound(PORT, &bytes(number, 1400));
         card.stage.engine.send(&frame);
     }
-    for number in 0..8 {
+    for number in 0..count {
         assert_eq!(card.completion(), Card::received(number, 1400, true));
         let there = card.memory(number as usize * 2048, 1400);
         assert!(there == bytes(number, 1400), "datagram {number}");
@@ -63,15 +68,7 @@ fn one_doorbell_tells_of_all_buffers_that_were_lent() {
     card.with(|endpoint, lent| endpoint.submit(lent))
         .expect("the card is there");
     card.stage.engine.pass(Duration::from_micros(10));
-    for number in 0..3 {
-        let frame = card.inbound(PORT, &bytes(number, 1400));
-        card.stage.engine.send(&frame);
-    }
-    for number in 0..3 {
-        assert_eq!(card.completion(), Card::received(number, 1400, true));
-        let there = card.memory(number as usize * 2048, 1400);
-        assert!(there == bytes(number, 1400), "datagram {number}");
-    }
+    fill(&mut card, 3);
     card.follow();
 }
 

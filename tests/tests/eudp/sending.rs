@@ -33,11 +33,11 @@ fn mean(all: &[u64]) -> f64 {
 }
 
 /// The peer gets the whole datagram, with a good CRC, and earlier than one that is stored before it
-/// leaves. At most one of twenty is cut off on its way, and comes again, whole: the last part of 6000
-/// bytes has little time to spare.
+/// leaves. Of those of 6000 bytes, whose last part has little time to spare, at most one of fifty is
+/// cut off on its way, and comes again, whole.
 #[test]
 fn a_datagram_leaves_while_it_is_fetched() {
-    for (length, mtu, most) in [(6000, 9000, 0.95), (8972, 9000, 0.88)] {
+    for (length, mtu, most, late) in [(6000, 9000, 0.95, 4), (8972, 9000, 0.88, 0)] {
         let mut coarse = Card::timed(CutThrough::Off, Checksum::None, mtu);
         let stored = latencies(&mut coarse, length, 20);
         assert_eq!(coarse.cuts(), [0, 0]);
@@ -51,7 +51,7 @@ fn a_datagram_leaves_while_it_is_fetched() {
             mean(&through)
         );
         assert_eq!(cut, 200, "all of them leave early");
-        assert!(aborted <= 10, "{aborted} were cut off");
+        assert!(aborted <= late, "{aborted} were cut off");
         assert!(mean(&through) < most * mean(&stored));
     }
 }

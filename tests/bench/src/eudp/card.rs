@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use eudp::{
     AddressHandle, Card, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig,
-    Eudp, Refusals, Region, Status,
+    Eudp, Refusals, Region, Segment, Status,
 };
 use host_driver::nic::{Coalescing, EndpointCard};
 use host_driver::{Config, DmaMemory, Nic};
@@ -332,18 +332,14 @@ impl Bench {
     }
 
     pub(super) fn lend(&mut self, number: u32) -> Result<()> {
-        self.lend_one(number, true)
+        let piece = self.buffer(number);
+        let card = &mut EndpointCard(&mut self.nic);
+        Ok(self.endpoint.post(card, &[piece], number)?)
     }
 
-    /// Lends a buffer; the card is told if `told`, of all that were lent before, too.
-    fn lend_one(&mut self, number: u32, told: bool) -> Result<()> {
-        let piece = self.region.segment(number % LENT * BUFFER, 0xFFFF);
-        let card = &mut EndpointCard(&mut self.nic);
-        self.endpoint.lend(card, &[piece], number)?;
-        if told {
-            self.endpoint.submit(card)?;
-        }
-        Ok(())
+    /// The buffer that is lent by this number.
+    fn buffer(&self, number: u32) -> Segment {
+        self.region.segment(number % LENT * BUFFER, 0xFFFF)
     }
 
     /// Microseconds from a datagram's end on the wire to its completion, the mean of `count`.
@@ -425,7 +421,12 @@ impl Bench {
                     if taken == 1 {
                         first = last;
                     }
-                    self.lend_one(cookie, taken.is_multiple_of(TOLD))?;
+                    let piece = self.buffer(cookie);
+                    let card = &mut EndpointCard(&mut self.nic);
+                    self.endpoint.lend(card, &[piece], cookie)?;
+                    if taken.is_multiple_of(TOLD) {
+                        self.endpoint.submit(card)?;
+                    }
                 }
             }
             self.pass();
