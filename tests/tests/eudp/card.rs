@@ -25,6 +25,12 @@ pub const PEER_PORT: u16 = 9;
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PEER_STATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
+/// The peer.
+pub const PEER_AT: Destination = Destination {
+    station: PEER_STATION,
+    address: PEER,
+    lifetime: 64,
+};
 /// Of the card's time.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -124,12 +130,8 @@ impl Card {
         let memory = eudp::Card::allocate(&mut card, 1 << 18).expect("memory");
         let region = eudp.register(&mut card, &mut endpoint, &memory);
         let region = region.expect("a region");
-        let to = Destination {
-            station: PEER_STATION,
-            address: PEER,
-            lifetime: 64,
-        };
-        let peer = eudp.address(&mut card, &mut endpoint, &to).expect("room");
+        let peer = eudp.address(&mut card, &mut endpoint, &PEER_AT);
+        let peer = peer.expect("room");
         // What the start has left on the wire.
         stage.engine.pass(Duration::from_micros(100));
         while stage.engine.receive_now().is_some() {}

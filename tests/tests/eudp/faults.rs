@@ -1,6 +1,6 @@
 //! Buses that stall, memory that is none, processes that write nonsense.
 
-use crate::card::{Card, PEER_PORT, PORT, bytes, data};
+use crate::card::{Card, PEER_AT, PEER_PORT, PORT, bytes, data};
 use eudp::{Card as _, Checksum, Completion, CutThrough, EndpointConfig, Received, Status};
 use host_driver::nic::EndpointCard;
 use host_interface::eudp::{DescriptorWord, posted, receive_slot, send_slot};
@@ -68,6 +68,62 @@ fn memory_that_cannot_be_read_is_said_to_the_process() {
     }
 }
 
+/// A frame whose memory goes while it leaves is given up. What comes in its place is another
+/// endpoint's datagram in fragments: it is whole.
+#[test]
+fn a_frame_that_is_given_up_is_forgotten() {
+    let mut given_up = 0;
+    for us in 20..60 {
+        let mut card = Card::timed(CutThrough::OfBus, Checksum::None, 9000);
+        let config = EndpointConfig {
+            port: PORT + 1,
+            mtu: 1500,
+            checksum: Checksum::Full,
+            ..*card.endpoint.config()
+        };
+        let mut lent = EndpointCard(&mut card.stage.nic);
+        let mut other = card.eudp.open(&mut lent, config).expect("an endpoint");
+        let memory = lent.allocate(8192).expect("memory");
+        let region = card.eudp.register(&mut lent, &mut other, &memory);
+        let region = region.expect("a region");
+        let peer = card.eudp.address(&mut lent, &mut other, &PEER_AT);
+        let to = (peer.expect("room"), PEER_PORT);
+
+        let kept = card.stage.engine.machine().clone();
+        let whole = card.memory.clone();
+        card.send(4096, &bytes(1, 8972), 1);
+        card.stage.engine.pass(Duration::from_micros(us));
+        kept.lock().unmap(&whole);
+        card.stage.engine.pass(Duration::from_micros(500));
+        let Completion::Sent { status, .. } = card.completion() else {
+            panic!("{us} us: another completion");
+        };
+        given_up += u32::from(status == Status::Unreadable && card.cuts()[0] == 1);
+        while card.stage.engine.receive_now().is_some() {}
+
+        let sent = bytes(2, 5000);
+        memory.write_bytes(0, &sent).expect("it fits");
+        let pieces = [region.segment(0, 5000)];
+        let posted = other.send(&mut EndpointCard(&mut card.stage.nic), to, &pieces, 2);
+        posted.expect("it is posted");
+        card.stage.engine.pass(Duration::from_micros(500));
+        let completion = other.poll(&mut EndpointCard(&mut card.stage.nic));
+        let done = Completion::Sent {
+            cookie: 2,
+            status: Status::Done,
+        };
+        assert_eq!(
+            completion.expect("the card is there"),
+            Some(done),
+            "{us} us"
+        );
+        let lengths = [0; 4].map(|_| card.wire().bytes.len());
+        assert_eq!(lengths.iter().sum::<usize>(), 4 * 34 + 8 + 5000);
+        card.follow();
+    }
+    assert!(given_up > 0, "some are given up while they leave");
+}
+
 fn word(card: &mut Card, address: u32) -> u32 {
     let mut word = [0];
     let read = EndpointCard(&mut card.stage.nic).read(address, &mut word);
@@ -95,12 +151,23 @@ fn descriptors_of_nonsense_are_refused() {
         [0, 65, 0, 0],
         [0xFF << 24, 0, 0, 0],
     ];
-    for (number, [to, shape, piece, offset]) in (0..).zip(shapes) {
+    let known = shapes.iter().chain(&shapes);
+    for (number, [to, shape, piece, offset]) in (0..).zip(known) {
+        if number == shapes.len() as u32 {
+            // The same once the card has the rows of a good one in its pad.
+            card.send(0, &bytes(3, 1000), 98);
+            assert!(data(&card.wire().bytes) == bytes(3, 1000));
+            card.completion();
+        }
+        let number = number + u32::from(number >= shapes.len() as u32);
         // The library writes a good one, which is overwritten before the card has seen it.
         let peer = (card.peer, PEER_PORT);
         let slot = block + send_slot(0, number);
         card.with(|endpoint, lent| {
-            lent.write(slot, &[number, to, shape, posted(number), piece, offset])?;
+            lent.write(
+                slot,
+                &[number, *to, *shape, posted(number), *piece, *offset],
+            )?;
             let posted = endpoint.send_inline(&mut Blind(lent), peer, &[], number);
             posted.map_err(|error| panic!("{error}"))
         })

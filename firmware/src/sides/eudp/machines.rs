@@ -84,6 +84,7 @@ impl Work {
         let frame = self.frames.now();
         if frame.is_given_up() {
             status = Status::Unreadable;
+            frame.failures = 0;
         }
         if frame.has(SUMMED) {
             // That with the UDP header is the last one.
