@@ -90,5 +90,5 @@ fn a_late_frame_is_cut_off_in_time_on_the_busiest_port() {
     }
     println!("{aborted} cut off, {least} ns left at the least");
     assert!(aborted > 50, "{aborted}");
-    assert!(least > 2000, "{least}");
+    assert!(least > 4000, "{least}");
 }

@@ -209,7 +209,7 @@ impl Frame {
     }
 
     /// The end of the part that begins at `from`.
-    #[inline(never)]
+    #[inline(always)]
     pub fn end_of(&self, from: u32) -> u32 {
         part_end(self.lead, self.length, from)
     }

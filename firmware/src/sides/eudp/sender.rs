@@ -222,7 +222,6 @@ impl Sender {
         let now = timer::now(&mut io.bus);
         if io.take_due(SlotB::Part, now) && self.work.watch.is_on() {
             self.deadline(send, io);
-            self.report_steps(io);
         }
         if io.take_due(SlotB::Watch, now) && !self.work.watch.is_on() {
             self.go(send, io);
@@ -300,7 +299,9 @@ impl Sender {
     pub fn failed<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>, descriptor: u32) {
         self.work.failed = descriptor;
         self.fetch(sdma::Event::Failed, send, io);
-        self.signalled(send, io);
+        if let Some(signal) = self.work.signal.take() {
+            self.rarely(signal, send, io);
+        }
         let note = ReadNote::of_word(io.read_ring.note(descriptor));
         io.read_ring.set_note(descriptor, ReadNote::NOTHING.word());
         let frame = self.work.frames.now();

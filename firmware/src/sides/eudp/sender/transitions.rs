@@ -12,25 +12,9 @@ use host_interface::eudp::{BlockWord, TRACE_BYTES};
 use tigon2_hal::events::Dispatch;
 
 impl Sender {
-    /// SDMA has told SEND something.
+    /// SDMA has told SEND of the last part.
     #[inline(never)]
-    pub(super) fn signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        match self.work.signal.take() {
-            None => {}
-            // Time matters for these, so each has its own rows only.
-            Some(send::Event::PartArrived) => self.part_signalled(send, io),
-            Some(send::Event::LastArrived) => self.last_signalled(send, io),
-            Some(signal) => self.rarely(signal, send, io),
-        }
-    }
-
-    #[inline(never)]
-    fn part_signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
-        self.hand_over(send::Event::PartArrived, send, io);
-    }
-
-    #[inline(never)]
-    fn last_signalled<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+    pub(super) fn last_arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.hand_over(send::Event::LastArrived, send, io);
     }
 
@@ -38,6 +22,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.hand_over(send::Event::Deadline, send, io);
+        self.report_steps(io);
     }
 
     /// An event of SDMA. What it tells SEND is signalled.
