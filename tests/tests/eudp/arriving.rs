@@ -25,6 +25,9 @@ fn pass_until(card: &mut Card, at: u64) {
     }
 }
 
+/// Datagrams of a length: one may come while CPU A looks after something else.
+const ROUNDS: u32 = 16;
+
 /// Bytes of `sent` that stand in the memory at `offset`.
 fn there(card: &Card, offset: usize, sent: &[u8]) -> usize {
     let memory = card.memory(offset, sent.len());
@@ -47,26 +50,29 @@ fn a_datagram_is_written_while_it_arrives() {
     ] {
         let [stored, through] = [0, 1].map(|index| {
             let card = &mut cards[index];
-            let sent = bytes(number, length);
-            card.post(16384, 16384, number);
-            let frame = card.inbound(PORT, &sent);
-            let end = send(card, &frame);
-            pass_until(card, end - 500);
-            let written = there(card, 16384, &sent);
-            println!("{length} bytes: {written} before the end");
-            if index == 0 {
-                assert!(written < 8, "{length} bytes: {written} before the end");
-            } else {
-                assert!(written >= early, "{length} bytes: {written} before the end");
+            let mut sum = 0;
+            for round in 0..ROUNDS {
+                let number = 100 * number + round;
+                let sent = bytes(number, length);
+                card.post(16384, 16384, number);
+                let frame = card.inbound(PORT, &sent);
+                let end = send(card, &frame);
+                pass_until(card, end - 500);
+                let written = there(card, 16384, &sent);
+                if index == 0 {
+                    assert!(written < 8, "{length} bytes: {written} before the end");
+                } else {
+                    assert!(written >= early, "{length} bytes: {written} before the end");
+                }
+                assert_eq!(card.completion(), Card::received(number, length, true));
+                sum += card.now() - end;
+                assert!(card.memory(16384, length) == sent);
             }
-            assert_eq!(card.completion(), Card::received(number, length, true));
-            let done = card.now();
-            assert!(card.memory(16384, length) == sent);
-            (done - end) as f64
+            sum as f64 / f64::from(ROUNDS)
         });
         println!("{length} bytes: {stored} ns after the end if stored, {through} if cut through");
-        // Between two looks passes a microsecond.
-        late.extend((through > stored * most + 1000.0).then_some(length));
+        // Between two looks passes a microsecond, and CPU A looks at what arrives.
+        late.extend((through > stored * most + 1500.0).then_some(length));
     }
     assert!(late.is_empty(), "{late:?} bytes");
     for card in &mut cards {

@@ -100,6 +100,12 @@ impl Frames {
         &mut self.both[(self.now & 1 ^ 1) as usize]
     }
 
+    /// That which has just arrived: in front of that in SDMA if this has `begun` since.
+    #[inline(always)]
+    pub const fn arrived(&mut self, begun: bool) -> &mut Frame {
+        &mut self.both[((self.now ^ begun as u32) & 1) as usize]
+    }
+
     /// The next one takes the place of that in SDMA.
     #[inline(always)]
     pub const fn turn(&mut self) {

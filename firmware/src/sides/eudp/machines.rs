@@ -43,7 +43,7 @@ pub struct Work {
     before: u32,
     /// NIC address of the descriptor of a transfer that failed.
     pub failed: u32,
-    /// What the frame's end means for its descriptor.
+    /// What the frame's end means for its descriptor, if it was not offered as a whole.
     ended: Option<Status>,
     /// The doorbell has rung while a frame was watched.
     pub called: bool,
@@ -67,15 +67,19 @@ impl Work {
         called: false,
     };
 
-    /// What the end of the frame in SDMA means for its descriptor, if SDMA is done with it.
+    /// What the end of the frame in SDMA means for its descriptor, if SDMA is done with it: it has just
+    /// `offered` the frame as a whole, or has not.
     #[inline(always)]
-    pub fn take_ended(&mut self) -> Option<Status> {
-        let status = self.ended.take()?;
-        // Most frames are their descriptor's only one, and were fetched at once.
-        if self.frames.now().has(WHOLE) && status == Status::Done {
-            return Some(status);
+    pub fn take_ended(&mut self, offered: bool) -> Option<Status> {
+        if !offered {
+            let status = self.ended.take()?;
+            return Some(self.settle(status));
         }
-        Some(self.settle(status))
+        // Most frames are their descriptor's only one, and were fetched at once, or have no sum.
+        if self.frames.now().flags & (WHOLE | SUMMED) != SUMMED {
+            return Some(Status::Done);
+        }
+        Some(self.settle(Status::Done))
     }
 
     /// The same of others.
@@ -132,18 +136,13 @@ pub struct Card<'a, B: Dispatch> {
     pub send: &'a mut SendPath,
     /// CPU B's resources.
     pub io: &'a mut IoB<B>,
-    /// Whether it is known that the frame leaves when it is whole.
+    /// For SDMA: whether it is known that the frame leaves when it is whole.
     pub whole: bool,
+    /// For SEND: whether SDMA has the next frame already.
+    pub begun: bool,
 }
 
 impl<B: Dispatch> Card<'_, B> {
-    /// The frame's data is there, so its descriptor is done with it.
-    #[inline(always)]
-    fn fetched(&mut self, signal: send::Event) {
-        self.work.signal = Some(signal);
-        self.work.ended = Some(Status::Done);
-    }
-
     #[inline(always)]
     fn watch_no_more(&mut self) {
         self.work.watch.end();
@@ -258,10 +257,13 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
                 self.fetch();
             }
             sdma::Action::FetchParts => self.fetch(),
-            sdma::Action::Offer => self.fetched(send::Event::OfferedWhole),
+            sdma::Action::Offer => self.work.signal = Some(send::Event::OfferedWhole),
             sdma::Action::OfferEarly => self.work.signal = Some(send::Event::OfferedEarly),
             sdma::Action::Pass => self.work.signal = Some(send::Event::PartArrived),
-            sdma::Action::PassLast => self.fetched(send::Event::LastArrived),
+            sdma::Action::PassLast => {
+                self.work.signal = Some(send::Event::LastArrived);
+                self.work.ended = Some(Status::Done);
+            }
             sdma::Action::FetchAgain => {
                 self.fetch_again();
                 self.work.signal = Some(send::Event::PartFailed);
@@ -324,7 +326,7 @@ impl<B: Dispatch> World<send::Send> for Card<'_, B> {
 impl<B: Dispatch> Card<'_, B> {
     #[inline(always)]
     fn queue(&mut self) {
-        let frame = self.work.frames.now();
+        let frame = self.work.frames.arrived(self.begun);
         let (start, length, tag) = (frame.start, frame.length, frame.tag);
         self.work.pending += 1;
         self.send.hand_over(self.io, start, length, tag);

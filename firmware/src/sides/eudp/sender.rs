@@ -188,20 +188,20 @@ impl Sender {
         }
     }
 
-    /// SDMA sees that a frame that leaves when it is whole has arrived, or a part of it, and SEND
-    /// hears of it.
+    /// SDMA sees that a frame that leaves when it is whole has arrived, or a part of it. Returns
+    /// whether it offers the frame to SEND, who takes it when the next one is asked for: meanwhile the
+    /// channel has nothing else to do.
     #[inline(always)]
-    fn arrive<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+    fn arrive<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) -> bool {
         if !self.sdma.is_in(sdma::State::Sdma) {
-            return transitions::fault(io);
+            transitions::fault(io);
+            return false;
         }
         self.fetch(sdma::Event::Arrived, send, io);
         if self.sdma.is_in(sdma::State::HeldForSum) {
             self.fetch(sdma::Event::SumStored, send, io);
         }
-        if self.work.signal.take().is_some() {
-            self.hand_over(send::Event::OfferedWhole, send, io);
-        }
+        self.work.signal.take().is_some()
     }
 
     /// Something has changed for which a frame may have waited. While one is watched nothing goes
@@ -352,19 +352,19 @@ impl Sender {
     fn run<B: Dispatch>(&mut self, mut arrived: bool, send: &mut SendPath, io: &mut IoB<B>) {
         let mut finished = false;
         loop {
-            if arrived {
-                self.arrive(send, io);
-            }
-            let ended = self.work.take_ended();
-            let idle = self.sdma.is_in(sdma::State::Idle);
-            let begins = idle && self.work.is_prepared && io.read_ring.has_room(TRANSFERS);
+            let offered = arrived && self.arrive(send, io);
+            let ended = self.work.take_ended(offered);
+            let idle = offered || self.sdma.is_in(sdma::State::Idle);
+            let begins = self.work.is_prepared && idle && io.read_ring.has_room(TRANSFERS);
             if begins {
                 self.begin(send, io);
             }
+            if offered {
+                self.hand_over_behind(send::Event::OfferedWhole, begins, send, io);
+            }
             if let Some(status) = ended {
                 finished = true;
-                let frames = &mut self.work.frames;
-                let frame = if begins { frames.next() } else { frames.now() };
+                let frame = self.work.frames.arrived(begins);
                 if frame.has(LAST) {
                     let (endpoint, descriptor) = (frame.endpoint, frame.descriptor);
                     self.queues.complete(io, endpoint, descriptor, status);

@@ -51,6 +51,7 @@ impl Sender {
             send,
             io,
             whole,
+            begun: false,
         };
         let step = self.sdma.step(event, &mut card);
         self.note(0, step, io);
@@ -64,12 +65,26 @@ impl Sender {
         send: &mut SendPath,
         io: &mut IoB<B>,
     ) {
+        self.hand_over_behind(event, false, send, io);
+    }
+
+    /// The same of the frame that has just arrived: in front of that in SDMA if this has `begun`
+    /// since.
+    #[inline(always)]
+    pub(super) fn hand_over_behind<B: Dispatch>(
+        &mut self,
+        event: send::Event,
+        begun: bool,
+        send: &mut SendPath,
+        io: &mut IoB<B>,
+    ) {
         let work = &mut self.work;
         let mut card = Card {
             work,
             send,
             io,
             whole: false,
+            begun,
         };
         let step = self.send.step(event, &mut card);
         self.note(1, step, io);
