@@ -4,6 +4,8 @@
 //! process posts descriptors that name *regions* of its memory and an *address handle*; it rings a
 //! mailbox of its endpoint, and the firmware moves the data between these regions and the wire.
 //! Regions, handles and endpoints are written by who owns the card's function alone.
+//! What names the owner of a region or a handle is written last, and its row stays as it is until that
+//! endpoint is closed: the firmware keeps copies.
 //!
 //! ```text
 //!   +0x0000  words of the block                         BlockWord
@@ -271,7 +273,8 @@ table! {
         IpSum = 0x2C,
         /// The sum of the pseudo-header and of the source port, without the length.
         UdpSum = 0x30,
-        /// The next identification, in bits 15:0: the firmware counts.
+        /// The next identification, in bits 15:0. The firmware counts, in its own copy of the row as
+        /// long as it has one.
         Identification = 0x34,
         /// Number of the endpoint that it belongs to, plus 1; 0 for none.
         Owner = 0x38,

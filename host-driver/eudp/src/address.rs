@@ -46,8 +46,8 @@ impl Headers {
         Headers { bytes }
     }
 
-    /// The row of an endpoint's handle, in words; its frames are in a VLAN, or in none.
-    pub(crate) fn row(&self, endpoint: u32, vlan: Option<u16>) -> [u32; WORDS] {
+    /// The row of a handle that is nobody's yet, in words; its frames are in a VLAN, or in none.
+    pub(crate) fn row(&self, vlan: Option<u16>) -> [u32; WORDS] {
         let mut row = [0; WORDS];
         let words = self.bytes.chunks_exact(4);
         for (word, bytes) in row.iter_mut().zip(words) {
@@ -56,7 +56,6 @@ impl Headers {
         // Addresses and port are in both sums; the protocol is a byte of the pseudo-header.
         row[HandleWord::IpSum as usize / 4] = self.sum(14..34);
         row[HandleWord::UdpSum as usize / 4] = fold(self.sum(26..36) + 17);
-        row[HandleWord::Owner as usize / 4] = endpoint + 1;
         row[HandleWord::Tag as usize / 4] = vlan.map_or(0, |vlan| u32::from(vlan) << 16);
         row
     }
@@ -88,12 +87,12 @@ mod tests {
             lifetime: 64,
         };
         let from = Ipv4Addr::new(10, 0, 0, 1);
-        let row = Headers::new([2, 0, 0, 0, 0, 1], from, 4711, &to).row(3, Some(5));
+        let row = Headers::new([2, 0, 0, 0, 0, 1], from, 4711, &to).row(Some(5));
         assert_eq!(row[0], 0x0200_0000);
         assert_eq!(row[3], 0x0800_4500);
         assert_eq!(row[5], 64 << 8 | 17);
         assert_eq!(row[8] & 0xFFFF, 4711);
-        assert_eq!(row[14], 4);
+        assert_eq!(row[14], 0);
         assert_eq!(row[15], 5 << 16);
         assert_eq!(row[11], 0x4500 + (64 << 8) + 17 + 0x0A00 + 1 + 0x0A00 + 2);
         assert_eq!(row[12], 0x0A00 + 1 + 0x0A00 + 2 + 4711 + 17);

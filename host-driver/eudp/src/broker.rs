@@ -256,8 +256,11 @@ impl Eudp {
         let number = free(self.handles, HANDLES, "address handles")?;
         let config = endpoint.config();
         let headers = Headers::new(config.station, config.address, config.port, to);
-        let row = headers.row(endpoint.number(), config.vlan);
+        let row = headers.row(config.vlan);
         self.write(card, handle_word(number, HandleWord::Headers), &row)?;
+        // The process may name it already: from now on the card keeps what the row says.
+        let owner = handle_word(number, HandleWord::Owner);
+        self.write(card, owner, &[endpoint.number() + 1])?;
         self.handles |= 1 << number;
         Ok(endpoint.add_handle(number))
     }

@@ -324,6 +324,37 @@ impl Card {
     }
 }
 
+/// A card whose NIC memory is written where a function says so.
+pub struct Overseen<'a, C, F>(pub &'a mut C, pub F);
+
+impl<C: eudp::Card, F: FnMut(u32, &[u32]) -> bool> eudp::Card for Overseen<'_, C, F> {
+    type Error = C::Error;
+    type Memory = C::Memory;
+
+    fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), C::Error> {
+        self.0.read(address, out)
+    }
+
+    fn write(&mut self, address: u32, words: &[u32]) -> Result<(), C::Error> {
+        if (self.1)(address, words) {
+            self.0.write(address, words)?;
+        }
+        Ok(())
+    }
+
+    fn ring(&mut self, mailbox: u32, word: u32) -> Result<(), C::Error> {
+        self.0.ring(mailbox, word)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<C::Memory, C::Error> {
+        self.0.allocate(bytes)
+    }
+
+    fn wait(&mut self, turns: u32) -> bool {
+        self.0.wait(turns)
+    }
+}
+
 /// Bytes that differ from one datagram to the next.
 pub fn bytes(number: u32, length: usize) -> Vec<u8> {
     let byte = |at: usize| (at * 7 + at / 256) as u8 ^ (number as u8).wrapping_mul(37);

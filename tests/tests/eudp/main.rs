@@ -13,5 +13,6 @@ mod pair;
 mod predicting;
 mod queues;
 mod receiving;
+mod rows;
 mod sending;
 mod vlan;

@@ -23,6 +23,7 @@ pub use attention::{MacStopped, receive_attention, transmit_attention};
 
 use crate::io::IoA;
 use crate::io::filter::Filter;
+use crate::memory::layout::EUDP;
 use crate::memory::shared::LINK_UP;
 use crate::memory::statistics::count;
 use crate::record::log::{log_debug, log_info, log_trace};
@@ -387,6 +388,10 @@ fn report<B: Dispatch>(link: &mut Link, io: &mut IoA<B>, code: u16) {
     ];
     trace::record(bus, Topic::Link, code.into(), arguments);
     link.changed = true;
+    if EUDP != 0 {
+        // Endpoints' frames are refused while there is no link.
+        io.ring_b();
+    }
     count!(io.bus, event_link_state);
     io.post(EventCode::LinkState, code);
 }

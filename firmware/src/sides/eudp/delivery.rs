@@ -28,7 +28,9 @@ pub const CHOICE: u32 = SLOTS - 1 + TRANSFERS;
 pub(super) const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 
 /// The datagram in RDMA.
+// In this order: in another one CPU A stores a register more for each datagram.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Work {
     /// What its headers say.
     pub datagram: Datagram,

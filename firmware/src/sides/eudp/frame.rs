@@ -17,11 +17,12 @@ pub use super::flags::{AHEAD, FETCHED, GATHERED, LAST, LEADS, SUMMED, WANTS_SUM,
 use super::job::Job;
 use super::lead::{self, LEAD, REST, SHORTEST, part_end};
 use super::pieces::{IP, UDP};
+use super::rows::Handle;
 use super::sums::{folded, halves};
 use super::word;
 use crate::io::IoB;
 use crate::path::send::SendPath;
-use host_interface::eudp::{BlockWord, HandleWord, LEAD_OF_BUS, SEGMENTS};
+use host_interface::eudp::{BlockWord, LEAD_OF_BUS, SEGMENTS};
 use tigon2_chip::HostAddress;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -68,10 +69,11 @@ pub struct Frame {
     pub host: HostAddress,
     /// Its VLAN tag, in bits 31:16, which the MAC puts in; 0 for none.
     pub tag: u32,
-    /// Makes it 16 words: the chip cannot multiply.
-    _unused: u32,
+    /// The number of its descriptor.
+    pub number: u32,
 }
 
+// The chip cannot multiply.
 const _: () = assert!(size_of::<Frame>() == 64);
 
 /// The frame in SDMA, and the one behind it.
@@ -130,7 +132,7 @@ impl Frame {
         flags: 0,
         host: HostAddress { high: 0, low: 0 },
         tag: 0,
-        _unused: 0,
+        number: 0,
     };
 
     /// Whether it has all of these flags.
@@ -145,6 +147,7 @@ impl Frame {
     pub fn begin<B: Dispatch>(
         &mut self,
         job: &mut Job,
+        handle: &Handle,
         whole: bool,
         send: &mut SendPath,
         io: &mut IoB<B>,
@@ -161,13 +164,13 @@ impl Frame {
         self.start = send.place_frame(self.length);
         self.endpoint = job.endpoint;
         self.descriptor = job.descriptor;
-        self.tag = job.tag;
+        self.number = job.number;
+        self.tag = handle.tag();
         self.flags = 0;
         if job.summed && is_first {
-            let row = job.handle + HandleWord::UdpSum as u32 - HandleWord::Headers as u32;
-            self.udp_sum = io.bus.load(row) + job.port + ((UDP + job.length) << 1);
+            self.udp_sum = handle.udp_sum(job.port, UDP + job.length);
         }
-        self.put_headers(job, io);
+        self.put_headers(job, handle, io);
         let (_, piece) = job.pieces.at(self.data);
         self.host = piece.host;
         self.flags = job.flags[usize::from(!is_first)];
@@ -237,30 +240,12 @@ impl Frame {
         self.failures >= TRIES
     }
 
-    /// Loads go first: each would wait for the stores in front of it.
     #[inline(always)]
-    fn put_headers<B: Dispatch>(&self, job: &Job, io: &mut IoB<B>) {
-        let bus = &mut io.bus;
-        let (row, to) = (job.handle, self.start);
-        let of = |word: HandleWord| row + word as u32 - HandleWord::Headers as u32;
+    fn put_headers<B: Dispatch>(&self, job: &Job, handle: &Handle, io: &mut IoB<B>) {
+        let (bus, to) = (&mut io.bus, self.start);
         let packet = (self.length - ETHERNET) << 16 | job.identification;
         let more = if job.is_followed() { MORE } else { 0 };
-        let offset = more | job.at >> 3;
-        let sum = bus.load(of(HandleWord::IpSum)) + (packet >> 16) + job.identification + offset;
-        let lifetime = bus.load(row + 20) & 0xFFFF;
-        let source = bus.load(row + 24) & 0xFFFF;
-        let [a, b, c] = [bus.load(row), bus.load(row + 4), bus.load(row + 8)];
-        let [d, e, f] = [bus.load(row + 12), bus.load(row + 28), bus.load(row + 32)];
-        let sum = !folded(sum) & 0xFFFF;
-        bus.store(to, a);
-        bus.store(to + 4, b);
-        bus.store(to + 8, c);
-        bus.store(to + 12, d);
-        bus.store(to + 16, packet);
-        bus.store(to + 20, offset << 16 | lifetime);
-        bus.store(to + 24, sum << 16 | source);
-        bus.store(to + 28, e);
-        bus.store(to + 32, f);
+        handle.put(bus, to, packet, more | job.at >> 3);
         if job.at == 0 {
             bus.store(to + 36, job.port << 16 | (UDP + job.length));
             bus.store(to + 40, 0);

@@ -5,11 +5,10 @@
 
 use super::flags::{self, FETCHED, GATHERED, LEADS, WANTS_SUM};
 use super::pieces::{IP, Pieces, UDP};
+use super::rows::Handle;
 use crate::memory::layout::EUDP_BLOCK;
-use crate::path::send::SendPath;
 use host_interface::eudp::{
-    Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, HANDLES, HandleWord, Status,
-    endpoint_word, handle_word,
+    Checksum, DATAGRAM_MAX, DescriptorWord, EndpointWord, Status, endpoint_word,
 };
 use tigon2_hal::Bus;
 use tigon2_hal::schedule::barrier;
@@ -58,8 +57,8 @@ pub struct Job {
     pub endpoint: u32,
     /// NIC address of the descriptor.
     pub descriptor: u32,
-    /// NIC address of the address handle's row.
-    pub handle: u32,
+    /// Its number.
+    pub number: u32,
     /// The destination's port.
     pub port: u32,
     /// Bytes of data.
@@ -74,8 +73,6 @@ pub struct Job {
     pub flags: [u32; 2],
     /// The identification of its packets.
     pub identification: u32,
-    /// Their VLAN tag, in bits 31:16; 0 for none.
-    pub tag: u32,
     /// Where the next frame begins in the IP payload, whose first 8 bytes are the UDP header.
     pub at: u32,
     /// Frames that are still to come.
@@ -87,7 +84,7 @@ impl Job {
     pub const NONE: Job = Job {
         endpoint: 0,
         descriptor: 0,
-        handle: 0,
+        number: 0,
         port: 0,
         length: 0,
         pieces: Pieces::NONE,
@@ -95,7 +92,6 @@ impl Job {
         summed: false,
         flags: [0; 2],
         identification: 0,
-        tag: 0,
         at: 0,
         left: 0,
     };
@@ -105,37 +101,35 @@ impl Job {
     /// # Errors
     /// [`Status`].
     #[inline(never)]
-    pub fn take<B: Bus>(&mut self, bus: &mut B, next: Next) -> Result<(), Status> {
+    pub fn take<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        next: Next,
+        row: &mut Handle,
+    ) -> Result<(), Status> {
         let Next {
             endpoint,
             descriptor,
             shape: of,
-            ..
+            number,
         } = next;
         let to = bus.load(descriptor + DescriptorWord::To as u32);
         let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
         let (handle, count) = (to >> 24, shape >> 24);
         self.endpoint = endpoint;
         self.descriptor = descriptor;
+        self.number = number;
         self.port = to & 0xFFFF;
         self.length = shape & 0xFFFF;
-        let row = barrier(EUDP_BLOCK + handle_word(handle & (HANDLES - 1), HandleWord::Headers));
-        self.handle = row;
-        let owner = bus.load(row + HandleWord::Owner as u32 - HandleWord::Headers as u32);
         let there = self.pieces.take(bus, endpoint, descriptor, count)?;
         // Data in the descriptor is no job's ([`Other`](super::whole::Other)). The process may have
         // written the descriptor again since it was judged to be one.
-        let fits = handle < HANDLES && self.length <= DATAGRAM_MAX && there != 0;
-        if !fits || there != self.length || owner != endpoint + 1 {
+        let fits = self.length <= DATAGRAM_MAX && there != 0 && there == self.length;
+        if !fits {
             return Err(Status::BadDescriptor);
         }
-        if !SendPath::has_link(bus) {
-            return Err(Status::LinkDown);
-        }
-        self.tag = bus.load(row + HandleWord::Tag as u32 - HandleWord::Headers as u32);
-        let counter = row + HandleWord::Identification as u32 - HandleWord::Headers as u32;
-        self.identification = bus.load(counter) & 0xFFFF;
-        bus.store(counter, self.identification.wrapping_add(1));
+        row.take(bus, handle, endpoint)?;
+        self.identification = row.identify();
         self.summed = of & SUMMED != 0;
         self.most = of & MOST;
         self.at = 0;
@@ -217,6 +211,8 @@ mod tests {
 
     use super::*;
     use crate::memory::words::Words;
+    use crate::sides::eudp::rows::Rows;
+    use host_interface::eudp::{HandleWord, handle_word};
     use std::vec::Vec;
 
     fn frames(length: u32, checksum: u32) -> Vec<(u32, u32, bool)> {
@@ -267,7 +263,8 @@ mod tests {
             bus.store(owner, next.endpoint + 1);
             bus.store(next.descriptor + DescriptorWord::Shape as u32, length);
             let mut job = Job::NONE;
-            let judged = job.take(&mut bus, next);
+            let mut rows = Rows::NONE;
+            let judged = job.take(&mut bus, next, &mut rows.handle);
             assert_eq!(judged, Err(Status::BadDescriptor), "{length}");
         }
     }

@@ -2,6 +2,7 @@
 
 use super::frame::{Frames, LAST, SUMMED, WANTS_SUM, WHOLE};
 use super::job::Job;
+use super::rows::Rows;
 use super::sums::folded;
 use super::watch::Watch;
 use super::{bump, word};
@@ -23,6 +24,8 @@ use tigon2_hal::timer;
 pub struct Work {
     /// The descriptor from which the next frame comes.
     pub job: Job,
+    /// The rows that the last one named.
+    pub rows: Rows,
     /// The frame in SDMA, and the next one.
     pub frames: Frames,
     /// Whether the next one is prepared.
@@ -53,6 +56,7 @@ impl Work {
     /// None.
     pub const NONE: Work = Work {
         job: Job::NONE,
+        rows: Rows::NONE,
         frames: Frames::NONE,
         is_prepared: false,
         is_cut: false,

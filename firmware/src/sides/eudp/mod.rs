@@ -32,6 +32,7 @@
 //! | [`queue`] | the endpoints' descriptors to send | B |
 //! | [`machines`] | what their rows do | B |
 //! | [`job`] | the descriptor in work | B |
+//! | [`rows`] | the rows of the last datagram's address handle and region | B |
 //! | [`pieces`], [`sums`] | pieces of the host's memory; checksums | B, A |
 //! | [`frame`], [`flags`] | the frame in work: headers, parts | B |
 //! | [`ahead`] | the sum of datagrams whose UDP header leaves first | B |
@@ -64,6 +65,7 @@ pub mod pulled;
 pub mod pulls;
 pub mod queue;
 pub mod receiver;
+pub mod rows;
 pub mod sender;
 pub mod sums;
 pub mod supply;
@@ -86,7 +88,9 @@ use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
 
 /// E-UDP's part of CPU A's side: nothing in firmware without endpoints.
+// In firmware without endpoints, too: so all else of the side lies where it always did.
 #[derive(Debug)]
+#[repr(align(16))]
 pub struct EudpA([(Reporter, Receiver); EUDP]);
 
 impl EudpA {
@@ -110,7 +114,9 @@ impl Default for EudpA {
 }
 
 /// E-UDP's part of CPU B's side: nothing in firmware without endpoints.
+// In firmware without endpoints, too: so all else of the side lies where it always did.
 #[derive(Debug)]
+#[repr(align(16))]
 pub struct EudpB([Sender; EUDP]);
 
 impl EudpB {

@@ -15,7 +15,6 @@ pub const UDP: u32 = 8;
 
 /// A piece of the host's memory.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(16))]
 pub struct Piece {
     /// Where it is.
     pub host: HostAddress,

@@ -49,7 +49,7 @@ pub struct Queues {
     producer: u32,
     taken: u32,
     shape: u32,
-    /// What its [`EndpointWord::Filled`] was at least.
+    /// Its [`EndpointWord::Filled`].
     filled: u32,
     /// Descriptors that are done, of all endpoints.
     done: u32,
@@ -154,34 +154,27 @@ impl Queues {
         self.producer = bus.load(row + Row::Producer as u32);
         self.taken = bus.load(row + Row::Taken as u32);
         self.shape = bus.load(row + Row::Shape as u32);
-        self.filled = self.taken;
+        self.filled = filled(bus, self.last);
     }
 
     /// Whether the slot of the [next](Self::next) one has it. Those that were pushed say so
     /// themselves; the others are pulled, and the endpoint has its turn when they have come.
     #[inline(always)]
     pub fn is_here<B: Dispatch>(&mut self, io: &mut IoB<B>, pulls: &mut Pulls, next: Next) -> Here {
-        // What is known may lie behind the number by now: then the difference is not within bounds.
-        let known = self.filled.wrapping_sub(next.number) & 0xFFFF;
-        if known.wrapping_sub(HALF + 1) < SLOTS - HALF {
-            return Here::Yes;
-        }
-        let at = barrier(EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Filled));
-        let filled = io.bus.load(at);
-        self.filled = filled;
-        let left = filled.wrapping_sub(next.number) & 0xFFFF;
+        let left = self.filled.wrapping_sub(next.number) & 0xFFFF;
         if left > HALF {
             return Here::Yes;
         }
         if left == 0 && self.are_few() && pulls.sees_pushed(&mut io.bus, next) {
+            self.filled = next.number.wrapping_add(1) & 0xFFFF;
             return Here::Yes;
         }
         // Nothing is to be done while others are on their way, or too few slots are free for that to be
         // worth it.
         if left != 0
             && (pulls.are_under_way(next.endpoint) || {
-                let reported = at + EndpointWord::Reported as u32 - EndpointWord::Filled as u32;
-                filled.wrapping_sub(io.bus.load(reported)) & 0xFFFF > SLOTS - HALF
+                let at = barrier(EUDP_BLOCK + endpoint_word(next.endpoint, EndpointWord::Reported));
+                self.filled.wrapping_sub(io.bus.load(at)) & 0xFFFF > SLOTS - HALF
             })
         {
             return Here::Yes;
@@ -203,7 +196,8 @@ impl Queues {
         } = next;
         let producer = self.producer;
         pulls.fetch(io, endpoint, number, producer);
-        if filled(&mut io.bus, endpoint) != number || !has_more(&mut io.bus, endpoint) {
+        self.filled = filled(&mut io.bus, endpoint);
+        if self.filled != number || !has_more(&mut io.bus, endpoint) {
             return Here::Yes;
         }
         if !pulls.pull_to_send(io, endpoint, producer) {
@@ -226,6 +220,9 @@ impl Queues {
 
     /// Descriptors of an endpoint have come from the process's memory.
     pub fn is_supplied_again<B: Bus>(&mut self, bus: &mut B, endpoint: u32) {
+        if endpoint == self.last {
+            self.filled = filled(bus, endpoint);
+        }
         let row = row(endpoint);
         let taken = bus.load(row + Row::Taken as u32);
         if taken != bus.load(row + Row::Producer as u32) {
@@ -233,20 +230,18 @@ impl Queues {
         }
     }
 
-    /// The oldest one in work, the `descriptor`, is done: CPU A tells the host.
+    /// The oldest one in work, with this `number`, is done: CPU A tells the host.
     #[inline(always)]
     pub fn complete<B: Dispatch>(
         &mut self,
         io: &mut IoB<B>,
-        endpoint: u32,
-        descriptor: u32,
+        (endpoint, descriptor): (u32, u32),
+        number: u32,
         status: Status,
     ) {
         let bus = &mut io.bus;
-        let sent = sent(endpoint);
-        let done = bus.load(sent).wrapping_add(1) & 0xFFFF;
         bus.store(descriptor + DescriptorWord::Status as u32, status as u32);
-        bus.store(sent, done);
+        bus.store(sent(endpoint), number.wrapping_add(1) & 0xFFFF);
         self.done = self.done.wrapping_add(1);
         EUDP_SENT.set(&io.me, bus, self.done);
         io.ring_a();
@@ -257,11 +252,11 @@ impl Queues {
     pub fn refuse<B: Dispatch>(
         &mut self,
         io: &mut IoB<B>,
-        endpoint: u32,
-        descriptor: u32,
+        at: (u32, u32),
+        number: u32,
         status: Status,
     ) {
-        self.complete(io, endpoint, descriptor, status);
+        self.complete(io, at, number, status);
     }
 
     /// An endpoint begins or ends without descriptors, with this [`shape`](super::job::shape).

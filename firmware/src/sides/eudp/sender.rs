@@ -256,6 +256,9 @@ impl Sender {
     /// Doorbell B.
     #[inline(never)]
     pub fn called<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        if !SendPath::has_link(&mut io.bus) {
+            self.work.rows.forget(&mut io.bus);
+        }
         self.follow(send, io);
         self.pulls.wished(io, self.open & !self.closing);
         self.go_on(send, io);
@@ -329,6 +332,7 @@ impl Sender {
             self.open &= !(1 << endpoint);
             self.work.forget(endpoint);
         }
+        self.work.rows.forget(&mut io.bus);
         self.closing = 0;
         self.report_steps(io);
         EUDP_KNOWN.set(&io.me, &mut io.bus, self.open);
@@ -366,8 +370,8 @@ impl Sender {
                 finished = true;
                 let frame = self.work.frames.arrived(begins);
                 if frame.has(LAST) {
-                    let (endpoint, descriptor) = (frame.endpoint, frame.descriptor);
-                    self.queues.complete(io, endpoint, descriptor, status);
+                    let at = (frame.endpoint, frame.descriptor);
+                    self.queues.complete(io, at, frame.number, status);
                 }
             }
             // If all its data was in the descriptor.

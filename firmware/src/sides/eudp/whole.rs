@@ -6,16 +6,11 @@
 use super::frame::{ETHERNET, FETCHED, Frame, LAST, SUMMED, WANTS_SUM, WHOLE, put_inline};
 use super::job::{self, Next};
 use super::pieces::{IP, UDP};
-use super::sums::folded;
+use super::rows::{Handle, Rows};
 use crate::io::IoB;
-use crate::memory::layout::EUDP_BLOCK;
 use crate::path::send::SendPath;
-use host_interface::eudp::{
-    DescriptorWord, HANDLES, HandleWord, INLINE_BYTES, REGIONS, RegionWord, Status, handle_word,
-    region_word,
-};
+use host_interface::eudp::{DescriptorWord, INLINE_BYTES, Status};
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::schedule::barrier;
 
 /// Bytes of all headers.
 const HEADERS: u32 = ETHERNET + IP + UDP;
@@ -29,21 +24,12 @@ pub enum Other {
     Refused(Status),
 }
 
-/// What a frame's headers are made from, once its descriptor is judged.
+/// What a frame's headers are made from beside its address handle, once its descriptor is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
-    /// NIC address of the address handle's row.
-    row: u32,
     /// The other's port.
     port: u32,
     is_summed: bool,
-}
-
-impl Headers {
-    #[inline(always)]
-    const fn at(&self, word: HandleWord) -> u32 {
-        self.row + word as u32 - HandleWord::Headers as u32
-    }
 }
 
 impl Frame {
@@ -57,6 +43,7 @@ impl Frame {
         &mut self,
         next: &Next,
         whole: bool,
+        rows: &mut Rows,
         send: &mut SendPath,
         io: &mut IoB<B>,
     ) -> Result<Headers, Other> {
@@ -71,31 +58,22 @@ impl Frame {
         }
         let refused = Err(Other::Refused(Status::BadDescriptor));
         let headers = Headers {
-            row: barrier(EUDP_BLOCK + handle_word(handle & (HANDLES - 1), HandleWord::Headers)),
             port: to & 0xFFFF,
             is_summed: next.is_summed(),
         };
-        let mine = next.endpoint + 1;
-        if handle >= HANDLES || bus.load(headers.at(HandleWord::Owner)) != mine {
-            return refused;
+        if let Err(status) = rows.handle.take(bus, handle, next.endpoint) {
+            return Err(Other::Refused(status));
         }
         self.flags = LAST | WHOLE;
         if shape >> 24 != 0 {
             let what = bus.load(from + DescriptorWord::Data as u32);
             let offset = bus.load(from + DescriptorWord::Data as u32 + 4);
-            let region = what >> 16;
-            let row = EUDP_BLOCK + region_word(region & (REGIONS - 1), RegionWord::High);
-            let row = barrier(row);
-            let mut word = |word: RegionWord| bus.load(row + word as u32 - RegionWord::High as u32);
-            let (there, owner) = (word(RegionWord::Bytes), word(RegionWord::Owner));
-            let (high, low) = (word(RegionWord::High), word(RegionWord::Low));
-            let fits = offset <= there && length <= there - offset && length != 0;
-            if !fits || what & 0xFFFF != length || owner != mine || region >= REGIONS {
+            let region = (what >> 16, next.endpoint);
+            let host = rows.region.of(bus, region, offset, length);
+            let Some(host) = host.filter(|_| what & 0xFFFF == length) else {
                 return refused;
-            }
-            let (low, carry) = low.overflowing_add(offset);
-            self.host.high = high.wrapping_add(u32::from(carry));
-            self.host.low = low;
+            };
+            self.host = host;
             self.flags = if headers.is_summed {
                 LAST | WHOLE | FETCHED | SUMMED | WANTS_SUM
             } else {
@@ -104,47 +82,34 @@ impl Frame {
         } else if length > INLINE_BYTES {
             return refused;
         }
-        if !SendPath::has_link(bus) {
-            return Err(Other::Refused(Status::LinkDown));
-        }
         self.start = send.place_frame(HEADERS + length);
         self.length = HEADERS + length;
         self.headers = HEADERS;
         self.endpoint = next.endpoint;
         self.descriptor = from;
+        self.number = next.number;
         self.settle(whole, io);
         Ok(headers)
     }
 
-    /// Stores its headers, from registers, and its data, if that is in the descriptor.
+    /// Stores its headers, and its data, if that is in the descriptor.
     #[inline(always)]
-    pub fn put_whole_headers<B: Dispatch>(&mut self, headers: &Headers, io: &mut IoB<B>) {
-        let Headers { row, port, .. } = *headers;
+    pub fn put_whole_headers<B: Dispatch>(
+        &mut self,
+        headers: &Headers,
+        handle: &mut Handle,
+        io: &mut IoB<B>,
+    ) {
+        let port = headers.port;
         let bus = &mut io.bus;
         let (start, packet) = (self.start, self.length - ETHERNET);
         let payload = packet - IP;
-        self.tag = bus.load(headers.at(HandleWord::Tag));
+        self.tag = handle.tag();
         if headers.is_summed {
-            self.udp_sum = bus.load(headers.at(HandleWord::UdpSum)) + port + (payload << 1);
+            self.udp_sum = handle.udp_sum(port, payload);
         }
-        // Loads go first: each would wait for the stores in front of it.
-        let number = bus.load(headers.at(HandleWord::Identification)) & 0xFFFF;
-        let sum = bus.load(headers.at(HandleWord::IpSum)) + packet + number;
-        let sum = !folded(sum) & 0xFFFF;
-        let [a, b, c] = [bus.load(row), bus.load(row + 4), bus.load(row + 8)];
-        let [d, e] = [bus.load(row + 12), bus.load(row + 20) & 0xFFFF];
-        let f = sum << 16 | bus.load(row + 24) & 0xFFFF;
-        let [g, h] = [bus.load(row + 28), bus.load(row + 32)];
-        bus.store(headers.at(HandleWord::Identification), number + 1);
-        bus.store(start, a);
-        bus.store(start + 4, b);
-        bus.store(start + 8, c);
-        bus.store(start + 12, d);
-        bus.store(start + 16, packet << 16 | number);
-        bus.store(start + 20, e);
-        bus.store(start + 24, f);
-        bus.store(start + 28, g);
-        bus.store(start + 32, h);
+        let packet = packet << 16 | handle.identify();
+        handle.put(bus, start, packet, 0);
         bus.store(start + 36, port << 16 | payload);
         if self.has(FETCHED) {
             // The first two bytes of data behind the sum may be there already.

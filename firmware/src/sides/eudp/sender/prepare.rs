@@ -51,20 +51,21 @@ impl Sender {
             }
             return idle;
         }
-        let headers = match self.work.frames.next().take(&next, !idle, send, io) {
+        let Work { frames, rows, .. } = &mut self.work;
+        let headers = match frames.next().take(&next, !idle, rows, send, io) {
             Ok(headers) => headers,
             Err(why) => return self.prepare_other(why, idle, send, io),
         };
         self.work.is_prepared = true;
         let has_begun = idle && self.ask(send, io);
         // The headers come while the data is fetched.
-        let frames = &mut self.work.frames;
+        let Work { frames, rows, .. } = &mut self.work;
         let frame = if has_begun {
             frames.now()
         } else {
             frames.next()
         };
-        frame.put_whole_headers(&headers, io);
+        frame.put_whole_headers(&headers, &mut rows.handle, io);
         self.queues.take(&mut io.bus, next);
         true
     }
@@ -91,8 +92,9 @@ impl Sender {
         io: &mut IoB<B>,
     ) -> bool {
         let next = self.queues.again();
+        let Work { job, rows, .. } = &mut self.work;
         let judged = match why {
-            Other::Job => self.work.job.take(&mut io.bus, next),
+            Other::Job => job.take(&mut io.bus, next, &mut rows.handle),
             Other::Refused(status) => Err(status),
         };
         match judged {
@@ -121,6 +123,7 @@ impl Sender {
         let Work {
             job,
             frames,
+            rows,
             is_prepared,
             ..
         } = &mut self.work;
@@ -128,7 +131,7 @@ impl Sender {
             // Where the next one's headers would stand, data is written for the sum.
             return false;
         }
-        frames.next().begin(job, !idle, send, io);
+        frames.next().begin(job, &rows.handle, !idle, send, io);
         *is_prepared = true;
         if frames.next().may_be_cut() {
             self.begin_early(send, io);
@@ -140,8 +143,8 @@ impl Sender {
     #[inline(never)]
     pub(super) fn refuse<B: Dispatch>(&mut self, next: Next, status: Status, io: &mut IoB<B>) {
         self.queues.take(&mut io.bus, next);
-        self.queues
-            .refuse(io, next.endpoint, next.descriptor, status);
+        let at = (next.endpoint, next.descriptor);
+        self.queues.refuse(io, at, next.number, status);
     }
 
     /// SDMA gets the frame that is prepared, and leaves when it is whole.
