@@ -1,6 +1,6 @@
 //! Two-level queues: what the process pushes and what the card pulls.
 
-use crate::card::{Card, PEER_PORT, PORT, bytes, data};
+use crate::card::{Card, PEER_AT, PEER_PORT, PORT, bytes, data};
 use eudp::{
     Card as _, Checksum, Completion, CutThrough, EndpointConfig, Memory, PUSHED, SLOTS, Segment,
     Status,
@@ -187,6 +187,81 @@ fn a_queue_that_cannot_be_read_is_refused() {
         assert_eq!(word(status), Status::BadDescriptor as u32, "{number}");
     }
     card.follow();
+}
+
+/// Queues datagrams of 8972 bytes, rings once.
+fn long(card: &mut Card, count: u32) {
+    let peer = (card.peer, PEER_PORT);
+    let piece = card.region.segment(0, 8972);
+    card.with(|endpoint, lent| {
+        for number in 0..count {
+            let queued = endpoint.queue(lent, peer, &[piece], number);
+            queued.expect("it is queued");
+        }
+        endpoint.submit(lent)
+    })
+    .expect("the card is there");
+}
+
+/// While few datagrams wait behind it, each is completed when it has been fetched.
+#[test]
+fn a_datagram_is_completed_at_once_if_few_wait() {
+    let mut card = Card::timed(CutThrough::Off, Checksum::None, 9000);
+    // The CPUs copy the code of endpoints into their pads.
+    card.stage.engine.pass(Duration::from_millis(1));
+    long(&mut card, 6);
+    let begun = card.now();
+    for number in 0..6 {
+        let Completion::Sent { cookie, .. } = card.completion() else {
+            panic!("another completion");
+        };
+        assert_eq!(cookie, number);
+        let us = (card.now() - begun) / 1000;
+        // The bus brings one in 42 us.
+        assert!(us < 80 + 45 * u64::from(number), "{number}: {us} us");
+    }
+    card.follow();
+}
+
+/// The same of an endpoint beside one of whose datagrams many wait.
+#[test]
+fn a_datagram_is_completed_at_once_beside_a_stream() {
+    for before in 0..4 {
+        let mut card = Card::timed(CutThrough::Off, Checksum::None, 9000);
+        let config = EndpointConfig {
+            port: PORT + 1,
+            ..*card.endpoint.config()
+        };
+        let mut lent = EndpointCard(&mut card.stage.nic);
+        let mut other = card.eudp.open(&mut lent, config).expect("an endpoint");
+        let peer = card.eudp.address(&mut lent, &mut other, &PEER_AT);
+        let to = (peer.expect("room"), PEER_PORT);
+        let region = card.eudp.register(&mut lent, &mut other, &card.memory);
+        let piece = region.expect("room").segment(0, 1000);
+        card.stage.engine.pass(Duration::from_millis(1));
+        long(&mut card, 24);
+        let some = Duration::from_micros(100 + 45 * before);
+        card.stage.engine.pass(some);
+        let begun = card.now();
+        let posted = other.send(&mut EndpointCard(&mut card.stage.nic), to, &[piece], 99);
+        posted.expect("it is posted");
+        let done = loop {
+            let mut lent = EndpointCard(&mut card.stage.nic);
+            if let Some(done) = other.poll(&mut lent).expect("the card is there") {
+                break done;
+            }
+            card.stage.engine.pass(Duration::from_micros(1));
+        };
+        let us = (card.now() - begun) / 1000;
+        let sent = Completion::Sent {
+            cookie: 99,
+            status: Status::Done,
+        };
+        assert_eq!(done, sent);
+        // Behind two of the stream's, but not with three more.
+        assert!(us < 140, "{us} us");
+        card.follow();
+    }
 }
 
 /// An endpoint that is closed with descriptors on their way: then the card leaves its memory alone.

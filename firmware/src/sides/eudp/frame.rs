@@ -73,13 +73,16 @@ pub struct Frame {
     pub number: u32,
 }
 
+/// Bytes of a frame.
+const BYTES: u32 = size_of::<Frame>() as u32;
 // The chip cannot multiply.
-const _: () = assert!(size_of::<Frame>() == 64);
+const _: () = assert!(BYTES.is_power_of_two());
 
 /// The frame in SDMA, and the one behind it.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
     both: [Frame; 2],
+    /// Where that in SDMA is, in bytes: so its address needs no shift.
     now: u32,
 }
 
@@ -90,28 +93,33 @@ impl Frames {
         now: 0,
     };
 
+    #[inline(always)]
+    const fn at(&mut self, bytes: u32) -> &mut Frame {
+        &mut self.both[(bytes >> BYTES.trailing_zeros() & 1) as usize]
+    }
+
     /// That in SDMA.
     #[inline(always)]
     pub const fn now(&mut self) -> &mut Frame {
-        &mut self.both[(self.now & 1) as usize]
+        self.at(self.now)
     }
 
     /// The one behind it.
     #[inline(always)]
     pub const fn next(&mut self) -> &mut Frame {
-        &mut self.both[(self.now & 1 ^ 1) as usize]
+        self.at(self.now ^ BYTES)
     }
 
     /// That which has just arrived: in front of that in SDMA if this has `begun` since.
     #[inline(always)]
     pub const fn arrived(&mut self, begun: bool) -> &mut Frame {
-        &mut self.both[((self.now ^ begun as u32) & 1) as usize]
+        self.at(self.now ^ (begun as u32) << BYTES.trailing_zeros())
     }
 
     /// The next one takes the place of that in SDMA.
     #[inline(always)]
     pub const fn turn(&mut self) {
-        self.now ^= 1;
+        self.now ^= BYTES;
     }
 }
 
@@ -217,10 +225,10 @@ impl Frame {
         self.lead = self.length;
     }
 
-    /// The end of the part that begins at `from`.
+    /// The end of the part behind the first one that begins at `from`.
     #[inline(always)]
     pub fn end_of(&self, from: u32) -> u32 {
-        part_end(self.lead, self.length, from)
+        part_end(self.length, from)
     }
 
     /// The end of the part that has just arrived and begins at `from`.
@@ -309,9 +317,11 @@ mod tests {
             length,
             ..Frame::NONE
         };
-        let mut ends = Vec::new();
-        while ends.last() != Some(&length) {
-            ends.push(frame.end_of(ends.last().copied().unwrap_or(0)));
+        let mut ends = Vec::from([lead]);
+        while let Some(&end) = ends.last()
+            && end != length
+        {
+            ends.push(frame.end_of(end));
         }
         ends
     }

@@ -104,7 +104,7 @@ const fn is_safe(bus: u32, lead: u32, length: u32) -> bool {
     let beat = clock << (bus >> 1);
     let (mut from, mut there) = (lead, LOOK);
     while from < length {
-        let to = part_end(lead, length, from);
+        let to = part_end(length, from);
         let bytes = to - from;
         let transactions = bytes.div_ceil(BURST);
         there += TRANSFER + transactions * LONGEST * clock / 2 + bytes.div_ceil(8) * beat;
@@ -116,12 +116,9 @@ const fn is_safe(bus: u32, lead: u32, length: u32) -> bool {
     true
 }
 
-/// The end of the part that begins at `from`, of a frame of `length` bytes.
+/// The end of the part behind the first one that begins at `from`, of a frame of `length` bytes.
 #[inline(always)]
-pub const fn part_end(lead: u32, length: u32, from: u32) -> u32 {
-    if from == 0 {
-        return lead;
-    }
+pub const fn part_end(length: u32, from: u32) -> u32 {
     let left = length - from;
     let part = PART << ((from >= FAR[0]) as u32 + (from >= FAR[1]) as u32);
     // The last one is not to be short.
