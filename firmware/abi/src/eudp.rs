@@ -4,8 +4,8 @@
 //! process posts descriptors that name *regions* of its memory and an *address handle*; it rings a
 //! mailbox of its endpoint, and the firmware moves the data between these regions and the wire.
 //! Regions, handles and endpoints are written by who owns the card's function alone.
-//! What names the owner of a region or a handle is written last, and its row stays as it is until that
-//! endpoint is closed: the firmware keeps copies.
+//! The owner of a region or a handle is written last, and the row stays as it is until that endpoint
+//! is closed: the firmware keeps copies.
 //!
 //! ```text
 //!   +0x0000  words of the block                         BlockWord

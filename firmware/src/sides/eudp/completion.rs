@@ -143,11 +143,7 @@ impl Reporter {
         let offset = (queue.written & queue.mask) << COMPLETION_BYTES.trailing_zeros();
         let number = queue.written.wrapping_add(1);
         queue.written = number;
-        let (low, carry) = queue.base.low.overflowing_add(offset);
-        let host = HostAddress {
-            high: queue.base.high.wrapping_add(u32::from(carry)),
-            low,
-        };
+        let host = queue.base.plus(offset);
         let words = [
             entry.cookie,
             (entry.kind as u32) << 16 | entry.status,

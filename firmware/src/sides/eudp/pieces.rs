@@ -31,12 +31,8 @@ impl Piece {
     /// What follows its first `bytes`.
     #[inline(always)]
     pub fn behind(self, bytes: u32) -> Piece {
-        let (low, carry) = self.host.low.overflowing_add(bytes);
         Piece {
-            host: HostAddress {
-                high: self.host.high.wrapping_add(u32::from(carry)),
-                low,
-            },
+            host: self.host.plus(bytes),
             bytes: self.bytes - bytes,
         }
     }

@@ -155,12 +155,8 @@ impl Pulls {
             entry += entries;
             slot = receive_slot(endpoint, from);
         }
-        let (low, carry) = base.low.overflowing_add(bytes(entry));
         let transfer = Transfer {
-            host: HostAddress {
-                high: base.high.wrapping_add(u32::from(carry)),
-                low,
-            },
+            host: base.plus(bytes(entry)),
             local: EUDP_BLOCK + slot,
             length: bytes(count),
             state: io.states.words,

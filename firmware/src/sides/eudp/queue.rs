@@ -38,9 +38,9 @@ fn row(endpoint: u32) -> u32 {
     barrier(EUDP_QUEUES + (endpoint << 4))
 }
 
-/// Descriptors that are done of which CPU A hears at once while many of the endpoint's wait: fewer
+/// CPU A is rung for every so many descriptors that are done while many of the endpoint's wait: fewer
 /// events of CPU A leave more of the SRAM to CPU B.
-const TOGETHER: u32 = 4;
+const RING_EVERY: u32 = 4;
 
 /// The queues of all endpoints.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ impl Queues {
         bus.store(sent(endpoint), number.wrapping_add(1) & 0xFFFF);
         self.done = self.done.wrapping_add(1);
         EUDP_SENT.set(&io.me, bus, self.done);
-        if endpoint != self.last || self.are_few() || self.done & (TOGETHER - 1) == 0 {
+        if endpoint != self.last || self.are_few() || self.done & (RING_EVERY - 1) == 0 {
             io.ring_a();
         }
     }

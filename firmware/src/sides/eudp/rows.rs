@@ -197,9 +197,7 @@ impl Region {
         if offset > self.bytes || length > self.bytes - offset || length == 0 {
             return None;
         }
-        let (low, carry) = self.host.low.overflowing_add(offset);
-        let high = self.host.high.wrapping_add(u32::from(carry));
-        Some(HostAddress { high, low })
+        Some(self.host.plus(offset))
     }
 
     #[inline(never)]
