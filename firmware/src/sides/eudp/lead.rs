@@ -13,7 +13,7 @@
 //! counts a gigabit's nanoseconds there, too. A part that comes late all the same costs the frame's
 //! time, never a byte of it.
 
-use super::watch::{RUN, earlier, until, within};
+use super::watch::{READ_AHEAD, RUN, earlier, until, within};
 use tigon2_chip::Register;
 use tigon2_chip::bits::PciState;
 use tigon2_hal::Bus;
@@ -32,6 +32,7 @@ pub const SHORTEST: u32 = 4096;
 const _: () = assert!((SHORTEST << 3) - RUN >= 5000);
 /// The shortest first part: the wire takes longer for it than the counter's microseconds.
 pub const LEAD: u32 = 256;
+const _: () = assert!(LEAD >= READ_AHEAD);
 /// Frames of up to so many bytes have an entry, and of up to twice as many the next one.
 const STEP: u32 = 1 << STEP_SHIFT;
 const STEP_SHIFT: u32 = 8;

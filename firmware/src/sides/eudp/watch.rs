@@ -16,11 +16,8 @@
 //! no deadline is later than [`RUN`] before the frame's end, and CPU B compares the clock with that
 //! ([`Watch::is_over`]) behind each part as well as when the timer's turn comes.
 
-use super::lead::LEAD;
-
 /// Bytes that the MAC reads ahead of the wire, and its alignment.
-const READ_AHEAD: u32 = 80;
-const _: () = assert!(LEAD >= READ_AHEAD);
+pub const READ_AHEAD: u32 = 80;
 /// The longest time from CPU B's last look at the clock to the reset, in nanoseconds: the rest of
 /// the handler that is in work, and cutting off. Both are in SRAM, whose port the channels and the
 /// MAC have before CPU B: of 11 000 frames on the busiest port the worst took 18.7 us.
@@ -86,8 +83,8 @@ impl Watch {
     }
 }
 
-/// Microseconds from TxPrd after which the part of these bytes is late. It is none of the first
-/// [`LEAD`] bytes.
+/// Microseconds from TxPrd after which the part of these bytes is late. It begins behind the first
+/// [`READ_AHEAD`] bytes.
 #[inline(always)]
 pub const fn within(from: u32, to: u32) -> u32 {
     let bytes = to - from;
