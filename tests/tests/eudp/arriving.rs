@@ -36,7 +36,7 @@ fn there(card: &Card, offset: usize, sent: &[u8]) -> usize {
 }
 
 /// Most of a datagram is written before its frame has ended, and it is there sooner than one that is
-/// written when it is whole; a short one is not later.
+/// written when it is whole; a short one is not much later.
 #[test]
 fn a_datagram_is_written_while_it_arrives() {
     let mut cards =
@@ -78,6 +78,38 @@ fn a_datagram_is_written_while_it_arrives() {
     for card in &mut cards {
         assert_eq!(card.refusals(), Refusals::default());
         card.follow();
+    }
+}
+
+/// CPU A looks for frames that arrive, but a short one does not wait for the end of a look: it is there
+/// almost as soon as if nobody looked.
+#[test]
+fn a_short_datagram_does_not_wait_for_a_look() {
+    // The shortest are gone before most looks; a longer one is looked at once.
+    let most = [(1, 500), (100, 500), (400, 900), (800, 900), (1200, 900)];
+    for (length, most) in most {
+        let [stored, through] = [CutThrough::Off, CutThrough::OfBus].map(|cut| {
+            let mut card = Card::timed(cut, Checksum::None, 1500);
+            let mut times = [0; 41];
+            for (number, time) in (0..).zip(&mut times) {
+                card.post(0, 16384, number);
+                // The looks are where they are, so the frames come at other times of them.
+                let pause = Duration::from_nanos(20_000 + 130 * u64::from(number));
+                card.stage.engine.pass(pause);
+                let frame = card.inbound(PORT, &bytes(number, length));
+                let end = send(&mut card, &frame);
+                let step = Duration::from_nanos(100);
+                assert_eq!(
+                    card.completion_in_steps(step),
+                    Card::received(number, length, true)
+                );
+                *time = card.now() - end;
+            }
+            times.sort_unstable();
+            times[times.len() / 2]
+        });
+        println!("{length} bytes: {stored} ns after the end if nobody looks, {through} else");
+        assert!(through < stored + most, "{length} bytes");
     }
 }
 

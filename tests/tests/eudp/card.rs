@@ -189,13 +189,18 @@ impl Card {
 
     /// The next completion.
     pub fn completion(&mut self) -> Completion {
+        self.completion_in_steps(Duration::from_micros(1))
+    }
+
+    /// The same if the process looks for it once in each of these steps.
+    pub fn completion_in_steps(&mut self, step: Duration) -> Completion {
         let end = self.now() + PATIENCE.as_nanos() as u64;
         while self.now() < end {
             let polled = self.with(|endpoint, card| endpoint.poll(card));
             if let Some(completion) = polled.expect("the card is there") {
                 return completion;
             }
-            self.stage.engine.pass(Duration::from_micros(1));
+            self.stage.engine.pass(step);
         }
         panic!("no completion (emulator: {})", self.stage.engine.counts());
     }

@@ -114,6 +114,13 @@ pub trait Dispatch: Bus + Sized {
         self.core(|core| core.mask & event.mask() != 0)
     }
 
+    /// Whether an event of `side` is pending and enabled, besides this one.
+    #[inline(always)]
+    fn has_other(&mut self, side: Cpu, event: EventBit) -> bool {
+        let mask = self.core(|core| core.mask) & !event.mask();
+        self.read(Register::event(side)) & mask != 0
+    }
+
     /// Sets all software bits in the register of `side` except its doorbell, and enables the
     /// doorbell.
     fn prepare(&mut self, side: Cpu) {

@@ -13,8 +13,10 @@
 //! nothing is completed that the MAC or the sum does not vouch for, and what has been written of a
 //! frame that turns out to be bad is overwritten by the next one.
 //!
-//! CPU A looks when there is nothing else to do: [`follow`] has the event of the lowest priority, and
-//! leaves it set from when descriptors were posted until the host wants frames whole.
+//! CPU A looks when there is nothing else to do: [`follow`] has the event of the lowest priority. It is
+//! set from when descriptors were posted until the host wants frames whole. Short frames are not to
+//! wait for a look to end: between two looks CPU A waits for other events, and it looks only one time
+//! at a frame whose length says that it is short.
 
 use super::completion::Reporter;
 use super::datagram::{Datagram, ETHERNET, HEADERS};
@@ -26,20 +28,20 @@ use crate::path::receive::frame::{CRC, wrapped};
 use crate::path::receive::{Receive, guarded};
 use frame_pipeline::{rdma, recv};
 use host_interface::eudp::BlockWord;
-use tigon2_chip::Register;
 use tigon2_chip::bits::MacRxState;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::PACKET_MEMORY_END;
+use tigon2_chip::{Cpu, Register};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::{Arriving, ReceivedFrame};
 
 /// Bytes that have to be there before headers are looked at: whole words.
 const LOOK: u32 = 48;
-/// Bytes of a packet of which nothing is gained by writing some of it early: a frame of this length
-/// is whole before its first chunk could be on its way.
-const LEAST: u32 = 1500;
-/// Looks that find that a frame arrives before anything is done about it: a short one ends before.
-const PATIENCE: u32 = 4;
+/// Bytes of the longest packet that is written as a whole: of such a one there is too little to write
+/// early.
+const LEAST: u32 = 2048;
+/// Times that other events are looked for between two looks.
+const BETWEEN: u32 = 12;
 /// Bytes of the least chunk.
 const LEAST_CHUNK: u32 = 512;
 /// A chunk of a long frame.
@@ -83,6 +85,16 @@ impl Receiver {
         }
     }
 
+    /// The frame that begins at `start` is followed.
+    #[inline(never)]
+    fn begin<B: Dispatch>(&mut self, start: u32, reporter: &mut Reporter, io: &mut IoA<B>) {
+        self.arrival = Arrival {
+            start,
+            ..Arrival::NONE
+        };
+        self.hear(recv::Event::Begun, reporter, io);
+    }
+
     /// The frame that was followed is none.
     #[inline(never)]
     fn forget<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
@@ -97,11 +109,42 @@ impl Receiver {
 /// does often is in CPU A's pad, so that CPU B has the SRAM for itself.
 #[inline(always)]
 pub fn follow<B: Dispatch>(receive: &mut Receive, eudp: &mut EudpA, io: &mut IoA<B>) {
-    if let Some((reporter, receiver)) = eudp.parts() {
+    let Some((reporter, receiver)) = eudp.parts() else {
+        return;
+    };
+    if receiver.recv.is_in(recv::State::Idle) {
+        look(receive, reporter, receiver, io);
+    } else {
         glance(receive, reporter, receiver, io);
     }
 }
 
+/// Looks whether a frame arrives, and waits for the next look, or for another event: that has to be
+/// seen as soon as without this one.
+#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
+#[inline(never)]
+fn look<B: Dispatch>(
+    receive: &mut Receive,
+    reporter: &mut Reporter,
+    receiver: &mut Receiver,
+    io: &mut IoA<B>,
+) {
+    // One datagram at a time.
+    if !receiver.is_busy()
+        && guarded::arriving(receive, io) == Arriving::Frame
+        && receiver.short != guarded::number(receive)
+        && begin(receive, reporter, receiver, io)
+    {
+        return;
+    }
+    for _ in 0..BETWEEN {
+        if io.bus.has_other(Cpu::A, EventBit::FollowFrame) {
+            break;
+        }
+    }
+}
+
+/// Looks at the frame that is followed.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 fn glance<B: Dispatch>(
@@ -110,24 +153,17 @@ fn glance<B: Dispatch>(
     receiver: &mut Receiver,
     io: &mut IoA<B>,
 ) {
-    let is_idle = receiver.recv.is_in(recv::State::Idle);
     match guarded::arriving(receive, io) {
         // Receive Complete sees to it first.
         Arriving::Ended => {}
-        Arriving::Nothing if is_idle => receiver.arrival.waited = 0,
-        Arriving::Frame if is_idle => {
-            receiver.arrival.waited += 1;
-            if receiver.arrival.waited >= PATIENCE {
-                begin(receive, reporter, receiver, io);
-            }
-        }
         Arriving::Frame if receiver.arrival.is_passed => {}
         Arriving::Frame => grown(reporter, receiver, io, receive.base()),
         Arriving::Nothing => receiver.forget(reporter, io),
     }
 }
 
-/// A frame arrives that is worth to be followed.
+/// A frame arrives: begins to follow it, if it is worth that. Returns whether there is nothing to wait
+/// for.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
 fn begin<B: Dispatch>(
@@ -135,16 +171,29 @@ fn begin<B: Dispatch>(
     reporter: &mut Reporter,
     receiver: &mut Receiver,
     io: &mut IoA<B>,
-) {
+) -> bool {
     if io.bus.load(word(BlockWord::Lead)) == 0 {
         // The host wants them whole from now on.
-        return io.bus.clear(EventBit::FollowFrame);
+        io.bus.clear(EventBit::FollowFrame);
+        return true;
     }
-    receiver.arrival = Arrival {
-        start: guarded::next_start(receive, io),
-        ..Arrival::NONE
-    };
-    receiver.hear(recv::Event::Begun, reporter, io);
+    let start = guarded::next_start(receive, io);
+    // If the buffer's end is in between, it is looked at too early at worst, and not followed.
+    if io.bus.read(Register::RxProducer).wrapping_sub(start) < LOOK {
+        return false;
+    }
+    if packet(&mut io.bus, receive.base(), start) <= LEAST {
+        receiver.short = guarded::number(receive);
+        return false;
+    }
+    receiver.begin(start, reporter, io);
+    true
+}
+
+/// Bytes of the IPv4 packet of the frame that begins at `start`.
+#[inline(always)]
+fn packet<B: Dispatch>(bus: &mut B, base: u32, start: u32) -> u32 {
+    bus.load(wrapped(base, start + ETHERNET + 2)) >> 16
 }
 
 /// No endpoint is open any more: nothing has to be followed.
@@ -198,9 +247,8 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
     if !receiver.arrival.is_judged {
         receiver.arrival.is_judged = true;
         let bus = &mut io.bus;
-        let packet = bus.load(wrapped(base, start + ETHERNET + 2)) >> 16;
         // Whether its length is the frame's shows at its end.
-        let is_fit = packet > LEAST
+        let is_fit = packet(bus, base, start) > LEAST
             && !filter::is_of_group(bus, start)
             && work.datagram.take(reporter, bus, start, u32::MAX, base)
             && work.datagram.is_right;

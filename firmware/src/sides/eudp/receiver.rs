@@ -29,8 +29,6 @@ pub struct Arrival {
     pub(super) start: u32,
     /// How much of it was there at the last look.
     pub(super) seen: u32,
-    /// How often it was seen before it was followed.
-    pub(super) waited: u32,
     /// Whether it is to be taken as a whole.
     pub(super) is_passed: bool,
     /// Whether its headers were looked at, and are in the work.
@@ -42,7 +40,6 @@ impl Arrival {
     pub const NONE: Arrival = Arrival {
         start: 0,
         seen: 0,
-        waited: 0,
         is_passed: false,
         is_judged: false,
     };
@@ -56,6 +53,8 @@ pub struct Receiver {
     pub(super) work: Work,
     /// The frame that arrives.
     pub(super) arrival: Arrival,
+    /// The number of a descriptor, whose frame is too short to be followed.
+    pub(super) short: u32,
     /// What the headers of the oldest frame say.
     pub(super) next: Datagram,
     /// Where this begins; 0 if it was not looked at.
@@ -74,6 +73,7 @@ impl Receiver {
             rdma: Machine::new(),
             work: Work::NONE,
             arrival: Arrival::NONE,
+            short: u32::MAX,
             next: Datagram::NONE,
             looked_at: 0,
             recent: Assembly::FIRST,

@@ -1,5 +1,6 @@
 //! A simulated card with an endpoint, beside its driver, and what is measured of both.
 
+use crate::rounds::median;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use eudp::{
@@ -31,6 +32,8 @@ const UDP: usize = 34;
 /// Nanoseconds of a byte on the wire, and bytes around a frame on it: preamble, CRC.
 const BYTE: u64 = 8;
 const AROUND: usize = 8 + 4;
+/// Nanoseconds by which each frame comes later than the one before: the card looks now and then.
+const PHASE: u64 = 67;
 /// Nanoseconds between two looks of the host.
 const LOOK: u64 = 200;
 /// Nanoseconds within which anything happens.
@@ -88,6 +91,11 @@ pub struct Bench {
     region: Region,
     peer: AddressHandle,
     cookie: u32,
+}
+
+/// Microseconds.
+pub(super) fn microseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1000.0
 }
 
 impl Bench {
@@ -245,19 +253,19 @@ impl Bench {
         Ok(())
     }
 
-    /// Microseconds from the call to the end on the wire, the mean of `count` datagrams.
+    /// Microseconds from the call to the end on the wire, the median of `count` datagrams.
     ///
     /// # Errors
     /// If one does not leave.
     pub fn out(&mut self, bytes: usize, count: u32) -> Result<f64> {
-        let mut total = 0;
+        let mut times = Vec::new();
         for _ in 0..count {
             let begun = self.now();
             self.post(bytes)?;
-            total += self.sent()? - begun;
+            times.push(microseconds(self.sent()? - begun));
             self.settle()?;
         }
-        Ok(total as f64 / f64::from(count) / 1000.0)
+        Ok(median(&times))
     }
 
     /// The same through the driver, with headers that the host makes.
@@ -266,16 +274,16 @@ impl Bench {
     /// If one does not leave.
     pub fn plain_out(&mut self, bytes: usize, count: u32) -> Result<f64> {
         let frame = self.frame(PORT + 1, bytes);
-        let mut total = 0;
+        let mut times = Vec::new();
         for _ in 0..count {
             let begun = self.now();
             ensure!(self.nic.queue(&[IoSlice::new(&frame)])?, "no room");
             self.nic.submit()?;
-            total += self.sent()? - begun;
+            times.push(microseconds(self.sent()? - begun));
             self.nic.service()?;
             self.settle()?;
         }
-        Ok(total as f64 / f64::from(count) / 1000.0)
+        Ok(median(&times))
     }
 
     /// Mb/s of data in a stream, from the end of the first datagram to that of the last.
@@ -342,22 +350,23 @@ impl Bench {
         self.region.segment(number % LENT * BUFFER, 0xFFFF)
     }
 
-    /// Microseconds from a datagram's end on the wire to its completion, the mean of `count`.
+    /// Microseconds from a datagram's end on the wire to its completion, the median of `count`.
     ///
     /// # Errors
     /// If one does not arrive.
     pub fn arrival(&mut self, bytes: usize, count: u32) -> Result<f64> {
         let frame = self.frame(PORT, bytes);
-        let mut total = 0;
+        let mut times = Vec::new();
         for number in 0..count {
             self.lend(number)?;
             self.settle()?;
-            let ends = self.now() + (frame.len() + AROUND) as u64 * BYTE;
-            self.machine.lock().send_frame(0, frame.clone());
+            let begun = self.now() + u64::from(number) * PHASE;
+            let ends = begun + (frame.len() + AROUND) as u64 * BYTE;
+            self.machine.lock().send_frame(begun, frame.clone());
             self.arrived()?;
-            total += self.now().saturating_sub(ends);
+            times.push(microseconds(self.now().saturating_sub(ends)));
         }
-        Ok(total as f64 / f64::from(count) / 1000.0)
+        Ok(median(&times))
     }
 
     pub(super) fn arrived(&mut self) -> Result<()> {
@@ -378,20 +387,20 @@ impl Bench {
     /// If one does not arrive.
     pub fn plain_arrival(&mut self, bytes: usize, count: u32) -> Result<f64> {
         let frame = self.frame(PORT + 1, bytes);
-        let mut total = 0;
-        for _ in 0..count {
+        let mut times = Vec::new();
+        for number in 0..count {
             self.settle()?;
-            let begun = self.now();
+            let begun = self.now() + u64::from(number) * PHASE;
             let ends = begun + (frame.len() + AROUND) as u64 * BYTE;
-            self.machine.lock().send_frame(0, frame.clone());
+            self.machine.lock().send_frame(begun, frame.clone());
             while self.nic.receive_batch(1)?.is_empty() {
                 ensure!(self.now() < begun + PATIENCE, "a frame does not arrive");
                 self.pass();
                 self.nic.service()?;
             }
-            total += self.now().saturating_sub(ends);
+            times.push(microseconds(self.now().saturating_sub(ends)));
         }
-        Ok(total as f64 / f64::from(count) / 1000.0)
+        Ok(median(&times))
     }
 
     /// Mb/s of data of datagrams that arrive one behind the other, and the share of them that is

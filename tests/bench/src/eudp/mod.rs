@@ -29,9 +29,10 @@ use serde::Serialize;
 use testbed::conditions::Conditions;
 
 /// Bytes of a datagram, and of the packets of its wire.
-const SIZES: [(usize, u32); 5] = [
+const SIZES: [(usize, u32); 6] = [
     (1, 1500),
     (400, 1500),
+    (800, 1500),
     (1472, 1500),
     (4000, 9000),
     (8972, 9000),
@@ -131,7 +132,7 @@ pub fn run(quick: bool) -> Result<()> {
 fn pairs(image: &[u8], sizes: &[(usize, u32)]) -> Result<Table> {
     let mut table = framed(&["bytes", "stored, us", "cut through, us"]);
     for (bytes, mtu) in sizes.iter().copied() {
-        let one_way = |cut| Pair::start(image, cut, Checksum::None, mtu)?.one_way(bytes, 10);
+        let one_way = |cut| Pair::start(image, cut, Checksum::None, mtu)?.one_way(bytes, 30);
         let [stored, through] = [one_way(CutThrough::Off)?, one_way(CutThrough::OfBus)?];
         let cells = [
             bytes.to_string(),
@@ -164,7 +165,7 @@ fn bursts(image: &[u8]) -> Result<Table> {
 /// # Errors
 /// As [`run`].
 pub fn latencies(image: &[u8], sizes: &[(usize, u32)]) -> Result<Vec<Latency>> {
-    const COUNT: u32 = 30;
+    const COUNT: u32 = 60;
     let one = |(bytes, mtu)| {
         let mut coarse = Bench::start(image, CutThrough::Off, Checksum::None, mtu)?;
         let mut fine = Bench::start(image, CutThrough::OfBus, Checksum::None, mtu)?;

@@ -1,6 +1,7 @@
 //! Two cards on one wire: true one-way times, and how long the wire rests.
 
-use super::card::{Bench, PORT};
+use super::card::{Bench, PORT, microseconds};
+use crate::rounds::median;
 use anyhow::{Context, Result};
 use eudp::{Checksum, CutThrough};
 use std::net::Ipv4Addr;
@@ -50,12 +51,12 @@ impl Pair {
     }
 
     /// Microseconds from a process's call to where the other process sees the datagram, there and
-    /// back, the mean of `count` rounds, halved.
+    /// back, halved, the median of `count` rounds.
     ///
     /// # Errors
     /// If one does not arrive.
     pub fn one_way(&mut self, bytes: usize, count: u32) -> Result<f64> {
-        let mut total = 0;
+        let mut times = Vec::new();
         for number in 0..count {
             for host in &mut self.hosts {
                 host.lend(number)?;
@@ -67,10 +68,10 @@ impl Pair {
             other.arrived()?;
             other.post_to(PORT, bytes)?;
             one.arrived()?;
-            total += one.now() - begun;
+            times.push(microseconds(one.now() - begun) / 2.0);
             one.settle()?;
         }
-        Ok(total as f64 / f64::from(count) / 2000.0)
+        Ok(median(&times))
     }
 
     /// The part of the time for which the wire rests between the first byte and the last one of
