@@ -85,7 +85,7 @@ fn a_datagram_is_written_while_it_arrives() {
 /// almost as soon as if nobody looked.
 #[test]
 fn a_short_datagram_does_not_wait_for_a_look() {
-    // The shortest are gone before most looks; a longer one is looked at once.
+    // The shortest end before most looks; a longer one is looked at one time.
     let most = [(1, 500), (100, 500), (400, 900), (800, 900), (1200, 900)];
     for (length, most) in most {
         let [stored, through] = [CutThrough::Off, CutThrough::OfBus].map(|cut| {

@@ -360,13 +360,18 @@ impl Bench {
         for number in 0..count {
             self.lend(number)?;
             self.settle()?;
-            let begun = self.now() + u64::from(number) * PHASE;
-            let ends = begun + (frame.len() + AROUND) as u64 * BYTE;
-            self.machine.lock().send_frame(begun, frame.clone());
+            let ends = self.put_on_wire(&frame, number);
             self.arrived()?;
             times.push(microseconds(self.now().saturating_sub(ends)));
         }
         Ok(median(&times))
+    }
+
+    /// Sends the card a frame, [`PHASE`] later for each number. Returns when it ends on the wire.
+    fn put_on_wire(&self, frame: &[u8], number: u32) -> u64 {
+        let begins = self.now() + u64::from(number) * PHASE;
+        self.machine.lock().send_frame(begins, frame.to_vec());
+        begins + (frame.len() + AROUND) as u64 * BYTE
     }
 
     pub(super) fn arrived(&mut self) -> Result<()> {
@@ -390,11 +395,10 @@ impl Bench {
         let mut times = Vec::new();
         for number in 0..count {
             self.settle()?;
-            let begun = self.now() + u64::from(number) * PHASE;
-            let ends = begun + (frame.len() + AROUND) as u64 * BYTE;
-            self.machine.lock().send_frame(begun, frame.clone());
+            let patient = self.now() + PATIENCE;
+            let ends = self.put_on_wire(&frame, number);
             while self.nic.receive_batch(1)?.is_empty() {
-                ensure!(self.now() < begun + PATIENCE, "a frame does not arrive");
+                ensure!(self.now() < patient, "a frame does not arrive");
                 self.pass();
                 self.nic.service()?;
             }
