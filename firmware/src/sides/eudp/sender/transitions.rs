@@ -21,6 +21,8 @@ impl Sender {
     /// The wire may have come to a part that is missing, or would have left before CPU B came back.
     #[inline(never)]
     pub(super) fn deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        // At once: the row's own reset is some lines of instructions behind this one.
+        send.reset(&mut io.bus, true);
         self.hand_over(send::Event::Deadline, send, io);
         self.report_steps(io);
     }
