@@ -212,8 +212,6 @@ table! {
         Completions = 0x18,
         /// By the firmware: datagrams that were fetched, counted modulo 2^16.
         Sent = 0x1C,
-        /// By the firmware: completions that were written; wraps.
-        Completed = 0x20,
         /// Host address of the L1 queues, high word: that to send, and behind it that to receive.
         QueuesHigh = 0x24,
         /// Low word.

@@ -2,6 +2,9 @@
 //!
 //! A buffer is completed after the frame's CRC and sums are known to be right. Until then it stays
 //! posted, and the next frame may be written over what is there.
+//!
+//! Of whole frames some may be in the write channel's queue, which works in order: what has been
+//! written, or has failed, is the oldest one of them. A frame that still comes in is alone.
 
 crate::machine! {
     /// The machine that writes frames out.
@@ -9,7 +12,7 @@ crate::machine! {
     states {
         /// No frame is being written.
         Idle,
-        /// A frame that was whole before is being written.
+        /// Frames that were whole before are being written.
         CoarseGrainedRdma,
         /// A part of a frame that still comes in is being written.
         FineGrainedRdma,
@@ -31,11 +34,11 @@ crate::machine! {
         Opened: Signal,
         /// RECV saw more of it.
         More: Signal,
-        /// The write channel failed in a transfer.
-        Failed: External,
         /// The write channel has completed a transfer.
         Written: External,
-        /// A whole frame waits.
+        /// The write channel failed in a transfer, behind those that it has completed.
+        Failed: External,
+        /// A whole frame waits, and the channel's queue has room.
         Waiting: External,
         /// The broker takes the endpoint back.
         Closed: External,
@@ -45,8 +48,10 @@ crate::machine! {
         BufferPosted,
         /// More of the frame than the threshold is there and not written.
         EnoughHere,
-        /// The frame's sums are right.
+        /// The oldest frame's sums are right.
         SumRight,
+        /// Other whole frames are queued behind the oldest one.
+        MoreQueued,
     }
     actions {
         /// Nothing.
@@ -57,9 +62,9 @@ crate::machine! {
         WriteChunk,
         /// Writes the rest, and frees the frame's room with it.
         WriteRest,
-        /// Completes the buffer.
+        /// Completes the oldest frame's buffer.
         Complete,
-        /// Leaves the buffer posted, frees the frame's room and counts the frame as refused.
+        /// Leaves the oldest frame's buffer posted, frees the frame's room and counts it as refused.
         Leave,
         /// Leaves the buffer posted for a frame that is none: who frees its room counts it.
         Forget,
@@ -73,9 +78,14 @@ crate::machine! {
         Idle + Waiting unless BufferPosted => Drop, Idle;
         Idle + Opened => WriteChunk, FineGrainedRdma;
         Idle + Closed => Close, Idle;
-        CoarseGrainedRdma + Written if SumRight => Complete, Idle;
-        CoarseGrainedRdma + Written unless SumRight => Leave, Idle;
-        CoarseGrainedRdma + Failed => Leave, Idle;
+        CoarseGrainedRdma + Waiting if BufferPosted => WriteWhole, CoarseGrainedRdma;
+        CoarseGrainedRdma + Waiting unless BufferPosted => Drop, CoarseGrainedRdma;
+        CoarseGrainedRdma + Written if SumRight & MoreQueued => Complete, CoarseGrainedRdma;
+        CoarseGrainedRdma + Written if SumRight unless MoreQueued => Complete, Idle;
+        CoarseGrainedRdma + Written if MoreQueued unless SumRight => Leave, CoarseGrainedRdma;
+        CoarseGrainedRdma + Written unless SumRight | MoreQueued => Leave, Idle;
+        CoarseGrainedRdma + Failed if MoreQueued => Leave, CoarseGrainedRdma;
+        CoarseGrainedRdma + Failed unless MoreQueued => Leave, Idle;
         FineGrainedRdma + Written => Nothing, FineGrainedRdmaDone;
         FineGrainedRdma + Gone => Nothing, Vanished;
         FineGrainedRdma + Failed => Nothing, Aborted;
@@ -93,7 +103,7 @@ crate::machine! {
         Aborted + Gone => Forget, Idle;
     }
     deferred {
-        CoarseGrainedRdma: Waiting, Closed;
+        CoarseGrainedRdma: Closed;
         FineGrainedRdma: More, LastGood, Waiting, Closed;
         FineGrainedRdmaDone: Waiting, Closed;
         RdmaLastFragment: Waiting, Closed;

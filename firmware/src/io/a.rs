@@ -4,6 +4,7 @@
 //! queued after its data reaches the host after that data.
 
 use super::Busy;
+use super::Failed;
 use super::deadline::{Deadlines, SlotA};
 use super::filter::{Filter, MulticastList};
 use super::interrupt::Interrupt;
@@ -22,8 +23,42 @@ use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
 use tigon2_hal::timer;
 
-/// The bit of a datagram that was written.
-const DATAGRAM: u32 = 1 << 16;
+/// The bit of a datagram that could not be written.
+const FAILED: u32 = 1 << 16;
+/// Endpoints' datagrams that may be in the write channel's queue: so many may end before anybody asks.
+pub const DATAGRAMS: u32 = 4;
+
+/// Datagrams that have ended: their sums, the oldest first.
+#[derive(Debug)]
+struct Ended {
+    list: [u32; DATAGRAMS as usize],
+    noted: u32,
+    taken: u32,
+}
+
+impl Ended {
+    const NONE: Ended = Ended {
+        list: [0; DATAGRAMS as usize],
+        noted: 0,
+        taken: 0,
+    };
+
+    #[inline(always)]
+    const fn put(&mut self, end: u32) {
+        self.list[(self.noted % DATAGRAMS) as usize] = end;
+        self.noted = self.noted.wrapping_add(1);
+    }
+
+    #[inline(always)]
+    const fn take(&mut self) -> Option<u32> {
+        if self.taken == self.noted {
+            return None;
+        }
+        let end = self.list[(self.taken % DATAGRAMS) as usize];
+        self.taken = self.taken.wrapping_add(1);
+        Some(end)
+    }
+}
 
 /// CPU A's io.
 #[derive(Debug)]
@@ -56,8 +91,8 @@ pub struct IoA<B: Dispatch> {
     pub rare_work: bool,
     /// The address filter.
     pub filter: Filter,
-    /// An endpoint's datagram that was written: its sum, and a bit that says so.
-    datagram: [u32; EUDP],
+    /// Endpoints' datagrams that were written.
+    datagrams: [Ended; EUDP],
 }
 
 impl<B: Dispatch> IoA<B> {
@@ -83,7 +118,7 @@ impl<B: Dispatch> IoA<B> {
             outbox: Outbox::new(),
             rare_work: false,
             filter: Filter::new(multicast),
-            datagram: [0; EUDP],
+            datagrams: [const { Ended::NONE }; EUDP],
         }
     }
 
@@ -210,16 +245,27 @@ impl<B: Dispatch> IoA<B> {
     /// An endpoint's datagram was written, and summed.
     #[inline(always)]
     pub fn note_datagram(&mut self, sum: u16) {
-        if let Some(datagram) = self.datagram.first_mut() {
-            *datagram = DATAGRAM | u32::from(sum);
+        if let Some(datagrams) = self.datagrams.first_mut() {
+            datagrams.put(u32::from(sum));
         }
     }
 
-    /// The sum of a datagram that was written since the last look.
+    /// An endpoint's datagram could not be written.
+    pub fn note_failed_datagram(&mut self) {
+        if let Some(datagrams) = self.datagrams.first_mut() {
+            datagrams.put(FAILED);
+        }
+    }
+
+    /// The oldest datagram that has ended and that nobody has seen to: its sum.
     #[inline(always)]
-    pub fn take_datagram(&mut self) -> Option<u32> {
-        let datagram = core::mem::take(self.datagram.first_mut()?);
-        (datagram != 0).then_some(datagram & !DATAGRAM)
+    pub fn take_datagram(&mut self) -> Option<Result<u32, Failed>> {
+        let end = self.datagrams.first_mut()?.take()?;
+        Some(if end & FAILED != 0 {
+            Err(Failed)
+        } else {
+            Ok(end)
+        })
     }
 
     /// Records that an awaited transfer has completed, or never will.

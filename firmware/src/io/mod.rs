@@ -36,3 +36,7 @@ pub use b::IoB;
 /// No room, or not finished yet: nothing was queued, and the caller tries again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
+
+/// A transfer that could not be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed;

@@ -156,7 +156,7 @@ pub fn write_attention<B: Dispatch>(a: &mut SideA<B>) {
 fn written<B: Dispatch>(a: &mut SideA<B>, descriptor: u32, kind: WriteKind) -> bool {
     let note = WriteNote::of_word(a.io.write_ring.note(descriptor));
     if EUDP != 0 && note.is_of_datagram() {
-        eudp::events::failed(&mut a.eudp, &mut a.io, descriptor);
+        eudp::events::failed(&mut a.io, descriptor);
         return false;
     }
     let bus = &mut a.io.bus;

@@ -26,12 +26,17 @@ chan ended = [FRAMES] of { byte };      /* the RX ring */
 chan whole_frames = [FRAMES] of { byte };
 byte ended_frame;       /* the one that RECV looks at */
 
-/* RDMA's frame. */
-byte in_work;
-bool has_room;          /* its descriptor is there, so its room is to be freed */
-byte parts_written;
-bool write_fault;       /* the channel failed with it */
-bool writing, wrote, write_failed;
+/* RDMA's frames. */
+byte in_work;           /* the oldest one */
+byte behind[FRAMES];    /* those behind it, if they are whole */
+byte behind_count;
+byte shifted;
+byte newest;            /* the one that is being taken */
+bool has_room;          /* the oldest one's descriptor is there, so its room is to be freed */
+byte parts_written;     /* of the oldest one */
+bool spoiled[FRAMES];   /* the channel failed with it */
+byte writing, wrote;    /* transfers that are queued or under way, and those that are done */
+bool write_failed;
 byte write_faults = FAULTS;
 byte buffers[2];
 byte buffers_left = BUFFERS;
@@ -43,16 +48,18 @@ bool receive_closed[2];
 #define RECV_MayCut (RDMA_state == RDMA_Idle && len(whole_frames) == 0 && buffers[to_endpoint[coming]] > 0 && \
 	!receive_closed[to_endpoint[coming]])
 #define RECV_Good (crc_right[ended_frame])
-#define RDMA_BufferPosted (buffers[to_endpoint[in_work]] > 0 && !receive_closed[to_endpoint[in_work]])
+#define HAS_BUFFER(frame) (buffers[to_endpoint[frame]] > 0 && !receive_closed[to_endpoint[frame]])
+#define RDMA_BufferPosted HAS_BUFFER(newest)
 #define RDMA_EnoughHere (HERE_OF_CUT > parts_written)
 #define RDMA_SumRight (sum_right[in_work])
+#define RDMA_MoreQueued (behind_count > 0)
 
 #define RECV_GaveUp_pending (gave_up)
 #define RECV_Ended_pending (len(ended) > 0)
 #define RECV_Grown_pending (comes_in && followed && len(ended) == 0 && parts_here > parts_seen)
 #define RECV_Begun_pending (comes_in && !followed && len(ended) == 0 && parts_here > 0)
 #define RDMA_Failed_pending (write_failed)
-#define RDMA_Written_pending (wrote)
+#define RDMA_Written_pending (wrote > 0)
 #define RDMA_Waiting_pending (len(whole_frames) > 0)
 #define RDMA_Closed_pending (receive_closing != 0)
 
@@ -60,9 +67,9 @@ inline RECV_GaveUp_ack() { gave_up = false }
 inline RECV_Ended_ack() { ended?ended_frame }
 inline RECV_Grown_ack() { parts_seen = parts_here }
 inline RECV_Begun_ack() { followed = true }
-inline RDMA_Failed_ack() { write_failed = false; write_fault = true }
-inline RDMA_Written_ack() { wrote = false }
-inline RDMA_Waiting_ack() { whole_frames?in_work; has_room = true }
+inline RDMA_Failed_ack() { write_failed = false }
+inline RDMA_Written_ack() { wrote-- }
+inline RDMA_Waiting_ack() { whole_frames?newest }
 inline RDMA_Closed_ack() { skip }
 
 #ifdef SATURATED
@@ -89,23 +96,43 @@ inline free_room(frame) {
 	assert(freed[frame] == 1 && !vanished[frame]);
 	/* What nobody asks for any more makes no states. */
 	crc_right[frame] = false; sum_right[frame] = false; to_endpoint[frame] = false;
-	size[frame] = 0;
+	size[frame] = 0; spoiled[frame] = false;
 	begin_next()
 }
-inline nothing_in_work() {
-	in_work = 0; has_room = false; write_fault = false; parts_written = 0
+/* RDMA has this frame, which is whole, as its oldest one. */
+inline whole_in_work(frame) { in_work = frame; has_room = true; parts_written = size[frame] }
+/* The oldest frame is done with. */
+inline next_in_work() {
+	if
+	:: behind_count > 0 ->
+		whole_in_work(behind[0]);
+		behind_count--;
+		for (shifted : 0 .. FRAMES - 2) { behind[shifted] = behind[shifted + 1] }
+		behind[FRAMES - 1] = 0;
+		shifted = 0
+	:: else -> in_work = 0; has_room = false; parts_written = 0
+	fi
 }
+inline take_buffer(frame) {
+	assert(HAS_BUFFER(frame));
+	buffers[to_endpoint[frame]]--
+}
+inline give_buffer_back(frame) {
+	assert(!receive_closed[to_endpoint[frame]]);
+	buffers[to_endpoint[frame]]++
+}
+/* A part, when that in front of it is written. */
 inline write() {
-	assert(!writing && !wrote && !write_failed);
-	assert(!receive_closed[to_endpoint[in_work]] && buffers[to_endpoint[in_work]] > 0);
-	writing = true
+	assert(writing == 0 && wrote == 0 && !write_failed);
+	assert(!receive_closed[to_endpoint[in_work]]);
+	writing = 1
 }
 
 inline RECV_do_Nothing() { skip }
 inline RECV_do_Follow() { parts_seen = 0 }
 inline RECV_do_Open() {
 	in_work = coming; has_room = false; parts_written = 0;
-	write_fault = false;
+	take_buffer(coming);
 	raise(RDMA_Opened)
 }
 inline RECV_do_TellMore() { raise(RDMA_More) }
@@ -122,37 +149,45 @@ inline RECV_do_QueueWhole() { whole_frames!ended_frame }
 inline RECV_do_Discard() { assert(!crc_right[ended_frame]); free_room(ended_frame) }
 
 inline RDMA_do_Nothing() { skip }
-inline RDMA_do_WriteWhole() { write_fault = false; write(); parts_written = size[in_work] }
+inline RDMA_do_WriteWhole() {
+	take_buffer(newest);
+	writing++;
+	if
+	:: has_room -> behind[behind_count] = newest; behind_count++
+	:: else -> whole_in_work(newest)
+	fi;
+	newest = 0
+}
 inline RDMA_do_WriteChunk() { write(); parts_written = HERE_OF_CUT }
 inline RDMA_do_WriteRest() { write(); parts_written = size[in_work] }
 inline RDMA_do_Complete() {
-	assert(crc_right[in_work] && sum_right[in_work] && !write_fault);
+	assert(crc_right[in_work] && sum_right[in_work] && !spoiled[in_work]);
 	assert(parts_written == size[in_work] && size[in_work] > 0);
 	assert(!receive_closed[to_endpoint[in_work]]);
 	finished[in_work]++;
 	assert(finished[in_work] == 1);
-	buffers[to_endpoint[in_work]]--;
 	free_room(in_work);
-	nothing_in_work()
+	next_in_work()
 }
 inline RDMA_do_Leave() {
-	assert(!writing && !wrote && !write_failed);
 	/* Only a good frame is counted as refused, and none for nothing. */
-	assert(has_room && crc_right[in_work] && (!sum_right[in_work] || write_fault));
+	assert(has_room && crc_right[in_work] && (!sum_right[in_work] || spoiled[in_work]));
+	give_buffer_back(in_work);
 	free_room(in_work);
-	nothing_in_work()
+	next_in_work()
 }
 inline RDMA_do_Forget() {
-	assert(!writing && !wrote && !write_failed);
+	assert(writing == 0 && wrote == 0 && !write_failed);
+	give_buffer_back(in_work);
 	if
 	:: has_room -> assert(!crc_right[in_work]); free_room(in_work)
-	:: else
+	:: else -> spoiled[in_work] = false
 	fi;
-	nothing_in_work()
+	next_in_work()
 }
-inline RDMA_do_Drop() { free_room(in_work); nothing_in_work() }
+inline RDMA_do_Drop() { free_room(newest); newest = 0 }
 inline RDMA_do_Close() {
-	assert(!writing);
+	assert(writing == 0 && wrote == 0 && !write_failed);
 	receive_closed[receive_closing - 1] = true;
 	buffers[receive_closing - 1] = 0;
 	receive_closing = 0
@@ -206,11 +241,16 @@ end:	do
 active proctype write_channel()
 {
 end:	do
-	:: atomic { CAN_WRITE && writing && !on_the_bus -> on_the_bus = true }
-	:: atomic { on_the_bus -> on_the_bus = false; writing = false; wrote = true }
+	:: atomic { CAN_WRITE && writing > 0 && !write_failed && !on_the_bus -> on_the_bus = true }
+	:: atomic { on_the_bus -> on_the_bus = false; writing--; wrote++ }
 	:: atomic {
 		on_the_bus && write_faults > 0 ->
-		write_faults--; on_the_bus = false; writing = false; write_failed = true
+		write_faults--; on_the_bus = false; writing--; write_failed = true;
+		/* The channel works in order. */
+		if
+		:: wrote == 0 -> spoiled[in_work] = true
+		:: else -> spoiled[behind[wrote - 1]] = true
+		fi
 	   }
 	od
 }

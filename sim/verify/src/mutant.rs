@@ -71,7 +71,7 @@ const fn served(
 
 /// All mutants.
 #[rustfmt::skip]
-pub const MUTANTS: [Mutant; 30] = [
+pub const MUTANTS: [Mutant; 34] = [
     row("SEND", "the deadline is ignored", ("Watched", "Deadline"), 0, "Nothing", "Watched"),
     row("SEND", "no deadline is set", ("Idle", "OfferedEarly"), 0, "Queue", "Watched"),
     row("SEND", "a late part is certified", ("Watched", "PartArrived"), 1, "Certify", "Watched"),
@@ -101,6 +101,10 @@ pub const MUTANTS: [Mutant; 30] = [
     row("RDMA", "the sum of a frame cut through is not looked at", ("RdmaLastFragment", "Written"), 1, "Complete", "Idle"),
     row("RDMA", "a frame whose writing failed is completed", ("RdmaLastFragment", "Failed"), 0, "Complete", "Idle"),
     row("RDMA", "a frame is written without a buffer", ("Idle", "Waiting"), 1, "WriteWhole", "CoarseGrainedRdma"),
+    row("RDMA", "the sum of the first of two frames is not looked at", ("CoarseGrainedRdma", "Written"), 2, "Complete", "CoarseGrainedRdma"),
+    row("RDMA", "the second of two frames is forgotten", ("CoarseGrainedRdma", "Written"), 0, "Complete", "Idle"),
+    row("RDMA", "the first of two frames is completed though its writing failed", ("CoarseGrainedRdma", "Failed"), 0, "Complete", "CoarseGrainedRdma"),
+    Mutant { name: "a failed frame is looked at before the written one in front of it", machine: "RDMA", change: Change::Reversed },
     served("RDMA", "the endpoint closes while its buffer is written", ("FineGrainedRdma", "Closed"), "Close"),
 ];
 

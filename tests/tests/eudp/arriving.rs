@@ -251,16 +251,20 @@ fn a_mixed_stream_arrives_whole_and_in_order() {
                 }
                 send(&mut card, &good);
             }
+            let mut posted = numbers.clone();
             for number in &numbers {
                 let length = length(*number);
-                assert_eq!(card.completion(), Card::received(*number, length, true));
-                let there = card.memory((number % 4) as usize * 16384, length);
+                // The descriptor of a wrong datagram is posted again behind those that are in use.
+                let cookie = card.completed(length);
+                posted.retain(|other| *other != cookie);
+                let there = card.memory((cookie % 4) as usize * 16384, length);
                 assert!(
                     there == bytes(*number, length),
                     "datagram {number}, {stall} clocks"
                 );
                 expected += u32::from(number % 5 == 0);
             }
+            assert!(posted.is_empty(), "{posted:?} are not completed");
             card.stage
                 .receive(numbers.iter().filter(|number| *number % 5 == 1).count());
         }

@@ -205,6 +205,17 @@ impl Card {
         panic!("no completion (emulator: {})", self.stage.engine.counts());
     }
 
+    /// Waits until a good datagram of `bytes` bytes with a checksum is completed; returns its
+    /// descriptor's cookie.
+    pub fn completed(&mut self, bytes: usize) -> u32 {
+        let completion = self.completion();
+        let Completion::Received { cookie, .. } = completion else {
+            panic!("{completion:?}")
+        };
+        assert_eq!(completion, Card::received(cookie, bytes, true));
+        cookie
+    }
+
     /// Follows what the firmware's machines have done: only rows of the tables.
     pub fn follow(&mut self) -> &Checker {
         let mut card = EndpointCard(&mut self.stage.nic);

@@ -11,6 +11,7 @@ mod margin;
 mod page;
 mod pair;
 mod predicting;
+mod queued;
 mod queues;
 mod receiving;
 mod rows;

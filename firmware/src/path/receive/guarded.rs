@@ -224,6 +224,14 @@ pub fn let_go<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>, frame: Receiv
     receive.ring.release();
 }
 
+/// The oldest frame was seen to, and a transfer that is queued now frees its bytes, and all that are
+/// to be freed.
+#[inline(always)]
+pub fn let_go_with_data<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {
+    io.frees_with_data();
+    receive.ring.release();
+}
+
 /// What follows a run, wherever its frames went.
 #[inline(always)]
 pub fn finish<B: Dispatch>(receive: &mut Receive, io: &mut IoA<B>) {

@@ -129,7 +129,7 @@ fn look<B: Dispatch>(
     receiver: &mut Receiver,
     io: &mut IoA<B>,
 ) {
-    // One datagram at a time.
+    // A frame that arrives is RDMA's only one.
     if !receiver.is_busy()
         && guarded::arriving(receive, io) == Arriving::Frame
         && receiver.short != guarded::number(receive)
@@ -222,7 +222,7 @@ fn grown<B: Dispatch>(
     receiver.arrival.seen = there;
     if receiver.is_through() {
         if receiver.rdma.is_in(rdma::State::FineGrainedRdmaDone) && io.has_write_room(TRANSFERS) {
-            let Datagram { length, .. } = receiver.work.datagram;
+            let Datagram { length, .. } = receiver.work.flights.oldest().datagram;
             receiver.work.chunk = chunk(length, receiver.work.written, there);
             if receiver.work.chunk != 0 {
                 receiver.hear(recv::Event::Grown, reporter, io);
@@ -238,8 +238,8 @@ fn grown<B: Dispatch>(
 #[inline(never)]
 fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut IoA<B>, base: u32) {
     let Arrival { start, seen, .. } = receiver.arrival;
-    if receiver.is_busy() || receiver.has_next() {
-        // One datagram at a time.
+    if receiver.is_busy() || receiver.waits {
+        // It would not be the only one.
         receiver.arrival.is_passed = true;
         return;
     }
@@ -250,25 +250,31 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
         // Whether its length is the frame's shows at its end.
         let is_fit = packet(bus, base, start) > LEAST
             && !filter::is_of_group(bus, start)
-            && work.datagram.take(reporter, bus, start, u32::MAX, base)
-            && work.datagram.is_right;
+            && judge(
+                &mut work.flights.next().datagram,
+                reporter,
+                bus,
+                (start, base),
+            );
         receiver.arrival.is_passed = !is_fit;
         return;
     }
-    let chunk = chunk(work.datagram.length, 0, seen);
+    let Datagram {
+        endpoint, length, ..
+    } = work.flights.next().datagram;
+    let chunk = chunk(length, 0, seen);
     if chunk == 0 || !io.has_write_room(TRANSFERS) {
         return;
     }
-    if reporter.open >> work.datagram.endpoint & 1 == 0 {
+    if reporter.open >> endpoint & 1 == 0 {
         receiver.arrival.is_passed = true;
         return;
     }
-    if !reporter.has_next(io, work.datagram.endpoint) {
+    if !reporter.has_next(io, endpoint) {
         receiver.arrival.is_passed = true;
         return;
     }
-    work.choose(reporter, io);
-    if work.refused.take().is_some() || !work.is_one_piece() {
+    if !work.choose(reporter, io) {
         receiver.arrival.is_passed = true;
         return;
     }
@@ -279,6 +285,18 @@ fn open<B: Dispatch>(reporter: &mut Reporter, receiver: &mut Receiver, io: &mut 
     work.is_good = true;
     receiver.hear(recv::Event::Grown, reporter, io);
     receiver.step(rdma::Event::Opened, reporter, io);
+}
+
+/// Whether headers are right, and an endpoint's.
+#[inline(always)]
+fn judge<B: Dispatch>(
+    datagram: &mut Datagram,
+    reporter: &Reporter,
+    bus: &mut B,
+    (start, base): (u32, u32),
+) -> bool {
+    let endpoint = datagram.take(reporter, bus, start, u32::MAX, base);
+    endpoint.is_some() && datagram.is_right
 }
 
 /// A frame has ended while RDMA has one that arrived: most often that one.
@@ -294,7 +312,7 @@ pub fn ended<B: Dispatch>(
         receiver.forget(reporter, io);
         return End::Passed;
     }
-    let bytes = HEADERS + receiver.work.datagram.length + CRC;
+    let bytes = HEADERS + receiver.work.flights.oldest().datagram.length + CRC;
     receiver.work.is_good = frame.errors == 0 && frame.length >= bytes;
     if !receiver.work.is_good {
         receiver.report_event(recv::Event::Ended, reporter, io);

@@ -121,7 +121,6 @@ fn open<B: Dispatch>(
         return Err(Outcome::PortTaken);
     }
     bus.store(row + EndpointWord::Sent as u32, 0);
-    bus.store(row + EndpointWord::Completed as u32, 0);
     bus.store(row + EndpointWord::Reported as u32, 0);
     bus.store(row + EndpointWord::Filled as u32, 0);
     // The producers of an endpoint before this one.

@@ -4,7 +4,6 @@
 //! needs no index. CPU B notes in SRAM how many descriptors of an endpoint it is done with; CPU A,
 //! whose channel it is, tells the host.
 
-use super::lowest;
 use crate::io::{Busy, IoA};
 use crate::memory::layout::EUDP_BLOCK;
 use crate::memory::shared::EUDP_SENT;
@@ -29,8 +28,10 @@ pub struct Completions {
     pub address: u32,
     /// Its port, in bits 15:0, and its VLAN, in bits 31:16.
     pub port: u32,
-    /// Descriptors to receive that are done, modulo 2^16.
+    /// Descriptors to receive that datagrams have taken, modulo 2^16.
     pub received: u32,
+    /// Those of them whose slots are free.
+    pub finished: u32,
     /// Those that are posted, if that is known: see [`supply`](super::supply).
     pub produced: u32,
     /// Those that are in slots, or were, modulo 2^16.
@@ -48,10 +49,31 @@ impl Completions {
         address: 0,
         port: 0,
         received: 0,
+        finished: 0,
         produced: 0,
         filled: 0,
         written: 0,
     };
+}
+
+/// Descriptors to receive.
+impl Completions {
+    /// A datagram takes the next one.
+    #[inline(always)]
+    pub const fn take(&mut self) {
+        self.received = self.received.wrapping_add(1) & 0xFFFF;
+    }
+
+    /// One that was taken is done with.
+    #[inline(always)]
+    pub const fn finish(&mut self) {
+        self.finished = self.finished.wrapping_add(1) & 0xFFFF;
+    }
+
+    /// One that was taken is the next one again.
+    pub const fn give_back(&mut self) {
+        self.received = self.received.wrapping_sub(1) & 0xFFFF;
+    }
 }
 
 /// What CPU A knows of endpoints.
@@ -155,16 +177,13 @@ impl Reporter {
             number,
         ];
         io.put_slot(host, words);
-        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Completed);
-        io.bus.store(at, number);
         Ok(())
     }
 
-    /// The same from more than one place.
+    /// The same of what is rare.
     ///
     /// # Errors
     /// As there.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
     pub fn complete_one<B: Dispatch>(
         &mut self,
@@ -179,27 +198,30 @@ impl Reporter {
     #[inline(always)]
     pub fn find(&self, address: u32, port: u32) -> Option<u32> {
         let mut left = self.open;
-        while left != 0 {
-            let endpoint = lowest(left);
-            left &= left - 1;
-            if let Some(queue) = self.queues.get(endpoint as usize)
-                && queue.port == port
-                && queue.address == address
-            {
+        for (endpoint, queue) in (0..).zip(&self.queues) {
+            if left & 1 != 0 && queue.port == port && queue.address == address {
                 return Some(endpoint);
+            }
+            left >>= 1;
+            if left == 0 {
+                break;
             }
         }
         None
     }
 
     /// Reports what CPU B is done with.
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
     #[inline(never)]
     fn report<B: Dispatch>(&mut self, io: &mut IoA<B>, seen: u32) -> Result<(), Busy> {
         let mut left = self.open;
+        let mut endpoint = 0;
         while left != 0 {
-            let endpoint = lowest(left);
-            left &= left - 1;
-            self.report_one(io, endpoint)?;
+            if left & 1 != 0 {
+                self.report_one(io, endpoint)?;
+            }
+            left >>= 1;
+            endpoint += 1;
         }
         self.seen = seen;
         Ok(())
@@ -233,7 +255,7 @@ impl Reporter {
                 let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
                 io.bus.store(at, queue.sent);
             }
-            self.complete_one(io, endpoint, &entry)?;
+            self.complete(io, endpoint, &entry)?;
         }
         Ok(())
     }

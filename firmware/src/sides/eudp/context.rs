@@ -82,18 +82,21 @@ fn begin<B: Dispatch>(
         return Err(Outcome::Taken);
     };
     let work = &mut receiver.work;
-    work.datagram.endpoint = endpoint;
     let length = fragment.length().unwrap_or(fragment.end);
-    work.datagram.length = length.saturating_sub(UDP);
+    let datagram = &mut work.flights.next().datagram;
+    datagram.endpoint = endpoint;
+    datagram.length = length.saturating_sub(UDP);
     work.choose_pieces(reporter, io);
     if let Some(refusal) = work.refused.take() {
         receiver.drop_fragment(reporter, io, refusal);
         return Err(Outcome::Taken);
     }
-    assembly.begin(&mut io.bus, endpoint, work.cookie(), work.pieces());
+    let cookie = work.flights.next().cookie;
+    assembly.begin(&mut io.bus, endpoint, cookie, work.pieces());
     assembly.enter(&mut io.bus, State::Open);
     if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
-        queue.received = queue.received.wrapping_add(1) & 0xFFFF;
+        // The row has what its slot said.
+        queue.finish();
     }
     if io.has_write_room(TRANSFERS) {
         return Ok(assembly);

@@ -13,7 +13,6 @@ use super::sums::{folded, halves};
 use crate::path::receive::frame::wrapped;
 use tigon2_chip::memory::PACKET_MEMORY_END;
 use tigon2_hal::Bus;
-use tigon2_hal::schedule::barrier;
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: u32 = 14;
@@ -26,13 +25,14 @@ const FRAGMENT: u32 = 0x3FFF;
 
 /// A whole UDP datagram for an endpoint.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Datagram {
     /// Whose it is.
     pub endpoint: u32,
     /// Bytes of data.
     pub length: u32,
     /// The sum of the pseudo-header and of the UDP header.
-    pub sum: u32,
+    pub sum: u16,
     /// Whether its sender has made a checksum.
     pub is_summed: bool,
     /// Whether lengths and the sum of the IP header are right.
@@ -55,20 +55,14 @@ impl Datagram {
         port: 0,
     };
 
-    /// Copies another one word by word: a compiler would call for it.
+    /// Whether its checksum is right, if it has one and `data` is the sum of its data.
     #[inline(always)]
-    pub fn copy(&mut self, other: &Datagram) {
-        self.endpoint = barrier(other.endpoint);
-        self.length = barrier(other.length);
-        self.sum = barrier(other.sum);
-        self.is_summed = other.is_summed;
-        self.is_right = other.is_right;
-        self.address = barrier(other.address);
-        self.port = barrier(other.port);
+    pub const fn has_sum(&self, data: u32) -> bool {
+        !self.is_summed || folded(self.sum as u32 + data) == 0xFFFF
     }
 
-    /// Takes what a frame of `bytes` bytes without CRC says that begins at `start`; `false` if it is
-    /// no whole datagram to an endpoint's address and port.
+    /// Takes what a frame of `bytes` bytes without CRC says that begins at `start`, and returns its
+    /// endpoint; `None` if it is no whole datagram to an endpoint's address and port.
     #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
     pub fn take<B: Bus>(
@@ -78,7 +72,7 @@ impl Datagram {
         start: u32,
         bytes: u32,
         base: u32,
-    ) -> bool {
+    ) -> Option<u32> {
         if start <= PACKET_MEMORY_END - REACH {
             self.judge(reporter, (bytes, 0), |offset| bus.load(start + offset))
         } else {
@@ -95,7 +89,7 @@ impl Datagram {
         start: u32,
         bytes: u32,
         base: u32,
-    ) -> bool {
+    ) -> Option<u32> {
         self.take_tagged(reporter, bus, start, bytes, (base, 0))
     }
 
@@ -108,7 +102,7 @@ impl Datagram {
         start: u32,
         bytes: u32,
         (base, vlan): (u32, u32),
-    ) -> bool {
+    ) -> Option<u32> {
         self.judge(reporter, (bytes, vlan), |offset| {
             bus.load(wrapped(base, start + offset))
         })
@@ -120,20 +114,18 @@ impl Datagram {
         reporter: &Reporter,
         (bytes, vlan): (u32, u32),
         mut word: impl FnMut(u32) -> u32,
-    ) -> bool {
+    ) -> Option<u32> {
         let first = word(12);
         if first & 0xFFFF_FF00 != 0x0800_4500 {
-            return false;
+            return None;
         }
         let flags = word(20);
         if flags & 0xFF != 17 || flags >> 16 & FRAGMENT != 0 {
-            return false;
+            return None;
         }
         let (middle, last, ports) = (word(28), word(32), word(36));
         let address = middle << 16 | last >> 16;
-        let Some(endpoint) = reporter.find(address, vlan | ports >> 16) else {
-            return false;
-        };
+        let endpoint = reporter.find(address, vlan | ports >> 16)?;
         let (packet, source, check) = (word(16), word(24), word(40) >> 16);
         self.endpoint = endpoint;
         self.address = source << 16 | middle >> 16;
@@ -142,11 +134,11 @@ impl Datagram {
         self.length = udp.wrapping_sub(UDP);
         self.is_summed = check != 0;
         let addresses = (source & 0xFFFF) + halves(middle) + (last >> 16);
-        self.sum = folded(addresses + 17 + udp + (last & 0xFFFF) + halves(ports) + check);
+        self.sum = folded(addresses + 17 + udp + (last & 0xFFFF) + halves(ports) + check) as u16;
         let sum = (first & 0xFFFF) + halves(packet) + halves(flags) + (source >> 16) + addresses;
         let packet = packet >> 16;
         let whole = packet >= IP + UDP && packet <= bytes - ETHERNET && udp == packet - IP;
         self.is_right = whole && folded(sum) == 0xFFFF;
-        true
+        Some(endpoint)
     }
 }

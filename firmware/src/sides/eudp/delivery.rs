@@ -2,9 +2,10 @@
 
 use super::completion::{Entry, Reporter};
 use super::datagram::{Datagram, HEADERS};
+use super::flight::{DEPTH, Flight, Flights};
 use super::part::Part;
-use super::pieces::{Pieces, piece};
-use super::sums::folded;
+use super::pieces::Pieces;
+use super::{bump, word};
 use crate::io::IoA;
 use crate::io::note::WriteNote;
 use crate::io::states::Sum;
@@ -12,44 +13,40 @@ use crate::memory::layout::EUDP_BLOCK;
 use crate::path::receive::frame;
 use frame_pipeline::{World, rdma, recv};
 use host_interface::eudp::{
-    DescriptorWord, Kind, Refusal, SEGMENTS, SLOTS, Status, Verdict, receive_slot,
+    BlockWord, DescriptorWord, Kind, Refusal, SEGMENTS, SLOTS, Status, receive_slot,
 };
 use tigon2_chip::HostAddress;
 use tigon2_chip::bits::DmaState;
 use tigon2_hal::assist::Transfer;
 use tigon2_hal::events::Dispatch;
-use tigon2_hal::schedule::barrier;
 
 /// Transfers of a datagram, and its completion.
 pub const TRANSFERS: u32 = SEGMENTS + 1;
-/// The same with the completions of all useless descriptors that may stand in front of its own.
-pub const CHOICE: u32 = SLOTS - 1 + TRANSFERS;
+/// The same with the completions of all useless descriptors that may stand in front of its own, and
+/// of the datagrams that are written.
+pub const CHOICE: u32 = SLOTS - 1 + TRANSFERS + DEPTH;
 /// The bit by which a transfer frees what it has moved in the receive buffer.
 pub(super) const FREES: u32 = DmaState::new().with_free_rx_buffer(true).into_bits();
 
-/// The datagram in RDMA.
-// In this order: in another one CPU A stores a register more for each datagram.
+/// What RDMA works on.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Work {
-    /// What its headers say.
-    pub datagram: Datagram,
-    /// The frame, where it begins.
+    /// Its datagrams.
+    pub flights: Flights,
+    /// Where the frame begins of one that is alone.
     pub start: u32,
     /// Where the receive buffer begins.
     pub base: u32,
-    /// Where it goes to in the host's memory, unless that is in several pieces.
+    /// Where a datagram that arrives goes to in the host's memory.
     host: HostAddress,
-    /// The pieces, if it is.
+    /// The pieces of one that is alone otherwise.
     pieces: Pieces,
-    is_scattered: bool,
-    /// The descriptor's word.
-    cookie: u32,
     /// The sum of what the write channel has moved.
     pub data: u32,
-    /// Why the datagram is refused, if it is.
+    /// Why a datagram is refused, if it is.
     pub refused: Option<Refusal>,
-    /// Whether a completion found no write descriptor.
+    /// Whether the oldest datagram is complete, and its completion is not queued yet.
     pub is_unreported: bool,
     /// Whether the end of RECV's frame says that it can be taken. RDMA may have an older frame.
     pub is_good: bool,
@@ -66,13 +63,11 @@ pub struct Work {
 impl Work {
     /// None.
     pub const NONE: Work = Work {
-        datagram: Datagram::NONE,
+        flights: Flights::NONE,
         start: 0,
         base: 0,
         host: HostAddress { high: 0, low: 0 },
         pieces: Pieces::NONE,
-        is_scattered: false,
-        cookie: 0,
         data: 0,
         refused: None,
         is_unreported: false,
@@ -83,129 +78,155 @@ impl Work {
         part: Part::NONE,
     };
 
-    /// Whether its place in the host's memory is one piece.
-    #[inline(always)]
-    pub const fn is_one_piece(&self) -> bool {
-        !self.is_scattered
-    }
-
-    /// The word of the descriptor that was chosen.
-    pub(super) const fn cookie(&self) -> u32 {
-        self.cookie
-    }
-
-    /// That of one that was chosen before.
-    pub(super) const fn set_cookie(&mut self, cookie: u32) {
-        self.cookie = cookie;
-    }
-
     /// The pieces of the descriptor that was chosen by [`choose_pieces`](Self::choose_pieces).
     pub(super) const fn pieces(&self) -> &Pieces {
         &self.pieces
     }
 
-    /// Takes the endpoint's next descriptor, if it has one that is fit.
-    #[inline(always)]
-    pub fn choose<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        let Datagram {
-            endpoint, length, ..
-        } = self.datagram;
-        let Some(queue) = reporter.queues.get_mut(endpoint as usize) else {
-            return;
+    /// Takes the endpoint's next descriptor for a frame that arrives, if it has one of one piece that
+    /// is fit.
+    pub(super) fn choose<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) -> bool {
+        let flight = self.flights.next();
+        let Some(queue) = reporter.queues.get_mut(flight.datagram.endpoint as usize) else {
+            return false;
         };
-        if queue.received == queue.filled {
-            self.refused = Some(Refusal::NoBuffer);
-            return;
-        }
-        let bus = &mut io.bus;
-        let descriptor = barrier(EUDP_BLOCK + receive_slot(endpoint, queue.received));
-        let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
-        if shape >> 24 == 1 {
-            // Most are one piece of memory.
-            let at = descriptor + DescriptorWord::Data as u32;
-            let (what, offset) = (bus.load(at), bus.load(at + 4));
-            if let Some(piece) = piece(bus, endpoint, what >> 16, offset, what & 0xFFFF)
-                && piece.bytes >= length
-            {
-                self.cookie = bus.load(descriptor + DescriptorWord::Cookie as u32);
-                self.host = piece.host;
-                self.is_scattered = false;
-                return;
-            }
-        }
-        self.choose_pieces(reporter, io);
+        let Some(host) = flight.take_descriptor(queue, &mut io.bus) else {
+            return false;
+        };
+        self.host = host;
+        self.flights.take_alone();
+        true
     }
 
-    /// The same of any descriptors.
+    /// Takes the endpoint's next descriptor for a datagram that is alone, if it has one that is fit.
     #[inline(never)]
     pub(super) fn choose_pieces<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        let flight = self.flights.next();
         let Datagram {
             endpoint, length, ..
-        } = self.datagram;
-        self.is_scattered = true;
+        } = flight.datagram;
+        flight.segment = [0; 2];
         while let Some(queue) = reporter.queues.get_mut(endpoint as usize)
             && queue.received != queue.filled
         {
             let descriptor = EUDP_BLOCK + receive_slot(endpoint, queue.received);
             let bus = &mut io.bus;
             let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
-            self.cookie = bus.load(descriptor + DescriptorWord::Cookie as u32);
+            flight.cookie = bus.load(descriptor + DescriptorWord::Cookie as u32);
             match self.pieces.take(bus, endpoint, descriptor, shape >> 24) {
-                Ok(room) if room >= length => return,
+                Ok(room) if room >= length => {
+                    queue.take();
+                    return;
+                }
                 Ok(_) => {
                     // Too short for this one: it may be long enough for the next.
                     self.refused = Some(Refusal::BadRegion);
                     return;
                 }
-                Err(status) => self.reject(reporter, io, status),
+                Err(status) => {
+                    queue.take();
+                    queue.finish();
+                    reject(reporter, io, flight, status);
+                }
             }
         }
         self.refused = Some(Refusal::NoBuffer);
     }
 
-    /// The endpoint's next descriptor is of no use.
-    #[inline(never)]
-    fn reject<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>, status: Status) {
-        let endpoint = self.datagram.endpoint;
+    /// The oldest datagram is complete: it is to be [reported](Self::report).
+    #[inline(always)]
+    pub(super) fn complete(&mut self, reporter: &mut Reporter) {
+        let endpoint = self.flights.oldest().datagram.endpoint;
         if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
-            queue.received = queue.received.wrapping_add(1) & 0xFFFF;
+            queue.finish();
         }
-        let entry = Entry {
-            cookie: self.cookie,
-            kind: Kind::Received,
-            status: status as u32,
-            ..Entry::NONE
-        };
-        // The caller has seen room for as many as there are slots.
-        let _ = reporter.complete_one(io, endpoint, &entry);
+        self.is_unreported = true;
     }
 
-    /// Reports the datagram.
+    /// Reports the oldest datagram, which is complete. It stays unreported if there is no write
+    /// descriptor.
     #[inline(always)]
-    pub fn report<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        let Datagram {
-            endpoint,
-            length,
-            is_summed,
-            address,
-            port,
-            ..
-        } = self.datagram;
-        let verdict = if is_summed {
-            Verdict::Right as u32
+    pub(super) fn report<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        let (endpoint, entry) = self.flights.oldest().entry();
+        let reported = reporter.complete(io, endpoint, &entry);
+        self.is_unreported = reported.is_err();
+        if self.is_unreported {
+            self.flights.stop();
         } else {
-            Verdict::Absent as u32
-        };
-        let entry = Entry {
-            cookie: self.cookie,
-            kind: Kind::Received,
-            status: Status::Done as u32,
-            length,
-            address,
-            port: port << 16 | verdict,
-        };
-        self.is_unreported = reporter.complete_one(io, endpoint, &entry).is_err();
+            self.flights.finish();
+        }
     }
+
+    /// Reports a datagram that was complete without a transfer, if there is one.
+    #[inline(never)]
+    pub(super) fn report_at_once<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        if self.is_unreported {
+            self.report(reporter, io);
+        }
+    }
+
+    /// The oldest datagram is refused.
+    #[inline(never)]
+    pub(super) fn leave<B: Dispatch>(
+        &mut self,
+        reporter: &mut Reporter,
+        io: &mut IoA<B>,
+        otherwise: Refusal,
+    ) {
+        self.refuse(io, otherwise);
+        self.post_again(reporter, io);
+    }
+
+    /// The oldest datagram is none.
+    #[inline(never)]
+    pub(super) fn forget<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        self.refused = None;
+        self.post_again(reporter, io);
+    }
+
+    /// The oldest datagram gets no completion: its descriptor is posted again, as the next one.
+    #[inline(always)]
+    fn post_again<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
+        let Flight {
+            datagram,
+            cookie,
+            segment: [what, offset],
+        } = *self.flights.oldest();
+        let endpoint = datagram.endpoint;
+        if let Some(queue) = reporter.queues.get_mut(endpoint as usize) {
+            queue.give_back();
+            if what != 0 {
+                // The slot is that of the last one that was taken, who needs it no more.
+                let descriptor = EUDP_BLOCK + receive_slot(endpoint, queue.received);
+                let bus = &mut io.bus;
+                bus.store(descriptor + DescriptorWord::Cookie as u32, cookie);
+                bus.store(descriptor + DescriptorWord::Shape as u32, 1 << 24);
+                bus.store(descriptor + DescriptorWord::Data as u32, what);
+                bus.store(descriptor + DescriptorWord::Data as u32 + 4, offset);
+            }
+        }
+        self.flights.finish();
+    }
+
+    /// Counts the refusal.
+    #[inline(never)]
+    pub(super) fn refuse<B: Dispatch>(&mut self, io: &mut IoA<B>, otherwise: Refusal) {
+        let refusal = self.refused.take().unwrap_or(otherwise);
+        bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
+    }
+}
+
+/// The descriptor of a datagram is of no use, and is off its queue.
+#[inline(never)]
+fn reject<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>, flight: &Flight, status: Status) {
+    let entry = Entry {
+        cookie: flight.cookie,
+        kind: Kind::Received,
+        status: status as u32,
+        ..Entry::NONE
+    };
+    // The caller has seen room for as many as there are slots.
+    let _ = reporter.complete_one(io, flight.datagram.endpoint, &entry);
 }
 
 /// The card, for a handler's time.
@@ -250,74 +271,39 @@ impl<B: Dispatch> World<rdma::Rdma> for Card<'_, B> {
             rdma::Condition::BufferPosted => self.work.refused.is_none(),
             rdma::Condition::EnoughHere => self.work.chunk != 0,
             rdma::Condition::SumRight => {
-                let Datagram { is_summed, sum, .. } = self.work.datagram;
-                !is_summed || folded(sum + self.work.data) == 0xFFFF
+                let data = self.work.data;
+                self.work.flights.oldest().datagram.has_sum(data)
             }
+            rdma::Condition::MoreQueued => self.work.flights.are_more(),
         }
     }
 
     #[inline(always)]
     fn act(&mut self, action: rdma::Action) {
         match action {
-            rdma::Action::WriteWhole => self.write(),
-            rdma::Action::Complete => {
-                let endpoint = self.work.datagram.endpoint;
-                if let Some(queue) = self.reporter.queues.get_mut(endpoint as usize) {
-                    queue.received = queue.received.wrapping_add(1) & 0xFFFF;
-                }
-                self.work.report(self.reporter, self.io);
+            rdma::Action::WriteWhole => {
+                self.work.flights.take_alone();
+                self.scatter();
             }
-            rdma::Action::Forget => self.work.refused = None,
-            rdma::Action::Leave => {
-                let why = self.work.refused.unwrap_or(Refusal::BadSum);
-                self.work.refused = Some(why);
-            }
+            rdma::Action::Complete => self.work.complete(self.reporter),
+            rdma::Action::Forget => self.work.forget(self.reporter, self.io),
+            rdma::Action::Leave => self.work.leave(self.reporter, self.io, Refusal::BadSum),
+            rdma::Action::Drop => self.work.refuse(self.io, Refusal::NoBuffer),
             rdma::Action::WriteChunk => self.write_chunk(0),
             rdma::Action::WriteRest => {
-                let Work {
-                    datagram, written, ..
-                } = &*self.work;
-                self.work.chunk = datagram.length - written;
+                let length = self.work.flights.oldest().datagram.length;
+                self.work.chunk = length - self.work.written;
                 self.io.write_ring.store_sum(&mut self.io.bus);
                 self.write_chunk(Sum::STORED);
             }
-            rdma::Action::Nothing | rdma::Action::Drop | rdma::Action::Close => {}
+            rdma::Action::Nothing | rdma::Action::Close => {}
         }
     }
 }
 
 impl<B: Dispatch> Card<'_, B> {
-    /// Queues the transfers of the datagram's data.
-    #[inline(always)]
-    fn write(&mut self) {
-        let Work {
-            start,
-            base,
-            host,
-            datagram,
-            is_scattered,
-            ..
-        } = &*self.work;
-        if datagram.length == 0 {
-            return;
-        }
-        if *is_scattered {
-            return self.scatter();
-        }
-        let io = &mut *self.io;
-        io.write_ring.store_sum(&mut io.bus);
-        let transfer = Transfer {
-            host: *host,
-            local: frame::wrapped(*base, start + HEADERS),
-            length: datagram.length,
-            state: io.states.data & !FREES | Sum::ON | Sum::BEGINS | Sum::STORED,
-            note: WriteNote::DATAGRAM.word(),
-        };
-        io.put_awaited(&transfer);
-    }
-
     /// Queues the next part of a datagram that arrives; the write channel goes on with its sum.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
     fn write_chunk(&mut self, last: u32) {
         let Work {
@@ -341,18 +327,17 @@ impl<B: Dispatch> Card<'_, B> {
         self.work.chunk = 0;
     }
 
-    /// The same into several pieces of memory.
+    /// Queues the transfers of a datagram's data into the pieces of memory.
     #[inline(never)]
     fn scatter(&mut self) {
+        let mut left = self.work.flights.oldest().datagram.length;
         let Work {
             start,
             base,
             pieces,
-            datagram,
             ..
         } = &*self.work;
         let mut local = frame::wrapped(*base, start + HEADERS);
-        let mut left = datagram.length;
         let mut state = self.io.states.data & !FREES | Sum::ON | Sum::BEGINS;
         let mut number = 0;
         while left != 0 {
@@ -367,7 +352,7 @@ impl<B: Dispatch> Card<'_, B> {
                 note: WriteNote::DATAGRAM_PIECE.word(),
             };
             if left == 0 {
-                transfer.state |= Sum::STORED;
+                transfer.state |= Sum::STORED | self.io.states.data & FREES;
                 transfer.note = WriteNote::DATAGRAM.word();
                 self.io.write_ring.store_sum(&mut self.io.bus);
                 self.io.put_awaited(&transfer);

@@ -2,11 +2,11 @@
 
 use super::completion::{Reporter, report};
 use super::datagram::{Datagram, HEADERS};
-use super::delivery::CHOICE;
-use super::receiver::Receiver;
-use super::{EudpA, arrival, command, fragment, vlan, wait_for_writes};
-use crate::io::IoA;
+use super::delivery::FREES;
+use super::receiver::{Receiver, Taken};
+use super::{EudpA, arrival, command, fast_path, fragment, vlan, wait_for_writes};
 use crate::io::note::WriteNote;
+use crate::io::{Failed, IoA};
 use crate::memory::overlay;
 use crate::path::receive::queues::Queues;
 use crate::path::receive::{Receive, frame, guarded};
@@ -15,6 +15,7 @@ use arrival::End;
 use fragment::Outcome;
 use frame_pipeline::rdma;
 use host_interface::eudp::Refusal;
+use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
@@ -61,65 +62,61 @@ fn complete_some<B: Dispatch>(
     io: &mut IoA<B>,
 ) {
     let base = receive.base();
-    for _ in 0..frame::FRAMES {
+    let mut waits = false;
+    'frames: for _ in 0..frame::FRAMES {
+        let full = receiver.is_full(io);
+        if full && !receiver.is_through() {
+            waits = true;
+            break;
+        }
         let Some(arrived) = guarded::oldest(receive, io) else {
             break;
         };
-        if receiver.is_through() {
-            match arrival::ended(receiver, reporter, io, &arrived) {
-                End::Waits => break,
-                End::Taken => {
-                    guarded::let_go(receive, io, arrived);
-                    continue;
+        'taken: {
+            if full {
+                match arrival::ended(receiver, reporter, io, &arrived) {
+                    End::Waits => break 'frames,
+                    End::Taken => break 'taken,
+                    End::Passed => continue 'frames,
                 }
-                End::Passed => {}
             }
-        }
-        let start = arrived.start;
-        let busy = receiver.is_busy() || !io.has_write_room(CHOICE);
-        if receiver.looked_at != start {
-            let bytes = arrived.length.wrapping_sub(frame::CRC);
-            let next = if busy {
-                &mut receiver.next
+            let start = arrived.start;
+            let endpoint = if guarded::is_own(io, &arrived, HEADERS) {
+                let datagram = &mut receiver.work.flights.next().datagram;
+                let bytes = arrived.length.wrapping_sub(frame::CRC);
+                datagram.take(reporter, &mut io.bus, start, bytes, base)
             } else {
-                &mut receiver.work.datagram
+                None
             };
-            if !guarded::is_own(io, &arrived, HEADERS)
-                || !next.take(reporter, &mut io.bus, start, bytes, base)
-            {
-                receiver.looked_at = 0;
+            let Some(endpoint) = endpoint else {
                 match fragment::arrived(receiver, reporter, io, &arrived, (base, 0)) {
                     Outcome::Passed => return host_some(receive, reporter, receiver, io),
-                    Outcome::Waits => break,
-                    Outcome::Taken => {
-                        guarded::let_go(receive, io, arrived);
-                        if receiver.is_busy() {
-                            // Another fragment is not looked at before it can be taken.
-                            wait_for_writes(io);
-                            break;
-                        }
-                        continue;
-                    }
+                    Outcome::Waits => break 'frames,
+                    Outcome::Taken => break 'taken,
+                }
+            };
+            if !reporter.has_next(io, endpoint) {
+                // CPU B calls again.
+                io.bus.clear(EventBit::ReceiveComplete);
+                break 'frames;
+            }
+            match fast_path::take(receiver, reporter, io, endpoint, (start, base)) {
+                Taken::Queued => {
+                    guarded::let_go_with_data(receive, io);
+                    continue 'frames;
+                }
+                Taken::Alone => {}
+                Taken::No => {
+                    waits = true;
+                    break 'frames;
                 }
             }
-            if busy {
-                receiver.looked_at = start;
-            }
-        } else if !busy {
-            receiver.looked_at = 0;
-            receiver.work.datagram.copy(&receiver.next);
         }
-        if busy {
-            wait_for_writes(io);
-            break;
-        }
-        if !reporter.has_next(io, receiver.work.datagram.endpoint) {
-            // CPU B calls again.
-            io.bus.clear(EventBit::ReceiveComplete);
-            break;
-        }
-        receiver.take(reporter, io, start, base);
         guarded::let_go(receive, io, arrived);
+    }
+    if waits {
+        receiver.waits = true;
+        wait_for_writes(io);
     }
     guarded::finish_own(receive, io);
 }
@@ -152,7 +149,9 @@ fn host_some<B: Dispatch>(
         // The first one was looked at.
         let wanted = number != 0
             && guarded::is_own(io, &arrived, HEADERS)
-            && datagram.take_round(reporter, &mut io.bus, arrived.start, bytes, base);
+            && datagram
+                .take_round(reporter, &mut io.bus, arrived.start, bytes, base)
+                .is_some();
         if wanted || !guarded::pass_on(receive, io) {
             break;
         }
@@ -186,27 +185,53 @@ impl Receiver {
         } else {
             self.step(rdma::Event::Failed, reporter, io);
         }
-        io.bus.set(EventBit::ReceiveComplete);
     }
 }
 
-/// DMA write attention: the transfer at `descriptor` of a datagram has failed. The others of it mean
-/// nothing any more.
+/// DMA write attention: the transfer at `failed` of a datagram has failed. The others of it mean
+/// nothing any more. RDMA hears of it behind what was written before, when DMA Write Complete is due.
 #[inline(never)]
-pub fn failed<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>, descriptor: u32) {
-    let mut next = Some(descriptor);
+pub fn failed<B: Dispatch>(io: &mut IoA<B>, failed: u32) {
+    let mut next = io.write_ring.oldest();
+    let mut is_written = true;
     while let Some(descriptor) = next {
+        next = io.write_ring.behind(descriptor);
+        is_written &= descriptor != failed;
         let note = WriteNote::of_word(io.write_ring.note(descriptor));
-        if note.is_of_datagram() {
+        if !note.is_of_datagram() {
+            continue;
+        }
+        if !is_written || note.is_datagram() {
             io.write_ring.set_note(descriptor, WriteNote::QUIET.word());
         }
-        if note.is_datagram() {
-            io.has_ended();
+        if !note.is_datagram() {
+            continue;
         }
+        io.has_ended();
+        if is_written {
+            let sum = io.write_ring.sum(&mut io.bus, descriptor);
+            io.note_datagram(sum);
+            continue;
+        }
+        io.note_failed_datagram();
+        free_room(io, descriptor);
+        break;
+    }
+    io.await_writes();
+}
+
+/// Frees the room of a frame whose transfer at `descriptor` was to do that, unless one behind it does.
+fn free_room<B: Dispatch>(io: &mut IoA<B>, descriptor: u32) {
+    let at = DmaDescriptorAt(descriptor);
+    let end = io.bus.load(at.local()) + (io.bus.load(at.length()) & 0xFFFF);
+    let mut next = Some(descriptor);
+    let mut freeing = 0;
+    while let Some(descriptor) = next {
+        freeing += u32::from(io.bus.load(DmaDescriptorAt(descriptor).state()) & FREES != 0);
         next = io.write_ring.behind(descriptor);
     }
-    if let Some((reporter, receiver)) = eudp.parts() {
-        receiver.failed(reporter, io);
+    if freeing == 1 && io.bus.load(at.state()) & FREES != 0 {
+        io.free_later(end);
     }
 }
 
@@ -245,18 +270,24 @@ fn written_some<B: Dispatch>(
     receiver: &mut Receiver,
     io: &mut IoA<B>,
 ) {
-    if let Some(sum) = io.take_datagram() {
-        if receiver.work.part.any() {
-            receiver.part_written(reporter, io, sum);
-        } else {
-            receiver.written(reporter, io, sum);
+    loop {
+        if receiver.work.is_unreported {
+            receiver.work.report(reporter, io);
+            if receiver.work.is_unreported {
+                break;
+            }
+        }
+        match io.take_datagram() {
+            None => break,
+            Some(Err(Failed)) => receiver.failed(reporter, io),
+            Some(Ok(sum)) if receiver.work.part.any() => receiver.part_written(reporter, io, sum),
+            Some(Ok(sum)) => fast_path::written(receiver, reporter, io, sum),
         }
     }
-    receiver.report(reporter, io);
     // A frame may have waited for a write descriptor.
     io.bus.set(EventBit::ReceiveComplete);
     report(reporter, io);
-    if receiver.has_next() {
+    if core::mem::take(&mut receiver.waits) {
         // The next frame was only waiting for this one.
         complete_some(receive, reporter, receiver, io);
     }

@@ -159,7 +159,8 @@ fn take<B: Dispatch>(
     }
     let header = if fragment.is_first() { UDP } else { 0 };
     let work = &mut receiver.work;
-    work.datagram.endpoint = assembly.endpoint(bus);
+    work.flights.next().datagram.endpoint = assembly.endpoint(bus);
+    work.flights.stop();
     work.start = start;
     work.base = base;
     work.is_good = true;
@@ -175,6 +176,7 @@ fn take<B: Dispatch>(
     if receiver.work.part.bytes == 0 {
         // There is nothing to write.
         receiver.part_written(reporter, io, 0);
+        receiver.work.report_at_once(reporter, io);
     }
 }
 

@@ -26,7 +26,9 @@
 //! | [`vlan`] | frames with a VLAN tag | A |
 //! | [`placement`] | what the rows of RDMA do with a fragment | A |
 //! | [`expiry`] | datagrams that are given up | A |
+//! | [`flight`] | the datagrams that RDMA has | A |
 //! | [`delivery`] | what the rows of RECV and RDMA do | A |
+//! | [`fast_path`] | the same for most datagrams | A |
 //! | [`handlers`] | CPU B's handlers while endpoints are open | B |
 //! | [`sender`] | the events of SDMA and SEND | B |
 //! | [`queue`] | the endpoints' descriptors to send | B |
@@ -50,7 +52,9 @@ pub mod datagram;
 pub mod delivery;
 pub mod events;
 pub mod expiry;
+pub mod fast_path;
 pub mod flags;
+pub mod flight;
 pub mod fragment;
 pub mod fragment_header;
 pub mod frame;

@@ -13,6 +13,7 @@ use super::assembly::State;
 use super::completion::Reporter;
 use super::delivery::{FREES, Work};
 use super::expiry::fail;
+use super::flight::Flight;
 use super::part::Part;
 use super::pieces::UDP;
 use super::receiver::Receiver;
@@ -49,7 +50,7 @@ impl Receiver {
     }
 
     /// The write channel has written a fragment, and summed it.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
+    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
     #[inline(never)]
     pub(super) fn part_written<B: Dispatch>(
         &mut self,
@@ -63,14 +64,22 @@ impl Receiver {
         // Its endpoint may have been closed meanwhile.
         self.work.part.is_last = self.work.part.is_last && assembly.state(bus) == State::Open;
         self.step_part(rdma::Event::Written, reporter, io);
-        self.work.part.clear();
+        self.part_ends();
     }
 
     /// The host's memory cannot be written.
     #[inline(never)]
     pub(super) fn part_failed<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
         self.step_part(rdma::Event::Failed, reporter, io);
+        self.part_ends();
+    }
+
+    #[inline(always)]
+    fn part_ends(&mut self) {
         self.work.part.clear();
+        if !self.work.is_unreported {
+            self.work.flights.go_on();
+        }
     }
 }
 
@@ -86,7 +95,7 @@ impl<B: Dispatch> World<rdma::Rdma> for Parts<'_, B> {
     fn holds(&mut self, condition: rdma::Condition) -> bool {
         match condition {
             rdma::Condition::BufferPosted => true,
-            rdma::Condition::EnoughHere => false,
+            rdma::Condition::EnoughHere | rdma::Condition::MoreQueued => false,
             rdma::Condition::SumRight => {
                 let Part {
                     assembly, is_last, ..
@@ -158,15 +167,17 @@ impl<B: Dispatch> Parts<'_, B> {
         let Part { assembly, .. } = self.work.part;
         let bus = &mut self.io.bus;
         let (port, is_summed) = assembly.from(bus);
-        let datagram = &mut self.work.datagram;
+        let Flight {
+            datagram, cookie, ..
+        } = self.work.flights.next();
         datagram.length = assembly.length(bus).unwrap_or(UDP) - UDP;
         datagram.is_summed = is_summed;
         datagram.address = assembly.source(bus);
         datagram.port = port;
-        let cookie = assembly.cookie(bus);
+        *cookie = assembly.cookie(bus);
         assembly.enter(bus, State::Spent);
-        self.work.set_cookie(cookie);
-        self.work.report(self.reporter, self.io);
+        self.work.flights.take_alone();
+        self.work.is_unreported = true;
     }
 
     /// The sum is wrong, or the memory cannot be written.

@@ -10,16 +10,18 @@
 //!       ── RECV: Begun, Grown ──► RDMA: Opened, More ──►      [`arrival`](super::arrival)
 //! ```
 //!
-//! RDMA writes one datagram at a time. While it does, the next frame's headers are looked at.
+//! RDMA may have four whole datagrams: while the write channel works on one, CPU A takes the next. What
+//! comes in fragments, into several pieces of memory, or while it arrives, is alone.
 
 use super::assembly::Assembly;
 use super::completion::Reporter;
 use super::datagram::Datagram;
-use super::delivery::{Card, Work};
+use super::delivery::{CHOICE, Card, Work};
 use super::{bump, word};
 use crate::io::IoA;
 use frame_pipeline::{Machine, Step, rdma, recv};
 use host_interface::eudp::{BlockWord, Refusal};
+use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 
 /// A frame that arrives.
@@ -55,10 +57,8 @@ pub struct Receiver {
     pub(super) arrival: Arrival,
     /// The number of a descriptor, whose frame is too short to be followed.
     pub(super) short: u32,
-    /// What the headers of the oldest frame say.
-    pub(super) next: Datagram,
-    /// Where this begins; 0 if it was not looked at.
-    pub(super) looked_at: u32,
+    /// Whether frames may wait for RDMA.
+    pub(super) waits: bool,
     /// The row of the last fragment's datagram.
     pub(super) recent: Assembly,
     /// Whether any datagram is known of which fragments came.
@@ -74,8 +74,7 @@ impl Receiver {
             work: Work::NONE,
             arrival: Arrival::NONE,
             short: u32::MAX,
-            next: Datagram::NONE,
-            looked_at: 0,
+            waits: false,
             recent: Assembly::FIRST,
             knows_fragments: false,
         }
@@ -83,21 +82,31 @@ impl Receiver {
 
     /// Whether the datagram in work is an endpoint's.
     pub fn works_for(&self, endpoint: u32) -> bool {
-        let busy = self.rdma.defers(rdma::Event::Closed) || self.work.is_unreported;
-        busy && self.work.datagram.endpoint == endpoint
+        self.is_busy() && self.work.flights.names(endpoint)
     }
 
     /// Whether RDMA has a datagram.
     #[inline(always)]
     pub(super) fn is_busy(&self) -> bool {
-        self.rdma.defers(rdma::Event::Waiting) || self.work.is_unreported
+        !self.rdma.is_in(rdma::State::Idle) || self.work.is_unreported
     }
 
-    /// Whether a frame's headers are kept for later.
+    /// Whether RDMA can take no datagram now: what it has written calls again.
     #[inline(always)]
-    pub(super) fn has_next(&self) -> bool {
-        self.looked_at != 0
+    pub(super) fn is_full<B: Dispatch>(&self, io: &mut IoA<B>) -> bool {
+        self.work.flights.room() == 0 || !io.has_write_room(CHOICE)
     }
+}
+
+/// What came of a frame for an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It waits until RDMA has nothing else.
+    No,
+    /// It is refused, or alone in RDMA.
+    Alone,
+    /// It is in the write channel's queue, which frees its room.
+    Queued,
 }
 
 impl Default for Receiver {
@@ -107,38 +116,40 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// Takes the datagram whose headers are in `work`.
-    #[inline(always)]
-    pub(super) fn take<B: Dispatch>(
+    /// Takes the datagram whose headers are the next ones, alone: one with several pieces of memory,
+    /// without data, or that is refused. It waits until RDMA has no other, unless its headers are
+    /// wrong.
+    #[inline(never)]
+    pub(super) fn take_slowly<B: Dispatch>(
         &mut self,
         reporter: &mut Reporter,
         io: &mut IoA<B>,
-        start: u32,
-        base: u32,
-    ) {
+        (start, base): (u32, u32),
+    ) -> Taken {
+        let Datagram {
+            is_right, length, ..
+        } = self.work.flights.next().datagram;
+        if is_right && self.is_busy() {
+            return Taken::No;
+        }
         let work = &mut self.work;
         work.start = start;
         work.base = base;
-        work.is_good = work.datagram.is_right;
+        work.is_good = is_right;
         self.hear(recv::Event::Ended, reporter, io);
-        if !self.work.datagram.is_right {
-            self.work.refused = Some(Refusal::BadHeader);
-            return self.refuse(io);
+        if !is_right {
+            self.work.refuse(io, Refusal::BadHeader);
+            return Taken::Alone;
         }
-        self.work.choose(reporter, io);
+        self.work.choose_pieces(reporter, io);
         self.step(rdma::Event::Waiting, reporter, io);
-        if self.work.datagram.length == 0 && self.rdma.defers(rdma::Event::Waiting) {
+        if length == 0 && !self.rdma.is_in(rdma::State::Idle) {
             // There is nothing to write.
-            self.written(reporter, io, 0);
+            self.work.data = 0;
+            self.step(rdma::Event::Written, reporter, io);
+            self.work.report_at_once(reporter, io);
         }
-    }
-
-    /// The write channel has written a datagram, and summed it.
-    #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
-    #[inline(never)]
-    pub fn written<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>, sum: u32) {
-        self.work.data = sum;
-        self.step(rdma::Event::Written, reporter, io);
+        Taken::Alone
     }
 
     /// An event of RECV.
@@ -155,19 +166,6 @@ impl Receiver {
         note(step, io);
     }
 
-    /// Reports what found no write descriptor.
-    #[inline(always)]
-    pub fn report<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        if self.work.is_unreported {
-            self.report_again(reporter, io);
-        }
-    }
-
-    #[inline(never)]
-    fn report_again<B: Dispatch>(&mut self, reporter: &mut Reporter, io: &mut IoA<B>) {
-        self.work.report(reporter, io);
-    }
-
     /// An event of RDMA.
     #[inline(always)]
     pub(super) fn step<B: Dispatch>(
@@ -180,23 +178,18 @@ impl Receiver {
         let mut card = Card { work, reporter, io };
         let step = self.rdma.step(event, &mut card);
         note(step, io);
-        // A frame that still arrives is refused at its end.
-        if self.work.refused.is_some() && !self.rdma.defers(rdma::Event::Waiting) {
-            self.refuse(io);
-        }
-    }
-
-    #[inline(never)]
-    fn refuse<B: Dispatch>(&mut self, io: &mut IoA<B>) {
-        if let Some(refusal) = self.work.refused.take() {
-            bump(&mut io.bus, word(BlockWord::Refused) + refusal as u32);
-        }
     }
 }
 
 #[inline(always)]
 fn note<B: Dispatch>(step: Step, io: &mut IoA<B>) {
     if !matches!(step, Step::Taken(_)) {
-        bump(&mut io.bus, word(BlockWord::Faults));
+        fault(&mut io.bus);
     }
+}
+
+/// A transition that a table excludes.
+#[inline(always)]
+pub(super) fn fault<B: Bus>(bus: &mut B) {
+    bump(bus, word(BlockWord::Faults));
 }

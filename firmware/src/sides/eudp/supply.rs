@@ -1,10 +1,12 @@
 //! Receive descriptors as CPU A knows them: which slots are filled, what CPU A wants CPU B to fetch.
 //!
 //! ```text
-//!      received         filled        produced
-//!   ------+================+##############+----   modulo 2^16; slot: modulo SLOTS
-//!         | in their slots | to be looked for
+//!      finished     received         filled        produced
+//!   ------+############+================+##############+----   modulo 2^16; slot: modulo SLOTS
+//!         | in RDMA    | in their slots | to be looked for
 //! ```
+//!
+//! A slot is free when its datagram is written: until then the descriptor may be posted again.
 //!
 //! While more than [`FEW`] are in their slots, a ring of the process's changes nothing: CPU A reads
 //! the mailbox when only few are left.
@@ -85,7 +87,7 @@ impl Reporter {
         let Some(queue) = queues.get_mut(endpoint as usize) else {
             return true;
         };
-        let next = queue.received;
+        let (next, oldest) = (queue.received, queue.finished);
         // No more than there is room for, whatever the process writes.
         let waiting = io.bus.load(mailbox_word(endpoint)).wrapping_sub(next) & 0xFFFF;
         let waiting = waiting.min(room(&mut io.bus, endpoint));
@@ -100,13 +102,14 @@ impl Reporter {
                 &mut io.bus,
                 receive_slot,
                 endpoint,
-                (next, queue.filled, producer),
+                (oldest, queue.filled, producer),
             );
             queue.filled = from;
             let here = from.wrapping_sub(next) & 0xFFFF;
             if from != producer && here <= FEW {
                 let more = producer.wrapping_sub(from) & 0xFFFF;
-                let count = more.min(SLOTS - here).min(in_one_piece(from));
+                let used = from.wrapping_sub(oldest) & 0xFFFF;
+                let count = more.min(SLOTS - used).min(in_one_piece(from));
                 let row = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Address);
                 if io.bus.load(row + EndpointWord::Descriptors as u32) == 0 {
                     // All that there are were to be pushed: they are judged as they are.

@@ -11,7 +11,7 @@
 //! bits 31:16 of an endpoint's port, so endpoints without one do not see such frames.
 
 use super::completion::Reporter;
-use super::datagram::{Datagram, HEADERS};
+use super::datagram::HEADERS;
 use super::delivery::CHOICE;
 use super::fragment::{self, Outcome};
 use super::receiver::Receiver;
@@ -63,21 +63,23 @@ fn arrived_one<B: Dispatch>(
     if outcome != Outcome::Passed {
         return outcome;
     }
-    let mut datagram = Datagram::NONE;
     let bytes = inner.length - CRC;
-    if !datagram.take_tagged(reporter, &mut io.bus, inner.start, bytes, (base, vlan)) {
+    let datagram = &mut receiver.work.flights.next().datagram;
+    let place = (base, vlan);
+    let Some(endpoint) = datagram.take_tagged(reporter, &mut io.bus, inner.start, bytes, place)
+    else {
         return Outcome::Passed;
-    }
+    };
+    // These are rare: they come alone.
     if receiver.is_busy() || !io.has_write_room(CHOICE) {
         wait_for_writes(io);
         return Outcome::Waits;
     }
-    if !reporter.has_next(io, datagram.endpoint) {
+    if !reporter.has_next(io, endpoint) {
         // CPU B calls again.
         io.bus.clear(EventBit::ReceiveComplete);
         return Outcome::Waits;
     }
-    receiver.work.datagram.copy(&datagram);
-    receiver.take(reporter, io, inner.start, base);
+    receiver.take_slowly(reporter, io, (inner.start, base));
     Outcome::Taken
 }

@@ -19,6 +19,7 @@ use indicatif::ProgressBar;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::time::Instant;
 use tigon2_chip::mac::RxError;
 use tigon2_model::Board;
@@ -132,6 +133,7 @@ fn batch(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Res
         bench.lend(number)?;
     }
     let mut good = Vec::new();
+    let mut lent: BTreeSet<u32> = (0..BATCH).collect();
     for number in 0..BATCH {
         for _ in 0..random.next_u64() % MOST {
             damage(bench, random, report)?;
@@ -157,13 +159,15 @@ fn batch(bench: &mut Bench, random: &mut SplitMix64, report: &mut Report) -> Res
         else {
             anyhow::bail!("{completion:?}, though nothing was sent");
         };
+        // The buffer of a wrong datagram is posted again behind those that are in use.
+        ensure!(lent.remove(&cookie), "{completion:?} comes twice");
         ensure!(
-            (cookie, status, received.bytes as usize) == (number, Status::Done, datagram.len()),
+            (status, received.bytes as usize) == (Status::Done, datagram.len()),
             "{completion:?}, not {number} of {} bytes",
             datagram.len()
         );
         ensure!(
-            bench.received(number, datagram.len())? == datagram,
+            bench.received(cookie, datagram.len())? == datagram,
             "datagram {number} has other bytes"
         );
         report.good += 1;

@@ -1,0 +1,220 @@
+//! The datagrams that RDMA has: some whole ones in the write channel's queue, or one of another kind.
+//!
+//! ```text
+//!   number   done          taken        taken of an endpoint: received
+//!   ----------+------+------+------     done with:             finished
+//!             | 1st  | 2nd  | next
+//!   channel    writes  queued
+//! ```
+//!
+//! What comes in several pieces, while it arrives, or as a fragment is alone: there is no
+//! [`room`](Flights::room) for another one until it is done.
+
+use super::completion::{Completions, Entry};
+use super::datagram::Datagram;
+use super::pieces::piece;
+use crate::io::a::DATAGRAMS;
+use crate::memory::layout::EUDP_BLOCK;
+use host_interface::eudp::{DescriptorWord, Kind, Status, Verdict, receive_slot};
+use tigon2_chip::HostAddress;
+use tigon2_hal::Bus;
+use tigon2_hal::schedule::barrier;
+
+/// Whole datagrams that may be in RDMA at a time.
+pub const DEPTH: u32 = DATAGRAMS;
+
+/// A datagram in RDMA.
+#[derive(Clone, Copy, Debug)]
+// So its place is found by a shift.
+#[repr(C, align(32))]
+pub struct Flight {
+    /// What its headers say.
+    pub datagram: Datagram,
+    /// Its descriptor's word.
+    pub cookie: u32,
+    /// Its descriptor's only segment; zeros if there are several.
+    pub segment: [u32; 2],
+}
+
+impl Flight {
+    const NONE: Flight = Flight {
+        datagram: Datagram::NONE,
+        cookie: 0,
+        segment: [0; 2],
+    };
+
+    /// Its endpoint, and its completion.
+    #[inline(always)]
+    pub(super) const fn entry(&self) -> (u32, Entry) {
+        let Datagram {
+            endpoint,
+            length,
+            is_summed,
+            address,
+            port,
+            ..
+        } = self.datagram;
+        let verdict = if is_summed {
+            Verdict::Right as u32
+        } else {
+            Verdict::Absent as u32
+        };
+        let entry = Entry {
+            cookie: self.cookie,
+            kind: Kind::Received,
+            status: Status::Done as u32,
+            length,
+            address,
+            port: port << 16 | verdict,
+        };
+        (endpoint, entry)
+    }
+
+    /// Takes the endpoint's next descriptor, if that is one piece of memory, and long enough. Returns
+    /// where it is.
+    #[inline(always)]
+    pub(super) fn take_descriptor<B: Bus>(
+        &mut self,
+        queue: &mut Completions,
+        bus: &mut B,
+    ) -> Option<HostAddress> {
+        let Datagram {
+            endpoint, length, ..
+        } = self.datagram;
+        if queue.received == queue.filled {
+            return None;
+        }
+        let descriptor = barrier(EUDP_BLOCK + receive_slot(endpoint, queue.received));
+        let shape = bus.load(descriptor + DescriptorWord::Shape as u32);
+        if shape >> 24 != 1 {
+            return None;
+        }
+        let at = descriptor + DescriptorWord::Data as u32;
+        let (what, offset) = (bus.load(at), bus.load(at + 4));
+        let piece = piece(bus, endpoint, what >> 16, offset, what & 0xFFFF)?;
+        if piece.bytes < length {
+            return None;
+        }
+        self.cookie = bus.load(descriptor + DescriptorWord::Cookie as u32);
+        self.segment = [what, offset];
+        queue.take();
+        Some(piece.host)
+    }
+}
+
+const _: () = assert!(size_of::<Flight>() == 32);
+
+/// The datagrams that RDMA has.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Flights {
+    list: [Flight; DEPTH as usize],
+    /// The number of the next one.
+    taken: u32,
+    /// The number of the oldest one that is not done.
+    done: u32,
+    /// How many more may be taken now.
+    room: u32,
+}
+
+impl Flights {
+    /// None.
+    pub const NONE: Flights = Flights {
+        list: [Flight::NONE; DEPTH as usize],
+        taken: 0,
+        done: 0,
+        room: DEPTH,
+    };
+
+    /// The place of the next one.
+    #[inline(always)]
+    pub const fn next(&mut self) -> &mut Flight {
+        &mut self.list[(self.taken % DEPTH) as usize]
+    }
+
+    /// The one that is written first. If there is none, the place of the next one.
+    #[inline(always)]
+    pub const fn oldest(&mut self) -> &mut Flight {
+        &mut self.list[(self.done % DEPTH) as usize]
+    }
+
+    /// How many more may be taken now.
+    #[inline(always)]
+    pub const fn room(&self) -> u32 {
+        self.room
+    }
+
+    /// Whether there are others behind the oldest one.
+    #[inline(always)]
+    pub const fn are_more(&self) -> bool {
+        self.taken.wrapping_sub(self.done) > 1
+    }
+
+    /// The next one is taken; there is room for it.
+    #[inline(always)]
+    pub const fn take(&mut self) {
+        self.taken = self.taken.wrapping_add(1);
+        self.room -= 1;
+    }
+
+    /// The same of one that is alone.
+    #[inline(always)]
+    pub const fn take_alone(&mut self) {
+        self.taken = self.taken.wrapping_add(1);
+        self.room = 0;
+    }
+
+    /// Nothing is taken until [`go_on`](Self::go_on).
+    #[inline(always)]
+    pub const fn stop(&mut self) {
+        self.room = 0;
+    }
+
+    /// Others may be taken again.
+    #[inline(always)]
+    pub const fn go_on(&mut self) {
+        self.room = DEPTH - self.taken.wrapping_sub(self.done);
+    }
+
+    /// The oldest one is done with.
+    #[inline(always)]
+    pub const fn finish(&mut self) {
+        self.done = self.done.wrapping_add(1);
+        self.go_on();
+    }
+
+    /// Whether any of them is for an endpoint, or was.
+    pub fn names(&self, endpoint: u32) -> bool {
+        let mut list = self.list.iter();
+        list.any(|flight| flight.datagram.endpoint == endpoint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_whole_datagrams_or_one_alone() {
+        let mut flights = Flights::NONE;
+        for first in 0..9 {
+            for number in 0..DEPTH {
+                assert_eq!(flights.room(), DEPTH - number);
+                flights.next().cookie = first + number;
+                flights.take();
+            }
+            for number in 0..DEPTH {
+                assert_eq!(flights.room(), number);
+                assert_eq!(flights.oldest().cookie, first + number);
+                assert_eq!(flights.are_more(), number + 1 != DEPTH);
+                flights.finish();
+            }
+            flights.next().cookie = 77;
+            flights.take_alone();
+            assert_eq!(flights.room(), 0);
+            assert!(!flights.are_more());
+            assert_eq!(flights.oldest().cookie, 77);
+            flights.finish();
+        }
+    }
+}
