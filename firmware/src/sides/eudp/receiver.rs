@@ -80,7 +80,7 @@ impl Receiver {
         }
     }
 
-    /// Whether the datagram in work is an endpoint's.
+    /// Whether a datagram in RDMA is an endpoint's. It may say so of one that was there before.
     pub fn works_for(&self, endpoint: u32) -> bool {
         self.is_busy() && self.work.flights.names(endpoint)
     }
