@@ -3,14 +3,13 @@
 //! Hardware reference, sections 6 and 14. The ring works strictly in order, so an index that is
 //! queued after its data reaches the host after that data.
 
-use super::Busy;
-use super::Failed;
 use super::deadline::{Deadlines, SlotA};
 use super::filter::{Filter, MulticastList};
 use super::interrupt::Interrupt;
 use super::note::WriteNote;
 use super::outbox::Outbox;
 use super::states::WriteStates;
+use super::{Busy, Failed};
 use crate::memory::layout::EUDP;
 use crate::memory::region::Staging;
 use crate::memory::shared::OfA;

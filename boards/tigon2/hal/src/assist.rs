@@ -303,11 +303,6 @@ impl<D: Direction> DescriptorRing<D> {
         self.note_at(descriptor.wrapping_sub(self.base))
     }
 
-    /// The sum that a finished transfer has stored in its descriptor: [`Finished::sum`].
-    pub fn sum<B: Bus>(&self, bus: &mut B, descriptor: u32) -> u16 {
-        bus.load_half(descriptor + CHECKSUM_OFFSET)
-    }
-
     /// Changes the note of a descriptor.
     pub fn set_note(&mut self, descriptor: u32, note: u32) {
         let offset = descriptor.wrapping_sub(self.base);

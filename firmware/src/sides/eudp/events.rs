@@ -17,6 +17,7 @@ use frame_pipeline::rdma;
 use host_interface::eudp::Refusal;
 use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_chip::events::EventBit;
+use tigon2_hal::assist::Finished;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::mac::ReceivedFrame;
 
@@ -209,7 +210,8 @@ pub fn failed<B: Dispatch>(io: &mut IoA<B>, failed: u32) {
         }
         io.has_ended();
         if is_written {
-            let sum = io.write_ring.sum(&mut io.bus, descriptor);
+            let note = note.word();
+            let sum = Finished { note, descriptor }.sum(&mut io.bus);
             io.note_datagram(sum);
             continue;
         }
