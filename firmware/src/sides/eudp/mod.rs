@@ -20,7 +20,7 @@
 //! | [`pulls`], [`pulled`] | descriptors from the process's memory | B |
 //! | [`supply`] | those to receive, as CPU A asks for them | A |
 //! | [`receiver`] | the events of RECV and RDMA: datagrams that arrive | A |
-//! | [`arrival`] | frames that are written while they arrive | A |
+//! | [`arrival`], [`chunk`] | frames that are written while they arrive | A |
 //! | [`datagram`] | what a frame's headers say | A |
 //! | [`fragment`], [`fragment_header`], [`context`], [`part`] | datagrams that are put together in a process's memory | A |
 //! | [`vlan`] | frames with a VLAN tag | A |
@@ -45,6 +45,7 @@
 pub mod ahead;
 pub mod arrival;
 pub mod assembly;
+mod chunk;
 pub mod command;
 pub mod completion;
 pub mod context;
