@@ -26,7 +26,7 @@ macro_rules! handlers {
     ($macro:ident! { $($more:tt)* }) => {
         $macro! {
             /// Follows a frame for an endpoint while it arrives, and writes what has come of it.
-            follow_frame: FollowFrame on SideA beside, FollowFrame = 21 => sides::eudp::arrival::follow[receive, eudp, io],
+            follow_frame: FollowFrame on SideA beside, FollowFrame = 21 => sides::eudp::events::follow[receive, eudp, io],
             /// Classifies received frames ahead of CPU A, which sorts them into queues.
             classify_ahead: ClassifyAhead on SideB rarely, ClassifyAhead = 20 => path::ahead::classify[ahead, io],
             /// Takes the next send BD: queues its data's DMA and, with the last of a frame, the MAC descriptor.

@@ -82,12 +82,10 @@ fn a_datagram_is_written_while_it_arrives() {
 }
 
 /// CPU A looks for frames that arrive, but a short one does not wait for the end of a look: it is there
-/// almost as soon as if nobody looked.
+/// as soon as if nobody looked, but for less than 1 % of its way from process to process.
 #[test]
 fn a_short_datagram_does_not_wait_for_a_look() {
-    // The shortest end before most looks; a longer one is looked at one time.
-    let most = [(1, 500), (100, 500), (400, 900), (800, 900), (1200, 900)];
-    for (length, most) in most {
+    for length in [1, 100, 400, 800, 1200] {
         let [stored, through] = [CutThrough::Off, CutThrough::OfBus].map(|cut| {
             let mut card = Card::timed(cut, Checksum::None, 1500);
             let mut times = [0; 41];
@@ -109,7 +107,7 @@ fn a_short_datagram_does_not_wait_for_a_look() {
             times[times.len() / 2]
         });
         println!("{length} bytes: {stored} ns after the end if nobody looks, {through} else");
-        assert!(through < stored + most, "{length} bytes");
+        assert!(through < stored + 240, "{length} bytes");
     }
 }
 

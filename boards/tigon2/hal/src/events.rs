@@ -102,6 +102,13 @@ pub trait Dispatch: Bus + Sized {
         self.core(|core| core.mask |= event.mask());
     }
 
+    /// [`set`](Self::set)s or [`clear`](Self::clear)s it, without a branch.
+    #[inline(always)]
+    fn set_to(&mut self, event: EventBit, is_set: bool) {
+        let bit = u32::from(is_set) << event as u32;
+        self.core(|core| core.mask = core.mask & !event.mask() | bit);
+    }
+
     /// Clears a pending software event, or masks a hardware event.
     #[inline(always)]
     fn clear(&mut self, event: EventBit) {
@@ -114,11 +121,11 @@ pub trait Dispatch: Bus + Sized {
         self.core(|core| core.mask & event.mask() != 0)
     }
 
-    /// Whether an event of `side` is pending and enabled, besides this one.
+    /// The events of `side` that are pending and enabled, besides this one.
     #[inline(always)]
-    fn has_other(&mut self, side: Cpu, event: EventBit) -> bool {
+    fn others(&mut self, side: Cpu, event: EventBit) -> u32 {
         let mask = self.core(|core| core.mask) & !event.mask();
-        self.read(Register::event(side)) & mask != 0
+        self.read(Register::event(side)) & mask
     }
 
     /// Sets all software bits in the register of `side` except its doorbell, and enables the

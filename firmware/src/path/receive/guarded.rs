@@ -191,12 +191,6 @@ pub fn next_start<B: Dispatch>(receive: &Receive, io: &mut IoA<B>) -> u32 {
     end_of(receive.base, &last)
 }
 
-/// The number of the oldest frame's descriptor.
-#[inline(always)]
-pub const fn number(receive: &Receive) -> u32 {
-    receive.ring.oldest_number()
-}
-
 /// Whether a frame is one without errors, of `least` bytes without CRC and more, for this card's own
 /// address.
 #[inline(always)]

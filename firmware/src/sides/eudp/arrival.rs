@@ -13,22 +13,21 @@
 //! nothing is completed that the MAC or the sum does not vouch for, and what has been written of a
 //! frame that turns out to be bad is overwritten by the next one.
 //!
-//! CPU A looks when there is nothing else to do: [`follow`] has the event of the lowest priority. It is
-//! set from when descriptors were posted until the host wants frames whole. Short frames are not to
-//! wait for a look to end: between two looks CPU A waits for other events, and it looks only one time
-//! at a frame whose length says that it is short.
+//! CPU A looks when there is nothing else to do: [Follow Frame](super::events::follow) has the lowest
+//! priority. It is set while descriptors are posted, unless the host wants frames whole. Short frames
+//! are not to wait for a look to end: between two looks CPU A waits for other events. The event is
+//! cleared while a frame arrives whose length says that it is short, and while RDMA has others.
 
 use super::chunk::chunk;
 use super::completion::Reporter;
 use super::datagram::{Datagram, ETHERNET, HEADERS};
 use super::delivery::TRANSFERS;
 use super::receiver::{Arrival, Receiver};
-use super::{EudpA, wait_for_writes, word};
+use super::{EudpA, wait_for_writes};
 use crate::io::{IoA, filter};
 use crate::path::receive::frame::{CRC, wrapped};
 use crate::path::receive::{Receive, guarded};
 use frame_pipeline::{rdma, recv};
-use host_interface::eudp::BlockWord;
 use tigon2_chip::bits::MacRxState;
 use tigon2_chip::events::EventBit;
 use tigon2_chip::memory::PACKET_MEMORY_END;
@@ -41,7 +40,7 @@ const LOOK: u32 = 48;
 /// Bytes of the longest packet that is written as a whole: of such a one there is too little to write
 /// early.
 const LEAST: u32 = 2048;
-/// Times that other events are looked for between two looks.
+/// Times that other events are looked for between two looks: 170 cycles, in which 240 bytes come.
 const BETWEEN: u32 = 12;
 /// Bytes that no frame has.
 const NO_FRAME: u32 = 0x4000;
@@ -81,11 +80,23 @@ impl Receiver {
     /// The frame that begins at `start` is followed.
     #[inline(never)]
     fn follow_from<B: Dispatch>(&mut self, start: u32, reporter: &mut Reporter, io: &mut IoA<B>) {
+        if !reporter.follows {
+            // The host wants them whole from now on.
+            return io.bus.clear(EventBit::FollowFrame);
+        }
         self.arrival = Arrival {
             start,
             ..Arrival::NONE
         };
         self.hear(recv::Event::Begun, reporter, io);
+    }
+
+    /// A frame has ended, or was written: CPU A looks what arrives, unless RDMA has others. A frame
+    /// that is followed is its only one.
+    #[inline(always)]
+    pub(super) fn look_on<B: Dispatch>(&self, reporter: &Reporter, io: &mut IoA<B>) {
+        let looks = reporter.follows && !(self.recv.is_in(recv::State::Idle) && self.is_busy());
+        io.bus.set_to(EventBit::FollowFrame, looks);
     }
 
     /// The frame that was followed is none.
@@ -98,49 +109,32 @@ impl Receiver {
     }
 }
 
-/// Follow Frame: looks at what arrives. Most often that is nothing, or nothing of interest. All that it
-/// does often is in CPU A's pad, so that CPU B has the SRAM for itself.
-#[inline(always)]
-pub fn follow<B: Dispatch>(receive: &mut Receive, eudp: &mut EudpA, io: &mut IoA<B>) {
-    let Some((reporter, receiver)) = eudp.parts() else {
-        return;
-    };
-    if receiver.recv.is_in(recv::State::Idle) {
-        look(receive, reporter, receiver, io);
-    } else {
-        glance(receive, reporter, receiver, io);
-    }
-}
-
 /// Looks whether a frame arrives, and waits for the next look, or for another event: that has to be
-/// seen as soon as without this one.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
-#[inline(never)]
-fn look<B: Dispatch>(
+/// seen as soon as without this one. Returns whether there is nothing but a frame that has ended.
+#[inline(always)]
+pub(super) fn look<B: Dispatch>(
     receive: &mut Receive,
     reporter: &mut Reporter,
     receiver: &mut Receiver,
     io: &mut IoA<B>,
-) {
-    // A frame that arrives is RDMA's only one.
-    if !receiver.is_busy()
-        && guarded::arriving(receive, io) == Arriving::Frame
-        && receiver.short != guarded::number(receive)
-        && begin(receive, reporter, receiver, io)
-    {
-        return;
+) -> bool {
+    if guarded::arriving(receive, io) == Arriving::Frame {
+        begin(receive, reporter, receiver, io);
+        return false;
     }
     for _ in 0..BETWEEN {
-        if io.bus.has_other(Cpu::A, EventBit::FollowFrame) {
-            break;
+        let others = io.bus.others(Cpu::A, EventBit::FollowFrame);
+        if others != 0 {
+            return others == EventBit::ReceiveComplete.mask();
         }
     }
+    false
 }
 
 /// Looks at the frame that is followed.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
 #[inline(never)]
-fn glance<B: Dispatch>(
+pub(super) fn glance<B: Dispatch>(
     receive: &mut Receive,
     reporter: &mut Reporter,
     receiver: &mut Receiver,
@@ -155,32 +149,24 @@ fn glance<B: Dispatch>(
     }
 }
 
-/// A frame arrives: begins to follow it, if it is worth that. Returns whether there is nothing to wait
-/// for.
-#[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.system"))]
-#[inline(never)]
+/// A frame arrives: begins to follow it, if it is worth that.
+#[inline(always)]
 fn begin<B: Dispatch>(
     receive: &mut Receive,
     reporter: &mut Reporter,
     receiver: &mut Receiver,
     io: &mut IoA<B>,
-) -> bool {
-    if io.bus.load(word(BlockWord::Lead)) == 0 {
-        // The host wants them whole from now on.
-        io.bus.clear(EventBit::FollowFrame);
-        return true;
-    }
+) {
     let start = guarded::next_start(receive, io);
     // If the buffer's end is in between, this may look too early: `open` looks again.
     if io.bus.read(Register::RxProducer).wrapping_sub(start) < LOOK {
-        return false;
+        return;
     }
     if packet(&mut io.bus, receive.base(), start) <= LEAST {
-        receiver.short = guarded::number(receive);
-        return false;
+        io.bus.clear(EventBit::FollowFrame);
+        return;
     }
     receiver.follow_from(start, reporter, io);
-    true
 }
 
 /// Bytes of the IPv4 packet of the frame that begins at `start`.
@@ -189,8 +175,9 @@ fn packet<B: Dispatch>(bus: &mut B, base: u32, start: u32) -> u32 {
     bus.load(wrapped(base, start + ETHERNET + 2)) >> 16
 }
 
-/// No endpoint is open any more: nothing has to be followed.
-pub fn rest<B: Dispatch>(io: &mut IoA<B>) {
+/// No frame is followed from now on.
+pub(super) fn rest<B: Dispatch>(reporter: &mut Reporter, io: &mut IoA<B>) {
+    reporter.follows = false;
     io.bus.clear(EventBit::FollowFrame);
 }
 
@@ -334,6 +321,7 @@ pub fn passed<B: Dispatch>(receiver: &mut Receiver, reporter: &mut Reporter, io:
 pub fn given_up<B: Dispatch>(eudp: &mut EudpA, io: &mut IoA<B>) {
     if let Some((reporter, receiver)) = eudp.parts() {
         receiver.forget(reporter, io);
+        receiver.look_on(reporter, io);
     }
 }
 

@@ -173,7 +173,7 @@ pub fn answer<B: Dispatch>(reporter: &mut Reporter, receiver: &Receiver, io: &mu
         return;
     }
     if reporter.open == 0 {
-        arrival::rest(io);
+        arrival::rest(reporter, io);
         overlay::place_a(overlay::Receiver::Classic);
     }
     finish(reporter, io);

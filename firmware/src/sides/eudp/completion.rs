@@ -98,6 +98,9 @@ pub struct Reporter {
     pub asked: u32,
     /// See [`asked`](Self::asked).
     pub wanted: u32,
+    /// Whether frames are followed while they arrive: then Follow Frame is set whenever one that
+    /// arrives could be RDMA's only one.
+    pub follows: bool,
 }
 
 /// What a completion says.
@@ -142,6 +145,7 @@ impl Reporter {
             enough: 0,
             asked: 0,
             wanted: 0,
+            follows: false,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::path::receive::{Receive, frame, guarded};
 use crate::sides::spine::{self, Spine};
 use arrival::End;
 use fragment::Outcome;
-use frame_pipeline::rdma;
+use frame_pipeline::{rdma, recv};
 use host_interface::eudp::Refusal;
 use tigon2_chip::dma::DmaDescriptorAt;
 use tigon2_chip::events::EventBit;
@@ -53,7 +53,23 @@ pub fn complete_beside<B: Dispatch>(
     spine::complete_beside(receive, spine, io);
 }
 
-/// The same with endpoints.
+/// Follow Frame: looks at what arrives. Most often that is nothing, or nothing of interest. All that it
+/// does often is in CPU A's pad, so that CPU B has the SRAM for itself.
+#[inline(always)]
+pub fn follow<B: Dispatch>(receive: &mut Receive, eudp: &mut EudpA, io: &mut IoA<B>) {
+    let Some((reporter, receiver)) = eudp.parts() else {
+        return;
+    };
+    if !receiver.recv.is_in(recv::State::Idle) {
+        return arrival::glance(receive, reporter, receiver, io);
+    }
+    if arrival::look(receive, reporter, receiver, io) {
+        // Sooner than by its event.
+        complete_some(receive, reporter, receiver, io);
+    }
+}
+
+/// Receive complete with endpoints.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_a.over"))]
 #[inline(never)]
 fn complete_some<B: Dispatch>(
@@ -120,6 +136,7 @@ fn complete_some<B: Dispatch>(
         wait_for_writes(io);
     }
     guarded::finish_own(receive, io);
+    receiver.look_on(reporter, io);
 }
 
 /// Frames of the host's and fragments for endpoints, until one is an endpoint's datagram. That one
@@ -158,6 +175,7 @@ fn host_some<B: Dispatch>(
         }
     }
     guarded::finish(receive, io);
+    receiver.look_on(reporter, io);
 }
 
 /// Sees to the oldest frame if it is a fragment or has a VLAN tag, and is for an endpoint. A frame
@@ -288,6 +306,7 @@ fn written_some<B: Dispatch>(
     }
     // A frame may have waited for a write descriptor.
     io.bus.set(EventBit::ReceiveComplete);
+    receiver.look_on(reporter, io);
     report(reporter, io);
     if core::mem::take(&mut receiver.waits) {
         // The next frame was only waiting for this one.

@@ -55,8 +55,6 @@ pub struct Receiver {
     pub(super) work: Work,
     /// The frame that arrives.
     pub(super) arrival: Arrival,
-    /// The number of a descriptor, whose frame is too short to be followed.
-    pub(super) short: u32,
     /// Whether frames may wait for RDMA.
     pub(super) waits: bool,
     /// The row of the last fragment's datagram.
@@ -73,7 +71,6 @@ impl Receiver {
             rdma: Machine::new(),
             work: Work::NONE,
             arrival: Arrival::NONE,
-            short: u32::MAX,
             waits: false,
             recent: Assembly::FIRST,
             knows_fragments: false,

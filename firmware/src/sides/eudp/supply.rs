@@ -82,6 +82,7 @@ impl Reporter {
             asked,
             wanted,
             enough,
+            follows,
             ..
         } = self;
         let Some(queue) = queues.get_mut(endpoint as usize) else {
@@ -93,8 +94,9 @@ impl Reporter {
         let waiting = waiting.min(room(&mut io.bus, endpoint));
         let producer = next.wrapping_add(waiting) & 0xFFFF;
         queue.produced = producer;
-        if waiting != 0 && io.bus.load(word(BlockWord::Lead)) != 0 {
-            io.bus.set(EventBit::FollowFrame);
+        if waiting != 0 {
+            *follows = io.bus.load(word(BlockWord::Lead)) != 0;
+            io.bus.set_to(EventBit::FollowFrame, *follows);
         }
         let bit = 1 << endpoint;
         if queue.filled != producer && *asked & bit == 0 {
