@@ -119,11 +119,10 @@ impl<B: Dispatch> IoB<B> {
         self.deadlines.take_period(now)
     }
 
-    /// Lets housekeeping that is due wait for `ticks` microseconds from now on.
+    /// Lets housekeeping wait until `time`, if it is due before that. Who asks sets a deadline next.
     #[inline(always)]
-    pub fn put_off_housekeeping(&mut self, ticks: u32) {
-        let now = timer::now(&mut self.bus);
-        self.deadlines.put_off(now, ticks);
+    pub const fn put_off_housekeeping(&mut self, time: u32) {
+        self.deadlines.put_off(time);
     }
 
     /// Sets the chip's timer reference to the first deadline.

@@ -174,11 +174,11 @@ impl<const N: usize> Deadlines<N> {
         due
     }
 
-    /// Lets housekeeping that is due wait for `ticks` microseconds from `now` on.
+    /// Lets housekeeping wait until `time`, if it is due before that.
     #[inline(always)]
-    pub fn put_off(&mut self, now: u32, ticks: u32) {
-        if timer::reached(now, self.period) {
-            self.period = now.wrapping_add(ticks);
+    pub const fn put_off(&mut self, time: u32) {
+        if timer::reached(time, self.period) {
+            self.period = time;
         }
     }
 

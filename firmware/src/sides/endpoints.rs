@@ -13,9 +13,6 @@ use tigon2_chip::events::EventBit;
 use tigon2_hal::assist::{Finished, Walk};
 use tigon2_hal::events::Dispatch;
 
-/// Microseconds for which housekeeping waits while a frame is watched: longer than a watch lasts.
-const PUT_OFF: u32 = 100;
-
 /// Doorbell B: an endpoint was opened or closed, the host's producers moved, or CPU A makes a cross
 /// call.
 #[inline(always)]
@@ -105,10 +102,6 @@ fn host_complete<B: Dispatch>(b: &mut SideB<B>) {
 #[inline(always)]
 pub fn deadline<B: Dispatch>(b: &mut SideB<B>) {
     due(b);
-    if is_watching(&b.eudp) {
-        // Housekeeping takes some 10 us: a part that came in time would be seen late.
-        b.io.put_off_housekeeping(PUT_OFF);
-    }
     timer::send_deadlines(b);
     // The timer's next event comes two microseconds later at the least: a part's time may be over
     // before that.

@@ -109,6 +109,57 @@ impl Work {
         status
     }
 
+    /// Whether the frame in SDMA may leave before it is whole: one that may be cut through, while the
+    /// MAC has nothing to send.
+    #[inline(always)]
+    pub fn may_cut<B: Dispatch>(&mut self, send: &SendPath, io: &mut IoB<B>) -> bool {
+        self.frames.now().may_be_cut() && self.pending == 0 && send.mac_is_idle(&mut io.bus)
+    }
+
+    /// The MAC gets the frame in SDMA before it is whole, and it is watched.
+    #[inline(always)]
+    pub fn queue_early<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let now = timer::now(&mut io.bus);
+        let Work {
+            frames,
+            watch,
+            pending,
+            ..
+        } = self;
+        let frame = frames.now();
+        *pending += 1;
+        send.hand_over(io, frame.start, frame.length, frame.tag);
+        watch.begin(now, frame.length);
+        // It takes some 10 us: a part that came in time would be seen late. The next frame is watched
+        // when this one has left.
+        io.put_off_housekeeping(watch.end_of());
+        bump(&mut io.bus, word(BlockWord::CutThrough));
+    }
+
+    #[inline(always)]
+    fn watch_no_more<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        self.watch.end();
+        io.disarm(SlotB::Part);
+        if self.called {
+            self.called = false;
+            io.bus.ring(Cpu::B);
+        }
+    }
+
+    /// Cuts the frame off that leaves.
+    #[inline(never)]
+    pub fn cut_off<B: Dispatch>(&mut self, stop: bool, send: &mut SendPath, io: &mut IoB<B>) {
+        send.reset(&mut io.bus, stop);
+        self.watch_no_more(io);
+        bump(&mut io.bus, word(BlockWord::Aborted));
+    }
+
+    /// SDMA is done with the frame, whose parts are all there.
+    #[inline(always)]
+    pub const fn end(&mut self) {
+        self.ended = Some(Status::Done);
+    }
+
     /// No further frames of the datagram in SDMA are sent.
     #[inline(never)]
     fn give_up(&mut self) {
@@ -147,24 +198,6 @@ pub struct Card<'a, B: Dispatch> {
 }
 
 impl<B: Dispatch> Card<'_, B> {
-    #[inline(always)]
-    fn watch_no_more(&mut self) {
-        self.work.watch.end();
-        self.io.disarm(SlotB::Part);
-        if self.work.called {
-            self.work.called = false;
-            self.io.bus.ring(Cpu::B);
-        }
-    }
-
-    /// Cuts the frame off.
-    #[inline(never)]
-    fn cut_off(&mut self, stop: bool) {
-        self.send.reset(&mut self.io.bus, stop);
-        self.watch_no_more();
-        bump(&mut self.io.bus, word(BlockWord::Aborted));
-    }
-
     /// Tries a transfer again. The wire stands meanwhile, so a frame whose memory has gone must
     /// come to an end: nobody is addressed by it any more.
     #[inline(never)]
@@ -238,12 +271,7 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
     fn holds(&mut self, condition: sdma::Condition) -> bool {
         let frame = self.work.frames.now();
         match condition {
-            sdma::Condition::MayCut => {
-                !self.whole
-                    && frame.may_be_cut()
-                    && self.work.pending == 0
-                    && self.send.mac_is_idle(&mut self.io.bus)
-            }
+            sdma::Condition::MayCut => !self.whole && self.work.may_cut(self.send, self.io),
             sdma::Condition::SumWanted => frame.has(WANTS_SUM),
             sdma::Condition::MoreParts => frame.missing != 0,
         }
@@ -254,6 +282,8 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
         match action {
             // Its queue is emptied by who gives it back.
             sdma::Action::Nothing | sdma::Action::Close => {}
+            // A part of a frame that leaves early: who asks does that.
+            sdma::Action::OfferEarly | sdma::Action::Pass | sdma::Action::PassLast => {}
             sdma::Action::FetchWhole => {
                 if !self.whole {
                     self.work.frames.now().keep_whole();
@@ -262,12 +292,6 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
             }
             sdma::Action::FetchParts => self.fetch(),
             sdma::Action::Offer => self.work.signal = Some(send::Event::OfferedWhole),
-            sdma::Action::OfferEarly => self.work.signal = Some(send::Event::OfferedEarly),
-            sdma::Action::Pass => self.work.signal = Some(send::Event::PartArrived),
-            sdma::Action::PassLast => {
-                self.work.signal = Some(send::Event::LastArrived);
-                self.work.ended = Some(Status::Done);
-            }
             sdma::Action::FetchAgain => {
                 self.fetch_again();
                 self.work.signal = Some(send::Event::PartFailed);
@@ -308,20 +332,14 @@ impl<B: Dispatch> World<send::Send> for Card<'_, B> {
     #[inline(always)]
     fn act(&mut self, action: send::Action) {
         match action {
-            send::Action::Nothing | send::Action::Free => {}
+            // A first part: who asks does that.
+            send::Action::Nothing | send::Action::Free | send::Action::QueueEarly => {}
             send::Action::Queue => self.queue(),
-            send::Action::QueueEarly => {
-                let now = timer::now(&mut self.io.bus);
-                self.queue();
-                let Work { frames, watch, .. } = &mut self.work;
-                watch.begin(now, frames.now().length);
-                bump(&mut self.io.bus, word(BlockWord::CutThrough));
-            }
             // Deadlines are set when all parts have been seen to that a look at the channel showed.
             send::Action::Certify => {}
-            send::Action::CertifyLast => self.watch_no_more(),
-            send::Action::Abort => self.cut_off(true),
-            send::Action::Repeat => self.cut_off(false),
+            send::Action::CertifyLast => self.work.watch_no_more(self.io),
+            send::Action::Abort => self.work.cut_off(true, self.send, self.io),
+            send::Action::Repeat => self.work.cut_off(false, self.send, self.io),
             send::Action::Resume => self.send.resume(&mut self.io.bus),
         }
     }

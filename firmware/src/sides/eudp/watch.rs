@@ -50,6 +50,12 @@ impl Watch {
         self.within = 1;
     }
 
+    /// When it ends at the latest.
+    #[inline(always)]
+    pub const fn end_of(&self) -> u32 {
+        self.since.wrapping_add(self.until)
+    }
+
     /// The part of the bytes from `from` to `to` of the frame is to be certified next. Returns when
     /// it is late.
     #[inline(always)]

@@ -12,9 +12,45 @@ use crate::io::deadline::SlotB;
 use crate::path::send::SendPath;
 use crate::sides::eudp::frame::TRANSFERS;
 use crate::sides::eudp::machines::Work;
-use frame_pipeline::{sdma, send};
+use frame_pipeline::{World, sdma, send};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
+
+/// A part of a frame that leaves, for both machines: what their rows ask for is known, and what SEND's
+/// row does is left to who asks. So nothing is called, and little laid down.
+struct Part {
+    may_cut: bool,
+    is_last: bool,
+    is_in_time: bool,
+    action: send::Action,
+}
+
+impl World<sdma::Sdma> for Part {
+    #[inline(always)]
+    fn holds(&mut self, condition: sdma::Condition) -> bool {
+        match condition {
+            sdma::Condition::MayCut => self.may_cut,
+            sdma::Condition::MoreParts => !self.is_last,
+            sdma::Condition::SumWanted => false,
+        }
+    }
+
+    /// SEND hears of it from who asks.
+    #[inline(always)]
+    fn act(&mut self, _: sdma::Action) {}
+}
+
+impl World<send::Send> for Part {
+    #[inline(always)]
+    fn holds(&mut self, condition: send::Condition) -> bool {
+        matches!(condition, send::Condition::InTime) && self.is_in_time
+    }
+
+    #[inline(always)]
+    fn act(&mut self, action: send::Action) {
+        self.action = action;
+    }
+}
 
 impl Sender {
     /// SDMA gets the frame that is prepared and may leave before it is whole, as its turn is next.
@@ -44,53 +80,89 @@ impl Sender {
     /// whole, so that all was seen to.
     ///
     /// While the SRAM port is full CPU B takes 2 us and more for a line of 16 instructions, and the pad
-    /// has no room for these. So they call nothing but what cuts the frame off, and look at the clock
-    /// three times.
+    /// has no room for these. So they are few, call nothing but what cuts the frame off, and look at
+    /// the clock three times.
     #[inline(never)]
     pub(super) fn part_arrived<B: Dispatch>(
         &mut self,
         send: &mut SendPath,
         io: &mut IoB<B>,
     ) -> bool {
+        // Other parts may have taken their time.
+        self.cut_off_if_late(send, io);
         if self.sdma.is_in(sdma::State::SdmaFirst) {
             self.first_arrived(send, io);
             return true;
         }
-        // Other parts may have taken their time.
-        self.cut_off_if_late(send, io);
-        let Work { frames, watch, .. } = &mut self.work;
+        let Work {
+            frames, watch, now, ..
+        } = &mut self.work;
         let frame = frames.now();
         let from = frame.here;
-        frame.here = frame.arrived_to(from);
+        if !self.sdma.is_in(sdma::State::SdmaRest) {
+            frame.here = frame.arrived_to(from);
+            return false;
+        }
+        let is_last = frame.missing == 0;
+        frame.here = if is_last {
+            frame.length
+        } else {
+            frame.end_of(from)
+        };
         if watch.is_on() {
             watch.over(from, frame.here);
         }
-        let is_early = self.sdma.is_in(sdma::State::SdmaRest);
-        if is_early {
-            self.cut_off_if_late(send, io);
-            self.fetch(sdma::Event::Arrived, send, io);
-            match self.work.signal.take() {
-                Some(send::Event::PartArrived) => {
-                    self.hand_over(send::Event::PartArrived, send, io);
-                }
-                // SDMA tells of nothing else here.
-                Some(_) => self.last_arrived(send, io),
-                None => {}
+        let mut part = Part {
+            may_cut: true,
+            is_last,
+            is_in_time: watch.is_in_time(*now),
+            action: send::Action::Nothing,
+        };
+        if watch.is_on() {
+            let is_over = !is_last && watch.is_over(timer::now(&mut io.bus));
+            if is_over || !part.is_in_time {
+                // At once: what follows is some lines of instructions.
+                send.reset(&mut io.bus, true);
             }
-            // Others may be there already, but this one has taken its time, too.
-            self.cut_off_if_late(send, io);
+            if is_over && part.is_in_time {
+                self.tell_deadline(send, io);
+            }
         }
-        is_early
+        let step = self.sdma.step(sdma::Event::Arrived, &mut part);
+        self.note(0, step, io);
+        if part.is_last {
+            self.work.end();
+            self.last_arrived(send, io);
+            return true;
+        }
+        let step = self.send.step(send::Event::PartArrived, &mut part);
+        self.note(1, step, io);
+        if part.action == send::Action::Abort {
+            self.work.cut_off(true, send, io);
+        }
+        // Others may be there already, but this one has taken its time, too.
+        self.cut_off_if_late(send, io);
+        true
     }
 
     /// The first part is there: the frame leaves.
-    #[inline(always)]
+    #[inline(never)]
     fn first_arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
+        let may_cut = self.work.may_cut(send, io);
         let frame = self.work.frames.now();
         frame.here = frame.lead;
-        self.fetch(sdma::Event::Arrived, send, io);
-        if self.work.signal.take().is_some() {
-            self.hand_over(send::Event::OfferedEarly, send, io);
+        let mut part = Part {
+            may_cut,
+            is_last: false,
+            is_in_time: true,
+            action: send::Action::Nothing,
+        };
+        let step = self.sdma.step(sdma::Event::Arrived, &mut part);
+        self.note(0, step, io);
+        if may_cut {
+            let step = self.send.step(send::Event::OfferedEarly, &mut part);
+            self.work.queue_early(send, io);
+            self.note(1, step, io);
         }
         self.cut_off_if_late(send, io);
     }
@@ -101,7 +173,9 @@ impl Sender {
         let Work { frames, watch, .. } = &mut self.work;
         let waits = watch.is_on() && frames.now().missing != 0;
         if waits && watch.is_over(timer::now(&mut io.bus)) {
-            self.deadline(send, io);
+            // At once, see above.
+            send.reset(&mut io.bus, true);
+            self.tell_deadline(send, io);
         }
     }
 

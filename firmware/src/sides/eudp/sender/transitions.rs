@@ -12,7 +12,7 @@ use host_interface::eudp::{BlockWord, TRACE_BYTES};
 use tigon2_hal::events::Dispatch;
 
 impl Sender {
-    /// SDMA has told SEND of the last part.
+    /// The last part is there.
     #[inline(never)]
     pub(super) fn last_arrived<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.hand_over(send::Event::LastArrived, send, io);
@@ -23,6 +23,12 @@ impl Sender {
     pub(super) fn deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         // At once: the row's own reset is some lines of instructions behind this one.
         send.reset(&mut io.bus, true);
+        self.tell_deadline(send, io);
+    }
+
+    /// The same when the transmitter was reset.
+    #[inline(never)]
+    pub(super) fn tell_deadline<B: Dispatch>(&mut self, send: &mut SendPath, io: &mut IoB<B>) {
         self.hand_over(send::Event::Deadline, send, io);
         self.report_steps(io);
     }
