@@ -47,42 +47,47 @@ pub fn read_slowly<B: Dispatch>(b: &mut SideB<B>, done: Finished) -> bool {
         // A piece's part is there with its last one.
         return false;
     }
+    if EUDP != 0
+        && let Some(queue) = note.pulled()
+    {
+        eudp::pulled::arrived(&mut b.eudp, &mut b.send, &mut b.io, queue);
+        return false;
+    }
+    read_for_host(b, done);
+    true
+}
+
+/// The same of the host's.
+#[inline(never)]
+fn read_for_host<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
+    let note = ReadNote::of_word(done.note);
     let mut sent = Sent::NONE;
     if !note.is_plain_data() {
-        act::<B, false>(b, done);
+        act(b, done);
     }
     if note.kind() == ReadKind::SendData {
         sent.add(&mut b.send, &mut b.io, note);
         send::consumed(&mut b.send, &mut b.io, &sent);
     }
-    true
 }
 
 /// Handles everything except data of frames that needs no further action.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.text"))]
 #[inline(never)]
 fn others<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
-    act::<B, true>(b, done);
+    act(b, done);
 }
 
-/// `HOT`: the scratch pad has the code of the host's frames.
 #[inline(always)]
-fn act<B: Dispatch, const HOT: bool>(b: &mut SideB<B>, done: Finished) {
+fn act<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
     let SideB {
         io,
         send,
         buffer_fetch,
         spine,
-        eudp,
         ..
     } = b;
     let note = ReadNote::of_word(done.note);
-    if EUDP != 0
-        && !HOT
-        && let Some(queue) = note.pulled()
-    {
-        return eudp::pulled::arrived(eudp, send, io, queue);
-    }
     // The kinds of each run first, and apart: the compiler makes a match of so many kinds a jump
     // table in SRAM.
     if note.kind() == ReadKind::SendBds {

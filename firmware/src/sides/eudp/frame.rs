@@ -260,21 +260,25 @@ impl Frame {
         }
     }
 
-    /// Stores the UDP checksum of a datagram whose data has this sum.
+    /// The same in SRAM, of data that is in the descriptor.
     #[inline(never)]
+    pub fn put_sum_of_inline<B: Dispatch>(&self, data: u32, io: &mut IoB<B>) {
+        self.put_sum(data, io);
+    }
+
+    /// Stores the UDP checksum of a datagram whose data has this sum.
+    #[inline(always)]
     pub fn put_sum<B: Dispatch>(&self, data: u32, io: &mut IoB<B>) {
-        let sum = match !folded(self.udp_sum + data) & 0xFFFF {
-            // RFC 768: 0 says that there is none.
-            0 => 0xFFFF,
-            sum => sum,
-        };
+        let sum = folded(self.udp_sum + data);
+        // RFC 768: 0 says that there is none, so the other zero.
+        let sum = !sum - u32::from(sum == 0xFFFF);
         let at = self.start + ETHERNET + IP + UDP - 2;
         io.bus.store_half(at, sum as u16);
     }
 }
 
 /// Copies `left` bytes of data from a descriptor into the frame at `start`, two bytes off. Returns
-/// their sum.
+/// their sum, which is not folded.
 #[cfg_attr(target_arch = "mips", unsafe(link_section = ".scratch_b.endpoints"))]
 #[inline(never)]
 pub fn put_inline<B: Bus>(bus: &mut B, mut from: u32, start: u32, mut left: u32) -> u32 {
@@ -301,7 +305,7 @@ pub fn put_inline<B: Bus>(bus: &mut B, mut from: u32, start: u32, mut left: u32)
         left = left.saturating_sub(4);
     }
     bus.store(to, before << 16);
-    folded(sum)
+    sum
 }
 
 #[cfg(test)]

@@ -80,13 +80,13 @@ impl Work {
             return Some(self.settle(status));
         }
         // Most frames are their descriptor's only one, and were fetched at once, or have no sum.
-        if self.frames.now().flags & (WHOLE | SUMMED) != SUMMED {
-            return Some(Status::Done);
+        if self.frames.now().flags & (WHOLE | SUMMED) == SUMMED {
+            self.add_sum();
         }
-        Some(self.settle(Status::Done))
+        Some(Status::Done)
     }
 
-    /// The same of others.
+    /// The same of one that was not offered as a whole.
     #[inline(never)]
     fn settle(&mut self, mut status: Status) -> Status {
         let frame = self.frames.now();
@@ -95,18 +95,31 @@ impl Work {
             frame.failures = 0;
         }
         if frame.has(SUMMED) {
-            // That with the UDP header is the last one.
-            self.before = if frame.has(WANTS_SUM) {
-                0
-            } else {
-                folded(self.before + self.sum)
-            };
+            self.add_sum();
         }
+        let frame = self.frames.now();
         if status != Status::Done && !frame.has(LAST) {
             frame.flags |= LAST;
             self.give_up();
         }
         status
+    }
+
+    /// The sum of the frame in SDMA is part of its datagram's. That with the UDP header is the last one.
+    #[inline(never)]
+    fn add_sum(&mut self) {
+        self.before = if self.frames.now().has(WANTS_SUM) {
+            0
+        } else {
+            folded(self.before + self.sum)
+        };
+    }
+
+    /// Stores the checksum of the datagram in SDMA.
+    #[inline(always)]
+    fn store_sum<B: Dispatch>(&mut self, io: &mut IoB<B>) {
+        let data = self.before + self.sum;
+        self.frames.now().put_sum(data, io);
     }
 
     /// Whether the frame in SDMA may leave before it is whole: one that may be cut through, while the
@@ -231,17 +244,6 @@ impl<B: Dispatch> Card<'_, B> {
         }
     }
 
-    #[inline(never)]
-    fn store_sum(&mut self) {
-        let Work {
-            frames,
-            sum,
-            before,
-            ..
-        } = self.work;
-        frames.now().put_sum(*before + *sum, self.io);
-    }
-
     /// Takes the frame's transfers back: none of them means anything any more. The channel stands at the
     /// first one, and still has the others to do: if the memory comes back meanwhile, they must not
     /// write over the headers of the frames that follow.
@@ -296,7 +298,7 @@ impl<B: Dispatch> World<sdma::Sdma> for Card<'_, B> {
                 self.fetch_again();
                 self.work.signal = Some(send::Event::PartFailed);
             }
-            sdma::Action::StoreSum => self.store_sum(),
+            sdma::Action::StoreSum => self.work.store_sum(self.io),
             sdma::Action::Fail => self.fail(),
         }
     }

@@ -87,31 +87,37 @@ impl Pulls {
         here
     }
 
-    /// Looks at the slots behind those that have their descriptors; returns whether descriptor
-    /// `next` has its own.
+    /// Looks at the slots behind those that have their descriptors. Returns up to where they have them
+    /// now.
     #[inline(always)]
-    pub fn look<B: Bus>(&mut self, bus: &mut B, endpoint: u32, next: u32, producer: u32) -> bool {
+    fn look<B: Bus>(&mut self, bus: &mut B, endpoint: u32, next: u32, producer: u32) -> u32 {
         let mut filled = filled(bus, endpoint);
         if filled != producer && !self.are_under_way(endpoint) {
             filled = pushed(bus, send_slot, endpoint, (next, filled, producer));
             bus.store(filled_at(endpoint), filled);
         }
-        filled != next
+        filled
     }
 
-    /// Pulls descriptors to send if few are in slots.
-    #[inline(never)]
-    pub fn fetch<B: Dispatch>(&mut self, io: &mut IoB<B>, endpoint: u32, next: u32, producer: u32) {
-        self.look(&mut io.bus, endpoint, next, producer);
-        let filled = filled(&mut io.bus, endpoint);
+    /// Pulls descriptors to send if few are in slots. Returns up to where slots have theirs.
+    #[inline(always)]
+    pub fn fetch<B: Dispatch>(
+        &mut self,
+        io: &mut IoB<B>,
+        endpoint: u32,
+        next: u32,
+        producer: u32,
+    ) -> u32 {
+        let filled = self.look(&mut io.bus, endpoint, next, producer);
         let left = filled.wrapping_sub(next) & 0xFFFF;
-        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
-        let free = (io.bus.load(at) + SLOTS).wrapping_sub(filled) & 0xFFFF;
+        let free = free(&mut io.bus, endpoint, filled);
         // What is pulled with one transfer is to be worth it.
         let enough = left <= HALF && free >= HALF;
         if filled != producer && enough && has_more(&mut io.bus, endpoint) {
-            self.pull_to_send(io, endpoint, producer);
+            let count = (producer.wrapping_sub(filled) & 0xFFFF).min(free);
+            self.pull(io, endpoint << 1, filled, count);
         }
+        filled
     }
 
     /// Pulls descriptors to send behind those that are in slots. Returns whether some come.
@@ -123,16 +129,14 @@ impl Pulls {
         producer: u32,
     ) -> bool {
         let from = filled(&mut io.bus, endpoint);
-        let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
-        // What was not reported still has its slot.
-        let behind = io.bus.load(at) + SLOTS;
-        let free = behind.wrapping_sub(from) & 0xFFFF;
+        let free = free(&mut io.bus, endpoint, from);
         let count = (producer.wrapping_sub(from) & 0xFFFF).min(free);
         self.pull(io, endpoint << 1, from, count)
     }
 
     /// Pulls `count` descriptors of a queue, or as many as lie in one piece. Returns whether some
     /// come.
+    #[inline(never)]
     fn pull<B: Dispatch>(&mut self, io: &mut IoB<B>, queue: u32, from: u32, count: u32) -> bool {
         if self.under_way & 1 << queue != 0 {
             return true;
@@ -223,6 +227,14 @@ const fn filled_at(endpoint: u32) -> u32 {
 #[inline(always)]
 pub fn filled<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     bus.load(filled_at(endpoint))
+}
+
+/// How many slots of an endpoint's queue to send are free behind `filled`: what was not reported still
+/// has its slot.
+#[inline(always)]
+fn free<B: Bus>(bus: &mut B, endpoint: u32, filled: u32) -> u32 {
+    let at = EUDP_BLOCK + endpoint_word(endpoint, EndpointWord::Reported);
+    (bus.load(at) + SLOTS).wrapping_sub(filled) & 0xFFFF
 }
 
 impl Default for Pulls {

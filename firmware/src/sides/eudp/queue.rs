@@ -26,7 +26,7 @@ use tigon2_hal::schedule::barrier;
 enum Row {
     /// Behind the last descriptor.
     Producer = 0,
-    /// The next one to be taken.
+    /// The next one to be taken; of the endpoint that has its turn, what it was when that came.
     Taken = 4,
     /// [`shape`](super::job::shape).
     Shape = 8,
@@ -110,7 +110,7 @@ impl Queues {
         let producer = bus.load(mailbox_word(endpoint)) >> 16;
         let done = bus.load(sent(endpoint));
         let row = row(endpoint);
-        let taken = bus.load(row + Row::Taken as u32);
+        let taken = self.taken_of(bus, endpoint);
         // No more than there is room for, whatever the process writes.
         let waiting = (producer.wrapping_sub(done) & 0xFFFF).min(room(bus, endpoint));
         if waiting > taken.wrapping_sub(done) & 0xFFFF {
@@ -121,6 +121,15 @@ impl Queues {
             }
             self.ready |= 1 << endpoint;
         }
+    }
+
+    /// The next one of an endpoint's to be taken.
+    #[inline(always)]
+    fn taken_of<B: Bus>(&self, bus: &mut B, endpoint: u32) -> u32 {
+        if endpoint == self.last {
+            return self.taken;
+        }
+        bus.load(row(endpoint) + Row::Taken as u32)
     }
 
     /// The descriptor whose turn it is.
@@ -146,6 +155,7 @@ impl Queues {
     /// Another endpoint has its turn.
     #[inline(never)]
     fn turn<B: Bus>(&mut self, bus: &mut B) {
+        bus.store(row(self.last) + Row::Taken as u32, self.taken);
         let behind = self.ready & !((2 << self.last) - 1);
         self.last = lowest(if behind != 0 { behind } else { self.ready });
         self.load(bus);
@@ -199,8 +209,7 @@ impl Queues {
             endpoint, number, ..
         } = next;
         let producer = self.producer;
-        pulls.fetch(io, endpoint, number, producer);
-        self.filled = filled(&mut io.bus, endpoint);
+        self.filled = pulls.fetch(io, endpoint, number, producer);
         if self.filled != number || !has_more(&mut io.bus, endpoint) {
             return Here::Yes;
         }
@@ -213,13 +222,12 @@ impl Queues {
 
     /// The [next](Self::next) one is taken.
     #[inline(always)]
-    pub fn take<B: Bus>(&mut self, bus: &mut B, next: Next) {
+    pub const fn take(&mut self, next: Next) {
         let taken = next.number.wrapping_add(1) & 0xFFFF;
         if taken == self.producer {
             self.ready &= !(1 << next.endpoint);
         }
         self.taken = taken;
-        bus.store(row(next.endpoint) + Row::Taken as u32, taken);
     }
 
     /// Descriptors of an endpoint have come from the process's memory.
@@ -227,9 +235,8 @@ impl Queues {
         if endpoint == self.last {
             self.filled = filled(bus, endpoint);
         }
-        let row = row(endpoint);
-        let taken = bus.load(row + Row::Taken as u32);
-        if taken != bus.load(row + Row::Producer as u32) {
+        let taken = self.taken_of(bus, endpoint);
+        if taken != bus.load(row(endpoint) + Row::Producer as u32) {
             self.ready |= 1 << endpoint;
         }
     }
@@ -245,10 +252,10 @@ impl Queues {
     ) {
         let bus = &mut io.bus;
         bus.store(descriptor + DescriptorWord::Status as u32, status as u32);
-        bus.store(sent(endpoint), number.wrapping_add(1) & 0xFFFF);
         self.done = self.done.wrapping_add(1);
-        EUDP_SENT.set(&io.me, bus, self.done);
         if endpoint != self.last || self.are_few() || self.done & (RING_EVERY - 1) == 0 {
+            bus.store(sent(endpoint), number.wrapping_add(1) & 0xFFFF);
+            EUDP_SENT.set(&io.me, bus, self.done);
             io.ring_a();
         }
     }

@@ -47,7 +47,7 @@ const AGAIN: u32 = 10;
 const TOGETHER: u32 = 4;
 
 /// Frames of the MAC's that are looked after, whether one is cut through or not.
-const SEEN: u32 = 16;
+const SEEN: u32 = 32;
 
 /// A part that is there, and what has finished behind it.
 #[derive(Debug)]
@@ -174,18 +174,18 @@ impl Sender {
                 }
             }
             self.run(arrived, send, io);
-            self.report_steps(io);
             left = left.saturating_sub(1);
             if left == 0 || self.work.is_cut {
-                return;
+                break;
             }
             let Batch { done, walk, .. } = &mut self.batch;
             let (ring, bus) = (&io.read_ring, &mut io.bus);
             let Some(next) = ring.take_also(bus, walk, ReadNote::PART.word()) else {
-                return;
+                break;
             };
             *done = next;
         }
+        self.report_steps(io);
     }
 
     /// SDMA sees that a frame that leaves when it is whole has arrived, or a part of it. Returns

@@ -118,7 +118,7 @@ impl Frame {
             let data = self.descriptor + DescriptorWord::Data as u32;
             let sum = put_inline(bus, data, start, self.length - HEADERS);
             if headers.is_summed {
-                self.put_sum(sum, io);
+                self.put_sum_of_inline(sum, io);
             }
         }
     }

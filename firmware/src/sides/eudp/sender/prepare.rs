@@ -66,7 +66,7 @@ impl Sender {
             frames.next()
         };
         frame.put_whole_headers(&headers, &mut rows.handle, io);
-        self.queues.take(&mut io.bus, next);
+        self.queues.take(next);
         true
     }
 
@@ -99,7 +99,7 @@ impl Sender {
         };
         match judged {
             Ok(()) => {
-                self.queues.take(&mut io.bus, next);
+                self.queues.take(next);
                 self.prepare_more(idle, send, io)
             }
             Err(status) => {
@@ -142,7 +142,7 @@ impl Sender {
     /// A descriptor is done at once.
     #[inline(never)]
     pub(super) fn refuse<B: Dispatch>(&mut self, next: Next, status: Status, io: &mut IoB<B>) {
-        self.queues.take(&mut io.bus, next);
+        self.queues.take(next);
         let at = (next.endpoint, next.descriptor);
         self.queues.refuse(io, at, next.number, status);
     }
@@ -182,6 +182,9 @@ impl Sender {
         while self.work.pending > unsent {
             self.work.pending -= 1;
             self.hand_over(send::Event::Sent, send, io);
+            if self.send.is_in(send::State::CoarseGrainedSend) {
+                self.see_others_sent(unsent.max(1), io);
+            }
         }
     }
 }

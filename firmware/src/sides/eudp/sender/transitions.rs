@@ -7,7 +7,7 @@ use crate::path::send::SendPath;
 use crate::sides::eudp::machines::Card;
 use crate::sides::eudp::{bump, word};
 use frame_pipeline::trace::Entry;
-use frame_pipeline::{Step, sdma, send};
+use frame_pipeline::{Definition, Step, sdma, send};
 use host_interface::eudp::{BlockWord, TRACE_BYTES};
 use tigon2_hal::events::Dispatch;
 
@@ -96,6 +96,32 @@ impl Sender {
         };
         let step = self.send.step(event, &mut card);
         self.note(1, step, io);
+    }
+
+    /// Sees which others have left behind one, of which the MAC still has `left` or more. SEND stays in
+    /// its state: each takes the same row, which does nothing. Four entries of the trace are a word.
+    #[inline(always)]
+    pub(super) fn see_others_sent<B: Dispatch>(&mut self, left: u32, io: &mut IoB<B>) {
+        let state = send::Send::place(send::State::CoarseGrainedSend);
+        let Ok(same) = send::Send::select(state, send::Event::Sent, |_| true) else {
+            return fault(io);
+        };
+        let byte = Entry::new(1, same.row).byte();
+        let word = u32::from_ne_bytes([byte; 4]);
+        let others = self.work.pending.saturating_sub(left);
+        self.work.pending -= others;
+        let mut step = self.steps;
+        self.steps = step.wrapping_add(others);
+        while step != self.steps {
+            let at = EUDP_TRACE + (step & (TRACE_BYTES - 1));
+            if at & 3 == 0 && self.steps.wrapping_sub(step) >= 4 {
+                io.bus.store(at, word);
+                step = step.wrapping_add(4);
+            } else {
+                io.bus.store_byte(at, byte);
+                step = step.wrapping_add(1);
+            }
+        }
     }
 
     /// Another event of SEND.
