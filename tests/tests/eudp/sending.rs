@@ -33,11 +33,10 @@ fn mean(all: &[u64]) -> f64 {
 }
 
 /// The peer gets the whole datagram, with a good CRC, and earlier than one that is stored before it
-/// leaves. Of those of 6000 bytes, whose last part has little time to spare, at most one of fifty is
-/// cut off on its way, and comes again, whole.
+/// leaves. On an idle bus none is cut off.
 #[test]
 fn a_datagram_leaves_while_it_is_fetched() {
-    for (length, mtu, most, late) in [(6000, 9000, 0.95, 4), (8972, 9000, 0.88, 0)] {
+    for (length, mtu, most) in [(6000, 9000, 0.95), (8972, 9000, 0.88)] {
         let mut coarse = Card::timed(CutThrough::Off, Checksum::None, mtu);
         let stored = latencies(&mut coarse, length, 20);
         assert_eq!(coarse.cuts(), [0, 0]);
@@ -50,8 +49,7 @@ fn a_datagram_leaves_while_it_is_fetched() {
             mean(&stored),
             mean(&through)
         );
-        assert_eq!(cut, 200, "all of them leave early");
-        assert!(aborted <= late, "{aborted} were cut off");
+        assert_eq!([cut, aborted], [200, 0], "all of them leave early");
         assert!(mean(&through) < most * mean(&stored));
     }
 }
@@ -70,8 +68,7 @@ fn housekeeping_cuts_no_frame_off() {
         card.follow();
     }
     let [cut, aborted] = card.cuts();
-    assert_eq!(cut, 2000, "all of them leave early");
-    assert!(aborted <= 7, "{aborted} were cut off");
+    assert_eq!([cut, aborted], [2000, 0], "all of them leave early");
 }
 
 /// One that is fetched sooner than CPU B would see to its parts leaves when it is whole, whatever was
