@@ -1,7 +1,8 @@
-//! A simulated card with an endpoint, beside its driver, and what is measured of both.
+//! A simulated card with an endpoint, beside its driver.
 
-use crate::rounds::median;
-use anyhow::{Context, Result, ensure};
+mod measures;
+
+use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use eudp::{
     AddressHandle, Card, Checksum, Completion, CutThrough, Destination, Endpoint, EndpointConfig,
@@ -10,7 +11,6 @@ use eudp::{
 use host_driver::nic::{Coalescing, EndpointCard};
 use host_driver::{Config, DmaMemory, Nic};
 use smoltcp::wire::{IpAddress, UdpPacket};
-use std::io::IoSlice;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use testbed::firmware::{self, FirmwareArtifacts, FirmwareOptions, Placement, Variant};
@@ -29,11 +29,6 @@ const PEER_PORT: u16 = 9;
 pub(super) const HEADERS: usize = 42;
 /// Where the UDP header is.
 const UDP: usize = 34;
-/// Nanoseconds of a byte on the wire, and bytes around a frame on it: preamble, CRC.
-const BYTE: u64 = 8;
-const AROUND: usize = 8 + 4;
-/// Nanoseconds by which each frame comes later than the one before: the card looks now and then.
-const PHASE: u64 = 67;
 /// Nanoseconds between two looks of the host.
 const LOOK: u64 = 200;
 /// Nanoseconds within which anything happens.
@@ -43,8 +38,6 @@ const MEMORY: usize = 1 << 20;
 const BUFFER: u32 = 0x1_0000;
 /// Buffers that are lent in turn.
 const LENT: u32 = 16;
-/// Of how many buffers that are lent again the card is told at a time.
-const TOLD: u32 = LENT / 2;
 /// The plain path reports each frame at once.
 const AT_ONCE: Coalescing = Coalescing {
     receive_ticks: 170,
@@ -253,68 +246,6 @@ impl Bench {
         Ok(())
     }
 
-    /// Microseconds from the call to the end on the wire, the median of `count` datagrams.
-    ///
-    /// # Errors
-    /// If one does not leave.
-    pub fn out(&mut self, bytes: usize, count: u32) -> Result<f64> {
-        let mut times = Vec::new();
-        for _ in 0..count {
-            let begun = self.now();
-            self.post(bytes)?;
-            times.push(microseconds(self.sent()? - begun));
-            self.settle()?;
-        }
-        Ok(median(&times))
-    }
-
-    /// The same through the driver, with headers that the host makes.
-    ///
-    /// # Errors
-    /// If one does not leave.
-    pub fn plain_out(&mut self, bytes: usize, count: u32) -> Result<f64> {
-        let frame = self.frame(PORT + 1, bytes);
-        let mut times = Vec::new();
-        for _ in 0..count {
-            let begun = self.now();
-            ensure!(self.nic.queue(&[IoSlice::new(&frame)])?, "no room");
-            self.nic.submit()?;
-            times.push(microseconds(self.sent()? - begun));
-            self.nic.service()?;
-            self.settle()?;
-        }
-        Ok(median(&times))
-    }
-
-    /// Mb/s of data in a stream, from the end of the first datagram to that of the last.
-    ///
-    /// # Errors
-    /// If one does not leave.
-    pub fn stream_out(&mut self, bytes: usize, mtu: usize, count: usize) -> Result<f64> {
-        for _ in 0..count {
-            self.post(bytes)?;
-        }
-        let frames = if bytes + 28 <= mtu {
-            1
-        } else {
-            (bytes + 8).div_ceil((mtu - 20) & !7)
-        };
-        let mut ends = Vec::new();
-        for number in 0..count * frames {
-            let at = self.sent()?;
-            if (number + 1) % frames == 0 {
-                ends.push(at);
-            }
-        }
-        self.settle()?;
-        let time = ends
-            .last()
-            .zip(ends.first())
-            .map(|(last, first)| last - first);
-        let time = time.context("no datagrams")?.max(1);
-        Ok((count - 1) as f64 * bytes as f64 * 8000.0 / time as f64)
-    }
-
     /// A frame with a datagram from the peer, or of its like.
     fn frame(&self, port: u16, bytes: usize) -> Vec<u8> {
         let mut frame = vec![0; HEADERS + bytes];
@@ -350,30 +281,6 @@ impl Bench {
         self.region.segment(number % LENT * BUFFER, 0xFFFF)
     }
 
-    /// Microseconds from a datagram's end on the wire to its completion, the median of `count`.
-    ///
-    /// # Errors
-    /// If one does not arrive.
-    pub fn arrival(&mut self, bytes: usize, count: u32) -> Result<f64> {
-        let frame = self.frame(PORT, bytes);
-        let mut times = Vec::new();
-        for number in 0..count {
-            self.lend(number)?;
-            self.settle()?;
-            let ends = self.put_on_wire(&frame, number);
-            self.arrived()?;
-            times.push(microseconds(self.now().saturating_sub(ends)));
-        }
-        Ok(median(&times))
-    }
-
-    /// Sends the card a frame, [`PHASE`] later for each number. Returns when it ends on the wire.
-    fn put_on_wire(&self, frame: &[u8], number: u32) -> u64 {
-        let begins = self.now() + u64::from(number) * PHASE;
-        self.machine.lock().send_frame(begins, frame.to_vec());
-        begins + (frame.len() + AROUND) as u64 * BYTE
-    }
-
     pub(super) fn arrived(&mut self) -> Result<()> {
         let end = self.now() + PATIENCE;
         while self.now() < end {
@@ -384,69 +291,6 @@ impl Bench {
             self.pass();
         }
         anyhow::bail!("a datagram does not arrive")
-    }
-
-    /// The same through the driver, which polls.
-    ///
-    /// # Errors
-    /// If one does not arrive.
-    pub fn plain_arrival(&mut self, bytes: usize, count: u32) -> Result<f64> {
-        let frame = self.frame(PORT + 1, bytes);
-        let mut times = Vec::new();
-        for number in 0..count {
-            self.settle()?;
-            let patient = self.now() + PATIENCE;
-            let ends = self.put_on_wire(&frame, number);
-            while self.nic.receive_batch(1)?.is_empty() {
-                ensure!(self.now() < patient, "a frame does not arrive");
-                self.pass();
-                self.nic.service()?;
-            }
-            times.push(microseconds(self.now().saturating_sub(ends)));
-        }
-        Ok(median(&times))
-    }
-
-    /// Mb/s of data of datagrams that arrive one behind the other, and the share of them that is
-    /// completed.
-    ///
-    /// # Errors
-    /// If the card is gone.
-    pub fn stream_in(&mut self, bytes: usize, count: u32) -> Result<(f64, f64)> {
-        let frame = self.frame(PORT, bytes);
-        for number in 0..LENT {
-            self.lend(number)?;
-        }
-        self.settle()?;
-        let mut at = self.now();
-        for _ in 0..count {
-            at = self.machine.lock().send_frame(at, frame.clone());
-        }
-        let (mut first, mut last, mut taken) = (0, 0, 0u32);
-        let mut quiet = 0;
-        while quiet < 1000 {
-            quiet += 1;
-            while let Some(completion) = self.poll()? {
-                if let Completion::Received { cookie, .. } = completion {
-                    quiet = 0;
-                    taken += 1;
-                    last = self.now();
-                    if taken == 1 {
-                        first = last;
-                    }
-                    let piece = self.buffer(cookie);
-                    let card = &mut EndpointCard(&mut self.nic);
-                    self.endpoint.lend(card, &[piece], cookie)?;
-                    if taken.is_multiple_of(TOLD) {
-                        self.endpoint.submit(card)?;
-                    }
-                }
-            }
-            self.pass();
-        }
-        let time = last.saturating_sub(first).max(1);
-        let rate = f64::from(taken.saturating_sub(1)) * bytes as f64 * 8000.0 / time as f64;
-        Ok((rate, f64::from(taken) / f64::from(count)))
     }
 
     /// A frame with these bytes from the peer for the endpoint, with a UDP checksum.
