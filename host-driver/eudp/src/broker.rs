@@ -127,7 +127,8 @@ impl Eudp {
         })
     }
 
-    /// When frames leave from now on, those of all endpoints.
+    /// When frames leave from now on, those of all endpoints. Whether frames are written while they
+    /// arrive changes with the next buffer that is lent.
     ///
     /// # Errors
     /// If the card is gone.
