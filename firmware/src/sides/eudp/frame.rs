@@ -260,7 +260,7 @@ impl Frame {
         }
     }
 
-    /// The same in SRAM, of data that is in the descriptor.
+    /// [`put_sum`](Self::put_sum) in SRAM: of data that is in the descriptor.
     #[inline(never)]
     pub fn put_sum_of_inline<B: Dispatch>(&self, data: u32, io: &mut IoB<B>) {
         self.put_sum(data, io);

@@ -145,7 +145,7 @@ impl Work {
         watch.begin(now, frame.length);
         // It takes some 10 us: a part that came in time would be seen late. The next frame is watched
         // when this one has left.
-        io.put_off_housekeeping(watch.end_of());
+        io.put_off_housekeeping(watch.ends_by());
         bump(&mut io.bus, word(BlockWord::CutThrough));
     }
 

@@ -19,8 +19,8 @@ use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::schedule::barrier;
 
-/// A word of an endpoint's row in SRAM, by its offset; [`EndpointWord::Sent`] says how many are
-/// done. Of the endpoint that has its turn, [`Queues`] has the same words in the pad.
+/// A word of an endpoint's row in SRAM, by its offset; [`EndpointWord::Sent`] says how many CPU A
+/// was told of. Of the endpoint that has its turn, [`Queues`] has the same words in the pad.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 enum Row {
@@ -38,8 +38,8 @@ fn row(endpoint: u32) -> u32 {
     barrier(EUDP_QUEUES + (endpoint << 4))
 }
 
-/// CPU A is rung for every so many descriptors that are done while many of the endpoint's wait: fewer
-/// events of CPU A leave more of the SRAM to CPU B.
+/// CPU A is told of descriptors that are done, and rung, for every so many of them while many of the
+/// endpoint's wait: fewer events of CPU A leave more of the SRAM to CPU B.
 const RING_EVERY: u32 = 4;
 
 /// The queues of all endpoints.

@@ -52,7 +52,7 @@ impl Watch {
 
     /// When it ends at the latest.
     #[inline(always)]
-    pub const fn end_of(&self) -> u32 {
+    pub const fn ends_by(&self) -> u32 {
         self.since.wrapping_add(self.until)
     }
 
