@@ -13,6 +13,11 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+/// A bound in tenths, rounded up: no value that it bounds exceeds what is printed.
+pub fn at_most(bound: f64) -> String {
+    format!("{:.1}", (bound * 10.0).ceil() / 10.0)
+}
+
 /// The points of one experiment.
 pub fn points(experiment: Experiment, points: &[Point]) -> Table {
     let points = points.iter().filter(|point| point.experiment == experiment);

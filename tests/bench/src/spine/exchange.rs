@@ -13,7 +13,7 @@ use super::card::{Kit, SpineCard, Text};
 use super::messages::one_at_a_time;
 use super::peers;
 use super::stores::pc;
-use crate::simulated::tables::framed;
+use crate::simulated::tables::{at_most, framed};
 use anyhow::{Result, bail, ensure};
 use comfy_table::Table;
 use host_interface::spine::peer::{EXCHANGES, PeerWord};
@@ -94,7 +94,7 @@ impl Exchanged {
             ("handler to handler", format!("{:.1} us", self.to_handler)),
             (
                 "handler to handler, at most",
-                format!("{:.1} us", self.to_handler_at_most),
+                format!("{} us", at_most(self.to_handler_at_most)),
             ),
             ("there and back", format!("{:.1} us", self.there_and_back)),
             ("one way", format!("{:.0} /s", self.one_way)),

@@ -16,6 +16,7 @@ use super::guarded::ROUTES;
 use super::peers::{Forwarded, Pair};
 use crate::functions::{LOOK_NS, Looks, Run, listing};
 use crate::rows::{Arrow, Busy, Picture, Row};
+use crate::simulated::tables::at_most;
 use crate::trace::handlers;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -319,7 +320,7 @@ pub fn run(recording: &Recording, folder: Option<&Path>) -> Result<()> {
     }
     let [median, most] = forwarded.latency_us;
     let [typical, best] = forwarded.period_us;
-    println!("  latency: {median:.1} us, at most {most:.1} us");
+    println!("  latency: {median:.1} us, at most {} us", at_most(most));
     println!(
         "  period: {typical:.2} us, the shortest {best:.2} us, typical over shortest {:.2}",
         forwarded.oscillation

@@ -10,7 +10,7 @@
 use super::card::{Kit, SpineCard};
 use super::cost::{CLOCK, parameters, until};
 use super::stores::pc;
-use crate::simulated::tables::framed;
+use crate::simulated::tables::{at_most, framed};
 use anyhow::{Context, Result, ensure};
 use comfy_table::Table;
 use host_driver::dma::DmaMemory;
@@ -60,7 +60,7 @@ impl Messages {
             ("doorbell to handler", format!("{:.1} us", self.to_handler)),
             (
                 "doorbell to handler, at most",
-                format!("{:.1} us", self.to_handler_at_most),
+                format!("{} us", at_most(self.to_handler_at_most)),
             ),
             ("there and back", format!("{:.1} us", self.there_and_back)),
             ("one way", format!("{:.0} /s", self.one_way)),

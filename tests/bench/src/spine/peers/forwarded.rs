@@ -1,6 +1,6 @@
 //! What came through two cards, and when.
 
-use crate::simulated::tables::framed;
+use crate::simulated::tables::{at_most, framed};
 use comfy_table::Table;
 use serde::Serialize;
 
@@ -77,7 +77,7 @@ pub(in crate::spine) fn table(rows: &[Forwarded]) -> Table {
             format!("{:.0}", row.offered),
             format!("{:.0}", row.rate),
             format!("{:.1}", row.latency_us[0]),
-            format!("{:.1}", row.latency_us[1]),
+            at_most(row.latency_us[1]),
             format!("{:.2} %", 100.0 * row.loss()),
             format!("{:.2}", row.oscillation),
         ]);
