@@ -418,10 +418,11 @@ pub extern "C" fn receive_beside_system<B: Dispatch>(a: &mut SideA<B>) {
     sides::eudp::events::complete_beside(&mut a.receive, &mut a.spine, &mut a.eudp, &mut a.io);
 }
 
-/// Mailbox, on CPU B while the card grants rooms to another one: that has filled some.
+/// Mailbox, on CPU B while endpoints of SPINE are open, or the card grants rooms to another one:
+/// there are messages, or rooms are filled.
 #[cfg(all(target_arch = "mips", feature = "spine"))]
 #[unsafe(link_section = ".scratch_b.text")]
-pub extern "C" fn peer_bell<B: Dispatch>(b: &mut SideB<B>) {
+pub extern "C" fn bell<B: Dispatch>(b: &mut SideB<B>) {
     sides::spine::watch::bell(&mut b.spine, &mut b.send, &mut b.io);
 }
 

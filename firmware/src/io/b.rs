@@ -74,6 +74,18 @@ impl<B: Dispatch> IoB<B> {
         self.set_timer(now);
     }
 
+    /// Arms a slot for `ticks` microseconds from now, unless it is due before.
+    #[inline(never)]
+    pub fn arm_within(&mut self, slot: SlotB, ticks: u32) {
+        let now = timer::now(&mut self.bus);
+        if self
+            .deadlines
+            .arm_until(slot as usize, now.wrapping_add(ticks))
+        {
+            self.set_timer(now);
+        }
+    }
+
     /// Arms a slot for a time, when the counter shows `now`.
     #[inline(always)]
     pub fn arm_at(&mut self, slot: SlotB, now: u32, time: u32) {

@@ -244,12 +244,14 @@ pub const SPINE_GUARDS: u32 = SPINE_BLOCK + spine::BLOCK_BYTES;
 pub const SPINE_QUEUE: u32 = SPINE_GUARDS + spine::GUARDS * spine::GUARD_BYTES;
 /// Whom each handler lets call it, a word for each: by the domain's number times 8, and its own.
 pub const SPINE_CALLERS: u32 = SPINE_QUEUE + POOL_QUEUE * 4;
-/// What CPU B is to fetch for messages: [`MESSAGE_REQUESTS`] of 16 bytes.
+/// What CPU B fetches from the host's rings: [`MESSAGE_REQUESTS`] of 8 bytes.
 pub const SPINE_REQUESTS: u32 = SPINE_CALLERS + spine::DOMAINS * spine::HANDLERS * 4;
 /// Requests that may be under way, a power of two.
 pub const MESSAGE_REQUESTS: u32 = 8;
+/// The data of a message that CPU B is to fetch: host address, NIC address, bytes.
+pub const SPINE_DATA_REQUEST: u32 = SPINE_REQUESTS + MESSAGE_REQUESTS * 8;
 /// Of each message from the host, what CPU A knows of it.
-pub const SPINE_IN_ENTRIES: u32 = SPINE_REQUESTS + MESSAGE_REQUESTS * 16;
+pub const SPINE_IN_ENTRIES: u32 = SPINE_DATA_REQUEST + 16;
 /// Of each message from handlers, the endpoint that it is for.
 pub const SPINE_OUT_TO: u32 = SPINE_IN_ENTRIES + IN_SLOTS * 4;
 /// The endpoints' mailboxes as they were seen last, two words for each.

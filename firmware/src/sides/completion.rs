@@ -24,6 +24,10 @@ pub fn read_complete<B: Dispatch>(b: &mut SideB<B>) {
     while let Some(done) = b.io.read_ring.take(&mut walk) {
         let note = ReadNote::of_word(done.note);
         if !note.is_plain_data() {
+            if SPINE != 0 && note.is_message() {
+                spine::watch::fetched(&mut b.spine, &mut b.io);
+                continue;
+            }
             others(b, done);
             if note.kind() != ReadKind::SendData {
                 continue;
@@ -84,7 +88,6 @@ fn act<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
         io,
         send,
         buffer_fetch,
-        spine,
         ..
     } = b;
     let note = ReadNote::of_word(done.note);
@@ -107,12 +110,7 @@ fn act<B: Dispatch>(b: &mut SideB<B>, done: Finished) {
                 }
                 return;
             }
-            ReadKind::Nothing | ReadKind::SendBds | ReadKind::StandardBds => {
-                if SPINE != 0 && note.is_message() {
-                    spine::watch::fetched(spine, io);
-                }
-                return;
-            }
+            ReadKind::Nothing | ReadKind::SendBds | ReadKind::StandardBds => return,
         }
     };
     buffer_fetch::arrived(buffer_fetch, io, ring, note.after());

@@ -12,7 +12,6 @@ use crate::path::receive::{self, queues};
 use host_interface::eudp::MAILBOX as MAILBOX_OF_DATAGRAMS;
 use host_interface::queue::QUEUES_MAX;
 use host_interface::queue::block::{BUFFER_MAILBOX, REARM_MAILBOX};
-use host_interface::spine::rings::{self, FIRST_MAILBOX};
 use host_interface::spine::{MAILBOX, peer};
 use tigon2_chip::Register;
 use tigon2_chip::mailbox::Mailbox;
@@ -31,9 +30,6 @@ const OF_QUEUES: u32 = {
 /// The mailboxes that frames and interrupts of classic mode use.
 const OFTEN: u32 = RECEIVE | Mailbox::SendProducer.mask() | Mailbox::HostInterrupt.mask();
 
-/// The mailboxes of SPINE's endpoints, in firmware that has them.
-const OF_ENDPOINTS: u32 = ((1 << rings::MAILBOXES) - 1) << FIRST_MAILBOX;
-
 /// The mailboxes of E-UDP's endpoints, in firmware that has them.
 const OF_DATAGRAMS: u32 = u32::MAX << MAILBOX_OF_DATAGRAMS;
 
@@ -42,7 +38,7 @@ const SELDOM: u32 = !(OFTEN
     | if SPINE == 0 {
         0
     } else {
-        OF_ENDPOINTS | OF_PEER
+        spine::fetch::OF_ENDPOINTS | OF_PEER
     }
     | if EUDP == 0 { 0 } else { OF_DATAGRAMS });
 
@@ -67,9 +63,6 @@ pub fn handle<B: Dispatch>(a: &mut SideA<B>) {
         receive_producer(a, pending, Mailbox::StandardProducer, RingId::Standard);
         receive_producer(a, pending, Mailbox::MiniProducer, RingId::Mini);
         receive_producer(a, pending, Mailbox::JumboProducer, RingId::Jumbo);
-    }
-    if SPINE != 0 && pending & OF_ENDPOINTS != 0 {
-        spine::message::rung(&mut a.spine, &mut a.io, pending >> FIRST_MAILBOX);
     }
     if EUDP != 0 && eudp::supply::is_concerned(&mut a.eudp, pending) {
         eudp::command::rung(&mut a.eudp, &mut a.io, pending);

@@ -162,7 +162,8 @@ global_asm!(
 );
 
 // The row of Mailbox in CPU B's jump table, where the dispatch loop has no handler otherwise: for the
-// bell of the other card on the bus. A jump, and in its delay slot the handler's side.
+// bells of endpoints and of the other card on the bus. A jump, and in its delay slot the handler's
+// side.
 #[cfg(all(feature = "parallel", feature = "spine"))]
 global_asm!(
     r#"
@@ -186,7 +187,7 @@ lead_to_bell:
     .set pop
 "#,
     row = const (EventBit::Mailbox.number() as u32 + 1) * 8,
-    bell = sym crate::events::peer_bell::<Mmio>,
+    bell = sym crate::events::bell::<Mmio>,
 );
 
 #[cfg(all(feature = "parallel", not(receive_queues)))]

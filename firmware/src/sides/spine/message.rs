@@ -19,19 +19,21 @@
 //! neither frames nor a handler that posts to itself for ever keep the others waiting.
 
 use super::effects::{Effects, Status, There};
+use super::endpoint::count_dropped;
 use super::enter::{self, Left};
 use super::peer::messages;
-use super::rings::{self, Incoming};
+use super::rings::Incoming;
 use super::{ContextWords, MessageWords, Runtime, Spine, commit, cut, watched};
 use crate::io::IoA;
 use crate::memory::layout::{SPINE_BLOCK, SPINE_CALLERS};
-use crate::memory::shared::{SPINE_FETCHED, SPINE_LOADING};
+use crate::memory::shared::SPINE_LOADING;
 use host_interface::spine::rings::{
     Caller, DRIVER, Dropped, EndpointWord, FRAME_HEADER, HeaderWord, ITSELF, PEER, WIRE,
 };
 use host_interface::spine::{
     ARGUMENT_WORDS, DOMAINS, DomainCount, HANDLERS, MESSAGE, Outcome, endpoint_word,
 };
+use tigon2_chip::Cpu;
 use tigon2_chip::events::EventBit;
 use tigon2_hal::Bus;
 use tigon2_hal::events::Dispatch;
@@ -56,17 +58,30 @@ pub fn accept<B: Bus>(effects: &Effects, bus: &mut B, handler: u32, callers: u32
 
 /// A message, and for whom.
 struct Call {
-    domain: u32,
-    handler: u32,
+    /// Words of arguments, domain and handler, as in [`HeaderWord::Shape`].
+    shape: u32,
     /// Where it comes from, as the handler sees it.
     source: u32,
     caller: Caller,
     /// NIC address of its arguments.
     arguments: u32,
-    words: u32,
     /// NIC address of its data.
     at: u32,
     length: u32,
+}
+
+impl Call {
+    const fn words(&self) -> u32 {
+        self.shape >> 16
+    }
+
+    const fn domain(&self) -> u32 {
+        self.shape >> 8 & 0xFF
+    }
+
+    const fn handler(&self) -> u32 {
+        self.shape & 0xFF
+    }
 }
 
 /// Why a message has run no handler to its end.
@@ -102,13 +117,13 @@ fn run_placed<B: Dispatch>(
         run,
         ..
     } = runtime;
-    let number = call.domain;
+    let (number, handler) = (call.domain(), call.handler());
     let domain = domains.get_mut(number as usize);
     let domain = domain.ok_or(Refusal::NoHandler)?;
-    let installed = domain.handlers.get(call.handler as usize).copied();
+    let installed = domain.handlers.get(handler as usize).copied();
     let installed = installed.filter(|installed| installed.entry != 0);
     let installed = installed.ok_or(Refusal::NoHandler)?;
-    if io.bus.load(callers(number, call.handler)) & call.caller as u32 == 0 {
+    if io.bus.load(callers(number, handler)) & call.caller as u32 == 0 {
         return Err(Refusal::NotAllowed);
     }
     if domain.suspended != 0 {
@@ -129,7 +144,7 @@ fn run_placed<B: Dispatch>(
         call.length,
         call.source,
         call.arguments,
-        call.words,
+        call.words(),
     ];
     let context: ContextWords = [installed.argument, number, *run];
     let left = watched(io, *run, domain.watchdog, || {
@@ -145,7 +160,7 @@ fn run_placed<B: Dispatch>(
             domain.cut = 0;
             commit(io, effects, pool, number, call.at, call.length);
             if effects.sends_messages() {
-                outgoing.commit(io, effects, pool, (number, call.handler));
+                outgoing.commit(io, effects, pool, (number, handler));
             }
             Ok(())
         }
@@ -164,12 +179,10 @@ pub(super) fn deliver<B: Dispatch>(
         return Err(Outcome::TooLong);
     }
     let call = Call {
-        domain: argument & 0xFF,
-        handler: argument >> 8 & 0xFF,
+        shape: words << 16 | (argument & 0xFF) << 8 | argument >> 8 & 0xFF,
         source: DRIVER,
         caller: Caller::Driver,
         arguments: SPINE_BLOCK + MESSAGE,
-        words,
         at: 0,
         length: 0,
     };
@@ -192,12 +205,10 @@ pub(super) fn of_wire<B: Dispatch>(
     let to = io.bus.load(at + 16);
     let whole = words <= ARGUMENT_WORDS && length >= FRAME_HEADER + (words << 2);
     let call = Call {
-        domain,
-        handler: to & 0xFF,
+        shape: words << 16 | domain << 8 | to & 0xFF,
         source: WIRE,
         caller: Caller::Wire,
         arguments: at + FRAME_HEADER,
-        words,
         at,
         length,
     };
@@ -215,7 +226,6 @@ fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &I
     let Incoming {
         endpoint, shape, ..
     } = *incoming;
-    let (domain, handler) = (shape >> 8 & 0xFF, shape & 0xFF);
     let source = endpoint + DRIVER;
     let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
     let caller = if source == DRIVER {
@@ -224,15 +234,14 @@ fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &I
         Caller::Application
     };
     let call = Call {
-        domain,
-        handler,
+        shape,
         source,
         caller,
         arguments: incoming.arguments,
-        words: shape >> 16,
         at: incoming.at,
         length: incoming.length,
     };
+    let (domain, handler) = (call.domain(), call.handler());
     let granted = io.bus.load(row + EndpointWord::Handlers as u32);
     let is_granted = domain < DOMAINS
         && handler < HANDLERS
@@ -242,25 +251,30 @@ fn of_endpoint<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, incoming: &I
     } else {
         Err(Refusal::NotAllowed)
     };
-    let why = match done {
-        Ok(()) => return super::bump(&mut io.bus, row + EndpointWord::Delivered as u32),
-        Err(Refusal::NoHandler | Refusal::Suspended) => Dropped::NoHandler,
-        Err(Refusal::NotAllowed) => Dropped::NotAllowed,
-        Err(Refusal::Cut) => Dropped::Cut,
+    match done {
+        Ok(()) => super::bump(&mut io.bus, row + EndpointWord::Delivered as u32),
+        Err(refusal) => refused(&mut io.bus, endpoint, &refusal),
+    }
+}
+
+/// A message of an endpoint has run no handler to its end.
+#[inline(never)]
+fn refused<B: Bus>(bus: &mut B, endpoint: u32, refusal: &Refusal) {
+    let why = match refusal {
+        Refusal::NoHandler | Refusal::Suspended => Dropped::NoHandler,
+        Refusal::NotAllowed => Dropped::NotAllowed,
+        Refusal::Cut => Dropped::Cut,
     };
-    rings::drop(&mut io.bus, endpoint, why);
+    count_dropped(bus, endpoint, why);
 }
 
 /// A message without data whose arguments and header lie at `at`.
 fn small<B: Bus>(bus: &mut B, at: u32, source: u32, caller: Caller) -> Call {
-    let shape = bus.load(at + HeaderWord::Shape as u32);
     Call {
-        domain: shape >> 8 & 0xFF,
-        handler: shape & 0xFF,
+        shape: bus.load(at + HeaderWord::Shape as u32),
         source,
         caller,
         arguments: at,
-        words: shape >> 16,
         at: 0,
         length: 0,
     }
@@ -270,7 +284,7 @@ fn small<B: Bus>(bus: &mut B, at: u32, source: u32, caller: Caller) -> Call {
 #[inline(never)]
 fn of_peer<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
     let call = small(&mut io.bus, at, PEER, Caller::Peer);
-    if call.words > ARGUMENT_WORDS || run(runtime, io, &call).is_err() {
+    if call.words() > ARGUMENT_WORDS || run(runtime, io, &call).is_err() {
         messages::dropped(&mut io.bus);
     }
     runtime.outgoing.peer.has_taken_message(&mut io.bus);
@@ -279,8 +293,8 @@ fn of_peer<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
 /// A message of a handler to its own domain.
 fn of_itself<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, at: u32) {
     let call = small(&mut io.bus, at, ITSELF, Caller::Itself);
-    if run(runtime, io, &call).is_err() && call.domain < DOMAINS {
-        Runtime::count(&mut io.bus, call.domain, DomainCount::Dropped);
+    if run(runtime, io, &call).is_err() && call.domain() < DOMAINS {
+        Runtime::count(&mut io.bus, call.domain(), DomainCount::Dropped);
     }
 }
 
@@ -300,7 +314,6 @@ pub(super) fn serve<B: Dispatch>(runtime: &mut Runtime, io: &mut IoA<B>, most: u
         left -= 1;
     }
     has_room &= runtime.rings.report(io).is_ok();
-    runtime.rings.fetch(io);
     if let Some(at) = runtime.outgoing.next_post(&mut io.bus) {
         of_itself(runtime, io, at);
         runtime.outgoing.has_run_post(io);
@@ -349,23 +362,17 @@ pub fn turn<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     }
 }
 
-/// Doorbell A: messages may have arrived.
+/// Doorbell A: messages may have arrived. They run at once if CPU A has nothing else to do.
 #[inline(always)]
 pub fn arrived<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>) {
     if let Some(runtime) = spine.runtime()
-        && runtime.rings.awaits()
-        && SPINE_FETCHED.get(&mut io.bus) != runtime.rings.seen()
+        && runtime.rings.have_news(&mut io.bus)
     {
+        if io.bus.others(Cpu::A, EventBit::DoorbellA) == 0 {
+            return serve(runtime, io, MOST);
+        }
         runtime.messages = 1;
         io.bus.set(EventBit::Loaded);
-    }
-}
-
-/// The host has written mailboxes of endpoints.
-#[inline(never)]
-pub fn rung<B: Dispatch>(spine: &mut Spine, io: &mut IoA<B>, boxes: u32) {
-    if let Some(runtime) = spine.runtime() {
-        runtime.rings.rung(io, boxes);
     }
 }
 
@@ -385,7 +392,7 @@ impl Runtime {
         endpoint: u32,
     ) -> Result<(), Outcome> {
         self.outgoing.write(io);
-        let opened = self.rings.open(&mut io.bus, endpoint);
+        let opened = self.rings.open(io, endpoint);
         opened.then_some(()).ok_or(Outcome::NoEndpoint)
     }
 
@@ -398,7 +405,9 @@ impl Runtime {
         if endpoint >= host_interface::spine::rings::ENDPOINTS {
             return Err(Outcome::NoEndpoint);
         }
-        let fetched = self.rings.close(&mut io.bus, endpoint);
+        let fetched = self.rings.close(io, endpoint);
+        // That has seen what arrived of others: a turn runs it.
+        io.bus.set(EventBit::Loaded);
         let written = self.outgoing.is_done(io);
         (fetched && written).then_some(()).ok_or(Outcome::Busy)
     }

@@ -29,7 +29,9 @@
 //! | [`load`] | commands of the host |
 //! | `access` | NIC memory for a host without its window |
 //! | [`message`] | messages to handlers |
-//! | [`rings`] | those from the host's rings |
+//! | [`endpoint`] | endpoints of the host's: where they are, and which are open |
+//! | [`fetch`] | their messages, as CPU B fetches them |
+//! | [`rings`] | the same as CPU A runs them |
 //! | [`outgoing`] | those that handlers send |
 //! | [`peer`] | frames and messages to another card on the bus |
 //! | [`supply`] | frames from CPU A to the wire, by CPU B; frames that are kept |
@@ -39,7 +41,9 @@
 
 mod access;
 pub mod effects;
+pub mod endpoint;
 pub mod enter;
+pub mod fetch;
 pub mod guard;
 pub mod load;
 pub mod message;

@@ -14,6 +14,7 @@
 //! ```
 
 use super::effects::{Effects, MESSAGES};
+use super::endpoint::{doorbell, memory};
 use super::peer::{Peer, messages};
 use super::supply::{FRAME, Pool, slot as frame_slot};
 use super::{noted, transmit};
@@ -29,13 +30,11 @@ use crate::memory::shared::{
 };
 use host_interface::gencom::Gencom;
 use host_interface::spine::rings::{
-    DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FIRST_MAILBOX, FRAME_HEADER, HeaderWord,
-    MESSAGE_BYTES, PEER, WIRE, from_card,
+    DRIVER, ENDPOINTS, ETHER_TYPE, EndpointWord, FRAME_HEADER, HeaderWord, MESSAGE_BYTES, PEER,
+    WIRE, from_card,
 };
 use host_interface::spine::{ARGUMENT_WORDS, endpoint_word};
 use tigon2_chip::events::EventBit;
-use tigon2_chip::memory::MAILBOXES;
-use tigon2_chip::{HostAddress, mailbox};
 use tigon2_hal::Bus;
 use tigon2_hal::assist::{Position, Transfer};
 use tigon2_hal::events::Dispatch;
@@ -53,27 +52,6 @@ const fn post_slot(number: u32) -> u32 {
 }
 
 const _: () = assert!(OUT_SLOTS.is_power_of_two() && POST_SLOTS.is_power_of_two());
-
-/// NIC address of the endpoints' mailboxes.
-pub const BELLS: u32 = MAILBOXES + mailbox::BYTES * FIRST_MAILBOX;
-
-/// A halfword of an endpoint's doorbell: messages that it has taken in bits 15:8, that it has
-/// written in bits 7:0.
-#[inline(always)]
-pub fn doorbell<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
-    // Two halfwords in each of two words: they follow each other.
-    bus.load_half(BELLS + (endpoint << 1)).into()
-}
-
-/// Where an endpoint's memory is.
-#[inline(always)]
-pub fn memory<B: Bus>(bus: &mut B, endpoint: u32) -> HostAddress {
-    let row = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::High);
-    HostAddress {
-        high: bus.load(row),
-        low: bus.load(row + 4),
-    }
-}
 
 /// Messages that an endpoint has room for.
 #[inline(always)]
@@ -188,16 +166,13 @@ impl Outgoing {
         }
     }
 
-    /// Says what room there is.
+    /// Says what room there is, before anything was sent.
     pub fn report_room<B: Dispatch>(&self, io: &mut IoA<B>) {
         let used = SPINE_OUT
             .get(&mut io.bus)
             .wrapping_sub(SPINE_OUT_FREED.get(&mut io.bus));
         SPINE_OUT_ROOM.set(&io.me, &mut io.bus, OUT_SLOTS - used);
-        let used = SPINE_POSTED
-            .get(&mut io.bus)
-            .wrapping_sub(SPINE_POSTS_RUN.get(&mut io.bus));
-        SPINE_POST_ROOM.set(&io.me, &mut io.bus, POST_SLOTS - used);
+        report_post_room(io);
     }
 
     /// Carries out what a run of a domain's handler has noted.
@@ -230,25 +205,20 @@ impl Outgoing {
             made = made.wrapping_add(1);
         }
         SPINE_OUT.set(&io.me, &mut io.bus, made);
-        let mut posted = SPINE_POSTED.get(&mut io.bus);
-        for _ in 0..effects.posts() {
-            let at = post_slot(posted) + HeaderWord::Shape as u32;
-            let shape = io.bus.load(at) | domain << 8;
-            io.bus.store(at, shape);
-            posted = posted.wrapping_add(1);
-        }
-        SPINE_POSTED.set(&io.me, &mut io.bus, posted);
         self.write(io);
         if effects.posts() != 0 {
-            io.bus.set(EventBit::Loaded);
+            post(io, effects.posts(), domain);
         }
     }
 
     /// Writes messages to their endpoints and to the peer, as far as there are descriptors.
     #[inline(never)]
     pub fn write<B: Dispatch>(&mut self, io: &mut IoA<B>) {
-        let made = SPINE_OUT.get(&mut io.bus);
-        let mut put = SPINE_OUT_PUT.get(&mut io.bus);
+        let bus = &mut io.bus;
+        let (made, mut put) = (SPINE_OUT.get(bus), SPINE_OUT_PUT.get(bus));
+        // Now: a load waits for the stores before it.
+        let mut freed = SPINE_OUT_FREED.get(bus);
+        let mut marked = SPINE_OUT_MARKED.get(bus);
         while put != made {
             let endpoint = io.bus.load(to(put));
             if endpoint == PEER {
@@ -267,22 +237,9 @@ impl Outgoing {
             }
             put = put.wrapping_add(1);
         }
-        SPINE_OUT_PUT.set(&io.me, &mut io.bus, put);
-        self.free(io);
-        self.report_room(io);
-        if self.waits(io) {
-            // Until a descriptor is free, or something is written.
-            io.wait_for_descriptor(EventBit::Loaded);
-        }
-    }
-
-    fn free<B: Dispatch>(&mut self, io: &mut IoA<B>) {
-        let bus = &mut io.bus;
-        let (put, mut freed) = (SPINE_OUT_PUT.get(bus), SPINE_OUT_FREED.get(bus));
         if put.wrapping_sub(freed) > OUT_SLOTS / 2 {
             io.look_at_writes();
         }
-        let mut marked = SPINE_OUT_MARKED.get(&mut io.bus);
         if freed != marked && io.write_ring.has_passed(self.behind) {
             freed = marked;
         }
@@ -290,8 +247,15 @@ impl Outgoing {
             marked = put;
             self.behind = io.write_ring.position();
         }
+        let room = OUT_SLOTS - made.wrapping_sub(freed);
+        SPINE_OUT_PUT.set(&io.me, &mut io.bus, put);
         SPINE_OUT_FREED.set(&io.me, &mut io.bus, freed);
         SPINE_OUT_MARKED.set(&io.me, &mut io.bus, marked);
+        SPINE_OUT_ROOM.set(&io.me, &mut io.bus, room);
+        if put != made || room < MESSAGES {
+            // Until a descriptor is free, or something is written.
+            io.wait_for_descriptor(EventBit::Loaded);
+        }
     }
 
     /// Whether there is something that a later turn has to see to: a message without a descriptor,
@@ -320,7 +284,7 @@ impl Outgoing {
     pub fn has_run_post<B: Dispatch>(&mut self, io: &mut IoA<B>) {
         let run = SPINE_POSTS_RUN.get(&mut io.bus).wrapping_add(1);
         SPINE_POSTS_RUN.set(&io.me, &mut io.bus, run);
-        self.report_room(io);
+        report_post_room(io);
     }
 
     /// A domain is gone: its messages to itself run nothing any more.
@@ -343,6 +307,29 @@ impl Default for Outgoing {
     }
 }
 
+/// So many messages that a run of a domain's handler has noted wait for their handlers.
+#[inline(never)]
+fn post<B: Dispatch>(io: &mut IoA<B>, count: u32, domain: u32) {
+    let mut posted = SPINE_POSTED.get(&mut io.bus);
+    for _ in 0..count {
+        let at = post_slot(posted) + HeaderWord::Shape as u32;
+        let shape = io.bus.load(at) | domain << 8;
+        io.bus.store(at, shape);
+        posted = posted.wrapping_add(1);
+    }
+    SPINE_POSTED.set(&io.me, &mut io.bus, posted);
+    report_post_room(io);
+    io.bus.set(EventBit::Loaded);
+}
+
+/// Says what room there is for messages of domains to themselves.
+fn report_post_room<B: Dispatch>(io: &mut IoA<B>) {
+    let used = SPINE_POSTED
+        .get(&mut io.bus)
+        .wrapping_sub(SPINE_POSTS_RUN.get(&mut io.bus));
+    SPINE_POST_ROOM.set(&io.me, &mut io.bus, POST_SLOTS - used);
+}
+
 /// The serial of one more message to an endpoint.
 fn next_serial<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
     let sent = SPINE_BLOCK + endpoint_word(endpoint, EndpointWord::Sent);
@@ -352,15 +339,13 @@ fn next_serial<B: Bus>(bus: &mut B, endpoint: u32) -> u32 {
 }
 
 /// The header of a message.
+#[inline(always)]
 fn address<B: Bus>(bus: &mut B, slot: u32, shape: u32, serial: u32) {
-    for (word, value) in [
-        (HeaderWord::Shape, shape),
-        (HeaderWord::BulkOffset, 0),
-        (HeaderWord::BulkBytes, 0),
-        (HeaderWord::Serial, serial),
-    ] {
-        bus.store(slot + word as u32, value);
-    }
+    // No loop over them: a compiler keeps it.
+    bus.store(slot + HeaderWord::Shape as u32, shape);
+    bus.store(slot + HeaderWord::BulkOffset as u32, 0);
+    bus.store(slot + HeaderWord::BulkBytes as u32, 0);
+    bus.store(slot + HeaderWord::Serial as u32, serial);
 }
 
 /// Queues the transfer of a message into its endpoint's ring; there is a descriptor.

@@ -17,6 +17,7 @@ pub mod messages;
 mod ring;
 
 use super::effects::Effects;
+use super::endpoint::Open;
 use super::{Runtime, Spine};
 use crate::io::note::WriteNote;
 use crate::io::{IoA, IoB};
@@ -300,6 +301,12 @@ impl Rooms {
         self.serve_peer(send, io)
     }
 
+    /// Whether rooms may be filled, with a bell each.
+    #[inline(always)]
+    pub const fn are_granted(&self) -> bool {
+        self.has_path != 0
+    }
+
     /// Whether there is no peer to see to.
     #[inline(always)]
     pub fn are_idle<B: Dispatch>(&self, io: &mut IoB<B>) -> bool {
@@ -381,11 +388,8 @@ impl Rooms {
         self.has_path = has_path;
         io.bus.store(PEER_PAGE + LENT, has_path);
         // Rooms are filled, and their bells wanted, meanwhile.
-        if has_path == 0 {
-            io.bus.clear(EventBit::Mailbox);
-        } else {
-            io.bus.set(EventBit::Mailbox);
-        }
+        let is_wanted = has_path != 0 || Open::now(&mut io.bus).any();
+        io.bus.set_to(EventBit::Mailbox, is_wanted);
     }
 
     /// Grants rooms, as many as there may be; `false` if the transmit buffer is full.

@@ -202,7 +202,7 @@ pub fn transmit<B: Dispatch>(taker: &mut Taker, send: &mut SendPath, io: &mut Io
                 io.bus.ring(Cpu::B);
                 return;
             }
-            Err(Wait::Later) => return io.arm(SlotB::Watch, AGAIN),
+            Err(Wait::Later) => return io.arm_within(SlotB::Watch, AGAIN),
         }
         taker.taken = taker.taken.wrapping_add(1);
         SPINE_TAKEN.set(&io.me, &mut io.bus, taker.taken);

@@ -18,21 +18,18 @@
 //! has halted CPU B, too.
 
 use super::enter::{self, Ended};
+use super::fetch::{Fetcher, OF_ENDPOINTS};
 use super::peer::Rooms;
-use super::rings::{IS_DATA, request};
 use super::supply::{self, AGAIN, Taker};
 use crate::io::IoB;
 use crate::io::deadline::SlotB;
-use crate::io::note::ReadNote;
 use crate::memory::layout::{ARENA, ARENA_END, RESERVE_MOST, SPINE};
-use crate::memory::shared::{
-    SPINE_ASKED, SPINE_CALLS, SPINE_ENDED, SPINE_FETCHED, SPINE_RUNNING, SPINE_WATCH,
-};
+use crate::memory::shared::{SPINE_CALLS, SPINE_ENDED, SPINE_RUNNING, SPINE_WATCH};
 use crate::path::send::SendPath;
 use host_interface::spine::peer;
+use host_interface::spine::rings::FIRST_MAILBOX;
 use tigon2_chip::Register;
 use tigon2_chip::bits::CpuState;
-use tigon2_hal::assist::{HostAddress, Transfer};
 use tigon2_hal::events::Dispatch;
 use tigon2_hal::timer;
 
@@ -76,9 +73,7 @@ struct Watcher {
     /// After a look another deadline had passed: the timer's next event is for that.
     is_behind: bool,
     taker: Taker,
-    /// Requests for messages that the channel has, and that are done.
-    asked: u32,
-    fetched: u32,
+    fetcher: Fetcher,
     rooms: Rooms,
 }
 
@@ -93,8 +88,7 @@ impl Watcher {
             halted: 0,
             is_behind: false,
             taker: Taker::new(),
-            asked: 0,
-            fetched: 0,
+            fetcher: Fetcher::NONE,
             rooms: Rooms::NONE,
         }
     }
@@ -112,14 +106,18 @@ pub fn called<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB
     }
 }
 
-/// Mailbox: the peer has filled rooms. What other mailboxes say is CPU A's.
+/// Mailbox: endpoints have messages, the peer has filled rooms. What other mailboxes say is CPU A's.
 pub fn bell<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>) {
     let pending = io.bus.read(Register::MailboxEventB);
     io.bus.write(Register::MailboxEventB, pending);
-    if pending & 1 << peer::MAILBOX != 0
-        && let Some(watcher) = spine.0.first_mut()
-    {
+    let Some(watcher) = spine.0.first_mut() else {
+        return;
+    };
+    if pending & 1 << peer::MAILBOX != 0 {
         look_round(watcher, send, io);
+    }
+    if pending & OF_ENDPOINTS != 0 && !watcher.fetcher.rung(io, pending >> FIRST_MAILBOX) {
+        see(watcher, send, io, false, false);
     }
 }
 
@@ -137,7 +135,7 @@ fn look_further<B: Dispatch>(
     io: &mut IoB<B>,
     again: bool,
 ) {
-    let is_asked = fetch(watcher, io);
+    let is_asked = watcher.fetcher.look(io, watcher.rooms.are_granted());
     if again || !is_asked || send.is_lent() || !is_idle(watcher, io) {
         see(watcher, send, io, is_asked, again);
     }
@@ -168,48 +166,19 @@ fn see<B: Dispatch>(
         watcher.calls = !SPINE_CALLS.get(&mut io.bus);
     }
     if again {
-        io.arm(SlotB::Watch, AGAIN);
+        io.arm_within(SlotB::Watch, AGAIN);
     }
     watcher.watch = SPINE_WATCH.get(&mut io.bus);
-    if watcher.watch != 0 && !io.is_armed(SlotB::Watch) {
-        io.arm(SlotB::Watch, watcher.watch & PERIOD_MASK);
+    if watcher.watch != 0 {
+        io.arm_within(SlotB::Watch, watcher.watch & PERIOD_MASK);
     }
-}
-
-/// Fetches messages for CPU A; `false` if there are not descriptors enough.
-#[inline(always)]
-fn fetch<B: Dispatch>(watcher: &mut Watcher, io: &mut IoB<B>) -> bool {
-    while SPINE_ASKED.get(&mut io.bus) != watcher.asked {
-        if !io.read_ring.has_room(1) {
-            io.arm(SlotB::Watch, AGAIN);
-            return false;
-        }
-        let at = request(watcher.asked);
-        let [high, low, local, length] = [0, 4, 8, 12].map(|offset| io.bus.load(at + offset));
-        let is_data = length & IS_DATA != 0;
-        let transfer = Transfer {
-            host: HostAddress { high, low },
-            local,
-            length: length & !IS_DATA,
-            state: if is_data {
-                io.states.data
-            } else {
-                io.states.words
-            },
-            note: ReadNote::MESSAGE.word(),
-        };
-        io.read_ring.put(&mut io.bus, &transfer);
-        watcher.asked = watcher.asked.wrapping_add(1);
-    }
-    true
 }
 
 /// A request for messages is done.
+#[inline(always)]
 pub fn fetched<B: Dispatch>(spine: &mut SpineB, io: &mut IoB<B>) {
     if let Some(watcher) = spine.0.first_mut() {
-        watcher.fetched = watcher.fetched.wrapping_add(1);
-        SPINE_FETCHED.set(&io.me, &mut io.bus, watcher.fetched);
-        io.ring_a();
+        watcher.fetcher.has_fetched(io);
     }
 }
 
@@ -253,7 +222,7 @@ pub fn due<B: Dispatch>(spine: &mut SpineB, send: &mut SendPath, io: &mut IoB<B>
 #[inline(never)]
 fn see_in_time<B: Dispatch>(watcher: &mut Watcher, send: &mut SendPath, io: &mut IoB<B>) {
     let again = watcher.rooms.serve(send, io);
-    let is_asked = fetch(watcher, io);
+    let is_asked = watcher.fetcher.look(io, watcher.rooms.are_granted());
     see(watcher, send, io, is_asked, again);
 }
 
