@@ -459,6 +459,11 @@ impl Machine {
         self.wire.refused()
     }
 
+    /// How often the card has reached for host memory that is not mapped.
+    pub fn refused_accesses(&mut self) -> u64 {
+        self.host_devices().refused()
+    }
+
     /// What became of the frames that arrived so far.
     pub fn received(&self) -> Received {
         self.received

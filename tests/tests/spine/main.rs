@@ -2,6 +2,7 @@
 
 mod answers;
 mod card;
+mod closed;
 mod commands;
 mod cost;
 mod cuts;

@@ -8,7 +8,7 @@ use host_interface::spine::rings::{DRIVER, Dropped};
 use spine_linker::endpoint::{Endpoint, HandlerOf, NotSent, Received, RingSizes, doorbell};
 use spine_linker::load::{EndpointConfig, EndpointCounts, handlers_of};
 
-const SIZES: RingSizes = RingSizes {
+pub const SIZES: RingSizes = RingSizes {
     slots: 8,
     bulk: 4096,
 };
@@ -17,7 +17,7 @@ const SIZES: RingSizes = RingSizes {
 pub struct Messages {
     pub spine: Spine,
     pub domain: u32,
-    endpoints: Vec<(u32, Endpoint<DmaMemory>)>,
+    pub endpoints: Vec<(u32, Endpoint<DmaMemory>)>,
 }
 
 impl Messages {
@@ -104,7 +104,7 @@ impl Messages {
         None
     }
 
-    fn arguments(&mut self, number: u32) -> Vec<u32> {
+    pub fn arguments(&mut self, number: u32) -> Vec<u32> {
         self.next(number).expect("a message").arguments
     }
 
@@ -368,31 +368,6 @@ fn a_message_goes_over_the_wire_to_another_endpoint() {
     frame[18] = 2;
     messages.spine.stage.engine.send(&frame);
     assert_eq!(messages.spine.stage.receive(1), [frame], "the host's");
-}
-
-#[test]
-fn a_closed_endpoint_is_nobodys() {
-    let mut messages = Messages::open(&[10]);
-    for number in 0..8 {
-        messages.put(10, 0, &[number]);
-    }
-    messages.ring(10);
-    messages.run(700);
-    let Spine { loader, card, .. } = &mut messages.spine;
-    loader.close_endpoint(card, 10).expect("it is closed");
-    let memory = messages.of(10).memory().clone();
-    let bytes = SIZES.bytes();
-    memory.clear(0, bytes).expect("memory");
-    messages.ring_with(10, 8);
-    messages.run(50_000);
-    let mut now = vec![0xFF; bytes];
-    memory.read_bytes(0, &mut now).expect("memory");
-    assert!(now.iter().all(|byte| *byte == 0), "the card writes there");
-    // Its number is free.
-    messages.endpoints.clear();
-    messages.add(10, SIZES, handlers_of(messages.domain));
-    messages.send(10, 0, &[1]);
-    assert_eq!(messages.arguments(10), [1]);
 }
 
 #[test]

@@ -19,7 +19,11 @@ fn frames_come_out_once_and_in_order_while_extensions_come_and_go() {
         all.unloads += deeds.unloads;
         all.messages += deeds.messages;
         all.guards += deeds.guards;
+        all.talked.opened += deeds.talked.opened;
+        all.talked.answered += deeds.talked.answered;
     }
+    let talked = all.talked;
+    assert!(talked.opened > 50 && talked.answered > 200, "{all:?}");
     assert!(
         all.unloads > 20 && all.messages > 20 && all.guards > 20,
         "{all:?}"
@@ -46,7 +50,7 @@ fn a_slow_cpu_b_sends_frames_between_the_looks_of_the_watchdog() {
 #[test]
 fn an_init_is_cut_off_while_cpu_a_is_held_up() {
     let kit = Kit::build().unwrap_or_else(|error| panic!("{error:#}"));
-    let first = [70, 54, 108, 312];
+    let first = [258, 717, 1418, 1765];
     let seeds = first
         .into_iter()
         .chain(1..)

@@ -1,5 +1,5 @@
 //! Schedules with extensions: the explorer's frames, while extensions come, run, are cut off and
-//! go.
+//! go, and [endpoints](rings) exchange messages with one of them.
 //!
 //! Beside the frames of a [schedule](tigon2_sim::explore) the host loads and unloads extensions,
 //! installs guards and sends messages, each as the seed says. Guards are for handlers that leave
@@ -9,12 +9,15 @@
 //! A schedule may hold CPU A up for longer than `init` may take. Then the watchdog is right to cut
 //! it off, and the host loads the extension again; under any other schedule that is a failure.
 
+mod rings;
+
 use super::card::Kit;
 use super::window::Window;
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use host_interface::spine::Outcome as Answer;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rings::{Rings, Talked};
 use spine_linker::load::{Guard, LoadError, Loader};
 use spine_linker::policy::Policy;
 use std::path::Path;
@@ -35,6 +38,8 @@ const FOLDERS: [(&str, u8); 4] = [
     ("tests/extensions/messages", 5),
     ("tests/extensions/summing", 1),
 ];
+/// The one that answers endpoints.
+const ANSWERING: usize = 2;
 /// Handlers that get messages: one that ends and one that is cut off, of each.
 const CALLED: [[u8; 2]; 4] = [[1, 2], [6, 7], [7, 5], [0, 1]];
 
@@ -53,6 +58,8 @@ pub struct Deeds {
     pub inits_cut: u64,
     /// Guards that were installed.
     pub guards: u64,
+    /// By the rings of endpoints.
+    pub talked: Talked,
 }
 
 /// What a schedule came to: frames and deeds, or what went wrong.
@@ -66,6 +73,7 @@ struct Host<'a> {
     loader: Option<Loader>,
     /// The domains, by what they are.
     loaded: [Option<u32>; 4],
+    rings: Rings,
     wait: u64,
     /// Whether the schedule may hold CPU A up for longer than `init` may take.
     holds_init: bool,
@@ -78,13 +86,25 @@ fn below(random: &mut SplitMix64, limit: u64) -> u64 {
 
 impl Host<'_> {
     fn turn(&mut self, machine: &SharedMachine) -> Result<(), String> {
+        let mut card = Window::new(machine.clone());
+        self.talk(&mut card).map_err(|error| format!("{error:#}"))?;
         self.wait = self.wait.saturating_sub(1);
         if self.wait != 0 {
             return Ok(());
         }
         self.wait = 1 + below(&mut self.random, PAUSE);
-        let mut card = Window::new(machine.clone());
         self.deed(&mut card).map_err(|error| error.to_string())
+    }
+
+    /// A turn of the endpoints.
+    fn talk(&mut self, card: &mut Window) -> Result<()> {
+        let Some(loader) = self.loader.as_mut() else {
+            return Ok(());
+        };
+        let domain = self.loaded.get(ANSWERING).copied().flatten();
+        self.rings.turn(card, loader, domain)?;
+        self.deeds.talked = self.rings.talked;
+        Ok(())
     }
 
     fn deed(&mut self, card: &mut Window) -> Result<()> {
@@ -126,6 +146,10 @@ impl Host<'_> {
     }
 
     fn unload(&mut self, card: &mut Window, which: usize, domain: u32) -> Result<()> {
+        if which == ANSWERING {
+            let loader = self.loader.as_mut().context("no loader")?;
+            self.rings.withdraw(card, loader)?;
+        }
         self.loader()?.unload(card, domain)?;
         self.loaded[which] = None;
         self.deeds.unloads += 1;
@@ -179,6 +203,7 @@ pub fn run(
         random: SplitMix64::seed_from_u64(seed ^ 0x5350_494E),
         loader: None,
         loaded: [None; 4],
+        rings: Rings::new(seed),
         wait: 0,
         holds_init: holds_init(seed),
         deeds: Deeds::default(),

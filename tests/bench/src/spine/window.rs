@@ -19,6 +19,8 @@ const LOOKS: u32 = 1000;
 pub struct Window {
     /// The card.
     pub machine: SharedMachine,
+    /// Nanoseconds between two looks for an answer.
+    pub look: u64,
     is_leased: bool,
 }
 
@@ -27,6 +29,7 @@ impl Window {
     pub fn new(machine: SharedMachine) -> Window {
         Window {
             machine,
+            look: LOOK,
             is_leased: false,
         }
     }
@@ -56,8 +59,8 @@ impl Window {
 /// What goes wrong on a host's way to a simulated card.
 pub type CardError = AccessError<Infallible>;
 
-/// BAR 0 below the window.
-struct Direct<'a>(&'a SharedMachine);
+/// BAR 0 below the window, and the time between two looks.
+struct Direct<'a>(&'a SharedMachine, u64);
 
 impl Bar for Direct<'_> {
     type Error = Infallible;
@@ -76,7 +79,7 @@ impl Bar for Direct<'_> {
     }
 
     fn wait(&mut self, turns: u32) -> bool {
-        self.0.pass(LOOK);
+        self.0.pass(self.1);
         turns < LOOKS
     }
 }
@@ -86,7 +89,7 @@ impl Card for Window {
 
     fn read(&mut self, address: u32, out: &mut [u32]) -> Result<(), Self::Error> {
         if self.is_leased {
-            return access::read(&mut Direct(&self.machine), address, out);
+            return access::read(&mut Direct(&self.machine, self.look), address, out);
         }
         for (at, word) in (address..).step_by(4).zip(out) {
             *word = self.word(at);
@@ -96,7 +99,7 @@ impl Card for Window {
 
     fn write(&mut self, address: u32, words: &[u32]) -> Result<(), Self::Error> {
         if self.is_leased {
-            return access::write(&mut Direct(&self.machine), address, words);
+            return access::write(&mut Direct(&self.machine, self.look), address, words);
         }
         for (at, word) in (address..).step_by(4).zip(words) {
             let offset = self.at(at);
@@ -106,7 +109,7 @@ impl Card for Window {
     }
 
     fn ring(&mut self, mailbox: u32) -> Result<(), Self::Error> {
-        Direct(&self.machine)
+        Direct(&self.machine, self.look)
             .ring(mailbox)
             .map_err(AccessError::Card)
     }
@@ -120,7 +123,7 @@ impl Card for Window {
     }
 
     fn wait(&mut self, turns: u32) -> bool {
-        Direct(&self.machine).wait(turns)
+        Direct(&self.machine, self.look).wait(turns)
     }
 
     fn lease_window(&mut self, address: u32) -> Result<(), Self::Error> {
