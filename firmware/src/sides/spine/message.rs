@@ -405,10 +405,10 @@ impl Runtime {
         if endpoint >= host_interface::spine::rings::ENDPOINTS {
             return Err(Outcome::NoEndpoint);
         }
-        let fetched = self.rings.close(io, endpoint);
+        self.outgoing.forget_endpoint(&mut io.bus, endpoint);
+        let is_closed = self.rings.close(io, endpoint);
         // That has seen what arrived of others: a turn runs it.
         io.bus.set(EventBit::Loaded);
-        let written = self.outgoing.is_done(io);
-        (fetched && written).then_some(()).ok_or(Outcome::Busy)
+        is_closed.then_some(()).ok_or(Outcome::Busy)
     }
 }

@@ -265,13 +265,17 @@ impl Outgoing {
         SPINE_OUT_PUT.get(&mut io.bus) != made || SPINE_OUT_ROOM.get(&mut io.bus) < MESSAGES
     }
 
-    /// Whether all that was sent is written.
-    pub fn is_done<B: Dispatch>(&mut self, io: &mut IoA<B>) -> bool {
-        io.look_at_writes();
-        // What is marked, and what was put since.
-        self.write(io);
-        self.write(io);
-        SPINE_OUT_FREED.get(&mut io.bus) == SPINE_OUT.get(&mut io.bus)
+    /// An endpoint is closed: messages to it that have no descriptor yet are not written any more.
+    pub fn forget_endpoint<B: Bus>(&mut self, bus: &mut B, endpoint: u32) {
+        let made = SPINE_OUT.get(bus);
+        let mut number = SPINE_OUT_PUT.get(bus);
+        while number != made {
+            if bus.load(to(number)) == endpoint + DRIVER {
+                // As those to the wire, which are gone.
+                bus.store(to(number), WIRE);
+            }
+            number = number.wrapping_add(1);
+        }
     }
 
     /// NIC address of the next message of a domain to itself.

@@ -28,6 +28,8 @@ use tigon2_sim::transport::SharedMachine;
 
 /// Core cycles that `init` may take: 200 us.
 const INIT: u64 = 200 * 86;
+/// Instructions of the longest one, some.
+const LONGEST_INIT: u64 = 1200;
 /// Turns of the host between two deeds, at most.
 const PAUSE: u64 = 12;
 /// What is loaded, and the handler that frames may go to.
@@ -179,11 +181,12 @@ impl Host<'_> {
     }
 }
 
-/// Whether a schedule may hold CPU A up at one place for longer than `init` may take.
+/// Whether a schedule may hold CPU A up in an `init` for longer than that may take.
 pub fn holds_init(seed: u64) -> bool {
     match Disturbance::new(seed).pace(Cpu::A) {
         Pace::Stalls { most, .. } | Pace::AtShared { most, .. } => most > INIT,
-        Pace::Steady | Pace::Jitter { .. } | Pace::Turns { .. } => false,
+        Pace::Jitter { most } => most * LONGEST_INIT / 2 > INIT,
+        Pace::Steady | Pace::Turns { .. } => false,
     }
 }
 

@@ -9,10 +9,11 @@ use super::super::window::Window;
 use super::below;
 use anyhow::{Context, Result, ensure};
 use host_driver::dma::DmaMemory;
+use host_interface::spine::Outcome;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 use spine_linker::endpoint::{Endpoint, HandlerOf, RingSizes, doorbell};
-use spine_linker::load::{EndpointConfig, Loader, handlers_of};
+use spine_linker::load::{EndpointConfig, LoadError, Loader, handlers_of};
 use std::collections::VecDeque;
 
 /// The endpoints, in mailboxes of their own.
@@ -30,6 +31,8 @@ const ANSWERS: u8 = 0;
 const SUMS: u8 = 4;
 /// Where the card sees their memory.
 const FIRST_IOVA: u64 = 0xFF_FFFF_0000;
+/// How often an endpoint is closed, for 10 ms each, at most.
+const TRIES: u32 = 20;
 /// Turns within which all is fetched and has run.
 const PATIENCE: u32 = 4000;
 
@@ -53,6 +56,8 @@ struct Owner {
     produced: u32,
     /// Whether it waits until all of them are over, and for how many turns it has.
     settles: Option<u32>,
+    /// How often the firmware could not close it yet.
+    tries: u32,
 }
 
 /// The owners.
@@ -150,6 +155,9 @@ impl Owner {
         talked: &mut Talked,
     ) -> Result<()> {
         self.take(card, loader, number, talked)?;
+        if self.tries != 0 {
+            return self.close(card, loader, number);
+        }
         if let Some(left) = self.settles {
             return self.settle(card, loader, number, left);
         }
@@ -253,7 +261,14 @@ impl Owner {
     }
 
     fn close(&mut self, card: &mut Window, loader: &mut Loader, number: u32) -> Result<()> {
-        loader.close_endpoint(card, number)?;
+        match loader.close_endpoint(card, number) {
+            // Where the bus is slow and full, later.
+            Err(LoadError::Refused(Outcome::Busy)) if self.tries < TRIES => {
+                self.tries += 1;
+                return Ok(());
+            }
+            done => done?,
+        }
         let open = self.open.take().context("it is closed")?;
         card.machine.lock().unmap(open.memory());
         Ok(())
