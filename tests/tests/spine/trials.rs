@@ -106,7 +106,8 @@ fn extensions_cost_what_the_page_says() {
     };
     let (none, one) = (rate("no extension"), rate("1 that no frame meets"));
     assert!(one >= 0.88 * none, "{one} of {none}");
-    assert!(rate("none") >= one, "{} of {one}", rate("none"));
+    // The host takes frames by dozens: a window has some more or less.
+    assert!(rate("none") >= 0.99 * one, "{} of {one}", rate("none"));
     assert!(rate("8") >= 0.99 * one, "{} of {one}", rate("8"));
     let [least, most] = costs.watchdog;
     assert!(least >= 10.0 && most <= 30.0, "{least} to {most} us");
